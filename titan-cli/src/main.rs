@@ -1,0 +1,2 @@
+//! The `titan` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Nothing here: the cases are under `ui/`.
