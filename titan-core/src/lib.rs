@@ -1,1 +1,2 @@
-//! placeholder
+//! The compiler core of TITAN.
+pub mod ir;

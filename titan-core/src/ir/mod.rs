@@ -1,0 +1,3 @@
+//! The tile IR.
+mod elem;
+pub use elem::{Elem, MMA_LEGAL, mma_is_legal};
