@@ -1,2 +1,4 @@
 //! The compiler core of TITAN.
+mod entity;
+pub mod diag;
 pub mod ir;

@@ -1,3 +1,38 @@
-//! The tile IR.
+//! The tile IR: what a kernel is between the user's Rust and a target's code.
+//!
+//! # Values and when things happen
+//!
+//! A kernel runs once per *program* of a grid. Inside a program there is one thread of control: scalars are uniform, and a
+//! tile operation happens as a whole. Programs run in any order and at once; the output rule (`crate::analysis::partition`)
+//! keeps their stores apart.
+//!
+//! * A [`Ty::Scalar`] is one element, a [`Ty::Tile`] an immutable array on chip, a [`Ty::Tensor`] a view of device memory.
+//! * Values are in SSA form. Loops carry values through block arguments; there are no variables.
+//! * Control is structured ([`OpKind::For`], [`OpKind::Loop`], [`OpKind::If`]); `break`, `continue` and `return` are
+//!   terminators that name how many loops they leave.
+//! * Loads see the stores of the same program that precede them. What other programs store is not seen before the launch ends,
+//!   except through atomics.
+//!
+//! What each operation takes, gives and means is a row of [`op_table`]; the numeric meaning is in `docs/semantics.md`.
+//!
+//! Deliberately absent: pointers, barriers, layouts, threads. They appear further down, in their own dialects.
+
+pub mod builder;
 mod elem;
+pub mod fold;
+pub mod host_expr;
+pub mod infer;
+mod infer_memory;
+mod kernel;
+mod op;
+mod ty;
+
+pub use builder::Builder;
 pub use elem::{Elem, MMA_LEGAL, mma_is_legal};
+pub use host_expr::{HostEnv, HostExpr, HostExprError, HostNames, HostOp, Symbol};
+pub use infer::TypeError;
+pub use kernel::{
+    Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData,
+};
+pub use op::{ArgOp, AtomicOp, BinOp, Const, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
+pub use ty::{TileShape, Ty};

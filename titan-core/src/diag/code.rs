@@ -1,0 +1,107 @@
+//! tidy: table
+//! The registry of diagnostic codes. Each has a page `docs/errors/Txxxx.md`, a failing and a passing test.
+//!
+//! A rule is reported by rustc or by us, never by both: for `rustc` rules the typed shadow makes rustc speak, and we stay
+//! silent but make sure that nothing is built.
+
+use std::fmt;
+
+/// Who reports a broken rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reporter {
+    /// rustc, through the typed shadow.
+    Rustc,
+    /// The macro.
+    Titan,
+}
+
+macro_rules! codes {
+    ($($name:ident $text:literal $reporter:ident $title:literal;)*) => {
+        /// A rule of the language.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code { $(#[doc = $title] $name,)* }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Code] = &[$(Code::$name),*];
+
+            /// The code's number: `T0201`.
+            #[must_use]
+            pub const fn number(self) -> &'static str {
+                match self { $(Code::$name => $text,)* }
+            }
+
+            /// Who reports it.
+            #[must_use]
+            pub const fn reporter(self) -> Reporter {
+                match self { $(Code::$name => Reporter::$reporter,)* }
+            }
+
+            /// What it is about.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Code::$name => $title,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    Syntax "T0101" Titan "syntax that kernels do not have";
+    Attribute "T0102" Titan "an attribute that is malformed or unknown";
+    Parameter "T0103" Titan "a parameter of a kind that kernels do not take";
+    Generics "T0104" Titan "a generic parameter and the declared instances do not fit together";
+    Modifier "T0105" Titan "a kernel function with a modifier or a return type";
+    DeviceFn "T0106" Titan "a device function that cannot be inlined";
+    ForeignMacro "T0107" Titan "a macro that kernels do not have";
+    UnknownName "T0110" Rustc "a name that is not in scope";
+    UnknownOp "T0111" Rustc "an operation that does not exist for its receiver";
+    Arguments "T0112" Rustc "the wrong number or kind of arguments";
+    ElementCount "T0201" Titan "a shape operation that changes the number of elements";
+    TileSize "T0202" Titan "a tile with an illegal extent or too many elements";
+    ShapeMismatch "T0203" Rustc "operands whose shapes do not fit together";
+    ElementMismatch "T0204" Rustc "operands whose element types do not fit together";
+    BadAxis "T0205" Rustc "an axis that the operand does not have";
+    MmaElements "T0206" Rustc "element types without a matrix instruction";
+    ElementUnsupported "T0207" Rustc "an operation that its element type does not have";
+    CannotInfer "T0208" Titan "a type that the kernel does not determine";
+    ConstEval "T0209" Titan "a constant expression without a value";
+    StaticAssert "T0210" Titan "a static assertion that does not hold";
+    BitcastWidth "T0211" Titan "a bitcast between types of different width";
+    DivisionByZero "T0212" Titan "a division by the constant zero";
+    IndexType "T0213" Rustc "an index that is not an i32";
+    RankMismatch "T0214" Rustc "a tile and a tensor of different rank";
+    LiteralRange "T0215" Titan "a literal that its type cannot hold";
+    ShapeName "T0301" Titan "a shape name that is not declared";
+    ShapeRank "T0302" Titan "a shape declaration whose length is not the rank";
+    ShapeTarget "T0303" Titan "a shape declaration on something that is not a tensor";
+    Grid "T0304" Titan "a grid that is missing, too long or cannot be inferred";
+    GridAxis "T0305" Titan "a program axis that the grid does not have";
+    Requirement "T0306" Titan "a requirement that can never hold";
+    NeverStored "T0401" Titan "an output that is never stored";
+    Overlap "T0402" Titan "an output whose parts are not provably disjoint between programs";
+    TokenDropped "T0403" Titan "an output tile that is neither stored nor skipped";
+    TokenReused "T0404" Rustc "an output tile that is stored twice";
+    StoreToInput "T0405" Rustc "a store to an input";
+    SharedRead "T0406" Titan "a tensor that is scattered to or updated atomically and also read or stored";
+    PackedOutput "T0407" Titan "a 4-bit output whose parts share bytes";
+    GridDisagrees "T0408" Titan "outputs that imply different grids";
+    EarlyExit "T0501" Titan "an early exit from a pipelined loop";
+    Condition "T0502" Rustc "a condition that is not one uniform bool";
+    NestedPipeline "T0503" Titan "a pipelined loop inside a pipelined loop";
+    Unreachable "T0504" Titan "a kernel that can never end";
+    Operands "T0801" Titan "an operation with the wrong operands";
+    Structure "T0802" Titan "a block or region that is not well formed";
+    Visibility "T0803" Titan "a value used where it is not defined";
+    TypeAnnotation "T0804" Titan "a written type that is not the one that follows";
+    Text "T0805" Titan "text that is not tile IR";
+    ArtifactFormat "T0806" Titan "bytes that are not an artifact of this version";
+    Internal "T0901" Titan "a rule of rustc that rustc did not report";
+    Backend "T0902" Titan "a target that cannot take the kernel";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.number())
+    }
+}

@@ -1,0 +1,307 @@
+//! The way to make IR: operations are typed as they are added, scalar integer arithmetic on constants is folded.
+//!
+//! The builder keeps a stack of open blocks. `begin_*` opens a region, `end_*` closes it and gives the results. It does not
+//! check what only a whole kernel shows (balance of regions, visibility): that is the verifier's.
+
+use super::fold;
+use super::host_expr::{HostExpr, Symbol};
+use super::infer::{TypeError, infer};
+use super::kernel::{Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData};
+use super::op::{Const, ForKind, Loc, Op, OpId, OpKind};
+use super::{Access, Elem, Ty};
+
+/// Builds one kernel.
+#[derive(Debug)]
+pub struct Builder {
+    kernel: Kernel,
+    open: Vec<Block>,
+    loc: Loc,
+}
+
+/// An open loop.
+#[derive(Debug)]
+pub struct OpenLoop {
+    kind: OpKind,
+    bounds: Vec<Value>,
+    body: Block,
+    loc: Loc,
+    /// The induction variable of a `for`.
+    pub index: Option<Value>,
+    /// The carried values inside the body.
+    pub carried: Vec<Value>,
+}
+
+/// An open `if`.
+#[derive(Debug)]
+pub struct OpenIf {
+    cond: Value,
+    then: Block,
+    other: Option<Block>,
+    loc: Loc,
+}
+
+impl Builder {
+    /// An empty kernel.
+    #[must_use]
+    pub fn new(name: &str, instance: Vec<InstanceArg>) -> Self {
+        let body = Block::new(0);
+        let sig = Signature {
+            name: name.to_owned(),
+            instance,
+            symbols: Vec::new(),
+            params: Vec::new(),
+            grid: GridSpec::Extents(Vec::new()),
+            requires: Vec::new(),
+        };
+        let kernel = Kernel {
+            sig,
+            body,
+            values: Vec::new(),
+            ops: Vec::new(),
+            blocks: vec![BlockData::default()],
+        };
+        Builder { kernel, open: vec![body], loc: Loc::default() }
+    }
+
+    /// The kernel so far.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Where the operations that follow come from.
+    pub fn set_loc(&mut self, loc: Loc) {
+        self.loc = loc;
+    }
+
+    /// The place of the next operation.
+    #[must_use]
+    pub fn loc(&self) -> Loc {
+        self.loc
+    }
+
+    /// The symbol of a shape name, new or known.
+    pub fn symbol(&mut self, name: &str) -> Symbol {
+        let known = self.kernel.sig.symbols.iter().position(|s| s == name);
+        Symbol::new(known.unwrap_or_else(|| {
+            self.kernel.sig.symbols.push(name.to_owned());
+            self.kernel.sig.symbols.len() - 1
+        }))
+    }
+
+    /// Adds a tensor parameter. Parameters come before operations.
+    pub fn tensor(&mut self, name: &str, elem: Elem, access: Access, optional: bool, shape: Vec<DimSpec>) -> Value {
+        let rank = u8::try_from(shape.len()).unwrap_or(u8::MAX);
+        let value = self.new_value(Ty::Tensor(elem, rank), Some(name), Def::Param(self.kernel.sig.params.len()));
+        let kind = ParamKind::Tensor { elem, access, optional, shape };
+        self.kernel.sig.params.push(Param { name: name.to_owned(), kind });
+        value
+    }
+
+    /// Adds a scalar parameter. Parameters come before operations.
+    pub fn scalar(&mut self, name: &str, elem: Elem) -> Value {
+        let value = self.new_value(Ty::Scalar(elem), Some(name), Def::Param(self.kernel.sig.params.len()));
+        self.kernel.sig.params.push(Param { name: name.to_owned(), kind: ParamKind::Scalar(elem) });
+        value
+    }
+
+    /// Sets the grid.
+    pub fn set_grid(&mut self, grid: GridSpec) {
+        self.kernel.sig.grid = grid;
+    }
+
+    /// Adds a condition on the arguments.
+    pub fn require(&mut self, condition: HostExpr) {
+        self.kernel.sig.requires.push(condition);
+    }
+
+    /// The type of a value.
+    #[must_use]
+    pub fn ty(&self, value: Value) -> Ty {
+        self.kernel.ty(value)
+    }
+
+    /// Names a value after the user's variable, unless it has a name.
+    pub fn name(&mut self, value: Value, name: &str) {
+        let slot = &mut self.kernel.values[value.index()].name;
+        if slot.is_none() {
+            *slot = Some(name.to_owned());
+        }
+    }
+
+    /// Adds an operation without regions and gives its results.
+    ///
+    /// # Errors
+    /// If the operands do not fit.
+    pub fn op(&mut self, kind: OpKind, args: &[Value]) -> Result<Vec<Value>, TypeError> {
+        if let Some(folded) = fold::fold(&self.kernel, &kind, args) {
+            return Ok(vec![self.constant(folded)]);
+        }
+        let tys: Vec<Ty> = args.iter().map(|v| self.ty(*v)).collect();
+        let results = infer(&kind, &tys)?;
+        Ok(self.push(kind, args.to_vec(), &results, Vec::new()))
+    }
+
+    /// Adds an operation that has one result.
+    ///
+    /// # Errors
+    /// If the operands do not fit.
+    pub fn op1(&mut self, kind: OpKind, args: &[Value]) -> Result<Value, TypeError> {
+        let results = self.op(kind, args)?;
+        results.first().copied().ok_or_else(|| TypeError {
+            code: crate::diag::Code::Operands,
+            message: "this operation has no value".to_owned(),
+            help: None,
+        })
+    }
+
+    /// A constant; equal constants of one block are one value.
+    pub fn constant(&mut self, c: Const) -> Value {
+        let block = self.block();
+        let known = self.kernel.block(block).ops.iter().find_map(|id| {
+            let op = self.kernel.op(*id);
+            (op.kind == OpKind::Const(c)).then(|| op.results[0])
+        });
+        known.unwrap_or_else(|| self.push(OpKind::Const(c), Vec::new(), &[Ty::Scalar(c.elem())], Vec::new())[0])
+    }
+
+    /// An `i32` constant.
+    pub fn i32(&mut self, value: i32) -> Value {
+        self.constant(Const::Int(Elem::I32, value.into()))
+    }
+
+    /// Opens a `for` over `lo, lo + step, … < hi` with these initial carried values.
+    ///
+    /// # Errors
+    /// If a bound is not an `i32`.
+    pub fn begin_for(&mut self, kind: ForKind, bounds: [Value; 3], init: &[Value]) -> Result<OpenLoop, TypeError> {
+        let tys: Vec<Ty> = bounds.iter().map(|v| self.ty(*v)).collect();
+        super::infer::all_i32(&tys)?;
+        Ok(self.begin_loop_of(OpKind::For(kind), bounds.to_vec(), init, true))
+    }
+
+    /// Opens a loop that runs until a `break`.
+    pub fn begin_loop(&mut self, init: &[Value]) -> OpenLoop {
+        self.begin_loop_of(OpKind::Loop, Vec::new(), init, false)
+    }
+
+    fn begin_loop_of(&mut self, kind: OpKind, bounds: Vec<Value>, init: &[Value], counted: bool) -> OpenLoop {
+        let body = self.new_block();
+        let index = counted.then(|| self.block_arg(body, Ty::I32));
+        let carried = init.iter().map(|v| self.block_arg(body, self.ty(*v))).collect();
+        self.open.push(body);
+        let bounds = bounds.into_iter().chain(init.iter().copied()).collect();
+        OpenLoop { kind, bounds, body, loc: self.loc, index, carried }
+    }
+
+    /// Closes a loop; the body must have been ended by a terminator. Results have the types of the carried values for a
+    /// `for`, and `results` for a `loop`.
+    pub fn end_loop(&mut self, open: OpenLoop, results: &[Ty]) -> Vec<Value> {
+        self.open.pop();
+        let tys: Vec<Ty> = match open.kind {
+            OpKind::Loop => results.to_vec(),
+            _ => open.carried.iter().map(|v| self.ty(*v)).collect(),
+        };
+        let loc = std::mem::replace(&mut self.loc, open.loc);
+        let values = self.push(open.kind, open.bounds, &tys, vec![open.body]);
+        self.loc = loc;
+        values
+    }
+
+    /// Opens the first arm of an `if`.
+    pub fn begin_if(&mut self, cond: Value) -> OpenIf {
+        let then = self.new_block();
+        self.open.push(then);
+        OpenIf { cond, then, other: None, loc: self.loc }
+    }
+
+    /// Closes the first arm, which must have been ended by a terminator, and opens the second.
+    pub fn begin_else(&mut self, open: &mut OpenIf) {
+        self.open.pop();
+        let other = self.new_block();
+        open.other = Some(other);
+        self.open.push(other);
+    }
+
+    /// Closes the second arm. Results have these types.
+    pub fn end_if(&mut self, open: OpenIf, results: &[Ty]) -> Vec<Value> {
+        self.open.pop();
+        let loc = std::mem::replace(&mut self.loc, open.loc);
+        let regions = std::iter::once(open.then).chain(open.other).collect();
+        let values = self.push(OpKind::If, vec![open.cond], results, regions);
+        self.loc = loc;
+        values
+    }
+
+    /// Opens the region of a `reduce` or `scan` by closure; gives its two scalar arguments.
+    pub fn begin_combine(&mut self, elem: Elem) -> (Block, [Value; 2]) {
+        let body = self.new_block();
+        let a = self.block_arg(body, Ty::Scalar(elem));
+        let b = self.block_arg(body, Ty::Scalar(elem));
+        self.open.push(body);
+        (body, [a, b])
+    }
+
+    /// Closes it, after its `yield`.
+    ///
+    /// # Errors
+    /// If the tile, the neutral element or the axis do not fit.
+    pub fn end_combine(&mut self, kind: OpKind, args: &[Value], body: Block) -> Result<Value, TypeError> {
+        self.open.pop();
+        let tys: Vec<Ty> = args.iter().map(|v| self.ty(*v)).collect();
+        let results = infer(&kind, &tys)?;
+        Ok(self.push(kind, args.to_vec(), &results, vec![body])[0])
+    }
+
+    /// Ends the current block.
+    pub fn terminate(&mut self, kind: OpKind, args: &[Value]) {
+        self.push(kind, args.to_vec(), &[], Vec::new());
+    }
+
+    /// Whether the current block has its terminator.
+    #[must_use]
+    pub fn is_terminated(&self) -> bool {
+        let last = self.kernel.block(self.block()).ops.last();
+        last.is_some_and(|id| self.kernel.op(*id).kind.is_terminator())
+    }
+
+    /// The finished kernel. The outermost block gets its `return` if it lacks one.
+    #[must_use]
+    pub fn finish(mut self) -> Kernel {
+        if !self.is_terminated() {
+            self.terminate(OpKind::Return, &[]);
+        }
+        self.kernel
+    }
+
+    fn block(&self) -> Block {
+        self.open.last().copied().unwrap_or(self.kernel.body)
+    }
+
+    fn new_block(&mut self) -> Block {
+        self.kernel.blocks.push(BlockData::default());
+        Block::new(self.kernel.blocks.len() - 1)
+    }
+
+    fn block_arg(&mut self, block: Block, ty: Ty) -> Value {
+        let index = self.kernel.block(block).args.len();
+        let value = self.new_value(ty, None, Def::BlockArg(block, index));
+        self.kernel.blocks[block.index()].args.push(value);
+        value
+    }
+
+    fn new_value(&mut self, ty: Ty, name: Option<&str>, def: Def) -> Value {
+        self.kernel.values.push(ValueData { ty, name: name.map(str::to_owned), def });
+        Value::new(self.kernel.values.len() - 1)
+    }
+
+    fn push(&mut self, kind: OpKind, args: Vec<Value>, results: &[Ty], regions: Vec<Block>) -> Vec<Value> {
+        let id = OpId::new(self.kernel.ops.len());
+        let results: Vec<Value> =
+            results.iter().enumerate().map(|(i, ty)| self.new_value(*ty, None, Def::Result(id, i))).collect();
+        self.kernel.ops.push(Op { kind, args, results: results.clone(), regions, loc: self.loc });
+        let block = self.block();
+        self.kernel.blocks[block.index()].ops.push(id);
+        results
+    }
+}

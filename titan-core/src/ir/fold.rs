@@ -1,0 +1,124 @@
+//! Folding of scalar integer arithmetic on constants, with the meaning of `docs/semantics.md`.
+//!
+//! Floats are not folded: the device's result is the one that counts.
+
+use super::kernel::{Kernel, Value};
+use super::op::{BinOp, Const, OpKind, Pred, UnOp};
+use super::Elem;
+
+/// The constant that an operation gives, if its operands are integer constants and it is scalar arithmetic.
+pub(super) fn fold(kernel: &Kernel, kind: &OpKind, args: &[Value]) -> Option<Const> {
+    let int = |i: usize| match kernel.constant(*args.get(i)?)? {
+        Const::Int(e, v) => Some((e, v)),
+        Const::Float(..) => None,
+    };
+    match (kind, args) {
+        (OpKind::Binary(op), [_, _]) => {
+            let ((e, a), (f, b)) = (int(0)?, int(1)?);
+            (e == f).then(|| binary(*op, e, a, b)).flatten().map(|v| Const::Int(e, wrap(e, v)))
+        }
+        (OpKind::Cmp(pred), [_, _]) => {
+            let ((e, a), (f, b)) = (int(0)?, int(1)?);
+            (e == f).then(|| Const::Int(Elem::Bool, compare(*pred, e, a, b).into()))
+        }
+        (OpKind::Unary(UnOp::Neg), [_]) => int(0).map(|(e, a)| Const::Int(e, wrap(e, a.wrapping_neg()))),
+        (OpKind::Unary(UnOp::Not), [_]) => match int(0)? {
+            (Elem::Bool, a) => Some(Const::Int(Elem::Bool, 1 - a)),
+            (e, a) => Some(Const::Int(e, wrap(e, !a))),
+        },
+        (OpKind::Cast(to), [_]) if to.is_int() => int(0).map(|(_, a)| Const::Int(*to, wrap(*to, a))),
+        (OpKind::Select, [mask, a, b]) => match kernel.constant(*mask)? {
+            Const::Int(_, 0) => kernel.constant(*b),
+            Const::Int(..) => kernel.constant(*a),
+            Const::Float(..) => None,
+        },
+        _ => None,
+    }
+}
+
+/// `v` reduced to the bits of `e`, sign- or zero-extended.
+#[must_use]
+pub fn wrap(e: Elem, v: i64) -> i64 {
+    let unused = 64 - e.bits();
+    if e == Elem::Bool {
+        v & 1
+    } else if e.is_signed_int() {
+        (v << unused) >> unused
+    } else {
+        ((v.cast_unsigned() << unused) >> unused).cast_signed()
+    }
+}
+
+fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> Option<i64> {
+    if !(e.is_arith_int() || e == Elem::Bool) {
+        return None;
+    }
+    let (ua, ub) = (a.cast_unsigned(), b.cast_unsigned());
+    let signed = e.is_signed_int();
+    let in_width = ub < u64::from(e.bits()) && b >= 0;
+    Some(match op {
+        BinOp::Add => a.wrapping_add(b),
+        BinOp::Sub => a.wrapping_sub(b),
+        BinOp::Mul => a.wrapping_mul(b),
+        BinOp::Div if b == 0 => 0,
+        BinOp::Div if signed => a.wrapping_div(b),
+        BinOp::Div => (ua / ub).cast_signed(),
+        BinOp::Rem if b == 0 => a,
+        BinOp::Rem if signed => a.wrapping_rem(b),
+        BinOp::Rem => (ua % ub).cast_signed(),
+        BinOp::And => a & b,
+        BinOp::Or => a | b,
+        BinOp::Xor => a ^ b,
+        BinOp::Shl => {
+            if in_width { a << b } else { 0 }
+        }
+        BinOp::Shr if in_width => {
+            if signed { a >> b } else { (ua >> ub).cast_signed() }
+        }
+        BinOp::Shr => {
+            if signed && a < 0 { -1 } else { 0 }
+        }
+        BinOp::Min => if less(e, a, b) { a } else { b },
+        BinOp::Max => if less(e, a, b) { b } else { a },
+    })
+}
+
+fn less(e: Elem, a: i64, b: i64) -> bool {
+    if e.is_signed_int() { a < b } else { a.cast_unsigned() < b.cast_unsigned() }
+}
+
+fn compare(pred: Pred, e: Elem, a: i64, b: i64) -> bool {
+    match pred {
+        Pred::Eq => a == b,
+        Pred::Ne => a != b,
+        Pred::Lt => less(e, a, b),
+        Pred::Le => !less(e, b, a),
+        Pred::Gt => less(e, b, a),
+        Pred::Ge => !less(e, a, b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folding_follows_the_written_meaning() {
+        let check = |op, e, a, b, want: i64| assert_eq!(binary(op, e, a, b).map(|v| wrap(e, v)), Some(want), "{op} {e} {a} {b}");
+        check(BinOp::Div, Elem::I32, 7, 0, 0);
+        check(BinOp::Rem, Elem::I32, 7, 0, 7);
+        check(BinOp::Div, Elem::I32, -7, 2, -3);
+        check(BinOp::Div, Elem::I32, i32::MIN.into(), -1, i32::MIN.into());
+        check(BinOp::Rem, Elem::I64, i64::MIN, -1, 0);
+        check(BinOp::Div, Elem::U64, -1, 2, i64::MAX);
+        check(BinOp::Shl, Elem::I32, 1, 32, 0);
+        check(BinOp::Shl, Elem::I32, 1, 31, i32::MIN.into());
+        check(BinOp::Shr, Elem::I32, -8, 40, -1);
+        check(BinOp::Shr, Elem::I32, -8, -1, -1);
+        check(BinOp::Shr, Elem::U8, 255, 4, 15);
+        check(BinOp::Add, Elem::U8, 255, 1, 0);
+        check(BinOp::Max, Elem::U64, -1, 1, -1);
+        assert!(compare(Pred::Gt, Elem::U64, -1, 1));
+        assert!(compare(Pred::Ge, Elem::I32, 3, 3));
+    }
+}

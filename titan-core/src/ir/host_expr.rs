@@ -1,0 +1,221 @@
+//! Integer expressions that the host evaluates at a launch: grids, shape checks and requirements.
+//!
+//! They speak of shape names, scalar arguments and constants. Evaluation is exact in `i64`; overflow and division by zero
+//! are errors, not values.
+
+use std::fmt;
+
+crate::entity!(
+    /// A shape name: bound by the first `#[shape(..)]` that mentions it.
+    Symbol, "$"
+);
+
+/// A binary operator of a host expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostOp {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Sub,
+    /// `a * b`
+    Mul,
+    /// `a / b`, truncating
+    Div,
+    /// `a % b`
+    Rem,
+    /// `cdiv(a, b)`: the quotient rounded up
+    Cdiv,
+    /// `min(a, b)`
+    Min,
+    /// `max(a, b)`
+    Max,
+    /// `a == b`
+    Eq,
+    /// `a != b`
+    Ne,
+    /// `a < b`
+    Lt,
+    /// `a <= b`
+    Le,
+    /// `a > b`
+    Gt,
+    /// `a >= b`
+    Ge,
+    /// `a && b`
+    And,
+    /// `a || b`
+    Or,
+}
+
+impl HostOp {
+    /// Every operator with its spelling; those with letters are written as calls.
+    pub const ALL: [(HostOp, &'static str); 16] = [
+        (HostOp::Add, "+"), (HostOp::Sub, "-"), (HostOp::Mul, "*"), (HostOp::Div, "/"), (HostOp::Rem, "%"),
+        (HostOp::Cdiv, "cdiv"), (HostOp::Min, "min"), (HostOp::Max, "max"), (HostOp::Eq, "=="), (HostOp::Ne, "!="),
+        (HostOp::Lt, "<"), (HostOp::Le, "<="), (HostOp::Gt, ">"), (HostOp::Ge, ">="), (HostOp::And, "&&"),
+        (HostOp::Or, "||"),
+    ];
+
+    /// The spelling.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        HostOp::ALL.iter().find(|(op, _)| *op == self).map_or("?", |(_, t)| t)
+    }
+
+    /// Whether it is written as a call.
+    #[must_use]
+    pub const fn is_call(self) -> bool {
+        matches!(self, HostOp::Cdiv | HostOp::Min | HostOp::Max)
+    }
+
+    /// The value, or why there is none.
+    fn apply(self, a: i64, b: i64) -> Result<i64, HostExprError> {
+        let nonzero = |v: Option<i64>| if b == 0 { Err(HostExprError::DivisionByZero) } else { v.ok_or(HostExprError::Overflow) };
+        match self {
+            HostOp::Add => a.checked_add(b).ok_or(HostExprError::Overflow),
+            HostOp::Sub => a.checked_sub(b).ok_or(HostExprError::Overflow),
+            HostOp::Mul => a.checked_mul(b).ok_or(HostExprError::Overflow),
+            HostOp::Div => nonzero(a.checked_div(b)),
+            HostOp::Rem => nonzero(a.checked_rem(b)),
+            HostOp::Cdiv => nonzero(a.checked_add(b).and_then(|s| s.checked_sub(1)).and_then(|s| s.checked_div(b))),
+            HostOp::Min => Ok(a.min(b)),
+            HostOp::Max => Ok(a.max(b)),
+            HostOp::Eq => Ok(i64::from(a == b)),
+            HostOp::Ne => Ok(i64::from(a != b)),
+            HostOp::Lt => Ok(i64::from(a < b)),
+            HostOp::Le => Ok(i64::from(a <= b)),
+            HostOp::Gt => Ok(i64::from(a > b)),
+            HostOp::Ge => Ok(i64::from(a >= b)),
+            HostOp::And => Ok(i64::from(a != 0 && b != 0)),
+            HostOp::Or => Ok(i64::from(a != 0 || b != 0)),
+        }
+    }
+}
+
+/// Why a host expression has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostExprError {
+    /// A division or remainder by zero.
+    #[error("a division by zero")]
+    DivisionByZero,
+    /// A result outside of `i64`.
+    #[error("a number outside of 64 bits")]
+    Overflow,
+}
+
+/// An integer expression over the arguments of a launch. Conditions are 0 or 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostExpr {
+    /// A constant.
+    Const(i64),
+    /// A shape name.
+    Symbol(Symbol),
+    /// A scalar integer argument, by parameter index.
+    Scalar(usize),
+    /// An extent of a tensor argument: parameter index and axis.
+    Dim(usize, usize),
+    /// `!a`
+    Not(Box<HostExpr>),
+    /// A binary operation.
+    Binary(HostOp, Box<HostExpr>, Box<HostExpr>),
+}
+
+/// Where the leaves of a host expression get their values.
+pub trait HostEnv {
+    /// The value of a shape name.
+    fn symbol(&self, symbol: Symbol) -> i64;
+    /// The value of a scalar argument.
+    fn scalar(&self, param: usize) -> i64;
+    /// An extent of a tensor argument.
+    fn dim(&self, param: usize, axis: usize) -> i64;
+}
+
+impl HostExpr {
+    /// `op(a, b)`, folded if both are constants.
+    #[must_use]
+    pub fn binary(op: HostOp, a: HostExpr, b: HostExpr) -> HostExpr {
+        if let (HostExpr::Const(x), HostExpr::Const(y)) = (&a, &b)
+            && let Ok(v) = op.apply(*x, *y)
+        {
+            return HostExpr::Const(v);
+        }
+        HostExpr::Binary(op, Box::new(a), Box::new(b))
+    }
+
+    /// The value under `env`.
+    ///
+    /// # Errors
+    /// Division by zero or a result outside of `i64`.
+    pub fn eval(&self, env: &dyn HostEnv) -> Result<i64, HostExprError> {
+        Ok(match self {
+            HostExpr::Const(v) => *v,
+            HostExpr::Symbol(s) => env.symbol(*s),
+            HostExpr::Scalar(p) => env.scalar(*p),
+            HostExpr::Dim(p, axis) => env.dim(*p, *axis),
+            HostExpr::Not(a) => i64::from(a.eval(env)? == 0),
+            // The right side of `&&` and `||` is not evaluated when the left one decides, as in Rust.
+            HostExpr::Binary(HostOp::And, a, b) => i64::from(a.eval(env)? != 0 && b.eval(env)? != 0),
+            HostExpr::Binary(HostOp::Or, a, b) => i64::from(a.eval(env)? != 0 || b.eval(env)? != 0),
+            HostExpr::Binary(op, a, b) => op.apply(a.eval(env)?, b.eval(env)?)?,
+        })
+    }
+
+    /// Calls `f` on every leaf and inner node.
+    pub fn visit(&self, f: &mut dyn FnMut(&HostExpr)) {
+        f(self);
+        match self {
+            HostExpr::Const(_) | HostExpr::Symbol(_) | HostExpr::Scalar(_) | HostExpr::Dim(..) => {}
+            HostExpr::Not(a) => a.visit(f),
+            HostExpr::Binary(_, a, b) => {
+                a.visit(f);
+                b.visit(f);
+            }
+        }
+    }
+
+    /// Writes the expression with the given names for its leaves; inner operations are in parentheses.
+    pub fn write(&self, f: &mut dyn fmt::Write, names: &dyn HostNames) -> fmt::Result {
+        match self {
+            HostExpr::Const(v) => write!(f, "{v}"),
+            HostExpr::Symbol(s) => f.write_str(&names.symbol(*s)),
+            HostExpr::Scalar(p) => f.write_str(&names.param(*p)),
+            HostExpr::Dim(p, axis) => write!(f, "dim({}, {axis})", names.param(*p)),
+            HostExpr::Not(a) => {
+                f.write_str("!")?;
+                a.write_inner(f, names)
+            }
+            HostExpr::Binary(op, a, b) if op.is_call() => {
+                write!(f, "{}(", op.text())?;
+                a.write(f, names)?;
+                f.write_str(", ")?;
+                b.write(f, names)?;
+                f.write_str(")")
+            }
+            HostExpr::Binary(op, a, b) => {
+                a.write_inner(f, names)?;
+                write!(f, " {} ", op.text())?;
+                b.write_inner(f, names)
+            }
+        }
+    }
+
+    fn write_inner(&self, f: &mut dyn fmt::Write, names: &dyn HostNames) -> fmt::Result {
+        match self {
+            HostExpr::Binary(op, ..) if !op.is_call() => {
+                f.write_str("(")?;
+                self.write(f, names)?;
+                f.write_str(")")
+            }
+            HostExpr::Const(_) | HostExpr::Symbol(_) | HostExpr::Scalar(_) | HostExpr::Dim(..) | HostExpr::Not(_)
+            | HostExpr::Binary(..) => self.write(f, names),
+        }
+    }
+}
+
+/// Names for the leaves of a host expression.
+pub trait HostNames {
+    /// The user's name of a shape symbol.
+    fn symbol(&self, symbol: Symbol) -> String;
+    /// The user's name of a parameter, as the text form writes it.
+    fn param(&self, param: usize) -> String;
+}

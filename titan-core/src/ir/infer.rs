@@ -1,0 +1,329 @@
+//! Result types: a function of the kind and the operand types, and the only place that states what an operation takes.
+//!
+//! The builder computes types with it and the verifier compares with it. Region operations (`for`, `loop`, `if`) get their
+//! result types from their regions and are checked by the verifier.
+
+use super::op::{BinOp, OpKind, UnOp};
+use super::{Elem, TileShape, Ty, mma_is_legal, MMA_LEGAL};
+use crate::diag::Code;
+
+/// Why an operation cannot take its operands.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TypeError {
+    /// The rule that is broken.
+    pub code: Code,
+    /// What is wrong, in the terms of the language.
+    pub message: String,
+    /// How to mend it, if that is known.
+    pub help: Option<String>,
+}
+
+impl TypeError {
+    fn new(code: Code, message: String) -> Self {
+        TypeError { code, message, help: None }
+    }
+
+    fn help(mut self, help: &str) -> Self {
+        self.help = Some(help.to_owned());
+        self
+    }
+}
+
+type Types = Result<Vec<Ty>, TypeError>;
+
+/// The result types of an operation without regions, or of a reduction by a region.
+///
+/// # Errors
+/// If the operands do not fit: their number, their shapes, their elements, an axis.
+pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
+    match kind {
+        OpKind::Const(c) => args0(args, Ty::Scalar(c.elem())),
+        OpKind::ProgramId(axis) | OpKind::NumPrograms(axis) => {
+            if *axis < 3 { args0(args, Ty::I32) } else { Err(no_grid_axis(*axis)) }
+        }
+        OpKind::Iota(n) => tile(Elem::I32, TileShape::new(&[*n])).and_then(|t| args0(args, t)),
+        OpKind::Splat(shape) => match args {
+            [Ty::Scalar(e)] => Ok(vec![tile(*e, Some(*shape))?]),
+            _ => Err(operands("one scalar", args)),
+        },
+        OpKind::Unary(op) => unary(*op, args),
+        OpKind::Binary(op) => binary(*op, args),
+        OpKind::Cmp(_) => same_pair(args).map(|t| vec![t.with_elem(Elem::Bool)]).and_then(|r| compared(args, r)),
+        OpKind::Select => select(args),
+        OpKind::MulAdd => match args {
+            [a, b, c] if a == b && b == c && a.elem().is_arith_float() && is_value(*a) => Ok(vec![*a]),
+            _ => Err(mismatch(args)),
+        },
+        OpKind::Cast(to) => one_value(args).map(|t| vec![t.with_elem(*to)]),
+        OpKind::Bitcast(to) => bitcast(*to, args),
+        OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split => {
+            shape_op(kind, args)
+        }
+        OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) => {
+            reduction(kind, args)
+        }
+        OpKind::Mma => mma(args),
+        OpKind::Dim(_) | OpKind::Present | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared => {
+            super::infer_memory::view(kind, args)
+        }
+        OpKind::Load(..) | OpKind::Store(_) | OpKind::Get | OpKind::Set | OpKind::GatherRows { .. }
+        | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) | OpKind::AtomicTile(_)
+        | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => super::infer_memory::access(kind, args),
+        OpKind::Unflatten => {
+            if !(2..=5).contains(&args.len()) {
+                return Err(operands("an index and one to four extents", args));
+            }
+            all_i32(args)?;
+            Ok(vec![Ty::I32; args.len() - 1])
+        }
+        OpKind::Print(_) => {
+            args.iter().try_for_each(|t| one_value(&[*t]).map(drop))?;
+            Ok(vec![])
+        }
+        OpKind::Assert(_) => match args {
+            [Ty::Scalar(Elem::Bool) | Ty::Tile(Elem::Bool, _)] => Ok(vec![]),
+            _ => Err(operands("one condition", args)),
+        },
+        OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
+        | OpKind::Return => Ok(vec![]),
+    }
+}
+
+/// A tile type, if the extents are legal.
+pub(super) fn tile(elem: Elem, shape: Option<TileShape>) -> Result<Ty, TypeError> {
+    let Some(shape) = shape else {
+        return Err(TypeError::new(Code::BadAxis, "tiles have one to four axes".to_owned()));
+    };
+    match shape.problem() {
+        Some(p) => Err(TypeError::new(Code::TileSize, p)),
+        None => Ok(Ty::Tile(elem, shape)),
+    }
+}
+
+pub(super) fn operands(wanted: &str, args: &[Ty]) -> TypeError {
+    TypeError::new(Code::Operands, format!("this operation takes {wanted}, not {}", list(args)))
+}
+
+pub(super) fn mismatch(args: &[Ty]) -> TypeError {
+    let elems_differ = args.windows(2).any(|w| w[0].elem() != w[1].elem());
+    let code = if elems_differ { Code::ElementMismatch } else { Code::ShapeMismatch };
+    TypeError::new(code, format!("{} do not fit together", list(args)))
+        .help("`.cast::<..>()` for one element type; `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape")
+}
+
+pub(super) fn not_for(what: &str, elem: Elem) -> TypeError {
+    TypeError::new(Code::ElementUnsupported, format!("{what} is not defined for `{elem}`"))
+}
+
+pub(super) fn all_i32(args: &[Ty]) -> Result<(), TypeError> {
+    match args.iter().find(|t| **t != Ty::I32) {
+        Some(t) => Err(TypeError::new(Code::IndexType, format!("an index is an `i32`, not {}", describe(*t)))),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn bad_axis(axis: u8, rank: usize) -> TypeError {
+    TypeError::new(Code::BadAxis, format!("there is no axis {axis}: the rank is {rank}"))
+}
+
+fn no_grid_axis(axis: u8) -> TypeError {
+    TypeError::new(Code::GridAxis, format!("a grid has axes 0, 1 and 2, not {axis}"))
+}
+
+fn list(args: &[Ty]) -> String {
+    match args {
+        [] => "nothing".to_owned(),
+        [one] => describe(*one),
+        [init @ .., last] => {
+            let init: Vec<String> = init.iter().map(|t| describe(*t)).collect();
+            format!("{} and {}", init.join(", "), describe(*last))
+        }
+    }
+}
+
+/// A type in the words of the surface language.
+#[must_use]
+pub fn describe(ty: Ty) -> String {
+    match ty {
+        Ty::Scalar(e) => format!("`{e}`"),
+        Ty::Tile(e, s) => {
+            let dims: Vec<String> = s.iter().map(ToString::to_string).collect();
+            format!("`Tile<{e}, {}>`", dims.join(", "))
+        }
+        Ty::Tensor(e, r) => format!("`Tensor<{e}, {r}>`"),
+    }
+}
+
+fn args0(args: &[Ty], ty: Ty) -> Types {
+    if args.is_empty() { Ok(vec![ty]) } else { Err(operands("no operand", args)) }
+}
+
+const fn is_value(ty: Ty) -> bool {
+    matches!(ty, Ty::Scalar(_) | Ty::Tile(..))
+}
+
+fn one_value(args: &[Ty]) -> Result<Ty, TypeError> {
+    match args {
+        [t] if is_value(*t) => Ok(*t),
+        _ => Err(operands("one scalar or tile", args)),
+    }
+}
+
+fn same_pair(args: &[Ty]) -> Result<Ty, TypeError> {
+    match args {
+        [a, b] if a == b && is_value(*a) => Ok(*a),
+        [a, b] if is_value(*a) && is_value(*b) => Err(mismatch(args)),
+        _ => Err(operands("two scalars or tiles", args)),
+    }
+}
+
+fn compared(args: &[Ty], result: Vec<Ty>) -> Types {
+    match args {
+        [a, _] if a.elem().is_arith() || a.elem() == Elem::Bool => Ok(result),
+        [a, ..] => Err(not_for("a comparison", a.elem())),
+        [] => Err(operands("two scalars or tiles", args)),
+    }
+}
+
+fn unary(op: UnOp, args: &[Ty]) -> Types {
+    let t = one_value(args)?;
+    let e = t.elem();
+    let ok = match op {
+        UnOp::Neg | UnOp::Abs => e.is_arith(),
+        UnOp::Not => e.is_arith_int() || e == Elem::Bool,
+        UnOp::Exp | UnOp::Exp2 | UnOp::Ln | UnOp::Log2 | UnOp::Sqrt | UnOp::Rsqrt | UnOp::Recip | UnOp::Sin | UnOp::Cos
+        | UnOp::Tanh | UnOp::Sigmoid | UnOp::Erf | UnOp::Floor | UnOp::Ceil | UnOp::Trunc | UnOp::Round
+        | UnOp::RoundTiesEven | UnOp::IsNan => e.is_arith_float(),
+    };
+    if !ok {
+        return Err(not_for(&format!("`{op}`"), e));
+    }
+    Ok(vec![if op == UnOp::IsNan { t.with_elem(Elem::Bool) } else { t }])
+}
+
+fn binary(op: BinOp, args: &[Ty]) -> Types {
+    let t = same_pair(args)?;
+    let e = t.elem();
+    let ok = match op {
+        BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div | BinOp::Min | BinOp::Max => e.is_arith(),
+        BinOp::Rem | BinOp::Shl | BinOp::Shr => e.is_arith_int(),
+        BinOp::And | BinOp::Or | BinOp::Xor => e.is_arith_int() || e == Elem::Bool,
+    };
+    if ok { Ok(vec![t]) } else { Err(not_for(&format!("`{op}`"), e)) }
+}
+
+fn select(args: &[Ty]) -> Types {
+    match args {
+        [mask, a, b] if is_value(*mask) && is_value(*a) && is_value(*b) => {
+            if mask.elem() != Elem::Bool {
+                return Err(operands("a mask first", args));
+            }
+            if a != b {
+                return Err(mismatch(&[*a, *b]));
+            }
+            if *mask == Ty::BOOL || mask.tile_shape() == a.tile_shape() { Ok(vec![*a]) } else { Err(mismatch(&[*mask, *a])) }
+        }
+        _ => Err(operands("a mask and two values", args)),
+    }
+}
+
+fn bitcast(to: Elem, args: &[Ty]) -> Types {
+    let t = one_value(args)?;
+    if t.elem().bits() != to.bits() || t.elem() == Elem::Bool || to == Elem::Bool {
+        let (from, to_bits) = (t.elem(), to.bits());
+        let message = format!("`{from}` has {} bits and `{to}` has {to_bits}: a bitcast keeps the width", from.bits());
+        return Err(TypeError::new(Code::BitcastWidth, message).help("`.cast::<..>()` converts the value"));
+    }
+    Ok(vec![t.with_elem(to)])
+}
+
+fn shape_op(kind: &OpKind, args: &[Ty]) -> Types {
+    let Some(Ty::Tile(e, s)) = args.first().copied() else { return Err(operands("a tile", args)) };
+    match (kind, args) {
+        (OpKind::Reshape(to), [_]) => {
+            let ty = tile(e, Some(*to))?;
+            if to.len() == s.len() {
+                return Ok(vec![ty]);
+            }
+            let message = format!("{} has {} elements, the new shape `{to}` has {}", describe(args[0]), s.len(), to.len());
+            Err(TypeError::new(Code::ElementCount, message).help("a reshape keeps the number of elements"))
+        }
+        (OpKind::Broadcast { axis, n }, [_]) => match s.with(usize::from(*axis), *n) {
+            Some(to) => Ok(vec![tile(e, Some(to))?]),
+            None => Err(bad_axis(*axis, s.rank() + 1)),
+        },
+        (OpKind::Permute(perm), [_]) => {
+            let mut seen = [false; 4];
+            let dims: Vec<i32> = perm[..s.rank()].iter().filter_map(|p| s.get(usize::from(*p)).copied()).collect();
+            perm[..s.rank()].iter().for_each(|p| seen[usize::from(*p) & 3] = true);
+            if dims.len() != s.rank() || seen.iter().filter(|x| **x).count() != s.rank() {
+                return Err(TypeError::new(Code::BadAxis, format!("{:?} is not an order of {} axes", &perm[..s.rank()], s.rank())));
+            }
+            Ok(vec![tile(e, TileShape::new(&dims))?])
+        }
+        (OpKind::Interleave, [a, b]) if a == b => {
+            let mut dims = s.to_vec();
+            dims[s.rank() - 1] = dims[s.rank() - 1].saturating_mul(2);
+            Ok(vec![tile(e, TileShape::new(&dims))?])
+        }
+        (OpKind::Interleave, [_, _]) => Err(mismatch(args)),
+        (OpKind::Split, [_]) => {
+            let mut dims = s.to_vec();
+            let last = dims[s.rank() - 1];
+            if last % 2 != 0 {
+                let message = format!("the last extent of {} is odd", describe(args[0]));
+                return Err(TypeError::new(Code::ElementCount, message).help("`split` halves the last axis"));
+            }
+            dims[s.rank() - 1] = last / 2;
+            let half = tile(e, TileShape::new(&dims))?;
+            Ok(vec![half, half])
+        }
+        _ => Err(operands("tiles", args)),
+    }
+}
+
+fn reduction(kind: &OpKind, args: &[Ty]) -> Types {
+    let Some(Ty::Tile(e, s)) = args.first().copied() else { return Err(operands("a tile", args)) };
+    let (axis, n_args) = match kind {
+        OpKind::Reduce(_, a) | OpKind::ArgReduce(_, a) | OpKind::Scan(_, a) => (*a, 1),
+        OpKind::ReduceWith(a) | OpKind::ScanWith(a) => (*a, 2),
+        _ => return Err(operands("a reduction", args)),
+    };
+    if usize::from(axis) >= s.rank() {
+        return Err(bad_axis(axis, s.rank()));
+    }
+    if args.len() != n_args || (n_args == 2 && args[1] != Ty::Scalar(e)) {
+        return Err(operands("a tile, and the neutral element of its type for a closure", args));
+    }
+    let by_closure = matches!(kind, OpKind::ReduceWith(_) | OpKind::ScanWith(_));
+    if !(e.is_arith() || (by_closure && e == Elem::Bool)) {
+        return Err(not_for("a reduction", e));
+    }
+    let rest = |e| s.without(usize::from(axis)).map_or(Ty::Scalar(e), |r| Ty::Tile(e, r));
+    Ok(match kind {
+        OpKind::Scan(..) | OpKind::ScanWith(_) => vec![args[0]],
+        OpKind::ArgReduce(..) => vec![rest(e), rest(Elem::I32)],
+        _ => vec![rest(e)],
+    })
+}
+
+fn mma(args: &[Ty]) -> Types {
+    let [Ty::Tile(ea, a), Ty::Tile(eb, b), Ty::Tile(ec, c)] = args else {
+        return Err(operands("three tiles", args));
+    };
+    if !mma_is_legal(*ea, *eb, *ec) {
+        let message = format!("`mma` has no instruction for elements ({ea}, {eb}, {ec})");
+        return Err(TypeError::new(Code::MmaElements, message).help(&format!("legal: {MMA_LEGAL}")));
+    }
+    let fits = match (&a[..], &b[..], &c[..]) {
+        ([m, k], [k2, n], [m2, n2]) => k == k2 && m == m2 && n == n2,
+        ([l, m, k], [l2, k2, n], [l3, m2, n2]) => l == l2 && l == l3 && k == k2 && m == m2 && n == n2,
+        _ => false,
+    };
+    if fits {
+        return Ok(vec![args[2]]);
+    }
+    let message = format!("`mma` of {} · {} + {}: the extents do not fit", describe(args[0]), describe(args[1]), describe(args[2]));
+    Err(TypeError::new(Code::ShapeMismatch, message).help("`mma(a, b, acc)` takes [M, K] · [K, N] + [M, N]; `.t()` transposes"))
+}

@@ -1,0 +1,152 @@
+//! Types of SSA values: scalars, tiles and tensors.
+
+use super::Elem;
+use std::fmt;
+use std::ops::Deref;
+
+/// The extents of a tile, rank 1 to 4, row-major: the last axis is contiguous.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TileShape {
+    rank: u8,
+    dims: [i32; 4],
+}
+
+impl TileShape {
+    /// The greatest rank.
+    pub const MAX_RANK: usize = 4;
+    /// The greatest number of elements: 2²⁰, 4 MiB of `f32`.
+    pub const MAX_LEN: i64 = 1 << 20;
+
+    /// A shape of these extents; `None` if the rank is 0 or above 4. Extents are checked by [`TileShape::problem`].
+    #[must_use]
+    pub fn new(dims: &[i32]) -> Option<Self> {
+        let rank = u8::try_from(dims.len()).ok().filter(|r| (1..=4).contains(r))?;
+        let mut padded = [1; 4];
+        padded[..dims.len()].copy_from_slice(dims);
+        Some(TileShape { rank, dims: padded })
+    }
+
+    /// What is wrong with the extents, in words; `None` if nothing is.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        if let Some(d) = self.iter().find(|d| **d < 1) {
+            return Some(format!("an extent of a tile is {d}, but extents start at 1"));
+        }
+        let len = self.iter().fold(1i64, |n, d| n.saturating_mul(i64::from(*d)));
+        (len > Self::MAX_LEN).then(|| format!("a tile of {len} elements; at most {} fit on chip", Self::MAX_LEN))
+    }
+
+    /// The number of elements. Meaningful for shapes without a [`TileShape::problem`].
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a tile is never empty")]
+    pub fn len(&self) -> usize {
+        self.iter().fold(1usize, |n, d| n.saturating_mul(usize::try_from(*d).unwrap_or(0)))
+    }
+
+    /// The number of axes.
+    #[must_use]
+    pub const fn rank(&self) -> usize {
+        self.rank as usize
+    }
+
+    /// Without axis `axis`; `None` at rank 1 or if there is no such axis.
+    #[must_use]
+    pub fn without(&self, axis: usize) -> Option<Self> {
+        if axis >= self.rank() {
+            return None;
+        }
+        let rest: Vec<i32> = self.iter().enumerate().filter(|(i, _)| *i != axis).map(|(_, d)| *d).collect();
+        Self::new(&rest)
+    }
+
+    /// With an axis of extent `n` inserted before axis `axis`.
+    #[must_use]
+    pub fn with(&self, axis: usize, n: i32) -> Option<Self> {
+        if axis > self.rank() {
+            return None;
+        }
+        let mut dims = self.to_vec();
+        dims.insert(axis, n);
+        Self::new(&dims)
+    }
+}
+
+impl Deref for TileShape {
+    type Target = [i32];
+    fn deref(&self) -> &[i32] {
+        &self.dims[..self.rank()]
+    }
+}
+
+impl fmt::Display for TileShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, d) in self.iter().enumerate() {
+            if i > 0 {
+                f.write_str("x")?;
+            }
+            write!(f, "{d}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for TileShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{self}]")
+    }
+}
+
+/// The type of an SSA value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ty {
+    /// One element, the same in the whole program.
+    Scalar(Elem),
+    /// An immutable array on chip.
+    Tile(Elem, TileShape),
+    /// A tensor in device memory, or a view of one: run-time extents and strides.
+    Tensor(Elem, u8),
+}
+
+impl Ty {
+    /// The index type.
+    pub const I32: Ty = Ty::Scalar(Elem::I32);
+    /// The type of conditions.
+    pub const BOOL: Ty = Ty::Scalar(Elem::Bool);
+
+    /// The element type.
+    #[must_use]
+    pub const fn elem(self) -> Elem {
+        match self {
+            Ty::Scalar(e) | Ty::Tile(e, _) | Ty::Tensor(e, _) => e,
+        }
+    }
+
+    /// The extents, of a tile only.
+    #[must_use]
+    pub const fn tile_shape(self) -> Option<TileShape> {
+        match self {
+            Ty::Tile(_, s) => Some(s),
+            Ty::Scalar(_) | Ty::Tensor(..) => None,
+        }
+    }
+
+    /// The same scalar or tile of another element type.
+    #[must_use]
+    pub const fn with_elem(self, elem: Elem) -> Ty {
+        match self {
+            Ty::Scalar(_) => Ty::Scalar(elem),
+            Ty::Tile(_, s) => Ty::Tile(elem, s),
+            Ty::Tensor(_, r) => Ty::Tensor(elem, r),
+        }
+    }
+}
+
+impl fmt::Display for Ty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ty::Scalar(e) => write!(f, "{e}"),
+            Ty::Tile(e, s) => write!(f, "tile<{s}x{e}>"),
+            Ty::Tensor(e, r) => write!(f, "tensor<{e}, {r}>"),
+        }
+    }
+}
