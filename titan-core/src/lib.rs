@@ -2,3 +2,4 @@
 mod entity;
 pub mod diag;
 pub mod ir;
+pub mod verify;
