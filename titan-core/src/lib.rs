@@ -1,2 +1,3 @@
 //! The compiler core of TITAN.
 pub mod ir;
+pub mod num;
