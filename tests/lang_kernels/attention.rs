@@ -74,7 +74,7 @@ fn check<const CAUSAL: bool>() {
     let cached = PAGES * PAGE * KV_HEADS * DIM;
     let qs: Vec<f16> = random.many(OFFSETS[2] * HEADS * DIM);
     let (ks, vs): (Vec<f16>, Vec<f16>) = (random.many(cached), random.many(cached));
-    let ints = |v: &[usize]| v.iter().map(|x| i32::try_from(*x).unwrap()).collect::<Vec<_>>();
+    let ints = |v: &[usize]| v.iter().map(|x| i32::try_from(*x).expect("small")).collect::<Vec<_>>();
     let cache = Cache {
         keys: tensor(&ks, [12, 4, 2, 16]),
         values: tensor(&vs, [12, 4, 2, 16]),
@@ -85,7 +85,7 @@ fn check<const CAUSAL: bool>() {
     let q = tensor(&qs, [14, 4, 16]);
     let out = Shared::new(vec![f16::NAN; qs.len()]);
     let mut o = memory(out.clone(), [14, 4, 16]);
-    run([2, 4, 2], || paged_attention::<8, 8, 16, CAUSAL>(&q, &cache, &mut o, 0.25)).unwrap();
+    run([2, 4, 2], || paged_attention::<8, 8, 16, CAUSAL>(&q, &cache, &mut o, 0.25)).expect("no trap");
 
     let mut want = Vec::new();
     for row in 0..OFFSETS[2] {

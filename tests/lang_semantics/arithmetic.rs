@@ -5,16 +5,22 @@ use titan::prelude::*;
 
 use crate::tile;
 
+#[track_caller]
+fn agree<U: Elem>(what: &str, scalar: U, tiles: [Tile<U, D1<1>>; 3], want: U) {
+    assert_eq!(scalar, want, "{what}");
+    for tile in tiles {
+        assert_eq!(tile.to_vec(), [want], "{what}");
+    }
+}
+
 /// One operation on scalars, on tiles, and on a mixture of them gives one result.
 macro_rules! check {
     ($t:ident: $($op:ident($a:expr, $b:expr) = $want:expr;)*) => {$({
         let (a, b): ($t, $t) = ($a, $b);
         let want = $want;
-        assert_eq!(ops::$op(a, b), want, "{} {a} {b}", stringify!($op));
         let (ta, tb) = (Tile::<$t, D1<1>>::full(a), Tile::<$t, D1<1>>::full(b));
-        assert_eq!(ops::$op(ta, tb).to_vec(), [want]);
-        assert_eq!(ops::$op(ta, b).to_vec(), [want]);
-        assert_eq!(ops::$op(a, tb).to_vec(), [want]);
+        let tiles = [ops::$op(ta, tb), ops::$op(ta, b), ops::$op(a, tb)];
+        agree(stringify!($op($a, $b)), ops::$op(a, b), tiles, want);
     })*};
 }
 
@@ -128,11 +134,11 @@ fn nothing_else_is_contracted() {
 }
 
 fn extremes<T: Num + Float>() {
-    let [nan, one, two] = [f64::NAN, 1.0, 2.0].map(|x| x.cast::<T>());
-    let [plus, minus] = [0.0, -0.0].map(|x| x.cast::<T>());
+    let [nan, one, two] = [f64::NAN, 1.0, 2.0].map(Cast::cast::<T>);
+    let [plus, minus] = [0.0, -0.0].map(Cast::cast::<T>);
     let pairs = [(nan, one), (one, nan), (one, two), (two, one), (minus, plus), (plus, minus), (nan, nan)];
     let (a, b): (Vec<T>, Vec<T>) = pairs.into_iter().unzip();
-    let bits = |t: Tile<T, D1<7>>| t.to_vec().into_iter().map(|x| x.cast::<f64>()).collect::<Vec<_>>();
+    let bits = |t: Tile<T, D1<7>>| t.to_vec().into_iter().map(Cast::cast::<f64>).collect::<Vec<_>>();
     let (max, min) = (bits(tile(&a).max(tile(&b))), bits(tile(&a).min(tile(&b))));
     assert_eq!(max[..4], [1.0, 1.0, 2.0, 2.0]);
     assert_eq!(min[..4], [1.0, 1.0, 1.0, 1.0]);

@@ -92,7 +92,7 @@ fn integers_keep_their_low_bits() {
     cast(300_i32, 44_u8);
     cast(-1_i32, u64::MAX);
     cast(200_u8, -56_i8);
-    cast(u32::MAX, -1_i64 & 0xFFFF_FFFF);
+    cast(u32::MAX, 0xFFFF_FFFF_i64);
     cast(0x1F_i32, i4::from_i8(-1));
     cast(0x1F_i32, u4::from_u8(15));
     cast(i4::from_i8(-1), 0xFFFF_u16);

@@ -26,5 +26,6 @@ fn memory_of<T: Elem, const R: usize>(shared: Shared<T>, extents: [i32; R]) -> T
 
 /// A rank-1 tile of these elements.
 fn tile<T: Elem, const N: i32>(values: &[T]) -> Tile<T, D1<N>> {
-    tensor(values, [i32::try_from(values.len()).unwrap()]).load_tile::<N>([0])
+    assert_eq!(values.len(), N.unsigned_abs() as usize);
+    tensor(values, [N]).load_tile::<N>([0])
 }

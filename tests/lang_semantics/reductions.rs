@@ -1,6 +1,6 @@
 //! Reductions, scans, matrix products, and the operations that move elements.
 
-use titan::lang::{Tile, ops};
+use titan::lang::{MmaTypes, Tile, ops};
 use titan::prelude::*;
 
 use crate::{tensor, tile};
@@ -92,12 +92,12 @@ fn masks_reduce_by_any_and_all() {
 
 #[test]
 fn products_of_every_legal_triple() {
-    fn dot<A: Elem, B: Elem, C: Elem>(a: [f64; 2], b: [f64; 2], c: f64) -> C
+    fn dot<A, B: Elem, C: Elem>(a: [f64; 2], b: [f64; 2], c: f64) -> C
     where
-        A: titan::lang::MmaTypes<B, C>,
+        A: MmaTypes<B, C>,
     {
-        let a = tile::<A, 2>(&a.map(|x| x.cast())).reshape::<D2<1, 2>>();
-        let b = tile::<B, 2>(&b.map(|x| x.cast())).reshape::<D2<2, 1>>();
+        let a = tile::<A, 2>(&a.map(Cast::cast)).reshape::<D2<1, 2>>();
+        let b = tile::<B, 2>(&b.map(Cast::cast)).reshape::<D2<2, 1>>();
         mma(a, b, Tile::<C, D2<1, 1>>::full(c.cast())).to_vec()[0]
     }
     let (a, b) = ([1.5, -2.0], [4.0, 0.5]);
