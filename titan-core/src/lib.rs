@@ -1,5 +1,10 @@
 //! The compiler core of TITAN.
 mod entity;
+
+pub mod analysis;
 pub mod diag;
 pub mod ir;
+pub mod launch;
+pub mod num;
+pub mod text;
 pub mod verify;
