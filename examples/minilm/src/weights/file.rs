@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn an_error_names_the_tensor_and_both_shapes() {
-        let cases: [(&dyn Fn(&mut String, &mut Dtype, &mut Vec<usize>), &str); 3] = [
+        type Edit<'a> = &'a dyn Fn(&mut String, &mut Dtype, &mut Vec<usize>);
+        let cases: [(Edit<'_>, &str); 3] = [
             (
                 &|name, _, shape| {
                     if name.ends_with("1.output.dense.weight") {
