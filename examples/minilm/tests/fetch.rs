@@ -10,15 +10,16 @@ use minilm::fetch::{Error, Origin, fetch};
 fn folder(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if dir.exists() {
-        fs::remove_dir_all(&dir).unwrap();
+        fs::remove_dir_all(&dir).expect("the folder of an earlier run can be removed");
     }
-    fs::create_dir_all(&dir).unwrap();
+    fs::create_dir_all(&dir).expect("a folder can be made under target");
     dir
 }
 
 fn names(dir: &Path) -> Vec<String> {
-    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
-    let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(name).collect();
+    let entries = fs::read_dir(dir).expect("the folder can be listed");
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }

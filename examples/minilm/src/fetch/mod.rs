@@ -49,7 +49,7 @@ pub enum Outcome {
 /// Makes sure that every file of [`assets::ALL`] lies under `dir` with its published hash.
 ///
 /// # Errors
-/// [`Error`]; in that case `dir` holds what it held before.
+/// [`Error`]; in that case each file under `dir` is the one that was there before or the published one.
 pub fn fetch(dir: &Path, origin: &Origin) -> Result<Outcome, Error> {
     fs::create_dir_all(dir).context(Action::Create, dir)?;
     let lock_path = dir.join(".lock");
