@@ -9,8 +9,8 @@
 //! * The special tokens are recognised where the text spells them out, as the reference tokenizer does.
 //! * A sentence longer than [`MAX_TOKENS`] is cut at the end, `[SEP]` stays.
 //!
-//! Written here rather than taken from the `tokenizers` crate: that one brings some eighty packages and most of
-//! the build time for these two hundred lines. Absent on purpose: pairs, offsets into the text, decoding.
+//! Written here rather than taken from the `tokenizers` crate: that one brings some eighty packages for what is
+//! two hundred lines here. Absent on purpose: pairs, offsets into the text, decoding.
 //!
 //! Reference: Schuster and Nakajima, "Japanese and Korean voice search", 2012 (WordPiece).
 
