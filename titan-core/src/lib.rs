@@ -1,10 +1,11 @@
 //! The compiler core of TITAN.
 mod entity;
 
-pub mod analysis;
+pub mod artifact;
 pub mod diag;
+#[cfg(feature = "filetest")]
+pub mod filetest;
 pub mod ir;
-pub mod launch;
 pub mod num;
 pub mod text;
 pub mod verify;
