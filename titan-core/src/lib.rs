@@ -2,4 +2,5 @@
 mod entity;
 pub mod diag;
 pub mod ir;
+pub mod launch;
 pub mod verify;
