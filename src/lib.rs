@@ -1,1 +1,3 @@
-//! placeholder
+//! GPU kernels inline in Rust.
+pub mod lang;
+pub mod prelude;

@@ -3,4 +3,5 @@ mod entity;
 pub mod diag;
 pub mod ir;
 pub mod launch;
+pub mod num;
 pub mod verify;
