@@ -4,4 +4,5 @@ pub mod diag;
 pub mod ir;
 pub mod launch;
 pub mod num;
+pub mod text;
 pub mod verify;
