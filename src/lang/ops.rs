@@ -95,17 +95,17 @@ macro_rules! half_scalars {
 }
 half_scalars! { f16 bf16 }
 
-/// What a binary operator gives.
-type Out<L, R> = <L as Fit<R>>::Of<<L as Fit<R>>::Elem>;
-
+// The result is a parameter of its own because then rustc reports a misfit once; as a projection in the signature, it
+// would report it again where it normalizes the signature.
 macro_rules! binary {
     ($($(#[$doc:meta])* $name:ident $assign:ident: $bound:ident $f:expr;)*) => {$(
         $(#[$doc])*
         #[must_use]
         #[inline]
-        pub fn $name<L: Fit<R>, R>(l: L, r: R) -> Out<L, R>
+        pub fn $name<L, R, O>(l: L, r: R) -> O
         where
-            L::Elem: $bound,
+            L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+            <L as Fit<R>>::Elem: $bound,
         {
             l.join(r, $f)
         }
@@ -149,9 +149,10 @@ macro_rules! comparison {
         $(#[$doc])*
         #[must_use]
         #[inline]
-        pub fn $name<L: Fit<R>, R>(l: L, r: R) -> L::Of<bool>
+        pub fn $name<L, R, O>(l: L, r: R) -> O
         where
-            L::Elem: $bound,
+            L: Fit<R, Of<bool> = O>,
+            <L as Fit<R>>::Elem: $bound,
         {
             l.join(r, $f)
         }
