@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use titan_core::launch::BindError;
+use titan_core::launch::{BindError, Rule};
 
 /// The result of everything that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -87,7 +87,9 @@ pub enum Error {
         expected: usize,
     },
     /// A shape of more elements than addresses exist for.
-    #[error("a tensor of shape {shape:?} has more elements than memory has addresses\n  help: check the extents")]
+    #[error(
+        "a tensor of shape {shape:?} has more elements than memory has addresses\n  help: check the extents"
+    )]
     TooLarge {
         /// The extents.
         shape: Vec<usize>,
@@ -103,7 +105,9 @@ pub enum Error {
         help: &'static str,
     },
     /// The device has no memory left for a tensor.
-    #[error("{device} has no {bytes} bytes of memory left\n  help: drop tensors that are no longer needed, or use smaller ones")]
+    #[error(
+        "{device} has no {bytes} bytes of memory left\n  help: drop tensors that are no longer needed, or use smaller ones"
+    )]
     OutOfMemory {
         /// How many bytes were asked for.
         bytes: usize,
@@ -111,7 +115,9 @@ pub enum Error {
         device: String,
     },
     /// There is no device of this name.
-    #[error("{asked_by} is `{asked}`, but the devices here are: {available}\n  help: use `cpu`, `cuda`, `cuda:N`, `hip` or `hip:N`")]
+    #[error(
+        "{asked_by} is `{asked}`, but the devices here are: {available}\n  help: use `cpu`, `cuda`, `cuda:N`, `hip` or `hip:N`"
+    )]
     NoSuchDevice {
         /// Who asked: `TITAN_DEVICE` or a call.
         asked_by: &'static str,
@@ -121,7 +127,9 @@ pub enum Error {
         available: String,
     },
     /// The kernel stopped itself: a failed `tassert!`, or a `get` or `set` outside of its tensor.
-    #[error("kernel `{kernel}` stopped at {location} in program {program:?}: {message}\n  help: tensors that it writes may be written in part")]
+    #[error(
+        "kernel `{kernel}` stopped at {location} in program {program:?}: {message}\n  help: tensors that it writes may be written in part"
+    )]
     Trap {
         /// The kernel, with its instance.
         kernel: String,
@@ -153,7 +161,9 @@ pub enum Error {
         reason: String,
     },
     /// The kernel cannot run on the device.
-    #[error("kernel `{kernel}` cannot run on {device}: {reason}\n  help: choose another device with `TITAN_DEVICE`")]
+    #[error(
+        "kernel `{kernel}` cannot run on {device}: {reason}\n  help: choose another device with `TITAN_DEVICE`"
+    )]
     Unsupported {
         /// The kernel, with its instance.
         kernel: String,
@@ -163,14 +173,18 @@ pub enum Error {
         reason: String,
     },
     /// The system gives no thread for a stream.
-    #[error("the system gives no thread for a stream: {source}\n  help: use fewer streams, or raise the limit on threads")]
+    #[error(
+        "the system gives no thread for a stream: {source}\n  help: use fewer streams, or raise the limit on threads"
+    )]
     Thread {
         /// What the system said.
         #[source]
         source: Arc<std::io::Error>,
     },
     /// A defect of TITAN.
-    #[error("{doing} failed inside of TITAN: {message}\n  help: this is a defect of TITAN; please report it with the kernel")]
+    #[error(
+        "{doing} failed inside of TITAN: {message}\n  help: this is a defect of TITAN; please report it with the kernel"
+    )]
     Internal {
         /// What was being done.
         doing: String,
@@ -201,11 +215,11 @@ impl Error {
     /// The error of a launch whose arguments do not fit.
     pub(crate) fn of_bind(kernel: &str, why: BindError) -> Error {
         let kernel = kernel.to_owned();
-        match why {
-            BindError::Shape { .. } => Error::Shape { kernel, why },
-            BindError::Requirement { .. } => Error::Requirement { kernel, why },
-            BindError::Grid { .. } | BindError::GridAxes { .. } => Error::Grid { kernel, why },
-            _ => Error::Argument { kernel, why },
+        match why.rule() {
+            Rule::Shape => Error::Shape { kernel, why },
+            Rule::Requirement => Error::Requirement { kernel, why },
+            Rule::Grid => Error::Grid { kernel, why },
+            Rule::Argument => Error::Argument { kernel, why },
         }
     }
 }

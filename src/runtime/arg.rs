@@ -20,7 +20,7 @@ pub struct LaunchArg<'a> {
 
 /// What an argument is.
 pub(crate) enum ArgValue {
-    Tensor(TensorArg),
+    Tensor(Box<TensorArg>),
     Absent,
     Scalar(Const),
 }
@@ -75,7 +75,9 @@ impl ArgValue {
     /// What the check of the signature needs to know.
     pub(crate) fn info(&self) -> ArgInfo<'_> {
         match self {
-            ArgValue::Tensor(t) => ArgInfo::Tensor { elem: t.elem, extents: t.extents(), strides: t.strides() },
+            ArgValue::Tensor(t) => {
+                ArgInfo::Tensor { elem: t.elem, extents: t.extents(), strides: t.strides() }
+            }
             ArgValue::Absent => ArgInfo::Absent,
             ArgValue::Scalar(value) => ArgInfo::Scalar(*value),
         }
@@ -98,13 +100,13 @@ impl LaunchArg<'_> {
 
 impl<'a, T: Elem, const R: usize> From<&'a Tensor<T, R>> for LaunchArg<'a> {
     fn from(tensor: &'a Tensor<T, R>) -> Self {
-        LaunchArg::new(ArgValue::Tensor(TensorArg::of(tensor, false)))
+        LaunchArg::new(ArgValue::Tensor(Box::new(TensorArg::of(tensor, false))))
     }
 }
 
 impl<'a, T: Elem, const R: usize> From<&'a mut Tensor<T, R>> for LaunchArg<'a> {
     fn from(tensor: &'a mut Tensor<T, R>) -> Self {
-        LaunchArg::new(ArgValue::Tensor(TensorArg::of(tensor, true)))
+        LaunchArg::new(ArgValue::Tensor(Box::new(TensorArg::of(tensor, true))))
     }
 }
 
@@ -142,7 +144,9 @@ impl From<u64> for LaunchArg<'_> {
 impl fmt::Debug for LaunchArg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
-            ArgValue::Tensor(t) => write!(f, "{}{}{:?}", if t.exclusive { "mut " } else { "" }, t.elem, t.extents()),
+            ArgValue::Tensor(t) => {
+                write!(f, "{}{}{:?}", if t.exclusive { "mut " } else { "" }, t.elem, t.extents())
+            }
             ArgValue::Absent => f.write_str("None"),
             ArgValue::Scalar(Const::Int(elem, v)) => write!(f, "{v}{elem}"),
             ArgValue::Scalar(Const::Float(elem, v)) => write!(f, "{v}{elem}"),

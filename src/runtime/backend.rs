@@ -40,7 +40,9 @@ impl Storage {
     /// Copies bytes in. Waits for nothing: `buffer.rs` orders it.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         match self {
-            Storage::Cpu(memory) => memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e)),
+            Storage::Cpu(memory) => {
+                memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e))
+            }
         }
     }
 
@@ -73,11 +75,17 @@ impl Code {
     }
 
     /// Runs the grid to its end.
-    pub(crate) fn run(&self, kernel: &KernelRef, name: &str, args: Vec<DeviceArg>, grid: [u32; 3]) -> Result<()> {
+    pub(crate) fn run(
+        &self,
+        kernel: &KernelRef,
+        name: &str,
+        args: Vec<DeviceArg>,
+        grid: [u32; 3],
+    ) -> Result<()> {
         match self {
             Code::Cpu(program) => {
                 let args: Vec<titan_cpu::Arg> = args.into_iter().map(cpu_arg).collect();
-                program.run(&args, grid).map_err(|error| cpu_error(kernel, name, error))
+                program.run(&args, grid).map_err(|error| cpu_error(kernel, name, &error))
             }
         }
     }
@@ -94,12 +102,13 @@ fn cpu_arg(arg: DeviceArg) -> titan_cpu::Arg {
     }
 }
 
-fn cpu_error(kernel: &KernelRef, name: &str, error: RunError) -> Error {
+fn cpu_error(kernel: &KernelRef, name: &str, error: &RunError) -> Error {
     match error {
         RunError::Trap { message, loc, program } => {
-            Error::Trap { kernel: name.to_owned(), message, location: kernel.location(loc), program }
+            let (message, location) = (message.clone(), kernel.location(*loc));
+            Error::Trap { kernel: name.to_owned(), message, location, program: *program }
         }
-        other => internal(&format!("kernel `{name}`"), &other),
+        RunError::BadArguments(_) => internal(&format!("kernel `{name}`"), error),
     }
 }
 

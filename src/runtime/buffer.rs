@@ -75,7 +75,11 @@ impl Buffer {
 }
 
 /// Enters work with this event into every buffer it uses, and calls `enqueue` with what it must wait for.
-pub(crate) fn schedule<R>(accesses: &[Access], event: &Event, enqueue: impl FnOnce(Vec<Dependency>) -> R) -> R {
+pub(crate) fn schedule<R>(
+    accesses: &[Access],
+    event: &Event,
+    enqueue: impl FnOnce(Vec<Dependency>) -> R,
+) -> R {
     let mut buffers: Vec<&Buffer> = accesses.iter().map(|a| &a.buffer).collect();
     buffers.sort_unstable_by_key(|b| b.address());
     buffers.dedup_by_key(|b| b.address());
@@ -97,7 +101,9 @@ pub(crate) fn schedule<R>(accesses: &[Access], event: &Event, enqueue: impl FnOn
 
 fn collect_dependencies(table: &[Use], access: &Access, waits: &mut Vec<Dependency>) {
     let conflicts = |u: &&Use| (u.write || access.write) && u.footprint.overlaps(&access.footprint);
-    waits.extend(table.iter().filter(conflicts).map(|u| Dependency { event: u.event.clone(), carries: u.write }));
+    waits.extend(
+        table.iter().filter(conflicts).map(|u| Dependency { event: u.event.clone(), carries: u.write }),
+    );
 }
 
 fn enter(table: &mut Vec<Use>, access: &Access, event: &Event) {
@@ -110,14 +116,15 @@ fn enter(table: &mut Vec<Use>, access: &Access, event: &Event) {
 }
 
 /// The failed work that keeps `what` from running, if there is some. Blocks until all earlier work has ended.
-pub(crate) fn await_dependencies(what: &str, waits: &[Dependency]) -> Result<(), Failure> {
+pub(crate) fn await_dependencies(what: &str, waits: &[Dependency]) -> Result<(), Box<Failure>> {
     waits.iter().for_each(|d| d.event.wait());
-    let failed = waits.iter().filter(|d| d.carries).find_map(|d| d.event.error().map(|e| (d.event.clone(), e)));
+    let failed =
+        waits.iter().filter(|d| d.carries).find_map(|d| d.event.error().map(|e| (d.event.clone(), e)));
     match failed {
         None => Ok(()),
         Some((event, error)) => {
             let error = Error::Dependency { what: what.to_owned(), cause: Arc::new(error) };
-            Err(Failure { error, reported: false, cause: Some(event) })
+            Err(Box::new(Failure { error, reported: false, cause: Some(event) }))
         }
     }
 }
@@ -136,7 +143,7 @@ pub(crate) fn run_here<R>(what: &str, accesses: &[Access], work: impl FnOnce() -
     };
     event.settle(match &outcome {
         Ok(_) => Ok(()),
-        Err(error) => Err(Failure { error: error.clone(), reported: true, cause: None }),
+        Err(error) => Err(Failure::new(error.clone(), true)),
     });
     outcome
 }

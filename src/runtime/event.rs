@@ -25,7 +25,7 @@ struct Inner {
 enum State {
     Pending(Vec<Waker>),
     Done,
-    Failed(Failure),
+    Failed(Box<Failure>),
 }
 
 /// How a piece of work failed.
@@ -38,10 +38,21 @@ pub(crate) struct Failure {
     pub(crate) cause: Option<Event>,
 }
 
+impl Failure {
+    /// A failure that nobody else caused.
+    pub(crate) fn new(error: Error, reported: bool) -> Box<Failure> {
+        Box::new(Failure { error, reported, cause: None })
+    }
+}
+
 impl Event {
     /// Of work in the in-order queue of this number, or on a thread of its own.
     pub(crate) fn new(queue: Option<u64>) -> Self {
-        Event(Arc::new(Inner { queue, state: Mutex::new(State::Pending(Vec::new())), changed: Condvar::new() }))
+        Event(Arc::new(Inner {
+            queue,
+            state: Mutex::new(State::Pending(Vec::new())),
+            changed: Condvar::new(),
+        }))
     }
 
     /// Whether this work ends after `earlier` because both are in one queue.
@@ -50,7 +61,7 @@ impl Event {
     }
 
     /// The work has ended. Later calls change nothing.
-    pub(crate) fn settle(&self, outcome: Result<(), Failure>) {
+    pub(crate) fn settle(&self, outcome: Result<(), Box<Failure>>) {
         let mut state = lock(&self.0.state);
         let State::Pending(wakers) = &mut *state else { return };
         let wakers = std::mem::take(wakers);

@@ -168,7 +168,8 @@ fn is_written(sig: &Signature, param: usize) -> bool {
 /// The device that holds all tensors. Without tensors: that of the stream, or the best one.
 fn common_device(loaded: &Loaded, args: &[ArgValue], stream: Option<&Device>) -> Result<Device> {
     let params = &loaded.kernel.sig.params;
-    let mut tensors = params.iter().zip(args).filter_map(|(p, a)| a.tensor().map(|t| (&p.name, t.buffer.device())));
+    let mut tensors =
+        params.iter().zip(args).filter_map(|(p, a)| a.tensor().map(|t| (&p.name, t.buffer.device())));
     let Some((first, device)) = tensors.next() else {
         return stream.cloned().map_or_else(Device::best, Ok);
     };

@@ -73,7 +73,8 @@ impl<const R: usize> Layout<R> {
         let mut seen = [false; R];
         axes.iter().filter(|a| **a < R).for_each(|a| seen[*a] = true);
         if seen.contains(&false) {
-            let problem = format!("{axes:?} does not name each of the axes 0 to {} once", R.saturating_sub(1));
+            let problem =
+                format!("{axes:?} does not name each of the axes 0 to {} once", R.saturating_sub(1));
             return refuse("permute", problem, "list every axis exactly once, in the new order");
         }
         Layout { shape: axes.map(|a| self.shape[a]), strides: axes.map(|a| self.strides[a]), ..*self }
@@ -90,7 +91,8 @@ impl<const R: usize> Layout<R> {
     /// Elements `lo..hi` of an axis.
     pub(crate) fn slice(&self, axis: usize, lo: usize, hi: usize) -> Result<Self> {
         if lo > hi || hi > self.shape[axis] {
-            let problem = format!("{lo}..{hi} is not a part of axis {axis}, whose extent is {}", self.shape[axis]);
+            let problem =
+                format!("{lo}..{hi} is not a part of axis {axis}, whose extent is {}", self.shape[axis]);
             return refuse("slice", problem, "give a range inside of the axis");
         }
         let mut out = *self;
@@ -107,7 +109,8 @@ impl<const R: usize> Layout<R> {
             return refuse("index", problem, "give an index below the extent");
         }
         if self.elem.bits() == 4 && axis + 1 == R {
-            let problem = format!("axis {axis} is the packed one: two elements of type `{}` share a byte", self.elem);
+            let problem =
+                format!("axis {axis} is the packed one: two elements of type `{}` share a byte", self.elem);
             return refuse("index", problem, "slice an even range of the last axis, or index another one");
         }
         let from = |d: usize| if d < axis { d } else { d + 1 };
@@ -149,7 +152,11 @@ impl<const R: usize> Layout<R> {
                 "the elements do not lie one after the other (extents {:?}, strides {:?})",
                 self.shape, self.strides
             );
-            return refuse("reshape", problem, "reshape a `.copy()`, or reshape before the other view is made");
+            return refuse(
+                "reshape",
+                problem,
+                "reshape a `.copy()`, or reshape before the other view is made",
+            );
         }
         Ok(Layout { offset: self.offset, ..Layout::row_major(self.elem, shape)? })
     }
@@ -163,7 +170,11 @@ impl<const R: usize> Layout<R> {
             }
             if self.shape[axis] != 1 {
                 let problem = format!("axis {axis} has extent {}, not 1 or {extent}", self.shape[axis]);
-                return refuse("broadcast", problem, "only axes of extent 1 repeat; insert one with `unsqueeze`");
+                return refuse(
+                    "broadcast",
+                    problem,
+                    "only axes of extent 1 repeat; insert one with `unsqueeze`",
+                );
             }
             (out.shape[axis], out.strides[axis]) = (extent, 0);
         }
@@ -189,7 +200,8 @@ impl<const R: usize> Layout<R> {
         }
         let even = self.shape.last().is_some_and(|n| n % 2 == 0) && self.offset.is_multiple_of(2);
         let (last, outer) = self.strides.split_last().map_or((1, &[][..]), |(last, outer)| (*last, outer));
-        let aligned = outer.iter().zip(&self.shape).all(|(stride, extent)| *extent == 1 || stride.is_multiple_of(2));
+        let aligned =
+            outer.iter().zip(&self.shape).all(|(stride, extent)| *extent == 1 || stride.is_multiple_of(2));
         if even && last == 1 && aligned {
             return Ok(self);
         }

@@ -127,9 +127,8 @@ impl Queue {
 
     fn run(&self, job: Job) {
         let Job { what, event, waits, work } = job;
-        let outcome = await_dependencies(&what, &waits).and_then(|()| {
-            guarded(&what, work).map_err(|error| Failure { error, reported: false, cause: None })
-        });
+        let outcome = await_dependencies(&what, &waits)
+            .and_then(|()| guarded(&what, work).map_err(|error| Failure::new(error, false)));
         if outcome.is_err() {
             let failed = &mut lock(&self.state).failed;
             failed.retain(|e| !e.is_settled());

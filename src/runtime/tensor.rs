@@ -89,7 +89,9 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
             let shape = self.shape().to_vec();
             return Err(Error::ElementCount { found: data.len(), shape, expected: self.len() });
         }
-        run_here("`write`", &[self.access(true)], || transfer::write(self.buffer.storage(), &self.layout, data))
+        run_here("`write`", &[self.access(true)], || {
+            transfer::write(self.buffer.storage(), &self.layout, data)
+        })
     }
 
     /// A row-major tensor with the same elements and memory of its own.
@@ -110,10 +112,6 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
 
     pub(crate) fn layout(&self) -> &Layout<R> {
         &self.layout
-    }
-
-    pub(crate) fn buffer(&self) -> &Buffer {
-        &self.buffer
     }
 
     pub(crate) fn access(&self, write: bool) -> Access {

@@ -49,7 +49,11 @@ impl Frame<'_> {
 
     fn op(&mut self, op: &Op) -> Result<f64, RunError> {
         let arg = |i: usize| self.get(op.args[i]);
-        #[expect(clippy::cast_precision_loss, clippy::wildcard_enum_match_arm, reason = "a subset, small numbers")]
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::wildcard_enum_match_arm,
+            reason = "a subset, small numbers"
+        )]
         Ok(match &op.kind {
             OpKind::Const(Const::Int(_, v)) => *v as f64,
             OpKind::Const(Const::Float(_, v)) => *v,
@@ -91,12 +95,16 @@ impl Frame<'_> {
         let Arg::Tensor { memory, offset, extents, strides } = &self.args[tensor.index()] else {
             return Err(RunError::BadArguments("a tensor is absent".to_owned()));
         };
-        let Ty::Tensor(elem, _) = self.kernel.ty(tensor) else { unreachable!("`get` and `set` take tensors") };
+        let Ty::Tensor(elem, _) = self.kernel.ty(tensor) else {
+            unreachable!("`get` and `set` take tensors")
+        };
         let mut at = 0;
         for (axis, (extent, stride)) in extents.iter().zip(strides).enumerate() {
             let i = self.get(op.args[1 + axis]) as i64;
             if !(0..i64::from(*extent)).contains(&i) {
-                return Err(self.trap(op, &format!("index {i} is outside of axis {axis}, whose extent is {extent}")));
+                return Err(
+                    self.trap(op, &format!("index {i} is outside of axis {axis}, whose extent is {extent}"))
+                );
             }
             at += i * stride;
         }
@@ -108,6 +116,10 @@ impl Frame<'_> {
             (Some(v), _) => memory.write(at, &(v as i32).to_ne_bytes()).map_err(outside)?,
             (None, _) => memory.read(at, &mut bytes).map_err(outside)?,
         }
-        Ok(if elem == Elem::F32 { f32::from_ne_bytes(bytes).into() } else { i32::from_ne_bytes(bytes) as f64 })
+        Ok(if elem == Elem::F32 {
+            f32::from_ne_bytes(bytes).into()
+        } else {
+            i32::from_ne_bytes(bytes) as f64
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Values of the leaves of host expressions during a launch.
 
-use super::{ArgInfo, BindError, Origin};
+use super::{ArgInfo, BindError, Origin, Rule};
 use crate::ir::{Const, Elem, HostEnv, HostExpr, HostExprError, HostNames, HostOp, Signature, Symbol};
 use std::fmt;
 
@@ -28,6 +28,16 @@ pub(super) enum Place<'a> {
         /// The axis.
         axis: usize,
     },
+}
+
+impl Place<'_> {
+    fn rule(&self) -> Rule {
+        match self {
+            Place::Extent { .. } => Rule::Shape,
+            Place::Requirement => Rule::Requirement,
+            Place::Grid { .. } => Rule::Grid,
+        }
+    }
 }
 
 impl fmt::Display for Place<'_> {
@@ -114,6 +124,7 @@ impl<'a> Env<'a> {
                 | HostExpr::Binary(..) => return,
             };
             problem.get_or_insert_with(|| BindError::Unbound {
+                rule: place.rule(),
                 place: place.to_string(),
                 name: self.text(leaf),
                 param: absent,
@@ -139,6 +150,7 @@ impl<'a> Env<'a> {
 
     fn no_value(&self, expr: &HostExpr, place: &Place<'_>, source: HostExprError) -> BindError {
         BindError::NoValue {
+            rule: place.rule(),
             place: place.to_string(),
             expr: self.text(expr),
             values: self.values(expr),

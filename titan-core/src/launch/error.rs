@@ -105,6 +105,8 @@ pub enum BindError {
     /// A declaration mentions a name that has no value because its tensor is absent.
     #[error("{place} needs `{name}`, which has no value because `{param}` is absent\n  help: pass `{param}`")]
     Unbound {
+        /// What asks.
+        rule: Rule,
         /// Who asks.
         place: String,
         /// The name.
@@ -118,6 +120,8 @@ pub enum BindError {
         But(values)
     )]
     NoValue {
+        /// What asks.
+        rule: Rule,
         /// Who asks.
         place: String,
         /// The expression.
@@ -147,6 +151,38 @@ pub enum BindError {
         /// Its value.
         value: i64,
     },
+}
+
+/// Which part of a signature an error is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Number, kinds, element types, ranks and sizes of the arguments.
+    Argument,
+    /// A `#[shape(..)]`.
+    Shape,
+    /// A `require(..)`.
+    Requirement,
+    /// The grid.
+    Grid,
+}
+
+impl BindError {
+    /// Which part of the signature the error is about.
+    #[must_use]
+    pub const fn rule(&self) -> Rule {
+        match self {
+            BindError::Count { .. }
+            | BindError::Kind { .. }
+            | BindError::Element { .. }
+            | BindError::Rank { .. }
+            | BindError::Extent { .. }
+            | BindError::SelfOverlap { .. } => Rule::Argument,
+            BindError::Shape { .. } => Rule::Shape,
+            BindError::Requirement { .. } => Rule::Requirement,
+            BindError::Unbound { rule, .. } | BindError::NoValue { rule, .. } => *rule,
+            BindError::GridAxes { .. } | BindError::Grid { .. } => Rule::Grid,
+        }
+    }
 }
 
 /// A name in a declaration, with its value.

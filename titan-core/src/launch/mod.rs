@@ -14,7 +14,7 @@ mod error;
 #[cfg(test)]
 mod tests;
 
-pub use error::{BindError, Origin};
+pub use error::{BindError, Origin, Rule};
 
 use crate::ir::{Access, Const, DimSpec, Elem, GridSpec, HostExpr, ParamKind, Signature};
 use env::{Env, Place};
