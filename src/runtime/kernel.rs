@@ -24,7 +24,9 @@ pub struct KernelRef {
 pub(crate) struct Loaded {
     pub(crate) kernel: Verified,
     /// The name with the instance.
-    pub(crate) name: Arc<str>,
+    pub(crate) name: String,
+    /// ``kernel `name` ``, for messages.
+    pub(crate) title: Arc<str>,
     codes: Mutex<Vec<(Device, Result<Arc<Code>>)>>,
 }
 
@@ -51,8 +53,9 @@ impl KernelRef {
         let source = str::from_utf8(self.artifact).map_err(|e| broken(e.to_string()))?;
         let kernel = text::parse_one(source).map_err(|errors| broken(first(&errors)))?;
         let kernel = verify(kernel).map_err(|errors| broken(first(&errors)))?;
-        let name = kernel.sig.full_name().into();
-        Ok(Loaded { kernel, name, codes: Mutex::default() })
+        let name = kernel.sig.full_name();
+        let title = format!("kernel `{name}`").into();
+        Ok(Loaded { kernel, name, title, codes: Mutex::default() })
     }
 }
 

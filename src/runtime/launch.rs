@@ -29,23 +29,24 @@ pub struct Launch<'a> {
 
 /// A launch whose arguments fit.
 pub(crate) struct Prepared {
-    pub(crate) name: Arc<str>,
+    title: Arc<str>,
     pub(crate) device: Device,
-    pub(crate) accesses: Vec<Access>,
-    pub(crate) work: Work,
+    accesses: Vec<Access>,
+    work: Work,
 }
 
 /// What a device does for a launch.
-pub(crate) struct Work {
+struct Work {
     kernel: &'static KernelRef,
-    name: Arc<str>,
+    loaded: &'static Loaded,
     code: Arc<Code>,
     args: Vec<DeviceArg>,
     grid: [u32; 3],
 }
 
 impl<'a> Launch<'a> {
-    /// A launch of `kernel`; nothing is checked yet.
+    /// A launch of `kernel`; nothing is checked yet. What the macro calls.
+    #[doc(hidden)]
     pub fn new(kernel: &'static KernelRef, args: Vec<LaunchArg<'a>>) -> Self {
         Launch { kernel, args, grid: None, borrow: PhantomData }
     }
@@ -67,7 +68,7 @@ impl<'a> Launch<'a> {
     pub fn sync(self) -> Result<()> {
         match self.prepare(None)? {
             None => Ok(()),
-            Some(Prepared { name, accesses, work, .. }) => run_here(&name, &accesses, || work.run()),
+            Some(Prepared { title, accesses, work, .. }) => run_here(&title, &accesses, || work.run()),
         }
     }
 
@@ -98,25 +99,25 @@ impl<'a> Launch<'a> {
             Grid::Extents(extents) => extents,
             Grid::Persistent => code.persistent_grid(),
         };
-        let name = Arc::clone(&loaded.name);
+        let title = Arc::clone(&loaded.title);
         let accesses = accesses(&loaded.kernel.sig, &args);
         let args = args.into_iter().map(device_arg).collect();
-        let work = Work { kernel, name: Arc::clone(&name), code, args, grid };
-        Ok(Some(Prepared { name, device, accesses, work }))
+        let work = Work { kernel, loaded, code, args, grid };
+        Ok(Some(Prepared { title, device, accesses, work }))
     }
 }
 
 impl Prepared {
     /// Puts the work at the end of a stream.
     pub(crate) fn enqueue(self, stream: &Stream) -> Result<Event> {
-        let Prepared { name, accesses, work, .. } = self;
-        stream.enqueue(name, &accesses, Box::new(|| work.run()))
+        let Prepared { title, accesses, work, .. } = self;
+        stream.enqueue(title, &accesses, Box::new(|| work.run()))
     }
 }
 
 impl Work {
     fn run(self) -> Result<()> {
-        self.code.run(self.kernel, &self.name, self.args, self.grid)
+        self.code.run(self.kernel, &self.loaded.name, self.args, self.grid)
     }
 }
 
@@ -152,7 +153,7 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
         let other = args.iter().enumerate().find(|(i, a)| *i != index && a.tensor().is_some_and(meets));
         if let Some((other, _)) = other {
             return Err(Error::Alias {
-                kernel: loaded.name.to_string(),
+                kernel: loaded.name.clone(),
                 written: sig.params[index].name.clone(),
                 other: sig.params[other].name.clone(),
             });
@@ -174,7 +175,7 @@ fn common_device(loaded: &Loaded, args: &[ArgValue], stream: Option<&Device>) ->
         return stream.cloned().map_or_else(Device::best, Ok);
     };
     let mismatch = |second: String, other: &Device| Error::DeviceMismatch {
-        kernel: loaded.name.to_string(),
+        kernel: loaded.name.clone(),
         first: first.clone(),
         first_device: device.to_string(),
         second,

@@ -32,6 +32,10 @@ pub(crate) fn element_count(shape: &[usize]) -> Option<usize> {
 impl<const R: usize> Layout<R> {
     /// Row-major, from the start of its memory.
     pub(crate) fn row_major(elem: Elem, shape: [usize; R]) -> Result<Self> {
+        Layout::unpacked_row_major(elem, shape)?.packed("a new tensor")
+    }
+
+    fn unpacked_row_major(elem: Elem, shape: [usize; R]) -> Result<Self> {
         const { assert!(R <= MAX_RANK, "tensors have at most 8 axes") };
         let Some(count) = element_count(&shape).filter(|n| i64::try_from(*n).is_ok()) else {
             return Err(Error::TooLarge { shape: shape.to_vec() });
@@ -40,7 +44,7 @@ impl<const R: usize> Layout<R> {
         for axis in (1..R).rev() {
             strides[axis - 1] = if count == 0 { 1 } else { strides[axis] * shape[axis] };
         }
-        Layout { elem, offset: 0, shape, strides }.packed("a new tensor")
+        Ok(Layout { elem, offset: 0, shape, strides })
     }
 
     /// The number of elements.
@@ -158,7 +162,7 @@ impl<const R: usize> Layout<R> {
                 "reshape a `.copy()`, or reshape before the other view is made",
             );
         }
-        Ok(Layout { offset: self.offset, ..Layout::row_major(self.elem, shape)? })
+        Layout { offset: self.offset, ..Layout::unpacked_row_major(self.elem, shape)? }.packed("reshape")
     }
 
     /// Axes of extent 1 repeated to these extents.
