@@ -62,19 +62,31 @@ macro_rules! access {
             }
         }
 
-        impl<T: Num> Tensor<T, $rank> {
+        impl<T: Elem> Tensor<T, $rank> {
             /// Adds a tile to the one with this tile index, each element atomically. Outside: dropped.
-            pub fn atomic_add_tile<$(const $n: i32),*>(&mut self, index: [i32; $rank], tile: Tile<T, $shape<$($n),*>>) {
+            pub fn atomic_add_tile<$(const $n: i32),*>(
+                &mut self, index: [i32; $rank], tile: Tile<T, $shape<$($n),*>>,
+            ) where
+                T: Num,
+            {
                 self.combine_tile(index, tile, T::plus);
             }
 
             /// Raises the tile with this tile index to `tile`, each element atomically. Outside: dropped.
-            pub fn atomic_max_tile<$(const $n: i32),*>(&mut self, index: [i32; $rank], tile: Tile<T, $shape<$($n),*>>) {
+            pub fn atomic_max_tile<$(const $n: i32),*>(
+                &mut self, index: [i32; $rank], tile: Tile<T, $shape<$($n),*>>,
+            ) where
+                T: Num,
+            {
                 self.combine_tile(index, tile, T::greater);
             }
 
             /// Lowers the tile with this tile index to `tile`, each element atomically. Outside: dropped.
-            pub fn atomic_min_tile<$(const $n: i32),*>(&mut self, index: [i32; $rank], tile: Tile<T, $shape<$($n),*>>) {
+            pub fn atomic_min_tile<$(const $n: i32),*>(
+                &mut self, index: [i32; $rank], tile: Tile<T, $shape<$($n),*>>,
+            ) where
+                T: Num,
+            {
                 self.combine_tile(index, tile, T::lesser);
             }
         }

@@ -33,5 +33,5 @@ pub use self::shape::{Axis, D1, D2, D3, D4, Insert, Shape, cdiv};
 pub use self::storage::{e4m3, e5m2, i4, tf32, u4};
 pub use self::tensor::{Shared, Tensor};
 pub use self::tile::{Col, Operand, Row, Tile, iota};
-pub use self::view::{View, ViewMut};
+pub use self::view::{HasAxis, Rank, View, ViewMut};
 pub use crate::{static_assert, tassert, tprint};

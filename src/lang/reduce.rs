@@ -85,11 +85,12 @@ impl<T: Elem, S> Tile<T, S> {
     }
 }
 
-impl<T: Num, S> Tile<T, S> {
+impl<T: Elem, S> Tile<T, S> {
     /// The sum along an axis. Integers wrap.
     #[must_use]
     pub fn reduce_sum<const AX: usize>(self) -> S::Rest<T>
     where
+        T: Num,
         S: Axis<AX>,
     {
         self.each_lane::<AX, T>(|lane| T::sums(lane).pop().unwrap_or_default())
@@ -99,6 +100,7 @@ impl<T: Num, S> Tile<T, S> {
     #[must_use]
     pub fn reduce_prod<const AX: usize>(self) -> S::Rest<T>
     where
+        T: Num,
         S: Axis<AX>,
     {
         self.each_lane::<AX, T>(T::product)
@@ -108,6 +110,7 @@ impl<T: Num, S> Tile<T, S> {
     #[must_use]
     pub fn reduce_max<const AX: usize>(self) -> S::Rest<T>
     where
+        T: Num,
         S: Axis<AX>,
     {
         self.each_lane::<AX, T>(|lane| fold_first(lane, T::greater))
@@ -117,6 +120,7 @@ impl<T: Num, S> Tile<T, S> {
     #[must_use]
     pub fn reduce_min<const AX: usize>(self) -> S::Rest<T>
     where
+        T: Num,
         S: Axis<AX>,
     {
         self.each_lane::<AX, T>(|lane| fold_first(lane, T::lesser))
@@ -126,6 +130,7 @@ impl<T: Num, S> Tile<T, S> {
     #[must_use]
     pub fn argmax<const AX: usize>(self) -> (S::Rest<T>, S::Rest<i32>)
     where
+        T: Num,
         S: Axis<AX>,
     {
         self.arg::<AX>(|a, b| a > b)
@@ -135,6 +140,7 @@ impl<T: Num, S> Tile<T, S> {
     #[must_use]
     pub fn argmin<const AX: usize>(self) -> (S::Rest<T>, S::Rest<i32>)
     where
+        T: Num,
         S: Axis<AX>,
     {
         self.arg::<AX>(|a, b| a < b)
@@ -142,6 +148,7 @@ impl<T: Num, S> Tile<T, S> {
 
     fn arg<const AX: usize>(self, better: fn(T, T) -> bool) -> (S::Rest<T>, S::Rest<i32>)
     where
+        T: Num,
         S: Axis<AX>,
     {
         let best = |lane: &[T]| {
@@ -158,6 +165,7 @@ impl<T: Num, S> Tile<T, S> {
     #[must_use]
     pub fn scan_sum<const AX: usize>(self) -> Self
     where
+        T: Num,
         S: Axis<AX>,
     {
         self.map_lanes::<AX>(T::sums)
@@ -167,6 +175,7 @@ impl<T: Num, S> Tile<T, S> {
     #[must_use]
     pub fn scan_max<const AX: usize>(self) -> Self
     where
+        T: Num,
         S: Axis<AX>,
     {
         self.map_lanes::<AX>(|lane| {

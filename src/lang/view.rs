@@ -10,6 +10,25 @@ use super::elem::Elem;
 use super::program::trap;
 use super::tensor::Tensor;
 
+/// The rank of a tensor, to speak of its axes.
+#[derive(Debug)]
+pub struct Rank<const R: usize>;
+
+/// A rank with an axis `AX`.
+#[diagnostic::on_unimplemented(
+    message = "a tensor of rank {R} has no axis {AX}",
+    label = "axis out of range",
+    note = "axes count from 0"
+)]
+pub trait HasAxis<const AX: usize, const R: usize> {}
+
+macro_rules! axes {
+    ($($rank:literal: $($axis:literal)*;)*) => {$($(
+        impl HasAxis<$axis, $rank> for Rank<$rank> {}
+    )*)*};
+}
+axes! { 1: 0; 2: 0 1; 3: 0 1 2; 4: 0 1 2 3; 5: 0 1 2 3 4; }
+
 /// A view to read through; derefs to the tensor it shows.
 #[derive(Debug)]
 pub struct View<'a, T, const R: usize> {
@@ -67,13 +86,19 @@ impl<T, const R: usize> DerefMut for ViewMut<'_, T, R> {
 impl<T: Elem, const R: usize> Tensor<T, R> {
     /// Elements `lo..hi` of axis `AX`, clipped to the tensor; an inverted range is empty.
     #[must_use]
-    pub fn slice<const AX: usize>(&self, range: Range<i32>) -> View<'_, T, R> {
+    pub fn slice<const AX: usize>(&self, range: Range<i32>) -> View<'_, T, R>
+    where
+        Rank<R>: HasAxis<AX, R>,
+    {
         View::of(self.clipped::<AX>(&range))
     }
 
     /// As [`Tensor::slice`], to store through.
     #[must_use]
-    pub fn slice_mut<const AX: usize>(&mut self, range: Range<i32>) -> ViewMut<'_, T, R> {
+    pub fn slice_mut<const AX: usize>(&mut self, range: Range<i32>) -> ViewMut<'_, T, R>
+    where
+        Rank<R>: HasAxis<AX, R>,
+    {
         ViewMut::of(self.clipped::<AX>(&range))
     }
 
@@ -92,7 +117,6 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     }
 
     fn clipped<const AX: usize>(&self, range: &Range<i32>) -> Self {
-        const { assert!(AX < R, "the tensor has no such axis") };
         let lo = range.start.max(0);
         let hi = range.end.min(self.extents[AX]);
         let mut view = self.alias();
@@ -118,7 +142,10 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
 impl<'a, T: Elem, const R: usize> View<'a, T, R> {
     /// As [`Tensor::slice`], for as long as the tensor may be read.
     #[must_use]
-    pub fn slice<const AX: usize>(&self, range: Range<i32>) -> View<'a, T, R> {
+    pub fn slice<const AX: usize>(&self, range: Range<i32>) -> View<'a, T, R>
+    where
+        Rank<R>: HasAxis<AX, R>,
+    {
         View::of(self.clipped::<AX>(&range))
     }
 
@@ -135,18 +162,23 @@ macro_rules! index {
         impl<T: Elem> Tensor<T, $rank> {
             /// The tensor with axis `AX` fixed at `i`: one rank lower. Outside the axis, every coordinate of it is outside.
             #[must_use]
-            pub fn index<const AX: usize>(&self, i: i32) -> View<'_, T, $rest> {
+            pub fn index<const AX: usize>(&self, i: i32) -> View<'_, T, $rest>
+            where
+                Rank<$rank>: HasAxis<AX, $rank>,
+            {
                 View::of(self.fixed::<AX>(i))
             }
 
             /// As `index`, to store through.
             #[must_use]
-            pub fn index_mut<const AX: usize>(&mut self, i: i32) -> ViewMut<'_, T, $rest> {
+            pub fn index_mut<const AX: usize>(&mut self, i: i32) -> ViewMut<'_, T, $rest>
+            where
+                Rank<$rank>: HasAxis<AX, $rank>,
+            {
                 ViewMut::of(self.fixed::<AX>(i))
             }
 
             fn fixed<const AX: usize>(&self, i: i32) -> Tensor<T, $rest> {
-                const { assert!(AX < $rank, "the tensor has no such axis") };
                 let kept = |axis: usize| if axis < AX { axis } else { axis + 1 };
                 let inside = (0..self.extents[AX]).contains(&i);
                 Tensor {
@@ -162,7 +194,10 @@ macro_rules! index {
         impl<'a, T: Elem> View<'a, T, $rank> {
             /// As `index` of the tensor, for as long as the tensor may be read.
             #[must_use]
-            pub fn index<const AX: usize>(&self, i: i32) -> View<'a, T, $rest> {
+            pub fn index<const AX: usize>(&self, i: i32) -> View<'a, T, $rest>
+            where
+                Rank<$rank>: HasAxis<AX, $rank>,
+            {
                 View::of(self.fixed::<AX>(i))
             }
         }
