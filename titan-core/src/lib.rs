@@ -1,5 +1,7 @@
 //! The compiler core of TITAN.
 mod entity;
+
+pub mod analysis;
 pub mod diag;
 pub mod ir;
 pub mod verify;
