@@ -17,7 +17,6 @@ macro_rules! entity {
             /// # Panics
             /// Above 2³² − 1: no kernel is that large.
             #[must_use]
-            #[allow(clippy::expect_used, reason = "an arena of 2^32 entries does not fit in memory")]
             pub fn new(index: usize) -> Self {
                 $name(u32::try_from(index).expect("fewer than 2^32 entities"))
             }

@@ -4,4 +4,5 @@ mod entity;
 pub mod analysis;
 pub mod diag;
 pub mod ir;
+pub mod text;
 pub mod verify;

@@ -198,9 +198,10 @@ impl Builder {
     /// `for`, and `results` for a `loop`.
     pub fn end_loop(&mut self, open: OpenLoop, results: &[Ty]) -> Vec<Value> {
         self.open.pop();
-        let tys: Vec<Ty> = match open.kind {
-            OpKind::Loop => results.to_vec(),
-            _ => open.carried.iter().map(|v| self.ty(*v)).collect(),
+        let tys: Vec<Ty> = if open.kind == OpKind::Loop {
+            results.to_vec()
+        } else {
+            open.carried.iter().map(|v| self.ty(*v)).collect()
         };
         let loc = std::mem::replace(&mut self.loc, open.loc);
         let values = self.push(open.kind, open.bounds, &tys, vec![open.body]);

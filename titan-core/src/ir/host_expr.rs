@@ -174,6 +174,9 @@ impl HostExpr {
     }
 
     /// Writes the expression with the given names for its leaves; inner operations are in parentheses.
+    ///
+    /// # Errors
+    /// Those of the writer.
     pub fn write(&self, f: &mut dyn fmt::Write, names: &dyn HostNames) -> fmt::Result {
         match self {
             HostExpr::Const(v) => write!(f, "{v}"),

@@ -4,6 +4,7 @@
 //! result types from their regions and are checked by the verifier.
 
 use super::op::{BinOp, OpKind, UnOp};
+use super::infer_memory as memory;
 use super::{Elem, TileShape, Ty, mma_is_legal, MMA_LEGAL};
 use crate::diag::Code;
 
@@ -60,27 +61,32 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split => {
             shape_op(kind, args)
         }
-        OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) => {
-            reduction(kind, args)
-        }
+        OpKind::Reduce(_, axis) => reduction(*axis, args, false).map(|(t, _)| vec![t]),
+        OpKind::ArgReduce(_, axis) => reduction(*axis, args, false).map(|(t, at)| vec![t, at]),
+        OpKind::ReduceWith(axis) => reduction(*axis, args, true).map(|(t, _)| vec![t]),
+        OpKind::Scan(_, axis) => reduction(*axis, args, false).map(|_| vec![args[0]]),
+        OpKind::ScanWith(axis) => reduction(*axis, args, true).map(|_| vec![args[0]]),
         OpKind::Mma => mma(args),
-        OpKind::Dim(_) | OpKind::Present | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared => {
-            super::infer_memory::view(kind, args)
-        }
-        OpKind::Load(..) | OpKind::Store(_) | OpKind::Get | OpKind::Set | OpKind::GatherRows { .. }
-        | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) | OpKind::AtomicTile(_)
-        | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => super::infer_memory::access(kind, args),
-        OpKind::Unflatten => {
-            if !(2..=5).contains(&args.len()) {
-                return Err(operands("an index and one to four extents", args));
-            }
-            all_i32(args)?;
-            Ok(vec![Ty::I32; args.len() - 1])
-        }
-        OpKind::Print(_) => {
-            args.iter().try_for_each(|t| one_value(&[*t]).map(drop))?;
-            Ok(vec![])
-        }
+        OpKind::Dim(axis) => memory::dim(*axis, args),
+        OpKind::Present => memory::tensor_only(Ty::BOOL, args),
+        OpKind::Shared => memory::tensor_only(args.first().copied().unwrap_or(Ty::BOOL), args),
+        OpKind::Index(axis) => memory::index(*axis, args),
+        OpKind::Slice(axis) => memory::slice(*axis, args),
+        OpKind::Segment => memory::segment(args),
+        OpKind::Load(_, shape) => memory::load(*shape, args),
+        OpKind::Store(_) => memory::store(args),
+        OpKind::AtomicTile(_) => memory::atomic_tile(args),
+        OpKind::Get => memory::get(args),
+        OpKind::Set => memory::set(args),
+        OpKind::GatherRows { rows, width } => memory::gather_rows(*rows, *width, args),
+        OpKind::ScatterRows => memory::scatter_rows(args),
+        OpKind::Gather => memory::gather(args),
+        OpKind::Scatter => memory::scatter(args, memory::whole_bytes),
+        OpKind::Atomic(_) => memory::scatter(args, memory::atomic_elem),
+        OpKind::RaggedCount { .. } => memory::ragged_count(args),
+        OpKind::RaggedTile { .. } => memory::ragged_tile(args),
+        OpKind::Unflatten => unflatten(args),
+        OpKind::Print(_) => args.iter().try_for_each(|t| one_value(&[*t]).map(drop)).map(|()| vec![]),
         OpKind::Assert(_) => match args {
             [Ty::Scalar(Elem::Bool) | Ty::Tile(Elem::Bool, _)] => Ok(vec![]),
             _ => Err(operands("one condition", args)),
@@ -283,29 +289,29 @@ fn shape_op(kind: &OpKind, args: &[Ty]) -> Types {
     }
 }
 
-fn reduction(kind: &OpKind, args: &[Ty]) -> Types {
+fn unflatten(args: &[Ty]) -> Types {
+    if !(2..=5).contains(&args.len()) {
+        return Err(operands("an index and one to four extents", args));
+    }
+    all_i32(args)?;
+    Ok(vec![Ty::I32; args.len() - 1])
+}
+
+/// What is left when an axis is gone: of the elements, and of their indices. A closure brings its neutral element.
+fn reduction(axis: u8, args: &[Ty], by_closure: bool) -> Result<(Ty, Ty), TypeError> {
     let Some(Ty::Tile(e, s)) = args.first().copied() else { return Err(operands("a tile", args)) };
-    let (axis, n_args) = match kind {
-        OpKind::Reduce(_, a) | OpKind::ArgReduce(_, a) | OpKind::Scan(_, a) => (*a, 1),
-        OpKind::ReduceWith(a) | OpKind::ScanWith(a) => (*a, 2),
-        _ => return Err(operands("a reduction", args)),
-    };
     if usize::from(axis) >= s.rank() {
         return Err(bad_axis(axis, s.rank()));
     }
-    if args.len() != n_args || (n_args == 2 && args[1] != Ty::Scalar(e)) {
+    let fits = if by_closure { args.len() == 2 && args[1] == Ty::Scalar(e) } else { args.len() == 1 };
+    if !fits {
         return Err(operands("a tile, and the neutral element of its type for a closure", args));
     }
-    let by_closure = matches!(kind, OpKind::ReduceWith(_) | OpKind::ScanWith(_));
     if !(e.is_arith() || (by_closure && e == Elem::Bool)) {
         return Err(not_for("a reduction", e));
     }
     let rest = |e| s.without(usize::from(axis)).map_or(Ty::Scalar(e), |r| Ty::Tile(e, r));
-    Ok(match kind {
-        OpKind::Scan(..) | OpKind::ScanWith(_) => vec![args[0]],
-        OpKind::ArgReduce(..) => vec![rest(e), rest(Elem::I32)],
-        _ => vec![rest(e)],
-    })
+    Ok((rest(e), rest(Elem::I32)))
 }
 
 fn mma(args: &[Ty]) -> Types {

@@ -1,100 +1,128 @@
 //! Result types of views and memory operations. Shares the error constructors of [`super::infer`].
 
 use super::infer::{TypeError, all_i32, bad_axis, mismatch, not_for, operands, tile};
-use super::op::OpKind;
 use super::{Elem, TileShape, Ty};
 use crate::diag::Code;
 
 type Types = Result<Vec<Ty>, TypeError>;
 
-/// Views and facts of a tensor.
-pub(super) fn view(kind: &OpKind, args: &[Ty]) -> Types {
+/// A tensor and nothing else.
+pub(super) fn tensor_only(result: Ty, args: &[Ty]) -> Types {
+    let (_, _, rest) = tensor(args)?;
+    if rest.is_empty() { Ok(vec![result]) } else { Err(operands("a tensor only", args)) }
+}
+
+pub(super) fn dim(axis: u8, args: &[Ty]) -> Types {
+    let (_, rank, _) = tensor(args)?;
+    let result = tensor_only(Ty::I32, args)?;
+    if axis < rank { Ok(result) } else { Err(bad_axis(axis, rank.into())) }
+}
+
+pub(super) fn index(axis: u8, args: &[Ty]) -> Types {
     let (e, rank, rest) = tensor(args)?;
-    match kind {
-        OpKind::Dim(axis) => {
-            none(rest, args)?;
-            if *axis < rank { Ok(vec![Ty::I32]) } else { Err(bad_axis(*axis, rank.into())) }
-        }
-        OpKind::Present => none(rest, args).map(|()| vec![Ty::BOOL]),
-        OpKind::Shared => none(rest, args).map(|()| vec![args[0]]),
-        OpKind::Index(axis) => {
-            counted(rest, 1, args)?;
-            if *axis >= rank {
-                return Err(bad_axis(*axis, rank.into()));
-            }
-            if rank == 1 {
-                return Err(rank_error("a view of a rank-1 tensor has no axis left; `get` reads one element".to_owned()));
-            }
-            Ok(vec![Ty::Tensor(e, rank - 1)])
-        }
-        OpKind::Slice(axis) => {
-            counted(rest, 2, args)?;
-            if *axis < rank { Ok(vec![args[0]]) } else { Err(bad_axis(*axis, rank.into())) }
-        }
-        OpKind::Segment => match rest {
-            [Ty::Tensor(Elem::I32, 1), Ty::I32] => Ok(vec![args[0]]),
-            _ => Err(operands("a tensor, a `Tensor<i32, 1>` of offsets and an index", args)),
-        },
-        _ => Err(operands("a view", args)),
+    counted(rest, 1, args)?;
+    if axis >= rank {
+        return Err(bad_axis(axis, rank.into()));
+    }
+    if rank == 1 {
+        return Err(rank_error("a view of a rank-1 tensor has no axis left; `get` reads one element".to_owned()));
+    }
+    Ok(vec![Ty::Tensor(e, rank - 1)])
+}
+
+pub(super) fn slice(axis: u8, args: &[Ty]) -> Types {
+    let (_, rank, rest) = tensor(args)?;
+    counted(rest, 2, args)?;
+    if axis < rank { Ok(vec![args[0]]) } else { Err(bad_axis(axis, rank.into())) }
+}
+
+pub(super) fn segment(args: &[Ty]) -> Types {
+    match tensor(args)? {
+        (_, _, [Ty::Tensor(Elem::I32, 1), Ty::I32]) => Ok(vec![args[0]]),
+        _ => Err(operands("a tensor, a `Tensor<i32, 1>` of offsets and an index", args)),
     }
 }
 
-/// Loads, stores, gathers, scatters and atomics.
-pub(super) fn access(kind: &OpKind, args: &[Ty]) -> Types {
+pub(super) fn load(shape: TileShape, args: &[Ty]) -> Types {
     let (e, rank, rest) = tensor(args)?;
-    let r = usize::from(rank);
-    match kind {
-        OpKind::Load(_, shape) => {
-            same_rank(*shape, r)?;
-            let pad = rest.last().copied();
-            counted(&rest[..rest.len().saturating_sub(1)], r, args)?;
-            padding(pad, e, args)?;
-            Ok(vec![tile(e, Some(*shape))?])
+    same_rank(shape, rank.into())?;
+    let (indices, pad) = last(rest);
+    counted(indices, rank.into(), args)?;
+    padding(pad, e, args)?;
+    Ok(vec![tile(e, Some(shape))?])
+}
+
+pub(super) fn store(args: &[Ty]) -> Types {
+    let (e, rank, rest) = tensor(args)?;
+    stored(rest, rank.into(), e, args).map(|()| vec![])
+}
+
+pub(super) fn atomic_tile(args: &[Ty]) -> Types {
+    let (e, rank, rest) = tensor(args)?;
+    stored(rest, rank.into(), e, args)?;
+    atomic_elem(e)
+}
+
+pub(super) fn get(args: &[Ty]) -> Types {
+    let (e, rank, rest) = tensor(args)?;
+    counted(rest, rank.into(), args).map(|()| vec![Ty::Scalar(e)])
+}
+
+pub(super) fn set(args: &[Ty]) -> Types {
+    let (e, rank, rest) = tensor(args)?;
+    let (indices, value) = last(rest);
+    counted(indices, rank.into(), args)?;
+    if value == Some(Ty::Scalar(e)) { Ok(vec![]) } else { Err(operands("an element of the tensor's type last", args)) }
+}
+
+pub(super) fn gather_rows(rows: i32, width: i32, args: &[Ty]) -> Types {
+    let (e, rank, rest) = tensor(args)?;
+    let (indices, pad) = last(rest);
+    row_indices(indices, rank.into(), rows, args)?;
+    padding(pad, e, args)?;
+    Ok(vec![tile(e, TileShape::new(&[rows, width]))?])
+}
+
+pub(super) fn scatter_rows(args: &[Ty]) -> Types {
+    let (e, rank, rest) = tensor(args)?;
+    match last(rest) {
+        (indices, Some(Ty::Tile(t, s))) if t == e && s.rank() == 2 => {
+            row_indices(indices, rank.into(), s[0], args).map(|()| vec![])
         }
-        OpKind::Store(_) => stored(rest, r, e, args).map(|_| vec![]),
-        OpKind::AtomicTile(_) => {
-            stored(rest, r, e, args)?;
-            atomic_elem(e)
-        }
-        OpKind::Get => counted(rest, r, args).map(|()| vec![Ty::Scalar(e)]),
-        OpKind::Set => {
-            counted(&rest[..rest.len().saturating_sub(1)], r, args)?;
-            if rest.last() == Some(&Ty::Scalar(e)) { Ok(vec![]) } else { Err(operands("an element of the tensor's type last", args)) }
-        }
-        OpKind::GatherRows { rows, width } => {
-            let pad = rest.last().copied();
-            row_indices(&rest[..rest.len().saturating_sub(1)], r, Some(*rows), args)?;
-            padding(pad, e, args)?;
-            Ok(vec![tile(e, TileShape::new(&[*rows, *width]))?])
-        }
-        OpKind::ScatterRows => match rest.last() {
-            Some(Ty::Tile(t, s)) if *t == e && s.rank() == 2 => {
-                row_indices(&rest[..rest.len() - 1], r, Some(s[0]), args).map(|()| vec![])
-            }
-            _ => Err(operands("a rank-2 tile of the tensor's type last", args)),
-        },
-        OpKind::Gather => {
-            let pad = rest.last().copied();
-            let shape = lanes(&rest[..rest.len().saturating_sub(1)], r, args)?;
-            padding(pad, e, args)?;
-            Ok(vec![tile(e, Some(shape))?])
-        }
-        OpKind::Scatter | OpKind::Atomic(_) => {
-            let shape = lanes(&rest[..rest.len().saturating_sub(1)], r, args)?;
-            if rest.last() != Some(&Ty::Tile(e, shape)) {
-                return Err(operands("a tile of the tensor's type, shaped as the indices, last", args));
-            }
-            if matches!(kind, OpKind::Atomic(_)) { atomic_elem(e) } else { whole_bytes(e) }
-        }
-        OpKind::RaggedCount { .. } => match rest {
-            [Ty::Tensor(Elem::I32, 1)] if rank == 2 => Ok(vec![Ty::I32]),
-            _ => Err(operands("a rank-2 tensor and a `Tensor<i32, 1>` of offsets", args)),
-        },
-        OpKind::RaggedTile { .. } => match rest {
-            [Ty::Tensor(Elem::I32, 1), Ty::I32] if rank == 2 => Ok(vec![Ty::I32; 3]),
-            _ => Err(operands("a rank-2 tensor, a `Tensor<i32, 1>` of offsets and a number", args)),
-        },
-        _ => Err(operands("a memory operation", args)),
+        _ => Err(operands("a rank-2 tile of the tensor's type last", args)),
+    }
+}
+
+pub(super) fn gather(args: &[Ty]) -> Types {
+    let (e, rank, rest) = tensor(args)?;
+    let (indices, pad) = last(rest);
+    let shape = lanes(indices, rank.into(), args)?;
+    padding(pad, e, args)?;
+    Ok(vec![tile(e, Some(shape))?])
+}
+
+/// One element of a tile to each place that the indices name; `allowed` says for which elements.
+pub(super) fn scatter(args: &[Ty], allowed: fn(Elem) -> Types) -> Types {
+    let (e, rank, rest) = tensor(args)?;
+    let (indices, values) = last(rest);
+    let shape = lanes(indices, rank.into(), args)?;
+    if values != Some(Ty::Tile(e, shape)) {
+        return Err(operands("a tile of the tensor's type, shaped as the indices, last", args));
+    }
+    allowed(e)
+}
+
+pub(super) fn ragged_count(args: &[Ty]) -> Types {
+    match tensor(args)? {
+        (_, 2, [Ty::Tensor(Elem::I32, 1)]) => Ok(vec![Ty::I32]),
+        _ => Err(operands("a rank-2 tensor and a `Tensor<i32, 1>` of offsets", args)),
+    }
+}
+
+pub(super) fn ragged_tile(args: &[Ty]) -> Types {
+    match tensor(args)? {
+        (_, 2, [Ty::Tensor(Elem::I32, 1), Ty::I32]) => Ok(vec![Ty::I32; 3]),
+        _ => Err(operands("a rank-2 tensor, a `Tensor<i32, 1>` of offsets and a number", args)),
     }
 }
 
@@ -105,8 +133,12 @@ fn tensor(args: &[Ty]) -> Result<(Elem, u8, &[Ty]), TypeError> {
     }
 }
 
-fn none(rest: &[Ty], args: &[Ty]) -> Result<(), TypeError> {
-    if rest.is_empty() { Ok(()) } else { Err(operands("a tensor only", args)) }
+/// The last operand and those before it.
+fn last(rest: &[Ty]) -> (&[Ty], Option<Ty>) {
+    match rest {
+        [init @ .., last] => (init, Some(*last)),
+        [] => (rest, None),
+    }
 }
 
 /// `rest` is one index per axis.
@@ -134,25 +166,25 @@ fn padding(pad: Option<Ty>, e: Elem, args: &[Ty]) -> Result<(), TypeError> {
 }
 
 /// The rank's indices and a tile of the tensor's element type.
-fn stored(rest: &[Ty], rank: usize, e: Elem, args: &[Ty]) -> Result<TileShape, TypeError> {
+fn stored(rest: &[Ty], rank: usize, e: Elem, args: &[Ty]) -> Result<(), TypeError> {
     match rest {
         [ix @ .., Ty::Tile(t, shape)] => {
             same_rank(*shape, rank)?;
             counted(ix, rank, args)?;
-            if *t == e { Ok(*shape) } else { Err(mismatch(&[args[0], Ty::Tile(*t, *shape)])) }
+            if *t == e { Ok(()) } else { Err(mismatch(&[args[0], Ty::Tile(*t, *shape)])) }
         }
         _ => Err(operands("a tile last", args)),
     }
 }
 
 /// One index tile or scalar per leading axis, then the column.
-fn row_indices(ix: &[Ty], rank: usize, rows: Option<i32>, args: &[Ty]) -> Result<(), TypeError> {
+fn row_indices(ix: &[Ty], rank: usize, rows: i32, args: &[Ty]) -> Result<(), TypeError> {
     if rank < 2 || ix.len() != rank {
         return Err(operands("an index for each leading axis and a column", args));
     }
     let fits = ix[..rank - 1].iter().all(|t| match t {
         Ty::Scalar(Elem::I32) => true,
-        Ty::Tile(Elem::I32, s) => s.rank() == 1 && rows.is_none_or(|n| s[0] == n),
+        Ty::Tile(Elem::I32, s) => s[..] == [rows],
         Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) => false,
     });
     if !fits {
@@ -169,11 +201,11 @@ fn lanes(ix: &[Ty], rank: usize, args: &[Ty]) -> Result<TileShape, TypeError> {
     }
 }
 
-fn atomic_elem(e: Elem) -> Types {
+pub(super) fn atomic_elem(e: Elem) -> Types {
     let ok = e.is_arith() && (e.bits() >= 16 || e.is_float());
     if ok { Ok(vec![]) } else { Err(not_for("an atomic", e)) }
 }
 
-fn whole_bytes(e: Elem) -> Types {
+pub(super) fn whole_bytes(e: Elem) -> Types {
     if e.bits() >= 8 { Ok(vec![]) } else { Err(not_for("a scatter", e)) }
 }

@@ -215,10 +215,7 @@ impl Kernel {
     /// The constant a value is, if it is one.
     #[must_use]
     pub fn constant(&self, value: Value) -> Option<Const> {
-        match self.def_op(value)?.kind {
-            OpKind::Const(c) => Some(c),
-            _ => None,
-        }
+        if let OpKind::Const(c) = self.def_op(value)?.kind { Some(c) } else { None }
     }
 
     /// The integer a value is, if it is an integer constant.

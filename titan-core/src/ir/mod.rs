@@ -18,6 +18,7 @@
 //! Deliberately absent: pointers, barriers, layouts, threads. They appear further down, in their own dialects.
 
 pub mod builder;
+mod canonical;
 mod elem;
 pub mod fold;
 pub mod host_expr;

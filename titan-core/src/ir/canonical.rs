@@ -1,0 +1,61 @@
+//! Canonical numbering: the one that [`Builder`](super::Builder) gives and the text form restores.
+//!
+//! Parameters first; then, block by block in program order, block arguments, what is inside, and operations with their
+//! results after their regions. What cannot be reached from the body is gone.
+
+use super::kernel::{Block, BlockData, Def, Kernel, Value, ValueData};
+use super::op::{Op, OpId};
+
+impl Kernel {
+    /// The same kernel, numbered canonically. Equal kernels have equal canonical forms, whatever passes renumbered them.
+    #[must_use]
+    pub fn canonical(&self) -> Kernel {
+        let mut out = Kernel { sig: self.sig.clone(), body: Block::new(0), values: vec![], ops: vec![], blocks: vec![] };
+        let mut map = Renumber { from: self, values: vec![None; self.values.len()], seen: vec![false; self.blocks.len()] };
+        for i in 0..self.sig.params.len() {
+            map.value(&mut out, Value::new(i), Def::Param(i));
+        }
+        map.block(&mut out, self.body);
+        out
+    }
+}
+
+struct Renumber<'k> {
+    from: &'k Kernel,
+    values: Vec<Option<Value>>,
+    /// Blocks that have been met: a block that has two owners is broken, and stays with the first.
+    seen: Vec<bool>,
+}
+
+impl Renumber<'_> {
+    fn value(&mut self, out: &mut Kernel, value: Value, def: Def) -> Value {
+        let new = Value::new(out.values.len());
+        if let (Some(data), Some(slot)) = (self.from.values.get(value.index()), self.values.get_mut(value.index())) {
+            out.values.push(ValueData { ty: data.ty, name: data.name.clone(), def });
+            *slot = Some(new);
+        }
+        new
+    }
+
+    fn block(&mut self, out: &mut Kernel, block: Block) -> Block {
+        let new = Block::new(out.blocks.len());
+        let Some(data) = self.from.blocks.get(block.index()) else { return block };
+        if std::mem::replace(&mut self.seen[block.index()], true) {
+            return block;
+        }
+        out.blocks.push(BlockData::default());
+        for (i, arg) in data.args.iter().enumerate() {
+            let arg = self.value(out, *arg, Def::BlockArg(new, i));
+            out.blocks[new.index()].args.push(arg);
+        }
+        for op in data.ops.iter().filter_map(|id| self.from.ops.get(id.index())) {
+            let args = op.args.iter().map(|v| self.values.get(v.index()).copied().flatten().unwrap_or(*v)).collect();
+            let regions = op.regions.iter().map(|b| self.block(out, *b)).collect();
+            let id = OpId::new(out.ops.len());
+            let results = op.results.iter().enumerate().map(|(i, v)| self.value(out, *v, Def::Result(id, i))).collect();
+            out.ops.push(Op { kind: op.kind.clone(), args, results, regions, loc: op.loc });
+            out.blocks[new.index()].ops.push(id);
+        }
+        new
+    }
+}

@@ -1,0 +1,53 @@
+//! The text form of kernels, `.tir`: what tests and tools speak, and what a program embeds for its CPU device.
+//!
+//! ```text
+//! kernel @scale<T = f32>(
+//!     %x: in tensor<f32>[N],
+//!     %y: mut tensor<f32>[N],
+//!     %by: f32,
+//! ) grid(cdiv(N, 128)) {
+//!     %p = program_id<0> : i32
+//!     %zero = const 0.0 : f32
+//!     %t = load_tile %x[%p] or %zero : tile<128xf32> @3:13
+//!     %f = splat %by : tile<128xf32>
+//!     %u = mul %t, %f : tile<128xf32>
+//!     store_tile %y[%p], %u
+//!     return
+//! }
+//! ```
+//!
+//! * [`parse`] of [`print`](print()) gives an equal kernel, down to the numbering, for kernels made by
+//!   [`Builder`](crate::ir::Builder); for others it gives [`Kernel::canonical`].
+//! * The parser checks text, not kernels: it accepts whatever the IR can hold, so that a broken kernel can be written down
+//!   and shown to the verifier. Result types may be left out where they follow; a written type that is not the one that
+//!   follows is an error.
+//! * It reports all errors it finds, and never panics. Nesting is limited to [`MAX_DEPTH`].
+//!
+//! The grammar is in `docs/ir.md`.
+
+mod form;
+mod lex;
+mod parse;
+mod print;
+mod suggest;
+
+pub use form::mnemonic;
+pub use parse::{Located, MAX_DEPTH, parse, parse_located, parse_one};
+pub use print::print;
+
+use std::fmt;
+
+/// A place in a text: line and column count from 1, the column in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TextPos {
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+impl fmt::Display for TextPos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}

@@ -1,0 +1,390 @@
+//! Statements: an operation with the names of its results.
+
+use super::{Body, MAX_DEPTH, Name, Parse, Parser};
+use crate::diag::{Code, Diagnostic};
+use crate::ir::{Block, Const, Def, Elem, Loc, Op, OpId, OpKind, Ty, Value, ValueData, infer};
+use crate::text::TextPos;
+use crate::text::form::{Form, Head, HeadError, form, kind};
+use crate::text::lex::Tok;
+use crate::text::suggest::closest;
+
+/// Operands as they are written.
+#[derive(Default)]
+struct Operands {
+    /// `None` for poisoned ones.
+    values: Vec<Option<Value>>,
+    /// Whether the second and following ones stand in brackets, and how many.
+    indexed: Option<usize>,
+    /// Whether the last one follows `or`.
+    padded: bool,
+    /// The text, and how many operands precede it.
+    text: Option<(String, usize)>,
+}
+
+impl Operands {
+    /// Whether they are arranged as the operation wants them.
+    fn fits(&self, form: Form) -> bool {
+        let n = self.values.len();
+        match form {
+            Form::Plain => self.indexed.is_none() && !self.padded && self.text.is_none(),
+            Form::At => self.indexed == Some(n.saturating_sub(1)) && !self.padded && self.text.is_none(),
+            Form::AtOr => self.indexed == Some(n.saturating_sub(2)) && self.padded && self.text.is_none(),
+            Form::AtValue => self.indexed == Some(n.saturating_sub(2)) && n >= 2 && !self.padded && self.text.is_none(),
+            Form::TextFirst => self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == 0),
+            Form::TextLast => self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == n),
+        }
+    }
+}
+
+/// A statement so far: the names on its left and where it stands.
+pub(super) struct Left<'a> {
+    pub(super) names: Vec<Name<'a>>,
+    pub(super) start: usize,
+    pub(super) mnemonic: &'a str,
+    /// The place of the mnemonic.
+    pub(super) at: usize,
+}
+
+impl<'a> Parser<'a> {
+    /// `{ statements }`: the statements go to the innermost open block.
+    pub(super) fn block(&mut self, body: &mut Body<'a>) -> Parse<()> {
+        let opened = self.next.at;
+        if body.open.len() > MAX_DEPTH {
+            return self.fail(opened, format!("blocks nest at most {MAX_DEPTH} deep"));
+        }
+        self.expect("{")?;
+        loop {
+            if self.eat("}") {
+                return Ok(());
+            }
+            if self.next.tok == Tok::End || (self.is_word("kernel") && self.next.fresh) {
+                let error = self.unexpected("`}`");
+                return self.error(error.related(opened, "the block that is open"));
+            }
+            if self.errors.len() >= super::MAX_ERRORS {
+                return Err(super::Failed);
+            }
+            self.statement(body);
+        }
+    }
+
+    fn statement(&mut self, body: &mut Body<'a>) {
+        let start = self.next.at;
+        let mut names = Vec::new();
+        let open = (body.open.len(), body.loops.len());
+        if self.left(&mut names, start).and_then(|left| self.right(body, left)).is_ok() {
+            return;
+        }
+        body.open.truncate(open.0);
+        body.loops.truncate(open.1);
+        for name in names {
+            body.values.entry(name.text).or_insert((None, name.at));
+        }
+        self.recover(start);
+    }
+
+    fn left(&mut self, names: &mut Vec<Name<'a>>, start: usize) -> Parse<Left<'a>> {
+        if let Tok::Value(_) = self.next.tok {
+            names.push(self.value("a result")?);
+            while self.eat(",") {
+                names.push(self.value("a result")?);
+            }
+            self.expect("=")?;
+        }
+        let Tok::Word(mnemonic) = self.next.tok else { return self.expected("an operation") };
+        Ok(Left { names: names.clone(), start, mnemonic, at: self.bump().at })
+    }
+
+    fn right(&mut self, body: &mut Body<'a>, left: Left<'a>) -> Parse<()> {
+        match left.mnemonic {
+            "const" => self.constant(body, &left)?,
+            "for" | "loop" | "if" | "reduce_with" | "scan_with" => self.region_op(body, &left)?,
+            _ => self.simple(body, &left)?,
+        }
+        if self.next.fresh || self.is("}") {
+            return Ok(());
+        }
+        let error = self.unexpected("the end of the line");
+        self.errors.push(error);
+        self.recover(left.start);
+        Ok(())
+    }
+
+    /// `const 1.5 : f32`
+    fn constant(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
+        let at = self.next.at;
+        let negative = self.eat("-");
+        let literal = self.bump();
+        let bits = if literal.tok == Tok::Word("nan") && self.eat("(") { Some(self.nan_bits()?) } else { None };
+        if !self.is(":") {
+            let error = self.unexpected("`:` and the type of the constant");
+            return self.error(error.help("`const 0 : i32`, `const 0.0 : f32`, `const true : bool`"));
+        }
+        let types = self.types()?;
+        let [Ty::Scalar(elem)] = types[..] else { return self.fail(at, "a constant is a scalar") };
+        let constant = match (literal.tok, bits) {
+            (_, Some(bits)) => Some(Const::Float(elem, f64::from_bits(bits))),
+            (Tok::Word("true"), _) if elem == Elem::Bool && !negative => Some(Const::Int(elem, 1)),
+            (Tok::Word("false"), _) if elem == Elem::Bool && !negative => Some(Const::Int(elem, 0)),
+            (Tok::Word("nan"), _) if !negative => Some(Const::Float(elem, f64::NAN)),
+            (Tok::Word("inf"), _) => Some(Const::Float(elem, if negative { f64::NEG_INFINITY } else { f64::INFINITY })),
+            (Tok::Number(n), _) => number(n, negative, elem),
+            (Tok::Word(_) | Tok::Value(_) | Tok::Text(_) | Tok::Sign(_) | Tok::Bad(_) | Tok::End, _) => None,
+        };
+        let is_float = matches!(constant, Some(Const::Float(..)));
+        match constant {
+            Some(c) if is_float == elem.is_float() => {
+                let loc = self.loc(left)?;
+                self.finish(body, left, Op { kind: OpKind::Const(c), args: vec![], results: vec![], regions: vec![], loc }, &types)
+            }
+            Some(_) | None => {
+                let wanted = if elem.is_float() {
+                    "`1.0`, `-2.5e-3`, `inf`, `nan` or `nan(0x7ff8000000000001)`"
+                } else if elem == Elem::Bool {
+                    "`true` or `false`"
+                } else {
+                    "an integer of 64 bits"
+                };
+                self.error(Diagnostic::new(Code::Text, at, format!("not a constant of type `{elem}`")).help(format!("write {wanted}")))
+            }
+        }
+    }
+
+    /// `0x7ff8000000000001)`
+    fn nan_bits(&mut self) -> Parse<u64> {
+        let Tok::Number(n) = self.next.tok else { return self.expected("the bits of a NaN") };
+        let at = self.bump().at;
+        self.expect(")")?;
+        let bits = n.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        match bits.filter(|b| f64::from_bits(*b).is_nan()) {
+            Some(bits) => Ok(bits),
+            None => self.fail(at, format!("`{n}` are not the 64 bits of a NaN")),
+        }
+    }
+
+    fn simple(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
+        let attrs = self.attributes()?;
+        let operands = self.operands(body)?;
+        let types = self.types()?;
+        let loc = self.loc(left)?;
+        let head = Head { attrs: &attrs, ty: types.first().copied(), text: operands.text.as_ref().map(|(t, _)| t.clone()) };
+        let kind = match kind(left.mnemonic, &head) {
+            Ok(kind) => kind,
+            Err(why) => return self.bad_head(left, &why),
+        };
+        let form = form(&kind);
+        if !operands.fits(form) {
+            let error = Diagnostic::new(Code::Text, left.at, format!("the operands of `{}` are not written like this", left.mnemonic));
+            return self.error(error.help(format!("`{} {}`", left.mnemonic, form.example())));
+        }
+        let args: Option<Vec<Value>> = operands.values.into_iter().collect();
+        let Some(args) = args else {
+            self.poison(body, left);
+            return Ok(());
+        };
+        if let OpKind::Break(level) = kind {
+            body.note_break(level, &args);
+        }
+        self.typed(body, left, Op { kind, args, results: vec![], regions: vec![], loc }, &types)
+    }
+
+    /// Checks the written types of an operation that `infer` knows, and adds it.
+    pub(super) fn typed(&mut self, body: &mut Body<'a>, left: &Left<'a>, op: Op, written: &[Ty]) -> Parse<()> {
+        let args: Vec<Ty> = op.args.iter().map(|v| body.kernel.ty(*v)).collect();
+        match infer::infer(&op.kind, &args) {
+            Ok(types) => self.agreed(body, left, op, written, &types),
+            // The verifier reports it.
+            Err(_) if written.len() == left.names.len() => self.finish(body, left, op, written),
+            Err(e) => {
+                let error = Diagnostic::new(e.code, left.at, e.message);
+                self.error(e.help.into_iter().fold(error, Diagnostic::help))
+            }
+        }
+    }
+
+    /// Checks the written types against those that follow, and adds the operation.
+    pub(super) fn agreed(&mut self, body: &mut Body<'a>, left: &Left<'a>, op: Op, written: &[Ty], types: &[Ty]) -> Parse<()> {
+        if !written.is_empty() && written != types {
+            let message = format!("the type is written {}, but the operation gives {}", list(written), list(types));
+            return self.error(Diagnostic::new(Code::TypeAnnotation, left.at, message));
+        }
+        self.finish(body, left, op, types)
+    }
+
+    /// Adds an operation whose results have these types.
+    pub(super) fn finish(&mut self, body: &mut Body<'a>, left: &Left<'a>, mut op: Op, types: &[Ty]) -> Parse<()> {
+        if types.len() != left.names.len() {
+            let (n, named) = (types.len(), left.names.len());
+            let message = format!("`{}` gives {n} value{}, and {named} {} named", left.mnemonic, plural(n), if named == 1 { "is" } else { "are" });
+            return self.fail(left.at, message);
+        }
+        let id = OpId::new(body.kernel.ops.len());
+        for (i, (name, ty)) in left.names.iter().zip(types).enumerate() {
+            op.results.push(self.define(body, *name, *ty, Def::Result(id, i))?);
+        }
+        body.kernel.ops.push(op);
+        if let Some(block) = body.open.last() {
+            body.kernel.blocks[block.index()].ops.push(id);
+        }
+        Ok(())
+    }
+
+    /// Gives the results of an operation with poisoned operands their names.
+    pub(super) fn poison(&mut self, body: &mut Body<'a>, left: &Left<'a>) {
+        for name in &left.names {
+            self.declare(body, *name, None);
+        }
+    }
+
+    pub(super) fn define(&mut self, body: &mut Body<'a>, name: Name<'a>, ty: Ty, def: Def) -> Parse<Value> {
+        let plain = self.plain_name(name)?;
+        let value = Value::new(body.kernel.values.len());
+        body.kernel.values.push(ValueData { ty, name: plain, def });
+        self.declare(body, name, Some(value));
+        Ok(value)
+    }
+
+    /// Makes a name known; a second definition is an error.
+    pub(super) fn declare(&mut self, body: &mut Body<'a>, name: Name<'a>, value: Option<Value>) {
+        if let Some((_, first)) = body.values.insert(name.text, (value, name.at)) {
+            let error = Diagnostic::new(Code::Text, name.at, format!("`{}` is defined twice", name.text));
+            let stem = name.text.split('.').next().unwrap_or(name.text);
+            let error = error.related(first, "the first definition");
+            self.errors.push(error.help(format!("`{stem}.2` is another value of this name")));
+        }
+    }
+
+    /// A value that is used; `None` if it is poisoned.
+    pub(super) fn operand(&mut self, body: &mut Body<'a>) -> Parse<Option<Value>> {
+        let name = self.value("a value")?;
+        if let Some((value, _)) = body.values.get(name.text) {
+            return Ok(*value);
+        }
+        let mut error = Diagnostic::new(Code::Text, name.at, format!("`{}` is not defined above", name.text));
+        if let Some(near) = closest(name.text, body.values.keys().copied()) {
+            error = error.help(format!("did you mean `{near}`?"));
+        }
+        self.errors.push(error);
+        body.values.insert(name.text, (None, name.at));
+        Ok(None)
+    }
+
+    /// `<1, 64>` after a mnemonic.
+    pub(super) fn attributes(&mut self) -> Parse<Vec<i64>> {
+        if self.eat("<") { self.list(">", |p| p.int("an integer")) } else { Ok(Vec::new()) }
+    }
+
+    fn operands(&mut self, body: &mut Body<'a>) -> Parse<Operands> {
+        let mut operands = Operands::default();
+        let mut more = !self.next.fresh && matches!(self.next.tok, Tok::Value(_) | Tok::Text(_));
+        while more {
+            if let (Tok::Text(_), None) = (self.next.tok, &operands.text) {
+                operands.text = Some((self.string("a text")?, operands.values.len()));
+            } else {
+                operands.values.push(self.operand(body)?);
+                if operands.values.len() == 1 && self.eat("[") {
+                    let indices = self.list("]", |p| p.operand(body))?;
+                    operands.indexed = Some(indices.len());
+                    operands.values.extend(indices);
+                }
+            }
+            more = self.eat(",");
+        }
+        if self.eat_word("or") {
+            operands.values.push(self.operand(body)?);
+            operands.padded = true;
+        }
+        Ok(operands)
+    }
+
+    /// `: f32, i32`
+    pub(super) fn types(&mut self) -> Parse<Vec<Ty>> {
+        let mut types = Vec::new();
+        if self.eat(":") {
+            types.push(self.ty()?);
+            while self.eat(",") {
+                types.push(self.ty()?);
+            }
+        }
+        Ok(types)
+    }
+
+    /// `@3:14`, or the place in the text if that is wanted.
+    pub(super) fn loc(&mut self, left: &Left<'a>) -> Parse<Loc> {
+        if self.eat("@") {
+            let line = self.int("a line")?;
+            self.expect(":")?;
+            return Ok(Loc { line, column: self.int("a column")? });
+        }
+        let Some(cursor) = &mut self.located else { return Ok(Loc::default()) };
+        cursor.advance(self.text, left.start);
+        let TextPos { line, column } = cursor.pos;
+        Ok(Loc { line, column })
+    }
+
+    pub(super) fn bad_head<T>(&mut self, left: &Left<'a>, why: &HeadError) -> Parse<T> {
+        let name = left.mnemonic;
+        let error = |message: String| Diagnostic::new(Code::Text, left.at, message);
+        let error = match why {
+            HeadError::Unknown => {
+                let near = closest(name, crate::text::form::mnemonics());
+                let error = error(format!("there is no operation `{name}`"));
+                match near {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error.help("docs/ir.md lists the operations"),
+                }
+            }
+            HeadError::Attributes(0, _) => error(format!("`{name}` takes nothing in angle brackets")),
+            HeadError::Attributes(n, what) => {
+                let example = if *n == 1 { "1" } else { "1, 64" };
+                error(format!("`{name}` takes {what} in angle brackets")).help(format!("as in `{name}<{example}>`"))
+            }
+            HeadError::Range(v) => error(format!("{v} is out of range for `{name}`")),
+            HeadError::NeedsType(what) => error(format!("`{name}` needs its result type, {what}"))
+                .help("as in `: tile<128x64xf16>`"),
+            HeadError::NeedsText => error(format!("`{name}` needs a text in quotes")),
+        };
+        self.error(error)
+    }
+}
+
+/// A literal of digits: a float if it says so or the type does not, an integer else.
+fn number(digits: &str, negative: bool, elem: Elem) -> Option<Const> {
+    let sign = if negative { "-" } else { "" };
+    if !digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) {
+        return None;
+    }
+    if elem.is_float() {
+        return format!("{sign}{digits}").parse().ok().filter(|v: &f64| v.is_finite()).map(|v| Const::Float(elem, v));
+    }
+    let value: i128 = format!("{sign}{digits}").parse().ok()?;
+    let as_signed = i64::try_from(value).ok();
+    let bits = if elem == Elem::U64 { as_signed.or(u64::try_from(value).ok().map(u64::cast_signed)) } else { as_signed };
+    bits.map(|v| Const::Int(elem, v))
+}
+
+fn list(types: &[Ty]) -> String {
+    let all: Vec<String> = types.iter().map(|t| format!("`{t}`")).collect();
+    if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
+}
+
+const fn plural(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
+impl Body<'_> {
+    /// Remembers what types a loop gives.
+    fn note_break(&mut self, level: u32, args: &[Value]) {
+        let types = args.iter().map(|v| self.kernel.ty(*v)).collect();
+        let n = self.loops.len();
+        let left = usize::try_from(level).ok().and_then(|l| n.checked_sub(l)?.checked_sub(1));
+        if let Some(slot) = left.and_then(|i| self.loops.get_mut(i)) {
+            slot.get_or_insert(types);
+        }
+    }
+
+    pub(super) fn new_block(&mut self) -> Block {
+        self.kernel.blocks.push(crate::ir::BlockData::default());
+        Block::new(self.kernel.blocks.len() - 1)
+    }
+}
