@@ -1,6 +1,7 @@
 //! The compiler core of TITAN.
 mod entity;
 
+pub mod analysis;
 pub mod artifact;
 pub mod diag;
 #[cfg(feature = "filetest")]
