@@ -98,7 +98,7 @@ half_scalars! { f16 bf16 }
 // The result is a parameter of its own because then rustc reports a misfit once; as a projection in the signature, it
 // would report it again where it normalizes the signature.
 macro_rules! binary {
-    ($($(#[$doc:meta])* $name:ident $assign:ident: $bound:ident $f:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $($assign:ident)?: $bound:ident $f:expr;)*) => {$(
         $(#[$doc])*
         #[must_use]
         #[inline]
@@ -110,6 +110,7 @@ macro_rules! binary {
             l.join(r, $f)
         }
 
+        $(
         #[doc = concat!("`l = ", stringify!($name), "(l, r)`.")]
         #[inline]
         pub fn $assign<L, R>(l: &mut L, r: R)
@@ -119,6 +120,7 @@ macro_rules! binary {
         {
             *l = l.join(r, $f);
         }
+        )?
     )*};
 }
 binary! {
@@ -142,6 +144,10 @@ binary! {
     shl shl_assign: Int Integral::shifted_left;
     /// `l >> r`; only copies of the sign, or 0, if `r` is not within the width.
     shr shr_assign: Int Integral::shifted_right;
+    /// `l.max(r)`: NaN loses, −0 is less than +0.
+    max: Num Arith::greater;
+    /// `l.min(r)`: NaN loses, −0 is less than +0.
+    min: Num Arith::lesser;
 }
 
 macro_rules! comparison {
@@ -171,6 +177,18 @@ comparison! {
     eq: Comparable |a, b| a == b;
     /// `l != r`.
     ne: Comparable |a, b| a != b;
+}
+
+/// `x.clamp(lo, hi)`: `min(max(x, lo), hi)`, where Rust's methods panic on inverted bounds.
+#[must_use]
+#[inline]
+pub fn clamp<X, A, B>(x: X, lo: A, hi: B) -> X
+where
+    X: Fit<A, Of<<X as Fit<A>>::Elem> = X> + Fit<B, Of<<X as Fit<B>>::Elem> = X>,
+    <X as Fit<A>>::Elem: Num,
+    <X as Fit<B>>::Elem: Num,
+{
+    min(max(x, lo), hi)
 }
 
 /// What `-x` and `x.abs()` take: scalars and tiles with arithmetic.
