@@ -35,6 +35,7 @@ mod arith;
 mod debug;
 mod elem;
 mod elementwise;
+mod fit;
 mod float;
 mod gather;
 mod layout;

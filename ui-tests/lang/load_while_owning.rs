@@ -1,6 +1,5 @@
 //! While tiles of an output are owned, the rest of it is out of reach.
 use titan::lang::Tensor;
-use titan::prelude::*;
 
 pub fn k(c: &mut Tensor<f32, 2>) {
     for out in c.tiles::<4, 4>() {

@@ -1,6 +1,5 @@
 //! An output tile is stored once.
 use titan::lang::Tensor;
-use titan::prelude::*;
 
 pub fn k(c: &mut Tensor<f32, 2>) {
     for out in c.tiles::<4, 4>() {
