@@ -23,7 +23,7 @@
 //!   follows is an error.
 //! * It reports all errors it finds, and never panics. Nesting is limited to [`MAX_DEPTH`].
 //!
-//! The grammar is in `docs/ir.md`.
+//! The grammar is [`GRAMMAR`], explained in `docs/ir.md`.
 
 mod form;
 mod lex;
@@ -31,11 +31,13 @@ mod parse;
 mod print;
 mod suggest;
 
-pub use form::mnemonic;
 pub use parse::{Located, MAX_DEPTH, parse, parse_located, parse_one};
 pub use print::print;
 
 use std::fmt;
+
+/// The grammar, for documentation.
+pub const GRAMMAR: &str = include_str!("grammar.txt");
 
 /// A place in a text: line and column count from 1, the column in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,6 +5,7 @@
 
 use super::form::{Form, attributes, form};
 use super::lex::{is_word, quote};
+use crate::ir::op_table::mnemonic;
 use crate::ir::{
     Access, Block, Const, Def, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostNames, Kernel, Loc, Op, OpKind, ParamKind,
     Signature, Symbol, Ty, Value,
@@ -153,7 +154,7 @@ impl Printer<'_> {
     }
 
     fn head(&mut self, op: &Op) {
-        self.put(super::mnemonic(&op.kind));
+        self.put(mnemonic(&op.kind));
         let rank = match op.args.first().and_then(|v| self.ty(*v)) {
             Some(Ty::Tile(_, s)) => s.rank(),
             Some(Ty::Scalar(_) | Ty::Tensor(..)) | None => 4,

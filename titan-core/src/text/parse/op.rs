@@ -2,7 +2,7 @@
 
 use super::{Body, MAX_DEPTH, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Block, Const, Def, Elem, Loc, Op, OpId, OpKind, Ty, Value, ValueData, infer};
+use crate::ir::{Block, Const, Def, Elem, Loc, Op, OpId, OpKind, Ty, Value, ValueData, infer, op_table};
 use crate::text::TextPos;
 use crate::text::form::{Form, Head, HeadError, form, kind};
 use crate::text::lex::Tok;
@@ -327,7 +327,7 @@ impl<'a> Parser<'a> {
         let error = |message: String| Diagnostic::new(Code::Text, left.at, message);
         let error = match why {
             HeadError::Unknown => {
-                let near = closest(name, crate::text::form::mnemonics());
+                let near = closest(name, op_table::OPS.iter().map(|row| row.mnemonic));
                 let error = error(format!("there is no operation `{name}`"));
                 match near {
                     Some(near) => error.help(format!("did you mean `{near}`?")),

@@ -1,0 +1,1 @@
+//! Runs `.tir` files as tests.
