@@ -171,8 +171,8 @@ impl Output<'_> {
             (None, Some(_), None) => Class::Scattered,
             (None, None, Some(_)) => Class::Atomic,
             (Some(_), None, None) => Class::Partitioned(self.partition(&checked, axes)?),
-            (None, Some(a), Some(b)) | (Some(b), Some(a), _) | (Some(b), None, Some(a)) => {
-                return Err(vec![explain::mixed(self, a, b)]);
+            (None, Some(one), Some(other)) | (Some(one), Some(other), _) | (Some(one), None, Some(other)) => {
+                return Err(vec![explain::mixed(self, one, other)]);
             }
         };
         let packed = self.packed(&checked);
