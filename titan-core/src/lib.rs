@@ -1,4 +1,5 @@
 //! The compiler core of TITAN.
+pub mod analysis;
 pub mod artifact;
 pub mod diag;
 mod entity;
