@@ -43,6 +43,9 @@ fn literals_take_the_type_of_what_stands_beside_them() {
     // both arms literal, the type from the tile they are stored in; and not
     let mask: Tile<f32, D1<8>> = select(m, 1.0, 0.0);
     assert_eq!(ops::add(mask, select(m, 0, 1).cast()).to_vec(), [1.0; 8]);
+    // a cast takes the type of what stands beside it
+    let chosen = select(m, v, iota::<8>().cast());
+    assert_eq!(ops::sub(chosen, ops::mul(chosen, t.cast())).to_vec(), [0.0; 8]);
     // closures: the parameter's type is known
     let h = t.map(|x| ops::mul(ops::add(x, 1.0), 0.5));
     assert_eq!(h.reduce_sum::<0>(), f16::from_f32(8.0));

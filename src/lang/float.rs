@@ -71,7 +71,7 @@ methods! {
 }
 
 /// The value of a float, exactly.
-pub(crate) fn wide<T: Repr>(x: T) -> f64 {
+fn wide<T: Repr>(x: T) -> f64 {
     match x.number() {
         Number::Float(x) => x,
         Number::Int(i) => i as f64,

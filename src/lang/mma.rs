@@ -2,8 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::elem::Elem;
-use super::float::wide;
+use super::elem::{Cast, Elem};
 use super::shape::{D2, D3, Shape, product};
 use super::storage::{e4m3, e5m2, tf32};
 use super::tile::Tile;
@@ -20,15 +19,19 @@ where
     SB: Shape,
     SC: Shape,
 {
-    let (a, b, c) = (a.values(), b.values(), c.values());
+    let (a, b): (Vec<_>, Vec<_>) =
+        (a.values().iter().map(|x| x.left()).collect(), b.values().iter().map(|x| A::right(*x)).collect());
+    let mut sums: Vec<_> = c.values().iter().map(|x| A::start(*x)).collect();
     let [_, m, n, k] = SA::MNK.map(|x| product(&[x]));
-    let element = |i: usize| {
-        let (batch, row, col) = (i / (m * n), i / n % m, i % n);
-        let row = a[(batch * m + row) * k..][..k].iter();
-        let col = b[batch * k * n + col..].iter().step_by(n.max(1));
-        A::dot(row.copied().zip(col.copied()), c[i])
-    };
-    Tile::new((0..SC::LEN).map(element).collect())
+    for (row, sums) in sums.chunks_mut(n).enumerate() {
+        let b = &b[row / m * k * n..];
+        for (x, b) in a[row * k..][..k].iter().zip(b.chunks(n)) {
+            for (sum, y) in sums.iter_mut().zip(b) {
+                *sum = A::step(*sum, *x, *y);
+            }
+        }
+    }
+    Tile::new(sums.into_iter().map(A::end).collect())
 }
 
 /// Shapes `[M, K]`, `[K, N]`, `[M, N]`, or all three with one more batch axis in front.
@@ -61,30 +64,60 @@ impl<const Z: i32, const M: i32, const N: i32, const K: i32> MmaShapes<D3<Z, K, 
             (e4m3|e5m2, e4m3|e5m2, f32), (i8, i8, i32), (f64, f64, f64)"
 )]
 pub trait MmaTypes<B, C>: Elem {
+    /// What holds the sums: at least as precise as `C`.
     #[doc(hidden)]
-    fn dot(pairs: impl Iterator<Item = (Self, B)>, c: C) -> C;
+    type Sum: Copy;
+
+    #[doc(hidden)]
+    fn left(self) -> Self::Sum;
+    #[doc(hidden)]
+    fn right(b: B) -> Self::Sum;
+    #[doc(hidden)]
+    fn start(c: C) -> Self::Sum;
+    /// `sum + a * b`, the product exact.
+    #[doc(hidden)]
+    fn step(sum: Self::Sum, a: Self::Sum, b: Self::Sum) -> Self::Sum;
+    #[doc(hidden)]
+    fn end(sum: Self::Sum) -> C;
 }
 
-macro_rules! floats {
-    ($($a:ident $b:ident)*) => {$(
-        impl MmaTypes<$b, f32> for $a {
-            #[expect(clippy::cast_possible_truncation, reason = "the one rounding of the sum")]
-            fn dot(pairs: impl Iterator<Item = ($a, $b)>, c: f32) -> f32 {
-                pairs.fold(f64::from(c), |sum, (a, b)| sum + wide(a) * wide(b)) as f32
+macro_rules! triples {
+    ($($a:ident $b:ident $c:ident in $sum:ident: $step:expr;)*) => {$(
+        impl MmaTypes<$b, $c> for $a {
+            type Sum = $sum;
+
+            fn left(self) -> $sum {
+                self.cast()
+            }
+            fn right(b: $b) -> $sum {
+                b.cast()
+            }
+            fn start(c: $c) -> $sum {
+                c.cast()
+            }
+            fn step(sum: $sum, a: $sum, b: $sum) -> $sum {
+                $step(sum, a, b)
+            }
+            fn end(sum: $sum) -> $c {
+                sum.cast()
             }
         }
     )*};
 }
-floats! { f16 f16 bf16 bf16 tf32 tf32 f32 f32 e4m3 e4m3 e4m3 e5m2 e5m2 e4m3 e5m2 e5m2 }
-
-impl MmaTypes<f64, f64> for f64 {
-    fn dot(pairs: impl Iterator<Item = (f64, f64)>, c: f64) -> f64 {
-        pairs.fold(c, |sum, (a, b)| a.mul_add(b, sum))
-    }
+triples! {
+    f16 f16 f32 in f64: exact_in_f64;
+    bf16 bf16 f32 in f64: exact_in_f64;
+    tf32 tf32 f32 in f64: exact_in_f64;
+    f32 f32 f32 in f64: exact_in_f64;
+    e4m3 e4m3 f32 in f64: exact_in_f64;
+    e4m3 e5m2 f32 in f64: exact_in_f64;
+    e5m2 e4m3 f32 in f64: exact_in_f64;
+    e5m2 e5m2 f32 in f64: exact_in_f64;
+    i8 i8 i32 in i32: |sum: i32, a: i32, b: i32| sum.wrapping_add(a * b);
+    f64 f64 f64 in f64: |sum: f64, a: f64, b: f64| a.mul_add(b, sum);
 }
 
-impl MmaTypes<i8, i32> for i8 {
-    fn dot(pairs: impl Iterator<Item = (i8, i8)>, c: i32) -> i32 {
-        pairs.fold(c, |sum, (a, b)| sum.wrapping_add(i32::from(a) * i32::from(b)))
-    }
+/// The product of two `f32` has at most 48 bits.
+fn exact_in_f64(sum: f64, a: f64, b: f64) -> f64 {
+    sum + a * b
 }

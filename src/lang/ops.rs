@@ -2,175 +2,231 @@
 //!
 //! Comparisons of tiles give masks, arithmetic on scalars has one meaning on every device, and because [`Fit`] is our own
 //! trait, so are the words when two operands do not fit together.
-//!
-//! | left | right | result |
-//! |---|---|---|
-//! | scalar `T` | scalar `T` | scalar |
-//! | `Tile<T, S>` | `Tile<T, S>`, scalar `T` | tile of shape `S`; also mirrored |
-//! | `Tile<T, D2<M, N>>` | `Row<T, N>`, `Col<T, M>` | tile `D2<M, N>`; also mirrored |
-//! | `Col<T, M>` | `Row<T, N>` | tile `D2<M, N>`; also mirrored |
-//! | `Tile<f16, S>`, `f16`, likewise `bf16` | scalar `f32`, rounded first | tile, `f16`; also mirrored |
-
-use half::{bf16, f16};
 
 use super::arith::{Arith, Bitwise, Integral};
-use super::elem::{Bits, Cast, Comparable, Elem, Int, Num};
-use super::shape::{D2, Shape};
-use super::tile::{Col, Operand, Row, Tile};
+use super::elem::{Bits, Comparable, Int, Num};
+pub use super::fit::Fit;
+use super::shape::Shape;
+use super::tile::Tile;
 
-/// Two operands of one element type whose shapes agree.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` and `{R}` do not fit together",
-    label = "element types or shapes differ",
-    note = "use `.cast::<..>()` for one element type; `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape"
-)]
-pub trait Fit<R>: Copy {
-    /// The element type of both.
-    type Elem: Elem;
-    /// The result with elements `U`.
-    type Of<U: Elem>: Copy;
+// Written out, not made by a macro, because rustc shows these signatures to everyone whose operands do not fit. The result
+// is a parameter of its own because then rustc reports a misfit once; as a projection in the signature, it would report it
+// again where it normalizes the signature.
 
-    #[doc(hidden)]
-    fn join<U: Elem>(self, r: R, f: fn(Self::Elem, Self::Elem) -> U) -> Self::Of<U>;
+/// `l + r`.
+#[must_use]
+pub fn add<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Num,
+{
+    l.join(r, Arith::plus)
 }
 
-impl<T: Elem> Fit<T> for T {
-    type Elem = T;
-    type Of<U: Elem> = U;
-
-    fn join<U: Elem>(self, r: T, f: fn(T, T) -> U) -> U {
-        f(self, r)
-    }
+/// `l - r`.
+#[must_use]
+pub fn sub<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Num,
+{
+    l.join(r, Arith::minus)
 }
 
-/// Operands that both spread to a tile of one shape.
-macro_rules! fit {
-    ($([$($g:tt)*] $l:ty, $r:ty => $t:ty, $s:ty;)*) => {$(
-        impl<$($g)*> Fit<$r> for $l {
-            type Elem = $t;
-            type Of<U: Elem> = Tile<U, $s>;
-
-            fn join<U: Elem>(self, r: $r, f: fn($t, $t) -> U) -> Tile<U, $s> {
-                Operand::<$t, $s>::spread(self).zip(Operand::<$t, $s>::spread(r), f)
-            }
-        }
-    )*};
-}
-fit! {
-    [T: Elem, S: Shape] Tile<T, S>, Tile<T, S> => T, S;
-    [T: Elem, S: Shape] Tile<T, S>, T => T, S;
-    [T: Elem, S: Shape] T, Tile<T, S> => T, S;
-    [T: Elem, const M: i32, const N: i32] Tile<T, D2<M, N>>, Row<T, N> => T, D2<M, N>;
-    [T: Elem, const M: i32, const N: i32] Tile<T, D2<M, N>>, Col<T, M> => T, D2<M, N>;
-    [T: Elem, const M: i32, const N: i32] Row<T, N>, Tile<T, D2<M, N>> => T, D2<M, N>;
-    [T: Elem, const M: i32, const N: i32] Col<T, M>, Tile<T, D2<M, N>> => T, D2<M, N>;
-    [T: Elem, const M: i32, const N: i32] Row<T, N>, Col<T, M> => T, D2<M, N>;
-    [T: Elem, const M: i32, const N: i32] Col<T, M>, Row<T, N> => T, D2<M, N>;
-    [S: Shape] Tile<f16, S>, f32 => f16, S;
-    [S: Shape] f32, Tile<f16, S> => f16, S;
-    [S: Shape] Tile<bf16, S>, f32 => bf16, S;
-    [S: Shape] f32, Tile<bf16, S> => bf16, S;
+/// `l * r`.
+#[must_use]
+pub fn mul<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Num,
+{
+    l.join(r, Arith::times)
 }
 
-macro_rules! half_scalars {
-    ($($h:ident)*) => {$(
-        impl Fit<f32> for $h {
-            type Elem = $h;
-            type Of<U: Elem> = U;
-
-            fn join<U: Elem>(self, r: f32, f: fn($h, $h) -> U) -> U {
-                f(self, r.cast())
-            }
-        }
-
-        impl Fit<$h> for f32 {
-            type Elem = $h;
-            type Of<U: Elem> = U;
-
-            fn join<U: Elem>(self, r: $h, f: fn($h, $h) -> U) -> U {
-                f(self.cast(), r)
-            }
-        }
-    )*};
+/// `l / r`; of integers, toward zero, and 0 if `r` is 0.
+#[must_use]
+pub fn div<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Num,
+{
+    l.join(r, Arith::over)
 }
-half_scalars! { f16 bf16 }
 
-// The result is a parameter of its own because then rustc reports a misfit once; as a projection in the signature, it
-// would report it again where it normalizes the signature.
-macro_rules! binary {
-    ($($(#[$doc:meta])* $name:ident $assign:ident: $bound:ident $f:expr;)*) => {$(
-        $(#[$doc])*
-        #[must_use]
-        #[inline]
-        pub fn $name<L, R, O>(l: L, r: R) -> O
-        where
-            L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
-            <L as Fit<R>>::Elem: $bound,
-        {
-            l.join(r, $f)
-        }
+/// `l % r`; `l` if `r` is 0.
+#[must_use]
+pub fn rem<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Int,
+{
+    l.join(r, Integral::remainder)
+}
 
-        #[doc = concat!("`l = ", stringify!($name), "(l, r)`.")]
-        #[inline]
-        pub fn $assign<L, R>(l: &mut L, r: R)
+/// `l & r`.
+#[must_use]
+pub fn and<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Bits,
+{
+    l.join(r, Bitwise::and)
+}
+
+/// `l | r`.
+#[must_use]
+pub fn or<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Bits,
+{
+    l.join(r, Bitwise::or)
+}
+
+/// `l ^ r`.
+#[must_use]
+pub fn xor<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Bits,
+{
+    l.join(r, Bitwise::xor)
+}
+
+/// `l << r`; 0 if `r` is not within the width.
+#[must_use]
+pub fn shl<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Int,
+{
+    l.join(r, Integral::shifted_left)
+}
+
+/// `l >> r`; only copies of the sign, or 0, if `r` is not within the width.
+#[must_use]
+pub fn shr<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Int,
+{
+    l.join(r, Integral::shifted_right)
+}
+
+/// `l.max(r)`: NaN loses, −0 is less than +0.
+#[must_use]
+pub fn max<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Num,
+{
+    l.join(r, Arith::greater)
+}
+
+/// `l.min(r)`: NaN loses, −0 is less than +0.
+#[must_use]
+pub fn min<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Num,
+{
+    l.join(r, Arith::lesser)
+}
+
+/// `l < r`.
+#[must_use]
+pub fn lt<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<bool> = O>,
+    L::Elem: Num,
+{
+    l.join(r, |a, b| a < b)
+}
+
+/// `l <= r`.
+#[must_use]
+pub fn le<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<bool> = O>,
+    L::Elem: Num,
+{
+    l.join(r, |a, b| a <= b)
+}
+
+/// `l > r`.
+#[must_use]
+pub fn gt<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<bool> = O>,
+    L::Elem: Num,
+{
+    l.join(r, |a, b| a > b)
+}
+
+/// `l >= r`.
+#[must_use]
+pub fn ge<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<bool> = O>,
+    L::Elem: Num,
+{
+    l.join(r, |a, b| a >= b)
+}
+
+/// `l == r`.
+#[must_use]
+pub fn eq<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<bool> = O>,
+    L::Elem: Comparable,
+{
+    l.join(r, |a, b| a == b)
+}
+
+/// `l != r`.
+#[must_use]
+pub fn ne<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<bool> = O>,
+    L::Elem: Comparable,
+{
+    l.join(r, |a, b| a != b)
+}
+
+macro_rules! assigning {
+    ($($op:ident $name:ident $bound:ident;)*) => {$(
+        #[doc = concat!("`l = ", stringify!($op), "(l, r)`.")]
+        pub fn $name<L, R>(l: &mut L, r: R)
         where
             L: Fit<R, Of<<L as Fit<R>>::Elem> = L>,
-            <L as Fit<R>>::Elem: $bound,
+            L::Elem: $bound,
         {
-            *l = l.join(r, $f);
+            *l = $op(*l, r);
         }
     )*};
 }
-binary! {
-    /// `l + r`.
-    add add_assign: Num Arith::plus;
-    /// `l - r`.
-    sub sub_assign: Num Arith::minus;
-    /// `l * r`.
-    mul mul_assign: Num Arith::times;
-    /// `l / r`; of integers, toward zero, and 0 if `r` is 0.
-    div div_assign: Num Arith::over;
-    /// `l % r`; `l` if `r` is 0.
-    rem rem_assign: Int Integral::remainder;
-    /// `l & r`.
-    and and_assign: Bits Bitwise::and;
-    /// `l | r`.
-    or or_assign: Bits Bitwise::or;
-    /// `l ^ r`.
-    xor xor_assign: Bits Bitwise::xor;
-    /// `l << r`; 0 if `r` is not within the width.
-    shl shl_assign: Int Integral::shifted_left;
-    /// `l >> r`; only copies of the sign, or 0, if `r` is not within the width.
-    shr shr_assign: Int Integral::shifted_right;
+assigning! {
+    add add_assign Num;
+    sub sub_assign Num;
+    mul mul_assign Num;
+    div div_assign Num;
+    rem rem_assign Int;
+    and and_assign Bits;
+    or or_assign Bits;
+    xor xor_assign Bits;
+    shl shl_assign Int;
+    shr shr_assign Int;
 }
 
-macro_rules! comparison {
-    ($($(#[$doc:meta])* $name:ident: $bound:ident $f:expr;)*) => {$(
-        $(#[$doc])*
-        #[must_use]
-        #[inline]
-        pub fn $name<L, R, O>(l: L, r: R) -> O
-        where
-            L: Fit<R, Of<bool> = O>,
-            <L as Fit<R>>::Elem: $bound,
-        {
-            l.join(r, $f)
-        }
-    )*};
-}
-comparison! {
-    /// `l < r`.
-    lt: Num |a, b| a < b;
-    /// `l <= r`.
-    le: Num |a, b| a <= b;
-    /// `l > r`.
-    gt: Num |a, b| a > b;
-    /// `l >= r`.
-    ge: Num |a, b| a >= b;
-    /// `l == r`.
-    eq: Comparable |a, b| a == b;
-    /// `l != r`.
-    ne: Comparable |a, b| a != b;
+/// `x.clamp(lo, hi)`: `min(max(x, lo), hi)`, where Rust's methods panic on inverted bounds.
+#[must_use]
+pub fn clamp<X, A, B>(x: X, lo: A, hi: B) -> X
+where
+    X: Fit<A, Of<<X as Fit<A>>::Elem> = X> + Fit<B, Of<<X as Fit<B>>::Elem> = X>,
+    <X as Fit<A>>::Elem: Num,
+    <X as Fit<B>>::Elem: Num,
+{
+    min(max(x, lo), hi)
 }
 
 /// What `-x` and `x.abs()` take: scalars and tiles with arithmetic.
@@ -227,21 +283,18 @@ impl<T: Bits, S: Shape> Complement for Tile<T, S> {
 
 /// `-x`; integers wrap.
 #[must_use]
-#[inline]
 pub fn neg<T: Signed>(x: T) -> T {
     x.minus_it()
 }
 
 /// `!x`.
 #[must_use]
-#[inline]
 pub fn not<T: Complement>(x: T) -> T {
     x.flipped()
 }
 
 /// `x.abs()`; the least integer wraps to itself, where Rust's method would panic in debug builds.
 #[must_use]
-#[inline]
 pub fn abs<T: Signed>(x: T) -> T {
     x.without_sign()
 }

@@ -1,6 +1,7 @@
 //! Programs of the reference: one after the other on the calling thread, each with its ids and its own arena of tiles.
 //!
-//! A trap unwinds with a [`Trap`] as its payload, past no message and no hook, and [`run`] returns it.
+//! A trap unwinds with a [`Trap`] as its payload, without a message and past no hook, and [`run`] returns it. Under
+//! `panic = "abort"` there is no unwinding, and a trap ends the process.
 
 use std::cell::Cell;
 use std::fmt;

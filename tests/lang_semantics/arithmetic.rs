@@ -161,6 +161,20 @@ fn nan_loses_and_minus_zero_is_less_than_zero() {
 }
 
 #[test]
+fn extremes_of_scalars_are_those_of_tiles() {
+    check! { f32: max(f32::NAN, 1.0) = 1.0; min(1.0, f32::NAN) = 1.0; max(2.0, 3.0) = 3.0; min(2.0, 3.0) = 2.0; }
+    check! { i32: max(-5, 3) = 3; min(-5, 3) = -5; }
+    check! { f16: max(f16::NAN, f16::ONE) = f16::ONE; }
+    assert!(ops::max(-0.0_f32, 0.0).is_sign_positive() && ops::min(0.0_f32, -0.0).is_sign_negative());
+    assert_eq!(ops::clamp(5, 7, 2), 2);
+    assert_eq!(ops::clamp(f32::NAN, 1.0, 2.0), 1.0);
+    assert_eq!(
+        ops::clamp(tile::<f16, 2>(&[f16::NAN, f16::MAX]), 0.5, 2.0).to_vec(),
+        [0.5, 2.0].map(f16::from_f32)
+    );
+}
+
+#[test]
 fn with_nan_only_unequal_holds() {
     check! { f32:
         lt(f32::NAN, 1.0) = false;

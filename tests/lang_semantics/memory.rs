@@ -276,3 +276,12 @@ fn memory_outlives_its_tensors() {
     drop(t);
     assert_eq!(shared.into_vec(), [1, 2]);
 }
+
+#[test]
+fn tensors_go_to_other_threads() {
+    let shared = Shared::new(vec![1.0_f32; 4]);
+    let mut t = memory_of(shared.clone(), [4]);
+    let kernel = move || run([1, 1, 1], || t.store_tile([0], Tile::<f32, D1<4>>::zeros()));
+    std::thread::spawn(kernel).join().expect("no panic").expect("no trap");
+    assert_eq!(shared.to_vec(), [0.0; 4]);
+}
