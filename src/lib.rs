@@ -10,5 +10,5 @@ pub use runtime::{Device, DeviceKind, Launch, LaunchFuture, MAX_RANK, Stream, Te
 /// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::runtime::{KernelRef, LaunchArg};
+    pub use crate::runtime::{HostTensor, KernelRef, LaunchArg, Reference};
 }

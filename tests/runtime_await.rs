@@ -1,5 +1,7 @@
 //! `.await`: on an executor of ten lines, from two threads, and dropped midway.
 
+#![expect(clippy::cast_precision_loss, reason = "a test that cannot go on stops; small numbers")]
+
 mod runtime_kernels;
 
 use runtime_kernels::{add, fill, slow_fill, trap_at};

@@ -1,5 +1,11 @@
 //! Launches: results, checks before anything runs, traps, grids, aliases.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a test that cannot go on stops; small numbers"
+)]
+
 mod runtime_kernels;
 
 use runtime_kernels::{add, add_one, fill, fill_two, is_present, kernel, scale, trap_at};

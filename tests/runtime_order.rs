@@ -1,5 +1,11 @@
 //! Ordering of launches, host copies and threads; what happens to memory and to failures meanwhile.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a test that cannot go on stops; small numbers"
+)]
+
 mod runtime_kernels;
 
 use runtime_kernels::{add, fill, scale, slow_fill, trap_at};
@@ -136,6 +142,23 @@ fn what_depends_on_a_failure_does_not_run_and_says_why() {
     fill(&mut x, 1.0).sync().unwrap();
     add(&x, &mut y, 1.0).sync().unwrap();
     assert_eq!(y.to_vec().unwrap(), [2.0; 4]);
+}
+
+#[test]
+fn a_long_chain_of_failures_is_told_at_its_end() {
+    let dev = Device::cpu();
+    let (s, t) = (dev.stream().unwrap(), dev.stream().unwrap());
+    let mut x = dev.zeros([4]).unwrap();
+    trap_at(&mut x, 1).launch(&s).unwrap();
+    for i in 0..4000 {
+        scale(&mut x, 1.0).launch(if i % 2 == 0 { &t } else { &s }).unwrap();
+    }
+    let text = x.to_vec().unwrap_err().to_string();
+    assert!(text.starts_with("kernel `scale` did not run"), "{text}");
+    assert!(text.len() < 300, "{text}");
+    s.sync().unwrap_err();
+    t.sync().unwrap_err();
+    assert_eq!(x.to_vec().unwrap(), [0.0; 4]);
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Views against plain indexing, and the views that are refused.
 
+#![expect(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test that cannot go on stops")]
+
 use proptest::prelude::*;
+
 use titan::lang::{i4, u4};
 use titan::{Device, Error, Tensor, View};
 

@@ -115,18 +115,10 @@ fn enter(table: &mut Vec<Use>, access: &Access, event: &Event) {
     table.push(Use { footprint: access.footprint, write: access.write, event: event.clone() });
 }
 
-/// The failed work that keeps `what` from running, if there is some. Blocks until all earlier work has ended.
-pub(crate) fn await_dependencies(what: &str, waits: &[Dependency]) -> Result<(), Box<Failure>> {
+/// Blocks until all earlier work has ended. Gives the first of it that failed to write what the new work needs.
+pub(crate) fn await_dependencies(waits: &[Dependency]) -> Option<(&Event, Error)> {
     waits.iter().for_each(|d| d.event.wait());
-    let failed =
-        waits.iter().filter(|d| d.carries).find_map(|d| d.event.error().map(|e| (d.event.clone(), e)));
-    match failed {
-        None => Ok(()),
-        Some((event, error)) => {
-            let error = Error::Dependency { what: what.to_owned(), cause: Arc::new(error) };
-            Err(Box::new(Failure { error, reported: false, cause: Some(event) }))
-        }
-    }
+    waits.iter().filter(|d| d.carries).find_map(|d| d.event.error().map(|e| (&d.event, e)))
 }
 
 /// Runs work on this thread after the earlier work on what it uses.
@@ -136,10 +128,11 @@ pub(crate) fn await_dependencies(what: &str, waits: &[Dependency]) -> Result<(),
 pub(crate) fn run_here<R>(what: &str, accesses: &[Access], work: impl FnOnce() -> Result<R>) -> Result<R> {
     let event = Event::new(None);
     let waits = schedule(accesses, &event, |waits| waits);
-    let outcome = match await_dependencies(what, &waits) {
-        Ok(()) => guarded(what, work),
-        // The caller asked for this data: tell the failure itself, not that something did not run for its sake.
-        Err(failure) => Err(failure.cause.as_ref().and_then(Event::report).unwrap_or(failure.error)),
+    let outcome = match await_dependencies(&waits) {
+        None => guarded(what, work),
+        // The caller asked for this data: tell the failure itself, not that something did not run for its sake. If
+        // somebody else has been told meanwhile, the data is bad all the same.
+        Some((event, error)) => Err(event.report().unwrap_or_else(|| Error::of_dependency(what, error))),
     };
     event.settle(match &outcome {
         Ok(_) => Ok(()),

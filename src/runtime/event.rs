@@ -2,7 +2,7 @@
 //!
 //! A failure is *reported* once: by the first wait, read or launch that touches what the work should have written, or by
 //! `Stream::sync`. Work that depends on failed work does not run and fails as well; reporting its failure also reports
-//! the failures that caused it.
+//! the one that caused it.
 
 use super::lock;
 use crate::error::Error;
@@ -34,7 +34,7 @@ pub(crate) struct Failure {
     pub(crate) error: Error,
     /// Whether the caller has been told.
     pub(crate) reported: bool,
-    /// The work on which it depends and whose failure is the cause.
+    /// The work whose failure is the cause, directly or through other work.
     pub(crate) cause: Option<Event>,
 }
 
@@ -42,6 +42,13 @@ impl Failure {
     /// A failure that nobody else caused.
     pub(crate) fn new(error: Error, reported: bool) -> Box<Failure> {
         Box::new(Failure { error, reported, cause: None })
+    }
+
+    /// That of `what`, which did not run because `earlier` failed with `error`. It points to the first cause, so that
+    /// long chains of failures do not become long chains of memory.
+    pub(crate) fn of_dependency(what: &str, earlier: &Event, error: Error) -> Box<Failure> {
+        let cause = Some(earlier.cause().unwrap_or_else(|| earlier.clone()));
+        Box::new(Failure { error: Error::of_dependency(what, error), reported: false, cause })
     }
 }
 
@@ -110,13 +117,21 @@ impl Event {
         }
     }
 
-    /// The error of work that has failed and of which nobody has been told, who now is.
-    pub(crate) fn report(&self) -> Option<Error> {
-        let (first, mut cause) = self.mark_reported()?;
-        while let Some(event) = cause {
-            cause = event.mark_reported().and_then(|(_, next)| next);
+    /// The work that caused the failure of this one.
+    fn cause(&self) -> Option<Event> {
+        match &*lock(&self.0.state) {
+            State::Pending(_) | State::Done => None,
+            State::Failed(failure) => failure.cause.clone(),
         }
-        Some(first)
+    }
+
+    /// The error of work that has failed and of which nobody has been told, who now is, also of its cause.
+    pub(crate) fn report(&self) -> Option<Error> {
+        let (error, cause) = self.mark_reported()?;
+        if let Some(cause) = cause {
+            cause.mark_reported();
+        }
+        Some(error)
     }
 
     fn mark_reported(&self) -> Option<(Error, Option<Event>)> {

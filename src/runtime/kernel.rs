@@ -44,7 +44,7 @@ impl KernelRef {
 
     /// The place in the user's file of a place relative to the kernel's first line.
     pub(crate) fn location(&self, loc: Loc) -> Location {
-        let line = self.line + loc.line.saturating_sub(1);
+        let line = self.line.saturating_add(loc.line.saturating_sub(1));
         Location { file: self.file.to_owned(), line, column: loc.column }
     }
 

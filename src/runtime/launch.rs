@@ -177,9 +177,9 @@ fn common_device(loaded: &Loaded, args: &[ArgValue], stream: Option<&Device>) ->
     let mismatch = |second: String, other: &Device| Error::DeviceMismatch {
         kernel: loaded.name.clone(),
         first: first.clone(),
-        first_device: device.to_string(),
+        first_device: device.clone(),
         second,
-        second_device: other.to_string(),
+        second_device: other.clone(),
     };
     if let Some((name, other)) = tensors.find(|(_, other)| *other != device) {
         return Err(mismatch(format!("`{name}`"), other));

@@ -127,8 +127,10 @@ impl Queue {
 
     fn run(&self, job: Job) {
         let Job { what, event, waits, work } = job;
-        let outcome = await_dependencies(&what, &waits)
-            .and_then(|()| guarded(&what, work).map_err(|error| Failure::new(error, false)));
+        let outcome = match await_dependencies(&waits) {
+            None => guarded(&what, work).map_err(|error| Failure::new(error, false)),
+            Some((earlier, error)) => Err(Failure::of_dependency(&what, earlier, error)),
+        };
         if outcome.is_err() {
             let failed = &mut lock(&self.state).failed;
             failed.retain(|e| !e.is_settled());

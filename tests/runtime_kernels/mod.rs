@@ -1,5 +1,5 @@
 //! Kernels for the tests of the runtime, as the macro would embed them.
-#![allow(dead_code, reason = "every test program uses some of them")]
+#![allow(dead_code, unused_imports, reason = "every test program uses some of them")]
 
 use titan::{Launch, Tensor};
 
@@ -10,7 +10,6 @@ macro_rules! kernel {
         &KERNEL
     }};
 }
-#[allow(unused_imports, reason = "only some tests have kernels of their own")]
 pub(crate) use kernel;
 
 /// `y[p] = v`

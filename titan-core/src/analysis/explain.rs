@@ -5,13 +5,16 @@
 //! divide the output differently.
 
 use super::access::{Access, Kind};
-use super::affine::{I32, Term};
+use super::affine::Term;
 use super::forms::is_input;
 use super::number::root;
 use super::origin::{Origin, Origins};
 use super::partition::{By, Output};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Def, GridSpec, Loc, OpKind, Value};
+use crate::ir::{Def, GridSpec, Loc, OpKind, TileShape, Value};
+
+/// Parts wider than any tile come from indices of which nothing is known: their width is no help.
+const WIDEST: i64 = TileShape::MAX_LEN;
 
 /// T0401.
 pub(super) fn never_stored(output: &Output<'_>) -> Diagnostic<Loc> {
@@ -103,7 +106,8 @@ impl Context<'_> {
             let title = format!("in a large grid {index} leaves `i32` and may wrap to another program's part of `{name}`");
             return Some(error(title).help("bound the grid: `grid(cdiv(N, BN))`; or count in tiles: `store_tile`, `load_tile`"));
         }
-        self.segment(access).or_else(|| self.part(access)).or_else(|| self.narrow(access)).or_else(|| {
+        let found = self.segment(access).or_else(|| self.part(access)).or_else(|| self.mixture(access));
+        found.or_else(|| self.narrow(access)).or_else(|| {
             let (d, v) = by(&|o| o.of_axis(self.axis))?;
             let (index, who) = (self.called(*v, "its index"), self.who());
             let title = format!("{what} `{name}` is not known to keep programs apart: along axis {d}, {index} is not `C * {who} + k`, with `k` in `0..C`", who = who.trim_matches('`'));
@@ -155,6 +159,19 @@ impl Context<'_> {
         })
     }
 
+    /// A coordinate that is a sum over several program axes.
+    fn mixture(&self, access: &Access) -> Option<Diagnostic<Loc>> {
+        let (d, v, other) = access.coordinates.iter().find_map(|(d, v)| {
+            let terms = self.output.forms.of(*v).terms;
+            let mut others = (0..3u8).filter(|a| *a != self.axis && terms.contains_key(&Term::Program(*a)));
+            terms.contains_key(&Term::Program(self.axis)).then(|| others.next()).flatten().map(|o| (*d, *v, o))
+        })?;
+        let (name, who, index) = (self.output.name(), self.who(), self.called(v, "its index"));
+        let title = format!("programs of different {who} are not known to write different parts of `{name}`: along axis {d}, {index} adds up {who} and `program_id({other})`");
+        let error = self.output.error(Code::Overlap, access, title);
+        Some(error.help("launch one axis instead of two and take it apart: `let [i, j] = unflatten(program_id(0), [M, N])`"))
+    }
+
     /// Parts wider than the distance between programs.
     fn narrow(&self, access: &Access) -> Option<Diagnostic<Loc>> {
         let name = self.output.name();
@@ -162,7 +179,7 @@ impl Context<'_> {
         for (source, axis) in source.into_iter().flat_map(|s| (0..access.axes.len()).map(move |d| (s, d))) {
             for (step, _, rest) in self.output.seen(access, source, axis) {
                 let width = rest.hi.checked_sub(rest.lo)?.checked_add(1)?;
-                if width <= step.abs() || width >= I32.hi {
+                if width <= step.abs() || width > WIDEST {
                     continue;
                 }
                 let title = format!("neighbouring programs overlap: along axis {axis} of `{name}` they are {} apart, but each touches {width} there", count(step.abs()));

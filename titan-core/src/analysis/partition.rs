@@ -42,7 +42,7 @@
 //! `unflatten` of one axis), and everything that needs values of memory.
 
 use super::access::{Access, Accesses, Kind, Segment};
-use super::affine::{Range, Term};
+use super::affine::{Affine, I32, Range, Term};
 use super::explain;
 use super::forms::Forms;
 use super::grid::wide_axes;
@@ -171,8 +171,8 @@ impl Output<'_> {
             (None, Some(_), None) => Class::Scattered,
             (None, None, Some(_)) => Class::Atomic,
             (Some(_), None, None) => Class::Partitioned(self.partition(&checked, axes)?),
-            (None, Some(a), Some(b)) | (Some(b), Some(a), _) | (Some(b), None, Some(a)) => {
-                return Err(vec![explain::mixed(self, a, b)]);
+            (None, Some(one), Some(other)) | (Some(one), Some(other), _) | (Some(one), None, Some(other)) => {
+                return Err(vec![explain::mixed(self, one, other)]);
             }
         };
         let packed = self.packed(&checked);
@@ -245,18 +245,18 @@ impl Output<'_> {
             }
             let fits = part.hi.checked_sub(part.lo).is_some_and(|w| w < size.abs());
             let offset = if part.lo >= 0 && part.hi < size { 0 } else { part.lo };
-            fits.then(|| (By::Stride { size, offset, plain: base.is_empty() }, base))
+            fits.then_some((By::Stride { size, offset, plain: base.is_empty() }, base))
         })
     }
 
     /// The claims of an access along an axis that depend on a source.
     pub(super) fn seen(&self, access: &Access, source: Term, axis: usize) -> Vec<Seen> {
-        let see = |span: &super::affine::Affine| {
+        let see = |span: &Affine| {
             let (mut base, mut rest) = (BTreeMap::new(), span.rest);
             let coefficient = span.terms.get(&source).copied()?;
             for (term, c) in span.terms.iter().filter(|(t, _)| **t != source) {
                 if term.is_source() {
-                    let range = self.forms.ranges.get(term).copied().unwrap_or(super::affine::I32);
+                    let range = self.forms.ranges.get(term).copied().unwrap_or(I32);
                     rest = rest.plus(range.times(Range::point(*c))?)?;
                 } else {
                     base.insert(*term, *c);
@@ -292,7 +292,7 @@ impl Output<'_> {
                 return None;
             }
             let offsets = match self.kernel.value(segment.off).def {
-                Def::Param(p) if segment.index == super::affine::Affine::term(source) => Some(p),
+                Def::Param(p) if segment.index == Affine::term(source) => Some(p),
                 Def::Param(_) | Def::BlockArg(..) | Def::Result(..) => None,
             };
             Some(Key { source, axis, by: By::Segment { offsets } })
@@ -304,7 +304,7 @@ impl Output<'_> {
         let bits = self.kernel.ty(self.kernel.param(self.param)).elem().bits();
         let shares = |a: &&&Access| {
             let Some(claims) = a.axes.last() else { return false };
-            let whole = claims.extent.is_some_and(|n| n % 2 == 0) && claims.start.as_ref().is_some_and(|s| s.is_even());
+            let whole = claims.extent.is_some_and(|n| n % 2 == 0) && claims.start.as_ref().is_some_and(Affine::is_even);
             a.kind != Kind::Read && (claims.odd_cut || !whole)
         };
         let found = accesses.iter().filter(shares).map(|a| explain::shared_bytes(self, a));

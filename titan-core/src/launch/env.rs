@@ -141,7 +141,7 @@ impl<'a> Env<'a> {
             ParamKind::Tensor { shape, .. } => shape.iter().any(mentions),
             ParamKind::Scalar(_) => false,
         });
-        binder.map_or_else(|| "its tensor".to_owned(), |p| p.name.clone())
+        binder.map_or_else(|| "its parameter".to_owned(), |p| p.name.clone())
     }
 
     fn param_name(&self, param: usize) -> String {
