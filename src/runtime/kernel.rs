@@ -6,6 +6,7 @@ use super::lock;
 use crate::error::{Error, Location, Result};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
+use titan_core::artifact::Artifact;
 use titan_core::ir::Loc;
 use titan_core::text;
 use titan_core::verify::{Verified, verify};
@@ -50,7 +51,10 @@ impl KernelRef {
 
     fn load(&self) -> Result<Loaded> {
         let broken = |reason: String| Error::Artifact { kernel: self.name.to_owned(), reason };
-        let source = str::from_utf8(self.artifact).map_err(|e| broken(e.to_string()))?;
+        let artifact = Artifact::decode(self.artifact).map_err(|e| broken(e.to_string()))?;
+        let cpu = artifact.variants.iter().find(|v| v.target == "cpu");
+        let payload = cpu.map_or(&[][..], |v| &v.payload);
+        let source = str::from_utf8(payload).map_err(|e| broken(e.to_string()))?;
         let kernel = text::parse_one(source).map_err(|errors| broken(first(&errors)))?;
         let kernel = verify(kernel).map_err(|errors| broken(first(&errors)))?;
         let name = kernel.sig.full_name();
