@@ -216,7 +216,7 @@ pub(crate) enum ExprKind {
     Range { lo: Box<Expr>, hi: Box<Expr>, inclusive: bool },
     Paren(Box<Expr>, Span),
     Ref { mutable: bool, inner: Box<Expr> },
-    Macro { name: Ident, path: TokenStream, format: Option<String>, args: Vec<Expr>, tokens: TokenStream },
+    Macro { name: Ident, format: Option<String>, args: Vec<Expr>, tokens: TokenStream },
     /// What could not be parsed; an error has been reported.
     Bad,
 }

@@ -12,7 +12,6 @@
 //! answer:  device { item } ("key" [ answer ])*   |   constant { item }   |   broken
 //! ```
 
-use crate::ast::GenericKind;
 use crate::ctxt::Ctxt;
 use crate::items::{Constant, DeviceFn, Items};
 use crate::parse;
@@ -207,7 +206,3 @@ pub(crate) fn device_answer(item: &TokenStream, keys: &[String], answers: &[Toke
     quote!(device { #item } #(#keys [ #answers ])*)
 }
 
-/// Whether a generic parameter may stand in a device function.
-pub(crate) const fn device_generic(kind: GenericKind) -> bool {
-    matches!(kind, GenericKind::Elem | GenericKind::Shape | GenericKind::ConstInt(_) | GenericKind::ConstBool)
-}

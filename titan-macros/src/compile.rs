@@ -46,20 +46,19 @@ pub(crate) fn resolve(cx: &Ctxt, item: &mut KernelItem) -> Vec<Companion> {
 
 /// Compiles every instance.
 pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compiled> {
-    let symbols = signature::symbols(item);
     let instances = instance::expand(cx, item, items);
     instances
         .into_iter()
         .map(|instance| {
-            let kernel = one(cx, item, items, &symbols, &instance);
+            let kernel = one(cx, item, items, &instance);
             Compiled { instance, kernel }
         })
         .collect()
 }
 
-fn one(cx: &Ctxt, item: &KernelItem, items: &Items, symbols: &[String], instance: &Instance) -> Option<Verified> {
+fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Option<Verified> {
     let env = FnEnv { func: &item.func, generics: &instance.generics, items };
-    let mut infer = Infer::new(cx, env, symbols);
+    let mut infer = Infer::new(cx, env);
     let tys: Vec<ITy> = item.func.params.iter().map(|p| infer.ty_ref(&p.ty)).collect();
     let elems: Vec<_> = tys
         .iter()
@@ -79,7 +78,7 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, symbols: &[String], instance
         return None;
     }
     let mut places = Places::new(item.func.name.span());
-    let mut sh = Shared::new(cx, b, &mut places, symbols);
+    let mut sh = Shared::new(cx, b, &mut places);
     for (name, param, axis) in signature::symbol_dims(&sh.b) {
         let tensor = sh.b.kernel().param(param);
         let dim = sh.b.op1(OpKind::Dim(axis), &[tensor]).ok()?;

@@ -1,6 +1,6 @@
 //! The entry points, over `proc_macro2` so that tests can call them.
 
-use crate::ast::{GenericKind, KernelItem};
+use crate::ast::KernelItem;
 use crate::chain::{self, Kind, Published, State};
 use crate::compile as compiler;
 use crate::ctxt::{Ctxt, Reports, compile_error};
@@ -8,7 +8,7 @@ use crate::expand::{Expansion, fallback};
 use crate::items::Items;
 use crate::shadow::Shadow;
 use crate::{cache, env, parse, resolve};
-use proc_macro2::{Literal, Span, TokenStream, TokenTree};
+use proc_macro2::{Literal, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
@@ -47,9 +47,6 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         return errors(cx);
     };
     let companions = resolve::resolve(&cx, &mut func, &[]);
-    for g in func.generics.iter().filter(|g| !chain::device_generic(g.kind)) {
-        cx.error(Code::Generics, g.name.span(), "a generic parameter that device functions do not have");
-    }
     let mut shadow = Shadow::new(&krate, &func);
     let body = shadow.body();
     let params = shadow.params();
@@ -65,7 +62,7 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         return quote!(#errors #published);
     }
     cx.finish();
-    let (name, generics) = (&func.name, func.generics.iter().map(|g| generic_tokens(g.kind, &g.tokens)));
+    let (name, generics) = (&func.name, func.generics.iter().map(|g| &g.tokens));
     let function = quote! {
         #(#attrs)*
         #[allow(unstable_name_collisions, unused_parens, unused_braces, dead_code, clippy::all, clippy::pedantic)]
@@ -74,10 +71,6 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let mut state = State::new(Kind::Device, krate.clone(), quote!(#krate), strip_docs(item), &companions);
     let publish = state.ask().unwrap_or_else(|| publish(&state));
     quote!(#function #publish)
-}
-
-fn generic_tokens(_: GenericKind, tokens: &TokenStream) -> TokenStream {
-    tokens.clone()
 }
 
 /// Makes the companion of a device function whose own companions have answered.
@@ -215,8 +208,3 @@ fn errors(cx: Ctxt) -> TokenStream {
     cx.finish().ours.iter().map(compile_error).map(|e| quote!(#e;)).collect()
 }
 
-/// The span of the whole invocation.
-#[cfg(test)]
-pub(crate) fn here() -> Span {
-    Span::call_site()
-}

@@ -88,11 +88,6 @@ pub(crate) fn lookup(recv: Receiver, name: &str) -> Option<Method> {
     }
 }
 
-/// Whether a method of this name takes `&mut self` in the shadow.
-pub(crate) fn mutates(name: &str) -> bool {
-    matches!(tensor(name), Some(Method::Store(_) | Method::Set | Method::ScatterRows | Method::Scatter | Method::Atomic(_) | Method::AtomicTile(_)))
-}
-
 fn value(name: &str) -> Option<Method> {
     Some(match name {
         "min" => Method::Extremum(BinOp::Min),

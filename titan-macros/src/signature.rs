@@ -6,7 +6,7 @@ use crate::infer::ITy;
 use crate::items::FnEnv;
 use crate::lower::host::Host;
 use titan_core::diag::Code;
-use titan_core::ir::{Access, Builder, DimSpec, Elem, GridSpec, HostExpr};
+use titan_core::ir::{Builder, DimSpec, Elem, GridSpec, HostExpr};
 
 /// The shape names of a kernel: lone names in `#[shape(..)]` that are neither generics nor parameters.
 pub(crate) fn symbols(item: &KernelItem) -> Vec<String> {
@@ -163,7 +163,3 @@ pub(crate) fn symbol_dims(b: &Builder) -> Vec<(String, usize, u8)> {
     out
 }
 
-/// Whether a parameter is written.
-pub(crate) fn is_mut(ty: &ITy) -> bool {
-    matches!(ty, ITy::Tensor(t) if t.access == Access::Mut)
-}

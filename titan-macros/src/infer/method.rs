@@ -1,7 +1,7 @@
 //! Methods of scalars, tiles, tensors and output tiles.
 
 use super::{ITy, Infer, OwnTy, S, TensorTy};
-use crate::ast::{BinaryOp, Expr, ExprKind, GenericArg, GenericArgValue};
+use crate::ast::{Expr, ExprKind, GenericArg, GenericArgValue};
 use crate::method::{Method, Receiver, lookup};
 use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
@@ -665,18 +665,6 @@ impl Infer<'_> {
             _ => {
                 self.takes(call, 0);
                 ITy::Unit
-            }
-        }
-    }
-
-    /// Whether an operator is defined for an element; rustc reports it otherwise.
-    pub(crate) fn supports(op: BinaryOp, e: Elem) -> bool {
-        match op {
-            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => e.is_arith(),
-            BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => e.is_arith_int(),
-            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => e.is_arith_int() || e == Elem::Bool,
-            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
-                e.is_arith() || e == Elem::Bool
             }
         }
     }

@@ -87,7 +87,6 @@ enum ShapeSlot {
 pub(crate) struct Infer<'a> {
     pub(crate) cx: &'a Ctxt,
     pub(crate) env: FnEnv<'a>,
-    pub(crate) symbols: &'a [String],
     elems: Vec<ElemSlot>,
     shapes: Vec<ShapeSlot>,
     types: Vec<ITy>,
@@ -100,11 +99,10 @@ pub(crate) struct Infer<'a> {
 }
 
 impl<'a> Infer<'a> {
-    pub(crate) fn new(cx: &'a Ctxt, env: FnEnv<'a>, symbols: &'a [String]) -> Self {
+    pub(crate) fn new(cx: &'a Ctxt, env: FnEnv<'a>) -> Self {
         Infer {
             cx,
             env,
-            symbols,
             elems: Vec::new(),
             shapes: Vec::new(),
             types: vec![ITy::Unknown; env.func.n_exprs],
@@ -208,11 +206,6 @@ impl<'a> Infer<'a> {
     /// The type of an expression.
     pub(crate) fn ty(&self, e: ExprId) -> &ITy {
         &self.types[e]
-    }
-
-    /// The type of a variable.
-    pub(crate) fn var(&self, var: usize) -> &ITy {
-        &self.vars[var]
     }
 
     // Unification.

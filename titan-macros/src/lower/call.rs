@@ -7,7 +7,7 @@ use crate::infer::{ITy, Infer};
 use crate::items::{DeviceFn, FnEnv};
 use proc_macro2::Span;
 use titan_core::diag::Code;
-use titan_core::ir::{BinOp, Const, Elem, ForKind, OpKind, Pred, Ty, Value};
+use titan_core::ir::{BinOp, Const, Elem, ForKind, OpKind, Pred, Value};
 
 /// Calls nested deeper than this are taken for recursion.
 const MAX_INLINED: usize = 64;
@@ -131,7 +131,7 @@ impl FnLower<'_, '_, '_> {
         let ret = self.infer.ty(e.id).clone();
         let generics = self.infer.device_generics(device, path, &tys, &ret, e.span);
         let env = FnEnv { func: &device.func, generics: &generics, items: &device.items };
-        let mut infer = Infer::new(self.sh.cx, env, self.sh.symbol_names);
+        let mut infer = Infer::new(self.sh.cx, env);
         let params: Vec<ITy> = device.func.params.iter().map(|p| infer.ty_ref(&p.ty)).collect();
         infer.run(params);
         self.at(e.span);
@@ -160,13 +160,5 @@ impl FnLower<'_, '_, '_> {
             self.break_to(target, Some(val), span)?;
         }
         self.leave_returning(open, span)
-    }
-
-    /// The types of an expression's value, for a loop that gives it.
-    pub(super) fn scalar_or_tile(&self, v: titan_core::ir::Value) -> (Elem, Option<titan_core::ir::TileShape>) {
-        match self.ty(v) {
-            Ty::Tile(e, s) => (e, Some(s)),
-            other => (other.elem(), None),
-        }
     }
 }

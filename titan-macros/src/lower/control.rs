@@ -3,7 +3,7 @@
 use super::assigned::{self, Effects};
 use super::val::{RangeVal, Tiles};
 use super::{FnLower, Lowered, OwnVal, Stop, Val};
-use crate::ast::{Block, Cond, Expr, ExprKind, Pat, Stmt, VarId};
+use crate::ast::{Block, Cond, Expr, Pat, Stmt, VarId};
 use crate::consts::{self, ConstValue};
 use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
@@ -442,10 +442,5 @@ impl FnLower<'_, '_, '_> {
             }
         }
         Ok(Val::Unit)
-    }
-
-    /// Whether an expression is a closure, whose body must not be lowered on its own.
-    pub(super) const fn is_closure(e: &Expr) -> bool {
-        matches!(e.kind, ExprKind::Closure { .. })
     }
 }

@@ -152,10 +152,4 @@ impl FnLower<'_, '_, '_> {
             _ => Err(self.no_meaning(span)),
         }
     }
-
-    /// The value of an own method's receiver, for a caller that has only the expression.
-    pub(super) fn own_of(&mut self, e: &Expr) -> Lowered<OwnVal> {
-        let val = self.expr(e)?;
-        self.own(val, e.span)
-    }
 }

@@ -1,7 +1,7 @@
 //! Operations of scalars and tiles.
 
 use super::{FnLower, Lowered, Stop, Val};
-use crate::ast::{Expr, ExprKind, GenericArg, GenericArgValue};
+use crate::ast::{Expr, ExprKind, GenericArg};
 use crate::infer::ITy;
 use crate::method::Method;
 use proc_macro2::Span;
@@ -146,11 +146,6 @@ impl FnLower<'_, '_, '_> {
         let r = self.op(span, OpKind::Binary(op), &[a, b])?;
         self.sh.b.terminate(OpKind::Yield, &[r]);
         self.sh.b.end_combine(OpKind::ReduceWith(axis), &[v, init], region).map(Val::Value).map_err(|e| self.type_error(span, e))
-    }
-
-    /// A turbofish that names an element type is only for rustc; shapes were taken by inference.
-    pub(super) fn is_type_arg(arg: &GenericArg) -> bool {
-        matches!(arg.value, GenericArgValue::Type(_))
     }
 
     /// An error for something that has no meaning on this receiver.

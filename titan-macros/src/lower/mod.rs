@@ -63,7 +63,6 @@ pub(crate) struct Shared<'c> {
     pub(crate) places: &'c mut Places,
     /// Values of the shape names.
     pub(crate) symbols: BTreeMap<String, Value>,
-    pub(crate) symbol_names: &'c [String],
     owns: Vec<own::OwnState>,
     /// Open loops.
     depth: usize,
@@ -72,8 +71,8 @@ pub(crate) struct Shared<'c> {
 }
 
 impl<'c> Shared<'c> {
-    pub(crate) fn new(cx: &'c Ctxt, b: Builder, places: &'c mut Places, symbol_names: &'c [String]) -> Self {
-        Shared { cx, b, places, symbols: BTreeMap::new(), symbol_names, owns: Vec::new(), depth: 0, inlined: 0 }
+    pub(crate) fn new(cx: &'c Ctxt, b: Builder, places: &'c mut Places) -> Self {
+        Shared { cx, b, places, symbols: BTreeMap::new(), owns: Vec::new(), depth: 0, inlined: 0 }
     }
 }
 
@@ -273,13 +272,6 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
             // rustc: used while not initialised.
             self.error(Code::UnknownName, span, format!("`{}` has no value here", self.env.func.vars[var].name))
         })
-    }
-
-    fn own(&self, val: Val, span: Span) -> Lowered<OwnVal> {
-        match val {
-            Val::Own(o) => Ok(o),
-            _ => Err(self.internal(span, "an output tile was expected")),
-        }
     }
 
     fn func(&self) -> &'a Function {

@@ -289,7 +289,7 @@ impl Parser<'_> {
             }
         };
         let name = proc_macro2::Ident::new(&name, span);
-        let kind = ExprKind::Macro { name, path: m.path.to_token_stream(), format, args, tokens: m.tokens.clone() };
+        let kind = ExprKind::Macro { name, format, args, tokens: m.tokens.clone() };
         self.make(span, kind)
     }
 

@@ -13,7 +13,7 @@ use titan_core::ir::Elem;
 impl Parser<'_> {
     /// Refuses `async`, `unsafe`, `const`, `extern`, `where` and variadics.
     pub(super) fn modifiers(&self, sig: &syn::Signature, what: &str) {
-        let mut refuse = |span: Option<Span>, word: &str| {
+        let refuse = |span: Option<Span>, word: &str| {
             if let Some(span) = span {
                 self.cx.error(Code::Modifier, span, format!("{what} cannot be `{word}`"));
             }
