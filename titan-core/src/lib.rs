@@ -1,8 +1,9 @@
 //! The compiler core of TITAN.
+mod entity;
+
 pub mod analysis;
 pub mod artifact;
 pub mod diag;
-mod entity;
 #[cfg(feature = "filetest")]
 pub mod filetest;
 pub mod ir;
