@@ -87,6 +87,9 @@ fn raw_arguments_are_checked_too() {
     let kernel = kernel!(
         raw,
         "kernel @raw(%y: mut tensor<f32>[N], %n: i32) grid(%n) {
+            %p = program_id<0> : i32
+            %one = const 1.0 : f32
+            set %y[%p], %one
             return
         }"
     );
@@ -161,6 +164,9 @@ fn an_output_that_overlaps_another_argument_is_refused() {
         let kernel = kernel!(
             alias,
             "kernel @alias(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid(N) {
+                %p = program_id<0> : i32
+                %one = const 1.0 : f32
+                set %y[%p], %one
                 return
             }"
         );
@@ -196,6 +202,9 @@ fn a_broadcast_output_is_refused() {
     let kernel = kernel!(
         own,
         "kernel @own(%y: mut tensor<f32>[N]) grid(N) {
+            %p = program_id<0> : i32
+            %one = const 1.0 : f32
+            set %y[%p], %one
             return
         }"
     );
