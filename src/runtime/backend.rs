@@ -37,6 +37,14 @@ impl Storage {
         }
     }
 
+    /// Whether who writes some bytes must be alone in all of the memory.
+    pub(crate) fn is_used_as_a_whole(&self) -> bool {
+        match self {
+            // Its launches lease whole memories, and use every core anyway.
+            Storage::Cpu(_) => true,
+        }
+    }
+
     /// Copies bytes in. Waits for nothing: `buffer.rs` orders it.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         match self {
