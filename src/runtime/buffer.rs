@@ -2,8 +2,8 @@
 //!
 //! Each buffer remembers the uses that have not ended: which bytes, reading or writing, and the event of its end. New work
 //! waits for the earlier writers of what it touches, and for the earlier readers of what it writes; a device may ask that
-//! the whole buffer counts as touched. Host copies and
-//! blocking launches are work like any other, so no order of calls from any threads lets two of them meet in one byte.
+//! the whole buffer counts as touched. Host copies and blocking launches are work like any other, so no order of calls
+//! from any threads lets two of them meet in one byte.
 //!
 //! Work is entered in all its buffers at once, and put into its queue in the same breath: waiting therefore always points
 //! from later work to earlier work and cannot go in circles.
