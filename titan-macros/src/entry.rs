@@ -22,21 +22,30 @@ pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     let krate = parsed.config.krate.clone().unwrap_or_else(facade);
     let companions = compiler::resolve(&cx, &mut parsed);
     if companions.is_empty() || cx.has_errors() {
-        return finish(cx, &krate, parsed, &Items::default(), item);
+        return finish(cx, &krate, parsed, &Items::default(), item, true);
     }
     cx.finish();
+    // What others name exists even if a companion does not.
+    let surface = Expansion { krate: &krate, item: &parsed, items: &Items::default(), expected: &[] }.surface();
     let mut state = State::new(Kind::Kernel, krate, attr, item, &companions);
-    state.ask().unwrap_or_default()
+    let chain = state.ask().unwrap_or_default();
+    quote!(#surface #chain)
 }
 
-/// All companions have answered, or there are none.
-fn finish(cx: Ctxt, krate: &TokenStream, item: KernelItem, items: &Items, tokens: TokenStream) -> TokenStream {
+/// All companions have answered, or there are none. `whole` if nothing of the expansion has been emitted before.
+fn finish(cx: Ctxt, krate: &TokenStream, item: KernelItem, items: &Items, tokens: TokenStream, whole: bool) -> TokenStream {
     let compiled = if cx.has_errors() { Vec::new() } else { compiler::compile(&cx, &item, items) };
     let Reports { ours, rustcs } = cx.finish();
-    if !ours.is_empty() {
-        return fallback(krate, &ours, tokens);
+    let expansion = Expansion { krate, item: &item, items, expected: &rustcs };
+    match (ours.is_empty(), whole) {
+        (true, true) => {
+            let (surface, bodies) = (expansion.surface(), expansion.bodies(&compiled));
+            quote!(#surface #bodies)
+        }
+        (true, false) => expansion.bodies(&compiled),
+        (false, true) => fallback(krate, &ours, tokens),
+        (false, false) => expansion.broken(&ours),
     }
-    Expansion { krate, item: &item, items, expected: &rustcs }.tokens(&compiled)
 }
 
 /// `#[titan::device] fn ..`
@@ -123,11 +132,11 @@ pub(crate) fn step(state: TokenStream) -> TokenStream {
     let Some(mut item) = parse::kernel(&cx, state.attr.clone(), state.item.clone()) else { return errors(cx) };
     compiler::resolve(&cx, &mut item);
     match chain::items(&state.keys, &state.answers) {
-        Some(items) => finish(cx, &state.krate, item, &items, state.item),
+        Some(items) => finish(cx, &state.krate, item, &items, state.item, false),
         // What is broken has been reported where it stands.
         None => {
             let ours = cx.finish().ours;
-            fallback(&state.krate, &ours, state.item)
+            Expansion { krate: &state.krate, item: &item, items: &Items::default(), expected: &[] }.broken(&ours)
         }
     }
 }
@@ -205,6 +214,6 @@ fn strip_docs(item: TokenStream) -> TokenStream {
 }
 
 fn errors(cx: Ctxt) -> TokenStream {
-    cx.finish().ours.iter().map(compile_error).map(|e| quote!(#e;)).collect()
+    cx.finish().ours.iter().map(compile_error).collect()
 }
 

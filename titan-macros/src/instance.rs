@@ -50,25 +50,38 @@ pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instanc
     if cx.has_errors() {
         return Vec::new();
     }
-    let mut rows: Vec<BTreeMap<String, &InstanceValue>> = vec![BTreeMap::new()];
-    for axis in &item.config.instances {
-        rows = rows
-            .iter()
-            .flat_map(|row| {
-                axis.values.iter().map(move |values| {
-                    let mut row = row.clone();
-                    row.extend(axis.names.iter().map(ToString::to_string).zip(values));
-                    row
-                })
-            })
-            .collect();
-    }
+    let rows = product(item);
     if rows.len() > MAX_INSTANCES {
         let title = format!("{} instances; at most {MAX_INSTANCES} are compiled", rows.len());
         cx.error(Code::Generics, func.name.span(), title);
         return Vec::new();
     }
     rows.iter().filter_map(|row| instance(cx, item, items, row)).collect()
+}
+
+/// The arguments of every declared instance as written, in the order of the generic parameters.
+pub(crate) fn written(item: &KernelItem) -> Vec<Vec<String>> {
+    let name = |row: &Row<'_>, g: &crate::ast::GenericParam| row.get(&g.name.to_string()).map_or("_".to_owned(), |v| v.tokens.to_string());
+    product(item).iter().map(|row| item.func.generics.iter().map(|g| name(row, g)).collect()).collect()
+}
+
+/// The values of one instance by the names of the generic parameters.
+type Row<'a> = BTreeMap<String, &'a InstanceValue>;
+
+/// The product of the axes, the last one fastest. Cut off far above what is legal.
+fn product(item: &KernelItem) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = vec![BTreeMap::new()];
+    for axis in &item.config.instances {
+        let extended = rows.iter().flat_map(|row| {
+            axis.values.iter().map(move |values| {
+                let mut row = row.clone();
+                row.extend(axis.names.iter().map(ToString::to_string).zip(values));
+                row
+            })
+        });
+        rows = extended.take(MAX_INSTANCES * 4).collect();
+    }
+    rows
 }
 
 fn instance(cx: &Ctxt, item: &KernelItem, items: &Items, row: &BTreeMap<String, &InstanceValue>) -> Option<Instance> {

@@ -278,6 +278,14 @@ impl Resolver<'_> {
         if self.host {
             return Callee::None;
         }
+        // `Vec::new`: a function of a type, which no companion can carry.
+        if let [.., ty, _] = &path.segments[..]
+            && ty.to_string().starts_with(|c: char| c.is_uppercase())
+        {
+            let help = "kernels call the functions of the language and those marked `#[titan::device]`";
+            self.cx.error_help(Code::Syntax, ty.span(), format!("`{}` is not part of kernels", path.text()), help);
+            return Callee::None;
+        }
         let key = path.text();
         self.companion(key.clone(), path_tokens(path));
         Callee::Device(key)

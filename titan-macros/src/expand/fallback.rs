@@ -7,7 +7,7 @@ use quote::quote;
 
 /// The errors and a launch function that is never called.
 pub(crate) fn fallback(krate: &TokenStream, errors: &[Diag], item: TokenStream) -> TokenStream {
-    let errors: TokenStream = errors.iter().map(compile_error).map(|e| quote!(#e;)).collect();
+    let errors: TokenStream = errors.iter().map(compile_error).collect();
     let Ok(mut item) = syn::parse2::<syn::ItemFn>(item) else { return errors };
     for input in &mut item.sig.inputs {
         if let syn::FnArg::Typed(t) = input {

@@ -19,7 +19,7 @@ pub(crate) use fallback::fallback;
 
 use crate::ast::{ExprKind, Function, GenericKind, KernelItem, Res, TypeKind};
 use crate::compile::Compiled;
-use crate::ctxt::Diag;
+use crate::ctxt::{Diag, compile_error};
 use crate::items::Items;
 use crate::shadow::Shadow;
 use proc_macro2::TokenStream;
@@ -35,9 +35,9 @@ pub(crate) struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// The whole expansion.
-    pub(crate) fn tokens(&self, compiled: &[Compiled]) -> TokenStream {
-        let mut out = self.surface(compiled);
+    /// The shadows and the instances.
+    pub(crate) fn bodies(&self, compiled: &[Compiled]) -> TokenStream {
+        let mut out = TokenStream::new();
         // Instances with the same element types share a shadow.
         let mut groups: Vec<(Vec<String>, Vec<&Compiled>)> = Vec::new();
         for c in compiled {
@@ -51,6 +51,24 @@ impl Expansion<'_> {
             out.extend(self.group(group, nth == 0));
         }
         out
+    }
+
+    /// The errors of a kernel whose surface has been emitted: every instance exists, so that nothing else is reported.
+    pub(crate) fn broken(&self, errors: &[Diag]) -> TokenStream {
+        let errors: TokenStream = errors.iter().map(compile_error).collect();
+        let (krate, func) = (self.krate, &self.item.func);
+        let (name, trait_name) = (&func.name, surface::trait_name(&func.name));
+        let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
+        let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
+        let params = func.params.iter().map(|p| surface::host_param(krate, p, false));
+        quote! {
+            #errors
+            #[allow(unused, clippy::all)]
+            impl<#(#declared),*> #trait_name<#(#names),*> for #name {
+                fn kernel() -> &'static #krate::__private::KernelRef { ::core::unreachable!() }
+                fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()> { ::core::unreachable!() }
+            }
+        }
     }
 
     /// The shadow of one tuple of element types, with its instances.

@@ -1,7 +1,7 @@
 //! What the user names: the launch function, the type of the same name, the trait of the declared instances.
 
 use super::Expansion;
-use crate::ast::{Function, GenericKind, Param, ParamTyKind, TypeKind, TypeRef};
+use crate::ast::{Function, GenericKind, KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
 use crate::compile::Compiled;
 use crate::instance::Instance;
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
@@ -19,7 +19,7 @@ pub(super) fn instance_args(c: &Compiled) -> TokenStream {
 }
 
 impl Expansion<'_> {
-    pub(super) fn surface(&self, compiled: &[Compiled]) -> TokenStream {
+    pub(crate) fn surface(&self) -> TokenStream {
         let (krate, item) = (self.krate, self.item);
         let (func, vis, attrs) = (&item.func, &item.vis, &item.attrs);
         let (name, trait_name) = (&func.name, trait_name(&func.name));
@@ -31,7 +31,7 @@ impl Expansion<'_> {
         let launch_params = func.params.iter().map(|p| host_param(krate, p, true));
         let plain_params: Vec<TokenStream> = func.params.iter().map(|p| host_param(krate, p, false)).collect();
         let arg_names: Vec<&Ident> = func.params.iter().map(|p| &p.name).collect();
-        let (message, note) = (format!("kernel `{name}` has no such instance"), note(func, compiled));
+        let (message, note) = (format!("kernel `{name}` has no such instance"), note(item));
         quote! {
             #[allow(non_camel_case_types, dead_code)]
             #[doc(hidden)]
@@ -76,18 +76,12 @@ impl Expansion<'_> {
 }
 
 /// The declared instances, for the message about one that is missing.
-fn note(func: &Function, compiled: &[Compiled]) -> String {
+fn note(item: &KernelItem) -> String {
     const SHOWN: usize = 8;
-    let name = &func.name;
-    let list: Vec<String> = compiled
-        .iter()
-        .take(SHOWN)
-        .map(|c| {
-            let args: Vec<&str> = c.instance.args.iter().map(|a| a.value.as_str()).collect();
-            format!("{name}::<{}>", args.join(", "))
-        })
-        .collect();
-    let more = if compiled.len() > SHOWN { format!(", and {} more", compiled.len() - SHOWN) } else { String::new() };
+    let name = &item.func.name;
+    let instances = crate::instance::written(item);
+    let list: Vec<String> = instances.iter().take(SHOWN).map(|args| format!("{name}::<{}>", args.join(", "))).collect();
+    let more = if instances.len() > SHOWN { format!(", and {} more", instances.len() - SHOWN) } else { String::new() };
     format!("declared instances: {}{more}", list.join(", "))
 }
 

@@ -260,7 +260,7 @@ impl Infer<'_> {
         if to.len() == want {
             return Some(to);
         }
-        let title = format!("{from} has {} elements and {to} has {}", from.len(), to.len());
+        let title = format!("a tile of {from} has {} elements, one of {to} has {}", from.len(), to.len());
         let at = call.generics.first().map_or(call.span(), |g| g.span);
         self.cx.error_help(Code::ElementCount, at, title, "a reshape keeps the number of elements");
         None

@@ -23,8 +23,9 @@ impl Shadow<'_> {
                 let tensor = quote!(#tensor<#elem, #rank>);
                 match (optional, mutable) {
                     (true, _) => quote!(::core::option::Option<&#tensor>),
-                    (false, true) => quote!(&mut #tensor),
-                    (false, false) => quote!(&#tensor),
+                    // The user's `&`, so that rustc can suggest `&mut` there.
+                    (false, true) => quote_spanned!(t.span=> &mut #tensor),
+                    (false, false) => quote_spanned!(t.span=> & #tensor),
                 }
             }
             TypeKind::Tuple(list) => {
