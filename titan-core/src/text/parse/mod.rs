@@ -63,7 +63,7 @@ pub fn parse_located(text: &str) -> Result<Vec<Located>, Vec<Diagnostic<TextPos>
 fn run(text: &str, located: bool) -> Result<Vec<Located>, Vec<Diagnostic<TextPos>>> {
     let mut lexer = Lexer::new(text);
     let next = lexer.token();
-    let mut parser = Parser { text, lexer, next, located: located.then_some(Cursor::START), errors: Vec::new() };
+    let mut parser = Parser { text, lexer, next, ended: 0, located: located.then_some(Cursor::START), errors: Vec::new() };
     let mut kernels = Vec::new();
     while parser.next.tok != Tok::End && parser.errors.len() < MAX_ERRORS {
         let at = parser.next.at;
@@ -116,6 +116,8 @@ struct Parser<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
     next: Token<'a>,
+    /// Where the token before the next one ended.
+    ended: usize,
     /// If operations get their places in the text: how far these have been counted.
     located: Option<Cursor>,
     errors: Vec<Diagnostic<usize>>,
@@ -141,20 +143,32 @@ struct Body<'a> {
 
 impl<'a> Parser<'a> {
     fn error<T>(&mut self, error: Diagnostic<usize>) -> Parse<T> {
-        self.errors.push(error);
+        self.report(error);
         Err(Failed)
+    }
+
+    /// Every enclosing block would find the same end of the text.
+    fn report(&mut self, error: Diagnostic<usize>) {
+        let again = self.errors.last().is_some_and(|last| last.site == error.site && last.title == error.title);
+        if !again {
+            self.errors.push(error);
+        }
     }
 
     fn fail<T>(&mut self, at: usize, message: impl Into<String>) -> Parse<T> {
         self.error(Diagnostic::new(Code::Text, at, message))
     }
 
-    /// The token that comes next is not what may come here.
+    /// The token that comes next is not what must come here; if it is on another line, that is the line that ended early.
     fn expected<T>(&mut self, what: &str) -> Parse<T> {
+        if self.next.fresh && self.next.tok != Tok::End && self.ended > 0 {
+            return self.fail(self.ended, format!("expected {what}, found the end of the line"));
+        }
         let error = self.unexpected(what);
         self.error(error)
     }
 
+    /// The token that comes next is not what may come here.
     fn unexpected(&self, what: &str) -> Diagnostic<usize> {
         let found = match self.next.tok {
             Tok::Bad(why) => return Diagnostic::new(Code::Text, self.next.at, why),
@@ -167,6 +181,7 @@ impl<'a> Parser<'a> {
     }
 
     fn bump(&mut self) -> Token<'a> {
+        self.ended = self.lexer.last_end;
         std::mem::replace(&mut self.next, self.lexer.token())
     }
 
@@ -266,9 +281,9 @@ impl<'a> Parser<'a> {
         match word {
             "tile" => {
                 self.expect("<")?;
-                let ty = self.tile();
+                let ty = self.tile()?;
                 self.expect(">")?;
-                ty
+                Ok(ty)
             }
             "tensor" => {
                 self.expect("<")?;

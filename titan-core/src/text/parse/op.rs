@@ -91,7 +91,13 @@ impl<'a> Parser<'a> {
             }
             self.expect("=")?;
         }
-        let Tok::Word(mnemonic) = self.next.tok else { return self.expected("an operation") };
+        let Tok::Word(mnemonic) = self.next.tok else {
+            let error = self.unexpected("an operation");
+            return if names.is_empty() { self.error(error) } else { self.expected("an operation") };
+        };
+        if self.next.fresh && !names.is_empty() {
+            return self.expected("an operation");
+        }
         Ok(Left { names: names.clone(), start, mnemonic, at: self.bump().at })
     }
 
@@ -105,7 +111,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let error = self.unexpected("the end of the line");
-        self.errors.push(error);
+        self.report(error);
         self.recover(left.start);
         Ok(())
     }
@@ -117,37 +123,29 @@ impl<'a> Parser<'a> {
         let literal = self.bump();
         let bits = if literal.tok == Tok::Word("nan") && self.eat("(") { Some(self.nan_bits()?) } else { None };
         if !self.is(":") {
-            let error = self.unexpected("`:` and the type of the constant");
-            return self.error(error.help("`const 0 : i32`, `const 0.0 : f32`, `const true : bool`"));
+            let examples = "`const 0 : i32`, `const 0.0 : f32`, `const true : bool`";
+            return self.expected("`:` and the type of the constant").or_else(|f| self.add_help(f, examples));
         }
         let types = self.types()?;
         let [Ty::Scalar(elem)] = types[..] else { return self.fail(at, "a constant is a scalar") };
-        let constant = match (literal.tok, bits) {
-            (_, Some(bits)) => Some(Const::Float(elem, f64::from_bits(bits))),
-            (Tok::Word("true"), _) if elem == Elem::Bool && !negative => Some(Const::Int(elem, 1)),
-            (Tok::Word("false"), _) if elem == Elem::Bool && !negative => Some(Const::Int(elem, 0)),
-            (Tok::Word("nan"), _) if !negative => Some(Const::Float(elem, f64::NAN)),
-            (Tok::Word("inf"), _) => Some(Const::Float(elem, if negative { f64::NEG_INFINITY } else { f64::INFINITY })),
-            (Tok::Number(n), _) => number(n, negative, elem),
-            (Tok::Word(_) | Tok::Value(_) | Tok::Text(_) | Tok::Sign(_) | Tok::Bad(_) | Tok::End, _) => None,
+        let constant = match bits {
+            Some(bits) => Some(Const::Float(elem, f64::from_bits(bits))).filter(|_| elem.is_float() && !negative),
+            None => literal_of(literal.tok, negative, elem),
         };
-        let is_float = matches!(constant, Some(Const::Float(..)));
-        match constant {
-            Some(c) if is_float == elem.is_float() => {
-                let loc = self.loc(left)?;
-                self.finish(body, left, Op { kind: OpKind::Const(c), args: vec![], results: vec![], regions: vec![], loc }, &types)
-            }
-            Some(_) | None => {
-                let wanted = if elem.is_float() {
-                    "`1.0`, `-2.5e-3`, `inf`, `nan` or `nan(0x7ff8000000000001)`"
-                } else if elem == Elem::Bool {
-                    "`true` or `false`"
-                } else {
-                    "an integer of 64 bits"
-                };
-                self.error(Diagnostic::new(Code::Text, at, format!("not a constant of type `{elem}`")).help(format!("write {wanted}")))
-            }
-        }
+        let Some(constant) = constant else {
+            let wanted = if elem.is_float() {
+                "`1.0`, `-2.5e-3`, `inf`, `nan` or `nan(0x7ff8000000000001)`"
+            } else if elem == Elem::Bool {
+                "`true` or `false`"
+            } else {
+                "an integer of 64 bits"
+            };
+            let error = Diagnostic::new(Code::Text, at, format!("not a constant of type `{elem}`"));
+            return self.error(error.help(format!("write {wanted}")));
+        };
+        let kind = OpKind::Const(constant);
+        let op = Op { kind, args: vec![], results: vec![], regions: vec![], loc: self.loc(left)? };
+        self.finish(body, left, op, &types)
     }
 
     /// `0x7ff8000000000001)`
@@ -250,7 +248,7 @@ impl<'a> Parser<'a> {
             let error = Diagnostic::new(Code::Text, name.at, format!("`{}` is defined twice", name.text));
             let stem = name.text.split('.').next().unwrap_or(name.text);
             let error = error.related(first, "the first definition");
-            self.errors.push(error.help(format!("`{stem}.2` is another value of this name")));
+            self.report(error.help(format!("`{stem}.2` is another value of this name")));
         }
     }
 
@@ -264,7 +262,7 @@ impl<'a> Parser<'a> {
         if let Some(near) = closest(name.text, body.values.keys().copied()) {
             error = error.help(format!("did you mean `{near}`?"));
         }
-        self.errors.push(error);
+        self.report(error);
         body.values.insert(name.text, (None, name.at));
         Ok(None)
     }
@@ -276,7 +274,7 @@ impl<'a> Parser<'a> {
 
     fn operands(&mut self, body: &mut Body<'a>) -> Parse<Operands> {
         let mut operands = Operands::default();
-        let mut more = !self.next.fresh && matches!(self.next.tok, Tok::Value(_) | Tok::Text(_));
+        let mut more = !self.next.fresh && matches!(self.next.tok, Tok::Value(_) | Tok::Text(_) | Tok::Bad(_));
         while more {
             if let (Tok::Text(_), None) = (self.next.tok, &operands.text) {
                 operands.text = Some((self.string("a text")?, operands.values.len()));
@@ -348,7 +346,21 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A literal of digits: a float if it says so or the type does not, an integer else.
+/// The constant of a type that a literal stands for.
+fn literal_of(literal: Tok<'_>, negative: bool, elem: Elem) -> Option<Const> {
+    let float = |v: f64| elem.is_float().then_some(Const::Float(elem, v));
+    match literal {
+        Tok::Number(n) => number(n, negative, elem),
+        Tok::Word("inf") => float(if negative { f64::NEG_INFINITY } else { f64::INFINITY }),
+        Tok::Word("nan") if !negative => float(f64::NAN),
+        Tok::Word(word @ ("true" | "false")) if !negative && elem == Elem::Bool => {
+            Some(Const::Int(elem, i64::from(word == "true")))
+        }
+        Tok::Word(_) | Tok::Value(_) | Tok::Text(_) | Tok::Sign(_) | Tok::Bad(_) | Tok::End => None,
+    }
+}
+
+/// A literal of digits.
 fn number(digits: &str, negative: bool, elem: Elem) -> Option<Const> {
     let sign = if negative { "-" } else { "" };
     if !digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) {
