@@ -188,7 +188,7 @@ impl Printer<'_> {
             }
             Form::TextLast => {
                 self.operands(" ", &op.args);
-                self.out.push(',');
+                self.out.push_str(if op.args.is_empty() { "" } else { "," });
                 self.text(&op.kind);
             }
         }
