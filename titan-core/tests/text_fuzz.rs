@@ -189,7 +189,7 @@ impl Random {
     fn add_tile(&mut self, kind: OpKind, args: &[Value], name: u16) {
         let value = self.b.op1(kind, args);
         let Ok(value) = value else { return };
-        if name % 3 == 0 {
+        if name.is_multiple_of(3) {
             self.b.name(value, ["acc", "x", "in", "7"][usize::from(name / 3) % 4]);
         }
         if self.b.ty(value).elem() == Elem::F32 {

@@ -4,15 +4,18 @@
 //! statement is skipped, with its block if it has one, and the values it names are *poisoned*: what uses them is not
 //! reported again.
 
+mod constant;
 mod expr;
 mod op;
+mod operands;
 mod region;
 mod signature;
+mod types;
 
 use super::TextPos;
 use super::lex::{Lexer, Tok, Token, unquote};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Block, Elem, Kernel, TileShape, Ty, Value};
+use crate::ir::{Block, Kernel, Ty, Value};
 use std::collections::BTreeMap;
 
 /// How deep blocks may nest, and host expressions.
@@ -180,6 +183,13 @@ impl<'a> Parser<'a> {
         Diagnostic::new(Code::Text, self.next.at, format!("expected {what}, found {found}"))
     }
 
+    fn add_help<T>(&mut self, failed: Failed, help: &str) -> Parse<T> {
+        if let Some(last) = self.errors.last_mut() {
+            last.help.push(help.to_owned());
+        }
+        Err(failed)
+    }
+
     fn bump(&mut self) -> Token<'a> {
         self.ended = self.lexer.last_end;
         std::mem::replace(&mut self.next, self.lexer.token())
@@ -275,65 +285,6 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
-    fn ty(&mut self) -> Parse<Ty> {
-        let Tok::Word(word) = self.next.tok else { return self.expected("a type") };
-        let at = self.bump().at;
-        match word {
-            "tile" => {
-                self.expect("<")?;
-                let ty = self.tile()?;
-                self.expect(">")?;
-                Ok(ty)
-            }
-            "tensor" => {
-                self.expect("<")?;
-                let elem = self.elem()?;
-                self.expect(",")?;
-                let rank = self.int("a rank")?;
-                self.expect(">")?;
-                Ok(Ty::Tensor(elem, rank))
-            }
-            word => match Elem::from_name(word) {
-                Some(e) => Ok(Ty::Scalar(e)),
-                None => self.fail(at, format!("expected a type, found `{word}`")).or_else(|f| self.add_help(f, TYPES)),
-            },
-        }
-    }
-
-    fn add_help<T>(&mut self, failed: Failed, help: &str) -> Parse<T> {
-        if let Some(last) = self.errors.last_mut() {
-            last.help.push(help.to_owned());
-        }
-        Err(failed)
-    }
-
-    /// `128x64xf16`
-    fn tile(&mut self) -> Parse<Ty> {
-        let Tok::Number(text) = self.next.tok else {
-            return self.expected("the extents of a tile").or_else(|f| self.add_help(f, TYPES));
-        };
-        let at = self.bump().at;
-        let mut parts = text.split('x');
-        let elem = parts.next_back().and_then(Elem::from_name);
-        let dims: Option<Vec<i32>> = parts.map(|d| if d.starts_with('+') { None } else { d.parse().ok() }).collect();
-        match (elem, dims.as_deref().and_then(TileShape::new)) {
-            (Some(elem), Some(shape)) => Ok(Ty::Tile(elem, shape)),
-            _ => self.fail(at, format!("`{text}` is not one to four extents and an element type"))
-                .or_else(|f| self.add_help(f, TYPES)),
-        }
-    }
-
-    fn elem(&mut self) -> Parse<Elem> {
-        if let Tok::Word(word) = self.next.tok
-            && let Some(elem) = Elem::from_name(word)
-        {
-            self.bump();
-            return Ok(elem);
-        }
-        let names: Vec<&str> = Elem::ALL.iter().map(|e| e.name()).collect();
-        self.expected("an element type").or_else(|f| self.add_help(f, &format!("element types: {}", names.join(", "))))
-    }
-
     /// Skips to the end of the statement that starts at `start`, with its block if it has one.
     fn recover(&mut self, start: usize) {
         let mut depth = 0usize;
@@ -350,5 +301,3 @@ impl<'a> Parser<'a> {
         }
     }
 }
-
-const TYPES: &str = "types are written `f32`, `tile<128x64xf16>` and `tensor<f16, 2>`";

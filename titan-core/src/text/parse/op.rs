@@ -2,39 +2,11 @@
 
 use super::{Body, MAX_DEPTH, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Block, Const, Def, Elem, Loc, Op, OpId, OpKind, Ty, Value, ValueData, infer, op_table};
+use crate::ir::{Block, Def, Loc, Op, OpId, OpKind, Ty, Value, ValueData, infer, op_table};
 use crate::text::TextPos;
-use crate::text::form::{Form, Head, HeadError, form, kind};
+use crate::text::form::{Head, HeadError, form, kind};
 use crate::text::lex::Tok;
 use crate::text::suggest::closest;
-
-/// Operands as they are written.
-#[derive(Default)]
-struct Operands {
-    /// `None` for poisoned ones.
-    values: Vec<Option<Value>>,
-    /// Whether the second and following ones stand in brackets, and how many.
-    indexed: Option<usize>,
-    /// Whether the last one follows `or`.
-    padded: bool,
-    /// The text, and how many operands precede it.
-    text: Option<(String, usize)>,
-}
-
-impl Operands {
-    /// Whether they are arranged as the operation wants them.
-    fn fits(&self, form: Form) -> bool {
-        let n = self.values.len();
-        match form {
-            Form::Plain => self.indexed.is_none() && !self.padded && self.text.is_none(),
-            Form::At => self.indexed == Some(n.saturating_sub(1)) && !self.padded && self.text.is_none(),
-            Form::AtOr => self.indexed == Some(n.saturating_sub(2)) && self.padded && self.text.is_none(),
-            Form::AtValue => self.indexed == Some(n.saturating_sub(2)) && n >= 2 && !self.padded && self.text.is_none(),
-            Form::TextFirst => self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == 0),
-            Form::TextLast => self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == n),
-        }
-    }
-}
 
 /// A statement so far: the names on its left and where it stands.
 pub(super) struct Left<'a> {
@@ -114,50 +86,6 @@ impl<'a> Parser<'a> {
         self.report(error);
         self.recover(left.start);
         Ok(())
-    }
-
-    /// `const 1.5 : f32`
-    fn constant(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
-        let at = self.next.at;
-        let negative = self.eat("-");
-        let literal = self.bump();
-        let bits = if literal.tok == Tok::Word("nan") && self.eat("(") { Some(self.nan_bits()?) } else { None };
-        if !self.is(":") {
-            let examples = "`const 0 : i32`, `const 0.0 : f32`, `const true : bool`";
-            return self.expected("`:` and the type of the constant").or_else(|f| self.add_help(f, examples));
-        }
-        let types = self.types()?;
-        let [Ty::Scalar(elem)] = types[..] else { return self.fail(at, "a constant is a scalar") };
-        let constant = match bits {
-            Some(bits) => Some(Const::Float(elem, f64::from_bits(bits))).filter(|_| elem.is_float() && !negative),
-            None => literal_of(literal.tok, negative, elem),
-        };
-        let Some(constant) = constant else {
-            let wanted = if elem.is_float() {
-                "`1.0`, `-2.5e-3`, `inf`, `nan` or `nan(0x7ff8000000000001)`"
-            } else if elem == Elem::Bool {
-                "`true` or `false`"
-            } else {
-                "an integer of 64 bits"
-            };
-            let error = Diagnostic::new(Code::Text, at, format!("not a constant of type `{elem}`"));
-            return self.error(error.help(format!("write {wanted}")));
-        };
-        let kind = OpKind::Const(constant);
-        let op = Op { kind, args: vec![], results: vec![], regions: vec![], loc: self.loc(left)? };
-        self.finish(body, left, op, &types)
-    }
-
-    /// `0x7ff8000000000001)`
-    fn nan_bits(&mut self) -> Parse<u64> {
-        let Tok::Number(n) = self.next.tok else { return self.expected("the bits of a NaN") };
-        let at = self.bump().at;
-        self.expect(")")?;
-        let bits = n.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        match bits.filter(|b| f64::from_bits(*b).is_nan()) {
-            Some(bits) => Ok(bits),
-            None => self.fail(at, format!("`{n}` are not the 64 bits of a NaN")),
-        }
     }
 
     fn simple(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
@@ -252,49 +180,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A value that is used; `None` if it is poisoned.
-    pub(super) fn operand(&mut self, body: &mut Body<'a>) -> Parse<Option<Value>> {
-        let name = self.value("a value")?;
-        if let Some((value, _)) = body.values.get(name.text) {
-            return Ok(*value);
-        }
-        let mut error = Diagnostic::new(Code::Text, name.at, format!("`{}` is not defined above", name.text));
-        if let Some(near) = closest(name.text, body.values.keys().copied()) {
-            error = error.help(format!("did you mean `{near}`?"));
-        }
-        self.report(error);
-        body.values.insert(name.text, (None, name.at));
-        Ok(None)
-    }
-
-    /// `<1, 64>` after a mnemonic.
-    pub(super) fn attributes(&mut self) -> Parse<Vec<i64>> {
-        if self.eat("<") { self.list(">", |p| p.int("an integer")) } else { Ok(Vec::new()) }
-    }
-
-    fn operands(&mut self, body: &mut Body<'a>) -> Parse<Operands> {
-        let mut operands = Operands::default();
-        let mut more = !self.next.fresh && matches!(self.next.tok, Tok::Value(_) | Tok::Text(_) | Tok::Bad(_));
-        while more {
-            if let (Tok::Text(_), None) = (self.next.tok, &operands.text) {
-                operands.text = Some((self.string("a text")?, operands.values.len()));
-            } else {
-                operands.values.push(self.operand(body)?);
-                if operands.values.len() == 1 && self.eat("[") {
-                    let indices = self.list("]", |p| p.operand(body))?;
-                    operands.indexed = Some(indices.len());
-                    operands.values.extend(indices);
-                }
-            }
-            more = self.eat(",");
-        }
-        if self.eat_word("or") {
-            operands.values.push(self.operand(body)?);
-            operands.padded = true;
-        }
-        Ok(operands)
-    }
-
     /// `: f32, i32`
     pub(super) fn types(&mut self) -> Parse<Vec<Ty>> {
         let mut types = Vec::new();
@@ -344,35 +229,6 @@ impl<'a> Parser<'a> {
         };
         self.error(error)
     }
-}
-
-/// The constant of a type that a literal stands for.
-fn literal_of(literal: Tok<'_>, negative: bool, elem: Elem) -> Option<Const> {
-    let float = |v: f64| elem.is_float().then_some(Const::Float(elem, v));
-    match literal {
-        Tok::Number(n) => number(n, negative, elem),
-        Tok::Word("inf") => float(if negative { f64::NEG_INFINITY } else { f64::INFINITY }),
-        Tok::Word("nan") if !negative => float(f64::NAN),
-        Tok::Word(word @ ("true" | "false")) if !negative && elem == Elem::Bool => {
-            Some(Const::Int(elem, i64::from(word == "true")))
-        }
-        Tok::Word(_) | Tok::Value(_) | Tok::Text(_) | Tok::Sign(_) | Tok::Bad(_) | Tok::End => None,
-    }
-}
-
-/// A literal of digits.
-fn number(digits: &str, negative: bool, elem: Elem) -> Option<Const> {
-    let sign = if negative { "-" } else { "" };
-    if !digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) {
-        return None;
-    }
-    if elem.is_float() {
-        return format!("{sign}{digits}").parse().ok().filter(|v: &f64| v.is_finite()).map(|v| Const::Float(elem, v));
-    }
-    let value: i128 = format!("{sign}{digits}").parse().ok()?;
-    let as_signed = i64::try_from(value).ok();
-    let bits = if elem == Elem::U64 { as_signed.or(u64::try_from(value).ok().map(u64::cast_signed)) } else { as_signed };
-    bits.map(|v| Const::Int(elem, v))
 }
 
 fn list(types: &[Ty]) -> String {
