@@ -1,9 +1,13 @@
 //! The compiler core of TITAN.
+mod entity;
+
+pub mod analysis;
 pub mod artifact;
 pub mod diag;
-mod entity;
 #[cfg(feature = "filetest")]
 pub mod filetest;
 pub mod ir;
+pub mod launch;
+pub mod num;
 pub mod text;
 pub mod verify;

@@ -78,6 +78,7 @@ codes! {
     Grid "T0304" Titan "a grid that is missing, too long or cannot be inferred";
     GridAxis "T0305" Titan "a program axis that the grid does not have";
     Requirement "T0306" Titan "a requirement that can never hold";
+    MaybeAbsent "T0307" Titan "an optional tensor used where it may be absent";
     NeverStored "T0401" Titan "an output that is never stored";
     Overlap "T0402" Titan "an output whose parts are not provably disjoint between programs";
     TokenDropped "T0403" Titan "an output tile that is neither stored nor skipped";

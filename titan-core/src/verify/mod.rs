@@ -1,24 +1,135 @@
 //! The verifier. Only [`verify`] makes a [`Verified`] kernel, and back ends take nothing else.
+//!
+//! The rules, in the groups in which they are checked. A group relies on the ones before it, so the errors of the first
+//! group that has any are reported, all of them, in program order. [`verify`] does not panic, whatever it is given.
+//!
+//! **Arenas** (`ids`)
+//!
+//! 1. Every operation, value and block that something names exists. T0802
+//! 2. Every block is the body or one region of one operation; every operation stands in one block; regions nest at most
+//!    [`MAX_DEPTH`] deep. T0802
+//! 3. Every value is one parameter, one block argument or one result, and knows which; value number `i` is parameter `i`.
+//!    T0803
+//!
+//! **Structure** (`structure`)
+//!
+//! 4. A block ends in its one terminator. T0802
+//! 5. `for` and `loop` have one region, `if` two, reductions and scans by a closure one, others none. T0802
+//! 6. A block has the arguments that its operation gives: the index and the carried values of a `for`, the carried values
+//!    of a `loop`, two scalars in a closure. T0802
+//! 7. The body ends in `return`, the body of a loop in `continue`, `break` or `return`, the arm of an `if` in any, a
+//!    closure in `yield`. `break<n>` and `continue<n>` have `n` loops around them besides their own. T0802
+//! 8. A terminator brings as many values as its target takes. T0802
+//! 9. A closure holds only pure operations without regions. T0802
+//!
+//! **Types and visibility** (`types`, `scope`)
+//!
+//! 10. An operation has operands that it takes, and the result types that follow from them ([`crate::ir::infer`]). T0202 …
+//!     T0214, T0801, T0804
+//! 11. Bounds are `i32`, conditions `bool`; what a terminator brings has the types of its target; a closure works on
+//!     scalars; tensors are not carried and not yielded. T0801
+//! 12. A value is used after its definition, in its block or inside it. T0803
+//! 13. A constant is a value of its type. T0215
+//!
+//! **Signature** (`signature`)
+//!
+//! 14. A parameter's value has the declared type; a tensor has at least one axis. T0302, T0804
+//! 15. A shape name is bound once, by a parameter that is always there, before it is used; host expressions name integer
+//!     arguments and existing axes. T0301, T0307
+//! 16. A host expression does not divide by zero, and no requirement is constantly false. T0212, T0306
+//! 17. A grid has at most three axes, none of constant extent below 1; it is persistent exactly if a loop is distributed.
+//!     T0304
+//! 18. `program_id` and `num_programs` name an axis of the grid. T0305
+//!
+//! **Control and use** (`control`, `optional`)
+//!
+//! 19. Nothing leaves a pipelined loop early. T0501
+//! 20. A pipelined loop is not inside another. T0503
+//! 21. A loop can end: `loop` has a way out, a constant step is positive. T0504
+//! 22. Integers are not divided by the constant zero. T0212
+//! 23. An optional tensor is used only where it is known to be present. T0307
+//! 24. Inputs are not stored to. T0405
+//!
+//! **The output rule** ([`crate::analysis::partition`])
+//!
+//! 25. Every `&mut` tensor is stored to. T0401
+//! 26. It is partitioned, scattered, atomic or taken out by the user, and only one of these. T0402, T0406
+//! 27. Parts of 4-bit outputs do not share bytes. T0407
+//!
+//! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
+//! are uniform by construction), and everything that only a target knows.
 
+mod control;
+mod ids;
+mod optional;
+mod scope;
+mod signature;
+mod structure;
+mod types;
+
+#[cfg(test)]
+mod tests;
+
+use crate::analysis::partition::Partition;
 use crate::diag::Diagnostic;
 use crate::ir::{Kernel, Loc};
 use std::ops::Deref;
 
+pub use ids::MAX_DEPTH;
+
 /// A kernel that obeys every rule of this module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified(Kernel);
+pub struct Verified {
+    kernel: Kernel,
+    partition: Partition,
+}
+
+impl Verified {
+    /// Why the programs of a launch do not write the same element of an output, for every output.
+    #[must_use]
+    pub fn partition(&self) -> &Partition {
+        &self.partition
+    }
+
+    /// The kernel, to be changed and verified again.
+    #[must_use]
+    pub fn into_kernel(self) -> Kernel {
+        self.kernel
+    }
+}
 
 impl Deref for Verified {
     type Target = Kernel;
     fn deref(&self) -> &Kernel {
-        &self.0
+        &self.kernel
     }
 }
+
+/// One error.
+type Error = Diagnostic<Loc>;
 
 /// Checks a kernel.
 ///
 /// # Errors
-/// Every broken rule, in program order.
+/// Every broken rule of the first group that has any, in program order.
 pub fn verify(kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
-    Ok(Verified(kernel))
+    none(ids::check(&kernel))?;
+    none(structure::check(&kernel))?;
+    none([types::check(&kernel), scope::check(&kernel)].concat())?;
+    let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
+    let partition = match Partition::of(&kernel) {
+        Ok(partition) => partition,
+        Err(found) => {
+            errors.extend(found);
+            Partition::default()
+        }
+    };
+    none(errors)?;
+    Ok(Verified { kernel, partition })
+}
+
+/// The errors in program order, if there are any. What has no place belongs to the signature and comes first.
+fn none(mut errors: Vec<Error>) -> Result<(), Vec<Error>> {
+    errors.sort_by_key(|e| e.site);
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

@@ -1,0 +1,318 @@
+//! Which part of which tensor every memory operation touches: boxes in the axes of the parameter, through views.
+//!
+//! # From coordinates to elements
+//!
+//! A coordinate is an `i32` whose form holds modulo 2³² ([`crate::analysis::affine`]). Three facts of the language turn it
+//! into a statement about elements without a modulus:
+//!
+//! * a coordinate is multiplied by the tile's extent, and added to the start of a view, exactly (in 64 bits);
+//! * an access outside its view, to the left of 0 included, touches nothing (or traps);
+//! * so if the unwrapped form `v` lies in `−2³¹ ..= 2³² − E`, with `E` the extent of an access in element units (1 in tile
+//!   units), then either `v` is the coordinate, or the coordinate is `v − 2³²`, the access lies to the left of 0, and
+//!   whatever is claimed of it is true of the elements touched, for there are none.
+//!
+//! Forms beyond these bounds claim nothing ([`Access::wraps`]). That is where the bound of the grid matters: `128 · p` with
+//! `p < cdiv(M, 128)` stays below 2³¹, with an arbitrary `p` it does not.
+//!
+//! # Views
+//!
+//! * `index` fixes an axis at its coordinate.
+//! * `slice(lo..hi)` shifts an axis by `max(lo, 0)` and keeps accesses inside `lo ..= hi − 1`, which is a claim by itself
+//!   if `lo` and `hi` have equal terms: coordinates inside the slice need not be known.
+//! * `segment(off, e)` shifts by `off[e]`, and keeps accesses inside the segment.
+//! * `shared` exempts.
+
+use super::affine::{Affine, I32, Range, Term, TermRanges};
+use super::forms::{Forms, is_input};
+use super::number::root;
+use super::uses::Tree;
+use crate::ir::{Def, Kernel, Op, OpId, OpKind, Ty, Unit, Value};
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A load, `get` or gather, or the use as offsets of segments.
+    Read,
+    /// A store or `set`.
+    Write,
+    /// A scatter.
+    Scatter,
+    /// An atomic update.
+    Atomic,
+}
+
+/// The claims about one axis of a parameter; each is true of every element that the access touches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AxisClaims {
+    /// The index along the axis is `Σ c·t + r`, `r` in the rest: no modulus.
+    pub spans: Vec<Affine>,
+    /// The index lies in the segment of this number.
+    pub segments: Vec<usize>,
+    /// The first index of the access.
+    pub start: Option<Affine>,
+    /// How many elements from the first on.
+    pub extent: Option<i64>,
+    /// Whether a view may cut the axis at an odd element.
+    pub odd_cut: bool,
+}
+
+/// One access to a tensor parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The operation.
+    pub op: OpId,
+    /// The parameter.
+    pub param: usize,
+    /// What it does.
+    pub kind: Kind,
+    /// Whether it goes through a `shared` view.
+    pub shared: bool,
+    /// The claims, one entry per axis of the parameter.
+    pub axes: Vec<AxisClaims>,
+    /// Every coordinate that decides where, of the access and of the views, with the axis of the parameter.
+    pub coordinates: Vec<(usize, Value)>,
+    /// Coordinates whose form may wrap onto elements.
+    pub wraps: Vec<Value>,
+}
+
+/// Rows `off[e] .. off[e + 1]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The number of the offsets: an input, or an invariant view of one.
+    pub off: Value,
+    /// The index.
+    pub index: Affine,
+    /// An operation that makes the segment, for messages.
+    pub op: OpId,
+    /// Whether the offsets around every index that some program has are checked: see `segments are disjoint` in
+    /// [`crate::analysis::partition`].
+    pub checked: bool,
+}
+
+/// All accesses of a kernel, in program order.
+#[derive(Clone, Debug, Default)]
+pub struct Accesses {
+    /// The accesses.
+    pub list: Vec<Access>,
+    /// The segments of their views.
+    pub segments: Vec<Segment>,
+}
+
+/// A view while it is built up from its parameter.
+struct View {
+    access: Access,
+    /// For each axis of the view: the axis of the parameter, and where the view starts there.
+    lanes: Vec<(usize, Option<Affine>)>,
+}
+
+impl Accesses {
+    /// The accesses of a kernel.
+    #[must_use]
+    pub fn new(kernel: &Kernel, forms: &Forms, tree: &Tree) -> Accesses {
+        let mut all = Accesses::default();
+        let mut counted = Vec::new();
+        kernel.walk(&mut |id, op| {
+            match (&op.kind, op.args.as_slice()) {
+                (OpKind::Segment, [_, off, e]) => {
+                    if let Some(n) = all.segment(kernel, forms, (*off, *e), id) {
+                        all.segments[n].checked |= forms.is_contiguous(&all.segments[n].index) && tree.always_runs(kernel, id);
+                    }
+                }
+                (OpKind::RaggedCount { .. }, [_, off]) if tree.always_runs(kernel, id) => counted.extend(forms.numbers.of(*off)),
+                (_, _) => {}
+            }
+            if let Some(kind) = kind_of(&op.kind) {
+                all.tile_access(kernel, forms, id, op, kind);
+            }
+            let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
+            if let (true, Some(off)) = (offsets, op.args.get(1)) {
+                // Offsets are read at coordinates that the caller does not see: nothing is claimed.
+                let view = all.view(kernel, forms, *off, id, Kind::Read);
+                all.list.extend(view.map(|v| v.access));
+            }
+        });
+        all.segments.iter_mut().for_each(|s| s.checked |= counted.contains(&s.off));
+        all
+    }
+
+    fn tile_access(&mut self, kernel: &Kernel, forms: &Forms, id: OpId, op: &Op, kind: Kind) {
+        let Some(tensor) = op.args.first() else { return };
+        let Some(mut view) = self.view(kernel, forms, *tensor, id, kind) else { return };
+        let lanes = std::mem::take(&mut view.lanes);
+        let (unit, extents) = extents(kernel, op, lanes.len());
+        for (i, (axis, base)) in lanes.into_iter().enumerate() {
+            let (Some(at), Some(extent)) = (op.args.get(i + 1), extents.get(i)) else { return };
+            view.access.coordinates.push((axis, *at));
+            let Some(start) = coordinate(&forms.of(*at), unit, *extent, &forms.ranges) else {
+                view.access.wraps.push(*at);
+                continue;
+            };
+            let claims = &mut view.access.axes[axis];
+            claims.start = base.and_then(|b| b.plus(&start));
+            claims.extent = Some(*extent);
+            claims.spans.extend(claims.start.as_ref().and_then(|s| s.widened(*extent - 1)));
+        }
+        self.list.push(view.access);
+    }
+
+    /// What is known of a view; `None` if it is not one of a parameter.
+    fn view(&mut self, kernel: &Kernel, forms: &Forms, tensor: Value, op: OpId, kind: Kind) -> Option<View> {
+        let mut chain = Vec::new();
+        let mut at = tensor;
+        while let Def::Result(id, _) = kernel.value(at).def {
+            chain.push(id);
+            at = *kernel.op(id).args.first()?;
+        }
+        let param = root(kernel, tensor)?;
+        let Ty::Tensor(_, rank) = kernel.ty(at) else { return None };
+        let mut view = View {
+            access: Access {
+                op,
+                param,
+                kind,
+                shared: false,
+                axes: vec![AxisClaims::default(); rank.into()],
+                coordinates: Vec::new(),
+                wraps: Vec::new(),
+            },
+            lanes: (0..rank.into()).map(|axis| (axis, Some(Affine::constant(0)))).collect(),
+        };
+        for id in chain.into_iter().rev() {
+            self.apply(kernel, forms, &mut view, id)?;
+        }
+        Some(view)
+    }
+
+    fn apply(&mut self, kernel: &Kernel, forms: &Forms, view: &mut View, id: OpId) -> Option<()> {
+        let op = kernel.op(id);
+        match (&op.kind, op.args.as_slice()) {
+            (OpKind::Shared, _) => view.access.shared = true,
+            (OpKind::Index(axis), [_, at]) => {
+                let lane = usize::from(*axis);
+                let (axis, base) = (lane < view.lanes.len()).then(|| view.lanes.remove(lane))?;
+                view.access.coordinates.push((axis, *at));
+                match coordinate(&forms.of(*at), Unit::Elem, 1, &forms.ranges) {
+                    Some(form) => {
+                        let claims = &mut view.access.axes[axis];
+                        claims.start = base.and_then(|b| b.plus(&form));
+                        claims.extent = Some(1);
+                        claims.spans.extend(claims.start.clone());
+                    }
+                    None => view.access.wraps.push(*at),
+                }
+            }
+            (OpKind::Slice(axis), [_, lo, hi]) => {
+                let (axis, base) = view.lanes.get_mut(usize::from(*axis))?;
+                view.access.coordinates.extend([(*axis, *lo), (*axis, *hi)]);
+                let claim = slice_claim(forms, *lo, *hi);
+                let claim = base.as_ref().zip(claim).and_then(|(b, c)| b.plus(&c));
+                let claims = &mut view.access.axes[*axis];
+                claims.spans.extend(claim);
+                claims.odd_cut |= !(forms.of(*lo).is_even() && forms.of(*hi).is_even());
+                *base = base.take().zip(slice_start(forms, *lo)).and_then(|(b, s)| b.plus(&s));
+            }
+            (OpKind::Segment, [_, off, e]) => {
+                let (axis, base) = view.lanes.first_mut()?;
+                view.access.coordinates.push((*axis, *e));
+                let whole = base.as_ref().and_then(Affine::as_constant) == Some(0);
+                *base = None;
+                if let Some(number) = self.segment(kernel, forms, (*off, *e), id).filter(|_| whole) {
+                    *base = Some(Affine::term(Term::SegmentStart(number)));
+                    view.access.axes[*axis].segments.push(number);
+                }
+            }
+            (_, _) => return None,
+        }
+        Some(())
+    }
+
+    /// The number of a segment; `None` if its offsets may change, or its index is not an exact form.
+    fn segment(&mut self, kernel: &Kernel, forms: &Forms, (off, e): (Value, Value), op: OpId) -> Option<usize> {
+        let input = root(kernel, off).is_some_and(|p| is_input(kernel, p));
+        let off = forms.numbers.of(off).filter(|_| input)?;
+        let index = forms.of(e);
+        index.fits(&forms.ranges).filter(|_| index.is_exact())?;
+        let known = self.segments.iter().position(|s| s.off == off && s.index == index);
+        Some(known.unwrap_or_else(|| {
+            self.segments.push(Segment { off, index, op, checked: false });
+            self.segments.len() - 1
+        }))
+    }
+}
+
+/// The first element of an access at a coordinate of this form, without a modulus: see the head of this module.
+fn coordinate(form: &Affine, unit: Unit, extent: i64, ranges: &TermRanges) -> Option<Affine> {
+    let (slack, scale) = match unit {
+        Unit::Tile => (1, extent),
+        Unit::Elem => (extent, 1),
+    };
+    let bounds = form.bounds(ranges)?;
+    bounds.within(Range { lo: I32.lo, hi: (1 << 32) - slack }).then(|| form.times(scale)).flatten()
+}
+
+/// Elements of `lo .. hi` of a view. A start that wraps is raised to 0 and an end that wraps upward empties the slice, so
+/// the start must not wrap and the end not below.
+fn slice_claim(forms: &Forms, lo: Value, hi: Value) -> Option<Affine> {
+    let (lo, hi) = (forms.of(lo), forms.of(hi));
+    lo.fits(&forms.ranges)?;
+    let ends = hi.bounds(&forms.ranges)?;
+    let sound = ends.lo >= I32.lo && ends.hi < 1 << 32 && lo.terms == hi.terms && lo.rest.lo < hi.rest.hi;
+    sound.then(|| Affine { terms: lo.terms, rest: Range { lo: lo.rest.lo, hi: hi.rest.hi - 1 } })
+}
+
+/// Where a slice starts: `max(lo, 0)`.
+fn slice_start(forms: &Forms, lo: Value) -> Option<Affine> {
+    let form = forms.of(lo);
+    let range = form.fits(&forms.ranges)?;
+    if range.lo >= 0 {
+        return Some(form);
+    }
+    match (form.as_constant(), forms.numbers.of(lo)) {
+        (Some(c), _) => Some(Affine::constant(c.max(0))),
+        (None, Some(number)) => Some(Affine::term(Term::Clipped(number))),
+        (None, None) => None,
+    }
+}
+
+/// What an operation does to its first operand's memory.
+#[must_use]
+pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
+    match kind {
+        OpKind::Load(..) | OpKind::Get | OpKind::GatherRows { .. } | OpKind::Gather => Some(Kind::Read),
+        OpKind::Store(_) | OpKind::Set => Some(Kind::Write),
+        OpKind::ScatterRows | OpKind::Scatter => Some(Kind::Scatter),
+        OpKind::Atomic(_) | OpKind::AtomicTile(_) => Some(Kind::Atomic),
+        OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
+        | OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select
+        | OpKind::MulAdd | OpKind::Cast(_) | OpKind::Bitcast(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. }
+        | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..) | OpKind::ArgReduce(..)
+        | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Index(_)
+        | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared | OpKind::Unflatten | OpKind::RaggedCount { .. }
+        | OpKind::RaggedTile { .. } | OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop
+        | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => None,
+    }
+}
+
+/// The unit of an access and its extents along the axes of its view.
+fn extents(kernel: &Kernel, op: &Op, rank: usize) -> (Unit, Vec<i64>) {
+    let stored = || op.args.last().and_then(|v| kernel.ty(*v).tile_shape());
+    let dims = |shape: &[i32]| shape.iter().map(|d| i64::from(*d)).collect::<Vec<i64>>();
+    let rows = |width: i64| (0..rank).map(|i| if i + 1 == rank { width } else { 1 }).collect();
+    if let OpKind::Load(unit, shape) = op.kind {
+        return (unit, dims(&shape));
+    }
+    if let OpKind::Store(unit) = op.kind {
+        return (unit, stored().map_or_else(Vec::new, |s| dims(&s)));
+    }
+    if let OpKind::AtomicTile(_) = op.kind {
+        return (Unit::Tile, stored().map_or_else(Vec::new, |s| dims(&s)));
+    }
+    if let OpKind::GatherRows { width, .. } = op.kind {
+        return (Unit::Elem, rows(width.into()));
+    }
+    if op.kind == OpKind::ScatterRows {
+        let width = stored().and_then(|s| s.last().copied()).unwrap_or(1);
+        return (Unit::Elem, rows(width.into()));
+    }
+    (Unit::Elem, vec![1; rank])
+}

@@ -1,0 +1,284 @@
+//! The words of the output rule: for an output that is not divided between programs, the one thing to say about it.
+//!
+//! The search of [`super::partition`] only says no. Here the reasons are tried in the order in which a user would mend
+//! them: an access that forgets the axis; an index from memory; a wrap; one access whose parts overlap; two accesses that
+//! divide the output differently.
+
+use super::access::{Access, Kind};
+use super::affine::Term;
+use super::forms::is_input;
+use super::number::root;
+use super::origin::{Origin, Origins};
+use super::partition::{By, Output};
+use crate::diag::{Code, Diagnostic};
+use crate::ir::{Def, GridSpec, Loc, OpKind, TileShape, Value};
+
+/// Parts wider than any tile come from indices of which nothing is known: their width is no help.
+const WIDEST: i64 = TileShape::MAX_LEN;
+
+/// T0401.
+pub(super) fn never_stored(output: &Output<'_>) -> Diagnostic<Loc> {
+    let name = output.name();
+    Diagnostic::new(Code::NeverStored, Loc::default(), format!("`{name}` is `&mut`, but nothing is stored to it"))
+        .help(format!("take `{name}` by `&` if it is an input"))
+}
+
+/// T0406: an access of one class beside one of another.
+pub(super) fn mixed(output: &Output<'_>, plain: &Access, defined: &Access) -> Diagnostic<Loc> {
+    let name = output.name();
+    let how = if defined.kind == Kind::Atomic { "updated atomically" } else { "scattered to" };
+    let what = verb(output, plain);
+    let title = format!("{what} `{name}`, which is also {how}: what other programs do to it meanwhile is not ordered");
+    output
+        .error(Code::SharedRead, plain, title)
+        .related(output.kernel.op(defined.op).loc, format!("`{name}` is {how} here"))
+        .help(format!("use another tensor, or `unsafe {{ {name}.shared() }}` for the one that you order yourself"))
+}
+
+/// T0407.
+pub(super) fn shared_bytes(output: &Output<'_>, access: &Access) -> Diagnostic<Loc> {
+    let name = output.name();
+    let claims = access.axes.last();
+    let odd = claims.and_then(|c| c.extent).filter(|n| n % 2 != 0);
+    let why = match odd {
+        Some(1) => "writes one element of a pair".to_owned(),
+        Some(n) => format!("writes {n} columns, and {n} is odd"),
+        None if claims.is_some_and(|c| c.odd_cut) => "goes through a slice that may cut a pair".to_owned(),
+        None => "may start at an odd column".to_owned(),
+    };
+    let title = format!("`{name}` keeps two elements in a byte, and this store {why}");
+    let error = output.error(Code::PackedOutput, access, title);
+    error.help("along the last axis, start at even indices, by even constants, and store an even number of elements")
+}
+
+/// T0402 for an axis of the grid.
+pub(super) fn overlap(output: &Output<'_>, accesses: &[&Access], axis: u8) -> Diagnostic<Loc> {
+    let context = Context { output, axis, origins: Origins::new(output.kernel) };
+    context
+        .forgotten(accesses)
+        .or_else(|| accesses.iter().find_map(|a| context.alone(a)))
+        .or_else(|| context.disagree(accesses))
+        .unwrap_or_else(|| context.unprovable(accesses))
+}
+
+struct Context<'a> {
+    output: &'a Output<'a>,
+    axis: u8,
+    origins: Origins,
+}
+
+impl Context<'_> {
+    /// Accesses that do not mention the axis.
+    fn forgotten(&self, accesses: &[&Access]) -> Option<Diagnostic<Loc>> {
+        let uses = |a: &&&Access| a.coordinates.iter().any(|(_, v)| self.origins.of(*v).of_axis(self.axis));
+        let forgets = |a: &&&Access| !uses(a);
+        let written = |a: &&&Access| a.kind != Kind::Read;
+        let (name, who) = (self.output.name(), self.who());
+        let Some(other) = accesses.iter().find(uses) else {
+            let site = accesses.iter().find(written).or_else(|| accesses.first())?;
+            let title = format!("programs of different {who} may write the same part of `{name}`: no store to `{name}` depends on it");
+            return Some(self.advise(self.output.error(Code::Overlap, site, title)));
+        };
+        let site = accesses.iter().filter(forgets).find(written).or_else(|| accesses.iter().find(forgets))?;
+        let what = verb(self.output, site);
+        let title = format!("{what} `{name}` reaches parts that other programs write: it does not depend on {who}");
+        let error = self.output.error(Code::Overlap, site, title);
+        let error = error.related(self.loc(other), format!("this access to `{name}` does"));
+        Some(self.advise(error))
+    }
+
+    /// What is wrong with one access taken by itself.
+    fn alone(&self, access: &Access) -> Option<Diagnostic<Loc>> {
+        if self.output.tell_apart(&[access], self.axis).is_some() {
+            return None;
+        }
+        let name = self.output.name();
+        let by = |f: &dyn Fn(Origin) -> bool| access.coordinates.iter().find(|(_, v)| f(self.origins.of(*v)));
+        let error = |title: String| self.output.error(Code::Overlap, access, title);
+        let what = verb(self.output, access);
+        if let Some((_, v)) = by(&|o| o.memory && (o.of_axis(self.axis) || !o.looped)) {
+            let index = self.called(*v, "its index");
+            let title = format!("the part of `{name}` is not known to be this program's own: {index} is read from memory, so nothing is known of it");
+            return Some(self.chosen_by_data(error(title)));
+        }
+        if let Some(v) = access.wraps.iter().find(|v| self.origins.of(**v).of_axis(self.axis)) {
+            let index = self.called(*v, "its index");
+            let title = format!("in a large grid {index} leaves `i32` and may wrap to another program's part of `{name}`");
+            return Some(error(title).help("bound the grid: `grid(cdiv(N, BN))`; or count in tiles: `store_tile`, `load_tile`"));
+        }
+        let found = self.segment(access).or_else(|| self.part(access)).or_else(|| self.mixture(access));
+        found.or_else(|| self.narrow(access)).or_else(|| {
+            let (d, v) = by(&|o| o.of_axis(self.axis))?;
+            let (index, who) = (self.called(*v, "its index"), self.who());
+            let title = format!("{what} `{name}` is not known to keep programs apart: along axis {d}, {index} is not `C * {who} + k`, with `k` in `0..C`", who = who.trim_matches('`'));
+            Some(self.advise(error(title)))
+        })
+    }
+
+    /// Segments that do not count.
+    fn segment(&self, access: &Access) -> Option<Diagnostic<Loc>> {
+        let (output, name) = (self.output, self.output.name());
+        let kernel = output.kernel;
+        let claimed = access.axes.iter().flat_map(|c| &c.segments).filter_map(|n| output.segments.get(*n));
+        if let Some(s) = claimed.into_iter().find(|s| !s.checked) {
+            let off = kernel.display_name(s.off);
+            let title = format!("the segments of `{name}` may overlap: a program may end, or not run, before it checks `{off}`");
+            let error = output.error(Code::Overlap, access, title).related(kernel.op(s.op).loc, "this segment is not taken by every program");
+            return Some(error.help(format!("take a `segment({off}, ..)` before the first `return`, `if` and loop, by a plain `program_id`")));
+        }
+        // A segment whose offsets may change has no number: look at the views themselves.
+        let mut at = *kernel.op(access.op).args.first()?;
+        while let Def::Result(id, _) = kernel.value(at).def {
+            let op = kernel.op(id);
+            if let (OpKind::Segment, Some(off)) = (&op.kind, op.args.get(1))
+                && let Some(param) = root(kernel, *off).filter(|p| !is_input(kernel, *p))
+            {
+                let off = kernel.display_name(kernel.param(param));
+                let title = format!("the segments of `{name}` may overlap: `{off}` is an output of this kernel and may change");
+                return Some(output.error(Code::Overlap, access, title).help(format!("take `{off}` by `&`")));
+            }
+            at = *op.args.first()?;
+        }
+        None
+    }
+
+    /// A part of an `unflatten` that the access does not mention.
+    fn part(&self, access: &Access) -> Option<Diagnostic<Loc>> {
+        let (output, name) = (self.output, self.output.name());
+        let base = |t: Term| t == Term::Program(self.axis) || (self.axis == 0 && t == Term::Work);
+        output.forms.groups.iter().enumerate().find_map(|(g, group)| {
+            group.base.as_source().filter(|(t, _)| base(*t))?;
+            let told = |i: &usize| output.told(&[access], Term::Part(g, *i), &mut Vec::new()).is_some();
+            let (known, missing): (Vec<usize>, Vec<usize>) = (0..group.needed.len()).filter(|i| group.needed[*i]).partition(told);
+            let (_, part) = (known.first()?, missing.first()?);
+            let made = output.kernel.op(group.op);
+            let part = self.called(*made.results.get(*part)?, "one part of the index");
+            let title = format!("programs that differ only in {part} may write the same part of `{name}`");
+            let error = output.error(Code::Overlap, access, title).related(made.loc, format!("{part} is one of these"));
+            Some(error.help(format!("index an axis of `{name}` by {part} as well")))
+        })
+    }
+
+    /// A coordinate that is a sum over several program axes.
+    fn mixture(&self, access: &Access) -> Option<Diagnostic<Loc>> {
+        let (d, v, other) = access.coordinates.iter().find_map(|(d, v)| {
+            let terms = self.output.forms.of(*v).terms;
+            let mut others = (0..3u8).filter(|a| *a != self.axis && terms.contains_key(&Term::Program(*a)));
+            terms.contains_key(&Term::Program(self.axis)).then(|| others.next()).flatten().map(|o| (*d, *v, o))
+        })?;
+        let (name, who, index) = (self.output.name(), self.who(), self.called(v, "its index"));
+        let title = format!("programs of different {who} are not known to write different parts of `{name}`: along axis {d}, {index} adds up {who} and `program_id({other})`");
+        let error = self.output.error(Code::Overlap, access, title);
+        Some(error.help("launch one axis instead of two and take it apart: `let [i, j] = unflatten(program_id(0), [M, N])`"))
+    }
+
+    /// Parts wider than the distance between programs.
+    fn narrow(&self, access: &Access) -> Option<Diagnostic<Loc>> {
+        let name = self.output.name();
+        let source = if self.axis == 0 { vec![Term::Program(0), Term::Work] } else { vec![Term::Program(self.axis)] };
+        for (source, axis) in source.into_iter().flat_map(|s| (0..access.axes.len()).map(move |d| (s, d))) {
+            for (step, _, rest) in self.output.seen(access, source, axis) {
+                let width = rest.hi.checked_sub(rest.lo)?.checked_add(1)?;
+                if width <= step.abs() || width > WIDEST {
+                    continue;
+                }
+                let title = format!("neighbouring programs overlap: along axis {axis} of `{name}` they are {} apart, but each touches {width} there", count(step.abs()));
+                let error = self.output.error(Code::Overlap, access, title);
+                return Some(error.help(format!("step by the width: `{width} * {}` in elements, or whole tiles", self.who().trim_matches('`'))));
+            }
+        }
+        None
+    }
+
+    /// Two accesses that divide the output by the axis, each in its own way.
+    fn disagree(&self, accesses: &[&Access]) -> Option<Diagnostic<Loc>> {
+        let (first, others) = accesses.split_first()?;
+        let other = others.iter().find(|o| self.output.tell_apart(&[first, o], self.axis).is_none())?;
+        let (name, who) = (self.output.name(), self.who());
+        let (here, there) = (self.division(other), self.division(first));
+        let title = match (&here, &there) {
+            (Some((d, a)), Some((e, b))) if d == e && a == b => {
+                let both = format!("{} of axis {d} for each {who}", count(*a));
+                format!("two accesses to `{name}` are not one part of it: {both}, but they reach further together")
+            }
+            (Some((d, a)), Some((e, b))) => format!(
+                "two accesses divide `{name}` differently: {} of axis {d} for each {who} here, {} of axis {e} there",
+                count(*a), count(*b)
+            ),
+            (_, _) => format!("two accesses divide `{name}` differently between programs of different {who}"),
+        };
+        let error = self.output.error(Code::Overlap, other, title).related(self.loc(first), "the other access");
+        Some(error.help(format!("give each program one part of `{name}`, the same in all loads and stores")))
+    }
+
+    /// The axis and the size of the parts that an access alone implies.
+    fn division(&self, access: &Access) -> Option<(usize, i64)> {
+        let keys = self.output.tell_apart(&[access], self.axis)?;
+        keys.iter().rev().find_map(|k| match k.by {
+            By::Stride { size, .. } => Some((k.axis, size.abs())),
+            By::Segment { .. } => None,
+        })
+    }
+
+    fn unprovable(&self, accesses: &[&Access]) -> Diagnostic<Loc> {
+        let (name, who) = (self.output.name(), self.who());
+        let title = format!("programs of different {who} are not known to write different parts of `{name}`");
+        let site = accesses.first().map_or_else(Loc::default, |a| self.loc(a));
+        self.advise(Diagnostic::new(Code::Overlap, site, title))
+    }
+
+    fn advise(&self, error: Diagnostic<Loc>) -> Diagnostic<Loc> {
+        let name = self.output.name();
+        let index = if self.is_persistent() {
+            format!("store in the loop over the tiles of `{name}`: `for out in {name}.tiles::<..>()`")
+        } else {
+            format!("index `{name}` by {}, or launch a grid without that axis, or walk `{name}.tiles::<..>()`", self.who())
+        };
+        error.help(index).help(format!("`unsafe {{ {name}.shared() }}` leaves it to you to keep programs apart"))
+    }
+
+    fn chosen_by_data(&self, error: Diagnostic<Loc>) -> Diagnostic<Loc> {
+        let name = self.output.name();
+        error
+            .help(format!("parts chosen by data: `{name}.scatter_rows(..)`, `{name}.atomic_add(..)`, or `{name}.ragged::<..>(off)` for offsets in memory"))
+            .help(format!("`unsafe {{ {name}.shared() }}` leaves it to you to keep programs apart"))
+    }
+
+    fn is_persistent(&self) -> bool {
+        self.output.kernel.sig.grid == GridSpec::Persistent
+    }
+
+    fn who(&self) -> String {
+        if self.is_persistent() { "tiles of the loop".to_owned() } else { format!("`program_id({})`", self.axis) }
+    }
+
+    fn called(&self, value: Value, otherwise: &str) -> String {
+        match &self.output.kernel.value(value).name {
+            Some(name) => format!("`{name}`"),
+            None => otherwise.to_owned(),
+        }
+    }
+
+    fn loc(&self, access: &Access) -> Loc {
+        self.output.kernel.op(access.op).loc
+    }
+}
+
+fn count(n: i64) -> String {
+    if n == 1 { "1 element".to_owned() } else { format!("{n} elements") }
+}
+
+/// The access in words, before the name of the tensor.
+fn verb(output: &Output<'_>, access: &Access) -> &'static str {
+    let offsets = matches!(
+        output.kernel.op(access.op).kind,
+        OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. }
+    );
+    match access.kind {
+        Kind::Read if offsets => "this use as offsets of",
+        Kind::Read => "this load of",
+        Kind::Write => "this store to",
+        Kind::Scatter => "this scatter to",
+        Kind::Atomic => "this atomic update of",
+    }
+}

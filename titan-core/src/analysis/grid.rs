@@ -1,0 +1,163 @@
+//! Grids: how large a declared one may be, which axes may have several programs, and the grid that the outputs imply.
+//!
+//! Deliberately absent: what `require(..)` says about sizes.
+
+use super::affine::{I32, Range, Term, TermRanges};
+use super::partition::{By, Key, Partition};
+use crate::diag::{Code, Diagnostic};
+use crate::ir::{DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind, ParamKind, Signature};
+
+/// The greatest extent of a grid along an axis: a launch refuses more.
+pub const MAX_EXTENT: i64 = I32.hi;
+
+/// The values of the program indices. Of a grid that is not declared yet they are taken as small: inference looks at the
+/// strides, and the verifier looks again.
+pub(super) fn program_bounds(kernel: &Kernel, grid_known: bool) -> TermRanges {
+    let last = |axis: u8| if grid_known { (max_extent(&kernel.sig, axis) - 1).max(0) } else { 1023 };
+    (0..3).map(|axis| (Term::Program(axis), Range { lo: 0, hi: last(axis) })).collect()
+}
+
+/// The greatest extent that the grid may have along an axis; 1 for an axis it does not have.
+#[must_use]
+pub fn max_extent(sig: &Signature, axis: u8) -> i64 {
+    match (&sig.grid, axis) {
+        (GridSpec::Extents(extents), _) => {
+            extents.get(usize::from(axis)).map_or(1, |e| bound(sig, e).hi.clamp(0, MAX_EXTENT))
+        }
+        (GridSpec::Persistent, 0) => MAX_EXTENT,
+        (GridSpec::Persistent, _) => 1,
+    }
+}
+
+/// The axes along which there may be several programs.
+#[must_use]
+pub fn wide_axes(sig: &Signature) -> Vec<u8> {
+    (0..3).filter(|axis| max_extent(sig, *axis) > 1).collect()
+}
+
+/// What a host expression may be, if it has a value.
+#[must_use]
+pub fn bound(sig: &Signature, expr: &HostExpr) -> Range {
+    const ANY: Range = Range { lo: i64::MIN, hi: i64::MAX };
+    match expr {
+        HostExpr::Const(v) => Range::point(*v),
+        HostExpr::Symbol(_) | HostExpr::Dim(..) => Range { lo: 0, hi: I32.hi },
+        HostExpr::Scalar(p) => match sig.params.get(*p).map(|p| &p.kind) {
+            Some(ParamKind::Scalar(e)) => scalar_bound(*e).unwrap_or(ANY),
+            Some(ParamKind::Tensor { .. }) | None => ANY,
+        },
+        HostExpr::Not(_) => Range { lo: 0, hi: 1 },
+        HostExpr::Binary(op, a, b) => binary_bound(*op, bound(sig, a), bound(sig, b)).unwrap_or(ANY),
+    }
+}
+
+fn scalar_bound(e: Elem) -> Option<Range> {
+    let bits = e.bits();
+    (e.is_int() && bits < 64).then(|| {
+        if e.is_signed_int() {
+            Range { lo: -(1 << (bits - 1)), hi: (1 << (bits - 1)) - 1 }
+        } else {
+            Range { lo: 0, hi: (1 << bits) - 1 }
+        }
+    })
+}
+
+fn binary_bound(op: HostOp, a: Range, b: Range) -> Option<Range> {
+    let divisor = (b.lo == b.hi && b.lo > 0).then_some(b.lo);
+    match op {
+        HostOp::Add => a.plus(b),
+        HostOp::Sub => a.plus(Range { lo: b.hi.checked_neg()?, hi: b.lo.checked_neg()? }),
+        HostOp::Mul => a.times(b),
+        HostOp::Div => divisor.map(|d| Range { lo: a.lo / d, hi: a.hi / d }),
+        HostOp::Cdiv => {
+            let more = a.plus(Range::point(divisor? - 1))?;
+            divisor.map(|d| Range { lo: more.lo / d, hi: more.hi / d })
+        }
+        HostOp::Rem => divisor.map(|d| Range { lo: if a.lo < 0 { 1 - d } else { 0 }, hi: d - 1 }),
+        HostOp::Min => Some(Range { lo: a.lo.min(b.lo), hi: a.hi.min(b.hi) }),
+        HostOp::Max => Some(Range { lo: a.lo.max(b.lo), hi: a.hi.max(b.hi) }),
+        HostOp::Eq | HostOp::Ne | HostOp::Lt | HostOp::Le | HostOp::Gt | HostOp::Ge | HostOp::And | HostOp::Or => {
+            Some(Range { lo: 0, hi: 1 })
+        }
+    }
+}
+
+/// The grid that the outputs imply: for every program axis the number of parts of the axis that it divides, all outputs
+/// agreeing; as many programs as the device runs if a loop is distributed.
+///
+/// # Errors
+/// T0304 if no output is divided by an axis in equal parts from 0, T0408 if two outputs imply different extents.
+pub fn infer_grid(kernel: &Kernel) -> Result<GridSpec, Diagnostic<Loc>> {
+    let (mut axes, mut distributed, mut places) = (0, false, [Loc::default(); 3]);
+    kernel.walk(&mut |_, op| {
+        if let OpKind::ProgramId(axis) | OpKind::NumPrograms(axis) = op.kind {
+            axes = axes.max(axis.saturating_add(1));
+            if let Some(place) = places.get_mut(usize::from(axis)).filter(|p| **p == Loc::default()) {
+                *place = op.loc;
+            }
+        }
+        distributed |= op.kind == OpKind::For(ForKind::Distributed);
+    });
+    if distributed {
+        return Ok(GridSpec::Persistent);
+    }
+    let (partition, _) = Partition::of_open_grid(kernel, axes);
+    let mut extents = Vec::new();
+    for axis in 0..axes.min(3) {
+        let place = places.get(usize::from(axis)).copied().unwrap_or_default();
+        extents.push(extent_of(kernel, &partition, axis, place)?);
+    }
+    Ok(GridSpec::Extents(extents))
+}
+
+fn extent_of(kernel: &Kernel, partition: &Partition, axis: u8, place: Loc) -> Result<HostExpr, Diagnostic<Loc>> {
+    let mut found: Option<(HostExpr, usize)> = None;
+    for (param, key) in partition.keys().filter(|(_, k)| k.source == Term::Program(axis)) {
+        let Some(extent) = implied(kernel, param, key) else { continue };
+        match &found {
+            Some((first, _)) if *first == extent => {}
+            None => found = Some((extent, param)),
+            Some((first, other)) => {
+                let name = |p: usize| crate::ir::HostNames::param(&kernel.sig, p);
+                let text = |e: &HostExpr| {
+                    let mut out = String::new();
+                    // Writing to a string does not fail.
+                    let _ = e.write(&mut out, &kernel.sig);
+                    out
+                };
+                let title = format!(
+                    "axis {axis} of the grid is {} by `{}` and {} by `{}`",
+                    text(first), name(*other), text(&extent), name(param)
+                );
+                let grid = Diagnostic::new(Code::GridDisagrees, place, title);
+                return Err(grid.help("write the grid in the attribute: `grid(..)`"));
+            }
+        }
+    }
+    found.map(|(extent, _)| extent).ok_or_else(|| {
+        let title = format!("axis {axis} of the grid cannot be inferred: no output is divided evenly by `program_id({axis})`");
+        Diagnostic::new(Code::Grid, place, title).help("write the grid in the attribute: `grid(cdiv(M, BM), ..)`")
+    })
+}
+
+/// How many programs a key needs to reach all of its axis.
+fn implied(kernel: &Kernel, param: usize, key: &Key) -> Option<HostExpr> {
+    let extent = |param: usize, axis: usize| match kernel.sig.params.get(param).map(|p| &p.kind) {
+        Some(ParamKind::Tensor { shape, .. }) => match shape.get(axis)? {
+            DimSpec::Bind(symbol) => Some(HostExpr::Symbol(*symbol)),
+            DimSpec::Equals(expr) => Some(expr.clone()),
+            DimSpec::Any => Some(HostExpr::Dim(param, axis)),
+        },
+        Some(ParamKind::Scalar(_)) | None => None,
+    };
+    match key.by {
+        By::Stride { size: 1, offset: 0, plain: true } => extent(param, key.axis),
+        By::Stride { size, offset: 0, plain: true } if size > 0 => {
+            Some(HostExpr::binary(HostOp::Cdiv, extent(param, key.axis)?, HostExpr::Const(size)))
+        }
+        By::Segment { offsets: Some(off) } => {
+            Some(HostExpr::binary(HostOp::Sub, extent(off, 0)?, HostExpr::Const(1)))
+        }
+        By::Stride { .. } | By::Segment { .. } => None,
+    }
+}

@@ -1,0 +1,87 @@
+//! Values that are the same in every program of a launch, at all times, and which of those are equal to each other.
+//!
+//! A value is *invariant* if it is a constant, a parameter, an extent, or a pure scalar operation or view of invariant
+//! values. Two invariant values get one number if they are the same operation of values with the same numbers: a second
+//! `cdiv(M, 128)` is the first one.
+//!
+//! Deliberately absent: what is read from memory, even where every program reads the same; equalities that need algebra.
+
+use crate::ir::{Def, Kernel, OpId, OpKind, Ty, Value};
+
+/// The numbers of invariant values.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    number: Vec<Option<Value>>,
+}
+
+impl Numbers {
+    /// The numbers of a kernel's values.
+    #[must_use]
+    pub fn new(kernel: &Kernel) -> Numbers {
+        let mut numbers = Numbers { number: vec![None; kernel.values.len()] };
+        for (i, value) in kernel.values.iter().enumerate() {
+            if matches!(value.def, Def::Param(_)) {
+                numbers.number[i] = Some(Value::new(i));
+            }
+        }
+        let mut known: Vec<(OpId, Vec<Value>)> = Vec::new();
+        kernel.walk(&mut |id, op| {
+            if !may_number(&op.kind) || !op.results.iter().all(|r| !matches!(kernel.ty(*r), Ty::Tile(..))) {
+                return;
+            }
+            let Some(args) = op.args.iter().map(|a| numbers.of(*a)).collect::<Option<Vec<Value>>>() else { return };
+            let same = known.iter().find(|(k, a)| *a == args && kernel.op(*k).kind == op.kind).map(|(k, _)| *k);
+            let canonical = same.unwrap_or(id);
+            if same.is_none() {
+                known.push((id, args));
+            }
+            for (result, number) in op.results.iter().zip(&kernel.op(canonical).results) {
+                if let Some(slot) = numbers.number.get_mut(result.index()) {
+                    *slot = Some(*number);
+                }
+            }
+        });
+        numbers
+    }
+
+    /// The value that stands for all invariant values equal to this one; `None` if this one is not invariant.
+    #[must_use]
+    pub fn of(&self, value: Value) -> Option<Value> {
+        self.number.get(value.index()).copied().flatten()
+    }
+}
+
+/// Whether the operation is a function of its operands alone and the same in all programs.
+const fn may_number(kind: &OpKind) -> bool {
+    match kind {
+        OpKind::Const(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present | OpKind::Unary(_)
+        | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_) | OpKind::Bitcast(_)
+        | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Shared | OpKind::Unflatten => true,
+        OpKind::ProgramId(_) | OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. }
+        | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..) | OpKind::ArgReduce(..)
+        | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Segment
+        | OpKind::Load(..) | OpKind::Store(_) | OpKind::Get | OpKind::Set | OpKind::GatherRows { .. }
+        | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) | OpKind::AtomicTile(_)
+        | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } | OpKind::Print(_) | OpKind::Assert(_)
+        | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
+        | OpKind::Return => false,
+    }
+}
+
+/// The parameter behind a view.
+#[must_use]
+pub fn root(kernel: &Kernel, tensor: Value) -> Option<usize> {
+    let mut at = tensor;
+    loop {
+        match kernel.value(at).def {
+            Def::Param(p) => return Some(p),
+            Def::BlockArg(..) => return None,
+            Def::Result(op, _) => {
+                let op = kernel.op(op);
+                let view =
+                    matches!(op.kind, OpKind::Index(_) | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared);
+                at = *op.args.first().filter(|_| view)?;
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Where a value comes from, for messages: which program indices, memory or loops it depends on.
+//!
+//! Only data flow counts, not what decides whether an operation runs. A carried value depends on its loop; what the loop
+//! adds to it is not followed.
+
+use crate::ir::{Block, ForKind, Kernel, Op, OpKind, Value};
+
+/// A set of origins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// `program_id` of these axes.
+    pub(super) program: [bool; 3],
+    /// The number of an iteration of a distributed loop.
+    pub(super) work: bool,
+    /// Memory.
+    pub(super) memory: bool,
+    /// The variable of a loop, or a value that it carries.
+    pub(super) looped: bool,
+}
+
+impl Origin {
+    fn or(self, other: Origin) -> Origin {
+        let [a, b, c] = self.program;
+        let [d, e, f] = other.program;
+        Origin {
+            program: [a || d, b || e, c || f],
+            work: self.work || other.work,
+            memory: self.memory || other.memory,
+            looped: self.looped || other.looped,
+        }
+    }
+
+    /// Whether the value may differ between programs along an axis of the grid, as far as data flow shows.
+    #[must_use]
+    pub(super) fn of_axis(self, axis: u8) -> bool {
+        self.program.get(usize::from(axis)).copied().unwrap_or(false) || (axis == 0 && self.work)
+    }
+}
+
+/// The origins of every value.
+#[derive(Clone, Debug)]
+pub(super) struct Origins {
+    table: Vec<Origin>,
+}
+
+impl Origins {
+    /// The origins of a kernel's values.
+    #[must_use]
+    pub(super) fn new(kernel: &Kernel) -> Origins {
+        let mut origins = Origins { table: vec![Origin::default(); kernel.values.len()] };
+        origins.block(kernel, kernel.body);
+        origins
+    }
+
+    /// The origins of a value.
+    #[must_use]
+    pub(super) fn of(&self, value: Value) -> Origin {
+        self.table.get(value.index()).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, value: Value, origin: Origin) {
+        if let Some(slot) = self.table.get_mut(value.index()) {
+            *slot = slot.or(origin);
+        }
+    }
+
+    fn all(&self, values: &[Value]) -> Origin {
+        values.iter().fold(Origin::default(), |o, v| o.or(self.of(*v)))
+    }
+
+    fn block(&mut self, kernel: &Kernel, block: Block) {
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            let mut origin = self.all(&op.args).or(own(&op.kind));
+            for region in &op.regions {
+                let inside = Origin { work: op.kind == OpKind::For(ForKind::Distributed), ..origin };
+                let args = &kernel.block(*region).args;
+                args.iter().for_each(|a| self.add(*a, if op.kind.is_loop() { inside } else { origin }));
+                self.block(kernel, *region);
+                origin = origin.or(self.leaving(kernel, *region));
+            }
+            op.results.iter().for_each(|r| self.add(*r, origin));
+        }
+    }
+
+    /// The origins of what terminators in a block hand out.
+    fn leaving(&self, kernel: &Kernel, block: Block) -> Origin {
+        let of = |op: &Op| {
+            let nested = op.regions.iter().fold(Origin::default(), |o, r| o.or(self.leaving(kernel, *r)));
+            if op.kind.is_terminator() { nested.or(self.all(&op.args)) } else { nested }
+        };
+        kernel.block(block).ops.iter().fold(Origin::default(), |o, id| o.or(of(kernel.op(*id))))
+    }
+}
+
+/// The origin that an operation adds.
+fn own(kind: &OpKind) -> Origin {
+    let mut origin = Origin::default();
+    if let OpKind::ProgramId(axis) = kind
+        && let Some(slot) = origin.program.get_mut(usize::from(*axis))
+    {
+        *slot = true;
+    }
+    origin.memory = matches!(kind, OpKind::Load(..) | OpKind::Get | OpKind::GatherRows { .. } | OpKind::Gather);
+    origin.looped = kind.is_loop();
+    origin
+}

@@ -1,0 +1,327 @@
+//! The output rule: no two programs of a launch touch one element of an output, unless the user asked for it.
+//!
+//! Every `&mut` tensor is in exactly one class.
+//!
+//! * **Partitioned**: loads and stores alike stay in the program's own part (below).
+//! * **Scattered** or **atomic**: only scatters, or only atomic updates. Their results are defined whoever collides, but
+//!   not what a load would see: the kernel does not read the tensor.
+//! * **Unchecked**: some access goes through `unsafe { c.shared() }`. The accesses that do not still obey the rule.
+//!
+//! # Parts
+//!
+//! A *key* of an output is a source `s` (something that differs between programs, see [`crate::analysis::forms`]), an axis
+//! `d` of the tensor, and one of
+//!
+//! * a stride `C ≠ 0`: every access stays in `C·s + b + k ..  C·s + b + k + |C|` along `d`, with the same `C`, `k` and `b`
+//!   for all accesses. `b` is a sum of launch invariants and of starts of segments whose index has keys itself;
+//! * segments: every access stays in `off[s] .. off[s + 1]` along `d`, for one `off` that nobody writes.
+//!
+//! Two accesses with different values of `s`, whose `b` agree, are disjoint: their intervals along `d` are. A source is
+//! *told apart* if it has a key, or if all parts of a group that determines it are told apart. The output is partitioned if
+//! for each axis of the grid with more than one program `program_id` is told apart, or, for axis 0, the iteration number
+//! of distributed loops, of which different programs have different ones.
+//!
+//! *Proof.* Let two programs differ along axis `a`, and take one access of each. The sources that were used to tell `a`
+//! apart cannot all have equal values, since together they determine the index of the program. Order them so that the index
+//! of a segment comes before the keys whose `b` it is in (the search refuses cycles), and take the first that differs. Its
+//! `b` is equal in both programs. So the accesses are disjoint along its axis. ∎
+//!
+//! *Segments are disjoint* if the offsets do not decrease from the lower to the higher index. Every program traps unless
+//! `0 ≤ off[e] ≤ off[e + 1] ≤ extent` for its own `e`; that of the two programs alone is not enough when a third index lies
+//! between. Hence a segment counts as a key only if the check is made for every index in between: some `segment(off, e)`
+//! runs in every program, whatever the data, and `e` takes consecutive values over the launch; or a `ragged_count` of the
+//! same offsets, which checks all of them, runs in every program. A launch in which a check fails is an error, whatever
+//! else was written by then.
+//!
+//! # Bytes
+//!
+//! Two 4-bit elements share a byte. A write of such an output starts at an even index and has an even extent along the
+//! last axis, so that disjoint elements are disjoint bytes.
+//!
+//! Deliberately absent: guards (`if program_id(1) == 0`), linear indices over two program axes (`4 * p + q`: use
+//! `unflatten` of one axis), and everything that needs values of memory.
+
+use super::access::{Access, Accesses, Kind, Segment};
+use super::affine::{Affine, I32, Range, Term};
+use super::explain;
+use super::forms::Forms;
+use super::grid::wide_axes;
+use super::uses::Tree;
+use crate::diag::{Code, Diagnostic};
+use crate::ir::{self, Def, Kernel, Loc, ParamKind};
+use std::collections::BTreeMap;
+
+/// How the values of a source divide an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Equal parts.
+    Stride {
+        /// Elements from one part to the next; negative if the parts run backwards.
+        size: i64,
+        /// Where the part of source 0 starts, after what all programs add.
+        offset: i64,
+        /// Whether there is nothing that all programs add but the offset.
+        plain: bool,
+    },
+    /// Segments.
+    Segment {
+        /// The parameter that holds the offsets, if it is not a view of one.
+        offsets: Option<usize>,
+    },
+}
+
+/// Parts of an axis, one for each value of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The source.
+    pub source: Term,
+    /// The axis of the tensor.
+    pub axis: usize,
+    /// Where the parts are.
+    pub by: By,
+}
+
+/// Why programs may write an output at the same time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Each program has its own part, named by these keys.
+    Partitioned(Vec<Key>),
+    /// It is only scattered to.
+    Scattered,
+    /// It is only updated atomically.
+    Atomic,
+    /// The user vouches for it.
+    Unchecked,
+}
+
+/// The classes of the outputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Partition {
+    /// Parameter and class of every output, in the order of the parameters.
+    pub outputs: Vec<(usize, Class)>,
+}
+
+impl Partition {
+    /// The classes of a kernel's outputs, or what is wrong with them. The grid is the declared one.
+    ///
+    /// # Errors
+    /// T0401 never stored, T0402 not disjoint, T0406 mixed classes, T0407 shared bytes; at most one for each output and
+    /// axis.
+    pub fn of(kernel: &Kernel) -> Result<Partition, Vec<Diagnostic<Loc>>> {
+        let (partition, errors) = Partition::with_axes(kernel, &wide_axes(&kernel.sig), true);
+        if errors.is_empty() { Ok(partition) } else { Err(errors) }
+    }
+
+    /// The same for a grid that is not declared yet and has this many axes.
+    pub(super) fn of_open_grid(kernel: &Kernel, axes: u8) -> (Partition, Vec<Diagnostic<Loc>>) {
+        Partition::with_axes(kernel, &(0..axes.min(3)).collect::<Vec<u8>>(), false)
+    }
+
+    fn with_axes(kernel: &Kernel, axes: &[u8], grid_known: bool) -> (Partition, Vec<Diagnostic<Loc>>) {
+        let forms = Forms::new(kernel, grid_known);
+        let accesses = Accesses::new(kernel, &forms, &Tree::new(kernel));
+        let (mut partition, mut errors) = (Partition::default(), Vec::new());
+        for (param, p) in kernel.sig.params.iter().enumerate() {
+            if matches!(p.kind, ParamKind::Tensor { access: ir::Access::Mut, .. }) {
+                let all: Vec<&Access> = accesses.list.iter().filter(|a| a.param == param).collect();
+                let class = Output { kernel, forms: &forms, segments: &accesses.segments, param }.class(&all, axes);
+                match class {
+                    Ok(class) => partition.outputs.push((param, class)),
+                    Err(mut found) => errors.append(&mut found),
+                }
+            }
+        }
+        (partition, errors)
+    }
+
+    /// All keys, with the parameter that they divide.
+    pub fn keys(&self) -> impl Iterator<Item = (usize, &Key)> {
+        self.outputs.iter().flat_map(|(param, class)| {
+            let keys: &[Key] = match class {
+                Class::Partitioned(keys) => keys,
+                Class::Scattered | Class::Atomic | Class::Unchecked => &[],
+            };
+            keys.iter().map(|key| (*param, key))
+        })
+    }
+}
+
+/// An output while its class is looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Output<'a> {
+    pub(super) kernel: &'a Kernel,
+    pub(super) forms: &'a Forms,
+    pub(super) segments: &'a [Segment],
+    pub(super) param: usize,
+}
+
+/// A claim as seen from a source: its coefficient, what all programs add, and the rest.
+type Seen = (i64, BTreeMap<Term, i64>, Range);
+
+impl Output<'_> {
+    fn class(&self, all: &[&Access], axes: &[u8]) -> Result<Class, Vec<Diagnostic<Loc>>> {
+        if all.iter().all(|a| a.kind == Kind::Read) {
+            return Err(vec![explain::never_stored(self)]);
+        }
+        let checked: Vec<&Access> = all.iter().copied().filter(|a| !a.shared).collect();
+        let of_kind = |kind: Kind| checked.iter().find(|a| a.kind == kind);
+        let plain = of_kind(Kind::Write).or_else(|| of_kind(Kind::Read));
+        let class = match (plain, of_kind(Kind::Scatter), of_kind(Kind::Atomic)) {
+            (None, None, None) => Class::Unchecked,
+            (None, Some(_), None) => Class::Scattered,
+            (None, None, Some(_)) => Class::Atomic,
+            (Some(_), None, None) => Class::Partitioned(self.partition(&checked, axes)?),
+            (None, Some(one), Some(other)) | (Some(one), Some(other), _) | (Some(one), None, Some(other)) => {
+                return Err(vec![explain::mixed(self, one, other)]);
+            }
+        };
+        let packed = self.packed(&checked);
+        if !packed.is_empty() {
+            return Err(packed);
+        }
+        Ok(if all.iter().any(|a| a.shared) { Class::Unchecked } else { class })
+    }
+
+    fn partition(&self, accesses: &[&Access], axes: &[u8]) -> Result<Vec<Key>, Vec<Diagnostic<Loc>>> {
+        let (mut keys, mut errors) = (Vec::new(), Vec::new());
+        for axis in axes {
+            match self.tell_apart(accesses, *axis) {
+                Some(found) => found.into_iter().for_each(|k| push_new(&mut keys, k)),
+                None => errors.push(explain::overlap(self, accesses, *axis)),
+            }
+        }
+        if errors.is_empty() { Ok(keys) } else { Err(errors) }
+    }
+
+    /// Keys that tell the programs of a grid axis apart.
+    pub(super) fn tell_apart(&self, accesses: &[&Access], axis: u8) -> Option<Vec<Key>> {
+        let source = |t| self.told(accesses, t, &mut Vec::new());
+        source(Term::Program(axis)).or_else(|| if axis == 0 { source(Term::Work) } else { None })
+    }
+
+    /// Keys that tell the values of a source apart; `open` are the sources that are being looked at.
+    pub(super) fn told(&self, accesses: &[&Access], source: Term, open: &mut Vec<Term>) -> Option<Vec<Key>> {
+        if open.contains(&source) {
+            return None;
+        }
+        open.push(source);
+        let found = self.key(accesses, source, open).or_else(|| {
+            self.forms.groups.iter().enumerate().find_map(|(g, group)| {
+                group.base.as_source().filter(|(t, _)| *t == source)?;
+                let parts = group.needed.iter().enumerate().filter(|(_, needed)| **needed);
+                let mut keys = Vec::new();
+                for (i, _) in parts {
+                    keys.extend(self.told(accesses, Term::Part(g, i), open)?);
+                }
+                Some(keys)
+            })
+        });
+        open.pop();
+        found
+    }
+
+    fn key(&self, accesses: &[&Access], source: Term, open: &mut Vec<Term>) -> Option<Vec<Key>> {
+        let rank = accesses.first()?.axes.len();
+        (0..rank).find_map(|axis| {
+            let by_stride = self.stride(accesses, source, axis).and_then(|(by, base)| {
+                let mut keys = self.bases_agree(accesses, &base, open)?;
+                keys.push(Key { source, axis, by });
+                Some(keys)
+            });
+            by_stride.or_else(|| Some(vec![self.by_segment(accesses, source, axis)?]))
+        })
+    }
+
+    /// The parts of equal size that a source divides an axis into, and what all programs add.
+    pub(super) fn stride(&self, accesses: &[&Access], source: Term, axis: usize) -> Option<(By, BTreeMap<Term, i64>)> {
+        let (first, others) = accesses.split_first()?;
+        self.seen(first, source, axis).into_iter().find_map(|(size, base, range)| {
+            let mut part = range;
+            for other in others {
+                let alike = self.seen(other, source, axis);
+                let alike = alike.into_iter().filter(|(c, b, _)| *c == size && *b == base).map(|(_, _, r)| r);
+                let range = alike.reduce(|a, b| Range { lo: a.lo.max(b.lo), hi: a.hi.min(b.hi) })?;
+                part = Range { lo: part.lo.min(range.lo), hi: part.hi.max(range.hi) };
+            }
+            let fits = part.hi.checked_sub(part.lo).is_some_and(|w| w < size.abs());
+            let offset = if part.lo >= 0 && part.hi < size { 0 } else { part.lo };
+            fits.then_some((By::Stride { size, offset, plain: base.is_empty() }, base))
+        })
+    }
+
+    /// The claims of an access along an axis that depend on a source.
+    pub(super) fn seen(&self, access: &Access, source: Term, axis: usize) -> Vec<Seen> {
+        let see = |span: &Affine| {
+            let (mut base, mut rest) = (BTreeMap::new(), span.rest);
+            let coefficient = span.terms.get(&source).copied()?;
+            for (term, c) in span.terms.iter().filter(|(t, _)| **t != source) {
+                if term.is_source() {
+                    let range = self.forms.ranges.get(term).copied().unwrap_or(I32);
+                    rest = rest.plus(range.times(Range::point(*c))?)?;
+                } else {
+                    base.insert(*term, *c);
+                }
+            }
+            Some((coefficient, base, rest))
+        };
+        access.axes.get(axis).map_or_else(Vec::new, |claims| claims.spans.iter().filter_map(see).collect())
+    }
+
+    /// Keys of the segments whose starts all programs add: two programs either differ in these or agree in the start.
+    fn bases_agree(&self, accesses: &[&Access], base: &BTreeMap<Term, i64>, open: &mut Vec<Term>) -> Option<Vec<Key>> {
+        let mut keys = Vec::new();
+        for term in base.keys() {
+            if let Term::SegmentStart(number) = term {
+                let index = &self.segments.get(*number)?.index;
+                if !index.is_invariant() {
+                    let (source, _) = index.as_source()?;
+                    keys.extend(self.told(accesses, source, open)?);
+                }
+            }
+        }
+        Some(keys)
+    }
+
+    fn by_segment(&self, accesses: &[&Access], source: Term, axis: usize) -> Option<Key> {
+        let (first, others) = accesses.split_first()?;
+        let has = |a: &Access, n: usize| a.axes.get(axis).is_some_and(|c| c.segments.contains(&n));
+        first.axes.get(axis)?.segments.iter().find_map(|number| {
+            let segment = self.segments.get(*number)?;
+            segment.index.as_source().filter(|(t, _)| *t == source)?;
+            if !segment.checked || !others.iter().all(|a| has(a, *number)) {
+                return None;
+            }
+            let offsets = match self.kernel.value(segment.off).def {
+                Def::Param(p) if segment.index == Affine::term(source) => Some(p),
+                Def::Param(_) | Def::BlockArg(..) | Def::Result(..) => None,
+            };
+            Some(Key { source, axis, by: By::Segment { offsets } })
+        })
+    }
+
+    /// Writes of a 4-bit output that share a byte with other elements.
+    fn packed(&self, accesses: &[&Access]) -> Vec<Diagnostic<Loc>> {
+        let bits = self.kernel.ty(self.kernel.param(self.param)).elem().bits();
+        let shares = |a: &&&Access| {
+            let Some(claims) = a.axes.last() else { return false };
+            let whole = claims.extent.is_some_and(|n| n % 2 == 0) && claims.start.as_ref().is_some_and(Affine::is_even);
+            a.kind != Kind::Read && (claims.odd_cut || !whole)
+        };
+        let found = accesses.iter().filter(shares).map(|a| explain::shared_bytes(self, a));
+        if bits < 8 { found.collect() } else { Vec::new() }
+    }
+
+    pub(super) fn error(&self, code: Code, access: &Access, title: String) -> Diagnostic<Loc> {
+        Diagnostic::new(code, self.kernel.op(access.op).loc, title)
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.kernel.display_name(self.kernel.param(self.param))
+    }
+}
+
+fn push_new(keys: &mut Vec<Key>, key: Key) {
+    if !keys.contains(&key) {
+        keys.push(key);
+    }
+}

@@ -1,0 +1,144 @@
+//! Rules 18 to 22 and 24: the grid's axes, loops, constant divisors, stores to inputs.
+
+use super::Error;
+use super::structure::target;
+use crate::analysis::access::{Kind, kind_of};
+use crate::analysis::forms::is_input;
+use crate::analysis::number::root;
+use crate::analysis::uses::may_break;
+use crate::diag::Code;
+use crate::ir::{BinOp, Block, ForKind, GridSpec, Kernel, Op, OpId, OpKind, Value};
+use crate::text::mnemonic;
+
+/// Breaks of rules 18 to 22 and 24.
+pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+    let mut checker = Checker { kernel, errors: Vec::new(), around: Vec::new() };
+    checker.block(kernel.body);
+    checker.errors
+}
+
+struct Checker<'a> {
+    kernel: &'a Kernel,
+    errors: Vec<Error>,
+    around: Vec<OpId>,
+}
+
+impl Checker<'_> {
+    fn block(&mut self, block: Block) {
+        let kernel = self.kernel;
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            self.grid_axis(op);
+            self.exit(op);
+            self.looped(*id, op);
+            self.divisor(op);
+            self.input(op);
+            self.around.push(*id);
+            op.regions.iter().for_each(|r| self.block(*r));
+            self.around.pop();
+        }
+    }
+
+    fn grid_axis(&mut self, op: &Op) {
+        let (OpKind::ProgramId(axis) | OpKind::NumPrograms(axis)) = op.kind else { return };
+        let (axes, grid) = match &self.kernel.sig.grid {
+            GridSpec::Extents(e) => (e.len(), "the grid"),
+            GridSpec::Persistent => (1, "a persistent grid"),
+        };
+        if usize::from(axis) >= axes {
+            let has = match axes {
+                0 => "no axes".to_owned(),
+                1 => "one axis, 0".to_owned(),
+                n => format!("{n} axes, 0 to {}", n - 1),
+            };
+            let title = format!("`{}({axis})`: {grid} has {has}", mnemonic(&op.kind));
+            self.errors.push(Error::new(Code::GridAxis, op.loc, title).help("add an extent to `grid(..)`, or use an axis that it has"));
+        }
+    }
+
+    /// What leaves a pipelined loop.
+    fn exit(&mut self, op: &Op) {
+        let kernel = self.kernel;
+        let leaves = |l: &OpId| match (&op.kind, target(kernel, &self.around, &op.kind)) {
+            (OpKind::Return, _) => true,
+            (OpKind::Break(_), Some(t)) => t == *l || self.outside(t, *l),
+            (OpKind::Continue(_), Some(t)) => t != *l && self.outside(t, *l),
+            (_, _) => false,
+        };
+        let pipelined = |o: &&OpId| kernel.op(**o).kind == OpKind::For(ForKind::Pipelined);
+        if let Some(l) = self.around.iter().rev().filter(pipelined).find(|o| leaves(o)) {
+            let name = loop_name(kernel, *l);
+            let title = format!("`{}` leaves {name} early, while its loads run ahead", mnemonic(&op.kind));
+            let error = Error::new(Code::EarlyExit, op.loc, title).related(kernel.op(*l).loc, "the pipelined loop");
+            self.errors.push(error.help("compute the end before the loop, use a plain range, or `select` what counts"));
+        }
+    }
+
+    /// Whether loop `a` is around loop `b`; both are around the current operation.
+    fn outside(&self, a: OpId, b: OpId) -> bool {
+        let at = |id: OpId| self.around.iter().position(|o| *o == id);
+        at(a) < at(b)
+    }
+
+    fn looped(&mut self, id: OpId, op: &Op) {
+        let kernel = self.kernel;
+        let pipelined = |o: &&OpId| kernel.op(**o).kind == OpKind::For(ForKind::Pipelined);
+        if op.kind == OpKind::For(ForKind::Pipelined)
+            && let Some(outer) = self.around.iter().rev().find(pipelined)
+        {
+            let title = format!("{} is inside {}", loop_name(kernel, id), loop_name(kernel, *outer));
+            let error = Error::new(Code::NestedPipeline, op.loc, title).related(kernel.op(*outer).loc, "the outer loop");
+            self.errors.push(error.help("pipeline the inner one, and let the outer one be a plain range"));
+        }
+        let step = op.args.get(2).filter(|_| matches!(op.kind, OpKind::For(_))).and_then(|s| kernel.int_constant(*s));
+        if let Some(step) = step.filter(|s| *s <= 0) {
+            let title = format!("{} never ends: its step is {step}", loop_name(kernel, id));
+            self.errors.push(Error::new(Code::Unreachable, op.loc, title));
+        }
+        if op.kind == OpKind::Loop && !may_break(kernel, id) {
+            let error = Error::new(Code::Unreachable, op.loc, "this loop never ends: nothing in it leaves it");
+            self.errors.push(error.help("`break` under a condition that becomes true"));
+        }
+    }
+
+    fn divisor(&mut self, op: &Op) {
+        let OpKind::Binary(kind @ (BinOp::Div | BinOp::Rem)) = op.kind else { return };
+        let [_, by] = op.args[..] else { return };
+        if self.kernel.ty(by).elem().is_int() && scalar_behind(self.kernel, by).and_then(|v| self.kernel.int_constant(v)) == Some(0) {
+            let sign = if kind == BinOp::Div { "/" } else { "%" };
+            self.errors.push(Error::new(Code::DivisionByZero, op.loc, format!("`{sign} 0`: the divisor is the constant zero")));
+        }
+    }
+
+    fn input(&mut self, op: &Op) {
+        let kernel = self.kernel;
+        let stores = matches!(kind_of(&op.kind), Some(Kind::Write | Kind::Scatter | Kind::Atomic));
+        let param = op.args.first().filter(|_| stores).and_then(|t| root(kernel, *t));
+        if let Some(p) = param.filter(|p| is_input(kernel, *p)) {
+            let name = kernel.display_name(kernel.param(p));
+            let title = format!("`{}` to `{name}`, which is an input", mnemonic(&op.kind));
+            self.errors.push(Error::new(Code::StoreToInput, op.loc, title).help(format!("take `{name}` by `&mut`")));
+        }
+    }
+}
+
+/// The scalar that a tile repeats, or the scalar itself.
+fn scalar_behind(kernel: &Kernel, value: Value) -> Option<Value> {
+    match kernel.def_op(value) {
+        Some(op) if matches!(op.kind, OpKind::Splat(_)) => op.args.first().copied(),
+        Some(_) | None => Some(value),
+    }
+}
+
+/// A loop in words: by its variable if that has a name.
+fn loop_name(kernel: &Kernel, id: OpId) -> String {
+    let op = kernel.op(id);
+    let kind = if let OpKind::For(kind @ (ForKind::Pipelined | ForKind::Distributed)) = op.kind {
+        format!("the {kind} loop")
+    } else {
+        "the loop".to_owned()
+    };
+    let index = op.regions.first().and_then(|r| kernel.block(*r).args.first());
+    let name = index.filter(|_| matches!(op.kind, OpKind::For(_))).and_then(|v| kernel.value(*v).name.clone());
+    name.map_or(kind.clone(), |n| format!("{kind} over `{n}`"))
+}
