@@ -233,6 +233,7 @@ impl Random {
 fn depth_is_limited_and_what_is_within_the_limit_is_read() {
     let nested = |n: usize| format!("kernel @k() {{\n{}{}}}\n", "loop {\n".repeat(n), "}\n".repeat(n));
     assert!(parse_one(&nested(MAX_DEPTH - 1)).is_ok());
+    const { assert!(MAX_DEPTH > titan_core::verify::MAX_DEPTH + 1, "verified kernels must be readable") };
     for n in [MAX_DEPTH, MAX_DEPTH + 1, 100_000] {
         let errors = parse_one(&nested(n)).expect_err("too deep");
         assert!(errors[0].title.contains("nest at most"), "{errors:?}");
