@@ -41,6 +41,7 @@ fn every_file_passes() {
 fn the_runner_tells_what_is_wrong() {
     let failures = |text: &str| run("a.tir", text).failures.join("\n");
     assert!(failures("kernel @k() {\n}\n").contains("the first line must be"));
+    assert_eq!(run("verify/a.tir", "kernel @k() {\n    return\n}\n").failures, [""; 0]);
     assert!(failures("; test magic\n").contains("there is no test `magic`"));
     assert!(failures("; test text\nkernel @k() {}\n").contains("TITAN_BLESS=1 rewrites it"));
     assert_eq!(run("a.tir", "; test text\nkernel @k() {}\n").blessed.as_deref(), Some("; test text\nkernel @k() {\n}\n"));

@@ -9,17 +9,16 @@ struct Expected<'a> {
     code: &'a str,
     text: &'a str,
     helps: Vec<&'a str>,
+    notes: Vec<&'a str>,
 }
 
 impl Expected<'_> {
     fn matches(&self, found: &Diagnostic<TextPos>) -> bool {
-        let contains = |text: &str, in_help_only: bool| {
-            (!in_help_only && found.title.contains(text)) || found.help.iter().any(|h| h.contains(text))
-        };
         self.line == found.site.line
             && self.code == found.code.number()
-            && contains(self.text, false)
-            && self.helps.iter().all(|h| contains(h, true))
+            && found.title.contains(self.text)
+            && self.helps.iter().all(|text| found.help.iter().any(|h| h.contains(text)))
+            && self.notes.iter().all(|text| found.related.iter().any(|(_, what)| what.contains(text)))
     }
 }
 
@@ -34,9 +33,11 @@ fn expectations(text: &str) -> Vec<Expected<'_>> {
         for part in line.split("; ").skip(1) {
             let part = part.trim_end();
             if let Some((code, text)) = part.strip_prefix("error[").and_then(|rest| rest.split_once("]: ")) {
-                expected.push(Expected { line: code_line, code, text, helps: Vec::new() });
+                expected.push(Expected { line: code_line, code, text, helps: Vec::new(), notes: Vec::new() });
             } else if let (Some(help), Some(last)) = (part.strip_prefix("help: "), expected.last_mut()) {
                 last.helps.push(help);
+            } else if let (Some(note), Some(last)) = (part.strip_prefix("note: "), expected.last_mut()) {
+                last.notes.push(note);
             }
         }
     }
@@ -51,11 +52,15 @@ pub(super) fn compare(name: &str, text: &str, found: &[Diagnostic<TextPos>]) -> 
         match unexpected.iter().position(|f| e.matches(f)) {
             Some(i) => drop(unexpected.remove(i)),
             None => {
-                let helps: String = e.helps.iter().map(|h| format!("\n  help: {h}")).collect();
-                failures.push(format!("{name}:{}: expected, but not found: [{}] {}{helps}", e.line, e.code, e.text));
+                let helps = e.helps.iter().map(|h| format!("\n  help: {h}"));
+                let more: String = helps.chain(e.notes.iter().map(|n| format!("\n  note: {n}"))).collect();
+                failures.push(format!("{name}:{}: expected, but not found: [{}] {}{more}", e.line, e.code, e.text));
             }
         }
     }
-    failures.extend(unexpected.into_iter().map(|f| format!("{name}:{}: found, but not expected: {}", f.site, f.text())));
+    for f in unexpected {
+        let notes: String = f.related.iter().map(|(at, what)| format!("\n  note: {at}: {what}")).collect();
+        failures.push(format!("{name}:{}: found, but not expected: {}{notes}", f.site, f.text()));
+    }
     failures
 }

@@ -1,6 +1,6 @@
 //! Runs `.tir` files as tests.
 //!
-//! A file begins with comments; those of the form `; test <what>` say what is tested:
+//! A file begins with comments; those of the form `; test <what>` say what is tested, or else the name of its folder does:
 //!
 //! | test | passes if |
 //! |---|---|
@@ -15,8 +15,8 @@
 //!     ; help: `.row()`
 //! ```
 //!
-//! Code and line must agree, and title or help must contain the text; a line `; help:` demands that the help contains it.
-//! Every expected error must be found and every found error expected.
+//! Code and line must agree, and the title must contain the text; `; help:` and `; note:` demand that the help, and what is
+//! said of second places, contain theirs. Every expected error must be found and every found error expected.
 //!
 //! This module works on texts: reading files, and writing what [`Report::blessed`] gives, is the harness's part.
 
@@ -35,11 +35,14 @@ pub struct Report {
     pub blessed: Option<String>,
 }
 
-/// Runs the tests of a file.
+/// Runs the tests of a file; `name` is its path.
 #[must_use]
 pub fn run(name: &str, text: &str) -> Report {
     let mut report = Report::default();
-    let tests: Vec<&str> = header(text).lines().filter_map(|l| l.strip_prefix("; test ")).map(str::trim).collect();
+    let mut tests: Vec<&str> = header(text).lines().filter_map(|l| l.strip_prefix("; test ")).map(str::trim).collect();
+    if tests.is_empty() {
+        tests.extend(name.rsplit(['/', '\\']).nth(1));
+    }
     if tests.is_empty() {
         report.failures.push(format!("{name}: the first line must be `; test text`, `; test parse` or `; test verify`"));
     }
