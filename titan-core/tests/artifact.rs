@@ -223,6 +223,8 @@ fn variant() -> impl Strategy<Value = Variant> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn every_artifact_reads_back(kernel in ".{0,20}", variants in proptest::collection::vec(variant(), 0..4)) {
         let artifact = Artifact { kernel, variants };
