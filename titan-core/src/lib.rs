@@ -1,5 +1,6 @@
 //! The compiler core of TITAN.
-mod entity;
 pub mod diag;
+mod entity;
 pub mod ir;
+pub mod num;
 pub mod verify;
