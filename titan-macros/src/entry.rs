@@ -8,7 +8,8 @@ use crate::expand::{Expansion, fallback};
 use crate::items::Items;
 use crate::shadow::Shadow;
 use crate::{cache, env, parse, resolve};
-use proc_macro2::{Literal, TokenStream, TokenTree};
+use crate::resolve::Companion;
+use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
@@ -21,23 +22,30 @@ pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     };
     let krate = parsed.config.krate.clone().unwrap_or_else(facade);
     let companions = compiler::resolve(&cx, &mut parsed);
+    let asks = asks(&companions);
     if companions.is_empty() || cx.has_errors() {
-        return finish(cx, &krate, parsed, &Items::default(), item, true);
+        return finish(cx, &krate, parsed, &Items::default(), item, &[]);
     }
     cx.finish();
     // What others name exists even if a companion does not.
-    let surface = Expansion { krate: &krate, item: &parsed, items: &Items::default(), expected: &[] }.surface();
+    let surface = Expansion { krate: &krate, item: &parsed, items: &Items::default(), asks: &asks, expected: &[] }.surface();
     let mut state = State::new(Kind::Kernel, krate, attr, item, &companions);
     let chain = state.ask().unwrap_or_default();
     quote!(#surface #chain)
 }
 
-/// All companions have answered, or there are none. `whole` if nothing of the expansion has been emitted before.
-fn finish(cx: Ctxt, krate: &TokenStream, item: KernelItem, items: &Items, tokens: TokenStream, whole: bool) -> TokenStream {
+/// The companions' paths and where they stand.
+fn asks(companions: &[Companion]) -> Vec<(String, Span)> {
+    let last = |c: &Companion| c.path.clone().into_iter().last().map_or_else(Span::call_site, |t| t.span());
+    companions.iter().map(|c| (c.key.clone(), last(c))).collect()
+}
+
+/// All companions have answered, or there are none. With `asks`, the surface has been emitted before.
+fn finish(cx: Ctxt, krate: &TokenStream, item: KernelItem, items: &Items, tokens: TokenStream, asks: &[(String, Span)]) -> TokenStream {
     let compiled = if cx.has_errors() { Vec::new() } else { compiler::compile(&cx, &item, items) };
     let Reports { ours, rustcs } = cx.finish();
-    let expansion = Expansion { krate, item: &item, items, expected: &rustcs };
-    match (ours.is_empty(), whole) {
+    let expansion = Expansion { krate, item: &item, items, asks, expected: &rustcs };
+    match (ours.is_empty(), asks.is_empty()) {
         (true, true) => {
             let (surface, bodies) = (expansion.surface(), expansion.bodies(&compiled));
             quote!(#surface #bodies)
@@ -130,13 +138,13 @@ pub(crate) fn step(state: TokenStream) -> TokenStream {
     }
     let cx = Ctxt::new();
     let Some(mut item) = parse::kernel(&cx, state.attr.clone(), state.item.clone()) else { return errors(cx) };
-    compiler::resolve(&cx, &mut item);
+    let asks = asks(&compiler::resolve(&cx, &mut item));
     match chain::items(&state.keys, &state.answers) {
-        Some(items) => finish(cx, &state.krate, item, &items, state.item, false),
+        Some(items) => finish(cx, &state.krate, item, &items, state.item, &asks),
         // What is broken has been reported where it stands.
         None => {
             let ours = cx.finish().ours;
-            Expansion { krate: &state.krate, item: &item, items: &Items::default(), expected: &[] }.broken(&ours)
+            Expansion { krate: &state.krate, item: &item, items: &Items::default(), asks: &asks, expected: &[] }.broken(&ours)
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::compile::Compiled;
 use crate::ctxt::{Diag, compile_error};
 use crate::items::Items;
 use crate::shadow::Shadow;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
 
 /// What the parts of an expansion share.
@@ -30,6 +30,8 @@ pub(crate) struct Expansion<'a> {
     pub(crate) krate: &'a TokenStream,
     pub(crate) item: &'a KernelItem,
     pub(crate) items: &'a Items,
+    /// What the kernel asks of others: paths and where they stand.
+    pub(crate) asks: &'a [(String, Span)],
     /// Errors that rustc will report; nothing may be built if it does not.
     pub(crate) expected: &'a [Diag],
 }
@@ -37,7 +39,7 @@ pub(crate) struct Expansion<'a> {
 impl Expansion<'_> {
     /// The shadows and the instances.
     pub(crate) fn bodies(&self, compiled: &[Compiled]) -> TokenStream {
-        let mut out = TokenStream::new();
+        let mut out = self.compiled();
         // Instances with the same element types share a shadow.
         let mut groups: Vec<(Vec<String>, Vec<&Compiled>)> = Vec::new();
         for c in compiled {
@@ -53,6 +55,15 @@ impl Expansion<'_> {
         out
     }
 
+    /// All companions have answered.
+    fn compiled(&self) -> TokenStream {
+        if self.asks.is_empty() || self.item.func.generics.is_empty() {
+            return TokenStream::new();
+        }
+        let (name, compiled) = (&self.item.func.name, surface::compiled_trait(&self.item.func.name));
+        quote!(impl #compiled for #name {})
+    }
+
     /// The errors of a kernel whose surface has been emitted: every instance exists, so that nothing else is reported.
     pub(crate) fn broken(&self, errors: &[Diag]) -> TokenStream {
         let errors: TokenStream = errors.iter().map(compile_error).collect();
@@ -61,8 +72,10 @@ impl Expansion<'_> {
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
         let params = func.params.iter().map(|p| surface::host_param(krate, p, false));
+        let compiled = self.compiled();
         quote! {
             #errors
+            #compiled
             #[allow(unused, clippy::all)]
             impl<#(#declared),*> #trait_name<#(#names),*> for #name {
                 fn kernel() -> &'static #krate::__private::KernelRef { ::core::unreachable!() }

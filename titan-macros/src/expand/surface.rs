@@ -31,15 +31,18 @@ impl Expansion<'_> {
         let launch_params = func.params.iter().map(|p| host_param(krate, p, true));
         let plain_params: Vec<TokenStream> = func.params.iter().map(|p| host_param(krate, p, false)).collect();
         let arg_names: Vec<&Ident> = func.params.iter().map(|p| &p.name).collect();
-        let (message, note) = (format!("kernel `{name}` has no such instance"), note(item));
+        let (message, label, note) = self.missing();
+        let compiled = self.compiled_check();
         quote! {
+            #compiled
+
             #[allow(non_camel_case_types, dead_code)]
             #[doc(hidden)]
             #vis enum #name {}
 
             #[allow(non_camel_case_types)]
             #[doc(hidden)]
-            #[diagnostic::on_unimplemented(message = #message, label = "no such instance", note = #note)]
+            #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
             #vis trait #trait_name #params_of {
                 fn kernel() -> &'static #krate::__private::KernelRef;
                 #[allow(clippy::too_many_arguments, dead_code)]
@@ -73,6 +76,47 @@ impl Expansion<'_> {
             }
         }
     }
+
+    /// What rustc says where an instance is missing: message, label and note.
+    fn missing(&self) -> (String, &'static str, String) {
+        let name = &self.item.func.name;
+        if self.item.func.generics.is_empty() {
+            return (format!("kernel `{name}` was not compiled"), "see the note", self.asked());
+        }
+        (format!("kernel `{name}` has no such instance"), "no such instance", note(self.item))
+    }
+
+    fn asked(&self) -> String {
+        let list: Vec<String> = self.asks.iter().map(|(path, _)| format!("`{path}`")).collect();
+        format!("it names {}: functions need `#[titan::device]`, constants `#[titan::constant]`, and both must be in scope", list.join(", "))
+    }
+
+    /// If a companion does not exist, rustc only says that a macro is missing. This adds what that means.
+    fn compiled_check(&self) -> TokenStream {
+        let Some((_, span)) = self.asks.first() else { return TokenStream::new() };
+        let func = &self.item.func;
+        if func.generics.is_empty() {
+            return TokenStream::new();
+        }
+        let (name, compiled) = (&func.name, compiled_trait(&func.name));
+        let (message, note) = (format!("kernel `{name}` was not compiled"), self.asked());
+        let check = quote::quote_spanned!(span.resolved_at(proc_macro2::Span::call_site())=> needs::<#name>());
+        quote! {
+            #[allow(non_camel_case_types)]
+            #[doc(hidden)]
+            #[diagnostic::on_unimplemented(message = #message, label = "see the note", note = #note)]
+            trait #compiled {}
+            const _: fn() = || {
+                fn needs<K: #compiled>() {}
+                #check
+            };
+        }
+    }
+}
+
+/// The trait that says that all companions have answered.
+pub(super) fn compiled_trait(name: &Ident) -> Ident {
+    format_ident!("{}_compiled", name.to_string().trim_start_matches("r#"))
 }
 
 /// The declared instances, for the message about one that is missing.

@@ -18,12 +18,12 @@ impl Shadow<'_> {
             TypeKind::Dims(dims) => self.shape(dims, t.span),
             TypeKind::Tensor { elem, rank, mutable, optional, name } => {
                 let elem = self.ty(elem);
-                let tensor = path_at(self.krate, &["lang", "Tensor"], name.span());
+                let path = path_at(self.krate, &["lang", "Tensor"], name.span());
                 let rank = usize::from(*rank);
-                let tensor = quote!(#tensor<#elem, #rank>);
+                // All of the type lies between the user's `&` and `Tensor`, so that rustc can suggest `&mut` there.
+                let tensor = quote_spanned!(name.span()=> #path<#elem, #rank>);
                 match (optional, mutable) {
                     (true, _) => quote!(::core::option::Option<&#tensor>),
-                    // The user's `&`, so that rustc can suggest `&mut` there.
                     (false, true) => quote_spanned!(t.span=> &mut #tensor),
                     (false, false) => quote_spanned!(t.span=> & #tensor),
                 }
