@@ -1,1 +1,24 @@
-//! placeholder
+//! The CPU device of TITAN: runs verified tile IR, fast, the programs of a grid in parallel on all cores.
+//!
+//! A [`Program`] is compiled once from a verified kernel and run any number of times on [`memory::Memory`]. Mistakes of a
+//! kernel's user are errors: never undefined behaviour, never a panic.
+//!
+//! The stages, from the folder names: `plan` compiles the IR to steps over slots, `exec` runs the steps of one program,
+//! `ops` has the loops over elements, `math` the transcendental functions, `runtime` device memory and all `unsafe` code.
+//!
+//! Deliberately absent: streams, shapes and grids from host expressions, and type checks of arguments beyond what safety
+//! needs. They are the launcher's.
+
+mod exec;
+mod math;
+mod ops;
+mod plan;
+mod program;
+mod rep;
+mod runtime;
+mod simd;
+
+pub use exec::{PrintSink, set_print_sink};
+pub use plan::lower::CompileError;
+pub use program::{Arg, Options, Program, RunError, Scalar};
+pub use runtime::memory;
