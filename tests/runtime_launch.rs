@@ -9,8 +9,9 @@
 mod runtime_kernels;
 
 use runtime_kernels::{add, add_one, fill, fill_two, is_present, kernel, scale, trap_at};
-use titan::__private::LaunchArg;
+use titan::__private::{KernelRef, LaunchArg};
 use titan::{Device, Error, Launch, Tensor};
+use titan_core::artifact::{Artifact, Variant};
 
 fn first_line(error: &Error) -> String {
     error.to_string().lines().next().unwrap().to_owned()
@@ -87,6 +88,9 @@ fn raw_arguments_are_checked_too() {
     let kernel = kernel!(
         raw,
         "kernel @raw(%y: mut tensor<f32>[N], %n: i32) grid(%n) {
+            %p = program_id<0> : i32
+            %one = const 1.0 : f32
+            set %y[%p], %one
             return
         }"
     );
@@ -153,6 +157,41 @@ fn a_kernel_that_cannot_be_read_says_so() {
     );
 }
 
+fn embedded(artifact: Vec<u8>) -> &'static KernelRef {
+    Box::leak(Box::new(KernelRef::new("boxed", artifact.leak(), "src/kernels.rs", 1)))
+}
+
+#[test]
+fn a_kernel_comes_in_an_artifact() {
+    let source = "kernel @boxed(%y: mut tensor<f32>[N]) grid(N) {
+        %p = program_id<0> : i32
+        %one = const 1.0 : f32
+        set %y[%p], %one
+        return
+    }";
+    let variant = |target: &str| Variant {
+        target: target.to_owned(),
+        payload: source.as_bytes().to_vec(),
+        ..Variant::default()
+    };
+    let artifact = |variants| Artifact { kernel: "boxed".to_owned(), variants }.encode();
+    let mut y = Device::cpu().zeros::<f32, 1>([2]).unwrap();
+    let kernel = embedded(artifact(vec![variant("sm_80"), variant("cpu")]));
+    Launch::new(kernel, vec![(&mut y).into()]).sync().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [1.0; 2]);
+
+    let refusal = |bytes| Launch::new(embedded(bytes), vec![]).sync().unwrap_err().to_string();
+    assert!(refusal(artifact(vec![variant("sm_80")])).contains("it has no variant for the CPU"));
+    let mut newer = artifact(vec![variant("cpu")]);
+    newer[8] += 1;
+    let text = refusal(newer);
+    assert!(
+        text.contains("made by a newer TITAN: format version 2") && text.contains("\n  help: build with"),
+        "{text}"
+    );
+    assert!(refusal(vec![0xff, 0xfe]).contains("these bytes are not a TITAN artifact"));
+}
+
 #[test]
 fn an_output_that_overlaps_another_argument_is_refused() {
     let mut y = Device::cpu().zeros::<f32, 1>([8]).unwrap();
@@ -161,6 +200,9 @@ fn an_output_that_overlaps_another_argument_is_refused() {
         let kernel = kernel!(
             alias,
             "kernel @alias(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid(N) {
+                %p = program_id<0> : i32
+                %one = const 1.0 : f32
+                set %y[%p], %one
                 return
             }"
         );
@@ -196,6 +238,9 @@ fn a_broadcast_output_is_refused() {
     let kernel = kernel!(
         own,
         "kernel @own(%y: mut tensor<f32>[N]) grid(N) {
+            %p = program_id<0> : i32
+            %one = const 1.0 : f32
+            set %y[%p], %one
             return
         }"
     );

@@ -37,6 +37,14 @@ impl Storage {
         }
     }
 
+    /// Whether who writes some bytes must be alone in all of the memory.
+    pub(crate) fn is_used_as_a_whole(&self) -> bool {
+        match self {
+            // Its launches lease whole memories, and use every core anyway.
+            Storage::Cpu(_) => true,
+        }
+    }
+
     /// Copies bytes in. Waits for nothing: `buffer.rs` orders it.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         match self {
@@ -103,13 +111,12 @@ fn cpu_arg(arg: DeviceArg) -> titan_cpu::Arg {
 }
 
 fn cpu_error(kernel: &KernelRef, name: &str, error: &RunError) -> Error {
-    match error {
-        RunError::Trap { message, loc, program } => {
-            let (message, location) = (message.clone(), kernel.location(*loc));
-            Error::Trap { kernel: name.to_owned(), message, location, program: *program }
-        }
-        RunError::BadArguments(_) => internal(&format!("kernel `{name}`"), error),
-    }
+    // Whatever is not a trap should have been found when the arguments were checked.
+    let RunError::Trap { message, loc, program } = error else {
+        return internal(&format!("kernel `{name}`"), error);
+    };
+    let (message, location) = (message.clone(), kernel.location(*loc));
+    Error::Trap { kernel: name.to_owned(), message, location, program: *program }
 }
 
 fn internal(doing: &str, error: &dyn std::error::Error) -> Error {

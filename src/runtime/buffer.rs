@@ -1,8 +1,9 @@
 //! Device memory that knows who uses it.
 //!
 //! Each buffer remembers the uses that have not ended: which bytes, reading or writing, and the event of its end. New work
-//! waits for the earlier writers of what it touches, and for the earlier readers of what it writes. Host copies and
-//! blocking launches are work like any other, so no order of calls from any threads lets two of them meet in one byte.
+//! waits for the earlier writers of what it touches, and for the earlier readers of what it writes; a device may ask that
+//! the whole buffer counts as touched. Host copies and blocking launches are work like any other, so no order of calls
+//! from any threads lets two of them meet in one byte.
 //!
 //! Work is entered in all its buffers at once, and put into its queue in the same breath: waiting therefore always points
 //! from later work to earlier work and cannot go in circles.
@@ -100,10 +101,13 @@ pub(crate) fn schedule<R>(
 }
 
 fn collect_dependencies(table: &[Use], access: &Access, waits: &mut Vec<Dependency>) {
-    let conflicts = |u: &&Use| (u.write || access.write) && u.footprint.overlaps(&access.footprint);
-    waits.extend(
-        table.iter().filter(conflicts).map(|u| Dependency { event: u.event.clone(), carries: u.write }),
-    );
+    let whole = access.buffer.storage().is_used_as_a_whole();
+    for earlier in table.iter().filter(|u| u.write || access.write) {
+        let meets = earlier.footprint.overlaps(&access.footprint);
+        if whole || meets {
+            waits.push(Dependency { event: earlier.event.clone(), carries: earlier.write && meets });
+        }
+    }
 }
 
 fn enter(table: &mut Vec<Use>, access: &Access, event: &Event) {

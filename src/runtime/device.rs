@@ -58,10 +58,7 @@ impl Device {
     /// # Errors
     /// If `TITAN_DEVICE` names something else, or a device that is not there.
     pub fn best() -> Result<Device> {
-        match setting::device().filter(|v| !v.trim().is_empty()) {
-            Some(value) => Device::choose(setting::DEVICE, &value),
-            None => Ok(Device::available().swap_remove(0)),
-        }
+        Device::by_setting(setting::device().as_deref())
     }
 
     /// The CPU.
@@ -176,6 +173,14 @@ impl Device {
         Device(Arc::new(Inner { kind, ordinal, description, default, awaited, next_awaited }))
     }
 
+    /// The device for this value of `TITAN_DEVICE`.
+    fn by_setting(value: Option<&str>) -> Result<Device> {
+        match value.filter(|v| !v.trim().is_empty()) {
+            Some(value) => Device::choose(setting::DEVICE, value),
+            None => Ok(Device::available().swap_remove(0)),
+        }
+    }
+
     /// The device that `asked` names; `asked_by` is for the error.
     fn choose(asked_by: &'static str, asked: &str) -> Result<Device> {
         let available = Device::available();
@@ -244,14 +249,22 @@ mod tests {
     #[test]
     fn a_setting_names_a_device_that_is_there() {
         for name in ["cpu", " CPU "] {
-            assert_eq!(Device::choose(setting::DEVICE, name).unwrap(), Device::cpu());
+            assert_eq!(Device::by_setting(Some(name)).unwrap(), Device::cpu());
+        }
+        assert_eq!(Device::named("cpu").unwrap(), Device::cpu());
+    }
+
+    #[test]
+    fn without_a_setting_the_best_device_is_used() {
+        for value in [None, Some(""), Some("  ")] {
+            assert_eq!(Device::by_setting(value).unwrap(), Device::available()[0]);
         }
     }
 
     #[test]
     fn other_settings_say_what_was_asked_and_what_is_there() {
         for name in ["gpu", "cuda:9999", "hip:x", "cpu:0", "cuda:", ":0"] {
-            let text = Device::choose(setting::DEVICE, name).unwrap_err().to_string();
+            let text = Device::by_setting(Some(name)).unwrap_err().to_string();
             assert!(
                 text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the devices here are: ")),
                 "{text}"

@@ -6,9 +6,13 @@ use super::lock;
 use crate::error::{Error, Location, Result};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
+use titan_core::artifact::{Artifact, ArtifactError};
 use titan_core::ir::Loc;
 use titan_core::text;
 use titan_core::verify::{Verified, verify};
+
+/// The target of the variant that every kernel has.
+const CPU_TARGET: &str = "cpu";
 
 /// An instance of a kernel as `#[titan::kernel]` embeds it, one per `static`.
 pub struct KernelRef {
@@ -50,12 +54,26 @@ impl KernelRef {
 
     fn load(&self) -> Result<Loaded> {
         let broken = |reason: String| Error::Artifact { kernel: self.name.to_owned(), reason };
-        let source = str::from_utf8(self.artifact).map_err(|e| broken(e.to_string()))?;
-        let kernel = text::parse_one(source).map_err(|errors| broken(first(&errors)))?;
+        let source = self.source().map_err(broken)?;
+        let kernel = text::parse_one(&source).map_err(|errors| broken(first(&errors)))?;
         let kernel = verify(kernel).map_err(|errors| broken(first(&errors)))?;
         let name = kernel.sig.full_name();
         let title = format!("kernel `{name}`").into();
         Ok(Loaded { kernel, name, title, codes: Mutex::default() })
+    }
+
+    /// The text form of the kernel: what the variant for the CPU holds, which also tells the signature. Bytes that are no
+    /// artifact are the text itself: tests and tools write it by hand.
+    fn source(&self) -> std::result::Result<String, String> {
+        let bytes = match Artifact::decode(self.artifact) {
+            Ok(artifact) => {
+                let cpu = artifact.variants.into_iter().find(|v| v.target == CPU_TARGET);
+                cpu.ok_or_else(|| "it has no variant for the CPU".to_owned())?.payload
+            }
+            Err(ArtifactError::NotAnArtifact) => self.artifact.to_vec(),
+            Err(error) => return Err(error.to_string()),
+        };
+        String::from_utf8(bytes).map_err(|_| ArtifactError::NotAnArtifact.to_string())
     }
 }
 

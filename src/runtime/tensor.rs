@@ -17,6 +17,13 @@ use std::marker::PhantomData;
 /// borrow. The memory is freed when the tensor and every launch that uses it have ended.
 ///
 /// Reads and writes by the host wait for the launches that use the tensor.
+///
+/// ```
+/// let dev = titan::Device::cpu();
+/// let x = dev.from_fn([2, 3], |[i, j]| 10 * i as i32 + j as i32)?;
+/// assert_eq!(x.slice::<1>(1..3)?.transpose::<0, 1>()?.to_vec()?, [1, 11, 2, 12]);
+/// # Ok::<(), titan::Error>(())
+/// ```
 pub struct Tensor<T, const R: usize> {
     buffer: Buffer,
     layout: Layout<R>,

@@ -36,7 +36,7 @@ pub(crate) fn slow_fill(y: &mut Tensor<f32, 1>, v: f32, spins: i32) -> Launch<'_
             %zero = const 0.0 : f32
             %sum = for %i = %lo to %n step %step carry(%acc = %zero) : f32 {
                 %next = add %acc, %v : f32
-                yield %next
+                continue<0> %next
             }
             %none = mul %sum, %zero : f32
             %out = add %none, %v : f32
@@ -110,7 +110,7 @@ pub(crate) fn add_one<'a>(x: &'a Tensor<f32, 2>, y: &'a mut Tensor<f32, 2>) -> L
     Launch::new(kernel, vec![x.into(), y.into()])
 }
 
-/// Traps in program `at`, after programs have written `v`.
+/// Writes 1, and traps in program `at` and those after it.
 pub(crate) fn trap_at(y: &mut Tensor<f32, 1>, at: i32) -> Launch<'_> {
     let kernel = kernel!(
         trap_at,
@@ -118,6 +118,8 @@ pub(crate) fn trap_at(y: &mut Tensor<f32, 1>, at: i32) -> Launch<'_> {
             %p = program_id<0> : i32
             %ok = lt %p, %at : bool
             assert %ok, \"the sky is falling\" @3:9
+            %one = const 1.0 : f32
+            set %y[%p], %one
             return
         }"
     );
@@ -128,7 +130,7 @@ pub(crate) fn trap_at(y: &mut Tensor<f32, 1>, at: i32) -> Launch<'_> {
 pub(crate) fn is_present<'a>(x: Option<&'a Tensor<f32, 1>>, y: &'a mut Tensor<f32, 1>) -> Launch<'a> {
     let kernel = kernel!(
         is_present,
-        "kernel @is_present(%x: in optional tensor<f32>[N], %y: mut tensor<f32>[N]) grid(N) {
+        "kernel @is_present(%y: mut tensor<f32>[N], %x: in optional tensor<f32>[N]) grid(N) {
             %p = program_id<0> : i32
             %is = present %x : bool
             %v = cast %is : f32
@@ -136,5 +138,5 @@ pub(crate) fn is_present<'a>(x: Option<&'a Tensor<f32, 1>>, y: &'a mut Tensor<f3
             return
         }"
     );
-    Launch::new(kernel, vec![x.into(), y.into()])
+    Launch::new(kernel, vec![y.into(), x.into()])
 }

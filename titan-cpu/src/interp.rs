@@ -89,7 +89,7 @@ impl Frame<'_> {
         Ok(carried.first().copied().unwrap_or(0.0))
     }
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "small numbers")]
+    #[expect(clippy::cast_possible_truncation, reason = "small numbers")]
     fn access(&self, op: &Op, store: Option<f64>) -> Result<f64, RunError> {
         let tensor = op.args[0];
         let Arg::Tensor { memory, offset, extents, strides } = &self.args[tensor.index()] else {
@@ -119,7 +119,7 @@ impl Frame<'_> {
         Ok(if elem == Elem::F32 {
             f32::from_ne_bytes(bytes).into()
         } else {
-            i32::from_ne_bytes(bytes) as f64
+            i32::from_ne_bytes(bytes).into()
         })
     }
 }

@@ -96,7 +96,11 @@ impl HostOp {
             HostOp::Mul => a.checked_mul(b).ok_or(HostExprError::Overflow),
             HostOp::Div => nonzero(a.checked_div(b)),
             HostOp::Rem => nonzero(a.checked_rem(b)),
-            HostOp::Cdiv => nonzero(a.checked_add(b).and_then(|s| s.checked_sub(1)).and_then(|s| s.checked_div(b))),
+            HostOp::Cdiv => {
+                let quotient = nonzero(a.checked_div(b))?;
+                let up = a % b != 0 && (a % b < 0) == (b < 0);
+                quotient.checked_add(i64::from(up)).ok_or(HostExprError::Overflow)
+            }
             HostOp::Min => Ok(a.min(b)),
             HostOp::Max => Ok(a.max(b)),
             HostOp::Eq => Ok(i64::from(a == b)),
