@@ -90,7 +90,8 @@ fn example(mnemonic: &str, files: &[String]) -> String {
         operation.split([' ', '<']).next() == Some(mnemonic)
     };
     let lines = files.iter().flat_map(|f| f.lines()).map(|l| l.trim().trim_end_matches(" {"));
-    let line = lines.filter(|l| uses(l) && !l.contains(['@', '\\'])).min_by_key(|l| l.len().abs_diff(56));
+    let lines = lines.map(|l| l.split(" @").next().unwrap_or(l));
+    let line = lines.filter(|l| uses(l) && !l.contains('\\')).min_by_key(|l| l.len().abs_diff(56));
     line.unwrap_or_default().to_owned()
 }
 
