@@ -1,1 +1,18 @@
-//! placeholder
+//! GPU kernels inline in Rust.
+mod error;
+pub mod lang;
+pub mod prelude;
+mod runtime;
+
+pub use titan_macros::{constant, device, kernel};
+
+pub use error::{Error, Location, Result};
+pub use runtime::{Device, DeviceKind, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, View, ViewMut};
+
+/// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use titan_macros::{compile, step};
+
+    pub use crate::runtime::{HostTensor, KernelRef, LaunchArg, Reference};
+}

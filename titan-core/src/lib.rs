@@ -2,7 +2,12 @@
 mod entity;
 
 pub mod analysis;
+pub mod artifact;
 pub mod diag;
+#[cfg(feature = "filetest")]
+pub mod filetest;
 pub mod ir;
+pub mod launch;
+pub mod num;
 pub mod text;
 pub mod verify;

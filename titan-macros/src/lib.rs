@@ -1,1 +1,64 @@
-//! placeholder
+//! `#[titan::kernel]`, `#[titan::device]` and `#[titan::constant]`.
+//!
+//! ```text
+//! tokens ─ parse ─▶ ast ─ resolve ─▶ names ─ chain ─▶ items of others
+//!                    │
+//!                    ├─ infer ─▶ lower ─▶ tile IR ─ verify ─▶ text ─ compile! ─▶ artifact      per instance
+//!                    └─ shadow ─▶ Rust that rustc checks, and that runs as the reference       per tuple of element types
+//! ```
+//!
+//! Errors are collected in a [`ctxt::Ctxt`]; if there are any, [`expand::fallback`] keeps the rest of the user's file alive.
+//! After that point nothing can fail. The macro never panics, whatever tokens it gets.
+
+mod ast;
+mod cache;
+mod chain;
+mod compile;
+mod consts;
+mod ctxt;
+mod entry;
+mod env;
+mod expand;
+mod infer;
+mod instance;
+mod items;
+mod lower;
+mod method;
+mod parse;
+mod resolve;
+mod shadow;
+mod signature;
+
+use proc_macro::TokenStream;
+
+/// Compiles a function to a GPU kernel during `cargo build`. See the crate documentation of `titan`.
+#[proc_macro_attribute]
+pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    entry::kernel(attr.into(), item.into()).into()
+}
+
+/// Makes a function callable from kernels, in this crate and in others.
+#[proc_macro_attribute]
+pub fn device(attr: TokenStream, item: TokenStream) -> TokenStream {
+    entry::device(&attr.into(), item.into()).into()
+}
+
+/// Makes a constant usable in kernels, in this crate and in others.
+#[proc_macro_attribute]
+pub fn constant(attr: TokenStream, item: TokenStream) -> TokenStream {
+    entry::constant(&attr.into(), item.into()).into()
+}
+
+/// One step of an expansion that asks companions for their items. Not for people.
+#[doc(hidden)]
+#[proc_macro]
+pub fn step(state: TokenStream) -> TokenStream {
+    entry::step(state.into()).into()
+}
+
+/// Tile IR in, the bytes of the artifact out. Nested in the expansion of a kernel so that editors need not run it.
+#[doc(hidden)]
+#[proc_macro]
+pub fn compile(text: TokenStream) -> TokenStream {
+    entry::compile(text.into()).into()
+}

@@ -105,6 +105,13 @@ impl Builder {
         value
     }
 
+    /// Declares the extents of a tensor parameter.
+    pub fn set_shape(&mut self, param: usize, dims: Vec<DimSpec>) {
+        if let Some(Param { kind: ParamKind::Tensor { shape, .. }, .. }) = self.kernel.sig.params.get_mut(param) {
+            *shape = dims;
+        }
+    }
+
     /// Sets the grid.
     pub fn set_grid(&mut self, grid: GridSpec) {
         self.kernel.sig.grid = grid;

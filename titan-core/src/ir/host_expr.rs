@@ -68,6 +68,25 @@ impl HostOp {
         matches!(self, HostOp::Cdiv | HostOp::Min | HostOp::Max)
     }
 
+    /// How tightly it binds, as in Rust; calls bind as their parentheses do.
+    #[must_use]
+    pub const fn binds(self) -> u8 {
+        match self {
+            HostOp::Or => 1,
+            HostOp::And => 2,
+            HostOp::Eq | HostOp::Ne | HostOp::Lt | HostOp::Le | HostOp::Gt | HostOp::Ge => 3,
+            HostOp::Add | HostOp::Sub => 4,
+            HostOp::Mul | HostOp::Div | HostOp::Rem => 5,
+            HostOp::Cdiv | HostOp::Min | HostOp::Max => 7,
+        }
+    }
+
+    /// Whether it compares: `a < b < c` is not an expression.
+    #[must_use]
+    pub const fn is_comparison(self) -> bool {
+        matches!(self, HostOp::Eq | HostOp::Ne | HostOp::Lt | HostOp::Le | HostOp::Gt | HostOp::Ge)
+    }
+
     /// The value, or why there is none.
     fn apply(self, a: i64, b: i64) -> Result<i64, HostExprError> {
         let nonzero = |v: Option<i64>| if b == 0 { Err(HostExprError::DivisionByZero) } else { v.ok_or(HostExprError::Overflow) };
@@ -77,7 +96,11 @@ impl HostOp {
             HostOp::Mul => a.checked_mul(b).ok_or(HostExprError::Overflow),
             HostOp::Div => nonzero(a.checked_div(b)),
             HostOp::Rem => nonzero(a.checked_rem(b)),
-            HostOp::Cdiv => nonzero(a.checked_add(b).and_then(|s| s.checked_sub(1)).and_then(|s| s.checked_div(b))),
+            HostOp::Cdiv => {
+                let quotient = nonzero(a.checked_div(b))?;
+                let up = a % b != 0 && (a % b < 0) == (b < 0);
+                quotient.checked_add(i64::from(up)).ok_or(HostExprError::Overflow)
+            }
             HostOp::Min => Ok(a.min(b)),
             HostOp::Max => Ok(a.max(b)),
             HostOp::Eq => Ok(i64::from(a == b)),
@@ -173,7 +196,7 @@ impl HostExpr {
         }
     }
 
-    /// Writes the expression with the given names for its leaves; inner operations are in parentheses.
+    /// Writes the expression with the given names for its leaves, in Rust's syntax.
     ///
     /// # Errors
     /// Those of the writer.
@@ -185,7 +208,7 @@ impl HostExpr {
             HostExpr::Dim(p, axis) => write!(f, "dim({}, {axis})", names.param(*p)),
             HostExpr::Not(a) => {
                 f.write_str("!")?;
-                a.write_inner(f, names)
+                a.write_inner(f, names, PREFIX)
             }
             HostExpr::Binary(op, a, b) if op.is_call() => {
                 write!(f, "{}(", op.text())?;
@@ -195,16 +218,17 @@ impl HostExpr {
                 f.write_str(")")
             }
             HostExpr::Binary(op, a, b) => {
-                a.write_inner(f, names)?;
+                a.write_inner(f, names, op.binds() + u8::from(op.is_comparison()))?;
                 write!(f, " {} ", op.text())?;
-                b.write_inner(f, names)
+                b.write_inner(f, names, op.binds() + 1)
             }
         }
     }
 
-    fn write_inner(&self, f: &mut dyn fmt::Write, names: &dyn HostNames) -> fmt::Result {
+    /// In parentheses if it binds less tightly than its place demands.
+    fn write_inner(&self, f: &mut dyn fmt::Write, names: &dyn HostNames, least: u8) -> fmt::Result {
         match self {
-            HostExpr::Binary(op, ..) if !op.is_call() => {
+            HostExpr::Binary(op, ..) if op.binds() < least => {
                 f.write_str("(")?;
                 self.write(f, names)?;
                 f.write_str(")")
@@ -214,6 +238,9 @@ impl HostExpr {
         }
     }
 }
+
+/// How tightly `!` binds.
+const PREFIX: u8 = 6;
 
 /// Names for the leaves of a host expression.
 pub trait HostNames {

@@ -26,6 +26,7 @@ pub mod infer;
 mod infer_memory;
 mod kernel;
 mod op;
+pub mod op_table;
 mod ty;
 
 pub use builder::Builder;

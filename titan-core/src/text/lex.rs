@@ -44,7 +44,7 @@ pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
     /// Where the last token ended: the place of the end of the text.
-    last_end: usize,
+    pub(super) last_end: usize,
 }
 
 impl<'a> Lexer<'a> {

@@ -17,13 +17,14 @@
 //! ```
 //!
 //! * [`parse`] of [`print`](print()) gives an equal kernel, down to the numbering, for kernels made by
-//!   [`Builder`](crate::ir::Builder); for others it gives [`Kernel::canonical`].
+//!   [`Builder`](crate::ir::Builder); for others it gives
+//!   [`Kernel::canonical`](crate::ir::Kernel::canonical).
 //! * The parser checks text, not kernels: it accepts whatever the IR can hold, so that a broken kernel can be written down
 //!   and shown to the verifier. Result types may be left out where they follow; a written type that is not the one that
 //!   follows is an error.
 //! * It reports all errors it finds, and never panics. Nesting is limited to [`MAX_DEPTH`].
 //!
-//! The grammar is in `docs/ir.md`.
+//! The grammar is [`GRAMMAR`], explained in `docs/ir.md`.
 
 mod form;
 mod lex;
@@ -31,11 +32,13 @@ mod parse;
 mod print;
 mod suggest;
 
-pub use form::mnemonic;
 pub use parse::{Located, MAX_DEPTH, parse, parse_located, parse_one};
 pub use print::print;
 
 use std::fmt;
+
+/// The grammar, for documentation.
+pub const GRAMMAR: &str = include_str!("grammar.txt");
 
 /// A place in a text: line and column count from 1, the column in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,7 +8,7 @@ use crate::analysis::number::root;
 use crate::analysis::uses::may_break;
 use crate::diag::Code;
 use crate::ir::{BinOp, Block, ForKind, GridSpec, Kernel, Op, OpId, OpKind, Value};
-use crate::text::mnemonic;
+use crate::ir::op_table::mnemonic;
 
 /// Breaks of rules 18 to 22 and 24.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {

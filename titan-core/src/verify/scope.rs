@@ -3,7 +3,7 @@
 use super::Error;
 use crate::diag::Code;
 use crate::ir::{Block, Kernel, Value};
-use crate::text::mnemonic;
+use crate::ir::op_table::mnemonic;
 
 /// Breaks of rule 12.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {

@@ -3,7 +3,7 @@
 use super::Error;
 use crate::diag::Code;
 use crate::ir::{Block, Effect, Kernel, Loc, OpId, OpKind};
-use crate::text::mnemonic;
+use crate::ir::op_table::mnemonic;
 
 /// Breaks of rules 4 to 9.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {

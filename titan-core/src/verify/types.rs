@@ -6,7 +6,7 @@ use crate::diag::Code;
 use crate::ir::fold::wrap;
 use crate::ir::infer::{describe, infer};
 use crate::ir::{Block, Const, Elem, Kernel, Op, OpId, OpKind, Ty, Value};
-use crate::text::mnemonic;
+use crate::ir::op_table::mnemonic;
 
 /// Breaks of rules 10, 11 and 13.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {

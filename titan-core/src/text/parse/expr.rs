@@ -51,7 +51,7 @@ impl<'a> Parser<'a> {
         let mut compared = false;
         while let Some((op, binds)) = self.operator()?.filter(|(_, binds)| *binds >= least) {
             let at = self.bump().at;
-            if binds == COMPARISON && std::mem::replace(&mut compared, true) {
+            if op.is_comparison() && std::mem::replace(&mut compared, true) {
                 let error = Diagnostic::new(Code::Text, at, "comparisons do not chain");
                 return self.error(error.help("parentheses say which comes first"));
             }
@@ -74,7 +74,7 @@ impl<'a> Parser<'a> {
         }
         let Tok::Sign(sign) = self.next.tok else { return Ok(None) };
         let op = HostOp::ALL.iter().find(|(op, text)| *text == sign && !op.is_call());
-        Ok(op.map(|(op, _)| (*op, binds(*op))))
+        Ok(op.map(|(op, _)| (*op, op.binds())))
     }
 
     fn prefix(&mut self, scope: &mut Scope<'a>, depth: usize) -> Parse<Tree> {
@@ -134,19 +134,5 @@ impl<'a> Parser<'a> {
         let height = a.height.max(b.height) + 1;
         self.limit(height, at)?;
         Ok(Tree { expr: HostExpr::Binary(*op, Box::new(a.expr), Box::new(b.expr)), height })
-    }
-}
-
-const COMPARISON: u8 = 3;
-
-/// How tightly an operator binds.
-const fn binds(op: HostOp) -> u8 {
-    match op {
-        HostOp::Or => 1,
-        HostOp::And => 2,
-        HostOp::Eq | HostOp::Ne | HostOp::Lt | HostOp::Le | HostOp::Gt | HostOp::Ge => COMPARISON,
-        HostOp::Add | HostOp::Sub => 4,
-        HostOp::Mul | HostOp::Div | HostOp::Rem => 5,
-        HostOp::Cdiv | HostOp::Min | HostOp::Max => 6,
     }
 }

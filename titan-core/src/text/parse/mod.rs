@@ -4,19 +4,22 @@
 //! statement is skipped, with its block if it has one, and the values it names are *poisoned*: what uses them is not
 //! reported again.
 
+mod constant;
 mod expr;
 mod op;
+mod operands;
 mod region;
 mod signature;
+mod types;
 
 use super::TextPos;
 use super::lex::{Lexer, Tok, Token, unquote};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Block, Elem, Kernel, TileShape, Ty, Value};
+use crate::ir::{Block, Kernel, Ty, Value};
 use std::collections::BTreeMap;
 
-/// How deep blocks may nest, and host expressions.
-pub const MAX_DEPTH: usize = 100;
+/// How deep blocks may nest, and host expressions: deeper than the verifier allows, so that every verified kernel is read.
+pub const MAX_DEPTH: usize = 136;
 
 /// After this many errors the parser stops.
 const MAX_ERRORS: usize = 64;
@@ -63,7 +66,7 @@ pub fn parse_located(text: &str) -> Result<Vec<Located>, Vec<Diagnostic<TextPos>
 fn run(text: &str, located: bool) -> Result<Vec<Located>, Vec<Diagnostic<TextPos>>> {
     let mut lexer = Lexer::new(text);
     let next = lexer.token();
-    let mut parser = Parser { text, lexer, next, located: located.then_some(Cursor::START), errors: Vec::new() };
+    let mut parser = Parser { text, lexer, next, ended: 0, located: located.then_some(Cursor::START), errors: Vec::new() };
     let mut kernels = Vec::new();
     while parser.next.tok != Tok::End && parser.errors.len() < MAX_ERRORS {
         let at = parser.next.at;
@@ -116,6 +119,8 @@ struct Parser<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
     next: Token<'a>,
+    /// Where the token before the next one ended.
+    ended: usize,
     /// If operations get their places in the text: how far these have been counted.
     located: Option<Cursor>,
     errors: Vec<Diagnostic<usize>>,
@@ -141,20 +146,32 @@ struct Body<'a> {
 
 impl<'a> Parser<'a> {
     fn error<T>(&mut self, error: Diagnostic<usize>) -> Parse<T> {
-        self.errors.push(error);
+        self.report(error);
         Err(Failed)
+    }
+
+    /// Every enclosing block would find the same end of the text.
+    fn report(&mut self, error: Diagnostic<usize>) {
+        let again = self.errors.last().is_some_and(|last| last.site == error.site && last.title == error.title);
+        if !again {
+            self.errors.push(error);
+        }
     }
 
     fn fail<T>(&mut self, at: usize, message: impl Into<String>) -> Parse<T> {
         self.error(Diagnostic::new(Code::Text, at, message))
     }
 
-    /// The token that comes next is not what may come here.
+    /// The token that comes next is not what must come here; if it is on another line, that is the line that ended early.
     fn expected<T>(&mut self, what: &str) -> Parse<T> {
+        if self.next.fresh && self.next.tok != Tok::End && self.ended > 0 {
+            return self.fail(self.ended, format!("expected {what}, found the end of the line"));
+        }
         let error = self.unexpected(what);
         self.error(error)
     }
 
+    /// The token that comes next is not what may come here.
     fn unexpected(&self, what: &str) -> Diagnostic<usize> {
         let found = match self.next.tok {
             Tok::Bad(why) => return Diagnostic::new(Code::Text, self.next.at, why),
@@ -166,7 +183,15 @@ impl<'a> Parser<'a> {
         Diagnostic::new(Code::Text, self.next.at, format!("expected {what}, found {found}"))
     }
 
+    fn add_help<T>(&mut self, failed: Failed, help: &str) -> Parse<T> {
+        if let Some(last) = self.errors.last_mut() {
+            last.help.push(help.to_owned());
+        }
+        Err(failed)
+    }
+
     fn bump(&mut self) -> Token<'a> {
+        self.ended = self.lexer.last_end;
         std::mem::replace(&mut self.next, self.lexer.token())
     }
 
@@ -260,65 +285,6 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
-    fn ty(&mut self) -> Parse<Ty> {
-        let Tok::Word(word) = self.next.tok else { return self.expected("a type") };
-        let at = self.bump().at;
-        match word {
-            "tile" => {
-                self.expect("<")?;
-                let ty = self.tile();
-                self.expect(">")?;
-                ty
-            }
-            "tensor" => {
-                self.expect("<")?;
-                let elem = self.elem()?;
-                self.expect(",")?;
-                let rank = self.int("a rank")?;
-                self.expect(">")?;
-                Ok(Ty::Tensor(elem, rank))
-            }
-            word => match Elem::from_name(word) {
-                Some(e) => Ok(Ty::Scalar(e)),
-                None => self.fail(at, format!("expected a type, found `{word}`")).or_else(|f| self.add_help(f, TYPES)),
-            },
-        }
-    }
-
-    fn add_help<T>(&mut self, failed: Failed, help: &str) -> Parse<T> {
-        if let Some(last) = self.errors.last_mut() {
-            last.help.push(help.to_owned());
-        }
-        Err(failed)
-    }
-
-    /// `128x64xf16`
-    fn tile(&mut self) -> Parse<Ty> {
-        let Tok::Number(text) = self.next.tok else {
-            return self.expected("the extents of a tile").or_else(|f| self.add_help(f, TYPES));
-        };
-        let at = self.bump().at;
-        let mut parts = text.split('x');
-        let elem = parts.next_back().and_then(Elem::from_name);
-        let dims: Option<Vec<i32>> = parts.map(|d| if d.starts_with('+') { None } else { d.parse().ok() }).collect();
-        match (elem, dims.as_deref().and_then(TileShape::new)) {
-            (Some(elem), Some(shape)) => Ok(Ty::Tile(elem, shape)),
-            _ => self.fail(at, format!("`{text}` is not one to four extents and an element type"))
-                .or_else(|f| self.add_help(f, TYPES)),
-        }
-    }
-
-    fn elem(&mut self) -> Parse<Elem> {
-        if let Tok::Word(word) = self.next.tok
-            && let Some(elem) = Elem::from_name(word)
-        {
-            self.bump();
-            return Ok(elem);
-        }
-        let names: Vec<&str> = Elem::ALL.iter().map(|e| e.name()).collect();
-        self.expected("an element type").or_else(|f| self.add_help(f, &format!("element types: {}", names.join(", "))))
-    }
-
     /// Skips to the end of the statement that starts at `start`, with its block if it has one.
     fn recover(&mut self, start: usize) {
         let mut depth = 0usize;
@@ -335,5 +301,3 @@ impl<'a> Parser<'a> {
         }
     }
 }
-
-const TYPES: &str = "types are written `f32`, `tile<128x64xf16>` and `tensor<f16, 2>`";

@@ -2,39 +2,11 @@
 
 use super::{Body, MAX_DEPTH, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Block, Const, Def, Elem, Loc, Op, OpId, OpKind, Ty, Value, ValueData, infer};
+use crate::ir::{Block, Def, Loc, Op, OpId, OpKind, Ty, Value, ValueData, infer, op_table};
 use crate::text::TextPos;
-use crate::text::form::{Form, Head, HeadError, form, kind};
+use crate::text::form::{Head, HeadError, form, kind};
 use crate::text::lex::Tok;
 use crate::text::suggest::closest;
-
-/// Operands as they are written.
-#[derive(Default)]
-struct Operands {
-    /// `None` for poisoned ones.
-    values: Vec<Option<Value>>,
-    /// Whether the second and following ones stand in brackets, and how many.
-    indexed: Option<usize>,
-    /// Whether the last one follows `or`.
-    padded: bool,
-    /// The text, and how many operands precede it.
-    text: Option<(String, usize)>,
-}
-
-impl Operands {
-    /// Whether they are arranged as the operation wants them.
-    fn fits(&self, form: Form) -> bool {
-        let n = self.values.len();
-        match form {
-            Form::Plain => self.indexed.is_none() && !self.padded && self.text.is_none(),
-            Form::At => self.indexed == Some(n.saturating_sub(1)) && !self.padded && self.text.is_none(),
-            Form::AtOr => self.indexed == Some(n.saturating_sub(2)) && self.padded && self.text.is_none(),
-            Form::AtValue => self.indexed == Some(n.saturating_sub(2)) && n >= 2 && !self.padded && self.text.is_none(),
-            Form::TextFirst => self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == 0),
-            Form::TextLast => self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == n),
-        }
-    }
-}
 
 /// A statement so far: the names on its left and where it stands.
 pub(super) struct Left<'a> {
@@ -91,7 +63,13 @@ impl<'a> Parser<'a> {
             }
             self.expect("=")?;
         }
-        let Tok::Word(mnemonic) = self.next.tok else { return self.expected("an operation") };
+        let Tok::Word(mnemonic) = self.next.tok else {
+            let error = self.unexpected("an operation");
+            return if names.is_empty() { self.error(error) } else { self.expected("an operation") };
+        };
+        if self.next.fresh && !names.is_empty() {
+            return self.expected("an operation");
+        }
         Ok(Left { names: names.clone(), start, mnemonic, at: self.bump().at })
     }
 
@@ -105,61 +83,9 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let error = self.unexpected("the end of the line");
-        self.errors.push(error);
+        self.report(error);
         self.recover(left.start);
         Ok(())
-    }
-
-    /// `const 1.5 : f32`
-    fn constant(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
-        let at = self.next.at;
-        let negative = self.eat("-");
-        let literal = self.bump();
-        let bits = if literal.tok == Tok::Word("nan") && self.eat("(") { Some(self.nan_bits()?) } else { None };
-        if !self.is(":") {
-            let error = self.unexpected("`:` and the type of the constant");
-            return self.error(error.help("`const 0 : i32`, `const 0.0 : f32`, `const true : bool`"));
-        }
-        let types = self.types()?;
-        let [Ty::Scalar(elem)] = types[..] else { return self.fail(at, "a constant is a scalar") };
-        let constant = match (literal.tok, bits) {
-            (_, Some(bits)) => Some(Const::Float(elem, f64::from_bits(bits))),
-            (Tok::Word("true"), _) if elem == Elem::Bool && !negative => Some(Const::Int(elem, 1)),
-            (Tok::Word("false"), _) if elem == Elem::Bool && !negative => Some(Const::Int(elem, 0)),
-            (Tok::Word("nan"), _) if !negative => Some(Const::Float(elem, f64::NAN)),
-            (Tok::Word("inf"), _) => Some(Const::Float(elem, if negative { f64::NEG_INFINITY } else { f64::INFINITY })),
-            (Tok::Number(n), _) => number(n, negative, elem),
-            (Tok::Word(_) | Tok::Value(_) | Tok::Text(_) | Tok::Sign(_) | Tok::Bad(_) | Tok::End, _) => None,
-        };
-        let is_float = matches!(constant, Some(Const::Float(..)));
-        match constant {
-            Some(c) if is_float == elem.is_float() => {
-                let loc = self.loc(left)?;
-                self.finish(body, left, Op { kind: OpKind::Const(c), args: vec![], results: vec![], regions: vec![], loc }, &types)
-            }
-            Some(_) | None => {
-                let wanted = if elem.is_float() {
-                    "`1.0`, `-2.5e-3`, `inf`, `nan` or `nan(0x7ff8000000000001)`"
-                } else if elem == Elem::Bool {
-                    "`true` or `false`"
-                } else {
-                    "an integer of 64 bits"
-                };
-                self.error(Diagnostic::new(Code::Text, at, format!("not a constant of type `{elem}`")).help(format!("write {wanted}")))
-            }
-        }
-    }
-
-    /// `0x7ff8000000000001)`
-    fn nan_bits(&mut self) -> Parse<u64> {
-        let Tok::Number(n) = self.next.tok else { return self.expected("the bits of a NaN") };
-        let at = self.bump().at;
-        self.expect(")")?;
-        let bits = n.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        match bits.filter(|b| f64::from_bits(*b).is_nan()) {
-            Some(bits) => Ok(bits),
-            None => self.fail(at, format!("`{n}` are not the 64 bits of a NaN")),
-        }
     }
 
     fn simple(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
@@ -250,51 +176,8 @@ impl<'a> Parser<'a> {
             let error = Diagnostic::new(Code::Text, name.at, format!("`{}` is defined twice", name.text));
             let stem = name.text.split('.').next().unwrap_or(name.text);
             let error = error.related(first, "the first definition");
-            self.errors.push(error.help(format!("`{stem}.2` is another value of this name")));
+            self.report(error.help(format!("`{stem}.2` is another value of this name")));
         }
-    }
-
-    /// A value that is used; `None` if it is poisoned.
-    pub(super) fn operand(&mut self, body: &mut Body<'a>) -> Parse<Option<Value>> {
-        let name = self.value("a value")?;
-        if let Some((value, _)) = body.values.get(name.text) {
-            return Ok(*value);
-        }
-        let mut error = Diagnostic::new(Code::Text, name.at, format!("`{}` is not defined above", name.text));
-        if let Some(near) = closest(name.text, body.values.keys().copied()) {
-            error = error.help(format!("did you mean `{near}`?"));
-        }
-        self.errors.push(error);
-        body.values.insert(name.text, (None, name.at));
-        Ok(None)
-    }
-
-    /// `<1, 64>` after a mnemonic.
-    pub(super) fn attributes(&mut self) -> Parse<Vec<i64>> {
-        if self.eat("<") { self.list(">", |p| p.int("an integer")) } else { Ok(Vec::new()) }
-    }
-
-    fn operands(&mut self, body: &mut Body<'a>) -> Parse<Operands> {
-        let mut operands = Operands::default();
-        let mut more = !self.next.fresh && matches!(self.next.tok, Tok::Value(_) | Tok::Text(_));
-        while more {
-            if let (Tok::Text(_), None) = (self.next.tok, &operands.text) {
-                operands.text = Some((self.string("a text")?, operands.values.len()));
-            } else {
-                operands.values.push(self.operand(body)?);
-                if operands.values.len() == 1 && self.eat("[") {
-                    let indices = self.list("]", |p| p.operand(body))?;
-                    operands.indexed = Some(indices.len());
-                    operands.values.extend(indices);
-                }
-            }
-            more = self.eat(",");
-        }
-        if self.eat_word("or") {
-            operands.values.push(self.operand(body)?);
-            operands.padded = true;
-        }
-        Ok(operands)
     }
 
     /// `: f32, i32`
@@ -327,7 +210,7 @@ impl<'a> Parser<'a> {
         let error = |message: String| Diagnostic::new(Code::Text, left.at, message);
         let error = match why {
             HeadError::Unknown => {
-                let near = closest(name, crate::text::form::mnemonics());
+                let near = closest(name, op_table::OPS.iter().map(|row| row.mnemonic));
                 let error = error(format!("there is no operation `{name}`"));
                 match near {
                     Some(near) => error.help(format!("did you mean `{near}`?")),
@@ -346,21 +229,6 @@ impl<'a> Parser<'a> {
         };
         self.error(error)
     }
-}
-
-/// A literal of digits: a float if it says so or the type does not, an integer else.
-fn number(digits: &str, negative: bool, elem: Elem) -> Option<Const> {
-    let sign = if negative { "-" } else { "" };
-    if !digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) {
-        return None;
-    }
-    if elem.is_float() {
-        return format!("{sign}{digits}").parse().ok().filter(|v: &f64| v.is_finite()).map(|v| Const::Float(elem, v));
-    }
-    let value: i128 = format!("{sign}{digits}").parse().ok()?;
-    let as_signed = i64::try_from(value).ok();
-    let bits = if elem == Elem::U64 { as_signed.or(u64::try_from(value).ok().map(u64::cast_signed)) } else { as_signed };
-    bits.map(|v| Const::Int(elem, v))
 }
 
 fn list(types: &[Ty]) -> String {

@@ -27,7 +27,7 @@ impl<'a> Parser<'a> {
             self.skip_kernel(start);
         } else if !(self.next.fresh && (self.is_word("kernel") || self.next.tok == Tok::End)) {
             let error = self.unexpected("a kernel or the end of the text");
-            self.errors.push(error);
+            self.report(error);
             self.skip_kernel(start);
         }
         if self.errors.len() > known { Err(super::Failed) } else { Ok(body.kernel) }
@@ -40,7 +40,10 @@ impl<'a> Parser<'a> {
     }
 
     fn signature(&mut self) -> Parse<(Signature, Vec<Name<'a>>)> {
-        self.expect_word("kernel")?;
+        if !self.eat_word("kernel") {
+            let error = self.unexpected("`kernel`");
+            return self.error(error);
+        }
         self.expect("@")?;
         let name = self.name("the kernel's name")?;
         let instance = if self.eat("<") { self.list(">", Self::instance_arg)? } else { Vec::new() };

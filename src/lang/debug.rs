@@ -1,0 +1,85 @@
+//! `tprint!`, `tassert!` and `static_assert!`: what a kernel says and checks while it is being written.
+
+use std::cell::RefCell;
+
+use super::shape::Shape;
+use super::tile::Tile;
+
+thread_local! {
+    static PRINTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// Prints a line from a kernel, with the words of `format!`; tiles print as nested lists.
+#[macro_export]
+macro_rules! tprint {
+    ($($arg:tt)*) => {
+        $crate::lang::emit_print(::std::format!($($arg)*))
+    };
+}
+
+/// Traps unless a condition holds; of a mask, everywhere. A message may follow, with the words of `format!`.
+#[macro_export]
+macro_rules! tassert {
+    ($condition:expr $(,)?) => {
+        if !$crate::lang::Holds::holds($condition) {
+            $crate::lang::trap(::std::concat!("assertion failed: ", ::std::stringify!($condition)))
+        }
+    };
+    ($condition:expr, $($arg:tt)+) => {
+        if !$crate::lang::Holds::holds($condition) {
+            $crate::lang::trap(::std::format!($($arg)+))
+        }
+    };
+}
+
+/// Checks a condition on constants when the instance is compiled. A literal message may follow.
+#[macro_export]
+macro_rules! static_assert {
+    ($($arg:tt)+) => {
+        const { ::std::assert!($($arg)+) }
+    };
+}
+
+/// A condition of `tassert!`.
+#[diagnostic::on_unimplemented(
+    message = "`tassert!` takes a `bool` or a mask, not `{Self}`",
+    label = "not a condition"
+)]
+pub trait Holds {
+    #[doc(hidden)]
+    fn holds(self) -> bool;
+}
+
+impl Holds for bool {
+    fn holds(self) -> bool {
+        self
+    }
+}
+
+impl<S: Shape> Holds for Tile<bool, S> {
+    fn holds(self) -> bool {
+        self.values().iter().all(|x| *x)
+    }
+}
+
+/// What `tprint!` calls: the line goes to [`capture_prints`] if that is under way on this thread, else to stdout.
+#[expect(clippy::print_stdout, reason = "this is what a kernel's author asked to see")]
+pub fn emit_print(line: String) {
+    let left = PRINTED.with_borrow_mut(|lines| match lines {
+        Some(lines) => {
+            lines.push(line);
+            None
+        }
+        None => Some(line),
+    });
+    if let Some(line) = left {
+        println!("{line}");
+    }
+}
+
+/// Runs `f` and returns, beside its value, the lines that kernels printed meanwhile on this thread.
+pub fn capture_prints<R>(f: impl FnOnce() -> R) -> (R, Vec<String>) {
+    let outer = PRINTED.replace(Some(Vec::new()));
+    let value = f();
+    (value, PRINTED.replace(outer).unwrap_or_default())
+}

@@ -1,0 +1,202 @@
+//! Methods of tiles that work element by element, and `select`.
+
+use half::{bf16, f16};
+
+use super::elem::{Elem, Num};
+use super::float::Float;
+use super::shape::Shape;
+use super::tile::{Col, Operand, Row, Tile};
+
+macro_rules! of_floats {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        // The bounds stand at the methods, so that rustc speaks of them in our words.
+        impl<T: Elem, S: Shape> Tile<T, S> {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(self) -> Self
+                where
+                    T: Float,
+                {
+                    self.map(<T as Float>::$name)
+                }
+            )*
+
+            /// Natural logarithm; the same as [`Tile::ln`].
+            #[must_use]
+            pub fn log(self) -> Self
+            where
+                T: Float,
+            {
+                self.ln()
+            }
+
+            /// Where the element is NaN.
+            #[must_use]
+            pub fn is_nan(self) -> Tile<bool, S>
+            where
+                T: Float,
+            {
+                self.map(T::missing)
+            }
+
+            /// `self * b + c`, rounded once.
+            #[must_use]
+            pub fn mul_add(self, b: impl Operand<T, S>, c: impl Operand<T, S>) -> Self
+            where
+                T: Float,
+            {
+                let (a, b, c) = (self.values(), b.spread().values(), c.spread().values());
+                Tile::new((0..S::LEN).map(|i| Float::mul_add(a[i], b[i], c[i])).collect())
+            }
+        }
+    };
+}
+of_floats! {
+    /// e to the power of each element.
+    exp
+    /// 2 to the power of each element.
+    exp2
+    /// Natural logarithm.
+    ln
+    /// Logarithm to base 2.
+    log2
+    /// Square root, correctly rounded.
+    sqrt
+    /// 1 over the square root.
+    rsqrt
+    /// 1 over each element, correctly rounded.
+    recip
+    /// Sine of angles in radians.
+    sin
+    /// Cosine of angles in radians.
+    cos
+    /// Hyperbolic tangent.
+    tanh
+    /// `1 / (1 + exp(-x))`.
+    sigmoid
+    /// Error function.
+    erf
+    /// Greatest integer not above.
+    floor
+    /// Least integer not below.
+    ceil
+    /// Nearest integer, ties away from zero.
+    round
+    /// Nearest integer, ties to even.
+    round_ties_even
+    /// Nearest integer toward zero.
+    trunc
+}
+
+impl<T: Elem, S: Shape> Tile<T, S> {
+    /// The elements without their signs; the least integer wraps to itself.
+    #[must_use]
+    pub fn abs(self) -> Self
+    where
+        T: Num,
+    {
+        self.map(T::magnitude)
+    }
+
+    /// The greater of each two elements. NaN loses; −0 is less than +0.
+    #[must_use]
+    pub fn max(self, other: impl Operand<T, S>) -> Self
+    where
+        T: Num,
+    {
+        self.zip(other.spread(), T::greater)
+    }
+
+    /// The lesser of each two elements. NaN loses; −0 is less than +0.
+    #[must_use]
+    pub fn min(self, other: impl Operand<T, S>) -> Self
+    where
+        T: Num,
+    {
+        self.zip(other.spread(), T::lesser)
+    }
+
+    /// `self.max(lo).min(hi)`.
+    #[must_use]
+    pub fn clamp(self, lo: impl Operand<T, S>, hi: impl Operand<T, S>) -> Self
+    where
+        T: Num,
+    {
+        self.max(lo).min(hi)
+    }
+}
+
+/// `a` where `mask` holds, `b` elsewhere. Each is a tile, a row, a column or a scalar.
+#[must_use]
+pub fn select<T, S, A, B>(mask: Tile<bool, S>, a: A, b: B) -> Tile<T, S>
+where
+    T: Elem,
+    S: Shape,
+    A: Beside<B, S, Elem = T>,
+{
+    let (a, b) = a.spread_both(b);
+    let (mask, a, b) = (mask.values(), a.values(), b.values());
+    Tile::new((0..S::LEN).map(|i| if mask[i] { a[i] } else { b[i] }).collect())
+}
+
+/// Two values that can be the arms of a `select` by a mask of shape `S`, and the element type they give.
+#[diagnostic::on_unimplemented(
+    message = "`select` by a mask of shape `{S}` cannot choose between `{Self}` and `{B}`",
+    label = "element types or shapes differ",
+    note = "use `.cast::<..>()` for one element type; `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape"
+)]
+pub trait Beside<B, S: Shape>: Copy {
+    /// The common element type.
+    type Elem: Elem;
+
+    #[doc(hidden)]
+    fn spread_both(self, b: B) -> (Tile<Self::Elem, S>, Tile<Self::Elem, S>);
+}
+
+macro_rules! arms {
+    ($([$($g:tt)*] $a:ty, $b:ty => $t:ty;)*) => {$(
+        impl<S: Shape, $($g)*> Beside<$b, S> for $a
+        where
+            $a: Operand<$t, S>,
+            $b: Operand<$t, S>,
+        {
+            type Elem = $t;
+
+            fn spread_both(self, b: $b) -> (Tile<$t, S>, Tile<$t, S>) {
+                (self.spread(), b.spread())
+            }
+        }
+    )*};
+}
+arms! {
+    [T: Elem] T, T => T;
+    [T: Elem] T, Tile<T, S> => T;
+    [T: Elem, const N: i32] T, Row<T, N> => T;
+    [T: Elem, const N: i32] T, Col<T, N> => T;
+    [T: Elem] Tile<T, S>, T => T;
+    [T: Elem] Tile<T, S>, Tile<T, S> => T;
+    [T: Elem, const N: i32] Tile<T, S>, Row<T, N> => T;
+    [T: Elem, const N: i32] Tile<T, S>, Col<T, N> => T;
+    [T: Elem, const N: i32] Row<T, N>, T => T;
+    [T: Elem, const N: i32] Row<T, N>, Tile<T, S> => T;
+    [T: Elem, const M: i32, const N: i32] Row<T, N>, Row<T, M> => T;
+    [T: Elem, const M: i32, const N: i32] Row<T, N>, Col<T, M> => T;
+    [T: Elem, const N: i32] Col<T, N>, T => T;
+    [T: Elem, const N: i32] Col<T, N>, Tile<T, S> => T;
+    [T: Elem, const M: i32, const N: i32] Col<T, N>, Row<T, M> => T;
+    [T: Elem, const M: i32, const N: i32] Col<T, N>, Col<T, M> => T;
+    // Halves beside an `f32`: the scalar is rounded first.
+    [] Tile<f16, S>, f32 => f16;
+    [] f32, Tile<f16, S> => f16;
+    [const N: i32] Row<f16, N>, f32 => f16;
+    [const N: i32] f32, Row<f16, N> => f16;
+    [const N: i32] Col<f16, N>, f32 => f16;
+    [const N: i32] f32, Col<f16, N> => f16;
+    [] Tile<bf16, S>, f32 => bf16;
+    [] f32, Tile<bf16, S> => bf16;
+    [const N: i32] Row<bf16, N>, f32 => bf16;
+    [const N: i32] f32, Row<bf16, N> => bf16;
+    [const N: i32] Col<bf16, N>, f32 => bf16;
+    [const N: i32] f32, Col<bf16, N> => bf16;
+}

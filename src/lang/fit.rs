@@ -1,0 +1,92 @@
+//! Which operands fit together, and the shape of the result.
+//!
+//! | left | right | result |
+//! |---|---|---|
+//! | scalar `T` | scalar `T` | scalar |
+//! | `Tile<T, S>` | `Tile<T, S>`, scalar `T` | tile of shape `S`; also mirrored |
+//! | `Tile<T, D2<M, N>>` | `Row<T, N>`, `Col<T, M>` | tile `D2<M, N>`; also mirrored |
+//! | `Col<T, M>` | `Row<T, N>` | tile `D2<M, N>`; also mirrored |
+//! | `Tile<f16, S>`, `f16`, likewise `bf16` | scalar `f32`, rounded first | tile, `f16`; also mirrored |
+
+use half::{bf16, f16};
+
+use super::elem::{Cast, Elem};
+use super::shape::{D2, Shape};
+use super::tile::{Col, Operand, Row, Tile};
+
+/// Two operands of one element type whose shapes agree.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` and `{R}` do not fit together",
+    label = "element types or shapes differ",
+    note = "use `.cast::<..>()` for one element type; `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape"
+)]
+pub trait Fit<R>: Copy {
+    /// The element type of both.
+    type Elem: Elem;
+    /// The result with elements `U`.
+    type Of<U: Elem>: Copy;
+
+    #[doc(hidden)]
+    fn join<U: Elem>(self, r: R, f: fn(Self::Elem, Self::Elem) -> U) -> Self::Of<U>;
+}
+
+impl<T: Elem> Fit<T> for T {
+    type Elem = T;
+    type Of<U: Elem> = U;
+
+    fn join<U: Elem>(self, r: T, f: fn(T, T) -> U) -> U {
+        f(self, r)
+    }
+}
+
+/// Operands that both spread to a tile of one shape.
+macro_rules! fit {
+    ($([$($g:tt)*] $l:ty, $r:ty => $t:ty, $s:ty;)*) => {$(
+        impl<$($g)*> Fit<$r> for $l {
+            type Elem = $t;
+            type Of<U: Elem> = Tile<U, $s>;
+
+            fn join<U: Elem>(self, r: $r, f: fn($t, $t) -> U) -> Tile<U, $s> {
+                Operand::<$t, $s>::spread(self).zip(Operand::<$t, $s>::spread(r), f)
+            }
+        }
+    )*};
+}
+fit! {
+    [T: Elem, S: Shape] Tile<T, S>, Tile<T, S> => T, S;
+    [T: Elem, S: Shape] Tile<T, S>, T => T, S;
+    [T: Elem, S: Shape] T, Tile<T, S> => T, S;
+    [T: Elem, const M: i32, const N: i32] Tile<T, D2<M, N>>, Row<T, N> => T, D2<M, N>;
+    [T: Elem, const M: i32, const N: i32] Tile<T, D2<M, N>>, Col<T, M> => T, D2<M, N>;
+    [T: Elem, const M: i32, const N: i32] Row<T, N>, Tile<T, D2<M, N>> => T, D2<M, N>;
+    [T: Elem, const M: i32, const N: i32] Col<T, M>, Tile<T, D2<M, N>> => T, D2<M, N>;
+    [T: Elem, const M: i32, const N: i32] Row<T, N>, Col<T, M> => T, D2<M, N>;
+    [T: Elem, const M: i32, const N: i32] Col<T, M>, Row<T, N> => T, D2<M, N>;
+    [S: Shape] Tile<f16, S>, f32 => f16, S;
+    [S: Shape] f32, Tile<f16, S> => f16, S;
+    [S: Shape] Tile<bf16, S>, f32 => bf16, S;
+    [S: Shape] f32, Tile<bf16, S> => bf16, S;
+}
+
+macro_rules! half_scalars {
+    ($($h:ident)*) => {$(
+        impl Fit<f32> for $h {
+            type Elem = $h;
+            type Of<U: Elem> = U;
+
+            fn join<U: Elem>(self, r: f32, f: fn($h, $h) -> U) -> U {
+                f(self, r.cast())
+            }
+        }
+
+        impl Fit<$h> for f32 {
+            type Elem = $h;
+            type Of<U: Elem> = U;
+
+            fn join<U: Elem>(self, r: $h, f: fn($h, $h) -> U) -> U {
+                f(self.cast(), r)
+            }
+        }
+    )*};
+}
+half_scalars! { f16 bf16 }

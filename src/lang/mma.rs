@@ -1,0 +1,123 @@
+//! Matrix products: `mma(a, b, c)` is `a · b + c`, of rank 2 and, batch by batch, of rank 3.
+
+use half::{bf16, f16};
+
+use super::elem::{Cast, Elem};
+use super::shape::{D2, D3, Shape, product};
+use super::storage::{e4m3, e5m2, tf32};
+use super::tile::Tile;
+
+/// `c[m, n] + Σ_k a[m, k] · b[k, n]`; of rank 3, for every batch. Products are exact, sums accumulate in `C`'s type or
+/// better, `i32` wraps.
+#[must_use]
+pub fn mma<A, B, C, SA, SB, SC>(a: Tile<A, SA>, b: Tile<B, SB>, c: Tile<C, SC>) -> Tile<C, SC>
+where
+    A: MmaTypes<B, C>,
+    B: Elem,
+    C: Elem,
+    SA: MmaShapes<SB, SC>,
+    SB: Shape,
+    SC: Shape,
+{
+    let (a, b): (Vec<_>, Vec<_>) =
+        (a.values().iter().map(|x| x.left()).collect(), b.values().iter().map(|x| A::right(*x)).collect());
+    let mut sums: Vec<_> = c.values().iter().map(|x| A::start(*x)).collect();
+    let [_, m, n, k] = SA::MNK.map(|x| product(&[x]));
+    for (row, sums) in sums.chunks_mut(n).enumerate() {
+        let b = &b[row / m * k * n..];
+        for (x, b) in a[row * k..][..k].iter().zip(b.chunks(n)) {
+            for (sum, y) in sums.iter_mut().zip(b) {
+                *sum = A::step(*sum, *x, *y);
+            }
+        }
+    }
+    Tile::new(sums.into_iter().map(A::end).collect())
+}
+
+/// Shapes `[M, K]`, `[K, N]`, `[M, N]`, or all three with one more batch axis in front.
+#[diagnostic::on_unimplemented(
+    message = "`mma` cannot multiply `{Self}` by `{SB}` into `{SC}`",
+    label = "these shapes do not fit together",
+    note = "`mma(a, b, c)` takes `a` of [M, K], `b` of [K, N] and `c` of [M, N]; `.t()` transposes an operand"
+)]
+pub trait MmaShapes<SB, SC>: Shape {
+    /// Batches, M, N, K.
+    #[doc(hidden)]
+    const MNK: [i32; 4];
+}
+
+impl<const M: i32, const N: i32, const K: i32> MmaShapes<D2<K, N>, D2<M, N>> for D2<M, K> {
+    const MNK: [i32; 4] = [1, M, N, K];
+}
+
+impl<const Z: i32, const M: i32, const N: i32, const K: i32> MmaShapes<D3<Z, K, N>, D3<Z, M, N>>
+    for D3<Z, M, K>
+{
+    const MNK: [i32; 4] = [Z, M, N, K];
+}
+
+/// The triples of element types that `mma` takes.
+#[diagnostic::on_unimplemented(
+    message = "`mma` does not take the element types `({Self}, {B}, {C})`",
+    label = "not a legal (a, b, accumulator) triple",
+    note = "legal: (f16, f16, f32), (bf16, bf16, f32), (tf32, tf32, f32), (f32, f32, f32), \
+            (e4m3|e5m2, e4m3|e5m2, f32), (i8, i8, i32), (f64, f64, f64)"
+)]
+pub trait MmaTypes<B, C>: Elem {
+    /// What holds the sums: at least as precise as `C`.
+    #[doc(hidden)]
+    type Sum: Copy;
+
+    #[doc(hidden)]
+    fn left(self) -> Self::Sum;
+    #[doc(hidden)]
+    fn right(b: B) -> Self::Sum;
+    #[doc(hidden)]
+    fn start(c: C) -> Self::Sum;
+    /// `sum + a * b`, the product exact.
+    #[doc(hidden)]
+    fn step(sum: Self::Sum, a: Self::Sum, b: Self::Sum) -> Self::Sum;
+    #[doc(hidden)]
+    fn end(sum: Self::Sum) -> C;
+}
+
+macro_rules! triples {
+    ($($a:ident $b:ident $c:ident in $sum:ident: $step:expr;)*) => {$(
+        impl MmaTypes<$b, $c> for $a {
+            type Sum = $sum;
+
+            fn left(self) -> $sum {
+                self.cast()
+            }
+            fn right(b: $b) -> $sum {
+                b.cast()
+            }
+            fn start(c: $c) -> $sum {
+                c.cast()
+            }
+            fn step(sum: $sum, a: $sum, b: $sum) -> $sum {
+                $step(sum, a, b)
+            }
+            fn end(sum: $sum) -> $c {
+                sum.cast()
+            }
+        }
+    )*};
+}
+triples! {
+    f16 f16 f32 in f64: exact_in_f64;
+    bf16 bf16 f32 in f64: exact_in_f64;
+    tf32 tf32 f32 in f64: exact_in_f64;
+    f32 f32 f32 in f64: exact_in_f64;
+    e4m3 e4m3 f32 in f64: exact_in_f64;
+    e4m3 e5m2 f32 in f64: exact_in_f64;
+    e5m2 e4m3 f32 in f64: exact_in_f64;
+    e5m2 e5m2 f32 in f64: exact_in_f64;
+    i8 i8 i32 in i32: |sum: i32, a: i32, b: i32| sum.wrapping_add(a * b);
+    f64 f64 f64 in f64: |sum: f64, a: f64, b: f64| a.mul_add(b, sum);
+}
+
+/// The product of two `f32` has at most 48 bits.
+fn exact_in_f64(sum: f64, a: f64, b: f64) -> f64 {
+    sum + a * b
+}

@@ -1,0 +1,68 @@
+//! The language of kernels, as rustc sees it: the types that check a kernel's body, and that run it on the host.
+//!
+//! A kernel's body is compiled as an ordinary function over these types, generic in its constant shapes. rustc thereby
+//! checks element types, shapes, borrows and moves, and speaks in the kernel's own names. The same function run by [`run`],
+//! program after program, is the reference that every device is compared with. It is plain and slow, and knows nothing of
+//! the IR. What each operation means is in `docs/semantics.md`.
+//!
+//! # From a kernel's text to this form
+//!
+//! Everything not listed is spelled here as in the kernel.
+//!
+//! | in a kernel | here |
+//! |---|---|
+//! | `Tile<T, A, B>`, `Own<.., A, B>` | `Tile<T, D2<A, B>>`, by arity `D1` to `D4`; also in paths: `Tile::<f32, D1<BM>>::zeros()` |
+//! | `x.reshape::<A, B>()` | `x.reshape::<D2<A, B>>()` |
+//! | `lo.interleave::<A, B>(hi)` | `lo.interleave::<D2<A, B>>(hi)` |
+//! | `x.split::<A, B>()` | `x.split::<D2<A, B>>()` |
+//! | `a + b`, `-` `*` `/` `%` `&` `\|` `^` `<<` `>>` | `ops::add(a, b)`, `sub mul div rem and or xor shl shr`; for scalars too |
+//! | `a < b`, `<=` `>` `>=` `==` `!=` | `ops::lt(a, b)`, `le gt ge eq ne` |
+//! | `-x`, `!x` | `ops::neg(x)`, `ops::not(x)`; a negative literal stays as it is: `i32::MIN` has no positive twin |
+//! | `a += b` and the like | `a = ops::add(a, b)`, or `ops::add_assign(&mut a, b)` where `b` does not mention `a` |
+//! | `x.abs()`, `x.max(y)`, `x.min(y)`, `x.clamp(lo, hi)` | `ops::abs(x)`, `ops::max(x, y)`, …: Rust's methods of scalars differ or panic at the edges |
+//! | `x as U` | as it is, between Rust's own number types; `.cast::<U>()` otherwise |
+//! | `{ BK / 2 }` as an extent | a constant parameter of its own |
+//!
+//! `&&`, `||`, ranges, `if`, `for`, `while`, `loop`, closures and all other methods stay. Constant shape arguments of
+//! `load_tile`, `load_at`, `gather_rows`, `tiles`, `ragged`, `work`, `broadcast`, `iota` and the axes of reductions are
+//! numbers here as there. Scalar `f32` methods that std is about to add (`erf`) want `allow(unstable_name_collisions)`.
+//!
+//! Absent: rings, roles and asynchronous copies.
+
+mod access;
+mod arena;
+mod arith;
+mod debug;
+mod elem;
+mod elementwise;
+mod fit;
+mod float;
+mod gather;
+mod layout;
+mod mma;
+pub mod ops;
+mod own;
+mod program;
+mod reduce;
+mod shape;
+mod storage;
+mod tensor;
+mod tile;
+mod view;
+
+pub use half::{bf16, f16};
+
+pub use self::debug::{Holds, capture_prints, emit_print};
+pub use self::elem::{Bits, Cast, Comparable, Elem, Int, Num, Number};
+pub use self::elementwise::{Beside, select};
+pub use self::float::Float;
+pub use self::gather::{RowIndex, RowIndices};
+pub use self::mma::{MmaShapes, MmaTypes, mma};
+pub use self::own::{Own, Work};
+pub use self::program::{Trap, num_programs, pipelined, program_id, run, trap, unflatten};
+pub use self::shape::{Axis, D1, D2, D3, D4, Insert, Shape, cdiv};
+pub use self::storage::{e4m3, e5m2, i4, tf32, u4};
+pub use self::tensor::{Shared, Tensor};
+pub use self::tile::{Col, Operand, Row, Tile, iota};
+pub use self::view::{HasAxis, Rank, View, ViewMut};
+pub use crate::{static_assert, tassert, tprint};

@@ -1,0 +1,152 @@
+//! Output tiles dealt to programs: tile i of an output belongs to program `i % num_programs(0)`, so no two programs share
+//! one, and the tokens are affine: each is stored once or given up.
+
+use std::marker::PhantomData;
+
+use super::access::origin;
+use super::elem::Elem;
+use super::program::{num_programs, program_id, trap};
+use super::shape::{D1, D2, D3, D4, Shape, cdiv};
+use super::tensor::{Tensor, coordinates};
+use super::tile::Tile;
+
+/// One output tile that only this program may touch.
+#[derive(Debug)]
+#[must_use = "an output tile must be stored with `.store(v)` or given up with `.skip()`"]
+pub struct Own<'a, T, const R: usize, S> {
+    /// The segment that the tile belongs to, or the whole output.
+    within: Tensor<T, R>,
+    index: [i32; R],
+    group: i32,
+    of: PhantomData<(&'a mut T, S)>,
+}
+
+impl<T: Elem, const R: usize, S: Shape> Own<'_, T, R, S> {
+    /// The tile index; of a ragged output, within its group.
+    #[must_use]
+    pub fn index(&self) -> [i32; R] {
+        self.index
+    }
+
+    /// Which segment of a ragged output; 0 of any other.
+    #[must_use]
+    pub fn group(&self) -> i32 {
+        self.group
+    }
+
+    /// What the tile holds. Outside the output: zero.
+    #[must_use]
+    pub fn load(&self) -> Tile<T, S> {
+        self.within.read(coordinates::<S, R>(origin::<S, R>(self.index)), T::default())
+    }
+
+    /// Stores the tile. Outside the output: dropped.
+    pub fn store(mut self, tile: Tile<T, S>) {
+        self.within.write(coordinates::<S, R>(origin::<S, R>(self.index)), &tile.values(), |_, new| new);
+    }
+
+    /// Leaves the tile as it is.
+    pub fn skip(self) {}
+}
+
+/// The schedule of an output's tiles, the same for every role of a pipeline.
+#[derive(Debug)]
+#[must_use = "a schedule is walked with `.indices()` or `.tiles()`"]
+pub struct Work<'a, T, const R: usize, S> {
+    output: Tensor<T, R>,
+    of: PhantomData<(&'a mut T, S)>,
+}
+
+impl<'a, T: Elem, const R: usize, S: Shape> Work<'a, T, R, S> {
+    fn new(output: &'a mut Tensor<T, R>) -> Self {
+        Work { output: output.alias(), of: PhantomData }
+    }
+
+    /// The indices of this program's tiles, for roles that do not store.
+    pub fn indices(&self) -> impl Iterator<Item = [i32; R]> + use<'a, T, R, S> {
+        let counts = counts::<S, R>(self.output.extents);
+        mine(counts).map(move |i| unflatten(i, counts))
+    }
+
+    /// This program's tiles, for the one role that stores.
+    pub fn tiles(self) -> impl Iterator<Item = Own<'a, T, R, S>> + use<'a, T, R, S> {
+        let output = self.output.alias();
+        self.indices().map(move |index| Own { within: output.alias(), index, group: 0, of: PhantomData })
+    }
+}
+
+/// How many tiles lie along each axis.
+fn counts<S: Shape, const R: usize>(extents: [i32; R]) -> [i64; R] {
+    std::array::from_fn(|axis| i64::from(cdiv(extents[axis], S::DIMS[axis])))
+}
+
+/// Which of so many tiles are this program's.
+fn mine<const R: usize>(counts: [i64; R]) -> impl Iterator<Item = i64> {
+    let step = usize::try_from(num_programs(0)).unwrap_or(1).max(1);
+    (i64::from(program_id(0))..counts.iter().product()).step_by(step)
+}
+
+fn unflatten<const R: usize>(mut i: i64, counts: [i64; R]) -> [i32; R] {
+    let mut index = [0; R];
+    for axis in (0..R).rev() {
+        index[axis] = i32::try_from(i % counts[axis]).unwrap_or(i32::MAX);
+        i /= counts[axis];
+    }
+    index
+}
+
+macro_rules! dealt {
+    ($($rank:literal $shape:ident $($n:ident)*;)*) => {$(
+        impl<T: Elem> Tensor<T, $rank> {
+            /// This program's tiles of the output.
+            pub fn tiles<$(const $n: i32),*>(
+                &mut self,
+            ) -> impl Iterator<Item = Own<'_, T, $rank, $shape<$($n),*>>> + use<'_, T, $($n),*> {
+                self.work().tiles()
+            }
+
+            /// The schedule of this program's tiles, to share between roles.
+            pub fn work<$(const $n: i32),*>(&mut self) -> Work<'_, T, $rank, $shape<$($n),*>> {
+                Work::new(self)
+            }
+
+            /// This program's tiles of an output whose rows are cut into segments `off[g]..off[g + 1]`, each of which
+            /// starts a new tile. Traps unless the segments do not decrease and lie within the output.
+            #[track_caller]
+            pub fn ragged<$(const $n: i32),*>(
+                &mut self,
+                off: &Tensor<i32, 1>,
+            ) -> impl Iterator<Item = Own<'_, T, $rank, $shape<$($n),*>>> + use<'_, T, $($n),*> {
+                self.deal_segments(off)
+            }
+        }
+    )*};
+}
+dealt! { 1 D1 A; 2 D2 A B; 3 D3 A B C; 4 D4 A B C D; }
+
+impl<T: Elem, const R: usize> Tensor<T, R> {
+    #[track_caller]
+    fn deal_segments<'a, S: Shape>(
+        &'a mut self,
+        off: &Tensor<i32, 1>,
+    ) -> std::vec::IntoIter<Own<'a, T, R, S>> {
+        if off.extents[0] < 1 {
+            trap("`ragged` needs an offset more than it has segments, not none");
+        }
+        let step = i64::from(num_programs(0).max(1));
+        let (mut next, mut first) = (i64::from(program_id(0)), 0);
+        let mut mine = Vec::new();
+        for group in 0..off.extents[0] - 1 {
+            let segment = self.part(off, group);
+            let counts = counts::<S, R>(segment.extents);
+            let end = first + counts.iter().product::<i64>();
+            while next < end {
+                let index = unflatten(next - first, counts);
+                mine.push(Own { within: segment.alias(), index, group, of: PhantomData });
+                next += step;
+            }
+            first = end;
+        }
+        mine.into_iter()
+    }
+}

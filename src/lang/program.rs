@@ -1,0 +1,126 @@
+//! Programs of the reference: one after the other on the calling thread, each with its ids and its own arena of tiles.
+//!
+//! A trap unwinds with a [`Trap`] as its payload, without a message and past no hook, and [`run`] returns it. Under
+//! `panic = "abort"` there is no unwinding, and a trap ends the process.
+
+use std::cell::Cell;
+use std::fmt;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+
+use super::arena;
+use super::arith::{Arith, Integral};
+
+thread_local! {
+    static CURRENT: Cell<Program> = const { Cell::new(Program { id: [0; 3], grid: [1; 3] }) };
+}
+
+/// Which program of which grid runs on this thread.
+#[derive(Clone, Copy)]
+struct Program {
+    id: [i32; 3],
+    grid: [i32; 3],
+}
+
+/// Why a program stopped: a `get` or `set` outside its tensor, a bad `segment`, a failed `tassert!`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trap {
+    /// What went wrong, with the values.
+    pub message: String,
+    /// The ids of the program.
+    pub program: [i32; 3],
+    /// The file of the kernel.
+    pub file: &'static str,
+    /// The line in it, from 1.
+    pub line: u32,
+    /// The column in the line, from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Trap { message, program: [x, y, z], file, line, column } = self;
+        write!(f, "{file}:{line}:{column}: {message} (program {x}, {y}, {z})")
+    }
+}
+
+impl std::error::Error for Trap {}
+
+/// The index of this program along an axis of the grid, 0 to 2.
+#[must_use]
+#[track_caller]
+pub fn program_id(axis: usize) -> i32 {
+    along(CURRENT.get().id, axis)
+}
+
+/// The extent of the grid along an axis, 0 to 2.
+#[must_use]
+#[track_caller]
+pub fn num_programs(axis: usize) -> i32 {
+    along(CURRENT.get().grid, axis)
+}
+
+#[track_caller]
+fn along(values: [i32; 3], axis: usize) -> i32 {
+    values.get(axis).copied().unwrap_or_else(|| trap(format!("a grid has no axis {axis}: 0, 1 or 2")))
+}
+
+/// The coordinates of `i` in a box of these extents, the last one fastest.
+#[must_use]
+pub fn unflatten<const R: usize>(mut i: i32, extents: [i32; R]) -> [i32; R] {
+    let mut out = [0; R];
+    for axis in (0..R).rev() {
+        out[axis] = i.remainder(extents[axis]);
+        i = i.over(extents[axis]);
+    }
+    out
+}
+
+/// The range of a loop whose loads the compiler overlaps with its computation. Here, the range.
+#[must_use]
+pub fn pipelined(range: Range<i32>) -> Range<i32> {
+    range
+}
+
+/// Stops the program. The position is the caller's.
+#[track_caller]
+pub fn trap(message: impl Into<String>) -> ! {
+    let at = Location::caller();
+    let (file, line, column) = (at.file(), at.line(), at.column());
+    resume_unwind(Box::new(Trap { message: message.into(), program: CURRENT.get().id, file, line, column }))
+}
+
+/// Runs `body` once for every program of the grid, the first axis fastest.
+///
+/// # Errors
+/// The first trap; later programs do not run. Memory keeps what was stored before.
+pub fn run(grid: [i32; 3], mut body: impl FnMut()) -> Result<(), Trap> {
+    let _outer = Restore(CURRENT.get());
+    let axis = |n: i32| 0..n.max(0);
+    for z in axis(grid[2]) {
+        for y in axis(grid[1]) {
+            for x in axis(grid[0]) {
+                CURRENT.set(Program { id: [x, y, z], grid });
+                let ended = catch_unwind(AssertUnwindSafe(&mut body));
+                arena::clear();
+                if let Err(payload) = ended {
+                    return match payload.downcast::<Trap>() {
+                        Ok(trap) => Err(*trap),
+                        Err(panic) => resume_unwind(panic),
+                    };
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts the thread's program back when `run` ends, however it ends.
+struct Restore(Program);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
+    }
+}

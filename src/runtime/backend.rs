@@ -1,0 +1,129 @@
+//! What differs between kinds of devices: memory, compiled kernels, running. Each kind is one case of each enum.
+
+use super::device::{Device, DeviceKind};
+use super::kernel::KernelRef;
+use crate::error::{Error, Result};
+use titan_core::verify::Verified;
+use titan_cpu::memory::Memory;
+use titan_cpu::{Program, RunError};
+
+/// Memory of a device.
+#[derive(Clone, Debug)]
+pub(crate) enum Storage {
+    Cpu(Memory),
+}
+
+/// A kernel that is ready to run on a device.
+#[derive(Debug)]
+pub(crate) enum Code {
+    Cpu(Program),
+}
+
+/// An argument as a device takes it. Offsets are in bytes, strides in elements.
+pub(crate) enum DeviceArg {
+    Tensor { storage: Storage, offset: usize, extents: Vec<i32>, strides: Vec<i64> },
+    Absent,
+    Int(i64),
+    Float(f64),
+}
+
+impl Storage {
+    pub(crate) fn zeroed(device: &Device, bytes: usize) -> Result<Storage> {
+        match device.kind() {
+            DeviceKind::Cpu => Memory::zeroed(bytes)
+                .map(Storage::Cpu)
+                .map_err(|_| Error::OutOfMemory { bytes, device: device.to_string() }),
+            DeviceKind::Cuda | DeviceKind::Hip => Err(absent(device)),
+        }
+    }
+
+    /// Whether who writes some bytes must be alone in all of the memory.
+    pub(crate) fn is_used_as_a_whole(&self) -> bool {
+        match self {
+            // Its launches lease whole memories, and use every core anyway.
+            Storage::Cpu(_) => true,
+        }
+    }
+
+    /// Copies bytes in. Waits for nothing: `buffer.rs` orders it.
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        match self {
+            Storage::Cpu(memory) => {
+                memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e))
+            }
+        }
+    }
+
+    /// Copies bytes out. Waits for nothing: `buffer.rs` orders it.
+    pub(crate) fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
+        match self {
+            Storage::Cpu(memory) => memory.read(offset, out).map_err(|e| internal("a copy to the host", &e)),
+        }
+    }
+}
+
+impl Code {
+    /// Makes a kernel ready for a device.
+    pub(crate) fn compile(device: &Device, kernel: &Verified) -> Result<Code> {
+        match device.kind() {
+            DeviceKind::Cpu => Program::compile(kernel).map(Code::Cpu).map_err(|e| Error::Unsupported {
+                kernel: kernel.sig.full_name(),
+                device: device.to_string(),
+                reason: e.to_string(),
+            }),
+            DeviceKind::Cuda | DeviceKind::Hip => Err(absent(device)),
+        }
+    }
+
+    /// How many programs a persistent grid has.
+    pub(crate) fn persistent_grid(&self) -> [u32; 3] {
+        match self {
+            Code::Cpu(_) => [Program::persistent_grid(), 1, 1],
+        }
+    }
+
+    /// Runs the grid to its end.
+    pub(crate) fn run(
+        &self,
+        kernel: &KernelRef,
+        name: &str,
+        args: Vec<DeviceArg>,
+        grid: [u32; 3],
+    ) -> Result<()> {
+        match self {
+            Code::Cpu(program) => {
+                let args: Vec<titan_cpu::Arg> = args.into_iter().map(cpu_arg).collect();
+                program.run(&args, grid).map_err(|error| cpu_error(kernel, name, &error))
+            }
+        }
+    }
+}
+
+fn cpu_arg(arg: DeviceArg) -> titan_cpu::Arg {
+    match arg {
+        DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides } => {
+            titan_cpu::Arg::Tensor { memory, offset, extents, strides }
+        }
+        DeviceArg::Absent => titan_cpu::Arg::Absent,
+        DeviceArg::Int(v) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Int(v)),
+        DeviceArg::Float(v) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Float(v)),
+    }
+}
+
+fn cpu_error(kernel: &KernelRef, name: &str, error: &RunError) -> Error {
+    // Whatever is not a trap should have been found when the arguments were checked.
+    let RunError::Trap { message, loc, program } = error else {
+        return internal(&format!("kernel `{name}`"), error);
+    };
+    let (message, location) = (message.clone(), kernel.location(*loc));
+    Error::Trap { kernel: name.to_owned(), message, location, program: *program }
+}
+
+fn internal(doing: &str, error: &dyn std::error::Error) -> Error {
+    Error::Internal { doing: doing.to_owned(), message: error.to_string() }
+}
+
+/// Devices of these kinds cannot be made yet, so nobody sees this.
+fn absent(device: &Device) -> Error {
+    Error::Internal { doing: device.to_string(), message: "this build has no code for the device".to_owned() }
+}

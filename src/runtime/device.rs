@@ -1,0 +1,281 @@
+//! Devices: which there are, and which one is used.
+
+use super::layout::Layout;
+use super::setting;
+use super::stream::Stream;
+use super::tensor::Tensor;
+use crate::error::{Error, Result};
+use crate::lang::Elem;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What runs kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum DeviceKind {
+    /// The processor of the host: always there.
+    Cpu,
+    /// An NVIDIA GPU.
+    Cuda,
+    /// An AMD GPU.
+    Hip,
+}
+
+impl DeviceKind {
+    /// The name in `TITAN_DEVICE`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Cuda => "cuda",
+            DeviceKind::Hip => "hip",
+        }
+    }
+}
+
+/// A device with memory that runs kernels. Clones are the same device.
+#[derive(Clone)]
+pub struct Device(Arc<Inner>);
+
+/// How many streams awaited launches are dealt to.
+const AWAIT_STREAMS: usize = 4;
+
+struct Inner {
+    kind: DeviceKind,
+    ordinal: u32,
+    description: String,
+    default: OnceLock<Stream>,
+    awaited: [OnceLock<Stream>; AWAIT_STREAMS],
+    next_awaited: AtomicUsize,
+}
+
+impl Device {
+    /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, an AMD GPU, the CPU.
+    ///
+    /// `TITAN_DEVICE` is `cpu`, `cuda`, `cuda:N`, `hip` or `hip:N`; empty is as if it were not set.
+    ///
+    /// # Errors
+    /// If `TITAN_DEVICE` names something else, or a device that is not there.
+    pub fn best() -> Result<Device> {
+        Device::by_setting(setting::device().as_deref())
+    }
+
+    /// The CPU.
+    #[must_use]
+    pub fn cpu() -> Device {
+        static CPU: OnceLock<Device> = OnceLock::new();
+        CPU.get_or_init(|| Device::new(DeviceKind::Cpu, 0, cpu_description())).clone()
+    }
+
+    /// The device of this name, in the form of `TITAN_DEVICE`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn named(name: &str) -> Result<Device> {
+        Device::choose("the device", name)
+    }
+
+    /// The devices of this machine, the best one first.
+    #[must_use]
+    pub fn available() -> Vec<Device> {
+        vec![Device::cpu()]
+    }
+
+    /// The kind.
+    #[must_use]
+    pub fn kind(&self) -> DeviceKind {
+        self.0.kind
+    }
+
+    /// Which of its kind it is, from 0.
+    #[must_use]
+    pub fn ordinal(&self) -> u32 {
+        self.0.ordinal
+    }
+
+    /// A new stream.
+    ///
+    /// # Errors
+    /// If the device has no more.
+    pub fn stream(&self) -> Result<Stream> {
+        Ok(Stream::new(self))
+    }
+
+    /// The stream that is always there.
+    #[must_use]
+    pub fn default_stream(&self) -> Stream {
+        self.0.default.get_or_init(|| Stream::new(self)).clone()
+    }
+
+    /// A tensor of these elements, in row-major order.
+    ///
+    /// # Errors
+    /// If the number of elements is not that of the shape, or there is not enough memory.
+    pub fn tensor<T: Elem, const R: usize>(&self, data: &[T], shape: [usize; R]) -> Result<Tensor<T, R>> {
+        let layout = Layout::row_major(T::ELEM, shape)?;
+        if layout.len() != data.len() {
+            return Err(Error::ElementCount {
+                found: data.len(),
+                shape: shape.to_vec(),
+                expected: layout.len(),
+            });
+        }
+        let mut tensor = Tensor::zeroed(self, layout)?;
+        tensor.write(data)?;
+        Ok(tensor)
+    }
+
+    /// A tensor of zeros.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn zeros<T: Elem, const R: usize>(&self, shape: [usize; R]) -> Result<Tensor<T, R>> {
+        Tensor::zeroed(self, Layout::row_major(T::ELEM, shape)?)
+    }
+
+    /// A tensor with one value everywhere.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn full<T: Elem, const R: usize>(&self, shape: [usize; R], value: T) -> Result<Tensor<T, R>> {
+        self.from_fn(shape, |_| value)
+    }
+
+    /// A tensor whose element at each index is `f(index)`.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn from_fn<T: Elem, const R: usize>(
+        &self,
+        shape: [usize; R],
+        mut f: impl FnMut([usize; R]) -> T,
+    ) -> Result<Tensor<T, R>> {
+        let layout = Layout::row_major(T::ELEM, shape)?;
+        let mut index = [0; R];
+        let mut data = Vec::with_capacity(layout.len());
+        for _ in 0..layout.len() {
+            data.push(f(index));
+            advance(&mut index, &shape);
+        }
+        self.tensor(&data, shape)
+    }
+
+    /// The stream of the next awaited launch.
+    pub(crate) fn awaited_stream(&self) -> Stream {
+        let next = self.0.next_awaited.fetch_add(1, Ordering::Relaxed) % AWAIT_STREAMS;
+        self.0.awaited[next].get_or_init(|| Stream::new(self)).clone()
+    }
+
+    fn new(kind: DeviceKind, ordinal: u32, description: String) -> Device {
+        let next_awaited = AtomicUsize::new(0);
+        let (default, awaited) = (OnceLock::new(), std::array::from_fn(|_| OnceLock::new()));
+        Device(Arc::new(Inner { kind, ordinal, description, default, awaited, next_awaited }))
+    }
+
+    /// The device for this value of `TITAN_DEVICE`.
+    fn by_setting(value: Option<&str>) -> Result<Device> {
+        match value.filter(|v| !v.trim().is_empty()) {
+            Some(value) => Device::choose(setting::DEVICE, value),
+            None => Ok(Device::available().swap_remove(0)),
+        }
+    }
+
+    /// The device that `asked` names; `asked_by` is for the error.
+    fn choose(asked_by: &'static str, asked: &str) -> Result<Device> {
+        let available = Device::available();
+        let wanted = asked.trim().to_ascii_lowercase();
+        let (kind, ordinal) = wanted.split_once(':').unwrap_or((&wanted, "0"));
+        let fits = |d: &&Device| {
+            let numbered = d.kind() != DeviceKind::Cpu || !wanted.contains(':');
+            d.kind().name() == kind && numbered && ordinal.parse() == Ok(d.ordinal())
+        };
+        available.iter().find(fits).cloned().ok_or_else(|| Error::NoSuchDevice {
+            asked_by,
+            asked: asked.to_owned(),
+            available: available.iter().map(Device::to_string).collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+/// The next index in row-major order; after the last one, the first.
+pub(super) fn advance(index: &mut [usize], shape: &[usize]) {
+    for (i, extent) in index.iter_mut().zip(shape).rev() {
+        *i += 1;
+        if *i < *extent {
+            return;
+        }
+        *i = 0;
+    }
+}
+
+fn cpu_description() -> String {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
+    let model = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+    format!("{threads} {}, {model}", if threads == 1 { "thread" } else { "threads" })
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind(), self.ordinal()) == (other.kind(), other.ordinal())
+    }
+}
+
+impl Eq for Device {}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind() {
+            DeviceKind::Cpu => write!(f, "cpu ({})", self.0.description),
+            kind @ (DeviceKind::Cuda | DeviceKind::Hip) => {
+                write!(f, "{}:{} ({})", kind.name(), self.ordinal(), self.0.description)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_names_a_device_that_is_there() {
+        for name in ["cpu", " CPU "] {
+            assert_eq!(Device::by_setting(Some(name)).unwrap(), Device::cpu());
+        }
+        assert_eq!(Device::named("cpu").unwrap(), Device::cpu());
+    }
+
+    #[test]
+    fn without_a_setting_the_best_device_is_used() {
+        for value in [None, Some(""), Some("  ")] {
+            assert_eq!(Device::by_setting(value).unwrap(), Device::available()[0]);
+        }
+    }
+
+    #[test]
+    fn other_settings_say_what_was_asked_and_what_is_there() {
+        for name in ["gpu", "cuda:9999", "hip:x", "cpu:0", "cuda:", ":0"] {
+            let text = Device::by_setting(Some(name)).unwrap_err().to_string();
+            assert!(
+                text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the devices here are: ")),
+                "{text}"
+            );
+            assert!(text.contains("cpu ("), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_device_shows_its_kind_and_its_name() {
+        let text = Device::cpu().to_string();
+        assert!(text.starts_with("cpu (") && text.contains(" thread") && text.ends_with(')'), "{text}");
+    }
+}

@@ -1,0 +1,53 @@
+//! Awaited launches: enqueued at the first poll on a stream of the device's own, on any executor.
+
+use super::event::Event;
+use super::launch::Launch;
+use crate::error::Result;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A launch that is being awaited.
+///
+/// Dropped before the first poll, the kernel does not run. Dropped later, it runs to its end all the same, with memory that
+/// it owns; its failure is then told by the next call that needs the results.
+#[derive(Debug)]
+#[must_use = "a future does nothing until it is awaited"]
+pub struct LaunchFuture<'a>(State<'a>);
+
+#[derive(Debug)]
+enum State<'a> {
+    Waiting(Launch<'a>),
+    Running(Event),
+    Ended,
+}
+
+impl<'a> LaunchFuture<'a> {
+    pub(super) fn new(launch: Launch<'a>) -> Self {
+        LaunchFuture(State::Waiting(launch))
+    }
+}
+
+impl Future for LaunchFuture<'_> {
+    type Output = Result<()>;
+
+    /// Polled again after its end, it is ready at once.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let event = match std::mem::replace(&mut self.0, State::Ended) {
+            State::Ended => return Poll::Ready(Ok(())),
+            State::Running(event) => event,
+            State::Waiting(launch) => match launch.prepare(None)? {
+                None => return Poll::Ready(Ok(())),
+                Some(prepared) => {
+                    let stream = prepared.device.awaited_stream();
+                    prepared.enqueue(&stream)?
+                }
+            },
+        };
+        if event.poll(context.waker()) {
+            return Poll::Ready(event.report().or_else(|| event.error()).map_or(Ok(()), Err));
+        }
+        self.0 = State::Running(event);
+        Poll::Pending
+    }
+}

@@ -1,0 +1,102 @@
+//! Kernels embedded in the program: read when first launched, made ready for a device when first launched there.
+
+use super::backend::Code;
+use super::device::Device;
+use super::lock;
+use crate::error::{Error, Location, Result};
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+use titan_core::artifact::{Artifact, ArtifactError};
+use titan_core::ir::Loc;
+use titan_core::text;
+use titan_core::verify::{Verified, verify};
+
+/// The target of the variant that every kernel has.
+const CPU_TARGET: &str = "cpu";
+
+/// An instance of a kernel as `#[titan::kernel]` embeds it, one per `static`.
+pub struct KernelRef {
+    name: &'static str,
+    artifact: &'static [u8],
+    file: &'static str,
+    line: u32,
+    loaded: OnceLock<Result<Loaded>>,
+}
+
+/// A kernel that has been read.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) kernel: Verified,
+    /// The name with the instance.
+    pub(crate) name: String,
+    /// ``kernel `name` ``, for messages.
+    pub(crate) title: Arc<str>,
+    codes: Mutex<Vec<(Device, Result<Arc<Code>>)>>,
+}
+
+impl KernelRef {
+    /// A kernel whose compiled form is `artifact`, and whose first token is on `line` of `file`.
+    #[must_use]
+    pub const fn new(name: &'static str, artifact: &'static [u8], file: &'static str, line: u32) -> Self {
+        KernelRef { name, artifact, file, line, loaded: OnceLock::new() }
+    }
+
+    /// The kernel, read at the first call.
+    pub(crate) fn loaded(&self) -> Result<&Loaded> {
+        self.loaded.get_or_init(|| self.load()).as_ref().map_err(Clone::clone)
+    }
+
+    /// The place in the user's file of a place relative to the kernel's first line.
+    pub(crate) fn location(&self, loc: Loc) -> Location {
+        let line = self.line.saturating_add(loc.line.saturating_sub(1));
+        Location { file: self.file.to_owned(), line, column: loc.column }
+    }
+
+    fn load(&self) -> Result<Loaded> {
+        let broken = |reason: String| Error::Artifact { kernel: self.name.to_owned(), reason };
+        let source = self.source().map_err(broken)?;
+        let kernel = text::parse_one(&source).map_err(|errors| broken(first(&errors)))?;
+        let kernel = verify(kernel).map_err(|errors| broken(first(&errors)))?;
+        let name = kernel.sig.full_name();
+        let title = format!("kernel `{name}`").into();
+        Ok(Loaded { kernel, name, title, codes: Mutex::default() })
+    }
+
+    /// The text form of the kernel: what the variant for the CPU holds, which also tells the signature. Bytes that are no
+    /// artifact are the text itself: tests and tools write it by hand.
+    fn source(&self) -> std::result::Result<String, String> {
+        let bytes = match Artifact::decode(self.artifact) {
+            Ok(artifact) => {
+                let cpu = artifact.variants.into_iter().find(|v| v.target == CPU_TARGET);
+                cpu.ok_or_else(|| "it has no variant for the CPU".to_owned())?.payload
+            }
+            Err(ArtifactError::NotAnArtifact) => self.artifact.to_vec(),
+            Err(error) => return Err(error.to_string()),
+        };
+        String::from_utf8(bytes).map_err(|_| ArtifactError::NotAnArtifact.to_string())
+    }
+}
+
+/// The first of several errors.
+fn first<S>(errors: &[titan_core::diag::Diagnostic<S>]) -> String {
+    errors.first().map_or_else(|| "it is broken".to_owned(), titan_core::diag::Diagnostic::text)
+}
+
+impl Loaded {
+    /// The kernel ready for a device, made so at the first call.
+    pub(crate) fn code(&self, device: &Device) -> Result<Arc<Code>> {
+        let mut codes = lock(&self.codes);
+        if let Some((_, code)) = codes.iter().find(|(d, _)| d == device) {
+            return code.clone();
+        }
+        let code = Code::compile(device, &self.kernel).map(Arc::new);
+        codes.push((device.clone(), code.clone()));
+        code
+    }
+}
+
+impl fmt::Debug for KernelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KernelRef({} at {}:{}, {} bytes)", self.name, self.file, self.line, self.artifact.len())
+    }
+}

@@ -1,0 +1,214 @@
+//! Launches: a kernel with its arguments, checked and then run, enqueued or awaited.
+
+use super::arg::{ArgValue, LaunchArg, TensorArg};
+use super::backend::{Code, DeviceArg};
+use super::buffer::{Access, run_here};
+use super::device::Device;
+use super::event::Event;
+use super::future::LaunchFuture;
+use super::kernel::{KernelRef, Loaded};
+use super::stream::Stream;
+use crate::error::{Error, Result};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use titan_core::ir::{Access as Borrow, Const, ParamKind, Signature};
+use titan_core::launch::{ArgInfo, BindError, Bound, Grid, bind, bind_with_grid};
+
+/// A kernel with its arguments, which it borrows until it has been launched.
+///
+/// The launch itself owns what it uses: after `.launch(&stream)` the tensors may be dropped, read or passed on at once.
+/// A grid without programs is legal and does nothing.
+#[derive(Debug)]
+#[must_use = "a launch does nothing until `.sync()`, `.launch(&stream)` or `.await`"]
+pub struct Launch<'a> {
+    kernel: &'static KernelRef,
+    args: Vec<LaunchArg<'a>>,
+    grid: Option<[u32; 3]>,
+    borrow: PhantomData<&'a mut ()>,
+}
+
+/// A launch whose arguments fit.
+pub(crate) struct Prepared {
+    title: Arc<str>,
+    pub(crate) device: Device,
+    accesses: Vec<Access>,
+    work: Work,
+}
+
+/// What a device does for a launch.
+struct Work {
+    kernel: &'static KernelRef,
+    loaded: &'static Loaded,
+    code: Arc<Code>,
+    args: Vec<DeviceArg>,
+    grid: [u32; 3],
+}
+
+impl<'a> Launch<'a> {
+    /// A launch of `kernel`; nothing is checked yet. What the macro calls.
+    #[doc(hidden)]
+    pub fn new(kernel: &'static KernelRef, args: Vec<LaunchArg<'a>>) -> Self {
+        Launch { kernel, args, grid: None, borrow: PhantomData }
+    }
+
+    /// Another grid than the kernel's own: one to three extents.
+    pub fn grid<const N: usize>(mut self, extents: [u32; N]) -> Self {
+        const { assert!(N >= 1 && N <= 3, "a grid has one to three axes") };
+        let mut grid = [1; 3];
+        grid[..N].copy_from_slice(&extents);
+        self.grid = Some(grid);
+        self
+    }
+
+    /// Runs the kernel to its end, on this thread if the device is the CPU.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, if the kernel traps, or the failure of an earlier launch that wrote an argument, unless
+    /// it has been reported.
+    pub fn sync(self) -> Result<()> {
+        match self.prepare(None)? {
+            None => Ok(()),
+            Some(Prepared { title, accesses, work, .. }) => run_here(&title, &accesses, || work.run()),
+        }
+    }
+
+    /// Puts the kernel at the end of a stream and returns.
+    ///
+    /// # Errors
+    /// If the arguments do not fit. What goes wrong later is told by the next call that needs the results, or by
+    /// [`Stream::sync`].
+    pub fn launch(self, stream: &Stream) -> Result<()> {
+        match self.prepare(Some(stream.device()))? {
+            None => Ok(()),
+            Some(prepared) => prepared.enqueue(stream).map(drop),
+        }
+    }
+
+    /// Checks the arguments; `None` for a grid without programs.
+    pub(crate) fn prepare(self, stream_device: Option<&Device>) -> Result<Option<Prepared>> {
+        let loaded = self.kernel.loaded()?;
+        let Launch { kernel, args, grid, .. } = self;
+        let args: Vec<ArgValue> = args.into_iter().map(|a| a.value).collect();
+        let bound = check(loaded, &args, grid)?;
+        let device = common_device(loaded, &args, stream_device)?;
+        if matches!(bound.grid, Grid::Extents(extents) if extents.contains(&0)) {
+            return Ok(None);
+        }
+        let code = loaded.code(&device)?;
+        let grid = match bound.grid {
+            Grid::Extents(extents) => extents,
+            Grid::Persistent => code.persistent_grid(),
+        };
+        let title = Arc::clone(&loaded.title);
+        let accesses = accesses(&loaded.kernel.sig, &args);
+        let args = args.into_iter().map(device_arg).collect();
+        let work = Work { kernel, loaded, code, args, grid };
+        Ok(Some(Prepared { title, device, accesses, work }))
+    }
+}
+
+impl Prepared {
+    /// Puts the work at the end of a stream.
+    pub(crate) fn enqueue(self, stream: &Stream) -> Result<Event> {
+        let Prepared { title, accesses, work, .. } = self;
+        stream.enqueue(title, &accesses, Box::new(|| work.run()))
+    }
+}
+
+impl Work {
+    fn run(self) -> Result<()> {
+        self.code.run(self.kernel, &self.loaded.name, self.args, self.grid)
+    }
+}
+
+impl<'a> IntoFuture for Launch<'a> {
+    type Output = Result<()>;
+    type IntoFuture = LaunchFuture<'a>;
+
+    fn into_future(self) -> LaunchFuture<'a> {
+        LaunchFuture::new(self)
+    }
+}
+
+/// Everything that does not depend on the device: the signature, borrows, overlap.
+pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) -> Result<Bound> {
+    let sig = &loaded.kernel.sig;
+    let refuse = |why| Error::of_bind(&loaded.name, why);
+    let infos: Vec<ArgInfo<'_>> = args.iter().map(ArgValue::info).collect();
+    let bound = match grid {
+        Some(grid) => bind_with_grid(sig, &infos, grid),
+        None => bind(sig, &infos),
+    };
+    let bound = bound.map_err(refuse)?;
+    for (index, first) in args.iter().enumerate() {
+        let Some(written) = first.tensor().filter(|_| is_written(sig, index)) else { continue };
+        if !written.exclusive {
+            let param = sig.params[index].name.clone();
+            let (expected, found) = ("a tensor passed by `&mut`", "one passed by `&`");
+            return Err(refuse(BindError::Kind { param, expected, found }));
+        }
+        let meets = |other: &TensorArg| {
+            other.buffer.is(&written.buffer) && other.footprint.overlaps(&written.footprint)
+        };
+        let other = args.iter().enumerate().find(|(i, a)| *i != index && a.tensor().is_some_and(meets));
+        if let Some((other, _)) = other {
+            return Err(Error::Alias {
+                kernel: loaded.name.clone(),
+                written: sig.params[index].name.clone(),
+                other: sig.params[other].name.clone(),
+            });
+        }
+    }
+    Ok(bound)
+}
+
+fn is_written(sig: &Signature, param: usize) -> bool {
+    matches!(sig.params[param].kind, ParamKind::Tensor { access: Borrow::Mut, .. })
+}
+
+/// The device that holds all tensors. Without tensors: that of the stream, or the best one.
+fn common_device(loaded: &Loaded, args: &[ArgValue], stream: Option<&Device>) -> Result<Device> {
+    let params = &loaded.kernel.sig.params;
+    let mut tensors =
+        params.iter().zip(args).filter_map(|(p, a)| a.tensor().map(|t| (&p.name, t.buffer.device())));
+    let Some((first, device)) = tensors.next() else {
+        return stream.cloned().map_or_else(Device::best, Ok);
+    };
+    let mismatch = |second: String, other: &Device| Error::DeviceMismatch {
+        kernel: loaded.name.clone(),
+        first: first.clone(),
+        first_device: device.clone(),
+        second,
+        second_device: other.clone(),
+    };
+    if let Some((name, other)) = tensors.find(|(_, other)| *other != device) {
+        return Err(mismatch(format!("`{name}`"), other));
+    }
+    match stream.filter(|other| *other != device) {
+        Some(other) => Err(mismatch("the stream".to_owned(), other)),
+        None => Ok(device.clone()),
+    }
+}
+
+fn accesses(sig: &Signature, args: &[ArgValue]) -> Vec<Access> {
+    let access = |(index, arg): (usize, &ArgValue)| {
+        let t = arg.tensor()?;
+        Some(Access { buffer: t.buffer.clone(), footprint: t.footprint, write: is_written(sig, index) })
+    };
+    args.iter().enumerate().filter_map(access).collect()
+}
+
+fn device_arg(arg: ArgValue) -> DeviceArg {
+    match arg {
+        ArgValue::Tensor(t) => DeviceArg::Tensor {
+            storage: t.buffer.storage().clone(),
+            offset: t.offset,
+            // `bind` has refused extents beyond `i32`.
+            extents: t.extents().iter().map(|n| i32::try_from(*n).unwrap_or(i32::MAX)).collect(),
+            strides: t.strides().to_vec(),
+        },
+        ArgValue::Absent => DeviceArg::Absent,
+        ArgValue::Scalar(Const::Int(_, value)) => DeviceArg::Int(value),
+        ArgValue::Scalar(Const::Float(_, value)) => DeviceArg::Float(value),
+    }
+}

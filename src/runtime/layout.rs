@@ -1,0 +1,219 @@
+//! Where the elements of a tensor lie: offset, extents and strides, all in elements, and the views that can be made.
+//!
+//! A layout never reaches outside of the memory it was made for: every view shows a part of what its origin showed.
+//! The 4-bit types are packed along the last axis, so there the last axis keeps stride 1, and its extent and everything
+//! else that counts elements stays even; views that would break this are refused.
+
+use crate::error::{Error, Result};
+use titan_core::ir::Elem;
+
+/// The greatest rank of a tensor.
+pub const MAX_RANK: usize = 8;
+
+/// An element type, an offset, extents and strides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout<const R: usize> {
+    pub(crate) elem: Elem,
+    pub(crate) offset: usize,
+    pub(crate) shape: [usize; R],
+    pub(crate) strides: [usize; R],
+}
+
+fn refuse<T>(operation: &'static str, problem: String, help: &'static str) -> Result<T> {
+    Err(Error::Layout { operation, problem, help })
+}
+
+/// The number of elements of a shape.
+pub(crate) fn element_count(shape: &[usize]) -> Option<usize> {
+    // An extent of 0 wins over extents that overflow before it.
+    if shape.contains(&0) { Some(0) } else { shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d)) }
+}
+
+impl<const R: usize> Layout<R> {
+    /// Row-major, from the start of its memory.
+    pub(crate) fn row_major(elem: Elem, shape: [usize; R]) -> Result<Self> {
+        Layout::unpacked_row_major(elem, shape)?.packed("a new tensor")
+    }
+
+    fn unpacked_row_major(elem: Elem, shape: [usize; R]) -> Result<Self> {
+        const { assert!(R <= MAX_RANK, "tensors have at most 8 axes") };
+        let Some(count) = element_count(&shape).filter(|n| i64::try_from(*n).is_ok()) else {
+            return Err(Error::TooLarge { shape: shape.to_vec() });
+        };
+        let mut strides = [1; R];
+        for axis in (1..R).rev() {
+            strides[axis - 1] = if count == 0 { 1 } else { strides[axis] * shape[axis] };
+        }
+        Ok(Layout { elem, offset: 0, shape, strides })
+    }
+
+    /// The number of elements.
+    pub(crate) fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether the elements lie one after the other in row-major order.
+    pub(crate) fn is_contiguous(&self) -> bool {
+        self.contiguous_from() == 0
+    }
+
+    /// The first axis from which on the elements lie one after the other in row-major order; `R` if there is none.
+    pub(crate) fn contiguous_from(&self) -> usize {
+        if self.len() == 0 {
+            return 0;
+        }
+        let mut expected = 1;
+        for axis in (0..R).rev() {
+            if self.shape[axis] != 1 && self.strides[axis] != expected {
+                return axis + 1;
+            }
+            expected *= self.shape[axis];
+        }
+        0
+    }
+
+    /// Axis `i` of the result is axis `axes[i]` of this one.
+    pub(crate) fn permute(&self, axes: [usize; R]) -> Result<Self> {
+        let mut seen = [false; R];
+        axes.iter().filter(|a| **a < R).for_each(|a| seen[*a] = true);
+        if seen.contains(&false) {
+            let problem =
+                format!("{axes:?} does not name each of the axes 0 to {} once", R.saturating_sub(1));
+            return refuse("permute", problem, "list every axis exactly once, in the new order");
+        }
+        Layout { shape: axes.map(|a| self.shape[a]), strides: axes.map(|a| self.strides[a]), ..*self }
+            .packed("permute")
+    }
+
+    /// Axes `a` and `b` swapped.
+    pub(crate) fn transpose(&self, a: usize, b: usize) -> Result<Self> {
+        let mut axes: [usize; R] = std::array::from_fn(|i| i);
+        axes.swap(a, b);
+        self.permute(axes)
+    }
+
+    /// Elements `lo..hi` of an axis.
+    pub(crate) fn slice(&self, axis: usize, lo: usize, hi: usize) -> Result<Self> {
+        if lo > hi || hi > self.shape[axis] {
+            let problem =
+                format!("{lo}..{hi} is not a part of axis {axis}, whose extent is {}", self.shape[axis]);
+            return refuse("slice", problem, "give a range inside of the axis");
+        }
+        let mut out = *self;
+        out.offset += if lo < hi { lo * self.strides[axis] } else { 0 };
+        out.shape[axis] = hi - lo;
+        out.packed("slice")
+    }
+
+    /// Axis `axis` fixed at `i`; `Q` is `R - 1`.
+    pub(crate) fn index<const Q: usize>(&self, axis: usize, i: usize) -> Result<Layout<Q>> {
+        const { assert!(Q + 1 == R, "an index removes one axis") };
+        if i >= self.shape[axis] {
+            let problem = format!("{i} is outside of axis {axis}, whose extent is {}", self.shape[axis]);
+            return refuse("index", problem, "give an index below the extent");
+        }
+        if self.elem.bits() == 4 && axis + 1 == R {
+            let problem =
+                format!("axis {axis} is the packed one: two elements of type `{}` share a byte", self.elem);
+            return refuse("index", problem, "slice an even range of the last axis, or index another one");
+        }
+        let from = |d: usize| if d < axis { d } else { d + 1 };
+        Layout {
+            elem: self.elem,
+            offset: self.offset + i * self.strides[axis],
+            shape: std::array::from_fn(|d| self.shape[from(d)]),
+            strides: std::array::from_fn(|d| self.strides[from(d)]),
+        }
+        .packed("index")
+    }
+
+    /// An axis of extent 1 inserted before `axis`; `Q` is `R + 1`.
+    pub(crate) fn unsqueeze<const Q: usize>(&self, axis: usize) -> Result<Layout<Q>> {
+        const { assert!(Q == R + 1 && Q <= MAX_RANK, "a new axis makes one more, up to 8") };
+        let stride = if axis < R { self.shape[axis] * self.strides[axis] } else { 1 };
+        let at = |d: usize, new: usize, old: &[usize; R]| match d.cmp(&axis) {
+            std::cmp::Ordering::Less => old[d],
+            std::cmp::Ordering::Equal => new,
+            std::cmp::Ordering::Greater => old[d - 1],
+        };
+        Layout {
+            elem: self.elem,
+            offset: self.offset,
+            shape: std::array::from_fn(|d| at(d, 1, &self.shape)),
+            strides: std::array::from_fn(|d| at(d, stride, &self.strides)),
+        }
+        .packed("unsqueeze")
+    }
+
+    /// Other extents for the same elements in row-major order.
+    pub(crate) fn reshape<const Q: usize>(&self, shape: [usize; Q]) -> Result<Layout<Q>> {
+        if element_count(&shape) != Some(self.len()) {
+            let problem = format!("{shape:?} does not have the {} elements of {:?}", self.len(), self.shape);
+            return refuse("reshape", problem, "choose extents whose product is the number of elements");
+        }
+        if !self.is_contiguous() {
+            let problem = format!(
+                "the elements do not lie one after the other (extents {:?}, strides {:?})",
+                self.shape, self.strides
+            );
+            return refuse(
+                "reshape",
+                problem,
+                "reshape a `.copy()`, or reshape before the other view is made",
+            );
+        }
+        Layout { offset: self.offset, ..Layout::unpacked_row_major(self.elem, shape)? }.packed("reshape")
+    }
+
+    /// Axes of extent 1 repeated to these extents.
+    pub(crate) fn broadcast(&self, shape: [usize; R]) -> Result<Self> {
+        let mut out = *self;
+        for (axis, extent) in shape.into_iter().enumerate() {
+            if self.shape[axis] == extent {
+                continue;
+            }
+            if self.shape[axis] != 1 {
+                let problem = format!("axis {axis} has extent {}, not 1 or {extent}", self.shape[axis]);
+                return refuse(
+                    "broadcast",
+                    problem,
+                    "only axes of extent 1 repeat; insert one with `unsqueeze`",
+                );
+            }
+            (out.shape[axis], out.strides[axis]) = (extent, 0);
+        }
+        if element_count(&out.shape).is_none_or(|n| i64::try_from(n).is_err()) {
+            return Err(Error::TooLarge { shape: shape.to_vec() });
+        }
+        out.packed("broadcast")
+    }
+
+    /// The two parts of an axis before and from `at`.
+    pub(crate) fn split(&self, axis: usize, at: usize) -> Result<(Self, Self)> {
+        if at > self.shape[axis] {
+            let problem = format!("{at} is outside of axis {axis}, whose extent is {}", self.shape[axis]);
+            return refuse("split", problem, "split at an index up to the extent");
+        }
+        Ok((self.slice(axis, 0, at)?, self.slice(axis, at, self.shape[axis])?))
+    }
+
+    /// Refuses what the packing of the 4-bit types does not allow.
+    fn packed(self, operation: &'static str) -> Result<Self> {
+        if self.elem.bits() != 4 || self.len() == 0 {
+            return Ok(self);
+        }
+        let even = self.shape.last().is_some_and(|n| n % 2 == 0) && self.offset.is_multiple_of(2);
+        let (last, outer) = self.strides.split_last().map_or((1, &[][..]), |(last, outer)| (*last, outer));
+        let aligned =
+            outer.iter().zip(&self.shape).all(|(stride, extent)| *extent == 1 || stride.is_multiple_of(2));
+        if even && last == 1 && aligned {
+            return Ok(self);
+        }
+        let problem = format!(
+            "elements of type `{}` are packed in pairs along the last axis, and extents {:?} with strides {:?} from \
+             element {} cut a pair",
+            self.elem, self.shape, self.strides, self.offset
+        );
+        refuse(operation, problem, "keep the last axis in place, and its extents and ranges even")
+    }
+}

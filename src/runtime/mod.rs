@@ -1,0 +1,58 @@
+//! Devices, tensors, streams and launches: what runs on the host around a kernel.
+//!
+//! ```text
+//! Device ── Tensor ── View, ViewMut          layout.rs: where elements lie      transfer.rs: copies from and to the host
+//!    │         │
+//!    │         └ Buffer ── uses (footprint, event)       buffer.rs: who waits for whom
+//!    └ Stream ── jobs ─────── Event                      event.rs: how work ended, and who was told
+//! KernelRef + LaunchArgs → Launch → .sync() | .launch(&stream) | .await
+//! ```
+//!
+//! Guards such as [`ViewMut`] give the compiler the rules of borrowing, but nothing here rests on them: every access to
+//! device memory, from whatever thread, is ordered by the table of uses in its buffer.
+//!
+//! Devices are cases of the enums in `backend.rs`; the rest of the module does not know which there are.
+
+mod arg;
+mod backend;
+mod buffer;
+mod device;
+mod event;
+mod footprint;
+mod future;
+mod kernel;
+mod launch;
+mod layout;
+mod reference;
+mod setting;
+mod stream;
+mod tensor;
+mod transfer;
+mod view;
+
+pub use arg::LaunchArg;
+pub use device::{Device, DeviceKind};
+pub use future::LaunchFuture;
+pub use kernel::KernelRef;
+pub use launch::Launch;
+pub use layout::MAX_RANK;
+pub use reference::{HostTensor, Reference};
+pub use stream::Stream;
+pub use tensor::Tensor;
+pub use view::{View, ViewMut};
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Locks. What a panicking thread left behind is consistent: no code here panics between two related writes.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sleeps while `condition` holds.
+fn wait_while<'a, T>(
+    changed: &Condvar,
+    guard: MutexGuard<'a, T>,
+    condition: impl FnMut(&mut T) -> bool,
+) -> MutexGuard<'a, T> {
+    changed.wait_while(guard, condition).unwrap_or_else(PoisonError::into_inner)
+}

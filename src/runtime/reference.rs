@@ -1,0 +1,109 @@
+//! `kernel::reference`: the body of a kernel run as plain Rust, on copies of the tensors, after the checks of a launch.
+//!
+//! The expansion makes one [`HostTensor`] per tensor, runs the body with [`Reference::run`], and copies the `&mut` ones back,
+//! also after a trap: a kernel that stops leaves what it has stored.
+
+use super::kernel::{KernelRef, Loaded};
+use super::launch::check;
+use super::tensor::Tensor;
+use super::{LaunchArg, arg::ArgValue};
+use crate::error::{Error, Location, Result};
+use crate::lang::{self, Elem, Shared};
+use std::fmt;
+use titan_core::launch::Grid;
+
+/// Programs of a grid that a device would size: enough to have several, few enough to give each more than one tile.
+const PERSISTENT_GRID: u32 = 3;
+
+/// A tensor copied to the host, as the bodies of kernels take it.
+pub struct HostTensor<T, const R: usize> {
+    memory: Shared<T>,
+    tensor: lang::Tensor<T, R>,
+}
+
+impl<T: Elem, const R: usize> HostTensor<T, R> {
+    /// A row-major copy.
+    ///
+    /// # Errors
+    /// As `to_vec`, or if an extent is above 2³¹ − 1.
+    pub fn new(tensor: &Tensor<T, R>) -> Result<Self> {
+        let too_large = |_| Error::TooLarge { shape: tensor.shape().to_vec() };
+        let (mut extents, mut strides) = ([0; R], [1; R]);
+        for (extent, given) in extents.iter_mut().zip(tensor.shape()) {
+            *extent = i32::try_from(given).map_err(too_large)?;
+        }
+        for axis in (1..R).rev() {
+            strides[axis - 1] = strides[axis] * i64::from(extents[axis]);
+        }
+        let memory = Shared::new(tensor.to_vec()?);
+        let tensor = lang::Tensor::from_host(memory.clone(), 0, extents, strides);
+        Ok(HostTensor { memory, tensor })
+    }
+
+    /// What a body reads.
+    #[must_use]
+    pub fn tensor(&self) -> &lang::Tensor<T, R> {
+        &self.tensor
+    }
+
+    /// What a body writes.
+    #[must_use]
+    pub fn tensor_mut(&mut self) -> &mut lang::Tensor<T, R> {
+        &mut self.tensor
+    }
+
+    /// Overwrites the tensor with the elements of the copy.
+    ///
+    /// # Errors
+    /// As `write`.
+    pub fn copy_back(self, tensor: &mut Tensor<T, R>) -> Result<()> {
+        let HostTensor { memory, tensor: view } = self;
+        drop(view);
+        tensor.write(&memory.into_vec())
+    }
+}
+
+impl<T, const R: usize> fmt::Debug for HostTensor<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tensor.fmt(f)
+    }
+}
+
+/// A launch of the reference whose arguments fit.
+#[derive(Debug)]
+#[must_use = "a reference does nothing until it runs"]
+pub struct Reference {
+    loaded: &'static Loaded,
+    grid: [u32; 3],
+}
+
+impl Reference {
+    /// Checks the arguments as a launch does.
+    ///
+    /// # Errors
+    /// If they do not fit.
+    pub fn new(kernel: &'static KernelRef, args: Vec<LaunchArg<'_>>) -> Result<Reference> {
+        let loaded = kernel.loaded()?;
+        let args: Vec<ArgValue> = args.into_iter().map(|a| a.value).collect();
+        let grid = match check(loaded, &args, None)?.grid {
+            Grid::Extents(extents) => extents,
+            Grid::Persistent => [PERSISTENT_GRID, 1, 1],
+        };
+        Ok(Reference { loaded, grid })
+    }
+
+    /// Calls `body` once per program, one after the other on this thread.
+    ///
+    /// # Errors
+    /// The first trap.
+    pub fn run(self, body: impl FnMut()) -> Result<()> {
+        // The check of the arguments has refused extents beyond `i32`.
+        let grid = self.grid.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+        lang::run(grid, body).map_err(|trap| Error::Trap {
+            kernel: self.loaded.name.clone(),
+            message: trap.message,
+            location: Location { file: trap.file.to_owned(), line: trap.line, column: trap.column },
+            program: trap.program.map(i32::cast_unsigned),
+        })
+    }
+}

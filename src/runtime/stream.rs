@@ -1,0 +1,162 @@
+//! Streams: work that runs in the order in which it was launched, beside the calling thread.
+//!
+//! A stream of the CPU is a queue with one thread, which starts with the first launch and ends when the stream is dropped
+//! and its queue is empty.
+
+use super::buffer::{Access, Dependency, await_dependencies, guarded, schedule};
+use super::device::Device;
+use super::event::{Event, Failure};
+use super::lock;
+use crate::error::{Error, Result};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+/// An in-order queue of launches on one device. Clones are the same stream.
+///
+/// Launches on different streams run at once unless they use a tensor in common, one of them writing it: then the later
+/// one waits for the earlier one. No calls are needed for that.
+#[derive(Clone)]
+pub struct Stream(Arc<Handle>);
+
+/// What the users of a stream share; the worker has only the queue, and ends when this is gone.
+struct Handle {
+    device: Device,
+    queue: Arc<Queue>,
+}
+
+struct Queue {
+    id: u64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    has_worker: bool,
+    closed: bool,
+    /// The end of the latest launch.
+    last: Option<Event>,
+    /// Launches that failed since the last `sync`.
+    failed: Vec<Event>,
+}
+
+struct Job {
+    what: Arc<str>,
+    event: Event,
+    waits: Vec<Dependency>,
+    work: Box<dyn FnOnce() -> Result<()> + Send>,
+}
+
+impl Stream {
+    /// An empty stream.
+    pub(crate) fn new(device: &Device) -> Stream {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let queue = Queue { id, state: Mutex::default(), changed: Condvar::new() };
+        Stream(Arc::new(Handle { device: device.clone(), queue: Arc::new(queue) }))
+    }
+
+    /// The device of the stream.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// Blocks until everything that was launched here before this call has ended.
+    ///
+    /// # Errors
+    /// The first failure on this stream that has not been reported; the other ones count as reported too.
+    pub fn sync(&self) -> Result<()> {
+        let last = lock(&self.0.queue.state).last.clone();
+        if let Some(event) = last {
+            event.wait();
+        }
+        let failed = std::mem::take(&mut lock(&self.0.queue.state).failed);
+        let mut errors = failed.iter().filter_map(Event::report);
+        let first = errors.next();
+        errors.for_each(drop);
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Enters work into the buffers it uses and puts it at the end of the queue.
+    pub(crate) fn enqueue(
+        &self,
+        what: Arc<str>,
+        accesses: &[Access],
+        work: Box<dyn FnOnce() -> Result<()> + Send>,
+    ) -> Result<Event> {
+        self.start_worker()?;
+        let queue = &self.0.queue;
+        let event = Event::new(Some(queue.id));
+        schedule(accesses, &event, |mut waits| {
+            waits.retain(|d| d.carries || !event.follows_in_queue(&d.event));
+            let mut state = lock(&queue.state);
+            state.last = Some(event.clone());
+            state.jobs.push_back(Job { what, event: event.clone(), waits, work });
+        });
+        queue.changed.notify_all();
+        Ok(event)
+    }
+
+    fn start_worker(&self) -> Result<()> {
+        let mut state = lock(&self.0.queue.state);
+        if !state.has_worker {
+            let queue = Arc::clone(&self.0.queue);
+            let thread = std::thread::Builder::new().name(format!("titan-stream-{}", queue.id));
+            thread.spawn(move || queue.work()).map_err(|e| Error::Thread { source: Arc::new(e) })?;
+            state.has_worker = true;
+        }
+        Ok(())
+    }
+}
+
+impl Queue {
+    /// Runs jobs until the stream is closed and the queue is empty.
+    fn work(&self) {
+        loop {
+            let state = lock(&self.state);
+            let mut state = super::wait_while(&self.changed, state, |s| s.jobs.is_empty() && !s.closed);
+            let Some(job) = state.jobs.pop_front() else { return };
+            drop(state);
+            self.run(job);
+        }
+    }
+
+    fn run(&self, job: Job) {
+        let Job { what, event, waits, work } = job;
+        let outcome = match await_dependencies(&waits) {
+            None => guarded(&what, work).map_err(|error| Failure::new(error, false)),
+            Some((earlier, error)) => Err(Failure::of_dependency(&what, earlier, error)),
+        };
+        if outcome.is_err() {
+            let failed = &mut lock(&self.state).failed;
+            failed.retain(|e| !e.is_settled());
+            failed.push(event.clone());
+        }
+        event.settle(outcome);
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        lock(&self.queue.state).closed = true;
+        self.queue.changed.notify_all();
+    }
+}
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Stream {}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("id", &self.0.queue.id).field("device", &self.0.device).finish()
+    }
+}

@@ -1,0 +1,265 @@
+//! Views: tensors that show the elements of another one under other axes, without copying.
+//!
+//! A [`View`] borrows its origin and derefs to the `&Tensor` that kernels take; a [`ViewMut`] borrows it exclusively and
+//! derefs to `&mut Tensor`. Axes are const, as in kernels. A view that does not exist is an error, never a panic.
+
+use super::tensor::Tensor;
+use crate::error::Result;
+use crate::lang::Elem;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+
+/// A shared view of a tensor.
+pub struct View<'a, T, const R: usize> {
+    tensor: Tensor<T, R>,
+    origin: PhantomData<&'a ()>,
+}
+
+/// An exclusive view of a tensor.
+pub struct ViewMut<'a, T, const R: usize> {
+    tensor: Tensor<T, R>,
+    origin: PhantomData<&'a mut ()>,
+}
+
+impl<T, const R: usize> View<'_, T, R> {
+    fn new(tensor: Tensor<T, R>) -> Self {
+        View { tensor, origin: PhantomData }
+    }
+}
+
+impl<T, const R: usize> ViewMut<'_, T, R> {
+    fn new(tensor: Tensor<T, R>) -> Self {
+        ViewMut { tensor, origin: PhantomData }
+    }
+}
+
+impl<T, const R: usize> Deref for View<'_, T, R> {
+    type Target = Tensor<T, R>;
+    fn deref(&self) -> &Tensor<T, R> {
+        &self.tensor
+    }
+}
+
+impl<T, const R: usize> Deref for ViewMut<'_, T, R> {
+    type Target = Tensor<T, R>;
+    fn deref(&self) -> &Tensor<T, R> {
+        &self.tensor
+    }
+}
+
+impl<T, const R: usize> DerefMut for ViewMut<'_, T, R> {
+    fn deref_mut(&mut self) -> &mut Tensor<T, R> {
+        &mut self.tensor
+    }
+}
+
+impl<T: Elem, const R: usize> Clone for View<'_, T, R> {
+    fn clone(&self) -> Self {
+        View::new(self.tensor.with_layout(*self.tensor.layout()))
+    }
+}
+
+impl<T: Elem, const R: usize> fmt::Debug for View<'_, T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tensor.fmt(f)
+    }
+}
+
+impl<T: Elem, const R: usize> fmt::Debug for ViewMut<'_, T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tensor.fmt(f)
+    }
+}
+
+/// The views of any rank, with `$lt` as the borrow of what they come from.
+macro_rules! shared_views {
+    ($lt:lifetime) => {
+        /// Axes `A` and `B` swapped.
+        ///
+        /// # Errors
+        /// For a 4-bit type, if one of them is the last axis.
+        pub fn transpose<const A: usize, const B: usize>(&self) -> Result<View<$lt, T, R>> {
+            const { assert!(A < R && B < R, "a tensor of this rank has no such axis") };
+            Ok(View::new(self.with_layout(self.layout().transpose(A, B)?)))
+        }
+
+        /// Axes reordered: axis `i` of the view is axis `axes[i]` of the tensor.
+        ///
+        /// # Errors
+        /// If `axes` does not name every axis once.
+        pub fn permute(&self, axes: [usize; R]) -> Result<View<$lt, T, R>> {
+            Ok(View::new(self.with_layout(self.layout().permute(axes)?)))
+        }
+
+        /// The part of axis `AX` in `range`.
+        ///
+        /// # Errors
+        /// If the range is not inside of the axis; for a 4-bit type, if it cuts a byte.
+        pub fn slice<const AX: usize>(&self, range: Range<usize>) -> Result<View<$lt, T, R>> {
+            const { assert!(AX < R, "a tensor of this rank has no such axis") };
+            Ok(View::new(self.with_layout(self.layout().slice(AX, range.start, range.end)?)))
+        }
+
+        /// Axis `AX` cut in two: the parts before and from `at`.
+        ///
+        /// # Errors
+        /// If `at` is beyond the axis; for a 4-bit type, if it cuts a byte.
+        pub fn split_at<const AX: usize>(&self, at: usize) -> Result<(View<$lt, T, R>, View<$lt, T, R>)> {
+            const { assert!(AX < R, "a tensor of this rank has no such axis") };
+            let (head, tail) = self.layout().split(AX, at)?;
+            Ok((View::new(self.with_layout(head)), View::new(self.with_layout(tail))))
+        }
+
+        /// Other extents for the same elements in row-major order.
+        ///
+        /// # Errors
+        /// If the number of elements differs, or they do not lie one after the other: then `.copy()` first.
+        pub fn reshape<const Q: usize>(&self, shape: [usize; Q]) -> Result<View<$lt, T, Q>> {
+            Ok(View::new(self.with_layout(self.layout().reshape(shape)?)))
+        }
+
+        /// Axes of extent 1 repeated to the extents in `shape`, without memory: their stride is 0.
+        ///
+        /// # Errors
+        /// If another extent differs.
+        pub fn broadcast(&self, shape: [usize; R]) -> Result<View<$lt, T, R>> {
+            Ok(View::new(self.with_layout(self.layout().broadcast(shape)?)))
+        }
+    };
+}
+
+impl<T: Elem, const R: usize> Tensor<T, R> {
+    /// The whole tensor.
+    #[must_use]
+    pub fn view(&self) -> View<'_, T, R> {
+        View::new(self.with_layout(*self.layout()))
+    }
+
+    shared_views!('_);
+
+    /// The whole tensor, to write.
+    #[must_use]
+    pub fn view_mut(&mut self) -> ViewMut<'_, T, R> {
+        ViewMut::new(self.with_layout(*self.layout()))
+    }
+
+    /// As [`Tensor::transpose`], to write.
+    ///
+    /// # Errors
+    /// As [`Tensor::transpose`].
+    pub fn transpose_mut<const A: usize, const B: usize>(&mut self) -> Result<ViewMut<'_, T, R>> {
+        const { assert!(A < R && B < R, "a tensor of this rank has no such axis") };
+        Ok(ViewMut::new(self.with_layout(self.layout().transpose(A, B)?)))
+    }
+
+    /// As [`Tensor::permute`], to write.
+    ///
+    /// # Errors
+    /// As [`Tensor::permute`].
+    pub fn permute_mut(&mut self, axes: [usize; R]) -> Result<ViewMut<'_, T, R>> {
+        Ok(ViewMut::new(self.with_layout(self.layout().permute(axes)?)))
+    }
+
+    /// As [`Tensor::slice`], to write.
+    ///
+    /// # Errors
+    /// As [`Tensor::slice`].
+    pub fn slice_mut<const AX: usize>(&mut self, range: Range<usize>) -> Result<ViewMut<'_, T, R>> {
+        const { assert!(AX < R, "a tensor of this rank has no such axis") };
+        Ok(ViewMut::new(self.with_layout(self.layout().slice(AX, range.start, range.end)?)))
+    }
+
+    /// As [`Tensor::split_at`], to write: the parts share no element, so one launch may write both.
+    ///
+    /// # Errors
+    /// As [`Tensor::split_at`].
+    pub fn split_at_mut<const AX: usize>(
+        &mut self,
+        at: usize,
+    ) -> Result<(ViewMut<'_, T, R>, ViewMut<'_, T, R>)> {
+        const { assert!(AX < R, "a tensor of this rank has no such axis") };
+        let (head, tail) = self.layout().split(AX, at)?;
+        Ok((ViewMut::new(self.with_layout(head)), ViewMut::new(self.with_layout(tail))))
+    }
+
+    /// As [`Tensor::reshape`], to write.
+    ///
+    /// # Errors
+    /// As [`Tensor::reshape`].
+    pub fn reshape_mut<const Q: usize>(&mut self, shape: [usize; Q]) -> Result<ViewMut<'_, T, Q>> {
+        Ok(ViewMut::new(self.with_layout(self.layout().reshape(shape)?)))
+    }
+}
+
+impl<'a, T: Elem, const R: usize> View<'a, T, R> {
+    shared_views!('a);
+}
+
+/// The views that change the rank, from `$R` to `$Q` axes and back.
+macro_rules! rank_views {
+    ($($R:literal $Q:literal;)*) => {$(
+        impl<T: Elem> Tensor<T, $R> {
+            /// The view with axis `AX` fixed at `i`: one rank lower.
+            ///
+            /// # Errors
+            /// If `i` is outside of the axis; for a 4-bit type, if the axis is the last one.
+            pub fn index<const AX: usize>(&self, i: usize) -> Result<View<'_, T, $Q>> {
+                const { assert!(AX < $R, "a tensor of this rank has no such axis") };
+                Ok(View::new(self.with_layout(self.layout().index(AX, i)?)))
+            }
+
+            /// As `index`, to write.
+            ///
+            /// # Errors
+            /// As `index`.
+            pub fn index_mut<const AX: usize>(&mut self, i: usize) -> Result<ViewMut<'_, T, $Q>> {
+                const { assert!(AX < $R, "a tensor of this rank has no such axis") };
+                Ok(ViewMut::new(self.with_layout(self.layout().index(AX, i)?)))
+            }
+        }
+
+        impl<'a, T: Elem> View<'a, T, $R> {
+            /// The view with axis `AX` fixed at `i`: one rank lower.
+            ///
+            /// # Errors
+            /// If `i` is outside of the axis; for a 4-bit type, if the axis is the last one.
+            pub fn index<const AX: usize>(&self, i: usize) -> Result<View<'a, T, $Q>> {
+                const { assert!(AX < $R, "a tensor of this rank has no such axis") };
+                Ok(View::new(self.with_layout(self.layout().index(AX, i)?)))
+            }
+        }
+
+        impl<T: Elem> Tensor<T, $Q> {
+            /// The view with a new axis of extent 1 before axis `AX`, or after the last one: one rank higher.
+            ///
+            /// # Errors
+            /// For a 4-bit type, if the new axis is the last one.
+            pub fn unsqueeze<const AX: usize>(&self) -> Result<View<'_, T, $R>> {
+                const { assert!(AX < $R, "a new axis goes before an axis or after the last one") };
+                Ok(View::new(self.with_layout(self.layout().unsqueeze(AX)?)))
+            }
+
+            /// As `unsqueeze`, to write.
+            ///
+            /// # Errors
+            /// As `unsqueeze`.
+            pub fn unsqueeze_mut<const AX: usize>(&mut self) -> Result<ViewMut<'_, T, $R>> {
+                const { assert!(AX < $R, "a new axis goes before an axis or after the last one") };
+                Ok(ViewMut::new(self.with_layout(self.layout().unsqueeze(AX)?)))
+            }
+        }
+
+        impl<'a, T: Elem> View<'a, T, $Q> {
+            /// The view with a new axis of extent 1 before axis `AX`, or after the last one: one rank higher.
+            ///
+            /// # Errors
+            /// For a 4-bit type, if the new axis is the last one.
+            pub fn unsqueeze<const AX: usize>(&self) -> Result<View<'a, T, $R>> {
+                const { assert!(AX < $R, "a new axis goes before an axis or after the last one") };
+                Ok(View::new(self.with_layout(self.layout().unsqueeze(AX)?)))
+            }
+        }
+    )*};
+}
+rank_views! { 2 1; 3 2; 4 3; 5 4; 6 5; }

@@ -1,0 +1,103 @@
+//! `.await`: on an executor of ten lines, from two threads, and dropped midway.
+
+#![expect(clippy::cast_precision_loss, reason = "a test that cannot go on stops; small numbers")]
+
+mod runtime_kernels;
+
+use runtime_kernels::{add, fill, slow_fill, trap_at};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use titan::{Device, Error, Result, Tensor};
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(out) => return out,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+async fn chain(dev: Device, v: f32) -> Result<Vec<f32>> {
+    let mut x = dev.zeros([4])?;
+    let mut y = dev.zeros([4])?;
+    slow_fill(&mut x, v, 5000).await?;
+    add(&x, &mut y, 1.0).await?;
+    y.to_vec()
+}
+
+#[test]
+fn an_awaited_launch_has_run() {
+    assert_eq!(block_on(chain(Device::cpu(), 2.0)).unwrap(), [3.0; 4]);
+}
+
+#[test]
+fn futures_move_to_threads() {
+    let threads: Vec<_> =
+        (0..2u8).map(|i| thread::spawn(move || block_on(chain(Device::cpu(), i.into())))).collect();
+    for (i, thread) in threads.into_iter().enumerate() {
+        assert_eq!(thread.join().unwrap().unwrap(), [i as f32 + 1.0; 4]);
+    }
+}
+
+#[test]
+fn two_futures_polled_by_one_task_both_end() {
+    let dev = Device::cpu();
+    let (mut x, mut y) = (dev.zeros([4]).unwrap(), dev.zeros([4]).unwrap());
+    let (a, b) = (slow_fill(&mut x, 1.0, 5000).into_future(), slow_fill(&mut y, 2.0, 5000).into_future());
+    let (mut a, mut b) = (pin!(a), pin!(b));
+    let mut left = 2;
+    let mut done = [false; 2];
+    block_on(std::future::poll_fn(|context| {
+        for (i, future) in [a.as_mut(), b.as_mut()].into_iter().enumerate() {
+            if !done[i] && future.poll(context).is_ready() {
+                done[i] = true;
+                left -= 1;
+            }
+        }
+        if left == 0 { Poll::Ready(()) } else { Poll::Pending }
+    }));
+    assert_eq!((x.to_vec().unwrap(), y.to_vec().unwrap()), (vec![1.0; 4], vec![2.0; 4]));
+}
+
+#[test]
+fn an_awaited_failure_is_its_result() {
+    let dev = Device::cpu();
+    let mut x: Tensor<f32, 1> = dev.zeros([4]).unwrap();
+    assert!(matches!(block_on(trap_at(&mut x, 1).into_future()), Err(Error::Trap { .. })));
+    assert!(x.to_vec().is_ok());
+    let y = dev.zeros([3]).unwrap();
+    assert!(matches!(block_on(add(&y, &mut x, 1.0).into_future()), Err(Error::Shape { .. })));
+}
+
+#[test]
+fn a_future_dropped_midway_leaves_memory_in_order() {
+    let dev = Device::cpu();
+    let mut x = dev.zeros([4]).unwrap();
+    {
+        let mut future = pin!(slow_fill(&mut x, 9.0, 20_000).into_future());
+        let mut context = Context::from_waker(Waker::noop());
+        let _ = future.as_mut().poll(&mut context);
+    }
+    assert_eq!(x.to_vec().unwrap(), [9.0; 4], "it runs to its end");
+    drop(fill(&mut x, 1.0).into_future());
+    assert_eq!(x.to_vec().unwrap(), [9.0; 4], "never polled, never run");
+    {
+        let mut gone = dev.zeros([4]).unwrap();
+        let mut future = pin!(slow_fill(&mut gone, 9.0, 20_000).into_future());
+        let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    }
+}

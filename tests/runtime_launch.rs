@@ -1,0 +1,268 @@
+//! Launches: results, checks before anything runs, traps, grids, aliases.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a test that cannot go on stops; small numbers"
+)]
+
+mod runtime_kernels;
+
+use runtime_kernels::{add, add_one, fill, fill_two, is_present, kernel, scale, trap_at};
+use titan::__private::{KernelRef, LaunchArg};
+use titan::{Device, Error, Launch, Tensor};
+use titan_core::artifact::{Artifact, Variant};
+
+fn first_line(error: &Error) -> String {
+    error.to_string().lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn a_launch_computes() {
+    let dev = Device::cpu();
+    let x = dev.tensor(&[1.0f32, 2.0, 3.0], [3]).unwrap();
+    let mut y = dev.zeros([3]).unwrap();
+    add(&x, &mut y, 0.5).sync().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [1.5, 2.5, 3.5]);
+    scale(&mut y, 2.0).sync().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [3.0, 5.0, 7.0]);
+}
+
+#[test]
+fn views_are_arguments() {
+    let dev = Device::cpu();
+    let x = dev.from_fn([2, 3], |[i, j]| (10 * i + j) as f32).unwrap();
+    let mut y = dev.zeros::<f32, 2>([3, 4]).unwrap();
+    let mut part = y.slice_mut::<1>(1..3).unwrap();
+    add_one(&x.transpose::<0, 1>().unwrap(), &mut part).sync().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [0., 1., 11., 0., 0., 2., 12., 0., 0., 3., 13., 0.]);
+    let row = dev.tensor(&[5.0f32, 6.0], [2]).unwrap();
+    let rows = row.unsqueeze::<0>().unwrap().broadcast([3, 2]).unwrap();
+    let mut out = dev.zeros([3, 2]).unwrap();
+    add_one(&rows, &mut out).sync().unwrap();
+    assert_eq!(out.to_vec().unwrap(), [6., 7., 6., 7., 6., 7.]);
+}
+
+#[test]
+fn optional_tensors_are_there_or_not() {
+    let dev = Device::cpu();
+    let x = dev.zeros([2]).unwrap();
+    let mut y = dev.zeros([2]).unwrap();
+    is_present(Some(&x), &mut y).sync().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [1.0, 1.0]);
+    is_present(None, &mut y).sync().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [0.0, 0.0]);
+}
+
+#[test]
+fn a_shape_that_does_not_fit_is_an_error_and_nothing_runs() {
+    let dev = Device::cpu();
+    let x = dev.zeros([4]).unwrap();
+    let mut y = dev.zeros([3]).unwrap();
+    let error = add(&x, &mut y, 1.0).sync().unwrap_err();
+    assert!(matches!(error, Error::Shape { .. }));
+    assert_eq!(first_line(&error), "kernel `add`: `y`: extent 0 is 3, but `N` is 4 (bound by `x`, extent 0)");
+    let error = add(&x, &mut y, 1.0).launch(&dev.default_stream()).unwrap_err();
+    assert!(matches!(error, Error::Shape { .. }));
+    assert_eq!(y.to_vec().unwrap(), [0.0; 3]);
+}
+
+#[test]
+fn a_requirement_that_does_not_hold_shows_its_values() {
+    let kernel = kernel!(
+        even,
+        "kernel @even(%x: in tensor<f32>[K], %g: i32) grid(1) require(K % %g == 0) {
+            return
+        }"
+    );
+    let x = Device::cpu().zeros::<f32, 1>([10]).unwrap();
+    let error = Launch::new(kernel, vec![(&x).into(), 4i32.into()]).sync().unwrap_err();
+    assert!(matches!(error, Error::Requirement { .. }));
+    assert_eq!(first_line(&error), "kernel `even`: the kernel requires `K % g == 0`, but K = 10 and g = 4");
+    Launch::new(kernel, vec![(&x).into(), 5i32.into()]).sync().unwrap();
+}
+
+#[test]
+fn raw_arguments_are_checked_too() {
+    let dev = Device::cpu();
+    let kernel = kernel!(
+        raw,
+        "kernel @raw(%y: mut tensor<f32>[N], %n: i32) grid(%n) {
+            %p = program_id<0> : i32
+            %one = const 1.0 : f32
+            set %y[%p], %one
+            return
+        }"
+    );
+    let launch = |args: Vec<LaunchArg<'_>>| first_line(&Launch::new(kernel, args).sync().unwrap_err());
+    let mut y = dev.zeros::<f32, 1>([2]).unwrap();
+    assert_eq!(launch(vec![]), "kernel `raw`: the kernel takes 2 arguments, but this launch gives 0");
+    assert_eq!(
+        launch(vec![(&y).into(), 1i32.into()]),
+        "kernel `raw`: `y` is a tensor passed by `&mut`, but one passed by `&` was given"
+    );
+    assert_eq!(
+        launch(vec![(&mut y).into(), 1i64.into()]),
+        "kernel `raw`: `n` has elements of type `i32`, but `i64` was given"
+    );
+    let error = Launch::new(kernel, vec![(&mut y).into(), (-1i32).into()]).sync().unwrap_err();
+    assert!(matches!(error, Error::Grid { .. }), "{error}");
+}
+
+#[test]
+fn a_grid_without_programs_runs_nothing() {
+    let dev = Device::cpu();
+    let x = dev.zeros([0]).unwrap();
+    let mut y = dev.zeros([0]).unwrap();
+    add(&x, &mut y, 1.0).sync().unwrap();
+    assert!(y.to_vec().unwrap().is_empty() && y.is_empty());
+    let mut z = dev.zeros([2]).unwrap();
+    fill(&mut z, 1.0).grid([0]).sync().unwrap();
+    assert_eq!(z.to_vec().unwrap(), [0.0; 2]);
+}
+
+#[test]
+fn a_grid_may_be_overridden() {
+    let mut z = Device::cpu().zeros([4]).unwrap();
+    fill(&mut z, 1.0).grid([2]).sync().unwrap();
+    assert_eq!(z.to_vec().unwrap(), [1.0, 1.0, 0.0, 0.0]);
+    let error = fill(&mut z, 1.0).grid([1, u32::MAX]).sync().unwrap_err();
+    assert!(matches!(error, Error::Grid { .. }), "{error}");
+}
+
+#[test]
+fn a_trap_names_kernel_place_and_program() {
+    let mut y = Device::cpu().zeros([4]).unwrap();
+    trap_at(&mut y, 4).sync().unwrap();
+    let error = trap_at(&mut y, 2).sync().unwrap_err();
+    let Error::Trap { ref kernel, ref location, program, .. } = error else { panic!("{error}") };
+    assert_eq!((kernel.as_str(), program[1..].to_vec()), ("trap_at::<f32>", vec![0, 0]));
+    assert_eq!(location.to_string(), "src/kernels.rs:12:9");
+    assert!(
+        first_line(&error).starts_with("kernel `trap_at::<f32>` stopped at src/kernels.rs:12:9 in program ["),
+        "{error}"
+    );
+    assert!(first_line(&error).ends_with("]: the sky is falling"), "{error}");
+    assert_eq!(y.to_vec().unwrap().len(), 4, "a failure that was told is not told again");
+}
+
+#[test]
+fn a_kernel_that_cannot_be_read_says_so() {
+    let kernel = kernel!(broken, "kernel @broken(");
+    let error = Launch::new(kernel, vec![]).sync().unwrap_err();
+    assert!(matches!(error, Error::Artifact { .. }));
+    assert!(
+        error.to_string().starts_with("the compiled form of kernel `broken` cannot be read: "),
+        "{error}"
+    );
+}
+
+fn embedded(artifact: Vec<u8>) -> &'static KernelRef {
+    Box::leak(Box::new(KernelRef::new("boxed", artifact.leak(), "src/kernels.rs", 1)))
+}
+
+#[test]
+fn a_kernel_comes_in_an_artifact() {
+    let source = "kernel @boxed(%y: mut tensor<f32>[N]) grid(N) {
+        %p = program_id<0> : i32
+        %one = const 1.0 : f32
+        set %y[%p], %one
+        return
+    }";
+    let variant = |target: &str| Variant {
+        target: target.to_owned(),
+        payload: source.as_bytes().to_vec(),
+        ..Variant::default()
+    };
+    let artifact = |variants| Artifact { kernel: "boxed".to_owned(), variants }.encode();
+    let mut y = Device::cpu().zeros::<f32, 1>([2]).unwrap();
+    let kernel = embedded(artifact(vec![variant("sm_80"), variant("cpu")]));
+    Launch::new(kernel, vec![(&mut y).into()]).sync().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [1.0; 2]);
+
+    let refusal = |bytes| Launch::new(embedded(bytes), vec![]).sync().unwrap_err().to_string();
+    assert!(refusal(artifact(vec![variant("sm_80")])).contains("it has no variant for the CPU"));
+    let mut newer = artifact(vec![variant("cpu")]);
+    newer[8] += 1;
+    let text = refusal(newer);
+    assert!(
+        text.contains("made by a newer TITAN: format version 2") && text.contains("\n  help: build with"),
+        "{text}"
+    );
+    assert!(refusal(vec![0xff, 0xfe]).contains("these bytes are not a TITAN artifact"));
+}
+
+#[test]
+fn an_output_that_overlaps_another_argument_is_refused() {
+    let mut y = Device::cpu().zeros::<f32, 1>([8]).unwrap();
+    let error = {
+        // What safe code cannot write, raw arguments can: the same tensor twice.
+        let kernel = kernel!(
+            alias,
+            "kernel @alias(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid(N) {
+                %p = program_id<0> : i32
+                %one = const 1.0 : f32
+                set %y[%p], %one
+                return
+            }"
+        );
+        let mut all = y.view_mut();
+        let (mut head, mut other) = (all.slice_mut::<0>(0..5).unwrap(), Device::cpu().zeros([5]).unwrap());
+        std::mem::swap(&mut *head, &mut other);
+        drop(head);
+        let tail = all.slice_mut::<0>(3..8).unwrap();
+        Launch::new(kernel, vec![(&*tail).into(), (&mut other).into()]).sync().unwrap_err()
+    };
+    assert!(matches!(error, Error::Alias { .. }));
+    assert_eq!(first_line(&error), "kernel `alias`: `y` is written, but shares elements with `x`");
+}
+
+#[test]
+fn halves_of_one_tensor_may_both_be_written() {
+    let dev = Device::cpu();
+    let mut y = dev.zeros::<f32, 1>([6]).unwrap();
+    let (mut head, mut tail) = y.split_at_mut::<0>(3).unwrap();
+    fill_two(&mut head, &mut tail, 2.0).sync().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [2., 2., 2., -2., -2., -2.]);
+    // Columns: their byte ranges interleave.
+    let mut m = dev.zeros::<f32, 2>([3, 4]).unwrap();
+    let (left, mut right) = m.split_at_mut::<1>(2).unwrap();
+    add_one(&left, &mut right).sync().unwrap();
+    assert_eq!(m.to_vec().unwrap(), [0., 0., 1., 1., 0., 0., 1., 1., 0., 0., 1., 1.]);
+}
+
+#[test]
+fn a_broadcast_output_is_refused() {
+    let dev = Device::cpu();
+    let x = dev.zeros::<f32, 1>([1]).unwrap();
+    let kernel = kernel!(
+        own,
+        "kernel @own(%y: mut tensor<f32>[N]) grid(N) {
+            %p = program_id<0> : i32
+            %one = const 1.0 : f32
+            set %y[%p], %one
+            return
+        }"
+    );
+    let wide = x.broadcast([4]).unwrap();
+    let mut stolen = dev.zeros::<f32, 1>([4]).unwrap();
+    let mut guard = stolen.view_mut();
+    let y: &mut Tensor<f32, 1> = &mut guard;
+    Launch::new(kernel, vec![y.into()]).sync().unwrap();
+    let error = Launch::new(kernel, vec![(&*wide).into()]).sync().unwrap_err();
+    assert!(error.to_string().contains("several of its indices name the same element"), "{error}");
+}
+
+#[test]
+fn launches_and_tensors_move_between_threads() {
+    fn movable<T: Send>(_: &T) {}
+    fn shareable<T: Send + Sync>(_: &T) {}
+    let dev = Device::cpu();
+    let mut y = dev.zeros::<f32, 1>([1]).unwrap();
+    shareable(&dev);
+    shareable(&dev.default_stream());
+    shareable(&y);
+    movable(&fill(&mut y, 1.0));
+    movable(&fill(&mut y, 1.0).into_future());
+    shareable(&Device::named("none").unwrap_err());
+}

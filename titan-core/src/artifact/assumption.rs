@@ -1,0 +1,144 @@
+//! What a variant's code takes for granted of the arguments, checked before it is launched.
+
+use crate::ir::{HostEnv, HostExpr, HostNames};
+
+/// Something that must hold of the arguments. Of an optional tensor that is not given everything holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assumption {
+    /// Tag 0, `u32` parameter, `u32` axis: elements along the axis are contiguous.
+    UnitStride {
+        /// The tensor parameter.
+        param: u32,
+        /// Its axis.
+        axis: u32,
+    },
+    /// Tag 1, `u32` parameter, `u32` bytes: the first element's address is a multiple.
+    Aligned {
+        /// The tensor parameter.
+        param: u32,
+        /// The unit.
+        bytes: u32,
+    },
+    /// Tag 2, `u32` parameter, `u32` axis, `u32` bytes: the distance of neighbours along the axis is a multiple.
+    StrideMultiple {
+        /// The tensor parameter.
+        param: u32,
+        /// Its axis.
+        axis: u32,
+        /// The unit.
+        bytes: u32,
+    },
+    /// Tag 3, expression, `i64` divisor. An expression is a `u8` tag and its fields: 0 constant `i64`; 1 shape symbol
+    /// `u32`; 2 scalar parameter `u32`; 3 extent, `u32` parameter and `u32` axis; 4 negation and its operand; 16 + the
+    /// index in `HostOp::ALL`, and both operands.
+    Divisible {
+        /// The number.
+        expr: HostExpr,
+        /// Its divisor.
+        by: i64,
+    },
+    /// Tag 4: the offset of every element of every tensor, in elements, fits in an `i32`.
+    Index32,
+}
+
+/// How a tensor argument lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorFact<'a> {
+    /// The address of the first element.
+    pub address: u64,
+    /// Bits of an element.
+    pub elem_bits: u32,
+    /// Extents.
+    pub extents: &'a [i64],
+    /// Distances of neighbours, in elements; one per axis.
+    pub strides: &'a [i64],
+}
+
+impl TensorFact<'_> {
+    /// Whether the distance of the first element to every other one, in elements, fits in an `i32`.
+    fn fits_index32(&self) -> bool {
+        if self.extents.contains(&0) {
+            return true;
+        }
+        let reach = self.extents.iter().zip(self.strides).try_fold((0i64, 0i64), |(low, high), (n, stride)| {
+            let span = n.checked_sub(1)?.checked_mul(*stride)?;
+            Some((low.checked_add(span.min(0))?, high.checked_add(span.max(0))?))
+        });
+        reach.is_some_and(|(low, high)| i32::try_from(low).is_ok() && i32::try_from(high).is_ok())
+    }
+
+    /// Whether the distance of neighbours along an axis, in elements, is right. Without neighbours it does not matter.
+    fn stride_is(&self, axis: u32, right: impl Fn(i64) -> bool) -> bool {
+        let axis = usize::try_from(axis).unwrap_or(usize::MAX);
+        let stride = self.extents.get(axis).zip(self.strides.get(axis));
+        stride.is_some_and(|(n, stride)| *n <= 1 || right(*stride))
+    }
+}
+
+/// The arguments of a launch.
+pub trait TensorFacts: HostEnv {
+    /// How many parameters there are.
+    fn params(&self) -> u32;
+    /// A tensor argument; `None` for scalars and for optional tensors that are not given.
+    fn tensor(&self, param: u32) -> Option<TensorFact<'_>>;
+}
+
+impl Assumption {
+    /// Whether it holds. What cannot be evaluated does not.
+    #[must_use]
+    pub fn holds(&self, facts: &dyn TensorFacts) -> bool {
+        match self {
+            Assumption::UnitStride { param, axis } => {
+                facts.tensor(*param).is_none_or(|t| t.stride_is(*axis, |stride| stride == 1))
+            }
+            Assumption::Aligned { param, bytes } => {
+                facts.tensor(*param).is_none_or(|t| t.address.checked_rem(u64::from(*bytes)) == Some(0))
+            }
+            Assumption::StrideMultiple { param, axis, bytes } => facts.tensor(*param).is_none_or(|t| {
+                let unit = i128::from(*bytes) * 8;
+                t.stride_is(*axis, |stride| (i128::from(stride) * i128::from(t.elem_bits)).checked_rem(unit) == Some(0))
+            }),
+            Assumption::Divisible { expr, by } => expr.eval(facts).is_ok_and(|v| v.checked_rem(*by) == Some(0)),
+            Assumption::Index32 => {
+                (0..facts.params()).filter_map(|p| facts.tensor(p)).all(|t| t.fits_index32())
+            }
+        }
+    }
+
+    /// A sentence about the kernel's parameters by name, without a stop: `` `a` starts at a multiple of 16 bytes ``.
+    #[must_use]
+    pub fn sentence(&self, names: &dyn HostNames) -> String {
+        let param = |p: &u32| names.param(*p as usize);
+        match self {
+            Assumption::UnitStride { param: p, axis } => format!("`{}` is contiguous along axis {axis}", param(p)),
+            Assumption::Aligned { param: p, bytes } => format!("`{}` starts at a multiple of {bytes} bytes", param(p)),
+            Assumption::StrideMultiple { param: p, axis, bytes } => {
+                format!("neighbours of `{}` along axis {axis} are a multiple of {bytes} bytes apart", param(p))
+            }
+            Assumption::Divisible { expr, by } => format!("`{}` is a multiple of {by}", expr_text(expr, names)),
+            Assumption::Index32 => "every tensor has offsets of less than 2^31 elements".to_owned(),
+        }
+    }
+
+    /// The short form, for tables and logs: `aligned(a, 16)`.
+    #[must_use]
+    pub fn text(&self, names: &dyn HostNames) -> String {
+        let param = |p: &u32| names.param(*p as usize);
+        match self {
+            Assumption::UnitStride { param: p, axis } => format!("unit_stride({}, {axis})", param(p)),
+            Assumption::Aligned { param: p, bytes } => format!("aligned({}, {bytes})", param(p)),
+            Assumption::StrideMultiple { param: p, axis, bytes } => {
+                format!("stride_multiple({}, {axis}, {bytes})", param(p))
+            }
+            Assumption::Divisible { expr, by } => format!("divisible({}, {by})", expr_text(expr, names)),
+            Assumption::Index32 => "index32".to_owned(),
+        }
+    }
+}
+
+fn expr_text(expr: &HostExpr, names: &dyn HostNames) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = expr.write(&mut text, names);
+    text
+}

@@ -1,0 +1,155 @@
+//! Artifacts: what a program embeds for each kernel instance.
+//!
+//! An [`Artifact`] is a list of [`Variant`]s of one kernel, best first: for each target the code, what it assumes of the
+//! arguments, and what the launch must know. The first variant of the device's target whose [`Assumption`]s hold is
+//! launched; the last one of a target assumes nothing. The payload is the target's affair: the text form of the kernel for
+//! `cpu`, PTX for `sm_80`, an ELF file for `gfx942`.
+//!
+//! # Format
+//!
+//! Integers are little-endian. A *text* is a `u32` length in bytes and UTF-8; a *list* a `u32` count and its items.
+//!
+//! | offset | size | content |
+//! |---|---|---|
+//! | 0 | 8 | magic: `89 54 49 54 41 4e 0d 0a`, `\x89TITAN\r\n` |
+//! | 8 | 2 | version: [`VERSION`] |
+//! | 10 | 2 | zero |
+//! | 12 | 4 | length of the body in bytes |
+//! | 16 | 8 | FNV-1a, 64 bits, of the body |
+//! | 24 | | body: text *kernel*; list of variants |
+//!
+//! | variant | content |
+//! |---|---|
+//! | `u32` | length of what follows, in bytes |
+//! | text | target |
+//! | list | configuration: text *name*, text *value* |
+//! | list | assumptions: `u8` tag and its fields, see [`Assumption`] |
+//! | `u32` `u32` | shared memory in bytes; threads |
+//! | list | notes: text |
+//! | `u32` and bytes | payload |
+//!
+//! The bytes are a function of the artifact, and every artifact has exactly one encoding. There is no compression and no
+//! alignment: a payload is copied before it is used.
+//!
+//! # Security
+//!
+//! [`Artifact::decode`] never panics, reads nothing outside of its argument and allocates at most a hundred times as much,
+//! whatever the bytes are. The checksum finds accidents, not attacks: an artifact is as trustworthy as the program that
+//! embeds it. A payload is code. Whoever loads artifacts from elsewhere must trust their source; what is inside is checked
+//! no further than the payload's own reader checks it (the text form is parsed and verified again).
+
+mod assumption;
+mod codec;
+
+pub use assumption::{Assumption, TensorFact, TensorFacts};
+
+use crate::diag::Code;
+
+/// The version that this crate writes, and the only one that it reads.
+pub const VERSION: u16 = 1;
+
+/// What is embedded for one kernel instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// The kernel with its instance: `gemm::<f16, 128, 256, 64>`.
+    pub kernel: String,
+    /// The variants, best first.
+    pub variants: Vec<Variant>,
+}
+
+/// A kernel instance compiled for one target under some assumptions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variant {
+    /// For which target: `cpu`, `sm_80`, `gfx942`.
+    pub target: String,
+    /// What the compiler chose, for people: tile sizes, stages, warps.
+    pub config: Vec<(String, String)>,
+    /// What must hold of the arguments.
+    pub assumptions: Vec<Assumption>,
+    /// Shared memory of a program, in bytes.
+    pub shared_bytes: u32,
+    /// Threads of a program.
+    pub threads: u32,
+    /// Why this variant was made, and others were not.
+    pub notes: Vec<String>,
+    /// The code.
+    pub payload: Vec<u8>,
+}
+
+impl Artifact {
+    /// The bytes of the artifact.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+
+    /// The artifact of these bytes, all of them.
+    ///
+    /// # Errors
+    /// If they are not an artifact of this version, whole and undamaged.
+    pub fn decode(bytes: &[u8]) -> Result<Artifact, ArtifactError> {
+        codec::decode(bytes)
+    }
+
+    /// The first variant of a target whose assumptions hold.
+    #[must_use]
+    pub fn choose(&self, target: &str, facts: &dyn TensorFacts) -> Option<&Variant> {
+        self.variants.iter().find(|v| v.target == target && v.assumptions.iter().all(|a| a.holds(facts)))
+    }
+}
+
+/// Why bytes are not an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArtifactError {
+    /// The magic number is not there.
+    #[error("these bytes are not a TITAN artifact")]
+    NotAnArtifact,
+    /// A later format.
+    #[error("made by a newer TITAN: format version {found}, this one reads version {VERSION}")]
+    TooNew {
+        /// The version of the bytes.
+        found: u16,
+    },
+    /// An earlier format.
+    #[error("made by an older TITAN: format version {found}, this one reads version {VERSION}; build the program again")]
+    TooOld {
+        /// The version of the bytes.
+        found: u16,
+    },
+    /// There are fewer or more bytes than the header says.
+    #[error("the artifact has {found} bytes, its header says {expected}: it was cut or something was appended")]
+    Length {
+        /// Bytes there are.
+        found: usize,
+        /// Bytes there should be.
+        expected: usize,
+    },
+    /// The body has changed since it was written.
+    #[error("the artifact is damaged: its checksum does not agree")]
+    Checksum,
+    /// A part ends too early.
+    #[error("the artifact is malformed at byte {at}: {what} reaches past the end of its section")]
+    Truncated {
+        /// The part.
+        what: &'static str,
+        /// Where it starts.
+        at: usize,
+    },
+    /// A part is not what the format says.
+    #[error("the artifact is malformed at byte {at}: {what}")]
+    Malformed {
+        /// What is wrong.
+        what: &'static str,
+        /// Where.
+        at: usize,
+    },
+}
+
+impl ArtifactError {
+    /// The code of the rule that is broken.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        Code::ArtifactFormat
+    }
+}

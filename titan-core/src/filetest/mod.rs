@@ -1,0 +1,105 @@
+//! Runs `.tir` files as tests.
+//!
+//! A file begins with comments; those of the form `; test <what>` say what is tested, or else the name of its folder does:
+//!
+//! | test | passes if |
+//! |---|---|
+//! | `text` | the file is the canonical text of its kernels, below the comments at its top |
+//! | `parse` | reading it gives the errors that it expects, or none |
+//! | `verify` | reading and verifying it gives the errors that it expects, or none |
+//!
+//! An expectation is a comment on the offending line, or alone on a line below it:
+//!
+//! ```text
+//!     %a = add %x, %y ; error[T0203]: do not fit together
+//!     ; help: `.row()`
+//! ```
+//!
+//! Code and line must agree, and the title must contain the text; `; help:` and `; note:` demand that the help, and what is
+//! said of second places, contain theirs. Every expected error must be found and every found error expected.
+//!
+//! This module works on texts: reading files, and writing what [`Report::blessed`] gives, is the harness's part.
+
+mod expect;
+
+use crate::diag::Diagnostic;
+use crate::text::{TextPos, parse, parse_located, print};
+use crate::verify::verify;
+
+/// What came of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// One line or more for each thing that is not as it should be.
+    pub failures: Vec<String>,
+    /// The text that the file should have, if it is tested for that and has another.
+    pub blessed: Option<String>,
+}
+
+/// Runs the tests of a file; `name` is its path.
+#[must_use]
+pub fn run(name: &str, text: &str) -> Report {
+    let mut report = Report::default();
+    let mut tests: Vec<&str> = header(text).lines().filter_map(|l| l.strip_prefix("; test ")).map(str::trim).collect();
+    if tests.is_empty() {
+        tests.extend(name.rsplit(['/', '\\']).nth(1));
+    }
+    if tests.is_empty() {
+        report.failures.push(format!("{name}: the first line must be `; test text`, `; test parse` or `; test verify`"));
+    }
+    for test in tests {
+        match test {
+            "text" => canonical(name, text, &mut report),
+            "parse" => report.failures.extend(expect::compare(name, text, &parse_errors(text))),
+            "verify" => report.failures.extend(expect::compare(name, text, &verify_errors(text))),
+            other => report.failures.push(format!("{name}: there is no test `{other}`")),
+        }
+    }
+    report
+}
+
+/// The comments and empty lines at the top.
+fn header(text: &str) -> &str {
+    let is_code = |line: &&str| !(line.trim().is_empty() || line.trim_start().starts_with(';'));
+    let code: usize = text.split_inclusive('\n').take_while(|l| !is_code(l)).map(str::len).sum();
+    &text[..code]
+}
+
+fn canonical(name: &str, text: &str, report: &mut Report) {
+    let kernels = match parse(text) {
+        Ok(kernels) => kernels,
+        Err(errors) => {
+            report.failures.extend(errors.iter().map(|e| format!("{name}:{}: {}", e.site, e.text())));
+            return;
+        }
+    };
+    let printed: Vec<String> = kernels.iter().map(print).collect();
+    let wanted = format!("{}{}", header(text), printed.join("\n"));
+    let canonical: Vec<_> = kernels.iter().map(crate::ir::Kernel::canonical).collect();
+    if parse(&wanted).as_ref() != Ok(&canonical) {
+        report.failures.push(format!("{name}: what is printed does not read back:\n{wanted}"));
+    } else if wanted != text {
+        report.failures.push(format!("{name}: not the canonical text (TITAN_BLESS=1 rewrites it), which is\n{wanted}"));
+        report.blessed = Some(wanted);
+    }
+}
+
+fn parse_errors(text: &str) -> Vec<Diagnostic<TextPos>> {
+    parse(text).err().unwrap_or_default()
+}
+
+/// Errors of the whole kernel are on its first line.
+fn verify_errors(text: &str) -> Vec<Diagnostic<TextPos>> {
+    let kernels = match parse_located(text) {
+        Ok(kernels) => kernels,
+        Err(errors) => return errors,
+    };
+    let mut all = Vec::new();
+    for located in kernels {
+        let at = located.at;
+        let errors = verify(located.kernel).err().unwrap_or_default();
+        all.extend(errors.into_iter().map(|e| {
+            e.map_site(|loc| if loc.line == 0 { at } else { TextPos { line: loc.line, column: loc.column } })
+        }));
+    }
+    all
+}

@@ -1,0 +1,451 @@
+//! tidy: table
+//! The op table: how a kernel author writes each operation, what it takes and gives, what it means and which rules it can
+//! break. One row per mnemonic of the text form.
+//!
+//! `docs/ops.md` and `docs/ir.md` are made from it. What an operation takes is decided by [`infer`](super::infer), and
+//! what it computes by `docs/semantics.md`: the table says both in one line.
+//!
+//! In the column *elements*, `numbers` are `f64 f32 f16 bf16` and the integers of 8 bits and more, `floats` and `integers`
+//! the two parts of them. T0801 (wrong operands) is not repeated in every row.
+
+use super::{ArgOp, AtomicOp, BinOp, OpKind, Pred, ReduceOp, UnOp, Unit};
+use crate::diag::Code;
+
+/// What a group of operations is about, in the order of the documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Where values come from.
+    Values,
+    /// Elementwise arithmetic.
+    Arithmetic,
+    /// Elementwise functions of one float.
+    Functions,
+    /// Comparisons and choice.
+    Choice,
+    /// Conversions.
+    Conversions,
+    /// Shapes.
+    Shapes,
+    /// Reductions and scans.
+    Reductions,
+    /// Matrix products.
+    Matrix,
+    /// Facts and views of tensors.
+    Views,
+    /// Loads and stores.
+    Memory,
+    /// Gathers, scatters and atomics.
+    Indexed,
+    /// Which tile a program works on.
+    Distribution,
+    /// Debugging.
+    Debugging,
+    /// Control flow.
+    Control,
+}
+
+impl Group {
+    /// Every group.
+    pub const ALL: [Group; 14] = [
+        Group::Values, Group::Arithmetic, Group::Functions, Group::Choice, Group::Conversions, Group::Shapes,
+        Group::Reductions, Group::Matrix, Group::Views, Group::Memory, Group::Indexed, Group::Distribution,
+        Group::Debugging, Group::Control,
+    ];
+
+    /// The heading.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Group::Values => "Values",
+            Group::Arithmetic => "Arithmetic",
+            Group::Functions => "Functions",
+            Group::Choice => "Comparison and choice",
+            Group::Conversions => "Conversions",
+            Group::Shapes => "Shapes",
+            Group::Reductions => "Reductions and scans",
+            Group::Matrix => "Matrix products",
+            Group::Views => "Facts and views of tensors",
+            Group::Memory => "Loads and stores",
+            Group::Indexed => "Gathers, scatters and atomics",
+            Group::Distribution => "Tiles of a program",
+            Group::Debugging => "Debugging",
+            Group::Control => "Control flow",
+        }
+    }
+
+    /// The heading of `docs/semantics.md` that says more.
+    #[must_use]
+    pub const fn semantics(self) -> Option<&'static str> {
+        match self {
+            Group::Arithmetic | Group::Functions | Group::Choice => Some("arithmetic"),
+            Group::Conversions => Some("casts"),
+            Group::Reductions | Group::Matrix => Some("reductions-scans-matrix-products"),
+            Group::Views | Group::Memory | Group::Indexed => Some("memory"),
+            Group::Values | Group::Shapes | Group::Distribution | Group::Debugging | Group::Control => None,
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OpRow {
+    /// The name in the text form.
+    pub mnemonic: &'static str,
+    /// Where the documentation lists it.
+    pub group: Group,
+    /// How a kernel author writes it; several spellings are separated by two spaces.
+    pub surface: &'static str,
+    /// The operands, in order.
+    pub operands: &'static str,
+    /// The results.
+    pub result: &'static str,
+    /// For which element types it exists.
+    pub elements: &'static str,
+    /// What it does, in one line.
+    pub meaning: &'static str,
+    /// The rules that a use can break, besides T0801.
+    pub errors: &'static [Code],
+}
+
+macro_rules! table {
+    ($($id:ident $mnemonic:literal $group:ident [$($kind:pat),+] $surface:literal, $operands:literal => $result:literal,
+        $elements:expr, $meaning:literal, [$($code:ident)*];)*) => {
+        #[derive(Clone, Copy)]
+        enum Row { $($id,)* }
+
+        /// The rows, by group.
+        pub static OPS: &[OpRow] = &[$(OpRow {
+            mnemonic: $mnemonic,
+            group: Group::$group,
+            surface: $surface,
+            operands: $operands,
+            result: $result,
+            elements: $elements,
+            meaning: $meaning,
+            errors: &[$(Code::$code),*],
+        },)*];
+
+        const fn id(kind: &OpKind) -> Row {
+            match kind { $($($kind)|+ => Row::$id,)* }
+        }
+    };
+}
+
+/// The row of an operation.
+#[must_use]
+pub fn row(kind: &OpKind) -> &'static OpRow {
+    &OPS[id(kind) as usize]
+}
+
+/// The mnemonic of an operation.
+#[must_use]
+pub fn mnemonic(kind: &OpKind) -> &'static str {
+    row(kind).mnemonic
+}
+
+const ANY: &str = "any";
+const NUMBERS: &str = "numbers";
+const FLOATS: &str = "floats";
+const INTEGERS: &str = "integers";
+const BITS: &str = "integers, bool";
+const COMPARED: &str = "numbers, bool";
+const I32: &str = "i32";
+const BOOL: &str = "bool";
+const ATOMIC: &str = "floats, integers of 16 bits and more";
+const WHOLE: &str = "8 bits and more";
+const NONE: &str = "";
+
+table! {
+    Const "const" Values [OpKind::Const(_)]
+        "`1`  `0.5`  `true`", "" => "scalar", ANY, "a constant", [LiteralRange];
+    ProgramId "program_id" Values [OpKind::ProgramId(_)]
+        "`program_id(0)`", "" => "i32", I32, "this program's index along an axis of the grid", [GridAxis];
+    NumPrograms "num_programs" Values [OpKind::NumPrograms(_)]
+        "`num_programs(0)`", "" => "i32", I32, "the extent of the grid along an axis", [GridAxis];
+    Iota "iota" Values [OpKind::Iota(_)]
+        "`iota::<N>()`", "" => "tile [N]", I32, "0, 1, …, N − 1", [TileSize];
+    Splat "splat" Values [OpKind::Splat(_)]
+        "`Tile::<T, A, B>::full(x)`  `zeros()`  `ones()`", "x: scalar" => "tile of x's element", ANY,
+        "x in every element; also what a scalar beside a tile becomes", [TileSize];
+
+    Neg "neg" Arithmetic [OpKind::Unary(UnOp::Neg)]
+        "`-x`", "x" => "as x", NUMBERS, "negation; integers wrap", [ElementUnsupported];
+    Abs "abs" Arithmetic [OpKind::Unary(UnOp::Abs)]
+        "`x.abs()`", "x" => "as x", NUMBERS, "absolute value; of the least integer it wraps", [ElementUnsupported];
+    Add "add" Arithmetic [OpKind::Binary(BinOp::Add)]
+        "`a + b`", "a, b" => "as a", NUMBERS, "sum; integers wrap", [ShapeMismatch ElementMismatch ElementUnsupported];
+    Sub "sub" Arithmetic [OpKind::Binary(BinOp::Sub)]
+        "`a - b`", "a, b" => "as a", NUMBERS, "difference; integers wrap",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    Mul "mul" Arithmetic [OpKind::Binary(BinOp::Mul)]
+        "`a * b`", "a, b" => "as a", NUMBERS, "product; integers wrap",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    Div "div" Arithmetic [OpKind::Binary(BinOp::Div)]
+        "`a / b`", "a, b" => "as a", NUMBERS, "quotient; integers truncate, and x / 0 is 0",
+        [ShapeMismatch ElementMismatch ElementUnsupported DivisionByZero];
+    Rem "rem" Arithmetic [OpKind::Binary(BinOp::Rem)]
+        "`a % b`", "a, b" => "as a", INTEGERS, "remainder, with the sign of a; x % 0 is x",
+        [ShapeMismatch ElementMismatch ElementUnsupported DivisionByZero];
+    Min "min" Arithmetic [OpKind::Binary(BinOp::Min)]
+        "`a.min(b)`", "a, b" => "as a", NUMBERS, "the lesser; NaN loses, −0 < +0",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    Max "max" Arithmetic [OpKind::Binary(BinOp::Max)]
+        "`a.max(b)`", "a, b" => "as a", NUMBERS, "the greater; NaN loses, −0 < +0",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    MulAdd "mul_add" Arithmetic [OpKind::MulAdd]
+        "`a.mul_add(b, c)`", "a, b, c" => "as a", FLOATS, "a · b + c, rounded once",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    And "and" Arithmetic [OpKind::Binary(BinOp::And)]
+        "`a & b`", "a, b" => "as a", BITS, "bitwise and", [ShapeMismatch ElementMismatch ElementUnsupported];
+    Or "or" Arithmetic [OpKind::Binary(BinOp::Or)]
+        "`a | b`", "a, b" => "as a", BITS, "bitwise or", [ShapeMismatch ElementMismatch ElementUnsupported];
+    Xor "xor" Arithmetic [OpKind::Binary(BinOp::Xor)]
+        "`a ^ b`", "a, b" => "as a", BITS, "bitwise exclusive or", [ShapeMismatch ElementMismatch ElementUnsupported];
+    Not "not" Arithmetic [OpKind::Unary(UnOp::Not)]
+        "`!x`", "x" => "as x", BITS, "every bit inverted; of a bool the negation", [ElementUnsupported];
+    Shl "shl" Arithmetic [OpKind::Binary(BinOp::Shl)]
+        "`a << b`", "a, b" => "as a", INTEGERS, "shift to the left; an amount outside of the width gives 0",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    Shr "shr" Arithmetic [OpKind::Binary(BinOp::Shr)]
+        "`a >> b`", "a, b" => "as a", INTEGERS,
+        "shift to the right, of signed types with the sign; an amount outside of the width leaves 0 or the sign",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+
+    Exp "exp" Functions [OpKind::Unary(UnOp::Exp)]
+        "`x.exp()`", "x" => "as x", FLOATS, "eˣ", [ElementUnsupported];
+    Exp2 "exp2" Functions [OpKind::Unary(UnOp::Exp2)]
+        "`x.exp2()`", "x" => "as x", FLOATS, "2ˣ", [ElementUnsupported];
+    Ln "ln" Functions [OpKind::Unary(UnOp::Ln)]
+        "`x.ln()`", "x" => "as x", FLOATS, "natural logarithm", [ElementUnsupported];
+    Log2 "log2" Functions [OpKind::Unary(UnOp::Log2)]
+        "`x.log2()`", "x" => "as x", FLOATS, "logarithm to base 2", [ElementUnsupported];
+    Sqrt "sqrt" Functions [OpKind::Unary(UnOp::Sqrt)]
+        "`x.sqrt()`", "x" => "as x", FLOATS, "square root, correctly rounded", [ElementUnsupported];
+    Rsqrt "rsqrt" Functions [OpKind::Unary(UnOp::Rsqrt)]
+        "`x.rsqrt()`", "x" => "as x", FLOATS, "1 / √x", [ElementUnsupported];
+    Recip "recip" Functions [OpKind::Unary(UnOp::Recip)]
+        "`x.recip()`", "x" => "as x", FLOATS, "1 / x, correctly rounded", [ElementUnsupported];
+    Sin "sin" Functions [OpKind::Unary(UnOp::Sin)]
+        "`x.sin()`", "x" => "as x", FLOATS, "sine of radians", [ElementUnsupported];
+    Cos "cos" Functions [OpKind::Unary(UnOp::Cos)]
+        "`x.cos()`", "x" => "as x", FLOATS, "cosine of radians", [ElementUnsupported];
+    Tanh "tanh" Functions [OpKind::Unary(UnOp::Tanh)]
+        "`x.tanh()`", "x" => "as x", FLOATS, "hyperbolic tangent", [ElementUnsupported];
+    Sigmoid "sigmoid" Functions [OpKind::Unary(UnOp::Sigmoid)]
+        "`x.sigmoid()`", "x" => "as x", FLOATS, "1 / (1 + e⁻ˣ)", [ElementUnsupported];
+    Erf "erf" Functions [OpKind::Unary(UnOp::Erf)]
+        "`x.erf()`", "x" => "as x", FLOATS, "error function", [ElementUnsupported];
+    Floor "floor" Functions [OpKind::Unary(UnOp::Floor)]
+        "`x.floor()`", "x" => "as x", FLOATS, "rounds toward −∞", [ElementUnsupported];
+    Ceil "ceil" Functions [OpKind::Unary(UnOp::Ceil)]
+        "`x.ceil()`", "x" => "as x", FLOATS, "rounds toward +∞", [ElementUnsupported];
+    Trunc "trunc" Functions [OpKind::Unary(UnOp::Trunc)]
+        "`x.trunc()`", "x" => "as x", FLOATS, "rounds toward zero", [ElementUnsupported];
+    Round "round" Functions [OpKind::Unary(UnOp::Round)]
+        "`x.round()`", "x" => "as x", FLOATS, "rounds to nearest, ties away from zero", [ElementUnsupported];
+    RoundTiesEven "round_ties_even" Functions [OpKind::Unary(UnOp::RoundTiesEven)]
+        "`x.round_ties_even()`", "x" => "as x", FLOATS, "rounds to nearest, ties to even", [ElementUnsupported];
+
+    Eq "eq" Choice [OpKind::Cmp(Pred::Eq)]
+        "`a == b`", "a, b" => "bool, shaped as a", COMPARED, "equality; NaN equals nothing",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    Ne "ne" Choice [OpKind::Cmp(Pred::Ne)]
+        "`a != b`", "a, b" => "bool, shaped as a", COMPARED, "inequality; NaN differs from everything",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    Lt "lt" Choice [OpKind::Cmp(Pred::Lt)]
+        "`a < b`", "a, b" => "bool, shaped as a", COMPARED, "less; false with NaN",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    Le "le" Choice [OpKind::Cmp(Pred::Le)]
+        "`a <= b`", "a, b" => "bool, shaped as a", COMPARED, "less or equal; false with NaN",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    Gt "gt" Choice [OpKind::Cmp(Pred::Gt)]
+        "`a > b`", "a, b" => "bool, shaped as a", COMPARED, "greater; false with NaN",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    Ge "ge" Choice [OpKind::Cmp(Pred::Ge)]
+        "`a >= b`", "a, b" => "bool, shaped as a", COMPARED, "greater or equal; false with NaN",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    Nan "is_nan" Choice [OpKind::Unary(UnOp::IsNan)]
+        "`x.is_nan()`", "x" => "bool, shaped as x", FLOATS, "whether an element is NaN", [ElementUnsupported];
+    Select "select" Choice [OpKind::Select]
+        "`select(m, a, b)`", "m: bool, a, b" => "as a", ANY,
+        "a where m holds, b elsewhere; m is a tile shaped as a, or one bool", [ShapeMismatch ElementMismatch];
+
+    Cast "cast" Conversions [OpKind::Cast(_)]
+        "`x.cast::<U>()`", "x" => "U, shaped as x", ANY, "the value converted: nearest even, saturating to integers and FP8",
+        [];
+    Bitcast "bitcast" Conversions [OpKind::Bitcast(_)]
+        "`x.bitcast::<U>()`", "x" => "U, shaped as x", "types of one width, not bool", "the same bits", [BitcastWidth];
+
+    Reshape "reshape" Shapes [OpKind::Reshape(_)]
+        "`x.reshape::<A, B>()`", "x: tile" => "tile [A, B]", ANY, "the same elements, row-major, under other extents",
+        [ElementCount TileSize];
+    Broadcast "broadcast" Shapes [OpKind::Broadcast { .. }]
+        "`x.broadcast::<AX, N>()`  `x.row()`  `x.col()`", "x: tile" => "tile with axis AX of extent N", ANY,
+        "a new axis along which the elements repeat", [BadAxis TileSize];
+    Permute "permute" Shapes [OpKind::Permute(_)]
+        "`x.permute::<1, 0>()`  `x.t()`", "x: tile" => "tile with axes reordered", ANY,
+        "axis i of the result is axis `perm[i]` of x", [BadAxis];
+    Interleave "interleave" Shapes [OpKind::Interleave]
+        "`a.interleave::<..>(b)`", "a, b: tiles" => "tile with the last extent doubled", ANY,
+        "elements of a and b alternate along the last axis", [ShapeMismatch ElementMismatch TileSize];
+    Split "split" Shapes [OpKind::Split]
+        "`x.split::<..>()`", "x: tile" => "two tiles with the last extent halved", ANY,
+        "the even and the odd elements along the last axis", [ElementCount];
+
+    ReduceSum "reduce_sum" Reductions [OpKind::Reduce(ReduceOp::Sum, _)]
+        "`x.reduce_sum::<AX>()`", "x: tile" => "x without axis AX", NUMBERS,
+        "sum; `f16` and `bf16` accumulate in `f32`", [BadAxis ElementUnsupported];
+    ReduceProd "reduce_prod" Reductions [OpKind::Reduce(ReduceOp::Prod, _)]
+        "`x.reduce_prod::<AX>()`", "x: tile" => "x without axis AX", NUMBERS,
+        "product; `f16` and `bf16` accumulate in `f32`", [BadAxis ElementUnsupported];
+    ReduceMax "reduce_max" Reductions [OpKind::Reduce(ReduceOp::Max, _)]
+        "`x.reduce_max::<AX>()`", "x: tile" => "x without axis AX", NUMBERS, "the greatest; NaN only if all are",
+        [BadAxis ElementUnsupported];
+    ReduceMin "reduce_min" Reductions [OpKind::Reduce(ReduceOp::Min, _)]
+        "`x.reduce_min::<AX>()`", "x: tile" => "x without axis AX", NUMBERS, "the least; NaN only if all are",
+        [BadAxis ElementUnsupported];
+    Argmax "argmax" Reductions [OpKind::ArgReduce(ArgOp::Max, _)]
+        "`x.argmax::<AX>()`", "x: tile" => "values and i32 indices, both without axis AX", NUMBERS,
+        "the greatest and where it is; the lowest index among equals", [BadAxis ElementUnsupported];
+    Argmin "argmin" Reductions [OpKind::ArgReduce(ArgOp::Min, _)]
+        "`x.argmin::<AX>()`", "x: tile" => "values and i32 indices, both without axis AX", NUMBERS,
+        "the least and where it is; the lowest index among equals", [BadAxis ElementUnsupported];
+    ReduceWith "reduce_with" Reductions [OpKind::ReduceWith(_)]
+        "`x.reduce::<AX>(init, |a, b| ..)`", "x: tile, init: scalar" => "x without axis AX", COMPARED,
+        "reduction by an associative, commutative function with neutral element init", [BadAxis ElementUnsupported];
+    ScanSum "scan_sum" Reductions [OpKind::Scan(ReduceOp::Sum, _)]
+        "`x.scan_sum::<AX>()`", "x: tile" => "as x", NUMBERS, "element i is the sum of elements 0 ..= i",
+        [BadAxis ElementUnsupported];
+    ScanProd "scan_prod" Reductions [OpKind::Scan(ReduceOp::Prod, _)]
+        "`x.scan_prod::<AX>()`", "x: tile" => "as x", NUMBERS, "element i is the product of elements 0 ..= i",
+        [BadAxis ElementUnsupported];
+    ScanMax "scan_max" Reductions [OpKind::Scan(ReduceOp::Max, _)]
+        "`x.scan_max::<AX>()`", "x: tile" => "as x", NUMBERS, "element i is the greatest of elements 0 ..= i",
+        [BadAxis ElementUnsupported];
+    ScanMin "scan_min" Reductions [OpKind::Scan(ReduceOp::Min, _)]
+        "`x.scan_min::<AX>()`", "x: tile" => "as x", NUMBERS, "element i is the least of elements 0 ..= i",
+        [BadAxis ElementUnsupported];
+    ScanWith "scan_with" Reductions [OpKind::ScanWith(_)]
+        "`x.scan::<AX>(init, |a, b| ..)`", "x: tile, init: scalar" => "as x", COMPARED,
+        "inclusive scan by an associative function with neutral element init", [BadAxis ElementUnsupported];
+
+    Mma "mma" Matrix [OpKind::Mma]
+        "`mma(a, b, acc)`", "a [M, K], b [K, N], acc [M, N]; or each with a leading batch axis" => "as acc",
+        "the triples of docs/semantics.md", "a · b + acc, summed in acc's type in any order", [ShapeMismatch MmaElements];
+
+    Dim "dim" Views [OpKind::Dim(_)]
+        "`t.dim(1)`", "t: tensor" => "i32", ANY, "the extent of an axis", [BadAxis];
+    Present "present" Views [OpKind::Present]
+        "`if let Some(b) = bias`", "t: tensor" => "bool", ANY, "whether an optional tensor was given", [];
+    Index "index" Views [OpKind::Index(_)]
+        "`t.index::<AX>(i)`", "t: tensor, i: i32" => "tensor without axis AX", ANY, "a view with one axis fixed",
+        [BadAxis IndexType RankMismatch];
+    Slice "slice" Views [OpKind::Slice(_)]
+        "`t.slice::<AX>(lo..hi)`", "t: tensor, lo, hi: i32" => "as t", ANY,
+        "a view of a range of an axis, clipped to the tensor", [BadAxis IndexType];
+    Segment "segment" Views [OpKind::Segment]
+        "`t.segment(off, e)`", "t: tensor, off: Tensor<i32, 1>, e: i32" => "as t", ANY,
+        "a view of rows `off[e] .. off[e + 1]`; traps unless 0 ≤ off[e] ≤ off[e + 1] ≤ extent", [];
+    Shared "shared" Views [OpKind::Shared]
+        "`unsafe { t.shared() }`", "t: tensor" => "as t", ANY, "the same tensor, exempt from the output rule", [];
+
+    LoadTile "load_tile" Memory [OpKind::Load(Unit::Tile, _)]
+        "`t.load_tile::<A, B>([i, j])`  `t.load_tile_or::<A, B>([i, j], pad)`",
+        "t: tensor, an i32 per axis, pad: scalar" => "tile [A, B]", ANY,
+        "the tile at tile coordinates; outside of the tensor the padding, zero unless said",
+        [RankMismatch IndexType TileSize ElementMismatch];
+    LoadAt "load_at" Memory [OpKind::Load(Unit::Elem, _)]
+        "`t.load_at::<A, B>([r, c])`  `t.load_at_or::<A, B>([r, c], pad)`",
+        "t: tensor, an i32 per axis, pad: scalar" => "tile [A, B]", ANY,
+        "the tile whose first element is at these coordinates, which may be negative",
+        [RankMismatch IndexType TileSize ElementMismatch];
+    StoreTile "store_tile" Memory [OpKind::Store(Unit::Tile)]
+        "`t.store_tile([i, j], v)`", "t: tensor, an i32 per axis, v: tile" => "", ANY,
+        "stores a tile at tile coordinates; what lies outside is dropped",
+        [RankMismatch IndexType ElementMismatch StoreToInput];
+    StoreAt "store_at" Memory [OpKind::Store(Unit::Elem)]
+        "`t.store_at([r, c], v)`", "t: tensor, an i32 per axis, v: tile" => "", ANY,
+        "stores a tile at element coordinates; what lies outside is dropped",
+        [RankMismatch IndexType ElementMismatch StoreToInput];
+    Get "get" Memory [OpKind::Get]
+        "`t.get([i, j])`", "t: tensor, an i32 per axis" => "scalar", ANY, "one element; traps outside of the tensor",
+        [IndexType];
+    Set "set" Memory [OpKind::Set]
+        "`t.set([i, j], x)`", "t: tensor, an i32 per axis, x: scalar" => "", ANY,
+        "stores one element; traps outside of the tensor", [IndexType StoreToInput];
+
+    GatherRows "gather_rows" Indexed [OpKind::GatherRows { .. }]
+        "`t.gather_rows::<N, W>((i, ..), col)`  `t.gather_rows_or::<N, W>((i, ..), col, pad)`",
+        "t: tensor, an i32 or Tile<i32, N> per leading axis, col: i32, pad: scalar" => "tile [N, W]", ANY,
+        "N rows of W elements of the last axis; a row with an index out of range is the padding",
+        [IndexType TileSize ElementMismatch];
+    ScatterRows "scatter_rows" Indexed [OpKind::ScatterRows]
+        "`t.scatter_rows((i, ..), col, v)`",
+        "t: tensor, an i32 or Tile<i32, N> per leading axis, col: i32, v: tile [N, W]" => "", ANY,
+        "stores N rows of W elements; rows out of range are dropped, of several writers one value stays",
+        [IndexType StoreToInput];
+    Gather "gather" Indexed [OpKind::Gather]
+        "`t.gather([i, ..])`  `t.gather_or([i, ..], pad)`", "t: tensor, an i32 tile per axis, pad: scalar"
+        => "tile shaped as the indices", ANY, "one element per lane; out of range is the padding", [ElementMismatch];
+    Scatter "scatter" Indexed [OpKind::Scatter]
+        "`t.scatter([i, ..], v)`", "t: tensor, an i32 tile per axis, v: tile shaped as they" => "", WHOLE,
+        "stores one element per lane; out of range is dropped, of several writers one value stays",
+        [ElementUnsupported StoreToInput];
+    AtomicAdd "atomic_add" Indexed [OpKind::Atomic(AtomicOp::Add)]
+        "`t.atomic_add([i, ..], v)`", "t: tensor, an i32 tile per axis, v: tile shaped as they" => "", ATOMIC,
+        "adds to one element per lane; every contribution counts", [ElementUnsupported StoreToInput];
+    AtomicMax "atomic_max" Indexed [OpKind::Atomic(AtomicOp::Max)]
+        "`t.atomic_max([i, ..], v)`", "t: tensor, an i32 tile per axis, v: tile shaped as they" => "", ATOMIC,
+        "raises one element per lane to the greater", [ElementUnsupported StoreToInput];
+    AtomicMin "atomic_min" Indexed [OpKind::Atomic(AtomicOp::Min)]
+        "`t.atomic_min([i, ..], v)`", "t: tensor, an i32 tile per axis, v: tile shaped as they" => "", ATOMIC,
+        "lowers one element per lane to the lesser", [ElementUnsupported StoreToInput];
+    AtomicAddTile "atomic_add_tile" Indexed [OpKind::AtomicTile(AtomicOp::Add)]
+        "`t.atomic_add_tile([m, n], v)`", "t: tensor, an i32 per axis, v: tile" => "", ATOMIC,
+        "adds a tile at tile coordinates; what lies outside is dropped",
+        [RankMismatch IndexType ElementMismatch ElementUnsupported StoreToInput];
+    AtomicMaxTile "atomic_max_tile" Indexed [OpKind::AtomicTile(AtomicOp::Max)]
+        "`t.atomic_max_tile([m, n], v)`", "t: tensor, an i32 per axis, v: tile" => "", ATOMIC,
+        "raises a tile at tile coordinates to the greater",
+        [RankMismatch IndexType ElementMismatch ElementUnsupported StoreToInput];
+    AtomicMinTile "atomic_min_tile" Indexed [OpKind::AtomicTile(AtomicOp::Min)]
+        "`t.atomic_min_tile([m, n], v)`", "t: tensor, an i32 per axis, v: tile" => "", ATOMIC,
+        "lowers a tile at tile coordinates to the lesser",
+        [RankMismatch IndexType ElementMismatch ElementUnsupported StoreToInput];
+
+    Unflatten "unflatten" Distribution [OpKind::Unflatten]
+        "`unflatten(i, [a, b])`", "i: i32, an i32 extent per axis, one to four" => "an i32 per axis", I32,
+        "the coordinates of a linear index in a box, row-major", [IndexType];
+    RaggedCount "ragged_count" Distribution [OpKind::RaggedCount { .. }]
+        "`y.ragged::<A, B>(off)`", "y: tensor of rank 2, off: Tensor<i32, 1>" => "i32", ANY,
+        "how many A×B tiles the segments of y have", [TileSize];
+    RaggedTile "ragged_tile" Distribution [OpKind::RaggedTile { .. }]
+        "`y.ragged::<A, B>(off)`", "y: tensor of rank 2, off: Tensor<i32, 1>, j: i32" => "segment, row tile, column tile",
+        ANY, "which A×B tile of the segments has number j", [TileSize];
+
+    Print "print" Debugging [OpKind::Print(_)]
+        "`tprint!(\"x = {}\", x)`", "scalars and tiles" => "", ANY, "prints the values in place of each `{}`", [];
+    Assert "assert" Debugging [OpKind::Assert(_)]
+        "`tassert!(c, \"message\")`", "c: bool, scalar or tile" => "", BOOL,
+        "traps with the message and the kernel's line unless all of c holds", [];
+
+    For "for" Control [OpKind::For(_)]
+        "`for i in a..b { }`  `for i in pipelined(a..b) { }`  `for out in c.tiles::<A, B>() { }`",
+        "lo, hi, step: i32, initial values" => "the carried values", ANY,
+        "a counted loop; `pipelined` lets loads run ahead, `distributed` deals the iterations to the programs",
+        [EarlyExit NestedPipeline];
+    Loop "loop" Control [OpKind::Loop]
+        "`loop { }`  `while c { }`", "initial values" => "what `break` takes out", ANY, "a loop until `break`", [Unreachable];
+    If "if" Control [OpKind::If]
+        "`if c { } else { }`  `if let Some(t) = t { }`", "c: bool" => "what its arms yield", ANY,
+        "a branch that the whole program takes", [Condition];
+    Yield "yield" Control [OpKind::Yield]
+        "the value of a block", "values" => "", NONE, "ends an arm of an `if` or the function of a reduction", [];
+    Break "break" Control [OpKind::Break(_)]
+        "`break`", "results of the loop" => "", NONE, "leaves a loop; `<n>` counts loops outward", [EarlyExit];
+    Continue "continue" Control [OpKind::Continue(_)]
+        "`continue`  the end of a loop's body", "next carried values" => "", NONE,
+        "ends an iteration; `<n>` counts loops outward", [EarlyExit];
+    Return "return" Control [OpKind::Return]
+        "`return`  the end of the kernel", "" => "", NONE, "ends the program", [EarlyExit];
+}

@@ -1,0 +1,235 @@
+//! What a launch checks before anything runs: arguments against the signature of a kernel.
+//!
+//! [`bind`] goes through the signature once: number and kinds of the arguments, elements, ranks, extents; then the values of
+//! the shape names, every `#[shape(..)]`, every requirement; last the grid. The first thing that is wrong is the error, in
+//! the user's names, with a way out.
+//!
+//! A grid without programs (an extent of 0) is legal and runs nothing, as a loop over an empty range does: tensors without
+//! rows need no special case at the call. A negative extent is an error.
+//!
+//! Deliberately absent: memory, devices, overlap of arguments. Those are the runtime's.
+
+mod env;
+mod error;
+#[cfg(test)]
+mod tests;
+
+pub use error::{BindError, Origin, Rule};
+
+use crate::ir::{Access, Const, DimSpec, Elem, GridSpec, HostExpr, ParamKind, Signature};
+use env::{Env, Place};
+
+/// The greatest extent of a tensor along one axis, and of a grid: indices are `i32`.
+pub const MAX_EXTENT: i64 = i32::MAX as i64;
+
+/// What a launch knows of an argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ArgInfo<'a> {
+    /// A tensor.
+    Tensor {
+        /// The element type.
+        elem: Elem,
+        /// One per axis.
+        extents: &'a [i64],
+        /// One per axis, in elements.
+        strides: &'a [i64],
+    },
+    /// `None` for an optional tensor.
+    Absent,
+    /// A scalar.
+    Scalar(Const),
+}
+
+/// How many programs a launch runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// So many along each axis; any may be 0, then nothing runs.
+    Extents([u32; 3]),
+    /// As many as the device runs at once.
+    Persistent,
+}
+
+/// A launch whose arguments fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The value of each shape name; `None` for a name that only an absent tensor mentions.
+    pub symbols: Vec<Option<i64>>,
+    /// How many programs run.
+    pub grid: Grid,
+}
+
+/// Checks the arguments of a launch and evaluates its grid.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn bind(sig: &Signature, args: &[ArgInfo<'_>]) -> Result<Bound, BindError> {
+    let env = bind_arguments(sig, args)?;
+    let grid = match &sig.grid {
+        GridSpec::Persistent => Grid::Persistent,
+        GridSpec::Extents(extents) => Grid::Extents(eval_grid(&env, extents)?),
+    };
+    Ok(Bound { symbols: env.into_symbols(), grid })
+}
+
+/// As [`bind`], with a grid that the caller gives in place of the kernel's own, which is not evaluated.
+///
+/// # Errors
+/// The first rule that is broken, or an extent of the grid above 2³¹ − 1.
+pub fn bind_with_grid(sig: &Signature, args: &[ArgInfo<'_>], grid: [u32; 3]) -> Result<Bound, BindError> {
+    let env = bind_arguments(sig, args)?;
+    for (axis, extent) in grid.into_iter().enumerate() {
+        grid_extent(axis, &extent.to_string(), extent.into())?;
+    }
+    Ok(Bound { symbols: env.into_symbols(), grid: Grid::Extents(grid) })
+}
+
+fn bind_arguments<'a>(sig: &'a Signature, args: &'a [ArgInfo<'a>]) -> Result<Env<'a>, BindError> {
+    if args.len() != sig.params.len() {
+        return Err(BindError::Count { expected: sig.params.len(), found: args.len() });
+    }
+    for (index, arg) in args.iter().enumerate() {
+        check_argument(sig, index, arg)?;
+    }
+    let mut env = Env::new(sig, args);
+    bind_symbols(sig, &mut env);
+    check_shapes(sig, &env)?;
+    for condition in &sig.requires {
+        if env.eval(condition, &Place::Requirement)? == 0 {
+            return Err(BindError::Requirement {
+                condition: env.text(condition),
+                values: env.values(condition),
+            });
+        }
+    }
+    Ok(env)
+}
+
+/// Kind, element type, rank and extents of one argument.
+fn check_argument(sig: &Signature, index: usize, arg: &ArgInfo<'_>) -> Result<(), BindError> {
+    let param = &sig.params[index];
+    let name = || param.name.clone();
+    let kind = |expected, found| BindError::Kind { param: name(), expected, found };
+    let element = |expected, found| BindError::Element { param: name(), expected, found };
+    match (&param.kind, arg) {
+        (ParamKind::Scalar(expected), ArgInfo::Scalar(value)) if value.elem() == *expected => Ok(()),
+        (ParamKind::Scalar(expected), ArgInfo::Scalar(value)) => Err(element(*expected, value.elem())),
+        (ParamKind::Scalar(_), ArgInfo::Tensor { .. }) => Err(kind("a scalar", "a tensor")),
+        (ParamKind::Scalar(_), ArgInfo::Absent) => Err(kind("a scalar", "nothing")),
+        (ParamKind::Tensor { .. }, ArgInfo::Scalar(_)) => Err(kind("a tensor", "a scalar")),
+        (ParamKind::Tensor { optional: true, .. }, ArgInfo::Absent) => Ok(()),
+        (ParamKind::Tensor { optional: false, .. }, ArgInfo::Absent) => Err(kind("a tensor", "nothing")),
+        (
+            ParamKind::Tensor { elem, access, shape, .. },
+            ArgInfo::Tensor { elem: found, extents, strides },
+        ) => {
+            if elem != found {
+                return Err(element(*elem, *found));
+            }
+            if extents.len() != shape.len() || strides.len() != shape.len() {
+                return Err(BindError::Rank { param: name(), expected: shape.len(), found: extents.len() });
+            }
+            check_extents(&param.name, extents)?;
+            check_self_overlap(&param.name, *access, extents, strides)
+        }
+    }
+}
+
+fn check_extents(param: &str, extents: &[i64]) -> Result<(), BindError> {
+    match extents.iter().position(|e| !(0..=MAX_EXTENT).contains(e)) {
+        None => Ok(()),
+        Some(axis) => Err(BindError::Extent { param: param.to_owned(), axis, extent: extents[axis] }),
+    }
+}
+
+/// Two indices of a tensor that is written must not name one element.
+fn check_self_overlap(
+    param: &str,
+    access: Access,
+    extents: &[i64],
+    strides: &[i64],
+) -> Result<(), BindError> {
+    if access == Access::In || extents.contains(&0) || is_injective(extents, strides) {
+        return Ok(());
+    }
+    Err(BindError::SelfOverlap {
+        param: param.to_owned(),
+        extents: extents.to_vec(),
+        strides: strides.to_vec(),
+    })
+}
+
+/// Whether each stride steps over all that the smaller ones reach. Sufficient for distinct addresses, and true of every
+/// view of a tensor in memory order.
+fn is_injective(extents: &[i64], strides: &[i64]) -> bool {
+    let mut axes: Vec<(i64, i64)> =
+        strides.iter().copied().zip(extents.iter().copied()).filter(|(_, e)| *e > 1).collect();
+    axes.iter_mut().for_each(|(s, _)| *s = s.saturating_abs());
+    axes.sort_unstable();
+    let mut reach = 0i64;
+    axes.into_iter().all(|(stride, extent)| {
+        let clear = stride > reach;
+        reach = reach.saturating_add(stride.saturating_mul(extent - 1));
+        clear
+    })
+}
+
+/// Gives the shape names their values. A name whose first mention is on an absent tensor takes its value from the next
+/// extent that is declared to be just that name.
+fn bind_symbols(sig: &Signature, env: &mut Env<'_>) {
+    for first in [true, false] {
+        for (index, param) in sig.params.iter().enumerate() {
+            let ParamKind::Tensor { shape, .. } = &param.kind else { continue };
+            for (axis, spec) in shape.iter().enumerate() {
+                match spec {
+                    DimSpec::Bind(symbol) if first => env.bind(*symbol, index, axis),
+                    DimSpec::Equals(HostExpr::Symbol(symbol)) if !first => env.bind(*symbol, index, axis),
+                    DimSpec::Any | DimSpec::Bind(_) | DimSpec::Equals(_) => {}
+                }
+            }
+        }
+    }
+}
+
+fn check_shapes(sig: &Signature, env: &Env<'_>) -> Result<(), BindError> {
+    for (index, param) in sig.params.iter().enumerate() {
+        let ParamKind::Tensor { shape, .. } = &param.kind else { continue };
+        let Some(extents) = env.extents(index) else { continue };
+        for (axis, (spec, extent)) in shape.iter().zip(extents).enumerate() {
+            // A name bound twice is not what the macro writes, but it has one meaning.
+            let expr = match spec {
+                DimSpec::Any => continue,
+                DimSpec::Bind(symbol) => &HostExpr::Symbol(*symbol),
+                DimSpec::Equals(expr) => expr,
+            };
+            let value = env.eval(expr, &Place::Extent { param: &param.name, axis })?;
+            if value != *extent {
+                return Err(BindError::Shape {
+                    param: param.name.clone(),
+                    axis,
+                    extent: *extent,
+                    declared: env.text(expr),
+                    value,
+                    origin: env.origin(expr),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn eval_grid(env: &Env<'_>, extents: &[HostExpr]) -> Result<[u32; 3], BindError> {
+    if extents.len() > 3 {
+        return Err(BindError::GridAxes { found: extents.len() });
+    }
+    let mut grid = [1; 3];
+    for (axis, expr) in extents.iter().enumerate() {
+        let value = env.eval(expr, &Place::Grid { axis })?;
+        grid[axis] = grid_extent(axis, &env.text(expr), value)?;
+    }
+    Ok(grid)
+}
+
+fn grid_extent(axis: usize, declared: &str, value: i64) -> Result<u32, BindError> {
+    let fits = u32::try_from(value).ok().filter(|v| i64::from(*v) <= MAX_EXTENT);
+    fits.ok_or_else(|| BindError::Grid { axis, declared: declared.to_owned(), value })
+}

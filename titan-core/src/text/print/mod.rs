@@ -1,0 +1,241 @@
+//! The printer: the canonical text of a kernel.
+//!
+//! Values are named in the order of the text. A kernel that is not well formed prints as far as it goes: what dangles is
+//! written `%?9` and does not parse.
+
+mod names;
+mod signature;
+
+use self::names::Once;
+use super::form::{Form, attributes, form};
+use super::lex::quote;
+use crate::ir::op_table::mnemonic;
+use crate::ir::{Block, Const, Elem, ForKind, Kernel, Loc, Op, OpKind, Ty, Value};
+use std::fmt::{Display, Write};
+
+/// The canonical text of a kernel.
+#[must_use]
+pub fn print(kernel: &Kernel) -> String {
+    let names = names::names(kernel);
+    let mut printer = Printer { kernel, names, blocks: Once::new(kernel), out: String::new(), depth: 0 };
+    printer.signature();
+    printer.block(kernel.body);
+    printer.out.push('\n');
+    printer.out
+}
+
+struct Printer<'k> {
+    kernel: &'k Kernel,
+    names: Vec<Option<String>>,
+    blocks: Once,
+    out: String,
+    depth: usize,
+}
+
+impl Printer<'_> {
+    fn put(&mut self, text: impl Display) {
+        // Writing to a string cannot fail.
+        let _ = write!(self.out, "{text}");
+    }
+
+    fn value(&self, value: Value) -> String {
+        self.names.get(value.index()).cloned().flatten().unwrap_or_else(|| format!("%?{}", value.index()))
+    }
+
+    fn values(&mut self, values: &[Value]) {
+        for (i, v) in values.iter().enumerate() {
+            let name = self.value(*v);
+            self.put(format_args!("{}{name}", if i > 0 { ", " } else { "" }));
+        }
+    }
+
+    fn ty(&self, value: Value) -> Option<Ty> {
+        self.kernel.values.get(value.index()).map(|d| d.ty)
+    }
+
+    fn line(&mut self) {
+        self.out.push('\n');
+        for _ in 0..self.depth {
+            self.out.push_str("    ");
+        }
+    }
+
+    fn block(&mut self, block: Block) {
+        self.out.push('{');
+        self.depth += 1;
+        let kernel = self.kernel;
+        let known = self.blocks.enter(block, self.depth);
+        if !known {
+            self.put(format_args!(" ; {block} is not a block of its own"));
+        }
+        let ops = kernel.blocks.get(block.index()).filter(|_| known).map_or(&[][..], |b| &b.ops);
+        for op in ops.iter().filter_map(|id| kernel.ops.get(id.index())) {
+            self.line();
+            self.op(op);
+        }
+        self.depth -= 1;
+        self.line();
+        self.out.push('}');
+    }
+
+    fn op(&mut self, op: &Op) {
+        if !op.results.is_empty() {
+            self.values(&op.results);
+            self.out.push_str(" = ");
+        }
+        if let OpKind::Const(c) = op.kind {
+            self.put(format_args!("const {}", literal(c)));
+        } else if matches!(op.kind, OpKind::For(_) | OpKind::Loop | OpKind::If) {
+            self.control(op);
+        } else if matches!(op.kind, OpKind::ReduceWith(_) | OpKind::ScanWith(_)) {
+            self.combine(op);
+        } else {
+            self.simple(op);
+        }
+        for (i, v) in op.results.iter().enumerate() {
+            if let Some(ty) = self.ty(*v) {
+                self.put(format_args!("{}{ty}", if i > 0 { ", " } else { " : " }));
+            }
+        }
+        if op.loc != Loc::default() {
+            self.put(format_args!(" @{}:{}", op.loc.line, op.loc.column));
+        }
+        for (i, region) in op.regions.iter().enumerate() {
+            self.out.push_str(if i > 0 { " else " } else { " " });
+            self.block(*region);
+        }
+    }
+
+    fn head(&mut self, op: &Op) {
+        self.put(mnemonic(&op.kind));
+        let rank = match op.args.first().and_then(|v| self.ty(*v)) {
+            Some(Ty::Tile(_, s)) => s.rank(),
+            Some(Ty::Scalar(_) | Ty::Tensor(..)) | None => 4,
+        };
+        let attributes = attributes(&op.kind, rank);
+        for (i, a) in attributes.iter().enumerate() {
+            self.put(format_args!("{}{a}", if i > 0 { ", " } else { "<" }));
+        }
+        self.out.push_str(if attributes.is_empty() { "" } else { ">" });
+    }
+
+    fn simple(&mut self, op: &Op) {
+        self.head(op);
+        let (first, rest) = op.args.split_at(op.args.len().min(1));
+        let n = rest.len().saturating_sub(1);
+        match form(&op.kind) {
+            Form::Plain => self.operands(" ", &op.args),
+            Form::At => self.indexed(first, rest),
+            Form::AtOr => {
+                self.indexed(first, &rest[..n]);
+                self.operands(" or ", &rest[n..]);
+            }
+            Form::AtValue => {
+                self.indexed(first, &rest[..n]);
+                self.operands(", ", &rest[n..]);
+            }
+            Form::TextFirst => {
+                self.text(&op.kind);
+                self.operands(", ", &op.args);
+            }
+            Form::TextLast => {
+                self.operands(" ", &op.args);
+                self.out.push_str(if op.args.is_empty() { "" } else { "," });
+                self.text(&op.kind);
+            }
+        }
+    }
+
+    fn text(&mut self, kind: &OpKind) {
+        if let OpKind::Print(text) | OpKind::Assert(text) = kind {
+            self.out.push(' ');
+            quote(text, &mut self.out);
+        }
+    }
+
+    fn operands(&mut self, before: &str, values: &[Value]) {
+        if !values.is_empty() {
+            self.out.push_str(before);
+            self.values(values);
+        }
+    }
+
+    fn indexed(&mut self, tensor: &[Value], indices: &[Value]) {
+        self.operands(" ", tensor);
+        self.out.push('[');
+        self.values(indices);
+        self.out.push(']');
+    }
+
+    /// `for %k = %lo to %hi step %one pipelined carry(%x = %x0)`, `loop carry(..)` or `if %c`.
+    fn control(&mut self, op: &Op) {
+        let args = op.regions.first().and_then(|b| self.kernel.blocks.get(b.index())).map_or(&[][..], |b| &b.args);
+        match (&op.kind, &op.args[..], args) {
+            (OpKind::For(kind), [lo, hi, step, init @ ..], [index, carried @ ..]) => {
+                let [k, lo, hi, step] = [index, lo, hi, step].map(|v| self.value(*v));
+                let annotation = self.annotation(*index, Some(Ty::I32));
+                self.put(format_args!("for {k}{annotation} = {lo} to {hi} step {step}"));
+                if *kind != ForKind::Sequential {
+                    self.put(format_args!(" {kind}"));
+                }
+                self.carry(init, carried);
+            }
+            (OpKind::Loop, init, carried) => {
+                self.out.push_str("loop");
+                self.carry(init, carried);
+            }
+            _ => {
+                self.head(op);
+                self.operands(" ", &op.args);
+            }
+        }
+    }
+
+    fn carry(&mut self, init: &[Value], carried: &[Value]) {
+        for i in 0..init.len().max(carried.len()) {
+            self.out.push_str(if i > 0 { ", " } else { " carry(" });
+            let name = carried.get(i).map_or("%?".to_owned(), |v| self.value(*v));
+            let from = init.get(i).map_or("%?".to_owned(), |v| self.value(*v));
+            let ty = carried.get(i).map_or(String::new(), |v| {
+                self.annotation(*v, init.get(i).and_then(|v| self.ty(*v)))
+            });
+            self.put(format_args!("{name}{ty} = {from}"));
+        }
+        if !(init.is_empty() && carried.is_empty()) {
+            self.out.push(')');
+        }
+    }
+
+    /// `reduce_with<1> %x, %init |%a, %b|`
+    fn combine(&mut self, op: &Op) {
+        self.head(op);
+        self.operands(" ", &op.args);
+        let elem = op.args.first().and_then(|v| self.ty(*v)).map(|t| Ty::Scalar(t.elem()));
+        let args = op.regions.first().and_then(|b| self.kernel.blocks.get(b.index())).map_or(&[][..], |b| &b.args);
+        for (i, a) in args.iter().enumerate() {
+            let text = format!("{}{}", self.value(*a), self.annotation(*a, elem));
+            self.put(format_args!("{}{text}", if i > 0 { ", " } else { " |" }));
+        }
+        self.out.push_str(if args.is_empty() { "" } else { "|" });
+    }
+
+    /// `: ty` where the type is not the one that follows.
+    fn annotation(&self, value: Value, implied: Option<Ty>) -> String {
+        match self.ty(value) {
+            Some(ty) if Some(ty) != implied => format!(": {ty}"),
+            Some(_) | None => String::new(),
+        }
+    }
+}
+
+/// The literal of a constant, which reads back bit for bit.
+fn literal(c: Const) -> String {
+    match c {
+        Const::Int(Elem::Bool, v @ (0 | 1)) => (v == 1).to_string(),
+        Const::Int(Elem::U64, v) => v.cast_unsigned().to_string(),
+        Const::Int(_, v) => v.to_string(),
+        Const::Float(_, v) if v.is_nan() && v.to_bits() != f64::NAN.to_bits() => format!("nan({:#x})", v.to_bits()),
+        Const::Float(_, v) if v.is_nan() => "nan".to_owned(),
+        Const::Float(_, v) => format!("{v:?}"),
+    }
+}

@@ -1,0 +1,250 @@
+//! Artifacts read back as they were written, choose by what holds, and never panic on other bytes.
+
+use proptest::prelude::*;
+use titan_core::artifact::{Artifact, ArtifactError, Assumption, TensorFact, TensorFacts, VERSION, Variant};
+use titan_core::ir::{HostEnv, HostExpr, HostNames, HostOp, Symbol};
+
+fn rem(a: HostExpr, b: i64) -> HostExpr {
+    HostExpr::binary(HostOp::Rem, a, HostExpr::Const(b))
+}
+
+fn sample() -> Artifact {
+    let k = HostExpr::Symbol(Symbol::new(1));
+    let odd = HostExpr::Not(Box::new(rem(HostExpr::Dim(2, 1), 2)));
+    let fast = Variant {
+        target: "sm_90a".to_owned(),
+        config: vec![("stages".to_owned(), "4".to_owned()), ("warps".to_owned(), "12".to_owned())],
+        assumptions: vec![
+            Assumption::UnitStride { param: 0, axis: 1 },
+            Assumption::Aligned { param: 0, bytes: 16 },
+            Assumption::StrideMultiple { param: 0, axis: 0, bytes: 16 },
+            Assumption::Divisible { expr: HostExpr::binary(HostOp::Add, k, odd), by: 8 },
+            Assumption::Divisible { expr: HostExpr::Scalar(3), by: 2 },
+            Assumption::Index32,
+        ],
+        shared_bytes: 227 * 1024,
+        threads: 384,
+        notes: vec!["bulk copies: the inner extent is a multiple of 16 bytes".to_owned()],
+        payload: b".version 8.0\n.target sm_90a\n".to_vec(),
+    };
+    let amd = Variant { target: "gfx942".to_owned(), payload: b"\x7fELF\0\xff".to_vec(), threads: 256, ..Variant::default() };
+    let cpu = Variant { target: "cpu".to_owned(), payload: b"kernel @k() {\n}\n".to_vec(), ..Variant::default() };
+    Artifact { kernel: "gemm::<f16, 128>".to_owned(), variants: vec![fast, amd, cpu] }
+}
+
+#[test]
+fn an_artifact_reads_back() {
+    let artifact = sample();
+    let bytes = artifact.encode();
+    assert_eq!(Artifact::decode(&bytes), Ok(artifact.clone()));
+    assert_eq!(artifact.encode(), bytes, "the bytes are a function of the artifact");
+}
+
+/// The bytes of version 1 stay what they are: programs embed them.
+#[test]
+fn the_bytes_are_those_of_the_format_table() {
+    let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
+    let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu] }.encode();
+    let body = b"\x01\0\0\0k\x01\0\0\0\x20\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\x07";
+    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x01\0\0\0");
+    assert_eq!(&bytes[24..], body);
+    assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
+}
+
+#[test]
+fn damage_has_a_name() {
+    let bytes = sample().encode();
+    let with = |at: usize, b: u8| {
+        let mut changed = bytes.clone();
+        changed[at] = b;
+        Artifact::decode(&changed)
+    };
+    assert_eq!(Artifact::decode(b""), Err(ArtifactError::NotAnArtifact));
+    assert_eq!(Artifact::decode(b"\x7fELF\x02\x01\x01\0 and more than a header"), Err(ArtifactError::NotAnArtifact));
+    assert_eq!(Artifact::decode(&bytes[..10]), Err(ArtifactError::Length { found: 10, expected: 24 }));
+    assert_eq!(with(8, 2), Err(ArtifactError::TooNew { found: VERSION + 1 }));
+    assert_eq!(with(8, 0), Err(ArtifactError::TooOld { found: 0 }));
+    assert!(matches!(with(10, 1), Err(ArtifactError::Malformed { at: 10, .. })));
+    assert_eq!(with(40, bytes[40] ^ 1), Err(ArtifactError::Checksum));
+    let (n, cut) = (bytes.len(), bytes.len() - 1);
+    assert_eq!(Artifact::decode(&bytes[..cut]), Err(ArtifactError::Length { found: cut, expected: n }));
+    let text = with(8, 2).expect_err("a newer one").to_string();
+    assert!(text.starts_with("made by a newer TITAN"), "{text}");
+}
+
+/// An artifact with this body and a right header.
+fn sealed(body: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x89TITAN\r\n\x01\0\0\0".to_vec();
+    bytes.extend(u32::try_from(body.len()).expect("short").to_le_bytes());
+    let fnv = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.extend(body.iter().fold(0xcbf2_9ce4_8422_2325, fnv).to_le_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+#[test]
+fn what_is_malformed_inside_has_a_place() {
+    let decode = |body: &[u8]| Artifact::decode(&sealed(body)).expect_err("malformed");
+    assert_eq!(decode(b"\x05\0\0\0k"), ArtifactError::Truncated { what: "the kernel's name", at: 24 });
+    assert_eq!(decode(b"\x01\0\0\0\xff\0\0\0\0"), ArtifactError::Malformed { what: "a text that is not UTF-8", at: 28 });
+    assert_eq!(decode(b"\0\0\0\0\xff\xff\xff\xff"), ArtifactError::Truncated { what: "the variants", at: 28 });
+    assert_eq!(decode(b"\0\0\0\0\0\0\0\0x"), ArtifactError::Malformed { what: "bytes after the end of a section", at: 32 });
+    let deep = [&b"\0\0\0\0\x01\0\0\0\x40\x01\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x03"[..], &[4; 307]].concat();
+    assert!(matches!(decode(&deep), ArtifactError::Malformed { what: "an expression that nests too deep", .. }));
+}
+
+/// `a: [M, K]` of f16 at 4096, and an optional tensor that is not given.
+struct Args {
+    extents: [i64; 2],
+    strides: [i64; 2],
+    address: u64,
+}
+
+impl HostEnv for Args {
+    fn symbol(&self, symbol: Symbol) -> i64 {
+        self.extents[symbol.index()]
+    }
+    fn scalar(&self, _: usize) -> i64 {
+        0
+    }
+    fn dim(&self, _: usize, axis: usize) -> i64 {
+        self.extents[axis]
+    }
+}
+
+impl TensorFacts for Args {
+    fn params(&self) -> u32 {
+        2
+    }
+    fn tensor(&self, param: u32) -> Option<TensorFact<'_>> {
+        let fact = TensorFact { address: self.address, elem_bits: 16, extents: &self.extents, strides: &self.strides };
+        (param == 0).then_some(fact)
+    }
+}
+
+struct Words;
+
+impl HostNames for Words {
+    fn symbol(&self, symbol: Symbol) -> String {
+        ["M", "K"][symbol.index()].to_owned()
+    }
+    fn param(&self, param: usize) -> String {
+        ["a", "bias"][param].to_owned()
+    }
+}
+
+#[test]
+fn assumptions_hold_or_do_not_and_say_what_they_are() {
+    let good = Args { extents: [100, 64], strides: [64, 1], address: 4096 };
+    let bad = Args { extents: [100, 65], strides: [65, 2], address: 4098 };
+    let check = |a: Assumption, text: &str, sentence: &str| {
+        assert!(a.holds(&good), "{text}");
+        assert!(!a.holds(&bad), "{text}");
+        assert_eq!((a.text(&Words).as_str(), a.sentence(&Words).as_str()), (text, sentence));
+    };
+    check(Assumption::UnitStride { param: 0, axis: 1 }, "unit_stride(a, 1)", "`a` is contiguous along axis 1");
+    check(Assumption::Aligned { param: 0, bytes: 16 }, "aligned(a, 16)", "`a` starts at a multiple of 16 bytes");
+    check(
+        Assumption::StrideMultiple { param: 0, axis: 0, bytes: 16 },
+        "stride_multiple(a, 0, 16)",
+        "neighbours of `a` along axis 0 are a multiple of 16 bytes apart",
+    );
+    let k = HostExpr::Symbol(Symbol::new(1));
+    check(Assumption::Divisible { expr: k.clone(), by: 8 }, "divisible(K, 8)", "`K` is a multiple of 8");
+    for nonsense in [
+        Assumption::Divisible { expr: k, by: 0 }, Assumption::Divisible { expr: rem(HostExpr::Const(1), 0), by: 1 },
+        Assumption::UnitStride { param: 0, axis: 9 }, Assumption::Aligned { param: 0, bytes: 0 },
+        Assumption::StrideMultiple { param: 0, axis: 0, bytes: 0 },
+    ] {
+        assert!(!nonsense.holds(&good), "{}", nonsense.text(&Words));
+    }
+    assert!(Assumption::Aligned { param: 1, bytes: 16 }.holds(&good), "an absent tensor is in nobody's way");
+}
+
+#[test]
+fn one_element_has_no_stride_and_offsets_count_from_both_sides() {
+    let one = Args { extents: [100, 1], strides: [1, 77], address: 0 };
+    assert!(Assumption::UnitStride { param: 0, axis: 1 }.holds(&one));
+    let index32 = |extents, strides| Assumption::Index32.holds(&Args { extents, strides, address: 0 });
+    assert!(index32([1 << 15, 1 << 16], [1 << 16, 1]));
+    assert!(!index32([(1 << 15) + 1, 1 << 16], [1 << 16, 1]));
+    assert!(index32([3, 2], [-(1 << 30), 1]));
+    assert!(!index32([4, 2], [-(1 << 30), 1]));
+    assert!(index32([0, 1 << 40], [1 << 40, 1]), "nothing to address");
+    assert!(!index32([i64::MAX, i64::MAX], [i64::MAX, 1]));
+}
+
+#[test]
+fn the_first_variant_that_fits_is_chosen() {
+    let mut artifact = sample();
+    artifact.variants[0].assumptions = vec![Assumption::Aligned { param: 0, bytes: 16 }];
+    let mut general = artifact.variants[0].clone();
+    general.assumptions.clear();
+    artifact.variants.push(general);
+    let at = |address| Args { extents: [1, 1], strides: [1, 1], address };
+    let chosen = |address, target: &str| artifact.choose(target, &at(address)).map(|v| v.assumptions.len());
+    assert_eq!(chosen(16, "sm_90a"), Some(1));
+    assert_eq!(chosen(17, "sm_90a"), Some(0));
+    assert_eq!(chosen(17, "sm_80"), None);
+}
+
+fn expr() -> impl Strategy<Value = HostExpr> {
+    let leaf = prop_oneof![
+        any::<i64>().prop_map(HostExpr::Const),
+        (0..9usize).prop_map(|s| HostExpr::Symbol(Symbol::new(s))),
+        (0..9usize).prop_map(HostExpr::Scalar),
+        (0..9usize, 0..4usize).prop_map(|(p, a)| HostExpr::Dim(p, a)),
+    ];
+    leaf.prop_recursive(6, 24, 2, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|a| HostExpr::Not(Box::new(a))),
+            (0..HostOp::ALL.len(), inner.clone(), inner)
+                .prop_map(|(i, a, b)| HostExpr::Binary(HostOp::ALL[i].0, Box::new(a), Box::new(b))),
+        ]
+    })
+}
+
+fn variant() -> impl Strategy<Value = Variant> {
+    let assumption = prop_oneof![
+        (any::<u32>(), any::<u32>()).prop_map(|(param, axis)| Assumption::UnitStride { param, axis }),
+        (any::<u32>(), any::<u32>()).prop_map(|(param, bytes)| Assumption::Aligned { param, bytes }),
+        any::<[u32; 3]>().prop_map(|[param, axis, bytes]| Assumption::StrideMultiple { param, axis, bytes }),
+        (expr(), any::<i64>()).prop_map(|(expr, by)| Assumption::Divisible { expr, by }),
+        Just(Assumption::Index32),
+    ];
+    let texts = proptest::collection::vec(".{0,9}", 0..3);
+    let config = proptest::collection::vec((".{0,9}", ".{0,9}"), 0..3);
+    let lists = (config, proptest::collection::vec(assumption, 0..4), texts);
+    (".{0,9}", lists, any::<[u32; 2]>(), proptest::collection::vec(any::<u8>(), 0..64)).prop_map(
+        |(target, (config, assumptions, notes), [shared_bytes, threads], payload)| Variant {
+            target, config, assumptions, shared_bytes, threads, notes, payload,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_artifact_reads_back(kernel in ".{0,20}", variants in proptest::collection::vec(variant(), 0..4)) {
+        let artifact = Artifact { kernel, variants };
+        prop_assert_eq!(Artifact::decode(&artifact.encode()), Ok(artifact));
+    }
+
+    #[test]
+    fn bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Artifact::decode(&bytes);
+        let _ = Artifact::decode(&sealed(&bytes));
+    }
+
+    #[test]
+    fn damaged_bodies_never_panic(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+        let mut body = sample().encode()[24..].to_vec();
+        let i = at.index(body.len());
+        body[i] = byte;
+        if let Ok(artifact) = Artifact::decode(&sealed(&body)) {
+            prop_assert_eq!(artifact.encode(), sealed(&body), "one encoding");
+        }
+        let _ = Artifact::decode(&sealed(&body[..cut.index(body.len())]));
+    }
+}

@@ -1,0 +1,207 @@
+//! The op table is complete, and the documents that are made from it are current.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+use titan_core::ir::op_table::{Group, OPS, OpRow, mnemonic, row};
+use titan_core::ir::{
+    ArgOp, AtomicOp, BinOp, Const, Effect, Elem, ForKind, OpKind, Pred, ReduceOp, TileShape, UnOp, Unit,
+};
+use titan_core::text::GRAMMAR;
+
+/// One operation of every mnemonic.
+fn kinds() -> Vec<OpKind> {
+    let tile = TileShape::new(&[16, 16]).expect("a shape");
+    let elem = Elem::F32;
+    let mut kinds = vec![
+        OpKind::Const(Const::Int(Elem::I32, 0)), OpKind::ProgramId(0), OpKind::NumPrograms(0), OpKind::Dim(0),
+        OpKind::Present, OpKind::Iota(8), OpKind::Splat(tile), OpKind::Select, OpKind::MulAdd, OpKind::Cast(elem),
+        OpKind::Bitcast(elem), OpKind::Reshape(tile), OpKind::Broadcast { axis: 0, n: 2 }, OpKind::Permute([1, 0, 2, 3]),
+        OpKind::Interleave, OpKind::Split, OpKind::ReduceWith(0), OpKind::ScanWith(0), OpKind::Mma, OpKind::Index(0),
+        OpKind::Slice(0), OpKind::Segment, OpKind::Shared, OpKind::Get, OpKind::Set,
+        OpKind::GatherRows { rows: 8, width: 8 }, OpKind::ScatterRows, OpKind::Gather, OpKind::Scatter,
+        OpKind::Unflatten, OpKind::RaggedCount { rows: 8, cols: 8 }, OpKind::RaggedTile { rows: 8, cols: 8 },
+        OpKind::Print(String::new()), OpKind::Assert(String::new()), OpKind::For(ForKind::Sequential), OpKind::Loop,
+        OpKind::If, OpKind::Yield, OpKind::Break(0), OpKind::Continue(0), OpKind::Return,
+    ];
+    kinds.extend(UnOp::ALL.iter().map(|o| OpKind::Unary(*o)));
+    kinds.extend(BinOp::ALL.iter().map(|o| OpKind::Binary(*o)));
+    kinds.extend(Pred::ALL.iter().map(|o| OpKind::Cmp(*o)));
+    kinds.extend(ReduceOp::ALL.iter().flat_map(|o| [OpKind::Reduce(*o, 0), OpKind::Scan(*o, 0)]));
+    kinds.extend(ArgOp::ALL.iter().map(|o| OpKind::ArgReduce(*o, 0)));
+    kinds.extend(AtomicOp::ALL.iter().flat_map(|o| [OpKind::Atomic(*o), OpKind::AtomicTile(*o)]));
+    kinds.extend(Unit::ALL.iter().flat_map(|u| [OpKind::Load(*u, tile), OpKind::Store(*u)]));
+    kinds
+}
+
+#[test]
+fn every_operation_has_a_row_and_every_row_an_operation() {
+    let kinds = kinds();
+    let reached: BTreeSet<&str> = kinds.iter().map(|k| row(k).mnemonic).collect();
+    assert_eq!(reached.len(), kinds.len(), "two operations share a mnemonic");
+    let rows: Vec<&str> = OPS.iter().map(|r| r.mnemonic).collect();
+    assert_eq!(rows.iter().copied().collect::<BTreeSet<_>>(), reached);
+    assert_eq!(rows.len(), reached.len(), "a mnemonic has two rows");
+}
+
+#[test]
+fn the_table_speaks_of_the_names_of_the_attributes() {
+    for op in UnOp::ALL {
+        assert_eq!(row(&OpKind::Unary(*op)).mnemonic, op.name());
+    }
+    for op in BinOp::ALL {
+        assert_eq!(row(&OpKind::Binary(*op)).mnemonic, op.name());
+    }
+    for op in Pred::ALL {
+        assert_eq!(row(&OpKind::Cmp(*op)).mnemonic, op.name());
+    }
+    for op in ReduceOp::ALL {
+        assert_eq!(row(&OpKind::Reduce(*op, 0)).mnemonic, format!("reduce_{op}"));
+        assert_eq!(row(&OpKind::Scan(*op, 0)).mnemonic, format!("scan_{op}"));
+    }
+}
+
+#[test]
+fn the_groups_are_in_order_and_none_is_empty() {
+    assert!(OPS.is_sorted_by_key(|r| r.group));
+    for group in Group::ALL {
+        assert!(OPS.iter().any(|r| r.group == group), "{group:?}");
+    }
+}
+
+fn effect(row: &OpRow) -> &'static str {
+    let kind = kinds().into_iter().find(|k| mnemonic(k) == row.mnemonic);
+    match kind.map(|k| k.effect()) {
+        Some(Effect::Pure) => "",
+        Some(Effect::Read) => "reads",
+        Some(Effect::Trap) => "may trap",
+        Some(Effect::Write) => "writes",
+        Some(Effect::Atomic) => "atomic",
+        Some(Effect::Print) => "prints",
+        Some(Effect::Control) => "control",
+        None => "?",
+    }
+}
+
+/// A line of the filetests that uses a mnemonic, of telling length: what is shown is tested.
+fn example(mnemonic: &str, files: &[String]) -> String {
+    let uses = |line: &str| {
+        let operation = if line.starts_with('%') { line.split_once(" = ").map_or("", |(_, right)| right) } else { line };
+        operation.split([' ', '<']).next() == Some(mnemonic)
+    };
+    let lines = files.iter().flat_map(|f| f.lines()).map(|l| l.trim().trim_end_matches(" {"));
+    let lines = lines.map(|l| l.split(" @").next().unwrap_or(l));
+    let line = lines.filter(|l| uses(l) && !l.contains('\\')).min_by_key(|l| l.len().abs_diff(56));
+    line.unwrap_or_default().to_owned()
+}
+
+/// The filetests of the printed form.
+fn examples() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/text");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    paths.sort();
+    let texts = paths.iter().filter(|p| !p.ends_with("broken.tir")).map(|p| std::fs::read_to_string(p).expect("a text"));
+    texts.filter(|t| t.starts_with("; test text")).collect()
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+const MADE: &str = "<!-- Made from titan-core/src/ir/op_table.rs by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test op_docs`. -->\n";
+
+const TERMS: &str = "*numbers* are `f64 f32 f16 bf16` and the integers of 8 bits and more; *floats* and *integers* are the two parts \
+    of them; *any* includes `tf32`, FP8, `i4`, `u4` and `bool`. Elementwise operations take scalars and tiles alike, all \
+    operands of one type.\n";
+
+fn errors(row: &OpRow) -> String {
+    let links: Vec<String> = row.errors.iter().map(|c| format!("[{c}](errors/{c}.md)")).collect();
+    links.join(" ")
+}
+
+fn ops_md() -> String {
+    let mut out = format!(
+        "# Operations\n\n{MADE}\nWhat a kernel can say, by spelling. Numbers, rounding and corner cases: \
+         [semantics.md](semantics.md). {TERMS}"
+    );
+    for group in Group::ALL {
+        let _ = write!(out, "\n## {}\n\n", group.title());
+        if let Some(anchor) = group.semantics() {
+            let _ = write!(out, "Details: [semantics.md](semantics.md#{anchor}).\n\n");
+        }
+        out.push_str("| write | takes | gives | elements | meaning | rules |\n|---|---|---|---|---|---|\n");
+        for row in OPS.iter().filter(|r| r.group == group) {
+            let surface = row.surface.replace("  ", "<br>");
+            let cells = [&surface, row.operands, row.result, row.elements, row.meaning].map(cell);
+            let _ = writeln!(out, "| {} | {} |", cells.join(" | "), errors(row));
+        }
+    }
+    out
+}
+
+fn ir_md() -> String {
+    let examples = examples();
+    let mut out = format!(
+        "# The tile IR and its text form\n\n{MADE}\nFor those who write tools, passes and `.tir` tests. The meaning of the \
+         operations is in [semantics.md](semantics.md); how a kernel author writes them in [ops.md](ops.md).\n\n## Text\n\n\
+         `a \",\" ..` is a list with commas; between brackets it may be empty and may end in a comma. A comment runs from `;` to the end \
+         of its line.\n\n```text\n{GRAMMAR}```\n\n{RULES}\n## Operations\n\n{TERMS}"
+    );
+    for group in Group::ALL {
+        let _ = write!(out, "\n### {}\n\n", group.title());
+        out.push_str("| mnemonic | as written | operands | results | elements | effect | meaning |\n|---|---|---|---|---|---|---|\n");
+        for row in OPS.iter().filter(|r| r.group == group) {
+            let example = example(row.mnemonic, &examples);
+            assert!(!example.is_empty(), "no filetest shows `{}`", row.mnemonic);
+            let cells = [row.operands, row.result, row.elements, effect(row), row.meaning].map(cell);
+            let _ = writeln!(out, "| `{}` | `{}` | {} |", row.mnemonic, cell(&example), cells.join(" | "));
+        }
+    }
+    out
+}
+
+const RULES: &str = "\
+* An operation ends with its line; a list goes on after a comma and inside brackets.
+* Integers in angle brackets are attributes: an axis, extents, how many loops a `break` leaves out. Shapes and elements that
+  an operation makes are in its result type: `splat %x : tile<8x8xf32>`, `cast %x : f16`.
+* Memory operations index their tensor and name the padding: `load_tile %a[%i, %j] or %zero : tile<8x8xf16>`,
+  `store_at %c[%i, %j], %v`, `gather_rows %t[%page, %row, %column] or %zero : tile<16x64xf16>`.
+* Result types are printed, and may be left out where they follow from the operands. A written type that is not the one that
+  follows is T0804.
+* `%acc` is a value that the user called `acc`, `%acc.2` another one; `%7` has no name, and its number means nothing.
+  A name is defined once in a kernel.
+* The types of loop variables, carried values and arguments of a reduction's function follow, and are written only if they
+  are not the ones that do.
+* In a shape, a bare name binds a symbol at its first mention and demands its value later; `bind M` and `= M` say so
+  explicitly. Symbols are numbered by their first mention, or by the list in brackets.
+* `@3:14` is the place in the user's kernel.
+* Printing and parsing give an equal kernel, numbering included, for kernels that a `Builder` made; for others its
+  `Kernel::canonical()`.
+";
+
+/// Compares a document with what the table gives, or rewrites it.
+fn current(name: &str, wanted: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+    if std::env::var_os("TITAN_BLESS").is_some() {
+        std::fs::write(&path, wanted).expect("the document can be written");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == wanted, "docs/{name} is not current: run this test with TITAN_BLESS=1 to rewrite it");
+}
+
+#[test]
+fn the_documents_are_current() {
+    current("ops.md", &ops_md());
+    current("ir.md", &ir_md());
+}
+
+#[test]
+fn the_documents_link_to_headings_that_exist() {
+    let semantics = include_str!("../../docs/semantics.md");
+    let anchors: Vec<String> = semantics.lines().filter_map(|l| l.strip_prefix("## ")).map(|h| {
+        h.to_lowercase().replace(", ", "-").replace(' ', "-")
+    }).collect();
+    for anchor in Group::ALL.iter().filter_map(|g| g.semantics()) {
+        assert!(anchors.iter().any(|a| a == anchor), "semantics.md has no heading {anchor}: {anchors:?}");
+    }
+}

@@ -1,0 +1,405 @@
+//! The kernel as we understand it: nothing below the parser sees `syn`.
+//!
+//! The tree keeps the user's identifiers and operator spans, so that the shadow can be printed from it and rustc underlines
+//! the user's own tokens. Every expression has a number; the inferred types of an instance are a table over these numbers.
+
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use titan_core::ir::Elem;
+
+/// The number of an expression in its function.
+pub(crate) type ExprId = usize;
+/// The number of a local variable in its function.
+pub(crate) type VarId = usize;
+
+/// A function with a kernel attribute.
+#[derive(Debug)]
+pub(crate) struct KernelItem {
+    /// Doc comments and other attributes to keep, as written.
+    pub(crate) attrs: Vec<TokenStream>,
+    pub(crate) vis: TokenStream,
+    pub(crate) func: Function,
+    pub(crate) config: KernelConfig,
+}
+
+/// What `#[titan::kernel(..)]` says.
+#[derive(Debug, Default)]
+pub(crate) struct KernelConfig {
+    /// `instances(..)`: each axis names generics and lists their values.
+    pub(crate) instances: Vec<InstanceAxis>,
+    /// `grid(..)`
+    pub(crate) grid: Option<(Span, Vec<Expr>)>,
+    /// `require(..)`
+    pub(crate) requires: Vec<Expr>,
+    /// `crate = path`
+    pub(crate) krate: Option<TokenStream>,
+}
+
+/// One entry of `instances(..)`.
+#[derive(Debug)]
+pub(crate) struct InstanceAxis {
+    pub(crate) names: Vec<Ident>,
+    pub(crate) values: Vec<Vec<InstanceValue>>,
+}
+
+/// The value of a generic parameter: a type or a constant, as written.
+#[derive(Debug, Clone)]
+pub(crate) struct InstanceValue {
+    pub(crate) span: Span,
+    pub(crate) tokens: TokenStream,
+    pub(crate) value: GenericArgValue,
+}
+
+/// The signature and body of a kernel or device function.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) name: Ident,
+    pub(crate) generics: Vec<GenericParam>,
+    pub(crate) params: Vec<Param>,
+    pub(crate) ret: Option<TypeRef>,
+    pub(crate) body: Block,
+    /// Number of expressions.
+    pub(crate) n_exprs: usize,
+    /// Number of local variables; the parameters come first.
+    pub(crate) vars: Vec<Var>,
+}
+
+/// A local variable.
+#[derive(Debug)]
+pub(crate) struct Var {
+    pub(crate) name: Ident,
+}
+
+/// A generic parameter.
+#[derive(Debug)]
+pub(crate) struct GenericParam {
+    pub(crate) name: Ident,
+    pub(crate) kind: GenericKind,
+    /// As written: `T: Float` or `const BM: i32`.
+    pub(crate) tokens: TokenStream,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GenericKind {
+    /// `T: Float`: an element type.
+    Elem,
+    /// `S: Shape`, in device functions.
+    Shape,
+    /// `const N: i32` and the other integers.
+    ConstInt(Elem),
+    /// `const CAUSAL: bool`
+    ConstBool,
+}
+
+/// A parameter.
+#[derive(Debug)]
+pub(crate) struct Param {
+    pub(crate) name: Ident,
+    pub(crate) mutable: bool,
+    pub(crate) ty: TypeRef,
+    pub(crate) shape: Option<(Span, Vec<Option<Expr>>)>,
+}
+
+/// A type as written in a signature, an annotation or a turbofish.
+#[derive(Debug, Clone)]
+pub(crate) struct TypeRef {
+    pub(crate) span: Span,
+    pub(crate) kind: TypeKind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum TypeKind {
+    /// `_`
+    Infer,
+    /// `f16`, `T`, or another path of one element type.
+    Elem(Ident, TokenStream),
+    /// `Tile<T, A, B>` or `Tile<T, S>`
+    Tile(Box<TypeRef>, Vec<GenericArg>),
+    /// `D2<A, B>` as a shape argument
+    Dims(Vec<GenericArg>),
+    /// `&Tensor<T, R>`, `&mut Tensor<T, R>`, with `optional` for `Option<&Tensor<T, R>>`
+    Tensor { elem: Box<TypeRef>, rank: u8, mutable: bool, optional: bool, name: Ident },
+    /// `(A, B)`
+    Tuple(Vec<TypeRef>),
+    /// `[T; N]`
+    Array(Box<TypeRef>, Box<Expr>),
+}
+
+/// An argument between `::<` and `>`.
+#[derive(Debug, Clone)]
+pub(crate) struct GenericArg {
+    pub(crate) span: Span,
+    pub(crate) value: GenericArgValue,
+    /// As written.
+    pub(crate) tokens: TokenStream,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum GenericArgValue {
+    /// A type, or a name that may be a constant: `T`, `BM`.
+    Type(TypeRef),
+    /// A literal or `{ .. }`.
+    Const(Box<Expr>),
+}
+
+/// A path: segments with the generic arguments of the last but one (`Tile::<..>::zeros`) or the last one.
+#[derive(Debug, Clone)]
+pub(crate) struct Path {
+    pub(crate) segments: Vec<Ident>,
+    pub(crate) leading: bool,
+    /// Generic arguments and the index of the segment that they follow.
+    pub(crate) generics: Option<(usize, Vec<GenericArg>)>,
+}
+
+impl Path {
+    pub(crate) fn span(&self) -> Span {
+        self.last().map_or_else(Span::call_site, Ident::span)
+    }
+
+    pub(crate) fn last(&self) -> Option<&Ident> {
+        self.segments.last()
+    }
+
+    /// The name of a path of one segment.
+    pub(crate) fn single(&self) -> Option<&Ident> {
+        match &self.segments[..] {
+            [one] if !self.leading => Some(one),
+            _ => None,
+        }
+    }
+
+    /// `a::b::c` without generics.
+    pub(crate) fn text(&self) -> String {
+        let names: Vec<String> = self.segments.iter().map(ToString::to_string).collect();
+        format!("{}{}", if self.leading { "::" } else { "" }, names.join("::"))
+    }
+}
+
+/// An expression. The span is the token that messages point at: the operator, the method's name.
+#[derive(Debug, Clone)]
+pub(crate) struct Expr {
+    pub(crate) id: ExprId,
+    pub(crate) span: Span,
+    pub(crate) kind: ExprKind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ExprKind {
+    Int(u128, Option<Elem>, Literal),
+    Float(f64, Option<Elem>, Literal),
+    Bool(bool, Ident),
+    Path(Path, Res),
+    Unary(UnaryOp, Box<Expr>),
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `&&` and `||` on scalars.
+    Lazy(LazyOp, Box<Expr>, Box<Expr>),
+    Assign(Box<Expr>, Box<Expr>),
+    AssignOp(BinaryOp, Box<Expr>, Box<Expr>),
+    Call { path: Path, callee: Callee, args: Vec<Expr>, paren: Span },
+    Method { recv: Box<Expr>, name: Ident, generics: Vec<GenericArg>, args: Vec<Expr>, paren: Span },
+    If { cond: Box<Cond>, then: Block, other: Option<Box<Expr>> },
+    Block(Block),
+    Unsafe(Block),
+    For { label: Option<Ident>, pat: Pat, iter: Box<Expr>, body: Block },
+    While { label: Option<Ident>, cond: Box<Expr>, body: Block },
+    Loop { label: Option<Ident>, body: Block },
+    Break { label: Option<Ident>, value: Option<Box<Expr>> },
+    Continue { label: Option<Ident> },
+    Return(Option<Box<Expr>>),
+    Array(Vec<Expr>, Span),
+    Tuple(Vec<Expr>, Span),
+    /// `a[i]` of an array value
+    Index(Box<Expr>, Box<Expr>),
+    /// `t.0`
+    Field(Box<Expr>, usize, Literal),
+    Closure { params: Vec<Pat>, body: Box<Expr> },
+    As(Box<Expr>, TypeRef),
+    Range { lo: Box<Expr>, hi: Box<Expr>, inclusive: bool },
+    Paren(Box<Expr>, Span),
+    Ref { mutable: bool, inner: Box<Expr> },
+    Macro { name: Ident, format: Option<String>, args: Vec<Expr>, tokens: TokenStream },
+    /// What could not be parsed; an error has been reported.
+    Bad,
+}
+
+/// The condition of an `if`.
+#[derive(Debug, Clone)]
+pub(crate) enum Cond {
+    Expr(Expr),
+    /// `if let Some(x) = option`
+    LetSome { pat: Pat, option: Expr, span: Span },
+}
+
+/// What a path of an expression names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Res {
+    /// Not resolved yet.
+    None,
+    Local(VarId),
+    /// A constant generic parameter of the function.
+    ConstParam(usize),
+    /// A shape name of the kernel.
+    Symbol(String),
+    /// `f32::NEG_INFINITY`, `std::f32::consts::PI`
+    Builtin,
+    /// An associated constant of a generic element type: `T::NEG_INFINITY`.
+    Assoc(usize),
+    /// A `#[titan::constant]`, by the text of its path.
+    Constant(String),
+}
+
+/// What a call names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Callee {
+    /// Not resolved yet.
+    None,
+    /// An operation of the language.
+    Builtin(Builtin),
+    /// A `#[titan::device]` function, by the text of its path.
+    Device(String),
+}
+
+/// Free functions of the language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Builtin {
+    ProgramId,
+    NumPrograms,
+    Cdiv,
+    Unflatten,
+    Pipelined,
+    Mma,
+    Iota,
+    Select,
+    TileZeros,
+    TileOnes,
+    TileFull,
+    Some,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnaryOp {
+    Neg,
+    Not,
+    Deref,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LazyOp {
+    And,
+    Or,
+}
+
+/// The binary operators, in the names of `titan::lang::ops`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl BinaryOp {
+    /// The function in `titan::lang::ops`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "add",
+            BinaryOp::Sub => "sub",
+            BinaryOp::Mul => "mul",
+            BinaryOp::Div => "div",
+            BinaryOp::Rem => "rem",
+            BinaryOp::And => "and",
+            BinaryOp::Or => "or",
+            BinaryOp::Xor => "xor",
+            BinaryOp::Shl => "shl",
+            BinaryOp::Shr => "shr",
+            BinaryOp::Eq => "eq",
+            BinaryOp::Ne => "ne",
+            BinaryOp::Lt => "lt",
+            BinaryOp::Le => "le",
+            BinaryOp::Gt => "gt",
+            BinaryOp::Ge => "ge",
+        }
+    }
+
+    /// The operator in Rust.
+    pub(crate) const fn symbol(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Rem => "%",
+            BinaryOp::And => "&",
+            BinaryOp::Or => "|",
+            BinaryOp::Xor => "^",
+            BinaryOp::Shl => "<<",
+            BinaryOp::Shr => ">>",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Gt => ">",
+            BinaryOp::Ge => ">=",
+        }
+    }
+
+    pub(crate) const fn is_comparison(self) -> bool {
+        matches!(self, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
+    }
+}
+
+/// A block.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    pub(crate) stmts: Vec<Stmt>,
+    /// The closing brace, for messages about what is missing at the end.
+    pub(crate) close: Span,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Stmt {
+    Let { pat: Pat, ty: Option<TypeRef>, init: Option<Expr>, span: Span },
+    /// An expression; with `semi` its value is dropped.
+    Expr { expr: Expr, semi: bool },
+}
+
+/// A pattern.
+#[derive(Debug, Clone)]
+pub(crate) struct Pat {
+    pub(crate) span: Span,
+    pub(crate) kind: PatKind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum PatKind {
+    Wild,
+    Bind { name: Ident, mutable: bool, var: VarId },
+    Tuple(Vec<Pat>),
+    Array(Vec<Pat>),
+    /// An error has been reported.
+    Bad,
+}
+
+/// How a parameter is passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParamTyKind {
+    Scalar,
+    /// `&Tensor`
+    In,
+    /// `Option<&Tensor>`
+    Optional,
+    /// `&mut Tensor`
+    Mut,
+}

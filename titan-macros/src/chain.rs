@@ -1,0 +1,208 @@
+//! How a kernel sees items that are not its own: companion macros.
+//!
+//! An attribute macro sees only its own tokens. So `#[titan::device] fn f` and `#[titan::constant] const C` also make a
+//! `macro_rules!` of the same name that carries the item, and, nested, the items that it names in turn. A kernel that calls
+//! `f` expands to `f! { step, state .. }`; the companion appends its item and calls [`step`](crate::step) back, which asks for
+//! the next one. `use` imports function and companion alike, so modules, globs and other crates need nothing special.
+//!
+//! # The state
+//!
+//! ```text
+//! kernel | device  { (crate path) (attribute) (item) }  [ (path) .. still to ask ]  [ "key" .. in order ]  [ answer ] ..
+//! answer:  device { item } ("key" [ answer ])*   |   constant { item }   |   broken
+//! ```
+
+use crate::ctxt::Ctxt;
+use crate::items::{Constant, DeviceFn, Items};
+use crate::parse;
+use crate::resolve::{self, Companion};
+use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
+use quote::{format_ident, quote};
+use titan_core::ir::Elem;
+
+/// What an expansion is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Kernel,
+    Device,
+}
+
+/// An expansion that waits for companions.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) kind: Kind,
+    pub(crate) krate: TokenStream,
+    pub(crate) attr: TokenStream,
+    pub(crate) item: TokenStream,
+    pending: Vec<TokenStream>,
+    pub(crate) keys: Vec<String>,
+    pub(crate) answers: Vec<TokenStream>,
+}
+
+impl State {
+    pub(crate) fn new(kind: Kind, krate: TokenStream, attr: TokenStream, item: TokenStream, companions: &[Companion]) -> Self {
+        State {
+            kind,
+            krate,
+            attr,
+            item,
+            pending: companions.iter().map(|c| c.path.clone()).collect(),
+            keys: companions.iter().map(|c| c.key.clone()).collect(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// Reads the state that [`State::ask`] wrote; `None` if somebody else wrote it.
+    pub(crate) fn read(tokens: TokenStream) -> Option<State> {
+        let mut it = tokens.into_iter();
+        let kind = match it.next()? {
+            TokenTree::Ident(i) if i == "kernel" => Kind::Kernel,
+            TokenTree::Ident(i) if i == "device" => Kind::Device,
+            _ => return None,
+        };
+        let mut payload = group(it.next()?)?.into_iter().filter_map(group);
+        let (krate, attr, item) = (payload.next()?, payload.next()?, payload.next()?);
+        let pending = group(it.next()?)?.into_iter().filter_map(group).collect();
+        let keys = group(it.next()?)?.into_iter().filter_map(|t| string(&t)).collect();
+        Some(State { kind, krate, attr, item, pending, keys, answers: it.filter_map(group).collect() })
+    }
+
+    /// The call of the next companion, or `None` when all have answered.
+    pub(crate) fn ask(&mut self) -> Option<TokenStream> {
+        if self.pending.is_empty() {
+            return None;
+        }
+        let path = self.pending.remove(0);
+        let kind = match self.kind {
+            Kind::Kernel => format_ident!("kernel"),
+            Kind::Device => format_ident!("device"),
+        };
+        let State { krate, attr, item, pending, answers, .. } = self;
+        let keys = self.keys.iter().map(|k| Literal::string(k));
+        Some(quote! {
+            #path! { #krate::__private::step, #kind { (#krate) (#attr) (#item) } [ #((#pending))* ] [ #(#keys)* ] #([ #answers ])* }
+        })
+    }
+}
+
+fn group(t: TokenTree) -> Option<TokenStream> {
+    match t {
+        TokenTree::Group(g) => Some(g.stream()),
+        _ => None,
+    }
+}
+
+fn string(t: &TokenTree) -> Option<String> {
+    syn::parse_str::<syn::LitStr>(&t.to_string()).ok().map(|s| s.value())
+}
+
+/// The items that companions answered with; `None` if one of them is broken (it has reported its errors itself).
+pub(crate) fn items(keys: &[String], answers: &[TokenStream]) -> Option<Items> {
+    let mut items = Items::default();
+    for (key, answer) in keys.iter().zip(answers) {
+        let mut it = answer.clone().into_iter();
+        let kind = it.next()?;
+        match kind.to_string().as_str() {
+            "device" => {
+                let device = device(group(it.next()?)?, it)?;
+                items.devices.insert(key.clone(), device);
+            }
+            "constant" => {
+                let constant = constant(group(it.next()?)?, it)?;
+                items.constants.insert(key.clone(), constant);
+            }
+            _ => return None,
+        }
+    }
+    Some(items)
+}
+
+/// The nested answers of an item.
+fn nested(it: impl Iterator<Item = TokenTree>) -> Option<Items> {
+    let (mut keys, mut answers) = (Vec::new(), Vec::new());
+    for t in it {
+        match t {
+            TokenTree::Group(g) => answers.push(g.stream()),
+            other => keys.push(string(&other)?),
+        }
+    }
+    items(&keys, &answers)
+}
+
+fn device(item: TokenStream, rest: impl Iterator<Item = TokenTree>) -> Option<DeviceFn> {
+    // Errors of the item were reported where it stands.
+    let cx = Ctxt::new();
+    let parsed = parse::device(&cx, item);
+    let func = parsed.map(|(_, _, mut func)| {
+        resolve::resolve(&cx, &mut func, &[]);
+        func
+    });
+    let broken = cx.has_errors();
+    cx.finish();
+    let items = nested(rest)?;
+    func.filter(|_| !broken).map(|func| DeviceFn { func, items })
+}
+
+fn constant(item: TokenStream, rest: impl Iterator<Item = TokenTree>) -> Option<Constant> {
+    let item: syn::ItemConst = syn::parse2(item).ok()?;
+    let elem = constant_elem(&item)?;
+    let cx = Ctxt::new();
+    let mut expr = parse::constant_expr(&cx, &item.expr);
+    resolve::resolve_constant(&cx, &mut expr);
+    let broken = cx.has_errors();
+    cx.finish();
+    let items = nested(rest)?;
+    (!broken).then_some(Constant { elem, expr, items })
+}
+
+/// The element type of a constant.
+pub(crate) fn constant_elem(item: &syn::ItemConst) -> Option<Elem> {
+    match &*item.ty {
+        syn::Type::Path(p) => Elem::from_name(&p.path.segments.last()?.ident.to_string()),
+        _ => None,
+    }
+    .filter(|e| e.is_arith_int() || matches!(e, Elem::F32 | Elem::F64 | Elem::Bool))
+}
+
+/// The companion macro of an item.
+pub(crate) struct Published<'a> {
+    pub(crate) name: &'a Ident,
+    pub(crate) is_pub: bool,
+    pub(crate) answer: TokenStream,
+}
+
+impl Published<'_> {
+    pub(crate) fn tokens(&self) -> TokenStream {
+        let Published { name, is_pub, answer } = self;
+        // Exported macros share one namespace in a crate: the name must differ for items of equal name.
+        let mark = crate::cache::hash(&[&place(name.span()), &answer.to_string()]);
+        let mac = format_ident!("__titan_item_{}_{:016x}", unraw(name), mark, span = Span::call_site());
+        let alias = Ident::new(&name.to_string(), name.span());
+        let (export, vis) = if *is_pub { (quote!(#[macro_export]), quote!(pub)) } else { (quote!(), quote!(pub(crate))) };
+        let body = Group::new(Delimiter::Bracket, answer.clone());
+        quote! {
+            #[doc(hidden)]
+            #export
+            macro_rules! #mac { ($cb:path, $($st:tt)*) => { $cb! { $($st)* #body } }; }
+            #[doc(hidden)]
+            #[allow(unused_imports)]
+            #vis use #mac as #alias;
+        }
+    }
+}
+
+fn unraw(name: &Ident) -> String {
+    name.to_string().trim_start_matches("r#").to_owned()
+}
+
+fn place(span: Span) -> String {
+    let start = span.start();
+    format!("{}:{}:{}", span.file(), start.line, start.column)
+}
+
+/// What a device function answers: itself and what it names.
+pub(crate) fn device_answer(item: &TokenStream, keys: &[String], answers: &[TokenStream]) -> TokenStream {
+    let keys = keys.iter().map(|k| Literal::string(k));
+    quote!(device { #item } #(#keys [ #answers ])*)
+}
+

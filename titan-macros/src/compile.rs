@@ -1,0 +1,140 @@
+//! One kernel: from its tree to the tile IR of every declared instance, or to errors.
+
+use crate::ast::{Expr, KernelItem};
+use crate::ctxt::Ctxt;
+use crate::infer::{ITy, Infer};
+use crate::instance::{self, Instance};
+use crate::items::{FnEnv, Items};
+use crate::lower::{self, Places, Shared};
+use crate::resolve::{self, Companion};
+use crate::signature;
+use titan_core::analysis::grid::infer_grid;
+use titan_core::diag::{Code, Diagnostic};
+use titan_core::ir::{Builder, ForKind, GridSpec, Kernel, Loc, OpKind};
+use titan_core::verify::{Verified, verify};
+
+/// An instance with its IR.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) instance: Instance,
+    /// `None` after an error.
+    pub(crate) kernel: Option<Verified>,
+}
+
+/// Resolves all names of a kernel: its body, its grid, its shapes. Gives the companions it needs.
+pub(crate) fn resolve(cx: &Ctxt, item: &mut KernelItem) -> Vec<Companion> {
+    let symbols = signature::symbols(item);
+    let mut companions = resolve::resolve(cx, &mut item.func, &symbols);
+    let mut shapes: Vec<_> = item.func.params.iter_mut().map(|p| p.shape.take()).collect();
+    let mut exprs: Vec<&mut Expr> = shapes.iter_mut().flatten().flat_map(|(_, dims)| dims.iter_mut().flatten()).collect();
+    exprs.extend(item.config.grid.iter_mut().flat_map(|(_, list)| list));
+    exprs.extend(item.config.requires.iter_mut());
+    companions.extend(resolve::resolve_host(cx, &mut item.func, &symbols, &mut exprs));
+    for (p, shape) in item.func.params.iter_mut().zip(shapes) {
+        p.shape = shape;
+    }
+    let mut values: Vec<_> = item.config.instances.iter_mut().flat_map(|a| a.values.iter_mut().flatten()).map(|v| &mut v.value).collect();
+    companions.extend(resolve::resolve_values(cx, &mut item.func, &mut values));
+    let mut seen: Vec<String> = Vec::new();
+    companions.retain(|c| {
+        let new = !seen.contains(&c.key);
+        seen.push(c.key.clone());
+        new
+    });
+    companions
+}
+
+/// Compiles every instance.
+pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compiled> {
+    let instances = instance::expand(cx, item, items);
+    instances
+        .into_iter()
+        .map(|instance| {
+            let kernel = one(cx, item, items, &instance);
+            Compiled { instance, kernel }
+        })
+        .collect()
+}
+
+fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Option<Verified> {
+    let env = FnEnv { func: &item.func, generics: &instance.generics, items };
+    let mut infer = Infer::new(cx, env);
+    let tys: Vec<ITy> = item.func.params.iter().map(|p| infer.ty_ref(&p.ty)).collect();
+    let elems: Vec<_> = tys
+        .iter()
+        .map(|t| match t {
+            ITy::Scalar(e) => infer.elem_of(*e),
+            _ => None,
+        })
+        .collect();
+    let mut b = Builder::new(&item.func.name.to_string(), instance.args.clone());
+    if !signature::declare(cx, item, env, &mut b, &tys, &elems) {
+        return None;
+    }
+    let grid = signature::grid(cx, item, env, &mut b);
+    signature::requires(cx, item, env, &mut b);
+    infer.run(tys);
+    if cx.any() {
+        return None;
+    }
+    let mut places = Places::new(item.func.name.span());
+    let mut sh = Shared::new(cx, b, &mut places);
+    for (name, param, axis) in signature::symbol_dims(&sh.b) {
+        let tensor = sh.b.kernel().param(param);
+        let dim = sh.b.op1(OpKind::Dim(axis), &[tensor]).ok()?;
+        sh.b.name(dim, &name);
+        sh.symbols.insert(name, dim);
+    }
+    lower::kernel(&mut sh, env, infer).ok()?;
+    if cx.any() {
+        drop(sh);
+        return None;
+    }
+    if let Some(grid) = &grid {
+        sh.b.set_grid(grid.clone());
+    }
+    let Shared { b, .. } = sh;
+    finish(cx, item, b.finish(), grid, &places)
+}
+
+/// Infers the grid if it was not declared, and verifies.
+fn finish(cx: &Ctxt, item: &KernelItem, mut kernel: Kernel, declared: Option<GridSpec>, places: &Places) -> Option<Verified> {
+    if declared.is_none() {
+        match grid_of(&kernel) {
+            Ok(grid) => kernel.sig.grid = grid,
+            Err(diag) => {
+                report(cx, item, places, diag);
+                return None;
+            }
+        }
+    }
+    match verify(kernel) {
+        Ok(verified) => Some(verified),
+        Err(diags) => {
+            diags.into_iter().for_each(|d| report(cx, item, places, d));
+            None
+        }
+    }
+}
+
+fn grid_of(kernel: &Kernel) -> Result<GridSpec, Diagnostic<Loc>> {
+    let mut distributed = false;
+    kernel.walk(&mut |_, op| distributed |= op.kind == OpKind::For(ForKind::Distributed));
+    if distributed { Ok(GridSpec::Persistent) } else { infer_grid(kernel) }
+}
+
+fn report(cx: &Ctxt, item: &KernelItem, places: &Places, diag: Diagnostic<Loc>) {
+    let name = item.func.name.span();
+    // A broken output rule without a place of its own belongs to the parameter it names.
+    let param = item.func.params.iter().find(|p| diag.title.contains(&format!("`{}`", p.name)));
+    let fallback = param.map_or(name, |p| p.name.span());
+    let nowhere = diag.site == Loc::default();
+    let mut mapped = diag.map_site(|loc| places.span(loc, name));
+    if nowhere {
+        mapped.site = fallback;
+    }
+    if matches!(mapped.code, Code::Structure | Code::Visibility | Code::TypeAnnotation) {
+        mapped = Diagnostic::new(Code::Internal, mapped.site, format!("{}; please report this kernel", mapped.title));
+    }
+    cx.push(mapped);
+}

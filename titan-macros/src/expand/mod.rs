@@ -1,0 +1,175 @@
+//! What a kernel becomes. Nothing here fails.
+//!
+//! ```text
+//! pub fn gemm(..) -> Launch         the launch, with the user's docs and visibility
+//! pub enum gemm {}                  carries `gemm::reference::<..>(..)`: functions and types do not share names
+//! pub trait gemm_instance<..>       implemented for the declared instances; its absence is our message
+//! const _: () = {
+//!     fn gemm<..>(..) { body }      the shadow, one per tuple of element types
+//!     impl gemm_instance<f16, 128> for gemm { static with the artifact; the reference }
+//! };
+//! ```
+
+mod fallback;
+mod reference;
+mod surface;
+mod tripwire;
+
+pub(crate) use fallback::fallback;
+
+use crate::ast::{ExprKind, Function, GenericKind, KernelItem, Res, TypeKind};
+use crate::compile::Compiled;
+use crate::ctxt::{Diag, compile_error};
+use crate::items::Items;
+use crate::shadow::Shadow;
+use proc_macro2::TokenStream;
+use quote::quote;
+
+/// What the parts of an expansion share.
+pub(crate) struct Expansion<'a> {
+    pub(crate) krate: &'a TokenStream,
+    pub(crate) item: &'a KernelItem,
+    pub(crate) items: &'a Items,
+    /// Errors that rustc will report; nothing may be built if it does not.
+    pub(crate) expected: &'a [Diag],
+}
+
+impl Expansion<'_> {
+    /// The shadows and the instances.
+    pub(crate) fn bodies(&self, compiled: &[Compiled]) -> TokenStream {
+        let mut out = TokenStream::new();
+        // Instances with the same element types share a shadow.
+        let mut groups: Vec<(Vec<String>, Vec<&Compiled>)> = Vec::new();
+        for c in compiled {
+            let elems: Vec<String> = c.instance.generics.elems.values().map(ToString::to_string).collect();
+            match groups.iter_mut().find(|(k, _)| *k == elems) {
+                Some((_, list)) => list.push(c),
+                None => groups.push((elems, vec![c])),
+            }
+        }
+        for (nth, (_, group)) in groups.iter().enumerate() {
+            out.extend(self.group(group, nth == 0));
+        }
+        out
+    }
+
+    /// The errors of a kernel whose surface has been emitted: every instance exists, so that nothing else is reported.
+    pub(crate) fn broken(&self, errors: &[Diag]) -> TokenStream {
+        let errors: TokenStream = errors.iter().map(compile_error).collect();
+        let (krate, func) = (self.krate, &self.item.func);
+        let (name, trait_name) = (&func.name, surface::trait_name(&func.name));
+        let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
+        let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
+        let params = func.params.iter().map(|p| surface::host_param(krate, p, false));
+        quote! {
+            #errors
+            #[allow(unused, clippy::all)]
+            impl<#(#declared),*> #trait_name<#(#names),*> for #name {
+                fn kernel() -> &'static #krate::__private::KernelRef { ::core::unreachable!() }
+                fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()> { ::core::unreachable!() }
+            }
+        }
+    }
+
+    /// The shadow of one tuple of element types, with its instances.
+    fn group(&self, group: &[&Compiled], first: bool) -> TokenStream {
+        let func = &self.item.func;
+        let Some(any) = group.first() else { return TokenStream::new() };
+        let mut shadow = Shadow::new(self.krate, func);
+        let body = shadow.body();
+        let params = shadow.params().into_iter().map(|p| surface::substitute(p, func, &any.instance));
+        let params: Vec<TokenStream> = params.collect();
+        let (consts, fresh) = (shadow.const_params(), shadow.fresh_params());
+        let name = &func.name;
+        let (aliases, binds) = (aliases(func, any), self.binds());
+        // Lints speak once, in the first shadow.
+        let quiet = if first { quote!() } else { quote!(#[allow(warnings)]) };
+        let body = if self.expected.is_empty() {
+            quote!({ #(#aliases)* #binds #body })
+        } else {
+            // See `tripwire`: an opaque result is as broken as the body.
+            quote!(-> impl ::core::marker::Sized { #(#aliases)* #binds let () = #body; })
+        };
+        let instances = group.iter().map(|c| self.instance(c, &shadow));
+        let tripwire = self.tripwire(any, &shadow);
+        quote! {
+            const _: () = {
+                #quiet
+                #[allow(non_snake_case, non_upper_case_globals, unstable_name_collisions, overflowing_literals)]
+                #[allow(unused_parens, unused_braces, dead_code, clippy::all, clippy::pedantic, clippy::nursery)]
+                fn #name<#(#consts,)* #(#fresh),*>(#(#params),*) #body
+                #(#instances)*
+                #tripwire
+            };
+        }
+    }
+
+    /// Shape names as values, and uses of what only the grid or a requirement names.
+    fn binds(&self) -> TokenStream {
+        let mut out = TokenStream::new();
+        let mut bound: Vec<String> = Vec::new();
+        for p in &self.item.func.params {
+            let tensor = &p.name;
+            let optional = matches!(p.ty.kind, TypeKind::Tensor { optional: true, .. });
+            for (axis, dim) in p.shape.iter().flat_map(|(_, dims)| dims).enumerate() {
+                if let Some(e) = dim
+                    && let ExprKind::Path(path, Res::Symbol(name)) = &e.kind
+                    && let Some(ident) = path.single()
+                    && !optional
+                    && !bound.contains(name)
+                {
+                    bound.push(name.clone());
+                    out.extend(quote!(#[allow(unused_variables)] let #ident: i32 = #tensor.dim(#axis);));
+                }
+            }
+            if self.in_host_expr(&tensor.to_string()) {
+                out.extend(quote!(let _ = &#tensor;));
+            }
+        }
+        out
+    }
+
+    /// Whether the grid or a requirement names a parameter, which the body then need not use.
+    fn in_host_expr(&self, name: &str) -> bool {
+        let config = &self.item.config;
+        let grid = config.grid.iter().flat_map(|(_, list)| list);
+        grid.chain(&config.requires).any(|e| crate::shadow::names(e, name))
+    }
+
+    fn instance(&self, c: &Compiled, shadow: &Shadow<'_>) -> TokenStream {
+        let (krate, name) = (self.krate, &self.item.func.name);
+        let trait_name = surface::trait_name(name);
+        let generics = surface::instance_args(c);
+        let full = c.kernel.as_ref().map_or_else(|| name.to_string(), |k| k.sig.full_name());
+        let line = u32::try_from(name.span().start().line).unwrap_or(0);
+        let artifact = match &c.kernel {
+            Some(kernel) => {
+                let text = titan_core::text::print(kernel);
+                quote!(#krate::__private::compile!(#text))
+            }
+            None => quote!(&[]),
+        };
+        let reference = self.reference(c, shadow);
+        quote! {
+            impl #trait_name #generics for #name {
+                fn kernel() -> &'static #krate::__private::KernelRef {
+                    static KERNEL: #krate::__private::KernelRef =
+                        #krate::__private::KernelRef::new(#full, #artifact, ::core::file!(), #line);
+                    &KERNEL
+                }
+                #reference
+            }
+        }
+    }
+}
+
+/// `type T = f16;`
+fn aliases(func: &Function, c: &Compiled) -> Vec<TokenStream> {
+    let elems = func.generics.iter().zip(&c.instance.tokens).filter(|(g, _)| g.kind == GenericKind::Elem);
+    elems
+        .map(|(g, value)| {
+            let name = &g.name;
+            quote!(#[allow(dead_code)] type #name = #value;)
+        })
+        .collect()
+}

@@ -1,0 +1,76 @@
+//! `kernel::reference`: the shadow run on host copies.
+//!
+//! It is generic in a constant that means nothing, so that only who calls it pays for its code.
+
+use super::{Expansion, surface};
+use crate::ast::{GenericKind, ParamTyKind};
+use crate::compile::Compiled;
+use crate::consts::{self, ConstValue};
+use crate::items::FnEnv;
+use crate::shadow::Shadow;
+use proc_macro2::{Literal, TokenStream};
+use quote::{format_ident, quote};
+
+impl Expansion<'_> {
+    pub(super) fn reference(&self, c: &Compiled, shadow: &Shadow<'_>) -> TokenStream {
+        let (krate, func) = (self.krate, &self.item.func);
+        let params = func.params.iter().map(|p| surface::host_param(krate, p, false)).map(|p| surface::substitute(p, func, &c.instance));
+        let (mut launch, mut hosts, mut pass, mut back) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for p in &func.params {
+            let (arg, host) = (&p.name, format_ident!("__titan_{}", p.name));
+            match ParamTyKind::of(p) {
+                ParamTyKind::Scalar => {
+                    launch.push(quote!(#arg));
+                    pass.push(quote!(#arg));
+                }
+                ParamTyKind::In => {
+                    launch.push(quote!(#arg));
+                    hosts.push(quote!(let #host = #krate::__private::HostTensor::new(#arg)?;));
+                    pass.push(quote!(#host.tensor()));
+                }
+                ParamTyKind::Optional => {
+                    launch.push(quote!(#arg));
+                    hosts.push(quote!(let #host = #arg.map(#krate::__private::HostTensor::new).transpose()?;));
+                    pass.push(quote!(#host.as_ref().map(|t| t.tensor())));
+                }
+                ParamTyKind::Mut => {
+                    launch.push(quote!(&mut *#arg));
+                    hosts.push(quote!(let mut #host = #krate::__private::HostTensor::new(&*#arg)?;));
+                    pass.push(quote!(#host.tensor_mut()));
+                    back.push(quote!(#host.copy_back(#arg)?;));
+                }
+            }
+        }
+        let (name, args) = (&func.name, self.shadow_args(c, shadow));
+        let trait_name = surface::trait_name(name);
+        let generics = surface::instance_args(c);
+        quote! {
+            #[allow(clippy::too_many_arguments)]
+            fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()> {
+                let __titan_args = ::std::vec![#(#krate::__private::LaunchArg::from(#launch)),*];
+                let __titan_reference = #krate::__private::Reference::new(<#name as #trait_name #generics>::kernel(), __titan_args)?;
+                #(#hosts)*
+                let __titan_done = __titan_reference.run(|| { #name #args (#(#pass),*); });
+                #(#back)*
+                __titan_done
+            }
+        }
+    }
+
+    /// The constant arguments of the shadow for an instance.
+    pub(super) fn shadow_args(&self, c: &Compiled, shadow: &Shadow<'_>) -> TokenStream {
+        let func = &self.item.func;
+        let is_const = |k| matches!(k, GenericKind::ConstInt(_) | GenericKind::ConstBool);
+        let consts = func.generics.iter().zip(&c.instance.tokens).filter(|(g, _)| is_const(g.kind)).map(|(_, t)| quote!({ #t }));
+        let env = FnEnv { func, generics: &c.instance.generics, items: self.items };
+        let fresh = shadow.fresh.iter().map(|f| match consts::eval(&f.expr, &env) {
+            Ok(ConstValue::Int(v)) => {
+                let digits = Literal::u64_unsuffixed(v.unsigned_abs());
+                if v < 0 { quote!({ -#digits }) } else { quote!(#digits) }
+            }
+            _ => quote!(1),
+        });
+        let args: Vec<TokenStream> = consts.chain(fresh).collect();
+        if args.is_empty() { quote!() } else { quote!(::<#(#args),*>) }
+    }
+}

@@ -1,0 +1,31 @@
+//! Nothing broken ships: if we found a mistake that is rustc's to report, and rustc stays silent, the build fails here.
+//!
+//! The shadow then returns `impl Sized`. If its body has an error, so has that type, and a constant that asks for its size is
+//! dropped without a second message; if the body is fine, the constant is evaluated and panics with what we found.
+
+use super::Expansion;
+use crate::compile::Compiled;
+use crate::shadow::Shadow;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use titan_core::diag::Code;
+
+impl Expansion<'_> {
+    pub(super) fn tripwire(&self, any: &Compiled, shadow: &Shadow<'_>) -> TokenStream {
+        let Some(diag) = self.expected.first() else { return TokenStream::new() };
+        let name = &self.item.func.name;
+        let types: Vec<_> = (0..self.item.func.params.len()).map(|i| format_ident!("A{i}")).collect();
+        let holes = types.iter().map(|_| quote!(_));
+        let args = self.shadow_args(any, shadow);
+        let line = diag.site.start().line;
+        let message = format!("[{}] rustc accepts what TITAN rejects, at line {line}: {}", Code::Internal, diag.text());
+        quote! {
+            const _: () = {
+                const fn size<R, #(#types),*>(_: fn(#(#types),*) -> R) -> usize {
+                    ::core::mem::size_of::<R>()
+                }
+                ::core::assert!(size(#name #args as fn(#(#holes),*) -> _) != 0, #message);
+            };
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! Calls of functions: the language's own, and device functions.
+
+use super::{E, ElemSlot, ITy, Infer, S};
+use crate::ast::{Builtin, Callee, Expr, GenericArg, GenericKind, Path, TypeKind, TypeRef};
+use crate::consts::ConstValue;
+use crate::items::{DeviceFn, Generics};
+use proc_macro2::Span;
+use titan_core::diag::Code;
+use titan_core::ir::{Elem, TileShape};
+
+impl Infer<'_> {
+    pub(super) fn call(&mut self, e: &Expr, path: &Path, callee: &Callee, args: &[Expr]) -> ITy {
+        match callee {
+            Callee::Builtin(b) => self.builtin(*b, path, args, e.span),
+            Callee::Device(key) => self.device(key, path, args, e.span),
+            Callee::None => ITy::Unknown,
+        }
+    }
+
+    /// Checks the number of arguments.
+    pub(super) fn arity(&mut self, args: &[Expr], n: usize, what: &str, span: Span) -> bool {
+        if args.len() != n {
+            self.cx.error(Code::Arguments, span, format!("`{what}` takes {n} arguments, not {}", args.len()));
+            args.iter().for_each(|a| drop(self.expr(a)));
+        }
+        args.len() == n
+    }
+
+    fn builtin(&mut self, b: Builtin, path: &Path, args: &[Expr], span: Span) -> ITy {
+        let i32 = |s: &mut Self| ITy::Scalar(s.known(Elem::I32));
+        let name = path.last().map(ToString::to_string).unwrap_or_default();
+        let n = match b {
+            Builtin::TileZeros | Builtin::TileOnes | Builtin::Iota => 0,
+            Builtin::ProgramId | Builtin::NumPrograms | Builtin::Pipelined | Builtin::TileFull | Builtin::Some => 1,
+            Builtin::Cdiv | Builtin::Unflatten => 2,
+            Builtin::Mma | Builtin::Select => 3,
+        };
+        if !self.arity(args, n, &name, span) {
+            return ITy::Unknown;
+        }
+        match b {
+            Builtin::ProgramId | Builtin::NumPrograms => {
+                self.const_axis(&args[0], 3);
+                i32(self)
+            }
+            Builtin::Cdiv => {
+                args.iter().for_each(|a| self.index_expr(a));
+                i32(self)
+            }
+            Builtin::Unflatten => {
+                self.index_expr(&args[0]);
+                match self.expr(&args[1]) {
+                    t @ ITy::Array(_, 1..=4) => {
+                        let want = ITy::Array(Box::new(i32(self)), if let ITy::Array(_, n) = &t { *n } else { 0 });
+                        self.unify(&want, &t, span)
+                    }
+                    other => self.no_such("one to four extents", &other, span),
+                }
+            }
+            Builtin::Pipelined => match self.expr(&args[0]) {
+                ITy::Range => ITy::Range,
+                other => self.no_such("ends", &other, span),
+            },
+            Builtin::Mma => self.mma(args, span),
+            Builtin::Iota => {
+                let generics = path.generics.as_ref().map(|(_, g)| &g[..]).unwrap_or_default();
+                let [n] = generics else {
+                    return self.cannot_infer(span, "the length of `iota`", "write `iota::<N>()`");
+                };
+                let shape = self.env.shape(std::slice::from_ref(n), span);
+                match self.fault(shape) {
+                    Some(s) => ITy::Tile(self.known(Elem::I32), self.known_shape(s)),
+                    None => ITy::Unknown,
+                }
+            }
+            Builtin::Select => self.select(args),
+            Builtin::TileZeros | Builtin::TileOnes | Builtin::TileFull => {
+                let (elem, shape) = self.tile_generics(path);
+                if let Some(v) = args.first() {
+                    let got = self.expr(v);
+                    let want = ITy::Scalar(elem);
+                    self.unify(&want, &got, v.span);
+                }
+                ITy::Tile(elem, shape)
+            }
+            Builtin::Some => {
+                self.cx.error(Code::Syntax, span, "options are made by the host; kernels ask `if let Some(x) = option`");
+                ITy::Unknown
+            }
+        }
+    }
+
+    /// `Tile::<T, A, B>::zeros()`: what is not written is inferred.
+    fn tile_generics(&mut self, path: &Path) -> (E, S) {
+        let generics = path.generics.as_ref().map(|(_, g)| &g[..]).unwrap_or_default();
+        let [elem, dims @ ..] = generics else { return (self.fresh(ElemSlot::Any), self.fresh_shape()) };
+        let e = match &elem.value {
+            crate::ast::GenericArgValue::Type(t) => self.elem_ref(t),
+            crate::ast::GenericArgValue::Const(_) => self.fresh(ElemSlot::Any),
+        };
+        let shape = if dims.is_empty() { None } else { Some(self.env.shape(dims, elem.span)) };
+        let s = match shape.and_then(|s| self.fault(s)) {
+            Some(s) => self.known_shape(s),
+            None => self.fresh_shape(),
+        };
+        (e, s)
+    }
+
+    fn const_axis(&mut self, arg: &Expr, limit: i64) {
+        self.expr(arg);
+        match crate::consts::eval(arg, &self.env) {
+            Ok(ConstValue::Int(v)) if (0..limit).contains(&v) => {}
+            Ok(ConstValue::Int(v)) => self.cx.error(Code::GridAxis, arg.span, format!("a grid has axes 0, 1 and 2, not {v}")),
+            _ => self.cx.error(Code::ConstEval, arg.span, "an axis is a constant"),
+        }
+    }
+
+    fn mma(&mut self, args: &[Expr], span: Span) -> ITy {
+        let tys: Vec<ITy> = args.iter().map(|a| self.expr(a)).collect();
+        let [ITy::Tile(_, a), ITy::Tile(_, b), ITy::Tile(ec, c)] = &tys[..] else {
+            if !tys.iter().any(|t| matches!(t, ITy::Unknown | ITy::Never)) {
+                self.cx.error(Code::Arguments, span, "`mma` takes three tiles");
+            }
+            return ITy::Unknown;
+        };
+        let (Some(sa), Some(sb)) = (self.shape_of(*a), self.shape_of(*b)) else {
+            return self.cannot_infer(span, "the shape of an operand of `mma`", "write its type");
+        };
+        let dims = match (&sa[..], &sb[..]) {
+            ([m, k], [k2, n]) if k == k2 => TileShape::new(&[*m, *n]),
+            ([l, m, k], [l2, k2, n]) if l == l2 && k == k2 => TileShape::new(&[*l, *m, *n]),
+            _ => None,
+        };
+        let Some(dims) = dims else {
+            self.cx.error(Code::ShapeMismatch, span, format!("`mma` of tiles of {sa} and {sb}: the inner extents differ"));
+            return tys[2].clone();
+        };
+        let want = self.known_shape(dims);
+        if let Err((w, g)) = self.unify_shape(want, *c) {
+            self.cx.error(Code::ShapeMismatch, span, format!("`mma` of tiles of {sa} and {sb} gives {w}, the accumulator is {g}"));
+        }
+        ITy::Tile(*ec, *c)
+    }
+
+    fn select(&mut self, args: &[Expr]) -> ITy {
+        let tys: Vec<ITy> = args.iter().map(|a| self.expr(a)).collect();
+        match &tys[0] {
+            ITy::Tile(mask, shape) => {
+                let bool = self.known(Elem::Bool);
+                self.elem_or_report(bool, *mask, args[0].span);
+                let (shape, elem) = (*shape, self.select_elem(&tys[1..]));
+                for (t, a) in tys[1..].iter().zip(&args[1..]) {
+                    self.beside_tile(elem, shape, t, a.span);
+                }
+                ITy::Tile(elem, shape)
+            }
+            ITy::Unknown | ITy::Never => ITy::Unknown,
+            other => {
+                let title = format!("`select` takes a mask first, not {}", self.describe(other));
+                self.cx.error_help(Code::Condition, args[0].span, title, "a uniform choice is `if cond { a } else { b }`");
+                ITy::Unknown
+            }
+        }
+    }
+
+    /// The element of a `select`: that of the first operand which is not a scalar, or of the scalars.
+    fn select_elem(&mut self, tys: &[ITy]) -> E {
+        for t in tys {
+            if let ITy::Tile(e, _) | ITy::Row(e, _) | ITy::Col(e, _) = t {
+                return *e;
+            }
+        }
+        for t in tys {
+            if let ITy::Scalar(e) = t {
+                return *e;
+            }
+        }
+        self.fresh(ElemSlot::Any)
+    }
+
+    // Device functions.
+
+    fn device(&mut self, key: &str, path: &Path, args: &[Expr], span: Span) -> ITy {
+        let tys: Vec<ITy> = args.iter().map(|a| self.expr(a)).collect();
+        let Some(device) = self.env.items.devices.get(key) else {
+            self.cx.error(Code::UnknownName, span, format!("`{key}` is not in scope"));
+            return ITy::Unknown;
+        };
+        let (dev, func) = (device, &device.func);
+        if args.len() != func.params.len() {
+            let title = format!("`{key}` takes {} arguments, not {}", func.params.len(), args.len());
+            self.cx.error(Code::Arguments, span, title);
+            return ITy::Unknown;
+        }
+        let mut bound = Bound::default();
+        if let Some((_, generics)) = &path.generics {
+            self.turbofish(dev, generics, &mut bound);
+        }
+        for ((param, ty), arg) in func.params.iter().zip(&tys).zip(args) {
+            self.match_param(dev, &param.ty, ty, &mut bound, arg.span);
+        }
+        match &func.ret {
+            None => ITy::Unit,
+            Some(ret) => self.instantiate(dev, ret, &mut bound, span),
+        }
+    }
+
+    fn turbofish(&mut self, dev: &DeviceFn, args: &[GenericArg], bound: &mut Bound) {
+        for (param, arg) in dev.func.generics.iter().zip(args) {
+            let name = param.name.to_string();
+            match (param.kind, &arg.value) {
+                (GenericKind::Elem, crate::ast::GenericArgValue::Type(t)) => {
+                    let e = self.elem_ref(t);
+                    bound.elems.push((name, e));
+                }
+                (GenericKind::Shape, _) => {
+                    let shape = self.env.shape(std::slice::from_ref(arg), arg.span);
+                    if let Some(s) = self.fault(shape) {
+                        bound.shapes.push((name, self.known_shape(s)));
+                    }
+                }
+                (GenericKind::ConstInt(_), _) => {
+                    let value = self.env.const_arg(arg);
+                    if let Some(v) = self.fault(value) {
+                        bound.consts.push((name, v));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Matches a parameter's type with an argument's and binds the generics it mentions.
+    fn match_param(&mut self, dev: &DeviceFn, want: &TypeRef, got: &ITy, bound: &mut Bound, span: Span) {
+        match (&want.kind, got) {
+            (TypeKind::Elem(name, _), ITy::Scalar(e)) => self.match_elem(dev, &name.to_string(), *e, bound, span),
+            (TypeKind::Tile(elem, dims), ITy::Tile(e, s)) => {
+                if let TypeKind::Elem(name, _) = &elem.kind {
+                    self.match_elem(dev, &name.to_string(), *e, bound, span);
+                }
+                self.match_shape(dev, dims, *s, bound, span);
+            }
+            (TypeKind::Tensor { elem, rank, optional, .. }, ITy::Tensor(t)) if *rank == t.rank && *optional == t.optional => {
+                let e = self.known(t.elem);
+                if let TypeKind::Elem(name, _) = &elem.kind {
+                    self.match_elem(dev, &name.to_string(), e, bound, span);
+                }
+            }
+            (TypeKind::Tuple(list), ITy::Tuple(tys)) if list.len() == tys.len() => {
+                list.iter().zip(tys).for_each(|(w, g)| self.match_param(dev, w, g, bound, span));
+            }
+            (TypeKind::Array(item, _), ITy::Array(t, _)) => self.match_param(dev, item, t, bound, span),
+            (TypeKind::Infer, _) | (_, ITy::Unknown | ITy::Never) => {}
+            _ => {
+                let title = format!("{} does not fit the parameter of `{}`", self.describe(got), dev.func.name);
+                self.cx.error(Code::Arguments, span, title);
+            }
+        }
+    }
+
+    fn match_elem(&mut self, dev: &DeviceFn, name: &str, got: E, bound: &mut Bound, span: Span) {
+        if dev.func.generics.iter().any(|g| g.name == *name && g.kind == GenericKind::Elem) {
+            match bound.elems.iter().find(|(n, _)| n == name) {
+                Some((_, e)) => self.elem_or_report(*e, got, span),
+                None => bound.elems.push((name.to_owned(), got)),
+            }
+        } else if let Some(e) = Elem::from_name(name) {
+            let e = self.known(e);
+            self.elem_or_report(e, got, span);
+        }
+    }
+
+    fn match_shape(&mut self, dev: &DeviceFn, dims: &[GenericArg], got: S, bound: &mut Bound, span: Span) {
+        if let Some(name) = shape_param(&dev.func, dims) {
+            match bound.shapes.iter().find(|(n, _)| *n == name) {
+                Some((_, s)) => {
+                    if let Err((a, b)) = self.unify_shape(*s, got) {
+                        self.cx.error(Code::ShapeMismatch, span, format!("a tile of {b} where one of {a} is expected"));
+                    }
+                }
+                None => bound.shapes.push((name, got)),
+            }
+            return;
+        }
+        let dims = match dims {
+            [GenericArg { value: crate::ast::GenericArgValue::Type(TypeRef { kind: TypeKind::Dims(inner), .. }), .. }] => inner,
+            _ => dims,
+        };
+        let Some(shape) = self.shape_of(got) else { return };
+        if shape.rank() != dims.len() {
+            let title = format!("a tile of rank {} where one of rank {} is expected", shape.rank(), dims.len());
+            self.cx.error(Code::ShapeMismatch, span, title);
+            return;
+        }
+        for (dim, extent) in dims.iter().zip(shape.iter()) {
+            let extent = i64::from(*extent);
+            match const_param(&dev.func, dim) {
+                Some(name) => match bound.consts.iter().find(|(n, _)| *n == name) {
+                    Some((_, v)) if *v == extent => {}
+                    Some((_, v)) => self.cx.error(Code::ShapeMismatch, span, format!("`{name}` is {v} and {extent}")),
+                    None => bound.consts.push((name, extent)),
+                },
+                None => {
+                    let want = device_const(dev, dim, bound);
+                    if want.is_some_and(|w| w != extent) {
+                        self.cx.error(Code::ShapeMismatch, span, format!("an extent is {extent}, not the one of `{}`", dev.func.name));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The type of a result, with the generics bound.
+    fn instantiate(&mut self, dev: &DeviceFn, t: &TypeRef, bound: &mut Bound, span: Span) -> ITy {
+        match &t.kind {
+            TypeKind::Elem(name, _) => ITy::Scalar(self.bound_elem(dev, &name.to_string(), bound)),
+            TypeKind::Tile(elem, dims) => {
+                let e = match &elem.kind {
+                    TypeKind::Elem(name, _) => self.bound_elem(dev, &name.to_string(), bound),
+                    _ => self.fresh(ElemSlot::Any),
+                };
+                if let Some(name) = shape_param(&dev.func, dims)
+                    && let Some((_, s)) = bound.shapes.iter().find(|(n, _)| *n == name)
+                {
+                    return ITy::Tile(e, *s);
+                }
+                let generics = bound.known(self);
+                let env = crate::items::FnEnv { func: &dev.func, generics: &generics, items: &dev.items };
+                match env.shape(dims, span) {
+                    Ok(s) => ITy::Tile(e, self.known_shape(s)),
+                    Err(_) => self.cannot_infer(span, "the shape of the result", "write the generic arguments: `f::<..>(..)`"),
+                }
+            }
+            TypeKind::Tuple(list) if list.is_empty() => ITy::Unit,
+            TypeKind::Tuple(list) => ITy::Tuple(list.iter().map(|t| self.instantiate(dev, t, bound, span)).collect()),
+            TypeKind::Array(t, n) => match n.kind {
+                crate::ast::ExprKind::Int(n, ..) => {
+                    ITy::Array(Box::new(self.instantiate(dev, t, bound, span)), usize::try_from(n).unwrap_or(0))
+                }
+                _ => ITy::Unknown,
+            },
+            TypeKind::Infer | TypeKind::Dims(_) | TypeKind::Tensor { .. } => {
+                self.cx.error(Code::DeviceFn, span, format!("`{}` returns something that kernels cannot take", dev.func.name));
+                ITy::Unknown
+            }
+        }
+    }
+
+    fn bound_elem(&mut self, dev: &DeviceFn, name: &str, bound: &mut Bound) -> E {
+        if let Some((_, e)) = bound.elems.iter().find(|(n, _)| n == name) {
+            return *e;
+        }
+        if let Some(e) = Elem::from_name(name) {
+            return self.known(e);
+        }
+        let e = self.fresh(ElemSlot::Any);
+        if dev.func.generics.iter().any(|g| g.name == *name) {
+            bound.elems.push((name.to_owned(), e));
+        }
+        e
+    }
+
+    /// The generic arguments of a device function, from the finished types of a call.
+    pub(crate) fn device_generics(&mut self, dev: &DeviceFn, path: &Path, args: &[ITy], ret: &ITy, span: Span) -> Generics {
+        let mut bound = Bound::default();
+        if let Some((_, generics)) = &path.generics {
+            self.turbofish(dev, generics, &mut bound);
+        }
+        for (param, ty) in dev.func.params.iter().zip(args) {
+            self.match_param(dev, &param.ty, ty, &mut bound, span);
+        }
+        if let Some(t) = &dev.func.ret {
+            self.match_param(dev, t, ret, &mut bound, span);
+        }
+        bound.known(self)
+    }
+}
+
+/// Generic parameters of a device function, as far as a call determines them.
+#[derive(Default)]
+struct Bound {
+    elems: Vec<(String, E)>,
+    shapes: Vec<(String, S)>,
+    consts: Vec<(String, i64)>,
+}
+
+impl Bound {
+    fn known(&self, infer: &Infer<'_>) -> Generics {
+        Generics {
+            elems: self.elems.iter().filter_map(|(n, e)| Some((n.clone(), infer.elem_of(*e)?))).collect(),
+            shapes: self.shapes.iter().filter_map(|(n, s)| Some((n.clone(), infer.shape_of(*s)?))).collect(),
+            consts: self.consts.iter().map(|(n, v)| (n.clone(), ConstValue::Int(*v))).collect(),
+        }
+    }
+}
+
+/// The shape parameter that `Tile<T, S>` names.
+fn shape_param(func: &crate::ast::Function, dims: &[GenericArg]) -> Option<String> {
+    match dims {
+        [GenericArg { value: crate::ast::GenericArgValue::Type(TypeRef { kind: TypeKind::Elem(name, _), .. }), .. }] => {
+            let is_shape = |g: &crate::ast::GenericParam| g.kind == GenericKind::Shape && g.name == *name;
+            func.generics.iter().any(is_shape).then(|| name.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// The constant parameter that an extent names.
+fn const_param(func: &crate::ast::Function, dim: &GenericArg) -> Option<String> {
+    match &dim.value {
+        crate::ast::GenericArgValue::Type(TypeRef { kind: TypeKind::Elem(name, _), .. }) => {
+            let is_const = |g: &crate::ast::GenericParam| matches!(g.kind, GenericKind::ConstInt(_)) && g.name == *name;
+            func.generics.iter().any(is_const).then(|| name.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// The value of an extent in a device function's signature that is not a lone parameter.
+fn device_const(dev: &DeviceFn, dim: &GenericArg, bound: &Bound) -> Option<i64> {
+    let generics = Generics {
+        consts: bound.consts.iter().map(|(n, v)| (n.clone(), ConstValue::Int(*v))).collect(),
+        ..Generics::default()
+    };
+    crate::items::FnEnv { func: &dev.func, generics: &generics, items: &dev.items }.const_arg(dim).ok()
+}

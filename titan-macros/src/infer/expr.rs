@@ -1,0 +1,348 @@
+//! Statements and expressions.
+
+use super::{ElemSlot, ITy, Infer};
+use crate::ast::{Block, Cond, Expr, ExprKind, Res, Stmt, UnaryOp};
+use crate::consts::{self, ConstValue};
+use proc_macro2::Span;
+use titan_core::diag::Code;
+use titan_core::ir::Elem;
+
+impl Infer<'_> {
+    pub(super) fn block(&mut self, block: &Block) -> ITy {
+        let mut last = ITy::Unit;
+        let mut diverges = false;
+        for stmt in &block.stmts {
+            last = ITy::Unit;
+            match stmt {
+                Stmt::Let { pat, ty, init, span } => {
+                    let annotated = ty.as_ref().map(|t| self.ty_ref(t));
+                    let value = init.as_ref().map(|e| self.expr(e));
+                    let ty = match (annotated, value) {
+                        (Some(a), Some(v)) => self.unify(&v, &a, *span),
+                        (Some(t), None) | (None, Some(t)) => t,
+                        (None, None) => ITy::Unknown,
+                    };
+                    diverges |= ty == ITy::Never;
+                    self.bind(pat, &ty);
+                }
+                Stmt::Expr { expr, semi } => {
+                    let ty = self.expr(expr);
+                    diverges |= ty == ITy::Never;
+                    last = if *semi { ITy::Unit } else { ty };
+                }
+            }
+        }
+        if diverges { ITy::Never } else { last }
+    }
+
+    pub(crate) fn expr(&mut self, e: &Expr) -> ITy {
+        let ty = self.expr_kind(e);
+        self.record(e, ty)
+    }
+
+    fn expr_kind(&mut self, e: &Expr) -> ITy {
+        match &e.kind {
+            ExprKind::Int(_, suffix, _) => ITy::Scalar(self.literal(*suffix, ElemSlot::Int)),
+            ExprKind::Float(_, suffix, _) => ITy::Scalar(self.literal(*suffix, ElemSlot::Float)),
+            ExprKind::Bool(..) => ITy::Scalar(self.known(Elem::Bool)),
+            ExprKind::Path(path, res) => self.path(path, res),
+            ExprKind::Unary(op, a) => {
+                let ty = self.expr(a);
+                self.unary(*op, ty, e.span)
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (ta, tb) = (self.expr(a), self.expr(b));
+                self.binary(*op, &ta, &tb, e.span)
+            }
+            ExprKind::Lazy(_, a, b) => {
+                self.condition(a);
+                self.condition(b);
+                ITy::Scalar(self.known(Elem::Bool))
+            }
+            ExprKind::Assign(place, value) => {
+                let want = self.expr(place);
+                let got = self.expr(value);
+                let ty = self.unify(&want, &got, e.span);
+                self.initialise(place, ty);
+                ITy::Unit
+            }
+            ExprKind::AssignOp(op, place, value) => {
+                let (a, b) = (self.expr(place), self.expr(value));
+                let result = self.binary(*op, &a, &b, e.span);
+                self.unify(&a, &result, e.span);
+                ITy::Unit
+            }
+            ExprKind::Call { path, callee, args, .. } => self.call(e, path, callee, args),
+            ExprKind::Method { recv, name, generics, args, .. } => self.method(recv, name, generics, args),
+            ExprKind::If { cond, then, other } => self.branch(cond, then, other.as_deref(), e.span),
+            ExprKind::Block(b) | ExprKind::Unsafe(b) => self.block(b),
+            ExprKind::For { label, pat, iter, body } => {
+                let item = self.iterated(iter);
+                self.bind(pat, &item);
+                self.loop_body(label.as_ref(), body);
+                ITy::Unit
+            }
+            ExprKind::While { label, cond, body } => {
+                self.condition(cond);
+                self.loop_body(label.as_ref(), body);
+                ITy::Unit
+            }
+            ExprKind::Loop { label, body } => self.loop_body(label.as_ref(), body),
+            ExprKind::Break { label, value } => {
+                let ty = value.as_ref().map_or(ITy::Unit, |v| self.expr(v));
+                self.broken(label.as_ref(), &ty, e.span);
+                ITy::Never
+            }
+            ExprKind::Continue { .. } | ExprKind::Bad => ITy::Never,
+            ExprKind::Return(value) => {
+                let ty = value.as_ref().map_or(ITy::Unit, |v| self.expr(v));
+                let want = self.ret.clone();
+                self.unify(&want, &ty, e.span);
+                ITy::Never
+            }
+            ExprKind::Array(list, _) => self.array(list, e.span),
+            ExprKind::Tuple(list, _) if list.is_empty() => ITy::Unit,
+            ExprKind::Tuple(list, _) => ITy::Tuple(list.iter().map(|e| self.expr(e)).collect()),
+            ExprKind::Index(base, index) => self.index(base, index, e.span),
+            ExprKind::Field(base, n, _) => match self.expr(base) {
+                ITy::Tuple(list) if *n < list.len() => list[*n].clone(),
+                ITy::Unknown | ITy::Never => ITy::Unknown,
+                other => self.no_such(&format!("field `{n}`"), &other, e.span),
+            },
+            ExprKind::Closure { .. } => {
+                let help = "closures are arguments of `.map`, `.reduce` and `.scan`";
+                self.cx.error_help(Code::Syntax, e.span, "a closure on its own", help);
+                ITy::Unknown
+            }
+            ExprKind::As(a, ty) => self.as_cast(a, ty, e.span),
+            ExprKind::Range { lo, hi, .. } => {
+                self.index_expr(lo);
+                self.index_expr(hi);
+                ITy::Range
+            }
+            ExprKind::Paren(a, _) | ExprKind::Ref { inner: a, .. } => self.expr(a),
+            ExprKind::Macro { name, args, .. } => {
+                let is_assert = name == "tassert" || name == "static_assert";
+                for a in args {
+                    let ty = self.expr(a);
+                    if is_assert && !matches!(&ty, ITy::Tile(..)) {
+                        self.expect_bool(&ty, a.span);
+                    }
+                }
+                ITy::Unit
+            }
+        }
+    }
+
+    fn literal(&mut self, suffix: Option<Elem>, slot: ElemSlot) -> super::E {
+        match suffix {
+            Some(e) => self.known(e),
+            None => self.fresh(slot),
+        }
+    }
+
+    fn path(&mut self, path: &crate::ast::Path, res: &Res) -> ITy {
+        let elem = match res {
+            Res::Local(var) => return self.vars[*var].clone(),
+            Res::Symbol(_) => Some(Elem::I32),
+            Res::ConstParam(i) => match self.env.func.generics[*i].kind {
+                crate::ast::GenericKind::ConstInt(e) => Some(e),
+                _ => Some(Elem::Bool),
+            },
+            Res::Builtin => consts::builtin(path).map(titan_core::ir::Const::elem),
+            Res::Assoc(i) => {
+                let generic = self.env.func.generics[*i].name.to_string();
+                let name = path.last().map(ToString::to_string).unwrap_or_default();
+                self.env.elem(&generic).and_then(|e| consts::assoc(e, &name)).map(titan_core::ir::Const::elem)
+            }
+            Res::Constant(key) => self.env.items.constants.get(key).map(|c| c.elem),
+            Res::None => return ITy::Unknown,
+        };
+        match elem {
+            Some(e) => ITy::Scalar(self.known(e)),
+            None => {
+                self.cx.error(Code::UnknownName, path.span(), format!("`{}` is not in scope", path.text()));
+                ITy::Unknown
+            }
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, ty: ITy, span: Span) -> ITy {
+        match (op, &ty) {
+            (UnaryOp::Deref, _) => {
+                self.cx.error(Code::Syntax, span, "there is nothing to dereference in a kernel");
+                ITy::Unknown
+            }
+            (_, ITy::Scalar(_) | ITy::Tile(..) | ITy::Unknown | ITy::Never) => ty,
+            (UnaryOp::Neg, other) => self.no_such("`-`", &other.clone(), span),
+            (UnaryOp::Not, other) => self.no_such("`!`", &other.clone(), span),
+        }
+    }
+
+    pub(super) fn no_such(&mut self, what: &str, ty: &ITy, span: Span) -> ITy {
+        if !matches!(ty, ITy::Unknown | ITy::Never) {
+            self.cx.error(Code::UnknownOp, span, format!("{} has no {what}", self.describe(ty)));
+        }
+        ITy::Unknown
+    }
+
+    /// A condition: one `bool`.
+    pub(super) fn condition(&mut self, e: &Expr) {
+        let ty = self.expr(e);
+        self.expect_bool(&ty, e.span);
+    }
+
+    fn expect_bool(&mut self, ty: &ITy, span: Span) {
+        match ty {
+            ITy::Unknown | ITy::Never => {}
+            ITy::Scalar(e) if self.elem_of(*e) == Some(Elem::Bool) => {}
+            other => self.cx.error(Code::Condition, span, format!("a condition is one `bool`, not {}", self.describe(other))),
+        }
+    }
+
+    /// An `i32` scalar.
+    pub(super) fn index_expr(&mut self, e: &Expr) {
+        let ty = self.expr(e);
+        let i32 = ITy::Scalar(self.known(Elem::I32));
+        if !matches!(ty, ITy::Scalar(_) | ITy::Unknown | ITy::Never) {
+            self.cx.error(Code::IndexType, e.span, format!("an index is an `i32`, not {}", self.describe(&ty)));
+            return;
+        }
+        self.unify(&i32, &ty, e.span);
+    }
+
+    fn branch(&mut self, cond: &Cond, then: &Block, other: Option<&Expr>, span: Span) -> ITy {
+        match cond {
+            Cond::Expr(c) => {
+                self.condition(c);
+                // A constant condition removes an arm, which may not even type-check for this instance.
+                match consts::eval(c, &self.env) {
+                    Ok(ConstValue::Bool(true)) => return self.block(then),
+                    Ok(ConstValue::Bool(false)) => return other.map_or(ITy::Unit, |e| self.expr(e)),
+                    _ => {}
+                }
+            }
+            Cond::LetSome { pat, option, .. } => {
+                let ty = match self.expr(option) {
+                    ITy::Tensor(t) if t.optional => ITy::Tensor(super::TensorTy { optional: false, ..t }),
+                    ITy::Unknown | ITy::Never => ITy::Unknown,
+                    other => self.no_such("`Some`", &other, option.span),
+                };
+                self.bind(pat, &ty);
+            }
+        }
+        let a = self.block(then);
+        match other {
+            Some(e) => {
+                let b = self.expr(e);
+                self.unify(&a, &b, span)
+            }
+            None => ITy::Unit,
+        }
+    }
+
+    fn loop_body(&mut self, label: Option<&proc_macro2::Ident>, body: &Block) -> ITy {
+        self.loops.push((label.map(ToString::to_string), ITy::Never));
+        self.block(body);
+        self.loops.pop().map_or(ITy::Unit, |(_, ty)| ty)
+    }
+
+    fn broken(&mut self, label: Option<&proc_macro2::Ident>, ty: &ITy, span: Span) {
+        let label = label.map(ToString::to_string);
+        let found = self.loops.iter().rposition(|(l, _)| label.is_none() || *l == label);
+        match found {
+            Some(i) => {
+                let old = self.loops[i].1.clone();
+                self.loops[i].1 = if old == ITy::Never { ty.clone() } else { self.unify(&old, ty, span) };
+            }
+            None => self.cx.error(Code::UnknownName, span, "there is no loop to leave here"),
+        }
+    }
+
+    fn iterated(&mut self, iter: &Expr) -> ITy {
+        match self.expr(iter) {
+            ITy::Range => ITy::Scalar(self.known(Elem::I32)),
+            ITy::OwnIter(own) => ITy::Own(own),
+            ITy::Unknown | ITy::Never => ITy::Unknown,
+            other => {
+                let title = format!("{} is not something to loop over", self.describe(&other));
+                let help = "loops run over `a..b`, `pipelined(a..b)`, `c.tiles::<..>()` or `y.ragged::<..>(off)`";
+                self.cx.error_help(Code::Syntax, iter.span, title, help);
+                ITy::Unknown
+            }
+        }
+    }
+
+    fn array(&mut self, list: &[Expr], span: Span) -> ITy {
+        let mut item = ITy::Unknown;
+        for e in list {
+            let ty = self.expr(e);
+            item = self.unify(&item, &ty, e.span);
+        }
+        if list.is_empty() {
+            return self.cannot_infer(span, "the type of an empty array", "arrays of a kernel have elements");
+        }
+        ITy::Array(Box::new(item), list.len())
+    }
+
+    fn index(&mut self, base: &Expr, index: &Expr, span: Span) -> ITy {
+        let ty = self.expr(base);
+        let got = self.expr(index);
+        let ITy::Array(item, n) = ty else { return self.no_such("`[..]`", &ty, span) };
+        if let ITy::Scalar(e) = got
+            && self.elem_of(e).is_none()
+        {
+            self.set_elem(e, Elem::I32);
+        }
+        match consts::eval(index, &self.env) {
+            Ok(ConstValue::Int(i)) if usize::try_from(i).is_ok_and(|i| i < n) => *item,
+            Ok(_) => {
+                self.cx.error(Code::ConstEval, index.span, format!("the array has {n} elements"));
+                ITy::Unknown
+            }
+            Err(_) => {
+                let help = "arrays of a kernel are indexed by constants; tiles and tensors hold data";
+                self.cx.error_help(Code::Syntax, index.span, "an index that is not constant", help);
+                ITy::Unknown
+            }
+        }
+    }
+
+    fn as_cast(&mut self, a: &Expr, ty: &crate::ast::TypeRef, span: Span) -> ITy {
+        let from = self.expr(a);
+        let to = self.ty_ref(ty);
+        match (&from, &to) {
+            (ITy::Scalar(f), ITy::Scalar(t)) => {
+                let half = |e: Option<Elem>| e.is_some_and(|e| !(e.is_arith_int() || matches!(e, Elem::F32 | Elem::F64 | Elem::Bool)));
+                if half(self.elem_of(*f)) || half(self.elem_of(*t)) {
+                    let title = "`as` does not know half and small types";
+                    self.cx.error_help(Code::ElementUnsupported, span, title, "write `.cast::<..>()`");
+                }
+                to
+            }
+            (ITy::Unknown | ITy::Never, _) | (_, ITy::Unknown) => to,
+            _ => {
+                let title = format!("`as` converts scalars, not {}", self.describe(&from));
+                self.cx.error_help(Code::ElementUnsupported, span, title, "write `.cast::<..>()`");
+                to
+            }
+        }
+    }
+
+    /// An assignment gives a variable without initial value its type.
+    fn initialise(&mut self, place: &Expr, ty: ITy) {
+        match &place.kind {
+            ExprKind::Path(_, Res::Local(var)) => {
+                if self.vars[*var] == ITy::Unknown {
+                    self.vars[*var] = ty;
+                }
+            }
+            ExprKind::Tuple(list, _) => {
+                if let ITy::Tuple(tys) = ty {
+                    list.iter().zip(tys).for_each(|(p, t)| self.initialise(p, t));
+                }
+            }
+            _ => self.cx.error(Code::Syntax, place.span, "only variables are assigned to"),
+        }
+    }
+}

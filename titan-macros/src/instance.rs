@@ -1,0 +1,155 @@
+//! The declared instances: the product of the axes of `instances(..)`, each giving every generic parameter a value.
+
+use crate::ast::{GenericArg, GenericArgValue, GenericKind, InstanceValue, KernelItem, TypeKind};
+use crate::consts::ConstValue;
+use crate::ctxt::Ctxt;
+use crate::items::{FnEnv, Generics, Items};
+use proc_macro2::TokenStream;
+use std::collections::BTreeMap;
+use titan_core::diag::Code;
+use titan_core::ir::{Elem, InstanceArg};
+
+/// One declared instance.
+#[derive(Debug, Clone)]
+pub(crate) struct Instance {
+    /// Values as written, in the order of the generic parameters.
+    pub(crate) tokens: Vec<TokenStream>,
+    /// For people, in the same order.
+    pub(crate) args: Vec<InstanceArg>,
+    pub(crate) generics: Generics,
+}
+
+/// Most instances of one kernel: each is compiled for every target.
+const MAX_INSTANCES: usize = 256;
+
+/// All declared instances; reports what does not fit together.
+pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instance> {
+    let func = &item.func;
+    let mut named: Vec<String> = Vec::new();
+    for axis in &item.config.instances {
+        for name in &axis.names {
+            let text = name.to_string();
+            if !func.generics.iter().any(|g| g.name == text) {
+                cx.error(Code::Generics, name.span(), format!("`{text}` is not a generic parameter of `{}`", func.name));
+            }
+            if named.contains(&text) {
+                cx.error(Code::Generics, name.span(), format!("`{text}` is listed twice in `instances`"));
+            }
+            named.push(text);
+        }
+    }
+    for g in &func.generics {
+        if g.kind == GenericKind::Shape {
+            let help = "a kernel's tiles have named extents: `const BM: i32`";
+            cx.error_help(Code::Generics, g.name.span(), format!("`{}: Shape` is for device functions", g.name), help);
+        } else if !named.contains(&g.name.to_string()) {
+            let help = format!("list its values: `#[titan::kernel(instances({} in [..]))]`", g.name);
+            cx.error_help(Code::Generics, g.name.span(), format!("no instance gives `{}` a value", g.name), help);
+        }
+    }
+    if cx.has_errors() {
+        return Vec::new();
+    }
+    let rows = product(item);
+    if rows.len() > MAX_INSTANCES {
+        let title = format!("{} instances; at most {MAX_INSTANCES} are compiled", rows.len());
+        cx.error(Code::Generics, func.name.span(), title);
+        return Vec::new();
+    }
+    rows.iter().filter_map(|row| instance(cx, item, items, row)).collect()
+}
+
+/// The arguments of every declared instance as written, in the order of the generic parameters.
+pub(crate) fn written(item: &KernelItem) -> Vec<Vec<String>> {
+    let name = |row: &Row<'_>, g: &crate::ast::GenericParam| row.get(&g.name.to_string()).map_or("_".to_owned(), |v| v.tokens.to_string());
+    product(item).iter().map(|row| item.func.generics.iter().map(|g| name(row, g)).collect()).collect()
+}
+
+/// The values of one instance by the names of the generic parameters.
+type Row<'a> = BTreeMap<String, &'a InstanceValue>;
+
+/// The product of the axes, the last one fastest. Cut off far above what is legal.
+fn product(item: &KernelItem) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = vec![BTreeMap::new()];
+    for axis in &item.config.instances {
+        let extended = rows.iter().flat_map(|row| {
+            axis.values.iter().map(move |values| {
+                let mut row = row.clone();
+                row.extend(axis.names.iter().map(ToString::to_string).zip(values));
+                row
+            })
+        });
+        rows = extended.take(MAX_INSTANCES * 4).collect();
+    }
+    rows
+}
+
+fn instance(cx: &Ctxt, item: &KernelItem, items: &Items, row: &BTreeMap<String, &InstanceValue>) -> Option<Instance> {
+    let mut out = Instance { tokens: Vec::new(), args: Vec::new(), generics: Generics::default() };
+    for g in &item.func.generics {
+        let name = g.name.to_string();
+        let value = row.get(&name)?;
+        out.tokens.push(value.tokens.clone());
+        let text = match g.kind {
+            GenericKind::Elem => {
+                let elem = elem_value(cx, value, &name)?;
+                out.generics.elems.insert(name.clone(), elem);
+                elem.name().to_owned()
+            }
+            GenericKind::Shape => return None,
+            GenericKind::ConstInt(_) | GenericKind::ConstBool => {
+                let v = const_value(cx, item, items, value, g.kind, &name)?;
+                out.generics.consts.insert(name.clone(), v);
+                match v {
+                    ConstValue::Int(v) => v.to_string(),
+                    ConstValue::Bool(v) => v.to_string(),
+                    ConstValue::Float(v) => v.to_string(),
+                }
+            }
+        };
+        out.args.push(InstanceArg { name, value: text });
+    }
+    Some(out)
+}
+
+fn elem_value(cx: &Ctxt, value: &InstanceValue, name: &str) -> Option<Elem> {
+    let elem = match &value.value {
+        GenericArgValue::Type(t) => match &t.kind {
+            TypeKind::Elem(ident, _) => Elem::from_name(&ident.to_string()),
+            _ => None,
+        },
+        GenericArgValue::Const(_) => None,
+    };
+    if elem.is_none() {
+        let list: Vec<&str> = Elem::ALL.iter().map(|e| e.name()).collect();
+        let title = format!("`{}` is not an element type, but `{name}` is one", value.tokens);
+        cx.error_help(Code::Generics, value.span, title, format!("element types: {}", list.join(", ")));
+    }
+    elem
+}
+
+fn const_value(cx: &Ctxt, item: &KernelItem, items: &Items, value: &InstanceValue, kind: GenericKind, name: &str) -> Option<ConstValue> {
+    let none = Generics::default();
+    let env = FnEnv { func: &item.func, generics: &none, items };
+    let v = match &value.value {
+        GenericArgValue::Const(e) => crate::consts::eval(e, &env).ok(),
+        GenericArgValue::Type(_) => {
+            let arg = GenericArg { span: value.span, value: value.value.clone(), tokens: value.tokens.clone() };
+            env.const_arg(&arg).ok().map(ConstValue::Int)
+        }
+    };
+    let fits = match (kind, v) {
+        (GenericKind::ConstBool, Some(ConstValue::Bool(_))) => true,
+        (GenericKind::ConstInt(e), Some(ConstValue::Int(v))) => titan_core::ir::fold::wrap(e, v) == v,
+        _ => false,
+    };
+    if !fits {
+        let want = match kind {
+            GenericKind::ConstInt(e) => e.name(),
+            _ => "bool",
+        };
+        cx.error(Code::Generics, value.span, format!("`{}` is not a constant `{want}`, but `{name}` is one", value.tokens));
+        return None;
+    }
+    v
+}

@@ -1,0 +1,360 @@
+//! Expressions.
+
+use super::{FnLower, Lowered, Val};
+use crate::ast::{BinaryOp, Expr, ExprKind, GenericKind, LazyOp, Path, Res, UnaryOp};
+use crate::consts::{self, ConstValue};
+use crate::infer::ITy;
+use crate::method::{Method, Receiver, lookup};
+use proc_macro2::Span;
+use titan_core::diag::Code;
+use titan_core::ir::{BinOp, Const, Elem, ForKind, OpKind, Pred, Ty, UnOp, Value};
+
+impl FnLower<'_, '_, '_> {
+    pub(super) fn expr(&mut self, e: &Expr) -> Lowered<Val> {
+        match &e.kind {
+            ExprKind::Int(v, ..) => self.literal(e, ConstValue::Int(i64::try_from(*v).unwrap_or(i64::MAX)), *v > i64::MAX as u128),
+            ExprKind::Float(v, ..) => self.literal(e, ConstValue::Float(*v), false),
+            ExprKind::Bool(v, _) => Ok(Val::Value(self.sh.b.constant(Const::Int(Elem::Bool, (*v).into())))),
+            ExprKind::Path(path, res) => self.path(e, path, res),
+            ExprKind::Unary(op, a) => self.unary(e, *op, a),
+            ExprKind::Binary(op, a, b) => {
+                let (va, vb) = (self.expr(a)?, self.expr(b)?);
+                self.binary(*op, va, vb, e.span)
+            }
+            ExprKind::Lazy(op, a, b) => self.lazy(*op, a, b, e.span),
+            ExprKind::Assign(place, value) => {
+                let val = self.expr(value)?;
+                self.assign(place, val)
+            }
+            ExprKind::AssignOp(op, place, value) => {
+                // Rust evaluates the right side of a compound assignment of scalars first; neither side has effects on the other.
+                let val = self.expr(value)?;
+                let old = self.expr(place)?;
+                let new = self.binary(*op, old, val, e.span)?;
+                self.assign(place, new)
+            }
+            ExprKind::Call { path, callee, args, .. } => self.call(e, path, callee, args),
+            ExprKind::Method { recv, name, generics, args, .. } => {
+                let receiver = match self.infer.ty(recv.id) {
+                    ITy::Tile(..) => Receiver::Tile,
+                    ITy::Tensor(_) => Receiver::Tensor,
+                    ITy::Own(_) => Receiver::Own,
+                    _ => Receiver::Scalar,
+                };
+                let method = lookup(receiver, &name.to_string()).ok_or_else(|| self.internal(e.span, "an unknown operation"))?;
+                self.method(e, method, recv, generics, args)
+            }
+            ExprKind::If { cond, then, other } => self.branch(cond, then, other.as_deref(), e.span),
+            ExprKind::Block(b) | ExprKind::Unsafe(b) => self.block(b),
+            ExprKind::For { label, pat, iter, body } => self.for_loop(label.as_ref(), pat, iter, body, e.span),
+            ExprKind::While { label, cond, body } => self.while_loop(label.as_ref(), cond, body, e.span),
+            ExprKind::Loop { label, body } => self.endless_loop(label.as_ref(), body, e.span),
+            ExprKind::Break { label, value } => self.break_loop(label.as_ref(), value.as_deref(), e.span),
+            ExprKind::Continue { label } => self.continue_loop(label.as_ref(), e.span),
+            ExprKind::Return(value) => self.return_value(value.as_deref(), e.span),
+            ExprKind::Array(list, _) => list.iter().map(|e| self.expr(e)).collect::<Lowered<_>>().map(Val::Array),
+            ExprKind::Tuple(list, _) if list.is_empty() => Ok(Val::Unit),
+            ExprKind::Tuple(list, _) => list.iter().map(|e| self.expr(e)).collect::<Lowered<_>>().map(Val::Tuple),
+            ExprKind::Index(base, index) => self.index(base, index),
+            ExprKind::Field(base, n, _) => match self.expr(base)? {
+                Val::Tuple(list) => list.into_iter().nth(*n).ok_or_else(|| self.internal(e.span, "a missing field")),
+                _ => Err(self.internal(e.span, "a field of something else")),
+            },
+            ExprKind::As(a, _) => {
+                let val = self.expr(a)?;
+                let v = self.value(val, a.span)?;
+                match self.infer.ty(e.id).clone() {
+                    ITy::Scalar(to) => self.cast(v, self.elem(to, e.span)?, e.span),
+                    _ => Err(self.internal(e.span, "`as` to something else")),
+                }
+            }
+            ExprKind::Range { lo, hi, inclusive } => self.range(lo, hi, *inclusive, e.span),
+            ExprKind::Paren(a, _) | ExprKind::Ref { inner: a, .. } => self.expr(a),
+            ExprKind::Macro { name, format, args, .. } => self.mac(&name.to_string(), format.as_deref(), args, e.span),
+            ExprKind::Closure { .. } | ExprKind::Bad => Err(super::Stop),
+        }
+    }
+
+    /// The element type of an expression that is a scalar.
+    fn scalar_elem(&self, e: &Expr) -> Lowered<Elem> {
+        match self.infer.ty(e.id) {
+            ITy::Scalar(x) => self.elem(*x, e.span),
+            _ => Err(self.internal(e.span, "a scalar was expected")),
+        }
+    }
+
+    fn literal(&mut self, e: &Expr, value: ConstValue, too_large: bool) -> Lowered<Val> {
+        let elem = self.scalar_elem(e)?;
+        if let ExprKind::Int(v, ..) = &e.kind {
+            self.check_range(*v, elem, false, e.span)?;
+            if too_large && elem == Elem::U64 {
+                let bits = u64::try_from(*v).unwrap_or(u64::MAX);
+                return Ok(Val::Value(self.sh.b.constant(Const::Int(elem, bits.cast_signed()))));
+            }
+        }
+        let c = self.const_of(value, elem, e.span)?;
+        Ok(Val::Value(self.sh.b.constant(c)))
+    }
+
+    fn const_of(&self, value: ConstValue, elem: Elem, span: Span) -> Lowered<Const> {
+        match value {
+            ConstValue::Int(v) if elem.is_int() => Ok(Const::Int(elem, v)),
+            ConstValue::Float(v) if elem.is_float() => Ok(Const::Float(elem, v)),
+            ConstValue::Bool(v) if elem == Elem::Bool => Ok(Const::Int(elem, v.into())),
+            _ => Err(self.internal(span, "a constant of another type")),
+        }
+    }
+
+    fn check_range(&self, v: u128, elem: Elem, negative: bool, span: Span) -> Lowered<()> {
+        let max = match elem {
+            e if e.is_signed_int() => (1u128 << (e.bits() - 1)) - u128::from(!negative),
+            e if e.is_int() => (1u128 << e.bits()) - 1,
+            _ => u128::MAX,
+        };
+        if v <= max {
+            return Ok(());
+        }
+        let sign = if negative { "-" } else { "" };
+        Err(self.error(Code::LiteralRange, span, format!("`{sign}{v}` is out of range for `{elem}`")))
+    }
+
+    fn path(&mut self, e: &Expr, path: &Path, res: &Res) -> Lowered<Val> {
+        match res {
+            Res::Local(var) => self.var(*var, e.span),
+            Res::Symbol(name) => match self.sh.symbols.get(name) {
+                Some(v) => Ok(Val::Value(*v)),
+                None => Err(self.internal(e.span, "a shape name without value")),
+            },
+            Res::ConstParam(i) => {
+                let elem = match self.func().generics[*i].kind {
+                    GenericKind::ConstInt(e) => e,
+                    _ => Elem::Bool,
+                };
+                let value = consts::eval(e, &self.env).map_err(|_| self.internal(e.span, "a generic without value"))?;
+                let c = self.const_of(value, elem, e.span)?;
+                Ok(Val::Value(self.sh.b.constant(c)))
+            }
+            Res::Builtin => match consts::builtin(path) {
+                Some(c) => Ok(Val::Value(self.sh.b.constant(c))),
+                None => Err(self.internal(e.span, "an unknown constant")),
+            },
+            Res::Assoc(_) | Res::Constant(_) => {
+                let elem = self.scalar_elem(e)?;
+                let value = match consts::eval(e, &self.env) {
+                    Ok(v) => v,
+                    Err(consts::NotConst::Error(what)) => {
+                        return Err(self.error(Code::ConstEval, e.span, format!("the constant has {what}")));
+                    }
+                    Err(consts::NotConst::Runtime) => {
+                        let title = format!("`{}` is not a constant that kernels can evaluate", path.text());
+                        return Err(self.error(Code::ConstEval, e.span, title));
+                    }
+                };
+                let c = self.const_of(value, elem, e.span)?;
+                Ok(Val::Value(self.sh.b.constant(c)))
+            }
+            Res::None => Err(super::Stop),
+        }
+    }
+
+    fn unary(&mut self, e: &Expr, op: UnaryOp, a: &Expr) -> Lowered<Val> {
+        if let (UnaryOp::Neg, ExprKind::Int(v, ..)) = (op, &a.kind) {
+            let elem = self.scalar_elem(a)?;
+            self.check_range(*v, elem, true, a.span)?;
+            let v = i64::try_from(*v).map_or(i64::MIN, |v| -v);
+            return Ok(Val::Value(self.sh.b.constant(Const::Int(elem, v))));
+        }
+        if let (UnaryOp::Neg, ExprKind::Float(v, ..)) = (op, &a.kind) {
+            let elem = self.scalar_elem(a)?;
+            return Ok(Val::Value(self.sh.b.constant(Const::Float(elem, -v))));
+        }
+        let val = self.expr(a)?;
+        let v = self.value(val, a.span)?;
+        let kind = match op {
+            UnaryOp::Neg => UnOp::Neg,
+            UnaryOp::Not => UnOp::Not,
+            UnaryOp::Deref => return Err(super::Stop),
+        };
+        Ok(Val::Value(self.op(e.span, OpKind::Unary(kind), &[v])?))
+    }
+
+    /// `a op b`, broadcasting what stands beside a tile.
+    pub(super) fn binary(&mut self, op: BinaryOp, a: Val, b: Val, span: Span) -> Lowered<Val> {
+        let kind = ir_op(op);
+        let (a, b) = match (&a, &b) {
+            (Val::Value(x), Val::Value(y)) => match (self.ty(*x), self.ty(*y)) {
+                (Ty::Tile(e, s), Ty::Scalar(_)) => (*x, self.beside(b, e, s, span)?),
+                (Ty::Scalar(_), Ty::Tile(e, s)) => (self.beside(a, e, s, span)?, *y),
+                _ => (*x, *y),
+            },
+            (Val::Value(x), Val::Row(_) | Val::Col(_)) => {
+                let (e, s) = self.rank2(*x, span)?;
+                (*x, self.beside(b, e, s, span)?)
+            }
+            (Val::Row(_) | Val::Col(_), Val::Value(y)) => {
+                let (e, s) = self.rank2(*y, span)?;
+                (self.beside(a, e, s, span)?, *y)
+            }
+            (Val::Row(r), Val::Col(c)) | (Val::Col(c), Val::Row(r)) => {
+                let (Ty::Tile(e, n), Ty::Tile(_, m)) = (self.ty(*r), self.ty(*c)) else { return Err(super::Stop) };
+                let shape = titan_core::ir::TileShape::new(&[m[0], n[0]]).ok_or(super::Stop)?;
+                (self.beside(a, e, shape, span)?, self.beside(b, e, shape, span)?)
+            }
+            _ => return Err(self.internal(span, "operands of another kind")),
+        };
+        Ok(Val::Value(self.op(span, kind, &[a, b])?))
+    }
+
+    fn rank2(&self, v: Value, span: Span) -> Lowered<(Elem, titan_core::ir::TileShape)> {
+        match self.ty(v) {
+            Ty::Tile(e, s) => Ok((e, s)),
+            Ty::Scalar(_) | Ty::Tensor(..) => Err(self.internal(span, "a row beside a scalar")),
+        }
+    }
+
+    /// `a && b`: the right side is evaluated only if the left one does not decide.
+    fn lazy(&mut self, op: LazyOp, a: &Expr, b: &Expr, span: Span) -> Lowered<Val> {
+        let va = self.expr(a)?;
+        let va = self.value(va, a.span)?;
+        if let Some(c) = self.sh.b.kernel().int_constant(va) {
+            let decided = (c != 0) == (op == LazyOp::Or);
+            return if decided { Ok(Val::Value(va)) } else { self.expr(b) };
+        }
+        self.at(span);
+        let mut open = self.sh.b.begin_if(va);
+        if op == LazyOp::Or {
+            self.sh.b.terminate(OpKind::Yield, &[va]);
+            self.sh.b.begin_else(&mut open);
+        }
+        let vb = self.expr(b)?;
+        let vb = self.value(vb, b.span)?;
+        self.sh.b.terminate(OpKind::Yield, &[vb]);
+        if op == LazyOp::And {
+            self.sh.b.begin_else(&mut open);
+            self.sh.b.terminate(OpKind::Yield, &[va]);
+        }
+        Ok(Val::Value(self.sh.b.end_if(open, &[Ty::BOOL])[0]))
+    }
+
+    fn assign(&mut self, place: &Expr, val: Val) -> Lowered<Val> {
+        match (&place.kind, val) {
+            (ExprKind::Path(_, Res::Local(var)), val) => {
+                if matches!(val, Val::Tensor(_) | Val::Own(_) | Val::Tiles(_)) {
+                    let title = "tensors and output tiles are bound by `let`, not assigned";
+                    return Err(self.error(Code::Syntax, place.span, title));
+                }
+                self.name(&val, &self.func().vars[*var].name.to_string());
+                self.vars[*var] = Some(val);
+                Ok(Val::Unit)
+            }
+            (ExprKind::Tuple(list, _), Val::Tuple(vals)) | (ExprKind::Array(list, _), Val::Array(vals)) => {
+                for (p, v) in list.iter().zip(vals) {
+                    self.assign(p, v)?;
+                }
+                Ok(Val::Unit)
+            }
+            (ExprKind::Paren(a, _), val) => self.assign(a, val),
+            _ => Err(self.error(Code::Syntax, place.span, "only variables are assigned to")),
+        }
+    }
+
+    fn index(&mut self, base: &Expr, index: &Expr) -> Lowered<Val> {
+        let base = self.expr(base)?;
+        match (base, consts::eval(index, &self.env)) {
+            (Val::Array(list), Ok(ConstValue::Int(i))) => {
+                let item = usize::try_from(i).ok().and_then(|i| list.into_iter().nth(i));
+                item.ok_or_else(|| self.internal(index.span, "an index out of range"))
+            }
+            _ => Err(self.internal(index.span, "an index of something else")),
+        }
+    }
+
+    /// A conversion, unless the type is the same already.
+    pub(super) fn cast(&mut self, v: Value, to: Elem, span: Span) -> Lowered<Val> {
+        if self.ty(v).elem() == to {
+            return Ok(Val::Value(v));
+        }
+        Ok(Val::Value(self.op(span, OpKind::Cast(to), &[v])?))
+    }
+
+    fn range(&mut self, lo: &Expr, hi: &Expr, inclusive: bool, span: Span) -> Lowered<Val> {
+        let (l, h) = (self.expr(lo)?, self.expr(hi)?);
+        let (l, mut h) = (self.value(l, lo.span)?, self.value(h, hi.span)?);
+        if inclusive {
+            let one = self.i32(1);
+            h = self.op(span, OpKind::Binary(BinOp::Add), &[h, one])?;
+        }
+        Ok(Val::Range(super::val::RangeVal { lo: l, hi: h, kind: ForKind::Sequential }))
+    }
+
+    fn mac(&mut self, name: &str, format: Option<&str>, args: &[Expr], span: Span) -> Lowered<Val> {
+        if name == "static_assert" {
+            return self.static_assert(format, args, span);
+        }
+        let mut values = Vec::new();
+        for a in args {
+            let val = self.expr(a)?;
+            values.push(self.value(val, a.span)?);
+        }
+        let text = format.unwrap_or_default().to_owned();
+        let kind = if name == "tprint" { OpKind::Print(text) } else { OpKind::Assert(text) };
+        self.effect(span, kind, &values)
+    }
+
+    fn static_assert(&self, message: Option<&str>, args: &[Expr], span: Span) -> Lowered<Val> {
+        let Some(cond) = args.first() else { return Err(self.error(Code::Syntax, span, "`static_assert!` takes a condition")) };
+        match consts::eval(cond, &self.env) {
+            Ok(ConstValue::Bool(true)) => Ok(Val::Unit),
+            Ok(ConstValue::Bool(false)) => {
+                let title = format!("the assertion `{}` does not hold{}", message.unwrap_or_default(), self.instance_note());
+                self.sh.cx.error(Code::StaticAssert, span, title);
+                Ok(Val::Unit)
+            }
+            _ => {
+                let help = "it may use constants and generic parameters; `tassert!` checks while the kernel runs";
+                self.sh.cx.error_help(Code::StaticAssert, cond.span, "the condition is not constant", help);
+                Ok(Val::Unit)
+            }
+        }
+    }
+
+    fn instance_note(&self) -> String {
+        let sig = &self.sh.b.kernel().sig;
+        if sig.instance.is_empty() { String::new() } else { format!(" in `{}`", sig.full_name()) }
+    }
+
+    /// The method on a receiver, after the receiver's kind is known.
+    pub(super) fn method(&mut self, e: &Expr, method: Method, recv: &Expr, generics: &[crate::ast::GenericArg], args: &[Expr]) -> Lowered<Val> {
+        let r = self.expr(recv)?;
+        if self.sh.b.is_terminated() {
+            return Ok(Val::Unit);
+        }
+        match r {
+            Val::Tensor(t) => self.tensor_method(e, method, t, generics, args),
+            Val::Own(own) => self.own_method(method, &own, args, e.span),
+            Val::Value(v) => self.value_method(e, method, v, generics, args),
+            _ => Err(self.internal(e.span, "an operation on something else")),
+        }
+    }
+}
+
+const fn ir_op(op: BinaryOp) -> OpKind {
+    match op {
+        BinaryOp::Add => OpKind::Binary(BinOp::Add),
+        BinaryOp::Sub => OpKind::Binary(BinOp::Sub),
+        BinaryOp::Mul => OpKind::Binary(BinOp::Mul),
+        BinaryOp::Div => OpKind::Binary(BinOp::Div),
+        BinaryOp::Rem => OpKind::Binary(BinOp::Rem),
+        BinaryOp::And => OpKind::Binary(BinOp::And),
+        BinaryOp::Or => OpKind::Binary(BinOp::Or),
+        BinaryOp::Xor => OpKind::Binary(BinOp::Xor),
+        BinaryOp::Shl => OpKind::Binary(BinOp::Shl),
+        BinaryOp::Shr => OpKind::Binary(BinOp::Shr),
+        BinaryOp::Eq => OpKind::Cmp(Pred::Eq),
+        BinaryOp::Ne => OpKind::Cmp(Pred::Ne),
+        BinaryOp::Lt => OpKind::Cmp(Pred::Lt),
+        BinaryOp::Le => OpKind::Cmp(Pred::Le),
+        BinaryOp::Gt => OpKind::Cmp(Pred::Gt),
+        BinaryOp::Ge => OpKind::Cmp(Pred::Ge),
+    }
+}

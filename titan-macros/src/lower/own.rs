@@ -1,0 +1,102 @@
+//! Output tiles: each must be stored or skipped on every path. rustc sees a tile stored twice; a tile that is dropped it
+//! accepts, so that is reported here.
+
+use super::{FnLower, Lowered, OwnVal, Val};
+use proc_macro2::Span;
+use titan_core::diag::{Code, Diagnostic};
+use titan_core::ir::{OpKind, Unit, Value};
+
+/// What has become of an output tile.
+#[derive(Debug, Clone)]
+pub(super) struct OwnState {
+    pub(super) name: String,
+    pub(super) span: Span,
+    /// Loops that were open where it was born.
+    pub(super) level: usize,
+    pub(super) consumed: bool,
+    /// An error has been reported.
+    pub(super) reported: bool,
+}
+
+impl FnLower<'_, '_, '_> {
+    /// A new output tile.
+    pub(super) fn born(&mut self, span: Span) -> usize {
+        let level = self.sh.depth;
+        self.sh.owns.push(OwnState { name: "_".to_owned(), span, level, consumed: false, reported: false });
+        self.sh.owns.len() - 1
+    }
+
+    /// Marks an output tile as stored or skipped.
+    fn consume(&mut self, own: &OwnVal, span: Span) {
+        let depth = self.sh.depth;
+        let state = &mut self.sh.owns[own.id];
+        if state.consumed || depth > state.level {
+            // rustc reports the second use of a moved value.
+            let title = format!("`{}` may be stored or skipped twice", state.name);
+            self.sh.cx.error(Code::TokenReused, span, title);
+        }
+        state.consumed = true;
+    }
+
+    pub(super) fn store_own(&mut self, own: &OwnVal, value: Value, span: Span) -> Lowered<Val> {
+        self.consume(own, span);
+        let mut args = vec![own.tensor];
+        args.extend(&own.index);
+        args.push(value);
+        self.effect(span, OpKind::Store(Unit::Tile), &args)
+    }
+
+    pub(super) fn skip_own(&mut self, own: &OwnVal, span: Span) -> Val {
+        self.consume(own, span);
+        Val::Unit
+    }
+
+    /// Control leaves for loop `level` (0 for the function's end): every tile born deeper must have been consumed.
+    pub(super) fn owns_must_end(&mut self, level: usize, exit: Span) {
+        for state in &mut self.sh.owns {
+            if state.level >= level.max(1) && !state.consumed && !state.reported {
+                state.reported = true;
+                let title = format!("the output tile `{}` is neither stored nor skipped", state.name);
+                let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
+                    .related(exit, "control leaves here")
+                    .help(format!("store it, or give it up with `{}.skip()`", state.name));
+                self.sh.cx.push(diag);
+            }
+        }
+    }
+
+    /// What has been consumed so far, to compare the arms of a branch.
+    pub(super) fn owns_snapshot(&self) -> Vec<bool> {
+        self.sh.owns.iter().map(|o| o.consumed).collect()
+    }
+
+    pub(super) fn owns_restore(&mut self, snapshot: &[bool]) {
+        for (state, consumed) in self.sh.owns.iter_mut().zip(snapshot) {
+            state.consumed = *consumed;
+        }
+    }
+
+    /// Both arms of a branch go on: a tile consumed in one must be consumed in the other.
+    pub(super) fn owns_join(&mut self, then: &[bool], span: Span) {
+        for (state, in_then) in self.sh.owns.iter_mut().zip(then) {
+            if state.consumed != *in_then && !state.reported {
+                state.reported = true;
+                let title = format!("the output tile `{}` is stored or skipped in one arm only", state.name);
+                let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
+                    .related(span, "of this `if`")
+                    .help(format!("store it in the other arm too, or give it up there with `{}.skip()`", state.name));
+                self.sh.cx.push(diag);
+            }
+            state.consumed |= in_then;
+        }
+    }
+
+    /// The tiles born inside a loop body are gone.
+    pub(super) fn owns_forget(&mut self, level: usize) {
+        for state in &mut self.sh.owns {
+            if state.level > level {
+                state.consumed = true;
+            }
+        }
+    }
+}

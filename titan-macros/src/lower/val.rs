@@ -1,0 +1,76 @@
+//! What an expression is during lowering: SSA values, or compounds of them that exist only at compile time.
+
+use titan_core::ir::{ForKind, TileShape, Value};
+
+#[derive(Debug, Clone)]
+pub(super) enum Val {
+    Unit,
+    /// A scalar or a tile.
+    Value(Value),
+    /// A rank-1 tile that stands for a row or a column.
+    Row(Value),
+    Col(Value),
+    /// A tensor or a view.
+    Tensor(Value),
+    Own(OwnVal),
+    /// The tiles of an output, to loop over.
+    Tiles(Tiles),
+    Range(RangeVal),
+    Array(Vec<Val>),
+    Tuple(Vec<Val>),
+}
+
+/// `lo..hi`
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RangeVal {
+    pub(super) lo: Value,
+    pub(super) hi: Value,
+    pub(super) kind: ForKind,
+}
+
+/// An output tile: a place that this program alone may touch.
+#[derive(Debug, Clone)]
+pub(super) struct OwnVal {
+    /// Its number in the table of output tiles.
+    pub(super) id: usize,
+    pub(super) tensor: Value,
+    pub(super) index: Vec<Value>,
+    pub(super) group: Option<Value>,
+    pub(super) shape: TileShape,
+}
+
+/// `c.tiles::<..>()` or `y.ragged::<..>(off)`
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tiles {
+    pub(super) tensor: Value,
+    pub(super) shape: TileShape,
+    pub(super) offsets: Option<Value>,
+}
+
+impl Val {
+    /// Appends the SSA values of scalars, tiles and compounds of them; `false` if there is something else inside.
+    pub(super) fn flatten(&self, out: &mut Vec<Value>) -> bool {
+        match self {
+            Val::Unit => true,
+            Val::Value(v) | Val::Row(v) | Val::Col(v) => {
+                out.push(*v);
+                true
+            }
+            Val::Array(list) | Val::Tuple(list) => list.iter().all(|v| v.flatten(out)),
+            Val::Tensor(_) | Val::Own(_) | Val::Tiles(_) | Val::Range(_) => false,
+        }
+    }
+
+    /// The same compound with other SSA values, taken in the order of [`Val::flatten`].
+    pub(super) fn rebuild(&self, from: &mut dyn Iterator<Item = Value>) -> Val {
+        let mut next = |old: Value| from.next().unwrap_or(old);
+        match self {
+            Val::Value(v) => Val::Value(next(*v)),
+            Val::Row(v) => Val::Row(next(*v)),
+            Val::Col(v) => Val::Col(next(*v)),
+            Val::Array(list) => Val::Array(list.iter().map(|v| v.rebuild(from)).collect()),
+            Val::Tuple(list) => Val::Tuple(list.iter().map(|v| v.rebuild(from)).collect()),
+            Val::Unit | Val::Tensor(_) | Val::Own(_) | Val::Tiles(_) | Val::Range(_) => self.clone(),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The methods of the language: a name and a receiver give a [`Method`]. Inference and lowering match on it.
+
+use titan_core::ir::{ArgOp, AtomicOp, BinOp, ReduceOp, UnOp, Unit};
+
+/// What a receiver is, as far as the choice of a method goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Receiver {
+    Scalar,
+    Tile,
+    Tensor,
+    Own,
+}
+
+impl Receiver {
+    pub(crate) const fn describe(self) -> &'static str {
+        match self {
+            Receiver::Scalar => "a scalar",
+            Receiver::Tile => "a tile",
+            Receiver::Tensor => "a tensor",
+            Receiver::Own => "an output tile",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Unary(UnOp),
+    Extremum(BinOp),
+    Clamp,
+    MulAdd,
+    Cast,
+    Bitcast,
+    Map,
+    Reshape,
+    Broadcast,
+    Transpose,
+    Permute,
+    Interleave,
+    Split,
+    Row,
+    Col,
+    Reduce(ReduceOp),
+    ArgReduce(ArgOp),
+    ReduceWith,
+    Scan(ReduceOp),
+    ScanWith,
+    /// `any` (`true`) and `all`
+    Quantifier(bool),
+    Dim,
+    Load { unit: Unit, padded: bool },
+    Store(Unit),
+    Get,
+    Set,
+    Index,
+    Slice,
+    Segment,
+    GatherRows { padded: bool },
+    Gather { padded: bool },
+    ScatterRows,
+    Scatter,
+    Atomic(AtomicOp),
+    AtomicTile(AtomicOp),
+    Tiles,
+    Ragged,
+    Shared,
+    IsSome(bool),
+    OwnIndex,
+    OwnGroup,
+    OwnLoad,
+    OwnStore,
+    OwnSkip,
+}
+
+/// The method of this name for this receiver.
+pub(crate) fn lookup(recv: Receiver, name: &str) -> Option<Method> {
+    match recv {
+        Receiver::Scalar => value(name),
+        Receiver::Tile => value(name).or_else(|| tile(name)),
+        Receiver::Tensor => tensor(name),
+        Receiver::Own => Some(match name {
+            "index" => Method::OwnIndex,
+            "group" => Method::OwnGroup,
+            "load" => Method::OwnLoad,
+            "store" => Method::OwnStore,
+            "skip" => Method::OwnSkip,
+            _ => return None,
+        }),
+    }
+}
+
+fn value(name: &str) -> Option<Method> {
+    Some(match name {
+        "min" => Method::Extremum(BinOp::Min),
+        "max" => Method::Extremum(BinOp::Max),
+        "clamp" => Method::Clamp,
+        "mul_add" => Method::MulAdd,
+        "cast" => Method::Cast,
+        "bitcast" => Method::Bitcast,
+        "log" => Method::Unary(UnOp::Ln),
+        "neg" | "not" => return None,
+        _ => Method::Unary(UnOp::from_name(name)?),
+    })
+}
+
+fn tile(name: &str) -> Option<Method> {
+    Some(match name {
+        "map" => Method::Map,
+        "reshape" => Method::Reshape,
+        "broadcast" => Method::Broadcast,
+        "t" => Method::Transpose,
+        "permute" => Method::Permute,
+        "interleave" => Method::Interleave,
+        "split" => Method::Split,
+        "row" => Method::Row,
+        "col" => Method::Col,
+        "reduce_sum" => Method::Reduce(ReduceOp::Sum),
+        "reduce_prod" => Method::Reduce(ReduceOp::Prod),
+        "reduce_max" => Method::Reduce(ReduceOp::Max),
+        "reduce_min" => Method::Reduce(ReduceOp::Min),
+        "argmax" => Method::ArgReduce(ArgOp::Max),
+        "argmin" => Method::ArgReduce(ArgOp::Min),
+        "reduce" => Method::ReduceWith,
+        "scan_sum" => Method::Scan(ReduceOp::Sum),
+        "scan_prod" => Method::Scan(ReduceOp::Prod),
+        "scan_max" => Method::Scan(ReduceOp::Max),
+        "scan_min" => Method::Scan(ReduceOp::Min),
+        "scan" => Method::ScanWith,
+        "any" => Method::Quantifier(true),
+        "all" => Method::Quantifier(false),
+        _ => return None,
+    })
+}
+
+fn tensor(name: &str) -> Option<Method> {
+    Some(match name {
+        "dim" => Method::Dim,
+        "load_tile" => Method::Load { unit: Unit::Tile, padded: false },
+        "load_tile_or" => Method::Load { unit: Unit::Tile, padded: true },
+        "load_at" => Method::Load { unit: Unit::Elem, padded: false },
+        "load_at_or" => Method::Load { unit: Unit::Elem, padded: true },
+        "store_tile" => Method::Store(Unit::Tile),
+        "store_at" => Method::Store(Unit::Elem),
+        "get" => Method::Get,
+        "set" => Method::Set,
+        "index" | "index_mut" => Method::Index,
+        "slice" | "slice_mut" => Method::Slice,
+        "segment" | "segment_mut" => Method::Segment,
+        "gather_rows" => Method::GatherRows { padded: false },
+        "gather_rows_or" => Method::GatherRows { padded: true },
+        "gather" => Method::Gather { padded: false },
+        "gather_or" => Method::Gather { padded: true },
+        "scatter_rows" => Method::ScatterRows,
+        "scatter" => Method::Scatter,
+        "atomic_add" => Method::Atomic(AtomicOp::Add),
+        "atomic_max" => Method::Atomic(AtomicOp::Max),
+        "atomic_min" => Method::Atomic(AtomicOp::Min),
+        "atomic_add_tile" => Method::AtomicTile(AtomicOp::Add),
+        "atomic_max_tile" => Method::AtomicTile(AtomicOp::Max),
+        "atomic_min_tile" => Method::AtomicTile(AtomicOp::Min),
+        "tiles" => Method::Tiles,
+        "ragged" => Method::Ragged,
+        "shared" => Method::Shared,
+        "is_some" => Method::IsSome(true),
+        "is_none" => Method::IsSome(false),
+        _ => return None,
+    })
+}

@@ -1,0 +1,109 @@
+//! From tokens to our tree. Nothing here stops at the first error: what cannot be parsed becomes a `Bad` node and a report.
+//!
+//! This is the only part that knows `syn`.
+
+mod attr;
+mod expr;
+mod pat;
+mod signature;
+mod stmt;
+mod ty;
+
+use crate::ast::{Expr, ExprKind, Function, KernelConfig, KernelItem};
+use crate::ctxt::Ctxt;
+use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
+use titan_core::diag::Code;
+
+/// State of the parser of one function.
+pub(crate) struct Parser<'a> {
+    pub(crate) cx: &'a Ctxt,
+    n_exprs: usize,
+}
+
+impl<'a> Parser<'a> {
+    pub(crate) fn new(cx: &'a Ctxt) -> Self {
+        Parser { cx, n_exprs: 0 }
+    }
+
+    fn make(&mut self, span: Span, kind: ExprKind) -> Expr {
+        let id = self.n_exprs;
+        self.n_exprs += 1;
+        Expr { id, span, kind }
+    }
+
+    fn bad(&mut self, span: Span) -> Expr {
+        self.make(span, ExprKind::Bad)
+    }
+
+    fn syn_error(&self, code: Code, error: &syn::Error) {
+        for e in error.clone() {
+            self.cx.error(code, e.span(), e.to_string());
+        }
+    }
+}
+
+/// Parses a function with a kernel attribute; `None` if it is not a function at all.
+pub(crate) fn kernel(cx: &Ctxt, attr: TokenStream, item: TokenStream) -> Option<KernelItem> {
+    let mut parser = Parser::new(cx);
+    let config = parser.config(attr);
+    let item = parser.item_fn(item)?;
+    parser.modifiers(&item.sig, "a kernel");
+    if let syn::ReturnType::Type(_, ty) = &item.sig.output {
+        let span = first_span(ty.to_token_stream());
+        cx.error_help(Code::Modifier, span, "a kernel returns nothing", "store results to a `&mut Tensor` parameter");
+    }
+    let (attrs, vis) = outside(&item);
+    let func = parser.function(&item);
+    Some(KernelItem { attrs, vis, func, config })
+}
+
+/// Parses a function with a device attribute.
+pub(crate) fn device(cx: &Ctxt, item: TokenStream) -> Option<(Vec<TokenStream>, TokenStream, Function)> {
+    let mut parser = Parser::new(cx);
+    let item = parser.item_fn(item)?;
+    parser.modifiers(&item.sig, "a device function");
+    let (attrs, vis) = outside(&item);
+    Some((attrs, vis, parser.function(&item)))
+}
+
+/// Parses the expression of a constant, apart from any function.
+pub(crate) fn constant_expr(cx: &Ctxt, expr: &syn::Expr) -> Expr {
+    Parser::new(cx).expr(expr)
+}
+
+fn outside(item: &syn::ItemFn) -> (Vec<TokenStream>, TokenStream) {
+    (item.attrs.iter().map(ToTokens::to_token_stream).collect(), item.vis.to_token_stream())
+}
+
+impl Parser<'_> {
+    fn item_fn(&self, item: TokenStream) -> Option<syn::ItemFn> {
+        match syn::parse2::<syn::ItemFn>(item) {
+            Ok(item) => Some(item),
+            Err(e) => {
+                self.syn_error(Code::Syntax, &e);
+                None
+            }
+        }
+    }
+
+    fn function(&mut self, item: &syn::ItemFn) -> Function {
+        let generics = self.generics(&item.sig.generics);
+        let params = item.sig.inputs.iter().filter_map(|p| self.param(p)).collect();
+        let ret = match &item.sig.output {
+            syn::ReturnType::Default => None,
+            syn::ReturnType::Type(_, ty) => Some(self.ty(ty)),
+        };
+        let body = self.block(&item.block);
+        Function { name: item.sig.ident.clone(), generics, params, ret, body, n_exprs: self.n_exprs, vars: Vec::new() }
+    }
+
+    fn config(&mut self, attr: TokenStream) -> KernelConfig {
+        attr::config(self, attr)
+    }
+}
+
+/// The span of the first token.
+pub(crate) fn first_span(tokens: TokenStream) -> Span {
+    tokens.into_iter().next().map_or_else(Span::call_site, |t| t.span())
+}

@@ -1,0 +1,27 @@
+//! Patterns: names, `_`, tuples and arrays.
+
+use super::{Parser, first_span};
+use crate::ast::{Pat, PatKind};
+use quote::ToTokens;
+use titan_core::diag::Code;
+
+impl Parser<'_> {
+    pub(super) fn pat(&self, pat: &syn::Pat) -> Pat {
+        let span = first_span(pat.to_token_stream());
+        let kind = match pat {
+            syn::Pat::Wild(_) => PatKind::Wild,
+            syn::Pat::Ident(i) if i.by_ref.is_none() && i.subpat.is_none() => {
+                PatKind::Bind { name: i.ident.clone(), mutable: i.mutability.is_some(), var: 0 }
+            }
+            syn::Pat::Tuple(t) => PatKind::Tuple(t.elems.iter().map(|p| self.pat(p)).collect()),
+            syn::Pat::Slice(s) => PatKind::Array(s.elems.iter().map(|p| self.pat(p)).collect()),
+            syn::Pat::Paren(p) => return self.pat(&p.pat),
+            _ => {
+                let help = "kernels bind names, `_`, tuples `(a, b)` and arrays `[a, b]`";
+                self.cx.error_help(Code::Syntax, span, "a pattern that kernels do not have", help);
+                PatKind::Bad
+            }
+        };
+        Pat { span, kind }
+    }
+}

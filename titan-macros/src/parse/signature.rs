@@ -1,0 +1,105 @@
+//! Generic parameters, parameters and modifiers of a function.
+
+use super::{Parser, first_span};
+use crate::ast::{Expr, GenericKind, GenericParam, Param};
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{FnArg, Token};
+use titan_core::diag::Code;
+use titan_core::ir::Elem;
+
+impl Parser<'_> {
+    /// Refuses `async`, `unsafe`, `const`, `extern`, `where` and variadics.
+    pub(super) fn modifiers(&self, sig: &syn::Signature, what: &str) {
+        let refuse = |span: Option<Span>, word: &str| {
+            if let Some(span) = span {
+                self.cx.error(Code::Modifier, span, format!("{what} cannot be `{word}`"));
+            }
+        };
+        refuse(sig.asyncness.map(|t| t.span), "async");
+        refuse(sig.unsafety.map(|t| t.span), "unsafe");
+        refuse(sig.constness.map(|t| t.span), "const");
+        refuse(sig.abi.as_ref().map(|t| t.extern_token.span), "extern");
+        refuse(sig.variadic.as_ref().map(|t| t.dots.spans[0]), "variadic");
+        if let Some(clause) = &sig.generics.where_clause {
+            self.cx.error(Code::Modifier, clause.where_token.span, format!("{what} has no `where` clause"));
+        }
+    }
+
+    pub(super) fn generics(&mut self, generics: &syn::Generics) -> Vec<GenericParam> {
+        generics.params.iter().filter_map(|g| self.generic(g)).collect()
+    }
+
+    fn generic(&self, param: &syn::GenericParam) -> Option<GenericParam> {
+        let tokens = param.to_token_stream();
+        match param {
+            syn::GenericParam::Lifetime(l) => {
+                self.cx.error(Code::Generics, l.lifetime.ident.span(), "kernels have no lifetime parameters");
+                None
+            }
+            syn::GenericParam::Type(t) => {
+                let is_shape = t.bounds.iter().any(|b| match b {
+                    syn::TypeParamBound::Trait(t) => t.path.segments.last().is_some_and(|s| s.ident == "Shape"),
+                    _ => false,
+                });
+                let kind = if is_shape { GenericKind::Shape } else { GenericKind::Elem };
+                Some(GenericParam { name: t.ident.clone(), kind, tokens })
+            }
+            syn::GenericParam::Const(c) => {
+                let ty = c.ty.to_token_stream().to_string();
+                let kind = match (ty.as_str(), Elem::from_name(&ty)) {
+                    ("bool", _) => GenericKind::ConstBool,
+                    (_, Some(e)) if e.is_arith_int() => GenericKind::ConstInt(e),
+                    _ => {
+                        let title = format!("a constant parameter of type `{ty}`");
+                        self.cx.error_help(Code::Generics, c.ty.span(), title, "shapes and options are `i32` or `bool`");
+                        return None;
+                    }
+                };
+                Some(GenericParam { name: c.ident.clone(), kind, tokens })
+            }
+        }
+    }
+
+    pub(super) fn param(&mut self, arg: &FnArg) -> Option<Param> {
+        let FnArg::Typed(typed) = arg else {
+            self.cx.error(Code::Parameter, first_span(arg.to_token_stream()), "a kernel is a free function: it has no `self`");
+            return None;
+        };
+        let syn::Pat::Ident(name) = &*typed.pat else {
+            let span = first_span(typed.pat.to_token_stream());
+            self.cx.error(Code::Parameter, span, "a parameter is one name");
+            return None;
+        };
+        let ty = self.ty(&typed.ty);
+        let mut shape = None;
+        for attr in &typed.attrs {
+            if attr.path().is_ident("shape") {
+                shape = Some((attr.path().span(), self.shape_attr(attr)));
+            } else {
+                let title = "a parameter has no attribute but `#[shape(..)]`";
+                self.cx.error(Code::Attribute, attr.path().span(), title);
+            }
+        }
+        Some(Param { name: name.ident.clone(), mutable: name.mutability.is_some(), ty, shape })
+    }
+
+    /// `#[shape(M, K / 2, _)]`; `_` is `None`.
+    fn shape_attr(&mut self, attr: &syn::Attribute) -> Vec<Option<Expr>> {
+        match attr.parse_args_with(Punctuated::<syn::Expr, Token![,]>::parse_terminated) {
+            Ok(dims) => dims
+                .iter()
+                .map(|d| match d {
+                    syn::Expr::Infer(_) => None,
+                    other => Some(self.expr(other)),
+                })
+                .collect(),
+            Err(e) => {
+                self.syn_error(Code::Attribute, &e);
+                Vec::new()
+            }
+        }
+    }
+}

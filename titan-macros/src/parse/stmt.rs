@@ -1,0 +1,52 @@
+//! Statements and blocks.
+
+use super::{Parser, first_span};
+use crate::ast::{Block, Stmt};
+use quote::ToTokens;
+use titan_core::diag::Code;
+
+impl Parser<'_> {
+    pub(super) fn block(&mut self, block: &syn::Block) -> Block {
+        let stmts = block.stmts.iter().filter_map(|s| self.stmt(s)).collect();
+        let span = block.brace_token.span;
+        Block { stmts, close: span.close(), span: span.join() }
+    }
+
+    fn stmt(&mut self, stmt: &syn::Stmt) -> Option<Stmt> {
+        match stmt {
+            syn::Stmt::Local(local) => Some(self.local(local)),
+            syn::Stmt::Expr(e, semi) => Some(Stmt::Expr { expr: self.expr(e), semi: semi.is_some() }),
+            syn::Stmt::Macro(m) => {
+                self.no_attrs(&m.attrs);
+                Some(Stmt::Expr { expr: self.mac(&m.mac), semi: true })
+            }
+            syn::Stmt::Item(item) => {
+                let span = first_span(item.to_token_stream());
+                let help = "move it out of the kernel; functions get `#[titan::device]`, constants `#[titan::constant]`";
+                self.cx.error_help(Code::Syntax, span, "an item inside a kernel", help);
+                None
+            }
+        }
+    }
+
+    fn local(&mut self, local: &syn::Local) -> Stmt {
+        self.no_attrs(&local.attrs);
+        let (pat, ty) = match &local.pat {
+            syn::Pat::Type(t) => (self.pat(&t.pat), Some(self.ty(&t.ty))),
+            other => (self.pat(other), None),
+        };
+        let init = local.init.as_ref().map(|init| {
+            if let Some((els, _)) = &init.diverge {
+                self.cx.error(Code::Syntax, els.span, "`let … else` is not part of kernels");
+            }
+            self.expr(&init.expr)
+        });
+        Stmt::Let { pat, ty, init, span: local.let_token.span }
+    }
+
+    pub(super) fn no_attrs(&self, attrs: &[syn::Attribute]) {
+        if let Some(a) = attrs.first() {
+            self.cx.error(Code::Attribute, a.pound_token.span, "attributes inside a kernel have no meaning");
+        }
+    }
+}

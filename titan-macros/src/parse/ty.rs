@@ -1,0 +1,166 @@
+//! Types of signatures, annotations and turbofishes.
+
+use super::{Parser, first_span};
+use crate::ast::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::{GenericArgument, PathArguments};
+use titan_core::diag::Code;
+
+impl Parser<'_> {
+    pub(super) fn ty(&mut self, ty: &syn::Type) -> TypeRef {
+        let span = first_span(ty.to_token_stream());
+        let kind = match ty {
+            syn::Type::Infer(_) => TypeKind::Infer,
+            syn::Type::Paren(p) => return self.ty(&p.elem),
+            syn::Type::Group(g) => return self.ty(&g.elem),
+            syn::Type::Tuple(t) => TypeKind::Tuple(t.elems.iter().map(|t| self.ty(t)).collect()),
+            syn::Type::Array(a) => TypeKind::Array(Box::new(self.ty(&a.elem)), Box::new(self.expr(&a.len))),
+            syn::Type::Reference(r) => return self.reference(r),
+            syn::Type::Path(p) if p.qself.is_none() => return self.type_of_path(&p.path),
+            _ => return self.bad_type(span),
+        };
+        TypeRef { span, kind }
+    }
+
+    fn bad_type(&self, span: Span) -> TypeRef {
+        let help = "kernels know scalars, `Tile<T, A, B>`, `&Tensor<T, R>`, `&mut Tensor<T, R>`, `Option<&Tensor<T, R>>`, \
+            tuples and arrays";
+        self.cx.error_help(Code::Parameter, span, "a type that kernels do not have", help);
+        TypeRef { span, kind: TypeKind::Infer }
+    }
+
+    fn reference(&mut self, r: &syn::TypeReference) -> TypeRef {
+        let span = r.and_token.span;
+        if let Some(l) = &r.lifetime {
+            self.cx.error(Code::Generics, l.ident.span(), "kernels have no lifetime parameters");
+        }
+        let mut inner = self.ty(&r.elem);
+        match &mut inner.kind {
+            TypeKind::Tensor { mutable, .. } => *mutable = r.mutability.is_some(),
+            TypeKind::Infer => {}
+            TypeKind::Elem(..) | TypeKind::Tile(..) | TypeKind::Dims(_) | TypeKind::Tuple(_) | TypeKind::Array(..) => {
+                let title = "a reference to something that is not a tensor";
+                self.cx.error_help(Code::Parameter, span, title, "scalars and tiles are passed by value");
+            }
+        }
+        inner.span = span;
+        inner
+    }
+
+    pub(super) fn type_of_path(&mut self, path: &syn::Path) -> TypeRef {
+        let span = first_span(path.to_token_stream());
+        let Some(last) = path.segments.last() else { return self.bad_type(span) };
+        let name = last.ident.to_string();
+        let args: Vec<GenericArg> = self.generic_args(&last.arguments);
+        let kind = match (name.as_str(), args.len()) {
+            ("Tile", 2..) => {
+                let mut args = args.into_iter();
+                let Some(elem) = args.next().and_then(|a| self.arg_type(a)) else { return self.bad_type(span) };
+                TypeKind::Tile(Box::new(elem), args.collect())
+            }
+            ("D1" | "D2" | "D3" | "D4", 1..) => TypeKind::Dims(args),
+            ("Tensor", 2) => return self.tensor(&last.ident, args),
+            ("Option", 1) => return self.optional(span, args),
+            (_, 0) => TypeKind::Elem(last.ident.clone(), path.to_token_stream()),
+            _ => return self.bad_type(span),
+        };
+        TypeRef { span, kind }
+    }
+
+    fn arg_type(&mut self, arg: GenericArg) -> Option<TypeRef> {
+        match arg.value {
+            GenericArgValue::Type(t) => Some(t),
+            GenericArgValue::Const(_) => {
+                self.cx.error(Code::Parameter, arg.span, "an element type stands here");
+                None
+            }
+        }
+    }
+
+    fn tensor(&mut self, name: &proc_macro2::Ident, args: Vec<GenericArg>) -> TypeRef {
+        let span = name.span();
+        let mut args = args.into_iter();
+        let elem = args.next().and_then(|a| self.arg_type(a));
+        let rank = args.next().map(|a| (a.span, a.value));
+        let literal = match &rank {
+            Some((_, GenericArgValue::Const(e))) => match e.kind {
+                crate::ast::ExprKind::Int(n @ 1..=5, ..) => u8::try_from(n).ok(),
+                _ => None,
+            },
+            _ => None,
+        };
+        let (Some(elem), Some(rank)) = (elem, literal) else {
+            let at = rank.map_or(span, |(s, _)| s);
+            self.cx.error_help(Code::Parameter, at, "the rank of a tensor is 1 to 5", "as in `&Tensor<f32, 2>`");
+            return TypeRef { span, kind: TypeKind::Infer };
+        };
+        let kind = TypeKind::Tensor { elem: Box::new(elem), rank, mutable: false, optional: false, name: name.clone() };
+        TypeRef { span, kind }
+    }
+
+    fn optional(&mut self, span: Span, args: Vec<GenericArg>) -> TypeRef {
+        let inner = args.into_iter().next().and_then(|a| self.arg_type(a));
+        match inner {
+            Some(TypeRef { kind: TypeKind::Tensor { elem, rank, mutable: false, name, .. }, .. }) => {
+                TypeRef { span, kind: TypeKind::Tensor { elem, rank, mutable: false, optional: true, name } }
+            }
+            _ => {
+                let title = "only an input tensor is optional";
+                self.cx.error_help(Code::Parameter, span, title, "as in `Option<&Tensor<f32, 1>>`");
+                TypeRef { span, kind: TypeKind::Infer }
+            }
+        }
+    }
+
+    pub(super) fn generic_args(&mut self, args: &PathArguments) -> Vec<GenericArg> {
+        match args {
+            PathArguments::None => Vec::new(),
+            PathArguments::AngleBracketed(list) => self.angle_args(list),
+            PathArguments::Parenthesized(p) => {
+                self.cx.error(Code::Syntax, p.paren_token.span.open(), "function types are not part of kernels");
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) fn angle_args(&mut self, list: &syn::AngleBracketedGenericArguments) -> Vec<GenericArg> {
+        list.args.iter().filter_map(|a| self.generic_arg(a)).collect()
+    }
+
+    fn generic_arg(&mut self, arg: &GenericArgument) -> Option<GenericArg> {
+        let tokens = arg.to_token_stream();
+        let span = first_span(tokens.clone());
+        let value = match arg {
+            GenericArgument::Type(t) => GenericArgValue::Type(self.ty(t)),
+            GenericArgument::Const(e) => GenericArgValue::Const(Box::new(self.const_arg(e))),
+            _ => {
+                self.cx.error(Code::Syntax, span, "this generic argument is not part of kernels");
+                return None;
+            }
+        };
+        Some(GenericArg { span, value, tokens })
+    }
+
+    /// A literal or the inside of `{ .. }`.
+    fn const_arg(&mut self, e: &syn::Expr) -> crate::ast::Expr {
+        if let syn::Expr::Block(b) = e
+            && let [syn::Stmt::Expr(inner, None)] = &b.block.stmts[..]
+        {
+            return self.expr(inner);
+        }
+        self.expr(e)
+    }
+
+    pub(super) fn path(&mut self, path: &syn::Path) -> Path {
+        let mut generics = None;
+        for (i, s) in path.segments.iter().enumerate() {
+            let args = self.generic_args(&s.arguments);
+            if !args.is_empty() {
+                generics = Some((i, args));
+            }
+        }
+        let segments = path.segments.iter().map(|s| s.ident.clone()).collect();
+        Path { segments, leading: path.leading_colon.is_some(), generics }
+    }
+}

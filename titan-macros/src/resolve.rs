@@ -1,0 +1,339 @@
+//! Names: every path of an expression gets its meaning, every binding its variable.
+//!
+//! Names that are neither local nor the language's belong to other items: functions and constants that reach us through
+//! their companion macros (see [`crate::chain`]). They are collected here.
+
+use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, Function, GenericKind, Pat, PatKind, Path, Res, Stmt, Var, VarId};
+use crate::ast::{GenericArg, GenericArgValue, TypeKind, TypeRef};
+use crate::consts;
+use crate::ctxt::Ctxt;
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use titan_core::diag::Code;
+
+/// An item whose companion macro must be asked for its body.
+#[derive(Debug, Clone)]
+pub(crate) struct Companion {
+    /// The path's text, as [`Res::Constant`] and [`Callee::Device`] carry it.
+    pub(crate) key: String,
+    /// The path as written, without generic arguments.
+    pub(crate) path: TokenStream,
+}
+
+/// Resolves the names of a function. `symbols` are the shape names of a kernel.
+pub(crate) fn resolve(cx: &Ctxt, func: &mut Function, symbols: &[String]) -> Vec<Companion> {
+    let mut body = std::mem::replace(&mut func.body, Block { stmts: Vec::new(), close: func.name.span(), span: func.name.span() });
+    let mut r = Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: false };
+    for i in 0..r.func.params.len() {
+        let name = r.func.params[i].name.clone();
+        r.bind(&name);
+    }
+    r.block(&mut body);
+    let companions = r.companions;
+    func.body = body;
+    companions
+}
+
+/// Resolves the names of host expressions (`grid`, `require`, `#[shape]`): generics, shape names, parameters.
+pub(crate) fn resolve_host(cx: &Ctxt, func: &mut Function, symbols: &[String], exprs: &mut [&mut Expr]) -> Vec<Companion> {
+    let mut r = Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: true };
+    let n = r.func.vars.len().min(r.func.params.len());
+    for (i, var) in r.func.vars[..n].iter().enumerate() {
+        r.scopes[0].push((var.name.to_string(), i));
+    }
+    for e in exprs {
+        r.expr(e);
+    }
+    r.companions
+}
+
+/// Resolves the values of `instances(..)`, which may be constants of other items.
+pub(crate) fn resolve_values(cx: &Ctxt, func: &mut Function, values: &mut [&mut GenericArgValue]) -> Vec<Companion> {
+    let mut r = Resolver { cx, func, symbols: &[], scopes: vec![Vec::new()], companions: Vec::new(), host: false };
+    for v in values {
+        match v {
+            GenericArgValue::Type(t) => r.ty(t),
+            GenericArgValue::Const(e) => r.expr(e),
+        }
+    }
+    r.companions
+}
+
+/// Resolves the expression of a constant item: it names constants only.
+pub(crate) fn resolve_constant(cx: &Ctxt, expr: &mut Expr) -> Vec<Companion> {
+    let span = expr.span;
+    let body = Block { stmts: Vec::new(), close: span, span };
+    let name = Ident::new("constant", span);
+    let mut func = Function { name, generics: Vec::new(), params: Vec::new(), ret: None, body, n_exprs: 0, vars: Vec::new() };
+    let mut r = Resolver { cx, func: &mut func, symbols: &[], scopes: vec![Vec::new()], companions: Vec::new(), host: false };
+    r.expr(expr);
+    r.companions
+}
+
+struct Resolver<'a> {
+    cx: &'a Ctxt,
+    func: &'a mut Function,
+    symbols: &'a [String],
+    scopes: Vec<Vec<(String, VarId)>>,
+    companions: Vec<Companion>,
+    /// In a grid, shape or requirement: a lone unknown name is a shape name that nobody declared. Constants of other items
+    /// stand in braces there.
+    host: bool,
+}
+
+impl Resolver<'_> {
+    fn bind(&mut self, name: &Ident) -> VarId {
+        let var = self.func.vars.len();
+        self.func.vars.push(Var { name: name.clone() });
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.push((name.to_string(), var));
+        }
+        var
+    }
+
+    fn lookup(&self, name: &str) -> Option<VarId> {
+        self.scopes.iter().rev().flat_map(|s| s.iter().rev()).find(|(n, _)| n == name).map(|(_, v)| *v)
+    }
+
+    fn pat(&mut self, pat: &mut Pat) {
+        match &mut pat.kind {
+            PatKind::Wild | PatKind::Bad => {}
+            PatKind::Bind { name, var, .. } => *var = self.bind(&name.clone()),
+            PatKind::Tuple(list) | PatKind::Array(list) => list.iter_mut().for_each(|p| self.pat(p)),
+        }
+    }
+
+    fn block(&mut self, block: &mut Block) {
+        self.scopes.push(Vec::new());
+        for stmt in &mut block.stmts {
+            match stmt {
+                Stmt::Let { pat, ty, init, .. } => {
+                    if let Some(t) = ty {
+                        self.ty(t);
+                    }
+                    if let Some(e) = init {
+                        self.expr(e);
+                    }
+                    self.pat(pat);
+                }
+                Stmt::Expr { expr, .. } => self.expr(expr),
+            }
+        }
+        self.scopes.pop();
+    }
+
+    fn exprs(&mut self, list: &mut [Expr]) {
+        list.iter_mut().for_each(|e| self.expr(e));
+    }
+
+    fn expr(&mut self, e: &mut Expr) {
+        match &mut e.kind {
+            ExprKind::Int(..) | ExprKind::Float(..) | ExprKind::Bool(..) | ExprKind::Continue { .. } | ExprKind::Bad => {}
+            ExprKind::Path(path, res) => *res = self.path(path),
+            ExprKind::Unary(_, a) | ExprKind::Paren(a, _) | ExprKind::Field(a, ..) | ExprKind::Ref { inner: a, .. } => self.expr(a),
+            ExprKind::As(a, ty) => {
+                self.expr(a);
+                self.ty(ty);
+            }
+            ExprKind::Binary(_, a, b) | ExprKind::Lazy(_, a, b) | ExprKind::Assign(a, b) | ExprKind::AssignOp(_, a, b)
+            | ExprKind::Index(a, b) | ExprKind::Range { lo: a, hi: b, .. } => {
+                self.expr(a);
+                self.expr(b);
+            }
+            ExprKind::Call { path, callee, args, .. } => {
+                *callee = self.callee(path);
+                self.generic_args(path.generics.as_mut().map(|(_, g)| &mut g[..]).unwrap_or_default());
+                self.exprs(args);
+            }
+            ExprKind::Method { recv, generics, args, .. } => {
+                self.expr(recv);
+                self.generic_args(generics);
+                self.exprs(args);
+            }
+            ExprKind::Array(list, _) | ExprKind::Tuple(list, _) | ExprKind::Macro { args: list, .. } => self.exprs(list),
+            ExprKind::Break { value, .. } | ExprKind::Return(value) => {
+                if let Some(v) = value {
+                    self.expr(v);
+                }
+            }
+            ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
+            | ExprKind::Loop { .. } | ExprKind::Closure { .. } => self.scoped(&mut e.kind),
+        }
+    }
+
+    fn scoped(&mut self, kind: &mut ExprKind) {
+        match kind {
+            ExprKind::If { cond, then, other } => {
+                self.scopes.push(Vec::new());
+                match &mut **cond {
+                    Cond::Expr(e) => self.expr(e),
+                    Cond::LetSome { pat, option, .. } => {
+                        self.expr(option);
+                        self.pat(pat);
+                    }
+                }
+                self.block(then);
+                self.scopes.pop();
+                if let Some(e) = other {
+                    self.expr(e);
+                }
+            }
+            ExprKind::Block(b) | ExprKind::Unsafe(b) | ExprKind::Loop { body: b, .. } => {
+                let host = std::mem::replace(&mut self.host, false);
+                self.block(b);
+                self.host = host;
+            }
+            ExprKind::For { pat, iter, body, .. } => {
+                self.expr(iter);
+                self.scopes.push(Vec::new());
+                self.pat(pat);
+                self.block(body);
+                self.scopes.pop();
+            }
+            ExprKind::While { cond, body, .. } => {
+                self.expr(cond);
+                self.block(body);
+            }
+            ExprKind::Closure { params, body } => {
+                self.scopes.push(Vec::new());
+                params.iter_mut().for_each(|p| self.pat(p));
+                self.expr(body);
+                self.scopes.pop();
+            }
+            _ => {}
+        }
+    }
+
+    fn generic_args(&mut self, args: &mut [GenericArg]) {
+        for a in args {
+            match &mut a.value {
+                GenericArgValue::Type(t) => self.ty(t),
+                GenericArgValue::Const(e) => self.expr(e),
+            }
+        }
+    }
+
+    fn ty(&mut self, ty: &mut TypeRef) {
+        match &mut ty.kind {
+            TypeKind::Infer => {}
+            // A lone name in a type position may be a constant: `Tile<f32, HEAD_DIM>`.
+            TypeKind::Elem(name, path) => {
+                let text = name.to_string();
+                let is_generic = self.func.generics.iter().any(|g| g.name == text);
+                if !is_generic && is_constant_name(&text) && titan_core::ir::Elem::from_name(&text).is_none() {
+                    let key = path.to_string().replace(' ', "");
+                    self.companion(key, path.clone());
+                }
+            }
+            TypeKind::Tile(elem, args) => {
+                self.ty(elem);
+                self.generic_args(args);
+            }
+            TypeKind::Dims(args) => self.generic_args(args),
+            TypeKind::Tensor { elem, .. } => self.ty(elem),
+            TypeKind::Tuple(list) => list.iter_mut().for_each(|t| self.ty(t)),
+            TypeKind::Array(t, n) => {
+                self.ty(t);
+                self.expr(n);
+            }
+        }
+    }
+
+    fn path(&mut self, path: &Path) -> Res {
+        if let Some(name) = path.single() {
+            let text = name.to_string();
+            if let Some(var) = self.lookup(&text) {
+                return Res::Local(var);
+            }
+            let is_const = |k| matches!(k, GenericKind::ConstInt(_) | GenericKind::ConstBool);
+            if let Some(i) = self.func.generics.iter().position(|g| g.name == text && is_const(g.kind)) {
+                return Res::ConstParam(i);
+            }
+            if self.symbols.contains(&text) {
+                return Res::Symbol(text);
+            }
+            if self.host {
+                return Res::None;
+            }
+            if !is_constant_name(&text) {
+                self.cx.error(Code::UnknownName, name.span(), format!("`{text}` is not in scope"));
+                return Res::None;
+            }
+        } else if consts::builtin(path).is_some() {
+            return Res::Builtin;
+        } else if let [first, _] = &path.segments[..]
+            && let Some(i) = self.func.generics.iter().position(|g| g.name == *first && g.kind == GenericKind::Elem)
+        {
+            return Res::Assoc(i);
+        }
+        let key = path.text();
+        self.companion(key.clone(), path_tokens(path));
+        Res::Constant(key)
+    }
+
+    fn callee(&mut self, path: &Path) -> Callee {
+        if let Some(b) = builtin(path) {
+            return Callee::Builtin(b);
+        }
+        if self.host {
+            return Callee::None;
+        }
+        // `Vec::new`: a function of a type, which no companion can carry.
+        if let [.., ty, _] = &path.segments[..]
+            && ty.to_string().starts_with(|c: char| c.is_uppercase())
+        {
+            let help = "kernels call the functions of the language and those marked `#[titan::device]`";
+            self.cx.error_help(Code::Syntax, ty.span(), format!("`{}` is not part of kernels", path.text()), help);
+            return Callee::None;
+        }
+        let key = path.text();
+        self.companion(key.clone(), path_tokens(path));
+        Callee::Device(key)
+    }
+
+    fn companion(&mut self, key: String, path: TokenStream) {
+        if !self.companions.iter().any(|c| c.key == key) {
+            self.companions.push(Companion { key, path });
+        }
+    }
+}
+
+/// A function of the language, by its name alone or behind `titan::`.
+fn builtin(path: &Path) -> Option<Builtin> {
+    let names: Vec<String> = path.segments.iter().map(ToString::to_string).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let name = match &names[..] {
+        ["Tile", f] | ["titan", "Tile", f] => {
+            return match *f {
+                "zeros" => Some(Builtin::TileZeros),
+                "ones" => Some(Builtin::TileOnes),
+                "full" => Some(Builtin::TileFull),
+                _ => None,
+            };
+        }
+        [one] | ["titan", one] => *one,
+        _ => return None,
+    };
+    Some(match name {
+        "program_id" => Builtin::ProgramId,
+        "num_programs" => Builtin::NumPrograms,
+        "cdiv" => Builtin::Cdiv,
+        "unflatten" => Builtin::Unflatten,
+        "pipelined" => Builtin::Pipelined,
+        "mma" => Builtin::Mma,
+        "iota" => Builtin::Iota,
+        "select" => Builtin::Select,
+        "Some" => Builtin::Some,
+        _ => return None,
+    })
+}
+
+fn path_tokens(path: &Path) -> TokenStream {
+    let segments = &path.segments;
+    if path.leading { quote!(:: #(#segments)::*) } else { quote!(#(#segments)::*) }
+}
+
+/// `HEAD_DIM`, by Rust's convention.
+fn is_constant_name(name: &str) -> bool {
+    name.chars().any(|c| c.is_ascii_uppercase()) && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}

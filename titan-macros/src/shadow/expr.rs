@@ -1,0 +1,311 @@
+//! Expressions, statements and patterns of the shadow.
+
+use super::{Shadow, path_at};
+use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, GenericArg, LazyOp, Pat, PatKind, Path, Stmt, UnaryOp};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{quote, quote_spanned};
+
+/// Methods whose turbofish is a shape.
+const SHAPE_METHODS: [&str; 3] = ["reshape", "interleave", "split"];
+
+/// Methods that are functions of `titan::lang::ops`, because Rust's own methods of scalars mean something else at the edges.
+const OP_METHODS: [&str; 4] = ["abs", "min", "max", "clamp"];
+
+impl Shadow<'_> {
+    pub(super) fn block(&mut self, b: &Block) -> TokenStream {
+        let stmts: Vec<TokenStream> = b.stmts.iter().map(|s| self.stmt(s)).collect();
+        delimited(Delimiter::Brace, quote!(#(#stmts)*), b.span)
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> TokenStream {
+        match s {
+            Stmt::Let { pat, ty, init, span } => {
+                let pat = self.pat(pat);
+                let ty = ty.as_ref().map(|t| self.ty(t)).map(|t| quote!(: #t));
+                let init = init.as_ref().map(|e| self.expr(e)).map(|e| quote!(= #e));
+                let keyword = Ident::new("let", *span);
+                quote!(#keyword #pat #ty #init;)
+            }
+            Stmt::Expr { expr, semi } => {
+                let e = self.expr(expr);
+                if *semi { quote!(#e;) } else { e }
+            }
+        }
+    }
+
+    fn pat(&self, p: &Pat) -> TokenStream {
+        match &p.kind {
+            PatKind::Wild | PatKind::Bad => quote_spanned!(p.span=> _),
+            PatKind::Bind { name, mutable, .. } => {
+                let mutability = mutable.then(|| Ident::new("mut", p.span));
+                quote!(#mutability #name)
+            }
+            PatKind::Tuple(list) => {
+                let list = list.iter().map(|p| self.pat(p));
+                quote_spanned!(p.span=> (#(#list,)*))
+            }
+            PatKind::Array(list) => {
+                let list = list.iter().map(|p| self.pat(p));
+                quote_spanned!(p.span=> [#(#list),*])
+            }
+        }
+    }
+
+    fn exprs(&mut self, list: &[Expr]) -> Vec<TokenStream> {
+        list.iter().map(|e| self.expr(e)).collect()
+    }
+
+    pub(super) fn expr(&mut self, e: &Expr) -> TokenStream {
+        let span = e.span;
+        match &e.kind {
+            ExprKind::Int(.., lit) | ExprKind::Float(.., lit) => quote!(#lit),
+            ExprKind::Bool(_, word) => quote!(#word),
+            ExprKind::Path(path, _) => self.path(path),
+            ExprKind::Unary(op, a) => self.unary(*op, a, span),
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                self.op(op.name(), span, quote!(#a, #b))
+            }
+            ExprKind::Lazy(op, a, b) => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                match op {
+                    LazyOp::And => quote_spanned!(span=> #a && #b),
+                    LazyOp::Or => quote_spanned!(span=> #a || #b),
+                }
+            }
+            ExprKind::Assign(a, b) => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                quote_spanned!(span=> #a = #b)
+            }
+            ExprKind::AssignOp(op, a, b) => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                let value = self.op(op.name(), span, quote!(#a, #b));
+                quote_spanned!(span=> #a = #value)
+            }
+            ExprKind::Call { path, callee, args, paren } => self.call(path, callee, args, *paren),
+            ExprKind::Method { recv, name, generics, args, paren } => self.method(recv, name, generics, args, *paren),
+            ExprKind::Array(list, group) => {
+                let list = self.exprs(list);
+                delimited(Delimiter::Bracket, quote!(#(#list),*), *group)
+            }
+            ExprKind::Tuple(list, group) => {
+                let list = self.exprs(list);
+                delimited(Delimiter::Parenthesis, quote!(#(#list,)*), *group)
+            }
+            ExprKind::Index(a, i) => {
+                let (a, i) = (self.expr(a), self.expr(i));
+                let index = delimited(Delimiter::Bracket, i, span);
+                quote!(#a #index)
+            }
+            ExprKind::Field(a, _, n) => {
+                let a = self.expr(a);
+                quote!(#a.#n)
+            }
+            ExprKind::As(a, t) => {
+                let (a, t) = (self.expr(a), self.ty(t));
+                let keyword = Ident::new("as", span);
+                quote!((#a #keyword #t))
+            }
+            ExprKind::Range { lo, hi, inclusive } => {
+                let (lo, hi) = (self.expr(lo), self.expr(hi));
+                if *inclusive { quote_spanned!(span=> (#lo..#hi + 1)) } else { quote_spanned!(span=> #lo..#hi) }
+            }
+            ExprKind::Paren(a, group) => {
+                let inner = self.expr(a);
+                // An operator became a call: its parentheses would be superfluous.
+                if matches!(a.kind, ExprKind::Binary(..)) { inner } else { delimited(Delimiter::Parenthesis, inner, *group) }
+            }
+            ExprKind::Ref { mutable, inner } => {
+                let (m, inner) = (mutable.then(|| quote!(mut)), self.expr(inner));
+                quote_spanned!(span=> &#m #inner)
+            }
+            ExprKind::Macro { name, args, format, tokens, .. } => self.mac(name, args, format.as_deref(), tokens),
+            ExprKind::Closure { params, body } => {
+                let params: Vec<TokenStream> = params.iter().map(|p| self.pat(p)).collect();
+                let body = self.expr(body);
+                quote_spanned!(span=> |#(#params),*| #body)
+            }
+            ExprKind::Bad => quote_spanned!(span=> ::core::unreachable!()),
+            ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
+            | ExprKind::Loop { .. } | ExprKind::Break { .. } | ExprKind::Continue { .. } | ExprKind::Return(_) => self.control(e),
+        }
+    }
+
+    /// A function of `titan::lang::ops`, at the operator.
+    fn op(&self, name: &str, span: Span, args: TokenStream) -> TokenStream {
+        let f = path_at(self.krate, &["lang", "ops", name], span);
+        quote!(#f(#args))
+    }
+
+    fn unary(&mut self, op: UnaryOp, a: &Expr, span: Span) -> TokenStream {
+        let literal = matches!(a.kind, ExprKind::Int(..) | ExprKind::Float(..));
+        let value = self.expr(a);
+        match op {
+            UnaryOp::Neg if literal => quote_spanned!(span=> -#value),
+            UnaryOp::Neg => self.op("neg", span, value),
+            UnaryOp::Not => self.op("not", span, value),
+            UnaryOp::Deref => quote_spanned!(span=> *#value),
+        }
+    }
+
+    /// A path as written, tiles by arity.
+    fn path(&mut self, path: &Path) -> TokenStream {
+        let leading = path.leading.then(|| quote!(::));
+        let mut out = quote!(#leading);
+        for (i, segment) in path.segments.iter().enumerate() {
+            if i > 0 {
+                out.extend(quote!(::));
+            }
+            out.extend(quote!(#segment));
+            if let Some((at, args)) = &path.generics
+                && *at == i
+            {
+                let args = self.generic_args(args);
+                out.extend(quote!(::<#(#args),*>));
+            }
+        }
+        out
+    }
+
+    fn call(&mut self, path: &Path, callee: &Callee, args: &[Expr], paren: Span) -> TokenStream {
+        let f = match callee {
+            Callee::Builtin(b) => self.builtin(*b, path),
+            Callee::Device(_) | Callee::None => self.path(path),
+        };
+        let args = self.exprs(args);
+        let args = delimited(Delimiter::Parenthesis, quote!(#(#args),*), paren);
+        quote!(#f #args)
+    }
+
+    fn builtin(&mut self, b: Builtin, path: &Path) -> TokenStream {
+        let span = path.span();
+        let name = path.last().map(ToString::to_string).unwrap_or_default();
+        if !matches!(b, Builtin::TileZeros | Builtin::TileOnes | Builtin::TileFull) {
+            let f = path_at(self.krate, &["lang", &name], span);
+            let args = path.generics.as_ref().map(|(_, g)| self.generic_args(g));
+            let args = args.map(|a| quote!(::<#(#a),*>));
+            return quote!(#f #args);
+        }
+        let at = path.segments.first().map_or(span, Ident::span);
+        let tile = path_at(self.krate, &["lang", "Tile"], at);
+        let constructor = path.last();
+        let generics = path.generics.as_ref().map(|(_, g)| &g[..]).unwrap_or_default();
+        match generics {
+            [] => quote!(#tile::#constructor),
+            [elem, dims @ ..] => {
+                let elem = self.generic_args(std::slice::from_ref(elem));
+                let shape = if dims.is_empty() { quote!(_) } else { self.shape(dims, at) };
+                quote!(#tile::<#(#elem)*, #shape>::#constructor)
+            }
+        }
+    }
+
+    fn method(&mut self, recv: &Expr, name: &Ident, generics: &[GenericArg], args: &[Expr], paren: Span) -> TokenStream {
+        let recv_tokens = self.expr(recv);
+        if OP_METHODS.contains(&name.to_string().as_str()) {
+            let args = self.exprs(args);
+            return self.op(&name.to_string(), name.span(), quote!(#recv_tokens #(, #args)*));
+        }
+        let turbofish = if generics.is_empty() {
+            None
+        } else if SHAPE_METHODS.contains(&name.to_string().as_str()) {
+            let shape = self.shape(generics, name.span());
+            Some(quote!(::<#shape>))
+        } else {
+            let list = self.generic_args(generics);
+            Some(quote!(::<#(#list),*>))
+        };
+        let args = self.exprs(args);
+        let args = delimited(Delimiter::Parenthesis, quote!(#(#args),*), paren);
+        let dot = quote_spanned!(name.span()=> .);
+        quote!(#recv_tokens #dot #name #turbofish #args)
+    }
+
+    fn control(&mut self, e: &Expr) -> TokenStream {
+        let span = e.span;
+        match &e.kind {
+            ExprKind::If { cond, then, other } => {
+                let cond = match &**cond {
+                    Cond::Expr(c) => self.expr(c),
+                    Cond::LetSome { pat, option, span } => {
+                        let (pat, option) = (self.pat(pat), self.expr(option));
+                        let keyword = Ident::new("let", *span);
+                        quote!(#keyword ::core::option::Option::Some(#pat) = #option)
+                    }
+                };
+                let then = self.block(then);
+                let other = other.as_ref().map(|o| self.expr(o)).map(|o| quote!(else #o));
+                let keyword = Ident::new("if", span);
+                quote!(#keyword #cond #then #other)
+            }
+            ExprKind::Block(b) => self.block(b),
+            ExprKind::Unsafe(b) => {
+                let b = self.block(b);
+                let keyword = Ident::new("unsafe", span);
+                quote!(#keyword #b)
+            }
+            ExprKind::For { label, pat, iter, body } => {
+                let (pat, iter, body, label) = (self.pat(pat), self.expr(iter), self.block(body), labelled(label.as_ref()));
+                let keyword = Ident::new("for", span);
+                quote!(#label #keyword #pat in #iter #body)
+            }
+            ExprKind::While { label, cond, body } => {
+                let (cond, body, label) = (self.expr(cond), self.block(body), labelled(label.as_ref()));
+                let keyword = Ident::new("while", span);
+                quote!(#label #keyword #cond #body)
+            }
+            ExprKind::Loop { label, body } => {
+                let (body, label) = (self.block(body), labelled(label.as_ref()));
+                let keyword = Ident::new("loop", span);
+                quote!(#label #keyword #body)
+            }
+            ExprKind::Break { label, value } => {
+                let (label, value) = (lifetime(label.as_ref()), value.as_ref().map(|v| self.expr(v)));
+                let keyword = Ident::new("break", span);
+                quote!(#keyword #label #value)
+            }
+            ExprKind::Continue { label } => {
+                let (keyword, label) = (Ident::new("continue", span), lifetime(label.as_ref()));
+                quote!(#keyword #label)
+            }
+            ExprKind::Return(value) => {
+                let value = value.as_ref().map(|v| self.expr(v));
+                let keyword = Ident::new("return", span);
+                quote!(#keyword #value)
+            }
+            _ => TokenStream::new(),
+        }
+    }
+
+    fn mac(&mut self, name: &Ident, args: &[Expr], format: Option<&str>, tokens: &TokenStream) -> TokenStream {
+        // What constants say is checked for each instance, before the shadow exists.
+        if name == "static_assert" {
+            return quote!(());
+        }
+        let args = self.exprs(args);
+        let path = path_at(self.krate, &[&name.to_string()], name.span());
+        if name == "tassert" {
+            let message = format.unwrap_or_default();
+            return quote!(#path!(#(#args,)* "{}", #message));
+        }
+        let format: Vec<TokenTree> = tokens.clone().into_iter().take(1).collect();
+        quote!(#path!(#(#format)* #(, #args)*))
+    }
+}
+
+fn delimited(delimiter: Delimiter, inner: TokenStream, span: Span) -> TokenStream {
+    let mut group = Group::new(delimiter, inner);
+    group.set_span(span);
+    TokenTree::Group(group).into()
+}
+
+fn lifetime(label: Option<&Ident>) -> Option<TokenStream> {
+    label.map(|l| {
+        let lifetime = syn::Lifetime { apostrophe: l.span(), ident: l.clone() };
+        quote!(#lifetime)
+    })
+}
+
+fn labelled(label: Option<&Ident>) -> Option<TokenStream> {
+    lifetime(label).map(|l| quote!(#l:))
+}

@@ -1,0 +1,116 @@
+//! The shadow: the body as ordinary Rust over `titan::lang`, which rustc type-checks and borrow-checks, and which runs as
+//! the reference.
+//!
+//! It is generic in the constant parameters, so that a forgotten `.t()` is an error even if the only instance is square.
+//! A constant expression in shape position becomes a fresh constant parameter (`BK / 2` becomes `BK_div_2`), because stable
+//! Rust has no arithmetic there. Every token keeps the user's span.
+//!
+//! Nothing here fails: what cannot be said was reported before.
+
+mod expr;
+mod ty;
+
+use crate::ast::{Expr, Function, GenericKind};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote;
+
+/// A constant expression that became a parameter.
+#[derive(Debug, Clone)]
+pub(crate) struct Fresh {
+    pub(crate) name: Ident,
+    pub(crate) expr: Expr,
+}
+
+/// Prints the body of one function.
+pub(crate) struct Shadow<'a> {
+    /// The path of the facade crate.
+    pub(crate) krate: &'a TokenStream,
+    pub(crate) func: &'a Function,
+    /// Fresh parameters so far. Device functions cannot have any.
+    pub(crate) fresh: Vec<Fresh>,
+}
+
+impl<'a> Shadow<'a> {
+    pub(crate) fn new(krate: &'a TokenStream, func: &'a Function) -> Self {
+        Shadow { krate, func, fresh: Vec::new() }
+    }
+
+    /// The statements of the body, in braces.
+    pub(crate) fn body(&mut self) -> TokenStream {
+        let func = self.func;
+        self.block(&func.body)
+    }
+
+    /// The constant parameters of the function.
+    pub(crate) fn const_params(&self) -> Vec<TokenStream> {
+        let consts = self.func.generics.iter().filter(|g| matches!(g.kind, GenericKind::ConstInt(_) | GenericKind::ConstBool));
+        consts.map(|g| g.tokens.clone()).collect()
+    }
+
+    /// `const BK_div_2: i32`, for each fresh parameter.
+    pub(crate) fn fresh_params(&self) -> Vec<TokenStream> {
+        self.fresh.iter().map(|f| &f.name).map(|n| quote!(const #n: i32)).collect()
+    }
+
+    /// The parameters with kernel-side types.
+    pub(crate) fn params(&mut self) -> Vec<TokenStream> {
+        let func = self.func;
+        func.params
+            .iter()
+            .map(|p| {
+                let (name, ty) = (&p.name, self.ty(&p.ty));
+                let mutability = p.mutable.then(|| quote!(mut));
+                quote!(#mutability #name: #ty)
+            })
+            .collect()
+    }
+}
+
+/// Whether an expression names a constant parameter, so that Rust has no word for it in shape position.
+pub(crate) fn is_generic(e: &Expr, func: &Function) -> bool {
+    let mut found = false;
+    visit_paths(e, &mut |name| found |= func.generics.iter().any(|g| g.name == *name));
+    found
+}
+
+/// Whether an expression mentions a name.
+pub(crate) fn names(e: &Expr, name: &str) -> bool {
+    let mut found = false;
+    visit_paths(e, &mut |n| found |= n == name);
+    found
+}
+
+fn visit_paths(e: &Expr, f: &mut dyn FnMut(&Ident)) {
+    use crate::ast::ExprKind as K;
+    match &e.kind {
+        K::Path(p, _) => p.segments.iter().take(1).for_each(f),
+        K::Unary(_, a) | K::Paren(a, _) | K::As(a, _) => visit_paths(a, f),
+        K::Binary(_, a, b) | K::Lazy(_, a, b) => {
+            visit_paths(a, f);
+            visit_paths(b, f);
+        }
+        K::Call { args, .. } => args.iter().for_each(|a| visit_paths(a, f)),
+        K::Method { recv, args, .. } => {
+            visit_paths(recv, f);
+            args.iter().for_each(|a| visit_paths(a, f));
+        }
+        _ => {}
+    }
+}
+
+/// A path into the facade whose tokens lie at `span`, so that rustc underlines the user's token.
+pub(crate) fn path_at(krate: &TokenStream, names: &[&str], span: Span) -> TokenStream {
+    let mut path: TokenStream = krate
+        .clone()
+        .into_iter()
+        .map(|mut t| {
+            t.set_span(t.span().located_at(span));
+            t
+        })
+        .collect();
+    for name in names {
+        let ident = Ident::new(name, Span::call_site().located_at(span));
+        path.extend(quote::quote_spanned!(ident.span()=> ::#ident));
+    }
+    path
+}

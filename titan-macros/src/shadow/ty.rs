@@ -1,0 +1,120 @@
+//! Types and generic arguments in the shadow: tiles by arity, tensors as the kernel sees them, fresh parameters.
+
+use super::{Fresh, Shadow, is_generic, path_at};
+use crate::ast::{Expr, GenericArg, GenericArgValue, GenericKind, TypeKind, TypeRef};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+impl Shadow<'_> {
+    pub(crate) fn ty(&mut self, t: &TypeRef) -> TokenStream {
+        match &t.kind {
+            TypeKind::Infer => quote_spanned!(t.span=> _),
+            TypeKind::Elem(_, path) => path.clone(),
+            TypeKind::Tile(elem, dims) => {
+                let (elem, shape) = (self.ty(elem), self.shape(dims, t.span));
+                let tile = path_at(self.krate, &["lang", "Tile"], t.span);
+                quote!(#tile<#elem, #shape>)
+            }
+            TypeKind::Dims(dims) => self.shape(dims, t.span),
+            TypeKind::Tensor { elem, rank, mutable, optional, name } => {
+                let elem = self.ty(elem);
+                let tensor = path_at(self.krate, &["lang", "Tensor"], name.span());
+                let rank = usize::from(*rank);
+                let tensor = quote!(#tensor<#elem, #rank>);
+                match (optional, mutable) {
+                    (true, _) => quote!(::core::option::Option<&#tensor>),
+                    // The user's `&`, so that rustc can suggest `&mut` there.
+                    (false, true) => quote_spanned!(t.span=> &mut #tensor),
+                    (false, false) => quote_spanned!(t.span=> & #tensor),
+                }
+            }
+            TypeKind::Tuple(list) => {
+                let list: Vec<TokenStream> = list.iter().map(|t| self.ty(t)).collect();
+                quote!((#(#list,)*))
+            }
+            TypeKind::Array(item, n) => {
+                let (item, n) = (self.ty(item), self.expr(n));
+                quote!([#item; #n])
+            }
+        }
+    }
+
+    /// `D2<A, B>` for two extents; a shape parameter or a written `D2` stands for itself.
+    pub(super) fn shape(&mut self, dims: &[GenericArg], span: Span) -> TokenStream {
+        if let [GenericArg { value: GenericArgValue::Type(t), .. }] = dims {
+            match &t.kind {
+                TypeKind::Dims(inner) => return self.shape(inner, t.span),
+                TypeKind::Elem(name, path) => {
+                    let is_shape = |g: &crate::ast::GenericParam| g.kind == GenericKind::Shape && g.name == *name;
+                    if self.func.generics.iter().any(is_shape) {
+                        return path.clone();
+                    }
+                }
+                _ => {}
+            }
+        }
+        let d = ["D1", "D2", "D3", "D4"].get(dims.len().saturating_sub(1)).copied().unwrap_or("D4");
+        let d = path_at(self.krate, &["lang", d], span);
+        let dims = self.generic_args(dims);
+        quote!(#d<#(#dims),*>)
+    }
+
+    pub(super) fn generic_args(&mut self, args: &[GenericArg]) -> Vec<TokenStream> {
+        args.iter().map(|a| self.generic_arg(a)).collect()
+    }
+
+    fn generic_arg(&mut self, arg: &GenericArg) -> TokenStream {
+        match &arg.value {
+            GenericArgValue::Type(t) => match &t.kind {
+                // A lone name is a type or a constant: Rust accepts both as written.
+                TypeKind::Elem(..) => arg.tokens.clone(),
+                _ => self.ty(t),
+            },
+            GenericArgValue::Const(e) => self.const_arg(e, &arg.tokens),
+        }
+    }
+
+    fn const_arg(&mut self, e: &Expr, written: &TokenStream) -> TokenStream {
+        if let crate::ast::ExprKind::Path(..) = &e.kind {
+            return written.clone();
+        }
+        if !is_generic(e, self.func) {
+            return written.clone();
+        }
+        let name = self.fresh_name(e, written);
+        quote!(#name)
+    }
+
+    /// The parameter that stands for a constant expression; equal texts share one.
+    fn fresh_name(&mut self, e: &Expr, written: &TokenStream) -> Ident {
+        let text = parameter_name(&written.to_string());
+        let name = Ident::new(&text, Span::call_site().located_at(e.span));
+        if !self.fresh.iter().any(|f| f.name == text) {
+            self.fresh.push(Fresh { name: name.clone(), expr: e.clone() });
+        }
+        name
+    }
+}
+
+/// `{ BK / 2 }` as a name that says what it is.
+fn parameter_name(text: &str) -> String {
+    let mut name = String::new();
+    for c in text.chars() {
+        match c {
+            '+' => name.push_str("_plus_"),
+            '-' => name.push_str("_minus_"),
+            '*' => name.push_str("_times_"),
+            '/' => name.push_str("_div_"),
+            '%' => name.push_str("_mod_"),
+            '<' => name.push_str("_lt_"),
+            '>' => name.push_str("_gt_"),
+            c if c.is_alphanumeric() || c == '_' => name.push(c),
+            ' ' | '{' | '}' => {}
+            _ => name.push('_'),
+        }
+    }
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.insert(0, 'n');
+    }
+    name
+}

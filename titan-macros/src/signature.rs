@@ -1,0 +1,165 @@
+//! Parameters, shape names, grid and requirements of one instance.
+
+use crate::ast::{Expr, ExprKind, KernelItem, Param, Res, TypeKind};
+use crate::ctxt::Ctxt;
+use crate::infer::ITy;
+use crate::items::FnEnv;
+use crate::lower::host::Host;
+use titan_core::diag::Code;
+use titan_core::ir::{Builder, DimSpec, Elem, GridSpec, HostExpr};
+
+/// The shape names of a kernel: lone names in `#[shape(..)]` that are neither generics nor parameters.
+pub(crate) fn symbols(item: &KernelItem) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for p in &item.func.params {
+        for dim in p.shape.iter().flat_map(|(_, dims)| dims).flatten() {
+            if let Some(name) = lone_name(dim) {
+                let is_generic = item.func.generics.iter().any(|g| g.name == name);
+                let is_param = item.func.params.iter().any(|p| p.name == name);
+                if !is_generic && !is_param && !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+    }
+    names
+}
+
+fn lone_name(e: &Expr) -> Option<String> {
+    match &e.kind {
+        ExprKind::Path(p, _) => p.single().map(ToString::to_string),
+        _ => None,
+    }
+}
+
+/// Adds the parameters and their shapes; gives the types for inference.
+pub(crate) fn declare(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Builder, tys: &[ITy], elems: &[Option<Elem>]) -> bool {
+    let mut ok = true;
+    for ((p, ty), elem) in item.func.params.iter().zip(tys).zip(elems) {
+        ok &= add_param(cx, p, ty, *elem, b);
+    }
+    if !ok {
+        return false;
+    }
+    let mut bound: Vec<String> = Vec::new();
+    for (i, p) in item.func.params.iter().enumerate() {
+        let ITy::Tensor(t) = &tys[i] else { continue };
+        let Some((span, dims)) = &p.shape else { continue };
+        if dims.len() != usize::from(t.rank) {
+            let title = format!("{} extents for a tensor of rank {}", dims.len(), t.rank);
+            cx.error_help(Code::ShapeRank, *span, title, "`_` stands for an extent without a name");
+            ok = false;
+            continue;
+        }
+        let specs = dims.iter().map(|d| dim_spec(cx, env, b, d.as_ref(), t.optional, &mut bound)).collect();
+        b.set_shape(i, specs);
+    }
+    ok &= all_bound(cx, item, &bound);
+    ok
+}
+
+fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder) -> bool {
+    match ty {
+        ITy::Tensor(t) => {
+            b.tensor(&p.name.to_string(), t.elem, t.access, t.optional, vec![DimSpec::Any; usize::from(t.rank)]);
+            true
+        }
+        ITy::Scalar(_) => {
+            if let Some((span, _)) = &p.shape {
+                cx.error(Code::ShapeTarget, *span, format!("`{}` is a scalar: it has no shape", p.name));
+            }
+            let Some(elem) = elem else { return false };
+            if !(elem.is_arith() || elem == Elem::Bool) {
+                cx.error(Code::Parameter, p.ty.span, format!("an argument of type `{elem}`: it is for tensors and tiles"));
+                return false;
+            }
+            b.scalar(&p.name.to_string(), elem);
+            true
+        }
+        _ => {
+            let help = "kernels take scalars by value, `&Tensor<T, R>`, `&mut Tensor<T, R>` and `Option<&Tensor<T, R>>`";
+            let title = if matches!(p.ty.kind, TypeKind::Tile(..)) {
+                format!("`{}` is a tile: tiles live inside kernels", p.name)
+            } else {
+                format!("`{}` has a type that kernels do not take", p.name)
+            };
+            cx.error_help(Code::Parameter, p.ty.span, title, help);
+            false
+        }
+    }
+}
+
+fn dim_spec(cx: &Ctxt, env: FnEnv<'_>, b: &mut Builder, dim: Option<&Expr>, optional: bool, bound: &mut Vec<String>) -> DimSpec {
+    let Some(e) = dim else { return DimSpec::Any };
+    if let ExprKind::Path(_, Res::Symbol(name)) = &e.kind
+        && !optional
+        && !bound.contains(name)
+    {
+        bound.push(name.clone());
+        return DimSpec::Bind(b.symbol(name));
+    }
+    match (Host { cx, env }).expr(b, e) {
+        Some(expr) => DimSpec::Equals(expr),
+        None => DimSpec::Any,
+    }
+}
+
+/// Every shape name is bound by a tensor that is always there.
+fn all_bound(cx: &Ctxt, item: &KernelItem, bound: &[String]) -> bool {
+    let mut ok = true;
+    for p in &item.func.params {
+        for dim in p.shape.iter().flat_map(|(_, dims)| dims).flatten() {
+            if let ExprKind::Path(_, Res::Symbol(name)) = &dim.kind
+                && !bound.contains(name)
+            {
+                let title = format!("`{name}` is declared by an optional tensor only");
+                cx.error_help(Code::ShapeName, dim.span, title, "a tensor that is always there must mention it");
+                ok = false;
+            }
+        }
+    }
+    ok
+}
+
+/// The grid as declared; `None` if it is to be inferred.
+pub(crate) fn grid(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Builder) -> Option<GridSpec> {
+    let (span, exprs) = item.config.grid.as_ref()?;
+    if !(1..=3).contains(&exprs.len()) {
+        cx.error(Code::Grid, *span, format!("a grid has one to three extents, not {}", exprs.len()));
+    }
+    let host = Host { cx, env };
+    let extents: Vec<HostExpr> = exprs.iter().filter_map(|e| host.expr(b, e)).collect();
+    Some(GridSpec::Extents(extents))
+}
+
+/// Adds the requirements.
+pub(crate) fn requires(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Builder) {
+    let host = Host { cx, env };
+    for e in &item.config.requires {
+        match host.expr(b, e) {
+            Some(HostExpr::Const(0)) => {
+                let name = b.kernel().sig.full_name();
+                cx.error(Code::Requirement, e.span, format!("the requirement never holds in `{name}`"));
+            }
+            Some(HostExpr::Const(_)) | None => {}
+            Some(expr) => b.require(expr),
+        }
+    }
+}
+
+/// Values of the shape names, at the start of the body.
+pub(crate) fn symbol_dims(b: &Builder) -> Vec<(String, usize, u8)> {
+    let sig = &b.kernel().sig;
+    let mut out = Vec::new();
+    for (i, p) in sig.params.iter().enumerate() {
+        if let titan_core::ir::ParamKind::Tensor { shape, .. } = &p.kind {
+            for (axis, d) in shape.iter().enumerate() {
+                if let DimSpec::Bind(s) = d {
+                    out.push((sig.symbols[s.index()].clone(), i, u8::try_from(axis).unwrap_or(0)));
+                }
+            }
+        }
+    }
+    out
+}
+
