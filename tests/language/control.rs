@@ -65,7 +65,7 @@ fn exits(y: &mut Tensor<i32, 1>, n: i32) {
 
 #[test]
 fn breaks_and_continues_leave_the_loop_they_name() -> titan::Result<()> {
-    for n in [0, 1, 4, 9, 30] {
+    for n in [1, 4, 9, 30] {
         let got = same!(exits(device(); ; i32, [4]; n));
         let (mut a, mut i, mut b) = (0, 0, 0);
         while i < n {
@@ -80,7 +80,7 @@ fn breaks_and_continues_leave_the_loop_they_name() -> titan::Result<()> {
         }
         let found = loop {
             i -= 1;
-            if i * i < n || i < -10_000 {
+            if i * i < n {
                 break i;
             }
         };
@@ -96,9 +96,6 @@ fn breaks_and_continues_leave_the_loop_they_name() -> titan::Result<()> {
             }
         }
         assert_eq!(got, [a * 10_000 + found * 100 + b; 4], "n = {n}");
-        if n == 0 {
-            break; // `i * i < 0` never holds: the kernel above would not end for n = 0 but for the first iteration
-        }
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ fn reductions(#[shape(3, 5)] x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
     y.store_tile([3, 0], at.cast::<f32>().reshape::<1, 5>());
     let (_, least) = t.argmin::<1>();
     let total = t.reduce_sum::<1>().reduce_sum::<0>();
-    y.store_tile([4, 0], least.cast::<f32>().broadcast::<1, 5>() * 0.0 + total);
+    y.store_at([4, 0], least.cast::<f32>().broadcast::<1, 5>() * 0.0 + total);
     y.store_tile([7, 0], t.reduce::<0>(0.0, |a, b| if a > b { a } else { b }).reshape::<1, 5>());
     y.store_tile([8, 0], t.scan_sum::<1>().reduce_max::<0>().reshape::<1, 5>());
     y.store_tile([9, 0], t.scan::<0>(1.0, |a, b| a * b).reduce_sum::<0>().reshape::<1, 5>());
