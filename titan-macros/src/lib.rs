@@ -22,6 +22,8 @@ mod chain;
 mod compile;
 mod consts;
 mod ctxt;
+#[cfg(test)]
+mod determinism;
 mod entry;
 mod env;
 mod expand;

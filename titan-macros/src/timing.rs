@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 use std::time::{Duration, Instant};
 
 /// The examples without other items to ask for.
-const KERNELS: [(&str, &str); 4] = [
+pub(crate) const KERNELS: [(&str, &str); 4] = [
     ("gemm", include_str!("../../examples/gemm.rs")),
     ("flash_attention", include_str!("../../examples/flash_attention.rs")),
     ("conv2d", include_str!("../../examples/conv2d.rs")),
@@ -14,7 +14,7 @@ const KERNELS: [(&str, &str); 4] = [
 ];
 
 /// The attribute and the function of the first kernel of a file.
-fn first_kernel(source: &str) -> (TokenStream, TokenStream) {
+pub(crate) fn first_kernel(source: &str) -> (TokenStream, TokenStream) {
     let file = syn::parse_file(source).unwrap();
     let kernel = |item: syn::Item| match item {
         syn::Item::Fn(mut f) => {
