@@ -1,4 +1,6 @@
-//! C = A · Bᵀ in half precision.
+//! C = A · Bᵀ in half precision: a kernel, its launch, and a look at the result. Run it with `--release`.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use titan::prelude::*;
 
 /// C[m, n] = Σ_k A[m, k] · B[n, k], one BM×BN tile of C per program.
@@ -23,6 +25,18 @@ pub fn gemm<T: Float, const BM: i32, const BN: i32, const BK: i32>(
 
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
-    println!("{dev}");
+    let (m, n, k) = (500, 700, 300);
+    let a = dev.from_fn([m, k], |[i, j]| f16::from_f32(((i + 2 * j) % 7) as f32 - 3.0))?;
+    let b = dev.from_fn([n, k], |[i, j]| f16::from_f32(((3 * i + j) % 5) as f32 - 2.0))?;
+    let mut c = dev.zeros([m, n])?;
+
+    gemm::<f16, 64, 64, 32>(&a, &b, &mut c).sync()?;
+
+    // The same body as plain Rust, on the host: what every device is compared with.
+    let mut expected = c.copy()?;
+    gemm::reference::<f16, 64, 64, 32>(&a, &b, &mut expected)?;
+    let same = c.to_vec()? == expected.to_vec()?;
+    println!("{m}×{n}×{k} on {dev}: {}", if same { "equal to the reference" } else { "NOT equal to the reference" });
+    assert!(same, "a device and the reference disagree");
     Ok(())
 }

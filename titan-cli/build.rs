@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::{env, fs, io};
 
-#[expect(clippy::print_stdout, reason = "this is how a build script speaks to cargo")]
 fn main() -> io::Result<()> {
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
