@@ -77,3 +77,24 @@ fn requirements_have_a_status() {
     }
     expect_none(&found, "The status is `done`, `partial` or `not yet`; what is done or partial names the test that shows it.");
 }
+
+#[test]
+fn corrections_have_a_source() {
+    let text = read(&root().join("docs/seeds.md"));
+    let rows = text.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| claim"));
+    let poor: Vec<String> = rows
+        .clone()
+        .filter(|l| l.trim_matches('|').split('|').filter(|cell| !cell.trim().is_empty()).count() != 3)
+        .map(str::to_owned)
+        .collect();
+    assert!(rows.count() > 20, "docs/seeds.md has lost its tables");
+    expect_none(&poor, "A row of docs/seeds.md is `| claim | correction | source |`, none of them empty.");
+}
+
+#[test]
+fn the_readme_shows_the_kernel_that_it_runs() {
+    let readme = read(&root().join("README.md"));
+    let block = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or_default();
+    let example = read(&root().join("examples/gemm.rs"));
+    assert!(!block.is_empty() && example.contains(block), "copy the kernel of examples/gemm.rs into README.md");
+}
