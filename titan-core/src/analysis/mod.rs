@@ -26,5 +26,3 @@ pub mod uses;
 
 mod explain;
 mod origin;
-#[cfg(test)]
-mod tests;

@@ -55,13 +55,20 @@ impl Expansion<'_> {
         out
     }
 
+    /// The `#[cfg(..)]` attributes of the kernel: they hold for all that it becomes.
+    fn cfgs(&self) -> Vec<&TokenStream> {
+        let is_cfg = |a: &&TokenStream| a.to_string().replace(' ', "").starts_with("#[cfg(");
+        self.item.attrs.iter().filter(is_cfg).collect()
+    }
+
     /// All companions have answered.
     fn compiled(&self) -> TokenStream {
         if self.asks.is_empty() || self.item.func.generics.is_empty() {
             return TokenStream::new();
         }
         let (name, compiled) = (&self.item.func.name, surface::compiled_trait(&self.item.func.name));
-        quote!(impl #compiled for #name {})
+        let cfg = self.cfgs();
+        quote!(#(#cfg)* impl #compiled for #name {})
     }
 
     /// The errors of a kernel whose surface has been emitted: every instance exists, so that nothing else is reported.
@@ -72,10 +79,11 @@ impl Expansion<'_> {
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
         let params = func.params.iter().map(|p| surface::host_param(krate, p, false));
-        let compiled = self.compiled();
+        let (compiled, cfg) = (self.compiled(), self.cfgs());
         quote! {
             #errors
             #compiled
+            #(#cfg)*
             #[allow(unused, clippy::all)]
             impl<#(#declared),*> #trait_name<#(#names),*> for #name {
                 fn kernel() -> &'static #krate::__private::KernelRef { ::core::unreachable!() }
@@ -105,7 +113,9 @@ impl Expansion<'_> {
         };
         let instances = group.iter().map(|c| self.instance(c, &shadow));
         let tripwire = self.tripwire(any, &shadow);
+        let cfg = self.cfgs();
         quote! {
+            #(#cfg)*
             const _: () = {
                 #quiet
                 #[allow(non_snake_case, non_upper_case_globals, unstable_name_collisions, overflowing_literals)]
