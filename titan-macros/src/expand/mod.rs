@@ -102,7 +102,7 @@ impl Expansion<'_> {
         let params: Vec<TokenStream> = params.collect();
         let (consts, fresh) = (shadow.const_params(), shadow.fresh_params());
         let name = &func.name;
-        let (aliases, binds) = (aliases(func, any), self.binds());
+        let (aliases, binds, krate) = (aliases(func, any), self.binds(), self.krate);
         // Lints speak once, in the first shadow.
         let quiet = if first { quote!() } else { quote!(#[allow(warnings)]) };
         let body = if self.expected.is_empty() {
@@ -117,6 +117,9 @@ impl Expansion<'_> {
         quote! {
             #(#cfg)*
             const _: () = {
+                // Operations of scalars are methods of these traits.
+                #[allow(unused_imports)]
+                use #krate::lang::{Cast as _, Float as _};
                 #quiet
                 #[allow(non_snake_case, non_upper_case_globals, unstable_name_collisions, overflowing_literals)]
                 #[allow(unused_parens, unused_braces, dead_code, clippy::all, clippy::pedantic, clippy::nursery)]
