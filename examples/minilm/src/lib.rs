@@ -26,6 +26,7 @@ pub mod batch;
 pub mod config;
 mod error;
 pub mod fetch;
+pub mod kernels;
 pub mod model;
 pub mod oracle;
 pub mod similarity;
