@@ -1,4 +1,9 @@
-//! C = A · Bᵀ in half precision.
+//! A matrix product in half precision: the kernel of the README, its rate, and its reference.
+//!
+//! Run with `cargo run --release --example gemm`.
+mod common;
+
+use std::time::Instant;
 use titan::prelude::*;
 
 /// C[m, n] = Σ_k A[m, k] · B[n, k], one BM×BN tile of C per program.
@@ -21,8 +26,36 @@ pub fn gemm<T: Float, const BM: i32, const BN: i32, const BK: i32>(
     c.store_tile([m, n], acc.cast::<T>());
 }
 
+/// The greatest errors of the device and of the reference.
+pub fn check(dev: &Device, [m, n, k]: [usize; 3]) -> titan::Result<f64> {
+    let mut rng = common::Rng::new(3);
+    let (ah, bh) = (rng.fill::<f16>(m * k), rng.fill::<f16>(n * k));
+    let (a, b) = (dev.tensor(&ah, [m, k])?, dev.tensor(&bh, [n, k])?);
+    let (mut c, mut again) = (dev.zeros([m, n])?, dev.zeros([m, n])?);
+    gemm::<f16, 64, 64, 32>(&a, &b, &mut c).sync()?;
+    gemm::reference::<f16, 64, 64, 32>(&a, &b, &mut again)?;
+    let want = common::matmul_nt(&common::f64s(&ah), &common::f64s(&bh), m, n, k);
+    Ok(common::max_error(&c.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
+}
+
+/// Billions of operations per second, the best of a few launches.
+fn rate(dev: &Device, n: usize) -> titan::Result<f64> {
+    let mut rng = common::Rng::new(4);
+    let (a, b) = (dev.tensor(&rng.fill::<f16>(n * n), [n, n])?, dev.tensor(&rng.fill::<f16>(n * n), [n, n])?);
+    let mut c = dev.zeros([n, n])?;
+    let mut best = f64::INFINITY;
+    for _ in 0..5 {
+        let start = Instant::now();
+        gemm::<f16, 128, 256, 64>(&a, &b, &mut c).sync()?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    Ok(2.0 * (n as f64).powi(3) / best / 1e9)
+}
+
+#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
-    println!("{dev}");
+    common::report("gemm 129 × 257 × 65", &dev, check(&dev, [129, 257, 65])?, 2e-3);
+    println!("gemm 1024³ in f16: {:.1} GFLOP/s on {dev}", rate(&dev, 1024)?);
     Ok(())
 }

@@ -83,6 +83,27 @@ fn effect(row: &OpRow) -> &'static str {
     }
 }
 
+/// A line of the filetests that uses a mnemonic, of telling length: what is shown is tested.
+fn example(mnemonic: &str, files: &[String]) -> String {
+    let uses = |line: &str| {
+        let operation = if line.starts_with('%') { line.split_once(" = ").map_or("", |(_, right)| right) } else { line };
+        operation.split([' ', '<']).next() == Some(mnemonic)
+    };
+    let lines = files.iter().flat_map(|f| f.lines()).map(|l| l.trim().trim_end_matches(" {"));
+    let lines = lines.map(|l| l.split(" @").next().unwrap_or(l));
+    let line = lines.filter(|l| uses(l) && !l.contains('\\')).min_by_key(|l| l.len().abs_diff(56));
+    line.unwrap_or_default().to_owned()
+}
+
+/// The filetests of the printed form.
+fn examples() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/text");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    paths.sort();
+    let texts = paths.iter().filter(|p| !p.ends_with("broken.tir")).map(|p| std::fs::read_to_string(p).expect("a text"));
+    texts.filter(|t| t.starts_with("; test text")).collect()
+}
+
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -119,6 +140,7 @@ fn ops_md() -> String {
 }
 
 fn ir_md() -> String {
+    let examples = examples();
     let mut out = format!(
         "# The tile IR and its text form\n\n{MADE}\nFor those who write tools, passes and `.tir` tests. The meaning of the \
          operations is in [semantics.md](semantics.md); how a kernel author writes them in [ops.md](ops.md).\n\n## Text\n\n\
@@ -127,10 +149,12 @@ fn ir_md() -> String {
     );
     for group in Group::ALL {
         let _ = write!(out, "\n### {}\n\n", group.title());
-        out.push_str("| mnemonic | operands | results | elements | effect | meaning |\n|---|---|---|---|---|---|\n");
+        out.push_str("| mnemonic | as written | operands | results | elements | effect | meaning |\n|---|---|---|---|---|---|---|\n");
         for row in OPS.iter().filter(|r| r.group == group) {
+            let example = example(row.mnemonic, &examples);
+            assert!(!example.is_empty(), "no filetest shows `{}`", row.mnemonic);
             let cells = [row.operands, row.result, row.elements, effect(row), row.meaning].map(cell);
-            let _ = writeln!(out, "| `{}` | {} |", row.mnemonic, cells.join(" | "));
+            let _ = writeln!(out, "| `{}` | `{}` | {} |", row.mnemonic, cell(&example), cells.join(" | "));
         }
     }
     out

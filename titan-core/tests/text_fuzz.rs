@@ -4,15 +4,17 @@ use proptest::prelude::*;
 use std::sync::LazyLock;
 use titan_core::ir::op_table::OPS;
 use titan_core::ir::{
-    Access, BinOp, Builder, Const, DimSpec, Elem, ForKind, HostExpr, HostOp, Kernel, Loc, OpKind, ReduceOp, TileShape, Ty,
-    UnOp, Unit, Value,
+    Access, BinOp, Block, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind, Pred,
+    ReduceOp, Symbol, TileShape, Ty, UnOp, Unit, Value,
 };
+use titan_core::verify::verify;
 use titan_core::text::{GRAMMAR, MAX_DEPTH, parse, parse_located, parse_one, print};
 
 /// The filetests: every operation, and most mistakes.
 static FILES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/text");
-    let mut paths: Vec<_> = std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
+    let folders = ["text", "verify"].map(|f| std::fs::read_dir(root.join(f)).expect("a folder"));
+    let mut paths: Vec<_> = folders.into_iter().flatten().map(|e| e.expect("an entry").path()).collect();
     paths.sort();
     paths.iter().map(|p| std::fs::read_to_string(p).expect("a text")).collect()
 });
@@ -30,7 +32,7 @@ static WORDS: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 const CASES: u32 = 400;
 
-/// Reading does not panic; what is read prints, and reads back as the same.
+/// Reading does not panic; what is read prints, and reads back as the same; verifying it does not panic either.
 fn check(text: &str) -> Result<(), TestCaseError> {
     let _ = parse_one(text);
     let located = parse_located(text).is_ok();
@@ -44,6 +46,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
         let again = parse_one(&printed);
         prop_assert_eq!(again.as_ref(), Ok(&kernel), "{}", printed);
         prop_assert_eq!(&kernel.canonical(), &kernel);
+        let _ = verify(kernel);
     }
     Ok(())
 }
@@ -213,7 +216,7 @@ impl Random {
 
     fn branch(&mut self, t: Value, u: Value, i: Value, rest: &mut &[(u8, u16, u16)], depth: usize) {
         let known = (self.tiles.len(), self.ints.len());
-        let cond = self.op(OpKind::Cmp(titan_core::ir::Pred::Lt), &[i, i]);
+        let cond = self.op(OpKind::Cmp(Pred::Lt), &[i, i]);
         let mut open = self.b.begin_if(cond);
         self.ops(rest, depth + 1);
         self.b.terminate(OpKind::Yield, &[t]);
@@ -267,4 +270,24 @@ fn a_kernel_that_passes_renumbered_reads_back_as_its_canonical_form() {
     let printed = print(&kernel);
     assert_eq!(parse_one(&printed), Ok(kernel.canonical()), "{printed}");
     assert_eq!(print(&kernel.canonical()), text);
+}
+
+#[test]
+fn kernels_with_dangling_or_circular_parts_print() {
+    let mut kernel = parse_one(FILES.iter().find(|f| f.contains("@gemm")).expect("a gemm")).expect("a kernel");
+    let body = kernel.body;
+    kernel.ops[0].regions = vec![body, Block::new(99)];
+    kernel.ops[1].args = vec![Value::new(77)];
+    kernel.ops[2].results = vec![Value::new(78)];
+    kernel.sig.grid = GridSpec::Extents(vec![HostExpr::Scalar(9), HostExpr::Symbol(Symbol::new(9))]);
+    for op in &mut kernel.ops {
+        op.args.truncate(1);
+    }
+    let text = print(&kernel);
+    assert!(text.contains("block0 is not a block of its own") && text.contains("%?77") && text.contains("$?9"), "{text}");
+    assert!(parse_one(&text).is_err());
+    let _ = print(&kernel.canonical());
+    kernel.values.clear();
+    kernel.blocks.clear();
+    let _ = (print(&kernel), print(&kernel.canonical()));
 }

@@ -15,10 +15,13 @@ impl Kernel {
         for i in 0..self.sig.params.len() {
             map.value(&mut out, Value::new(i), Def::Param(i));
         }
-        map.block(&mut out, self.body);
+        map.block(&mut out, self.body, 0);
         out
     }
 }
+
+/// Deeper blocks are broken, and are not followed: nothing that the verifier accepts comes near.
+const MAX_DEPTH: usize = 300;
 
 struct Renumber<'k> {
     from: &'k Kernel,
@@ -37,10 +40,10 @@ impl Renumber<'_> {
         new
     }
 
-    fn block(&mut self, out: &mut Kernel, block: Block) -> Block {
+    fn block(&mut self, out: &mut Kernel, block: Block, depth: usize) -> Block {
         let new = Block::new(out.blocks.len());
         let Some(data) = self.from.blocks.get(block.index()) else { return block };
-        if std::mem::replace(&mut self.seen[block.index()], true) {
+        if depth > MAX_DEPTH || std::mem::replace(&mut self.seen[block.index()], true) {
             return block;
         }
         out.blocks.push(BlockData::default());
@@ -50,7 +53,7 @@ impl Renumber<'_> {
         }
         for op in data.ops.iter().filter_map(|id| self.from.ops.get(id.index())) {
             let args = op.args.iter().map(|v| self.values.get(v.index()).copied().flatten().unwrap_or(*v)).collect();
-            let regions = op.regions.iter().map(|b| self.block(out, *b)).collect();
+            let regions = op.regions.iter().map(|b| self.block(out, *b, depth + 1)).collect();
             let id = OpId::new(out.ops.len());
             let results = op.results.iter().enumerate().map(|(i, v)| self.value(out, *v, Def::Result(id, i))).collect();
             out.ops.push(Op { kind: op.kind.clone(), args, results, regions, loc: op.loc });

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! * [`parse`] of [`print`](print()) gives an equal kernel, down to the numbering, for kernels made by
-//!   [`Builder`](crate::ir::Builder); for others it gives [`Kernel::canonical`].
+//!   [`Builder`](crate::ir::Builder); for others it gives
+//!   [`Kernel::canonical`](crate::ir::Kernel::canonical).
 //! * The parser checks text, not kernels: it accepts whatever the IR can hold, so that a broken kernel can be written down
 //!   and shown to the verifier. Result types may be left out where they follow; a written type that is not the one that
 //!   follows is an error.

@@ -127,7 +127,7 @@ impl Expansion<'_> {
             for (axis, dim) in p.shape.iter().flat_map(|(_, dims)| dims).enumerate() {
                 if let Some(e) = dim
                     && let ExprKind::Path(path, Res::Symbol(name)) = &e.kind
-                    && let Some(ident) = path.single()
+                    && let Some(ident) = crate::shadow::symbol(path)
                     && !optional
                     && !bound.contains(name)
                 {

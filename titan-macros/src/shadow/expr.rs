@@ -1,7 +1,7 @@
 //! Expressions, statements and patterns of the shadow.
 
 use super::{Shadow, path_at};
-use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, GenericArg, LazyOp, Pat, PatKind, Path, Stmt, UnaryOp};
+use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, GenericArg, LazyOp, Pat, PatKind, Path, Res, Stmt, UnaryOp};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 
@@ -60,6 +60,7 @@ impl Shadow<'_> {
         match &e.kind {
             ExprKind::Int(.., lit) | ExprKind::Float(.., lit) => quote!(#lit),
             ExprKind::Bool(_, word) => quote!(#word),
+            ExprKind::Path(path, Res::Symbol(_)) => super::symbol(path).map_or_else(TokenStream::new, |s| quote!(#s)),
             ExprKind::Path(path, _) => self.path(path),
             ExprKind::Unary(op, a) => self.unary(*op, a, span),
             ExprKind::Binary(op, a, b) => {

@@ -10,7 +10,7 @@
 mod expr;
 mod ty;
 
-use crate::ast::{Expr, Function, GenericKind};
+use crate::ast::{Expr, Function, GenericKind, Path};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
@@ -64,6 +64,12 @@ impl<'a> Shadow<'a> {
             })
             .collect()
     }
+}
+
+/// The variable of a shape name. It has a name of its own: a constant of the same name in the user's module would turn
+/// `let PAGE = ..` into a pattern that asks for that constant.
+pub(crate) fn symbol(path: &Path) -> Option<Ident> {
+    path.single().map(|name| quote::format_ident!("shape_{}", name, span = name.span()))
 }
 
 /// Whether an expression names a constant parameter, so that Rust has no word for it in shape position.

@@ -6,6 +6,7 @@
 mod names;
 mod signature;
 
+use self::names::Once;
 use super::form::{Form, attributes, form};
 use super::lex::quote;
 use crate::ir::op_table::mnemonic;
@@ -15,7 +16,8 @@ use std::fmt::{Display, Write};
 /// The canonical text of a kernel.
 #[must_use]
 pub fn print(kernel: &Kernel) -> String {
-    let mut printer = Printer { kernel, names: names::names(kernel), out: String::new(), depth: 0 };
+    let names = names::names(kernel);
+    let mut printer = Printer { kernel, names, blocks: Once::new(kernel), out: String::new(), depth: 0 };
     printer.signature();
     printer.block(kernel.body);
     printer.out.push('\n');
@@ -25,6 +27,7 @@ pub fn print(kernel: &Kernel) -> String {
 struct Printer<'k> {
     kernel: &'k Kernel,
     names: Vec<Option<String>>,
+    blocks: Once,
     out: String,
     depth: usize,
 }
@@ -61,7 +64,11 @@ impl Printer<'_> {
         self.out.push('{');
         self.depth += 1;
         let kernel = self.kernel;
-        let ops = kernel.blocks.get(block.index()).map_or(&[][..], |b| &b.ops);
+        let known = self.blocks.enter(block, self.depth);
+        if !known {
+            self.put(format_args!(" ; {block} is not a block of its own"));
+        }
+        let ops = kernel.blocks.get(block.index()).filter(|_| known).map_or(&[][..], |b| &b.ops);
         for op in ops.iter().filter_map(|id| kernel.ops.get(id.index())) {
             self.line();
             self.op(op);

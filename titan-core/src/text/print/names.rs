@@ -1,16 +1,18 @@
 //! Names of values.
 
 use crate::ir::{Block, Kernel, Value};
+use crate::text::MAX_DEPTH;
 use crate::text::lex::{is_word, quote};
 use std::collections::BTreeMap;
 
 /// The names of the values, in the order of the text: the second `acc` is `%acc.2`, a value without a name has its number.
 pub(super) fn names(kernel: &Kernel) -> Vec<Option<String>> {
-    let mut names = Names { kernel, seen: BTreeMap::new(), names: vec![None; kernel.values.len()] };
+    let blocks = Once::new(kernel);
+    let mut names = Names { kernel, seen: BTreeMap::new(), names: vec![None; kernel.values.len()], blocks };
     for i in 0..kernel.sig.params.len().min(kernel.values.len()) {
         names.add(Value::new(i), Some(&kernel.sig.params[i].name));
     }
-    names.block(kernel.body);
+    names.block(kernel.body, 0);
     names.names
 }
 
@@ -18,6 +20,21 @@ struct Names<'k> {
     kernel: &'k Kernel,
     seen: BTreeMap<&'k str, u32>,
     names: Vec<Option<String>>,
+    blocks: Once,
+}
+
+/// Blocks that have been visited: a block that is its own region, or nests beyond all measure, is not followed.
+pub(super) struct Once(Vec<bool>);
+
+impl Once {
+    pub(super) fn new(kernel: &Kernel) -> Once {
+        Once(vec![false; kernel.blocks.len()])
+    }
+
+    /// Whether to follow a block, the first time only.
+    pub(super) fn enter(&mut self, block: Block, depth: usize) -> bool {
+        depth <= 2 * MAX_DEPTH && self.0.get_mut(block.index()).is_some_and(|seen| !std::mem::replace(seen, true))
+    }
 }
 
 impl<'k> Names<'k> {
@@ -42,16 +59,18 @@ impl<'k> Names<'k> {
         }
     }
 
-    fn block(&mut self, block: Block) {
+    fn block(&mut self, block: Block, depth: usize) {
+        if !self.blocks.enter(block, depth) {
+            return;
+        }
         let kernel = self.kernel;
-        let Some(data) = kernel.blocks.get(block.index()) else { return };
-        for op in data.ops.iter().filter_map(|id| kernel.ops.get(id.index())) {
+        for op in kernel.blocks[block.index()].ops.iter().filter_map(|id| kernel.ops.get(id.index())) {
             self.add_all(&op.results);
             for region in &op.regions {
                 if let Some(inner) = kernel.blocks.get(region.index()) {
                     self.add_all(&inner.args);
                 }
-                self.block(*region);
+                self.block(*region, depth + 1);
             }
         }
     }

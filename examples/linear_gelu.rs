@@ -1,0 +1,59 @@
+//! (j) A persistent linear layer with optional bias and GELU: each program walks its share of the output tiles.
+//!
+//! Run with `cargo run --release --example linear_gelu`.
+mod common;
+
+use titan::prelude::*;
+
+/// x · Φ(x)
+#[titan::device]
+fn gelu<S: Shape>(x: Tile<f32, S>) -> Tile<f32, S> {
+    0.5 * x * (1.0 + (x * std::f32::consts::FRAC_1_SQRT_2).erf())
+}
+
+/// `C = gelu(A · Wᵀ + bias)`
+#[titan::kernel(instances((BM, BN, BK) in [(8, 16, 4)]))]
+pub fn linear_gelu<const BM: i32, const BN: i32, const BK: i32>(
+    #[shape(M, K)] a: &Tensor<bf16, 2>,
+    #[shape(N, K)] w: &Tensor<bf16, 2>,
+    #[shape(N)] bias: Option<&Tensor<bf16, 1>>,
+    #[shape(M, N)] c: &mut Tensor<bf16, 2>,
+) {
+    for out in c.tiles::<BM, BN>() {
+        let [m, n] = out.index();
+        let mut acc = Tile::<f32, BM, BN>::zeros();
+        for k in pipelined(0..cdiv(K, BK)) {
+            acc = mma(a.load_tile::<BM, BK>([m, k]), w.load_tile::<BN, BK>([n, k]).t(), acc);
+        }
+        if let Some(b) = bias {
+            acc += b.load_tile::<BN>([n]).cast::<f32>().row();
+        }
+        out.store(gelu(acc).cast());
+    }
+}
+
+/// The greatest error, with or without bias.
+pub fn check(dev: &Device, [m, n, k]: [usize; 3], with_bias: bool) -> titan::Result<f64> {
+    let mut rng = common::Rng::new(15);
+    let (ah, wh, bh) = (rng.fill::<bf16>(m * k), rng.fill::<bf16>(n * k), rng.fill::<bf16>(n));
+    let (a, w, b) = (dev.tensor(&ah, [m, k])?, dev.tensor(&wh, [n, k])?, dev.tensor(&bh, [n])?);
+    let bias = with_bias.then_some(&b);
+    let sums = common::matmul_nt(&common::f64s(&ah), &common::f64s(&wh), m, n, k);
+    let exact = |(i, x): (usize, f64)| {
+        let x = if with_bias { x + bh[i % n].to_f64() } else { x };
+        0.5 * x * (1.0 + common::erf(x * std::f64::consts::FRAC_1_SQRT_2))
+    };
+    let want: Vec<f64> = sums.into_iter().enumerate().map(exact).collect();
+    let (mut c, mut again) = (dev.zeros([m, n])?, dev.zeros([m, n])?);
+    linear_gelu(&a, &w, bias, &mut c).sync()?;
+    linear_gelu::reference::<8, 16, 4>(&a, &w, bias, &mut again)?;
+    Ok(common::max_error(&c.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
+}
+
+#[allow(dead_code, reason = "tests call `check` alone")]
+fn main() -> titan::Result<()> {
+    let dev = Device::best()?;
+    common::report("linear + bias + GELU", &dev, check(&dev, [21, 37, 10], true)?, 1e-2);
+    common::report("linear + GELU", &dev, check(&dev, [21, 37, 10], false)?, 1e-2);
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! The examples, on ragged shapes: the device's result and the reference's agree with plain loops in `f64`.
+#![allow(clippy::duplicate_mod, dead_code, reason = "each example carries the common part and a `main`")]
+
+use titan::Device;
+
+#[path = "../examples/batched_gemm.rs"]
+mod batched_gemm;
+#[path = "../examples/conv2d.rs"]
+mod conv2d;
+#[path = "../examples/flash_attention.rs"]
+mod flash_attention;
+#[path = "../examples/gemm.rs"]
+mod gemm;
+#[path = "../examples/grouped_gemm.rs"]
+mod grouped_gemm;
+#[path = "../examples/linear_gelu.rs"]
+mod linear_gelu;
+#[path = "../examples/paged_attention.rs"]
+mod paged_attention;
+#[path = "../examples/rms_norm.rs"]
+mod rms_norm;
+#[path = "../examples/rope.rs"]
+mod rope;
+#[path = "../examples/router.rs"]
+mod router;
+#[path = "../examples/softmax.rs"]
+mod softmax;
+#[path = "../examples/split_k.rs"]
+mod split_k;
+#[path = "../examples/vector_add.rs"]
+mod vector_add;
+#[path = "../examples/w4a16.rs"]
+mod w4a16;
+
+/// The greatest error of an example is within its bound.
+fn within(bound: f64, error: titan::Result<f64>) {
+    let error = error.expect("the example runs");
+    assert!(error <= bound, "the greatest error is {error:e}, the bound {bound:e}");
+}
+
+#[test]
+fn batched_gemm_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(2e-3, batched_gemm::check(&dev, 3, [9, 11, 7]));
+    within(2e-3, batched_gemm::check(&dev, 1, [8, 8, 4]));
+}
+
+#[test]
+fn conv2d_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(0.0, conv2d::check(&dev));
+}
+
+#[test]
+fn flash_attention_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(2e-3, flash_attention::check(&dev, 77, 100, true));
+    within(2e-3, flash_attention::check(&dev, 70, 70, false));
+    within(2e-3, flash_attention::check(&dev, 1, 65, true));
+}
+
+#[test]
+fn gemm_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(2e-3, gemm::check(&dev, [65, 70, 33]));
+    within(2e-3, gemm::check(&dev, [64, 64, 32]));
+    within(2e-3, gemm::check(&dev, [1, 1, 1]));
+}
+
+#[test]
+fn grouped_gemm_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(2e-2, grouped_gemm::check(&dev));
+}
+
+#[test]
+fn linear_gelu_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(1e-2, linear_gelu::check(&dev, [21, 37, 10], true));
+    within(1e-2, linear_gelu::check(&dev, [21, 37, 10], false));
+}
+
+#[test]
+fn paged_attention_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(3e-3, paged_attention::check(&dev, true));
+    within(3e-3, paged_attention::check(&dev, false));
+}
+
+#[test]
+fn rms_norm_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(4e-3, rms_norm::check(&dev, 5, 40));
+    within(4e-3, rms_norm::check(&dev, 3, 5120));
+}
+
+#[test]
+fn rope_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(2e-3, rope::check(&dev, 6, 3));
+    within(2e-3, rope::check(&dev, 13, 1));
+}
+
+#[test]
+fn router_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(1e-6, router::check(&dev, 7, 13));
+    within(1e-6, router::check(&dev, 9, 60));
+}
+
+#[test]
+fn softmax_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(1e-6, softmax::check(&dev, 4, 13));
+    within(1e-6, softmax::check(&dev, 3, 1024));
+    within(1e-6, softmax::check(&dev, 1, 1));
+}
+
+#[test]
+fn split_k_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(3e-3, split_k::check(&dev, [33, 45, 19], 3));
+    within(3e-3, split_k::check(&dev, [8, 8, 3], 4));
+}
+
+#[test]
+fn vector_add_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(1e-6, vector_add::check(&dev, 5000));
+    within(1e-6, vector_add::check(&dev, 1));
+    within(1e-6, vector_add::check(&dev, 0));
+}
+
+#[test]
+fn w4a16_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(1e-2, w4a16::check(&dev, [9, 11, 40]));
+    within(1e-2, w4a16::check(&dev, [8, 8, 8]));
+}

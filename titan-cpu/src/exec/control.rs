@@ -1,0 +1,200 @@
+//! Blocks, loops, branches and moves.
+
+use super::tile::{Data, Tile};
+use super::{Machine, Outcome, trap};
+use crate::plan::{BlockId, ForLoop, Moves, Node, Slot, Step};
+use std::sync::atomic::Ordering::Relaxed;
+use titan_core::ir::{ForKind, Loc};
+
+/// How a block ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// With a `yield`.
+    Yield,
+    /// To after the enclosing loop of this number.
+    Break(u32),
+    /// To the next iteration of the enclosing loop of this number.
+    Continue(u32),
+    /// The program is done, or another one has trapped.
+    Return,
+}
+
+impl Machine<'_, '_> {
+    pub(super) fn block(&mut self, block: BlockId) -> Outcome<Flow> {
+        let plan = self.plan;
+        for node in &plan.blocks[block] {
+            let flow = self.node(node)?;
+            for tile in &node.kills {
+                self.kill(*tile);
+            }
+            if let Some(flow) = flow {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Yield)
+    }
+
+    /// Runs a step; if it ends the block, how.
+    fn node(&mut self, node: &Node) -> Outcome<Option<Flow>> {
+        match &node.step {
+            Step::Scalar { to, f, args } => {
+                let bits = f(args.map(|a| self.scalar(a)));
+                self.set(*to, bits);
+            }
+            Step::Elements(group) => self.elements(group),
+            Step::For(f) => return self.for_loop(f, node.loc),
+            Step::Loop { enter, body } => return self.endless(enter, *body),
+            Step::If { condition, then, other } => {
+                let arm = if self.scalar(*condition) != 0 { *then } else { *other };
+                let flow = self.block(arm)?;
+                return Ok((flow != Flow::Yield).then_some(flow));
+            }
+            Step::Yield(moves) => return self.leave(moves, Flow::Yield),
+            Step::Break(depth, moves) => return self.leave(moves, Flow::Break(*depth)),
+            Step::Continue(depth, moves) => return self.leave(moves, Flow::Continue(*depth)),
+            Step::Return => return Ok(Some(Flow::Return)),
+            Step::Iota { .. } | Step::Splat { .. } | Step::Restride { .. } | Step::Interleave { .. } | Step::Split { .. }
+            | Step::Reduce { .. } | Step::ArgReduce { .. } | Step::ReduceWith { .. } | Step::Scan { .. }
+            | Step::ScanWith { .. } | Step::Mma { .. } => self.tile_step(node)?,
+            Step::ProgramId { .. } | Step::NumPrograms { .. } | Step::Dim { .. } | Step::Present { .. }
+            | Step::Unflatten { .. } | Step::Index { .. } | Step::Slice { .. } | Step::Segment { .. }
+            | Step::RaggedCount { .. } | Step::RaggedTile { .. } => self.fact(node)?,
+            Step::Load { .. } | Step::Store { .. } | Step::Get { .. } | Step::Set { .. } | Step::GatherRows { .. }
+            | Step::ScatterRows { .. } | Step::Gather { .. } | Step::Scatter { .. } | Step::Atomic { .. }
+            | Step::AtomicTile { .. } => self.memory_step(node)?,
+            Step::Print { format, args } => self.print(format, args),
+            Step::Assert { message, condition } => self.assert(message, *condition, node.loc)?,
+        }
+        Ok(None)
+    }
+
+    fn leave(&mut self, moves: &Moves, flow: Flow) -> Outcome<Option<Flow>> {
+        self.moves(moves);
+        Ok(Some(flow))
+    }
+
+    /// Copies values at once: sources are read before any target is set.
+    fn moves(&mut self, moves: &Moves) {
+        match moves[..] {
+            [] => {}
+            [(from, to)] => self.one_move(from, to),
+            _ => self.many_moves(moves),
+        }
+    }
+
+    fn one_move(&mut self, from: Slot, to: Slot) {
+        match (from, to) {
+            (Slot::Scalar(from), Slot::Scalar(to)) => self.set(to, self.scalar(from)),
+            (Slot::Tile(from), Slot::Tile(to)) => {
+                let tile = self.share(from);
+                self.set_tile(to, tile);
+            }
+            (Slot::View(from), Slot::View(to)) => self.views[to as usize] = self.view(from),
+            (Slot::Scalar(_) | Slot::Tile(_) | Slot::View(_), _) => {}
+        }
+    }
+
+    fn many_moves(&mut self, moves: &Moves) {
+        let clash = moves.iter().enumerate().any(|(i, (_, to))| moves[i + 1..].iter().any(|(from, _)| from == to));
+        if !clash {
+            moves.iter().for_each(|(from, to)| self.one_move(*from, *to));
+            return;
+        }
+        let mut scalars = std::mem::take(&mut self.work.moved);
+        scalars.clear();
+        let mut tiles: Vec<Tile<'_>> = Vec::new();
+        let mut views = Vec::new();
+        for (from, _) in moves {
+            match from {
+                Slot::Scalar(from) => scalars.push(self.scalar(*from)),
+                Slot::Tile(from) => tiles.push(self.share(*from)),
+                Slot::View(from) => views.push(self.view(*from)),
+            }
+        }
+        let (mut s, mut t, mut v) = (scalars.iter(), tiles.into_iter(), views.into_iter());
+        for (_, to) in moves {
+            match to {
+                Slot::Scalar(to) => self.work.scalars[*to as usize] = s.next().copied().unwrap_or(0),
+                Slot::Tile(to) => {
+                    let tile = t.next().unwrap_or_default();
+                    self.set_tile(*to, tile);
+                }
+                Slot::View(to) => {
+                    if let Some(view) = v.next() {
+                        self.views[*to as usize] = view;
+                    }
+                }
+            }
+        }
+        self.work.moved = scalars;
+    }
+
+    fn for_loop(&mut self, f: &ForLoop, loc: Loc) -> Outcome<Option<Flow>> {
+        let [lo, hi, step] = f.bounds.map(|b| i64::from(self.int(b)));
+        if step <= 0 {
+            return trap(loc, format!("the step of a loop is {step}; it must be positive"));
+        }
+        self.moves(&f.enter);
+        let mut index = lo;
+        if let Some(product) = &f.product {
+            index = self.product_loop(product, lo, hi);
+        }
+        let mut number = 0u32;
+        while index < hi {
+            let mine = f.kind != ForKind::Distributed || number % self.grid[0].max(1) == self.program[0];
+            if mine {
+                self.set(f.index, index.cast_unsigned());
+                match self.block(f.body)? {
+                    Flow::Yield | Flow::Continue(0) => {}
+                    Flow::Break(0) => return Ok(None),
+                    Flow::Break(n) => return Ok(Some(Flow::Break(n - 1))),
+                    Flow::Continue(n) => return Ok(Some(Flow::Continue(n - 1))),
+                    Flow::Return => return Ok(Some(Flow::Return)),
+                }
+                if self.stop.load(Relaxed) {
+                    return Ok(Some(Flow::Return));
+                }
+            }
+            number = number.wrapping_add(1);
+            index += step;
+        }
+        self.moves(&f.leave);
+        // The results have the values now; the carried slots give them up, so that they can be reused in place.
+        for (from, _) in &f.leave {
+            if let Slot::Tile(from) = from
+                && matches!(self.tiles[*from as usize].data, Data::Buffer(_))
+            {
+                self.kill(*from);
+            }
+        }
+        Ok(None)
+    }
+
+    fn endless(&mut self, enter: &Moves, body: BlockId) -> Outcome<Option<Flow>> {
+        self.moves(enter);
+        loop {
+            match self.block(body)? {
+                Flow::Yield | Flow::Continue(0) => {}
+                Flow::Break(0) => return Ok(None),
+                Flow::Break(n) => return Ok(Some(Flow::Break(n - 1))),
+                Flow::Continue(n) => return Ok(Some(Flow::Continue(n - 1))),
+                Flow::Return => return Ok(Some(Flow::Return)),
+            }
+            if self.stop.load(Relaxed) {
+                return Ok(Some(Flow::Return));
+            }
+        }
+    }
+
+    fn assert(&mut self, message: &str, condition: Slot, loc: Loc) -> Outcome<()> {
+        let holds = match condition {
+            Slot::Scalar(scalar) => self.scalar(scalar) != 0,
+            Slot::Tile(tile) => {
+                self.make_dense(tile);
+                self.dense(tile).iter().all(|b| *b != 0)
+            }
+            Slot::View(_) => true,
+        };
+        if holds { Ok(()) } else { trap(loc, message.to_owned()) }
+    }
+}

@@ -1,0 +1,201 @@
+//! Matrix products: `mma`, and loops that are one product.
+
+use super::Machine;
+use super::pool::{Buffer, bytes, bytes_mut, reserve};
+use super::tile::{Data, Tile};
+use crate::ops::words::{self, Strided};
+use crate::ops::{cast, TileFn};
+use crate::plan::TileSlot;
+use crate::runtime::product::{Matrix, Multiply};
+use crate::simd::Isa;
+use bytemuck::Pod;
+use titan_core::ir::Elem;
+
+/// Products of `i8` are summed in `f32`, exactly, over so many elements: 2¹⁰ · 2⁷ · 2⁷ = 2²⁴.
+const EXACT_K: usize = 1024;
+
+/// An operand of a product in the form in which it is multiplied.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operand<'a> {
+    pub(super) data: &'a [u8],
+    pub(super) first: usize,
+    pub(super) strides: [isize; 4],
+}
+
+impl Operand<'_> {
+    /// One matrix of a batch.
+    fn of_batch(&self, batch: usize) -> Self {
+        let skip = batch.wrapping_mul(self.strides[1].cast_unsigned());
+        Operand { first: self.first.wrapping_add(skip), ..*self }
+    }
+
+    fn matrix<T: Pod>(&self) -> Matrix<'_, T> {
+        Matrix { data: bytemuck::cast_slice(self.data), first: self.first, row: self.strides[2], col: self.strides[3] }
+    }
+}
+
+/// The product of two matrices, summed in elements of type `acc`.
+pub(super) fn multiply(
+    acc: Elem,
+    dst: &mut [u8],
+    shape: [usize; 3],
+    add: bool,
+    [a, b]: [Operand<'_>; 2],
+    sums: &mut Buffer,
+) {
+    match acc {
+        Elem::F64 => f64::product(bytemuck::cast_slice_mut(dst), shape, add, a.matrix(), b.matrix()),
+        Elem::I32 => integer_product(dst, shape, add, a.matrix(), b.matrix(), sums),
+        _ => f32::product(bytemuck::cast_slice_mut(dst), shape, add, a.matrix(), b.matrix()),
+    }
+}
+
+impl Machine<'_, '_> {
+    pub(super) fn mma(&mut self, to: TileSlot, a: TileSlot, b: TileSlot, c: TileSlot, last_use: bool) {
+        let add = self.accumulator(to, c, last_use);
+        let Data::Buffer(id) = self.tiles[to as usize].data else { return };
+        let mut out = self.work.pool.lend(id);
+        let mut factors = std::mem::take(&mut self.work.factors);
+        let [left, right, sums] = &mut factors;
+        let (info, depth) = (self.plan.tiles[to as usize], self.plan.tiles[a as usize].shape[3]);
+        let (a, b) = (self.factor(a, left), self.factor(b, right));
+        let extent = |n: i32| usize::try_from(n).unwrap_or(0);
+        let [m, n, k] = [extent(info.shape[2]), extent(info.shape[3]), extent(depth)];
+        let dst = bytes_mut(&mut out, info.len * info.size);
+        for (batch, dst) in dst.chunks_exact_mut(m * n * info.size).enumerate() {
+            multiply(info.elem, dst, [m, n, k], add, [a.of_batch(batch), b.of_batch(batch)], sums);
+        }
+        self.work.factors = factors;
+        self.work.pool.give_back(id, out);
+    }
+
+    /// Gives `to` a buffer that holds the accumulator, unless that is zero: then the result is false, and the buffer is to be
+    /// overwritten. If this is the accumulator's last use its buffer is taken over.
+    pub(super) fn accumulator(&mut self, to: TileSlot, c: TileSlot, last_use: bool) -> bool {
+        if matches!(self.tiles[c as usize].data, Data::Splat(0)) {
+            self.fresh(to);
+            return false;
+        }
+        self.make_dense(c);
+        let info = self.plan.tiles[c as usize];
+        let tile = self.tiles[c as usize];
+        if let (Data::Buffer(id), true) = (tile.data, last_use)
+            && self.work.pool.is_unique(id)
+            && tile.first == 0
+            && self.work.pool.get(id).len() == info.len * info.size
+        {
+            self.tiles[c as usize] = Tile::default();
+            self.set_tile(to, tile);
+            return true;
+        }
+        self.make(to, |m, out| out.copy_from_slice(m.dense(c)));
+        true
+    }
+
+    /// An operand of a product: as it is, if its elements can be multiplied; otherwise converted into `buffer`.
+    fn factor<'a>(&'a self, tile: TileSlot, buffer: &'a mut Buffer) -> Operand<'a> {
+        let info = &self.plan.tiles[tile as usize];
+        match (self.strided(tile), conversion(info.elem)) {
+            (Some(s), None) => Operand { data: s.data, first: s.first, strides: s.strides },
+            (Some(s), Some(f)) => convert(self.isa, &s, f, buffer),
+            (None, f) => {
+                let bits = match self.tiles[tile as usize].data {
+                    Data::Splat(bits) => bits,
+                    Data::Nothing | Data::Buffer(_) | Data::Memory(_) => 0,
+                };
+                splat(self.isa, info.size, bits, f, buffer)
+            }
+        }
+    }
+}
+
+/// The conversion of elements to the type in which they are multiplied, if they need one.
+pub(super) fn conversion(elem: Elem) -> Option<TileFn> {
+    match elem {
+        Elem::F64 | Elem::F32 | Elem::Tf32 => None,
+        Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4
+        | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => Some(cast::cast(elem, Elem::F32).tile),
+    }
+}
+
+/// Converts a strided tile to `f32`. If the axes of a whole buffer are only permuted, its elements keep their places.
+pub(super) fn convert<'a>(isa: Isa, tile: &Strided<'_>, f: TileFn, buffer: &'a mut Buffer) -> Operand<'a> {
+    let len: usize = tile.shape.iter().map(|n| usize::try_from(*n).unwrap_or(0)).product();
+    let size = tile.size;
+    let compact = tile.first == 0 && tile.data.len() == len * size && is_permuted(tile);
+    // Room for the result, and behind it for the dense source.
+    reserve(buffer, len * 4 + 64 + len * size);
+    let all: &mut [u8] = bytemuck::cast_slice_mut(buffer);
+    let (dst, rest) = all.split_at_mut((len * 4).next_multiple_of(64));
+    let dst = &mut dst[..len * 4];
+    let strides = if compact {
+        f(isa, dst, [tile.data, &[], &[]]);
+        tile.strides
+    } else {
+        let rest = &mut rest[..len * size];
+        words::gather_run(rest, tile, 0);
+        f(isa, dst, [rest, &[], &[]]);
+        crate::plan::dense_strides(tile.shape)
+    };
+    Operand { data: &bytemuck::cast_slice(buffer)[..len * 4], first: 0, strides }
+}
+
+/// Whether the strides are those of a dense tile in another order of its axes.
+fn is_permuted(tile: &Strided<'_>) -> bool {
+    let mut axes: Vec<(isize, isize)> =
+        tile.strides.iter().zip(tile.shape).filter(|(_, n)| *n > 1).map(|(s, n)| (*s, n as isize)).collect();
+    axes.sort_unstable();
+    let mut want = 1;
+    axes.iter().all(|(stride, n)| {
+        let fits = *stride == want;
+        want *= n;
+        fits
+    })
+}
+
+fn splat(isa: Isa, size: usize, bits: u64, f: Option<TileFn>, buffer: &mut Buffer) -> Operand<'_> {
+    let mut word = [0u64; 2];
+    let (source, result) = word.split_at_mut(1);
+    let source = &mut bytemuck::cast_slice_mut(source)[..size];
+    words::fill(source, size, bits);
+    let width = if f.is_some() { 4 } else { size };
+    reserve(buffer, 8);
+    let dst = bytes_mut(buffer, width);
+    match f {
+        Some(f) => {
+            let result = &mut bytemuck::cast_slice_mut(result)[..4];
+            f(isa, result, [source, &[], &[]]);
+            dst.copy_from_slice(result);
+        }
+        None => dst.copy_from_slice(source),
+    }
+    Operand { data: bytes(buffer, width), first: 0, strides: [0; 4] }
+}
+
+/// A product of `i8`s that are now `f32`s, summed in wrapping `i32`s.
+fn integer_product(
+    dst: &mut [u8],
+    [m, n, k]: [usize; 3],
+    add: bool,
+    a: Matrix<'_, f32>,
+    b: Matrix<'_, f32>,
+    sums: &mut Buffer,
+) {
+    let dst: &mut [i32] = bytemuck::cast_slice_mut(dst);
+    if !add {
+        dst.fill(0);
+    }
+    reserve(sums, m * n * 4);
+    let sums: &mut [f32] = bytemuck::cast_slice_mut(bytes_mut(sums, m * n * 4));
+    for from in (0..k).step_by(EXACT_K) {
+        let part = EXACT_K.min(k - from);
+        let at = |first: usize, stride: isize| first.wrapping_add(from.wrapping_mul(stride.cast_unsigned()));
+        let (a, b) = (Matrix { first: at(a.first, a.col), ..a }, Matrix { first: at(b.first, b.row), ..b });
+        f32::product(sums, [m, n, part], false, a, b);
+        for (d, s) in dst.iter_mut().zip(sums.iter()) {
+            #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 2^24")]
+            let sum = *s as i32;
+            *d = d.wrapping_add(sum);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Loads, stores, gathers, scatters, atomics: coordinates to runs of elements.
+
+use super::tile::{Data, Tile};
+use super::{Machine, Outcome, trap};
+use crate::ops::{ScalarFn, words};
+use crate::plan::{Node, Place, ScalarSlot, Step, TileSlot, dense_strides};
+use crate::rep;
+use crate::runtime::view::View;
+use titan_core::ir::{Loc, Unit};
+
+/// What a tile does to the elements that it covers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Write {
+    /// Other programs do not touch them.
+    Own,
+    /// Other programs may store to them too.
+    Shared,
+    /// Replaces each by a function of it.
+    Update(ScalarFn, bool),
+}
+
+impl<'m> Machine<'_, 'm> {
+    pub(super) fn memory_step(&mut self, node: &Node) -> Outcome<()> {
+        match &node.step {
+            Step::Load { to, from, pad } => self.load(*to, from, *pad),
+            Step::Store { to, from } => self.store(to, *from, Write::Own),
+            Step::AtomicTile { to, from, f, integer_add } => self.store(to, *from, Write::Update(*f, *integer_add)),
+            Step::Get { to, from } => {
+                let (view, at) = self.element(from, "get", node.loc)?;
+                self.set(*to, rep::extend(view.elem(), view.read_one(at)));
+            }
+            Step::Set { to, from } => {
+                let (view, at) = self.element(to, "set", node.loc)?;
+                view.write_one(at, self.scalar(*from));
+            }
+            Step::GatherRows { to, view, rows, col, pad } => self.gather_rows(*to, *view, rows, *col, *pad),
+            Step::ScatterRows { view, rows, col, from } => self.scatter_rows(*view, rows, *col, *from),
+            Step::Gather { to, view, at, pad } => self.gather(*to, *view, at, *pad),
+            Step::Scatter { view, at, from } => self.scatter(*view, at, *from, Write::Shared),
+            Step::Atomic { view, at, from, f, integer_add } => {
+                self.scatter(*view, at, *from, Write::Update(*f, *integer_add));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Coordinates of the first element of a tile of this shape.
+    pub(super) fn start(&self, place: &Place, shape: [i32; 4]) -> [i64; 4] {
+        let mut start = [0; 4];
+        let lead = 4 - place.at.len().min(4);
+        for (axis, slot) in place.at.iter().enumerate().take(4) {
+            let unit = if place.unit == Unit::Tile { i64::from(shape[lead + axis]) } else { 1 };
+            start[lead + axis] = i64::from(self.int(*slot)) * unit;
+        }
+        start
+    }
+
+    fn load(&mut self, to: TileSlot, from: &Place, pad: ScalarSlot) {
+        let info = self.plan.tiles[to as usize];
+        let (view, start) = (self.view(from.view), self.start(from, info.shape));
+        if self.lazy
+            && let Some((data, first)) = view.frozen_tile(start, info.shape)
+        {
+            let strides = view.strides().map(|s| isize::try_from(s).unwrap_or(0));
+            let dense = strides
+                .iter()
+                .zip(dense_strides(info.shape))
+                .zip(info.shape)
+                .all(|((stride, dense), n)| n == 1 || *stride == dense);
+            self.set_tile(to, Tile { data: Data::Memory(data), first, strides, dense });
+            return;
+        }
+        let pad = self.scalar(pad);
+        self.make(to, |_, out| load_tile(&view, start, info.shape, info.size, pad, out));
+    }
+
+    fn store(&mut self, to: &Place, from: TileSlot, how: Write) {
+        self.make_dense(from);
+        let info = self.plan.tiles[from as usize];
+        let (view, start) = (self.view(to.view), self.start(to, info.shape));
+        let (inside, strides) = (view.inside(start, info.shape), view.strides());
+        let (data, rows) = (self.dense(from), dense_strides(info.shape));
+        inside.rows(|[i, j, k]| {
+            let at = [start[0] + i, start[1] + j, start[2] + k, start[3] + inside.lo[3]];
+            let first = row_start([i, j, k, inside.lo[3]], rows);
+            let n = count(inside.lo[3], inside.hi[3]);
+            write(&view, view.offset(at), strides[3], &data[first * info.size..(first + n) * info.size], how);
+        });
+    }
+
+    /// The place of one element, which must exist.
+    fn element(&self, place: &Place, what: &str, loc: Loc) -> Outcome<(View<'m>, i64)> {
+        let (view, at) = (self.view(place.view), self.start(place, [1; 4]));
+        match view.offset_inside(at) {
+            Some(offset) => Ok((view, offset)),
+            None => {
+                let lead = 4 - view.rank().min(4);
+                let (at, extents) = (&at[lead..], &view.extents()[lead..]);
+                trap(loc, format!("`{what}` of the element {at:?} of a tensor of extents {extents:?}"))
+            }
+        }
+    }
+}
+
+/// Fills a dense tile from a tensor, with padding outside of it.
+fn load_tile(view: &View<'_>, start: [i64; 4], shape: [i32; 4], size: usize, pad: u64, out: &mut [u8]) {
+    let inside = view.inside(start, shape);
+    if !inside.is_all(shape) {
+        words::fill(out, size, pad);
+    }
+    let rows = dense_strides(shape);
+    let stride = view.strides()[3];
+    inside.rows(|[i, j, k]| {
+        let at = [start[0] + i, start[1] + j, start[2] + k, start[3] + inside.lo[3]];
+        let first = row_start([i, j, k, inside.lo[3]], rows);
+        let n = count(inside.lo[3], inside.hi[3]);
+        view.read_run(view.offset(at), stride, &mut out[first * size..(first + n) * size]);
+    });
+}
+
+/// Writes a run of elements.
+pub(super) fn write(view: &View<'_>, first: i64, stride: i64, data: &[u8], how: Write) {
+    match how {
+        Write::Own => view.write_run(first, stride, data),
+        Write::Shared => view.write_shared(first, stride, data),
+        Write::Update(f, integer_add) => view.update_shared(first, stride, data, f, integer_add),
+    }
+}
+
+/// The index in a dense tile of an element that is in it.
+pub(super) fn row_start(at: [i64; 4], strides: [isize; 4]) -> usize {
+    let index = at.iter().zip(strides).fold(0i64, |sum, (i, s)| sum + i * i64::try_from(s).unwrap_or(0));
+    usize::try_from(index).unwrap_or(0)
+}
+
+pub(super) fn count(lo: i64, hi: i64) -> usize {
+    usize::try_from(hi - lo).unwrap_or(0)
+}

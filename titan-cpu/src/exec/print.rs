@@ -1,0 +1,102 @@
+//! `tprint!`: whole lines, to standard output or to a sink.
+
+use super::Machine;
+use crate::ops::{cast, words};
+use crate::plan::Slot;
+use crate::rep::{self, Rep};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::{Arc, RwLock};
+use titan_core::ir::Elem;
+
+/// Takes whole lines, each with its line break, from any thread.
+pub type PrintSink = Arc<dyn Fn(&str) + Send + Sync>;
+
+static SINK: RwLock<Option<PrintSink>> = RwLock::new(None);
+
+/// Sends what kernels print to `sink`; to standard output if that is `None`.
+pub fn set_print_sink(sink: Option<PrintSink>) {
+    *SINK.write().unwrap_or_else(std::sync::PoisonError::into_inner) = sink;
+}
+
+fn emit(line: &str) {
+    let sink = SINK.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    match sink {
+        Some(sink) => sink(line),
+        // A closed output is not the kernel's fault.
+        None => drop(std::io::stdout().lock().write_all(line.as_bytes())),
+    }
+}
+
+impl Machine<'_, '_> {
+    pub(super) fn print(&mut self, format: &str, args: &[(Slot, Elem)]) {
+        let mut line = String::new();
+        let mut args = args.iter();
+        let mut chars = format.chars().peekable();
+        while let Some(c) = chars.next() {
+            match (c, chars.peek()) {
+                ('{', Some('{')) | ('}', Some('}')) => {
+                    chars.next();
+                    line.push(c);
+                }
+                ('{', _) => {
+                    // Up to the closing brace, there are only formats that do not matter here.
+                    chars.by_ref().find(|c| *c == '}');
+                    if let Some((slot, elem)) = args.next() {
+                        self.print_value(&mut line, *slot, *elem);
+                    }
+                }
+                _ => line.push(c),
+            }
+        }
+        line.push('\n');
+        emit(&line);
+    }
+
+    fn print_value(&mut self, line: &mut String, slot: Slot, elem: Elem) {
+        match slot {
+            Slot::Scalar(scalar) => print_element(line, elem, self.scalar(scalar)),
+            Slot::Tile(tile) => {
+                self.make_dense(tile);
+                let info = self.plan.tiles[tile as usize];
+                let dims = info.shape[4 - info.rank..].to_vec();
+                print_axis(line, &dims, &mut 0, &mut |line, i| {
+                    let bits = words::element(self.dense(tile), info.size, i);
+                    print_element(line, elem, rep::extend(elem, bits));
+                });
+            }
+            Slot::View(_) => line.push_str("<tensor>"),
+        }
+    }
+}
+
+/// Nested lists, innermost elements by `element`.
+fn print_axis(line: &mut String, dims: &[i32], next: &mut usize, element: &mut dyn FnMut(&mut String, usize)) {
+    let Some((n, rest)) = dims.split_first() else {
+        element(line, *next);
+        *next += 1;
+        return;
+    };
+    line.push('[');
+    for i in 0..*n {
+        if i > 0 {
+            line.push_str(", ");
+        }
+        print_axis(line, rest, next, element);
+    }
+    line.push(']');
+}
+
+fn print_element(line: &mut String, elem: Elem, bits: u64) {
+    // Writing to a string does not fail.
+    let _ = match elem {
+        Elem::Bool => write!(line, "{}", bits != 0),
+        Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 => write!(line, "{}", bits.cast_signed()),
+        Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 => write!(line, "{bits}"),
+        Elem::F64 => write!(line, "{}", f64::from_bits(bits)),
+        Elem::F32 | Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 => {
+            let single = (cast::cast(elem, Elem::F32).scalar)([bits, 0, 0]);
+            write!(line, "{}", <f32 as Rep>::from_bits(single))
+        }
+    };
+}

@@ -1,0 +1,110 @@
+//! Gathers and scatters, of rows and of single elements.
+
+use super::Machine;
+use super::memory::{Write, count, write};
+use crate::ops::words;
+use crate::plan::{ScalarSlot, Slot, TileSlot, ViewSlot};
+use crate::runtime::view::View;
+
+impl Machine<'_, '_> {
+    /// The leading coordinates of row `i`, on four axes.
+    fn row(&self, rows: &[Slot], i: usize) -> [i64; 4] {
+        let mut at = [0; 4];
+        let lead = 3usize.saturating_sub(rows.len());
+        for (axis, index) in rows.iter().enumerate().take(3) {
+            at[lead + axis] = match index {
+                Slot::Scalar(scalar) => i64::from(self.int(*scalar)),
+                Slot::Tile(tile) => self.lane(*tile, i),
+                Slot::View(_) => -1,
+            };
+        }
+        at
+    }
+
+    /// Element `i` of a dense `i32` tile.
+    fn lane(&self, tile: TileSlot, i: usize) -> i64 {
+        bytemuck::cast_slice::<u8, i32>(self.dense(tile)).get(i).copied().unwrap_or(-1).into()
+    }
+
+    fn dense_rows(&mut self, rows: &[Slot]) {
+        for row in rows {
+            if let Slot::Tile(tile) = row {
+                self.make_dense(*tile);
+            }
+        }
+    }
+
+    pub(super) fn gather_rows(&mut self, to: TileSlot, view: ViewSlot, rows: &[Slot], col: ScalarSlot, pad: ScalarSlot) {
+        self.dense_rows(rows);
+        let (info, view) = (self.plan.tiles[to as usize], self.view(view));
+        let (col, pad) = (i64::from(self.int(col)), self.scalar(pad));
+        let width = usize::try_from(info.shape[3]).unwrap_or(1);
+        self.make(to, |m, out| {
+            for (i, row) in out.chunks_exact_mut(width * info.size).enumerate() {
+                let mut at = m.row(rows, i);
+                at[3] = col;
+                let inside = view.inside(at, [1, 1, 1, info.shape[3]]);
+                if !inside.is_all([1, 1, 1, info.shape[3]]) {
+                    words::fill(row, info.size, pad);
+                }
+                if !inside.is_empty() {
+                    at[3] += inside.lo[3];
+                    let (lo, hi) = (count(0, inside.lo[3]) * info.size, count(0, inside.hi[3]) * info.size);
+                    view.read_run(view.offset(at), view.strides()[3], &mut row[lo..hi]);
+                }
+            }
+        });
+    }
+
+    pub(super) fn scatter_rows(&mut self, view: ViewSlot, rows: &[Slot], col: ScalarSlot, from: TileSlot) {
+        self.dense_rows(rows);
+        self.make_dense(from);
+        let (info, view) = (self.plan.tiles[from as usize], self.view(view));
+        let col = i64::from(self.int(col));
+        let width = usize::try_from(info.shape[3]).unwrap_or(1);
+        for (i, row) in self.dense(from).chunks_exact(width * info.size).enumerate() {
+            let mut at = self.row(rows, i);
+            at[3] = col;
+            let inside = view.inside(at, [1, 1, 1, info.shape[3]]);
+            if !inside.is_empty() {
+                at[3] += inside.lo[3];
+                let (lo, hi) = (count(0, inside.lo[3]) * info.size, count(0, inside.hi[3]) * info.size);
+                write(&view, view.offset(at), view.strides()[3], &row[lo..hi], Write::Shared);
+            }
+        }
+    }
+
+    /// The element that lane `i` names, if it exists.
+    fn lane_element(&self, view: &View<'_>, at: &[TileSlot], i: usize) -> Option<i64> {
+        let mut coordinates = [0; 4];
+        let lead = 4 - at.len().min(4);
+        for (axis, tile) in at.iter().enumerate().take(4) {
+            coordinates[lead + axis] = self.lane(*tile, i);
+        }
+        view.offset_inside(coordinates)
+    }
+
+    pub(super) fn gather(&mut self, to: TileSlot, view: ViewSlot, at: &[TileSlot], pad: ScalarSlot) {
+        at.iter().for_each(|tile| self.make_dense(*tile));
+        let (info, view, pad) = (self.plan.tiles[to as usize], self.view(view), self.scalar(pad));
+        self.make(to, |m, out| {
+            for (i, d) in out.chunks_exact_mut(info.size).enumerate() {
+                match m.lane_element(&view, at, i) {
+                    Some(offset) => view.read_run(offset, 1, d),
+                    None => words::fill(d, info.size, pad),
+                }
+            }
+        });
+    }
+
+    pub(super) fn scatter(&mut self, view: ViewSlot, at: &[TileSlot], from: TileSlot, how: Write) {
+        at.iter().for_each(|tile| self.make_dense(*tile));
+        self.make_dense(from);
+        let (info, view) = (self.plan.tiles[from as usize], self.view(view));
+        for (i, d) in self.dense(from).chunks_exact(info.size).enumerate() {
+            if let Some(offset) = self.lane_element(&view, at, i) {
+                write(&view, offset, 1, d, how);
+            }
+        }
+    }
+}

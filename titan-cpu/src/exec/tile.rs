@@ -1,0 +1,126 @@
+//! What a tile slot holds: a handle of a buffer, or a form that has no buffer of its own yet.
+
+use super::Machine;
+use super::pool::{BufferId, bytes_mut};
+use crate::ops::words::{self, Strided};
+use crate::plan::{TileSlot, dense_strides};
+
+/// Where the elements of a tile are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Data<'m> {
+    /// The slot is empty.
+    #[default]
+    Nothing,
+    /// In a buffer.
+    Buffer(BufferId),
+    /// In a tensor that the launch does not write.
+    Memory(&'m [u8]),
+    /// Every element has these bits.
+    Splat(u64),
+}
+
+/// A tile: data, and how elements are found in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tile<'m> {
+    pub(crate) data: Data<'m>,
+    /// Index of the first element.
+    pub(crate) first: usize,
+    /// Distances along the axes, in elements.
+    pub(crate) strides: [isize; 4],
+    /// Elements follow each other in row-major order.
+    pub(crate) dense: bool,
+}
+
+impl<'m> Machine<'_, 'm> {
+    /// Puts a tile into a slot; what was there is given up.
+    pub(super) fn set_tile(&mut self, slot: TileSlot, tile: Tile<'m>) {
+        let old = std::mem::replace(&mut self.tiles[slot as usize], tile);
+        if let Data::Buffer(id) = old.data {
+            self.work.pool.release(id);
+        }
+    }
+
+    /// Empties a slot.
+    pub(super) fn kill(&mut self, slot: TileSlot) {
+        self.set_tile(slot, Tile::default());
+    }
+
+    /// Another handle of the same elements.
+    pub(super) fn share(&mut self, slot: TileSlot) -> Tile<'m> {
+        let tile = self.tiles[slot as usize];
+        if let Data::Buffer(id) = tile.data {
+            self.work.pool.share(id);
+        }
+        tile
+    }
+
+    /// A new dense tile for a slot, to be filled in; the slot has it already.
+    pub(super) fn fresh(&mut self, slot: TileSlot) -> BufferId {
+        let info = &self.plan.tiles[slot as usize];
+        let id = self.work.pool.take(info.class);
+        let strides = dense_strides(info.shape);
+        self.set_tile(slot, Tile { data: Data::Buffer(id), first: 0, strides, dense: true });
+        id
+    }
+
+    /// Makes a new dense tile by a function that sees this machine and fills the bytes.
+    pub(super) fn make(&mut self, slot: TileSlot, f: impl FnOnce(&mut Self, &mut [u8])) {
+        let info = &self.plan.tiles[slot as usize];
+        let size = info.len * info.size;
+        let id = self.fresh(slot);
+        let mut buffer = self.work.pool.lend(id);
+        f(self, bytes_mut(&mut buffer, size));
+        self.work.pool.give_back(id, buffer);
+    }
+
+    /// The data of a tile that is not a splat, and of which type.
+    pub(super) fn strided(&self, slot: TileSlot) -> Option<Strided<'_>> {
+        let (tile, info) = (&self.tiles[slot as usize], &self.plan.tiles[slot as usize]);
+        let data = match tile.data {
+            Data::Buffer(id) => self.work.pool.get(id),
+            Data::Memory(data) => data,
+            Data::Splat(_) | Data::Nothing => return None,
+        };
+        Some(Strided { data, first: tile.first, strides: tile.strides, shape: info.shape, size: info.size })
+    }
+
+    /// Gives a tile the dense form, if it has another one.
+    pub(super) fn make_dense(&mut self, slot: TileSlot) {
+        let tile = self.tiles[slot as usize];
+        if tile.dense {
+            return;
+        }
+        // The old handle is kept alive while the new tile is made.
+        if let Data::Buffer(id) = tile.data {
+            self.work.pool.share(id);
+        }
+        let info = self.plan.tiles[slot as usize];
+        self.make(slot, |machine, out| match tile.data {
+            Data::Buffer(id) => {
+                let data = machine.work.pool.get(id);
+                words::gather_run(out, &strided(data, &tile, info.shape, info.size), 0);
+            }
+            Data::Memory(data) => words::gather_run(out, &strided(data, &tile, info.shape, info.size), 0),
+            Data::Splat(bits) => words::fill(out, info.size, bits),
+            Data::Nothing => {}
+        });
+        if let Data::Buffer(id) = tile.data {
+            self.work.pool.release(id);
+        }
+    }
+
+    /// The elements of a tile that has the dense form.
+    pub(super) fn dense(&self, slot: TileSlot) -> &[u8] {
+        let info = &self.plan.tiles[slot as usize];
+        match self.strided(slot) {
+            Some(tile) if self.tiles[slot as usize].dense => {
+                &tile.data[tile.first * info.size..(tile.first + info.len) * info.size]
+            }
+            Some(_) | None => &[],
+        }
+    }
+}
+
+fn strided<'a>(data: &'a [u8], tile: &Tile<'_>, shape: [i32; 4], size: usize) -> Strided<'a> {
+    Strided { data, first: tile.first, strides: tile.strides, shape, size }
+}

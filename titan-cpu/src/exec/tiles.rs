@@ -1,0 +1,89 @@
+//! Tile steps that make or rearrange tiles.
+
+use super::tile::{Data, Tile};
+use super::{Machine, Outcome};
+use crate::ops::words;
+use crate::plan::{Node, Restride, Step, TileSlot, dense_strides};
+
+impl Machine<'_, '_> {
+    pub(super) fn tile_step(&mut self, node: &Node) -> Outcome<()> {
+        match &node.step {
+            Step::Iota { to } => self.make(*to, |_, out| {
+                for (d, i) in bytemuck::cast_slice_mut::<u8, i32>(out).iter_mut().zip(0..) {
+                    *d = i;
+                }
+            }),
+            Step::Splat { to, from } => {
+                let data = Data::Splat(self.scalar(*from));
+                self.set_tile(*to, Tile { data, first: 0, strides: [0; 4], dense: false });
+            }
+            Step::Restride { to, from, how } => self.restride(*to, *from, *how),
+            Step::Interleave { to, from: [a, b] } => {
+                self.make_dense(*a);
+                self.make_dense(*b);
+                let size = self.plan.tiles[*to as usize].size;
+                self.make(*to, |m, out| words::interleave(out, size, m.dense(*a), m.dense(*b)));
+            }
+            Step::Split { to, from } => self.split(*to, *from),
+            Step::Reduce { to, from, axis, f } => self.reduce(*to, *from, *axis, *f),
+            Step::ArgReduce { to, index, from, axis, f } => self.arg_reduce(*to, *index, *from, *axis, *f),
+            Step::Scan { to, from, axis, f } => {
+                self.make_dense(*from);
+                let extents = self.extents(*from, *axis);
+                self.make(*to, |m, out| f(m.isa, out, m.dense(*from), extents));
+            }
+            Step::ReduceWith { to, from, axis, f } => self.reduce_with(*to, *from, *axis, f)?,
+            Step::ScanWith { to, from, axis, f } => self.scan_with(*to, *from, *axis, f)?,
+            Step::Mma { to, a, b, c } => self.mma(*to, *a, *b, *c, node.kills.contains(c)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn split(&mut self, [even, odd]: [TileSlot; 2], from: TileSlot) {
+        self.make_dense(from);
+        let info = self.plan.tiles[even as usize];
+        self.make(even, |m, even| {
+            let bytes = info.len * info.size;
+            m.make(odd, |m, odd| words::split(&mut even[..bytes], &mut odd[..bytes], info.size, m.dense(from)));
+        });
+    }
+
+    /// Looks at a tile under another shape. Only a reshape of a tile that is not dense copies.
+    fn restride(&mut self, to: TileSlot, from: TileSlot, how: Restride) {
+        let reshaped = matches!(how, Restride::Reshape);
+        let splat = matches!(self.tiles[from as usize].data, Data::Splat(_));
+        if reshaped && !splat {
+            self.make_dense(from);
+        }
+        let (old, new) = (self.plan.tiles[from as usize], self.plan.tiles[to as usize]);
+        let mut tile = self.share(from);
+        let strides = tile.strides;
+        tile.strides = match how {
+            Restride::Reshape if splat => strides,
+            Restride::Reshape => dense_strides(new.shape),
+            // The axes before the new one move up; their place in front was an extent of 1.
+            Restride::Broadcast(axis) => {
+                let mut broadcast = strides;
+                broadcast[..axis].copy_from_slice(&strides[1..=axis]);
+                broadcast[axis] = 0;
+                broadcast
+            }
+            Restride::Permute(order) => order.map(|axis| strides[axis]),
+        };
+        tile.dense = tile.dense
+            && match how {
+                Restride::Reshape => true,
+                Restride::Broadcast(axis) => new.shape[axis] == 1,
+                // Axes of extent 1 may go anywhere.
+                Restride::Permute(order) => order.iter().filter(|a| old.shape[**a] != 1).is_sorted(),
+            };
+        self.set_tile(to, tile);
+    }
+
+    /// `[outer, n, inner]` of a tile for an axis.
+    pub(super) fn extents(&self, tile: TileSlot, axis: usize) -> [usize; 3] {
+        let shape = self.plan.tiles[tile as usize].shape.map(|n| usize::try_from(n).unwrap_or(1));
+        [shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product()]
+    }
+}

@@ -1,0 +1,29 @@
+//! Elementwise operations as functions over slices, chosen once when a program is compiled.
+//!
+//! * [`number`]: what an operation means for one element.
+//! * [`elementwise`]: loops over it, and the table from operation and element type to loop.
+//! * [`cast`]: the same for conversions.
+//! * [`reduce`]: reductions and scans.
+//! * [`words`]: what only moves elements: copies of strided tiles, interleaving, fills.
+
+pub(crate) mod cast;
+pub(crate) mod elementwise;
+pub(crate) mod number;
+pub(crate) mod reduce;
+pub(crate) mod words;
+
+use crate::simd::Isa;
+
+/// A loop: `dst[i] = f(args[0][i], …)`. Slices hold whole elements, aligned, as many as `dst`.
+pub(crate) type TileFn = fn(Isa, &mut [u8], [&[u8]; 3]);
+/// The same for scalar slots.
+pub(crate) type ScalarFn = fn([u64; 3]) -> u64;
+
+/// An elementwise operation for some element types.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ElementFn {
+    /// On slices.
+    pub(crate) tile: TileFn,
+    /// On scalar slots.
+    pub(crate) scalar: ScalarFn,
+}

@@ -1,0 +1,259 @@
+//! Reductions and scans along one axis of a dense tile, seen as `[outer, n, inner]`.
+//!
+//! Along the last axis (`inner` is 1) a row is folded in [`LANES`] partial results; along another axis, a strip of columns is
+//! folded row by row. Both are vector loops. `f16` and `bf16` sums and products accumulate in `f32`.
+
+use super::number::Number;
+use crate::rep::{Rep, bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
+use crate::simd::Isa;
+use half::{bf16, f16};
+use titan_core::ir::{ArgOp, Elem, ReduceOp};
+
+/// `[outer, n, inner]`.
+pub(crate) type Extents = [usize; 3];
+/// Source, destination of `outer · inner` elements.
+pub(crate) type ReduceFn = fn(Isa, &mut [u8], &[u8], Extents);
+/// Values and `i32` indices of `outer · inner` elements, source.
+pub(crate) type ArgReduceFn = fn(&mut [u8], &mut [u8], &[u8], Extents);
+/// Source and destination of one shape.
+pub(crate) type ScanFn = fn(Isa, &mut [u8], &[u8], Extents);
+
+const LANES: usize = 32;
+const STRIP: usize = 64;
+
+/// How elements are folded.
+pub(crate) trait Fold<T> {
+    type Acc: Copy;
+    const START: Self::Acc;
+    fn step(acc: Self::Acc, x: T) -> Self::Acc;
+    fn merge(a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    fn finish(acc: Self::Acc) -> T;
+}
+
+struct Sum;
+struct Prod;
+struct Max;
+struct Min;
+
+macro_rules! folds {
+    ($($t:ident, $lowest:expr, $highest:expr, $zero:expr, $one:expr;)*) => {$(
+        folds! { @ $t Sum $zero, add }
+        folds! { @ $t Prod $one, mul }
+        folds! { @ $t Max $lowest, max }
+        folds! { @ $t Min $highest, min }
+    )*};
+    (@ $t:ident $op:ident $start:expr, $method:ident) => {
+        impl Fold<$t> for $op {
+            type Acc = $t;
+            const START: $t = $start;
+            #[inline(always)]
+            fn step(acc: $t, x: $t) -> $t {
+                Number::$method(acc, x)
+            }
+            #[inline(always)]
+            fn merge(a: $t, b: $t) -> $t {
+                Number::$method(a, b)
+            }
+            #[inline(always)]
+            fn finish(acc: $t) -> $t {
+                acc
+            }
+        }
+    };
+}
+// NaN is the neutral element of a maximum that ignores NaN.
+folds! {
+    f64, f64::NAN, f64::NAN, 0.0, 1.0; f32, f32::NAN, f32::NAN, 0.0, 1.0;
+    i64, i64::MIN, i64::MAX, 0, 1; i32, i32::MIN, i32::MAX, 0, 1; i16, i16::MIN, i16::MAX, 0, 1; i8, i8::MIN, i8::MAX, 0, 1;
+    u64, 0, u64::MAX, 0, 1; u32, 0, u32::MAX, 0, 1; u16, 0, u16::MAX, 0, 1; u8, 0, u8::MAX, 0, 1;
+}
+
+macro_rules! half_folds {
+    ($($t:ident $to:ident $from:ident;)*) => {$(
+        half_folds! { @ $t $to $from: Sum Prod Max Min }
+    )*};
+    (@ $t:ident $to:ident $from:ident: $($op:ident)*) => {$(
+        impl Fold<$t> for $op {
+            type Acc = f32;
+            const START: f32 = <$op as Fold<f32>>::START;
+            #[inline(always)]
+            fn step(acc: f32, x: $t) -> f32 {
+                <$op as Fold<f32>>::step(acc, $to(x))
+            }
+            #[inline(always)]
+            fn merge(a: f32, b: f32) -> f32 {
+                <$op as Fold<f32>>::merge(a, b)
+            }
+            #[inline(always)]
+            fn finish(acc: f32) -> $t {
+                $from(acc)
+            }
+        }
+    )*};
+}
+half_folds! { f16 f16_to_f32 f16_from_f32; bf16 bf16_to_f32 bf16_from_f32; }
+
+#[inline(always)]
+fn fold_row<T: Copy, O: Fold<T>>(row: &[T]) -> O::Acc {
+    let mut acc = O::START;
+    let chunks = row.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    if row.len() >= LANES {
+        let mut lanes = [O::START; LANES];
+        for chunk in chunks {
+            for (lane, x) in lanes.iter_mut().zip(chunk) {
+                *lane = O::step(*lane, *x);
+            }
+        }
+        let mut width = LANES / 2;
+        while width > 0 {
+            for i in 0..width {
+                lanes[i] = O::merge(lanes[i], lanes[i + width]);
+            }
+            width /= 2;
+        }
+        acc = lanes[0];
+    }
+    rest.iter().fold(acc, |acc, x| O::step(acc, *x))
+}
+
+#[inline(always)]
+fn fold_strip<T: Copy, O: Fold<T>>(dst: &mut [T], src: &[T], n: usize, inner: usize) {
+    let mut acc = [O::START; STRIP];
+    let acc = &mut acc[..dst.len()];
+    for i in 0..n {
+        for (a, x) in acc.iter_mut().zip(&src[i * inner..]) {
+            *a = O::step(*a, *x);
+        }
+    }
+    for (d, a) in dst.iter_mut().zip(acc) {
+        *d = O::finish(*a);
+    }
+}
+
+fn reduce_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], [_, n, inner]: Extents) {
+    let (dst, src): (&mut [T], &[T]) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src));
+    isa.run(|| {
+        if inner == 1 {
+            for (d, row) in dst.iter_mut().zip(src.chunks_exact(n)) {
+                *d = O::finish(fold_row::<T, O>(row));
+            }
+            return;
+        }
+        for (d, plane) in dst.chunks_exact_mut(inner).zip(src.chunks_exact(n * inner)) {
+            for (strip, at) in d.chunks_mut(STRIP).zip((0..).step_by(STRIP)) {
+                fold_strip::<T, O>(strip, &plane[at..], n, inner);
+            }
+        }
+    });
+}
+
+fn scan_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], [_, n, inner]: Extents) {
+    let (dst, src): (&mut [T], &[T]) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src));
+    isa.run(|| {
+        for (d, plane) in dst.chunks_exact_mut(n * inner).zip(src.chunks_exact(n * inner)) {
+            for first in (0..inner).step_by(STRIP) {
+                let width = STRIP.min(inner - first);
+                let mut acc = [O::START; STRIP];
+                for i in 0..n {
+                    let at = i * inner + first;
+                    for ((a, d), x) in acc.iter_mut().zip(&mut d[at..at + width]).zip(&plane[at..at + width]) {
+                        *a = O::step(*a, *x);
+                        *d = O::finish(*a);
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// Which of two elements is the better one.
+trait Better<T> {
+    fn better(x: T, than: T) -> bool;
+}
+
+struct ArgMax;
+struct ArgMin;
+
+impl<T: Rep> Better<T> for ArgMax {
+    #[inline(always)]
+    fn better(x: T, than: T) -> bool {
+        x > than
+    }
+}
+
+impl<T: Rep> Better<T> for ArgMin {
+    #[inline(always)]
+    fn better(x: T, than: T) -> bool {
+        x < than
+    }
+}
+
+/// Any number beats NaN, and nothing else equal or unordered beats what came first.
+fn arg_reduce_tile<T: Rep, O: Better<T>>(values: &mut [u8], indices: &mut [u8], src: &[u8], [_, n, inner]: Extents) {
+    let values: &mut [T] = bytemuck::cast_slice_mut(values);
+    let indices: &mut [i32] = bytemuck::cast_slice_mut(indices);
+    let src: &[T] = bytemuck::cast_slice(src);
+    let is_nan = |x: T| x.partial_cmp(&x).is_none();
+    let planes = src.chunks_exact(n * inner);
+    for ((values, indices), plane) in values.chunks_exact_mut(inner).zip(indices.chunks_exact_mut(inner)).zip(planes) {
+        values.copy_from_slice(&plane[..inner]);
+        indices.fill(0);
+        for (row, i) in plane.chunks_exact(inner).zip(0i32..) {
+            for ((value, index), x) in values.iter_mut().zip(indices.iter_mut()).zip(row) {
+                if O::better(*x, *value) || (is_nan(*value) && !is_nan(*x)) {
+                    (*value, *index) = (*x, i);
+                }
+            }
+        }
+    }
+}
+
+/// `Some($make::<T, $op>)` for the representation of an element with arithmetic.
+macro_rules! choose {
+    ($elem:expr, $make:ident, $op:ty) => {
+        match $elem {
+            Elem::F64 => Some($make::<f64, $op>),
+            Elem::F32 => Some($make::<f32, $op>),
+            Elem::F16 => Some($make::<f16, $op>),
+            Elem::Bf16 => Some($make::<bf16, $op>),
+            Elem::I64 => Some($make::<i64, $op>),
+            Elem::I32 => Some($make::<i32, $op>),
+            Elem::I16 => Some($make::<i16, $op>),
+            Elem::I8 => Some($make::<i8, $op>),
+            Elem::U64 => Some($make::<u64, $op>),
+            Elem::U32 => Some($make::<u32, $op>),
+            Elem::U16 => Some($make::<u16, $op>),
+            Elem::U8 => Some($make::<u8, $op>),
+            Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I4 | Elem::U4 | Elem::Bool => None,
+        }
+    };
+}
+
+/// The reduction of elements of this type.
+pub(crate) fn reduce(op: ReduceOp, e: Elem) -> Option<ReduceFn> {
+    match op {
+        ReduceOp::Sum => choose!(e, reduce_tile, Sum),
+        ReduceOp::Prod => choose!(e, reduce_tile, Prod),
+        ReduceOp::Max => choose!(e, reduce_tile, Max),
+        ReduceOp::Min => choose!(e, reduce_tile, Min),
+    }
+}
+
+/// The inclusive scan of elements of this type.
+pub(crate) fn scan(op: ReduceOp, e: Elem) -> Option<ScanFn> {
+    match op {
+        ReduceOp::Sum => choose!(e, scan_tile, Sum),
+        ReduceOp::Prod => choose!(e, scan_tile, Prod),
+        ReduceOp::Max => choose!(e, scan_tile, Max),
+        ReduceOp::Min => choose!(e, scan_tile, Min),
+    }
+}
+
+/// The extremum of elements of this type and its index.
+pub(crate) fn arg_reduce(op: ArgOp, e: Elem) -> Option<ArgReduceFn> {
+    match op {
+        ArgOp::Max => choose!(e, arg_reduce_tile, ArgMax),
+        ArgOp::Min => choose!(e, arg_reduce_tile, ArgMin),
+    }
+}

@@ -1,0 +1,120 @@
+//! What only moves elements, by their width: strided tiles to dense ones, fills, interleaving.
+
+use crate::rep::with_width;
+use crate::runtime::access::Word;
+
+/// A tile in a slice: its extents, the index of its first element, and its strides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Strided<'a> {
+    pub(crate) data: &'a [u8],
+    pub(crate) first: usize,
+    pub(crate) strides: [isize; 4],
+    pub(crate) shape: [i32; 4],
+    /// Bytes of an element.
+    pub(crate) size: usize,
+}
+
+impl Strided<'_> {
+    /// With the last two axes exchanged.
+    pub(crate) fn transposed(mut self) -> Self {
+        self.strides.swap(2, 3);
+        self.shape.swap(2, 3);
+        self
+    }
+
+    /// `n` columns from `from` on.
+    pub(crate) fn columns(&self, from: usize, n: usize) -> Self {
+        self.part(3, from, n)
+    }
+
+    /// `n` rows from `from` on.
+    pub(crate) fn rows(&self, from: usize, n: usize) -> Self {
+        self.part(2, from, n)
+    }
+
+    fn part(&self, axis: usize, from: usize, n: usize) -> Self {
+        let mut part = *self;
+        part.first = part.first.wrapping_add(from.wrapping_mul(self.strides[axis].cast_unsigned()));
+        part.shape[axis] = i32::try_from(n).unwrap_or(0);
+        part
+    }
+}
+
+/// Elements `start ..` of a strided tile in row-major order, until `dst` is full.
+pub(crate) fn gather_run(dst: &mut [u8], tile: &Strided<'_>, start: usize) {
+    fn words<T: Word>(dst: &mut [u8], tile: &Strided<'_>, start: usize) {
+        let (dst, src): (&mut [T], &[T]) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(tile.data));
+        let extent = |axis: usize| usize::try_from(tile.shape[axis]).unwrap_or(1).max(1);
+        let cols = extent(3);
+        let (mut at, mut rest) = (start, dst);
+        while !rest.is_empty() {
+            let (row, col) = (at / cols, at % cols);
+            let (i, j, k) = (row / extent(2) / extent(1), row / extent(2) % extent(1), row % extent(2));
+            let n = (cols - col).min(rest.len());
+            let (piece, more) = rest.split_at_mut(n);
+            let first = place(tile.first, tile.strides, [i, j, k, col]);
+            copy_run(piece, src, first, tile.strides[3]);
+            (at, rest) = (at + n, more);
+        }
+    }
+    with_width!(tile.size, words(dst, tile, start));
+}
+
+/// The index of an element.
+fn place(first: usize, strides: [isize; 4], at: [usize; 4]) -> usize {
+    at.iter().zip(strides).fold(first, |sum, (i, s)| sum.wrapping_add(i.wrapping_mul(s.cast_unsigned())))
+}
+
+#[inline]
+fn copy_run<T: Copy>(dst: &mut [T], src: &[T], first: usize, stride: isize) {
+    match stride {
+        1 => dst.copy_from_slice(&src[first..first + dst.len()]),
+        0 => dst.fill(src[first]),
+        _ => {
+            let mut at = first;
+            for d in dst {
+                *d = src[at];
+                at = at.wrapping_add_signed(stride);
+            }
+        }
+    }
+}
+
+/// Every element from the low bits of a scalar slot.
+pub(crate) fn fill(dst: &mut [u8], size: usize, bits: u64) {
+    fn words<T: Word>(dst: &mut [u8], bits: u64) {
+        bytemuck::cast_slice_mut::<u8, T>(dst).fill(T::from_slot(bits));
+    }
+    with_width!(size, words(dst, bits));
+}
+
+/// One element as the low bits of a scalar slot.
+pub(crate) fn element(src: &[u8], size: usize, index: usize) -> u64 {
+    fn word<T: Word>(src: &[u8], index: usize) -> u64 {
+        bytemuck::cast_slice::<u8, T>(src)[index].to_slot()
+    }
+    with_width!(size, word(src, index))
+}
+
+/// Elements of `a` and `b` in turn.
+pub(crate) fn interleave(dst: &mut [u8], size: usize, a: &[u8], b: &[u8]) {
+    fn words<T: Word>(dst: &mut [u8], a: &[u8], b: &[u8]) {
+        let pairs = bytemuck::cast_slice::<u8, T>(a).iter().zip(bytemuck::cast_slice::<u8, T>(b));
+        for (d, (a, b)) in bytemuck::cast_slice_mut::<u8, T>(dst).chunks_exact_mut(2).zip(pairs) {
+            (d[0], d[1]) = (*a, *b);
+        }
+    }
+    with_width!(size, words(dst, a, b));
+}
+
+/// The even elements and the odd ones.
+pub(crate) fn split(even: &mut [u8], odd: &mut [u8], size: usize, src: &[u8]) {
+    fn words<T: Word>(even: &mut [u8], odd: &mut [u8], src: &[u8]) {
+        let pairs = bytemuck::cast_slice::<u8, T>(src).chunks_exact(2);
+        let halves = bytemuck::cast_slice_mut::<u8, T>(even).iter_mut().zip(bytemuck::cast_slice_mut::<u8, T>(odd));
+        for ((e, o), pair) in halves.zip(pairs) {
+            (*e, *o) = (pair[0], pair[1]);
+        }
+    }
+    with_width!(size, words(even, odd, src));
+}

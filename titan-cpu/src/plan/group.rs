@@ -1,0 +1,180 @@
+//! Elementwise operations of one shape as one step, evaluated block by block so that intermediate values stay in the first
+//! cache and never become tiles.
+//!
+//! While a block of the IR is lowered there is at most one open group per shape; an elementwise operation joins it. A group
+//! is closed, and becomes a step, right before something outside of it needs one of its values. All operations in it are
+//! pure, so that moving them down to there changes nothing. A group without uses is dropped.
+
+use super::{ScalarSlot, TileSlot};
+use crate::ops::TileFn;
+use titan_core::ir::{OpId, Value};
+
+/// Elements of a block.
+pub(crate) const BLOCK: usize = 1024;
+/// Operations of one group at most: bounds the registers.
+pub(crate) const MAX_OPS: usize = 48;
+
+/// Where an operand of a group comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaf {
+    Tile(TileSlot),
+    /// The same in every element.
+    Scalar(ScalarSlot),
+}
+
+/// An operand or a result inside of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operand {
+    Leaf(usize),
+    /// A block-sized register.
+    Reg(usize),
+    /// A tile that the group makes.
+    Out(usize),
+}
+
+/// One operation of a group.
+#[derive(Clone, Debug)]
+pub(crate) struct Micro {
+    pub(crate) f: TileFn,
+    pub(crate) to: Operand,
+    /// Bytes of a result.
+    pub(crate) size: usize,
+    /// Operands, with the bytes of an element.
+    pub(crate) args: [Option<(Operand, usize)>; 3],
+}
+
+/// A closed group.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub(crate) len: usize,
+    /// Elements evaluated at a time.
+    pub(crate) block: usize,
+    /// Operands, with the bytes of an element.
+    pub(crate) leaves: Vec<(Leaf, usize)>,
+    pub(crate) outs: Vec<TileSlot>,
+    pub(crate) ops: Vec<Micro>,
+    /// How many registers the operations need.
+    pub(crate) regs: usize,
+}
+
+/// An operation in a group that is still open.
+#[derive(Clone, Debug)]
+pub(super) struct OpenOp {
+    pub(super) id: OpId,
+    pub(super) result: Value,
+    pub(super) f: TileFn,
+    /// Bytes of a result.
+    pub(super) size: usize,
+    pub(super) args: Vec<OpenArg>,
+}
+
+/// An operand in a group that is still open.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum OpenArg {
+    Leaf(Leaf, usize),
+    /// The result of operation number `n` of the group.
+    Op(usize),
+}
+
+/// A group that is still open.
+#[derive(Clone, Debug)]
+pub(super) struct OpenGroup {
+    pub(super) shape: [i32; 4],
+    pub(super) ops: Vec<OpenOp>,
+}
+
+impl OpenGroup {
+    /// The operation that makes a value.
+    pub(super) fn find(&self, value: Value) -> Option<usize> {
+        self.ops.iter().position(|op| op.result == value)
+    }
+
+    /// The step, where `outs` are the values needed outside, with their slots.
+    pub(super) fn close(&self, outs: &[(Value, TileSlot)]) -> Group {
+        let needed = self.needed(outs);
+        let last_use = self.last_uses(&needed);
+        let mut leaves: Vec<(Leaf, usize)> = Vec::new();
+        let mut places: Vec<Option<Operand>> = vec![None; self.ops.len()];
+        let mut busy: Vec<bool> = Vec::new();
+        let mut ops = Vec::new();
+        for (i, op) in self.ops.iter().enumerate().filter(|(i, _)| needed[*i]) {
+            let mut args = [None; 3];
+            for (slot, arg) in args.iter_mut().zip(&op.args) {
+                *slot = match arg {
+                    OpenArg::Leaf(leaf, size) => Some((Operand::Leaf(leaf_number(&mut leaves, *leaf, *size)), *size)),
+                    OpenArg::Op(n) => places[*n].map(|place| (place, self.ops[*n].size)),
+                };
+            }
+            let to = match outs.iter().position(|(v, _)| *v == op.result) {
+                Some(out) => Operand::Out(out),
+                None => Operand::Reg(free_register(&mut busy)),
+            };
+            places[i] = Some(to);
+            ops.push(Micro { f: op.f, to, size: op.size, args });
+            // A register is free again after the last operation that reads it, not before this one has its own.
+            for (n, place) in places.iter().enumerate() {
+                if let (Some(Operand::Reg(r)), true) = (place, last_use[n] == Some(i)) {
+                    busy[*r] = false;
+                }
+            }
+        }
+        let len = self.shape.iter().map(|n| usize::try_from(*n).unwrap_or(0)).product();
+        let outs = outs.iter().map(|(_, tile)| *tile).collect();
+        Group { len, block: block_len(self.shape), leaves, outs, ops, regs: busy.len() }
+    }
+
+    /// Operations that the outputs depend on.
+    fn needed(&self, outs: &[(Value, TileSlot)]) -> Vec<bool> {
+        let mut needed: Vec<bool> = self.ops.iter().map(|op| outs.iter().any(|(v, _)| *v == op.result)).collect();
+        for i in (0..self.ops.len()).rev().filter(|i| needed[*i]).collect::<Vec<_>>() {
+            self.mark(i, &mut needed);
+        }
+        needed
+    }
+
+    fn mark(&self, op: usize, needed: &mut [bool]) {
+        needed[op] = true;
+        for arg in &self.ops[op].args {
+            if let OpenArg::Op(n) = arg
+                && !needed[*n]
+            {
+                self.mark(*n, needed);
+            }
+        }
+    }
+
+    fn last_uses(&self, needed: &[bool]) -> Vec<Option<usize>> {
+        let mut last = vec![None; self.ops.len()];
+        for (i, op) in self.ops.iter().enumerate().filter(|(i, _)| needed[*i]) {
+            for arg in &op.args {
+                if let OpenArg::Op(n) = arg {
+                    last[*n] = Some(i);
+                }
+            }
+        }
+        last
+    }
+}
+
+fn leaf_number(leaves: &mut Vec<(Leaf, usize)>, leaf: Leaf, size: usize) -> usize {
+    leaves.iter().position(|known| *known == (leaf, size)).unwrap_or_else(|| {
+        leaves.push((leaf, size));
+        leaves.len() - 1
+    })
+}
+
+fn free_register(busy: &mut Vec<bool>) -> usize {
+    let free = busy.iter().position(|b| !b).unwrap_or(busy.len());
+    if free == busy.len() {
+        busy.push(true);
+    } else {
+        busy[free] = true;
+    }
+    free
+}
+
+/// Whole rows, if they are short.
+fn block_len(shape: [i32; 4]) -> usize {
+    let cols = usize::try_from(shape[3]).unwrap_or(1).max(1);
+    if cols < BLOCK { BLOCK / cols * cols } else { BLOCK }
+}

@@ -1,0 +1,174 @@
+//! Facts about programs and tensors, views, loads and stores.
+
+use super::lower::{Frame, Lower, Result};
+use super::{Place, Slot, Step};
+use crate::ops::{ScalarFn, elementwise};
+use titan_core::ir::{AtomicOp, BinOp, Elem, Op, OpKind, Unit, Value};
+
+impl Lower<'_> {
+    pub(super) fn fact(&mut self, frame: &mut Frame, op: &Op) -> Result<()> {
+        if let (OpKind::Shared, [arg], [result]) = (&op.kind, &op.args[..], &op.results[..]) {
+            let slot = self.slot(*arg)?;
+            self.alias(*result, slot);
+            return Ok(());
+        }
+        let (args, results) = (&op.args[..], &op.results[..]);
+        let step = match (&op.kind, args, results) {
+            (OpKind::ProgramId(axis), [], [r]) => Step::ProgramId { to: self.new_scalar(*r)?, axis: usize::from(*axis).min(2) },
+            (OpKind::NumPrograms(axis), [], [r]) => {
+                Step::NumPrograms { to: self.new_scalar(*r)?, axis: usize::from(*axis).min(2) }
+            }
+            (OpKind::Dim(axis), [t], [r]) => Step::Dim { view: self.view(*t)?, to: self.new_scalar(*r)?, axis: *axis },
+            (OpKind::Present, [t], [r]) => Step::Present { view: self.view(*t)?, to: self.new_scalar(*r)? },
+            (OpKind::Unflatten, [index, extents @ ..], [_, ..]) => Step::Unflatten {
+                index: self.scalar(*index)?,
+                extents: self.scalars(extents)?,
+                to: results.iter().map(|r| self.new_scalar(*r)).collect::<Result<_>>()?,
+            },
+            (OpKind::Index(axis), [t, at], [r]) => {
+                Step::Index { from: self.view(*t)?, at: self.scalar(*at)?, to: self.new_view(*r)?, axis: *axis }
+            }
+            (OpKind::Slice(axis), [t, lo, hi], [r]) => Step::Slice {
+                from: self.view(*t)?,
+                range: [self.scalar(*lo)?, self.scalar(*hi)?],
+                to: self.new_view(*r)?,
+                axis: *axis,
+            },
+            (OpKind::Segment, [t, offsets, at], [r]) => Step::Segment {
+                from: self.view(*t)?,
+                offsets: self.view(*offsets)?,
+                at: self.scalar(*at)?,
+                to: self.new_view(*r)?,
+            },
+            (OpKind::RaggedCount { rows, cols }, [t, offsets], [r]) => Step::RaggedCount {
+                view: self.view(*t)?,
+                offsets: self.view(*offsets)?,
+                to: self.new_scalar(*r)?,
+                tile: [*rows, *cols],
+            },
+            (OpKind::RaggedTile { rows, cols }, [t, offsets, number], [e, m, n]) => Step::RaggedTile {
+                view: self.view(*t)?,
+                offsets: self.view(*offsets)?,
+                number: self.scalar(*number)?,
+                to: [self.new_scalar(*e)?, self.new_scalar(*m)?, self.new_scalar(*n)?],
+                tile: [*rows, *cols],
+            },
+            _ => return self.wrong("an operation with the wrong operands"),
+        };
+        self.push(frame, step, &[], &[]);
+        Ok(())
+    }
+
+    fn new_scalar(&mut self, result: Value) -> Result<u32> {
+        match self.define(result)? {
+            Slot::Scalar(scalar) => Ok(scalar),
+            Slot::Tile(_) | Slot::View(_) => self.wrong("a scalar is wanted here"),
+        }
+    }
+
+    fn new_view(&mut self, result: Value) -> Result<u32> {
+        match self.define(result)? {
+            Slot::View(view) => Ok(view),
+            Slot::Tile(_) | Slot::Scalar(_) => self.wrong("a tensor is wanted here"),
+        }
+    }
+
+    fn result_tile(&mut self, op: &Op) -> Result<u32> {
+        match op.results.first().map(|r| self.define(*r)).transpose()? {
+            Some(Slot::Tile(tile)) => Ok(tile),
+            Some(Slot::Scalar(_) | Slot::View(_)) | None => self.wrong("a tile is wanted here"),
+        }
+    }
+
+    fn place(&self, tensor: Value, at: &[Value], unit: Unit) -> Result<Place> {
+        if at.len() > 4 || at.is_empty() {
+            return self.wrong("coordinates of another rank");
+        }
+        Ok(Place { view: self.view(tensor)?, at: self.scalars(at)?, unit })
+    }
+
+    pub(super) fn memory_op(&mut self, frame: &mut Frame, op: &Op) -> Result<()> {
+        let ([tensor, at @ .., last], kind) = (&op.args[..], &op.kind) else { return self.wrong("too few operands") };
+        let (tensor, last) = (*tensor, *last);
+        let elem = self.kernel.ty(tensor).elem();
+        let (step, uses) = match kind {
+            OpKind::Load(unit, _) => {
+                let (from, pad) = (self.place(tensor, at, *unit)?, self.scalar(last)?);
+                (Step::Load { from, pad, to: self.result_tile(op)? }, vec![])
+            }
+            OpKind::Store(unit) => {
+                let (to, from) = (self.place(tensor, at, *unit)?, self.tile(frame, last)?);
+                (Step::Store { to, from }, vec![Slot::Tile(from)])
+            }
+            OpKind::Get => {
+                let from = self.place(tensor, &op.args[1..], Unit::Elem)?;
+                let [result] = op.results[..] else { return self.wrong("an element without a value") };
+                (Step::Get { from, to: self.new_scalar(result)? }, vec![])
+            }
+            OpKind::Set => (Step::Set { to: self.place(tensor, at, Unit::Elem)?, from: self.scalar(last)? }, vec![]),
+            OpKind::GatherRows { .. } => {
+                let ([rows @ .., col], pad) = (at, self.scalar(last)?) else { return self.wrong("too few operands") };
+                let (view, col) = (self.view(tensor)?, self.scalar(*col)?);
+                let rows = self.slots_of(frame, rows)?;
+                let uses = rows.clone();
+                (Step::GatherRows { view, col, pad, rows, to: self.result_tile(op)? }, uses)
+            }
+            OpKind::ScatterRows => {
+                let [rows @ .., col] = at else { return self.wrong("too few operands") };
+                let (view, col) = (self.view(tensor)?, self.scalar(*col)?);
+                let (rows, from) = (self.slots_of(frame, rows)?, self.tile(frame, last)?);
+                let uses = rows.iter().copied().chain([Slot::Tile(from)]).collect();
+                (Step::ScatterRows { view, rows, col, from }, uses)
+            }
+            OpKind::Gather => {
+                let (view, at, pad) = (self.view(tensor)?, self.tiles_of(frame, at)?, self.scalar(last)?);
+                let uses = at.iter().map(|t| Slot::Tile(*t)).collect();
+                (Step::Gather { view, at, pad, to: self.result_tile(op)? }, uses)
+            }
+            OpKind::Scatter | OpKind::Atomic(_) => {
+                let (view, at, from) = (self.view(tensor)?, self.tiles_of(frame, at)?, self.tile(frame, last)?);
+                let uses = at.iter().chain([&from]).map(|t| Slot::Tile(*t)).collect();
+                let step = match kind {
+                    OpKind::Atomic(a) => {
+                        let (f, integer_add) = self.atomic(*a, elem)?;
+                        Step::Atomic { view, at, from, f, integer_add }
+                    }
+                    _ => Step::Scatter { view, at, from },
+                };
+                (step, uses)
+            }
+            OpKind::AtomicTile(a) => {
+                let (to, from) = (self.place(tensor, at, Unit::Tile)?, self.tile(frame, last)?);
+                let (f, integer_add) = self.atomic(*a, elem)?;
+                (Step::AtomicTile { to, from, f, integer_add }, vec![Slot::Tile(from)])
+            }
+            _ => return self.wrong("an operation with the wrong operands"),
+        };
+        let defs = match &step {
+            Step::Load { to, .. } | Step::GatherRows { to, .. } | Step::Gather { to, .. } => vec![Slot::Tile(*to)],
+            _ => vec![],
+        };
+        self.push(frame, step, &uses, &defs);
+        Ok(())
+    }
+
+    fn slots_of(&mut self, frame: &mut Frame, values: &[Value]) -> Result<Vec<Slot>> {
+        values.iter().map(|v| self.any(frame, *v)).collect()
+    }
+
+    fn tiles_of(&mut self, frame: &mut Frame, values: &[Value]) -> Result<Vec<u32>> {
+        values.iter().map(|v| self.tile(frame, *v)).collect()
+    }
+
+    fn atomic(&self, op: AtomicOp, elem: Elem) -> Result<(ScalarFn, bool)> {
+        let binary = match op {
+            AtomicOp::Add => BinOp::Add,
+            AtomicOp::Max => BinOp::Max,
+            AtomicOp::Min => BinOp::Min,
+        };
+        match elementwise::binary(binary, elem) {
+            Some(f) => Ok((f.scalar, op == AtomicOp::Add && elem.is_int())),
+            None => self.wrong("an atomic that its element type does not have"),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Tile operations that are not elementwise.
+
+use super::lower::{Frame, Lower, Result};
+use super::{Combine, Restride, Slot, Step};
+use crate::ops::reduce;
+use titan_core::ir::{Op, OpKind, Ty, Value};
+
+impl Lower<'_> {
+    pub(super) fn tile_op(&mut self, frame: &mut Frame, op: &Op) -> Result<()> {
+        let mut tiles = Vec::new();
+        for arg in &op.args {
+            tiles.push(self.any(frame, *arg)?);
+        }
+        match (&op.kind, &tiles[..], &op.results[..]) {
+            (OpKind::Iota(_), [], [result]) => {
+                let to = self.new_tile(*result)?;
+                self.push(frame, Step::Iota { to }, &[], &[Slot::Tile(to)]);
+            }
+            (OpKind::Splat(_), [Slot::Scalar(from)], [result]) => {
+                let to = self.new_tile(*result)?;
+                self.push(frame, Step::Splat { to, from: *from }, &[], &[Slot::Tile(to)]);
+            }
+            (OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_), [Slot::Tile(from)], [result]) => {
+                let how = self.restride(op)?;
+                let to = self.new_tile(*result)?;
+                self.push(frame, Step::Restride { to, from: *from, how }, &tiles, &[Slot::Tile(to)]);
+            }
+            (OpKind::Interleave, [Slot::Tile(a), Slot::Tile(b)], [result]) => {
+                let to = self.new_tile(*result)?;
+                self.push(frame, Step::Interleave { to, from: [*a, *b] }, &tiles, &[Slot::Tile(to)]);
+            }
+            (OpKind::Split, [Slot::Tile(from)], [even, odd]) => {
+                let to = [self.new_tile(*even)?, self.new_tile(*odd)?];
+                self.push(frame, Step::Split { to, from: *from }, &tiles, &to.map(Slot::Tile));
+            }
+            (OpKind::Mma, [Slot::Tile(a), Slot::Tile(b), Slot::Tile(c)], [result]) => {
+                let to = self.new_tile(*result)?;
+                self.push(frame, Step::Mma { to, a: *a, b: *b, c: *c }, &tiles, &[Slot::Tile(to)]);
+            }
+            _ => return self.reduction(frame, op, &tiles),
+        }
+        Ok(())
+    }
+
+    fn new_tile(&mut self, result: Value) -> Result<u32> {
+        match self.define(result)? {
+            Slot::Tile(tile) => Ok(tile),
+            Slot::Scalar(_) | Slot::View(_) => self.wrong("a tile is wanted here"),
+        }
+    }
+
+    fn restride(&self, op: &Op) -> Result<Restride> {
+        let rank = |v: &Value| self.kernel.ty(*v).tile_shape().map_or(0, |s| s.rank());
+        let (from, to) = (rank(&op.args[0]), rank(&op.results[0]));
+        match op.kind {
+            OpKind::Reshape(_) => Ok(Restride::Reshape),
+            OpKind::Broadcast { axis, .. } if usize::from(axis) < to => Ok(Restride::Broadcast(4 - to + usize::from(axis))),
+            OpKind::Permute(perm) => {
+                let mut order = [0, 1, 2, 3];
+                for (i, p) in perm[..from].iter().enumerate() {
+                    order[4 - from + i] = (4 - from + usize::from(*p)).min(3);
+                }
+                Ok(Restride::Permute(order))
+            }
+            _ => self.wrong("an axis that does not exist"),
+        }
+    }
+
+    fn reduction(&mut self, frame: &mut Frame, op: &Op, args: &[Slot]) -> Result<()> {
+        let (Some(Slot::Tile(from)), Some(Ty::Tile(elem, shape))) = (args.first().copied(), op.args.first().map(|v| self.kernel.ty(*v)))
+        else {
+            return self.wrong("a reduction of a tile is wanted here");
+        };
+        let axis = |axis: u8| (4 - shape.rank() + usize::from(axis)).min(3);
+        let unsupported = "a reduction that its element type does not have";
+        match (&op.kind, args, &op.results[..]) {
+            (OpKind::Reduce(r, a), [_], [result]) => {
+                let Some(f) = reduce::reduce(*r, elem) else { return self.wrong(unsupported) };
+                let to = self.define(*result)?;
+                self.push(frame, Step::Reduce { to, from, axis: axis(*a), f }, args, &[to]);
+            }
+            (OpKind::ArgReduce(r, a), [_], [value, index]) => {
+                let Some(f) = reduce::arg_reduce(*r, elem) else { return self.wrong(unsupported) };
+                let (to, index) = (self.define(*value)?, self.define(*index)?);
+                self.push(frame, Step::ArgReduce { to, index, from, axis: axis(*a), f }, args, &[to, index]);
+            }
+            (OpKind::Scan(r, a), [_], [result]) => {
+                let Some(f) = reduce::scan(*r, elem) else { return self.wrong(unsupported) };
+                let to = self.new_tile(*result)?;
+                self.push(frame, Step::Scan { to, from, axis: axis(*a), f }, args, &[Slot::Tile(to)]);
+            }
+            (OpKind::ReduceWith(a), [_, Slot::Scalar(init)], [result]) => {
+                let f = self.combine(frame, op, *init)?;
+                let to = self.define(*result)?;
+                self.push(frame, Step::ReduceWith { to, from, axis: axis(*a), f }, args, &[to]);
+            }
+            (OpKind::ScanWith(a), [_, Slot::Scalar(init)], [result]) => {
+                let f = self.combine(frame, op, *init)?;
+                let to = self.new_tile(*result)?;
+                self.push(frame, Step::ScanWith { to, from, axis: axis(*a), f }, args, &[Slot::Tile(to)]);
+            }
+            _ => return self.wrong("an operation with the wrong operands"),
+        }
+        Ok(())
+    }
+
+    /// The block of a reduction by closure.
+    fn combine(&mut self, frame: &mut Frame, op: &Op, init: u32) -> Result<Combine> {
+        self.close_all(frame)?;
+        let ([region], loc) = (&op.regions[..], self.loc) else { return self.wrong("a reduction without its function") };
+        let result = self.scalar_slot(0);
+        self.regions.push(super::lower::Region::Other { results: vec![Slot::Scalar(result)] });
+        let block = self.block(*region)?;
+        self.regions.pop();
+        self.loc = loc;
+        let args = self.kernel.block(*region).args.clone();
+        let [a, b] = args[..] else { return self.wrong("a reduction function of other than two arguments") };
+        Ok(Combine { block, args: [self.scalar(a)?, self.scalar(b)?], result, init })
+    }
+}

@@ -1,0 +1,286 @@
+//! Compiled kernels, and launches of them.
+
+use crate::exec::{Machine, Trap, Work};
+use crate::plan::lower::{CompileError, lower};
+use crate::plan::{ParamKind, Plan, ScalarSlot};
+use crate::runtime::launch::{BindError, TensorArg, Tensors};
+use crate::runtime::memory::Memory;
+use crate::runtime::view::View;
+use crate::simd::Isa;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use titan_core::ir::{Access, Elem, Loc};
+use titan_core::verify::Verified;
+
+/// How a program is compiled. Every choice gives the same results, within the freedom of `docs/semantics.md`; the ones that
+/// are off serve to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Evaluate chains of elementwise operations block by block.
+    pub fuse: bool,
+    /// Execute loops that are matrix products as one product.
+    pub products: bool,
+    /// Leave loaded tiles in the tensor where that is safe.
+    pub lazy: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { fuse: true, products: true, lazy: true }
+    }
+}
+
+/// A scalar argument, of the parameter's element type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// For integers and `bool`.
+    Int(i64),
+    /// For floats; rounded once to the parameter's type.
+    Float(f64),
+}
+
+/// An argument of a launch.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// A tensor.
+    Tensor {
+        /// Where its elements are.
+        memory: Memory,
+        /// Its first element, in bytes.
+        offset: usize,
+        /// Extents, one per axis.
+        extents: Vec<i32>,
+        /// Distances along the axes, in elements.
+        strides: Vec<i64>,
+    },
+    /// No tensor, for an optional parameter.
+    Absent,
+    /// A scalar.
+    Scalar(Scalar),
+}
+
+/// Why a launch did not complete.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A program trapped. Outputs hold what the programs had stored when they stopped.
+    #[error("{message} (line {}, column {}, program {program:?})", loc.line, loc.column)]
+    Trap {
+        /// What happened.
+        message: String,
+        /// Where in the kernel.
+        loc: Loc,
+        /// Which program.
+        program: [u32; 3],
+    },
+    /// The arguments do not fit the kernel, or a launch with them would not be safe.
+    #[error("bad arguments: {0}")]
+    BadArguments(String),
+    /// A memory is in use by another launch or by the host in another thread.
+    #[error("the memory of `{0}` is in use")]
+    InUse(String),
+}
+
+/// A compiled kernel. Compile once, run often, from any thread.
+#[derive(Debug)]
+pub struct Program {
+    plan: Plan,
+    isa: Isa,
+    options: Options,
+    /// What threads keep between launches.
+    work: Mutex<Vec<Work>>,
+}
+
+/// What the programs of one launch share.
+#[derive(Debug)]
+pub(crate) struct Launch<'p> {
+    pub(crate) plan: &'p Plan,
+    pub(crate) isa: Isa,
+    pub(crate) lazy: bool,
+    pub(crate) grid: [u32; 3],
+    pub(crate) scalars: Vec<(ScalarSlot, u64)>,
+    pub(crate) stop: AtomicBool,
+    /// The trap of the lowest program so far.
+    trapped: Mutex<Option<(u64, Trap)>>,
+}
+
+/// Below so many elements computed, a launch stays in the calling thread.
+const INLINE_COST: u64 = 100_000;
+
+impl Program {
+    /// Compiles a kernel.
+    ///
+    /// # Errors
+    /// If the kernel breaks a rule of the IR, which the verifier should have reported.
+    pub fn compile(kernel: &Verified) -> Result<Program, CompileError> {
+        Self::compile_with(kernel, Options::default())
+    }
+
+    /// Compiles a kernel without some of the fast paths.
+    ///
+    /// # Errors
+    /// As [`Program::compile`].
+    pub fn compile_with(kernel: &Verified, options: Options) -> Result<Program, CompileError> {
+        let plan = lower(kernel, options)?;
+        Ok(Program { plan, isa: Isa::detect(), options, work: Mutex::new(Vec::new()) })
+    }
+
+    /// How many programs a persistent grid has: one for each thread.
+    #[must_use]
+    pub fn persistent_grid() -> u32 {
+        u32::try_from(rayon::current_num_threads()).unwrap_or(1)
+    }
+
+    /// Runs all programs of a grid and waits for them.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or a program traps.
+    pub fn run(&self, args: &[Arg], grid: [u32; 3]) -> Result<(), RunError> {
+        let programs = grid.iter().try_fold(1u64, |n, g| n.checked_mul(u64::from(*g)));
+        let programs = programs.filter(|_| grid.iter().all(|g| i32::try_from(*g).is_ok()));
+        let Some(programs) = programs else {
+            return Err(RunError::BadArguments(format!("a grid of {grid:?} programs")));
+        };
+        if args.len() != self.plan.params.len() {
+            let (want, got) = (self.plan.params.len(), args.len());
+            return Err(RunError::BadArguments(format!("{got} arguments for {want} parameters")));
+        }
+        let scalars = self.scalars(args)?;
+        let tensors = Tensors::bind(&self.tensors(args)?).map_err(|error| match error {
+            BindError::Arguments(message) => RunError::BadArguments(message),
+            BindError::InUse(name) => RunError::InUse(name),
+        })?;
+        let launch = Launch {
+            plan: &self.plan,
+            isa: self.isa,
+            lazy: self.options.lazy,
+            grid,
+            scalars,
+            stop: AtomicBool::new(false),
+            trapped: Mutex::new(None),
+        };
+        self.run_programs(&launch, &tensors, programs);
+        let trapped = launch.trapped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match trapped {
+            None => Ok(()),
+            Some((number, trap)) => {
+                Err(RunError::Trap { message: trap.message, loc: trap.loc, program: coordinates(number, grid) })
+            }
+        }
+    }
+
+    fn run_programs(&self, launch: &Launch<'_>, tensors: &Tensors, programs: u64) {
+        let threads = rayon::current_num_threads();
+        let next = AtomicU64::new(0);
+        if programs <= 1 || threads == 1 || self.plan.cost.saturating_mul(programs) < INLINE_COST {
+            self.run_chunks(launch, tensors, programs, programs.max(1), &next);
+            return;
+        }
+        // Chunks are large enough to be taken seldom and small enough to even out.
+        let chunk = (programs / (threads as u64 * 8)).clamp(1, 64);
+        (0..threads).into_par_iter().for_each(|_| self.run_chunks(launch, tensors, programs, chunk, &next));
+    }
+
+    /// Takes chunks of programs until there are none left.
+    fn run_chunks(&self, launch: &Launch<'_>, tensors: &Tensors, programs: u64, chunk: u64, next: &AtomicU64) {
+        let mut first = next.fetch_add(chunk, Relaxed);
+        if first >= programs {
+            return;
+        }
+        let mut work = self.take_work();
+        let mut machine = Machine::new(launch, &mut work, self.views(tensors));
+        while first < programs {
+            for number in first..programs.min(first + chunk) {
+                if launch.stop.load(Relaxed) {
+                    break;
+                }
+                if let Err(trap) = machine.run(coordinates(number, launch.grid)) {
+                    launch.record(number, *trap);
+                }
+            }
+            first = next.fetch_add(chunk, Relaxed);
+        }
+        self.work.lock().unwrap_or_else(PoisonError::into_inner).push(work);
+    }
+
+    fn take_work(&self) -> Work {
+        let kept = self.work.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        kept.unwrap_or_else(|| Work::new(&self.plan))
+    }
+
+    /// The views of the parameters, in their slots.
+    fn views<'m>(&self, tensors: &'m Tensors) -> Vec<View<'m>> {
+        let mut views = vec![View::absent(Elem::F32, 1); self.plan.views];
+        for (i, param) in self.plan.params.iter().enumerate() {
+            if let ParamKind::Tensor { view, elem, rank, .. } = param.kind {
+                views[view as usize] = tensors.view(i).unwrap_or_else(|| View::absent(elem, rank));
+            }
+        }
+        views
+    }
+
+    fn scalars(&self, args: &[Arg]) -> Result<Vec<(ScalarSlot, u64)>, RunError> {
+        let mut scalars = Vec::new();
+        for (param, arg) in self.plan.params.iter().zip(args) {
+            let ParamKind::Scalar { slot, elem } = param.kind else { continue };
+            let bits = match arg {
+                Arg::Scalar(value) => scalar_bits(elem, *value),
+                Arg::Tensor { .. } | Arg::Absent => None,
+            };
+            let Some(bits) = bits else {
+                return Err(RunError::BadArguments(format!("`{}` is an `{elem}`", param.name)));
+            };
+            scalars.push((slot, bits));
+        }
+        Ok(scalars)
+    }
+
+    fn tensors<'a>(&'a self, args: &'a [Arg]) -> Result<Vec<Option<TensorArg<'a>>>, RunError> {
+        let mut tensors = Vec::with_capacity(args.len());
+        for (param, arg) in self.plan.params.iter().zip(args) {
+            let name = param.name.as_str();
+            let bad = |what: String| Err(RunError::BadArguments(format!("`{name}` {what}")));
+            tensors.push(match (param.kind, arg) {
+                (ParamKind::Tensor { elem, rank, access, .. }, Arg::Tensor { memory, offset, extents, strides }) => {
+                    if extents.len() != rank {
+                        return bad(format!("is a tensor of rank {rank}, not {}", extents.len()));
+                    }
+                    let written = access == Access::Mut;
+                    Some(TensorArg { name, memory, offset: *offset, elem, extents, strides, written })
+                }
+                (ParamKind::Tensor { optional: true, .. }, Arg::Absent) | (ParamKind::Scalar { .. }, _) => None,
+                (ParamKind::Tensor { .. }, Arg::Absent) => return bad("is not optional".to_owned()),
+                (ParamKind::Tensor { .. }, Arg::Scalar(_)) => return bad("is a tensor".to_owned()),
+            });
+        }
+        Ok(tensors)
+    }
+}
+
+impl Launch<'_> {
+    fn record(&self, number: u64, trap: Trap) {
+        self.stop.store(true, Relaxed);
+        let mut trapped = self.trapped.lock().unwrap_or_else(PoisonError::into_inner);
+        if trapped.as_ref().is_none_or(|(known, _)| number < *known) {
+            *trapped = Some((number, trap));
+        }
+    }
+}
+
+/// The scalar slot of an argument, if it is of the right kind.
+fn scalar_bits(elem: Elem, value: Scalar) -> Option<u64> {
+    match value {
+        Scalar::Int(v) if elem == Elem::Bool => Some(u64::from(v != 0)),
+        Scalar::Int(v) if elem.is_int() => Some(titan_core::ir::fold::wrap(elem, v).cast_unsigned()),
+        Scalar::Float(v) if elem.is_float() => Some((crate::ops::cast::cast(Elem::F64, elem).scalar)([v.to_bits(), 0, 0])),
+        Scalar::Int(_) | Scalar::Float(_) => None,
+    }
+}
+
+/// The program of this number; x changes fastest.
+#[expect(clippy::cast_possible_truncation, reason = "remainders by 32-bit extents, of numbers below their product")]
+fn coordinates(number: u64, [x, y, _]: [u32; 3]) -> [u32; 3] {
+    let (x, y) = (u64::from(x).max(1), u64::from(y).max(1));
+    [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+}

@@ -1,0 +1,237 @@
+//! Reads and writes through a [`View`]: rows, elements, atomic updates.
+
+use super::view::View;
+use crate::ops::ScalarFn;
+use crate::rep::with_width;
+use bytemuck::Pod;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use titan_core::ir::Elem;
+
+/// An element of 1, 2, 4 or 8 bytes in memory.
+pub(crate) trait Word: Pod + PartialEq {
+    /// From the low bits of a scalar slot.
+    fn from_slot(bits: u64) -> Self;
+    /// The bits, the rest zero.
+    fn to_slot(self) -> u64;
+    /// Stores a value that others may be storing or updating too.
+    ///
+    /// # Safety
+    /// `at` points to a word in memory, aligned, that is only accessed atomically or by this thread for now.
+    unsafe fn store_shared(at: *mut Self, value: Self);
+    /// Replaces the value by `f` of it.
+    ///
+    /// # Safety
+    /// As for `store_shared`.
+    unsafe fn update_shared(at: *mut Self, f: impl Fn(Self) -> Self);
+    /// Adds an integer.
+    ///
+    /// # Safety
+    /// As for `store_shared`.
+    unsafe fn add_shared(at: *mut Self, value: Self);
+}
+
+macro_rules! words {
+    ($($t:ty: $atomic:ty;)*) => {$(
+        impl Word for $t {
+            #[inline(always)]
+            #[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
+            #[allow(trivial_numeric_casts, reason = "for one of the types it is")]
+            fn from_slot(bits: u64) -> Self {
+                bits as $t
+            }
+            #[inline(always)]
+            fn to_slot(self) -> u64 {
+                u64::from(self)
+            }
+            unsafe fn store_shared(at: *mut Self, value: Self) {
+                // SAFETY: the caller's.
+                unsafe { <$atomic>::from_ptr(at) }.store(value, Relaxed);
+            }
+            unsafe fn update_shared(at: *mut Self, f: impl Fn(Self) -> Self) {
+                // SAFETY: the caller's.
+                let word = unsafe { <$atomic>::from_ptr(at) };
+                let mut old = word.load(Relaxed);
+                while let Err(now) = word.compare_exchange_weak(old, f(old), Relaxed, Relaxed) {
+                    old = now;
+                }
+            }
+            unsafe fn add_shared(at: *mut Self, value: Self) {
+                // SAFETY: the caller's.
+                unsafe { <$atomic>::from_ptr(at) }.fetch_add(value, Relaxed);
+            }
+        }
+    )*};
+}
+words! { u8: AtomicU8; u16: AtomicU16; u32: AtomicU32; u64: AtomicU64; }
+
+impl View<'_> {
+    /// The address of `n` elements from `first` on, `stride` apart, if all are in the memory.
+    fn span<T>(&self, first: i64, stride: i64, n: usize) -> Option<*mut T> {
+        let steps = i64::try_from(n).ok()?.checked_sub(1)?;
+        let last = first.checked_add(steps.checked_mul(stride)?)?;
+        let size = i64::try_from(size_of::<T>()).ok()?;
+        let fits = i64::from(self.elem.bits()) == size * 8 && first.min(last) >= 0 && first.max(last) < self.len;
+        let start = isize::try_from(first.checked_mul(size)?).ok()?;
+        // SAFETY: element `first` is in the memory, so its first byte is.
+        fits.then(|| unsafe { self.bytes.as_ptr().offset(start) }.cast())
+    }
+
+    /// Reads elements from `first` on, `stride` apart.
+    fn read_words<T: Word>(&self, first: i64, stride: i64, dst: &mut [T]) {
+        let Some(from) = self.span::<T>(first, stride, dst.len()) else { return };
+        if stride == 1 {
+            // SAFETY: `span` found that many elements; `dst` is a buffer of the program's, not device memory.
+            unsafe { from.copy_to_nonoverlapping(dst.as_mut_ptr(), dst.len()) };
+            return;
+        }
+        let mut at = from;
+        for d in dst {
+            // SAFETY: one of the elements that `span` found, aligned as the memory and `base` are.
+            *d = unsafe { at.read() };
+            at = at.wrapping_offset(offset(stride));
+        }
+    }
+
+    /// Writes elements from `first` on, `stride` apart.
+    fn write_words<T: Word>(&self, first: i64, stride: i64, src: &[T]) {
+        let Some(to) = self.span::<T>(first, stride, src.len()) else { return };
+        if !self.writable {
+            return;
+        }
+        if stride == 1 {
+            // SAFETY: `span` found that many elements in a memory that may be written; `src` is not device memory.
+            unsafe { to.copy_from_nonoverlapping(src.as_ptr(), src.len()) };
+            return;
+        }
+        let mut at = to;
+        for s in src {
+            // SAFETY: one of the elements that `span` found, aligned, in a memory that may be written.
+            unsafe { at.write(*s) };
+            at = at.wrapping_offset(offset(stride));
+        }
+    }
+
+    /// Reads whole elements from offset `first` on, `stride` apart, in the form of tile buffers.
+    pub(crate) fn read_run(&self, first: i64, stride: i64, dst: &mut [u8]) {
+        fn words<T: Word>(view: &View<'_>, first: i64, stride: i64, dst: &mut [u8]) {
+            view.read_words::<T>(first, stride, bytemuck::cast_slice_mut(dst));
+        }
+        if self.elem.bits() == 4 {
+            self.read_nibbles(first, stride, dst);
+        } else {
+            with_width!(crate::rep::size(self.elem), words(self, first, stride, dst));
+        }
+    }
+
+    /// Writes whole elements from offset `first` on, `stride` apart.
+    pub(crate) fn write_run(&self, first: i64, stride: i64, src: &[u8]) {
+        fn words<T: Word>(view: &View<'_>, first: i64, stride: i64, src: &[u8]) {
+            view.write_words::<T>(first, stride, bytemuck::cast_slice(src));
+        }
+        if self.elem.bits() == 4 {
+            self.write_nibbles(first, stride, src);
+        } else {
+            with_width!(crate::rep::size(self.elem), words(self, first, stride, src));
+        }
+    }
+
+    /// The byte of a nibble, and whether it is the high one.
+    fn nibble(&self, at: i64) -> Option<(*mut u8, bool)> {
+        let byte = isize::try_from(at >> 1).ok()?;
+        let inside = self.elem.bits() == 4 && at >= 0 && at < self.len;
+        // SAFETY: nibble `at` is in the memory, so its byte is.
+        inside.then(|| (unsafe { self.bytes.as_ptr().offset(byte) }, at & 1 == 1))
+    }
+
+    fn read_nibbles(&self, first: i64, stride: i64, dst: &mut [u8]) {
+        let signed = self.elem == Elem::I4;
+        let mut at = first;
+        for d in dst {
+            let Some((byte, high)) = self.nibble(at) else { return };
+            // SAFETY: a byte in the memory. A neighbour's program may be storing the other nibble, hence the atomic load.
+            let byte = unsafe { AtomicU8::from_ptr(byte) }.load(Relaxed);
+            let value = if high { byte >> 4 } else { byte & 15 };
+            *d = if signed { titan_core::num::nibble_to_i8(value).cast_unsigned() } else { value };
+            at = at.wrapping_add(stride);
+        }
+    }
+
+    fn write_nibbles(&self, first: i64, stride: i64, src: &[u8]) {
+        let mut at = first;
+        for s in src {
+            let Some((byte, high)) = self.nibble(at).filter(|_| self.writable) else { return };
+            let (mask, value) = if high { (0x0F, *s << 4) } else { (0xF0, *s & 15) };
+            // SAFETY: a byte in a memory that may be written; the other nibble may be another program's, hence the atomic.
+            unsafe { u8::update_shared(byte, |old| old & mask | value) };
+            at = at.wrapping_add(stride);
+        }
+    }
+
+    /// One element, as the low bits of a slot.
+    pub(crate) fn read_one(&self, at: i64) -> u64 {
+        fn one<T: Word>(view: &View<'_>, at: i64) -> u64 {
+            let mut value = [T::zeroed()];
+            view.read_words(at, 1, &mut value);
+            value[0].to_slot()
+        }
+        if self.elem.bits() == 4 {
+            let mut value = [0];
+            self.read_nibbles(at, 1, &mut value);
+            return value[0].into();
+        }
+        with_width!(crate::rep::size(self.elem), one(self, at))
+    }
+
+    /// Stores one element, from the low bits of a slot.
+    pub(crate) fn write_one(&self, at: i64, value: u64) {
+        fn one<T: Word>(view: &View<'_>, at: i64, value: u64) {
+            view.write_words(at, 1, &[T::from_slot(value)]);
+        }
+        if self.elem.bits() == 4 {
+            self.write_nibbles(at, 1, &[u8::from_slot(value)]);
+        } else {
+            with_width!(crate::rep::size(self.elem), one(self, at, value));
+        }
+    }
+
+    /// Stores elements that other programs may be storing too: one of the values stays.
+    pub(crate) fn write_shared(&self, first: i64, stride: i64, src: &[u8]) {
+        fn words<T: Word>(view: &View<'_>, first: i64, stride: i64, src: &[u8]) {
+            for (s, i) in bytemuck::cast_slice::<u8, T>(src).iter().zip(0i64..) {
+                let at = first.wrapping_add(i.wrapping_mul(stride));
+                if let Some(to) = view.span::<T>(at, 1, 1).filter(|_| view.writable) {
+                    // SAFETY: an element in a memory that may be written, aligned. A tensor that a kernel scatters to is
+                    // not otherwise accessed by it.
+                    unsafe { T::store_shared(to, *s) };
+                }
+            }
+        }
+        if self.elem.bits() >= 8 {
+            with_width!(crate::rep::size(self.elem), words(self, first, stride, src));
+        }
+    }
+
+    /// Replaces elements by `f` of the element and a value, atomically one by one. `integer_add` says that `f` adds integers.
+    pub(crate) fn update_shared(&self, first: i64, stride: i64, src: &[u8], f: ScalarFn, integer_add: bool) {
+        fn words<T: Word>(view: &View<'_>, (first, stride): (i64, i64), src: &[u8], f: ScalarFn, integer_add: bool) {
+            for (s, i) in bytemuck::cast_slice::<u8, T>(src).iter().zip(0i64..) {
+                let at = first.wrapping_add(i.wrapping_mul(stride));
+                let Some(to) = view.span::<T>(at, 1, 1).filter(|_| view.writable) else { return };
+                if integer_add {
+                    // SAFETY: as in `write_shared`.
+                    unsafe { T::add_shared(to, *s) };
+                } else {
+                    // SAFETY: as in `write_shared`.
+                    unsafe { T::update_shared(to, |old| T::from_slot(f([old.to_slot(), s.to_slot(), 0]))) };
+                }
+            }
+        }
+        if self.elem.bits() >= 8 {
+            with_width!(crate::rep::size(self.elem), words(self, (first, stride), src, f, integer_add));
+        }
+    }
+}
+
+fn offset(stride: i64) -> isize {
+    isize::try_from(stride).unwrap_or(0)
+}

@@ -1,0 +1,169 @@
+//! Device memory: reference-counted, 64-byte aligned, zeroed.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// There is no memory for this many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("out of memory: {bytes} bytes")]
+pub struct OutOfMemory {
+    /// How many bytes were asked for.
+    pub bytes: usize,
+}
+
+/// Why a host access to memory did not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// The range is not inside of the memory.
+    #[error("bytes {offset} .. {offset} + {len} of a memory of {size} bytes")]
+    OutOfBounds {
+        /// The first byte.
+        offset: usize,
+        /// How many bytes.
+        len: usize,
+        /// How many bytes the memory has.
+        size: usize,
+    },
+    /// A launch, or another thread, is writing it, or is reading what was to be written.
+    #[error("the memory is in use")]
+    InUse,
+}
+
+/// A handle of device memory. A clone is another handle of the same memory.
+#[derive(Clone, Debug)]
+pub struct Memory(Arc<Block>);
+
+#[derive(Debug)]
+struct Block {
+    bytes: NonNull<u8>,
+    len: usize,
+    layout: Layout,
+    /// How many leases there are; [`WRITER`] if one is exclusive.
+    leases: AtomicU32,
+}
+
+const WRITER: u32 = u32::MAX;
+const ALIGN: usize = 64;
+
+// SAFETY: the bytes are owned by the block. They are accessed only by who holds a lease: by any number of threads that read,
+// or by one owner, and the threads of its launch, that write.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `Memory::zeroed` with this layout, and freed once, here.
+        unsafe { dealloc(self.bytes.as_ptr(), self.layout) };
+    }
+}
+
+impl Memory {
+    /// Memory of this many zero bytes.
+    ///
+    /// # Errors
+    /// If there is not so much memory.
+    pub fn zeroed(bytes: usize) -> Result<Memory, OutOfMemory> {
+        let out_of_memory = OutOfMemory { bytes };
+        let layout = Layout::from_size_align(bytes.max(1), ALIGN).map_err(|_| out_of_memory)?;
+        // SAFETY: the size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(out_of_memory)?;
+        Ok(Memory(Arc::new(Block { bytes: start, len: bytes, layout, leases: AtomicU32::new(0) })))
+    }
+
+    /// How many bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether there are no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// A number that is the same for all handles of one memory, and different between memories that exist at one time.
+    #[must_use]
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Copies bytes into the memory.
+    ///
+    /// # Errors
+    /// If they do not fit, or if a launch is using the memory.
+    pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
+        self.check(offset, bytes.len())?;
+        let lease = self.lease(true).ok_or(MemoryError::InUse)?;
+        // SAFETY: the range was checked; the lease is exclusive, and a slice of the host's is not this memory.
+        unsafe { lease.block().bytes.add(offset).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        Ok(())
+    }
+
+    /// Copies bytes out of the memory.
+    ///
+    /// # Errors
+    /// If there are not so many, or if a launch is writing the memory.
+    pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), MemoryError> {
+        self.check(offset, out.len())?;
+        let lease = self.lease(false).ok_or(MemoryError::InUse)?;
+        let len = out.len();
+        // SAFETY: the range was checked; nobody writes during the lease, and a slice of the host's is not this memory.
+        unsafe { lease.block().bytes.add(offset).copy_to_nonoverlapping(NonNull::from(out).cast(), len) };
+        Ok(())
+    }
+
+    fn check(&self, offset: usize, len: usize) -> Result<(), MemoryError> {
+        let size = self.0.len;
+        let inside = offset.checked_add(len).is_some_and(|end| end <= size);
+        if inside { Ok(()) } else { Err(MemoryError::OutOfBounds { offset, len, size }) }
+    }
+
+    /// The right to use the memory, together with other readers or alone. `None` if somebody is in the way.
+    pub(crate) fn lease(&self, exclusive: bool) -> Option<Lease> {
+        let leases = &self.0.leases;
+        let taken = if exclusive {
+            leases.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        } else {
+            leases.fetch_update(Ordering::Acquire, Ordering::Relaxed, |n| (n < WRITER - 1).then(|| n + 1)).is_ok()
+        };
+        taken.then(|| Lease { memory: self.clone(), exclusive })
+    }
+}
+
+/// The right to use a memory, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    memory: Memory,
+    exclusive: bool,
+}
+
+impl Lease {
+    fn block(&self) -> &Block {
+        &self.memory.0
+    }
+
+    /// The bytes, how many there are, and whether they may be written.
+    pub(super) fn parts(&self) -> (NonNull<u8>, usize, bool) {
+        (self.memory.0.bytes, self.memory.0.len, self.exclusive)
+    }
+
+    /// The identity of the memory.
+    pub(crate) fn id(&self) -> usize {
+        self.memory.id()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.exclusive {
+            self.block().leases.store(0, Ordering::Release);
+        } else {
+            self.block().leases.fetch_sub(1, Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Where the `unsafe` code of this crate is: device memory, element access, calls of the matrix product crates.
+//!
+//! Every function in here is safe to call with any arguments. What that rests on:
+//!
+//! * **Bounds.** Each access to memory compares its first and last element with the length of the memory, right where the
+//!   pointer is made.
+//! * **Aliasing with the host and other launches.** A launch holds a [`memory::Lease`] on every memory that it uses, shared or
+//!   exclusive; host reads and writes take one too. So nothing else writes a memory that a launch reads.
+//! * **Inside a launch.** Memory that no argument of the launch may write is read through slices. The rest is accessed
+//!   through raw pointers, never through references: programs of one launch store to disjoint parts, which is the proof that
+//!   a [`titan_core::verify::Verified`] kernel carries, or was promised by the user in an `unsafe` block around `shared()`.
+//!   Scatters and atomics, for which nothing is proved, are atomic instructions.
+
+#![expect(unsafe_code, reason = "this is the module for it")]
+
+pub(crate) mod access;
+pub(crate) mod launch;
+pub mod memory;
+pub(crate) mod product;
+pub(crate) mod view;

@@ -1,0 +1,226 @@
+//! Views of tensors during a launch: where coordinates become addresses.
+//!
+//! A view has four axes; a tensor of lower rank has leading axes of extent 1, so that the last axis is always number 3.
+//! Element offsets count elements from the start of the memory, for the 4-bit types nibbles.
+
+use super::launch::Slot;
+use super::memory::Lease;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use titan_core::ir::Elem;
+
+/// A tensor or a part of one. Cheap to copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'m> {
+    /// The start of the memory.
+    pub(super) bytes: NonNull<u8>,
+    /// Elements that the memory has.
+    pub(super) len: i64,
+    pub(super) elem: Elem,
+    /// The element at coordinate zero.
+    pub(super) base: i64,
+    extents: [i32; 4],
+    strides: [i64; 4],
+    rank: usize,
+    pub(super) writable: bool,
+    /// Nothing in the launch writes what this tensor spans.
+    frozen: bool,
+    /// Every coordinate is outside.
+    outside: bool,
+    /// It is, or is a part of, a tensor that the launch has.
+    given: bool,
+    lease: PhantomData<&'m Lease>,
+}
+
+// SAFETY: a view is an address in a memory that is leased for `'m`, by the launch whose threads share it. What those threads
+// may do with the address is said in the header of `runtime`.
+unsafe impl Send for View<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for View<'_> {}
+
+/// The part of a tile that is inside of a tensor: for each axis the first element and the one after the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inside {
+    pub(crate) lo: [i64; 4],
+    pub(crate) hi: [i64; 4],
+}
+
+impl Inside {
+    pub(crate) fn is_all(&self, shape: [i32; 4]) -> bool {
+        self.lo == [0; 4] && self.hi == shape.map(i64::from)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lo.iter().zip(&self.hi).any(|(lo, hi)| lo >= hi)
+    }
+
+    /// Calls `f` for each row, with its leading coordinates.
+    pub(crate) fn rows(&self, mut f: impl FnMut([i64; 3])) {
+        if self.is_empty() {
+            return;
+        }
+        for i in self.lo[0]..self.hi[0] {
+            for j in self.lo[1]..self.hi[1] {
+                for k in self.lo[2]..self.hi[2] {
+                    f([i, j, k]);
+                }
+            }
+        }
+    }
+}
+
+impl<'m> View<'m> {
+    /// The view of a bound tensor.
+    pub(super) fn new(lease: &'m Lease, slot: &Slot) -> Self {
+        let (bytes, len, exclusive) = lease.parts();
+        View {
+            bytes,
+            len: elements(slot.elem, len),
+            elem: slot.elem,
+            base: slot.base,
+            extents: slot.extents,
+            strides: slot.strides,
+            rank: slot.rank,
+            writable: slot.writable && exclusive,
+            frozen: slot.frozen,
+            outside: false,
+            given: true,
+            lease: PhantomData,
+        }
+    }
+
+    /// The view of a tensor that was not given: every coordinate is outside.
+    pub(crate) fn absent(elem: Elem, rank: usize) -> Self {
+        View {
+            bytes: NonNull::dangling(),
+            len: 0,
+            elem,
+            base: 0,
+            extents: [0; 4],
+            strides: [0; 4],
+            rank,
+            writable: false,
+            frozen: false,
+            outside: true,
+            given: false,
+            lease: PhantomData,
+        }
+    }
+
+    /// Whether the launch has the tensor.
+    pub(crate) fn is_given(&self) -> bool {
+        self.given
+    }
+
+    pub(crate) fn elem(&self) -> Elem {
+        self.elem
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn axis(&self, axis: u8) -> usize {
+        (4 - self.rank.min(4) + usize::from(axis)).min(3)
+    }
+
+    /// The extent along an axis of the tensor.
+    pub(crate) fn extent(&self, axis: u8) -> i32 {
+        self.extents[self.axis(axis)]
+    }
+
+    /// The extents of all four axes.
+    pub(crate) fn extents(&self) -> [i32; 4] {
+        self.extents
+    }
+
+    pub(crate) fn strides(&self) -> [i64; 4] {
+        self.strides
+    }
+
+    /// One axis fixed.
+    pub(crate) fn index(&self, axis: u8, at: i32) -> Self {
+        let axis = self.axis(axis);
+        let mut view = *self;
+        if at < 0 || at >= self.extents[axis] {
+            view.outside = true;
+        } else {
+            view.base = self.base.wrapping_add(i64::from(at).wrapping_mul(self.strides[axis]));
+        }
+        // The axes before it move up, and a new one of extent 1 takes their place.
+        for i in (1..=axis).rev() {
+            view.extents[i] = self.extents[i - 1];
+            view.strides[i] = self.strides[i - 1];
+        }
+        (view.extents[0], view.strides[0]) = (1, 0);
+        view.rank = self.rank.saturating_sub(1);
+        view
+    }
+
+    /// A range of an axis, clipped.
+    pub(crate) fn slice(&self, axis: u8, lo: i32, hi: i32) -> Self {
+        let axis = self.axis(axis);
+        let mut view = *self;
+        let extent = self.extents[axis];
+        let (lo, hi) = (lo.clamp(0, extent), hi.clamp(0, extent));
+        view.base = self.base.wrapping_add(i64::from(lo).wrapping_mul(self.strides[axis]));
+        view.extents[axis] = (hi - lo).max(0);
+        view
+    }
+
+    /// The offset of an element, which need not exist.
+    pub(crate) fn offset(&self, at: [i64; 4]) -> i64 {
+        at.iter().zip(&self.strides).fold(self.base, |sum, (i, s)| sum.wrapping_add(i.wrapping_mul(*s)))
+    }
+
+    /// The offset of an element that exists.
+    pub(crate) fn offset_inside(&self, at: [i64; 4]) -> Option<i64> {
+        let inside = at.iter().zip(&self.extents).all(|(i, n)| *i >= 0 && *i < i64::from(*n));
+        (inside && !self.outside).then(|| self.offset(at))
+    }
+
+    /// The part of a tile at `start` that is inside.
+    pub(crate) fn inside(&self, start: [i64; 4], shape: [i32; 4]) -> Inside {
+        let mut part = Inside { lo: [0; 4], hi: [0; 4] };
+        if self.outside {
+            return part;
+        }
+        for axis in 0..4 {
+            let n = i64::from(shape[axis]);
+            part.lo[axis] = start[axis].saturating_neg().clamp(0, n);
+            part.hi[axis] = i64::from(self.extents[axis]).saturating_sub(start[axis]).clamp(0, n);
+        }
+        part
+    }
+
+    /// A tile that is wholly inside, as a slice of the memory with the offset of its first element, without copying it.
+    /// `None` if it is not, or if the launch may write it.
+    pub(crate) fn frozen_tile(&self, start: [i64; 4], shape: [i32; 4]) -> Option<(&'m [u8], usize)> {
+        let whole = self.frozen && self.elem.bits() >= 8 && self.inside(start, shape).is_all(shape);
+        if !whole {
+            return None;
+        }
+        let (mut first, mut last) = (self.offset(start), self.offset(start));
+        let origin = first;
+        for (n, stride) in shape.iter().zip(&self.strides) {
+            let reach = i64::from(*n - 1).checked_mul(*stride)?;
+            first = first.checked_add(reach.min(0))?;
+            last = last.checked_add(reach.max(0))?;
+        }
+        if first < 0 || last >= self.len {
+            return None;
+        }
+        let size = usize::try_from(self.elem.bits() / 8).ok()?;
+        let (skip, n) = (usize::try_from(first).ok()?, usize::try_from(last - first + 1).ok()?);
+        // SAFETY: elements `first ..= last` are inside of the memory, which is leased for `'m`; `frozen` says that nothing
+        // in the launch writes there, and the lease that nothing else does.
+        let bytes = unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().add(skip * size), n * size) };
+        Some((bytes, usize::try_from(origin - first).ok()?))
+    }
+}
+
+/// How many elements so many bytes hold.
+pub(super) fn elements(elem: Elem, bytes: usize) -> i64 {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    if elem.bits() == 4 { bytes.saturating_mul(2) } else { bytes / i64::from(elem.bits() / 8) }
+}

@@ -1,0 +1,4 @@
+//! The executor against straightforward scalar code.
+
+mod common;
+mod matmul;

@@ -1,0 +1,145 @@
+//! Matrix products: single `mma`s, whole loops, every element triple, ragged edges, fast against slow paths.
+#![expect(clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "test data are small")]
+
+use crate::common::{K, Tensor, all_options, assert_close, data, run, shape_of};
+use titan_core::ir::{Const, Elem, ForKind, OpKind, Ty, mma_is_legal};
+use titan_cpu::{Options, Program};
+
+/// `c[m, n] = Σ a[m, k] · b[n, k]`, as in the design document.
+fn gemm(ab: [Elem; 2], c: Elem, acc: Elem, [bm, bn, bk]: [i32; 3], options: Options) -> Program {
+    let mut k = K::new("gemm");
+    let (a, b) = (k.input("a", ab[0], 2), k.input("b", ab[1], 2));
+    let out = k.output("c", c, 2);
+    let (m, n) = (k.pid(0), k.pid(1));
+    let zero = k.zero(acc);
+    let init = k.op(OpKind::Splat(shape_of(&[bm, bn])), &[zero]);
+    let extent = k.op(OpKind::Dim(1), &[a]);
+    let (less, by) = (k.i32(bk - 1), k.i32(bk));
+    let sum = k.op(OpKind::Binary(titan_core::ir::BinOp::Add), &[extent, less]);
+    let hi = k.op(OpKind::Binary(titan_core::ir::BinOp::Div), &[sum, by]);
+    let (lo, step) = (k.i32(0), k.i32(1));
+    let open = k.0.begin_for(ForKind::Pipelined, [lo, hi, step], &[init]).unwrap();
+    let (at, index) = (open.carried[0], open.index.unwrap());
+    let ta = k.load(a, &[m, index], &[bm, bk]);
+    let tb = k.load(b, &[n, index], &[bn, bk]);
+    let tb = k.op(OpKind::Permute([1, 0, 2, 3]), &[tb]);
+    let next = k.op(OpKind::Mma, &[ta, tb, at]);
+    k.0.terminate(OpKind::Continue(0), &[next]);
+    let result = k.0.end_loop(open, &[])[0];
+    let cast = k.op(OpKind::Cast(c), &[result]);
+    k.store(out, &[m, n], cast);
+    k.compile(options)
+}
+
+fn reference(a: &[f64], b: &[f64], [m, n, k]: [usize; 3]) -> Vec<f64> {
+    let mut c = vec![0.0; m * n];
+    for i in 0..m {
+        for j in 0..n {
+            c[i * n + j] = (0..k).map(|l| a[i * k + l] * b[j * k + l]).sum();
+        }
+    }
+    c
+}
+
+fn check_gemm(ab: [Elem; 2], acc: Elem, tiles: [i32; 3], extents: [i32; 3], options: Options) {
+    let [m, n, k] = extents.map(|e| e as usize);
+    let (a, b) = (data(ab[0], m * k, 3), data(ab[1], n * k, 5));
+    let ta = Tensor::new(ab[0], &[extents[0], extents[2]], &a);
+    let tb = Tensor::new(ab[1], &[extents[1], extents[2]], &b);
+    let tc = Tensor::zeros(acc, &[extents[0], extents[1]]);
+    let program = gemm(ab, acc, acc, tiles, options);
+    let programs = |axis: usize| (extents[axis] as u32).div_ceil(tiles[axis] as u32);
+    let grid = [programs(0), programs(1), 1];
+    for _ in 0..2 {
+        run(&program, &[ta.arg(), tb.arg(), tc.arg()], grid);
+    }
+    let what = format!("{ab:?} {acc:?} tiles {tiles:?} extents {extents:?} {options:?}");
+    assert_close(&tc.values(), &reference(&a, &b, [m, n, k]), 1e-4 * (k as f64).sqrt(), &what);
+}
+
+#[test]
+fn gemm_of_every_element_triple_and_option() {
+    for a in Elem::ALL {
+        for b in Elem::ALL {
+            for acc in Elem::ALL.into_iter().filter(|acc| mma_is_legal(a, b, *acc)) {
+                for options in all_options() {
+                    check_gemm([a, b], acc, [16, 8, 4], [50, 33, 19], options);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn gemm_of_many_shapes() {
+    for options in all_options() {
+        for extents in [[1, 1, 1], [16, 16, 16], [64, 64, 64], [65, 63, 70], [130, 16, 5], [7, 200, 33], [256, 64, 1200]] {
+            check_gemm([Elem::F32; 2], Elem::F32, [16, 16, 16], extents, options);
+            check_gemm([Elem::F16; 2], Elem::F32, [32, 16, 8], extents, options);
+            check_gemm([Elem::I8; 2], Elem::I32, [32, 16, 8], extents, options);
+        }
+    }
+}
+
+#[test]
+fn a_loop_over_no_tile_leaves_the_accumulator() {
+    for options in all_options() {
+        let program = gemm([Elem::F32; 2], Elem::F32, Elem::F32, [8, 8, 8], options);
+        let a = Tensor::zeros(Elem::F32, &[8, 0]);
+        let c = Tensor::new(Elem::F32, &[8, 8], &[7.0; 64]);
+        run(&program, &[a.arg(), a.arg(), c.arg()], [1, 1, 1]);
+        assert_eq!(c.values(), [0.0; 64]);
+    }
+}
+
+#[test]
+fn products_of_i8_wrap_and_stay_exact() {
+    let mut k = K::new("wrap");
+    let a = k.input("a", Elem::I8, 2);
+    let out = k.output("c", Elem::I32, 2);
+    let zero = k.i32(0);
+    let ta = k.load(a, &[zero, zero], &[2, 3000]);
+    let tb = k.op(OpKind::Permute([1, 0, 2, 3]), &[ta]);
+    let most = k.0.constant(Const::Int(Elem::I32, i32::MAX.into()));
+    let acc = k.op(OpKind::Splat(shape_of(&[2, 2])), &[most]);
+    let c = k.op(OpKind::Mma, &[ta, tb, acc]);
+    k.store(out, &[zero, zero], c);
+    let program = k.compile(Options::default());
+    let a = Tensor::new(Elem::I8, &[2, 3000], &[-128.0; 6000]);
+    let c = Tensor::zeros(Elem::I32, &[2, 2]);
+    run(&program, &[a.arg(), c.arg()], [1, 1, 1]);
+    assert_eq!(c.int_values(), [i64::from(i32::MAX.wrapping_add(3000 * 16384)); 4]);
+}
+
+#[test]
+fn batched_products_and_reused_accumulators() {
+    let mut k = K::new("batched");
+    let (a, b) = (k.input("a", Elem::F32, 3), k.input("b", Elem::F32, 3));
+    let out = k.output("c", Elem::F32, 3);
+    let zero = k.i32(0);
+    let ta = k.load(a, &[zero, zero, zero], &[3, 4, 5]);
+    let tb = k.load(b, &[zero, zero, zero], &[3, 5, 6]);
+    let one = k.0.constant(Const::Float(Elem::F32, 1.0));
+    let acc = k.op(OpKind::Splat(shape_of(&[3, 4, 6])), &[one]);
+    let first = k.op(OpKind::Mma, &[ta, tb, acc]);
+    // The accumulator is used again afterwards, so the product must not be made in its place.
+    let second = k.op(OpKind::Mma, &[ta, tb, first]);
+    let sum = k.op(OpKind::Binary(titan_core::ir::BinOp::Add), &[first, second]);
+    k.store(out, &[zero, zero, zero], sum);
+    assert_eq!(k.0.ty(sum), Ty::Tile(Elem::F32, shape_of(&[3, 4, 6])));
+    let program = k.compile(Options::default());
+    let (a, b) = (data(Elem::F32, 60, 1), data(Elem::F32, 90, 2));
+    let (ta, tb) = (Tensor::new(Elem::F32, &[3, 4, 5], &a), Tensor::new(Elem::F32, &[3, 5, 6], &b));
+    let c = Tensor::zeros(Elem::F32, &[3, 4, 6]);
+    run(&program, &[ta.arg(), tb.arg(), c.arg()], [1, 1, 1]);
+    let mut want = Vec::new();
+    for l in 0..3 {
+        for i in 0..4 {
+            for j in 0..6 {
+                let p: f64 = (0..5).map(|x| a[l * 20 + i * 5 + x] * b[l * 30 + x * 6 + j]).sum();
+                want.push((p + 1.0) + (2.0 * p + 1.0));
+            }
+        }
+    }
+    assert_close(&c.values(), &want, 1e-5, "batched");
+}
