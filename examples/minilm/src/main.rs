@@ -21,6 +21,10 @@ struct Cli {
     #[arg(long, value_enum, default_value_t = By::Kernels)]
     by: By,
 
+    /// Also say how far the embeddings are from the oracle's.
+    #[arg(long)]
+    check: bool,
+
     /// Sentences to compare with one another; without any, four are supplied.
     #[arg(value_name = "SENTENCE")]
     sentences: Vec<String>,
@@ -59,7 +63,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Some(Command::Fetch { from }) => bring(from),
-        None => compare(cli.by, cli.sentences),
+        None => compare(cli),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -86,12 +90,13 @@ fn bring(from: Option<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn compare(by: By, mut sentences: Vec<String>) -> Result<(), Failure> {
+fn compare(Cli { by, check, mut sentences, .. }: Cli) -> Result<(), Failure> {
     if sentences.is_empty() {
         sentences.extend(SAMPLES.map(str::to_owned));
     }
     let tokenizer = Tokenizer::load(&assets::locate(&assets::VOCAB)?)?;
     let weights = Weights::load(&assets::locate(&assets::WEIGHTS)?, &Config::MINILM_L6)?;
+    let oracle = check.then(|| Oracle::new(weights.clone()));
     let (mut encoder, place) = encoder(by, weights)?;
     let batch = tokenizer.batch(&sentences)?;
     // The first time, kernels are read and made ready.
@@ -103,6 +108,17 @@ fn compare(by: By, mut sentences: Vec<String>) -> Result<(), Failure> {
     println!("{n} tokens on {place}: {:.1} ms, {rate:.0} tokens/s\n", 1e3 * seconds);
     let similarities = similarity::matrix(&embeddings);
     print!("{}", similarity::Table { sentences: &sentences, similarities: &similarities });
+    if let Some(oracle) = oracle {
+        let exact = oracle.embed_f64(&batch)?;
+        let greatest = |f: fn(&[f32], &[f64]) -> f64| {
+            embeddings.iter().zip(&exact).map(|(found, exact)| f(found, exact)).fold(0.0, f64::max)
+        };
+        let distance = greatest(similarity::cosine_distance);
+        let difference = greatest(similarity::greatest_difference);
+        println!(
+            "\nAgainst the oracle: cosine distance at most {distance:.1e}, an element off by {difference:.1e}"
+        );
+    }
     Ok(())
 }
 
@@ -114,7 +130,9 @@ fn encoder(by: By, weights: Weights) -> Result<(Box<dyn Encoder>, String), Failu
             let place = encoder.device().to_string();
             (Box::new(encoder), place)
         }
-        By::Reference => (Box::new(TitanEncoder::reference(&weights)?), "the host, by the reference".to_owned()),
+        By::Reference => {
+            (Box::new(TitanEncoder::reference(&weights)?), "the host, by the reference".to_owned())
+        }
         By::Oracle => (Box::new(Oracle::new(weights)), "the host, by the oracle".to_owned()),
     })
 }

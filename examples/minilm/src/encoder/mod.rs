@@ -107,7 +107,7 @@ impl TitanEncoder {
                 &tables.norm.scale,
                 &tables.norm.shift,
                 &mut *buffers.x.slice_mut::<0>(0..n)?,
-                config.eps as f32,
+                eps(config),
             )
         )?;
         for layer in layers {
@@ -124,7 +124,7 @@ impl Layer {
     fn forward(&self, run: &Run, config: &Config, input: &Input, buffers: &mut Buffers) -> titan::Result<()> {
         let n = input.ids.len();
         let (heads, dim) = (config.heads, config.head_dim());
-        let (scale, eps) = ((dim as f32).sqrt().recip(), config.eps as f32);
+        let (scale, eps) = ((dim as f32).sqrt().recip(), eps(config));
         let mut x = buffers.x.slice_mut::<0>(0..n)?;
         let mut qkv = buffers.qkv.slice_mut::<0>(0..n)?;
         let mut attended = buffers.attended.slice_mut::<0>(0..n)?;
@@ -155,6 +155,11 @@ impl Layer {
         let norm = &self.output_norm;
         run!(run, add_norm::<4, W>(&branch, &middle, &norm.scale, &norm.shift, &mut x, eps))
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is meant")]
+fn eps(config: &Config) -> f32 {
+    config.eps as f32
 }
 
 impl Encoder for TitanEncoder {

@@ -16,3 +16,6 @@ pub mod embed;
 pub mod linear;
 pub mod norm;
 pub mod pool;
+
+#[cfg(test)]
+mod tests;
