@@ -132,7 +132,7 @@ impl Layer {
         let mut middle = buffers.middle.slice_mut::<0>(0..n)?;
         let mut wide = buffers.wide.slice_mut::<0>(0..n)?;
 
-        run!(run, linear::<32, 64, 32, false>(&x, &self.qkv.weight, &self.qkv.bias, &mut qkv))?;
+        run!(run, linear::<64, 64, 64, false>(&x, &self.qkv.weight, &self.qkv.bias, &mut qkv))?;
         run!(
             run,
             attention::<32, 32, D>(
@@ -144,14 +144,14 @@ impl Layer {
             )
         )?;
         let map = &self.attention_output;
-        run!(run, linear::<32, 64, 32, false>(&attended, &map.weight, &map.bias, &mut branch))?;
+        run!(run, linear::<64, 64, 64, false>(&attended, &map.weight, &map.bias, &mut branch))?;
         let norm = &self.attention_norm;
         run!(run, add_norm::<4, W>(&branch, &x, &norm.scale, &norm.shift, &mut middle, eps))?;
 
         let map = &self.intermediate;
-        run!(run, linear::<32, 64, 32, true>(&middle, &map.weight, &map.bias, &mut wide))?;
+        run!(run, linear::<64, 64, 64, true>(&middle, &map.weight, &map.bias, &mut wide))?;
         let map = &self.output;
-        run!(run, linear::<32, 64, 32, false>(&wide, &map.weight, &map.bias, &mut branch))?;
+        run!(run, linear::<64, 64, 64, false>(&wide, &map.weight, &map.bias, &mut branch))?;
         let norm = &self.output_norm;
         run!(run, add_norm::<4, W>(&branch, &middle, &norm.scale, &norm.shift, &mut x, eps))
     }

@@ -10,7 +10,7 @@ pub fn gelu<S: Shape>(x: Tile<f32, S>) -> Tile<f32, S> {
 
 /// `y = x · weightᵀ + bias`, through gelu if `GELU`: `[T, I]` to `[T, O]`; a program makes a `BM × BN` tile of `y`.
 #[titan::kernel(
-    instances((BM, BN, BK) in [(32, 64, 32), (8, 16, 8)], GELU in [false, true]),
+    instances((BM, BN, BK) in [(64, 64, 64), (8, 16, 8)], GELU in [false, true]),
     grid(cdiv(T, BM), cdiv(O, BN)),
 )]
 pub fn linear<const BM: i32, const BN: i32, const BK: i32, const GELU: bool>(

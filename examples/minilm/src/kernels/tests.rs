@@ -104,7 +104,7 @@ fn linear_multiplies_and_adds_the_bias() {
         });
         check(CLOSE, [n, outputs], curved.data(), |device, run, y| {
             let (x, weight, bias) = operands(device)?;
-            run!(run, linear::<32, 64, 32, true>(&x, &weight, &bias, y))
+            run!(run, linear::<64, 64, 64, true>(&x, &weight, &bias, y))
         });
     }
 }
