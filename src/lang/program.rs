@@ -70,9 +70,13 @@ fn along(values: [i32; 3], axis: usize) -> i32 {
 #[must_use]
 pub fn unflatten<const R: usize>(mut i: i32, extents: [i32; R]) -> [i32; R] {
     let mut out = [0; R];
-    for axis in (0..R).rev() {
+    for axis in (1..R).rev() {
         out[axis] = i.remainder(extents[axis]);
         i = i.over(extents[axis]);
+    }
+    // The first coordinate is what is left: different numbers have different coordinates, whatever the extents.
+    if let Some(first) = out.first_mut() {
+        *first = i;
     }
     out
 }

@@ -11,11 +11,17 @@ pub(crate) fn builtin(path: &Path) -> Option<Const> {
     let names: Vec<String> = path.segments.iter().map(ToString::to_string).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     match &names[..] {
-        ["std" | "core", "f32", "consts", name] => math(name).map(|v| Const::Float(Elem::F32, f64::from(v as f32))),
+        ["std" | "core", "f32", "consts", name] => math(name).map(|v| Const::Float(Elem::F32, round_to_f32(v))),
         ["std" | "core", "f64", "consts", name] => math(name).map(|v| Const::Float(Elem::F64, v)),
         ["std" | "core", ty, name] | [ty, name] => assoc(Elem::from_name(ty)?, name),
         _ => None,
     }
+}
+
+/// The nearest `f32`.
+#[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
+pub(crate) fn round_to_f32(v: f64) -> f64 {
+    f64::from(v as f32)
 }
 
 /// An associated constant of an element type.
@@ -168,7 +174,7 @@ fn cast(v: ConstValue, ty: &crate::ast::TypeRef, env: &dyn ConstEnv) -> Result<C
     Ok(match v {
         ConstValue::Int(v) if to.is_float() => ConstValue::Float(env.round(v as f64)),
         ConstValue::Int(v) => ConstValue::Int(titan_core::ir::fold::wrap(to, v)),
-        ConstValue::Float(v) if to == Elem::F32 => ConstValue::Float(f64::from(v as f32)),
+        ConstValue::Float(v) if to == Elem::F32 => ConstValue::Float(round_to_f32(v)),
         ConstValue::Float(v) if to == Elem::F64 => ConstValue::Float(v),
         ConstValue::Bool(b) if to.is_int() => ConstValue::Int(b.into()),
         ConstValue::Float(_) | ConstValue::Bool(_) => return Err(NotConst::Runtime),

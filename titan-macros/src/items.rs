@@ -49,7 +49,7 @@ impl ConstEnv for ItemEnv<'_> {
     }
 
     fn round(&self, v: f64) -> f64 {
-        if self.elem == Elem::F32 { f64::from(v as f32) } else { v }
+        if self.elem == Elem::F32 { consts::round_to_f32(v) } else { v }
     }
 }
 

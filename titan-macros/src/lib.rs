@@ -10,12 +10,20 @@
 //! Errors are collected in a [`ctxt::Ctxt`]; if there are any, [`expand::fallback`] keeps the rest of the user's file alive.
 //! After that point nothing can fail. The macro never panics, whatever tokens it gets.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a front end picks one shape of a tree among many; the walkers over all of it (resolve, infer, lower, shadow) are \
+              exhaustive by hand"
+)]
+
 mod ast;
 mod cache;
 mod chain;
 mod compile;
 mod consts;
 mod ctxt;
+#[cfg(test)]
+mod determinism;
 mod entry;
 mod env;
 mod expand;
@@ -28,6 +36,8 @@ mod parse;
 mod resolve;
 mod shadow;
 mod signature;
+#[cfg(test)]
+mod timing;
 
 use proc_macro::TokenStream;
 

@@ -74,9 +74,10 @@ impl Context<'_> {
         let forgets = |a: &&&Access| !uses(a);
         let written = |a: &&&Access| a.kind != Kind::Read;
         let (name, who) = (self.output.name(), self.who());
+        let it = if self.is_persistent() { who.as_str() } else { "it" };
         let Some(other) = accesses.iter().find(uses) else {
             let site = accesses.iter().find(written).or_else(|| accesses.first())?;
-            let title = format!("programs of different {who} may write the same part of `{name}`: no store to `{name}` depends on it");
+            let title = format!("{} may write the same part of `{name}`: no store to `{name}` depends on {it}", self.programs());
             return Some(self.advise(self.output.error(Code::Overlap, site, title)));
         };
         let site = accesses.iter().filter(forgets).find(written).or_else(|| accesses.iter().find(forgets))?;
@@ -109,8 +110,8 @@ impl Context<'_> {
         let found = self.segment(access).or_else(|| self.part(access)).or_else(|| self.mixture(access));
         found.or_else(|| self.narrow(access)).or_else(|| {
             let (d, v) = by(&|o| o.of_axis(self.axis))?;
-            let (index, who) = (self.called(*v, "its index"), self.who());
-            let title = format!("{what} `{name}` is not known to keep programs apart: along axis {d}, {index} is not `C * {who} + k`, with `k` in `0..C`", who = who.trim_matches('`'));
+            let (index, source) = (self.called(*v, "its index"), self.source());
+            let title = format!("{what} `{name}` is not known to keep programs apart: along axis {d}, {index} is not `C * {source} + k`, with `k` in `0..C`");
             Some(self.advise(error(title)))
         })
     }
@@ -167,7 +168,8 @@ impl Context<'_> {
             terms.contains_key(&Term::Program(self.axis)).then(|| others.next()).flatten().map(|o| (*d, *v, o))
         })?;
         let (name, who, index) = (self.output.name(), self.who(), self.called(v, "its index"));
-        let title = format!("programs of different {who} are not known to write different parts of `{name}`: along axis {d}, {index} adds up {who} and `program_id({other})`");
+        let apart = format!("{} are not known to write different parts of `{name}`", self.programs());
+        let title = format!("{apart}: along axis {d}, {index} adds up {who} and `program_id({other})`");
         let error = self.output.error(Code::Overlap, access, title);
         Some(error.help("launch one axis instead of two and take it apart: `let [i, j] = unflatten(program_id(0), [M, N])`"))
     }
@@ -184,7 +186,7 @@ impl Context<'_> {
                 }
                 let title = format!("neighbouring programs overlap: along axis {axis} of `{name}` they are {} apart, but each touches {width} there", count(step.abs()));
                 let error = self.output.error(Code::Overlap, access, title);
-                return Some(error.help(format!("step by the width: `{width} * {}` in elements, or whole tiles", self.who().trim_matches('`'))));
+                return Some(error.help(format!("step by the width: `{width} * {}` in elements, or whole tiles", self.source())));
             }
         }
         None
@@ -205,7 +207,7 @@ impl Context<'_> {
                 "two accesses divide `{name}` differently: {} of axis {d} for each {who} here, {} of axis {e} there",
                 count(*a), count(*b)
             ),
-            (_, _) => format!("two accesses divide `{name}` differently between programs of different {who}"),
+            (_, _) => format!("two accesses divide `{name}` differently between {}", self.programs()),
         };
         let error = self.output.error(Code::Overlap, other, title).related(self.loc(first), "the other access");
         Some(error.help(format!("give each program one part of `{name}`, the same in all loads and stores")))
@@ -221,8 +223,8 @@ impl Context<'_> {
     }
 
     fn unprovable(&self, accesses: &[&Access]) -> Diagnostic<Loc> {
-        let (name, who) = (self.output.name(), self.who());
-        let title = format!("programs of different {who} are not known to write different parts of `{name}`");
+        let name = self.output.name();
+        let title = format!("{} are not known to write different parts of `{name}`", self.programs());
         let site = accesses.first().map_or_else(Loc::default, |a| self.loc(a));
         self.advise(Diagnostic::new(Code::Overlap, site, title))
     }
@@ -248,8 +250,19 @@ impl Context<'_> {
         self.output.kernel.sig.grid == GridSpec::Persistent
     }
 
+    /// The programs that should be apart.
+    fn programs(&self) -> String {
+        if self.is_persistent() { "programs".to_owned() } else { format!("programs of different {}", self.who()) }
+    }
+
+    /// What tells them apart.
     fn who(&self) -> String {
-        if self.is_persistent() { "tiles of the loop".to_owned() } else { format!("`program_id({})`", self.axis) }
+        if self.is_persistent() { "the number of the tile".to_owned() } else { format!("`{}`", self.source()) }
+    }
+
+    /// The same in a formula.
+    fn source(&self) -> String {
+        if self.is_persistent() { "tile".to_owned() } else { format!("program_id({})", self.axis) }
     }
 
     fn called(&self, value: Value, otherwise: &str) -> String {

@@ -321,16 +321,17 @@ pub enum OpKind {
     /// Atomic update of a tile, in tile units.
     AtomicTile(AtomicOp),
 
-    /// The coordinates of a linear index in a box, row-major.
+    /// The coordinates of a linear index in a box, row-major: from the last extent on, remainder and quotient. The first
+    /// coordinate is the last quotient, not reduced: beyond the box it is beyond its extent.
     Unflatten,
-    /// How many tiles of `rows × cols` the segments of a ragged output have.
+    /// How many tiles of `rows × cols` the segments of a ragged output have. Traps unless all offsets are in order and inside.
     RaggedCount {
         /// Rows of a tile.
         rows: i32,
         /// Columns of a tile.
         cols: i32,
     },
-    /// The tile of this number in a ragged output: segment, row tile, column tile.
+    /// The tile of this number in a ragged output: segment, row tile, column tile. Traps if there is no such tile.
     RaggedTile {
         /// Rows of a tile.
         rows: i32,

@@ -76,7 +76,7 @@ impl Checker<'_> {
         }
         let args = if op.kind.is_loop() { carried + usize::from(bounds > 0) } else { usize::from(is_closure(&op.kind)) * 2 };
         if op.kind == OpKind::If && op.args.len() != 1 {
-            self.error(op.loc, format!("`if` takes one condition, not {}", counted(op.args.len(), "value")));
+            self.error(op.loc, format!("`if` takes one condition, but has {}", counted(op.args.len(), "value")));
         }
         if matches!(op.kind, OpKind::For(_)) && op.results.len() != carried {
             self.error(op.loc, format!("`for` gives the values that it carries, {carried}, not {}", op.results.len()));
@@ -104,7 +104,8 @@ impl Checker<'_> {
         }
         let Some(wanted) = self.wanted(id) else { return };
         if op.args.len() != wanted {
-            let title = format!("`{name}` brings {}, where {wanted} are taken", counted(op.args.len(), "value"));
+            let brought = counted(op.args.len(), "value");
+            let title = format!("`{name}` brings {brought}, but its target takes {}", counted(wanted, "value"));
             self.error(op.loc, title);
         }
     }

@@ -19,6 +19,7 @@ pub(super) fn instance_args(c: &Compiled) -> TokenStream {
 }
 
 impl Expansion<'_> {
+    #[expect(clippy::cognitive_complexity, reason = "one long quotation")]
     pub(crate) fn surface(&self) -> TokenStream {
         let (krate, item) = (self.krate, self.item);
         let (func, vis, attrs) = (&item.func, &item.vis, &item.attrs);

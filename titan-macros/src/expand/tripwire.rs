@@ -19,6 +19,8 @@ impl Expansion<'_> {
         let args = self.shadow_args(any, shadow);
         let line = diag.site.start().line;
         let message = format!("[{}] rustc accepts what TITAN rejects, at line {line}: {}", Code::Internal, diag.text());
+        // A literal is a format string to `assert!`.
+        let message = message.replace('{', "{{").replace('}', "}}");
         quote! {
             const _: () = {
                 const fn size<R, #(#types),*>(_: fn(#(#types),*) -> R) -> usize {

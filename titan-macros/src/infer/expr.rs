@@ -74,32 +74,9 @@ impl Infer<'_> {
             }
             ExprKind::Call { path, callee, args, .. } => self.call(e, path, callee, args),
             ExprKind::Method { recv, name, generics, args, .. } => self.method(recv, name, generics, args),
-            ExprKind::If { cond, then, other } => self.branch(cond, then, other.as_deref(), e.span),
-            ExprKind::Block(b) | ExprKind::Unsafe(b) => self.block(b),
-            ExprKind::For { label, pat, iter, body } => {
-                let item = self.iterated(iter);
-                self.bind(pat, &item);
-                self.loop_body(label.as_ref(), body);
-                ITy::Unit
-            }
-            ExprKind::While { label, cond, body } => {
-                self.condition(cond);
-                self.loop_body(label.as_ref(), body);
-                ITy::Unit
-            }
-            ExprKind::Loop { label, body } => self.loop_body(label.as_ref(), body),
-            ExprKind::Break { label, value } => {
-                let ty = value.as_ref().map_or(ITy::Unit, |v| self.expr(v));
-                self.broken(label.as_ref(), &ty, e.span);
-                ITy::Never
-            }
-            ExprKind::Continue { .. } | ExprKind::Bad => ITy::Never,
-            ExprKind::Return(value) => {
-                let ty = value.as_ref().map_or(ITy::Unit, |v| self.expr(v));
-                let want = self.ret.clone();
-                self.unify(&want, &ty, e.span);
-                ITy::Never
-            }
+            ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
+            | ExprKind::Loop { .. } | ExprKind::Break { .. } | ExprKind::Continue { .. } | ExprKind::Return(_) => self.control(e),
+            ExprKind::Bad => ITy::Never,
             ExprKind::Array(list, _) => self.array(list, e.span),
             ExprKind::Tuple(list, _) if list.is_empty() => ITy::Unit,
             ExprKind::Tuple(list, _) => ITy::Tuple(list.iter().map(|e| self.expr(e)).collect()),
@@ -131,6 +108,38 @@ impl Infer<'_> {
                 }
                 ITy::Unit
             }
+        }
+    }
+
+    fn control(&mut self, e: &Expr) -> ITy {
+        match &e.kind {
+            ExprKind::If { cond, then, other } => self.branch(cond, then, other.as_deref(), e.span),
+            ExprKind::Block(b) | ExprKind::Unsafe(b) => self.block(b),
+            ExprKind::For { label, pat, iter, body } => {
+                let item = self.iterated(iter);
+                self.bind(pat, &item);
+                self.loop_body(label.as_ref(), body);
+                ITy::Unit
+            }
+            ExprKind::While { label, cond, body } => {
+                self.condition(cond);
+                self.loop_body(label.as_ref(), body);
+                ITy::Unit
+            }
+            ExprKind::Loop { label, body } => self.loop_body(label.as_ref(), body),
+            ExprKind::Break { label, value } => {
+                let ty = value.as_ref().map_or(ITy::Unit, |v| self.expr(v));
+                self.broken(label.as_ref(), &ty, e.span);
+                ITy::Never
+            }
+            ExprKind::Continue { .. } => ITy::Never,
+            ExprKind::Return(value) => {
+                let ty = value.as_ref().map_or(ITy::Unit, |v| self.expr(v));
+                let want = self.ret.clone();
+                self.unify(&want, &ty, e.span);
+                ITy::Never
+            }
+            _ => ITy::Unknown,
         }
     }
 

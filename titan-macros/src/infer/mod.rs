@@ -6,6 +6,7 @@
 
 mod call;
 mod expr;
+mod memory;
 mod method;
 mod ops;
 

@@ -2,7 +2,7 @@
 
 use super::assigned::{self, Effects};
 use super::val::{RangeVal, Tiles};
-use super::{FnLower, Lowered, OwnVal, Stop, Val};
+use super::{Closure, FnLower, Lowered, OwnVal, Stop, Val};
 use crate::ast::{Block, Cond, Expr, Pat, Stmt, VarId};
 use crate::consts::{self, ConstValue};
 use proc_macro2::{Ident, Span};
@@ -73,23 +73,24 @@ impl FnLower<'_, '_, '_> {
                 (self.op(option.span, OpKind::Present, &[t])?, Some((pat, t)))
             }
         };
-        if matches!(self.ty(c), Ty::Tile(..)) {
+        if self.closure == Closure::Combine || matches!(self.ty(c), Ty::Tile(..)) {
             return self.choose(c, then, other, span);
         }
         self.branch_on(c, binding, then, other, span)
     }
 
-    /// `if` inside `.map`: both arms, chosen per element.
+    /// `if` inside a closure: both arms, chosen per element.
     fn choose(&mut self, mask: Value, then: &Block, other: Option<&Expr>, span: Span) -> Lowered<Val> {
-        let Some(other) = other.filter(|_| self.lifted) else {
+        let Some(other) = other.filter(|_| self.closure != Closure::None) else {
             return Err(self.error(Code::Condition, span, "a condition is one `bool`, not a mask"));
         };
         let (a, b) = (self.block(then)?, self.expr(other)?);
-        let (a, b) = (self.value(a, span)?, self.value(b, span)?);
-        let Ty::Tile(_, shape) = self.ty(mask) else { return Err(Stop) };
-        let elem = self.ty(a).elem();
-        let a = self.beside(Val::Value(a), elem, shape, span)?;
-        let b = self.beside(Val::Value(b), elem, shape, span)?;
+        let (mut a, mut b) = (self.value(a, span)?, self.value(b, span)?);
+        if let Ty::Tile(_, shape) = self.ty(mask) {
+            let elem = self.ty(a).elem();
+            a = self.beside(Val::Value(a), elem, shape, span)?;
+            b = self.beside(Val::Value(b), elem, shape, span)?;
+        }
         Ok(Val::Value(self.op(span, OpKind::Select, &[mask, a, b])?))
     }
 

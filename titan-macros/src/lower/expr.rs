@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::{FnLower, Lowered, Val};
+use super::{Closure, FnLower, Lowered, Val};
 use crate::ast::{BinaryOp, Expr, ExprKind, GenericKind, LazyOp, Path, Res, UnaryOp};
 use crate::consts::{self, ConstValue};
 use crate::infer::ITy;
@@ -215,6 +215,11 @@ impl FnLower<'_, '_, '_> {
     /// `a && b`: the right side is evaluated only if the left one does not decide.
     fn lazy(&mut self, op: LazyOp, a: &Expr, b: &Expr, span: Span) -> Lowered<Val> {
         let va = self.expr(a)?;
+        if self.closure != Closure::None {
+            let vb = self.expr(b)?;
+            let op = if op == LazyOp::And { BinaryOp::And } else { BinaryOp::Or };
+            return self.binary(op, va, vb, span);
+        }
         let va = self.value(va, a.span)?;
         if let Some(c) = self.sh.b.kernel().int_constant(va) {
             let decided = (c != 0) == (op == LazyOp::Or);

@@ -1,6 +1,6 @@
 //! Operations of scalars and tiles.
 
-use super::{FnLower, Lowered, Stop, Val};
+use super::{Closure, FnLower, Lowered, Stop, Val};
 use crate::ast::{Expr, ExprKind, GenericArg};
 use crate::infer::ITy;
 use crate::method::Method;
@@ -112,9 +112,9 @@ impl FnLower<'_, '_, '_> {
         let ExprKind::Closure { params, body } = &closure.kind else { return Err(Stop) };
         let shape = self.tile_shape(v)?;
         let (elem, _) = self.tile_ty(e.id, e.span)?;
-        let was = std::mem::replace(&mut self.lifted, true);
+        let was = std::mem::replace(&mut self.closure, Closure::Map);
         let result = params.first().map_or(Err(Stop), |p| self.bind(p, Val::Value(v))).and_then(|()| self.expr(body));
-        self.lifted = was;
+        self.closure = was;
         let value = self.beside(result?, elem, shape, body.span)?;
         Ok(Val::Value(value))
     }
@@ -129,9 +129,9 @@ impl FnLower<'_, '_, '_> {
         for (pat, value) in params.iter().zip(inner) {
             self.bind(pat, Val::Value(value))?;
         }
-        let was = std::mem::replace(&mut self.lifted, false);
+        let was = std::mem::replace(&mut self.closure, Closure::Combine);
         let result = self.expr(body);
-        self.lifted = was;
+        self.closure = was;
         let result = self.value(result?, body.span)?;
         self.sh.b.terminate(OpKind::Yield, &[result]);
         self.at(span);

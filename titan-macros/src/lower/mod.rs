@@ -87,8 +87,17 @@ pub(crate) struct FnLower<'s, 'c, 'a> {
     return_loop: Option<usize>,
     /// The place of all operations of an inlined function: its call.
     call_site: Option<Loc>,
-    /// Inside `.map(|v| ..)`: values of closure parameters are tiles, and `if` chooses per element.
-    lifted: bool,
+    closure: Closure,
+}
+
+/// Which closure the code being lowered stands in: there `if`, `&&` and `||` evaluate both sides and choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Closure {
+    None,
+    /// `.map(|v| ..)`: the parameter is the whole tile.
+    Map,
+    /// `.reduce(init, |a, b| ..)`: scalars, in a region that must be pure.
+    Combine,
 }
 
 /// Lowers the body of a kernel whose parameters have been added to the builder.
@@ -112,7 +121,7 @@ pub(crate) fn kernel(sh: &mut Shared<'_>, env: FnEnv<'_>, infer: Infer<'_>) -> L
 impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
     fn new(sh: &'s mut Shared<'c>, env: FnEnv<'a>, infer: Infer<'a>, call_site: Option<Loc>) -> Self {
         let vars = vec![None; env.func.vars.len()];
-        FnLower { sh, env, infer, vars, loops: Vec::new(), return_loop: None, call_site, lifted: false }
+        FnLower { sh, env, infer, vars, loops: Vec::new(), return_loop: None, call_site, closure: Closure::None }
     }
 
     // Reporting.

@@ -1,0 +1,215 @@
+//! Loops, branches, early exits, variables.
+
+use super::{device, ramp, same};
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn counted(#[shape(N)] y: &mut Tensor<i32, 1>, n: i32) {
+    let mut s = Tile::<i32, 8>::zeros();
+    let mut count = 0;
+    for i in 0..n {
+        s += iota::<8>() * i;
+        count += 1;
+    }
+    for _ in 0..=n {
+        count += 100;
+    }
+    y.store_tile([0], s + count);
+}
+
+#[test]
+fn loops_carry_what_they_assign() -> titan::Result<()> {
+    for n in [0, 1, 5] {
+        let got = same!(counted(device(); ; i32, [8]; n));
+        let sum: i32 = (0..n).sum();
+        let want: Vec<i32> = (0..8).map(|j| j * sum + n + 100 * (n + 1)).collect();
+        assert_eq!(got, want);
+    }
+    Ok(())
+}
+
+#[titan::kernel(grid(1))]
+fn exits(y: &mut Tensor<i32, 1>, n: i32) {
+    let mut a = 0;
+    let mut i = 0;
+    while i < n {
+        i += 1;
+        if i % 3 == 0 {
+            continue;
+        }
+        if i > 10 {
+            break;
+        }
+        a += i;
+    }
+    let found = loop {
+        i -= 1;
+        if i * i < n {
+            break i;
+        }
+    };
+    let mut b = 0;
+    'outer: for p in 0..n {
+        for q in 0..n {
+            if q > p {
+                continue 'outer;
+            }
+            if p * q > 12 {
+                break 'outer;
+            }
+            b += p * q;
+        }
+    }
+    y.store_tile([0], Tile::<i32, 4>::full(a * 10_000 + found * 100 + b));
+}
+
+#[test]
+fn breaks_and_continues_leave_the_loop_they_name() -> titan::Result<()> {
+    for n in [1, 4, 9, 30] {
+        let got = same!(exits(device(); ; i32, [4]; n));
+        let (mut a, mut i, mut b) = (0, 0, 0);
+        while i < n {
+            i += 1;
+            if i % 3 == 0 {
+                continue;
+            }
+            if i > 10 {
+                break;
+            }
+            a += i;
+        }
+        let found = loop {
+            i -= 1;
+            if i * i < n {
+                break i;
+            }
+        };
+        'outer: for p in 0..n {
+            for q in 0..n {
+                if q > p {
+                    continue 'outer;
+                }
+                if p * q > 12 {
+                    break 'outer;
+                }
+                b += p * q;
+            }
+        }
+        assert_eq!(got, [a * 10_000 + found * 100 + b; 4], "n = {n}");
+    }
+    Ok(())
+}
+
+#[titan::kernel(grid(cdiv(N, 4)))]
+fn early_return(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>, last: i32) {
+    let p = program_id(0);
+    if p > last {
+        return;
+    }
+    let v = x.load_tile::<4>([p]);
+    let scaled = if p == 0 {
+        v * 2.0
+    } else if p == 1 {
+        let w = v + 1.0;
+        w * w
+    } else {
+        -v
+    };
+    y.store_tile([p], scaled);
+}
+
+#[test]
+fn branches_give_values_and_programs_may_return() -> titan::Result<()> {
+    let dev = device();
+    let x = dev.tensor(&ramp(14, 1.0, 1.0), [14])?;
+    let got = same!(early_return(dev; &x; f32, [14]; 2));
+    let want: Vec<f32> = (1..=14)
+        .map(|i| {
+            let v = i as f32;
+            match (i - 1) / 4 {
+                0 => v * 2.0,
+                1 => (v + 1.0) * (v + 1.0),
+                2 => -v,
+                _ => 0.0,
+            }
+        })
+        .collect();
+    assert_eq!(got, want);
+    Ok(())
+}
+
+#[titan::kernel(grid(1))]
+fn variables(y: &mut Tensor<i32, 1>, n: i32) {
+    let late;
+    if n > 3 {
+        late = 7;
+    } else {
+        late = 9;
+    }
+    let (mut a, [mut b, c]) = (1, [2, 3]);
+    (a, b) = (b + n, a);
+    let pair = (a, [b, c]);
+    let (p, q) = (pair.0, pair.1[1]);
+    let both = n > 1 && n < 5;
+    let either = n < 0 || n == 2;
+    let flags = if both { 1 } else { 0 } + if either { 10 } else { 0 } + if !both { 100 } else { 0 };
+    y.store_tile([0], Tile::<i32, 1>::full(late + p * 10 + b * 100 + q * 1000 + flags * 10_000));
+}
+
+#[test]
+fn variables_are_assigned_destructured_and_shadowed() -> titan::Result<()> {
+    for n in [-1, 0, 2, 4, 6] {
+        let got = same!(variables(device(); ; i32, [1]; n));
+        let late = if n > 3 { 7 } else { 9 };
+        let (a, b, c) = (2 + n, 1, 3);
+        let both = n > 1 && n < 5;
+        let either = n < 0 || n == 2;
+        let flags = i32::from(both) + 10 * i32::from(either) + 100 * i32::from(!both);
+        assert_eq!(got, [late + a * 10 + b * 100 + c * 1000 + flags * 10_000], "n = {n}");
+    }
+    Ok(())
+}
+
+#[titan::kernel(instances(FLIP in [true, false], (A, B) in [(2, 4), (4, 2)]), grid(1))]
+fn constants<const FLIP: bool, const A: i32, const B: i32>(y: &mut Tensor<i32, 2>) {
+    let t = Tile::<i32, A, B>::ones();
+    // The other arm does not type-check for this instance, and is not there.
+    if FLIP {
+        y.store_tile([0, 0], t.t().reshape::<{ A * B / 2 }, 2>().reshape::<A, B>() * 3);
+    } else {
+        y.store_tile([0, 0], t * (A - B));
+    }
+}
+
+#[test]
+fn a_constant_condition_removes_an_arm() -> titan::Result<()> {
+    assert_eq!(same!(constants::<true, 2, 4>(device(); ; i32, [2, 4])), [3; 8]);
+    assert_eq!(same!(constants::<false, 4, 2>(device(); ; i32, [4, 2])), [2; 8]);
+    Ok(())
+}
+
+#[titan::kernel]
+fn persistent(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] y: &mut Tensor<f32, 2>, limit: i32) {
+    for out in y.tiles::<4, 8>() {
+        let [m, n] = out.index();
+        let old = out.load();
+        if m + n > limit {
+            out.skip();
+            continue;
+        }
+        let v = x.load_tile::<4, 8>([m, n]);
+        out.store(old + v * 2.0);
+    }
+}
+
+#[test]
+fn output_tiles_are_stored_or_skipped() -> titan::Result<()> {
+    let dev = device();
+    let x = dev.tensor(&ramp(10 * 20, 0.0, 1.0), [10, 20])?;
+    let got = same!(persistent(dev; &x; f32, [10, 20]; 2));
+    for (i, v) in got.iter().enumerate() {
+        let (m, n) = (i / 20 / 4, i % 20 / 8);
+        assert_eq!(*v, if m + n > 2 { 0.0 } else { i as f32 * 2.0 });
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! Elementwise operations, literals, casts.
+
+use super::{device, ramp, same};
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn math(#[shape(N)] x: &Tensor<f32, 1>, y: &mut Tensor<f32, 2>) {
+    let v = x.load_tile::<16>([0]);
+    let p = v.abs() + 0.5;
+    y.store_tile([0, 0], v.floor().reshape::<1, 16>());
+    y.store_tile([1, 0], v.ceil().reshape::<1, 16>());
+    y.store_tile([2, 0], v.trunc().reshape::<1, 16>());
+    y.store_tile([3, 0], v.round().reshape::<1, 16>());
+    y.store_tile([4, 0], v.round_ties_even().reshape::<1, 16>());
+    y.store_tile([5, 0], p.sqrt().reshape::<1, 16>());
+    y.store_tile([6, 0], p.recip().reshape::<1, 16>());
+    y.store_tile([7, 0], v.mul_add(p, 1.0).reshape::<1, 16>());
+    y.store_tile([8, 0], v.clamp(-1.0, 1.0).reshape::<1, 16>());
+    y.store_tile([9, 0], select(v > 0.0, v, -0.5).reshape::<1, 16>());
+    y.store_tile([10, 0], v.map(|e| if e > 1.0 { e * 2.0 } else { e.max(-1.0) }).reshape::<1, 16>());
+    y.store_tile([11, 0], (v / 0.0).is_nan().cast::<f32>().reshape::<1, 16>());
+}
+
+#[test]
+fn exact_functions_are_exact() -> titan::Result<()> {
+    let dev = device();
+    let xs = ramp(16, -3.5, 0.5);
+    let got = same!(math(dev; &dev.tensor(&xs, [16])?; f32, [12, 16]));
+    for (i, v) in xs.iter().enumerate() {
+        let p = v.abs() + 0.5;
+        let want = [
+            v.floor(),
+            v.ceil(),
+            v.trunc(),
+            v.round(),
+            v.round_ties_even(),
+            p.sqrt(),
+            p.recip(),
+            v.mul_add(p, 1.0),
+            v.clamp(-1.0, 1.0),
+            if *v > 0.0 { *v } else { -0.5 },
+            if *v > 1.0 { v * 2.0 } else { v.max(-1.0) },
+            f32::from(*v == 0.0),
+        ];
+        for (row, w) in want.iter().enumerate() {
+            assert_eq!(got[row * 16 + i], *w, "row {row} of {v}");
+        }
+    }
+    Ok(())
+}
+
+#[titan::kernel(grid(1))]
+fn literals(#[shape(8)] x: &Tensor<f16, 1>, y: &mut Tensor<f16, 1>, n: i32, s: f32) {
+    let a = 2 * n + 1 - (n + 3) / 2 % 5; // i32, literals on both sides
+    let b = 1.0 + s * 0.5; // f32
+    let t = x.load_tile::<8>([a - a]);
+    let u = 1.0 - t * 2.0 + t / 3.0; // half, with literals
+    let v = (2.0 * t.cast::<f32>() + b).sqrt().max(0.0);
+    let m = (iota::<8>() + 2 * a) % 3 == 0;
+    let both = m & (v > 0.5) | !m;
+    let w = select(both, v, -1.0) * ((3 + 4) as f32);
+    let bits = (iota::<8>() << 2 | 1) & 0xFF ^ 3;
+    y.store_tile([0], u + (w + bits.cast::<f32>()).cast::<f16>());
+}
+
+#[test]
+fn literals_take_the_type_of_their_surroundings() -> titan::Result<()> {
+    let dev = device();
+    let xs: Vec<f16> = ramp(8, 0.0, 0.25).iter().map(|v| f16::from_f32(*v)).collect();
+    let got = same!(literals(dev; &dev.tensor(&xs, [8])?; f16, [8]; 5, 0.75));
+    for (i, t) in xs.iter().enumerate() {
+        let half = |v: f32| f16::from_f32(v).to_f32();
+        let t = t.to_f32();
+        let u = half(half(1.0 - half(t * 2.0)) + half(t / 3.0));
+        let v = (2.0 * t + 1.375).sqrt();
+        let a = 2 * 5 + 1 - (5 + 3) / 2 % 5;
+        let m = (i as i32 + 2 * a) % 3 == 0;
+        let w = if (m & (v > 0.5)) | !m { v } else { -1.0 } * 7.0;
+        let bits = ((i << 2 | 1) & 0xFF ^ 3) as f32;
+        assert_eq!(got[i].to_f32(), half(u + half(w + bits)), "element {i}");
+    }
+    Ok(())
+}
+
+#[titan::kernel(instances(T in [i8, u8, i16, u16, i32, u32, i64, u64]), grid(1))]
+fn integers<T: Int>(#[shape(N)] x: &Tensor<T, 1>, #[shape(N)] y: &Tensor<T, 1>, z: &mut Tensor<T, 2>) {
+    let (a, b) = (x.load_tile::<8>([0]), y.load_tile::<8>([0]));
+    z.store_tile([0, 0], (a + b).reshape::<1, 8>());
+    z.store_tile([1, 0], (a - b).reshape::<1, 8>());
+    z.store_tile([2, 0], (a * b).reshape::<1, 8>());
+    z.store_tile([3, 0], (a / b).reshape::<1, 8>());
+    z.store_tile([4, 0], (a % b).reshape::<1, 8>());
+    z.store_tile([5, 0], (a << b).reshape::<1, 8>());
+    z.store_tile([6, 0], (a >> b).reshape::<1, 8>());
+    z.store_tile([7, 0], (a & b | a ^ b).reshape::<1, 8>());
+    z.store_tile([8, 0], a.min(b).max(b - a).reshape::<1, 8>());
+    z.store_tile([9, 0], (!a).reshape::<1, 8>());
+}
+
+macro_rules! integers {
+    ($($t:ident)*) => {$(
+        #[test]
+        fn $t() -> titan::Result<()> {
+            let dev = super::device();
+            let a: [$t; 8] = [0, 1, 7, $t::MAX, $t::MIN, $t::MAX / 3, 5, $t::MIN];
+            let b: [$t; 8] = [0, 0, 3, 2, $t::MAX, 100, 1, $t::MIN.wrapping_sub(1)];
+            let (x, y) = (dev.tensor(&a, [8])?, dev.tensor(&b, [8])?);
+            let got = super::same!(integers::<$t>(dev; &x, &y; $t, [10, 8]));
+            for i in 0..8 {
+                let (a, b) = (a[i], b[i]);
+                let wide = u32::try_from(b).ok().filter(|s| *s < $t::BITS);
+                #[allow(unused_comparisons, clippy::absurd_extreme_comparisons, reason = "one text for both signs")]
+                let sign = if a < 0 { $t::MIN >> ($t::BITS - 1) } else { 0 };
+                let want = [
+                    a.wrapping_add(b),
+                    a.wrapping_sub(b),
+                    a.wrapping_mul(b),
+                    if b == 0 { 0 } else { a.wrapping_div(b) },
+                    if b == 0 { a } else { a.wrapping_rem(b) },
+                    wide.map_or(0, |s| a << s),
+                    wide.map_or(sign, |s| a >> s),
+                    a & b | a ^ b,
+                    a.min(b).max(b.wrapping_sub(a)),
+                    !a,
+                ];
+                for (row, w) in want.iter().enumerate() {
+                    assert_eq!(got[row * 8 + i], *w, "row {row}, {a} and {b}");
+                }
+            }
+            Ok(())
+        }
+    )*};
+}
+
+mod wrapping {
+    use super::integers;
+    integers! { i8 u8 i16 u16 i32 u32 i64 u64 }
+}
+
+#[titan::kernel(grid(1))]
+fn casts(#[shape(8)] x: &Tensor<f32, 1>, y: &mut Tensor<i64, 2>) {
+    let v = x.load_tile::<8>([0]);
+    y.store_tile([0, 0], v.cast::<i8>().cast::<i64>().reshape::<1, 8>());
+    y.store_tile([1, 0], v.cast::<u8>().cast::<i64>().reshape::<1, 8>());
+    y.store_tile([2, 0], v.cast::<i32>().cast::<i8>().cast::<i64>().reshape::<1, 8>());
+    y.store_tile([3, 0], v.cast::<bool>().cast::<i64>().reshape::<1, 8>());
+    y.store_tile([4, 0], v.bitcast::<u32>().cast::<i64>().reshape::<1, 8>());
+    y.store_tile([5, 0], v.cast::<tf32>().cast::<f32>().bitcast::<i32>().cast::<i64>().reshape::<1, 8>());
+}
+
+#[test]
+fn casts_saturate_from_floats_and_wrap_between_integers() -> titan::Result<()> {
+    let dev = device();
+    let xs = [0.0, -1.9, 300.7, -300.7, f32::NAN, f32::INFINITY, 1.000_5, 129.0];
+    let got = same!(casts(dev; &dev.tensor(&xs, [8])?; i64, [6, 8]));
+    for (i, v) in xs.iter().enumerate() {
+        assert_eq!(got[i], i64::from(*v as i8));
+        assert_eq!(got[8 + i], i64::from(*v as u8));
+        assert_eq!(got[16 + i], i64::from(*v as i32 as i8));
+        assert_eq!(got[24 + i], i64::from(*v != 0.0));
+        if !v.is_nan() {
+            assert_eq!(got[32 + i], i64::from(v.to_bits()));
+        }
+    }
+    assert_eq!(got[40 + 6], i64::from(1.000_976_6f32.to_bits()), "tf32 keeps ten bits");
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Device functions and constants: in modules, nested, generic, with early returns.
+
+use super::{device, ramp, same};
+use titan::prelude::*;
+
+mod activations {
+    use super::tools::*;
+    use titan::prelude::*;
+
+    /// max(x, 0) + slope · min(x, 0)
+    #[titan::device]
+    pub fn leaky_relu<S: Shape>(x: Tile<f32, S>, slope: f32) -> Tile<f32, S> {
+        x.max(0.0) + scaled(x.min(0.0), slope)
+    }
+}
+
+mod tools {
+    use titan::prelude::*;
+
+    #[titan::device]
+    pub fn scaled<T: Float, S: Shape>(x: Tile<T, S>, by: T) -> Tile<T, S> {
+        x * by
+    }
+
+    #[titan::constant]
+    pub const BLOCK: i32 = 4 * 2;
+
+    #[titan::constant]
+    pub const SLOPE: f32 = 0.1 + 0.2;
+}
+
+use activations::leaky_relu;
+use tools::{BLOCK, SLOPE};
+
+#[titan::kernel(instances(B in [BLOCK, 3]), grid(cdiv(N, B)))]
+fn relu_all<const B: i32>(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let at = [program_id(0)];
+    y.store_tile(at, leaky_relu(x.load_tile::<B>(at), SLOPE));
+}
+
+#[test]
+fn functions_reach_kernels_through_modules_and_each_other() -> titan::Result<()> {
+    let dev = device();
+    let xs = ramp(13, -3.0, 0.5);
+    let x = dev.tensor(&xs, [13])?;
+    let want: Vec<f32> = xs.iter().map(|v| v.max(0.0) + v.min(0.0) * (0.1 + 0.2)).collect();
+    assert_eq!(same!(relu_all::<8>(dev; &x; f32, [13])), want);
+    assert_eq!(same!(relu_all::<3>(dev; &x; f32, [13])), want);
+    Ok(())
+}
+
+/// The number of steps of a Collatz sequence, at most `limit`.
+#[titan::device]
+fn collatz(mut n: i32, limit: i32) -> i32 {
+    let mut steps = 0;
+    while n != 1 {
+        if steps == limit {
+            return -1;
+        }
+        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+        steps += 1;
+    }
+    steps
+}
+
+#[titan::device]
+fn min_max<const N: i32>(x: Tile<i32, N>) -> (i32, i32) {
+    (x.reduce_min::<0>(), x.reduce_max::<0>())
+}
+
+#[titan::kernel(grid(1))]
+fn calls(y: &mut Tensor<i32, 1>, n: i32) {
+    let (lo, hi) = min_max(iota::<7>() * n);
+    y.store_tile([0], Tile::<i32, 1>::full(collatz(n, 50)));
+    y.store_tile([1], Tile::<i32, 1>::full(lo));
+    y.store_tile([2], Tile::<i32, 1>::full(hi));
+}
+
+#[test]
+fn functions_return_early_and_give_tuples() -> titan::Result<()> {
+    for n in [1, 6, 7, 27] {
+        let steps = match n {
+            1 => 0,
+            6 => 8,
+            7 => 16,
+            _ => -1,
+        };
+        assert_eq!(same!(calls(device(); ; i32, [3]; n)), [steps, 0, 6 * n]);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_kernel_may_stand_in_a_function() -> titan::Result<()> {
+    #[titan::device]
+    fn twice(x: f32) -> f32 {
+        x + x
+    }
+    #[titan::kernel(grid(1))]
+    fn inner(y: &mut Tensor<f32, 1>, v: f32) {
+        y.store_tile([0], Tile::<f32, 2>::full(twice(v)));
+    }
+    assert_eq!(same!(inner(device(); ; f32, [2]; 1.5)), [3.0, 3.0]);
+    Ok(())
+}
+
+#[titan::device]
+fn normalised<T: Float, const M: i32, const N: i32>(x: &Tensor<T, 2>, row: i32) -> Tile<f32, M, N> {
+    let v = x.load_tile::<M, N>([row, 0]).cast::<f32>();
+    v / v.reduce_sum::<1>().col()
+}
+
+#[titan::kernel(instances(T in [f32, f16]), grid(cdiv(R, 2)))]
+fn rows<T: Float>(#[shape(R, 4)] x: &Tensor<T, 2>, #[shape(R, 4)] y: &mut Tensor<f32, 2>) {
+    let r = program_id(0);
+    y.store_tile([r, 0], normalised::<T, 2, 4>(x, r));
+}
+
+#[test]
+fn functions_take_tensors_and_generic_arguments() -> titan::Result<()> {
+    let dev = device();
+    let x = dev.tensor(&ramp(12, 1.0, 1.0), [3, 4])?;
+    let got = same!(rows::<f32>(dev; &x; f32, [3, 4]));
+    assert_eq!(got[0], 1.0 / 10.0);
+    assert_eq!(got[11], 12.0 / 42.0);
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! The output rule against brute force: of random kernels that the verifier accepts, no two programs touch one element.
+//!
+//! The kernels are made from a small description, which is also run directly, for all programs of a small grid, or for
+//! chosen ones of a grid as large as grids get: with wrapping arithmetic, views that clip, and segments that trap. What the
+//! description means is written here a second time, without the prover's forms. Both counts are asserted: the prover
+//! accepts often, and the kernels that it refuses collide often.
+
+mod brute;
+mod describe;
+mod emit;
+mod random;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::cell::Cell;
+use std::io::Write;
+use titan_core::verify::verify;
+
+use brute::collision;
+use describe::Mode;
+use emit::emit;
+use random::case;
+
+#[test]
+fn programs_of_accepted_kernels_do_not_meet() {
+    let cases = 12_000;
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let (accepted, nontrivial, collided) = (Cell::new(0u32), Cell::new(0u32), Cell::new(0u32));
+    let outcome = runner.run(&case(), |case| {
+        let verdict = verify(emit(&case));
+        let found = collision(&case);
+        if verdict.is_ok() {
+            accepted.set(accepted.get() + 1);
+            let wide = case.mode != Mode::Grid || case.grid.iter().any(|g| *g > 1) || case.of_scalar.is_some();
+            nontrivial.set(nontrivial.get() + u32::from(wide));
+            prop_assert!(found.is_none(), "{}", found.unwrap_or_default());
+        } else if found.is_some() {
+            collided.set(collided.get() + 1);
+        }
+        Ok(())
+    });
+    let (accepted, nontrivial, collided) = (accepted.get(), nontrivial.get(), collided.get());
+    let report = format!("of {cases} kernels {accepted} are accepted, {nontrivial} of these on several programs; {collided} collide");
+    writeln!(std::io::stderr(), "{report}").expect("written");
+    if let Err(e) = outcome {
+        panic!("{e}");
+    }
+    assert!(nontrivial * 12 >= cases, "too few are accepted for this to say much: {report}");
+    assert!(collided * 4 >= cases, "too few collide for this to say much: {report}");
+}

@@ -1,0 +1,338 @@
+//! Methods of tensors and output tiles.
+
+use super::method::Call;
+use super::{ITy, Infer, OwnTy, S, TensorTy};
+use crate::ast::{Expr, GenericArg};
+use crate::method::Method;
+use proc_macro2::Span;
+use titan_core::diag::Code;
+use titan_core::ir::{Elem, TileShape};
+
+impl Infer<'_> {
+    pub(super) fn tensor_method(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
+        let r = usize::from(t.rank);
+        let span = call.span();
+        if t.optional && !matches!(method, Method::IsSome(_)) {
+            return self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), span);
+        }
+        match method {
+            Method::IsSome(_) => {
+                self.takes(call, 0);
+                if !t.optional {
+                    return self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), span);
+                }
+                ITy::Scalar(self.known(Elem::Bool))
+            }
+            Method::Dim => {
+                if self.takes(call, 1) {
+                    self.dim_axis(&call.args[0], r);
+                }
+                ITy::Scalar(self.known(Elem::I32))
+            }
+            Method::Load { padded, .. } => {
+                if self.takes(call, 1 + usize::from(padded)) {
+                    self.coordinates(&call.args[0], r);
+                    self.padding(padded, call, t.elem);
+                }
+                self.tile_of(t, call)
+            }
+            Method::Store(_) | Method::AtomicTile(_) => {
+                if self.takes(call, 2) {
+                    self.coordinates(&call.args[0], r);
+                    let stored = self.stored(&call.args[1], t, call.generics, span);
+                    self.same_rank(stored, r, call.args[1].span);
+                }
+                ITy::Unit
+            }
+            Method::Get => {
+                if self.takes(call, 1) {
+                    self.coordinates(&call.args[0], r);
+                }
+                ITy::Scalar(self.known(t.elem))
+            }
+            Method::Set => {
+                if self.takes(call, 2) {
+                    self.coordinates(&call.args[0], r);
+                    self.element(&call.args[1], t.elem);
+                }
+                ITy::Unit
+            }
+            Method::Index | Method::Slice => self.view(method, t, call),
+            Method::Segment => {
+                if self.takes(call, 2) {
+                    self.offsets(&call.args[0]);
+                    self.index_expr(&call.args[1]);
+                }
+                ITy::Tensor(t)
+            }
+            Method::Tiles | Method::Ragged => self.own_iter(method == Method::Ragged, t, call),
+            Method::Shared => {
+                self.takes(call, 0);
+                ITy::Tensor(t)
+            }
+            _ => self.indexed_method(method, t, call),
+        }
+    }
+
+    /// `c.tiles::<..>()` and `y.ragged::<..>(off)`
+    fn own_iter(&mut self, ragged: bool, t: TensorTy, call: &Call<'_>) -> ITy {
+        if self.takes(call, usize::from(ragged))
+            && let [off] = call.args
+        {
+            self.offsets(off);
+        }
+        let Some(shape) = self.generic_shape(call) else { return ITy::Unknown };
+        self.same_rank(Some(shape), usize::from(t.rank), call.span());
+        ITy::OwnIter(OwnTy { elem: t.elem, shape, ragged })
+    }
+
+    fn indexed_method(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
+        match method {
+            Method::GatherRows { padded } => {
+                let shape = self.generic_shape(call);
+                if self.takes(call, 2 + usize::from(padded)) {
+                    self.rows(&call.args[0], usize::from(t.rank), shape.map(|s| s[0]), call.span());
+                    self.index_expr(&call.args[1]);
+                    self.padding(padded, call, t.elem);
+                }
+                match shape {
+                    Some(s) if s.rank() == 2 => ITy::Tile(self.known(t.elem), self.known_shape(s)),
+                    _ => ITy::Unknown,
+                }
+            }
+            Method::ScatterRows => {
+                if self.takes(call, 3) {
+                    let rows = self.stored(&call.args[2], t, call.generics, call.span());
+                    self.rows(&call.args[0], usize::from(t.rank), rows.map(|s| s[0]), call.span());
+                    self.index_expr(&call.args[1]);
+                }
+                ITy::Unit
+            }
+            Method::Gather { padded } => {
+                if !self.takes(call, 1 + usize::from(padded)) {
+                    return ITy::Unknown;
+                }
+                let shape = self.lanes(&call.args[0], usize::from(t.rank));
+                self.padding(padded, call, t.elem);
+                shape.map_or(ITy::Unknown, |s| ITy::Tile(self.known(t.elem), s))
+            }
+            Method::Scatter | Method::Atomic(_) => {
+                if self.takes(call, 2) {
+                    let shape = self.lanes(&call.args[0], usize::from(t.rank));
+                    let value = self.expr(&call.args[1]);
+                    if let Some(s) = shape {
+                        let want = ITy::Tile(self.known(t.elem), s);
+                        self.unify(&want, &value, call.args[1].span);
+                    }
+                }
+                ITy::Unit
+            }
+            _ => self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), call.span()),
+        }
+    }
+
+    fn dim_axis(&mut self, arg: &Expr, rank: usize) {
+        self.expr(arg);
+        match crate::consts::eval(arg, &self.env) {
+            Ok(crate::consts::ConstValue::Int(v)) if usize::try_from(v).is_ok_and(|v| v < rank) => {}
+            Ok(_) => self.cx.error(Code::ConstEval, arg.span, format!("a tensor of rank {rank} has no such axis")),
+            Err(_) => self.cx.error(Code::ConstEval, arg.span, "an axis is a constant"),
+        }
+    }
+
+    /// `[i, j]`: one `i32` per axis.
+    fn coordinates(&mut self, arg: &Expr, rank: usize) {
+        let got = self.expr(arg);
+        let want = ITy::Array(Box::new(ITy::Scalar(self.known(Elem::I32))), rank);
+        match &got {
+            ITy::Array(_, n) if *n != rank => {
+                let title = format!("{n} coordinates for a tensor of rank {rank}");
+                self.cx.error(Code::RankMismatch, arg.span, title);
+            }
+            _ => drop(self.unify(&want, &got, arg.span)),
+        }
+    }
+
+    fn padding(&mut self, padded: bool, call: &Call<'_>, elem: Elem) {
+        if let (true, Some(pad)) = (padded, call.args.last()) {
+            self.element(pad, elem);
+        }
+    }
+
+    fn element(&mut self, arg: &Expr, elem: Elem) {
+        let got = self.expr(arg);
+        let want = ITy::Scalar(self.known(elem));
+        self.unify(&want, &got, arg.span);
+    }
+
+    /// The tile that a load's turbofish names.
+    fn tile_of(&mut self, t: TensorTy, call: &Call<'_>) -> ITy {
+        match self.generic_shape(call) {
+            Some(shape) => {
+                self.same_rank(Some(shape), usize::from(t.rank), call.span());
+                ITy::Tile(self.known(t.elem), self.known_shape(shape))
+            }
+            None => ITy::Unknown,
+        }
+    }
+
+    /// A stored tile: of the tensor's element, and of the turbofish's shape if there is one.
+    fn stored(&mut self, arg: &Expr, t: TensorTy, generics: &[GenericArg], span: Span) -> Option<TileShape> {
+        let got = self.expr(arg);
+        let shape = if generics.is_empty() {
+            self.fresh_shape()
+        } else {
+            let shape = self.env.shape(generics, span);
+            let shape = self.fault(shape)?;
+            self.known_shape(shape)
+        };
+        let want = ITy::Tile(self.known(t.elem), shape);
+        self.unify(&want, &got, arg.span);
+        let known = self.shape_of(shape);
+        if known.is_none() && !matches!(got, ITy::Unknown | ITy::Never) {
+            self.cannot_infer(arg.span, "the shape of the tile", "write its type where it is made");
+        }
+        known
+    }
+
+    fn same_rank(&mut self, shape: Option<TileShape>, rank: usize, span: Span) {
+        if let Some(s) = shape
+            && s.rank() != rank
+        {
+            let title = format!("a tile of rank {} for a tensor of rank {rank}", s.rank());
+            self.cx.error(Code::RankMismatch, span, title);
+        }
+    }
+
+    fn view(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
+        let axis = self.generic_const(call, 0);
+        if self.takes(call, 1) {
+            if method == Method::Index {
+                self.index_expr(&call.args[0]);
+            } else {
+                match self.expr(&call.args[0]) {
+                    ITy::Range | ITy::Unknown | ITy::Never => {}
+                    other => drop(self.no_such("two ends", &other, call.args[0].span)),
+                }
+            }
+        }
+        let Some(axis) = axis else { return ITy::Unknown };
+        if !(0..i64::from(t.rank)).contains(&axis) {
+            self.cx.error(Code::BadAxis, call.span(), format!("a tensor of rank {} has no axis {axis}", t.rank));
+            return ITy::Unknown;
+        }
+        if method == Method::Slice {
+            return ITy::Tensor(t);
+        }
+        if t.rank == 1 {
+            return self.no_such("axis left after `index`; `get` reads one element", &ITy::Tensor(t), call.span());
+        }
+        ITy::Tensor(TensorTy { rank: t.rank - 1, ..t })
+    }
+
+    fn offsets(&mut self, arg: &Expr) {
+        match self.expr(arg) {
+            ITy::Tensor(TensorTy { elem: Elem::I32, rank: 1, optional: false, .. }) | ITy::Unknown | ITy::Never => {}
+            other => {
+                let title = format!("offsets are a `Tensor<i32, 1>`, not {}", self.describe(&other));
+                self.cx.error(Code::Arguments, arg.span, title);
+            }
+        }
+    }
+
+    /// Row indices: a `Tile<i32, N>` or an `i32` for each leading axis, as a tuple or alone.
+    fn rows(&mut self, arg: &Expr, rank: usize, n: Option<i32>, span: Span) {
+        let ty = self.expr(arg);
+        let list = match ty {
+            ITy::Tuple(list) => list,
+            ITy::Unknown | ITy::Never => return,
+            one => vec![one],
+        };
+        if list.len() + 1 != rank {
+            let title = format!("{} row indices for a tensor of rank {rank}: one for each leading axis", list.len());
+            self.cx.error(Code::RankMismatch, span, title);
+        }
+        for ty in list {
+            match &ty {
+                ITy::Tile(e, s) => {
+                    let i32 = self.known(Elem::I32);
+                    self.elem_or_report(i32, *e, arg.span);
+                    if let (Some(n), Some(s)) = (n, self.shape_of(*s))
+                        && s[..] != [n]
+                    {
+                        self.cx.error(Code::ShapeMismatch, arg.span, format!("row indices of {s} for {n} rows"));
+                    }
+                }
+                ITy::Scalar(e) => {
+                    let i32 = self.known(Elem::I32);
+                    self.elem_or_report(i32, *e, arg.span);
+                }
+                ITy::Unknown | ITy::Never => {}
+                other => {
+                    let title = format!("a row index is an `i32` or a `Tile<i32, N>`, not {}", self.describe(other));
+                    self.cx.error(Code::Arguments, arg.span, title);
+                }
+            }
+        }
+    }
+
+    /// Index tiles of one shape, one per axis.
+    fn lanes(&mut self, arg: &Expr, rank: usize) -> Option<S> {
+        match self.expr(arg) {
+            ITy::Array(item, n) => {
+                if n != rank {
+                    let title = format!("{n} index tiles for a tensor of rank {rank}");
+                    self.cx.error(Code::RankMismatch, arg.span, title);
+                }
+                let ITy::Tile(e, s) = *item else {
+                    self.cx.error(Code::Arguments, arg.span, "indices are tiles of `i32`");
+                    return None;
+                };
+                let i32 = self.known(Elem::I32);
+                self.elem_or_report(i32, e, arg.span);
+                Some(s)
+            }
+            ITy::Unknown | ITy::Never => None,
+            other => {
+                let title = format!("indices are an array of tiles, one per axis, not {}", self.describe(&other));
+                self.cx.error(Code::Arguments, arg.span, title);
+                None
+            }
+        }
+    }
+
+    // Output tiles.
+
+    pub(super) fn own_method(&mut self, method: Method, o: OwnTy, call: &Call<'_>) -> ITy {
+        let i32 = ITy::Scalar(self.known(Elem::I32));
+        match method {
+            Method::OwnIndex => {
+                self.takes(call, 0);
+                ITy::Array(Box::new(i32), o.shape.rank())
+            }
+            Method::OwnGroup => {
+                self.takes(call, 0);
+                if !o.ragged {
+                    return self.no_such("`group`: only the tiles of `ragged` have one", &ITy::Own(o), call.span());
+                }
+                i32
+            }
+            Method::OwnLoad => {
+                self.takes(call, 0);
+                ITy::Tile(self.known(o.elem), self.known_shape(o.shape))
+            }
+            Method::OwnStore => {
+                if self.takes(call, 1) {
+                    let got = self.expr(&call.args[0]);
+                    let want = ITy::Tile(self.known(o.elem), self.known_shape(o.shape));
+                    self.unify(&want, &got, call.args[0].span);
+                }
+                ITy::Unit
+            }
+            _ => {
+                self.takes(call, 0);
+                ITy::Unit
+            }
+        }
+    }
+}
