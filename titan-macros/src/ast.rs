@@ -117,7 +117,9 @@ pub(crate) enum TypeKind {
     /// `D2<A, B>` as a shape argument
     Dims(Vec<GenericArg>),
     /// `&Tensor<T, R>`, `&mut Tensor<T, R>`, with `optional` for `Option<&Tensor<T, R>>`
-    Tensor { elem: Box<TypeRef>, rank: u8, mutable: bool, optional: bool, name: Ident },
+    ///
+    /// `path` is the user's word for `Tensor`, without arguments; `name` is its last segment.
+    Tensor { elem: Box<TypeRef>, rank: u8, mutable: bool, optional: bool, name: Ident, path: TokenStream },
     /// `(A, B)`
     Tuple(Vec<TypeRef>),
     /// `[T; N]`

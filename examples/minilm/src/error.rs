@@ -95,6 +95,10 @@ pub enum Error {
         positions: usize,
     },
 
+    /// A device could not do what it was asked.
+    #[error(transparent)]
+    Titan(#[from] titan::Error),
+
     /// The batch has more tokens than an offset can count.
     #[error("the batch has more than {} tokens in all; embed the sentences in several batches", i32::MAX)]
     BatchTooLarge,

@@ -1,4 +1,4 @@
-//! Sentence embeddings with all-MiniLM-L6-v2: everything around the kernels.
+//! Sentence embeddings with all-MiniLM-L6-v2, every step a TITAN kernel.
 //!
 //! ```text
 //!   sentences ──tokenizer──> Batch ──Encoder──> [sentences, hidden] ──similarity──> [sentences, sentences]
@@ -15,7 +15,9 @@
 //! | `tokenizer`  | text to token numbers (BERT WordPiece, uncased)                         |
 //! | `batch`      | token numbers of several sentences, packed without padding              |
 //! | `model`      | the boundary behind which an implementation of the forward pass plugs in |
-//! | `oracle`     | that forward pass as plain loops over f64, to compare others against    |
+//! | `kernels`    | the steps of the forward pass, each for every device                    |
+//! | `encoder`    | that forward pass: parameters, buffers and launches                     |
+//! | `oracle`     | the same as plain loops over f64, to compare others against             |
 //! | `similarity` | cosine similarities and their table                                     |
 //!
 //! Absent on purpose: training, padding inside the forward pass, pair input, and the pooler layer, which the
@@ -24,8 +26,10 @@
 pub mod assets;
 pub mod batch;
 pub mod config;
+pub mod encoder;
 mod error;
 pub mod fetch;
+pub mod kernels;
 pub mod model;
 pub mod oracle;
 pub mod similarity;
@@ -34,6 +38,7 @@ pub mod weights;
 
 pub use batch::Batch;
 pub use config::Config;
+pub use encoder::TitanEncoder;
 pub use error::Error;
 pub use model::Encoder;
 pub use oracle::Oracle;

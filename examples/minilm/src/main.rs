@@ -3,10 +3,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use minilm::fetch::{self, Origin, Outcome};
-use minilm::{Config, Encoder, Oracle, Tokenizer, Weights, assets, similarity};
+use minilm::{Config, Encoder, Oracle, TitanEncoder, Tokenizer, Weights, assets, similarity};
+use titan::Device;
 
 /// Compares the meaning of sentences with all-MiniLM-L6-v2.
 #[derive(Debug, Parser)]
@@ -15,9 +17,27 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
 
+    /// What computes the embeddings.
+    #[arg(long, value_enum, default_value_t = By::Kernels)]
+    by: By,
+
+    /// Also say how far the embeddings are from the oracle's.
+    #[arg(long)]
+    check: bool,
+
     /// Sentences to compare with one another; without any, four are supplied.
     #[arg(value_name = "SENTENCE")]
     sentences: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum By {
+    /// The kernels, on the device that `TITAN_DEVICE` names, else on the best one.
+    Kernels,
+    /// The kernels' bodies as plain host code: slow.
+    Reference,
+    /// Loops over f64, without kernels.
+    Oracle,
 }
 
 #[derive(Debug, Subcommand)]
@@ -43,7 +63,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Some(Command::Fetch { from }) => bring(from),
-        None => compare(cli.sentences),
+        None => compare(cli),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,17 +90,51 @@ fn bring(from: Option<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn compare(mut sentences: Vec<String>) -> Result<(), Failure> {
+fn compare(Cli { by, check, mut sentences, .. }: Cli) -> Result<(), Failure> {
     if sentences.is_empty() {
         sentences.extend(SAMPLES.map(str::to_owned));
     }
     let tokenizer = Tokenizer::load(&assets::locate(&assets::VOCAB)?)?;
     let weights = Weights::load(&assets::locate(&assets::WEIGHTS)?, &Config::MINILM_L6)?;
-    let mut encoder = Oracle::new(weights);
-    let embeddings = encoder.embed(&tokenizer.batch(&sentences)?)?;
+    let oracle = check.then(|| Oracle::new(weights.clone()));
+    let (mut encoder, place) = encoder(by, weights)?;
+    let batch = tokenizer.batch(&sentences)?;
+    // The first time, kernels are read and made ready.
+    encoder.embed(&batch)?;
+    let start = Instant::now();
+    let embeddings = encoder.embed(&batch)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let (n, rate) = (batch.n_tokens(), batch.n_tokens() as f64 / seconds);
+    println!("{n} tokens on {place}: {:.1} ms, {rate:.0} tokens/s\n", 1e3 * seconds);
     let similarities = similarity::matrix(&embeddings);
     print!("{}", similarity::Table { sentences: &sentences, similarities: &similarities });
+    if let Some(oracle) = oracle {
+        let exact = oracle.embed_f64(&batch)?;
+        let greatest = |f: fn(&[f32], &[f64]) -> f64| {
+            embeddings.iter().zip(&exact).map(|(found, exact)| f(found, exact)).fold(0.0, f64::max)
+        };
+        let distance = greatest(similarity::cosine_distance);
+        let difference = greatest(similarity::greatest_difference);
+        println!(
+            "\nAgainst the oracle: cosine distance at most {distance:.1e}, an element off by {difference:.1e}"
+        );
+    }
     Ok(())
+}
+
+/// The encoder, and where it computes.
+fn encoder(by: By, weights: Weights) -> Result<(Box<dyn Encoder>, String), Failure> {
+    Ok(match by {
+        By::Kernels => {
+            let encoder = TitanEncoder::new(&Device::best()?, &weights)?;
+            let place = encoder.device().to_string();
+            (Box::new(encoder), place)
+        }
+        By::Reference => {
+            (Box::new(TitanEncoder::reference(&weights)?), "the host, by the reference".to_owned())
+        }
+        By::Oracle => (Box::new(Oracle::new(weights)), "the host, by the oracle".to_owned()),
+    })
 }
 
 /// The error, then what caused it, a line each.

@@ -157,9 +157,9 @@ pub(super) fn host_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenS
 fn host_ty(krate: &TokenStream, t: &TypeRef, launch: bool) -> TokenStream {
     let lifetime = launch.then(|| quote!('launch));
     match &t.kind {
-        TypeKind::Tensor { elem, rank, mutable, optional, name } => {
+        TypeKind::Tensor { elem, rank, mutable, optional, path: tensor, .. } => {
+            // The user's own word, so that the import it needs is used.
             let (elem, rank) = (host_ty(krate, elem, launch), usize::from(*rank));
-            let tensor = crate::shadow::path_at(krate, &["Tensor"], name.span());
             match (optional, mutable) {
                 (true, _) => quote!(::core::option::Option<& #lifetime #tensor<#elem, #rank>>),
                 (false, true) => quote!(& #lifetime mut #tensor<#elem, #rank>),

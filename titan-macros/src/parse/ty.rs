@@ -60,7 +60,7 @@ impl Parser<'_> {
                 TypeKind::Tile(Box::new(elem), args.collect())
             }
             ("D1" | "D2" | "D3" | "D4", 1..) => TypeKind::Dims(args),
-            ("Tensor", 2) => return self.tensor(&last.ident, args),
+            ("Tensor", 2) => return self.tensor(path, &last.ident, args),
             ("Option", 1) => return self.optional(span, args),
             (_, 0) => TypeKind::Elem(last.ident.clone(), path.to_token_stream()),
             _ => return self.bad_type(span),
@@ -78,7 +78,7 @@ impl Parser<'_> {
         }
     }
 
-    fn tensor(&mut self, name: &proc_macro2::Ident, args: Vec<GenericArg>) -> TypeRef {
+    fn tensor(&mut self, path: &syn::Path, name: &proc_macro2::Ident, args: Vec<GenericArg>) -> TypeRef {
         let span = name.span();
         let mut args = args.into_iter();
         let elem = args.next().and_then(|a| self.arg_type(a));
@@ -95,15 +95,18 @@ impl Parser<'_> {
             self.cx.error_help(Code::Parameter, at, "the rank of a tensor is 1 to 5", "as in `&Tensor<f32, 2>`");
             return TypeRef { span, kind: TypeKind::Infer };
         };
-        let kind = TypeKind::Tensor { elem: Box::new(elem), rank, mutable: false, optional: false, name: name.clone() };
+        let mut path = path.clone();
+        path.segments.iter_mut().for_each(|s| s.arguments = PathArguments::None);
+        let (elem, name, path) = (Box::new(elem), name.clone(), path.to_token_stream());
+        let kind = TypeKind::Tensor { elem, rank, mutable: false, optional: false, name, path };
         TypeRef { span, kind }
     }
 
     fn optional(&mut self, span: Span, args: Vec<GenericArg>) -> TypeRef {
         let inner = args.into_iter().next().and_then(|a| self.arg_type(a));
         match inner {
-            Some(TypeRef { kind: TypeKind::Tensor { elem, rank, mutable: false, name, .. }, .. }) => {
-                TypeRef { span, kind: TypeKind::Tensor { elem, rank, mutable: false, optional: true, name } }
+            Some(TypeRef { kind: TypeKind::Tensor { elem, rank, mutable: false, name, path, .. }, .. }) => {
+                TypeRef { span, kind: TypeKind::Tensor { elem, rank, mutable: false, optional: true, name, path } }
             }
             _ => {
                 let title = "only an input tensor is optional";

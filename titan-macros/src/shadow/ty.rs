@@ -16,7 +16,7 @@ impl Shadow<'_> {
                 quote!(#tile<#elem, #shape>)
             }
             TypeKind::Dims(dims) => self.shape(dims, t.span),
-            TypeKind::Tensor { elem, rank, mutable, optional, name } => {
+            TypeKind::Tensor { elem, rank, mutable, optional, name, .. } => {
                 let elem = self.ty(elem);
                 let path = path_at(self.krate, &["lang", "Tensor"], name.span());
                 let rank = usize::from(*rank);

@@ -18,6 +18,12 @@ impl Matrix {
         Self { cols, data: vec![0.0; rows * cols] }
     }
 
+    /// A matrix of these elements, row after row.
+    #[must_use]
+    pub fn of(cols: usize, data: &[f32]) -> Self {
+        Self { cols, data: data.iter().copied().map(f64::from).collect() }
+    }
+
     /// Number of columns.
     #[must_use]
     pub fn cols(&self) -> usize {
