@@ -67,6 +67,9 @@ mod signature;
 mod structure;
 mod types;
 
+#[cfg(test)]
+mod tests;
+
 use crate::analysis::partition::Partition;
 use crate::diag::Diagnostic;
 use crate::ir::{Kernel, Loc};

@@ -112,6 +112,8 @@ fn modules_of_the_core_name_only_modules_below_them() {
     let mut found = Vec::new();
     for (module, allowed) in MODULES {
         let mut sources = files(&src.join(module), "rs");
+        // Tests may write kernels as text.
+        sources.retain(|f| f.file_name().is_some_and(|f| f != "tests.rs"));
         sources.extend([src.join(format!("{module}.rs"))].into_iter().filter(|f| f.exists()));
         for file in sources {
             let text = code(&read(&file));
