@@ -28,6 +28,8 @@ mod parse;
 mod resolve;
 mod shadow;
 mod signature;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 

@@ -23,6 +23,17 @@ impl Call<'_> {
 impl Infer<'_> {
     pub(super) fn method(&mut self, recv: &Expr, name: &Ident, generics: &[GenericArg], args: &[Expr]) -> ITy {
         let ty = self.expr(recv);
+        if let ITy::Tensor(TensorTy { optional: true, .. }) = ty
+            && !matches!(lookup(Receiver::Tensor, &name.to_string()), Some(Method::IsSome(_)))
+        {
+            let option = match &recv.kind {
+                ExprKind::Path(path, _) => path.text(),
+                _ => "this".to_owned(),
+            };
+            let title = format!("`{option}` is optional and may be absent here");
+            self.cx.error_help(Code::MaybeAbsent, name.span(), title, format!("`if let Some({option}) = {option} {{ .. }}`"));
+            return ITy::Unknown;
+        }
         let receiver = match &ty {
             ITy::Scalar(_) => Receiver::Scalar,
             ITy::Tile(..) => Receiver::Tile,
@@ -336,9 +347,6 @@ impl Infer<'_> {
     fn tensor_method(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
         let r = usize::from(t.rank);
         let span = call.span();
-        if t.optional && !matches!(method, Method::IsSome(_)) {
-            return self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), span);
-        }
         match method {
             Method::IsSome(_) => {
                 self.takes(call, 0);
@@ -482,6 +490,7 @@ impl Infer<'_> {
                 let title = format!("{n} coordinates for a tensor of rank {rank}");
                 self.cx.error(Code::RankMismatch, arg.span, title);
             }
+            ITy::Array(item, _) if !self.index_elem(item, first(arg)) => {}
             _ => drop(self.unify(&want, &got, arg.span)),
         }
     }
@@ -646,7 +655,9 @@ impl Infer<'_> {
             Method::OwnGroup => {
                 self.takes(call, 0);
                 if !o.ragged {
-                    return self.no_such("`group`: only the tiles of `ragged` have one", &ITy::Own(o), call.span());
+                    let help = "only the tiles of `y.ragged::<..>(off)` are grouped, by the segments of `off`";
+                    self.cx.error_help(Code::Operands, call.span(), "this output tile has no group", help);
+                    return ITy::Unknown;
                 }
                 i32
             }
@@ -667,5 +678,13 @@ impl Infer<'_> {
                 ITy::Unit
             }
         }
+    }
+}
+
+/// The first of the written coordinates.
+fn first(arg: &Expr) -> Span {
+    match &arg.kind {
+        ExprKind::Array(list, _) => list.first().map_or(arg.span, |e| e.span),
+        _ => arg.span,
     }
 }
