@@ -159,9 +159,13 @@ macro_rules! ints {
             const ELEM: ir::Elem = ir::Elem::$elem;
             plain_bytes!();
         }
+        #[diagnostic::do_not_recommend]
         impl Num for $t {}
+        #[diagnostic::do_not_recommend]
         impl Int for $t {}
+        #[diagnostic::do_not_recommend]
         impl Bits for $t {}
+        #[diagnostic::do_not_recommend]
         impl Comparable for $t {}
     )*};
 }
@@ -192,7 +196,9 @@ macro_rules! floats {
             const ELEM: ir::Elem = ir::Elem::$elem;
             plain_bytes!();
         }
+        #[diagnostic::do_not_recommend]
         impl Num for $t {}
+        #[diagnostic::do_not_recommend]
         impl Comparable for $t {}
     )*};
 }
@@ -251,7 +257,9 @@ impl Elem for bool {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Bits for bool {}
+#[diagnostic::do_not_recommend]
 impl Comparable for bool {}
 
 macro_rules! packed {

@@ -156,6 +156,7 @@ pub trait Beside<B, S: Shape>: Copy {
 
 macro_rules! arms {
     ($([$($g:tt)*] $a:ty, $b:ty => $t:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<S: Shape, $($g)*> Beside<$b, S> for $a
         where
             $a: Operand<$t, S>,

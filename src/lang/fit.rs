@@ -18,7 +18,7 @@ use super::tile::{Col, Operand, Row, Tile};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` and `{R}` do not fit together",
     label = "element types or shapes differ",
-    note = "use `.cast::<..>()` for one element type; `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape"
+    note = "use `.cast::<..>()` for one element type (a literal: `2.0` beside floats, `2` beside integers); `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape"
 )]
 pub trait Fit<R>: Copy {
     /// The element type of both.
@@ -30,6 +30,7 @@ pub trait Fit<R>: Copy {
     fn join<U: Elem>(self, r: R, f: fn(Self::Elem, Self::Elem) -> U) -> Self::Of<U>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Elem> Fit<T> for T {
     type Elem = T;
     type Of<U: Elem> = U;
@@ -42,6 +43,7 @@ impl<T: Elem> Fit<T> for T {
 /// Operands that both spread to a tile of one shape.
 macro_rules! fit {
     ($([$($g:tt)*] $l:ty, $r:ty => $t:ty, $s:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<$($g)*> Fit<$r> for $l {
             type Elem = $t;
             type Of<U: Elem> = Tile<U, $s>;
@@ -70,6 +72,7 @@ fit! {
 
 macro_rules! half_scalars {
     ($($h:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Fit<f32> for $h {
             type Elem = $h;
             type Of<U: Elem> = U;
@@ -79,6 +82,7 @@ macro_rules! half_scalars {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl Fit<$h> for f32 {
             type Elem = $h;
             type Of<U: Elem> = U;

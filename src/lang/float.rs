@@ -78,12 +78,14 @@ fn wide<T: Repr>(x: T) -> f64 {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Float for f64 {
     fn mul_add(self, b: Self, c: Self) -> Self {
         f64::mul_add(self, b, c)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Float for f32 {
     fn mul_add(self, b: Self, c: Self) -> Self {
         f32::mul_add(self, b, c)
@@ -92,6 +94,7 @@ impl Float for f32 {
 
 macro_rules! halves {
     ($($t:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Float for $t {
             fn mul_add(self, b: Self, c: Self) -> Self {
                 // The product is exact.

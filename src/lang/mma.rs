@@ -36,7 +36,7 @@ where
 
 /// Shapes `[M, K]`, `[K, N]`, `[M, N]`, or all three with one more batch axis in front.
 #[diagnostic::on_unimplemented(
-    message = "`mma` cannot multiply `{Self}` by `{SB}` into `{SC}`",
+    message = "`mma` cannot multiply a tile of `{Self}` by one of `{SB}`",
     label = "these shapes do not fit together",
     note = "`mma(a, b, c)` takes `a` of [M, K], `b` of [K, N] and `c` of [M, N]; `.t()` transposes an operand"
 )]
@@ -46,15 +46,59 @@ pub trait MmaShapes<SB, SC>: Shape {
     const MNK: [i32; 4];
 }
 
+#[diagnostic::do_not_recommend]
 impl<const M: i32, const N: i32, const K: i32> MmaShapes<D2<K, N>, D2<M, N>> for D2<M, K> {
     const MNK: [i32; 4] = [1, M, N, K];
 }
 
+#[diagnostic::do_not_recommend]
 impl<const Z: i32, const M: i32, const N: i32, const K: i32> MmaShapes<D3<Z, K, N>, D3<Z, M, N>>
     for D3<Z, M, K>
 {
     const MNK: [i32; 4] = [Z, M, N, K];
 }
+
+/// What no operand has. Its impls keep rustc from taking the shape and the accumulator of the only legal product for given,
+/// so that a mistake is a product that does not exist, in our words, and not one wrong argument.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub enum Nothing {}
+
+#[diagnostic::do_not_recommend]
+impl<const M: i32, const K: i32> MmaShapes<Nothing, Nothing> for D2<M, K> {
+    const MNK: [i32; 4] = [0; 4];
+}
+
+#[diagnostic::do_not_recommend]
+impl<const Z: i32, const M: i32, const K: i32> MmaShapes<Nothing, Nothing> for D3<Z, M, K> {
+    const MNK: [i32; 4] = [0; 4];
+}
+
+macro_rules! nothing {
+    ($($t:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl MmaTypes<$t, Nothing> for $t {
+            type Sum = Option<Nothing>;
+
+            fn left(self) -> Self::Sum {
+                None
+            }
+            fn right(_: $t) -> Self::Sum {
+                None
+            }
+            fn start(c: Nothing) -> Self::Sum {
+                match c {}
+            }
+            fn step(sum: Self::Sum, _: Self::Sum, _: Self::Sum) -> Self::Sum {
+                sum
+            }
+            fn end(_: Self::Sum) -> Nothing {
+                unreachable!("there is no accumulator to start with")
+            }
+        }
+    )*};
+}
+nothing! { f16 bf16 tf32 f32 e4m3 e5m2 i8 f64 }
 
 /// The triples of element types that `mma` takes.
 #[diagnostic::on_unimplemented(
@@ -83,6 +127,7 @@ pub trait MmaTypes<B, C>: Elem {
 
 macro_rules! triples {
     ($($a:ident $b:ident $c:ident in $sum:ident: $step:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl MmaTypes<$b, $c> for $a {
             type Sum = $sum;
 

@@ -90,6 +90,7 @@ shapes! {
     D4 A B C D;
 }
 
+#[diagnostic::do_not_recommend]
 impl<const A: i32> Axis<0> for D1<A> {
     type Rest<T: Elem> = T;
 
@@ -100,6 +101,7 @@ impl<const A: i32> Axis<0> for D1<A> {
 
 macro_rules! axes {
     ($($shape:ident<$($n:ident),*> - $ax:literal = $rest:ident<$($m:ident),*>;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<$(const $n: i32),*> Axis<$ax> for $shape<$($n),*> {
             type Rest<T: Elem> = Tile<T, $rest<$($m),*>>;
 
@@ -123,6 +125,7 @@ axes! {
 
 macro_rules! inserts {
     ($($shape:ident<$($n:ident),*> + $ax:literal = $out:ident<$($m:ident),*>;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<$(const $n: i32,)* const N: i32> Insert<$ax, N> for $shape<$($n),*> {
             type Out = $out<$($m),*>;
         }

@@ -24,6 +24,7 @@ pub trait HasAxis<const AX: usize, const R: usize> {}
 
 macro_rules! axes {
     ($($rank:literal: $($axis:literal)*;)*) => {$($(
+        #[diagnostic::do_not_recommend]
         impl HasAxis<$axis, $rank> for Rank<$rank> {}
     )*)*};
 }

@@ -4,6 +4,7 @@
 //! the user's own tokens. Every expression has a number; the inferred types of an instance are a table over these numbers.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::quote;
 use titan_core::ir::Elem;
 
 /// The number of an expression in its function.
@@ -61,6 +62,8 @@ pub(crate) struct Function {
     pub(crate) n_exprs: usize,
     /// Number of local variables; the parameters come first.
     pub(crate) vars: Vec<Var>,
+    /// The functions of the language that the body calls by their name alone, each once.
+    pub(crate) intrinsics: Vec<Ident>,
 }
 
 /// A local variable.
@@ -113,13 +116,11 @@ pub(crate) enum TypeKind {
     /// `f16`, `T`, or another path of one element type.
     Elem(Ident, TokenStream),
     /// `Tile<T, A, B>` or `Tile<T, S>`
-    Tile(Box<TypeRef>, Vec<GenericArg>),
+    Tile(Box<TypeRef>, Vec<GenericArg>, Path),
     /// `D2<A, B>` as a shape argument
     Dims(Vec<GenericArg>),
     /// `&Tensor<T, R>`, `&mut Tensor<T, R>`, with `optional` for `Option<&Tensor<T, R>>`
-    ///
-    /// `path` is the user's word for `Tensor`, without arguments; `name` is its last segment.
-    Tensor { elem: Box<TypeRef>, rank: u8, mutable: bool, optional: bool, name: Ident, path: TokenStream },
+    Tensor { elem: Box<TypeRef>, rank: u8, mutable: bool, optional: bool, path: Path },
     /// `(A, B)`
     Tuple(Vec<TypeRef>),
     /// `[T; N]`
@@ -174,6 +175,21 @@ impl Path {
         let names: Vec<String> = self.segments.iter().map(ToString::to_string).collect();
         format!("{}{}", if self.leading { "::" } else { "" }, names.join("::"))
     }
+
+    /// As written, without generics.
+    pub(crate) fn tokens(&self) -> TokenStream {
+        path_tokens(self.leading, &self.segments)
+    }
+
+    /// As written, without generics and the last segment: the type of `Tile::zeros`.
+    pub(crate) fn parent(&self) -> TokenStream {
+        let n = self.segments.len().saturating_sub(1);
+        path_tokens(self.leading, &self.segments[..n])
+    }
+}
+
+fn path_tokens(leading: bool, segments: &[Ident]) -> TokenStream {
+    if leading { quote!(:: #(#segments)::*) } else { quote!(#(#segments)::*) }
 }
 
 /// An expression. The span is the token that messages point at: the operator, the method's name.

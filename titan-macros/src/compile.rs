@@ -1,6 +1,6 @@
 //! One kernel: from its tree to the tile IR of every declared instance, or to errors.
 
-use crate::ast::{Expr, KernelItem};
+use crate::ast::{Expr, GenericKind, InstanceAxis, KernelItem};
 use crate::ctxt::Ctxt;
 use crate::infer::{ITy, Infer};
 use crate::instance::{self, Instance};
@@ -8,9 +8,10 @@ use crate::items::{FnEnv, Items};
 use crate::lower::{self, Places, Shared};
 use crate::resolve::{self, Companion};
 use crate::signature;
+use proc_macro2::Ident;
 use titan_core::analysis::grid::infer_grid;
 use titan_core::diag::{Code, Diagnostic};
-use titan_core::ir::{Builder, ForKind, GridSpec, Kernel, Loc, OpKind};
+use titan_core::ir::{Builder, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind};
 use titan_core::verify::{Verified, verify};
 
 /// An instance with its IR.
@@ -33,7 +34,14 @@ pub(crate) fn resolve(cx: &Ctxt, item: &mut KernelItem) -> Vec<Companion> {
     for (p, shape) in item.func.params.iter_mut().zip(shapes) {
         p.shape = shape;
     }
-    let mut values: Vec<_> = item.config.instances.iter_mut().flat_map(|a| a.values.iter_mut().flatten()).map(|v| &mut v.value).collect();
+    let is_const = |name: &Ident| {
+        let g = item.func.generics.iter().find(|g| g.name == *name);
+        g.is_none_or(|g| matches!(g.kind, GenericKind::ConstInt(_) | GenericKind::ConstBool))
+    };
+    let wanted = |a: &mut InstanceAxis| a.names.iter().map(is_const).collect::<Vec<bool>>();
+    let wanted: Vec<Vec<bool>> = item.config.instances.iter_mut().map(wanted).collect();
+    let rows = item.config.instances.iter_mut().zip(&wanted).flat_map(|(a, w)| a.values.iter_mut().map(move |row| row.iter_mut().zip(w)));
+    let mut values: Vec<_> = rows.flatten().filter(|(_, w)| **w).map(|(v, _)| &mut v.value).collect();
     companions.extend(resolve::resolve_values(cx, &mut item.func, &mut values));
     let mut seen: Vec<String> = Vec::new();
     companions.retain(|c| {
@@ -103,7 +111,10 @@ fn finish(cx: &Ctxt, item: &KernelItem, mut kernel: Kernel, declared: Option<Gri
         match grid_of(&kernel) {
             Ok(grid) => kernel.sig.grid = grid,
             Err(diag) => {
-                report(cx, item, places, diag);
+                // The outputs may not imply a grid because something else is wrong with them.
+                let causes = apart_from_the_grid(kernel);
+                let causes = if causes.is_empty() { vec![diag] } else { causes };
+                causes.into_iter().for_each(|d| report(cx, item, places, d));
                 return None;
             }
         }
@@ -115,6 +126,19 @@ fn finish(cx: &Ctxt, item: &KernelItem, mut kernel: Kernel, declared: Option<Gri
             None
         }
     }
+}
+
+/// What is wrong with a kernel whatever its grid is.
+fn apart_from_the_grid(mut kernel: Kernel) -> Vec<Diagnostic<Loc>> {
+    let mut axes = 0;
+    kernel.walk(&mut |_, op| {
+        if let OpKind::ProgramId(axis) | OpKind::NumPrograms(axis) = op.kind {
+            axes = axes.max(usize::from(axis) + 1);
+        }
+    });
+    kernel.sig.grid = GridSpec::Extents(vec![HostExpr::Const(2); axes.clamp(1, 3)]);
+    let of_the_grid = |c: Code| matches!(c, Code::Grid | Code::GridAxis | Code::GridDisagrees | Code::Overlap);
+    verify(kernel).err().unwrap_or_default().into_iter().filter(|d| !of_the_grid(d.code)).collect()
 }
 
 fn grid_of(kernel: &Kernel) -> Result<GridSpec, Diagnostic<Loc>> {

@@ -28,7 +28,7 @@ pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     }
     cx.finish();
     // What others name exists even if a companion does not.
-    let surface = Expansion { krate: &krate, item: &parsed, items: &Items::default(), asks: &asks, expected: &[] }.surface();
+    let surface = Expansion { krate: &krate, item: &parsed, items: &Items::default(), asks: &asks, reports: &Reports::default() }.surface();
     let mut state = State::new(Kind::Kernel, krate, attr, item, &companions);
     let chain = state.ask().unwrap_or_default();
     quote!(#surface #chain)
@@ -36,23 +36,23 @@ pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 
 /// The companions' paths and where they stand.
 fn asks(companions: &[Companion]) -> Vec<(String, Span)> {
-    let last = |c: &Companion| c.path.clone().into_iter().last().map_or_else(Span::call_site, |t| t.span());
-    companions.iter().map(|c| (c.key.clone(), last(c))).collect()
+    companions.iter().map(|c| (c.key.clone(), c.span())).collect()
 }
 
 /// All companions have answered, or there are none. With `asks`, the surface has been emitted before.
 fn finish(cx: Ctxt, krate: &TokenStream, item: KernelItem, items: &Items, tokens: TokenStream, asks: &[(String, Span)]) -> TokenStream {
     let compiled = if cx.has_errors() { Vec::new() } else { compiler::compile(&cx, &item, items) };
-    let Reports { ours, rustcs } = cx.finish();
-    let expansion = Expansion { krate, item: &item, items, asks, expected: &rustcs };
+    let reports = cx.finish();
+    let ours = &reports.ours;
+    let expansion = Expansion { krate, item: &item, items, asks, reports: &reports };
     match (ours.is_empty(), asks.is_empty()) {
         (true, true) => {
             let (surface, bodies) = (expansion.surface(), expansion.bodies(&compiled));
             quote!(#surface #bodies)
         }
         (true, false) => expansion.bodies(&compiled),
-        (false, true) => fallback(krate, &ours, tokens),
-        (false, false) => expansion.broken(&ours),
+        (false, true) => fallback(krate, ours, tokens),
+        (false, false) => expansion.broken(ours),
     }
 }
 
@@ -64,19 +64,30 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         return errors(cx);
     };
     let companions = resolve::resolve(&cx, &mut func, &[]);
+    if let Some(itself) = companions.iter().find(|c| func.name == c.key.as_str()) {
+        let title = format!("`{}` calls itself, but device functions are inlined", func.name);
+        cx.error_help(Code::DeviceFn, itself.span(), title, "write a loop");
+    }
     let mut shadow = Shadow::new(&krate, &func);
     let body = shadow.body();
     let params = shadow.params();
     let ret = func.ret.as_ref().map(|t| shadow.ty(t)).map(|t| quote!(-> #t));
     for f in &shadow.fresh {
         let help = "make it a constant parameter of its own: stable Rust has no arithmetic there";
-        cx.error_help(Code::DeviceFn, f.name.span(), "arithmetic of generic parameters in a device function", help);
+        cx.error_help(Code::DeviceFn, f.expr.span, "arithmetic of generic parameters in a device function", help);
     }
     let is_pub = vis.to_string() == "pub";
     if cx.has_errors() {
         let published = Published { name: &func.name, is_pub, answer: quote!(broken) }.tokens();
+        // Who calls it is not told that it does not exist.
+        let known = !cx.has(Code::Parameter) && shadow.fresh.is_empty();
+        let (name, generics) = (&func.name, func.generics.iter().map(|g| &g.tokens));
+        let stub = known.then(|| quote! {
+            #[allow(unused, clippy::all, clippy::pedantic)]
+            #vis fn #name<#(#generics),*>(#(#params),*) #ret { ::core::unreachable!() }
+        });
         let errors = errors(cx);
-        return quote!(#errors #published);
+        return quote!(#errors #stub #published);
     }
     cx.finish();
     let (name, generics) = (&func.name, func.generics.iter().map(|g| &g.tokens));
@@ -112,6 +123,9 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     if chain::constant_elem(&parsed).is_none() {
         let help = "integers of 8 bits and more, `f32`, `f64` and `bool`";
         cx.error_help(Code::Parameter, parsed.ident.span(), "a constant of a type that kernels do not have", help);
+        let published = Published { name: &parsed.ident, is_pub: matches!(parsed.vis, syn::Visibility::Public(_)), answer: quote!(broken) };
+        let (published, errors) = (published.tokens(), errors(cx));
+        return quote!(#item #errors #published);
     }
     let mut expr = parse::constant_expr(&cx, &parsed.expr);
     let companions = resolve::resolve_constant(&cx, &mut expr);
@@ -143,8 +157,8 @@ pub(crate) fn step(state: TokenStream) -> TokenStream {
         Some(items) => finish(cx, &state.krate, item, &items, state.item, &asks),
         // What is broken has been reported where it stands.
         None => {
-            let ours = cx.finish().ours;
-            Expansion { krate: &state.krate, item: &item, items: &Items::default(), asks: &asks, expected: &[] }.broken(&ours)
+            let reports = cx.finish();
+            Expansion { krate: &state.krate, item: &item, items: &Items::default(), asks: &asks, reports: &reports }.broken(&reports.ours)
         }
     }
 }
@@ -194,10 +208,11 @@ fn facade() -> TokenStream {
 /// `crate = path` of a device function or constant.
 fn crate_of(cx: &Ctxt, attr: &TokenStream) -> TokenStream {
     let mut it = attr.clone().into_iter();
-    match (it.next(), it.next()) {
-        (None, _) => facade(),
-        (Some(key), Some(TokenTree::Punct(p))) if key.to_string() == "crate" && p.as_char() == '=' => it.collect(),
-        (Some(key), _) => {
+    let Some(key) = it.next() else { return facade() };
+    let is_crate = key.to_string() == "crate" && matches!(it.next(), Some(TokenTree::Punct(p)) if p.as_char() == '=');
+    match syn::parse2::<syn::Path>(it.collect()) {
+        Ok(path) if is_crate => quote!(#path),
+        _ => {
             cx.push(Diagnostic::new(Code::Attribute, key.span(), "this attribute takes nothing but `crate = path`"));
             facade()
         }

@@ -23,3 +23,9 @@ pub(crate) fn cache_dir() -> Option<PathBuf> {
 fn var(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|v| !v.is_empty())
 }
+
+/// How many cases the tests with random tokens run: `TITAN_FUZZ`.
+#[cfg(test)]
+pub(crate) fn fuzz_cases() -> Option<u64> {
+    var("TITAN_FUZZ")?.parse().ok()
+}

@@ -4,7 +4,8 @@ use crate::ast::{GenericArg, GenericArgValue, GenericKind, InstanceValue, Kernel
 use crate::consts::ConstValue;
 use crate::ctxt::Ctxt;
 use crate::items::{FnEnv, Generics, Items};
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
+use quote::quote;
 use std::collections::BTreeMap;
 use titan_core::diag::Code;
 use titan_core::ir::{Elem, InstanceArg};
@@ -89,7 +90,7 @@ fn instance(cx: &Ctxt, item: &KernelItem, items: &Items, row: &BTreeMap<String, 
     for g in &item.func.generics {
         let name = g.name.to_string();
         let value = row.get(&name)?;
-        out.tokens.push(value.tokens.clone());
+        out.tokens.push(argument(g.kind, &value.tokens));
         let text = match g.kind {
             GenericKind::Elem => {
                 let elem = elem_value(cx, value, &name)?;
@@ -110,6 +111,13 @@ fn instance(cx: &Ctxt, item: &KernelItem, items: &Items, row: &BTreeMap<String, 
         out.args.push(InstanceArg { name, value: text });
     }
     Some(out)
+}
+
+/// A value as a generic argument: constants of more than one token stand in braces.
+fn argument(kind: GenericKind, tokens: &TokenStream) -> TokenStream {
+    let is_const = matches!(kind, GenericKind::ConstInt(_) | GenericKind::ConstBool);
+    let lone = matches!(tokens.clone().into_iter().collect::<Vec<_>>()[..], [TokenTree::Ident(_) | TokenTree::Literal(_)]);
+    if is_const && !lone { quote!({ #tokens }) } else { tokens.clone() }
 }
 
 fn elem_value(cx: &Ctxt, value: &InstanceValue, name: &str) -> Option<Elem> {

@@ -37,6 +37,8 @@ mod resolve;
 mod shadow;
 mod signature;
 #[cfg(test)]
+mod tests;
+#[cfg(test)]
 mod timing;
 
 use proc_macro::TokenStream;

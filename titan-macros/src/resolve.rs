@@ -7,8 +7,7 @@ use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, Function, Generic
 use crate::ast::{GenericArg, GenericArgValue, TypeKind, TypeRef};
 use crate::consts;
 use crate::ctxt::Ctxt;
-use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use proc_macro2::{Ident, Span, TokenStream};
 use titan_core::diag::Code;
 
 /// An item whose companion macro must be asked for its body.
@@ -18,6 +17,13 @@ pub(crate) struct Companion {
     pub(crate) key: String,
     /// The path as written, without generic arguments.
     pub(crate) path: TokenStream,
+}
+
+impl Companion {
+    /// The last token of the path.
+    pub(crate) fn span(&self) -> Span {
+        self.path.clone().into_iter().last().map_or_else(Span::call_site, |t| t.span())
+    }
 }
 
 /// Resolves the names of a function. `symbols` are the shape names of a kernel.
@@ -64,7 +70,7 @@ pub(crate) fn resolve_constant(cx: &Ctxt, expr: &mut Expr) -> Vec<Companion> {
     let span = expr.span;
     let body = Block { stmts: Vec::new(), close: span, span };
     let name = Ident::new("constant", span);
-    let mut func = Function { name, generics: Vec::new(), params: Vec::new(), ret: None, body, n_exprs: 0, vars: Vec::new() };
+    let mut func = Function { name, generics: Vec::new(), params: Vec::new(), ret: None, body, n_exprs: 0, vars: Vec::new(), intrinsics: Vec::new() };
     let mut r = Resolver { cx, func: &mut func, symbols: &[], scopes: vec![Vec::new()], companions: Vec::new(), host: false };
     r.expr(expr);
     r.companions
@@ -225,7 +231,7 @@ impl Resolver<'_> {
                     self.companion(key, path.clone());
                 }
             }
-            TypeKind::Tile(elem, args) => {
+            TypeKind::Tile(elem, args, _) => {
                 self.ty(elem);
                 self.generic_args(args);
             }
@@ -267,12 +273,18 @@ impl Resolver<'_> {
             return Res::Assoc(i);
         }
         let key = path.text();
-        self.companion(key.clone(), path_tokens(path));
+        self.companion(key.clone(), path.tokens());
         Res::Constant(key)
     }
 
     fn callee(&mut self, path: &Path) -> Callee {
         if let Some(b) = builtin(path) {
+            if let Some(name) = path.single()
+                && !self.host
+                && !self.func.intrinsics.contains(name)
+            {
+                self.func.intrinsics.push(name.clone());
+            }
             return Callee::Builtin(b);
         }
         if self.host {
@@ -287,7 +299,7 @@ impl Resolver<'_> {
             return Callee::None;
         }
         let key = path.text();
-        self.companion(key.clone(), path_tokens(path));
+        self.companion(key.clone(), path.tokens());
         Callee::Device(key)
     }
 
@@ -326,11 +338,6 @@ fn builtin(path: &Path) -> Option<Builtin> {
         "Some" => Builtin::Some,
         _ => return None,
     })
-}
-
-fn path_tokens(path: &Path) -> TokenStream {
-    let segments = &path.segments;
-    if path.leading { quote!(:: #(#segments)::*) } else { quote!(#(#segments)::*) }
 }
 
 /// `HEAD_DIM`, by Rust's convention.

@@ -5,6 +5,7 @@ use crate::ctxt::Ctxt;
 use crate::infer::ITy;
 use crate::items::FnEnv;
 use crate::lower::host::Host;
+use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::{Builder, DimSpec, Elem, GridSpec, HostExpr};
 
@@ -54,8 +55,8 @@ pub(crate) fn declare(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Buil
         let specs = dims.iter().map(|d| dim_spec(cx, env, b, d.as_ref(), t.optional, &mut bound)).collect();
         b.set_shape(i, specs);
     }
-    ok &= all_bound(cx, item, &bound);
-    ok
+    // What a broken declaration would have bound is not missing.
+    ok && !cx.has_errors() && all_bound(cx, item, &bound)
 }
 
 fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder) -> bool {
@@ -76,6 +77,14 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
             b.scalar(&p.name.to_string(), elem);
             true
         }
+        _ if unknown_elem(p).is_some() => {
+            if let Some((span, name)) = unknown_elem(p) {
+                let list: Vec<&str> = Elem::ALL.iter().map(|e| e.name()).collect();
+                let title = format!("`{name}` is not an element type");
+                cx.error_help(Code::Parameter, span, title, format!("element types: {}", list.join(", ")));
+            }
+            false
+        }
         _ => {
             let help = "kernels take scalars by value, `&Tensor<T, R>`, `&mut Tensor<T, R>` and `Option<&Tensor<T, R>>`";
             let title = if matches!(p.ty.kind, TypeKind::Tile(..)) {
@@ -86,6 +95,15 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
             cx.error_help(Code::Parameter, p.ty.span, title, help);
             false
         }
+    }
+}
+
+/// The element of a tensor, where it is the reason that its type is not known.
+fn unknown_elem(p: &Param) -> Option<(Span, String)> {
+    let TypeKind::Tensor { elem, .. } = &p.ty.kind else { return None };
+    match &elem.kind {
+        TypeKind::Elem(name, _) => Some((elem.span, name.to_string())),
+        _ => None,
     }
 }
 

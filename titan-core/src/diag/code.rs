@@ -69,9 +69,10 @@ codes! {
     StaticAssert "T0210" Titan "a static assertion that does not hold";
     BitcastWidth "T0211" Titan "a bitcast between types of different width";
     DivisionByZero "T0212" Titan "a division by the constant zero";
-    IndexType "T0213" Rustc "an index that is not an i32";
+    IndexType "T0213" Titan "an index that is not an i32";
     RankMismatch "T0214" Rustc "a tile and a tensor of different rank";
     LiteralRange "T0215" Titan "a literal that its type cannot hold";
+    AsCast "T0216" Titan "an `as` that only `.cast` can do";
     ShapeName "T0301" Titan "a shape name that is not declared";
     ShapeRank "T0302" Titan "a shape declaration whose length is not the rank";
     ShapeTarget "T0303" Titan "a shape declaration on something that is not a tensor";

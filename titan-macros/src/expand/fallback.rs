@@ -2,19 +2,39 @@
 //! and editors keep working.
 
 use crate::ctxt::{Diag, compile_error};
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use titan_core::diag::Code;
 
 /// The errors and a launch function that is never called.
-pub(crate) fn fallback(krate: &TokenStream, errors: &[Diag], item: TokenStream) -> TokenStream {
-    let errors: TokenStream = errors.iter().map(compile_error).collect();
-    let Ok(mut item) = syn::parse2::<syn::ItemFn>(item) else { return errors };
+pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream) -> TokenStream {
+    let errors: TokenStream = reports.iter().map(compile_error).collect();
+    let Ok(mut parsed) = syn::parse2::<syn::ItemFn>(item.clone()) else {
+        // Another item: the rest of the file may need it.
+        let item = syn::parse2::<syn::Item>(item).ok();
+        return quote!(#errors #item);
+    };
+    let item = &mut parsed;
     for input in &mut item.sig.inputs {
         if let syn::FnArg::Typed(t) = input {
             t.attrs.clear();
+            if reported(reports, Code::Parameter, t.ty.to_token_stream()) {
+                *t.ty = syn::parse_quote!(impl ::core::marker::Sized);
+            }
+            if reported(reports, Code::Parameter, t.pat.to_token_stream()) {
+                *t.pat = syn::parse_quote!(_);
+            }
+        }
+    }
+    for param in &mut item.sig.generics.params {
+        if let syn::GenericParam::Const(c) = param
+            && reported(reports, Code::Generics, c.ty.to_token_stream())
+        {
+            c.ty = syn::parse_quote!(i32);
         }
     }
     let sig = &mut item.sig;
+    sig.generics.where_clause = None;
     (sig.asyncness, sig.unsafety, sig.constness, sig.abi, sig.variadic) = (None, None, None, None, None);
     let (vis, name) = (&item.vis, sig.ident.clone());
     sig.output = syn::ReturnType::Default;
@@ -34,4 +54,13 @@ pub(crate) fn fallback(krate: &TokenStream, errors: &[Diag], item: TokenStream) 
             #vis #reference -> #krate::Result<()> { ::core::unreachable!() }
         }
     }
+}
+
+/// Whether there is an error of this code at one of the tokens: rustc need not see them.
+fn reported(reports: &[Diag], code: Code, tokens: TokenStream) -> bool {
+    let place = |s: Span| (s.start().line, s.start().column);
+    tokens.into_iter().any(|t| {
+        let here = reports.iter().any(|d| d.code == code && place(d.site) == place(t.span()));
+        here || matches!(t, TokenTree::Group(g) if reported(reports, code, g.stream()))
+    })
 }

@@ -19,7 +19,7 @@ pub(crate) use fallback::fallback;
 
 use crate::ast::{ExprKind, Function, GenericKind, KernelItem, Res, TypeKind};
 use crate::compile::Compiled;
-use crate::ctxt::{Diag, compile_error};
+use crate::ctxt::{Diag, Reports, compile_error};
 use crate::items::Items;
 use crate::shadow::Shadow;
 use proc_macro2::{Span, TokenStream};
@@ -32,14 +32,15 @@ pub(crate) struct Expansion<'a> {
     pub(crate) items: &'a Items,
     /// What the kernel asks of others: paths and where they stand.
     pub(crate) asks: &'a [(String, Span)],
-    /// Errors that rustc will report; nothing may be built if it does not.
-    pub(crate) expected: &'a [Diag],
+    /// What was found. What rustc will report is still here: nothing may be built if it does not.
+    pub(crate) reports: &'a Reports,
 }
 
 impl Expansion<'_> {
     /// The shadows and the instances.
     pub(crate) fn bodies(&self, compiled: &[Compiled]) -> TokenStream {
         let mut out = self.compiled();
+        out.extend(self.intrinsics());
         // Instances with the same element types share a shadow.
         let mut groups: Vec<(Vec<String>, Vec<&Compiled>)> = Vec::new();
         for c in compiled {
@@ -59,6 +60,29 @@ impl Expansion<'_> {
     fn cfgs(&self) -> Vec<&TokenStream> {
         let is_cfg = |a: &&TokenStream| a.to_string().replace(' ', "").starts_with("#[cfg(");
         self.item.attrs.iter().filter(is_cfg).collect()
+    }
+
+    /// The kernel calls the language's `cdiv` whatever the file calls so: rustc compares the two.
+    fn intrinsics(&self) -> TokenStream {
+        let krate = self.krate;
+        let pairs = self.item.func.intrinsics.iter().filter_map(|name| {
+            let (half, single, matrix) = (quote!(#krate::lang::f16), quote!(f32), quote!(#krate::lang::D2<1, 1>));
+            let args = match name.to_string().as_str() {
+                "iota" | "unflatten" => quote!(::<1>),
+                "select" => quote!(::<#single, #matrix, #single, #single>),
+                "mma" => quote!(::<#half, #half, #single, #matrix, #matrix, #matrix>),
+                "cdiv" | "program_id" | "num_programs" | "pipelined" => quote!(),
+                _ => return None,
+            };
+            Some(quote!(same(#krate::lang::#name #args, #name #args);))
+        });
+        quote! {
+            const _: fn() = || {
+                #[allow(dead_code)]
+                fn same<F>(_: F, _: F) {}
+                #(#pairs)*
+            };
+        }
     }
 
     /// All companions have answered.
@@ -104,8 +128,9 @@ impl Expansion<'_> {
         let name = &func.name;
         let (aliases, binds, krate) = (aliases(func, any), self.binds(), self.krate);
         // Lints speak once, in the first shadow.
-        let quiet = if first { quote!() } else { quote!(#[allow(warnings)]) };
-        let body = if self.expected.is_empty() {
+        let lints = self.item.attrs.iter().filter(|a| surface::lint_level(a).is_some());
+        let quiet = if first { quote!(#(#lints)*) } else { quote!(#[allow(warnings)]) };
+        let body = if self.reports.rustcs.is_empty() {
             quote!({ #(#aliases)* #binds #body })
         } else {
             // See `tripwire`: an opaque result is as broken as the body.
@@ -175,10 +200,12 @@ impl Expansion<'_> {
             }
             None => quote!(&[]),
         };
-        let reference = self.reference(c, shadow);
+        let (reference, inlined) = (self.reference(c, shadow), self.inlined_tripwire());
         quote! {
+            #[diagnostic::do_not_recommend]
             impl #trait_name #generics for #name {
                 fn kernel() -> &'static #krate::__private::KernelRef {
+                    #inlined
                     static KERNEL: #krate::__private::KernelRef =
                         #krate::__private::KernelRef::new(#full, #artifact, ::core::file!(), #line);
                     &KERNEL

@@ -4,6 +4,7 @@
 //! dropped without a second message; if the body is fine, the constant is evaluated and panics with what we found.
 
 use super::Expansion;
+use crate::ctxt::Diag;
 use crate::compile::Compiled;
 use crate::shadow::Shadow;
 use proc_macro2::TokenStream;
@@ -11,23 +12,33 @@ use quote::{format_ident, quote};
 use titan_core::diag::Code;
 
 impl Expansion<'_> {
+    /// The same for a mistake inside a device function. rustc reports it there, not in the shadow of the kernel: this is
+    /// evaluated when code is made for the launch, which it is only if there was no error.
+    pub(super) fn inlined_tripwire(&self) -> TokenStream {
+        let Some(diag) = self.reports.inlined.first() else { return TokenStream::new() };
+        let message = message(diag);
+        quote!(const { ::core::panic!("{}", #message) };)
+    }
+
     pub(super) fn tripwire(&self, any: &Compiled, shadow: &Shadow<'_>) -> TokenStream {
-        let Some(diag) = self.expected.first() else { return TokenStream::new() };
+        let Some(diag) = self.reports.rustcs.first() else { return TokenStream::new() };
         let name = &self.item.func.name;
         let types: Vec<_> = (0..self.item.func.params.len()).map(|i| format_ident!("A{i}")).collect();
         let holes = types.iter().map(|_| quote!(_));
         let args = self.shadow_args(any, shadow);
-        let line = diag.site.start().line;
-        let message = format!("[{}] rustc accepts what TITAN rejects, at line {line}: {}", Code::Internal, diag.text());
-        // A literal is a format string to `assert!`.
-        let message = message.replace('{', "{{").replace('}', "}}");
+        let message = message(diag);
         quote! {
             const _: () = {
                 const fn size<R, #(#types),*>(_: fn(#(#types),*) -> R) -> usize {
                     ::core::mem::size_of::<R>()
                 }
-                ::core::assert!(size(#name #args as fn(#(#holes),*) -> _) != 0, #message);
+                ::core::assert!(size(#name #args as fn(#(#holes),*) -> _) != 0, "{}", #message);
             };
         }
     }
+}
+
+fn message(diag: &Diag) -> String {
+    let line = diag.site.start().line;
+    format!("[{}] rustc accepts what TITAN rejects, at line {line}: {}", Code::Internal, diag.text())
 }

@@ -234,7 +234,7 @@ impl Infer<'_> {
     fn match_param(&mut self, dev: &DeviceFn, want: &TypeRef, got: &ITy, bound: &mut Bound, span: Span) {
         match (&want.kind, got) {
             (TypeKind::Elem(name, _), ITy::Scalar(e)) => self.match_elem(dev, &name.to_string(), *e, bound, span),
-            (TypeKind::Tile(elem, dims), ITy::Tile(e, s)) => {
+            (TypeKind::Tile(elem, dims, _), ITy::Tile(e, s)) => {
                 if let TypeKind::Elem(name, _) = &elem.kind {
                     self.match_elem(dev, &name.to_string(), *e, bound, span);
                 }
@@ -314,7 +314,7 @@ impl Infer<'_> {
     fn instantiate(&mut self, dev: &DeviceFn, t: &TypeRef, bound: &mut Bound, span: Span) -> ITy {
         match &t.kind {
             TypeKind::Elem(name, _) => ITy::Scalar(self.bound_elem(dev, &name.to_string(), bound)),
-            TypeKind::Tile(elem, dims) => {
+            TypeKind::Tile(elem, dims, _) => {
                 let e = match &elem.kind {
                     TypeKind::Elem(name, _) => self.bound_elem(dev, &name.to_string(), bound),
                     _ => self.fresh(ElemSlot::Any),

@@ -1,7 +1,7 @@
 //! Statements and expressions.
 
 use super::{ElemSlot, ITy, Infer};
-use crate::ast::{Block, Cond, Expr, ExprKind, Res, Stmt, UnaryOp};
+use crate::ast::{Block, Cond, Expr, ExprKind, Res, Stmt, TypeKind, TypeRef, UnaryOp};
 use crate::consts::{self, ConstValue};
 use proc_macro2::Span;
 use titan_core::diag::Code;
@@ -214,10 +214,28 @@ impl Infer<'_> {
         let ty = self.expr(e);
         let i32 = ITy::Scalar(self.known(Elem::I32));
         if !matches!(ty, ITy::Scalar(_) | ITy::Unknown | ITy::Never) {
-            self.cx.error(Code::IndexType, e.span, format!("an index is an `i32`, not {}", self.describe(&ty)));
+            self.not_an_index(&ty, e.span);
             return;
         }
-        self.unify(&i32, &ty, e.span);
+        if self.index_elem(&ty, e.span) {
+            self.unify(&i32, &ty, e.span);
+        }
+    }
+
+    /// Whether a scalar may still be an `i32`; reports it if not.
+    pub(super) fn index_elem(&mut self, ty: &ITy, span: Span) -> bool {
+        match ty {
+            ITy::Scalar(e) if self.elem_of(*e).is_some_and(|e| e != Elem::I32) => {
+                self.not_an_index(ty, span);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    fn not_an_index(&mut self, ty: &ITy, span: Span) {
+        let title = format!("an index is an `i32`, not {}", self.describe(ty));
+        self.cx.error_help(Code::IndexType, span, title, "`as i32` where the value fits");
     }
 
     fn branch(&mut self, cond: &Cond, then: &Block, other: Option<&Expr>, span: Span) -> ITy {
@@ -317,25 +335,40 @@ impl Infer<'_> {
         }
     }
 
-    fn as_cast(&mut self, a: &Expr, ty: &crate::ast::TypeRef, span: Span) -> ITy {
+    fn as_cast(&mut self, a: &Expr, ty: &TypeRef, span: Span) -> ITy {
         let from = self.expr(a);
+        if let TypeKind::Elem(name, _) = &ty.kind
+            && matches!(name.to_string().as_str(), "usize" | "isize" | "u128" | "i128" | "char")
+        {
+            let help = "indices and extents are `i32`";
+            self.cx.error_help(Code::AsCast, ty.span, format!("there is no `{name}` on a device"), help);
+            return ITy::Unknown;
+        }
         let to = self.ty_ref(ty);
         match (&from, &to) {
             (ITy::Scalar(f), ITy::Scalar(t)) => {
                 let half = |e: Option<Elem>| e.is_some_and(|e| !(e.is_arith_int() || matches!(e, Elem::F32 | Elem::F64 | Elem::Bool)));
                 if half(self.elem_of(*f)) || half(self.elem_of(*t)) {
-                    let title = "`as` does not know half and small types";
-                    self.cx.error_help(Code::ElementUnsupported, span, title, "write `.cast::<..>()`");
+                    let title = format!("`as` does not convert {} to {}", self.describe(&from), self.describe(&to));
+                    self.cast_instead(span, title, ty);
                 }
                 to
             }
             (ITy::Unknown | ITy::Never, _) | (_, ITy::Unknown) => to,
             _ => {
                 let title = format!("`as` converts scalars, not {}", self.describe(&from));
-                self.cx.error_help(Code::ElementUnsupported, span, title, "write `.cast::<..>()`");
+                self.cast_instead(span, title, ty);
                 to
             }
         }
+    }
+
+    fn cast_instead(&mut self, span: Span, title: String, ty: &TypeRef) {
+        let name = match &ty.kind {
+            TypeKind::Elem(name, _) => name.to_string(),
+            _ => "..".to_owned(),
+        };
+        self.cx.error_help(Code::AsCast, span, title, format!("write `.cast::<{name}>()`"));
     }
 
     /// An assignment gives a variable without initial value its type.

@@ -2,7 +2,7 @@
 
 use super::method::Call;
 use super::{ITy, Infer, OwnTy, S, TensorTy};
-use crate::ast::{Expr, GenericArg};
+use crate::ast::{Expr, ExprKind, GenericArg};
 use crate::method::Method;
 use proc_macro2::Span;
 use titan_core::diag::Code;
@@ -12,9 +12,6 @@ impl Infer<'_> {
     pub(super) fn tensor_method(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
         let r = usize::from(t.rank);
         let span = call.span();
-        if t.optional && !matches!(method, Method::IsSome(_)) {
-            return self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), span);
-        }
         match method {
             Method::IsSome(_) => {
                 self.takes(call, 0);
@@ -149,6 +146,7 @@ impl Infer<'_> {
                 let title = format!("{n} coordinates for a tensor of rank {rank}");
                 self.cx.error(Code::RankMismatch, arg.span, title);
             }
+            ITy::Array(item, _) if !self.index_elem(item, first(arg)) => {}
             _ => drop(self.unify(&want, &got, arg.span)),
         }
     }
@@ -313,7 +311,9 @@ impl Infer<'_> {
             Method::OwnGroup => {
                 self.takes(call, 0);
                 if !o.ragged {
-                    return self.no_such("`group`: only the tiles of `ragged` have one", &ITy::Own(o), call.span());
+                    let help = "only the tiles of `y.ragged::<..>(off)` are grouped, by the segments of `off`";
+                    self.cx.error_help(Code::Operands, call.span(), "this output tile has no group", help);
+                    return ITy::Unknown;
                 }
                 i32
             }
@@ -334,5 +334,13 @@ impl Infer<'_> {
                 ITy::Unit
             }
         }
+    }
+}
+
+/// The first of the written coordinates.
+fn first(arg: &Expr) -> Span {
+    match &arg.kind {
+        ExprKind::Array(list, _) => list.first().map_or(arg.span, |e| e.span),
+        _ => arg.span,
     }
 }

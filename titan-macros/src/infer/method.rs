@@ -1,6 +1,6 @@
 //! Methods of scalars and tiles; those of tensors are in [`super::memory`].
 
-use super::{ITy, Infer, S};
+use super::{ITy, Infer, S, TensorTy};
 use crate::ast::{Expr, ExprKind, GenericArg, GenericArgValue};
 use crate::method::{Method, Receiver, lookup};
 use proc_macro2::{Ident, Span};
@@ -23,6 +23,17 @@ impl Call<'_> {
 impl Infer<'_> {
     pub(super) fn method(&mut self, recv: &Expr, name: &Ident, generics: &[GenericArg], args: &[Expr]) -> ITy {
         let ty = self.expr(recv);
+        if let ITy::Tensor(TensorTy { optional: true, .. }) = ty
+            && !matches!(lookup(Receiver::Tensor, &name.to_string()), Some(Method::IsSome(_)))
+        {
+            let option = match &recv.kind {
+                ExprKind::Path(path, _) => path.text(),
+                _ => "this".to_owned(),
+            };
+            let title = format!("`{option}` is optional and may be absent here");
+            self.cx.error_help(Code::MaybeAbsent, name.span(), title, format!("`if let Some({option}) = {option} {{ .. }}`"));
+            return ITy::Unknown;
+        }
         let receiver = match &ty {
             ITy::Scalar(_) => Receiver::Scalar,
             ITy::Tile(..) => Receiver::Tile,

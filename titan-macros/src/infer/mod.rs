@@ -14,7 +14,7 @@ use crate::ast::{Expr, ExprId, Pat, PatKind, TypeKind, TypeRef};
 use crate::ctxt::Ctxt;
 use crate::items::{Fault, FnEnv};
 use proc_macro2::Span;
-use titan_core::diag::Code;
+use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Access, Elem, TileShape};
 
 /// An element type, perhaps not known yet: an index into the table of elements.
@@ -310,7 +310,7 @@ impl<'a> Infer<'a> {
     }
 
     fn cannot_infer(&mut self, span: Span, what: &str, help: &str) -> ITy {
-        self.cx.error_help(Code::CannotInfer, span, format!("{what} is not known here"), help);
+        self.cx.unless_broken(Diagnostic::new(Code::CannotInfer, span, format!("{what} is not known here")).help(help));
         ITy::Unknown
     }
 
@@ -327,7 +327,7 @@ impl<'a> Infer<'a> {
                     ITy::Unknown
                 }
             },
-            TypeKind::Tile(elem, dims) => {
+            TypeKind::Tile(elem, dims, _) => {
                 let e = self.elem_ref(elem);
                 match self.env.shape(dims, t.span) {
                     Ok(s) => ITy::Tile(e, self.known_shape(s)),

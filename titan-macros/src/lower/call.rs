@@ -131,14 +131,21 @@ impl FnLower<'_, '_, '_> {
         let ret = self.infer.ty(e.id).clone();
         let generics = self.infer.device_generics(device, path, &tys, &ret, e.span);
         let env = FnEnv { func: &device.func, generics: &generics, items: &device.items };
+        self.sh.cx.called(e.span, &device.func.name.to_string());
         let mut infer = Infer::new(self.sh.cx, env);
         let params: Vec<ITy> = device.func.params.iter().map(|p| infer.ty_ref(&p.ty)).collect();
         infer.run(params);
+        self.sh.cx.returned();
+        if self.sh.cx.any() {
+            return Err(Stop);
+        }
         self.at(e.span);
         let site = self.call_site.unwrap_or_else(|| self.sh.b.loc());
         self.sh.inlined += 1;
+        self.sh.cx.called(e.span, &device.func.name.to_string());
         let result = FnLower::new(self.sh, env, infer, Some(site)).inlined(vals, e.span);
         self.sh.inlined -= 1;
+        self.sh.cx.returned();
         result
     }
 

@@ -187,14 +187,16 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
     fn elem(&self, e: E, span: Span) -> Lowered<Elem> {
         self.infer.elem_of(e).ok_or_else(|| {
             let diag = Diagnostic::new(Code::CannotInfer, span, "the element type is not known here");
-            self.push_diag(diag.help("name it, as in `.cast::<f32>()`"))
+            self.sh.cx.unless_broken(diag.help("name it, as in `.cast::<f32>()`"));
+            Stop
         })
     }
 
     fn shape(&self, s: crate::infer::S, span: Span) -> Lowered<TileShape> {
         self.infer.shape_of(s).ok_or_else(|| {
             let diag = Diagnostic::new(Code::CannotInfer, span, "the shape of the tile is not known here");
-            self.push_diag(diag.help("name it, as in `Tile::<f32, 16, 16>::zeros()`"))
+            self.sh.cx.unless_broken(diag.help("name it, as in `Tile::<f32, 16, 16>::zeros()`"));
+            Stop
         })
     }
 

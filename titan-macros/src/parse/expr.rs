@@ -72,7 +72,10 @@ impl Parser<'_> {
         let span = first_span(e.to_token_stream());
         let (what, help) = match e {
             syn::Expr::Match(_) => ("`match`", "write `if` and `else if`"),
-            syn::Expr::Struct(_) => ("a struct", "kernels have scalars, tiles, tuples and arrays"),
+            syn::Expr::Struct(_) => {
+                self.has_struct = true;
+                ("a struct", "kernels have scalars, tiles, tuples and arrays")
+            }
             syn::Expr::Try(_) => ("`?`", "kernels have no errors; `tassert!` traps"),
             syn::Expr::Await(_) | syn::Expr::Async(_) => ("`async`", "loads of a `pipelined` loop run ahead by themselves"),
             syn::Expr::Repeat(_) => ("`[value; n]`", "`Tile::<T, N>::full(value)` makes a tile"),
@@ -114,7 +117,7 @@ impl Parser<'_> {
             },
             syn::Lit::Bool(b) => ExprKind::Bool(b.value, syn::Ident::new(if b.value { "true" } else { "false" }, b.span)),
             _ => {
-                self.cx.error(Code::Syntax, span, "kernels have numbers and `true` and `false` as literals");
+                self.cx.error_help(Code::Syntax, span, "a literal that kernels do not have", "they have numbers, `true` and `false`");
                 ExprKind::Bad
             }
         };
@@ -157,7 +160,8 @@ impl Parser<'_> {
             return self.make(span, ExprKind::Call { path, callee: Callee::None, args, paren });
         }
         let span = first_span(c.func.to_token_stream());
-        self.cx.error(Code::Syntax, span, "only functions with a name are called in kernels");
+        let help = "give the function a name: `#[titan::device] fn f(..)`";
+        self.cx.error_help(Code::Syntax, span, "only functions with a name are called in kernels", help);
         self.bad(span)
     }
 
@@ -246,7 +250,9 @@ impl Parser<'_> {
                 self.make(i.span, ExprKind::Field(base, i.index as usize, lit))
             }
             syn::Member::Named(n) => {
-                self.cx.error(Code::Syntax, n.span(), "kernels have no structs, so no named fields");
+                if !self.has_struct {
+                    self.cx.error(Code::Syntax, n.span(), "kernels have no structs, so no named fields");
+                }
                 self.bad(n.span())
             }
         }

@@ -19,11 +19,15 @@ use titan_core::diag::Code;
 pub(crate) struct Parser<'a> {
     pub(crate) cx: &'a Ctxt,
     n_exprs: usize,
+    /// A struct has been reported: its fields are not, again.
+    has_struct: bool,
+    /// A lifetime parameter has been reported: its uses are not, again.
+    has_lifetime: bool,
 }
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(cx: &'a Ctxt) -> Self {
-        Parser { cx, n_exprs: 0 }
+        Parser { cx, n_exprs: 0, has_struct: false, has_lifetime: false }
     }
 
     fn make(&mut self, span: Span, kind: ExprKind) -> Expr {
@@ -81,7 +85,8 @@ impl Parser<'_> {
         match syn::parse2::<syn::ItemFn>(item) {
             Ok(item) => Some(item),
             Err(e) => {
-                self.syn_error(Code::Syntax, &e);
+                let help = "kernels and device functions are functions with a body";
+                self.cx.error_help(Code::Syntax, e.span(), e.to_string(), help);
                 None
             }
         }
@@ -95,7 +100,7 @@ impl Parser<'_> {
             syn::ReturnType::Type(_, ty) => Some(self.ty(ty)),
         };
         let body = self.block(&item.block);
-        Function { name: item.sig.ident.clone(), generics, params, ret, body, n_exprs: self.n_exprs, vars: Vec::new() }
+        Function { name: item.sig.ident.clone(), generics, params, ret, body, n_exprs: self.n_exprs, vars: Vec::new(), intrinsics: Vec::new() }
     }
 
     fn config(&mut self, attr: TokenStream) -> KernelConfig {

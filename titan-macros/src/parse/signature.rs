@@ -1,7 +1,7 @@
 //! Generic parameters, parameters and modifiers of a function.
 
 use super::{Parser, first_span};
-use crate::ast::{Expr, GenericKind, GenericParam, Param};
+use crate::ast::{Expr, GenericKind, GenericParam, Param, TypeKind};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
@@ -32,11 +32,13 @@ impl Parser<'_> {
         generics.params.iter().filter_map(|g| self.generic(g)).collect()
     }
 
-    fn generic(&self, param: &syn::GenericParam) -> Option<GenericParam> {
+    fn generic(&mut self, param: &syn::GenericParam) -> Option<GenericParam> {
         let tokens = param.to_token_stream();
         match param {
             syn::GenericParam::Lifetime(l) => {
-                self.cx.error(Code::Generics, l.lifetime.ident.span(), "kernels have no lifetime parameters");
+                self.has_lifetime = true;
+                let help = "leave it out: a launch borrows its tensors for as long as it needs them";
+                self.cx.error_help(Code::Generics, l.lifetime.ident.span(), "kernels have no lifetime parameters", help);
                 None
             }
             syn::GenericParam::Type(t) => {
@@ -74,6 +76,10 @@ impl Parser<'_> {
             return None;
         };
         let ty = self.ty(&typed.ty);
+        if let (syn::Type::Path(_), TypeKind::Tensor { optional: false, .. }) = (&*typed.ty, &ty.kind) {
+            let help = format!("`{name}: &Tensor<..>` for an input, `&mut` for an output", name = name.ident);
+            self.cx.error_help(Code::Parameter, ty.span, "a tensor is borrowed by the launch", help);
+        }
         let mut shape = None;
         for attr in &typed.attrs {
             if attr.path().is_ident("shape") {

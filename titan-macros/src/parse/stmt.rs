@@ -31,16 +31,16 @@ impl Parser<'_> {
 
     fn local(&mut self, local: &syn::Local) -> Stmt {
         self.no_attrs(&local.attrs);
+        if let Some((els, _)) = local.init.as_ref().and_then(|i| i.diverge.as_ref()) {
+            let help = "an optional tensor is asked for with `if let Some(x) = option { .. }`";
+            self.cx.error_help(Code::Syntax, els.span, "`let … else` is not part of kernels", help);
+            return Stmt::Expr { expr: self.bad(els.span), semi: true };
+        }
         let (pat, ty) = match &local.pat {
             syn::Pat::Type(t) => (self.pat(&t.pat), Some(self.ty(&t.ty))),
             other => (self.pat(other), None),
         };
-        let init = local.init.as_ref().map(|init| {
-            if let Some((els, _)) = &init.diverge {
-                self.cx.error(Code::Syntax, els.span, "`let … else` is not part of kernels");
-            }
-            self.expr(&init.expr)
-        });
+        let init = local.init.as_ref().map(|init| self.expr(&init.expr));
         Stmt::Let { pat, ty, init, span: local.let_token.span }
     }
 

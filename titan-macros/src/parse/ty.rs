@@ -32,7 +32,9 @@ impl Parser<'_> {
 
     fn reference(&mut self, r: &syn::TypeReference) -> TypeRef {
         let span = r.and_token.span;
-        if let Some(l) = &r.lifetime {
+        if let Some(l) = &r.lifetime
+            && !self.has_lifetime
+        {
             self.cx.error(Code::Generics, l.ident.span(), "kernels have no lifetime parameters");
         }
         let mut inner = self.ty(&r.elem);
@@ -57,10 +59,10 @@ impl Parser<'_> {
             ("Tile", 2..) => {
                 let mut args = args.into_iter();
                 let Some(elem) = args.next().and_then(|a| self.arg_type(a)) else { return self.bad_type(span) };
-                TypeKind::Tile(Box::new(elem), args.collect())
+                TypeKind::Tile(Box::new(elem), args.collect(), plain(path))
             }
             ("D1" | "D2" | "D3" | "D4", 1..) => TypeKind::Dims(args),
-            ("Tensor", 2) => return self.tensor(path, &last.ident, args),
+            ("Tensor", 2) => return self.tensor(path, args),
             ("Option", 1) => return self.optional(span, args),
             (_, 0) => TypeKind::Elem(last.ident.clone(), path.to_token_stream()),
             _ => return self.bad_type(span),
@@ -78,8 +80,9 @@ impl Parser<'_> {
         }
     }
 
-    fn tensor(&mut self, path: &syn::Path, name: &proc_macro2::Ident, args: Vec<GenericArg>) -> TypeRef {
-        let span = name.span();
+    fn tensor(&mut self, path: &syn::Path, args: Vec<GenericArg>) -> TypeRef {
+        let path = plain(path);
+        let span = path.span();
         let mut args = args.into_iter();
         let elem = args.next().and_then(|a| self.arg_type(a));
         let rank = args.next().map(|a| (a.span, a.value));
@@ -95,18 +98,15 @@ impl Parser<'_> {
             self.cx.error_help(Code::Parameter, at, "the rank of a tensor is 1 to 5", "as in `&Tensor<f32, 2>`");
             return TypeRef { span, kind: TypeKind::Infer };
         };
-        let mut path = path.clone();
-        path.segments.iter_mut().for_each(|s| s.arguments = PathArguments::None);
-        let (elem, name, path) = (Box::new(elem), name.clone(), path.to_token_stream());
-        let kind = TypeKind::Tensor { elem, rank, mutable: false, optional: false, name, path };
+        let kind = TypeKind::Tensor { elem: Box::new(elem), rank, mutable: false, optional: false, path };
         TypeRef { span, kind }
     }
 
     fn optional(&mut self, span: Span, args: Vec<GenericArg>) -> TypeRef {
         let inner = args.into_iter().next().and_then(|a| self.arg_type(a));
         match inner {
-            Some(TypeRef { kind: TypeKind::Tensor { elem, rank, mutable: false, name, path, .. }, .. }) => {
-                TypeRef { span, kind: TypeKind::Tensor { elem, rank, mutable: false, optional: true, name, path } }
+            Some(TypeRef { kind: TypeKind::Tensor { elem, rank, mutable: false, path, .. }, .. }) => {
+                TypeRef { span, kind: TypeKind::Tensor { elem, rank, mutable: false, optional: true, path } }
             }
             _ => {
                 let title = "only an input tensor is optional";
@@ -163,7 +163,12 @@ impl Parser<'_> {
                 generics = Some((i, args));
             }
         }
-        let segments = path.segments.iter().map(|s| s.ident.clone()).collect();
-        Path { segments, leading: path.leading_colon.is_some(), generics }
+        Path { generics, ..plain(path) }
     }
+}
+
+/// A path without generic arguments.
+fn plain(path: &syn::Path) -> Path {
+    let segments = path.segments.iter().map(|s| s.ident.clone()).collect();
+    Path { segments, leading: path.leading_colon.is_some(), generics: None }
 }

@@ -135,7 +135,8 @@ impl Shadow<'_> {
     /// A function of `titan::lang::ops`, at the operator.
     fn op(&self, name: &str, span: Span, args: TokenStream) -> TokenStream {
         let f = path_at(self.krate, &["lang", "ops", name], span);
-        quote!(#f(#args))
+        let args = delimited(Delimiter::Parenthesis, args, span);
+        quote!(#f #args)
     }
 
     fn unary(&mut self, op: UnaryOp, a: &Expr, span: Span) -> TokenStream {
@@ -188,7 +189,7 @@ impl Shadow<'_> {
             return quote!(#f #args);
         }
         let at = path.segments.first().map_or(span, Ident::span);
-        let tile = path_at(self.krate, &["lang", "Tile"], at);
+        let tile = path.parent();
         let constructor = path.last();
         let generics = path.generics.as_ref().map(|(_, g)| &g[..]).unwrap_or_default();
         match generics {

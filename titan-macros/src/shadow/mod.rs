@@ -110,12 +110,12 @@ pub(crate) fn path_at(krate: &TokenStream, names: &[&str], span: Span) -> TokenS
         .clone()
         .into_iter()
         .map(|mut t| {
-            t.set_span(t.span().located_at(span));
+            t.set_span(span);
             t
         })
         .collect();
     for name in names {
-        let ident = Ident::new(name, Span::call_site().located_at(span));
+        let ident = Ident::new(name, span);
         path.extend(quote::quote_spanned!(ident.span()=> ::#ident));
     }
     path

@@ -10,18 +10,18 @@ impl Shadow<'_> {
         match &t.kind {
             TypeKind::Infer => quote_spanned!(t.span=> _),
             TypeKind::Elem(_, path) => path.clone(),
-            TypeKind::Tile(elem, dims) => {
-                let (elem, shape) = (self.ty(elem), self.shape(dims, t.span));
-                let tile = path_at(self.krate, &["lang", "Tile"], t.span);
+            TypeKind::Tile(elem, dims, path) => {
+                let (elem, shape, tile) = (self.ty(elem), self.shape(dims, t.span), path.tokens());
                 quote!(#tile<#elem, #shape>)
             }
             TypeKind::Dims(dims) => self.shape(dims, t.span),
-            TypeKind::Tensor { elem, rank, mutable, optional, name, .. } => {
+            TypeKind::Tensor { elem, rank, mutable, optional, path } => {
                 let elem = self.ty(elem);
-                let path = path_at(self.krate, &["lang", "Tensor"], name.span());
+                let name = path.span();
+                let path = path_at(self.krate, &["lang", "Tensor"], name);
                 let rank = usize::from(*rank);
                 // All of the type lies between the user's `&` and `Tensor`, so that rustc can suggest `&mut` there.
-                let tensor = quote_spanned!(name.span()=> #path<#elem, #rank>);
+                let tensor = quote_spanned!(name=> #path<#elem, #rank>);
                 match (optional, mutable) {
                     (true, _) => quote!(::core::option::Option<&#tensor>),
                     (false, true) => quote_spanned!(t.span=> &mut #tensor),

@@ -1,0 +1,11 @@
+mod break_in_pipelined;
+mod continue_of_an_outer_loop;
+mod return_in_pipelined;
+mod nested_pipelined;
+mod mask_as_condition;
+mod number_as_condition;
+mod endless;
+mod break_outside;
+mod arms_differ;
+mod tensor_chosen;
+mod used_before_assigned;

@@ -1,0 +1,9 @@
+//! The twin of `ui/control/number_as_condition.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(y: &mut Tensor<i32, 1>, n: i32) {
+    if n != 0 {
+        y.set([program_id(0)], n);
+    }
+}

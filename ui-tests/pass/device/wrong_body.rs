@@ -1,0 +1,13 @@
+//! The twin of `ui/device/wrong_body.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::device]
+fn length<const N: i32>(x: Tile<f32, N>) -> f32 {
+    (x * x).reduce_sum::<0>()
+}
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.set([p], length(x.load_tile::<8>([p])));
+}

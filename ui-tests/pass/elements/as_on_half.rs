@@ -1,0 +1,8 @@
+//! The twin of `ui/elements/as_on_half.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(instances(T in [f16, bf16]))]
+fn k<T: Float>(x: &Tensor<T, 1>, y: &mut Tensor<T, 1>, s: f32) {
+    let p = program_id(0);
+    y.set([p], x.get([p]) * s.cast::<T>());
+}

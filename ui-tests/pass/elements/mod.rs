@@ -1,0 +1,17 @@
+mod different;
+mod as_on_half;
+mod as_on_a_tile;
+mod bitcast_width;
+mod exp_of_integers;
+mod bits_of_floats;
+mod arithmetic_of_storage;
+mod index_is_usize;
+mod cast_to_usize;
+mod gather_by_i64;
+mod literal_out_of_range;
+mod float_literal_for_integers;
+mod integer_literal_for_floats;
+mod division_by_zero;
+mod remainder_by_zero_instance;
+mod unknown;
+mod stored_without_cast;

@@ -1,0 +1,8 @@
+//! The twin of `ui/fifteen/10_reshape.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 2>) {
+    let p = program_id(0);
+    y.store_tile([p, 0], x.load_tile::<256>([p]).reshape::<16, 16>());
+}

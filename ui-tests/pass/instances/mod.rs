@@ -1,0 +1,13 @@
+mod missing;
+mod uncovered;
+mod none_at_all;
+mod listed_twice;
+mod unknown_name;
+mod wrong_length;
+mod not_an_element;
+mod not_an_integer;
+mod empty_list;
+mod shape_parameter;
+mod usize_parameter;
+mod float_parameter;
+mod too_many;

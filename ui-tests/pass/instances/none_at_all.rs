@@ -1,0 +1,8 @@
+//! The twin of `ui/instances/none_at_all.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(instances(T in [f16]))]
+fn copy<T: Float>(x: &Tensor<T, 1>, y: &mut Tensor<T, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}

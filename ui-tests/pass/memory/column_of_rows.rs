@@ -1,0 +1,9 @@
+//! The twin of `ui/memory/column_of_rows.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    let p = program_id(0);
+    let v = x.load_tile::<8, 8>([p, 0]);
+    y.store_tile([p, 0], v - v.reduce_max::<1>().col());
+}

@@ -1,0 +1,7 @@
+mod inner_extents;
+mod square_instance;
+mod elements;
+mod mixed_halves;
+mod accumulator_element;
+mod accumulator_shape;
+mod rank;

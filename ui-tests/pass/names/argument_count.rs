@@ -1,0 +1,8 @@
+//! The twin of `ui/names/argument_count.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f16, 2>, y: &mut Tensor<f32, 2>) {
+    let t = x.load_tile::<16, 16>([0, 0]);
+    y.store_tile([0, 0], mma(t, t, Tile::<f32, 16, 16>::zeros()));
+}

@@ -1,0 +1,16 @@
+mod never_stored;
+mod missing_program_axis;
+mod same_place;
+mod wrong_multiplier;
+mod index_from_memory;
+mod two_tile_sizes;
+mod sum_of_axes;
+mod forgotten_part;
+mod read_of_a_neighbour;
+mod grids_disagree;
+mod scattered_and_read;
+mod atomic_and_stored;
+mod packed_pair;
+mod shared_is_unsafe;
+mod leaves_i32;
+mod segments_under_a_branch;

@@ -1,0 +1,8 @@
+//! The twin of `ui/outputs/read_of_a_neighbour.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(grid(cdiv(N, 8)))]
+fn k(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p + 1]));
+}

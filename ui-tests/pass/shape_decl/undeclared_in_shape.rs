@@ -1,0 +1,8 @@
+//! The twin of `ui/shape_decl/undeclared_in_shape.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(#[shape(N)] y: &mut Tensor<f32, 1>, #[shape(N / 2)] x: &Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}

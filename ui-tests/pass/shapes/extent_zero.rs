@@ -1,0 +1,7 @@
+//! The twin of `ui/shapes/extent_zero.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(y: &mut Tensor<f32, 1>) {
+    y.store_tile([program_id(0)], Tile::<f32, 1>::zeros());
+}

@@ -1,0 +1,8 @@
+//! The twin of `ui/shapes/five_axes.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(y: &mut Tensor<f32, 4>) {
+    let p = program_id(0);
+    y.store_tile([p, 0, 0, 0], Tile::<f32, 2, 2, 2, 2>::zeros());
+}

@@ -1,0 +1,9 @@
+//! The twin of `ui/shapes/rank_of_a_store.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 2>) {
+    let p = program_id(0);
+    let v = x.load_tile::<16>([p]);
+    y.store_tile([p, 0], v.reshape::<1, 16>());
+}

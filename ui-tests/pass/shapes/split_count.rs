@@ -1,0 +1,9 @@
+//! The twin of `ui/shapes/split_count.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    let p = program_id(0);
+    let (even, odd) = x.load_tile::<4, 8>([p, 0]).split::<4, 4>();
+    y.store_tile([p, 0], even + odd);
+}

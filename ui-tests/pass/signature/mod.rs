@@ -1,0 +1,14 @@
+mod returns_a_value;
+mod is_async;
+mod is_unsafe;
+mod where_clause;
+mod lifetime;
+mod string_parameter;
+mod vec_parameter;
+mod tile_parameter;
+mod rank_zero;
+mod rank_six;
+mod tensor_by_value;
+mod optional_output;
+mod packed_scalar;
+mod destructured;

@@ -1,0 +1,7 @@
+//! The twin of `ui/signature/string_parameter.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(n: i32, y: &mut Tensor<i32, 1>) {
+    y.set([program_id(0)], n);
+}

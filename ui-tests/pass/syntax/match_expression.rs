@@ -1,0 +1,9 @@
+//! The twin of `ui/syntax/match_expression.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>, mode: i32) {
+    let p = program_id(0);
+    let s = if mode == 0 { 1.0 } else { 2.0 };
+    y.store_tile([p], x.load_tile::<8>([p]) * s);
+}

@@ -1,0 +1,16 @@
+mod match_expression;
+mod struct_literal;
+mod question_mark;
+mod closure_alone;
+mod let_else;
+mod item_inside;
+mod foreign_macro;
+mod vec_new;
+mod repeated_array;
+mod string_literal;
+mod open_range;
+mod index_at_run_time;
+mod print_placeholder;
+mod while_let;
+mod loop_over_tile;
+mod self_call;

@@ -1,0 +1,12 @@
+mod dropped;
+mod bound_and_dropped;
+mod one_arm;
+mod continue_past;
+mod return_past;
+mod stored_twice;
+mod stored_after_skip;
+mod stored_in_a_loop;
+mod loaded_after_store;
+mod other_access;
+mod wrong_shape;
+mod group_of_a_tile;

@@ -1,0 +1,129 @@
+//! The errors as a whole: every code has a page and a case, every case a twin that compiles, and no message speaks of what
+//! users do not know.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use titan_core::diag::{Code, Reporter};
+
+/// Codes that no Rust source reaches, and who tests them.
+const ELSEWHERE: &[(Code, &str)] = &[
+    (Code::Structure, "only a text of tile IR can break a block: titan-core's filetests"),
+    (Code::Visibility, "only a text of tile IR can use a value before it is defined: titan-core's filetests"),
+    (Code::TypeAnnotation, "only a text of tile IR writes the types of results: titan-core's filetests"),
+    (Code::Text, "the text form itself: titan-core's filetests"),
+    (Code::ArtifactFormat, "bytes of another version, at run time: titan-core's tests of the artifact"),
+    (Code::Internal, "nobody knows a kernel that causes it: it would be mended"),
+    (Code::Backend, "resources of a target: the tests of the back ends"),
+];
+
+/// What no message may contain: names from inside the compiler, and types behind the language's own.
+const DENIED: &[&str] = &[
+    "T0901", "__titan", "__private", "TITAN_RUN", "titan_core", "titan_macros", "ITy", "FnLower", "TypeKind", "GenericArgValue", "ElemSlot",
+    "InstanceValue", "OpKind", "%0", "please report", "panicked", "unused import", "unused variable", "Nothing", "{integer}` is not",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The files of `ui/` or `pass/` with this extension, as `family/name`.
+fn cases(folder: &str, extension: &str) -> BTreeSet<String> {
+    let list = |dir: PathBuf| fs::read_dir(dir).map(|d| d.filter_map(Result::ok).map(|e| e.path()).collect::<Vec<_>>()).unwrap_or_default();
+    let families = list(root().join(folder)).into_iter().filter(|p| p.is_dir());
+    let files = families.flat_map(list).filter(|p| p.extension().is_some_and(|e| e == extension));
+    let name = |p: PathBuf| Some(p.with_extension("").strip_prefix(root().join(folder)).ok()?.to_str()?.replace('\\', "/"));
+    files.filter_map(name).filter(|n| !n.ends_with("/mod")).collect()
+}
+
+fn stderr(case: &str) -> String {
+    read(&root().join("ui").join(case).with_extension("stderr"))
+}
+
+/// `ui/lang` is the same rules on the types alone, without kernels.
+fn kernels() -> impl Iterator<Item = String> {
+    cases("ui", "rs").into_iter().filter(|c| !c.starts_with("lang/"))
+}
+
+#[test]
+fn every_code_has_a_page() {
+    for code in Code::ALL {
+        let page = read(&root().join(format!("../docs/errors/{code}.md")));
+        assert!(page.starts_with(&format!("# {code}: {}\n", code.title())), "the title of docs/errors/{code}.md");
+        assert!(page.contains("\n## Why\n"), "docs/errors/{code}.md does not say why the rule exists");
+        let index = read(&root().join("../docs/errors/README.md"));
+        assert!(index.contains(&format!("[{code}]({code}.md) | {} |", code.title())), "{code} in docs/errors/README.md");
+    }
+}
+
+#[test]
+fn every_code_has_a_case() {
+    let texts: Vec<String> = kernels().map(|c| stderr(&c)).collect();
+    for code in Code::ALL {
+        let shown = texts.iter().any(|t| t.contains(&format!("error: [{code}]")));
+        match (ELSEWHERE.iter().find(|(c, _)| c == code), code.reporter()) {
+            (Some((_, why)), _) => assert!(!shown && !why.is_empty(), "{code} has a case now: strike it from the list"),
+            (None, Reporter::Titan) => assert!(shown, "no case shows {code}"),
+            (None, Reporter::Rustc) => {
+                assert!(!shown, "{code} is rustc's to report");
+                let page = read(&root().join(format!("../docs/errors/{code}.md")));
+                let case = page.split("(../../ui-tests/ui/").nth(1).and_then(|t| t.split(".rs)").next());
+                let case = case.unwrap_or_else(|| panic!("docs/errors/{code}.md links no case"));
+                assert!(stderr(case).contains("error[E"), "rustc does not report {case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_show_what_their_cases_are() {
+    for code in Code::ALL {
+        let page = read(&root().join(format!("../docs/errors/{code}.md")));
+        let Some(case) = page.split("(../../ui-tests/ui/").nth(1).and_then(|t| t.split(".rs)").next()) else { continue };
+        let blocks: Vec<&str> = page.split("```rust\n").skip(1).filter_map(|b| b.split("```").next()).collect();
+        for (folder, block) in ["ui", "pass"].into_iter().zip(blocks) {
+            let source = read(&root().join(folder).join(case).with_extension("rs"));
+            assert!(source.contains(block.trim_end()), "docs/errors/{code}.md differs from {folder}/{case}.rs");
+        }
+    }
+}
+
+#[test]
+fn every_mistake_has_a_twin_without_it() {
+    let twins = cases("pass", "rs");
+    for case in kernels() {
+        let lines = read(&root().join("ui").join(&case).with_extension("rs")).lines().count();
+        assert!(lines <= 25, "ui/{case}.rs has {lines} lines; at most 25 show one rule");
+        assert!(twins.contains(&case), "ui/{case}.rs has no twin in pass/");
+    }
+    for twin in twins {
+        let (family, name) = twin.split_once('/').unwrap_or_default();
+        let list = read(&root().join("pass").join(family).join("mod.rs"));
+        let listed = list.contains(&format!("mod {name};")) || list.contains(&format!("\"{name}.rs\""));
+        assert!(listed, "pass/{family}/mod.rs does not list {name}");
+    }
+}
+
+#[test]
+fn messages_speak_of_what_users_wrote() {
+    for case in cases("ui", "stderr") {
+        let text = stderr(&case);
+        for word in DENIED {
+            assert!(!text.contains(word), "ui/{case}.stderr contains `{word}`");
+        }
+    }
+}
+
+#[test]
+fn no_mistake_is_reported_twice() {
+    for case in kernels() {
+        let text = stderr(&case);
+        let (ours, rustcs) = (text.matches("error: [T").count(), text.matches("error[E").count());
+        assert!(ours == 0 || rustcs == 0, "ui/{case}.stderr: rustc repeats what TITAN reports");
+        assert!(ours <= 1 && rustcs <= 1 || case == "instances/listed_twice", "ui/{case}.stderr has more than one error");
+    }
+}

@@ -1,0 +1,10 @@
+//! A key without its list.
+use titan::prelude::*;
+
+#[titan::kernel(grid)]
+fn k(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}
+
+fn main() {}

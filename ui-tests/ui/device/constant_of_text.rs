@@ -1,0 +1,13 @@
+//! A constant of a type that kernels do not have.
+use titan::prelude::*;
+
+#[titan::constant]
+const WIDTH: &str = "8";
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<WIDTH>([p]));
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! A rule broken inside a device function by the call's own shapes.
+use titan::prelude::*;
+
+#[titan::device]
+fn pairs<const N: i32, const H: i32>(x: Tile<f32, N>) -> (Tile<f32, H>, Tile<f32, H>) {
+    x.split::<H>()
+}
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    let (a, b) = pairs::<16, 4>(x.load_tile::<16>([p]));
+    y.store_tile([p], a * b);
+}
+
+fn main() {}

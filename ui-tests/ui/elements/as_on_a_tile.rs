@@ -1,0 +1,10 @@
+//! `as` does not convert tiles.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<i32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]) as f32);
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! There is no `usize` on a device.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>, at: i32) {
+    y.set([program_id(0)], x.get([at as usize]));
+}
+
+fn main() {}

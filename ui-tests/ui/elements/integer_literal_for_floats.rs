@@ -1,0 +1,10 @@
+//! `2` is not a float.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]) * 2);
+}
+
+fn main() {}

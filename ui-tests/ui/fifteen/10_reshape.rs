@@ -1,0 +1,10 @@
+//! 64 elements as 16 rows of 16.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 2>) {
+    let p = program_id(0);
+    y.store_tile([p, 0], x.load_tile::<64>([p]).reshape::<16, 16>());
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! f64 operands and an f32 accumulator.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(a: &Tensor<f64, 2>, b: &Tensor<f64, 2>, c: &mut Tensor<f32, 2>) {
+    let (m, n) = (program_id(0), program_id(1));
+    let (at, bt) = (a.load_tile::<16, 16>([m, 0]), b.load_tile::<16, 16>([0, n]));
+    c.store_tile([m, n], mma(at, bt, Tile::<f32, 16, 16>::zeros()));
+}
+
+fn main() {}

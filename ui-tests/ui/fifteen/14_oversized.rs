@@ -1,0 +1,11 @@
+//! An accumulator of 1024 × 1024 × 4 bytes and operands of half a million elements.
+use titan::prelude::*;
+
+#[titan::kernel(instances((BM, BN, BK) in [(1024, 2048, 512)]))]
+fn k<const BM: i32, const BN: i32, const BK: i32>(a: &Tensor<f16, 2>, b: &Tensor<f16, 2>, c: &mut Tensor<f32, 2>) {
+    let (m, n) = (program_id(0), program_id(1));
+    let (at, bt) = (a.load_tile::<BM, BK>([m, 0]), b.load_tile::<BK, BN>([0, n]));
+    c.store_tile([m, n], mma(at, bt, Tile::<f32, BM, BN>::zeros()));
+}
+
+fn main() {}

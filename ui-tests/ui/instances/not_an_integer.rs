@@ -1,0 +1,10 @@
+//! A value of the wrong kind.
+use titan::prelude::*;
+
+#[titan::kernel(instances(BN in [64, true]))]
+fn copy<const BN: i32>(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<BN>([p]));
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! A list for something that is not a parameter.
+use titan::prelude::*;
+
+#[titan::kernel(instances(BN in [64], BK in [32]))]
+fn copy<const BN: i32>(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<BN>([p]));
+}
+
+fn main() {}

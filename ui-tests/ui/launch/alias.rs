@@ -1,0 +1,14 @@
+//! One tensor cannot be input and output of a launch.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}
+
+fn host(c: &mut Tensor<f32, 1>) -> titan::Result<()> {
+    k(c, c).sync()
+}
+
+fn main() {}

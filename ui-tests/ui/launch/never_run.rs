@@ -1,0 +1,15 @@
+//! A launch that is made and forgotten.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}
+
+#[deny(unused_must_use)]
+fn host(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    k(x, y);
+}
+
+fn main() {}

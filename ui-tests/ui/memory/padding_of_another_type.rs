@@ -1,0 +1,10 @@
+//! The padding is an element of the tensor.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile_or::<8>([p], -1.0));
+}
+
+fn main() {}

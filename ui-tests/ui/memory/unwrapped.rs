@@ -1,0 +1,12 @@
+//! `unwrap` would be a panic on the device.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(bias: Option<&Tensor<f32, 1>>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    let mut v = Tile::<f32, 8>::zeros();
+    v += bias.unwrap().load_tile::<8>([p]);
+    y.store_tile([p], v);
+}
+
+fn main() {}

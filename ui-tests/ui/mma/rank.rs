@@ -1,0 +1,11 @@
+//! A vector is not a matrix.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(a: &Tensor<f16, 2>, b: &Tensor<f16, 1>, c: &mut Tensor<f32, 2>) {
+    let m = program_id(0);
+    let (at, bt) = (a.load_tile::<16, 16>([m, 0]), b.load_tile::<16>([0]));
+    c.store_tile([m, 0], mma(at, bt, Tile::<f32, 16, 1>::zeros()));
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+//! A variable that changes is `mut`, as in Rust.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    let v = x.load_tile::<8>([p]);
+    v += 1.0;
+    y.store_tile([p], v);
+}
+
+fn main() {}

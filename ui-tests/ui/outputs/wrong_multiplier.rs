@@ -1,0 +1,10 @@
+//! Tiles of 8, four elements apart.
+use titan::prelude::*;
+
+#[titan::kernel(grid(cdiv(N, 8)))]
+fn k(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_at([4 * p], x.load_at::<8>([4 * p]));
+}
+
+fn main() {}

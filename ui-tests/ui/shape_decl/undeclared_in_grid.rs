@@ -1,0 +1,10 @@
+//! A grid of a name that no tensor declares.
+use titan::prelude::*;
+
+#[titan::kernel(grid(cdiv(N, 8)))]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! One coordinate for two axes.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    let p = program_id(0);
+    y.store_tile([p, 0], x.load_tile::<1, 16>([p]));
+}
+
+fn main() {}

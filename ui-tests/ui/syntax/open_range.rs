@@ -1,0 +1,13 @@
+//! A loop needs both ends of its range.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>, n: i32) {
+    let mut sum = Tile::<f32, 8>::zeros();
+    for i in 0.. {
+        sum += x.load_tile::<8>([i]);
+    }
+    y.store_tile([program_id(0)], sum);
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! `tprint!` has `{}` and no names in braces.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(y: &mut Tensor<i32, 1>) {
+    let p = program_id(0);
+    tprint!("program {p}");
+    y.set([p], p);
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! Only functions with a name are called.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    let v = x.load_tile::<8>([p]);
+    y.store_tile([p], (|a| a)(v));
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! Stored in one arm only.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>, n: i32) {
+    for out in y.tiles::<8, 8>() {
+        let [i, j] = out.index();
+        if i + j < n {
+            out.store(x.load_tile::<8, 8>([i, j]));
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+//! A tile that was given up is not stored.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(y: &mut Tensor<f32, 2>, n: i32) {
+    for out in y.tiles::<8, 8>() {
+        let v = out.load();
+        if n < 0 {
+            out.skip();
+        }
+        out.store(v + 1.0);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+//! A tile from outside a loop would be stored in every round.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(y: &mut Tensor<f32, 2>, n: i32) {
+    for out in y.tiles::<8, 8>() {
+        let mut v = out.load();
+        for _ in 0..n {
+            v += 1.0;
+            out.store(v);
+        }
+    }
+}
+
+fn main() {}
