@@ -1,6 +1,6 @@
 //! When a tile is dead: after the last step of its own block that uses it, directly or in a block inside.
 
-use super::{BlockId, Node, Step, TileSlot};
+use super::{BlockId, Node, Slot, Step, TileSlot};
 
 /// Fills in `kills` of every step.
 pub(super) fn mark_kills(blocks: &mut [Vec<Node>], args: &[Vec<TileSlot>], tiles: usize) {
@@ -17,6 +17,10 @@ pub(super) fn mark_kills(blocks: &mut [Vec<Node>], args: &[Vec<TileSlot>], tiles
                 if std::mem::replace(&mut local[tile as usize], false) {
                     kills.push(tile);
                 }
+            }
+            // What a terminator gives a new value is not dead.
+            if let Step::Yield(moves) | Step::Break(_, moves) | Step::Continue(_, moves) = &blocks[block][node].step {
+                kills.retain(|tile| moves.iter().all(|(_, to)| *to != Slot::Tile(*tile)));
             }
             blocks[block][node].kills = kills;
         }
