@@ -54,7 +54,7 @@ impl Machine<'_, '_> {
             Step::Break(depth, moves) => return self.leave(node, moves, Flow::Break(*depth)),
             Step::Continue(depth, moves) => return self.leave(node, moves, Flow::Continue(*depth)),
             Step::Return => return Ok(Some(Flow::Return)),
-            Step::Iota { .. } | Step::Splat { .. } | Step::Restride { .. } | Step::Interleave { .. } | Step::Split { .. }
+            Step::Iota { .. } | Step::Splat { .. } | Step::Extract { .. } | Step::Restride { .. } | Step::Interleave { .. } | Step::Split { .. }
             | Step::Reduce { .. } | Step::ArgReduce { .. } | Step::ReduceWith { .. } | Step::Scan { .. }
             | Step::ScanWith { .. } | Step::Mma { .. } => self.tile_step(node)?,
             Step::ProgramId { .. } | Step::NumPrograms { .. } | Step::Dim { .. } | Step::Present { .. }

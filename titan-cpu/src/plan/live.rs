@@ -42,7 +42,7 @@ pub(super) fn inner_blocks(step: &Step) -> Vec<BlockId> {
         Step::If { then, other, .. } => vec![*then, *other],
         Step::ReduceWith { f, .. } | Step::ScanWith { f, .. } => vec![f.block],
         Step::ProgramId { .. } | Step::NumPrograms { .. } | Step::Dim { .. } | Step::Present { .. } | Step::Scalar { .. }
-        | Step::Unflatten { .. } | Step::Iota { .. } | Step::Splat { .. } | Step::Elements(_) | Step::Restride { .. }
+        | Step::Unflatten { .. } | Step::Iota { .. } | Step::Splat { .. } | Step::Elements(_) | Step::Extract { .. } | Step::Restride { .. }
         | Step::Interleave { .. } | Step::Split { .. } | Step::Reduce { .. } | Step::ArgReduce { .. }
         | Step::Scan { .. } | Step::Mma { .. } | Step::Index { .. } | Step::Slice { .. } | Step::Segment { .. }
         | Step::Load { .. } | Step::Store { .. } | Step::Get { .. } | Step::Set { .. } | Step::GatherRows { .. }
