@@ -23,12 +23,13 @@ impl Machine<'_, '_> {
     pub(super) fn block(&mut self, block: BlockId) -> Outcome<Flow> {
         let plan = self.plan;
         for node in &plan.blocks[block] {
-            let flow = self.node(node)?;
+            // A step that leaves the block may have given tiles of this block new values already, so it kills what it
+            // knows to be dead itself.
+            if let Some(flow) = self.node(node)? {
+                return Ok(flow);
+            }
             for tile in &node.kills {
                 self.kill(*tile);
-            }
-            if let Some(flow) = flow {
-                return Ok(flow);
             }
         }
         Ok(Flow::Yield)
@@ -49,11 +50,11 @@ impl Machine<'_, '_> {
                 let flow = self.block(arm)?;
                 return Ok((flow != Flow::Yield).then_some(flow));
             }
-            Step::Yield(moves) => return self.leave(moves, Flow::Yield),
-            Step::Break(depth, moves) => return self.leave(moves, Flow::Break(*depth)),
-            Step::Continue(depth, moves) => return self.leave(moves, Flow::Continue(*depth)),
+            Step::Yield(moves) => return self.leave(node, moves, Flow::Yield),
+            Step::Break(depth, moves) => return self.leave(node, moves, Flow::Break(*depth)),
+            Step::Continue(depth, moves) => return self.leave(node, moves, Flow::Continue(*depth)),
             Step::Return => return Ok(Some(Flow::Return)),
-            Step::Iota { .. } | Step::Splat { .. } | Step::Restride { .. } | Step::Interleave { .. } | Step::Split { .. }
+            Step::Iota { .. } | Step::Splat { .. } | Step::Extract { .. } | Step::Restride { .. } | Step::Interleave { .. } | Step::Split { .. }
             | Step::Reduce { .. } | Step::ArgReduce { .. } | Step::ReduceWith { .. } | Step::Scan { .. }
             | Step::ScanWith { .. } | Step::Mma { .. } => self.tile_step(node)?,
             Step::ProgramId { .. } | Step::NumPrograms { .. } | Step::Dim { .. } | Step::Present { .. }
@@ -68,8 +69,11 @@ impl Machine<'_, '_> {
         Ok(None)
     }
 
-    fn leave(&mut self, moves: &Moves, flow: Flow) -> Outcome<Option<Flow>> {
+    fn leave(&mut self, node: &Node, moves: &Moves, flow: Flow) -> Outcome<Option<Flow>> {
         self.moves(moves);
+        for tile in &node.kills {
+            self.kill(*tile);
+        }
         Ok(Some(flow))
     }
 

@@ -89,6 +89,31 @@ impl<'m> Machine<'_, 'm> {
         });
     }
 
+    /// Stores elements `first ..` of a tile of this shape, in row-major order: whole rows or a part of one.
+    pub(super) fn store_run(&self, to: &Place, shape: [i32; 4], first: usize, size: usize, data: &[u8]) {
+        let (view, start) = (self.view(to.view), self.start(to, shape));
+        let (inside, stride) = (view.inside(start, shape), view.strides()[3]);
+        if inside.is_empty() {
+            return;
+        }
+        let extents = shape.map(i64::from);
+        let cols = usize::try_from(shape[3]).unwrap_or(1).max(1);
+        let (row, col) = (first / cols, i64::try_from(first % cols).unwrap_or(0));
+        for (piece, row) in data.chunks(cols * size).zip(i64::try_from(row).unwrap_or(0)..) {
+            let at = [row / extents[2] / extents[1], row / extents[2] % extents[1], row % extents[2]];
+            if (0..3).any(|axis| at[axis] < inside.lo[axis] || at[axis] >= inside.hi[axis]) {
+                continue;
+            }
+            let end = col + i64::try_from(piece.len() / size).unwrap_or(0);
+            let (lo, hi) = (col.max(inside.lo[3]), end.min(inside.hi[3]));
+            if lo < hi {
+                let place = [start[0] + at[0], start[1] + at[1], start[2] + at[2], start[3] + lo];
+                let part = &piece[count(col, lo) * size..count(col, hi) * size];
+                view.write_run(view.offset(place), stride, part);
+            }
+        }
+    }
+
     /// The place of one element, which must exist.
     fn element(&self, place: &Place, what: &str, loc: Loc) -> Outcome<(View<'m>, i64)> {
         let (view, at) = (self.view(place.view), self.start(place, [1; 4]));

@@ -42,9 +42,7 @@ pub(crate) type Outcome<T> = Result<T, Box<Trap>>;
 pub(crate) struct Work {
     pool: Pool,
     scalars: Vec<u64>,
-    registers: Vec<Buffer>,
-    /// Tiles that a group is making.
-    outs: Vec<Buffer>,
+    bank: elements::Bank,
     /// Operands of products that were converted, and products that were converted back.
     factors: [Buffer; 3],
     moved: Vec<u64>,
@@ -55,8 +53,7 @@ impl Work {
         Work {
             pool: Pool::new(&plan.classes),
             scalars: plan.scalars.clone(),
-            registers: Vec::new(),
-            outs: Vec::new(),
+            bank: elements::Bank::default(),
             factors: [Buffer::new(), Buffer::new(), Buffer::new()],
             moved: Vec::new(),
         }

@@ -73,7 +73,16 @@ impl<'m> Machine<'_, 'm> {
         self.work.pool.give_back(id, buffer);
     }
 
-    /// The data of a tile that is not a splat, and of which type.
+    /// The data that a tile is in; nothing for a splat.
+    pub(super) fn data(&self, slot: TileSlot) -> &[u8] {
+        match self.tiles[slot as usize].data {
+            Data::Buffer(id) => self.work.pool.get(id),
+            Data::Memory(data) => data,
+            Data::Splat(_) | Data::Nothing => &[],
+        }
+    }
+
+    /// A tile that is not a splat.
     pub(super) fn strided(&self, slot: TileSlot) -> Option<Strided<'_>> {
         let (tile, info) = (&self.tiles[slot as usize], &self.plan.tiles[slot as usize]);
         let data = match tile.data {

@@ -17,6 +17,10 @@ impl Machine<'_, '_> {
                 let data = Data::Splat(self.scalar(*from));
                 self.set_tile(*to, Tile { data, first: 0, strides: [0; 4], dense: false });
             }
+            Step::Extract { to, from, elem } => {
+                let bits = words::element(self.dense(*from), crate::rep::size(*elem), 0);
+                self.set(*to, crate::rep::extend(*elem, bits));
+            }
             Step::Restride { to, from, how } => self.restride(*to, *from, *how),
             Step::Interleave { to, from: [a, b] } => {
                 self.make_dense(*a);

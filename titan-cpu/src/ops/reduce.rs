@@ -18,6 +18,19 @@ pub(crate) type ArgReduceFn = fn(&mut [u8], &mut [u8], &[u8], Extents);
 /// Source and destination of one shape.
 pub(crate) type ScanFn = fn(Isa, &mut [u8], &[u8], Extents);
 
+/// The reduction of rows, whole or in parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowFold {
+    /// Whole rows.
+    pub(crate) rows: ReduceFn,
+    /// The accumulator of a part of a row.
+    pub(crate) part: fn(Isa, &[u8]) -> u64,
+    /// The accumulator of two parts.
+    pub(crate) merge: fn(u64, u64) -> u64,
+    /// The result of an accumulator.
+    pub(crate) finish: fn(u64, &mut [u8]),
+}
+
 const LANES: usize = 32;
 const STRIP: usize = 64;
 
@@ -148,6 +161,29 @@ fn reduce_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], [_, n, 
     });
 }
 
+fn row_part<T: Rep, O: Fold<T>>(isa: Isa, row: &[u8]) -> u64
+where
+    O::Acc: Rep,
+{
+    let (row, mut acc): (&[T], _) = (bytemuck::cast_slice(row), O::START);
+    isa.run(|| acc = fold_row::<T, O>(row));
+    acc.to_bits()
+}
+
+fn row_merge<T: Rep, O: Fold<T>>(a: u64, b: u64) -> u64
+where
+    O::Acc: Rep,
+{
+    O::merge(Rep::from_bits(a), Rep::from_bits(b)).to_bits()
+}
+
+fn row_finish<T: Rep, O: Fold<T>>(acc: u64, out: &mut [u8])
+where
+    O::Acc: Rep,
+{
+    bytemuck::cast_slice_mut::<u8, T>(out)[0] = O::finish(Rep::from_bits(acc));
+}
+
 fn scan_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], [_, n, inner]: Extents) {
     let (dst, src): (&mut [T], &[T]) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src));
     isa.run(|| {
@@ -237,6 +273,29 @@ pub(crate) fn reduce(op: ReduceOp, e: Elem) -> Option<ReduceFn> {
         ReduceOp::Prod => choose!(e, reduce_tile, Prod),
         ReduceOp::Max => choose!(e, reduce_tile, Max),
         ReduceOp::Min => choose!(e, reduce_tile, Min),
+    }
+}
+
+/// The reduction of rows of elements of this type.
+pub(crate) fn row_fold(op: ReduceOp, e: Elem) -> Option<RowFold> {
+    let make: Option<fn() -> RowFold> = match op {
+        ReduceOp::Sum => choose!(e, fold_rows, Sum),
+        ReduceOp::Prod => choose!(e, fold_rows, Prod),
+        ReduceOp::Max => choose!(e, fold_rows, Max),
+        ReduceOp::Min => choose!(e, fold_rows, Min),
+    };
+    make.map(|make| make())
+}
+
+fn fold_rows<T: Rep, O: Fold<T>>() -> RowFold
+where
+    O::Acc: Rep,
+{
+    RowFold {
+        rows: reduce_tile::<T, O>,
+        part: row_part::<T, O>,
+        merge: row_merge::<T, O>,
+        finish: row_finish::<T, O>,
     }
 }
 

@@ -60,6 +60,18 @@ pub(crate) fn gather_run(dst: &mut [u8], tile: &Strided<'_>, start: usize) {
     with_width!(tile.size, words(dst, tile, start));
 }
 
+/// The index in its data of element `at` of a tile in row-major order.
+pub(crate) fn index_of(tile: &Strided<'_>, at: usize) -> usize {
+    let mut rest = at;
+    let mut index = tile.first;
+    for axis in (0..4).rev() {
+        let n = usize::try_from(tile.shape[axis]).unwrap_or(1).max(1);
+        index = index.wrapping_add((rest % n).wrapping_mul(tile.strides[axis].cast_unsigned()));
+        rest /= n;
+    }
+    index
+}
+
 /// The index of an element.
 fn place(first: usize, strides: [isize; 4], at: [usize; 4]) -> usize {
     at.iter().zip(strides).fold(first, |sum, (i, s)| sum.wrapping_add(i.wrapping_mul(s.cast_unsigned())))

@@ -1,12 +1,13 @@
 //! Elementwise operations of one shape as one step, evaluated block by block so that intermediate values stay in the first
-//! cache and never become tiles.
+//! cache and never become tiles. Reductions along the last axis and stores take their blocks right there.
 //!
 //! While a block of the IR is lowered there is at most one open group per shape; an elementwise operation joins it. A group
-//! is closed, and becomes a step, right before something outside of it needs one of its values. All operations in it are
-//! pure, so that moving them down to there changes nothing. A group without uses is dropped.
+//! is closed, and becomes a step, right before something outside of it needs one of its values, and with a store. All other
+//! operations in it are pure, so that moving them down to there changes nothing. A group without uses is dropped.
 
-use super::{ScalarSlot, TileSlot};
+use super::{Place, ScalarSlot, TileSlot};
 use crate::ops::TileFn;
+use crate::ops::reduce::RowFold;
 use titan_core::ir::{OpId, Value};
 
 /// Elements of a block.
@@ -32,40 +33,69 @@ pub(crate) enum Operand {
     Out(usize),
 }
 
-/// One operation of a group.
+/// One operation of a group, on one block.
 #[derive(Clone, Debug)]
 pub(crate) struct Micro {
-    pub(crate) f: TileFn,
-    pub(crate) to: Operand,
-    /// Bytes of a result.
-    pub(crate) size: usize,
+    pub(crate) act: Act,
     /// Operands, with the bytes of an element.
     pub(crate) args: [Option<(Operand, usize)>; 3],
+}
+
+/// What an operation of a group does.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    /// Elements from elements.
+    Map {
+        f: TileFn,
+        to: Operand,
+        /// Bytes of a result.
+        size: usize,
+    },
+    /// Folds rows into elements of the output of this number.
+    Reduce {
+        f: RowFold,
+        to: usize,
+        /// Bytes of a result.
+        size: usize,
+    },
+    /// Stores rows.
+    Store(Place),
 }
 
 /// A closed group.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
+    pub(crate) shape: [i32; 4],
     pub(crate) len: usize,
-    /// Elements evaluated at a time.
+    /// Elements of a row.
+    pub(crate) cols: usize,
+    /// Elements evaluated at a time: whole rows, or a part of one.
     pub(crate) block: usize,
     /// Operands, with the bytes of an element.
     pub(crate) leaves: Vec<(Leaf, usize)>,
     pub(crate) outs: Vec<TileSlot>,
     pub(crate) ops: Vec<Micro>,
-    /// How many registers the operations need.
-    pub(crate) regs: usize,
+    /// How many registers there are, those of the operands first.
+    pub(crate) registers: usize,
 }
 
 /// An operation in a group that is still open.
 #[derive(Clone, Debug)]
 pub(super) struct OpenOp {
     pub(super) id: OpId,
-    pub(super) result: Value,
-    pub(super) f: TileFn,
+    pub(super) result: Option<Value>,
+    pub(super) act: OpenAct,
     /// Bytes of a result.
     pub(super) size: usize,
     pub(super) args: Vec<OpenArg>,
+}
+
+/// What an operation of an open group does.
+#[derive(Clone, Debug)]
+pub(super) enum OpenAct {
+    Map(TileFn),
+    Reduce(RowFold),
+    Store(Place),
 }
 
 /// An operand in a group that is still open.
@@ -86,31 +116,41 @@ pub(super) struct OpenGroup {
 impl OpenGroup {
     /// The operation that makes a value.
     pub(super) fn find(&self, value: Value) -> Option<usize> {
-        self.ops.iter().position(|op| op.result == value)
+        self.ops.iter().position(|op| op.result == Some(value))
     }
 
     /// The step, where `outs` are the values needed outside, with their slots.
     pub(super) fn close(&self, outs: &[(Value, TileSlot)]) -> Group {
         let needed = self.needed(outs);
         let last_use = self.last_uses(&needed);
-        let mut leaves: Vec<(Leaf, usize)> = Vec::new();
+        let leaves = self.leaves(&needed);
         let mut places: Vec<Option<Operand>> = vec![None; self.ops.len()];
-        let mut busy: Vec<bool> = Vec::new();
+        // The operands' registers are never free: a block's operand may be used by any operation.
+        let mut busy = vec![true; leaves.len()];
         let mut ops = Vec::new();
         for (i, op) in self.ops.iter().enumerate().filter(|(i, _)| needed[*i]) {
             let mut args = [None; 3];
             for (slot, arg) in args.iter_mut().zip(&op.args) {
                 *slot = match arg {
-                    OpenArg::Leaf(leaf, size) => Some((Operand::Leaf(leaf_number(&mut leaves, *leaf, *size)), *size)),
+                    OpenArg::Leaf(leaf, size) => {
+                        let number = leaves.iter().position(|l| l == &(*leaf, *size));
+                        number.map(|n| (Operand::Leaf(n), *size))
+                    }
                     OpenArg::Op(n) => places[*n].map(|place| (place, self.ops[*n].size)),
                 };
             }
-            let to = match outs.iter().position(|(v, _)| *v == op.result) {
-                Some(out) => Operand::Out(out),
-                None => Operand::Reg(free_register(&mut busy)),
+            let out = outs.iter().position(|(v, _)| op.result == Some(*v));
+            let (size, mut register) = (op.size, || Operand::Reg(free_register(&mut busy)));
+            let act = match &op.act {
+                OpenAct::Map(f) => {
+                    let to = out.map_or_else(&mut register, Operand::Out);
+                    places[i] = Some(to);
+                    Act::Map { f: *f, to, size }
+                }
+                OpenAct::Reduce(f) => Act::Reduce { f: *f, to: out.unwrap_or(0), size },
+                OpenAct::Store(place) => Act::Store(place.clone()),
             };
-            places[i] = Some(to);
-            ops.push(Micro { f: op.f, to, size: op.size, args });
+            ops.push(Micro { act, args });
             // A register is free again after the last operation that reads it, not before this one has its own.
             for (n, place) in places.iter().enumerate() {
                 if let (Some(Operand::Reg(r)), true) = (place, last_use[n] == Some(i)) {
@@ -119,13 +159,31 @@ impl OpenGroup {
             }
         }
         let len = self.shape.iter().map(|n| usize::try_from(*n).unwrap_or(0)).product();
+        let cols = usize::try_from(self.shape[3]).unwrap_or(1).max(1);
         let outs = outs.iter().map(|(_, tile)| *tile).collect();
-        Group { len, block: block_len(self.shape), leaves, outs, ops, regs: busy.len() }
+        Group { shape: self.shape, len, cols, block: block_len(self.shape), leaves, outs, ops, registers: busy.len() }
     }
 
-    /// Operations that the outputs depend on.
+    fn leaves(&self, needed: &[bool]) -> Vec<(Leaf, usize)> {
+        let mut leaves = Vec::new();
+        for op in self.ops.iter().zip(needed).filter_map(|(op, needed)| needed.then_some(op)) {
+            for arg in &op.args {
+                if let OpenArg::Leaf(leaf, size) = arg
+                    && !leaves.contains(&(*leaf, *size))
+                {
+                    leaves.push((*leaf, *size));
+                }
+            }
+        }
+        leaves
+    }
+
+    /// Operations that the outputs depend on, and stores.
     fn needed(&self, outs: &[(Value, TileSlot)]) -> Vec<bool> {
-        let mut needed: Vec<bool> = self.ops.iter().map(|op| outs.iter().any(|(v, _)| *v == op.result)).collect();
+        let is_root = |op: &OpenOp| {
+            matches!(op.act, OpenAct::Store(_)) || outs.iter().any(|(v, _)| op.result == Some(*v))
+        };
+        let mut needed: Vec<bool> = self.ops.iter().map(is_root).collect();
         for i in (0..self.ops.len()).rev().filter(|i| needed[*i]).collect::<Vec<_>>() {
             self.mark(i, &mut needed);
         }
@@ -154,13 +212,6 @@ impl OpenGroup {
         }
         last
     }
-}
-
-fn leaf_number(leaves: &mut Vec<(Leaf, usize)>, leaf: Leaf, size: usize) -> usize {
-    leaves.iter().position(|known| *known == (leaf, size)).unwrap_or_else(|| {
-        leaves.push((leaf, size));
-        leaves.len() - 1
-    })
 }
 
 fn free_register(busy: &mut Vec<bool>) -> usize {

@@ -1,6 +1,6 @@
 //! When a tile is dead: after the last step of its own block that uses it, directly or in a block inside.
 
-use super::{BlockId, Node, Step, TileSlot};
+use super::{BlockId, Node, Slot, Step, TileSlot};
 
 /// Fills in `kills` of every step.
 pub(super) fn mark_kills(blocks: &mut [Vec<Node>], args: &[Vec<TileSlot>], tiles: usize) {
@@ -17,6 +17,10 @@ pub(super) fn mark_kills(blocks: &mut [Vec<Node>], args: &[Vec<TileSlot>], tiles
                 if std::mem::replace(&mut local[tile as usize], false) {
                     kills.push(tile);
                 }
+            }
+            // What a terminator gives a new value is not dead.
+            if let Step::Yield(moves) | Step::Break(_, moves) | Step::Continue(_, moves) = &blocks[block][node].step {
+                kills.retain(|tile| moves.iter().all(|(_, to)| *to != Slot::Tile(*tile)));
             }
             blocks[block][node].kills = kills;
         }
@@ -38,7 +42,7 @@ pub(super) fn inner_blocks(step: &Step) -> Vec<BlockId> {
         Step::If { then, other, .. } => vec![*then, *other],
         Step::ReduceWith { f, .. } | Step::ScanWith { f, .. } => vec![f.block],
         Step::ProgramId { .. } | Step::NumPrograms { .. } | Step::Dim { .. } | Step::Present { .. } | Step::Scalar { .. }
-        | Step::Unflatten { .. } | Step::Iota { .. } | Step::Splat { .. } | Step::Elements(_) | Step::Restride { .. }
+        | Step::Unflatten { .. } | Step::Iota { .. } | Step::Splat { .. } | Step::Elements(_) | Step::Extract { .. } | Step::Restride { .. }
         | Step::Interleave { .. } | Step::Split { .. } | Step::Reduce { .. } | Step::ArgReduce { .. }
         | Step::Scan { .. } | Step::Mma { .. } | Step::Index { .. } | Step::Slice { .. } | Step::Segment { .. }
         | Step::Load { .. } | Step::Store { .. } | Step::Get { .. } | Step::Set { .. } | Step::GatherRows { .. }

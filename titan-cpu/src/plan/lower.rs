@@ -1,10 +1,10 @@
 //! From IR to steps: values get slots, operations become steps in order.
 
-use super::group::{MAX_OPS, OpenArg, OpenGroup, OpenOp};
+use super::group::{Leaf, MAX_OPS, OpenAct, OpenArg, OpenGroup, OpenOp};
 use super::{BlockId, Node, ParamKind, ParamPlan, Plan, ScalarSlot, Slot, Step, TileInfo, TileSlot, ViewSlot, shape4};
 use crate::ops::ElementFn;
 use crate::rep;
-use titan_core::ir::{self, Block, Const, Kernel, Loc, Op, OpId, OpKind, ParamKind as IrParam, Ty, Value};
+use titan_core::ir::{self, Block, Const, Kernel, Loc, Op, OpId, OpKind, ParamKind as IrParam, TileShape, Ty, Value};
 
 /// A kernel that this device cannot run. The verifier accepts no such kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -122,7 +122,7 @@ impl Lower<'_> {
         Ok(slot)
     }
 
-    fn tile_slot(&mut self, elem: ir::Elem, shape: ir::TileShape) -> TileSlot {
+    fn tile_slot(&mut self, elem: ir::Elem, shape: TileShape) -> TileSlot {
         let (len, size) = (shape.len(), rep::size(elem));
         let bytes = len * size;
         let known = self.plan.classes.iter().position(|c| *c == bytes);
@@ -234,13 +234,13 @@ impl Lower<'_> {
             | OpKind::Bitcast(_) => self.elementwise(frame, id, op),
             OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_)
             | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_)
-            | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma => self.tile_op(frame, op),
+            | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma => self.tile_op(frame, id, op),
             OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present | OpKind::Index(_)
             | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared | OpKind::Unflatten | OpKind::RaggedCount { .. }
             | OpKind::RaggedTile { .. } => self.fact(frame, op),
             OpKind::Load(..) | OpKind::Store(_) | OpKind::Get | OpKind::Set | OpKind::GatherRows { .. }
             | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) | OpKind::AtomicTile(_) => {
-                self.memory_op(frame, op)
+                self.memory_op(frame, id, op)
             }
             OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield
             | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.control(frame, op),
@@ -274,22 +274,40 @@ impl Lower<'_> {
             self.push(frame, Step::Scalar { to, f: f.scalar, args }, &[], &[]);
             return Ok(());
         };
-        let shape = shape4(shape);
+        let operands: Vec<Value> = op.args.clone();
+        self.join(frame, shape4(shape), OpenAct::Map(f.tile), rep::size(elem), (id, Some(result)), &operands)
+    }
+
+    /// Adds an operation to the group of a shape.
+    pub(super) fn join(
+        &mut self,
+        frame: &mut Frame,
+        shape: [i32; 4],
+        act: OpenAct,
+        size: usize,
+        (id, result): (OpId, Option<Value>),
+        operands: &[Value],
+    ) -> Result<()> {
         let limit = if self.options.fuse { MAX_OPS } else { 1 };
         if let Some(full) = frame.open.iter().position(|g| g.shape == shape && g.ops.len() >= limit) {
             self.close(frame, full)?;
         }
         let mut args = Vec::new();
-        for arg in &op.args {
-            args.push(self.group_arg(frame, shape, *arg)?);
+        for operand in operands {
+            args.push(self.group_arg(frame, shape, *operand)?);
         }
         let known = frame.open.iter().position(|g| g.shape == shape);
         let group = known.unwrap_or_else(|| {
             frame.open.push(OpenGroup { shape, ops: Vec::new() });
             frame.open.len() - 1
         });
-        frame.open[group].ops.push(OpenOp { id, result, f: f.tile, size: rep::size(elem), args });
+        frame.open[group].ops.push(OpenOp { id, result, act, size, args });
         Ok(())
+    }
+
+    /// Whether an open group makes a tile.
+    pub(super) fn is_open(&self, frame: &Frame, value: Value) -> bool {
+        frame.open.iter().any(|g| g.find(value).is_some())
     }
 
     /// An operand of a group of this shape.
@@ -297,19 +315,31 @@ impl Lower<'_> {
         let ty = self.kernel.ty(value);
         let size = rep::size(ty.elem());
         match ty {
-            Ty::Scalar(_) => Ok(OpenArg::Leaf(super::group::Leaf::Scalar(self.scalar(value)?), size)),
+            Ty::Scalar(_) => Ok(OpenArg::Leaf(Leaf::Scalar(self.scalar(value)?), size)),
             Ty::Tile(_, of) if shape4(of) == shape => {
-                if let Some(n) = frame.open.iter().find(|g| g.shape == shape).and_then(|g| g.find(value)) {
+                let maker = frame.open.iter().find_map(|g| Some((g, g.find(value)?)));
+                if let Some((group, n)) = maker
+                    && group.shape == shape
+                    && matches!(group.ops[n].act, OpenAct::Map(_))
+                {
                     return Ok(OpenArg::Op(n));
                 }
-                Ok(OpenArg::Leaf(super::group::Leaf::Tile(self.tile(frame, value)?), size))
+                Ok(OpenArg::Leaf(Leaf::Tile(self.tile(frame, value)?), size))
             }
             Ty::Tile(..) | Ty::Tensor(..) => self.wrong("an operand of another shape"),
         }
     }
 
-    fn close_group_of(&mut self, frame: &mut Frame, value: Value) -> Result<()> {
+    pub(super) fn close_group_of(&mut self, frame: &mut Frame, value: Value) -> Result<()> {
         match frame.open.iter().position(|g| g.find(value).is_some()) {
+            Some(group) => self.close(frame, group),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the group of a shape.
+    pub(super) fn close_shape(&mut self, frame: &mut Frame, shape: [i32; 4]) -> Result<()> {
+        match frame.open.iter().position(|g| g.shape == shape) {
             Some(group) => self.close(frame, group),
             None => Ok(()),
         }
@@ -325,25 +355,40 @@ impl Lower<'_> {
 
     fn close(&mut self, frame: &mut Frame, group: usize) -> Result<()> {
         let group = frame.open.remove(group);
-        let mut outs = Vec::new();
+        let (mut outs, mut scalars) = (Vec::new(), Vec::new());
         for op in &group.ops {
-            let users = &self.users[op.result.index()];
-            let outside = users.iter().any(|user| group.ops.iter().all(|o| o.id != *user));
-            if outside && let Slot::Tile(tile) = self.define(op.result)? {
-                outs.push((op.result, tile));
+            let Some(result) = op.result else { continue };
+            let users = &self.users[result.index()];
+            if users.iter().all(|user| group.ops.iter().any(|o| o.id == *user)) {
+                continue;
+            }
+            match (self.define(result)?, self.kernel.ty(result)) {
+                (Slot::Tile(tile), _) => outs.push((result, tile)),
+                // The reduction of a vector: it is made as a tile of one element.
+                (Slot::Scalar(scalar), ty) => {
+                    let Some(one) = TileShape::new(&[1]) else { return self.wrong("a tile without axes") };
+                    let tile = self.tile_slot(ty.elem(), one);
+                    outs.push((result, tile));
+                    scalars.push((tile, scalar, ty.elem()));
+                }
+                (Slot::View(_), _) => return self.wrong("an elementwise operation on tensors"),
             }
         }
-        if outs.is_empty() {
+        let stores = group.ops.iter().any(|op| matches!(op.act, OpenAct::Store(_)));
+        if outs.is_empty() && !stores {
             return Ok(());
         }
         let closed = group.close(&outs);
-        let leaf = |(leaf, _): &(super::group::Leaf, usize)| match leaf {
-            super::group::Leaf::Tile(tile) => Slot::Tile(*tile),
-            super::group::Leaf::Scalar(scalar) => Slot::Scalar(*scalar),
+        let leaf = |(leaf, _): &(Leaf, usize)| match leaf {
+            Leaf::Tile(tile) => Slot::Tile(*tile),
+            Leaf::Scalar(scalar) => Slot::Scalar(*scalar),
         };
         let uses: Vec<Slot> = closed.leaves.iter().map(leaf).collect();
         let defs: Vec<Slot> = closed.outs.iter().map(|t| Slot::Tile(*t)).collect();
         self.push(frame, Step::Elements(Box::new(closed)), &uses, &defs);
+        for (from, to, elem) in scalars {
+            self.push(frame, Step::Extract { to, from, elem }, &[Slot::Tile(from)], &[]);
+        }
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! Facts about programs and tensors, views, loads and stores.
 
 use super::lower::{Frame, Lower, Result};
+use super::group::OpenAct;
 use super::{Place, Slot, Step};
 use crate::ops::{ScalarFn, elementwise};
-use titan_core::ir::{AtomicOp, BinOp, Elem, Op, OpKind, Unit, Value};
+use titan_core::ir::{AtomicOp, BinOp, Elem, Op, OpId, OpKind, Ty, Unit, Value};
 
 impl Lower<'_> {
     pub(super) fn fact(&mut self, frame: &mut Frame, op: &Op) -> Result<()> {
@@ -87,7 +88,24 @@ impl Lower<'_> {
         Ok(Place { view: self.view(tensor)?, at: self.scalars(at)?, unit })
     }
 
-    pub(super) fn memory_op(&mut self, frame: &mut Frame, op: &Op) -> Result<()> {
+    /// The store of a tile that an open group makes joins the group, which is then closed: stores keep their order.
+    fn join_store(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<bool> {
+        let (OpKind::Store(unit), [tensor, at @ .., tile]) = (&op.kind, &op.args[..]) else { return Ok(false) };
+        let Ty::Tile(elem, shape) = self.kernel.ty(*tile) else { return Ok(false) };
+        if !self.options.fuse || !self.is_open(frame, *tile) {
+            return Ok(false);
+        }
+        let place = self.place(*tensor, at, *unit)?;
+        let (shape, act) = (super::shape4(shape), OpenAct::Store(place));
+        self.join(frame, shape, act, crate::rep::size(elem), (id, None), &[*tile])?;
+        self.close_shape(frame, shape)?;
+        Ok(true)
+    }
+
+    pub(super) fn memory_op(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<()> {
+        if self.join_store(frame, id, op)? {
+            return Ok(());
+        }
         let ([tensor, at @ .., last], kind) = (&op.args[..], &op.kind) else { return self.wrong("too few operands") };
         let (tensor, last) = (*tensor, *last);
         let elem = self.kernel.ty(tensor).elem();

@@ -1,12 +1,16 @@
 //! Tile operations that are not elementwise.
 
 use super::lower::{Frame, Lower, Result};
+use super::group::OpenAct;
 use super::{Combine, Restride, Slot, Step};
 use crate::ops::reduce;
-use titan_core::ir::{Op, OpKind, Ty, Value};
+use titan_core::ir::{Op, OpId, OpKind, Ty, Value};
 
 impl Lower<'_> {
-    pub(super) fn tile_op(&mut self, frame: &mut Frame, op: &Op) -> Result<()> {
+    pub(super) fn tile_op(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<()> {
+        if self.join_reduction(frame, id, op)? {
+            return Ok(());
+        }
         let mut tiles = Vec::new();
         for arg in &op.args {
             tiles.push(self.any(frame, *arg)?);
@@ -40,6 +44,23 @@ impl Lower<'_> {
             _ => return self.reduction(frame, op, &tiles),
         }
         Ok(())
+    }
+
+    /// A reduction along the last axis joins the group that makes the tile, or a new one.
+    fn join_reduction(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<bool> {
+        let (OpKind::Reduce(r, axis), [arg], [result]) = (&op.kind, &op.args[..], &op.results[..]) else { return Ok(false) };
+        let Ty::Tile(elem, shape) = self.kernel.ty(*arg) else { return Ok(false) };
+        if !self.options.fuse || usize::from(*axis) + 1 != shape.rank() {
+            return Ok(false);
+        }
+        let Some(fold) = reduce::row_fold(*r, elem) else { return Ok(false) };
+        let made = (id, Some(*result));
+        self.join(frame, super::shape4(shape), OpenAct::Reduce(fold), crate::rep::size(elem), made, &[*arg])?;
+        // Scalars are looked up without closing groups.
+        if matches!(self.kernel.ty(*result), Ty::Scalar(_)) {
+            self.close_group_of(frame, *result)?;
+        }
+        Ok(true)
     }
 
     fn new_tile(&mut self, result: Value) -> Result<u32> {

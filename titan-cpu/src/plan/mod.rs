@@ -158,6 +158,8 @@ pub(crate) enum Step {
     Iota { to: TileSlot },
     Splat { to: TileSlot, from: ScalarSlot },
     Elements(Box<Group>),
+    /// The one element of a tile.
+    Extract { to: ScalarSlot, from: TileSlot, elem: Elem },
     Restride { to: TileSlot, from: TileSlot, how: Restride },
     Interleave { to: TileSlot, from: [TileSlot; 2] },
     Split { to: [TileSlot; 2], from: TileSlot },

@@ -1,4 +1,10 @@
 //! The executor against straightforward scalar code.
 
 mod common;
+mod control;
+mod elementwise;
+mod launch;
 mod matmul;
+mod memory;
+mod scalar;
+mod shapes;
