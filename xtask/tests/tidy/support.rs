@@ -15,6 +15,7 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// The text of a file.
+#[expect(clippy::panic, reason = "a test that cannot read the repository stops")]
 pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
