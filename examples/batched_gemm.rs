@@ -22,7 +22,7 @@ pub fn bmm<const BM: i32, const BN: i32, const BK: i32>(
 }
 
 /// The greatest error; `b` is stored as [K, N] and shared by the whole batch.
-pub fn check(dev: &Device, batch: usize, [m, n, k]: [usize; 3]) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, batch: usize, [m, n, k]: [usize; 3]) -> titan::Result<f64> {
     let mut rng = common::Rng::new(13);
     let (ah, bh) = (rng.fill::<f16>(batch * m * k), rng.fill::<f16>(k * n));
     let (a, b) = (dev.tensor(&ah, [batch, m, k])?, dev.tensor(&bh, [k, n])?);
@@ -37,7 +37,6 @@ pub fn check(dev: &Device, batch: usize, [m, n, k]: [usize; 3]) -> titan::Result
     Ok(common::max_error(&c.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("batched GEMM 3 × (9 × 11 × 7)", &dev, check(&dev, 3, [9, 11, 7])?, 2e-3);

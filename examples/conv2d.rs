@@ -35,7 +35,7 @@ pub fn conv2d<const BM: i32, const BN: i32, const BC: i32>(
 }
 
 /// The greatest error of a 3 × 3 convolution with stride 2 on two images of 5 × 6.
-pub fn check(dev: &Device) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device) -> titan::Result<f64> {
     let (b, h, w, c, oc, (kh, kw), (oh, ow), stride, pad) = (2, 5, 6, 7, 9, (3, 3), (3, 3), 2, 1);
     let mut rng = common::Rng::new(14);
     let xh: Vec<i8> = rng.ints(b * h * w * c, -20..20).iter().map(|v| *v as i8).collect();
@@ -64,7 +64,6 @@ pub fn check(dev: &Device) -> titan::Result<f64> {
     Ok(common::max_error(&y.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("int8 conv2d 3 × 3, stride 2", &dev, check(&dev)?, 0.0);

@@ -47,7 +47,7 @@ pub fn flash_attention<T: Float, const BM: i32, const BN: i32, const D: i32, con
 }
 
 /// The greatest error for `n` queries over `keys` keys, 2 × 3 heads of 64.
-pub fn check(dev: &Device, n: usize, keys: usize, causal: bool) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, n: usize, keys: usize, causal: bool) -> titan::Result<f64> {
     const D: usize = 64;
     let (heads, mut rng) = (2 * 3, common::Rng::new(8));
     let (qh, kh, vh) = (rng.fill::<f16>(heads * n * D), rng.fill::<f16>(heads * keys * D), rng.fill::<f16>(heads * keys * D));
@@ -72,7 +72,6 @@ pub fn check(dev: &Device, n: usize, keys: usize, causal: bool) -> titan::Result
     Ok(common::max_error(&out.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("flash attention, causal, 77 of 100", &dev, check(&dev, 77, 100, true)?, 2e-3);

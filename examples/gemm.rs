@@ -27,7 +27,7 @@ pub fn gemm<T: Float, const BM: i32, const BN: i32, const BK: i32>(
 }
 
 /// The greatest errors of the device and of the reference.
-pub fn check(dev: &Device, [m, n, k]: [usize; 3]) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, [m, n, k]: [usize; 3]) -> titan::Result<f64> {
     let mut rng = common::Rng::new(3);
     let (ah, bh) = (rng.fill::<f16>(m * k), rng.fill::<f16>(n * k));
     let (a, b) = (dev.tensor(&ah, [m, k])?, dev.tensor(&bh, [n, k])?);
@@ -52,10 +52,9 @@ fn rate(dev: &Device, n: usize) -> titan::Result<f64> {
     Ok(2.0 * (n as f64).powi(3) / best / 1e9)
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("gemm 129 × 257 × 65", &dev, check(&dev, [129, 257, 65])?, 2e-3);
-    println!("gemm 1024³ in f16: {:.1} GFLOP/s on {dev}", rate(&dev, 1024)?);
+    common::say(&format!("gemm 1024³ in f16: {:.1} GFLOP/s on {dev}", rate(&dev, 1024)?));
     Ok(())
 }

@@ -27,7 +27,7 @@ pub fn grouped_gemm<const BM: i32, const BN: i32, const BK: i32>(
 }
 
 /// The greatest error for three experts with 5, 0 and 4 rows.
-pub fn check(dev: &Device) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device) -> titan::Result<f64> {
     let (tokens, k, n, experts) = (6, 10, 19, 3);
     let (row, off) = ([0, 3, 5, 1, 2, 3, 4, 0, 5], [0, 5, 5, 9]);
     let mut rng = common::Rng::new(10);
@@ -48,7 +48,6 @@ pub fn check(dev: &Device) -> titan::Result<f64> {
     Ok(common::max_error(&y.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("grouped GEMM of 3 experts", &dev, check(&dev)?, 2e-2);

@@ -33,7 +33,7 @@ pub fn linear_gelu<const BM: i32, const BN: i32, const BK: i32>(
 }
 
 /// The greatest error, with or without bias.
-pub fn check(dev: &Device, [m, n, k]: [usize; 3], with_bias: bool) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, [m, n, k]: [usize; 3], with_bias: bool) -> titan::Result<f64> {
     let mut rng = common::Rng::new(15);
     let (ah, wh, bh) = (rng.fill::<bf16>(m * k), rng.fill::<bf16>(n * k), rng.fill::<bf16>(n));
     let (a, w, b) = (dev.tensor(&ah, [m, k])?, dev.tensor(&wh, [n, k])?, dev.tensor(&bh, [n])?);
@@ -50,7 +50,6 @@ pub fn check(dev: &Device, [m, n, k]: [usize; 3], with_bias: bool) -> titan::Res
     Ok(common::max_error(&c.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("linear + bias + GELU", &dev, check(&dev, [21, 37, 10], true)?, 1e-2);

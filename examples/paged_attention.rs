@@ -61,7 +61,7 @@ const PAGE: usize = 4;
 const PAGES: usize = 12;
 
 /// The greatest error on two sequences of 5 and 9 queries over 11 and 9 keys.
-pub fn check(dev: &Device, causal: bool) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, causal: bool) -> titan::Result<f64> {
     let (q_off, kv_len, table) = ([0, 5, 14], [11, 9], [7, 2, 9, 0, 4, 1, 11, 0]);
     let mut rng = common::Rng::new(7);
     let (qh, kh, vh) =
@@ -94,7 +94,6 @@ pub fn check(dev: &Device, causal: bool) -> titan::Result<f64> {
     Ok(common::max_error(&out.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("paged attention, causal", &dev, check(&dev, true)?, 3e-3);

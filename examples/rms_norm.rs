@@ -23,7 +23,7 @@ pub fn add_rms_norm<T: Float, const BN: i32>(
 }
 
 /// The greatest error on `m` rows of `n`.
-pub fn check(dev: &Device, m: usize, n: usize) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, m: usize, n: usize) -> titan::Result<f64> {
     let mut rng = common::Rng::new(5);
     let (xh, rh, wh) = (rng.fill::<f16>(m * n), rng.fill::<f16>(m * n), rng.fill::<f16>(n));
     let (x, w) = (dev.tensor(&xh, [m, n])?, dev.tensor(&wh, [n])?);
@@ -45,7 +45,6 @@ pub fn check(dev: &Device, m: usize, n: usize) -> titan::Result<f64> {
     Ok(error)
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("add + RMS norm of 33 rows of 5000", &dev, check(&dev, 33, 5000)?, 4e-3);

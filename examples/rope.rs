@@ -25,7 +25,7 @@ pub fn rope<const BT: i32, const D: i32>(
 }
 
 /// The greatest error on `t` tokens of `h` heads.
-pub fn check(dev: &Device, t: usize, h: usize) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, t: usize, h: usize) -> titan::Result<f64> {
     const D: usize = 16;
     const POSITIONS: usize = 11;
     let mut rng = common::Rng::new(6);
@@ -48,7 +48,6 @@ pub fn check(dev: &Device, t: usize, h: usize) -> titan::Result<f64> {
     Ok(common::max_error(&q.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("RoPE of 101 tokens, 7 heads", &dev, check(&dev, 101, 7)?, 2e-3);

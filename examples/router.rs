@@ -28,7 +28,7 @@ pub fn route<const BT: i32, const E: i32, const K: i32>(
 }
 
 /// The greatest error of weights and experts for `t` tokens and `ne` experts, up to 60.
-pub fn check(dev: &Device, t: usize, ne: usize) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, t: usize, ne: usize) -> titan::Result<f64> {
     let xh = common::Rng::new(11).fill::<f32>(t * ne);
     let x = dev.tensor(&xh, [t, ne])?;
     let (mut weights, mut experts) = (Vec::new(), Vec::new());
@@ -52,7 +52,6 @@ pub fn check(dev: &Device, t: usize, ne: usize) -> titan::Result<f64> {
     Ok(error)
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("router, 4 of 57 experts for 30 tokens", &dev, check(&dev, 30, 57)?, 1e-6);

@@ -15,7 +15,7 @@ pub fn softmax<const BN: i32>(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] 
 }
 
 /// The greatest error on an `m` × `n` matrix.
-pub fn check(dev: &Device, m: usize, n: usize) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, m: usize, n: usize) -> titan::Result<f64> {
     let xh = common::Rng::new(2).fill::<f32>(m * n);
     let x = dev.tensor(&xh, [m, n])?;
     let (mut y, mut again) = (dev.zeros([m, n])?, dev.zeros([m, n])?);
@@ -31,7 +31,6 @@ pub fn check(dev: &Device, m: usize, n: usize) -> titan::Result<f64> {
     Ok(common::max_error(&y.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("softmax of 257 rows of 1000", &dev, check(&dev, 257, 1000)?, 1e-6);

@@ -37,7 +37,7 @@ pub fn sum_splits<const BM: i32, const BN: i32>(
 }
 
 /// The greatest error with `s` splits.
-pub fn check(dev: &Device, [m, n, k]: [usize; 3], s: usize) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, [m, n, k]: [usize; 3], s: usize) -> titan::Result<f64> {
     let mut rng = common::Rng::new(12);
     let (ah, bh) = (rng.fill::<f16>(m * k), rng.fill::<f16>(n * k));
     let (a, b) = (dev.tensor(&ah, [m, k])?, dev.tensor(&bh, [n, k])?);
@@ -53,7 +53,6 @@ pub fn check(dev: &Device, [m, n, k]: [usize; 3], s: usize) -> titan::Result<f64
     Ok(error.max(common::max_error(&c.to_vec()?, &want)))
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("split-K 33 × 45 × 190 in 3", &dev, check(&dev, [33, 45, 190], 3)?, 3e-3);

@@ -17,7 +17,7 @@ pub fn vector_add<const B: i32>(
 }
 
 /// The greatest error over `n` elements; `n` need not be a multiple of the block.
-pub fn check(dev: &Device, n: usize) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, n: usize) -> titan::Result<f64> {
     let mut rng = common::Rng::new(1);
     let (xh, yh) = (rng.fill::<f32>(n), rng.fill::<f32>(n));
     let (x, y) = (dev.tensor(&xh, [n])?, dev.tensor(&yh, [n])?);
@@ -31,7 +31,6 @@ pub fn check(dev: &Device, n: usize) -> titan::Result<f64> {
     Ok(error.max(common::max_error(&again.to_vec()?, &want)))
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("vector_add of 1 000 003 elements", &dev, check(&dev, 1_000_003)?, 1e-6);

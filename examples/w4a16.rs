@@ -47,7 +47,7 @@ pub fn w4a16_native<const BM: i32, const BN: i32, const BK: i32>(
 }
 
 /// The greatest error of both kernels; `k` is a multiple of 8.
-pub fn check(dev: &Device, [m, n, k]: [usize; 3]) -> titan::Result<f64> {
+pub(crate) fn check(dev: &Device, [m, n, k]: [usize; 3]) -> titan::Result<f64> {
     let mut rng = common::Rng::new(9);
     let (ah, q) = (rng.fill::<f16>(m * k), rng.ints(n * k, 0..16));
     let packed: Vec<u8> = q.chunks(2).map(|c| (c[0] | c[1] << 4) as u8).collect();
@@ -76,7 +76,6 @@ pub fn check(dev: &Device, [m, n, k]: [usize; 3]) -> titan::Result<f64> {
     Ok(error)
 }
 
-#[allow(dead_code, reason = "tests call `check` alone")]
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("w4a16 9 × 11 × 40", &dev, check(&dev, [9, 11, 40])?, 1e-2);

@@ -16,3 +16,12 @@ pub mod __private {
 
     pub use crate::runtime::{HostTensor, KernelRef, LaunchArg, Reference};
 }
+
+/// The pages whose code blocks are compiled as doc tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../README.md")]
+    mod readme {}
+    #[doc = include_str!("../docs/language.md")]
+    mod language {}
+}

@@ -1,5 +1,5 @@
 //! The examples, on ragged shapes: the device's result and the reference's agree with plain loops in `f64`.
-#![allow(clippy::duplicate_mod, dead_code, reason = "each example carries the common part and a `main`")]
+#![expect(clippy::duplicate_mod, dead_code, reason = "each example carries the common part and a `main`")]
 
 use titan::Device;
 

@@ -171,6 +171,16 @@ impl<T: Elem, S> Tile<T, S> {
         self.map_lanes::<AX>(T::sums)
     }
 
+    /// Element i along the axis is the product of elements `0 ..= i`.
+    #[must_use]
+    pub fn scan_prod<const AX: usize>(self) -> Self
+    where
+        T: Num,
+        S: Axis<AX>,
+    {
+        self.map_lanes::<AX>(|lane| (1..=lane.len()).map(|n| T::product(&lane[..n])).collect())
+    }
+
     /// Element i along the axis is the greatest of elements `0 ..= i`. NaN loses.
     #[must_use]
     pub fn scan_max<const AX: usize>(self) -> Self
@@ -178,16 +188,28 @@ impl<T: Elem, S> Tile<T, S> {
         T: Num,
         S: Axis<AX>,
     {
-        self.map_lanes::<AX>(|lane| {
-            let mut top = lane[0];
-            lane.iter()
-                .map(|x| {
-                    top = top.greater(*x);
-                    top
-                })
-                .collect()
-        })
+        self.map_lanes::<AX>(|lane| running(lane, T::greater))
     }
+
+    /// Element i along the axis is the least of elements `0 ..= i`. NaN loses.
+    #[must_use]
+    pub fn scan_min<const AX: usize>(self) -> Self
+    where
+        T: Num,
+        S: Axis<AX>,
+    {
+        self.map_lanes::<AX>(|lane| running(lane, T::lesser))
+    }
+}
+
+/// Every prefix of a lane, combined.
+fn running<T: Copy>(lane: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
+    let mut sofar = lane[0];
+    let mut step = |x: &T| {
+        sofar = combine(sofar, *x);
+        sofar
+    };
+    lane.iter().map(&mut step).collect()
 }
 
 impl<S> Tile<bool, S> {

@@ -125,3 +125,28 @@ fn functions_take_tensors_and_generic_arguments() -> titan::Result<()> {
     assert_eq!(got[11], 12.0 / 42.0);
     Ok(())
 }
+
+/// Documented, and only there on some day that never comes.
+#[titan::kernel(grid(1))]
+#[cfg(any())]
+#[must_use]
+pub fn absent(y: &mut Tensor<f32, 1>) {
+    y.store_tile([0], Tile::<f32, 2>::zeros());
+}
+
+mod renamed {
+    pub(super) use titan as tiles;
+
+    /// The facade under another name.
+    #[tiles::kernel(grid(1), crate = crate::functions::renamed::tiles)]
+    pub(super) fn elsewhere(y: &mut tiles::Tensor<f32, 1>) {
+        y.store_tile([0], tiles::prelude::Tile::<f32, 2>::full(tiles::prelude::cdiv(7, 2).cast()));
+    }
+}
+
+#[test]
+fn a_kernel_keeps_its_attributes_and_finds_the_crate() -> titan::Result<()> {
+    use renamed::elsewhere;
+    assert_eq!(same!(elsewhere(device(); ; f32, [2])), [4.0, 4.0]);
+    Ok(())
+}

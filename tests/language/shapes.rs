@@ -82,6 +82,26 @@ fn reductions_drop_an_axis_and_scans_keep_it() -> titan::Result<()> {
 }
 
 #[titan::kernel(grid(1))]
+fn scans(#[shape(2, 4)] x: &Tensor<i32, 2>, y: &mut Tensor<i32, 3>) {
+    let t = x.load_tile::<2, 4>([0, 0]);
+    y.index_mut::<0>(0).store_tile([0, 0], t.scan_sum::<1>());
+    y.index_mut::<0>(1).store_tile([0, 0], t.scan_prod::<1>());
+    y.index_mut::<0>(2).store_tile([0, 0], t.scan_max::<1>());
+    y.index_mut::<0>(3).store_tile([0, 0], t.scan_min::<1>());
+}
+
+#[test]
+fn scans_combine_every_prefix() -> titan::Result<()> {
+    let dev = device();
+    let got = same!(scans(dev; &dev.tensor(&[3, 1, 4, 2, -5, 6, -7, 8], [2, 4])?; i32, [4, 2, 4]));
+    assert_eq!(got[..8], [3, 4, 8, 10, -5, 1, -6, 2]);
+    assert_eq!(got[8..16], [3, 3, 12, 24, -5, -30, 210, 1680]);
+    assert_eq!(got[16..24], [3, 3, 4, 4, -5, 6, 6, 8]);
+    assert_eq!(got[24..], [3, 1, 1, 1, -5, -5, -7, -7]);
+    Ok(())
+}
+
+#[titan::kernel(grid(1))]
 fn products(#[shape(2, 3, 4)] a: &Tensor<f32, 3>, #[shape(2, 4, 5)] b: &Tensor<f32, 3>, #[shape(2, 3, 5)] c: &mut Tensor<f32, 3>) {
     let (at, bt) = (a.load_tile::<2, 3, 4>([0, 0, 0]), b.load_tile::<2, 4, 5>([0, 0, 0]));
     c.store_tile([0, 0, 0], mma(at, bt, Tile::ones()));

@@ -1,2 +1,62 @@
-//! The `titan` command.
-fn main() {}
+//! `titan`: what a kernel author needs beside cargo.
+//!
+//! ```text
+//! titan check FILE.tir     reads and verifies tile IR; every finding with its source lines
+//! titan fmt FILE.tir       the canonical text of a file
+//! titan explain T0402      what a code means and how to mend it
+//! titan doctor             what of this machine and this crate matters to TITAN
+//! ```
+//!
+//! Exit status: 0 if all is well, 1 if something was found, 2 if the command line or a file was wrong.
+//!
+//! Deliberately absent: compiling kernels (that is `cargo build`), and commands for parts that do not exist yet: `opt`,
+//! `emit`, `sim` and `schedule` come with what they show.
+
+mod check;
+mod cli;
+mod doctor;
+mod explain;
+mod fmt;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// What a command found.
+pub(crate) enum Outcome {
+    Clean,
+    Findings,
+}
+
+fn main() -> ExitCode {
+    let matches = match cli::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => {
+            // A closed terminal is no reason to fail differently.
+            drop(error.print());
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let mut out = io::stdout().lock();
+    let done = match matches.subcommand() {
+        Some(("check", m)) => check::run(cli::file(m), &mut out),
+        Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),
+        Some(("explain", m)) => explain::run(cli::code(m), &mut out),
+        Some(("doctor", _)) => doctor::run(&mut out),
+        _ => Err(io::Error::other("there is no such command")),
+    };
+    match done.and_then(|outcome| out.flush().map(|()| outcome)) {
+        Ok(Outcome::Clean) => ExitCode::SUCCESS,
+        Ok(Outcome::Findings) => ExitCode::from(1),
+        // The reader of a pipe has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            drop(writeln!(io::stderr(), "titan: {error}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The text of a file; the error names it.
+pub(crate) fn read(path: &str) -> io::Result<String> {
+    std::fs::read_to_string(path).map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))
+}

@@ -303,7 +303,7 @@ fn builtin(path: &Path) -> Option<Builtin> {
     let names: Vec<String> = path.segments.iter().map(ToString::to_string).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let name = match &names[..] {
-        ["Tile", f] | ["titan", "Tile", f] => {
+        [.., "Tile", f] => {
             return match *f {
                 "zeros" => Some(Builtin::TileZeros),
                 "ones" => Some(Builtin::TileOnes),
@@ -311,7 +311,7 @@ fn builtin(path: &Path) -> Option<Builtin> {
                 _ => None,
             };
         }
-        [one] | ["titan", one] => *one,
+        [one] | [.., "titan" | "prelude", one] => *one,
         _ => return None,
     };
     Some(match name {

@@ -1,2 +1,42 @@
-//! Chores of the repository.
-fn main() {}
+//! Chores of the repository: `cargo xtask test` passes every test that this machine can run, and says what it left out.
+//!
+//! Repository rules that rustc cannot state are tests, in `tests/tidy/`. Deliberately absent: formatting, release chores,
+//! anything that needs more than cargo.
+
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask <chore>
+
+  test [ARGS..]   every test of the workspace; ARGS go to `cargo test`
+  bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
+  tidy            only the rules of the repository: layers, headers, lengths, links";
+
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks on stdout and stderr")]
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (chore, rest) = args.split_first().map_or(("help", &[][..]), |(first, rest)| (first.as_str(), rest));
+    let done = match chore {
+        "test" => test::run(rest),
+        "bless" => test::bless(),
+        "tidy" => test::tidy(),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(true)
+        }
+        other => {
+            eprintln!("there is no chore `{other}`\n\n{HELP}");
+            Ok(false)
+        }
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -26,5 +26,6 @@ pub mod uses;
 
 mod explain;
 mod origin;
+
 #[cfg(test)]
 mod tests;

@@ -55,13 +55,20 @@ impl Expansion<'_> {
         out
     }
 
+    /// The `#[cfg(..)]` attributes of the kernel: they hold for all that it becomes.
+    fn cfgs(&self) -> Vec<&TokenStream> {
+        let is_cfg = |a: &&TokenStream| a.to_string().replace(' ', "").starts_with("#[cfg(");
+        self.item.attrs.iter().filter(is_cfg).collect()
+    }
+
     /// All companions have answered.
     fn compiled(&self) -> TokenStream {
         if self.asks.is_empty() || self.item.func.generics.is_empty() {
             return TokenStream::new();
         }
         let (name, compiled) = (&self.item.func.name, surface::compiled_trait(&self.item.func.name));
-        quote!(impl #compiled for #name {})
+        let cfg = self.cfgs();
+        quote!(#(#cfg)* impl #compiled for #name {})
     }
 
     /// The errors of a kernel whose surface has been emitted: every instance exists, so that nothing else is reported.
@@ -72,10 +79,11 @@ impl Expansion<'_> {
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
         let params = func.params.iter().map(|p| surface::host_param(krate, p, false));
-        let compiled = self.compiled();
+        let (compiled, cfg) = (self.compiled(), self.cfgs());
         quote! {
             #errors
             #compiled
+            #(#cfg)*
             #[allow(unused, clippy::all)]
             impl<#(#declared),*> #trait_name<#(#names),*> for #name {
                 fn kernel() -> &'static #krate::__private::KernelRef { ::core::unreachable!() }
@@ -94,7 +102,7 @@ impl Expansion<'_> {
         let params: Vec<TokenStream> = params.collect();
         let (consts, fresh) = (shadow.const_params(), shadow.fresh_params());
         let name = &func.name;
-        let (aliases, binds) = (aliases(func, any), self.binds());
+        let (aliases, binds, krate) = (aliases(func, any), self.binds(), self.krate);
         // Lints speak once, in the first shadow.
         let quiet = if first { quote!() } else { quote!(#[allow(warnings)]) };
         let body = if self.expected.is_empty() {
@@ -105,8 +113,13 @@ impl Expansion<'_> {
         };
         let instances = group.iter().map(|c| self.instance(c, &shadow));
         let tripwire = self.tripwire(any, &shadow);
+        let cfg = self.cfgs();
         quote! {
+            #(#cfg)*
             const _: () = {
+                // Operations of scalars are methods of these traits.
+                #[allow(unused_imports)]
+                use #krate::lang::{Cast as _, Float as _};
                 #quiet
                 #[allow(non_snake_case, non_upper_case_globals, unstable_name_collisions, overflowing_literals)]
                 #[allow(unused_parens, unused_braces, dead_code, clippy::all, clippy::pedantic, clippy::nursery)]

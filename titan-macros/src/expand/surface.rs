@@ -34,13 +34,16 @@ impl Expansion<'_> {
         let arg_names: Vec<&Ident> = func.params.iter().map(|p| &p.name).collect();
         let (message, label, note) = self.missing();
         let compiled = self.compiled_check();
+        let cfg = self.cfgs();
         quote! {
             #compiled
 
+            #(#cfg)*
             #[allow(non_camel_case_types, dead_code)]
             #[doc(hidden)]
             #vis enum #name {}
 
+            #(#cfg)*
             #[allow(non_camel_case_types)]
             #[doc(hidden)]
             #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
@@ -62,6 +65,7 @@ impl Expansion<'_> {
                 )
             }
 
+            #(#cfg)*
             impl #name {
                 /// Runs the body as plain host code, program after program: what every device is compared with.
                 ///
@@ -102,11 +106,14 @@ impl Expansion<'_> {
         let (name, compiled) = (&func.name, compiled_trait(&func.name));
         let (message, note) = (format!("kernel `{name}` was not compiled"), self.asked());
         let check = quote::quote_spanned!(span.resolved_at(proc_macro2::Span::call_site())=> needs::<#name>());
+        let cfg = self.cfgs();
         quote! {
+            #(#cfg)*
             #[allow(non_camel_case_types)]
             #[doc(hidden)]
             #[diagnostic::on_unimplemented(message = #message, label = "see the note", note = #note)]
             trait #compiled {}
+            #(#cfg)*
             const _: fn() = || {
                 fn needs<K: #compiled>() {}
                 #check

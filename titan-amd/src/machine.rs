@@ -1,0 +1,169 @@
+//! tidy: table
+//! What AMD's architectures have: one row per target, each with its source.
+//!
+//! Sources: "AMD Instinct MI300" Instruction Set Architecture (CDNA3), cited as ISA; the LLVM AMDGPU back end's user guide
+//! (`AMDGPUUsage`), cited as LLVM.
+//!
+//! Deliberately absent: hazards, opcodes and encodings (they come with the encoder), latencies beyond the passes of a
+//! matrix instruction, and the number of compute units (a property of a board, asked at run time).
+
+use std::fmt;
+
+/// What the 8-bit float instructions of a machine compute on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fp8 {
+    /// No negative zero and no infinity, bias 8 and 16, NaN is 0x80. Values of the language are OCP and are converted.
+    Fnuz,
+    /// As in the language.
+    Ocp,
+}
+
+/// Which elements a matrix instruction multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MfmaElem {
+    /// `f32`.
+    F32,
+    /// `f16` or `bf16`.
+    Half,
+    /// FP8 of the machine's flavour, or `i8`.
+    Byte,
+}
+
+/// One `v_mfma` instruction with a 32-bit accumulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mfma {
+    /// The elements of both operands.
+    pub elem: MfmaElem,
+    /// Rows and columns of the product.
+    pub mn: u32,
+    /// Extent that is summed over.
+    pub k: u32,
+    /// Registers of each operand in a lane.
+    pub operand_registers: u32,
+    /// Registers of the accumulator in a lane.
+    pub accumulator_registers: u32,
+    /// Passes of four cycles.
+    pub passes: u32,
+}
+
+/// A target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// As in `-mcpu`: `gfx942`.
+    pub name: &'static str,
+    /// Lanes of a wave.
+    pub wave_size: u32,
+    /// SIMD units of a compute unit.
+    pub simds_per_cu: u32,
+    /// Waves that a SIMD unit holds.
+    pub waves_per_simd: u32,
+    /// Work items of a program, at most.
+    pub threads_per_group: u32,
+    /// Vector registers of a lane, shared by the waves of a SIMD unit.
+    pub vgprs_per_simd: u32,
+    /// Architectural vector registers that a wave may name.
+    pub arch_vgprs: u32,
+    /// Accumulation vector registers that a wave may name.
+    pub acc_vgprs: u32,
+    /// Vector registers are allocated in multiples of this.
+    pub vgpr_granule: u32,
+    /// Scalar registers that a wave may name.
+    pub sgprs: u32,
+    /// Local data share of a compute unit, which is also what one program may ask for, in bytes.
+    pub lds_bytes: u32,
+    /// The local data share is allocated in multiples of this many bytes.
+    pub lds_granule: u32,
+    /// Banks of the local data share, four bytes wide.
+    pub lds_banks: u32,
+    /// The greatest count of outstanding vector memory operations that `s_waitcnt` can name.
+    pub vmcnt_max: u32,
+    /// The same for the local data share, scalar memory and messages.
+    pub lgkmcnt_max: u32,
+    /// Whether a group of waves can meet at a barrier of its own.
+    pub named_barriers: bool,
+    /// What 8-bit float instructions compute on.
+    pub fp8: Fp8,
+    /// Its matrix instructions.
+    pub mfma: &'static [Mfma],
+}
+
+/// ISA §7.1 "Matrix fused-multiply-add", tables of opcodes and passes; registers follow from 64 lanes.
+const MFMA_GFX942: &[Mfma] = &[
+    Mfma { elem: MfmaElem::F32, mn: 32, k: 2, operand_registers: 1, accumulator_registers: 16, passes: 16 },
+    Mfma { elem: MfmaElem::F32, mn: 16, k: 4, operand_registers: 1, accumulator_registers: 4, passes: 8 },
+    Mfma { elem: MfmaElem::Half, mn: 32, k: 8, operand_registers: 2, accumulator_registers: 16, passes: 8 },
+    Mfma { elem: MfmaElem::Half, mn: 16, k: 16, operand_registers: 2, accumulator_registers: 4, passes: 4 },
+    Mfma { elem: MfmaElem::Byte, mn: 32, k: 16, operand_registers: 2, accumulator_registers: 16, passes: 8 },
+    Mfma { elem: MfmaElem::Byte, mn: 16, k: 32, operand_registers: 2, accumulator_registers: 4, passes: 4 },
+];
+
+/// The targets.
+const MACHINES: &[Machine] = &[
+    // ISA §2 "Program organization" (waves, LDS), §3.6 "Storage: GPRs and LDS" (registers, granules), §4.4 "Manually
+    // inserted wait states" and §12 S_WAITCNT (counters), §7.1 (matrix instructions); LLVM "Memory model gfx942".
+    Machine {
+        name: "gfx942",
+        wave_size: 64,
+        simds_per_cu: 4,
+        waves_per_simd: 8,
+        threads_per_group: 1024,
+        vgprs_per_simd: 512,
+        arch_vgprs: 256,
+        acc_vgprs: 256,
+        vgpr_granule: 8,
+        sgprs: 102,
+        lds_bytes: 64 * 1024,
+        lds_granule: 512,
+        lds_banks: 32,
+        vmcnt_max: 63,
+        lgkmcnt_max: 15,
+        named_barriers: false,
+        fp8: Fp8::Fnuz,
+        mfma: MFMA_GFX942,
+    },
+];
+
+impl Machine {
+    /// Every machine.
+    #[must_use]
+    pub const fn all() -> &'static [Machine] {
+        MACHINES
+    }
+
+    /// The machine of this name.
+    ///
+    /// # Errors
+    /// If there is none; the error lists those there are.
+    pub fn from_name(name: &str) -> Result<&'static Machine, UnknownMachine> {
+        MACHINES.iter().find(|m| m.name == name).ok_or_else(|| UnknownMachine { asked: name.to_owned() })
+    }
+
+    /// How many waves of a kernel a SIMD unit holds, by the vector registers of a lane, both kinds together; 0 if a wave
+    /// cannot have so many.
+    ///
+    /// ISA §3.6.4: registers are allocated in granules from one file.
+    #[must_use]
+    pub fn waves_by_registers(&self, registers: u32) -> u32 {
+        if registers > self.arch_vgprs + self.acc_vgprs {
+            return 0;
+        }
+        let allocated = registers.max(1).next_multiple_of(self.vgpr_granule);
+        (self.vgprs_per_simd / allocated).min(self.waves_per_simd)
+    }
+}
+
+/// There is no machine of this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownMachine {
+    /// The name that was asked for.
+    pub asked: String,
+}
+
+impl fmt::Display for UnknownMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known: Vec<String> = MACHINES.iter().map(|m| format!("`{}`", m.name)).collect();
+        write!(f, "there is no AMD target `{}`; the known ones are {}", self.asked, known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownMachine {}

@@ -1,0 +1,88 @@
+//! The target tables agree with themselves and with the arithmetic of the manual.
+
+use titan_amd::machine::MfmaElem;
+use titan_amd::{Fp8, Machine, compile};
+use titan_core::text::parse;
+use titan_core::verify::verify;
+
+#[test]
+fn machines_are_found_by_their_name() {
+    for machine in Machine::all() {
+        assert_eq!(Machine::from_name(machine.name), Ok(machine));
+    }
+    let names: Vec<_> = Machine::all().iter().map(|m| m.name).collect();
+    assert!(names.windows(2).all(|w| w[0] < w[1]), "each once, in order");
+}
+
+#[test]
+fn an_unknown_name_lists_the_known_ones() {
+    let text = Machine::from_name("gfx90a").unwrap_err().to_string();
+    assert_eq!(text, "there is no AMD target `gfx90a`; the known ones are `gfx942`");
+}
+
+#[test]
+fn limits_fit_into_each_other() {
+    for m in Machine::all() {
+        assert_eq!(m.arch_vgprs + m.acc_vgprs, m.vgprs_per_simd, "{}: one wave can have the whole file", m.name);
+        assert_eq!(m.vgprs_per_simd % m.vgpr_granule, 0, "{}", m.name);
+        assert_eq!(m.lds_bytes % m.lds_granule, 0, "{}", m.name);
+        assert!(m.threads_per_group <= m.wave_size * m.waves_per_simd * m.simds_per_cu, "{}", m.name);
+        assert!([m.vmcnt_max, m.lgkmcnt_max].iter().all(|n| (n + 1).is_power_of_two()), "{}: bit fields", m.name);
+    }
+}
+
+#[test]
+fn more_registers_leave_fewer_waves() {
+    let m = Machine::from_name("gfx942").unwrap();
+    let table = [(1, 8), (64, 8), (65, 7), (72, 7), (80, 6), (96, 5), (128, 4), (168, 3), (256, 2), (512, 1), (513, 0)];
+    for (registers, waves) in table {
+        assert_eq!(m.waves_by_registers(registers), waves, "{registers} registers");
+    }
+    assert!((1..600).all(|n| m.waves_by_registers(n) >= m.waves_by_registers(n + 1)));
+}
+
+#[test]
+fn matrix_instructions_fill_the_registers_of_a_wave() {
+    for m in Machine::all() {
+        for i in m.mfma {
+            let bytes = match i.elem {
+                MfmaElem::F32 => 4,
+                MfmaElem::Half => 2,
+                MfmaElem::Byte => 1,
+            };
+            assert_eq!(i.operand_registers * m.wave_size * 4, i.mn * i.k * bytes, "{}: {i:?}", m.name);
+            assert_eq!(i.accumulator_registers * m.wave_size, i.mn * i.mn, "{}: {i:?}", m.name);
+        }
+    }
+}
+
+#[test]
+fn the_wide_instruction_does_twice_the_work_in_twice_the_time() {
+    // 32×32 instructions multiply four times as many pairs over half of K.
+    for m in Machine::all() {
+        for pair in m.mfma.chunks(2) {
+            let [wide, narrow] = pair else { panic!("instructions come in pairs") };
+            assert_eq!((wide.mn, narrow.mn, wide.k * 2), (32, 16, narrow.k));
+            assert_eq!(wide.passes, 2 * narrow.passes, "{wide:?}");
+        }
+    }
+}
+
+#[test]
+fn fp8_of_gfx942_is_not_that_of_the_language() {
+    assert_eq!(Machine::from_name("gfx942").unwrap().fp8, Fp8::Fnuz);
+}
+
+#[test]
+fn no_code_is_generated_and_the_error_says_so() {
+    let text = "kernel @one(%y: mut tensor<f32>[N]) grid(N) {\n    %p = program_id<0> : i32\n    %x = const 1.0 : f32\n    \
+                set %y[%p], %x\n    return\n}\n";
+    let kernel = parse(text).expect("the text is a kernel").remove(0);
+    let kernel = verify(kernel).expect("the kernel is right");
+    for machine in Machine::all() {
+        let error = compile(&kernel, machine).unwrap_err();
+        assert_eq!(error.code().number(), "T0902");
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("kernel `one`: code generation for {} is not part", machine.name)), "{text}");
+    }
+}

@@ -1,0 +1,27 @@
+//! `titan fmt`: the canonical text of a file, on stdout.
+//!
+//! The comments at the top stay. The file itself is not written: comments inside kernels are not part of the IR, and a
+//! formatter that drops them must not overwrite them.
+
+use crate::{Outcome, read};
+use std::io::{self, Write};
+use titan_core::text::{parse, print};
+
+/// Prints the kernels of a file.
+pub(crate) fn run(path: &str, out: &mut dyn Write) -> io::Result<Outcome> {
+    let text = read(path)?;
+    let Ok(kernels) = parse(&text) else {
+        // The same errors, with their lines.
+        return crate::check::run(path, out);
+    };
+    let texts: Vec<String> = kernels.iter().map(print).collect();
+    write!(out, "{}{}", header(&text), texts.join("\n"))?;
+    Ok(Outcome::Clean)
+}
+
+/// The comments and empty lines before the first kernel.
+fn header(text: &str) -> &str {
+    let code = |line: &&str| !(line.trim().is_empty() || line.trim_start().starts_with(';'));
+    let length: usize = text.split_inclusive('\n').take_while(|l| !code(l)).map(str::len).sum();
+    &text[..length]
+}

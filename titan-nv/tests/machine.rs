@@ -1,0 +1,89 @@
+//! The target tables agree with themselves and with the arithmetic of the manuals.
+
+use titan_core::text::parse;
+use titan_core::verify::verify;
+use titan_nv::{Feature, Machine, compile};
+
+#[test]
+fn machines_are_found_by_their_name() {
+    for machine in Machine::all() {
+        assert_eq!(Machine::from_name(machine.name), Ok(machine));
+    }
+}
+
+#[test]
+fn an_unknown_name_lists_the_known_ones() {
+    let text = Machine::from_name("sm_70").unwrap_err().to_string();
+    for machine in Machine::all() {
+        assert!(text.contains(&format!("`{}`", machine.name)), "{text}");
+    }
+    let text = Machine::from_name("sm_90").unwrap_err().to_string();
+    assert!(text.ends_with("help: kernels need what only `sm_90a` has"), "{text}");
+}
+
+#[test]
+fn names_are_unique_and_rows_are_in_order() {
+    for pair in Machine::all().windows(2) {
+        assert!(pair[0].capability < pair[1].capability, "{} before {}", pair[0].name, pair[1].name);
+        assert!(pair[0].ptx < pair[1].ptx, "a later target needs a later PTX: {}", pair[1].name);
+        assert_eq!(pair[1].name.trim_start_matches("sm_").trim_end_matches('a'), pair[1].capability.to_string());
+    }
+}
+
+#[test]
+fn limits_fit_into_each_other() {
+    for m in Machine::all() {
+        let name = m.name;
+        assert_eq!(m.shared_per_sm - m.shared_per_block, 1024, "{name}: the system keeps 1 KiB");
+        assert!(m.threads_per_block <= m.warps_per_sm * m.warp_size, "{name}");
+        // A full program gets at least 64 registers a thread.
+        assert!(m.registers_per_sm / m.threads_per_block >= 64, "{name}");
+        assert!(m.registers_per_thread < 256, "{name}: R255 is not a register");
+    }
+}
+
+#[test]
+fn features_are_listed_once_and_stay() {
+    for m in Machine::all() {
+        assert!(m.features.windows(2).all(|w| w[0] < w[1]), "{}: sorted, each once", m.name);
+    }
+    for pair in Machine::all().windows(2) {
+        let lost: Vec<_> = pair[0].features.iter().filter(|f| !pair[1].has(**f)).collect();
+        // sm_100a has no wgmma: the one feature that went.
+        let expected: &[&Feature] = if pair[1].name == "sm_100a" { &[&Feature::Wgmma] } else { &[] };
+        assert_eq!(lost, expected, "{} to {}", pair[0].name, pair[1].name);
+    }
+}
+
+#[test]
+fn matrix_instructions_belong_to_a_feature_and_read_a_fixed_width() {
+    for m in Machine::all() {
+        for shape in m.mma {
+            assert!(m.has(shape.family), "{}: {shape:?}", m.name);
+            assert_eq!((shape.n.0 % 8, shape.n.1 % 8), (0, 0), "{}: {shape:?}", m.name);
+            // Rows of the left operand are 32 bytes: 256 bits of K, whatever the element.
+            assert_eq!(shape.k * shape.bits, 256, "{}: {shape:?}", m.name);
+        }
+        assert_eq!(m.mma.is_empty(), !m.supported, "{}: shapes are for what is supported", m.name);
+    }
+}
+
+#[test]
+fn the_portable_code_runs_where_shared_memory_is_least() {
+    let least = Machine::all().iter().map(|m| m.shared_per_block).min();
+    assert_eq!(least, Some(99 * 1024), "what is made for sm_80 and runs on sm_86 stays below this");
+}
+
+#[test]
+fn no_code_is_generated_and_the_error_says_so() {
+    let text = "kernel @one(%y: mut tensor<f32>[N]) grid(N) {\n    %p = program_id<0> : i32\n    %x = const 1.0 : f32\n    \
+                set %y[%p], %x\n    return\n}\n";
+    let kernel = parse(text).expect("the text is a kernel").remove(0);
+    let kernel = verify(kernel).expect("the kernel is right");
+    for machine in Machine::all() {
+        let error = compile(&kernel, machine).unwrap_err();
+        assert_eq!(error.code().number(), "T0902");
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("kernel `one`: code generation for {} is not part", machine.name)), "{text}");
+    }
+}

@@ -1,0 +1,69 @@
+//! Runs the workspace's tests with `cargo test`, which a fresh machine has.
+//!
+//! A test that cannot run here passes and writes a line `SKIPPED <test>: <why>` to stderr. The lines are repeated at the
+//! end, so that nobody takes a skipped test for one that ran.
+
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// How a skipped test says so.
+const MARK: &str = "SKIPPED ";
+
+/// Every test of the workspace; whether all passed.
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is told on the terminal")]
+pub(crate) fn run(args: &[String]) -> io::Result<bool> {
+    let mut child = cargo()
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(args)
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut skipped = Vec::new();
+    for line in child.stderr.take().into_iter().flat_map(|e| BufReader::new(e).lines()) {
+        let line = line?;
+        // Tests print while others do: the mark may follow something on the same line.
+        if let Some(at) = line.find(MARK) {
+            skipped.push(line[at + MARK.len()..].to_owned());
+        }
+        eprintln!("{line}");
+    }
+    let passed = child.wait()?.success();
+    println!("\nskipped here: {}", if skipped.is_empty() { "nothing that needs only a CPU" } else { "" });
+    skipped.iter().for_each(|s| println!("  {s}"));
+    for (what, why) in absent() {
+        println!("  {what}: {why}");
+    }
+    println!("tests: {}", if passed { "all passed" } else { "FAILED" });
+    Ok(passed)
+}
+
+/// What no test needs, but some would use.
+fn absent() -> Vec<(&'static str, &'static str)> {
+    let mut all = vec![("tests on GPUs", "this version generates no GPU code, so there are none")];
+    if !Path::new("/proc/driver/nvidia/version").exists() && !Path::new("/dev/kfd").exists() {
+        all.push(("devices", "no NVIDIA and no AMD driver was found; everything ran on the CPU"));
+    }
+    all
+}
+
+/// Rewrites what tests compare with.
+pub(crate) fn bless() -> io::Result<bool> {
+    let status = cargo()
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .env("TITAN_BLESS", "1")
+        .env("TRYBUILD", "overwrite")
+        .status()?;
+    Ok(status.success())
+}
+
+/// Only the rules of the repository.
+pub(crate) fn tidy() -> io::Result<bool> {
+    Ok(cargo().args(["test", "-p", "xtask", "--test", "tidy"]).status()?.success())
+}
+
+/// The cargo that runs this program, in the repository's root.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    command
+}

@@ -1,0 +1,16 @@
+//! Rules of the repository that rustc cannot state. They run with `cargo test`, so that a machine without CI enforces them.
+//!
+//! | module | rules |
+//! |---|---|
+//! | `layers` | which crate may name which, which module of titan-core may name which, what titan-core must not touch |
+//! | `sources` | headers, lengths, no ignored and no unfinished code, where `unsafe` is allowed |
+//! | `manifests` | a reason beside every dependency |
+//! | `pages` | links lead somewhere; every requirement has its line |
+//!
+//! Every message says how to mend what it finds. Deliberately absent: formatting (rustfmt) and lints (clippy).
+
+mod layers;
+mod manifests;
+mod pages;
+mod sources;
+mod support;

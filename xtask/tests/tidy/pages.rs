@@ -1,0 +1,100 @@
+//! What the pages must keep true.
+
+use crate::support::{expect_none, files, name, read, root};
+use std::path::Path;
+
+/// Every requirement, as groups of ids.
+const REQUIREMENTS: &[(&str, u32)] =
+    &[("R1.", 6), ("R2.", 5), ("R3.", 3), ("R4.", 4), ("R5.", 3), ("R6.", 4), ("R7.", 3), ("R8.", 6), ("S", 8), ("T", 5), ("F", 5), ("V", 10), ("D", 4), ("B", 8)];
+
+#[test]
+fn links_lead_somewhere() {
+    let mut found = Vec::new();
+    for page in files(&root(), "md") {
+        let text = read(&page);
+        let folder = page.parent().unwrap_or(Path::new("."));
+        for (number, line) in prose(&text) {
+            for target in targets(line) {
+                let file = target.split('#').next().unwrap_or_default();
+                let elsewhere = file.is_empty() || file.contains(':');
+                if !elsewhere && !folder.join(file).exists() {
+                    found.push(format!("{}:{number}: {target}", name(&page)));
+                }
+            }
+        }
+    }
+    expect_none(&found, "Write the page, or correct the link: it is relative to the page that it stands on.");
+}
+
+/// The numbered lines of a page outside of code blocks.
+fn prose(text: &str) -> Vec<(usize, &str)> {
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        } else if !inside {
+            lines.push((i + 1, line));
+        }
+    }
+    lines
+}
+
+/// The targets of the `[text](target)` links in a line.
+fn targets(line: &str) -> Vec<&str> {
+    line.split("](").skip(1).filter_map(|rest| rest.split(')').next()).map(|t| t.split(' ').next().unwrap_or(t)).collect()
+}
+
+#[test]
+fn every_requirement_has_one_line() {
+    let text = read(&root().join("docs/requirements.md"));
+    let ids: Vec<String> =
+        REQUIREMENTS.iter().flat_map(|(group, n)| (1..=*n).map(move |i| format!("{group}{i}"))).collect();
+    let row = |line: &str| line.strip_prefix("| ").and_then(|l| l.split(" |").next()).map(str::to_owned);
+    let rows: Vec<String> = text.lines().filter_map(row).filter(|r| r.ends_with(|c: char| c.is_ascii_digit())).collect();
+    let mut found: Vec<String> = Vec::new();
+    for id in &ids {
+        let n = rows.iter().filter(|r| *r == id).count();
+        if n != 1 {
+            found.push(format!("{id}: {n} lines"));
+        }
+    }
+    found.extend(rows.iter().filter(|r| !ids.contains(r)).map(|r| format!("{r}: not a requirement")));
+    expect_none(&found, "docs/requirements.md has exactly one line `| id | status | where | shown by |` for each requirement.");
+}
+
+#[test]
+fn requirements_have_a_status() {
+    let text = read(&root().join("docs/requirements.md"));
+    let mut found = Vec::new();
+    for line in text.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| id")) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let known = cells.get(2).is_some_and(|s| ["done", "partial", "not yet"].contains(s));
+        let shown = cells.get(2) == Some(&"not yet") || cells.get(4).is_some_and(|s| !s.is_empty());
+        if !known || !shown {
+            found.push(line.to_owned());
+        }
+    }
+    expect_none(&found, "The status is `done`, `partial` or `not yet`; what is done or partial names the test that shows it.");
+}
+
+#[test]
+fn corrections_have_a_source() {
+    let text = read(&root().join("docs/seeds.md"));
+    let rows = text.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| claim"));
+    let poor: Vec<String> = rows
+        .clone()
+        .filter(|l| l.trim_matches('|').split('|').filter(|cell| !cell.trim().is_empty()).count() != 3)
+        .map(str::to_owned)
+        .collect();
+    assert!(rows.count() > 20, "docs/seeds.md has lost its tables");
+    expect_none(&poor, "A row of docs/seeds.md is `| claim | correction | source |`, none of them empty.");
+}
+
+#[test]
+fn the_readme_shows_the_kernel_that_it_runs() {
+    let readme = read(&root().join("README.md"));
+    let block = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or_default();
+    let example = read(&root().join("examples/gemm.rs"));
+    assert!(!block.is_empty() && example.contains(block), "copy the kernel of examples/gemm.rs into README.md");
+}

@@ -1,0 +1,75 @@
+//! What every source file must be.
+
+use crate::support::{code, expect_none, has_word, name, read, rust_files};
+
+/// Lines that a file may have; fewer are wanted.
+const HARD: usize = 500;
+const WANTED: usize = 300;
+/// The first line of a file that is a table, and may be long.
+const TABLE: &str = "//! tidy: table";
+
+/// Folders in which `unsafe` is the purpose.
+const UNSAFE_DIRS: &[&str] = &["src/runtime/", "titan-cpu/src/runtime/", "titan-nv/src/runtime/", "titan-amd/src/runtime/"];
+
+/// Places elsewhere: the file, and the words around the `unsafe`.
+const UNSAFE_ITEMS: &[(&str, &str)] = &[
+    // A promise that the kernel's author makes; the function itself does nothing dangerous.
+    ("src/lang/tensor.rs", "pub unsafe fn shared"),
+];
+
+#[test]
+fn files_say_what_they_are_for() {
+    let missing: Vec<String> = rust_files().iter().filter(|f| !read(f).starts_with("//!")).map(|f| name(f)).collect();
+    expect_none(&missing, "Begin the file with a `//!` line: what it is for, and what is deliberately not in it.");
+}
+
+#[test]
+fn files_are_short() {
+    let (mut too_long, mut long) = (Vec::new(), Vec::new());
+    for file in rust_files() {
+        let text = read(&file);
+        let lines = text.lines().count();
+        if text.lines().next() == Some(TABLE) || lines <= WANTED {
+            continue;
+        }
+        let line = format!("{}: {lines} lines", name(&file));
+        if lines > HARD { &mut too_long } else { &mut long }.push(line);
+    }
+    if !long.is_empty() {
+        // Shown by `cargo test -- --nocapture`: wanted, not demanded.
+        let report = format!("files above {WANTED} lines:\n{}\n", long.join("\n"));
+        std::io::Write::write_all(&mut std::io::stdout(), report.as_bytes()).expect("stdout is open");
+    }
+    expect_none(&too_long, "Split the file by what its parts are for. Tables may be long: first line `//! tidy: table`.");
+}
+
+#[test]
+fn nothing_is_ignored_or_left_for_later() {
+    let mut found = Vec::new();
+    for file in rust_files() {
+        for (i, line) in code(&read(&file)).lines().enumerate() {
+            for word in ["#[ignore", "todo!", "unimplemented!"].iter().filter(|w| line.contains(**w)) {
+                found.push(format!("{}:{}: `{word}`", name(&file), i + 1));
+            }
+        }
+    }
+    expect_none(&found, "Finish it, return an error that names what is missing, or leave it out.");
+}
+
+#[test]
+fn unsafe_code_is_where_it_belongs() {
+    let mut found = Vec::new();
+    for file in rust_files() {
+        let path = name(&file);
+        if UNSAFE_DIRS.iter().any(|d| path.starts_with(d)) || path.contains("tests/") {
+            continue;
+        }
+        for (i, line) in code(&read(&file)).lines().enumerate() {
+            let allowed = UNSAFE_ITEMS.iter().any(|(f, words)| *f == path && line.contains(words));
+            if has_word(line, "unsafe") && !allowed {
+                found.push(format!("{path}:{}: {}", i + 1, line.trim()));
+            }
+        }
+    }
+    expect_none(&found, "Move it to a `runtime` folder with a SAFETY note, or find a safe way.");
+}
