@@ -210,7 +210,13 @@ fn crate_of(cx: &Ctxt, attr: &TokenStream) -> TokenStream {
     let mut it = attr.clone().into_iter();
     match (it.next(), it.next()) {
         (None, _) => facade(),
-        (Some(key), Some(TokenTree::Punct(p))) if key.to_string() == "crate" && p.as_char() == '=' => it.collect(),
+        (Some(key), Some(TokenTree::Punct(p))) if key.to_string() == "crate" && p.as_char() == '=' => match syn::parse2::<syn::Path>(it.collect()) {
+            Ok(path) => quote!(#path),
+            Err(e) => {
+                cx.error_help(Code::Attribute, e.span(), "`crate` is a path", "as in `crate = ::titan`");
+                facade()
+            }
+        },
         (Some(key), _) => {
             cx.push(Diagnostic::new(Code::Attribute, key.span(), "this attribute takes nothing but `crate = path`"));
             facade()

@@ -26,10 +26,7 @@ impl Infer<'_> {
         if let ITy::Tensor(TensorTy { optional: true, .. }) = ty
             && !matches!(lookup(Receiver::Tensor, &name.to_string()), Some(Method::IsSome(_)))
         {
-            let option = match &recv.kind {
-                ExprKind::Path(path, _) => path.text(),
-                _ => "this".to_owned(),
-            };
+            let option = if let ExprKind::Path(path, _) = &recv.kind { path.text() } else { "this".to_owned() };
             let title = format!("`{option}` is optional and may be absent here");
             self.cx.error_help(Code::MaybeAbsent, name.span(), title, format!("`if let Some({option}) = {option} {{ .. }}`"));
             return ITy::Unknown;
@@ -683,8 +680,6 @@ impl Infer<'_> {
 
 /// The first of the written coordinates.
 fn first(arg: &Expr) -> Span {
-    match &arg.kind {
-        ExprKind::Array(list, _) => list.first().map_or(arg.span, |e| e.span),
-        _ => arg.span,
-    }
+    let ExprKind::Array(list, _) = &arg.kind else { return arg.span };
+    list.first().map_or(arg.span, |e| e.span)
 }
