@@ -177,7 +177,6 @@ impl Published<'_> {
         // Exported macros share one namespace in a crate: the name must differ for items of equal name.
         let mark = crate::cache::hash(&[&place(name.span()), &answer.to_string()]);
         let mac = format_ident!("__titan_item_{}_{:016x}", unraw(name), mark, span = Span::call_site());
-        let alias = Ident::new(&name.to_string(), name.span());
         let (export, vis) = if *is_pub { (quote!(#[macro_export]), quote!(pub)) } else { (quote!(), quote!(pub(crate))) };
         let body = Group::new(Delimiter::Bracket, answer.clone());
         quote! {
@@ -186,7 +185,7 @@ impl Published<'_> {
             macro_rules! #mac { ($cb:path, $($st:tt)*) => { $cb! { $($st)* #body } }; }
             #[doc(hidden)]
             #[allow(unused_imports)]
-            #vis use #mac as #alias;
+            #vis use #mac as #name;
         }
     }
 }

@@ -101,10 +101,8 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
 /// The element of a tensor, where it is the reason that its type is not known.
 fn unknown_elem(p: &Param) -> Option<(Span, String)> {
     let TypeKind::Tensor { elem, .. } = &p.ty.kind else { return None };
-    match &elem.kind {
-        TypeKind::Elem(name, _) => Some((elem.span, name.to_string())),
-        _ => None,
-    }
+    let TypeKind::Elem(name, _) = &elem.kind else { return None };
+    Some((elem.span, name.to_string()))
 }
 
 fn dim_spec(cx: &Ctxt, env: FnEnv<'_>, b: &mut Builder, dim: Option<&Expr>, optional: bool, bound: &mut Vec<String>) -> DimSpec {

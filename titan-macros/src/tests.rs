@@ -120,12 +120,12 @@ const WORDS: &[&str] = &[
     "fn", "const", "let", "mut", "if", "else", "for", "in", "while", "loop", "match", "break", "continue", "return", "unsafe", "async",
     "move", "as", "struct", "Some", "Tile", "Tensor", "Option", "f32", "f16", "i32", "i4", "bool", "usize", "T", "N", "BM", "x", "y", "acc",
     "program_id", "cdiv", "pipelined", "mma", "select", "iota", "unflatten", "zeros", "load_tile", "store_tile", "tiles", "store", "index",
-    "cast", "reshape", "split", "row", "t", "map", "shape", "instances", "grid", "require", "crate", "self", "true", "device", "r#fn", "_",
+    "cast", "reshape", "split", "row", "t", "map", "shape", "instances", "grid", "require", "crate", "self", "true", "device", "r#fn", "größe", "_",
 ];
 
 const NUMBERS: &[&str] = &[
     "0", "1", "2", "8", "255", "-1", "2147483648", "9223372036854775808", "340282366920938463463374607431768211456", "0xFF", "1.5", "1e400",
-    "1e-400", "0i32", "300u8", "1f16", "2.0f32", "1usize", "'c'", "\"text {} {\"", "b\"bytes\"", "1x", "0b102",
+    "1e-400", "0i32", "300u8", "1f16", "2.0f32", "1usize", "'c'", "\"text {} {\"", "b\"bytes\"", "\"²\"", "1x", "0b102",
 ];
 
 /// A small generator: xorshift.
@@ -212,7 +212,7 @@ fn mutate(stream: TokenStream, rng: &mut Rng) -> TokenStream {
         7 => list[at] = TokenTree::Group(Group::new(delimiter(rng), list[at].clone().into())),
         _ => match list.remove(at) {
             TokenTree::Group(g) => drop(list.splice(at..at, g.stream())),
-            other => list.truncate(at.max(usize::from(other.to_string() == ";"))),
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => list.truncate(at.max(1)),
         },
     }
     list.into_iter().collect()

@@ -27,8 +27,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
+/// A text; empty if there is no such file, which the assertions then report.
 fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    fs::read_to_string(path).unwrap_or_default()
 }
 
 /// The files of `ui/` or `pass/` with this extension, as `family/name`.
@@ -72,7 +73,8 @@ fn every_code_has_a_case() {
                 assert!(!shown, "{code} is rustc's to report");
                 let page = read(&root().join(format!("../docs/errors/{code}.md")));
                 let case = page.split("(../../ui-tests/ui/").nth(1).and_then(|t| t.split(".rs)").next());
-                let case = case.unwrap_or_else(|| panic!("docs/errors/{code}.md links no case"));
+                let case = case.unwrap_or("");
+                assert!(!case.is_empty(), "docs/errors/{code}.md links no case");
                 assert!(stderr(case).contains("error[E"), "rustc does not report {case}");
             }
         }

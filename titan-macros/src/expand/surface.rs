@@ -38,14 +38,14 @@ impl Expansion<'_> {
         let none = names.is_empty();
         let params_of = if none { quote!() } else { quote!(<#(#declared),*>) };
         let args_of = if none { quote!() } else { quote!(<#(#names),*>) };
-        let launch_params = func.params.iter().map(|p| host_param(krate, p, true));
-        let plain_params: Vec<TokenStream> = func.params.iter().map(|p| host_param(krate, p, false)).collect();
+        let launch_params = func.params.iter().map(|p| host_param(p, true));
+        let plain_params: Vec<TokenStream> = func.params.iter().map(|p| host_param(p, false)).collect();
         let arg_names: Vec<&Ident> = func.params.iter().map(|p| &p.name).collect();
-        let (message, label, note) = self.missing();
+        let instances = self.instances();
         // Without generics the bound would be refused here, not where the name is that no companion answers for.
         let bound = if none && !self.asks.is_empty() { quote!() } else { quote!(where #name: #trait_name #args_of,) };
         let at = self.asks.first().map_or_else(Span::call_site, |(_, s)| s.resolved_at(Span::call_site()));
-        let itself = Ident::new(&name.to_string(), name.span().located_at(at));
+        let itself = located(name, at);
         let compiled = self.compiled_check();
         let cfg = self.cfgs();
         quote! {
@@ -56,15 +56,7 @@ impl Expansion<'_> {
             #[doc(hidden)]
             #vis enum #name {}
 
-            #(#cfg)*
-            #[allow(non_camel_case_types)]
-            #[doc(hidden)]
-            #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
-            #vis trait #trait_name #params_of {
-                fn kernel() -> &'static #krate::__private::KernelRef;
-                #[allow(clippy::too_many_arguments, dead_code)]
-                fn reference<const __TITAN_RUN: bool>(#(#plain_params),*) -> #krate::Result<()>;
-            }
+            #instances
 
             #(#attrs)*
             #[allow(clippy::too_many_arguments)]
@@ -93,6 +85,28 @@ impl Expansion<'_> {
         }
     }
 
+    /// The trait of the declared instances.
+    fn instances(&self) -> TokenStream {
+        let (krate, func, vis) = (self.krate, &self.item.func, &self.item.vis);
+        let trait_name = trait_name(&func.name);
+        let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
+        let params_of = if declared.is_empty() { quote!() } else { quote!(<#(#declared),*>) };
+        let params = func.params.iter().map(|p| host_param(p, false));
+        let (message, label, note) = self.missing();
+        let cfg = self.cfgs();
+        quote! {
+            #(#cfg)*
+            #[allow(non_camel_case_types)]
+            #[doc(hidden)]
+            #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
+            #vis trait #trait_name #params_of {
+                fn kernel() -> &'static #krate::__private::KernelRef;
+                #[allow(clippy::too_many_arguments, dead_code)]
+                fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()>;
+            }
+        }
+    }
+
     /// What rustc says where an instance is missing: message, label and note.
     fn missing(&self) -> (String, &'static str, String) {
         let name = &self.item.func.name;
@@ -116,7 +130,7 @@ impl Expansion<'_> {
         }
         let (name, compiled) = (&func.name, compiled_trait(&func.name));
         let (message, note) = (format!("kernel `{name}` was not compiled"), self.asked());
-        let itself = Ident::new(&name.to_string(), name.span().located_at(*span));
+        let itself = located(name, *span);
         let check = quote::quote_spanned!(span.resolved_at(Span::call_site())=> needs::<#itself>());
         let cfg = self.cfgs();
         quote! {
@@ -132,6 +146,13 @@ impl Expansion<'_> {
             };
         }
     }
+}
+
+/// A name at another place, for messages.
+fn located(name: &Ident, at: Span) -> Ident {
+    let mut name = name.clone();
+    name.set_span(name.span().located_at(at));
+    name
 }
 
 /// The trait that says that all companions have answered.
@@ -161,16 +182,16 @@ impl ParamTyKind {
 }
 
 /// A parameter of the launch function or of the reference; `launch` borrows tensors for the launch.
-pub(super) fn host_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
-    let (name, ty) = (&p.name, host_ty(krate, &p.ty, launch));
+pub(super) fn host_param(p: &Param, launch: bool) -> TokenStream {
+    let (name, ty) = (&p.name, host_ty(&p.ty, launch));
     quote!(#name: #ty)
 }
 
-fn host_ty(krate: &TokenStream, t: &TypeRef, launch: bool) -> TokenStream {
+fn host_ty(t: &TypeRef, launch: bool) -> TokenStream {
     let lifetime = launch.then(|| quote!('launch));
     match &t.kind {
         TypeKind::Tensor { elem, rank, mutable, optional, path } => {
-            let (elem, rank) = (host_ty(krate, elem, launch), usize::from(*rank));
+            let (elem, rank) = (host_ty(elem, launch), usize::from(*rank));
             // As written: it is the host's `titan::Tensor`, and imports of it count as used.
             let tensor = path.tokens();
             match (optional, mutable) {

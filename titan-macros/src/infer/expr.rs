@@ -224,13 +224,12 @@ impl Infer<'_> {
 
     /// Whether a scalar may still be an `i32`; reports it if not.
     pub(super) fn index_elem(&mut self, ty: &ITy, span: Span) -> bool {
-        match ty {
-            ITy::Scalar(e) if self.elem_of(*e).is_some_and(|e| e != Elem::I32) => {
-                self.not_an_index(ty, span);
-                false
-            }
-            _ => true,
+        let ITy::Scalar(e) = ty else { return true };
+        let fits = self.elem_of(*e).is_none_or(|e| e == Elem::I32);
+        if !fits {
+            self.not_an_index(ty, span);
         }
+        fits
     }
 
     fn not_an_index(&mut self, ty: &ITy, span: Span) {
@@ -364,10 +363,7 @@ impl Infer<'_> {
     }
 
     fn cast_instead(&mut self, span: Span, title: String, ty: &TypeRef) {
-        let name = match &ty.kind {
-            TypeKind::Elem(name, _) => name.to_string(),
-            _ => "..".to_owned(),
-        };
+        let name = if let TypeKind::Elem(name, _) = &ty.kind { name.to_string() } else { "..".to_owned() };
         self.cx.error_help(Code::AsCast, span, title, format!("write `.cast::<{name}>()`"));
     }
 

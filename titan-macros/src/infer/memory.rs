@@ -339,8 +339,6 @@ impl Infer<'_> {
 
 /// The first of the written coordinates.
 fn first(arg: &Expr) -> Span {
-    match &arg.kind {
-        ExprKind::Array(list, _) => list.first().map_or(arg.span, |e| e.span),
-        _ => arg.span,
-    }
+    let ExprKind::Array(list, _) = &arg.kind else { return arg.span };
+    list.first().map_or(arg.span, |e| e.span)
 }

@@ -26,10 +26,7 @@ impl Infer<'_> {
         if let ITy::Tensor(TensorTy { optional: true, .. }) = ty
             && !matches!(lookup(Receiver::Tensor, &name.to_string()), Some(Method::IsSome(_)))
         {
-            let option = match &recv.kind {
-                ExprKind::Path(path, _) => path.text(),
-                _ => "this".to_owned(),
-            };
+            let option = if let ExprKind::Path(path, _) = &recv.kind { path.text() } else { "this".to_owned() };
             let title = format!("`{option}` is optional and may be absent here");
             self.cx.error_help(Code::MaybeAbsent, name.span(), title, format!("`if let Some({option}) = {option} {{ .. }}`"));
             return ITy::Unknown;

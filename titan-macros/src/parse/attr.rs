@@ -38,8 +38,10 @@ pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
             "instances" => config.instances = instances(p, body),
             "grid" => config.grid = Some((key.span(), exprs(p, body))),
             "require" => config.requires = exprs(p, body),
-            "crate" if syn::parse2::<syn::Path>(body.clone()).is_ok() => config.krate = Some(body),
-            "crate" => p.cx.error_help(Code::Attribute, key.span(), "`crate` needs a path", "as in `crate = my_crate::titan`"),
+            "crate" => match syn::parse2::<syn::Path>(body) {
+                Ok(path) => config.krate = Some(path.to_token_stream()),
+                Err(e) => p.cx.error_help(Code::Attribute, e.span(), "`crate` is a path", "as in `crate = ::titan`"),
+            },
             _ => {
                 let title = format!("the kernel attribute has no `{name}`");
                 p.cx.error_help(Code::Attribute, key.span(), title, format!("it has {KEYS}"));

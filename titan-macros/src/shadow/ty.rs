@@ -108,7 +108,8 @@ fn parameter_name(text: &str) -> String {
             '%' => name.push_str("_mod_"),
             '<' => name.push_str("_lt_"),
             '>' => name.push_str("_gt_"),
-            c if c.is_alphanumeric() || c == '_' => name.push(c),
+            c if c.is_ascii_alphanumeric() || c == '_' => name.push(c),
+            c if !c.is_ascii() => name.push_str(&format!("u{:x}", u32::from(c))),
             ' ' | '{' | '}' => {}
             _ => name.push('_'),
         }
