@@ -201,6 +201,7 @@ impl Program {
             }
             first = next.fetch_add(chunk, Relaxed);
         }
+        machine.finish();
         self.work.lock().unwrap_or_else(PoisonError::into_inner).push(work);
     }
 

@@ -1,31 +1,31 @@
 //! Groups of elementwise operations, block by block.
 //!
-//! For each block an operand is either read where it is or first copied into its register; an operand that is the same in
-//! every element is put into its register once. Operations run over slices; the destination is taken out of its place
-//! meanwhile, so that operands can be borrowed beside it.
+//! For each block every operand becomes one slice: where it is, in its register if it had to be copied, or one element that
+//! stands for all. Then the operations run over slices, results going to registers or to the tiles that the group makes.
 
 use super::Machine;
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::Data;
-use crate::ops::words;
+use crate::ops::words::{self, Strided};
 use crate::plan::TileSlot;
-use crate::plan::group::{Act, BLOCK, Group, Leaf, Operand};
+use crate::plan::group::{Act, BLOCK, Group, Leaf, MAX_LEAVES, Micro, Operand};
 
-/// How an operand is read in the current block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Bytes of a register.
+const REGISTER: usize = BLOCK * 8;
+
+/// How an operand is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Source {
+    /// The same in every element: from its cell.
+    #[default]
+    Uniform,
     /// From its register, which was filled before the first block.
     Filled,
-    /// Row-major in its data, whose element 0 of the tile is at this index.
+    /// Row-major in its data, from the element of this index on.
     Dense(TileSlot, usize),
-    /// Rows of consecutive elements: where it is if the block is in one row, otherwise copied.
-    Rows(TileSlot),
-    /// Copied for each block.
-    Copied(TileSlot),
+    /// Depending on the block: in place, from its cell, or copied to its register.
+    Strided(TileSlot),
 }
-
-/// Where an operand is, if not in place.
-const IN_REGISTER: usize = usize::MAX;
 
 /// A block: its first element, and how many it has.
 #[derive(Clone, Copy, Debug)]
@@ -37,53 +37,73 @@ struct Span {
 /// What groups work with; kept between them.
 #[derive(Debug, Default)]
 pub(super) struct Bank {
-    registers: Vec<Buffer>,
+    /// Registers of operands that are copied.
+    copies: Vec<Buffer>,
+    /// Registers of results, one after the other.
+    registers: Buffer,
     /// Tiles that the group is making.
     outs: Vec<Buffer>,
-    /// How each operand is read, and in this block the index of its first element where it is.
-    sources: Vec<(Source, usize)>,
+    /// Operands that are the same in every element.
+    cells: [u64; MAX_LEAVES],
     /// Accumulators of rows that are longer than a block, by operation.
     partial: Vec<u64>,
 }
 
 impl Machine<'_, '_> {
     pub(super) fn elements(&mut self, group: &Group) {
-        let mut bank = std::mem::take(&mut self.work.bank);
+        let mut bank = self.work.bank.take().unwrap_or_default();
+        bank.prepare(group);
         for tile in &group.outs {
             let id = self.fresh(*tile);
             bank.outs.push(self.work.pool.lend(id));
         }
-        while bank.registers.len() < group.registers {
-            let mut register = Buffer::new();
-            reserve(&mut register, BLOCK * 8);
-            bank.registers.push(register);
+        self.evaluate(group, &mut bank);
+        for tile in group.outs.iter().rev() {
+            if let (Data::Buffer(id), Some(buffer)) = (self.tiles[*tile as usize].data, bank.outs.pop()) {
+                self.work.pool.give_back(id, buffer);
+            }
         }
-        if bank.partial.len() < group.ops.len() {
-            bank.partial.resize(group.ops.len(), 0);
-        }
-        for (i, (leaf, size)) in group.leaves.iter().enumerate() {
-            let source = self.source(*leaf, *size, group, &mut bank.registers[i]);
-            bank.sources.push((source, IN_REGISTER));
+        self.work.bank = Some(bank);
+    }
+
+    fn evaluate(&self, group: &Group, bank: &mut Bank) {
+        let mut sources = [Source::Uniform; MAX_LEAVES];
+        for (leaf, source) in sources.iter_mut().enumerate().take(group.leaves.len()) {
+            *source = self.source(group, leaf, bank);
         }
         let mut start = 0;
         while start < group.len {
             // Whole rows, or a part of one.
             let row = if group.block < group.cols { group.cols - start % group.cols } else { group.len - start };
             let span = Span { start, n: group.block.min(row) };
-            self.fetch(group, span, &mut bank);
-            (0..group.ops.len()).for_each(|op| self.micro(group, op, &mut bank, span));
+            let mut places = [None; MAX_LEAVES];
+            for (leaf, source) in sources[..group.leaves.len()].iter().enumerate() {
+                if let Source::Strided(slot) = source {
+                    places[leaf] = self.fetch(group, leaf, *slot, span, bank);
+                }
+            }
+            let Bank { copies, registers, outs, cells, partial } = &mut *bank;
+            let mut leaves: [&[u8]; MAX_LEAVES] = [&[]; MAX_LEAVES];
+            for (i, leaf) in leaves.iter_mut().enumerate().take(group.leaves.len()) {
+                let size = group.leaves[i].1;
+                *leaf = match (sources[i], places[i]) {
+                    (Source::Uniform, _) | (_, Some(Place::Cell)) => &bytemuck::cast_slice(&cells[i..])[..size],
+                    (Source::Dense(slot, first), _) => &self.data(slot)[(first + start) * size..][..span.n * size],
+                    (Source::Strided(slot), Some(Place::At(at))) => &self.data(slot)[at * size..][..span.n * size],
+                    (Source::Filled | Source::Strided(_), _) => bytes(&copies[i], span.n * size),
+                };
+            }
+            let registers = bytemuck::cast_slice_mut(registers);
+            for (number, op) in group.ops.iter().enumerate() {
+                self.micro(group, (number, op), &leaves, registers, outs, partial, span);
+            }
             start += span.n;
         }
-        bank.sources.clear();
-        for tile in group.outs.iter().rev() {
-            if let (Data::Buffer(id), Some(buffer)) = (self.tiles[*tile as usize].data, bank.outs.pop()) {
-                self.work.pool.give_back(id, buffer);
-            }
-        }
-        self.work.bank = bank;
     }
 
-    fn source(&self, leaf: Leaf, size: usize, group: &Group, register: &mut Buffer) -> Source {
+    /// How an operand is read; if it is the same in every element, it is put where it will be read.
+    fn source(&self, group: &Group, number: usize, bank: &mut Bank) -> Source {
+        let (leaf, size) = group.leaves[number];
         let bits = match leaf {
             Leaf::Scalar(slot) => self.scalar(slot),
             Leaf::Tile(slot) => {
@@ -92,69 +112,63 @@ impl Machine<'_, '_> {
                     Data::Splat(bits) => bits,
                     Data::Nothing => 0,
                     Data::Buffer(_) | Data::Memory(_) if tile.dense => return Source::Dense(slot, tile.first),
-                    Data::Buffer(_) | Data::Memory(_) if tile.strides[3] == 1 => return Source::Rows(slot),
-                    Data::Buffer(_) | Data::Memory(_) => return Source::Copied(slot),
+                    Data::Buffer(_) | Data::Memory(_) => return Source::Strided(slot),
                 }
             }
         };
-        words::fill(bytes_mut(register, group.block.min(group.len) * size), size, bits);
-        Source::Filled
-    }
-
-    /// Finds the operands of a block, or copies them into their registers.
-    fn fetch(&self, group: &Group, span: Span, bank: &mut Bank) {
-        for (i, (source, place)) in bank.sources.iter_mut().enumerate() {
-            *place = IN_REGISTER;
-            match *source {
-                Source::Filled => {}
-                Source::Dense(_, first) => *place = first + span.start,
-                Source::Rows(slot) | Source::Copied(slot) => {
-                    let Some(tile) = self.strided(slot) else { continue };
-                    if matches!(source, Source::Rows(_)) && span.n <= group.cols {
-                        *place = words::index_of(&tile, span.start);
-                    } else {
-                        let size = group.leaves[i].1;
-                        words::gather_run(bytes_mut(&mut bank.registers[i], span.n * size), &tile, span.start);
-                    }
-                }
-            }
+        if group.whole[number] {
+            words::fill(bank.copy(number, group.block.min(group.len) * size), size, bits);
+            return Source::Filled;
         }
+        words::fill(&mut bytemuck::cast_slice_mut(&mut bank.cells[number..])[..size], size, bits);
+        Source::Uniform
     }
 
-    /// The elements of an operand in a block.
-    fn operand<'a>(&'a self, bank: &'a Bank, arg: Option<(Operand, usize)>, span: Span) -> &'a [u8] {
-        let Some((operand, size)) = arg else { return &[] };
-        let n = span.n * size;
-        match operand {
-            Operand::Reg(r) => bytes(&bank.registers[r], n),
-            Operand::Out(o) => &bytemuck::cast_slice(&bank.outs[o])[span.start * size..][..n],
-            Operand::Leaf(leaf) => match bank.sources[leaf] {
-                (Source::Dense(slot, _) | Source::Rows(slot), place) if place != IN_REGISTER => {
-                    &self.data(slot)[place * size..][..n]
-                }
-                _ => bytes(&bank.registers[leaf], n),
-            },
+    /// Finds an operand of a block in its data, or copies it.
+    fn fetch(&self, group: &Group, leaf: usize, slot: TileSlot, span: Span, bank: &mut Bank) -> Option<Place> {
+        let tile = self.strided(slot)?;
+        let size = group.leaves[leaf].1;
+        // In one row the elements follow each other, or are all the same.
+        let (in_row, step) = (span.n <= group.cols, tile.strides[3]);
+        if in_row && step == 1 {
+            return Some(Place::At(first_of(&tile, span)));
         }
+        if in_row && step == 0 && !group.whole[leaf] {
+            let bits = words::element(tile.data, size, first_of(&tile, span));
+            words::fill(&mut bytemuck::cast_slice_mut(&mut bank.cells[leaf..])[..size], size, bits);
+            return Some(Place::Cell);
+        }
+        words::gather_run(bank.copy(leaf, span.n * size), &tile, span.start);
+        None
     }
 
-    fn micro(&self, group: &Group, number: usize, bank: &mut Bank, span: Span) {
-        let op = &group.ops[number];
+    #[expect(clippy::too_many_arguments, reason = "the parts of the bank, borrowed one by one")]
+    fn micro(
+        &self,
+        group: &Group,
+        (number, op): (usize, &Micro),
+        leaves: &[&[u8]; MAX_LEAVES],
+        registers: &mut [u8],
+        outs: &mut [Buffer],
+        partial: &mut [u64],
+        span: Span,
+    ) {
         match &op.act {
-            Act::Map { f, to, size } => {
-                let (mut dst, skip) = match to {
-                    Operand::Out(o) => (std::mem::take(&mut bank.outs[*o]), span.start),
-                    Operand::Reg(r) | Operand::Leaf(r) => (std::mem::take(&mut bank.registers[*r]), 0),
-                };
-                let args = op.args.map(|arg| self.operand(bank, arg, span));
-                f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[skip * size..][..span.n * size], args);
-                match to {
-                    Operand::Out(o) => bank.outs[*o] = dst,
-                    Operand::Reg(r) | Operand::Leaf(r) => bank.registers[*r] = dst,
-                }
+            Act::Map { f, to: Operand::Out(o), size } => {
+                let mut dst = std::mem::take(&mut outs[*o]);
+                let args = op.args.map(|arg| operand(arg, leaves, (registers, &[]), usize::MAX, outs, span));
+                f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[span.start * size..][..span.n * size], args);
+                outs[*o] = dst;
+            }
+            Act::Map { f, to: Operand::Reg(r) | Operand::Leaf(r), size } => {
+                let (below, rest) = registers.split_at_mut(r * REGISTER);
+                let (dst, above) = rest.split_at_mut(REGISTER);
+                let args = op.args.map(|arg| operand(arg, leaves, (below, above), *r, outs, span));
+                f(self.isa, &mut dst[..span.n * size], args);
             }
             Act::Reduce { f, to, size } => {
-                let mut dst = std::mem::take(&mut bank.outs[*to]);
-                let data = self.operand(bank, op.args[0], span);
+                let mut dst = std::mem::take(&mut outs[*to]);
+                let data = operand(op.args[0], leaves, (registers, &[]), usize::MAX, outs, span);
                 let row = span.start / group.cols;
                 if span.n >= group.cols {
                     let rows = span.n / group.cols;
@@ -163,18 +177,71 @@ impl Machine<'_, '_> {
                 } else {
                     let part = (f.part)(self.isa, data);
                     let begins = span.start % group.cols == 0;
-                    let sum = if begins { part } else { (f.merge)(bank.partial[number], part) };
-                    bank.partial[number] = sum;
+                    let sum = if begins { part } else { (f.merge)(partial[number], part) };
+                    partial[number] = sum;
                     if (span.start + span.n) % group.cols == 0 {
                         (f.finish)(sum, &mut bytemuck::cast_slice_mut(&mut dst)[row * size..][..*size]);
                     }
                 }
-                bank.outs[*to] = dst;
+                outs[*to] = dst;
             }
             Act::Store(place) => {
                 let size = op.args[0].map_or(1, |(_, size)| size);
-                self.store_run(place, group.shape, span.start, size, self.operand(bank, op.args[0], span));
+                let data = operand(op.args[0], leaves, (registers, &[]), usize::MAX, outs, span);
+                self.store_run(place, group.shape, span.start, size, data);
             }
         }
+    }
+}
+
+/// Where an operand that depends on the block is, if it was not copied.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// In its data, from the element of this index on.
+    At(usize),
+    /// In its cell: the same in every element of the block.
+    Cell,
+}
+
+impl Bank {
+    /// Makes room for a group.
+    fn prepare(&mut self, group: &Group) {
+        reserve(&mut self.registers, group.registers * REGISTER);
+        if self.partial.len() < group.ops.len() {
+            self.partial.resize(group.ops.len(), 0);
+        }
+        if self.copies.len() < group.leaves.len() {
+            self.copies.resize(group.leaves.len(), Buffer::new());
+        }
+    }
+
+    /// The register of an operand.
+    fn copy(&mut self, leaf: usize, n: usize) -> &mut [u8] {
+        reserve(&mut self.copies[leaf], REGISTER);
+        bytes_mut(&mut self.copies[leaf], n)
+    }
+}
+
+/// The index in its data of the first element of a block.
+fn first_of(tile: &Strided<'_>, span: Span) -> usize {
+    if span.start == 0 { tile.first } else { words::index_of(tile, span.start) }
+}
+
+/// The elements of an operand in a block. Registers come in two parts: those below number `middle`, and those above.
+#[inline]
+fn operand<'a>(
+    arg: Option<(Operand, usize)>,
+    leaves: &[&'a [u8]; MAX_LEAVES],
+    (below, above): (&'a [u8], &'a [u8]),
+    middle: usize,
+    outs: &'a [Buffer],
+    span: Span,
+) -> &'a [u8] {
+    match arg {
+        None => &[],
+        Some((Operand::Leaf(leaf), _)) => leaves[leaf],
+        Some((Operand::Reg(r), size)) if r < middle => &below[r * REGISTER..][..span.n * size],
+        Some((Operand::Reg(r), size)) => &above[(r - middle - 1) * REGISTER..][..span.n * size],
+        Some((Operand::Out(o), size)) => &bytemuck::cast_slice(&outs[o])[span.start * size..][..span.n * size],
     }
 }

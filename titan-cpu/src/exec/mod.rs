@@ -42,7 +42,7 @@ pub(crate) type Outcome<T> = Result<T, Box<Trap>>;
 pub(crate) struct Work {
     pool: Pool,
     scalars: Vec<u64>,
-    bank: elements::Bank,
+    bank: Option<Box<elements::Bank>>,
     /// Operands of products that were converted, and products that were converted back.
     factors: [Buffer; 3],
     moved: Vec<u64>,
@@ -53,7 +53,7 @@ impl Work {
         Work {
             pool: Pool::new(&plan.classes),
             scalars: plan.scalars.clone(),
-            bank: elements::Bank::default(),
+            bank: None,
             factors: [Buffer::new(), Buffer::new(), Buffer::new()],
             moved: Vec::new(),
         }
@@ -85,7 +85,7 @@ impl<'p, 'm> Machine<'p, 'm> {
         for (slot, bits) in &launch.scalars {
             work.scalars[*slot as usize] = *bits;
         }
-        Machine {
+        let mut machine = Machine {
             plan: launch.plan,
             work,
             isa: launch.isa,
@@ -95,7 +95,10 @@ impl<'p, 'm> Machine<'p, 'm> {
             program: [0; 3],
             stop: &launch.stop,
             lazy: launch.lazy,
-        }
+        };
+        // Nothing in it can trap.
+        let _ = machine.block(machine.plan.prologue);
+        machine
     }
 
     /// Runs one program.
@@ -103,11 +106,18 @@ impl<'p, 'm> Machine<'p, 'm> {
         self.program = program;
         let done = self.block(self.plan.body);
         for slot in 0..self.tiles.len() {
-            if !matches!(self.tiles[slot].data, tile::Data::Nothing) {
+            if !matches!(self.tiles[slot].data, tile::Data::Nothing) && !self.plan.kept[slot] {
                 self.kill(u32::try_from(slot).unwrap_or(u32::MAX));
             }
         }
         done.map(drop)
+    }
+
+    /// Gives every buffer back.
+    pub(crate) fn finish(mut self) {
+        for slot in 0..self.tiles.len() {
+            self.kill(u32::try_from(slot).unwrap_or(u32::MAX));
+        }
     }
 
     fn scalar(&self, slot: ScalarSlot) -> u64 {

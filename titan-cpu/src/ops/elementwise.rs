@@ -35,16 +35,23 @@ impl<A: Rep, R: Rep, O: Unary<A, R>> Loop for Loop1<'_, A, R, O> {
 }
 
 fn tile1<A: Rep, R: Rep, O: Unary<A, R>>(isa: Isa, dst: &mut [u8], [a, _, _]: [&[u8]; 3]) {
-    let (dst, a) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(a));
+    let (dst, a): (&mut [R], &[A]) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(a));
+    if let ([a], [_, ..]) = (a, &*dst) {
+        dst.fill(eval1::<A, R, O>(*a));
+        return;
+    }
     isa.run(Loop1::<A, R, O> { dst: &mut *dst, a, op: std::marker::PhantomData });
     O::mend(dst, a);
 }
 
-fn scalar1<A: Rep, R: Rep, O: Unary<A, R>>([a, _, _]: [u64; 3]) -> u64 {
-    let a = A::from_bits(a);
+fn eval1<A: Rep, R: Rep, O: Unary<A, R>>(a: A) -> R {
     let mut value = [O::eval::<BASELINE_FMA>(a)];
     O::mend(&mut value, &[a]);
-    value[0].to_bits()
+    value[0]
+}
+
+fn scalar1<A: Rep, R: Rep, O: Unary<A, R>>([a, _, _]: [u64; 3]) -> u64 {
+    eval1::<A, R, O>(A::from_bits(a)).to_bits()
 }
 
 /// The loop and the scalar function of an operation of one operand.
@@ -55,10 +62,11 @@ pub(crate) fn unary_fn<A: Rep, R: Rep, O: Unary<A, R>>() -> ElementFn {
 fn tile2<A: Rep, R: Rep, O: Binary<A, R>>(isa: Isa, dst: &mut [u8], [a, b, _]: [&[u8]; 3]) {
     let dst: &mut [R] = bytemuck::cast_slice_mut(dst);
     let (a, b): (&[A], &[A]) = (bytemuck::cast_slice(a), bytemuck::cast_slice(b));
-    isa.run(|| {
-        for ((d, a), b) in dst.iter_mut().zip(a).zip(b) {
-            *d = O::eval(*a, *b);
-        }
+    isa.run(|| match (a, b) {
+        ([a], [b]) => dst.fill(O::eval(*a, *b)),
+        ([a], _) => dst.iter_mut().zip(b).for_each(|(d, b)| *d = O::eval(*a, *b)),
+        (_, [b]) => dst.iter_mut().zip(a).for_each(|(d, a)| *d = O::eval(*a, *b)),
+        _ => dst.iter_mut().zip(a).zip(b).for_each(|((d, a), b)| *d = O::eval(*a, *b)),
     });
 }
 
@@ -265,9 +273,18 @@ pub(crate) fn select(e: Elem) -> ElementFn {
 fn select_tile<T: Rep>(isa: Isa, dst: &mut [u8], [mask, a, b]: [&[u8]; 3]) {
     let dst: &mut [T] = bytemuck::cast_slice_mut(dst);
     let (a, b): (&[T], &[T]) = (bytemuck::cast_slice(a), bytemuck::cast_slice(b));
-    isa.run(|| {
-        for (((d, m), a), b) in dst.iter_mut().zip(mask).zip(a).zip(b) {
-            *d = if *m != 0 { *a } else { *b };
+    isa.run(|| match (mask, a, b) {
+        ([m], _, _) => {
+            let chosen = if *m != 0 { a } else { b };
+            dst.iter_mut().zip(chosen.iter().cycle()).for_each(|(d, x)| *d = *x);
+        }
+        (_, [a], [b]) => dst.iter_mut().zip(mask).for_each(|(d, m)| *d = if *m != 0 { *a } else { *b }),
+        (_, [a], _) => dst.iter_mut().zip(mask).zip(b).for_each(|((d, m), b)| *d = if *m != 0 { *a } else { *b }),
+        (_, _, [b]) => dst.iter_mut().zip(mask).zip(a).for_each(|((d, m), a)| *d = if *m != 0 { *a } else { *b }),
+        _ => {
+            for (((d, m), a), b) in dst.iter_mut().zip(mask).zip(a).zip(b) {
+                *d = if *m != 0 { *a } else { *b };
+            }
         }
     });
 }
@@ -291,9 +308,21 @@ pub(crate) fn mul_add(e: Elem) -> Option<ElementFn> {
 fn mul_add_tile<T: Float>(isa: Isa, dst: &mut [u8], [a, b, c]: [&[u8]; 3]) {
     let dst: &mut [T] = bytemuck::cast_slice_mut(dst);
     let (a, b, c): (&[T], &[T], &[T]) = (bytemuck::cast_slice(a), bytemuck::cast_slice(b), bytemuck::cast_slice(c));
-    isa.run(|| {
-        for (((d, a), b), c) in dst.iter_mut().zip(a).zip(b).zip(c) {
-            *d = a.mul_add(*b, *c);
+    isa.run(|| match (a, b, c) {
+        (_, _, [c]) if a.len() == b.len() => {
+            dst.iter_mut().zip(a).zip(b).for_each(|((d, a), b)| *d = a.mul_add(*b, *c));
+        }
+        (_, [b], _) if a.len() == c.len() => {
+            dst.iter_mut().zip(a).zip(c).for_each(|((d, a), c)| *d = a.mul_add(*b, *c));
+        }
+        ([a], _, _) if b.len() == c.len() => {
+            dst.iter_mut().zip(b).zip(c).for_each(|((d, b), c)| *d = a.mul_add(*b, *c));
+        }
+        _ => {
+            let all = |x: &[T], i: usize| if let [x] = x { *x } else { x[i] };
+            for (i, d) in dst.iter_mut().enumerate() {
+                *d = all(a, i).mul_add(all(b, i), all(c, i));
+            }
         }
     });
 }

@@ -14,7 +14,7 @@ pub(crate) mod words;
 
 use crate::simd::Isa;
 
-/// A loop: `dst[i] = f(args[0][i], …)`. Slices hold whole elements, aligned, as many as `dst`.
+/// A loop: `dst[i] = f(args[0][i], …)`. Slices hold whole elements, aligned: as many as `dst`, or one, which stands for all.
 pub(crate) type TileFn = fn(Isa, &mut [u8], [&[u8]; 3]);
 /// The same for scalar slots.
 pub(crate) type ScalarFn = fn([u64; 3]) -> u64;

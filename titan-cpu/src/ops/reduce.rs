@@ -5,8 +5,9 @@
 
 use super::number::Number;
 use crate::rep::{Rep, bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
-use crate::simd::Isa;
+use crate::simd::{Isa, Loop};
 use half::{bf16, f16};
+use std::marker::PhantomData;
 use titan_core::ir::{ArgOp, Elem, ReduceOp};
 
 /// `[outer, n, inner]`.
@@ -31,7 +32,7 @@ pub(crate) struct RowFold {
     pub(crate) finish: fn(u64, &mut [u8]),
 }
 
-const LANES: usize = 32;
+const LANES: usize = 64;
 const STRIP: usize = 64;
 
 /// How elements are folded.
@@ -49,13 +50,7 @@ struct Max;
 struct Min;
 
 macro_rules! folds {
-    ($($t:ident, $lowest:expr, $highest:expr, $zero:expr, $one:expr;)*) => {$(
-        folds! { @ $t Sum $zero, add }
-        folds! { @ $t Prod $one, mul }
-        folds! { @ $t Max $lowest, max }
-        folds! { @ $t Min $highest, min }
-    )*};
-    (@ $t:ident $op:ident $start:expr, $method:ident) => {
+    ($($t:ident { $($op:ident $start:expr, $method:ident;)* })*) => {$($(
         impl Fold<$t> for $op {
             type Acc = $t;
             const START: $t = $start;
@@ -72,14 +67,47 @@ macro_rules! folds {
                 acc
             }
         }
+    )*)*};
+}
+macro_rules! int_folds {
+    ($($t:ident)*) => {
+        folds! { $($t { Sum 0, add; Prod 1, mul; Max $t::MIN, max; Min $t::MAX, min; })* }
     };
 }
-// NaN is the neutral element of a maximum that ignores NaN.
-folds! {
-    f64, f64::NAN, f64::NAN, 0.0, 1.0; f32, f32::NAN, f32::NAN, 0.0, 1.0;
-    i64, i64::MIN, i64::MAX, 0, 1; i32, i32::MIN, i32::MAX, 0, 1; i16, i16::MIN, i16::MAX, 0, 1; i8, i8::MIN, i8::MAX, 0, 1;
-    u64, 0, u64::MAX, 0, 1; u32, 0, u32::MAX, 0, 1; u16, 0, u16::MAX, 0, 1; u8, 0, u8::MAX, 0, 1;
+folds! { f64 { Sum 0.0, add; Prod 1.0, mul; } f32 { Sum 0.0, add; Prod 1.0, mul; } }
+int_folds! { i64 i32 i16 i8 u64 u32 u16 u8 }
+
+/// Extremes of floats are those of integers in the same order, with NaN beyond the last: one short step, where comparing
+/// floats takes many, one waiting for the other.
+macro_rules! float_extremes {
+    ($($t:ident $key:ident;)*) => {$(
+        float_extremes! { @ $t $key Max $key::MIN, max }
+        float_extremes! { @ $t $key Min $key::MAX, min }
+    )*};
+    (@ $t:ident $key:ident $op:ident $none:expr, $method:ident) => {
+        impl Fold<$t> for $op {
+            type Acc = $key;
+            const START: $key = $none;
+            #[inline(always)]
+            fn step(acc: $key, x: $t) -> $key {
+                let bits = x.to_bits().cast_signed();
+                let key = bits ^ ((bits >> ($key::BITS - 1)) & $key::MAX);
+                Number::$method(acc, if x.is_nan() { $none } else { key })
+            }
+            #[inline(always)]
+            fn merge(a: $key, b: $key) -> $key {
+                Number::$method(a, b)
+            }
+            #[inline(always)]
+            fn finish(acc: $key) -> $t {
+                let bits = acc ^ ((acc >> ($key::BITS - 1)) & $key::MAX);
+                // The key of no number is that of a NaN.
+                $t::from_bits(bits.cast_unsigned())
+            }
+        }
+    };
 }
+float_extremes! { f32 i32; f64 i64; }
 
 macro_rules! half_folds {
     ($($t:ident $to:ident $from:ident;)*) => {$(
@@ -87,47 +115,53 @@ macro_rules! half_folds {
     )*};
     (@ $t:ident $to:ident $from:ident: $($op:ident)*) => {$(
         impl Fold<$t> for $op {
-            type Acc = f32;
-            const START: f32 = <$op as Fold<f32>>::START;
+            type Acc = <$op as Fold<f32>>::Acc;
+            const START: Self::Acc = <$op as Fold<f32>>::START;
             #[inline(always)]
-            fn step(acc: f32, x: $t) -> f32 {
+            fn step(acc: Self::Acc, x: $t) -> Self::Acc {
                 <$op as Fold<f32>>::step(acc, $to(x))
             }
             #[inline(always)]
-            fn merge(a: f32, b: f32) -> f32 {
+            fn merge(a: Self::Acc, b: Self::Acc) -> Self::Acc {
                 <$op as Fold<f32>>::merge(a, b)
             }
             #[inline(always)]
-            fn finish(acc: f32) -> $t {
-                $from(acc)
+            fn finish(acc: Self::Acc) -> $t {
+                $from(<$op as Fold<f32>>::finish(acc))
             }
         }
     )*};
 }
 half_folds! { f16 f16_to_f32 f16_from_f32; bf16 bf16_to_f32 bf16_from_f32; }
 
+/// Folds in `N` partial results what of the row fills them all; gives the result and the rest of the row.
+#[inline(always)]
+fn fold_lanes<T: Copy, O: Fold<T>, const N: usize>(row: &[T]) -> (O::Acc, &[T]) {
+    let (chunks, rest) = row.as_chunks::<N>();
+    if chunks.is_empty() {
+        return (O::START, rest);
+    }
+    let mut lanes = [O::START; N];
+    for chunk in chunks {
+        for i in 0..N {
+            lanes[i] = O::step(lanes[i], chunk[i]);
+        }
+    }
+    let mut width = N / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] = O::merge(lanes[i], lanes[i + width]);
+        }
+        width /= 2;
+    }
+    (lanes[0], rest)
+}
+
 #[inline(always)]
 fn fold_row<T: Copy, O: Fold<T>>(row: &[T]) -> O::Acc {
-    let mut acc = O::START;
-    let chunks = row.chunks_exact(LANES);
-    let rest = chunks.remainder();
-    if row.len() >= LANES {
-        let mut lanes = [O::START; LANES];
-        for chunk in chunks {
-            for (lane, x) in lanes.iter_mut().zip(chunk) {
-                *lane = O::step(*lane, *x);
-            }
-        }
-        let mut width = LANES / 2;
-        while width > 0 {
-            for i in 0..width {
-                lanes[i] = O::merge(lanes[i], lanes[i + width]);
-            }
-            width /= 2;
-        }
-        acc = lanes[0];
-    }
-    rest.iter().fold(acc, |acc, x| O::step(acc, *x))
+    let (long, rest) = fold_lanes::<T, O, LANES>(row);
+    let (short, rest) = fold_lanes::<T, O, 8>(rest);
+    rest.iter().fold(O::merge(long, short), |acc, x| O::step(acc, *x))
 }
 
 #[inline(always)]
@@ -144,9 +178,17 @@ fn fold_strip<T: Copy, O: Fold<T>>(dst: &mut [T], src: &[T], n: usize, inner: us
     }
 }
 
-fn reduce_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], [_, n, inner]: Extents) {
-    let (dst, src): (&mut [T], &[T]) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src));
-    isa.run(|| {
+struct ReduceLoop<'a, T, O> {
+    dst: &'a mut [T],
+    src: &'a [T],
+    extents: Extents,
+    op: PhantomData<O>,
+}
+
+impl<T: Rep, O: Fold<T>> Loop for ReduceLoop<'_, T, O> {
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let (dst, src, [_, n, inner]) = (self.dst, self.src, self.extents);
         if inner == 1 {
             for (d, row) in dst.iter_mut().zip(src.chunks_exact(n)) {
                 *d = O::finish(fold_row::<T, O>(row));
@@ -158,15 +200,32 @@ fn reduce_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], [_, n, 
                 fold_strip::<T, O>(strip, &plane[at..], n, inner);
             }
         }
-    });
+    }
+}
+
+fn reduce_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], extents: Extents) {
+    let (dst, src) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src));
+    isa.run(ReduceLoop::<T, O> { dst, src, extents, op: PhantomData });
+}
+
+struct RowLoop<'a, T, O: Fold<T>> {
+    row: &'a [T],
+    acc: &'a mut O::Acc,
+}
+
+impl<T: Rep, O: Fold<T>> Loop for RowLoop<'_, T, O> {
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        *self.acc = fold_row::<T, O>(self.row);
+    }
 }
 
 fn row_part<T: Rep, O: Fold<T>>(isa: Isa, row: &[u8]) -> u64
 where
     O::Acc: Rep,
 {
-    let (row, mut acc): (&[T], _) = (bytemuck::cast_slice(row), O::START);
-    isa.run(|| acc = fold_row::<T, O>(row));
+    let mut acc = O::START;
+    isa.run(RowLoop::<T, O> { row: bytemuck::cast_slice(row), acc: &mut acc });
     acc.to_bits()
 }
 
@@ -184,10 +243,18 @@ where
     bytemuck::cast_slice_mut::<u8, T>(out)[0] = O::finish(Rep::from_bits(acc));
 }
 
-fn scan_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], [_, n, inner]: Extents) {
-    let (dst, src): (&mut [T], &[T]) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src));
-    isa.run(|| {
-        for (d, plane) in dst.chunks_exact_mut(n * inner).zip(src.chunks_exact(n * inner)) {
+struct ScanLoop<'a, T, O> {
+    dst: &'a mut [T],
+    src: &'a [T],
+    extents: Extents,
+    op: PhantomData<O>,
+}
+
+impl<T: Rep, O: Fold<T>> Loop for ScanLoop<'_, T, O> {
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let [_, n, inner] = self.extents;
+        for (d, plane) in self.dst.chunks_exact_mut(n * inner).zip(self.src.chunks_exact(n * inner)) {
             for first in (0..inner).step_by(STRIP) {
                 let width = STRIP.min(inner - first);
                 let mut acc = [O::START; STRIP];
@@ -200,7 +267,12 @@ fn scan_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], [_, n, in
                 }
             }
         }
-    });
+    }
+}
+
+fn scan_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], extents: Extents) {
+    let (dst, src) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src));
+    isa.run(ScanLoop::<T, O> { dst, src, extents, op: PhantomData });
 }
 
 /// Which of two elements is the better one.

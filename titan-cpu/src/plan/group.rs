@@ -12,8 +12,10 @@ use titan_core::ir::{OpId, Value};
 
 /// Elements of a block.
 pub(crate) const BLOCK: usize = 1024;
-/// Operations of one group at most: bounds the registers.
+/// Operations of one group at most.
 pub(crate) const MAX_OPS: usize = 48;
+/// Operands of one group at most.
+pub(crate) const MAX_LEAVES: usize = 16;
 
 /// Where an operand of a group comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,9 +75,11 @@ pub(crate) struct Group {
     pub(crate) block: usize,
     /// Operands, with the bytes of an element.
     pub(crate) leaves: Vec<(Leaf, usize)>,
+    /// Operands that are reduced or stored as they are: of these, every element is wanted.
+    pub(crate) whole: Vec<bool>,
     pub(crate) outs: Vec<TileSlot>,
     pub(crate) ops: Vec<Micro>,
-    /// How many registers there are, those of the operands first.
+    /// How many registers the operations need.
     pub(crate) registers: usize,
 }
 
@@ -125,8 +129,7 @@ impl OpenGroup {
         let last_use = self.last_uses(&needed);
         let leaves = self.leaves(&needed);
         let mut places: Vec<Option<Operand>> = vec![None; self.ops.len()];
-        // The operands' registers are never free: a block's operand may be used by any operation.
-        let mut busy = vec![true; leaves.len()];
+        let mut busy = Vec::new();
         let mut ops = Vec::new();
         for (i, op) in self.ops.iter().enumerate().filter(|(i, _)| needed[*i]) {
             let mut args = [None; 3];
@@ -161,7 +164,19 @@ impl OpenGroup {
         let len = self.shape.iter().map(|n| usize::try_from(*n).unwrap_or(0)).product();
         let cols = usize::try_from(self.shape[3]).unwrap_or(1).max(1);
         let outs = outs.iter().map(|(_, tile)| *tile).collect();
-        Group { shape: self.shape, len, cols, block: block_len(self.shape), leaves, outs, ops, registers: busy.len() }
+        let mut whole = vec![false; leaves.len()];
+        for op in ops.iter().filter(|op| !matches!(op.act, Act::Map { .. })) {
+            if let Some((Operand::Leaf(leaf), _)) = op.args[0] {
+                whole[leaf] = true;
+            }
+        }
+        let (shape, block, registers) = (self.shape, block_len(self.shape), busy.len());
+        Group { shape, len, cols, block, leaves, whole, outs, ops, registers }
+    }
+
+    /// Whether there is room for another operation.
+    pub(super) fn is_full(&self, max_ops: usize) -> bool {
+        self.ops.len() >= max_ops || self.leaves(&vec![true; self.ops.len()]).len() + 3 > MAX_LEAVES
     }
 
     fn leaves(&self, needed: &[bool]) -> Vec<(Leaf, usize)> {

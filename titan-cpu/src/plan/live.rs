@@ -1,10 +1,11 @@
 //! When a tile is dead: after the last step of its own block that uses it, directly or in a block inside.
 
-use super::{BlockId, Node, Slot, Step, TileSlot};
+use super::{BlockId, Node, Plan, Slot, Step, TileSlot};
 
 /// Fills in `kills` of every step.
-pub(super) fn mark_kills(blocks: &mut [Vec<Node>], args: &[Vec<TileSlot>], tiles: usize) {
-    for block in 0..blocks.len() {
+pub(super) fn mark_kills(plan: &mut Plan, args: &[Vec<TileSlot>]) {
+    let (blocks, tiles) = (&mut plan.blocks, plan.tiles.len());
+    for block in (0..blocks.len()).filter(|b| *b != plan.prologue) {
         let mut local = vec![false; tiles];
         let defs = blocks[block].iter().flat_map(|n| &n.defs).chain(&args[block]);
         defs.for_each(|t| local[*t as usize] = true);

@@ -64,6 +64,8 @@ pub(crate) fn lower(kernel: &Kernel, options: crate::Options) -> Result<Plan> {
         params: Vec::new(),
         blocks: Vec::new(),
         body: 0,
+        prologue: 0,
+        kept: Vec::new(),
         scalars: Vec::new(),
         tiles: Vec::new(),
         views: 0,
@@ -75,7 +77,9 @@ pub(crate) fn lower(kernel: &Kernel, options: crate::Options) -> Result<Plan> {
         Lower { kernel, slots, users, plan, args: Vec::new(), regions: Vec::new(), options, loc: Loc::default() };
     lower.params()?;
     lower.plan.body = lower.block(kernel.body)?;
-    super::live::mark_kills(&mut lower.plan.blocks, &lower.args, lower.plan.tiles.len());
+    super::invariant::hoist(&mut lower.plan);
+    lower.args.resize(lower.plan.blocks.len(), Vec::new());
+    super::live::mark_kills(&mut lower.plan, &lower.args);
     lower.plan.cost = super::lower_control::cost(&lower.plan, lower.plan.body);
     Ok(lower.plan)
 }
@@ -289,7 +293,7 @@ impl Lower<'_> {
         operands: &[Value],
     ) -> Result<()> {
         let limit = if self.options.fuse { MAX_OPS } else { 1 };
-        if let Some(full) = frame.open.iter().position(|g| g.shape == shape && g.ops.len() >= limit) {
+        if let Some(full) = frame.open.iter().position(|g| g.shape == shape && g.is_full(limit)) {
             self.close(frame, full)?;
         }
         let mut args = Vec::new();

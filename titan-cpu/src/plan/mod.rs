@@ -5,11 +5,13 @@
 //!
 //! * [`lower`]: IR to steps.
 //! * [`group`]: elementwise operations of one shape become one step.
+//! * [`invariant`]: what is the same in every program.
 //! * [`live`]: after which step a tile is dead.
 //!
 //! Axes are those of four-dimensional tiles: a shape of lower rank has leading extents of 1.
 
 pub(crate) mod group;
+mod invariant;
 mod live;
 pub(crate) mod lower;
 mod lower_control;
@@ -74,6 +76,10 @@ pub(crate) struct Plan {
     pub(crate) params: Vec<ParamPlan>,
     pub(crate) blocks: Vec<Vec<Node>>,
     pub(crate) body: BlockId,
+    /// What is the same in every program: run once by each thread.
+    pub(crate) prologue: BlockId,
+    /// Tiles of the prologue: they outlive a program.
+    pub(crate) kept: Vec<bool>,
     /// Initial scalars: the constants.
     pub(crate) scalars: Vec<u64>,
     pub(crate) tiles: Vec<TileInfo>,

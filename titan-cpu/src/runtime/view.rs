@@ -181,14 +181,15 @@ impl<'m> View<'m> {
 
     /// The part of a tile at `start` that is inside.
     pub(crate) fn inside(&self, start: [i64; 4], shape: [i32; 4]) -> Inside {
-        let mut part = Inside { lo: [0; 4], hi: [0; 4] };
         if self.outside {
-            return part;
+            return Inside { lo: [0; 4], hi: [0; 4] };
         }
-        for axis in 0..4 {
+        let mut part = Inside { lo: [0; 4], hi: shape.map(i64::from) };
+        // Before the tensor's own axes, the tile has an extent of 1 as well.
+        for axis in 4 - self.rank.min(4)..4 {
             let n = i64::from(shape[axis]);
-            part.lo[axis] = start[axis].saturating_neg().clamp(0, n);
-            part.hi[axis] = i64::from(self.extents[axis]).saturating_sub(start[axis]).clamp(0, n);
+            part.lo[axis] = 0.max(start[axis].wrapping_neg()).min(n);
+            part.hi[axis] = i64::from(self.extents[axis]).wrapping_sub(start[axis]).clamp(0, n);
         }
         part
     }
@@ -203,11 +204,11 @@ impl<'m> View<'m> {
         let (mut first, mut last) = (self.offset(start), self.offset(start));
         let origin = first;
         for (n, stride) in shape.iter().zip(&self.strides) {
-            let reach = i64::from(*n - 1).checked_mul(*stride)?;
-            first = first.checked_add(reach.min(0))?;
-            last = last.checked_add(reach.max(0))?;
+            let reach = i64::from(*n - 1).wrapping_mul(*stride);
+            first = first.wrapping_add(reach.min(0));
+            last = last.wrapping_add(reach.max(0));
         }
-        if first < 0 || last >= self.len {
+        if first < 0 || first > last || last >= self.len {
             return None;
         }
         let size = usize::try_from(self.elem.bits() / 8).ok()?;
