@@ -7,7 +7,7 @@
 //!                    └─ shadow ─▶ Rust that rustc checks, and that runs as the reference       per tuple of element types
 //! ```
 //!
-//! Errors are collected in a [`ctxt::Ctxt`]; if there are any, [`expand::fallback`] keeps the rest of the user's file alive.
+//! Errors are collected in a `ctxt::Ctxt`; if there are any, `expand::fallback` keeps the rest of the user's file alive.
 //! After that point nothing can fail. The macro never panics, whatever tokens it gets.
 
 #![expect(
