@@ -55,9 +55,11 @@ pub(crate) fn resolve(cx: &Ctxt, item: &mut KernelItem) -> Vec<Companion> {
 /// Compiles every instance.
 pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compiled> {
     let instances = instance::expand(cx, item, items);
+    let total = instances.len();
     instances
         .into_iter()
         .map(|instance| {
+            cx.compiles(instance.full_name(&item.func.name.to_string()), total);
             let kernel = one(cx, item, items, &instance);
             Compiled { instance, kernel }
         })
@@ -66,6 +68,7 @@ pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compil
 
 fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Option<Verified> {
     let env = FnEnv { func: &item.func, generics: &instance.generics, items };
+    let before = cx.reports();
     let mut infer = Infer::new(cx, env);
     let tys: Vec<ITy> = item.func.params.iter().map(|p| infer.ty_ref(&p.ty)).collect();
     let elems: Vec<_> = tys
@@ -82,7 +85,7 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
     let grid = signature::grid(cx, item, env, &mut b);
     signature::requires(cx, item, env, &mut b);
     infer.run(tys);
-    if cx.any() {
+    if cx.reports() != before {
         return None;
     }
     let mut places = Places::new(item.func.name.span());
@@ -94,7 +97,7 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
         sh.symbols.insert(name, dim);
     }
     lower::kernel(&mut sh, env, infer).ok()?;
-    if cx.any() {
+    if cx.reports() != before {
         drop(sh);
         return None;
     }

@@ -4,7 +4,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use titan_core::diag::{Code, Diagnostic, Reporter};
 
 /// An error at tokens of the user.
@@ -18,11 +18,25 @@ pub(crate) struct Ctxt {
     inlined: RefCell<Vec<Diag>>,
     /// The calls that are being inlined, with the names of the functions.
     calls: RefCell<Vec<(Span, String)>>,
+    /// The instance that is compiled, of how many.
+    instance: RefCell<Option<(String, usize)>>,
+    /// Instances that have each error, by its place in the list.
+    instances: RefCell<Vec<Vec<String>>>,
+    /// All reports, those of known errors included.
+    reports: Cell<usize>,
 }
 
 impl Ctxt {
     pub(crate) fn new() -> Self {
-        Ctxt { errors: RefCell::new(Some(Vec::new())), inlined: RefCell::default(), calls: RefCell::default() }
+        let errors = RefCell::new(Some(Vec::new()));
+        Ctxt {
+            errors,
+            inlined: RefCell::default(),
+            calls: RefCell::default(),
+            instance: RefCell::default(),
+            instances: RefCell::default(),
+            reports: Cell::new(0),
+        }
     }
 
     /// Reports an error.
@@ -39,6 +53,7 @@ impl Ctxt {
     ///
     /// What is wrong inside an inlined function is reported at the kernel's call, unless rustc reports it where it stands.
     pub(crate) fn push(&self, mut diag: Diag) {
+        self.reports.set(self.reports.get() + 1);
         if let Some((call, name)) = self.calls.borrow().first() {
             if diag.code.reporter() == Reporter::Rustc {
                 self.inlined.borrow_mut().push(diag);
@@ -49,9 +64,36 @@ impl Ctxt {
         }
         if let Some(errors) = self.errors.borrow_mut().as_mut() {
             let place = |s: Span| (s.start().line, s.start().column);
-            let known = errors.iter().any(|e| e.code == diag.code && place(e.site) == place(diag.site));
-            if !known {
+            let known = errors.iter().position(|e| e.code == diag.code && place(e.site) == place(diag.site));
+            let mut instances = self.instances.borrow_mut();
+            if known.is_none() {
                 errors.push(diag);
+                instances.push(Vec::new());
+            }
+            let nth = known.unwrap_or(errors.len() - 1);
+            if let (Some(list), Some((name, _))) = (instances.get_mut(nth), &*self.instance.borrow()) {
+                list.push(name.clone());
+            }
+        }
+    }
+
+    /// From now on an instance is compiled, one of `total`.
+    pub(crate) fn compiles(&self, instance: String, total: usize) {
+        self.instance.replace(Some((instance, total)));
+    }
+
+    /// The number of reports so far: a part that adds none has no error.
+    pub(crate) fn reports(&self) -> usize {
+        self.reports.get()
+    }
+
+    /// Says of errors that only some instances have in which they are.
+    fn name_instances(&self, errors: &mut [Diag]) {
+        let Some((_, total)) = *self.instance.borrow() else { return };
+        for (diag, list) in errors.iter_mut().zip(self.instances.borrow_mut().iter_mut()) {
+            list.dedup();
+            if let Some(first) = list.first().filter(|first| list.len() < total && !diag.title.contains(first.as_str())) {
+                diag.title.push_str(&format!(", in `{first}`"));
             }
         }
     }
@@ -89,7 +131,8 @@ impl Ctxt {
 
     /// The errors, those that rustc reports split off.
     pub(crate) fn finish(self) -> Reports {
-        let errors = self.errors.borrow_mut().take().unwrap_or_default();
+        let mut errors = self.errors.borrow_mut().take().unwrap_or_default();
+        self.name_instances(&mut errors);
         let (ours, rustcs) = errors.into_iter().partition(|d| d.code.reporter() == Reporter::Titan);
         Reports { ours, rustcs, inlined: self.inlined.take() }
     }

@@ -93,7 +93,7 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let (name, generics) = (&func.name, func.generics.iter().map(|g| &g.tokens));
     let function = quote! {
         #(#attrs)*
-        #[allow(unstable_name_collisions, unused_parens, unused_braces, dead_code, clippy::all, clippy::pedantic)]
+        #[allow(unstable_name_collisions, unused_parens, unused_braces, unused_qualifications, dead_code, clippy::all, clippy::pedantic)]
         #vis fn #name<#(#generics),*>(#(#params),*) #ret #body
     };
     let mut state = State::new(Kind::Device, krate.clone(), quote!(#krate), strip_docs(item), &companions);

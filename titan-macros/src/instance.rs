@@ -20,6 +20,14 @@ pub(crate) struct Instance {
     pub(crate) generics: Generics,
 }
 
+impl Instance {
+    /// `gemm::<f16, 128>`, as the IR names it.
+    pub(crate) fn full_name(&self, kernel: &str) -> String {
+        let args: Vec<&str> = self.args.iter().map(|a| a.value.as_str()).collect();
+        if args.is_empty() { kernel.to_owned() } else { format!("{kernel}::<{}>", args.join(", ")) }
+    }
+}
+
 /// Most instances of one kernel: each is compiled for every target.
 const MAX_INSTANCES: usize = 256;
 

@@ -56,7 +56,7 @@ pub(crate) fn declare(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Buil
         b.set_shape(i, specs);
     }
     // What a broken declaration would have bound is not missing.
-    ok && !cx.has_errors() && all_bound(cx, item, &bound)
+    ok && all_bound(cx, item, &bound)
 }
 
 fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder) -> bool {
@@ -68,6 +68,7 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
         ITy::Scalar(_) => {
             if let Some((span, _)) = &p.shape {
                 cx.error(Code::ShapeTarget, *span, format!("`{}` is a scalar: it has no shape", p.name));
+                return false;
             }
             let Some(elem) = elem else { return false };
             if !(elem.is_arith() || elem == Elem::Bool) {

@@ -147,7 +147,7 @@ impl Expansion<'_> {
                 use #krate::lang::{Cast as _, Float as _};
                 #quiet
                 #[allow(non_snake_case, non_upper_case_globals, unstable_name_collisions, overflowing_literals)]
-                #[allow(unused_parens, unused_braces, dead_code, clippy::all, clippy::pedantic, clippy::nursery)]
+                #[allow(unused_parens, unused_braces, unused_qualifications, dead_code, clippy::all, clippy::pedantic, clippy::nursery)]
                 fn #name<#(#consts,)* #(#fresh),*>(#(#params),*) #body
                 #(#instances)*
                 #tripwire

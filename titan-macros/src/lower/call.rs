@@ -131,12 +131,13 @@ impl FnLower<'_, '_, '_> {
         let ret = self.infer.ty(e.id).clone();
         let generics = self.infer.device_generics(device, path, &tys, &ret, e.span);
         let env = FnEnv { func: &device.func, generics: &generics, items: &device.items };
+        let before = self.sh.cx.reports();
         self.sh.cx.called(e.span, &device.func.name.to_string());
         let mut infer = Infer::new(self.sh.cx, env);
         let params: Vec<ITy> = device.func.params.iter().map(|p| infer.ty_ref(&p.ty)).collect();
         infer.run(params);
         self.sh.cx.returned();
-        if self.sh.cx.any() {
+        if self.sh.cx.reports() != before {
             return Err(Stop);
         }
         self.at(e.span);

@@ -15,3 +15,4 @@ mod division_by_zero;
 mod remainder_by_zero_instance;
 mod unknown;
 mod stored_without_cast;
+mod many_instances;

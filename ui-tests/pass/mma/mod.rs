@@ -5,3 +5,4 @@ mod mixed_halves;
 mod accumulator_element;
 mod accumulator_shape;
 mod rank;
+mod many_instances;

@@ -1,0 +1,8 @@
+//! The twin of `ui/elements/many_instances.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(instances(T in [f16, bf16], N in [8, 16]))]
+fn k<T: Float, const N: i32>(x: &Tensor<T, 1>, y: &mut Tensor<T, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<N>([p]).cast::<T>());
+}
