@@ -6,7 +6,6 @@
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_possible_wrap,
-    clippy::cast_lossless,
     clippy::cast_precision_loss,
     trivial_numeric_casts,
     reason = "conversions between numbers are what this module is for, and Rust's `as` is the meaning that is wanted"

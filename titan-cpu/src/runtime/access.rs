@@ -34,7 +34,7 @@ macro_rules! words {
     ($($t:ty: $atomic:ty;)*) => {$(
         impl Word for $t {
             #[inline(always)]
-            #[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
+            #[allow(clippy::cast_possible_truncation, reason = "the low bits are meant")]
             #[allow(trivial_numeric_casts, reason = "for one of the types it is")]
             fn from_slot(bits: u64) -> Self {
                 bits as $t

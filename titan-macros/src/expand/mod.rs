@@ -117,6 +117,7 @@ impl Expansion<'_> {
     }
 
     /// The shadow of one tuple of element types, with its instances.
+    #[expect(clippy::cognitive_complexity, reason = "one long quotation")]
     fn group(&self, group: &[&Compiled], first: bool) -> TokenStream {
         let func = &self.item.func;
         let Some(any) = group.first() else { return TokenStream::new() };
