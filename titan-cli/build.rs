@@ -9,7 +9,7 @@ fn main() -> io::Result<()> {
     // A folder that does not exist yet is noticed by its parent.
     println!("cargo::rerun-if-changed={}", if pages.exists() { &pages } else { &root }.display());
     let mut names: Vec<_> = fs::read_dir(&pages).into_iter().flatten().flatten().map(|e| e.path()).collect();
-    names.retain(|p| p.extension().is_some_and(|e| e == "md"));
+    names.retain(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with('T')));
     names.sort();
     let mut table = String::from("&[\n");
     for page in &names {

@@ -1,7 +1,7 @@
 //! What the tests share: building kernels, tensors of any element type as `f64`s, running.
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "test data are small")]
 
-use titan_core::ir::{Access, Builder, DimSpec, Elem, OpKind, TileShape, Unit, Value};
+use titan_core::ir::{Access, Builder, DimSpec, Elem, GridSpec, HostExpr, OpKind, TileShape, Unit, Value};
 use titan_core::num;
 use titan_core::verify::verify;
 use titan_cpu::memory::Memory;
@@ -51,15 +51,35 @@ impl K {
         self.op(OpKind::Load(Unit::Tile, shape_of(shape)), &args)
     }
 
+    /// The tensor outside of the output rule: what programs may write is not what these tests are about.
+    pub(crate) fn shared(&mut self, tensor: Value) -> Value {
+        self.op(OpKind::Shared, &[tensor])
+    }
+
     pub(crate) fn store(&mut self, tensor: Value, at: &[Value], tile: Value) {
+        let packed = self.0.ty(tensor).elem().bits() == 4;
+        let tensor = if packed { self.shared(tensor) } else { tensor };
         let args: Vec<Value> = [tensor].into_iter().chain(at.iter().copied()).chain([tile]).collect();
         self.run(OpKind::Store(Unit::Tile), &args);
     }
 
     pub(crate) fn compile(self, options: Options) -> Program {
-        let kernel = verify(self.0.finish()).unwrap_or_else(|d| panic!("{d:?}"));
+        let mut kernel = self.0.finish();
+        kernel.sig.grid = grid_of(&kernel);
+        let kernel = verify(kernel).unwrap_or_else(|d| panic!("{d:?}"));
         Program::compile_with(&kernel, options).unwrap_or_else(|e| panic!("{e}"))
     }
+}
+
+/// A grid with the axes that a kernel names, as large as any test runs.
+fn grid_of(kernel: &titan_core::ir::Kernel) -> GridSpec {
+    let (mut axes, mut distributed) = (0, false);
+    kernel.walk(&mut |_, op| match op.kind {
+        OpKind::ProgramId(axis) | OpKind::NumPrograms(axis) => axes = axes.max(usize::from(axis) + 1),
+        OpKind::For(titan_core::ir::ForKind::Distributed) => distributed = true,
+        _ => {}
+    });
+    if distributed { GridSpec::Persistent } else { GridSpec::Extents(vec![HostExpr::Const(1 << 16); axes]) }
 }
 
 pub(crate) fn shape_of(dims: &[i32]) -> TileShape {

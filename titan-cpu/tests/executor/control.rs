@@ -227,6 +227,7 @@ fn distributed_loops_run_each_iteration_once() {
     let hundred = k.i32(100);
     let value = binary(&mut k, BinOp::Mul, j, hundred);
     let value = binary(&mut k, BinOp::Add, value, p);
+    let y = k.shared(y);
     let old = k.op(OpKind::Get, &[y, j]);
     let value = binary(&mut k, BinOp::Add, value, old);
     k.run(OpKind::Set, &[y, j, value]);

@@ -73,6 +73,7 @@ fn apply_scalar(kind: &OpKind, elems: &[Elem], inputs: &[i64]) -> i64 {
     let zero = k.i32(0);
     let args: Vec<Value> = tensors.iter().map(|t| k.op(OpKind::Get, &[*t, zero])).collect();
     let value = k.op(kind.clone(), &args);
+    let result = k.shared(result);
     k.run(OpKind::Set, &[result, zero, value]);
     let program = k.compile(Options::default());
     let pair = |e: &Elem, v: i64| Tensor::ints(*e, &[2], &[v, 0]);

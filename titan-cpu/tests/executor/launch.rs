@@ -120,6 +120,7 @@ fn trapping() -> Program {
     let other = k.op(OpKind::Cmp(Pred::Ne), &[q, one]);
     let fine = k.op(OpKind::Binary(BinOp::Or), &[differs, other]);
     k.run(OpKind::Assert("the bad one".to_owned()), &[fine]);
+    let y = k.shared(y);
     k.run(OpKind::Set, &[y, p, one]);
     k.compile(Options::default())
 }
@@ -152,7 +153,14 @@ fn a_trap_names_its_place_and_program_and_stops_the_others() {
     let more = k.i32(1000);
     let late = k.op(OpKind::Cmp(Pred::Gt), &[p, more]);
     let mut open = k.0.begin_if(late);
+    let zero = k.i32(0);
     let forever = k.0.begin_loop(&[]);
+    let never = k.op(OpKind::Cmp(Pred::Lt), &[p, zero]);
+    let mut leave = k.0.begin_if(never);
+    k.0.terminate(OpKind::Break(0), &[]);
+    k.0.begin_else(&mut leave);
+    k.0.terminate(OpKind::Yield, &[]);
+    k.0.end_if(leave, &[]);
     k.0.terminate(OpKind::Continue(0), &[]);
     k.0.end_loop(forever, &[]);
     k.0.terminate(OpKind::Yield, &[]);
@@ -168,7 +176,7 @@ fn get_and_set_trap_outside() {
     for (kind, name) in [(OpKind::Get, "get"), (OpKind::Set, "set")] {
         for (i, j) in [(-1, 0), (0, -1), (3, 0), (0, 4), (i32::MIN, i32::MAX)] {
             let mut k = K::new("outside");
-            let y = k.output("y", Elem::F32, 2);
+            let y = if kind == OpKind::Get { k.input("y", Elem::F32, 2) } else { k.output("y", Elem::F32, 2) };
             let (i, j, v) = (k.i32(i), k.i32(j), k.0.constant(Const::Float(Elem::F32, 1.0)));
             match kind {
                 OpKind::Get => drop(k.run(kind.clone(), &[y, i, j])),

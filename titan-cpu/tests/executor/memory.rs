@@ -90,7 +90,7 @@ fn stores_at_every_place() {
             let y = k.output("y", e, rank);
             let zero = k.i32(0);
             let t = k.load(x, &vec![zero; rank], tile);
-            let mut args = vec![y];
+            let mut args = vec![k.shared(y)];
             for axis in 0..rank as i32 {
                 let axis = k.i32(axis);
                 args.push(k.op(OpKind::Get, &[where_, axis]));

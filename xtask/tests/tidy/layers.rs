@@ -11,7 +11,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("titan-macros", &["titan-core", "titan-nv", "titan-amd"]),
     ("", &["titan-core", "titan-macros", "titan-nv", "titan-amd", "titan-cpu"]),
     ("titan-cli", &["titan-core", "titan-nv", "titan-amd", "titan-cpu"]),
-    ("ui-tests", &["titan"]),
+    ("ui-tests", &["titan", "titan-core"]),
     ("examples/minilm", &["titan"]),
     ("xtask", &[]),
 ];
