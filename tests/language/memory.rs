@@ -124,7 +124,7 @@ fn an_optional_tensor_is_a_branch() -> titan::Result<()> {
 }
 
 #[titan::kernel(grid(G))]
-fn segments(x: &Tensor<f32, 1>, off: &Tensor<i32, 1>, #[shape(G)] y: &mut Tensor<f32, 1>) {
+fn segments(x: &Tensor<f32, 1>, #[shape(G + 1)] off: &Tensor<i32, 1>, #[shape(G)] y: &mut Tensor<f32, 1>) {
     let g = program_id(0);
     let s = x.segment(off, g);
     let mut total = 0.0;

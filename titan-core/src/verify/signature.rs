@@ -13,6 +13,10 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     for (i, param) in sig.params.iter().enumerate() {
         checker.param(kernel, i, &param.kind);
     }
+    // A shape may use what a later parameter binds: the launch binds all names before it checks.
+    for (i, param) in sig.params.iter().enumerate() {
+        checker.shape(i, &param.kind);
+    }
     if let GridSpec::Extents(extents) = &sig.grid {
         checker.extents(extents);
     }
@@ -61,7 +65,17 @@ impl Checker<'_> {
                         self.error(Code::ShapeName, format!("the shape of `{name}` binds `{symbol}` a second time"));
                     }
                 },
-                DimSpec::Equals(expr) => self.expr(expr, &format!("the shape of `{name}`")),
+                DimSpec::Equals(_) => {}
+            }
+        }
+    }
+
+    fn shape(&mut self, i: usize, kind: &ParamKind) {
+        let ParamKind::Tensor { shape, .. } = kind else { return };
+        let place = format!("the shape of `{}`", self.sig.param(i));
+        for dim in shape {
+            if let DimSpec::Equals(expr) = dim {
+                self.expr(expr, &place);
             }
         }
     }
@@ -81,7 +95,7 @@ impl Checker<'_> {
                 None => error(Code::ShapeName, format!("{place} names {s}, which does not exist")),
                 Some(None) => {
                     let name = self.sig.symbol(*s);
-                    let fault = error(Code::ShapeName, format!("{place} uses `{name}` before a parameter binds it"));
+                    let fault = error(Code::ShapeName, format!("{place} uses `{name}`, which no parameter binds"));
                     fault.map(|e| e.help(format!("declare `{name}` as one extent: `#[shape({name}, ..)]`")))
                 }
                 Some(Some(p)) if self.is_optional(*p) => {
