@@ -15,7 +15,7 @@ pub(crate) const BLOCK: usize = 1024;
 /// Operations of one group at most.
 pub(crate) const MAX_OPS: usize = 48;
 /// Operands of one group at most.
-pub(crate) const MAX_LEAVES: usize = 16;
+pub(crate) const MAX_LEAVES: usize = 12;
 
 /// Where an operand of a group comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) enum Leaf {
 /// An operand or a result inside of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
+    /// None: the operation has fewer.
+    Nothing,
     Leaf(usize),
     /// A block-sized register.
     Reg(usize),
@@ -40,7 +42,7 @@ pub(crate) enum Operand {
 pub(crate) struct Micro {
     pub(crate) act: Act,
     /// Operands, with the bytes of an element.
-    pub(crate) args: [Option<(Operand, usize)>; 3],
+    pub(crate) args: [(Operand, usize); 3],
 }
 
 /// What an operation of a group does.
@@ -62,6 +64,14 @@ pub(crate) enum Act {
     },
     /// Stores rows.
     Store(Place),
+    /// Elements from elements, right into a tensor: rows that are whole and whose elements follow each other there. Where
+    /// they are not, by way of a register.
+    MapStore {
+        f: TileFn,
+        register: usize,
+        size: usize,
+        place: Place,
+    },
 }
 
 /// A closed group.
@@ -132,14 +142,14 @@ impl OpenGroup {
         let mut busy = Vec::new();
         let mut ops = Vec::new();
         for (i, op) in self.ops.iter().enumerate().filter(|(i, _)| needed[*i]) {
-            let mut args = [None; 3];
+            let mut args = [(Operand::Nothing, 0); 3];
             for (slot, arg) in args.iter_mut().zip(&op.args) {
                 *slot = match arg {
                     OpenArg::Leaf(leaf, size) => {
                         let number = leaves.iter().position(|l| l == &(*leaf, *size));
-                        number.map(|n| (Operand::Leaf(n), *size))
+                        (number.map_or(Operand::Nothing, Operand::Leaf), *size)
                     }
-                    OpenArg::Op(n) => places[*n].map(|place| (place, self.ops[*n].size)),
+                    OpenArg::Op(n) => (places[*n].unwrap_or(Operand::Nothing), self.ops[*n].size),
                 };
             }
             let out = outs.iter().position(|(v, _)| op.result == Some(*v));
@@ -153,7 +163,7 @@ impl OpenGroup {
                 OpenAct::Reduce(f) => Act::Reduce { f: *f, to: out.unwrap_or(0), size },
                 OpenAct::Store(place) => Act::Store(place.clone()),
             };
-            ops.push(Micro { act, args });
+            push_merged(&mut ops, Micro { act, args });
             // A register is free again after the last operation that reads it, not before this one has its own.
             for (n, place) in places.iter().enumerate() {
                 if let (Some(Operand::Reg(r)), true) = (place, last_use[n] == Some(i)) {
@@ -165,8 +175,8 @@ impl OpenGroup {
         let cols = usize::try_from(self.shape[3]).unwrap_or(1).max(1);
         let outs = outs.iter().map(|(_, tile)| *tile).collect();
         let mut whole = vec![false; leaves.len()];
-        for op in ops.iter().filter(|op| !matches!(op.act, Act::Map { .. })) {
-            if let Some((Operand::Leaf(leaf), _)) = op.args[0] {
+        for op in &ops {
+            if let (Act::Reduce { .. } | Act::Store(_), (Operand::Leaf(leaf), _)) = (&op.act, op.args[0]) {
                 whole[leaf] = true;
             }
         }
@@ -227,6 +237,19 @@ impl OpenGroup {
         }
         last
     }
+}
+
+/// Appends an operation. A store joins the operation before it that makes what it stores.
+fn push_merged(ops: &mut Vec<Micro>, op: Micro) {
+    if let (Act::Store(place), Some(last)) = (&op.act, ops.last_mut())
+        && let Act::Map { f, to: Operand::Reg(register), size } = last.act
+        && op.args[0].0 == Operand::Reg(register)
+    {
+        // Nothing else reads the register: a group is closed with its store.
+        last.act = Act::MapStore { f, register, size, place: place.clone() };
+        return;
+    }
+    ops.push(op);
 }
 
 fn free_register(busy: &mut Vec<bool>) -> usize {

@@ -77,6 +77,7 @@ pub(crate) fn lower(kernel: &Kernel, options: crate::Options) -> Result<Plan> {
         Lower { kernel, slots, users, plan, args: Vec::new(), regions: Vec::new(), options, loc: Loc::default() };
     lower.params()?;
     lower.plan.body = lower.block(kernel.body)?;
+    super::product::mark_by_program(&mut lower.plan);
     super::invariant::hoist(&mut lower.plan);
     lower.args.resize(lower.plan.blocks.len(), Vec::new());
     super::live::mark_kills(&mut lower.plan, &lower.args);
