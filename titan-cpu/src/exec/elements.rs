@@ -170,7 +170,7 @@ impl Machine<'_, '_> {
             Act::Map { to: Operand::Nothing, .. } => {}
             Act::Reduce { f, to, size } => {
                 let mut dst = std::mem::take(&mut frame.outs[*to]);
-                frame.reduce(group.cols, f, &mut bytemuck::cast_slice_mut(&mut dst)[..], *size, (number, op.args[0]));
+                frame.reduce(group.cols, f, &mut bytemuck::cast_slice_mut(&mut dst)[..], *size, (number, [op.args[0], op.args[1]]));
                 frame.outs[*to] = dst;
             }
             Act::Store(place) => {
@@ -226,10 +226,10 @@ impl Frame<'_> {
     }
 
     /// Folds the rows of an operand of operation `number` into `dst`.
-    fn reduce(&mut self, cols: usize, f: &RowFold, dst: &mut [u8], size: usize, (number, arg): (usize, (Operand, usize))) {
+    fn reduce(&mut self, cols: usize, f: &RowFold, dst: &mut [u8], size: usize, (number, args): (usize, [(Operand, usize); 2])) {
         let Span { start, n } = self.span;
         let row = start / cols;
-        let data = self.operand(arg);
+        let data = args.map(|arg| self.operand(arg));
         if n >= cols {
             let rows = n / cols;
             (f.rows)(self.isa, &mut dst[row * size..][..rows * size], data, [rows, cols, 1]);

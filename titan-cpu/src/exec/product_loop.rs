@@ -15,7 +15,7 @@ use crate::plan::product::{Factor, ProductLoop};
 use crate::rep;
 
 /// Elements of k that are converted at a time, if they need it.
-const CONVERT_K: usize = 512;
+const CONVERT_K: usize = 256;
 /// Rows of a product for several programs.
 const ROWS: usize = 512;
 

@@ -7,8 +7,10 @@
 
 use super::{Place, ScalarSlot, TileSlot};
 use crate::ops::TileFn;
+use crate::ops::chain::chain;
 use crate::ops::reduce::RowFold;
-use titan_core::ir::{OpId, Value};
+use crate::ops::rows::DOT;
+use titan_core::ir::{BinOp, OpId, Value};
 
 /// Elements of a block.
 pub(crate) const BLOCK: usize = 1024;
@@ -99,9 +101,18 @@ pub(super) struct OpenOp {
     pub(super) id: OpId,
     pub(super) result: Option<Value>,
     pub(super) act: OpenAct,
+    /// Which operation it is, if it may become one with another: of two `f32`s, or their sum.
+    pub(super) f32_op: Option<F32Op>,
     /// Bytes of a result.
     pub(super) size: usize,
     pub(super) args: Vec<OpenArg>,
+}
+
+/// Operations that may become one with another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum F32Op {
+    Binary(BinOp),
+    SumOfRows,
 }
 
 /// What an operation of an open group does.
@@ -134,7 +145,8 @@ impl OpenGroup {
     }
 
     /// The step, where `outs` are the values needed outside, with their slots.
-    pub(super) fn close(&self, outs: &[(Value, TileSlot)]) -> Group {
+    pub(super) fn close(mut self, outs: &[(Value, TileSlot)]) -> Group {
+        self.merge(outs);
         let needed = self.needed(outs);
         let last_use = self.last_uses(&needed);
         let leaves = self.leaves(&needed);
@@ -176,8 +188,10 @@ impl OpenGroup {
         let outs = outs.iter().map(|(_, tile)| *tile).collect();
         let mut whole = vec![false; leaves.len()];
         for op in &ops {
-            if let (Act::Reduce { .. } | Act::Store(_), (Operand::Leaf(leaf), _)) = (&op.act, op.args[0]) {
-                whole[leaf] = true;
+            for (operand, _) in &op.args {
+                if let (Act::Reduce { .. } | Act::Store(_), Operand::Leaf(leaf)) = (&op.act, operand) {
+                    whole[*leaf] = true;
+                }
             }
         }
         let (shape, block, registers) = (self.shape, block_len(self.shape), busy.len());
@@ -187,6 +201,34 @@ impl OpenGroup {
     /// Whether there is room for another operation.
     pub(super) fn is_full(&self, max_ops: usize) -> bool {
         self.ops.len() >= max_ops || self.leaves(&vec![true; self.ops.len()]).len() + 3 > MAX_LEAVES
+    }
+
+    /// Makes one of two operations where the first one's value is wanted by the second one only.
+    fn merge(&mut self, outs: &[(Value, TileSlot)]) {
+        for i in 0..self.ops.len() {
+            let only_here = |n: usize| {
+                let uses = self.ops.iter().flat_map(|op| &op.args).filter(|arg| matches!(arg, OpenArg::Op(m) if *m == n));
+                uses.count() == 1 && outs.iter().all(|(v, _)| self.ops[n].result != Some(*v))
+            };
+            let first = self.ops[i].args.iter().enumerate().find_map(|(at, arg)| match arg {
+                OpenArg::Op(n) if only_here(*n) && self.ops[*n].args.len() == 2 => Some((at, *n)),
+                OpenArg::Op(_) | OpenArg::Leaf(..) => None,
+            });
+            let Some((at, n)) = first else { continue };
+            let (Some(F32Op::Binary(inner)), Some(outer)) = (self.ops[n].f32_op, self.ops[i].f32_op) else { continue };
+            let act = match outer {
+                F32Op::SumOfRows if inner == BinOp::Mul => OpenAct::Reduce(DOT),
+                F32Op::SumOfRows => continue,
+                F32Op::Binary(outer) => match chain(inner, outer, at == 1) {
+                    Some(f) => OpenAct::Map(f),
+                    None => continue,
+                },
+            };
+            let mut args = self.ops[n].args.clone();
+            args.extend(self.ops[i].args.iter().enumerate().filter(|(j, _)| *j != at).map(|(_, arg)| *arg));
+            (self.ops[i].act, self.ops[i].args, self.ops[i].f32_op) = (act, args, None);
+            // Nothing reads the first one any more, so it is not needed.
+        }
     }
 
     fn leaves(&self, needed: &[bool]) -> Vec<(Leaf, usize)> {

@@ -1,6 +1,6 @@
 //! From IR to steps: values get slots, operations become steps in order.
 
-use super::group::{Leaf, MAX_OPS, OpenAct, OpenArg, OpenGroup, OpenOp};
+use super::group::{F32Op, Leaf, MAX_OPS, OpenAct, OpenArg, OpenGroup, OpenOp};
 use super::{BlockId, Node, ParamKind, ParamPlan, Plan, ScalarSlot, Slot, Step, TileInfo, TileSlot, ViewSlot, shape4};
 use crate::ops::ElementFn;
 use crate::rep;
@@ -279,8 +279,13 @@ impl Lower<'_> {
             self.push(frame, Step::Scalar { to, f: f.scalar, args }, &[], &[]);
             return Ok(());
         };
-        let operands: Vec<Value> = op.args.clone();
-        self.join(frame, shape4(shape), OpenAct::Map(f.tile), rep::size(elem), (id, Some(result)), &operands)
+        let f32_op = match op.kind {
+            OpKind::Binary(b) if elem == ir::Elem::F32 => Some(F32Op::Binary(b)),
+            _ => None,
+        };
+        let (act, size) = (OpenAct::Map(f.tile), rep::size(elem));
+        let new = OpenOp { id, result: Some(result), act, f32_op, size, args: Vec::new() };
+        self.join(frame, shape4(shape), new, &op.args)
     }
 
     /// Adds an operation to the group of a shape.
@@ -288,25 +293,23 @@ impl Lower<'_> {
         &mut self,
         frame: &mut Frame,
         shape: [i32; 4],
-        act: OpenAct,
-        size: usize,
-        (id, result): (OpId, Option<Value>),
+        mut new: OpenOp,
         operands: &[Value],
     ) -> Result<()> {
         let limit = if self.options.fuse { MAX_OPS } else { 1 };
         if let Some(full) = frame.open.iter().position(|g| g.shape == shape && g.is_full(limit)) {
             self.close(frame, full)?;
         }
-        let mut args = Vec::new();
         for operand in operands {
-            args.push(self.group_arg(frame, shape, *operand)?);
+            let arg = self.group_arg(frame, shape, *operand)?;
+            new.args.push(arg);
         }
         let known = frame.open.iter().position(|g| g.shape == shape);
         let group = known.unwrap_or_else(|| {
             frame.open.push(OpenGroup { shape, ops: Vec::new() });
             frame.open.len() - 1
         });
-        frame.open[group].ops.push(OpenOp { id, result, act, size, args });
+        frame.open[group].ops.push(new);
         Ok(())
     }
 

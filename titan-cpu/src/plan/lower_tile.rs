@@ -1,10 +1,10 @@
 //! Tile operations that are not elementwise.
 
 use super::lower::{Frame, Lower, Result};
-use super::group::OpenAct;
+use super::group::{F32Op, OpenAct, OpenOp};
 use super::{Combine, Restride, Slot, Step};
 use crate::ops::reduce;
-use titan_core::ir::{Op, OpId, OpKind, Ty, Value};
+use titan_core::ir::{Elem, Op, OpId, OpKind, ReduceOp, Ty, Value};
 
 impl Lower<'_> {
     pub(super) fn tile_op(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<()> {
@@ -54,8 +54,10 @@ impl Lower<'_> {
             return Ok(false);
         }
         let Some(fold) = reduce::row_fold(*r, elem) else { return Ok(false) };
-        let made = (id, Some(*result));
-        self.join(frame, super::shape4(shape), OpenAct::Reduce(fold), crate::rep::size(elem), made, &[*arg])?;
+        let f32_op = (*r == ReduceOp::Sum && elem == Elem::F32).then_some(F32Op::SumOfRows);
+        let (act, size) = (OpenAct::Reduce(fold), crate::rep::size(elem));
+        let new = OpenOp { id, result: Some(*result), act, f32_op, size, args: Vec::new() };
+        self.join(frame, super::shape4(shape), new, &[*arg])?;
         // Scalars are looked up without closing groups.
         if matches!(self.kernel.ty(*result), Ty::Scalar(_)) {
             self.close_group_of(frame, *result)?;
