@@ -11,6 +11,9 @@ impl Lower<'_> {
         if self.join_reduction(frame, id, op)? {
             return Ok(());
         }
+        if self.one_element(frame, op)? {
+            return Ok(());
+        }
         let mut tiles = Vec::new();
         for arg in &op.args {
             tiles.push(self.any(frame, *arg)?);
@@ -19,10 +22,6 @@ impl Lower<'_> {
             (OpKind::Iota(_), [], [result]) => {
                 let to = self.new_tile(*result)?;
                 self.push(frame, Step::Iota { to }, &[], &[Slot::Tile(to)]);
-            }
-            (OpKind::Splat(_), [Slot::Scalar(from)], [result]) => {
-                let to = self.new_tile(*result)?;
-                self.push(frame, Step::Splat { to, from: *from }, &[], &[Slot::Tile(to)]);
             }
             (OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_), [Slot::Tile(from)], [result]) => {
                 let how = self.restride(op)?;
@@ -44,6 +43,25 @@ impl Lower<'_> {
             _ => return self.reduction(frame, op, &tiles),
         }
         Ok(())
+    }
+
+    /// Tiles of one element are scalars: to look at one in another way is nothing, to repeat it is a splat.
+    fn one_element(&mut self, frame: &mut Frame, op: &Op) -> Result<bool> {
+        let ([arg], [result]) = (&op.args[..], &op.results[..]) else { return Ok(false) };
+        let (from, to) = (self.kernel.ty(*arg), self.kernel.ty(*result));
+        let from_one = matches!(from, Ty::Scalar(_)) || self.is_one(from);
+        let is_view = matches!(op.kind, OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Permute(_) | OpKind::Broadcast { .. });
+        if !is_view || !from_one {
+            return Ok(false);
+        }
+        let scalar = self.one(frame, *arg)?;
+        if self.is_one(to) {
+            self.alias(*result, Slot::Scalar(scalar));
+        } else {
+            let tile = self.new_tile(*result)?;
+            self.push(frame, Step::Splat { to: tile, from: scalar }, &[], &[Slot::Tile(tile)]);
+        }
+        Ok(true)
     }
 
     /// A reduction along the last axis joins the group that makes the tile, or a new one.
