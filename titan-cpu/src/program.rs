@@ -191,11 +191,12 @@ impl Program {
         let mut work = self.take_work();
         let mut machine = Machine::new(launch, &mut work, self.views(tensors));
         while first < programs {
-            for number in first..programs.min(first + chunk) {
+            let end = programs.min(first + chunk);
+            for number in first..end {
                 if launch.stop.load(Relaxed) {
                     break;
                 }
-                if let Err(trap) = machine.run(coordinates(number, launch.grid)) {
+                if let Err(trap) = machine.run(coordinates(number, launch.grid), end - number) {
                     launch.record(number, *trap);
                 }
             }

@@ -37,6 +37,18 @@ impl Isa {
     }
 }
 
+impl Isa {
+    /// Runs code that is written in vectors of any width.
+    #[inline]
+    pub(crate) fn with<F: pulp::WithSimd>(self, f: F) -> F::Output {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(v3) = self.v3 {
+            return pulp::Simd::vectorize(v3, f);
+        }
+        f.with_simd(pulp::Scalar128b)
+    }
+}
+
 /// A loop to be compiled for several instruction sets. `FMA` says that `mul_add` is one instruction.
 pub(crate) trait Loop {
     /// Runs it. Implementations are `#[inline(always)]`.

@@ -6,9 +6,12 @@
 use super::Machine;
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::Data;
+use crate::ops::TileFn;
+use crate::ops::reduce::RowFold;
 use crate::ops::words::{self, Strided};
 use crate::plan::TileSlot;
 use crate::plan::group::{Act, BLOCK, Group, Leaf, MAX_LEAVES, Micro, Operand};
+use crate::simd::Isa;
 
 /// Bytes of a register.
 const REGISTER: usize = BLOCK * 8;
@@ -23,8 +26,19 @@ enum Source {
     Filled,
     /// Row-major in its data, from the element of this index on.
     Dense(TileSlot, usize),
-    /// Depending on the block: in place, from its cell, or copied to its register.
-    Strided(TileSlot),
+    /// Depending on the block.
+    Strided(TileSlot, Place),
+}
+
+/// Where an operand that depends on the block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In its data, from the element of this index on.
+    At(usize),
+    /// In its cell: the same in every element of the block.
+    Cell,
+    /// Copied to its register.
+    Register,
 }
 
 /// A block: its first element, and how many it has.
@@ -68,7 +82,8 @@ impl Machine<'_, '_> {
 
     fn evaluate(&self, group: &Group, bank: &mut Bank) {
         let mut sources = [Source::Uniform; MAX_LEAVES];
-        for (leaf, source) in sources.iter_mut().enumerate().take(group.leaves.len()) {
+        let sources = &mut sources[..group.leaves.len()];
+        for (leaf, source) in sources.iter_mut().enumerate() {
             *source = self.source(group, leaf, bank);
         }
         let mut start = 0;
@@ -76,26 +91,26 @@ impl Machine<'_, '_> {
             // Whole rows, or a part of one.
             let row = if group.block < group.cols { group.cols - start % group.cols } else { group.len - start };
             let span = Span { start, n: group.block.min(row) };
-            let mut places = [None; MAX_LEAVES];
-            for (leaf, source) in sources[..group.leaves.len()].iter().enumerate() {
-                if let Source::Strided(slot) = source {
-                    places[leaf] = self.fetch(group, leaf, *slot, span, bank);
+            for (leaf, source) in sources.iter_mut().enumerate() {
+                if let Source::Strided(slot, place) = source {
+                    *place = self.fetch(group, leaf, *slot, span, bank);
                 }
             }
             let Bank { copies, registers, outs, cells, partial } = &mut *bank;
             let mut leaves: [&[u8]; MAX_LEAVES] = [&[]; MAX_LEAVES];
-            for (i, leaf) in leaves.iter_mut().enumerate().take(group.leaves.len()) {
+            for (i, (leaf, source)) in leaves.iter_mut().zip(&*sources).enumerate() {
                 let size = group.leaves[i].1;
-                *leaf = match (sources[i], places[i]) {
-                    (Source::Uniform, _) | (_, Some(Place::Cell)) => &bytemuck::cast_slice(&cells[i..])[..size],
-                    (Source::Dense(slot, first), _) => &self.data(slot)[(first + start) * size..][..span.n * size],
-                    (Source::Strided(slot), Some(Place::At(at))) => &self.data(slot)[at * size..][..span.n * size],
-                    (Source::Filled | Source::Strided(_), _) => bytes(&copies[i], span.n * size),
+                *leaf = match *source {
+                    Source::Uniform | Source::Strided(_, Place::Cell) => &bytemuck::cast_slice(&cells[i..])[..size],
+                    Source::Dense(slot, first) => &self.data(slot)[(first + start) * size..][..span.n * size],
+                    Source::Strided(slot, Place::At(at)) => &self.data(slot)[at * size..][..span.n * size],
+                    Source::Filled | Source::Strided(_, Place::Register) => bytes(&copies[i], span.n * size),
                 };
             }
             let registers = bytemuck::cast_slice_mut(registers);
+            let mut frame = Frame { isa: self.isa, leaves: &leaves, registers, outs, partial, span };
             for (number, op) in group.ops.iter().enumerate() {
-                self.micro(group, (number, op), &leaves, registers, outs, partial, span);
+                self.micro(group, number, op, &mut frame);
             }
             start += span.n;
         }
@@ -112,7 +127,7 @@ impl Machine<'_, '_> {
                     Data::Splat(bits) => bits,
                     Data::Nothing => 0,
                     Data::Buffer(_) | Data::Memory(_) if tile.dense => return Source::Dense(slot, tile.first),
-                    Data::Buffer(_) | Data::Memory(_) => return Source::Strided(slot),
+                    Data::Buffer(_) | Data::Memory(_) => return Source::Strided(slot, Place::Register),
                 }
             }
         };
@@ -125,82 +140,108 @@ impl Machine<'_, '_> {
     }
 
     /// Finds an operand of a block in its data, or copies it.
-    fn fetch(&self, group: &Group, leaf: usize, slot: TileSlot, span: Span, bank: &mut Bank) -> Option<Place> {
-        let tile = self.strided(slot)?;
+    fn fetch(&self, group: &Group, leaf: usize, slot: TileSlot, span: Span, bank: &mut Bank) -> Place {
+        let Some(tile) = self.strided(slot) else { return Place::Register };
         let size = group.leaves[leaf].1;
         // In one row the elements follow each other, or are all the same.
         let (in_row, step) = (span.n <= group.cols, tile.strides[3]);
         if in_row && step == 1 {
-            return Some(Place::At(first_of(&tile, span)));
+            return Place::At(first_of(&tile, span));
         }
         if in_row && step == 0 && !group.whole[leaf] {
             let bits = words::element(tile.data, size, first_of(&tile, span));
             words::fill(&mut bytemuck::cast_slice_mut(&mut bank.cells[leaf..])[..size], size, bits);
-            return Some(Place::Cell);
+            return Place::Cell;
         }
         words::gather_run(bank.copy(leaf, span.n * size), &tile, span.start);
-        None
+        Place::Register
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of the bank, borrowed one by one")]
-    fn micro(
-        &self,
-        group: &Group,
-        (number, op): (usize, &Micro),
-        leaves: &[&[u8]; MAX_LEAVES],
-        registers: &mut [u8],
-        outs: &mut [Buffer],
-        partial: &mut [u64],
-        span: Span,
-    ) {
+    fn micro(&self, group: &Group, number: usize, op: &Micro, frame: &mut Frame<'_>) {
+        let Span { start, n } = frame.span;
         match &op.act {
             Act::Map { f, to: Operand::Out(o), size } => {
-                let mut dst = std::mem::take(&mut outs[*o]);
-                let args = op.args.map(|arg| operand(arg, leaves, (registers, &[]), usize::MAX, outs, span));
-                f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[span.start * size..][..span.n * size], args);
-                outs[*o] = dst;
+                let mut dst = std::mem::take(&mut frame.outs[*o]);
+                let args = op.args.map(|arg| frame.operand(arg));
+                f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[start * size..][..n * size], args);
+                frame.outs[*o] = dst;
             }
-            Act::Map { f, to: Operand::Reg(r) | Operand::Leaf(r), size } => {
-                let (below, rest) = registers.split_at_mut(r * REGISTER);
-                let (dst, above) = rest.split_at_mut(REGISTER);
-                let args = op.args.map(|arg| operand(arg, leaves, (below, above), *r, outs, span));
-                f(self.isa, &mut dst[..span.n * size], args);
-            }
+            Act::Map { f, to: Operand::Reg(r) | Operand::Leaf(r), size } => frame.map(*f, *r, *size, &op.args),
+            Act::Map { to: Operand::Nothing, .. } => {}
             Act::Reduce { f, to, size } => {
-                let mut dst = std::mem::take(&mut outs[*to]);
-                let data = operand(op.args[0], leaves, (registers, &[]), usize::MAX, outs, span);
-                let row = span.start / group.cols;
-                if span.n >= group.cols {
-                    let rows = span.n / group.cols;
-                    let out = &mut bytemuck::cast_slice_mut(&mut dst)[row * size..][..rows * size];
-                    (f.rows)(self.isa, out, data, [rows, group.cols, 1]);
-                } else {
-                    let part = (f.part)(self.isa, data);
-                    let begins = span.start % group.cols == 0;
-                    let sum = if begins { part } else { (f.merge)(partial[number], part) };
-                    partial[number] = sum;
-                    if (span.start + span.n) % group.cols == 0 {
-                        (f.finish)(sum, &mut bytemuck::cast_slice_mut(&mut dst)[row * size..][..*size]);
-                    }
-                }
-                outs[*to] = dst;
+                let mut dst = std::mem::take(&mut frame.outs[*to]);
+                frame.reduce(group.cols, f, &mut bytemuck::cast_slice_mut(&mut dst)[..], *size, (number, [op.args[0], op.args[1]]));
+                frame.outs[*to] = dst;
             }
             Act::Store(place) => {
-                let size = op.args[0].map_or(1, |(_, size)| size);
-                let data = operand(op.args[0], leaves, (registers, &[]), usize::MAX, outs, span);
-                self.store_run(place, group.shape, span.start, size, data);
+                self.store_run(place, group.shape, start, op.args[0].1, frame.operand(op.args[0]));
+            }
+            Act::MapStore { f, register, size, place } => {
+                let args = op.args.map(|arg| frame.operand(arg));
+                if !self.store_by(place, group.shape, (start, n), *f, args) {
+                    frame.map(*f, *register, *size, &op.args);
+                    let data = frame.operand((Operand::Reg(*register), *size));
+                    self.store_run(place, group.shape, start, *size, data);
+                }
             }
         }
     }
 }
 
-/// Where an operand that depends on the block is, if it was not copied.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    /// In its data, from the element of this index on.
-    At(usize),
-    /// In its cell: the same in every element of the block.
-    Cell,
+/// What the operations see of one block.
+struct Frame<'a> {
+    isa: Isa,
+    leaves: &'a [&'a [u8]; MAX_LEAVES],
+    registers: &'a mut [u8],
+    outs: &'a mut [Buffer],
+    partial: &'a mut [u64],
+    span: Span,
+}
+
+impl Frame<'_> {
+    /// The elements of an operand.
+    #[inline]
+    fn operand(&self, (operand, size): (Operand, usize)) -> &[u8] {
+        match operand {
+            Operand::Nothing => &[],
+            Operand::Leaf(leaf) => self.leaves[leaf],
+            Operand::Reg(r) => &self.registers[r * REGISTER..][..self.span.n * size],
+            Operand::Out(o) => &bytemuck::cast_slice(&self.outs[o])[self.span.start * size..][..self.span.n * size],
+        }
+    }
+
+    /// Makes the elements of a register, which is none of the operands.
+    fn map(&mut self, f: TileFn, to: usize, size: usize, args: &[(Operand, usize); 3]) {
+        let Span { start, n } = self.span;
+        let (below, rest) = self.registers.split_at_mut(to * REGISTER);
+        let (dst, above) = rest.split_at_mut(REGISTER);
+        let args = args.map(|(operand, size)| match operand {
+            Operand::Nothing => &[],
+            Operand::Leaf(leaf) => self.leaves[leaf],
+            Operand::Reg(r) if r < to => &below[r * REGISTER..][..n * size],
+            Operand::Reg(r) => &above[(r - to - 1) * REGISTER..][..n * size],
+            Operand::Out(o) => &bytemuck::cast_slice(&self.outs[o])[start * size..][..n * size],
+        });
+        f(self.isa, &mut dst[..n * size], args);
+    }
+
+    /// Folds the rows of an operand of operation `number` into `dst`.
+    fn reduce(&mut self, cols: usize, f: &RowFold, dst: &mut [u8], size: usize, (number, args): (usize, [(Operand, usize); 2])) {
+        let Span { start, n } = self.span;
+        let row = start / cols;
+        let data = args.map(|arg| self.operand(arg));
+        if n >= cols {
+            let rows = n / cols;
+            (f.rows)(self.isa, &mut dst[row * size..][..rows * size], data, [rows, cols, 1]);
+            return;
+        }
+        let part = (f.part)(self.isa, data);
+        let sum = if start % cols == 0 { part } else { (f.merge)(self.partial[number], part) };
+        self.partial[number] = sum;
+        if (start + n) % cols == 0 {
+            (f.finish)(sum, &mut dst[row * size..][..size]);
+        }
+    }
 }
 
 impl Bank {
@@ -225,23 +266,4 @@ impl Bank {
 /// The index in its data of the first element of a block.
 fn first_of(tile: &Strided<'_>, span: Span) -> usize {
     if span.start == 0 { tile.first } else { words::index_of(tile, span.start) }
-}
-
-/// The elements of an operand in a block. Registers come in two parts: those below number `middle`, and those above.
-#[inline]
-fn operand<'a>(
-    arg: Option<(Operand, usize)>,
-    leaves: &[&'a [u8]; MAX_LEAVES],
-    (below, above): (&'a [u8], &'a [u8]),
-    middle: usize,
-    outs: &'a [Buffer],
-    span: Span,
-) -> &'a [u8] {
-    match arg {
-        None => &[],
-        Some((Operand::Leaf(leaf), _)) => leaves[leaf],
-        Some((Operand::Reg(r), size)) if r < middle => &below[r * REGISTER..][..span.n * size],
-        Some((Operand::Reg(r), size)) => &above[(r - middle - 1) * REGISTER..][..span.n * size],
-        Some((Operand::Out(o), size)) => &bytemuck::cast_slice(&outs[o])[span.start * size..][..span.n * size],
-    }
 }

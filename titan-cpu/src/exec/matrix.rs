@@ -123,21 +123,40 @@ pub(super) fn convert<'a>(isa: Isa, tile: &Strided<'_>, f: TileFn, buffer: &'a m
     let len: usize = tile.shape.iter().map(|n| usize::try_from(*n).unwrap_or(0)).product();
     let size = tile.size;
     let compact = tile.first == 0 && tile.data.len() == len * size && is_permuted(tile);
-    // Room for the result, and behind it for the dense source.
-    reserve(buffer, len * 4 + 64 + len * size);
-    let all: &mut [u8] = bytemuck::cast_slice_mut(buffer);
-    let (dst, rest) = all.split_at_mut((len * 4).next_multiple_of(64));
-    let dst = &mut dst[..len * 4];
     let strides = if compact {
-        f(isa, dst, [tile.data, &[], &[]]);
+        reserve(buffer, len * 4);
+        f(isa, bytes_mut(buffer, len * 4), [tile.data, &[], &[]]);
         tile.strides
+    } else if tile.strides[3] == 1 {
+        reserve(buffer, len * 4);
+        convert_rows(isa, tile, f, bytes_mut(buffer, len * 4));
+        crate::plan::dense_strides(tile.shape)
+    } else if tile.strides[2] == 1 {
+        // Column by column: the result is the transposed tile, row by row.
+        reserve(buffer, len * 4);
+        convert_rows(isa, &tile.transposed(), f, bytes_mut(buffer, len * 4));
+        let mut strides = crate::plan::dense_strides(tile.transposed().shape);
+        strides.swap(2, 3);
+        strides
     } else {
-        let rest = &mut rest[..len * size];
-        words::gather_run(rest, tile, 0);
-        f(isa, dst, [rest, &[], &[]]);
+        // Room for the result, and behind it for the dense source.
+        let room = (len * 4).next_multiple_of(64);
+        reserve(buffer, room + len * size);
+        let (dst, rest) = bytemuck::cast_slice_mut::<_, u8>(buffer).split_at_mut(room);
+        words::gather_run(&mut rest[..len * size], tile, 0);
+        f(isa, &mut dst[..len * 4], [&rest[..len * size], &[], &[]]);
         crate::plan::dense_strides(tile.shape)
     };
     Operand { data: &bytemuck::cast_slice(buffer)[..len * 4], first: 0, strides }
+}
+
+/// Converts rows whose elements follow each other.
+fn convert_rows(isa: Isa, tile: &Strided<'_>, f: TileFn, dst: &mut [u8]) {
+    let cols = usize::try_from(tile.shape[3]).unwrap_or(1).max(1);
+    for (row, dst) in dst.chunks_exact_mut(cols * 4).enumerate() {
+        let first = words::index_of(tile, row * cols) * tile.size;
+        f(isa, dst, [&tile.data[first..first + cols * tile.size], &[], &[]]);
+    }
 }
 
 /// Whether the strides are those of a dense tile in another order of its axes.

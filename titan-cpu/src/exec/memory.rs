@@ -2,7 +2,7 @@
 
 use super::tile::{Data, Tile};
 use super::{Machine, Outcome, trap};
-use crate::ops::{ScalarFn, words};
+use crate::ops::{ScalarFn, TileFn, words};
 use crate::plan::{Node, Place, ScalarSlot, Step, TileSlot, dense_strides};
 use crate::rep;
 use crate::runtime::view::View;
@@ -112,6 +112,28 @@ impl<'m> Machine<'_, 'm> {
                 view.write_run(view.offset(place), stride, part);
             }
         }
+    }
+
+    /// Makes elements `first .. first + n` of a tile by a function, right in the tensor, if they follow each other there.
+    /// False if they do not, or if some are outside.
+    pub(super) fn store_by(&self, to: &Place, shape: [i32; 4], (first, n): (usize, usize), f: TileFn, args: [&[u8]; 3]) -> bool {
+        let (view, start) = (self.view(to.view), self.start(to, shape));
+        let cols = usize::try_from(shape[3]).unwrap_or(1).max(1);
+        let (row, col) = (first / cols, first % cols);
+        if view.strides()[3] != 1 || col + n > cols && view.strides()[2] != i64::from(shape[3]) {
+            return false;
+        }
+        // One row or a part of it, or a single plane's whole rows that follow each other.
+        let is_plane = shape[0] == 1 && shape[1] == 1;
+        if !(is_plane || col + n <= cols) || !view.inside(start, shape).is_all(shape) {
+            return false;
+        }
+        let index = |i: usize| i64::try_from(i).unwrap_or(i64::MAX);
+        let extents = shape.map(i64::from);
+        let (row, col) = (index(row), index(col));
+        let at = [row / extents[2] / extents[1], row / extents[2] % extents[1], row % extents[2], col];
+        let place = std::array::from_fn(|axis| start[axis] + at[axis]);
+        view.write_by(view.offset(place), n, self.isa, f, args)
     }
 
     /// The place of one element, which must exist.

@@ -46,6 +46,7 @@ pub(crate) struct Work {
     /// Operands of products that were converted, and products that were converted back.
     factors: [Buffer; 3],
     moved: Vec<u64>,
+    kept: product_loop::Kept,
 }
 
 impl Work {
@@ -56,6 +57,7 @@ impl Work {
             bank: None,
             factors: [Buffer::new(), Buffer::new(), Buffer::new()],
             moved: Vec::new(),
+            kept: product_loop::Kept::default(),
         }
     }
 }
@@ -70,6 +72,8 @@ pub(crate) struct Machine<'p, 'm> {
     tiles: Vec<Tile<'m>>,
     grid: [u32; 3],
     program: [u32; 3],
+    /// Programs that this thread is to run from this one on, one after the other.
+    following: usize,
     /// Set when a program of the launch has trapped.
     stop: &'p AtomicBool,
     lazy: bool,
@@ -93,17 +97,20 @@ impl<'p, 'm> Machine<'p, 'm> {
             tiles: vec![Tile::default(); launch.plan.tiles.len()],
             grid: launch.grid,
             program: [0; 3],
+            following: 1,
             stop: &launch.stop,
             lazy: launch.lazy,
         };
+        machine.forget_products();
         // Nothing in it can trap.
         let _ = machine.block(machine.plan.prologue);
         machine
     }
 
-    /// Runs one program.
-    pub(crate) fn run(&mut self, program: [u32; 3]) -> Outcome<()> {
+    /// Runs one program; it is the first of `following` that this thread runs in the order of the grid.
+    pub(crate) fn run(&mut self, program: [u32; 3], following: u64) -> Outcome<()> {
         self.program = program;
+        self.following = usize::try_from(following).unwrap_or(usize::MAX);
         let done = self.block(self.plan.body);
         for slot in 0..self.tiles.len() {
             if !matches!(self.tiles[slot].data, tile::Data::Nothing) && !self.plan.kept[slot] {

@@ -1,8 +1,13 @@
 //! Loops that are one matrix product: see [`crate::plan::product`].
+//!
+//! Programs next to each other in the grid often differ in the rows of `a` only. Then the product is done for some of them at
+//! once, which the matrix product's packing rewards, and kept until they ask for their part. What is kept is found again by
+//! the addresses and strides of its operands, which nothing in the launch writes, so a wrong guess about what the programs
+//! will ask for costs time only.
 
 use super::Machine;
 use super::matrix::{Operand, conversion, convert, multiply};
-use super::pool::bytes_mut;
+use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::{Data, Tile};
 use crate::ops::words::Strided;
 use crate::plan::TileSlot;
@@ -10,7 +15,33 @@ use crate::plan::product::{Factor, ProductLoop};
 use crate::rep;
 
 /// Elements of k that are converted at a time, if they need it.
-const CONVERT_K: usize = 512;
+const CONVERT_K: usize = 256;
+/// Rows of a product for several programs.
+const ROWS: usize = 512;
+
+/// A product for several programs, and what it is the product of.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    key: Option<Key>,
+    /// Rows of all programs.
+    sums: Buffer,
+}
+
+/// The operands of a product that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    /// Address and strides of the first program's rows.
+    a: (usize, [isize; 4]),
+    b: (usize, [isize; 4]),
+    /// k, and the rows of one program.
+    extents: [i32; 2],
+    programs: usize,
+}
+
+/// Where a panel's first element is.
+fn place(panel: &Strided<'_>) -> (usize, [isize; 4]) {
+    (panel.data.as_ptr().addr().wrapping_add(panel.first.wrapping_mul(panel.size)), panel.strides)
+}
 
 impl<'m> Machine<'_, 'm> {
     /// Does the iterations from `lo` on for which every tile is inside of tensors that the launch does not write, all at
@@ -24,41 +55,97 @@ impl<'m> Machine<'_, 'm> {
         if lo < 0 || end <= lo || !self.lazy {
             return lo;
         }
-        let (Some(a), Some(b)) = (self.panel(&product.a, lo, end), self.panel(&product.b, lo, end)) else { return lo };
-        let b = if product.b.k_axis == 0 { b } else { b.transposed() };
-        let a = if product.a.k_axis == 1 { a } else { a.transposed() };
-        self.accumulate(product, &a, &b);
+        let Some(b) = self.panel(&product.b, lo, end, 1) else { return lo };
+        let Some(a) = self.panel(&product.a, lo, end, 1) else { return lo };
+        if !self.take_kept(product, &a, &b) {
+            let several = self.several(product, lo, end);
+            match several {
+                Some((programs, rows)) => {
+                    self.keep(product, &rows, &b, programs);
+                    self.take_kept(product, &a, &b);
+                }
+                None => self.accumulate(product, &a, &b),
+            }
+        }
         end
     }
 
-    /// The part of a tensor that the tiles of iterations `lo .. end` cover.
-    fn panel(&self, factor: &Factor, lo: i64, end: i64) -> Option<Strided<'m>> {
+    /// The part of a tensor that the tiles of iterations `lo .. end` cover, for so many programs; as a factor of a product.
+    fn panel(&self, factor: &Factor, lo: i64, end: i64, programs: usize) -> Option<Strided<'m>> {
         let (k, other) = (factor.k_axis, 1 - factor.k_axis);
         let mut start = [0i64; 4];
         let mut shape = [1i32; 4];
         let unit = i64::from(factor.shape[k]);
         (start[2 + k], shape[2 + k]) = (lo * unit, i32::try_from((end - lo) * unit).ok()?);
         start[2 + other] = i64::from(self.int(factor.at[other])) * i64::from(factor.shape[other]);
-        shape[2 + other] = factor.shape[other];
+        shape[2 + other] = factor.shape[other].checked_mul(i32::try_from(programs).ok()?)?;
         let view = self.view(factor.view);
         let (data, first) = view.frozen_tile(start, shape)?;
         let strides = view.strides().map(|s| isize::try_from(s).unwrap_or(0));
-        Some(Strided { data, first, strides, shape, size: rep::size(view.elem()) })
+        let panel = Strided { data, first, strides, shape, size: rep::size(view.elem()) };
+        Some(if factor.is_transposed { panel.transposed() } else { panel })
+    }
+
+    /// For how many programs the product is to be done at once, if for several, and their rows of `a`.
+    fn several(&self, product: &ProductLoop, lo: i64, end: i64) -> Option<(usize, Strided<'m>)> {
+        let zero = matches!(self.tiles[product.acc as usize].data, Data::Splat(0));
+        if !product.by_program || !zero {
+            return None;
+        }
+        let rows = usize::try_from(product.step[0]).ok()?.max(1);
+        let in_row = usize::try_from(self.grid[0].saturating_sub(self.program[0])).ok()?;
+        let most = self.following.min(in_row).min(ROWS / rows);
+        (2..=most).rev().find_map(|programs| Some((programs, self.panel(&product.a, lo, end, programs)?)))
+    }
+
+    fn keep(&mut self, product: &ProductLoop, rows: &Strided<'m>, b: &Strided<'m>, programs: usize) {
+        let info = self.plan.tiles[product.acc as usize];
+        let mut kept = std::mem::take(&mut self.work.kept);
+        reserve(&mut kept.sums, programs * info.len * info.size);
+        self.sum(product, bytes_mut(&mut kept.sums, programs * info.len * info.size), false, rows, b);
+        let extents = [rows.shape[3], product.step[0]];
+        kept.key = Some(Key { a: place(rows), b: place(b), extents, programs });
+        self.work.kept = kept;
+    }
+
+    /// Takes the accumulator from the product that is kept, if it is in there.
+    fn take_kept(&mut self, product: &ProductLoop, a: &Strided<'m>, b: &Strided<'m>) -> bool {
+        let Some(key) = self.work.kept.key else { return false };
+        let zero = matches!(self.tiles[product.acc as usize].data, Data::Splat(0));
+        let (address, strides) = place(a);
+        let same = zero && key.b == place(b) && key.a.1 == strides && key.extents == [a.shape[3], product.step[0]];
+        let step = strides[2].wrapping_mul(a.shape[2] as isize).wrapping_mul(a.size.cast_signed());
+        let ours = |program: &usize| {
+            key.a.0.wrapping_add_signed(step.wrapping_mul(program.cast_signed())) == address
+        };
+        let Some(program) = (0..key.programs).find(ours).filter(|_| same) else { return false };
+        let info = self.plan.tiles[product.acc as usize];
+        let size = info.len * info.size;
+        self.make(product.acc, |machine, out| {
+            let all = bytes(&machine.work.kept.sums, key.programs * size);
+            out.copy_from_slice(&all[program * size..(program + 1) * size]);
+        });
+        true
     }
 
     fn accumulate(&mut self, product: &ProductLoop, a: &Strided<'m>, b: &Strided<'m>) {
-        let mut add = self.own_accumulator(product.acc);
+        let add = self.own_accumulator(product.acc);
         let Data::Buffer(id) = self.tiles[product.acc as usize].data else { return };
         let info = self.plan.tiles[product.acc as usize];
-        let extent = |n: i32| usize::try_from(n).unwrap_or(0);
-        let ([m, n], depth) = ([extent(product.step[0]), extent(product.step[1])], extent(a.shape[3]));
         let mut out = self.work.pool.lend(id);
+        self.sum(product, bytes_mut(&mut out, info.len * info.size), add, a, b);
+        self.work.pool.give_back(id, out);
+    }
+
+    /// `dst = a · b`, or `dst += a · b`.
+    fn sum(&mut self, product: &ProductLoop, dst: &mut [u8], mut add: bool, a: &Strided<'m>, b: &Strided<'m>) {
+        let extent = |n: i32| usize::try_from(n).unwrap_or(0);
+        let [m, n, depth] = [extent(a.shape[2]), extent(b.shape[3]), extent(a.shape[3])];
         let mut factors = std::mem::take(&mut self.work.factors);
         let [left, right, sums] = &mut factors;
-        let dst = bytes_mut(&mut out, info.len * info.size);
-        let elem = |factor: &Factor| self.view(factor.view).elem();
-        let convert_a = conversion(elem(&product.a));
-        let convert_b = conversion(elem(&product.b));
+        let acc = self.plan.tiles[product.acc as usize].elem;
+        let convert_a = conversion(self.view(product.a.view).elem());
+        let convert_b = conversion(self.view(product.b.view).elem());
         let part = if convert_a.is_none() && convert_b.is_none() { depth } else { CONVERT_K };
         for from in (0..depth).step_by(part.max(1)) {
             let k = part.min(depth - from);
@@ -66,11 +153,10 @@ impl<'m> Machine<'_, 'm> {
             let as_is = |s: &Strided<'m>| Operand { data: s.data, first: s.first, strides: s.strides };
             let left = convert_a.map_or_else(|| as_is(&a), |f| convert(self.isa, &a, f, left));
             let right = convert_b.map_or_else(|| as_is(&b), |f| convert(self.isa, &b, f, right));
-            multiply(info.elem, dst, [m, n, k], add, [left, right], sums);
+            multiply(acc, dst, [m, n, k], add, [left, right], sums);
             add = true;
         }
         self.work.factors = factors;
-        self.work.pool.give_back(id, out);
     }
 
     /// Makes the accumulator a buffer of its own. False if it is zero: then the buffer is to be overwritten.
@@ -81,16 +167,19 @@ impl<'m> Machine<'_, 'm> {
         }
         self.make_dense(acc);
         let tile = self.tiles[acc as usize];
-        let Data::Buffer(id) = tile.data else {
-            // In a tensor: a copy is made of it.
-            self.tiles[acc as usize] = Tile { dense: false, ..tile };
-            self.make_dense(acc);
-            return true;
+        let own = match tile.data {
+            Data::Buffer(id) => self.work.pool.is_unique(id) && tile.first == 0,
+            Data::Memory(_) | Data::Splat(_) | Data::Nothing => false,
         };
-        if !self.work.pool.is_unique(id) || tile.first != 0 {
+        if !own {
             self.tiles[acc as usize] = Tile { dense: false, ..tile };
             self.make_dense(acc);
         }
         true
+    }
+
+    /// Forgets what was kept: memory may change between launches.
+    pub(super) fn forget_products(&mut self) {
+        self.work.kept.key = None;
     }
 }

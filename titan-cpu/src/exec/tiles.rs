@@ -18,7 +18,12 @@ impl Machine<'_, '_> {
                 self.set_tile(*to, Tile { data, first: 0, strides: [0; 4], dense: false });
             }
             Step::Extract { to, from, elem } => {
-                let bits = words::element(self.dense(*from), crate::rep::size(*elem), 0);
+                let bits = match self.tiles[*from as usize].data {
+                    Data::Splat(bits) => bits,
+                    Data::Nothing | Data::Buffer(_) | Data::Memory(_) => {
+                        words::element(self.dense(*from), crate::rep::size(*elem), 0)
+                    }
+                };
                 self.set(*to, crate::rep::extend(*elem, bits));
             }
             Step::Restride { to, from, how } => self.restride(*to, *from, *how),

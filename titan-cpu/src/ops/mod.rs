@@ -2,14 +2,16 @@
 //!
 //! * [`number`]: what an operation means for one element.
 //! * [`elementwise`]: loops over it, and the table from operation and element type to loop.
-//! * [`cast`]: the same for conversions.
-//! * [`reduce`]: reductions and scans.
+//! * [`cast`]: the same for conversions. [`chain`]: two operations at once.
+//! * [`reduce`]: reductions and scans. [`rows`]: the ones of rows of `f32`.
 //! * [`words`]: what only moves elements: copies of strided tiles, interleaving, fills.
 
 pub(crate) mod cast;
+pub(crate) mod chain;
 pub(crate) mod elementwise;
 pub(crate) mod number;
 pub(crate) mod reduce;
+pub(crate) mod rows;
 pub(crate) mod words;
 
 use crate::simd::Isa;

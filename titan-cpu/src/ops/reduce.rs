@@ -19,13 +19,13 @@ pub(crate) type ArgReduceFn = fn(&mut [u8], &mut [u8], &[u8], Extents);
 /// Source and destination of one shape.
 pub(crate) type ScanFn = fn(Isa, &mut [u8], &[u8], Extents);
 
-/// The reduction of rows, whole or in parts.
+/// The reduction of rows, whole or in parts; of the rows of one operand, or of the products of two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowFold {
-    /// Whole rows.
-    pub(crate) rows: ReduceFn,
+    /// Whole rows: destination, operands, their extents.
+    pub(crate) rows: fn(Isa, &mut [u8], [&[u8]; 2], Extents),
     /// The accumulator of a part of a row.
-    pub(crate) part: fn(Isa, &[u8]) -> u64,
+    pub(crate) part: fn(Isa, [&[u8]; 2]) -> u64,
     /// The accumulator of two parts.
     pub(crate) merge: fn(u64, u64) -> u64,
     /// The result of an accumulator.
@@ -147,14 +147,13 @@ fn fold_lanes<T: Copy, O: Fold<T>, const N: usize>(row: &[T]) -> (O::Acc, &[T]) 
             lanes[i] = O::step(lanes[i], chunk[i]);
         }
     }
-    let mut width = N / 2;
-    while width > 0 {
-        for i in 0..width {
-            lanes[i] = O::merge(lanes[i], lanes[i + width]);
+    let mut eight = [O::START; 8];
+    for part in lanes.as_chunks::<8>().0 {
+        for i in 0..8 {
+            eight[i] = O::merge(eight[i], part[i]);
         }
-        width /= 2;
     }
-    (lanes[0], rest)
+    (eight.into_iter().fold(O::START, O::merge), rest)
 }
 
 #[inline(always)]
@@ -220,7 +219,11 @@ impl<T: Rep, O: Fold<T>> Loop for RowLoop<'_, T, O> {
     }
 }
 
-fn row_part<T: Rep, O: Fold<T>>(isa: Isa, row: &[u8]) -> u64
+fn whole_rows<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], [src, _]: [&[u8]; 2], extents: Extents) {
+    reduce_tile::<T, O>(isa, dst, src, extents);
+}
+
+fn row_part<T: Rep, O: Fold<T>>(isa: Isa, [row, _]: [&[u8]; 2]) -> u64
 where
     O::Acc: Rep,
 {
@@ -350,6 +353,14 @@ pub(crate) fn reduce(op: ReduceOp, e: Elem) -> Option<ReduceFn> {
 
 /// The reduction of rows of elements of this type.
 pub(crate) fn row_fold(op: ReduceOp, e: Elem) -> Option<RowFold> {
+    if e == Elem::F32 {
+        match op {
+            ReduceOp::Sum => return Some(super::rows::SUM),
+            ReduceOp::Max => return Some(super::rows::MAX),
+            ReduceOp::Min => return Some(super::rows::MIN),
+            ReduceOp::Prod => {}
+        }
+    }
     let make: Option<fn() -> RowFold> = match op {
         ReduceOp::Sum => choose!(e, fold_rows, Sum),
         ReduceOp::Prod => choose!(e, fold_rows, Prod),
@@ -364,7 +375,7 @@ where
     O::Acc: Rep,
 {
     RowFold {
-        rows: reduce_tile::<T, O>,
+        rows: whole_rows::<T, O>,
         part: row_part::<T, O>,
         merge: row_merge::<T, O>,
         finish: row_finish::<T, O>,

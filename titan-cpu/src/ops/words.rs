@@ -16,10 +16,11 @@ pub(crate) struct Strided<'a> {
 
 impl Strided<'_> {
     /// With the last two axes exchanged.
-    pub(crate) fn transposed(mut self) -> Self {
-        self.strides.swap(2, 3);
-        self.shape.swap(2, 3);
-        self
+    pub(crate) fn transposed(&self) -> Self {
+        let mut transposed = *self;
+        transposed.strides.swap(2, 3);
+        transposed.shape.swap(2, 3);
+        transposed
     }
 
     /// `n` columns from `from` on.

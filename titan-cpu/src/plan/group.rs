@@ -7,15 +7,17 @@
 
 use super::{Place, ScalarSlot, TileSlot};
 use crate::ops::TileFn;
+use crate::ops::chain::chain;
 use crate::ops::reduce::RowFold;
-use titan_core::ir::{OpId, Value};
+use crate::ops::rows::DOT;
+use titan_core::ir::{BinOp, OpId, Value};
 
 /// Elements of a block.
 pub(crate) const BLOCK: usize = 1024;
 /// Operations of one group at most.
 pub(crate) const MAX_OPS: usize = 48;
 /// Operands of one group at most.
-pub(crate) const MAX_LEAVES: usize = 16;
+pub(crate) const MAX_LEAVES: usize = 12;
 
 /// Where an operand of a group comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub(crate) enum Leaf {
 /// An operand or a result inside of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
+    /// None: the operation has fewer.
+    Nothing,
     Leaf(usize),
     /// A block-sized register.
     Reg(usize),
@@ -40,7 +44,7 @@ pub(crate) enum Operand {
 pub(crate) struct Micro {
     pub(crate) act: Act,
     /// Operands, with the bytes of an element.
-    pub(crate) args: [Option<(Operand, usize)>; 3],
+    pub(crate) args: [(Operand, usize); 3],
 }
 
 /// What an operation of a group does.
@@ -62,6 +66,14 @@ pub(crate) enum Act {
     },
     /// Stores rows.
     Store(Place),
+    /// Elements from elements, right into a tensor: rows that are whole and whose elements follow each other there. Where
+    /// they are not, by way of a register.
+    MapStore {
+        f: TileFn,
+        register: usize,
+        size: usize,
+        place: Place,
+    },
 }
 
 /// A closed group.
@@ -89,9 +101,18 @@ pub(super) struct OpenOp {
     pub(super) id: OpId,
     pub(super) result: Option<Value>,
     pub(super) act: OpenAct,
+    /// Which operation it is, if it may become one with another: of two `f32`s, or their sum.
+    pub(super) f32_op: Option<F32Op>,
     /// Bytes of a result.
     pub(super) size: usize,
     pub(super) args: Vec<OpenArg>,
+}
+
+/// Operations that may become one with another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum F32Op {
+    Binary(BinOp),
+    SumOfRows,
 }
 
 /// What an operation of an open group does.
@@ -124,7 +145,8 @@ impl OpenGroup {
     }
 
     /// The step, where `outs` are the values needed outside, with their slots.
-    pub(super) fn close(&self, outs: &[(Value, TileSlot)]) -> Group {
+    pub(super) fn close(mut self, outs: &[(Value, TileSlot)]) -> Group {
+        self.merge(outs);
         let needed = self.needed(outs);
         let last_use = self.last_uses(&needed);
         let leaves = self.leaves(&needed);
@@ -132,14 +154,14 @@ impl OpenGroup {
         let mut busy = Vec::new();
         let mut ops = Vec::new();
         for (i, op) in self.ops.iter().enumerate().filter(|(i, _)| needed[*i]) {
-            let mut args = [None; 3];
+            let mut args = [(Operand::Nothing, 0); 3];
             for (slot, arg) in args.iter_mut().zip(&op.args) {
                 *slot = match arg {
                     OpenArg::Leaf(leaf, size) => {
                         let number = leaves.iter().position(|l| l == &(*leaf, *size));
-                        number.map(|n| (Operand::Leaf(n), *size))
+                        (number.map_or(Operand::Nothing, Operand::Leaf), *size)
                     }
-                    OpenArg::Op(n) => places[*n].map(|place| (place, self.ops[*n].size)),
+                    OpenArg::Op(n) => (places[*n].unwrap_or(Operand::Nothing), self.ops[*n].size),
                 };
             }
             let out = outs.iter().position(|(v, _)| op.result == Some(*v));
@@ -153,7 +175,7 @@ impl OpenGroup {
                 OpenAct::Reduce(f) => Act::Reduce { f: *f, to: out.unwrap_or(0), size },
                 OpenAct::Store(place) => Act::Store(place.clone()),
             };
-            ops.push(Micro { act, args });
+            push_merged(&mut ops, Micro { act, args });
             // A register is free again after the last operation that reads it, not before this one has its own.
             for (n, place) in places.iter().enumerate() {
                 if let (Some(Operand::Reg(r)), true) = (place, last_use[n] == Some(i)) {
@@ -165,9 +187,11 @@ impl OpenGroup {
         let cols = usize::try_from(self.shape[3]).unwrap_or(1).max(1);
         let outs = outs.iter().map(|(_, tile)| *tile).collect();
         let mut whole = vec![false; leaves.len()];
-        for op in ops.iter().filter(|op| !matches!(op.act, Act::Map { .. })) {
-            if let Some((Operand::Leaf(leaf), _)) = op.args[0] {
-                whole[leaf] = true;
+        for op in &ops {
+            for (operand, _) in &op.args {
+                if let (Act::Reduce { .. } | Act::Store(_), Operand::Leaf(leaf)) = (&op.act, operand) {
+                    whole[*leaf] = true;
+                }
             }
         }
         let (shape, block, registers) = (self.shape, block_len(self.shape), busy.len());
@@ -177,6 +201,34 @@ impl OpenGroup {
     /// Whether there is room for another operation.
     pub(super) fn is_full(&self, max_ops: usize) -> bool {
         self.ops.len() >= max_ops || self.leaves(&vec![true; self.ops.len()]).len() + 3 > MAX_LEAVES
+    }
+
+    /// Makes one of two operations where the first one's value is wanted by the second one only.
+    fn merge(&mut self, outs: &[(Value, TileSlot)]) {
+        for i in 0..self.ops.len() {
+            let only_here = |n: usize| {
+                let uses = self.ops.iter().flat_map(|op| &op.args).filter(|arg| matches!(arg, OpenArg::Op(m) if *m == n));
+                uses.count() == 1 && outs.iter().all(|(v, _)| self.ops[n].result != Some(*v))
+            };
+            let first = self.ops[i].args.iter().enumerate().find_map(|(at, arg)| match arg {
+                OpenArg::Op(n) if only_here(*n) && self.ops[*n].args.len() == 2 => Some((at, *n)),
+                OpenArg::Op(_) | OpenArg::Leaf(..) => None,
+            });
+            let Some((at, n)) = first else { continue };
+            let (Some(F32Op::Binary(inner)), Some(outer)) = (self.ops[n].f32_op, self.ops[i].f32_op) else { continue };
+            let act = match outer {
+                F32Op::SumOfRows if inner == BinOp::Mul => OpenAct::Reduce(DOT),
+                F32Op::SumOfRows => continue,
+                F32Op::Binary(outer) => match chain(inner, outer, at == 1) {
+                    Some(f) => OpenAct::Map(f),
+                    None => continue,
+                },
+            };
+            let mut args = self.ops[n].args.clone();
+            args.extend(self.ops[i].args.iter().enumerate().filter(|(j, _)| *j != at).map(|(_, arg)| *arg));
+            (self.ops[i].act, self.ops[i].args, self.ops[i].f32_op) = (act, args, None);
+            // Nothing reads the first one any more, so it is not needed.
+        }
     }
 
     fn leaves(&self, needed: &[bool]) -> Vec<(Leaf, usize)> {
@@ -227,6 +279,19 @@ impl OpenGroup {
         }
         last
     }
+}
+
+/// Appends an operation. A store joins the operation before it that makes what it stores.
+fn push_merged(ops: &mut Vec<Micro>, op: Micro) {
+    if let (Act::Store(place), Some(last)) = (&op.act, ops.last_mut())
+        && let Act::Map { f, to: Operand::Reg(register), size } = last.act
+        && op.args[0].0 == Operand::Reg(register)
+    {
+        // Nothing else reads the register: a group is closed with its store.
+        last.act = Act::MapStore { f, register, size, place: place.clone() };
+        return;
+    }
+    ops.push(op);
 }
 
 fn free_register(busy: &mut Vec<bool>) -> usize {

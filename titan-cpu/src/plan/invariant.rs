@@ -114,6 +114,7 @@ impl Known {
             Step::Dim { to, view, .. } | Step::Present { to, view } if self.view(*view) => self.know_scalar(*to),
             Step::Scalar { to, args, .. } if args.iter().all(|a| self.scalar(*a)) => self.know_scalar(*to),
             Step::Iota { to } => self.know_tile(*to),
+            Step::Extract { to, from, .. } if self.tiles[*from as usize] => self.know_scalar(*to),
             Step::Splat { to, from } if self.scalar(*from) => self.know_tile(*to),
             Step::Restride { to, from, .. } if self.tiles[*from as usize] => self.know_tile(*to),
             Step::Load { to, from, pad } if self.place(from) && self.scalar(*pad) => self.know_tile(*to),

@@ -1,6 +1,6 @@
 //! From IR to steps: values get slots, operations become steps in order.
 
-use super::group::{Leaf, MAX_OPS, OpenAct, OpenArg, OpenGroup, OpenOp};
+use super::group::{F32Op, Leaf, MAX_OPS, OpenAct, OpenArg, OpenGroup, OpenOp};
 use super::{BlockId, Node, ParamKind, ParamPlan, Plan, ScalarSlot, Slot, Step, TileInfo, TileSlot, ViewSlot, shape4};
 use crate::ops::ElementFn;
 use crate::rep;
@@ -77,6 +77,7 @@ pub(crate) fn lower(kernel: &Kernel, options: crate::Options) -> Result<Plan> {
         Lower { kernel, slots, users, plan, args: Vec::new(), regions: Vec::new(), options, loc: Loc::default() };
     lower.params()?;
     lower.plan.body = lower.block(kernel.body)?;
+    super::product::mark_by_program(&mut lower.plan);
     super::invariant::hoist(&mut lower.plan);
     lower.args.resize(lower.plan.blocks.len(), Vec::new());
     super::live::mark_kills(&mut lower.plan, &lower.args);
@@ -164,9 +165,33 @@ impl Lower<'_> {
     /// The slot of a tile; if an open group makes it, the group is closed.
     pub(super) fn tile(&mut self, frame: &mut Frame, value: Value) -> Result<TileSlot> {
         self.close_group_of(frame, value)?;
+        match (self.slot(value)?, self.kernel.ty(value)) {
+            (Slot::Tile(tile), _) => Ok(tile),
+            (Slot::Scalar(from), Ty::Tile(elem, shape)) => {
+                let to = self.tile_slot(elem, shape);
+                self.push(frame, Step::Splat { to, from }, &[], &[Slot::Tile(to)]);
+                Ok(to)
+            }
+            (Slot::Scalar(_) | Slot::View(_), _) => self.wrong("a tile is wanted here"),
+        }
+    }
+
+    /// Whether values of a type are kept as scalars: tiles of one element are, as far as they are computed with.
+    pub(super) fn is_one(&self, ty: Ty) -> bool {
+        self.options.fuse && ty.tile_shape().is_some_and(|s| s.len() == 1)
+    }
+
+    /// The slot of a scalar, or of a tile of one element as a scalar.
+    pub(super) fn one(&mut self, frame: &mut Frame, value: Value) -> Result<ScalarSlot> {
+        self.close_group_of(frame, value)?;
         match self.slot(value)? {
-            Slot::Tile(tile) => Ok(tile),
-            Slot::Scalar(_) | Slot::View(_) => self.wrong("a tile is wanted here"),
+            Slot::Scalar(scalar) => Ok(scalar),
+            Slot::Tile(from) => {
+                let (to, elem) = (self.scalar_slot(0), self.kernel.ty(value).elem());
+                self.push(frame, Step::Extract { to, from, elem }, &[Slot::Tile(from)], &[]);
+                Ok(to)
+            }
+            Slot::View(_) => self.wrong("a scalar is wanted here"),
         }
     }
 
@@ -186,8 +211,10 @@ impl Lower<'_> {
 
     /// Any value; if it is a tile that an open group makes, the group is closed.
     pub(super) fn any(&mut self, frame: &mut Frame, value: Value) -> Result<Slot> {
-        self.close_group_of(frame, value)?;
-        self.slot(value)
+        match self.kernel.ty(value) {
+            Ty::Tile(..) => Ok(Slot::Tile(self.tile(frame, value)?)),
+            Ty::Scalar(_) | Ty::Tensor(..) => self.slot(value),
+        }
     }
 
     pub(super) fn scalars(&self, values: &[Value]) -> Result<Vec<ScalarSlot>> {
@@ -269,17 +296,28 @@ impl Lower<'_> {
             return self.wrong("an elementwise operation of no operand");
         }
         let f = self.element_fn(op)?;
-        let Ty::Tile(elem, shape) = self.kernel.ty(result) else {
-            let mut args = [0; 3];
-            for (slot, arg) in args.iter_mut().zip(&op.args) {
-                *slot = self.scalar(*arg)?;
+        let ty = self.kernel.ty(result);
+        let shape = match ty {
+            Ty::Tile(_, shape) if !self.is_one(ty) => shape,
+            Ty::Tile(..) | Ty::Scalar(_) | Ty::Tensor(..) => {
+                let mut args = [0; 3];
+                for (slot, arg) in args.iter_mut().zip(&op.args) {
+                    *slot = self.one(frame, *arg)?;
+                }
+                let to = self.scalar_slot(0);
+                self.alias(result, Slot::Scalar(to));
+                self.push(frame, Step::Scalar { to, f: f.scalar, args }, &[], &[]);
+                return Ok(());
             }
-            let Slot::Scalar(to) = self.define(result)? else { return self.wrong("a scalar is wanted here") };
-            self.push(frame, Step::Scalar { to, f: f.scalar, args }, &[], &[]);
-            return Ok(());
         };
-        let operands: Vec<Value> = op.args.clone();
-        self.join(frame, shape4(shape), OpenAct::Map(f.tile), rep::size(elem), (id, Some(result)), &operands)
+        let elem = ty.elem();
+        let f32_op = match op.kind {
+            OpKind::Binary(b) if elem == ir::Elem::F32 => Some(F32Op::Binary(b)),
+            _ => None,
+        };
+        let (act, size) = (OpenAct::Map(f.tile), rep::size(elem));
+        let new = OpenOp { id, result: Some(result), act, f32_op, size, args: Vec::new() };
+        self.join(frame, shape4(shape), new, &op.args)
     }
 
     /// Adds an operation to the group of a shape.
@@ -287,25 +325,23 @@ impl Lower<'_> {
         &mut self,
         frame: &mut Frame,
         shape: [i32; 4],
-        act: OpenAct,
-        size: usize,
-        (id, result): (OpId, Option<Value>),
+        mut new: OpenOp,
         operands: &[Value],
     ) -> Result<()> {
         let limit = if self.options.fuse { MAX_OPS } else { 1 };
         if let Some(full) = frame.open.iter().position(|g| g.shape == shape && g.is_full(limit)) {
             self.close(frame, full)?;
         }
-        let mut args = Vec::new();
         for operand in operands {
-            args.push(self.group_arg(frame, shape, *operand)?);
+            let arg = self.group_arg(frame, shape, *operand)?;
+            new.args.push(arg);
         }
         let known = frame.open.iter().position(|g| g.shape == shape);
         let group = known.unwrap_or_else(|| {
             frame.open.push(OpenGroup { shape, ops: Vec::new() });
             frame.open.len() - 1
         });
-        frame.open[group].ops.push(OpenOp { id, result, act, size, args });
+        frame.open[group].ops.push(new);
         Ok(())
     }
 
@@ -366,16 +402,16 @@ impl Lower<'_> {
             if users.iter().all(|user| group.ops.iter().any(|o| o.id == *user)) {
                 continue;
             }
-            match (self.define(result)?, self.kernel.ty(result)) {
-                (Slot::Tile(tile), _) => outs.push((result, tile)),
-                // The reduction of a vector: it is made as a tile of one element.
-                (Slot::Scalar(scalar), ty) => {
-                    let Some(one) = TileShape::new(&[1]) else { return self.wrong("a tile without axes") };
-                    let tile = self.tile_slot(ty.elem(), one);
-                    outs.push((result, tile));
-                    scalars.push((tile, scalar, ty.elem()));
-                }
-                (Slot::View(_), _) => return self.wrong("an elementwise operation on tensors"),
+            let ty = self.kernel.ty(result);
+            if matches!(ty, Ty::Scalar(_)) || self.is_one(ty) {
+                // A reduction to one element: it is made as a tile.
+                let Some(one) = TileShape::new(&[1]) else { return self.wrong("a tile without axes") };
+                let (tile, scalar) = (self.tile_slot(ty.elem(), one), self.scalar_slot(0));
+                self.alias(result, Slot::Scalar(scalar));
+                outs.push((result, tile));
+                scalars.push((tile, scalar, ty.elem()));
+            } else if let Slot::Tile(tile) = self.define(result)? {
+                outs.push((result, tile));
             }
         }
         let stores = group.ops.iter().any(|op| matches!(op.act, OpenAct::Store(_)));

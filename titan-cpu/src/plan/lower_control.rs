@@ -39,8 +39,11 @@ impl Lower<'_> {
 
     /// Slots of the initial values, of the carried values, of the results. The body's first `skip` arguments are others.
     fn loop_slots(&mut self, frame: &mut Frame, op: &Op, init: &[Value], skip: usize) -> Result<(Vec<Slot>, Vec<Slot>, Vec<Slot>)> {
+        let mut enter = Vec::new();
+        for value in init {
+            enter.push(self.any(frame, *value)?);
+        }
         self.close_all(frame)?;
-        let enter = init.iter().map(|v| self.slot(*v)).collect::<Result<Vec<_>>>()?;
         let args = match op.regions.first().and_then(|b| self.kernel.blocks.get(b.index())) {
             Some(block) => block.args.clone(),
             None => return self.wrong("a loop without a body"),

@@ -1,7 +1,7 @@
 //! Facts about programs and tensors, views, loads and stores.
 
 use super::lower::{Frame, Lower, Result};
-use super::group::OpenAct;
+use super::group::{OpenAct, OpenOp};
 use super::{Place, Slot, Step};
 use crate::ops::{ScalarFn, elementwise};
 use titan_core::ir::{AtomicOp, BinOp, Elem, Op, OpId, OpKind, Ty, Unit, Value};
@@ -96,8 +96,9 @@ impl Lower<'_> {
             return Ok(false);
         }
         let place = self.place(*tensor, at, *unit)?;
-        let (shape, act) = (super::shape4(shape), OpenAct::Store(place));
-        self.join(frame, shape, act, crate::rep::size(elem), (id, None), &[*tile])?;
+        let (shape, act, size) = (super::shape4(shape), OpenAct::Store(place), crate::rep::size(elem));
+        let new = OpenOp { id, result: None, act, f32_op: None, size, args: Vec::new() };
+        self.join(frame, shape, new, &[*tile])?;
         self.close_shape(frame, shape)?;
         Ok(true)
     }

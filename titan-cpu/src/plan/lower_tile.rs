@@ -1,14 +1,17 @@
 //! Tile operations that are not elementwise.
 
 use super::lower::{Frame, Lower, Result};
-use super::group::OpenAct;
+use super::group::{F32Op, OpenAct, OpenOp};
 use super::{Combine, Restride, Slot, Step};
 use crate::ops::reduce;
-use titan_core::ir::{Op, OpId, OpKind, Ty, Value};
+use titan_core::ir::{Elem, Op, OpId, OpKind, ReduceOp, Ty, Value};
 
 impl Lower<'_> {
     pub(super) fn tile_op(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<()> {
         if self.join_reduction(frame, id, op)? {
+            return Ok(());
+        }
+        if self.one_element(frame, op)? {
             return Ok(());
         }
         let mut tiles = Vec::new();
@@ -19,10 +22,6 @@ impl Lower<'_> {
             (OpKind::Iota(_), [], [result]) => {
                 let to = self.new_tile(*result)?;
                 self.push(frame, Step::Iota { to }, &[], &[Slot::Tile(to)]);
-            }
-            (OpKind::Splat(_), [Slot::Scalar(from)], [result]) => {
-                let to = self.new_tile(*result)?;
-                self.push(frame, Step::Splat { to, from: *from }, &[], &[Slot::Tile(to)]);
             }
             (OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_), [Slot::Tile(from)], [result]) => {
                 let how = self.restride(op)?;
@@ -46,6 +45,25 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// Tiles of one element are scalars: to look at one in another way is nothing, to repeat it is a splat.
+    fn one_element(&mut self, frame: &mut Frame, op: &Op) -> Result<bool> {
+        let ([arg], [result]) = (&op.args[..], &op.results[..]) else { return Ok(false) };
+        let (from, to) = (self.kernel.ty(*arg), self.kernel.ty(*result));
+        let from_one = matches!(from, Ty::Scalar(_)) || self.is_one(from);
+        let is_view = matches!(op.kind, OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Permute(_) | OpKind::Broadcast { .. });
+        if !is_view || !from_one {
+            return Ok(false);
+        }
+        let scalar = self.one(frame, *arg)?;
+        if self.is_one(to) {
+            self.alias(*result, Slot::Scalar(scalar));
+        } else {
+            let tile = self.new_tile(*result)?;
+            self.push(frame, Step::Splat { to: tile, from: scalar }, &[], &[Slot::Tile(tile)]);
+        }
+        Ok(true)
+    }
+
     /// A reduction along the last axis joins the group that makes the tile, or a new one.
     fn join_reduction(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<bool> {
         let (OpKind::Reduce(r, axis), [arg], [result]) = (&op.kind, &op.args[..], &op.results[..]) else { return Ok(false) };
@@ -54,8 +72,10 @@ impl Lower<'_> {
             return Ok(false);
         }
         let Some(fold) = reduce::row_fold(*r, elem) else { return Ok(false) };
-        let made = (id, Some(*result));
-        self.join(frame, super::shape4(shape), OpenAct::Reduce(fold), crate::rep::size(elem), made, &[*arg])?;
+        let f32_op = (*r == ReduceOp::Sum && elem == Elem::F32).then_some(F32Op::SumOfRows);
+        let (act, size) = (OpenAct::Reduce(fold), crate::rep::size(elem));
+        let new = OpenOp { id, result: Some(*result), act, f32_op, size, args: Vec::new() };
+        self.join(frame, super::shape4(shape), new, &[*arg])?;
         // Scalars are looked up without closing groups.
         if matches!(self.kernel.ty(*result), Ty::Scalar(_)) {
             self.close_group_of(frame, *result)?;

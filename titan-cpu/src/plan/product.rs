@@ -15,6 +15,9 @@ pub(crate) struct ProductLoop {
     pub(crate) acc: TileSlot,
     /// m, n and k of one step.
     pub(crate) step: [i32; 3],
+    /// The rows of `a` are the program's own along the grid's first axis, and `b` is the same for programs next to each
+    /// other there: their products can be one.
+    pub(crate) by_program: bool,
 }
 
 /// An operand of the product.
@@ -27,6 +30,8 @@ pub(crate) struct Factor {
     pub(crate) shape: [i32; 2],
     /// The axis of the tensor along which the loop goes.
     pub(crate) k_axis: usize,
+    /// The product takes the transposed tile.
+    pub(crate) is_transposed: bool,
 }
 
 /// The product that a loop is, if its body is nothing else.
@@ -51,7 +56,8 @@ pub(super) fn recognize(body: &[super::Node], index: ScalarSlot, carried: &[(Slo
     let k = a.shape[a.k_axis];
     // Both factors go along their axis of the product, and the accumulator is used by nothing else.
     let uses = body.iter().flat_map(|n| &n.uses).filter(|t| **t == *acc).count();
-    (uses == 1 && b.shape[b.k_axis] == k).then_some(ProductLoop { a, b, acc: *acc, step: [shape[2], shape[3], k] })
+    let step = [shape[2], shape[3], k];
+    (uses == 1 && b.shape[b.k_axis] == k).then_some(ProductLoop { a, b, acc: *acc, step, by_program: false })
 }
 
 /// The load behind an operand of the product whose axis `k` of two is the one that is summed over.
@@ -68,5 +74,23 @@ fn factor(body: &[super::Node], index: ScalarSlot, tile: TileSlot, k: usize, til
     let at: [ScalarSlot; 2] = from.at.as_slice().try_into().ok()?;
     let only_k = at[k_axis] == index && at[1 - k_axis] != index;
     let shape = [info.shape[2], info.shape[3]];
-    (only_k && from.unit == Unit::Tile && info.rank == 2).then_some(Factor { view: from.view, at, shape, k_axis })
+    (only_k && from.unit == Unit::Tile && info.rank == 2).then_some(Factor { view: from.view, at, shape, k_axis, is_transposed: k_axis != k })
+}
+
+/// Finds the loops in the outermost block whose factors go with the program's index along the first axis of the grid.
+pub(super) fn mark_by_program(plan: &mut super::Plan) {
+    let is_x = |node: &super::Node| match node.step {
+        Step::ProgramId { to, axis: 0 } => Some(to),
+        _ => None,
+    };
+    let body = &mut plan.blocks[plan.body];
+    let x: Vec<ScalarSlot> = body.iter().filter_map(is_x).collect();
+    for node in body {
+        if let Step::For(f) = &mut node.step
+            && let Some(product) = &mut f.product
+        {
+            let other = |factor: &Factor| x.contains(&factor.at[1 - factor.k_axis]);
+            product.by_program = other(&product.a) && !other(&product.b);
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Reads and writes through a [`View`]: rows, elements, atomic updates.
 
 use super::view::View;
-use crate::ops::ScalarFn;
+use crate::ops::{ScalarFn, TileFn};
 use crate::rep::with_width;
+use crate::simd::Isa;
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use titan_core::ir::Elem;
@@ -133,6 +134,24 @@ impl View<'_> {
         } else {
             with_width!(crate::rep::size(self.elem), words(self, first, stride, src));
         }
+    }
+
+    /// Makes `n` elements that follow each other from `first` on, by a function of operands. False if it cannot.
+    pub(crate) fn write_by(&self, first: i64, n: usize, isa: Isa, f: TileFn, args: [&[u8]; 3]) -> bool {
+        fn bytes_at<T: Word>(view: &View<'_>, first: i64, n: usize) -> Option<*mut u8> {
+            view.span::<T>(first, 1, n).map(<*mut T>::cast)
+        }
+        if self.elem.bits() < 8 || !self.writable {
+            return false;
+        }
+        let size = crate::rep::size(self.elem);
+        let Some(to) = with_width!(size, bytes_at(self, first, n)) else { return false };
+        // SAFETY: `span` found that many elements in a memory that may be written. They are this program's own, so no other
+        // thread accesses them. In this thread nothing else refers to them while `f` runs: it is a plain function, and its
+        // operands are buffers or parts of tensors that nothing in the launch writes.
+        let part = unsafe { std::slice::from_raw_parts_mut(to, n * size) };
+        f(isa, part, args);
+        true
     }
 
     /// The byte of a nibble, and whether it is the high one.
