@@ -1,7 +1,7 @@
 //! The kernels of the benchmarks, as a user's kernels become IR.
 
 use titan_core::ir::{
-    Access, BinOp, Builder, Const, DimSpec, Elem, ForKind, OpKind, ReduceOp, TileShape, UnOp, Unit, Value,
+    Access, BinOp, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, OpKind, ReduceOp, TileShape, UnOp, Unit, Value,
 };
 use titan_core::verify::verify;
 use titan_cpu::Program;
@@ -52,7 +52,15 @@ impl K {
     }
 
     fn compile(self) -> Program {
-        let kernel = verify(self.0.finish()).expect("a valid benchmark");
+        let mut kernel = self.0.finish();
+        let mut axes = 0;
+        kernel.walk(&mut |_, op| {
+            if let OpKind::ProgramId(axis) = op.kind {
+                axes = axes.max(usize::from(axis) + 1);
+            }
+        });
+        kernel.sig.grid = GridSpec::Extents(vec![HostExpr::Const(1 << 16); axes]);
+        let kernel = verify(kernel).expect("a valid benchmark");
         Program::compile(&kernel).expect("a valid benchmark")
     }
 }
