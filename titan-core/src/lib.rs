@@ -7,6 +7,7 @@ pub mod diag;
 #[cfg(feature = "filetest")]
 pub mod filetest;
 pub mod ir;
+pub mod lane;
 pub mod launch;
 pub mod num;
 pub mod text;

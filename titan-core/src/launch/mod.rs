@@ -9,6 +9,7 @@
 //!
 //! Deliberately absent: memory, devices, overlap of arguments. Those are the runtime's.
 
+pub mod abi;
 mod env;
 mod error;
 #[cfg(test)]

@@ -30,6 +30,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("analysis", &["entity", "num", "diag", "ir"]),
     ("verify", &["entity", "num", "diag", "ir", "analysis"]),
     ("launch", &["num", "diag", "ir"]),
+    ("lane", &["entity", "ir", "launch"]),
     ("artifact", &["diag", "ir", "text"]),
     ("filetest", &["diag", "ir", "text", "analysis", "verify"]),
 ];

@@ -1,0 +1,313 @@
+//! The way to make lane IR: operations are typed as they are added, folded where operands are constants, and shared where
+//! the same pure operation is visible already.
+//!
+//! A wrong operand is a defect of the lowering, not of a user: the builder keeps the first one, goes on with a value of the
+//! wanted type, and [`Builder::finish`] returns it. So callers read like arithmetic.
+
+use super::fold;
+use super::func::{Block, BlockData, Def, Func, Op, OpId, Value, ValueData};
+use super::op::{FloatBin, FloatTy, IntBin, OpKind, Ty};
+use super::types::{TypeError, infer};
+use crate::ir::{Loc, Pred};
+use crate::launch::abi::Slot;
+use std::collections::BTreeMap;
+
+/// Builds one function.
+#[derive(Debug)]
+pub struct Builder {
+    pub(super) func: Func,
+    open: Vec<Scope>,
+    loc: Loc,
+    error: Option<TypeError>,
+}
+
+/// An open block, and the pure operations in it.
+#[derive(Debug)]
+struct Scope {
+    block: Block,
+    known: BTreeMap<(OpKind, Vec<Value>), Vec<Value>>,
+}
+
+/// An open loop or branch.
+#[derive(Debug)]
+pub struct Open {
+    kind: OpKind,
+    args: Vec<Value>,
+    regions: Vec<Block>,
+    results: Vec<Ty>,
+    loc: Loc,
+}
+
+impl Builder {
+    /// An empty function.
+    #[must_use]
+    pub fn new(name: &str, slots: Vec<Slot>, threads: u32, lanes: u32) -> Self {
+        let body = Block::new(0);
+        let func = Func {
+            name: name.to_owned(),
+            slots,
+            threads,
+            lanes,
+            shared_bytes: 0,
+            body,
+            values: Vec::new(),
+            ops: Vec::new(),
+            blocks: vec![BlockData::default()],
+        };
+        let scope = Scope { block: body, known: BTreeMap::new() };
+        Builder { func, open: vec![scope], loc: Loc::default(), error: None }
+    }
+
+    /// The function so far.
+    #[must_use]
+    pub fn func(&self) -> &Func {
+        &self.func
+    }
+
+    /// The function.
+    ///
+    /// # Errors
+    /// The first operation that was given wrong operands.
+    pub fn finish(mut self, shared_bytes: u32) -> Result<Func, TypeError> {
+        self.func.shared_bytes = shared_bytes;
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.func),
+        }
+    }
+
+    /// Where the operations that follow come from.
+    pub fn set_loc(&mut self, loc: Loc) {
+        self.loc = loc;
+    }
+
+    /// The width of a value.
+    #[must_use]
+    pub fn ty(&self, value: Value) -> Ty {
+        self.func.ty(value)
+    }
+
+    /// Keeps a defect of the lowering.
+    pub fn fail(&mut self, message: String) {
+        self.error.get_or_insert(TypeError { message });
+    }
+
+    /// Adds an operation without regions and gives its results.
+    pub fn op(&mut self, kind: OpKind, args: &[Value]) -> Vec<Value> {
+        if let Some(folded) = fold::fold(self, &kind, args) {
+            return folded;
+        }
+        let pure = kind.is_pure();
+        let key = (kind, args.to_vec());
+        if pure && let Some(known) = self.open.iter().rev().find_map(|s| s.known.get(&key)) {
+            return known.clone();
+        }
+        let tys: Vec<Ty> = args.iter().map(|v| self.ty(*v)).collect();
+        let give = match infer(&self.func, &key.0, &tys) {
+            Ok(give) => give,
+            Err(error) => {
+                self.error.get_or_insert(error);
+                vec![Ty::B32; 4]
+            }
+        };
+        let results = self.push(key.0.clone(), key.1.clone(), Vec::new(), &give, self.loc);
+        if pure && let Some(scope) = self.open.last_mut() {
+            scope.known.insert(key, results.clone());
+        }
+        results
+    }
+
+    /// Adds an operation of one result.
+    pub fn one(&mut self, kind: OpKind, args: &[Value]) -> Value {
+        let results = self.op(kind, args);
+        match results.first() {
+            Some(value) => *value,
+            None => {
+                self.fail("an operation without a result was used as a value".to_owned());
+                self.i32(0)
+            }
+        }
+    }
+
+    fn push(&mut self, kind: OpKind, args: Vec<Value>, regions: Vec<Block>, give: &[Ty], loc: Loc) -> Vec<Value> {
+        let id = OpId::new(self.func.ops.len());
+        let results: Vec<Value> =
+            give.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::Result(id, i))).collect();
+        self.func.ops.push(Op { kind, args, results: results.clone(), regions, loc });
+        if let Some(scope) = self.open.last() {
+            self.func.blocks[scope.block.index()].ops.push(id);
+        }
+        results
+    }
+
+    fn value(&mut self, ty: Ty, def: Def) -> Value {
+        self.func.values.push(ValueData { ty, def });
+        Value::new(self.func.values.len() - 1)
+    }
+
+    fn open_block(&mut self, args: &[Ty]) -> (Block, Vec<Value>) {
+        let block = Block::new(self.func.blocks.len());
+        self.func.blocks.push(BlockData::default());
+        let values: Vec<Value> = args.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::BlockArg(block, i))).collect();
+        self.func.blocks[block.index()].args.clone_from(&values);
+        self.open.push(Scope { block, known: BTreeMap::new() });
+        (block, values)
+    }
+
+    /// Opens `for i in (lo..hi).step_by(step)`; gives the induction variable and the carried values.
+    pub fn begin_for(&mut self, bounds: [Value; 3], init: &[Value]) -> (Open, Value, Vec<Value>) {
+        let results: Vec<Ty> = init.iter().map(|v| self.ty(*v)).collect();
+        let mut tys = vec![Ty::B32];
+        tys.extend(&results);
+        let (block, values) = self.open_block(&tys);
+        let mut args = bounds.to_vec();
+        args.extend(init);
+        let open = Open { kind: OpKind::For, args, regions: vec![block], results, loc: self.loc };
+        (open, values[0], values[1..].to_vec())
+    }
+
+    /// Opens a loop whose `break` takes out values of the types `results`.
+    pub fn begin_loop(&mut self, init: &[Value], results: &[Ty]) -> (Open, Vec<Value>) {
+        let tys: Vec<Ty> = init.iter().map(|v| self.ty(*v)).collect();
+        let (block, values) = self.open_block(&tys);
+        let open = Open {
+            kind: OpKind::Loop,
+            args: init.to_vec(),
+            regions: vec![block],
+            results: results.to_vec(),
+            loc: self.loc,
+        };
+        (open, values)
+    }
+
+    /// Opens a branch whose arms yield values of these types.
+    pub fn begin_if(&mut self, cond: Value, results: &[Ty]) -> Open {
+        let (block, _) = self.open_block(&[]);
+        Open { kind: OpKind::If, args: vec![cond], regions: vec![block], results: results.to_vec(), loc: self.loc }
+    }
+
+    /// Closes the first arm, which must have its terminator, and opens the second.
+    pub fn begin_else(&mut self, open: &mut Open) {
+        self.open.pop();
+        let (block, _) = self.open_block(&[]);
+        open.regions.push(block);
+    }
+
+    /// Ends the open block.
+    pub fn terminate(&mut self, kind: OpKind, args: &[Value]) {
+        let loc = self.loc;
+        self.push(kind, args.to_vec(), Vec::new(), &[], loc);
+    }
+
+    /// Whether the open block has its terminator.
+    #[must_use]
+    pub fn is_terminated(&self) -> bool {
+        let last = self.open.last().and_then(|s| self.func.block(s.block).ops.last());
+        last.is_some_and(|op| self.func.op(*op).kind.is_terminator())
+    }
+
+    /// Closes the last block of a loop or branch and gives its results.
+    pub fn end(&mut self, open: Open) -> Vec<Value> {
+        self.open.pop();
+        let Open { kind, args, regions, results, loc } = open;
+        self.push(kind, args, regions, &results, loc)
+    }
+
+    /// A constant of 32 bits.
+    pub fn i32(&mut self, value: i32) -> Value {
+        self.one(OpKind::Const(Ty::B32, u64::from(value.cast_unsigned())), &[])
+    }
+
+    /// A constant of 64 bits.
+    pub fn i64(&mut self, value: i64) -> Value {
+        self.one(OpKind::Const(Ty::B64, value.cast_unsigned()), &[])
+    }
+
+    /// A condition that is known.
+    pub fn pred(&mut self, value: bool) -> Value {
+        self.one(OpKind::Const(Ty::Pred, u64::from(value)), &[])
+    }
+
+    /// A constant `f32`.
+    pub fn f32(&mut self, value: f32) -> Value {
+        self.one(OpKind::Const(Ty::B32, u64::from(value.to_bits())), &[])
+    }
+
+    /// A constant `f64`.
+    pub fn f64(&mut self, value: f64) -> Value {
+        self.one(OpKind::Const(Ty::B64, value.to_bits()), &[])
+    }
+
+    /// Integer arithmetic.
+    pub fn int(&mut self, op: IntBin, a: Value, b: Value) -> Value {
+        self.one(OpKind::Int(op), &[a, b])
+    }
+
+    /// `a + b` on integers.
+    pub fn add(&mut self, a: Value, b: Value) -> Value {
+        self.int(IntBin::Add, a, b)
+    }
+
+    /// `a + b` with a constant, of the width of `a`.
+    pub fn add_const(&mut self, a: Value, b: i64) -> Value {
+        let b = self.const_like(a, b);
+        self.add(a, b)
+    }
+
+    /// A constant of the width of `a`.
+    pub fn const_like(&mut self, a: Value, b: i64) -> Value {
+        let ty = self.ty(a);
+        self.one(OpKind::Const(ty, fold::truncate(ty, b.cast_unsigned())), &[])
+    }
+
+    /// `a · b` on integers, the low half.
+    pub fn mul(&mut self, a: Value, b: Value) -> Value {
+        self.int(IntBin::Mul, a, b)
+    }
+
+    /// `a & b`.
+    pub fn and(&mut self, a: Value, b: Value) -> Value {
+        self.int(IntBin::And, a, b)
+    }
+
+    /// `a | b`.
+    pub fn or(&mut self, a: Value, b: Value) -> Value {
+        self.int(IntBin::Or, a, b)
+    }
+
+    /// `!a` of a condition.
+    pub fn not(&mut self, a: Value) -> Value {
+        let one = self.pred(true);
+        self.int(IntBin::Xor, a, one)
+    }
+
+    /// A comparison of signed integers.
+    pub fn cmp_s(&mut self, pred: Pred, a: Value, b: Value) -> Value {
+        self.one(OpKind::IntCmp { pred, signed: true }, &[a, b])
+    }
+
+    /// A comparison of unsigned integers.
+    pub fn cmp_u(&mut self, pred: Pred, a: Value, b: Value) -> Value {
+        self.one(OpKind::IntCmp { pred, signed: false }, &[a, b])
+    }
+
+    /// `b` where `a`, else `c`.
+    pub fn select(&mut self, a: Value, b: Value, c: Value) -> Value {
+        self.one(OpKind::Select, &[a, b, c])
+    }
+
+    /// A signed 32-bit number as 64 bits.
+    pub fn widen(&mut self, a: Value) -> Value {
+        self.one(OpKind::Extend { from: 32, signed: true, to: Ty::B64 }, &[a])
+    }
+
+    /// Float arithmetic.
+    pub fn float(&mut self, op: FloatBin, ty: FloatTy, a: Value, b: Value) -> Value {
+        self.one(OpKind::Float(op, ty), &[a, b])
+    }
+
+    /// `a · b + c`.
+    pub fn fma(&mut self, ty: FloatTy, a: Value, b: Value, c: Value) -> Value {
+        self.one(OpKind::Fma(ty), &[a, b, c])
+    }
+}

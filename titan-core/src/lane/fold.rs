@@ -1,0 +1,206 @@
+//! What is known without running: integer arithmetic on constants, neutral and absorbing operands, conditions that hold or
+//! fail, words taken apart and put together again. Floats are not folded: their rounding is the machine's.
+
+use super::build::Builder;
+use super::func::Value;
+use super::op::{IntBin, OpKind, Ty};
+use crate::ir::Pred;
+
+/// The low bits of a width.
+pub(super) const fn truncate(ty: Ty, bits: u64) -> u64 {
+    match ty {
+        Ty::Pred => bits & 1,
+        Ty::B16 => bits & 0xffff,
+        Ty::B32 => bits & 0xffff_ffff,
+        Ty::B64 => bits,
+    }
+}
+
+/// The low bits read as a number with a sign.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is meant")]
+const fn signed(ty: Ty, bits: u64) -> i64 {
+    match ty {
+        Ty::Pred => (bits & 1) as i64,
+        Ty::B16 => (bits as i16) as i64,
+        Ty::B32 => (bits as i32) as i64,
+        Ty::B64 => bits.cast_signed(),
+    }
+}
+
+/// The results of an operation, if they are known without adding it.
+pub(super) fn fold(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec<Value>> {
+    match (kind, args) {
+        (OpKind::Int(op), [x, y]) => fold_int(b, *op, *x, *y),
+        (OpKind::IntCmp { pred, signed: with_sign }, [x, y]) => {
+            let ty = b.ty(*x);
+            let (x, y) = (b.func().constant(*x)?, b.func().constant(*y)?);
+            let order = if *with_sign { signed(ty, x).cmp(&signed(ty, y)) } else { x.cmp(&y) };
+            let holds = match pred {
+                Pred::Eq => order.is_eq(),
+                Pred::Ne => order.is_ne(),
+                Pred::Lt => order.is_lt(),
+                Pred::Le => order.is_le(),
+                Pred::Gt => order.is_gt(),
+                Pred::Ge => order.is_ge(),
+            };
+            Some(vec![b.pred(holds)])
+        }
+        (OpKind::Select, [p, x, y]) => match b.func().constant(*p) {
+            Some(0) => Some(vec![*y]),
+            Some(_) => Some(vec![*x]),
+            None => (x == y).then(|| vec![*x]),
+        },
+        (OpKind::MulWide { signed: with_sign }, [x, y]) => {
+            let (x, y) = (b.func().constant(*x)?, b.func().constant(*y)?);
+            let product = if *with_sign {
+                signed(Ty::B32, x).wrapping_mul(signed(Ty::B32, y))
+            } else {
+                x.wrapping_mul(y).cast_signed()
+            };
+            Some(vec![b.i64(product)])
+        }
+        (OpKind::Extend { from, signed: with_sign, to }, [x]) => {
+            let bits = b.func().constant(*x)?;
+            let shift = 64 - u32::from(*from);
+            let high = bits << shift;
+            let wide = if *with_sign { (high.cast_signed() >> shift).cast_unsigned() } else { high >> shift };
+            Some(vec![constant(b, *to, wide)])
+        }
+        (OpKind::Truncate(to), [x]) => {
+            let bits = b.func().constant(*x)?;
+            Some(vec![constant(b, *to, bits)])
+        }
+        (OpKind::FromPred, [x]) => {
+            let bits = b.func().constant(*x)?;
+            Some(vec![constant(b, Ty::B32, bits)])
+        }
+        (OpKind::Pack, _) => unpacked(b, args),
+        (OpKind::Unpack, [x]) => {
+            let op = b.func().def_op(*x)?;
+            (op.kind == OpKind::Pack && op.args.len() == 2).then(|| op.args.clone())
+        }
+        (OpKind::Load { masked: true, .. } | OpKind::Store { masked: true, .. } | OpKind::CopyAsync { masked: true, .. }, _) => {
+            fold_mask(b, kind, args)
+        }
+        _ => None,
+    }
+}
+
+fn constant(b: &mut Builder, ty: Ty, bits: u64) -> Value {
+    b.one(OpKind::Const(ty, truncate(ty, bits)), &[])
+}
+
+/// The word of which these are all the parts.
+fn unpacked(b: &Builder, args: &[Value]) -> Option<Vec<Value>> {
+    let op = b.func().def_op(*args.first()?)?;
+    let whole = matches!(op.kind, OpKind::Unpack | OpKind::UnpackBytes { .. }) && op.results == args;
+    whole.then(|| op.args.clone())
+}
+
+/// A memory access whose condition is known.
+#[expect(clippy::wildcard_enum_match_arm, reason = "`fold` gives no other operations")]
+fn fold_mask(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec<Value>> {
+    let (mask, rest) = args.split_last()?;
+    let holds = b.func().constant(*mask)? != 0;
+    match kind {
+        OpKind::Load { space, bytes, n, offset, .. } => {
+            let (address, other) = rest.split_first()?;
+            if !holds {
+                return Some(other.to_vec());
+            }
+            let kind = OpKind::Load { space: *space, bytes: *bytes, n: *n, offset: *offset, masked: false };
+            Some(b.op(kind, &[*address]))
+        }
+        OpKind::Store { space, bytes, n, offset, .. } => {
+            let kind = OpKind::Store { space: *space, bytes: *bytes, n: *n, offset: *offset, masked: false };
+            Some(if holds { b.op(kind, rest) } else { Vec::new() })
+        }
+        OpKind::CopyAsync { bytes, offset, .. } if holds => {
+            Some(b.op(OpKind::CopyAsync { bytes: *bytes, offset: *offset, masked: false }, rest))
+        }
+        _ => None,
+    }
+}
+
+fn fold_int(b: &mut Builder, op: IntBin, x: Value, y: Value) -> Option<Vec<Value>> {
+    let ty = b.ty(x);
+    let (cx, cy) = (b.func().constant(x), b.func().constant(y));
+    if let (Some(cx), Some(cy)) = (cx, cy)
+        && let Some(bits) = compute(op, ty, cx, cy)
+    {
+        return Some(vec![constant(b, ty, bits)]);
+    }
+    let ones = truncate(ty, u64::MAX);
+    let same = |v| Some(vec![v]);
+    match (op, cx, cy) {
+        (IntBin::Add | IntBin::Or | IntBin::Xor, Some(0), _) => same(y),
+        (IntBin::Add | IntBin::Sub | IntBin::Or | IntBin::Xor | IntBin::Shl | IntBin::ShrS | IntBin::ShrU, _, Some(0)) => {
+            same(x)
+        }
+        (IntBin::Mul, Some(1), _) => same(y),
+        (IntBin::Mul | IntBin::DivS | IntBin::DivU, _, Some(1)) => same(x),
+        (IntBin::RemS | IntBin::RemU, _, Some(1)) => Some(vec![constant(b, ty, 0)]),
+        (IntBin::Mul | IntBin::And, Some(0), _) | (IntBin::Mul | IntBin::And, _, Some(0)) => Some(vec![constant(b, ty, 0)]),
+        (IntBin::And, Some(c), _) if c == ones => same(y),
+        (IntBin::And, _, Some(c)) if c == ones => same(x),
+        (IntBin::Or, Some(c), _) | (IntBin::Or, _, Some(c)) if c == ones => Some(vec![constant(b, ty, ones)]),
+        (IntBin::And | IntBin::Or, ..) if x == y => same(x),
+        (IntBin::Mul, _, Some(c)) if c.is_power_of_two() => shift(b, IntBin::Shl, x, c),
+        (IntBin::DivU, _, Some(c)) if c.is_power_of_two() => shift(b, IntBin::ShrU, x, c),
+        (IntBin::RemU, _, Some(c)) if c.is_power_of_two() => {
+            let mask = constant(b, ty, c - 1);
+            Some(vec![b.and(x, mask)])
+        }
+        (IntBin::Add, _, Some(c)) => reassociate(b, ty, x, c),
+        _ => None,
+    }
+}
+
+/// `(x + c) + d` is `x + (c + d)`: unrolled addresses become one base and constants.
+fn reassociate(b: &mut Builder, ty: Ty, x: Value, c: u64) -> Option<Vec<Value>> {
+    let op = b.func().def_op(x)?;
+    let (OpKind::Int(IntBin::Add), [base, inner]) = (&op.kind, op.args.as_slice()) else { return None };
+    let (base, inner) = (*base, b.func().constant(*inner)?);
+    let sum = constant(b, ty, inner.wrapping_add(c));
+    Some(vec![b.add(base, sum)])
+}
+
+fn shift(b: &mut Builder, op: IntBin, x: Value, power: u64) -> Option<Vec<Value>> {
+    let amount = constant(b, Ty::B32, u64::from(power.trailing_zeros()));
+    Some(vec![b.int(op, x, amount)])
+}
+
+fn compute(op: IntBin, ty: Ty, x: u64, y: u64) -> Option<u64> {
+    let (sx, sy) = (signed(ty, x), signed(ty, y));
+    let width = match ty {
+        Ty::B32 => 32,
+        Ty::B64 => 64,
+        Ty::Pred | Ty::B16 => 16,
+    };
+    let amount = u32::try_from(y).ok().filter(|a| *a < width);
+    let unsigned = |v: i64| v.cast_unsigned();
+    Some(match op {
+        IntBin::Add => x.wrapping_add(y),
+        IntBin::Sub => x.wrapping_sub(y),
+        IntBin::Mul => x.wrapping_mul(y),
+        IntBin::MulHi => match ty {
+            Ty::B64 => u64::try_from((u128::from(x) * u128::from(y)) >> 64).ok()?,
+            Ty::B32 => (x * y) >> 32,
+            Ty::Pred | Ty::B16 => return None,
+        },
+        IntBin::DivS => unsigned(sx.checked_div(sy)?),
+        IntBin::DivU => x.checked_div(y)?,
+        IntBin::RemS => unsigned(sx.checked_rem(sy)?),
+        IntBin::RemU => x.checked_rem(y)?,
+        IntBin::And => x & y,
+        IntBin::Or => x | y,
+        IntBin::Xor => x ^ y,
+        IntBin::Shl => x.checked_shl(amount?)?,
+        IntBin::ShrS => unsigned(sx >> amount?),
+        IntBin::ShrU => x >> amount?,
+        IntBin::MinS => unsigned(sx.min(sy)),
+        IntBin::MinU => x.min(y),
+        IntBin::MaxS => unsigned(sx.max(sy)),
+        IntBin::MaxU => x.max(y),
+    })
+}

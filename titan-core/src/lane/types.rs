@@ -1,0 +1,206 @@
+//! The types that follow: what widths an operation takes and gives.
+//!
+//! Structured operations (`for`, `loop`, `if` and the terminators) are [`super::verify`]'s, which sees regions.
+
+use super::func::Func;
+use super::op::{FloatUn, IntBin, OpKind, Shuffle, Ty};
+use std::fmt;
+
+/// Operands that an operation does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeError {
+    /// What is wrong, in words.
+    pub message: String,
+}
+
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+fn expect(kind: &OpKind, args: &[Ty], want: &[Ty]) -> Result<(), TypeError> {
+    if args == want {
+        return Ok(());
+    }
+    let list = |tys: &[Ty]| tys.iter().map(|t| t.name()).collect::<Vec<_>>().join(", ");
+    Err(TypeError { message: format!("{kind:?} takes ({}), not ({})", list(want), list(args)) })
+}
+
+fn wrong(kind: &OpKind, args: &[Ty]) -> TypeError {
+    TypeError { message: format!("{kind:?} does not take {args:?}") }
+}
+
+/// The type of one element of a load or store.
+fn memory_ty(kind: &OpKind, bytes: u8, n: u8) -> Result<Ty, TypeError> {
+    let ty = match bytes {
+        1 | 4 => Ty::B32,
+        2 => Ty::B16,
+        8 => Ty::B64,
+        _ => return Err(TypeError { message: format!("{kind:?}: an element of {bytes} bytes") }),
+    };
+    if matches!(n, 1 | 2 | 4) && bytes * n <= 16 {
+        return Ok(ty);
+    }
+    Err(TypeError { message: format!("{kind:?}: {n} elements of {bytes} bytes") })
+}
+
+fn address(space: super::Space) -> Ty {
+    match space {
+        super::Space::Global => Ty::B64,
+        super::Space::Shared => Ty::B32,
+    }
+}
+
+/// The types of the results of an operation without regions.
+///
+/// # Errors
+/// If it does not take operands of these types.
+pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
+    use Ty::{B16, B32, B64, Pred};
+    let (want, give) = match kind {
+        OpKind::Const(ty, _) => (vec![], vec![*ty]),
+        OpKind::Slot(slot) => {
+            let Some(slot) = func.slots.get(*slot as usize) else {
+                return Err(TypeError { message: format!("there is no parameter word {slot}") });
+            };
+            (vec![], vec![if slot.bytes() == 8 { B64 } else { B32 }])
+        }
+        OpKind::ThreadId | OpKind::LaneId | OpKind::WarpId | OpKind::ProgramId(_) | OpKind::NumPrograms(_)
+        | OpKind::SharedBase => (vec![], vec![B32]),
+        OpKind::Int(op) => return int(kind, *op, args),
+        OpKind::MulWide { .. } => (vec![B32, B32], vec![B64]),
+        OpKind::IntCmp { .. } => match args {
+            [a, b] if a == b && *a != B16 => return Ok(vec![Pred]),
+            _ => return Err(wrong(kind, args)),
+        },
+        OpKind::Extend { .. } | OpKind::Truncate(_) | OpKind::Pack | OpKind::Unpack => return resize(kind, args),
+        OpKind::FromPred => (vec![Pred], vec![B32]),
+        OpKind::Float(_, ty) => (vec![ty.ty(); 2], vec![ty.ty()]),
+        OpKind::FloatUn(op, ty) => {
+            if !float_un_exists(*op, ty.ty(), *ty == super::FloatTy::F32) {
+                return Err(wrong(kind, args));
+            }
+            (vec![ty.ty()], vec![ty.ty()])
+        }
+        OpKind::Fma(ty) => (vec![ty.ty(); 3], vec![ty.ty()]),
+        OpKind::FloatCmp(_, ty) => (vec![ty.ty(); 2], vec![Pred]),
+        OpKind::Convert { from, to } => {
+            let n = args.len();
+            let fp8 = |num: &super::Num| matches!(num, super::Num::E4m3 | super::Num::E5m2);
+            if n == 0 || n > 2 || (n == 2 && !fp8(from) && !fp8(to)) {
+                return Err(wrong(kind, args));
+            }
+            (vec![from.ty(); n], vec![to.ty(); n])
+        }
+        OpKind::Select => match args {
+            [Pred, a, b] if a == b => return Ok(vec![*a]),
+            _ => return Err(wrong(kind, args)),
+        },
+        OpKind::UnpackBytes { .. } => (vec![B32], vec![B32; 4]),
+        OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
+        | OpKind::CopyAsync { .. } => memory(kind, args)?,
+        OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::Barrier => (vec![], vec![]),
+        OpKind::Shuffle(Shuffle::Index) => (vec![B32, B32], vec![B32]),
+        OpKind::Shuffle(_) => (vec![B32], vec![B32]),
+        OpKind::Vote(_) => (vec![Pred], vec![Pred]),
+        OpKind::LoadMatrix { n, .. } => (vec![B32], vec![B32; usize::from(*n)]),
+        OpKind::Mma(atom) => {
+            let regs = atom.registers(func.lanes);
+            let mut want = vec![regs.operand; regs.a + regs.b];
+            want.extend(std::iter::repeat_n(regs.acc, regs.c));
+            (want, vec![regs.acc; regs.c])
+        }
+        OpKind::For | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
+        | OpKind::Return => return Ok(vec![]),
+    };
+    expect(kind, args, &want)?;
+    Ok(give)
+}
+
+fn int(kind: &OpKind, op: IntBin, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
+    match (op, args) {
+        (IntBin::And | IntBin::Or | IntBin::Xor, [a, b]) if a == b => Ok(vec![*a]),
+        (IntBin::Shl | IntBin::ShrS | IntBin::ShrU, [a @ (Ty::B32 | Ty::B64), Ty::B32]) => Ok(vec![*a]),
+        (IntBin::Shl | IntBin::ShrS | IntBin::ShrU, _) => Err(wrong(kind, args)),
+        (_, [a @ (Ty::B32 | Ty::B64), b]) if a == b => Ok(vec![*a]),
+        _ => Err(wrong(kind, args)),
+    }
+}
+
+const fn float_un_exists(op: FloatUn, ty: Ty, single: bool) -> bool {
+    match op {
+        FloatUn::Neg | FloatUn::Abs => true,
+        FloatUn::Sqrt | FloatUn::Floor | FloatUn::Ceil | FloatUn::Trunc | FloatUn::RoundEven => {
+            matches!(ty, Ty::B32 | Ty::B64)
+        }
+        FloatUn::Ex2Approx | FloatUn::Lg2Approx | FloatUn::RcpApprox | FloatUn::RsqrtApprox => single,
+    }
+}
+
+/// What changes the width of a value.
+#[expect(clippy::wildcard_enum_match_arm, reason = "`infer` gives no other operations")]
+fn resize(kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
+    use Ty::{B16, B32, B64};
+    match kind {
+        OpKind::Extend { from, to, .. } => match (args, from, to) {
+            ([B16], 8 | 16, B32 | B64) | ([B32], 8 | 16, B32 | B64) | ([B32], 32, B64) => Ok(vec![*to]),
+            _ => Err(wrong(kind, args)),
+        },
+        OpKind::Truncate(to) => match (args, to) {
+            ([B64], B32) | ([B32], B16) => Ok(vec![*to]),
+            _ => Err(wrong(kind, args)),
+        },
+        OpKind::Pack => match args {
+            [B16, B16] | [B32, B32, B32, B32] => Ok(vec![B32]),
+            [B32, B32] => Ok(vec![B64]),
+            _ => Err(wrong(kind, args)),
+        },
+        OpKind::Unpack => match args {
+            [B32] => Ok(vec![B16, B16]),
+            [B64] => Ok(vec![B32, B32]),
+            _ => Err(wrong(kind, args)),
+        },
+        _ => Err(wrong(kind, args)),
+    }
+}
+
+/// What memory operations take and give.
+#[expect(clippy::wildcard_enum_match_arm, reason = "`infer` gives no other operations")]
+fn memory(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError> {
+    use Ty::{B16, B32, B64, Pred};
+    let with_mask = |mut want: Vec<Ty>, masked: bool| {
+        want.extend(masked.then_some(Pred));
+        want
+    };
+    Ok(match kind {
+        OpKind::Load { space, bytes, n, masked, .. } => {
+            let ty = memory_ty(kind, *bytes, *n)?;
+            let mut want = vec![address(*space)];
+            want.extend(std::iter::repeat_n(ty, if *masked { usize::from(*n) } else { 0 }));
+            (with_mask(want, *masked), vec![ty; usize::from(*n)])
+        }
+        OpKind::Store { space, bytes, n, masked, .. } => {
+            let ty = memory_ty(kind, *bytes, *n)?;
+            let mut want = vec![address(*space)];
+            want.extend(std::iter::repeat_n(ty, usize::from(*n)));
+            (with_mask(want, *masked), vec![])
+        }
+        OpKind::Atomic { space, masked, .. } => {
+            let ty = match args.get(1) {
+                Some(ty @ (B32 | B64)) => *ty,
+                _ => return Err(wrong(kind, args)),
+            };
+            (with_mask(vec![address(*space), ty], *masked), vec![ty])
+        }
+        OpKind::CompareSwap(space) => {
+            let ty = match args.get(1) {
+                Some(ty @ (B16 | B32 | B64)) => *ty,
+                _ => return Err(wrong(kind, args)),
+            };
+            (vec![address(*space), ty, ty], vec![ty])
+        }
+        OpKind::CopyAsync { masked, .. } => (with_mask(vec![B32, B64], *masked), vec![]),
+        _ => return Err(wrong(kind, args)),
+    })
+}

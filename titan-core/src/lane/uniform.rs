@@ -1,0 +1,262 @@
+//! Divergence: which values are the same in all lanes, and where lanes may have parted.
+//!
+//! Divergence starts at thread numbers and at what is loaded through addresses that differ, spreads through data, and
+//! through control: what an `if` gives differs where its condition does, and so does everything that a loop carries or
+//! gives if lanes leave it at different times. Where lanes may have parted, an operation that needs them together
+//! ([`OpKind::is_convergent`], barriers of the whole program) is an error. Stores and loads there are ordinary.
+//!
+//! Loads from one address give all lanes one value: programs have no races (the output rule), and barriers separate what
+//! the threads of a program exchange.
+
+use super::func::{Block, Func, Op, OpId, Value};
+use super::op::{OpKind, Shuffle};
+
+/// How widely a value is the same, or how many lanes are together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Level {
+    /// In the whole program.
+    #[default]
+    Program,
+    /// In each warp.
+    Warp,
+    /// Not known to be the same in any two lanes.
+    Lane,
+}
+
+/// What the analysis found.
+#[derive(Clone, Debug)]
+pub struct Uniformity {
+    values: Vec<Level>,
+    parted: Vec<(OpId, Level)>,
+}
+
+impl Uniformity {
+    /// How widely a value is the same.
+    #[must_use]
+    pub fn level(&self, value: Value) -> Level {
+        self.values[value.index()]
+    }
+
+    /// Operations that need lanes together where they may have parted, in program order.
+    #[must_use]
+    pub fn parted(&self) -> &[(OpId, Level)] {
+        &self.parted
+    }
+}
+
+/// Analyses a function.
+#[must_use]
+pub fn analyze(func: &Func) -> Uniformity {
+    let mut run = Run {
+        func,
+        values: vec![Level::Program; func.values.len()],
+        loops: Vec::new(),
+        returned: Level::Program,
+        changed: true,
+        parted: Vec::new(),
+    };
+    while run.changed {
+        run.changed = false;
+        run.parted.clear();
+        run.block(func.body, Level::Program);
+    }
+    Uniformity { values: run.values, parted: run.parted }
+}
+
+struct Run<'a> {
+    func: &'a Func,
+    values: Vec<Level>,
+    loops: Vec<Enclosing<'a>>,
+    /// How far apart lanes are that have ended and those that have not.
+    returned: Level,
+    changed: bool,
+    parted: Vec<(OpId, Level)>,
+}
+
+/// A loop that is being walked.
+#[derive(Clone, Copy)]
+struct Enclosing<'a> {
+    op: &'a Op,
+    body: Block,
+    /// Where control stands at its head.
+    head: Level,
+    /// How far apart lanes leave it.
+    exit: Level,
+}
+
+/// What leaves a block early: how far apart, and through how many loops (`u32::MAX` for `return`).
+#[derive(Clone, Copy, Default)]
+struct Escape {
+    level: Level,
+    depth: Option<u32>,
+}
+
+impl Escape {
+    fn join(self, other: Escape) -> Escape {
+        Escape { level: self.level.max(other.level), depth: self.depth.max(other.depth) }
+    }
+}
+
+impl<'a> Run<'a> {
+    fn raise(&mut self, value: Value, level: Level) {
+        let slot = &mut self.values[value.index()];
+        if *slot < level {
+            *slot = level;
+            self.changed = true;
+        }
+    }
+
+    fn join(&self, values: &[Value]) -> Level {
+        values.iter().map(|v| self.values[v.index()]).max().unwrap_or_default()
+    }
+
+    /// Walks a block that lanes enter this far apart.
+    fn block(&mut self, block: Block, entry: Level) -> Escape {
+        let func = self.func;
+        let mut here = entry.max(self.returned);
+        let mut escape = Escape::default();
+        for id in &func.block(block).ops {
+            let op = func.op(*id);
+            let needs = if op.kind == OpKind::Barrier { Level::Program } else { Level::Warp };
+            if op.kind.is_convergent() && here > needs {
+                self.parted.push((*id, here));
+            }
+            let out = self.op(op, here);
+            // Some lanes have left: the others go on without them.
+            if out.depth.is_some() {
+                here = here.max(out.level);
+                escape = escape.join(out);
+            }
+        }
+        escape
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`source` names every operation without regions")]
+    fn op(&mut self, op: &'a Op, here: Level) -> Escape {
+        match &op.kind {
+            OpKind::If => self.branch(op, here),
+            OpKind::For | OpKind::Loop => self.repeat(op, here),
+            OpKind::Break(n) | OpKind::Continue(n) => self.leave(op, *n, here),
+            OpKind::Return => {
+                if self.returned < here {
+                    self.returned = here;
+                    self.changed = true;
+                }
+                Escape { level: here, depth: Some(u32::MAX) }
+            }
+            OpKind::Yield => Escape::default(),
+            kind => {
+                let level = source(kind).unwrap_or_else(|| self.join(&op.args));
+                for result in &op.results {
+                    self.raise(*result, level);
+                }
+                Escape::default()
+            }
+        }
+    }
+
+    fn branch(&mut self, op: &'a Op, here: Level) -> Escape {
+        let cond = self.join(&op.args);
+        let mut escape = Escape::default();
+        for region in &op.regions {
+            escape = escape.join(self.block(*region, here.max(cond)));
+            self.receive(&op.results, *region, cond);
+        }
+        escape
+    }
+
+    /// The results of an `if` are what an arm yields, and differ where the condition does.
+    fn receive(&mut self, results: &[Value], arm: Block, cond: Level) {
+        let func = self.func;
+        let Some(last) = func.block(arm).ops.last().map(|op| func.op(*op)) else { return };
+        if last.kind != OpKind::Yield {
+            return;
+        }
+        for (result, value) in results.iter().zip(&last.args) {
+            let level = self.values[value.index()].max(cond);
+            self.raise(*result, level);
+        }
+    }
+
+    fn repeat(&mut self, op: &'a Op, here: Level) -> Escape {
+        let Some(body) = op.regions.first().copied() else { return Escape::default() };
+        let is_for = op.kind == OpKind::For;
+        let (bounds, init) = op.args.split_at(if is_for { 3 } else { 0 });
+        let mut head = here.max(self.join(bounds));
+        let args = &self.func.block(body).args;
+        let (index, carried) = args.split_at(usize::from(is_for));
+        for value in index {
+            self.raise(*value, head);
+        }
+        for (value, first) in carried.iter().zip(init) {
+            let level = self.values[first.index()].max(self.join(bounds));
+            self.raise(*value, level);
+        }
+        if is_for {
+            for (result, first) in op.results.iter().zip(init) {
+                let level = self.values[first.index()].max(self.join(bounds));
+                self.raise(*result, level);
+            }
+        }
+        loop {
+            self.loops.push(Enclosing { op, body, head, exit: head });
+            let escape = self.block(body, head);
+            let exit = self.loops.pop().map_or(head, |l| l.exit);
+            if exit <= head {
+                return match escape.depth {
+                    Some(u32::MAX) => Escape { level: escape.level, depth: Some(u32::MAX) },
+                    Some(n) if n > 0 => Escape { level: escape.level, depth: Some(n - 1) },
+                    Some(_) | None => Escape::default(),
+                };
+            }
+            // Lanes leave at different times: those that stay are apart from them, and what is carried differs.
+            head = exit;
+            for value in args.iter().chain(&op.results) {
+                self.raise(*value, exit);
+            }
+        }
+    }
+
+    fn leave(&mut self, op: &Op, n: u32, here: Level) -> Escape {
+        let at = self.loops.len().checked_sub(1 + n as usize);
+        if let Some(target) = at.and_then(|at| self.loops.get(at).copied()) {
+            let is_break = matches!(op.kind, OpKind::Break(_));
+            let skip = usize::from(target.op.kind == OpKind::For);
+            let into: Vec<Value> = if is_break {
+                target.op.results.clone()
+            } else {
+                self.func.block(target.body).args.iter().skip(skip).copied().collect()
+            };
+            for (slot, value) in into.iter().zip(&op.args) {
+                let level = self.values[value.index()].max(if here > target.head { here } else { Level::Program });
+                self.raise(*slot, level);
+            }
+            if !is_break && target.op.kind == OpKind::For {
+                for (slot, value) in target.op.results.iter().zip(&op.args) {
+                    let level = self.values[value.index()];
+                    self.raise(*slot, level);
+                }
+            }
+            if let Some(slot) = at.and_then(|at| self.loops.get_mut(at)).filter(|_| is_break) {
+                slot.exit = slot.exit.max(here);
+            }
+        }
+        Escape { level: here, depth: Some(n) }
+    }
+}
+
+/// The level of operations whose results do not follow from their operands alone.
+const fn source(kind: &OpKind) -> Option<Level> {
+    match kind {
+        OpKind::ThreadId | OpKind::LaneId | OpKind::Atomic { .. } | OpKind::CompareSwap(_) | OpKind::LoadMatrix { .. }
+        | OpKind::Mma(_) | OpKind::Shuffle(Shuffle::Xor(_) | Shuffle::Up(_)) => Some(Level::Lane),
+        OpKind::WarpId | OpKind::Vote(_) | OpKind::Shuffle(Shuffle::Lane(_)) => Some(Level::Warp),
+        OpKind::Const(..) | OpKind::Slot(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::SharedBase
+        | OpKind::Int(_) | OpKind::MulWide { .. } | OpKind::IntCmp { .. } | OpKind::Extend { .. } | OpKind::Truncate(_)
+        | OpKind::FromPred | OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..)
+        | OpKind::Convert { .. } | OpKind::Select | OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. }
+        | OpKind::Load { .. } | OpKind::Store { .. } | OpKind::CopyAsync { .. } | OpKind::CopyCommit | OpKind::CopyWait(_)
+        | OpKind::Shuffle(Shuffle::Index) | OpKind::Barrier | OpKind::For | OpKind::Loop | OpKind::If | OpKind::Yield
+        | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => None,
+    }
+}

@@ -1,0 +1,131 @@
+//! What must hold of a function before a back end sees it: structure, visibility, types, and lanes together where they must
+//! be. A violation is a defect of the lowering; it is an error all the same, never a panic.
+
+use super::func::{Block, Func, Op, OpId, Value};
+use super::op::{OpKind, Ty};
+use super::types::infer;
+use super::{print, uniform};
+use crate::ir::Loc;
+
+/// A function that is not right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("lane IR of `{kernel}`, line {line}: {message}", line = loc.line)]
+pub struct LaneError {
+    /// The kernel with its instance.
+    pub kernel: String,
+    /// What is wrong.
+    pub message: String,
+    /// What the user wrote there.
+    pub loc: Loc,
+}
+
+/// Checks a function.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn verify(func: &Func) -> Result<(), LaneError> {
+    let mut run = Run { func, visible: vec![false; func.values.len()], loops: Vec::new() };
+    run.block(func.body, &[])?;
+    let together = uniform::analyze(func);
+    match together.parted().first() {
+        Some((op, _)) => Err(run.error(func.op(*op), "lanes may have parted where all of them are needed")),
+        None => Ok(()),
+    }
+}
+
+struct Run<'a> {
+    func: &'a Func,
+    visible: Vec<bool>,
+    /// Types that `break` and `continue` of each enclosing loop take.
+    loops: Vec<(Vec<Ty>, Vec<Ty>)>,
+}
+
+impl Run<'_> {
+    fn error(&self, op: &Op, message: &str) -> LaneError {
+        let message = format!("{}: {message}", print::mnemonic(&op.kind));
+        LaneError { kernel: self.func.name.clone(), message, loc: op.loc }
+    }
+
+    fn types(&self, values: &[Value]) -> Vec<Ty> {
+        values.iter().map(|v| self.func.ty(*v)).collect()
+    }
+
+    /// Checks a block whose `yield` takes `gives`; values defined inside are not visible after it.
+    fn block(&mut self, block: Block, gives: &[Ty]) -> Result<(), LaneError> {
+        let func = self.func;
+        let data = func.block(block);
+        let mut defined: Vec<Value> = data.args.clone();
+        for arg in &data.args {
+            self.visible[arg.index()] = true;
+        }
+        for (i, id) in data.ops.iter().enumerate() {
+            let op = func.op(*id);
+            if op.kind.is_terminator() != (i + 1 == data.ops.len()) {
+                return Err(self.error(op, "a block ends in one terminator"));
+            }
+            self.op(*id, gives)?;
+            for result in &op.results {
+                self.visible[result.index()] = true;
+            }
+            defined.extend(&op.results);
+        }
+        for value in defined {
+            self.visible[value.index()] = false;
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`infer` names every operation without regions")]
+    fn op(&mut self, id: OpId, gives: &[Ty]) -> Result<(), LaneError> {
+        let func = self.func;
+        let op = func.op(id);
+        if let Some(unknown) = op.args.iter().find(|v| !self.visible[v.index()]) {
+            return Err(self.error(op, &format!("{unknown} is not defined here")));
+        }
+        let args = self.types(&op.args);
+        let results = self.types(&op.results);
+        let want = match &op.kind {
+            OpKind::Yield => gives.to_vec(),
+            OpKind::Return => Vec::new(),
+            OpKind::Break(n) | OpKind::Continue(n) => {
+                let enclosing = self.loops.len().checked_sub(1 + *n as usize).and_then(|at| self.loops.get(at));
+                let Some((broken, continued)) = enclosing else { return Err(self.error(op, "no such loop")) };
+                if matches!(op.kind, OpKind::Break(_)) { broken.clone() } else { continued.clone() }
+            }
+            OpKind::If => return self.branch(op, &results),
+            OpKind::For | OpKind::Loop => return self.repeat(op, &args, &results),
+            kind => {
+                let found = infer(func, kind, &args).map_err(|e| self.error(op, &e.message))?;
+                if found != results {
+                    return Err(self.error(op, "results of another type"));
+                }
+                return Ok(());
+            }
+        };
+        if args == want { Ok(()) } else { Err(self.error(op, &format!("takes {want:?}, not {args:?}"))) }
+    }
+
+    fn branch(&mut self, op: &Op, results: &[Ty]) -> Result<(), LaneError> {
+        let ok = self.types(&op.args) == [Ty::Pred] && op.regions.len() == 2;
+        if !ok {
+            return Err(self.error(op, "takes a condition and two arms"));
+        }
+        op.regions.iter().try_for_each(|arm| self.block(*arm, results))
+    }
+
+    fn repeat(&mut self, op: &Op, args: &[Ty], results: &[Ty]) -> Result<(), LaneError> {
+        let is_for = op.kind == OpKind::For;
+        let [body] = op.regions.as_slice() else { return Err(self.error(op, "takes one body")) };
+        let inner = self.types(&self.func.block(*body).args);
+        let (bounds, init) = args.split_at(args.len().min(if is_for { 3 } else { 0 }));
+        let (index, carried) = inner.split_at(inner.len().min(usize::from(is_for)));
+        let ok = bounds.iter().chain(index).all(|t| *t == Ty::B32) && init == carried && (!is_for || results == carried);
+        if !ok {
+            return Err(self.error(op, "bounds, initial and carried values do not agree"));
+        }
+        self.loops.push((results.to_vec(), carried.to_vec()));
+        self.block(*body, &[])?;
+        self.loops.pop();
+        Ok(())
+    }
+}
