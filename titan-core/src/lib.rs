@@ -9,6 +9,7 @@ pub mod filetest;
 pub mod ir;
 pub mod lane;
 pub mod launch;
+pub mod layout;
 pub mod num;
 pub mod text;
 pub mod verify;

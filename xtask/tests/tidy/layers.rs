@@ -31,6 +31,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("verify", &["entity", "num", "diag", "ir", "analysis"]),
     ("launch", &["num", "diag", "ir"]),
     ("lane", &["entity", "ir", "launch"]),
+    ("layout", &["ir", "lane"]),
     ("artifact", &["diag", "ir", "text"]),
     ("filetest", &["diag", "ir", "text", "analysis", "verify"]),
 ];
