@@ -10,6 +10,8 @@ pub mod ir;
 pub mod lane;
 pub mod launch;
 pub mod layout;
+pub mod lower;
 pub mod num;
+pub mod plan;
 pub mod text;
 pub mod verify;
