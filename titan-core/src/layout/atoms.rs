@@ -36,6 +36,15 @@ pub struct WarpGrid {
     pub m: u32,
     /// Warps along N.
     pub n: u32,
+    /// All warps; those beyond `m · n` do the same as others.
+    pub all: u32,
+}
+
+impl WarpGrid {
+    /// Bits of the warp number that neither M nor N takes.
+    fn spare(self) -> Vec<Bit> {
+        vec![Bit::Copy; (self.all / (self.m * self.n)).trailing_zeros() as usize]
+    }
 }
 
 /// The layout of C and D, `[M, N]`.
@@ -47,6 +56,7 @@ pub fn accumulator(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
     lanes.extend(steps(0, 1, 8));
     let mut at = steps(0, atom.m, atom.m * warps.m);
     at.extend(steps(1, atom.n, atom.n * warps.n));
+    at.extend(warps.spare());
     Layout::new(extents, regs, lanes, at)
 }
 
@@ -55,6 +65,7 @@ pub fn accumulator(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
 pub fn operand_a(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
     let mut at = steps(0, atom.m, atom.m * warps.m);
     at.extend(std::iter::repeat_n(Bit::Copy, warps.n.trailing_zeros() as usize));
+    at.extend(warps.spare());
     operand(atom.k, atom.a.bits(), &steps(0, 8, atom.m), extents, at)
 }
 
@@ -63,6 +74,7 @@ pub fn operand_a(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
 pub fn operand_b(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
     let mut at = vec![Bit::Copy; warps.m.trailing_zeros() as usize];
     at.extend(steps(0, atom.n, atom.n * warps.n));
+    at.extend(warps.spare());
     operand(atom.k, atom.b.bits(), &[], extents, at)
 }
 

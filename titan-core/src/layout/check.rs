@@ -51,7 +51,7 @@ pub fn encoding(encoding: &Encoding) -> Result<(), String> {
         if start + size > encoding.bytes() {
             return Err(format!("{at:?} lies at {start}, beyond {} bytes", encoding.bytes()));
         }
-        if start % size != 0 {
+        if !start.is_multiple_of(size) {
             return Err(format!("{at:?} lies at {start}, not a multiple of its size"));
         }
         if let Some(other) = owner.insert(start, at) {

@@ -244,6 +244,20 @@ impl Layout {
         Layout::new(extents, regs, rename(&self.lanes), rename(&self.warps))
     }
 
+    /// The layout of a stack of such tiles: a leading axis, all of it in registers.
+    #[must_use]
+    pub fn batched(&self, n: u32) -> Layout {
+        let mut extents = vec![n];
+        extents.extend(&self.extents);
+        self.renamed(&extents, &|a| Some(a + 1))
+    }
+
+    /// The layout of a tile with one more axis, the last, all of it in registers.
+    #[must_use]
+    pub fn with_axis_in_registers(&self, extents: &[u32]) -> Layout {
+        Layout::new(extents, self.regs.clone(), self.lanes.clone(), self.warps.clone())
+    }
+
     /// The same distribution of a tile of other extents: the atom stays, repetitions follow.
     #[must_use]
     pub fn with_extents(&self, extents: &[u32]) -> Layout {

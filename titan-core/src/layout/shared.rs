@@ -69,7 +69,7 @@ impl Encoding {
         let fast = order.last().and_then(|a| extents.get(*a)).copied().unwrap_or(1);
         let bytes = fast * bits / 8;
         let modes = [Swizzle::B128, Swizzle::B64, Swizzle::B32];
-        let (row, pitch, swizzle) = match modes.into_iter().find(|m| bytes % m.row_bytes() == 0) {
+        let (row, pitch, swizzle) = match modes.into_iter().find(|m| bytes.is_multiple_of(m.row_bytes())) {
             Some(mode) => (mode.row_bytes() * 8 / bits, mode.row_bytes(), mode),
             None => (fast, bytes.next_multiple_of(16), Swizzle::None),
         };
@@ -138,7 +138,7 @@ impl Encoding {
     /// How many neighbours along the fast axis, from a multiple of their number on, are neighbours in memory.
     #[must_use]
     pub fn vector(&self) -> u32 {
-        if self.swizzle == Swizzle::None && self.pitch % 16 == 0 {
+        if self.swizzle == Swizzle::None && self.pitch.is_multiple_of(16) {
             return (self.row * self.bits / 8 / 16 * 16 * 8 / self.bits).max(1);
         }
         (128 / self.bits).max(1)
