@@ -15,6 +15,7 @@ mod target;
 mod warps;
 
 pub use classes::is_elementwise;
+pub use homes::wide;
 pub use products::{Method, Product, Source};
 pub use target::Target;
 
