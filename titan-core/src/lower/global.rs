@@ -129,7 +129,7 @@ impl Lower<'_> {
             Unit::Tile => extents[last],
             Unit::Elem => self.divisor(coords[last]),
         };
-        let vector = self.vector_of(view, step);
+        let vector = self.vector_of(view, step).min(1 << extents[last].trailing_zeros().min(7));
         let address = self.address_of(view, &at);
         Window { view: view.clone(), at, address, exists, vector }
     }
@@ -304,10 +304,10 @@ impl Lower<'_> {
         let first = self.is_first_copy(&layout);
         for register in (0..layout.registers()).step_by(n as usize) {
             let part = layout.register_coords(register);
-            let inside = self.inside_extents(&layout, part, &tile);
             let here = self.buffer_mask(&layout, part, first);
             let place = self.place(staged, &layout, register);
             if copy {
+                let inside = self.inside_extents(&layout, part, &tile);
                 self.copy_group(&window, part, inside, here, place, bytes);
                 continue;
             }
@@ -315,6 +315,7 @@ impl Lower<'_> {
             for i in (0..n).step_by(wide as usize) {
                 let mut part = part;
                 part[last] += i;
+                let inside = self.inside_extents(&layout, part, &tile);
                 regs.extend(self.load_group(&window, part, wide, pad, inside));
             }
             if e.fast_axis() == last {

@@ -3,7 +3,7 @@
 use super::tile::Held;
 use super::vector::elem_bytes;
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Access, Elem, Op, OpKind, ParamKind, Pred, Ty};
+use crate::ir::{Access, Elem, Op, OpKind, ParamKind, Pred};
 use crate::lane::{self, IntBin, Region};
 use crate::launch::abi::Slot;
 
@@ -193,13 +193,6 @@ impl Lower<'_> {
     pub(super) fn touch_view(&mut self, view: &View, write: bool) {
         if view.written {
             self.touch(view.region(), write);
-        }
-    }
-
-    /// The element of a tensor value's type.
-    pub(super) fn tensor_elem(&self, value: crate::ir::Value) -> Elem {
-        match self.k.ty(value) {
-            Ty::Tensor(elem, _) | Ty::Scalar(elem) | Ty::Tile(elem, _) => elem,
         }
     }
 }
