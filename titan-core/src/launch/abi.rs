@@ -32,7 +32,7 @@ pub enum Slot {
         /// Whether it takes 64 bits.
         wide: bool,
     },
-    /// The address of the report: a `u32` that becomes not 0 when a program traps, see [`crate::lane`].
+    /// The address of the [report](super::report).
     Report,
 }
 

@@ -44,12 +44,12 @@ mod tile;
 mod vector;
 
 pub use error::LowerError;
-pub use report::{Report, Site, SiteKind, print_words};
 
 use crate::analysis::uses::Tree;
 use crate::ir::{Kernel, OpId, Value};
 use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
+use crate::launch::report::Site;
 use crate::layout::Layout;
 use crate::plan::Plan;
 use crate::verify::Verified;

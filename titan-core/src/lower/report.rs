@@ -1,66 +1,17 @@
-//! Traps and prints: what a kernel tells its launcher, through a buffer that the last parameter word points to.
-//!
-//! # The report
-//!
-//! Words of 32 bits:
-//!
-//! | word | content |
-//! |---|---|
-//! | 0 | 0, or 1 + the number of the site that trapped first |
-//! | 1, 2, 3 | the program that did |
-//! | 4 | words of records that prints asked for |
-//! | 5 | words of records that there is room for |
-//! | 8 … | records: site, program (3 words), then the values of each argument, row-major; a 64-bit element takes two words |
-//!
-//! A record that does not fit is not written, but word 4 says what it would have taken. A program that traps ends; others go
-//! on, and the launch fails.
+//! Traps and prints: what a kernel tells its launcher, through the buffer of [`crate::launch::report`].
 
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Elem, Loc, Op, Pred, Ty};
 use crate::lane::{self, AtomicFn, Region, Shuffle, Space, Vote};
 use crate::launch::abi::Slot;
+use crate::launch::report::{self, Site, SiteKind};
 use crate::layout::{Encoding, Layout};
 
-/// The words of the report before the records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report;
-
-impl Report {
-    /// The word that says who trapped.
-    pub const TRAP: usize = 0;
-    /// The words that say which program.
-    pub const PROGRAM: usize = 1;
-    /// The word that counts words of records.
-    pub const USED: usize = 4;
-    /// The word that says how many there is room for.
-    pub const ROOM: usize = 5;
-    /// The first word of records.
-    pub const RECORDS: usize = 8;
-}
-
-/// A place of a kernel that may trap, or that prints.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// Where the user wrote it.
-    pub loc: Loc,
-    /// What happens there.
-    pub what: SiteKind,
-}
-
-/// What a site does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SiteKind {
-    /// It traps with this message.
-    Trap(String),
-    /// It prints values of these types with a format of `{}`.
-    Print(String, Vec<Ty>),
-}
-
 impl Lower<'_> {
-    fn site(&mut self, what: SiteKind) -> i32 {
+    fn site(&mut self, kind: SiteKind) -> i32 {
         let loc = self.at.map_or_else(Loc::default, |op| self.k.op(op).loc);
-        self.sites.push(Site { loc, what });
+        self.sites.push(Site { loc, kind });
         i32::try_from(self.sites.len()).unwrap_or(i32::MAX)
     }
 
@@ -186,8 +137,8 @@ impl Lower<'_> {
     /// Takes words of the report for a record: the first of them, counted from the report's start, and whether they fit. The
     /// first thread asks; the others learn it through shared memory.
     fn reserve(&mut self, words: u32) -> Result<(Reg, Reg), LowerError> {
-        let report = self.slot(Slot::Report);
-        let used = self.b.add_const(report, 4 * Report::USED as i64);
+        let address = self.slot(Slot::Report);
+        let used = self.b.add_const(address, 4 * words_at(report::USED));
         let n = self.b.i32(words.cast_signed());
         let first = self.is_first_thread();
         let add = lane::OpKind::Atomic { op: AtomicFn::Add, space: Space::Global, masked: true };
@@ -203,13 +154,13 @@ impl Lower<'_> {
             self.touch(Region::Buffer(staged.buffer), false);
             self.load_vector(place, Elem::U32, 1, None)[0]
         };
-        let place = Place { space: Space::Global, address: report, offset: 4 * Report::ROOM as i32 };
+        let place = Place { space: Space::Global, address, offset: 4 * i32::try_from(report::ROOM).unwrap_or(0) };
         let room = self.load_vector(place, Elem::U32, 1, None)[0];
         let end = self.b.add(start, n);
         let not_wrapped = self.b.cmp_u(Pred::Ge, end, start);
         let fits = self.b.cmp_u(Pred::Le, end, room);
         let fits = self.b.and(fits, not_wrapped);
-        let start = self.b.add_const(start, Report::RECORDS as i64);
+        let start = self.b.add_const(start, words_at(report::RECORDS));
         Ok((start, fits))
     }
 
@@ -227,7 +178,7 @@ impl Lower<'_> {
             let first = self.is_first_thread();
             let mask = self.b.and(first, room);
             let place = Place { space: Space::Global, address: base, offset: (4 * at).cast_signed() };
-            self.print_element(place, elem, regs[0], mask);
+            self.print_element(place, regs[0], mask);
             return Ok(());
         };
         let copy = self.is_first_copy(&layout);
@@ -249,13 +200,13 @@ impl Lower<'_> {
             let mask = self.both(Some(room), copy);
             let mask = self.inside_tile(&layout, part, mask).unwrap_or(room);
             let place = Place { space: Space::Global, address, offset: (4 * at).cast_signed() };
-            self.print_element(place, elem, *reg, mask);
+            self.print_element(place, *reg, mask);
         }
         Ok(())
     }
 
     /// An element as words: 64-bit ones as two, since records are on multiples of 4 bytes only.
-    fn print_element(&mut self, place: Place, elem: Elem, reg: Reg, mask: Reg) {
+    fn print_element(&mut self, place: Place, reg: Reg, mask: Reg) {
         let words = match self.b.ty(reg) {
             lane::Ty::Pred => vec![self.b.one(lane::OpKind::FromPred, &[reg])],
             lane::Ty::B16 => {
@@ -264,7 +215,6 @@ impl Lower<'_> {
             lane::Ty::B32 => vec![reg],
             lane::Ty::B64 => self.b.op(lane::OpKind::Unpack, &[reg]),
         };
-        debug_assert!(elem.bits() <= 64);
         for (i, word) in (0i32..).zip(words) {
             let place = Place { offset: place.offset + 4 * i, ..place };
             self.store_vector(place, Elem::U32, &[word], Some(mask));
@@ -272,9 +222,11 @@ impl Lower<'_> {
     }
 }
 
-/// Words of an argument in a record.
-#[must_use]
-pub fn print_words(ty: Ty) -> u32 {
-    let n = ty.tile_shape().map_or(1, |s| u32::try_from(s.len()).unwrap_or(u32::MAX));
-    if ty.elem().bits() == 64 { 2 * n } else { n }
+/// A place in the report, as a number of words.
+fn words_at(index: usize) -> i64 {
+    i64::try_from(index).unwrap_or(0)
+}
+
+fn print_words(ty: Ty) -> u32 {
+    u32::try_from(report::words(ty)).unwrap_or(u32::MAX)
 }

@@ -34,7 +34,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("layout", &["ir", "lane"]),
     ("plan", &["ir", "analysis", "verify", "lane", "layout"]),
     ("lower", &["num", "ir", "analysis", "verify", "launch", "lane", "layout", "plan"]),
-    ("artifact", &["diag", "ir", "text"]),
+    ("artifact", &["diag", "ir", "launch", "text"]),
     ("filetest", &["diag", "ir", "text", "analysis", "verify"]),
 ];
 
