@@ -27,6 +27,8 @@
 
 mod build;
 mod dce;
+#[cfg(any(test, feature = "filetest"))]
+pub mod eval;
 mod fold;
 mod func;
 pub mod op;

@@ -30,7 +30,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("analysis", &["entity", "num", "diag", "ir"]),
     ("verify", &["entity", "num", "diag", "ir", "analysis"]),
     ("launch", &["num", "diag", "ir"]),
-    ("lane", &["entity", "ir", "launch"]),
+    ("lane", &["entity", "num", "ir", "launch"]),
     ("layout", &["ir", "lane"]),
     ("plan", &["ir", "analysis", "verify", "lane", "layout"]),
     ("lower", &["num", "ir", "analysis", "verify", "launch", "lane", "layout", "plan"]),

@@ -1,0 +1,7 @@
+//! The meaning of elementwise operations, lowered to lanes and evaluated there, against Rust's own arithmetic, the `half`
+//! crate, `libm`, and rounding by its definition.
+
+mod casts;
+mod floats;
+mod harness;
+mod ints;
