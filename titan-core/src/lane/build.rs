@@ -5,7 +5,7 @@
 //! wanted type, and [`Builder::finish`] returns it. So callers read like arithmetic.
 
 use super::fold;
-use super::func::{Block, BlockData, Def, Func, Op, OpId, Value, ValueData};
+use super::func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
 use super::op::{FloatBin, FloatTy, IntBin, OpKind, Ty};
 use super::types::{TypeError, infer};
 use crate::ir::{Loc, Pred};
@@ -49,6 +49,7 @@ impl Builder {
             threads,
             lanes,
             shared_bytes: 0,
+            buffers: Vec::new(),
             body,
             values: Vec::new(),
             ops: Vec::new(),
@@ -68,12 +69,18 @@ impl Builder {
     ///
     /// # Errors
     /// The first operation that was given wrong operands.
-    pub fn finish(mut self, shared_bytes: u32) -> Result<Func, TypeError> {
-        self.func.shared_bytes = shared_bytes;
+    pub fn finish(self) -> Result<Func, TypeError> {
         match self.error {
             Some(error) => Err(error),
             None => Ok(self.func),
         }
+    }
+
+    /// Adds a buffer of shared memory and gives its number.
+    pub fn buffer(&mut self, name: &str, bytes: u32, align: u32) -> u32 {
+        let number = u32::try_from(self.func.buffers.len()).unwrap_or(u32::MAX);
+        self.func.buffers.push(Buffer { name: name.to_owned(), bytes, align, offset: 0 });
+        number
     }
 
     /// Where the operations that follow come from.

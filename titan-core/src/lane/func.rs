@@ -59,6 +59,19 @@ pub struct Op {
     pub loc: Loc,
 }
 
+/// A buffer of shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// What it is for: the user's name of the tile, or the operation.
+    pub name: String,
+    /// Its size.
+    pub bytes: u32,
+    /// The power of two on whose multiple it begins, at most 1024.
+    pub align: u32,
+    /// Where it begins, once shared memory is allocated.
+    pub offset: u32,
+}
+
 /// A kernel for one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Func {
@@ -72,6 +85,8 @@ pub struct Func {
     pub lanes: u32,
     /// Shared memory of a program, in bytes.
     pub shared_bytes: u32,
+    /// The parts of the shared memory.
+    pub buffers: Vec<Buffer>,
     /// The outermost block.
     pub body: Block,
     /// Arena of values.

@@ -16,6 +16,11 @@
 //! Structured as in the tile IR, with the same terminators. A condition may differ between the lanes of a program:
 //! [`uniform`] finds out, and operations that need all lanes ([`OpKind::is_convergent`]) are errors where they do.
 //!
+//! # Shared memory
+//!
+//! A lowering names buffers and marks what it does to them ([`OpKind::Access`]); [`shared`] gives them places, reusing those of
+//! buffers that are no longer needed, and [`hazard`] puts barriers where threads could otherwise meet.
+//!
 //! Deliberately absent: registers, instruction selection and scheduling (the back ends'), roles and pipelines (gone before),
 //! undefined behaviour: what an operation does not define, [`verify`] refuses or the op table of [`op`] forbids by a contract
 //! that the lowering keeps.
@@ -25,14 +30,16 @@ mod dce;
 mod fold;
 mod func;
 pub mod op;
+pub mod hazard;
 mod print;
+pub mod shared;
 mod types;
 pub mod uniform;
 mod verify;
 
 pub use build::Builder;
 pub use dce::eliminate_dead;
-pub use func::{Block, BlockData, Def, Func, Op, OpId, Value, ValueData};
-pub use op::{FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Shuffle, Space, Ty, Vote};
+pub use func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
+pub use op::{AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Region, Shuffle, Space, Ty, Vote};
 pub use types::TypeError;
 pub use verify::{LaneError, verify};

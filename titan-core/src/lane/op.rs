@@ -318,6 +318,15 @@ pub struct MmaRegisters {
     pub acc: Ty,
 }
 
+/// What may be read and written by several threads of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Region {
+    /// A buffer of the function, in shared memory.
+    Buffer(u32),
+    /// The tensor of a parameter.
+    Tensor(u32),
+}
+
 /// What an operation does, with its attributes.
 ///
 /// In the contracts, `a` and `b` are operands in order, `p` an optional condition: if the attribute `masked` is set it is
@@ -340,6 +349,16 @@ pub enum OpKind {
     NumPrograms(u8),
     /// The address of the program's shared memory, `b32`, a multiple of 1024.
     SharedBase,
+    /// The address of a buffer, `b32`. Replaced when shared memory is allocated: back ends never see it.
+    Buffer(u32),
+    /// Says that the accesses that follow, up to the next such mark, are to this region, and that no two threads touch one
+    /// element among them unless all read. Barriers are placed by these marks, which then disappear.
+    Access {
+        /// Which.
+        region: Region,
+        /// Whether it is written.
+        write: bool,
+    },
 
     /// Integer arithmetic.
     Int(IntBin),
@@ -503,7 +522,7 @@ impl OpKind {
     pub const fn is_removable(&self) -> bool {
         !matches!(
             self,
-            OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_) | OpKind::CopyAsync { .. }
+            OpKind::Access { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_) | OpKind::CopyAsync { .. }
                 | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::Barrier | OpKind::For | OpKind::Loop | OpKind::If
                 | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return
         )

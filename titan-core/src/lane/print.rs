@@ -65,6 +65,8 @@ pub(super) fn mnemonic(kind: &OpKind) -> String {
         OpKind::ProgramId(axis) => format!("program_id {axis}"),
         OpKind::NumPrograms(axis) => format!("num_programs {axis}"),
         OpKind::SharedBase => "shared_base".into(),
+        OpKind::Buffer(buffer) => format!("buffer {buffer}"),
+        OpKind::Access { region, write } => format!("{} {region:?}", if *write { "writes" } else { "reads" }),
         OpKind::Int(op) => op.to_string(),
         OpKind::MulWide { signed } => format!("mul_wide.{}", sign(*signed)),
         OpKind::IntCmp { pred, signed } => format!("cmp.{pred}.{}", sign(*signed)),

@@ -67,7 +67,7 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
             (vec![], vec![if slot.bytes() == 8 { B64 } else { B32 }])
         }
         OpKind::ThreadId | OpKind::LaneId | OpKind::WarpId | OpKind::ProgramId(_) | OpKind::NumPrograms(_)
-        | OpKind::SharedBase => (vec![], vec![B32]),
+        | OpKind::SharedBase | OpKind::Buffer(_) => (vec![], vec![B32]),
         OpKind::Int(op) => return int(kind, *op, args),
         OpKind::MulWide { .. } => (vec![B32, B32], vec![B64]),
         OpKind::IntCmp { .. } => match args {
@@ -100,7 +100,7 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         OpKind::UnpackBytes { .. } => (vec![B32], vec![B32; 4]),
         OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
         | OpKind::CopyAsync { .. } => memory(kind, args)?,
-        OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::Barrier => (vec![], vec![]),
+        OpKind::Access { .. } | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::Barrier => (vec![], vec![]),
         OpKind::Shuffle(Shuffle::Index) => (vec![B32, B32], vec![B32]),
         OpKind::Shuffle(_) => (vec![B32], vec![B32]),
         OpKind::Vote(_) => (vec![Pred], vec![Pred]),

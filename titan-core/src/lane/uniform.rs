@@ -252,7 +252,7 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::Mma(_) | OpKind::Shuffle(Shuffle::Xor(_) | Shuffle::Up(_)) => Some(Level::Lane),
         OpKind::WarpId | OpKind::Vote(_) | OpKind::Shuffle(Shuffle::Lane(_)) => Some(Level::Warp),
         OpKind::Const(..) | OpKind::Slot(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::SharedBase
-        | OpKind::Int(_) | OpKind::MulWide { .. } | OpKind::IntCmp { .. } | OpKind::Extend { .. } | OpKind::Truncate(_)
+        | OpKind::Buffer(_) | OpKind::Access { .. } | OpKind::Int(_) | OpKind::MulWide { .. } | OpKind::IntCmp { .. } | OpKind::Extend { .. } | OpKind::Truncate(_)
         | OpKind::FromPred | OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..)
         | OpKind::Convert { .. } | OpKind::Select | OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. }
         | OpKind::Load { .. } | OpKind::Store { .. } | OpKind::CopyAsync { .. } | OpKind::CopyCommit | OpKind::CopyWait(_)

@@ -31,6 +31,9 @@ const MODULES: &[(&str, &[&str])] = &[
     ("verify", &["entity", "num", "diag", "ir", "analysis"]),
     ("launch", &["num", "diag", "ir"]),
     ("lane", &["entity", "ir", "launch"]),
+    ("layout", &["ir", "lane"]),
+    ("plan", &["ir", "analysis", "verify", "lane", "layout"]),
+    ("lower", &["num", "ir", "analysis", "verify", "launch", "lane", "layout", "plan"]),
     ("artifact", &["diag", "ir", "text"]),
     ("filetest", &["diag", "ir", "text", "analysis", "verify"]),
 ];

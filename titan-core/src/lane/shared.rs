@@ -1,0 +1,116 @@
+//! Allocation of shared memory: buffers that are not needed at the same time lie in the same place.
+//!
+//! A buffer is needed from the first mark ([`OpKind::Access`]) to the last, in program order; if marks stand inside of a loop
+//! and outside of it, in the whole loop. Inside of one iteration a buffer is written before it is read, because what the
+//! lowering puts there is a value of that iteration. Places are first fit, the largest buffers first.
+
+use super::func::{Block, Func, Op, OpId, Value};
+use super::op::{IntBin, OpKind, Region, Ty};
+use super::{Def, ValueData};
+
+/// When a buffer is needed: positions in program order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    first: u32,
+    last: u32,
+}
+
+impl Span {
+    const fn meets(self, other: Span) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+}
+
+/// Gives every buffer its place, replaces [`OpKind::Buffer`] and sets the size of the shared memory.
+pub fn allocate(func: &mut Func) {
+    let mut walk = Walk { func, clock: 0, spans: vec![None; func.buffers.len()] };
+    walk.block(func.body);
+    let spans = walk.spans;
+    let mut order: Vec<usize> = (0..func.buffers.len()).filter(|b| spans[*b].is_some()).collect();
+    order.sort_by_key(|b| (std::cmp::Reverse(func.buffers[*b].bytes), *b));
+    let mut placed: Vec<usize> = Vec::new();
+    let mut size = 0;
+    for buffer in order {
+        let Some(span) = spans[buffer] else { continue };
+        let (bytes, align) = (func.buffers[buffer].bytes, func.buffers[buffer].align.max(16));
+        let mut taken: Vec<(u32, u32)> = placed
+            .iter()
+            .filter(|p| spans[**p].is_some_and(|s| s.meets(span)))
+            .map(|p| (func.buffers[*p].offset, func.buffers[*p].offset + func.buffers[*p].bytes))
+            .collect();
+        taken.sort_unstable();
+        let mut at = 0u32;
+        for (start, end) in taken {
+            if at + bytes > start {
+                at = at.max(end.next_multiple_of(align));
+            } else {
+                break;
+            }
+        }
+        func.buffers[buffer].offset = at;
+        size = size.max(at + bytes);
+        placed.push(buffer);
+    }
+    func.shared_bytes = size;
+    place(func);
+}
+
+struct Walk<'a> {
+    func: &'a Func,
+    clock: u32,
+    spans: Vec<Option<Span>>,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, block: Block) {
+        let func = self.func;
+        for id in &func.block(block).ops {
+            let op = func.op(*id);
+            self.clock += 1;
+            if let OpKind::Access { region: Region::Buffer(buffer), .. } = op.kind {
+                let now = Span { first: self.clock, last: self.clock };
+                let slot = &mut self.spans[buffer as usize];
+                *slot = Some(slot.map_or(now, |s| Span { first: s.first, last: now.last }));
+            }
+            let before = self.clock;
+            for region in &op.regions {
+                self.block(*region);
+            }
+            if matches!(op.kind, OpKind::For | OpKind::Loop) {
+                self.stretch(Span { first: before, last: self.clock });
+            }
+        }
+    }
+
+    /// A buffer that is used in a loop and before it is needed in all of it. (If it is used after it, its last mark says so,
+    /// and its first one in the loop is not the first of all; the same holds then.)
+    fn stretch(&mut self, around: Span) {
+        for span in self.spans.iter_mut().flatten() {
+            if span.first <= around.first && span.last > around.first {
+                span.last = span.last.max(around.last);
+            }
+        }
+    }
+}
+
+/// `buffer` becomes `shared_base + offset`, both at the start of the function.
+fn place(func: &mut Func) {
+    let offsets: Vec<u32> = func.buffers.iter().map(|b| b.offset).collect();
+    let base = prepend(func, OpKind::SharedBase);
+    for i in 0..func.ops.len() {
+        let OpKind::Buffer(buffer) = func.ops[i].kind else { continue };
+        let offset = prepend(func, OpKind::Const(Ty::B32, u64::from(offsets[buffer as usize])));
+        func.ops[i].kind = OpKind::Int(IntBin::Add);
+        func.ops[i].args = vec![base, offset];
+    }
+}
+
+fn prepend(func: &mut Func, kind: OpKind) -> Value {
+    let id = OpId::new(func.ops.len());
+    let value = Value::new(func.values.len());
+    func.values.push(ValueData { ty: Ty::B32, def: Def::Result(id, 0) });
+    func.ops.push(Op { kind, args: Vec::new(), results: vec![value], regions: Vec::new(), loc: crate::ir::Loc::default() });
+    let body = func.body;
+    func.blocks[body.index()].ops.insert(0, id);
+    value
+}

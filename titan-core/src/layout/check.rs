@@ -1,0 +1,75 @@
+//! Whether a layout or encoding is one: by going through every register of every thread and every element, with none of the
+//! code that makes them beyond their definition.
+
+use super::{Encoding, Layout};
+use std::collections::BTreeMap;
+
+/// Checks that every element of the tile is held, that no thread holds one twice, and that who holds copies is found by
+/// the bits that are called copies.
+///
+/// # Errors
+/// The first element that is wrong, in words.
+pub fn layout(layout: &Layout) -> Result<(), String> {
+    let (lanes, warps) = (1usize << layout.lane_bits().len(), 1usize << layout.warp_bits().len());
+    let copies = layout.lane_bits().iter().chain(layout.warp_bits()).filter(|b| **b == super::Bit::Copy).count();
+    let mut held: BTreeMap<super::Coords, usize> = BTreeMap::new();
+    for warp in 0..warps {
+        for lane in 0..lanes {
+            let mut own = BTreeMap::new();
+            for register in 0..layout.registers() {
+                let at = layout.coords(register, lane, warp);
+                if let Some(other) = own.insert(at, register) {
+                    return Err(format!("lane {lane} of warp {warp} holds {at:?} in registers {other} and {register}"));
+                }
+                *held.entry(at).or_default() += 1;
+            }
+        }
+    }
+    let mut at = [0u32; 4];
+    loop {
+        match held.get(&at) {
+            Some(n) if *n == 1 << copies => {}
+            Some(n) => return Err(format!("{at:?} is held {n} times, not {}", 1usize << copies)),
+            None => return Err(format!("nobody holds {at:?}")),
+        }
+        if !advance(&mut at, layout.extents()) {
+            return Ok(());
+        }
+    }
+}
+
+/// Checks that no two elements overlap, and that all lie inside.
+///
+/// # Errors
+/// The first element that is wrong, in words.
+pub fn encoding(encoding: &Encoding) -> Result<(), String> {
+    let size = encoding.bits / 8;
+    let mut owner: BTreeMap<u32, super::Coords> = BTreeMap::new();
+    let mut at = [0u32; 4];
+    loop {
+        let start = encoding.offset(at);
+        if start + size > encoding.bytes() {
+            return Err(format!("{at:?} lies at {start}, beyond {} bytes", encoding.bytes()));
+        }
+        if !start.is_multiple_of(size) {
+            return Err(format!("{at:?} lies at {start}, not a multiple of its size"));
+        }
+        if let Some(other) = owner.insert(start, at) {
+            return Err(format!("{at:?} and {other:?} both lie at {start}"));
+        }
+        if !advance(&mut at, &encoding.extents) {
+            return Ok(());
+        }
+    }
+}
+
+fn advance(at: &mut super::Coords, extents: &[u32]) -> bool {
+    for axis in (0..extents.len()).rev() {
+        at[axis] += 1;
+        if at[axis] < extents[axis] {
+            return true;
+        }
+        at[axis] = 0;
+    }
+    false
+}

@@ -1,0 +1,94 @@
+//! The plan of a kernel for a target: how many warps, which layout each tile has, how each product is computed.
+//!
+//! Tiles that are connected by elementwise operations or carried by loops share one layout: they are a *class*
+//! ([`classes`]). Matrix products fix the layouts of their accumulators; then, from the largest tiles to the smallest, a class
+//! takes what fits its neighbours across reductions, broadcasts and transposes, and else what makes its memory accesses wide
+//! ([`homes`]). Tiles that are computed from nothing but scalars and coordinates are *flexible*: they have no layout, and are
+//! made in whichever one is asked for. Where an operation needs another layout than its operand has, the lowering converts.
+//!
+//! Deliberately absent: stages and roles, which are the schedule's; instructions.
+
+mod classes;
+mod homes;
+mod products;
+mod target;
+mod warps;
+
+pub use classes::is_elementwise;
+pub use products::{Method, Product, Source};
+pub use target::Target;
+
+use crate::ir::{Kernel, OpId, Ty, Value};
+use crate::layout::{Encoding, Layout};
+use crate::verify::Verified;
+use classes::Classes;
+use std::collections::BTreeMap;
+
+/// How a kernel is laid out on a target.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The machine.
+    pub target: Target,
+    /// Warps of a program.
+    pub warps: u32,
+    /// The layout of each tile that has one, by value.
+    pub homes: Vec<Option<Layout>>,
+    /// How each `mma` is computed.
+    pub products: BTreeMap<OpId, Product>,
+    /// Loaded tiles that only matrix products read go to shared memory at once, and lie there like this. By value.
+    pub resident: Vec<Option<Encoding>>,
+    /// Whether the arguments are taken to be aligned, so that accesses are wide.
+    pub aligned: bool,
+    /// What was chosen and why, for people.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// The layout of a tile; `None` for flexible and resident tiles and for what is no tile.
+    #[must_use]
+    pub fn home(&self, value: Value) -> Option<&Layout> {
+        self.homes.get(value.index()).and_then(Option::as_ref)
+    }
+
+    /// Threads of a program.
+    #[must_use]
+    pub fn threads(&self) -> u32 {
+        self.warps * self.target.lanes
+    }
+}
+
+/// Plans a kernel. With `aligned`, accesses are as wide as addresses, strides and extents on multiples of 16 bytes allow; such
+/// code may only be launched when they are.
+#[must_use]
+pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
+    let mut notes = Vec::new();
+    let warps = warps::choose(kernel, target, &mut notes);
+    let products = products::choose(kernel, target, warps, &mut notes);
+    let classes = Classes::of(kernel);
+    let homes = homes::choose(kernel, target, warps, &classes, &products);
+    let mut plan = Plan {
+        target: target.clone(),
+        warps,
+        resident: vec![None; kernel.values.len()],
+        homes,
+        products,
+        aligned,
+        notes,
+    };
+    products::settle(kernel, &mut plan);
+    note_waste(kernel, &mut plan);
+    plan
+}
+
+/// Padding costs time: whoever reads the plan should know.
+fn note_waste(kernel: &Kernel, plan: &mut Plan) {
+    for (i, home) in plan.homes.iter().enumerate() {
+        let value = Value::new(i);
+        let (Some(home), Some(name), Ty::Tile(_, shape)) = (home, &kernel.value(value).name, kernel.ty(value)) else {
+            continue;
+        };
+        if home.waste() > 0 {
+            plan.notes.push(format!("`{name}` of {shape} elements is padded by {} %", home.waste()));
+        }
+    }
+}

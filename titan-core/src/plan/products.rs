@@ -1,0 +1,249 @@
+//! How matrix products are computed: by which instruction, with which split over the warps, and from where the operands come.
+#![expect(clippy::wildcard_enum_match_arm, reason = "what is no product or its operand is not named")]
+
+use super::{Plan, Target};
+use crate::analysis::uses::Tree;
+use crate::ir::{Elem, Kernel, OpId, OpKind, Ty, Value};
+use crate::lane::MmaAtom;
+use crate::layout::atoms::{self, WarpGrid};
+use crate::layout::convert::{Way, way};
+use crate::layout::{Encoding, Layout};
+use std::collections::BTreeMap;
+
+/// How a product is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// By matrix instructions.
+    Atom(MmaAtom),
+    /// By multiply-adds of each thread: no matrix instruction takes these elements.
+    MulAdd,
+}
+
+/// From where an operand comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Through shared memory, lying like this.
+    Shared(Encoding),
+    /// Each thread has its fragments already, but for an exchange of registers.
+    Registers,
+}
+
+/// The plan of a product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// By what.
+    pub method: Method,
+    /// The elements that the operands are converted to first.
+    pub staged: (Elem, Elem),
+    /// M, N and K.
+    pub extents: [u32; 3],
+    /// Products side by side: 1 without a batch axis.
+    pub batch: u32,
+    /// Layout of the accumulator: `[M, N]`, or `[batch, M, N]`.
+    pub acc: Layout,
+    /// Layout of A's fragments, `[M, K]`, without the batch axis.
+    pub a: Layout,
+    /// Layout of B's fragments, `[N, K]`.
+    pub b: Layout,
+    /// From where A comes, with the extents `[M, K]` in its encoding.
+    pub a_source: Source,
+    /// From where B comes, with the extents `[K, N]` in its encoding.
+    pub b_source: Source,
+}
+
+/// Chooses methods and layouts; sources are settled when the homes of the operands are known.
+pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, notes: &mut Vec<String>) -> BTreeMap<OpId, Product> {
+    let mut products = BTreeMap::new();
+    kernel.walk(&mut |id, op| {
+        if op.kind == OpKind::Mma
+            && let Some(product) = one(kernel, target, warps, &op.args)
+        {
+            let name = match product.method {
+                Method::Atom(a) => format!("m{}n{}k{} of {}", a.m, a.n, a.k, a.a),
+                Method::MulAdd => "multiply-adds: no matrix instruction takes these elements".to_owned(),
+            };
+            let [m, n, k] = product.extents;
+            notes.push(format!("mma {m}x{n}x{k} by {name}"));
+            products.insert(id, product);
+        }
+    });
+    products
+}
+
+fn one(kernel: &Kernel, target: &Target, warps: u32, args: &[Value]) -> Option<Product> {
+    let [Ty::Tile(a, a_shape), Ty::Tile(b, b_shape), Ty::Tile(acc, _)] = [args[0], args[1], args[2]].map(|v| kernel.ty(v))
+    else {
+        return None;
+    };
+    let (a_shape, b_shape): (Vec<u32>, Vec<u32>) = (a_shape.into(), b_shape.into());
+    let rank = a_shape.len();
+    let batch = if rank == 3 { a_shape[0] } else { 1 };
+    let extents = [a_shape[rank - 2], b_shape[rank - 1], a_shape[rank - 1]];
+    let [m, n, k] = extents;
+    let (method, staged) = method(target, a, b, acc);
+    let (acc, a, b) = match method {
+        Method::Atom(atom) => {
+            let grid = split(m, n, &atom, warps);
+            let whole = (atoms::accumulator(&atom, &[m, n], grid), atoms::operand_a(&atom, &[m, k], grid));
+            (whole.0, whole.1, atoms::operand_b(&atom, &[n, k], grid))
+        }
+        Method::MulAdd => simple(target, warps, [m, n, k]),
+    };
+    let acc = if rank == 3 { acc.batched(batch) } else { acc };
+    let source = Source::Registers;
+    Some(Product { method, staged, extents, batch, acc, a, b, a_source: source.clone(), b_source: source })
+}
+
+fn method(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Method, (Elem, Elem)) {
+    let find = |a: Elem, b: Elem| target.atoms.iter().find(|t| (t.a, t.b, t.acc) == (a, b, acc)).copied();
+    if let Some(atom) = find(a, b) {
+        return (Method::Atom(atom), (a, b));
+    }
+    // Every e4m3 and e5m2 is an f16, and products of f16 are exact: the sums are the same.
+    let fp8 = |e| matches!(e, Elem::E4m3 | Elem::E5m2);
+    if fp8(a) && fp8(b) {
+        if let Some(atom) = find(Elem::F16, Elem::F16) {
+            return (Method::Atom(atom), (Elem::F16, Elem::F16));
+        }
+        return (Method::MulAdd, (Elem::F32, Elem::F32));
+    }
+    let staged = match acc {
+        Elem::F32 => (Elem::F32, Elem::F32),
+        Elem::I32 => (Elem::I32, Elem::I32),
+        _ => (a, b),
+    };
+    (Method::MulAdd, staged)
+}
+
+/// Warps along M and N: the least work of a warp first, then the fewest operands to read, then more warps along M.
+fn split(m: u32, n: u32, atom: &MmaAtom, warps: u32) -> WarpGrid {
+    let grids = (0..=warps.trailing_zeros()).flat_map(|i| {
+        (0..=warps.trailing_zeros() - i).map(move |j| WarpGrid { m: 1 << i, n: 1 << j, all: warps })
+    });
+    let cost = |g: &WarpGrid| {
+        let rows = m.div_ceil(atom.m * g.m) * atom.m;
+        let columns = n.div_ceil(atom.n * g.n) * atom.n;
+        (rows * columns, rows + columns, std::cmp::Reverse(g.m))
+    };
+    grids.min_by_key(cost).unwrap_or(WarpGrid { m: 1, n: 1, all: warps })
+}
+
+/// Layouts of a product by multiply-adds: up to 4×4 neighbours a thread, and operands along with them, whole rows of K in
+/// registers of the copy that needs them.
+fn simple(target: &Target, warps: u32, [m, n, k]: [u32; 3]) -> (Layout, Layout, Layout) {
+    let pow2 = |x: u32, most: u32| x.next_power_of_two().min(most);
+    let (tm, tn) = (pow2(m / 4, 4).max(1), pow2(n / 4, 4).max(1));
+    let lanes_n = pow2(n.div_ceil(tn), 8);
+    let lanes_m = target.lanes / lanes_n;
+    let warps_m = pow2(m.div_ceil(tm * lanes_m), warps);
+    let acc = Layout::blocked(&[m, n], &[tm, tn], &[lanes_m, lanes_n], &[warps_m, warps / warps_m], &[1, 0]);
+    let along = |axis: usize, extent: u32| {
+        // The part of the accumulator's layout along one axis, with K beside it in registers.
+        acc.without(1 - axis).with_axis_in_registers(&[extent, k])
+    };
+    let (a, b) = (along(0, m), along(1, n));
+    (acc, a, b)
+}
+
+/// Decides where operands come from, and which loaded tiles never need registers.
+pub(super) fn settle(kernel: &Kernel, plan: &mut Plan) {
+    let ids: Vec<OpId> = plan.products.keys().copied().collect();
+    for id in ids {
+        let args = kernel.op(id).args.clone();
+        let Some(product) = plan.products.get(&id) else { continue };
+        let a = source(kernel, plan, product, args[0], true);
+        let b = source(kernel, plan, product, args[1], false);
+        if let Some(product) = plan.products.get_mut(&id) {
+            (product.a_source, product.b_source) = (a, b);
+        }
+    }
+    let tree = Tree::new(kernel);
+    kernel.walk(&mut |_, op| {
+        if let OpKind::Load(..) = op.kind
+            && let Some(encoding) = resident(kernel, plan, &tree, op.results[0])
+        {
+            plan.homes[op.results[0].index()] = None;
+            plan.resident[op.results[0].index()] = Some(encoding);
+        }
+    });
+}
+
+fn source(kernel: &Kernel, plan: &Plan, product: &Product, arg: Value, is_a: bool) -> Source {
+    let [m, n, k] = product.extents;
+    let want = if is_a { product.a.clone() } else { product.b.permuted(&[1, 0]) };
+    let loaded = root(kernel, arg).is_some();
+    if let (Some(home), false, 1) = (plan.home(arg), loaded, product.batch)
+        && let Way::Registers(_) = way(home, &want, 32)
+    {
+        return Source::Registers;
+    }
+    // As it was loaded, or as threads hold neighbours.
+    let order = match (root(kernel, arg), plan.home(arg)) {
+        (Some((_, transposed)), _) => if transposed { [1, 0] } else { [0, 1] },
+        (None, Some(home)) if product.batch == 1 => if home.vector(0) > home.vector(1) { [1, 0] } else { [0, 1] },
+        (None, _) => if is_a { [0, 1] } else { [1, 0] },
+    };
+    let (elem, rows, columns) = if is_a { (product.staged.0, m, k) } else { (product.staged.1, k, n) };
+    let cover = |layout: &Layout, axis: usize| layout.repetitions()[axis] * layout.atom()[axis];
+    let extents = if is_a {
+        [cover(&product.a, 0).max(rows), cover(&product.a, 1).max(columns)]
+    } else {
+        [cover(&product.b, 1).max(rows), cover(&product.b, 0).max(columns)]
+    };
+    Source::Shared(Encoding::swizzled(&extents, elem.bits(), &order))
+}
+
+/// The load that an operand is, through transposes, and whether it is transposed an odd number of times.
+fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
+    let op = kernel.def_op(value)?;
+    match op.kind {
+        OpKind::Load(..) => Some((value, false)),
+        OpKind::Permute(_) if kernel.ty(value).tile_shape().is_some_and(|s| s.rank() == 2) => {
+            let (load, transposed) = root(kernel, op.args[0])?;
+            let swaps = matches!(op.kind, OpKind::Permute([1, 0, ..]));
+            Some((load, transposed != swaps))
+        }
+        _ => None,
+    }
+}
+
+/// How a loaded tile lies in shared memory, if nothing but products read it, from there, and all of them alike.
+fn resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Option<Encoding> {
+    kernel.ty(load).tile_shape().filter(|s| s.rank() == 2)?;
+    let mut found = Vec::new();
+    readers(kernel, plan, tree, (load, false), &mut found)?;
+    let first = found.first()?.clone();
+    found.iter().all(|e| *e == first).then_some(first)
+}
+
+/// Collects the encodings that the readers of a tile ask for, as seen from the load; `None` if one of them is no product.
+fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found: &mut Vec<Encoding>) -> Option<()> {
+    let (value, transposed) = tile;
+    for id in tree.users(value) {
+        let op = kernel.op(*id);
+        match op.kind {
+            OpKind::Permute([1, 0, ..]) => readers(kernel, plan, tree, (op.results[0], !transposed), found)?,
+            OpKind::Permute(_) => readers(kernel, plan, tree, (op.results[0], transposed), found)?,
+            OpKind::Mma => {
+                let product = plan.products.get(id).filter(|p| p.batch == 1)?;
+                let elem = kernel.ty(value).elem();
+                let sides = [(0, product.staged.0, &product.a_source), (1, product.staged.1, &product.b_source)];
+                for (arg, staged, source) in sides {
+                    if op.args[arg] != value {
+                        continue;
+                    }
+                    let Source::Shared(encoding) = source else { return None };
+                    if staged != elem {
+                        return None;
+                    }
+                    found.push(if transposed { encoding.permuted(&[1, 0]) } else { encoding.clone() });
+                }
+                if op.args[2] == value {
+                    return None;
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,28 @@
+//! What the middle of the compiler must know of a machine. The back ends fill it from their tables.
+
+use crate::lane::MmaAtom;
+
+/// A machine, as far as plans and the lowering to lanes depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The name in artifacts: `sm_80`, `gfx942`.
+    pub name: &'static str,
+    /// Lanes of a warp: 32 or 64.
+    pub lanes: u32,
+    /// Warps of a program, at most.
+    pub max_warps: u32,
+    /// Registers of 32 bits that a thread may use.
+    pub registers: u32,
+    /// Shared memory of a program, in bytes.
+    pub shared_bytes: u32,
+    /// Matrix instructions of a warp, the best of each element triple first.
+    pub atoms: Vec<MmaAtom>,
+    /// Whether there are asynchronous copies to shared memory by threads.
+    pub copy_async: bool,
+    /// Whether there is an instruction that loads matrix fragments from shared memory.
+    pub load_matrix: bool,
+    /// Whether conversions to and from `e4m3` and `e5m2` are instructions.
+    pub fp8_convert: bool,
+    /// Whether `bf16` has sums and products of its own.
+    pub bf16_arithmetic: bool,
+}
