@@ -1,46 +1,25 @@
-//! Structured control as labels and branches.
-//!
-//! ```text
-//! for:  index ← lo, carried ← init          loop:  carried ← init
-//!       branch to exit unless lo < hi        head:  body
-//! head: body                                 exit:
-//! next: index ← index + step
-//!       branch to head while index < hi
-//! exit:
-//! ```
-//!
-//! The results of a `for` live in the registers of what it carries: when it ends, they are the same. Carried values are set
-//! by parallel copies before every way to `next` or `head`.
+//! Structured control as labels and branches: blocks, arms, and ways out of loops; [`super::loops`] has the loops.
 
 use super::copies::{self, From};
 use super::error::Fault;
-use super::{Arg, Done, Lower, form_of, uses};
+use super::{Arg, Done, Lower, form_of};
 use crate::ptx::isa::control::{BRANCH, BRANCH_UNIFORM, MOVE_BITS, RETURN};
-use crate::ptx::{Guard, Label, Line, Operand, Reg};
-use titan_core::ir::Pred as Cmp;
+use crate::ptx::{Guard, Label, Line, Reg};
 use titan_core::lane::op::OpKind;
 use titan_core::lane::uniform::Level;
-use titan_core::lane::{Block, IntBin, Op, Ty, Value};
+use titan_core::lane::{Block, Op, Value};
 
 /// An enclosing loop.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     /// Where `continue` goes.
-    next: Label,
+    pub(super) next: Label,
     /// Where `break` goes.
-    exit: Label,
+    pub(super) exit: Label,
     /// What `continue` sets.
-    carried: Vec<Reg>,
+    pub(super) carried: Vec<Reg>,
     /// What `break` sets.
-    results: Vec<Reg>,
-}
-
-/// The bounds of a `for`.
-struct Range {
-    index: Reg,
-    lo: Value,
-    hi: Value,
-    step: Value,
+    pub(super) results: Vec<Reg>,
 }
 
 impl Lower<'_> {
@@ -63,7 +42,8 @@ impl Lower<'_> {
                 // What an arm gives is taken by its `if`; loops have no `yield`.
                 OpKind::Yield => Ok(()),
                 OpKind::Const(..) | OpKind::Slot(_) | OpKind::ThreadId | OpKind::LaneId | OpKind::WarpId
-                | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::SharedBase | OpKind::Int(_)
+                | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::SharedBase
+                | OpKind::Buffer(_) | OpKind::Access { .. } | OpKind::Int(_)
                 | OpKind::MulWide { .. } | OpKind::IntCmp { .. } | OpKind::Extend { .. } | OpKind::Truncate(_)
                 | OpKind::FromPred | OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..)
                 | OpKind::Convert { .. } | OpKind::Select | OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. }
@@ -82,7 +62,7 @@ impl Lower<'_> {
     }
 
     /// Writes registers at once.
-    fn copies(&mut self, to: &[Reg], from: &[Value]) -> Done {
+    pub(super) fn copies(&mut self, to: &[Reg], from: &[Value]) -> Done {
         let mut copies = Vec::with_capacity(to.len());
         for (to, value) in to.iter().zip(from) {
             let from = match self.func.constant(*value) {
@@ -101,18 +81,18 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn label(&mut self) -> Label {
+    pub(super) fn label(&mut self) -> Label {
         self.labels.push(0);
         Label(u32::try_from(self.labels.len()).unwrap_or(u32::MAX))
     }
 
     /// How many branches go to a label.
-    fn branches(&mut self, label: Label) -> Option<&mut u32> {
+    pub(super) fn branches(&mut self, label: Label) -> Option<&mut u32> {
         self.labels.get_mut((label.0 as usize).checked_sub(1)?)
     }
 
     /// Places a label if something branches to it, here or later.
-    fn place(&mut self, label: Label, later: bool) {
+    pub(super) fn place(&mut self, label: Label, later: bool) {
         if later || self.branches(label).is_some_and(|n| *n > 0) {
             self.body.push(Line::Label(label));
         }
@@ -122,7 +102,7 @@ impl Lower<'_> {
         self.branch_to(None, true, label)
     }
 
-    fn branch_to(&mut self, guard: Option<Guard>, together: bool, label: Label) -> Done {
+    pub(super) fn branch_to(&mut self, guard: Option<Guard>, together: bool, label: Label) -> Done {
         if let Some(n) = self.branches(label) {
             *n += 1;
         }
@@ -130,18 +110,8 @@ impl Lower<'_> {
     }
 
     /// Whether all lanes of a warp agree on values.
-    fn together(&self, values: &[Value]) -> bool {
+    pub(super) fn together(&self, values: &[Value]) -> bool {
         values.iter().all(|v| self.uniform.level(*v) <= Level::Warp)
-    }
-
-    fn leave(&mut self, n: u32, args: &[Value], out: bool) -> Done {
-        let at = self.frames.len().checked_sub(1 + n as usize);
-        let Some(frame) = at.and_then(|at| self.frames.get(at)).cloned() else {
-            return Err(Fault::Defect("no such loop".to_owned()));
-        };
-        let (to, label) = if out { (&frame.results, frame.exit) } else { (&frame.carried, frame.next) };
-        self.copies(to, args)?;
-        self.jump(label)
     }
 
     /// An arm, and what it yields into registers; whether control reaches its end.
@@ -234,108 +204,5 @@ impl Lower<'_> {
         let (to, label) = self.target(n, out)?;
         self.copies(&to, args)?;
         self.jump(label)
-    }
-
-    /// Opens the frame of a loop and sets what it carries first.
-    fn enter(&mut self, op: &Op, init: &[Value]) -> Result<(Block, Frame), Fault> {
-        let func = self.func;
-        let Some(body) = op.regions.first().copied() else {
-            return Err(Fault::Defect("a loop has a body".to_owned()));
-        };
-        if func.block(body).ops.last().is_some_and(|id| func.op(*id).kind == OpKind::Yield) {
-            return Err(Fault::Refused("`yield` ends an arm, not a loop".to_owned()));
-        }
-        let skip = usize::from(op.kind == OpKind::For);
-        let carried: Vec<Reg> = func.block(body).args.iter().skip(skip).map(|v| self.out(*v)).collect();
-        if op.kind == OpKind::For {
-            for (result, reg) in op.results.iter().zip(&carried) {
-                self.values[result.index()] = Some(*reg);
-            }
-        }
-        let results = self.outs(op);
-        self.copies(&carried, init)?;
-        let frame = Frame { next: self.label(), exit: self.label(), carried, results };
-        self.frames.push(frame.clone());
-        Ok((body, frame))
-    }
-
-    fn endless(&mut self, op: &Op) -> Done {
-        let (body, frame) = self.enter(op, &op.args)?;
-        self.place(frame.next, true);
-        self.block(body)?;
-        self.frames.pop();
-        self.place(frame.exit, false);
-        Ok(())
-    }
-
-    fn for_loop(&mut self, op: &Op) -> Done {
-        let func = self.func;
-        let (bounds, init) = op.args.split_at(op.args.len().min(3));
-        let index = op.regions.first().and_then(|body| func.block(*body).args.first());
-        let ([lo, hi, step], Some(index)) = (bounds, index) else {
-            return Err(Fault::Defect("a `for` takes three bounds and counts".to_owned()));
-        };
-        let range = Range { index: self.out(*index), lo: *lo, hi: *hi, step: *step };
-        self.copy(range.index, &Arg::Value(*lo))?;
-        let (body, frame) = self.enter(op, init)?;
-        let together = self.together(bounds);
-        self.skip_empty(&range, together, frame.exit)?;
-        let head = self.label();
-        self.place(head, true);
-        self.block(body)?;
-        self.frames.pop();
-        self.fall_through(frame.next);
-        self.place(frame.next, false);
-        self.advance(&range, together, head)?;
-        self.place(frame.exit, false);
-        Ok(())
-    }
-
-    /// Drops a branch to what stands next.
-    fn fall_through(&mut self, next: Label) {
-        let last = match self.body.last() {
-            Some(Line::Inst(inst)) => inst.guard.is_none() && inst.operands == [Operand::Label(next)],
-            Some(Line::Label(_) | Line::Loc { .. }) | None => false,
-        };
-        if last {
-            self.body.pop();
-            if let Some(n) = self.branches(next) {
-                *n -= 1;
-            }
-        }
-    }
-
-    /// Branches to the end unless there is a first iteration.
-    fn skip_empty(&mut self, range: &Range, together: bool, exit: Label) -> Done {
-        let known = |v| self.func.constant(v).map(|bits| uses::signed(Ty::B32, bits));
-        if let (Some(lo), Some(hi)) = (known(range.lo), known(range.hi))
-            && lo < hi
-        {
-            return Ok(());
-        }
-        let none = self.compare((Cmp::Ge, true, Ty::B32), Arg::Value(range.lo), Arg::Value(range.hi))?;
-        self.branch_to(Some(Guard { reg: none, negated: false }), together, exit)
-    }
-
-    /// The next index, and back to the head while there is one. `index + step` may be above 2³¹ − 1 where the step is more than
-    /// 1; then the distance to the end, which is positive, is compared instead.
-    fn advance(&mut self, range: &Range, together: bool, head: Label) -> Done {
-        let known = |v| self.func.constant(v).map(|bits| uses::signed(Ty::B32, bits));
-        let safe = match (known(range.step), known(range.hi)) {
-            (Some(1), _) => true,
-            (Some(step), Some(hi)) => hi - 1 + step <= i64::from(i32::MAX),
-            (None | Some(_), None) | (None, Some(_)) => false,
-        };
-        let add = [Arg::Reg(range.index), Arg::Value(range.step)];
-        let more = if safe {
-            self.int(IntBin::Add, range.index, &add)?;
-            self.compare((Cmp::Lt, true, Ty::B32), Arg::Reg(range.index), Arg::Value(range.hi))?
-        } else {
-            let left = self.fresh(Ty::B32);
-            self.int(IntBin::Sub, left, &[Arg::Value(range.hi), Arg::Reg(range.index)])?;
-            self.int(IntBin::Add, range.index, &add)?;
-            self.compare((Cmp::Gt, false, Ty::B32), Arg::Reg(left), Arg::Value(range.step))?
-        };
-        self.branch_to(Some(Guard { reg: more, negated: false }), together, head)
     }
 }

@@ -35,8 +35,9 @@ const fn is_fp8(num: Num) -> bool {
 impl Lower<'_> {
     pub(super) fn convert_op(&mut self, from: Num, to: Num, op: &Op) -> Done {
         let outs = self.outs(op);
-        if let (&[a, b], &[x, y]) = (op.args.as_slice(), outs.as_slice()) {
-            return self.convert_pair(from, to, [a, b].map(Arg::Value), [x, y]);
+        if outs.len() == 2 {
+            let args: Vec<Arg> = op.args.iter().map(|a| Arg::Value(*a)).collect();
+            return self.convert_fp8(from, to, &args, &outs);
         }
         self.convert_into(from, to, Arg::Value(first(&op.args)?), first(&outs)?)
     }
@@ -56,8 +57,7 @@ impl Lower<'_> {
             return self.clamp(from, to, a, out);
         }
         if is_fp8(from) || is_fp8(to) {
-            let other = self.fresh(to.ty());
-            return self.convert_pair(from, to, [a, Arg::Bits(0)], [out, other]);
+            return self.convert_fp8(from, to, &[a], &[out]);
         }
         match (from, to) {
             (Num::Bf16, Num::F32) => {
@@ -66,14 +66,15 @@ impl Lower<'_> {
                 self.inst(form_of(PACK, &Ty::B16)?, &[Arg::Reg(out), Arg::Regs(vec![zero, half])])
             }
             (Num::F32, Num::Tf32) => self.round_tf32(a, out),
-            (Num::F32 | Num::F16 | Num::F64, to) if to.is_int() => self.to_int(from, to, a, out),
+            (Num::F16 | Num::Bf16, Num::Tf32) => self.convert_into(from, Num::F32, a, out),
+            (Num::F32 | Num::F16 | Num::F64, to) if to.is_int() => self.truncate_float(from, to, a, out),
             (from, to) => match find(CONVERT, &(from, to)) {
                 Some(form) => {
                     let a = self.in_register(a, from.ty())?;
                     self.inst(form, &[Arg::Reg(out), Arg::Reg(a)])
                 }
                 None => {
-                    let single = self.to_single(from, a)?;
+                    let single = self.single(from, a)?;
                     self.convert_into(Num::F32, to, Arg::Reg(single), out)
                 }
             },
@@ -92,7 +93,7 @@ impl Lower<'_> {
     }
 
     /// An `f32` from which one more rounding gives what a rounding of the number itself would.
-    fn to_single(&mut self, from: Num, a: Arg) -> Result<Reg, Fault> {
+    fn single(&mut self, from: Num, a: Arg) -> Result<Reg, Fault> {
         match from {
             Num::F32 | Num::Tf32 => self.in_register(a, Ty::B32),
             Num::F16 | Num::Bf16 | Num::E4m3 | Num::E5m2 => self.convert(from, Num::F32, a),
@@ -144,7 +145,7 @@ impl Lower<'_> {
         Ok(nan)
     }
 
-    fn to_int(&mut self, from: Num, to: Num, a: Arg, out: Reg) -> Done {
+    fn truncate_float(&mut self, from: Num, to: Num, a: Arg, out: Reg) -> Done {
         let a = self.in_register(a, from.ty())?;
         let form = form_of(CONVERT, &(from, to))?;
         let ty = match from {
@@ -200,63 +201,66 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// Two conversions of which one end is an 8-bit float: the instructions do two at once.
-    fn convert_pair(&mut self, from: Num, to: Num, args: [Arg; 2], outs: [Reg; 2]) -> Done {
+    /// One conversion or two of which one end is an 8-bit float: the instructions do two at once.
+    fn convert_fp8(&mut self, from: Num, to: Num, args: &[Arg], outs: &[Reg]) -> Done {
         if from == to {
-            let [a, b] = args;
-            self.copy(outs[0], &a)?;
-            return self.copy(outs[1], &b);
+            return args.iter().zip(outs).try_for_each(|(a, out)| self.copy(*out, a));
         }
         if is_fp8(from) {
-            return self.from_fp8(from, to, args, outs);
+            return self.widen_fp8(from, to, args, outs);
         }
-        self.to_fp8(from, to, args, outs)
-    }
-
-    fn from_fp8(&mut self, from: Num, to: Num, args: [Arg; 2], outs: [Reg; 2]) -> Done {
-        let [a, b] = args;
-        let (both, narrow, halves) = (self.fresh(Ty::B32), self.fresh(Ty::B16), self.fresh(Ty::B32));
-        let a = self.in_register(a, Ty::B32)?;
-        self.permute(both, Arg::Reg(a), b, 0x0040)?;
-        self.inst(form_of(TRUNCATE, &Ty::B16)?, &[Arg::Reg(narrow), Arg::Reg(both)])?;
-        self.inst(form_of(FROM_FP8, &from)?, &[Arg::Reg(halves), Arg::Reg(narrow)])?;
-        if is_fp8(to) {
-            return self.pair_to_fp8((Num::F16, to), vec![Arg::Reg(halves)], outs);
-        }
-        let split = [self.fresh(Ty::B16), self.fresh(Ty::B16)];
-        self.inst(form_of(UNPACK, &Ty::B32)?, &[Arg::Regs(split.to_vec()), Arg::Reg(halves)])?;
-        for (half, out) in split.into_iter().zip(outs) {
-            self.convert_into(Num::F16, to, Arg::Reg(half), out)?;
-        }
-        Ok(())
-    }
-
-    fn to_fp8(&mut self, from: Num, to: Num, args: [Arg; 2], outs: [Reg; 2]) -> Done {
         if from == Num::F16 {
             let mut halves = Vec::new();
             for arg in args {
-                halves.push(self.in_register(arg, Ty::B16)?);
+                halves.push(self.in_register(arg.clone(), Ty::B16)?);
+            }
+            if let [half] = halves.as_slice() {
+                halves.push(*half);
             }
             let word = self.fresh(Ty::B32);
             self.inst(form_of(PACK, &Ty::B16)?, &[Arg::Reg(word), Arg::Regs(halves)])?;
-            return self.pair_to_fp8((Num::F16, to), vec![Arg::Reg(word)], outs);
-        }
-        let mut singles = Vec::new();
-        for arg in args {
-            let given = matches!(arg, Arg::Bits(_));
-            singles.push(if given { Arg::Bits(0) } else { Arg::Reg(self.to_single(from, arg)?) });
+            return self.narrow_fp8((Num::F16, to), vec![Arg::Reg(word)], outs);
         }
         // The upper one is the first operand.
-        singles.reverse();
-        self.pair_to_fp8((Num::F32, to), singles, outs)
+        let mut singles = vec![Arg::Bits(0)];
+        for (i, arg) in args.iter().enumerate() {
+            let single = Arg::Reg(self.single(from, arg.clone())?);
+            if i == 0 { singles.push(single) } else { singles[0] = single }
+        }
+        self.narrow_fp8((Num::F32, to), singles, outs)
     }
 
-    fn pair_to_fp8(&mut self, key: (Num, Num), args: Vec<Arg>, outs: [Reg; 2]) -> Done {
+    fn widen_fp8(&mut self, from: Num, to: Num, args: &[Arg], outs: &[Reg]) -> Done {
+        let mut word = self.in_register(first_of(args)?, Ty::B32)?;
+        if let [_, b] = args {
+            let both = self.fresh(Ty::B32);
+            self.low_bytes(both, Arg::Reg(word), b.clone())?;
+            word = both;
+        }
+        let (narrow, halves) = (self.fresh(Ty::B16), self.fresh(Ty::B32));
+        self.inst(form_of(TRUNCATE, &Ty::B16)?, &[Arg::Reg(narrow), Arg::Reg(word)])?;
+        self.inst(form_of(FROM_FP8, &from)?, &[Arg::Reg(halves), Arg::Reg(narrow)])?;
+        if is_fp8(to) {
+            return self.narrow_fp8((Num::F16, to), vec![Arg::Reg(halves)], outs);
+        }
+        let split = [self.fresh(Ty::B16), self.fresh(Ty::B16)];
+        self.inst(form_of(UNPACK, &Ty::B32)?, &[Arg::Regs(split.to_vec()), Arg::Reg(halves)])?;
+        split.into_iter().zip(outs).try_for_each(|(half, out)| self.convert_into(Num::F16, to, Arg::Reg(half), *out))
+    }
+
+    /// Two numbers that are ready for the instruction to the low bytes of registers.
+    fn narrow_fp8(&mut self, key: (Num, Num), args: Vec<Arg>, outs: &[Reg]) -> Done {
         let (pair, word) = (self.fresh(Ty::B16), self.fresh(Ty::B32));
         self.inst(form_of(TO_FP8, &key)?, &[vec![Arg::Reg(pair)], args].concat())?;
         self.inst(form_of(EXTEND, &(16, Ty::B16, false, Ty::B32))?, &[Arg::Reg(word), Arg::Reg(pair)])?;
-        let [low, high] = outs;
-        self.int(IntBin::And, low, &[Arg::Reg(word), Arg::Bits(0xff)])?;
-        self.int(IntBin::ShrU, high, &[Arg::Reg(word), Arg::Bits(8)])
+        for (i, out) in outs.iter().enumerate() {
+            let (bin, by) = if i == 0 { (IntBin::And, 0xff) } else { (IntBin::ShrU, 8) };
+            self.int(bin, *out, &[Arg::Reg(word), Arg::Bits(by)])?;
+        }
+        Ok(())
     }
+}
+
+fn first_of(args: &[Arg]) -> Result<Arg, Fault> {
+    args.first().cloned().ok_or_else(|| Fault::Defect("an operand is missing".to_owned()))
 }

@@ -2,7 +2,7 @@
 //! sequence where the machine has none.
 //!
 //! ```text
-//! verify ─▶ what is needed (uses) ─▶ blocks (control) ─▶ operations (int, float, convert, memory, warp) ─▶ check ─▶ text
+//! verify ─▶ what is needed (uses) ─▶ blocks (control, loops) ─▶ operations (words, int, float, convert, memory, warp) ─▶ check ─▶ text
 //! ```
 //!
 //! * A value is a virtual register; ptxas allocates the real ones. Constants are immediates, or moved where a form takes none.
@@ -19,15 +19,16 @@ mod copies;
 mod error;
 mod float;
 mod int;
+mod loops;
 mod memory;
 mod uses;
 mod warp;
+mod words;
 
 pub use error::EmitError;
 
 use crate::machine::Machine;
-use crate::ptx::isa::control::{MOVE_BITS, MOVE_SHARED, MOVE_SPECIAL, PACK, PERMUTE, UNPACK};
-use crate::ptx::isa::memory::LOAD_PARAM;
+use crate::ptx::isa::control::{MOVE_BITS, MOVE_SPECIAL};
 use crate::ptx::isa::{Slot, find};
 use crate::ptx::{Address, Base, Entry, Form, Guard, Inst, Label, Line, Module, Operand, Param, Reg, Special, check};
 use control::Frame;
@@ -319,102 +320,12 @@ impl Lower<'_> {
             OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Barrier | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => {
                 self.warp_op(op)
             }
+            OpKind::Buffer(_) | OpKind::Access { .. } => {
+                Err(Fault::Refused("shared memory is to be allocated, and barriers placed, before".to_owned()))
+            }
             OpKind::For | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
             | OpKind::Return => Err(Fault::Defect("control where an operation was expected".to_owned())),
         }
-    }
-
-    /// What a thread knows by itself.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
-    fn source(&mut self, op: &Op) -> Done {
-        let outs = self.outs(op);
-        let out = error::first(&outs)?;
-        match op.kind {
-            OpKind::Slot(n) => {
-                let bytes = self.func.slots.get(n as usize).map_or(0, |slot| slot.bytes());
-                let address = Address { base: Base::Param(n), offset: 0 };
-                self.inst(form_of(LOAD_PARAM, &bytes)?, &[Arg::Reg(out), Arg::Address(address)])
-            }
-            OpKind::WarpId => {
-                let warp = self.warp_id.ok_or_else(|| Fault::Defect("no warp number".to_owned()))?;
-                self.values[op.results[0].index()] = Some(warp);
-                Ok(())
-            }
-            OpKind::LaneId => {
-                let thread = self.fresh(Ty::B32);
-                self.inst(&MOVE_SPECIAL, &[Arg::Reg(thread), Arg::Special(Special::ThreadId)])?;
-                self.int(IntBin::And, out, &[Arg::Reg(thread), Arg::Bits(31)])
-            }
-            OpKind::ThreadId => self.inst(&MOVE_SPECIAL, &[Arg::Reg(out), Arg::Special(Special::ThreadId)]),
-            OpKind::ProgramId(axis @ 0..3) => {
-                self.inst(&MOVE_SPECIAL, &[Arg::Reg(out), Arg::Special(Special::ProgramId(axis))])
-            }
-            OpKind::NumPrograms(axis @ 0..3) => {
-                self.inst(&MOVE_SPECIAL, &[Arg::Reg(out), Arg::Special(Special::NumPrograms(axis))])
-            }
-            OpKind::SharedBase => {
-                self.shared = true;
-                self.inst(&MOVE_SHARED, &[Arg::Reg(out), Arg::SharedBase])
-            }
-            _ => Err(Fault::Refused("grids have three axes, 0 to 2".to_owned())),
-        }
-    }
-
-    fn select(&mut self, op: &Op) -> Done {
-        let [cond, yes, no] = error::three(&op.args)?;
-        let out = self.out(error::first(&op.results)?);
-        let Guard { reg, negated } = self.guard(cond)?;
-        let [yes, no] = if negated { [no, yes] } else { [yes, no] }.map(Arg::Value);
-        if out.class != Ty::Pred {
-            return self.choose(out, reg, yes, no);
-        }
-        // (c ∧ a) ∨ (¬c ∧ b)
-        let [first, not, second] = [(); 3].map(|()| self.fresh(Ty::Pred));
-        self.int(IntBin::And, first, &[Arg::Reg(reg), yes])?;
-        self.not(not, Arg::Reg(reg))?;
-        self.int(IntBin::And, second, &[Arg::Reg(not), no])?;
-        self.int(IntBin::Or, out, &[Arg::Reg(first), Arg::Reg(second)])
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
-    fn repack(&mut self, op: &Op) -> Done {
-        let outs = self.outs(op);
-        let source = error::first(&op.args)?;
-        match (&op.kind, op.args.as_slice()) {
-            (OpKind::Pack, [_, _]) => {
-                let form = form_of(PACK, &self.func.ty(source))?;
-                self.inst(form, &[Arg::Reg(error::first(&outs)?), Arg::Values(op.args.clone())])
-            }
-            (OpKind::Pack, [a, b, c, d]) => {
-                let (low, high) = (self.fresh(Ty::B32), self.fresh(Ty::B32));
-                self.low_bytes(low, Arg::Value(*a), Arg::Value(*b))?;
-                self.low_bytes(high, Arg::Value(*c), Arg::Value(*d))?;
-                self.permute(error::first(&outs)?, Arg::Reg(low), Arg::Reg(high), 0x5410)
-            }
-            (OpKind::Unpack, _) => {
-                let form = form_of(UNPACK, &self.func.ty(source))?;
-                self.inst(form, &[Arg::Regs(outs), Arg::Value(source)])
-            }
-            (OpKind::UnpackBytes { signed }, _) => {
-                let source = self.reg(source)?;
-                for (byte, out) in (0u64..).zip(outs) {
-                    // The byte, then three times its sign or a byte of the zero.
-                    let fill = if *signed { 8 + byte } else { 4 };
-                    self.permute(out, Arg::Reg(source), Arg::Bits(0), fill * 0x1110 + byte)?;
-                }
-                Ok(())
-            }
-            _ => Err(Fault::Refused("no such number of operands".to_owned())),
-        }
-    }
-
-    /// The low bytes of two words, the first lowest; the upper half is anything.
-    fn low_bytes(&mut self, out: Reg, a: Arg, b: Arg) -> Done {
-        self.permute(out, a, b, 0x0040)
-    }
-
-    fn permute(&mut self, out: Reg, a: Arg, b: Arg, selectors: u64) -> Done {
-        self.inst(&PERMUTE, &[Arg::Reg(out), a, b, Arg::Bits(selectors)])
     }
 }
 

@@ -39,8 +39,8 @@ impl Uses {
         let op = func.op(id);
         let numbers = reads_numbers(&op.kind);
         for (i, arg) in op.args.iter().enumerate() {
-            let arg = if Some(i) == address_operand(&op.kind) || (i == 1 && is_copy(&op.kind)) {
-                base(func, *arg, 0).0
+            let arg = if let Some(offset) = offset(&op.kind, i) {
+                base(func, *arg, offset).0
             } else if Some(i) == guard_operand(op) {
                 positive(func, *arg).0
             } else {
@@ -62,18 +62,17 @@ impl Uses {
     }
 }
 
-/// The operand that is an address which may be split.
-#[expect(clippy::wildcard_enum_match_arm, reason = "few operations have addresses")]
-const fn address_operand(kind: &OpKind) -> Option<usize> {
-    match kind {
-        OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
-        | OpKind::CopyAsync { .. } | OpKind::LoadMatrix { .. } => Some(0),
+/// The constant that an operation adds to an operand which is an address.
+const fn offset(kind: &OpKind, operand: usize) -> Option<i32> {
+    match (kind, operand) {
+        (
+            OpKind::Load { offset, .. } | OpKind::Store { offset, .. } | OpKind::CopyAsync { offset, .. }
+            | OpKind::LoadMatrix { offset, .. },
+            0,
+        ) => Some(*offset),
+        (OpKind::Atomic { .. } | OpKind::CompareSwap(_), 0) | (OpKind::CopyAsync { .. }, 1) => Some(0),
         _ => None,
     }
-}
-
-const fn is_copy(kind: &OpKind) -> bool {
-    matches!(kind, OpKind::CopyAsync { .. })
 }
 
 /// The operand that is a condition which may be inverted in place.
@@ -98,7 +97,7 @@ const fn reads_numbers(kind: &OpKind) -> bool {
     }
 }
 
-/// An address as a value and a constant beyond it.
+/// An address as a value and a constant beyond it, which takes in `offset` and fits.
 pub(super) fn base(func: &Func, value: Value, offset: i32) -> (Value, i32) {
     let (mut value, mut offset) = (value, offset);
     while let Some(op) = func.def_op(value) {

@@ -107,9 +107,12 @@ pub static COMPARE_INT: &[((Cmp, bool, Ty), Form)] = &[
     ((Cmp::Ge, false, B64), form("setp.ge.u64", CMP_D, COMPARE, 10, 10)),
 ];
 
-/// The low bits extended: how many, from which register, with the sign or not, to which width. A register wider than the
-/// source type gives its low bits ("Operand Size Exceeding Instruction-Type Size").
-pub static EXTEND: &[((u8, Ty, bool, Ty), Form)] = &[
+/// What an extension reads and gives: how many bits, of which register, with the sign or not, to which width.
+pub type Extension = (u8, Ty, bool, Ty);
+
+/// The low bits extended. A register wider than the source type gives its low bits ("Operand Size Exceeding
+/// Instruction-Type Size").
+pub static EXTEND: &[(Extension, Form)] = &[
     ((8, B16, true, B32), form("cvt.s32.s8", &[Out(B32), In(B16)], MOVE, 10, 10)),
     ((8, B16, true, B64), form("cvt.s64.s8", &[Out(B64), In(B16)], MOVE, 10, 10)),
     ((8, B16, false, B32), form("cvt.u32.u8", &[Out(B32), In(B16)], MOVE, 10, 10)),
