@@ -3,14 +3,19 @@
 //! Here: [`Machine`], what each architecture has, one row per target, each row citing the manual it was read in; and
 //! [`compile`], the one entry through which a verified kernel becomes a [`Variant`].
 //!
-//! To come, in this order of dependence: the plan of a kernel for a target, legality of its operations, the lowering of
-//! the lane IR to PTX text, an emulator of that text (feature `emu`), the driver (feature `runtime`).
+//! [`emit`] spells a function of the lane IR as PTX: [`lower`] chooses instructions, [`ptx`] is what they are.
 //!
-//! Deliberately absent: code generation. [`compile`] says so in an error that names the target; nothing here pretends.
-//! Never to come: PTX templates written by hand. What is emitted comes from the IR.
+//! To come: the plan of a kernel for a target, legality of its operations, an emulator of the text (feature `emu`), the
+//! driver (feature `runtime`).
+//!
+//! Deliberately absent: the way from a verified kernel to the lane IR. [`compile`] says so in an error that names the
+//! target; nothing here pretends. Never to come: PTX templates written by hand. What is emitted comes from the IR.
 
+pub mod lower;
 pub mod machine;
+pub mod ptx;
 
+pub use lower::{EmitError, Ptx, emit};
 pub use machine::{Feature, Machine, UnknownMachine};
 
 use titan_core::artifact::Variant;

@@ -43,5 +43,6 @@ pub use build::Builder;
 pub use dce::eliminate_dead;
 pub use func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
 pub use op::{AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Region, Shuffle, Space, Ty, Vote};
+pub use print::mnemonic;
 pub use types::TypeError;
 pub use verify::{LaneError, verify};

@@ -54,7 +54,7 @@ fn list(values: &[Value]) -> String {
 
 /// The name of an operation with its attributes.
 #[must_use]
-pub(super) fn mnemonic(kind: &OpKind) -> String {
+pub fn mnemonic(kind: &OpKind) -> String {
     let mask = |masked: &bool| if *masked { ".masked" } else { "" };
     match kind {
         OpKind::Const(ty, bits) => format!("const.{ty} {bits:#x}"),

@@ -1,0 +1,146 @@
+//! Why a function does not become PTX.
+
+use crate::machine::Machine;
+use crate::ptx::Form;
+use titan_core::diag::Code;
+use titan_core::ir::Loc;
+use titan_core::lane::{Func, LaneError, Op, mnemonic};
+
+/// Why a function does not become PTX.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EmitError {
+    /// The function breaks a rule of the lane IR.
+    #[error("{0}")]
+    Lane(#[source] LaneError),
+
+    /// The target lacks an operation.
+    #[error("kernel `{kernel}`, line {line}: {target} has no `{op}`: {why}", line = loc.line)]
+    Operation {
+        /// The kernel with its instance.
+        kernel: String,
+        /// The target's name.
+        target: &'static str,
+        /// The operation of the lane IR.
+        op: String,
+        /// What is missing.
+        why: String,
+        /// What the user wrote there.
+        loc: Loc,
+    },
+
+    /// The program is larger than the target's.
+    #[error("kernel `{kernel}`: {target} {why}")]
+    Limit {
+        /// The kernel with its instance.
+        kernel: String,
+        /// The target's name.
+        target: &'static str,
+        /// What is too large, with numbers.
+        why: String,
+    },
+
+    /// The name of the source file has a character that PTX cannot spell.
+    #[error("kernel `{kernel}`: PTX cannot spell the file name {file:?}; leave out the line information")]
+    FileName {
+        /// The kernel with its instance.
+        kernel: String,
+        /// The name.
+        file: String,
+    },
+
+    /// A defect of this crate.
+    #[error("kernel `{kernel}`: a defect of the PTX back end: {message}; please report it")]
+    Defect {
+        /// The kernel with its instance.
+        kernel: String,
+        /// What went wrong.
+        message: String,
+    },
+}
+
+impl EmitError {
+    /// The code of the rule.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        Code::Backend
+    }
+}
+
+/// Why an operation does not become instructions; where is known further out.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    /// The target does not have the instruction.
+    Missing(&'static Form),
+    /// There is no instruction for it.
+    Refused(String),
+    /// A defect of this crate.
+    Defect(String),
+    /// One of these, with its place.
+    Placed(Box<EmitError>),
+}
+
+impl Fault {
+    /// The fault with its place: the innermost operation that it went through.
+    pub(super) fn at(self, func: &Func, machine: &Machine, op: &Op) -> Fault {
+        let why = match self {
+            Fault::Placed(_) | Fault::Defect(_) => return self,
+            Fault::Missing(form) => format!("`{}` needs sm_{} (PTX ISA manual, {})", form.text, form.sm, form.cites),
+            Fault::Refused(why) => why,
+        };
+        Fault::Placed(Box::new(EmitError::Operation {
+            kernel: func.name.clone(),
+            target: machine.name,
+            op: mnemonic(&op.kind),
+            why,
+            loc: op.loc,
+        }))
+    }
+
+    /// The error, of a fault that went through every operation around it.
+    pub(super) fn outside(self, func: &Func) -> EmitError {
+        let kernel = func.name.clone();
+        match self {
+            Fault::Placed(error) => *error,
+            Fault::Defect(message) | Fault::Refused(message) => EmitError::Defect { kernel, message },
+            Fault::Missing(form) => EmitError::Defect { kernel, message: format!("`{}`", form.text) },
+        }
+    }
+}
+
+/// What must hold before anything is read.
+pub(super) fn limits(func: &Func, machine: &Machine, file: Option<&str>) -> Result<(), EmitError> {
+    let limit = |why: String| Err(EmitError::Limit { kernel: func.name.clone(), target: machine.name, why });
+    if func.lanes != machine.warp_size {
+        return limit(format!("has warps of {} lanes, not {}", machine.warp_size, func.lanes));
+    }
+    if func.threads == 0 || !func.threads.is_multiple_of(func.lanes) || func.threads > machine.threads_per_block {
+        let max = machine.threads_per_block;
+        return limit(format!("runs programs of whole warps, at most {max} threads, not {}", func.threads));
+    }
+    if func.shared_bytes > machine.shared_per_block {
+        let max = machine.shared_per_block;
+        return limit(format!("has {max} bytes of shared memory for a program, not {}", func.shared_bytes));
+    }
+    match file {
+        Some(file) if file.contains(|c: char| c.is_control() || c == '"' || c == '\\') => {
+            Err(EmitError::FileName { kernel: func.name.clone(), file: file.to_owned() })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The first of operands or results. `verify` has counted them.
+pub(super) fn first<T: Copy>(all: &[T]) -> Result<T, Fault> {
+    all.first().copied().ok_or_else(|| Fault::Defect("an operand is missing".to_owned()))
+}
+
+/// Two operands.
+pub(super) fn two<T: Copy>(all: &[T]) -> Result<[T; 2], Fault> {
+    all.try_into().map_err(|_| Fault::Defect(format!("{} operands, not 2", all.len())))
+}
+
+/// Three operands.
+pub(super) fn three<T: Copy>(all: &[T]) -> Result<[T; 3], Fault> {
+    all.try_into().map_err(|_| Fault::Defect(format!("{} operands, not 3", all.len())))
+}

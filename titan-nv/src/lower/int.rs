@@ -1,0 +1,112 @@
+//! Integer operations.
+
+use super::error::{Fault, first, two};
+use super::{Arg, Done, Lower, form_of, uses};
+use crate::ptx::Reg;
+use crate::ptx::isa::control::SELECT;
+use crate::ptx::isa::int::{COMPARE_INT, EXTEND, INT, MUL_WIDE, NOT, TRUNCATE};
+use titan_core::ir::Pred as Cmp;
+use titan_core::lane::op::OpKind;
+use titan_core::lane::{IntBin, Op, Ty};
+
+impl Lower<'_> {
+    /// Arithmetic on what is at hand.
+    pub(super) fn int(&mut self, op: IntBin, out: Reg, args: &[Arg]) -> Done {
+        let mut all = vec![Arg::Reg(out)];
+        all.extend_from_slice(args);
+        self.inst(form_of(INT, &(op, out.class))?, &all)
+    }
+
+    /// A comparison on what is at hand.
+    pub(super) fn compare(&mut self, key: (Cmp, bool, Ty), a: Arg, b: Arg) -> Result<Reg, Fault> {
+        let out = self.fresh(Ty::Pred);
+        self.inst(form_of(COMPARE_INT, &key)?, &[Arg::Reg(out), a, b])?;
+        Ok(out)
+    }
+
+    /// `yes` where `cond`, else `no`.
+    pub(super) fn choose(&mut self, out: Reg, cond: Reg, yes: Arg, no: Arg) -> Done {
+        self.inst(form_of(SELECT, &out.class)?, &[Arg::Reg(out), yes, no, Arg::Reg(cond)])
+    }
+
+    /// A condition inverted.
+    pub(super) fn not(&mut self, out: Reg, cond: Arg) -> Done {
+        self.inst(&NOT, &[Arg::Reg(out), cond])
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
+    pub(super) fn int_op(&mut self, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        let a = first(&op.args)?;
+        match &op.kind {
+            OpKind::Int(bin @ (IntBin::DivS | IntBin::RemS)) => self.divide(*bin, out, op),
+            OpKind::Int(IntBin::Xor) if out.class == Ty::Pred => self.xor_pred(out, op),
+            OpKind::Int(bin) => {
+                let [a, b] = two(&op.args)?;
+                self.int(*bin, out, &[Arg::Value(a), Arg::Value(b)])
+            }
+            OpKind::MulWide { signed } => {
+                let [a, b] = two(&op.args)?;
+                self.inst(form_of(MUL_WIDE, signed)?, &[Arg::Reg(out), Arg::Value(a), Arg::Value(b)])
+            }
+            OpKind::IntCmp { pred, signed } => {
+                let [a, b] = two(&op.args)?;
+                match (self.func.ty(a), pred) {
+                    (Ty::Pred, Cmp::Ne) => self.int(IntBin::Xor, out, &[Arg::Value(a), Arg::Value(b)]),
+                    (Ty::Pred, Cmp::Eq) => {
+                        let differ = self.fresh(Ty::Pred);
+                        self.int(IntBin::Xor, differ, &[Arg::Value(a), Arg::Value(b)])?;
+                        self.not(out, Arg::Reg(differ))
+                    }
+                    (ty, _) => {
+                        let form = form_of(COMPARE_INT, &(*pred, *signed, ty))?;
+                        self.inst(form, &[Arg::Reg(out), Arg::Value(a), Arg::Value(b)])
+                    }
+                }
+            }
+            OpKind::Extend { from, signed, to } => {
+                let form = form_of(EXTEND, &(*from, self.func.ty(a), *signed, *to))?;
+                self.inst(form, &[Arg::Reg(out), Arg::Value(a)])
+            }
+            OpKind::Truncate(to) => self.inst(form_of(TRUNCATE, to)?, &[Arg::Reg(out), Arg::Value(a)]),
+            OpKind::FromPred => {
+                let guard = self.guard(a)?;
+                let (one, zero) = if guard.negated { (0, 1) } else { (1, 0) };
+                self.choose(out, guard.reg, Arg::Bits(one), Arg::Bits(zero))
+            }
+            _ => Err(Fault::Defect("no integer operation".to_owned())),
+        }
+    }
+
+    fn xor_pred(&mut self, out: Reg, op: &Op) -> Done {
+        let [a, b] = two(&op.args)?;
+        match (self.func.constant(a), self.func.constant(b)) {
+            (None, Some(1)) => self.not(out, Arg::Value(a)),
+            (Some(1), None) => self.not(out, Arg::Value(b)),
+            (None | Some(_), _) => self.int(IntBin::Xor, out, &[Arg::Value(a), Arg::Value(b)]),
+        }
+    }
+
+    /// Division with signs. The manual does not say what the least number by −1 gives; here it is −a, and 0 is left over.
+    fn divide(&mut self, bin: IntBin, out: Reg, op: &Op) -> Done {
+        let [a, b] = two(&op.args)?;
+        let args = [Arg::Value(a), Arg::Value(b)];
+        match self.func.constant(b).map(|bits| uses::signed(out.class, bits)) {
+            Some(-1) => return self.by_minus_one(bin, out, Arg::Value(a)),
+            Some(_) => return self.int(bin, out, &args),
+            None => {}
+        }
+        let (divided, special) = (self.fresh(out.class), self.fresh(out.class));
+        self.int(bin, divided, &args)?;
+        self.by_minus_one(bin, special, Arg::Value(a))?;
+        let minus_one = self.compare((Cmp::Eq, true, out.class), Arg::Value(b), Arg::Bits(u64::MAX))?;
+        self.choose(out, minus_one, Arg::Reg(special), Arg::Reg(divided))
+    }
+
+    fn by_minus_one(&mut self, bin: IntBin, out: Reg, a: Arg) -> Done {
+        if bin == IntBin::RemS {
+            return self.copy(out, &Arg::Bits(0));
+        }
+        self.int(IntBin::Sub, out, &[Arg::Bits(0), a])
+    }
+}

@@ -1,0 +1,113 @@
+//! Loads, stores, atomics, asynchronous copies.
+
+use super::error::{Fault, first, three, two};
+use super::{Arg, Done, Lower, form_of};
+use crate::ptx::isa::memory::{ATOMIC, COMPARE_SWAP, COPY, COPY_COMMIT, COPY_PART, COPY_WAIT, LOAD, STORE};
+use crate::ptx::{Guard, Reg};
+use titan_core::lane::op::{AtomicFn, OpKind};
+use titan_core::lane::{Op, Space, Ty, Value};
+
+/// Where an access goes, and how much of it.
+#[derive(Clone, Copy)]
+struct Access {
+    space: Space,
+    bytes: u8,
+    n: u8,
+    offset: i32,
+    masked: bool,
+}
+
+/// Registers in braces, unless it is one.
+fn braces(regs: Vec<Reg>) -> Arg {
+    match regs.as_slice() {
+        [reg] => Arg::Reg(*reg),
+        _ => Arg::Regs(regs),
+    }
+}
+
+impl Lower<'_> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
+    pub(super) fn memory_op(&mut self, op: &Op) -> Done {
+        match op.kind {
+            OpKind::Load { space, bytes, n, offset, masked } => self.load(Access { space, bytes, n, offset, masked }, op),
+            OpKind::Store { space, bytes, n, offset, masked } => {
+                self.store(Access { space, bytes, n, offset, masked }, op)
+            }
+            OpKind::Atomic { op: function, space, masked } => self.atomic(function, space, masked, op),
+            OpKind::CompareSwap(space) => {
+                let [address, old, new] = three(&op.args)?;
+                let out = self.out(first(&op.results)?);
+                let address = self.address(address, 0)?;
+                let form = form_of(COMPARE_SWAP, &(space, out.class))?;
+                self.inst(form, &[Arg::Reg(out), Arg::Address(address), Arg::Value(old), Arg::Value(new)])
+            }
+            OpKind::CopyAsync { bytes, offset, masked } => self.copy_async(bytes, offset, masked, op),
+            OpKind::CopyCommit => self.inst(&COPY_COMMIT, &[]),
+            OpKind::CopyWait(n) => self.inst(&COPY_WAIT, &[Arg::Bits(u64::from(n))]),
+            _ => Err(Fault::Defect("no memory operation".to_owned())),
+        }
+    }
+
+    /// The condition of a masked operation, its last operand, and the operands without it.
+    fn mask<'v>(&mut self, masked: bool, args: &'v [Value]) -> Result<(Option<Guard>, &'v [Value]), Fault> {
+        match args.split_last() {
+            Some((mask, rest)) if masked => Ok((Some(self.guard(*mask)?), rest)),
+            Some(_) | None => Ok((None, args)),
+        }
+    }
+
+    /// A masked load leaves what was in its registers: the other values go there before.
+    fn load(&mut self, access: Access, op: &Op) -> Done {
+        let (guard, args) = self.mask(access.masked, &op.args)?;
+        let Some((address, other)) = args.split_first() else {
+            return Err(Fault::Defect("a load has an address".to_owned()));
+        };
+        let outs = self.outs(op);
+        for (out, other) in outs.iter().zip(other) {
+            self.copy(*out, &Arg::Value(*other))?;
+        }
+        let address = self.address(*address, access.offset)?;
+        let form = form_of(LOAD, &(access.space, access.bytes, access.n))?;
+        self.guarded(guard, form, &[braces(outs), Arg::Address(address)])
+    }
+
+    fn store(&mut self, access: Access, op: &Op) -> Done {
+        let (guard, args) = self.mask(access.masked, &op.args)?;
+        let Some((address, values)) = args.split_first() else {
+            return Err(Fault::Defect("a store has an address".to_owned()));
+        };
+        let address = self.address(*address, access.offset)?;
+        let values = values.iter().map(|v| self.reg(*v)).collect::<Result<Vec<_>, _>>()?;
+        let form = form_of(STORE, &(access.space, access.bytes, access.n))?;
+        self.guarded(guard, form, &[Arg::Address(address), braces(values)])
+    }
+
+    fn atomic(&mut self, function: AtomicFn, space: Space, masked: bool, op: &Op) -> Done {
+        let (guard, args) = self.mask(masked, &op.args)?;
+        let [address, by] = two(args)?;
+        let out = self.out(first(&op.results)?);
+        if masked {
+            self.copy(out, &Arg::Bits(0))?;
+        }
+        let address = self.address(address, 0)?;
+        let form = form_of(ATOMIC, &(function, space, out.class))?;
+        self.guarded(guard, form, &[Arg::Reg(out), Arg::Address(address), Arg::Value(by)])
+    }
+
+    /// A masked copy that does not take place reads 0 bytes of the source: the rest is zeros.
+    fn copy_async(&mut self, bytes: u8, offset: i32, masked: bool, op: &Op) -> Done {
+        let (guard, args) = self.mask(masked, &op.args)?;
+        let [to, from] = two(args)?;
+        let (to, from) = (self.address(to, offset)?, self.address(from, 0)?);
+        let size = Arg::Bits(u64::from(bytes));
+        let mut all = vec![Arg::Address(to), Arg::Address(from), size.clone()];
+        let Some(Guard { reg, negated }) = guard else {
+            return self.inst(form_of(COPY, &bytes)?, &all);
+        };
+        let read = self.fresh(Ty::B32);
+        let (yes, no) = if negated { (Arg::Bits(0), size) } else { (size, Arg::Bits(0)) };
+        self.choose(read, reg, yes, no)?;
+        all.push(Arg::Reg(read));
+        self.inst(form_of(COPY_PART, &bytes)?, &all)
+    }
+}

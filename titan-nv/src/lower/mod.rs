@@ -1,0 +1,335 @@
+//! Lane IR to PTX: one instruction form for each operation, looked up in the tables of [`crate::ptx::isa`], or a short
+//! sequence where the machine has none.
+//!
+//! ```text
+//! verify ─▶ what is needed (uses) ─▶ blocks (control, loops) ─▶ operations (words, int, float, convert, memory, warp) ─▶ check ─▶ text
+//! ```
+//!
+//! * A value is a virtual register; ptxas allocates the real ones. Constants are immediates, or moved where a form takes none.
+//! * Carried values are registers that every way back to the head of the loop sets, in parallel copies.
+//! * `a + c` in an address is the offset of the access; nothing computes it if nothing else wants it.
+//! * Branches that a warp takes alike are said to be so (`.uni`); others reconverge where the structure joins.
+//!
+//! Deliberately absent: scheduling and allocation (ptxas), optimization of the lane IR itself (shared by all targets), forms
+//! that only `sm_90a` has.
+
+mod control;
+mod convert;
+mod copies;
+mod error;
+mod float;
+mod int;
+mod loops;
+mod memory;
+mod uses;
+mod warp;
+mod words;
+
+pub use error::EmitError;
+
+use crate::machine::Machine;
+use crate::ptx::isa::control::{MOVE_BITS, MOVE_SPECIAL};
+use crate::ptx::isa::{Slot, find};
+use crate::ptx::{Address, Base, Entry, Form, Guard, Inst, Label, Line, Module, Operand, Param, Reg, Special, check};
+use control::Frame;
+use error::Fault;
+use titan_core::lane::op::OpKind;
+use titan_core::lane::{self, Func, IntBin, Op, Ty, Value, uniform};
+use titan_core::launch::abi::Slot as Word;
+use uses::Uses;
+
+/// A kernel as PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ptx {
+    /// The module.
+    pub text: String,
+    /// The symbol of the kernel in it.
+    pub entry: String,
+    /// The PTX version, times ten: the lowest that has every instruction in it.
+    pub version: u32,
+    /// The target.
+    pub target: &'static str,
+}
+
+/// Spells a function as PTX for a machine.
+///
+/// `source` is the user's file and the line of it on which the kernel begins; with it the text says where instructions come
+/// from.
+///
+/// # Errors
+/// [`EmitError`]: the function breaks a rule of the lane IR, or needs what the machine has not.
+pub fn emit(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Result<Ptx, EmitError> {
+    let module = lower(func, machine, source)?;
+    Ok(Ptx {
+        text: module.to_string(),
+        entry: module.entry.name,
+        version: module.version,
+        target: module.target,
+    })
+}
+
+/// The same as data.
+///
+/// # Errors
+/// As [`emit`].
+pub fn lower(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Result<Module, EmitError> {
+    error::limits(func, machine, source.map(|(file, _)| file))?;
+    lane::verify(func).map_err(EmitError::Lane)?;
+    let mut lower = Lower {
+        func,
+        machine,
+        uses: Uses::of(func),
+        uniform: uniform::analyze(func),
+        first_line: source.map(|(_, line)| line),
+        at: (0, 0),
+        values: vec![None; func.values.len()],
+        warp_id: None,
+        registers: [0; 4],
+        labels: Vec::new(),
+        body: Vec::new(),
+        frames: Vec::new(),
+        version: machine.ptx,
+        shared: func.shared_bytes > 0,
+    };
+    lower.prologue().and_then(|()| lower.block(func.body)).map_err(|fault| fault.outside(func))?;
+    let module = Module {
+        version: lower.version,
+        target: machine.name,
+        comment: func.name.replace(char::is_control, " "),
+        file: source.map(|(file, _)| file.to_owned()),
+        shared: lower.shared,
+        entry: Entry {
+            name: symbol(&func.name),
+            params: func.slots.iter().map(param).collect(),
+            threads: func.threads,
+            registers: lower.registers,
+            body: lower.body,
+        },
+    };
+    check::check(&module, machine.capability)
+        .map_err(|message| EmitError::Defect { kernel: func.name.clone(), message })?;
+    Ok(module)
+}
+
+/// A name that PTX takes: what is neither a letter nor a digit becomes one `_`.
+fn symbol(name: &str) -> String {
+    let mut symbol = String::new();
+    for c in name.chars() {
+        match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' => symbol.push(c),
+            _ if symbol.ends_with('_') => {}
+            _ => symbol.push('_'),
+        }
+    }
+    let symbol = symbol.trim_matches('_');
+    if symbol.starts_with(|c: char| c.is_ascii_alphabetic()) { symbol.to_owned() } else { format!("k_{symbol}") }
+}
+
+fn param(slot: &Word) -> Param {
+    let comment = match slot {
+        Word::Address(p) => format!("parameter {p}: address"),
+        Word::Extent(p, axis) => format!("parameter {p}: extent of axis {axis}"),
+        Word::Stride(p, axis) => format!("parameter {p}: stride of axis {axis}, in elements"),
+        Word::Scalar { param, .. } => format!("parameter {param}"),
+        Word::Report => "address of the report".to_owned(),
+    };
+    Param { bytes: slot.bytes(), comment }
+}
+
+/// What an instruction is given: its form's slots say how it is written.
+#[derive(Clone, Debug)]
+enum Arg {
+    Value(Value),
+    Values(Vec<Value>),
+    Reg(Reg),
+    Regs(Vec<Reg>),
+    Bits(u64),
+    Address(Address),
+    Special(Special),
+    SharedBase,
+    Label(Label),
+}
+
+struct Lower<'a> {
+    func: &'a Func,
+    machine: &'a Machine,
+    uses: Uses,
+    uniform: uniform::Uniformity,
+    /// The line of the user's file on which the kernel begins.
+    first_line: Option<u32>,
+    /// The line and column that the text speaks of now.
+    at: (u32, u32),
+    values: Vec<Option<Reg>>,
+    warp_id: Option<Reg>,
+    registers: [u32; 4],
+    /// How many branches go to each label.
+    labels: Vec<u32>,
+    body: Vec<Line>,
+    frames: Vec<Frame>,
+    version: u32,
+    shared: bool,
+}
+
+type Done = Result<(), Fault>;
+
+impl Lower<'_> {
+    /// Adds an instruction.
+    fn inst(&mut self, form: &'static Form, args: &[Arg]) -> Done {
+        self.guarded(None, form, args)
+    }
+
+    fn guarded(&mut self, guard: Option<Guard>, form: &'static Form, args: &[Arg]) -> Done {
+        if !self.has(form) {
+            return Err(Fault::Missing(form));
+        }
+        let mut operands = Vec::with_capacity(args.len());
+        for (i, arg) in args.iter().enumerate() {
+            operands.push(self.operand(arg, form.slots.get(i).copied())?);
+        }
+        self.version = self.version.max(form.ptx);
+        self.body.push(Line::Inst(Inst { guard, form, operands }));
+        Ok(())
+    }
+
+    /// Whether the machine has an instruction.
+    fn has(&self, form: &Form) -> bool {
+        self.machine.capability >= form.sm
+    }
+
+    fn operand(&mut self, arg: &Arg, slot: Option<Slot>) -> Result<Operand, Fault> {
+        Ok(match arg {
+            Arg::Value(value) => match (self.func.constant(*value), slot) {
+                (Some(bits), Some(Slot::Int(_) | Slot::Float(_) | Slot::Const)) => Operand::Const(bits),
+                (None | Some(_), _) => Operand::Reg(self.reg(*value)?),
+            },
+            Arg::Values(values) => {
+                Operand::Regs(values.iter().map(|v| self.reg(*v)).collect::<Result<Vec<_>, _>>()?)
+            }
+            Arg::Bits(bits) => match slot {
+                Some(Slot::In(ty)) => Operand::Reg(self.constant(ty, *bits)?),
+                Some(_) | None => Operand::Const(*bits),
+            },
+            Arg::Reg(reg) => Operand::Reg(*reg),
+            Arg::Regs(regs) => Operand::Regs(regs.clone()),
+            Arg::Address(address) => Operand::Address(*address),
+            Arg::Special(special) => Operand::Special(*special),
+            Arg::SharedBase => Operand::SharedBase,
+            Arg::Label(label) => Operand::Label(*label),
+        })
+    }
+
+    /// A new register.
+    fn fresh(&mut self, class: Ty) -> Reg {
+        let mut number = 0;
+        for (ty, count) in Ty::ALL.iter().zip(&mut self.registers) {
+            if *ty == class {
+                number = *count;
+                *count += 1;
+            }
+        }
+        Reg { class, number }
+    }
+
+    /// A new register with a constant in it.
+    fn constant(&mut self, class: Ty, bits: u64) -> Result<Reg, Fault> {
+        let reg = self.fresh(class);
+        self.inst(form_of(MOVE_BITS, &class)?, &[Arg::Reg(reg), Arg::Bits(bits)])?;
+        Ok(reg)
+    }
+
+    /// The register of a value that an operation reads.
+    fn reg(&mut self, value: Value) -> Result<Reg, Fault> {
+        if let Some(bits) = self.func.constant(value) {
+            return self.constant(self.func.ty(value), bits);
+        }
+        self.values[value.index()].ok_or_else(|| Fault::Defect(format!("{value} is read before it is there")))
+    }
+
+    /// The register of a value that an operation gives, or a block takes.
+    fn out(&mut self, value: Value) -> Reg {
+        if let Some(reg) = self.values[value.index()] {
+            return reg;
+        }
+        let reg = self.fresh(self.func.ty(value));
+        self.values[value.index()] = Some(reg);
+        reg
+    }
+
+    /// The registers of all results.
+    fn outs(&mut self, op: &Op) -> Vec<Reg> {
+        op.results.iter().map(|v| self.out(*v)).collect()
+    }
+
+    /// The condition of an access or a branch.
+    fn guard(&mut self, cond: Value) -> Result<Guard, Fault> {
+        let (cond, negated) = uses::positive(self.func, cond);
+        Ok(Guard { reg: self.reg(cond)?, negated })
+    }
+
+    fn address(&mut self, value: Value, offset: i32) -> Result<Address, Fault> {
+        let (base, offset) = uses::base(self.func, value, offset);
+        if self.func.def_op(base).is_some_and(|op| op.kind == OpKind::SharedBase) {
+            self.shared = true;
+            return Ok(Address { base: Base::Shared, offset });
+        }
+        Ok(Address { base: Base::Reg(self.reg(base)?), offset })
+    }
+
+    /// Says where what follows comes from.
+    fn locate(&mut self, op: &Op) {
+        let Some(first) = self.first_line else { return };
+        let at = (op.loc.line, op.loc.column);
+        if op.loc.line == 0 || at == self.at {
+            return;
+        }
+        self.at = at;
+        let line = first.saturating_add(op.loc.line - 1);
+        self.body.push(Line::Loc { line, column: op.loc.column.max(1) });
+    }
+
+    /// What stands before everything else: the warp's number, taken from one lane so that ptxas knows it is uniform, here
+    /// where all lanes are together.
+    fn prologue(&mut self) -> Done {
+        let mut wanted = false;
+        self.func.walk(&mut |_, op| wanted |= op.kind == OpKind::WarpId);
+        if !wanted {
+            return Ok(());
+        }
+        let (thread, own, warp) = (self.fresh(Ty::B32), self.fresh(Ty::B32), self.fresh(Ty::B32));
+        self.inst(&MOVE_SPECIAL, &[Arg::Reg(thread), Arg::Special(Special::ThreadId)])?;
+        self.int(IntBin::ShrU, own, &[Arg::Reg(thread), Arg::Bits(5)])?;
+        self.first_lane(warp, own)?;
+        self.warp_id = Some(warp);
+        Ok(())
+    }
+
+    /// One operation without regions that is no terminator.
+    fn op(&mut self, op: &Op) -> Done {
+        match &op.kind {
+            OpKind::Const(..) => Ok(()),
+            OpKind::Slot(_) | OpKind::ThreadId | OpKind::LaneId | OpKind::WarpId | OpKind::ProgramId(_)
+            | OpKind::NumPrograms(_) | OpKind::SharedBase => self.source(op),
+            OpKind::Int(_) | OpKind::MulWide { .. } | OpKind::IntCmp { .. } | OpKind::Extend { .. }
+            | OpKind::Truncate(_) | OpKind::FromPred => self.int_op(op),
+            OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..) => self.float_op(op),
+            OpKind::Convert { from, to } => self.convert_op(*from, *to, op),
+            OpKind::Select => self.select(op),
+            OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. } => self.repack(op),
+            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
+            | OpKind::CopyAsync { .. } | OpKind::CopyCommit | OpKind::CopyWait(_) => self.memory_op(op),
+            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Barrier | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => {
+                self.warp_op(op)
+            }
+            OpKind::Buffer(_) | OpKind::Access { .. } => {
+                Err(Fault::Refused("shared memory is to be allocated, and barriers placed, before".to_owned()))
+            }
+            OpKind::For | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
+            | OpKind::Return => Err(Fault::Defect("control where an operation was expected".to_owned())),
+        }
+    }
+}
+
+/// The row of a key, or an error that names the key.
+fn form_of<K: PartialEq + std::fmt::Debug>(table: &'static [(K, Form)], key: &K) -> Result<&'static Form, Fault> {
+    find(table, key).ok_or_else(|| Fault::Refused(format!("PTX has no instruction for {key:?}")))
+}

@@ -1,0 +1,134 @@
+//! What is computed at all, and what is part of something else: constants are immediates, sums with a constant are offsets of
+//! addresses, inverted conditions are inverted guards. Here it is decided what then remains to be computed.
+
+use titan_core::lane::op::OpKind;
+use titan_core::lane::{Block, FloatUn, Func, IntBin, Op, OpId, Ty, Value};
+
+/// What is read, after folding.
+#[derive(Clone, Debug)]
+pub(super) struct Uses {
+    values: Vec<bool>,
+    /// Values read by something that sees more than a number: every bit of a NaN.
+    bits: Vec<bool>,
+}
+
+impl Uses {
+    /// Reads a function.
+    pub(super) fn of(func: &Func) -> Uses {
+        let mut uses = Uses { values: vec![false; func.values.len()], bits: vec![false; func.values.len()] };
+        uses.block(func, func.body);
+        uses
+    }
+
+    /// Uses stand after definitions, so one pass from the end knows all of a value's uses at its definition. What loops carry
+    /// is read by operations that are always kept.
+    fn block(&mut self, func: &Func, block: Block) {
+        for id in func.block(block).ops.iter().rev() {
+            let op = func.op(*id);
+            if !self.wanted(op) {
+                continue;
+            }
+            for region in op.regions.iter().rev() {
+                self.block(func, *region);
+            }
+            self.read(func, *id);
+        }
+    }
+
+    fn read(&mut self, func: &Func, id: OpId) {
+        let op = func.op(id);
+        let numbers = reads_numbers(&op.kind);
+        for (i, arg) in op.args.iter().enumerate() {
+            let arg = if let Some(offset) = offset(&op.kind, i) {
+                base(func, *arg, offset).0
+            } else if Some(i) == guard_operand(op) {
+                positive(func, *arg).0
+            } else {
+                *arg
+            };
+            self.values[arg.index()] = true;
+            self.bits[arg.index()] |= !numbers;
+        }
+    }
+
+    /// Whether an operation has to be there.
+    pub(super) fn wanted(&self, op: &Op) -> bool {
+        !op.kind.is_removable() || op.results.iter().any(|r| self.values[r.index()])
+    }
+
+    /// Whether something sees a value's bits, not only which number it is.
+    pub(super) fn bits_matter(&self, value: Value) -> bool {
+        self.bits[value.index()]
+    }
+}
+
+/// The constant that an operation adds to an operand which is an address.
+const fn offset(kind: &OpKind, operand: usize) -> Option<i32> {
+    match (kind, operand) {
+        (
+            OpKind::Load { offset, .. } | OpKind::Store { offset, .. } | OpKind::CopyAsync { offset, .. }
+            | OpKind::LoadMatrix { offset, .. },
+            0,
+        ) => Some(*offset),
+        (OpKind::Atomic { .. } | OpKind::CompareSwap(_), 0) | (OpKind::CopyAsync { .. }, 1) => Some(0),
+        _ => None,
+    }
+}
+
+/// The operand that is a condition which may be inverted in place.
+#[expect(clippy::wildcard_enum_match_arm, reason = "few operations have conditions")]
+fn guard_operand(op: &Op) -> Option<usize> {
+    match &op.kind {
+        OpKind::If | OpKind::Select | OpKind::FromPred => Some(0),
+        OpKind::Load { masked: true, .. } | OpKind::Store { masked: true, .. } | OpKind::Atomic { masked: true, .. }
+        | OpKind::CopyAsync { masked: true, .. } => op.args.len().checked_sub(1),
+        _ => None,
+    }
+}
+
+/// Whether an operation sees only which number its operands are: any NaN is as good as another.
+#[expect(clippy::wildcard_enum_match_arm, reason = "everything else sees bits")]
+const fn reads_numbers(kind: &OpKind) -> bool {
+    match kind {
+        OpKind::Float(..) | OpKind::Fma(_) | OpKind::FloatCmp(..) => true,
+        OpKind::FloatUn(un, _) => !matches!(un, FloatUn::Neg | FloatUn::Abs),
+        OpKind::Convert { to, .. } => to.is_int(),
+        _ => false,
+    }
+}
+
+/// An address as a value and a constant beyond it, which takes in `offset` and fits.
+pub(super) fn base(func: &Func, value: Value, offset: i32) -> (Value, i32) {
+    let (mut value, mut offset) = (value, offset);
+    while let Some(op) = func.def_op(value) {
+        let (OpKind::Int(IntBin::Add), [a, b]) = (&op.kind, op.args.as_slice()) else { break };
+        let Some(more) = func.constant(*b).map(|bits| signed(func.ty(*b), bits)) else { break };
+        let sum = i64::from(offset).checked_add(more).and_then(|sum| i32::try_from(sum).ok());
+        let Some(sum) = sum else { break };
+        (value, offset) = (*a, sum);
+    }
+    (value, offset)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is meant")]
+pub(super) const fn signed(ty: Ty, bits: u64) -> i64 {
+    match ty {
+        Ty::B64 => bits.cast_signed(),
+        Ty::Pred | Ty::B16 | Ty::B32 => (bits as i32) as i64,
+    }
+}
+
+/// A condition as another and whether that one is inverted.
+pub(super) fn positive(func: &Func, cond: Value) -> (Value, bool) {
+    let (mut cond, mut negated) = (cond, false);
+    while let Some(op) = func.def_op(cond) {
+        let (OpKind::Int(IntBin::Xor), [a, b]) = (&op.kind, op.args.as_slice()) else { break };
+        let inner = match (func.constant(*a), func.constant(*b)) {
+            (None, Some(1)) => *a,
+            (Some(1), None) => *b,
+            (None | Some(_), _) => break,
+        };
+        (cond, negated) = (inner, !negated);
+    }
+    (cond, negated)
+}

@@ -1,0 +1,69 @@
+//! What the lanes of a warp do together. The verifier knows that all of them are there, so every mask is full.
+
+use super::error::{Fault, first, two};
+use super::{Arg, Done, Lower, form_of};
+use crate::ptx::Reg;
+use crate::ptx::isa::warp::{BARRIER, LOAD_MATRIX, MMA, SHUFFLE_LANE, SHUFFLE_UP, SHUFFLE_XOR, VOTE};
+use titan_core::lane::op::OpKind;
+use titan_core::lane::{MmaAtom, Op, Shuffle};
+
+/// All lanes of the warp.
+const MEMBERS: u64 = 0xffff_ffff;
+/// The clamp of a shuffle in a segment of the whole warp: lanes up to 31, or from 0.
+const UP_TO_31: u64 = 31;
+const FROM_0: u64 = 0;
+
+impl Lower<'_> {
+    /// The value of lane 0, in all lanes.
+    pub(super) fn first_lane(&mut self, out: Reg, value: Reg) -> Done {
+        self.inst(
+            &SHUFFLE_LANE,
+            &[Arg::Reg(out), Arg::Reg(value), Arg::Bits(0), Arg::Bits(UP_TO_31), Arg::Bits(MEMBERS)],
+        )
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
+    pub(super) fn warp_op(&mut self, op: &Op) -> Done {
+        let outs = self.outs(op);
+        match &op.kind {
+            OpKind::Shuffle(shuffle) => self.shuffle(*shuffle, op),
+            OpKind::Vote(vote) => {
+                let cond = Arg::Value(first(&op.args)?);
+                self.inst(form_of(VOTE, vote)?, &[Arg::Reg(first(&outs)?), cond, Arg::Bits(MEMBERS)])
+            }
+            OpKind::Barrier => self.inst(&BARRIER, &[Arg::Bits(0)]),
+            OpKind::LoadMatrix { n, transposed, offset } => {
+                let address = self.address(first(&op.args)?, *offset)?;
+                self.inst(form_of(LOAD_MATRIX, &(*n, *transposed))?, &[Arg::Regs(outs), Arg::Address(address)])
+            }
+            OpKind::Mma(atom) => self.mma(atom, outs, op),
+            _ => Err(Fault::Defect("no operation of a warp".to_owned())),
+        }
+    }
+
+    fn shuffle(&mut self, shuffle: Shuffle, op: &Op) -> Done {
+        let out = Arg::Reg(self.out(first(&op.results)?));
+        let value = Arg::Value(first(&op.args)?);
+        let (form, lane, clamp) = match shuffle {
+            Shuffle::Xor(n @ 0..32) => (&SHUFFLE_XOR, Arg::Bits(u64::from(n)), UP_TO_31),
+            Shuffle::Up(n @ 0..32) => (&SHUFFLE_UP, Arg::Bits(u64::from(n)), FROM_0),
+            Shuffle::Lane(n @ 0..32) => (&SHUFFLE_LANE, Arg::Bits(u64::from(n)), UP_TO_31),
+            Shuffle::Index => (&SHUFFLE_LANE, Arg::Value(two(&op.args)?[1]), UP_TO_31),
+            Shuffle::Xor(_) | Shuffle::Up(_) | Shuffle::Lane(_) => {
+                return Err(Fault::Refused("a warp has 32 lanes".to_owned()));
+            }
+        };
+        self.inst(form, &[out, value, lane, Arg::Bits(clamp), Arg::Bits(MEMBERS)])
+    }
+
+    fn mma(&mut self, atom: &MmaAtom, outs: Vec<Reg>, op: &Op) -> Done {
+        let form = form_of(MMA, atom)?;
+        let regs = atom.registers(self.func.lanes);
+        let (a, rest) = op.args.split_at(regs.a.min(op.args.len()));
+        let (b, c) = rest.split_at(regs.b.min(rest.len()));
+        let fragments = [a, b, c].map(|values| Arg::Values(values.to_vec()));
+        let mut all = vec![Arg::Regs(outs)];
+        all.extend(fragments);
+        self.inst(form, &all)
+    }
+}

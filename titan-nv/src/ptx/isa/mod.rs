@@ -1,0 +1,91 @@
+//! Which instructions there are: tables, one row for each form.
+//!
+//! A table is keyed by what the lane IR wants (`(IntBin::Add, Ty::B32)`), so that choosing an instruction is looking it up, and
+//! a key without a row is an error that names it. `cites` is the title of the section in the PTX ISA manual; the
+//! instruction's own page in it gives the version and the target.
+//!
+//! | file | manual |
+//! |---|---|
+//! | [`control`] | control flow, moves, selection |
+//! | [`int`] | integer and logic instructions, comparisons |
+//! | [`float`] | floating point, half precision |
+//! | [`convert`] | `cvt` |
+//! | [`memory`] | `ld`, `st`, `atom`, `cp.async` |
+//! | [`warp`] | `shfl`, `vote`, `bar`, `ldmatrix`, `mma` |
+//!
+//! Deliberately absent: forms that nothing emits yet.
+
+pub mod control;
+pub mod convert;
+pub mod float;
+pub mod int;
+pub mod memory;
+pub mod warp;
+
+use titan_core::lane::{Space, Ty};
+
+/// What an operand may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// A register that is written.
+    Out(Ty),
+    /// A register that is read.
+    In(Ty),
+    /// A register that is read, or an integer constant.
+    Int(Ty),
+    /// A register that is read, or a float constant.
+    Float(Ty),
+    /// Registers in braces that are written.
+    Outs(Ty, u8),
+    /// Registers in braces that are read.
+    Ins(Ty, u8),
+    /// A constant.
+    Const,
+    /// An address.
+    Memory(Space),
+    /// A parameter's address.
+    Param,
+    /// A register of the machine.
+    Special,
+    /// The address of the dynamic shared memory.
+    SharedBase,
+    /// A label.
+    Target,
+}
+
+/// An instruction with all its modifiers: a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// As it is written.
+    pub text: &'static str,
+    /// What it takes.
+    pub slots: &'static [Slot],
+    /// The title of its section in the manual.
+    pub cites: &'static str,
+    /// The lowest PTX version that has it, times ten.
+    pub ptx: u32,
+    /// The lowest compute capability that has it, times ten.
+    pub sm: u32,
+}
+
+/// A row. Versions below 7.0 and targets below `sm_80` are given as the manual has them, though every target here is above.
+const fn form(text: &'static str, slots: &'static [Slot], cites: &'static str, ptx: u32, sm: u32) -> Form {
+    Form { text, slots, cites, ptx, sm }
+}
+
+/// The row of a key.
+pub(crate) fn find<K: PartialEq>(table: &'static [(K, Form)], key: &K) -> Option<&'static Form> {
+    table.iter().find(|(k, _)| k == key).map(|(_, form)| form)
+}
+
+/// Every row of every table, for tests and readers.
+#[must_use]
+pub fn all() -> Vec<&'static Form> {
+    let mut rows = control::all();
+    rows.extend(int::all());
+    rows.extend(float::all());
+    rows.extend(convert::all());
+    rows.extend(memory::all());
+    rows.extend(warp::all());
+    rows
+}

@@ -1,0 +1,10 @@
+//! The PTX back end against real `ptxas`, for every operation and every target.
+
+mod assemble;
+mod cases;
+mod coverage;
+mod kernels;
+mod ptxas;
+mod refusals;
+mod text;
+mod versions;

@@ -1,0 +1,192 @@
+//! What the text says: parameters, lines, branches, copies, addresses.
+
+use crate::{cases, kernels};
+use titan_core::ir::{Loc, Pred};
+use titan_core::lane::{Builder, FloatBin, FloatTy, FloatUn, Func, IntBin, OpKind, Space, Ty, Value};
+use titan_nv::{Machine, emit};
+
+fn text(func: &Func) -> String {
+    emit(func, Machine::from_name("sm_80").unwrap(), None).unwrap().text
+}
+
+fn count(text: &str, what: &str) -> usize {
+    text.lines().filter(|line| line.contains(what)).count()
+}
+
+/// A function of one load and what is made of it.
+fn with(make: impl Fn(&mut Builder, Value, Value)) -> Func {
+    let (mut b, from, to) = cases::begin("made", 4, 4);
+    make(&mut b, from, to);
+    b.terminate(OpKind::Return, &[]);
+    b.finish().unwrap()
+}
+
+#[test]
+fn the_frame_is_the_kernels() {
+    let ptx = emit(&kernels::matmul(), Machine::from_name("sm_90a").unwrap(), Some(("src/lib.rs", 10))).unwrap();
+    assert_eq!((ptx.entry.as_str(), ptx.version, ptx.target), ("matmul_f16_64_64_32", 80, "sm_90a"));
+    let head = "\
+// matmul::<f16, 64, 64, 32>
+.version 8.0
+.target sm_90a
+.address_size 64
+.file 1 \"src/lib.rs\"
+.extern .shared .align 1024 .b8 smem[];
+
+.visible .entry matmul_f16_64_64_32(
+  .param .b64 p0, // parameter 0: address
+  .param .b64 p1, // parameter 1: address
+  .param .b64 p2, // parameter 2: address
+  .param .b32 p3, // parameter 2: extent of axis 1
+  .param .b32 p4 // parameter 0: extent of axis 1
+)
+.maxntid 128, 1, 1
+.minnctapersm 1
+{
+";
+    assert!(ptx.text.starts_with(head), "{}", ptx.text);
+}
+
+#[test]
+fn the_same_function_gives_the_same_text() {
+    for func in kernels::all() {
+        assert_eq!(text(&func), text(&func));
+    }
+}
+
+#[test]
+fn the_version_is_the_lowest_that_has_every_instruction() {
+    let machine = |name| Machine::from_name(name).unwrap();
+    let version = |func: &Func, name| emit(func, machine(name), None).unwrap().version;
+    let case = |name: &str| cases::registers().into_iter().find(|c| c.func.name == name).unwrap().func;
+    assert_eq!(version(&kernels::matmul(), "sm_80"), 70);
+    assert_eq!(version(&kernels::matmul(), "sm_89"), 78);
+    assert_eq!(version(&case("convert.f32.e4m3_b32"), "sm_89"), 81);
+    let fp8 = "mma.m16n8k32.e4m3.e4m3.f32_b32_b32_b32_b32_b32_b32_b32_b32_b32_b32";
+    assert_eq!(version(&case(fp8), "sm_89"), 84);
+}
+
+#[test]
+fn lines_are_those_of_the_users_file() {
+    let func = with(|b, from, to| {
+        b.set_loc(Loc { line: 2, column: 5 });
+        let x = cases::load(b, Ty::B32, from, 0);
+        b.set_loc(Loc { line: 4, column: 1 });
+        cases::store(b, x, to, 0);
+        cases::store(b, x, to, 1);
+    });
+    let ptx = emit(&func, Machine::from_name("sm_80").unwrap(), Some(("a.rs", 100))).unwrap().text;
+    let lines: Vec<&str> = ptx.lines().skip_while(|l| !l.contains(".loc")).map(str::trim).collect();
+    assert_eq!(lines[0], ".loc 1 101 5");
+    assert!(lines[1].starts_with("ld.global"), "{ptx}");
+    assert_eq!(lines[2], ".loc 1 103 1");
+    assert_eq!(count(&ptx, ".loc"), 2, "{ptx}");
+    assert_eq!(count(&text(&func), ".loc"), 0);
+}
+
+#[test]
+fn constants_beyond_an_address_are_its_offset() {
+    let func = with(|b, from, to| {
+        let more = b.add_const(from, 4096);
+        let kind = OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: -16, masked: false };
+        let x = b.one(kind, &[more]);
+        cases::store(b, x, to, 3);
+    });
+    let text = text(&func);
+    assert!(text.contains("+4080];"), "{text}");
+    assert!(text.contains("+24], "), "{text}");
+    assert!(!text.contains("4096"), "the sum is not computed:\n{text}");
+}
+
+#[test]
+fn an_offset_that_does_not_fit_is_computed() {
+    let func = with(|b, from, to| {
+        let more = b.add_const(from, i64::from(i32::MAX));
+        let kind = OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: 5, masked: false };
+        let x = b.one(kind, &[more]);
+        cases::store(b, x, to, 0);
+    });
+    let text = text(&func);
+    assert!(text.contains("0x7fffffff;") && text.contains("+5];"), "{text}");
+}
+
+#[test]
+fn branches_that_a_warp_takes_alike_say_so() {
+    let text = text(&kernels::row_sum());
+    // The one branch by the thread's number is not uniform; those of the loop are.
+    assert_eq!((count(&text, " bra.uni "), count(&text, " bra ")), (2, 1), "{text}");
+    let text = self::text(&kernels::collatz());
+    assert!(text.contains("bra.uni $L4;"), "what is no choice is uniform:\n{text}");
+    assert_eq!(count(&text, "} bra.uni"), 0, "{text}");
+}
+
+#[test]
+fn a_rotation_of_three_costs_four_copies() {
+    let text = text(&kernels::rotate());
+    let body: Vec<&str> = text.lines().skip_while(|l| *l != "$L3:").take_while(|l| !l.contains("bra")).collect();
+    assert_eq!(body.iter().filter(|l| l.contains("mov.b32")).count(), 4, "{body:?}");
+}
+
+#[test]
+fn inverted_conditions_are_inverted_guards() {
+    let func = with(|b, from, to| {
+        let (x, y) = (cases::load(b, Ty::B32, from, 0), cases::load(b, Ty::B32, from, 1));
+        let less = b.cmp_s(Pred::Lt, x, y);
+        let not = b.not(less);
+        let kind = OpKind::Store { space: Space::Global, bytes: 4, n: 1, offset: 0, masked: true };
+        b.op(kind, &[to, x, not]);
+    });
+    let text = text(&func);
+    assert!(text.contains("@!%p0 st.global.b32") && !text.contains("not.pred"), "{text}");
+}
+
+#[test]
+fn the_sign_of_nan_is_kept_where_something_sees_it() {
+    let negate = |b: &mut Builder, from| {
+        let x = cases::load(b, Ty::B32, from, 0);
+        b.one(OpKind::FloatUn(FloatUn::Neg, FloatTy::F32), &[x])
+    };
+    let stored = with(|b, from, to| {
+        let y = negate(b, from);
+        cases::store(b, y, to, 0);
+    });
+    assert!(text(&stored).contains("xor.b32") && !text(&stored).contains("neg.f32"));
+    let added = with(|b, from, to| {
+        let y = negate(b, from);
+        let sum = b.float(FloatBin::Add, FloatTy::F32, y, y);
+        cases::store(b, sum, to, 0);
+    });
+    assert!(text(&added).contains("neg.f32") && !text(&added).contains("xor.b32"));
+}
+
+#[test]
+fn what_nothing_uses_is_not_there() {
+    let func = with(|b, from, to| {
+        let x = cases::load(b, Ty::B32, from, 0);
+        let y = cases::load(b, Ty::B32, from, 1);
+        b.int(IntBin::Mul, x, y);
+        cases::store(b, x, to, 0);
+    });
+    let text = text(&func);
+    assert_eq!((count(&text, "ld.global"), count(&text, "mul.lo")), (1, 0), "{text}");
+}
+
+#[test]
+fn a_step_that_may_pass_the_end_of_numbers_compares_distances() {
+    let counted = |hi: Option<i32>, step: i32| {
+        with(|b, from, to| {
+            let hi = match hi {
+                Some(hi) => b.i32(hi),
+                None => cases::load(b, Ty::B32, from, 0),
+            };
+            let (lo, step) = (b.i32(0), b.i32(step));
+            let (open, i, _) = b.begin_for([lo, hi, step], &[]);
+            cases::store(b, i, to, 0);
+            b.terminate(OpKind::Continue(0), &[]);
+            b.end(open);
+        })
+    };
+    for (hi, step, distances) in [(None, 1, 0), (Some(i32::MAX), 1, 0), (None, 2, 1), (Some(i32::MAX), 2, 1), (Some(100), 7, 0)] {
+        assert_eq!(count(&text(&counted(hi, step)), "setp.gt.u32"), distances, "{hi:?} by {step}");
+    }
+}
