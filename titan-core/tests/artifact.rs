@@ -226,7 +226,7 @@ fn variant() -> impl Strategy<Value = Variant> {
     let lists = (config, proptest::collection::vec(assumption, 0..4), texts);
     (".{0,9}", lists, any::<[u32; 2]>(), proptest::collection::vec(any::<u8>(), 0..64)).prop_map(
         |(target, (config, assumptions, notes), [shared_bytes, threads], payload)| Variant {
-            target, config, assumptions, shared_bytes, threads, notes, payload,
+            target, config, assumptions, shared_bytes, threads, notes, sites: Vec::new(), payload,
         },
     )
 }
