@@ -1,5 +1,7 @@
 //! Atomic updates: by an instruction where there is one, else by compare and swap.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "the rest are as they lie in memory, or have no instruction")]
+
 use super::tensor::View;
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{AtomicOp, BinOp, Elem, Op, Pred, Unit};
@@ -75,14 +77,14 @@ impl Lower<'_> {
         let load = lane::OpKind::Load { space: Space::Global, bytes, n: 1, offset: 0, masked: false };
         let seen = self.b.one(load, &[address]);
         let (open, carried) = self.b.begin_loop(&[seen], &[]);
-        let old = self.from_memory(elem, carried[0]);
+        let old = self.held_bits(elem, carried[0]);
         let op = match f {
             AtomicOp::Add => BinOp::Add,
             AtomicOp::Max => BinOp::Max,
             AtomicOp::Min => BinOp::Min,
         };
         let new = scalar::binary(&mut self.b, &self.plan.target, op, elem, old, value);
-        let new = self.to_memory(elem, new);
+        let new = self.stored_bits(elem, new);
         let found = self.b.one(lane::OpKind::CompareSwap(Space::Global), &[address, carried[0], new]);
         let same = self.same_bits(found, carried[0]);
         let mut done = self.b.begin_if(same, &[]);
@@ -104,7 +106,7 @@ impl Lower<'_> {
     }
 
     /// 16-bit integers live in words.
-    fn from_memory(&mut self, elem: Elem, raw: Reg) -> Reg {
+    fn held_bits(&mut self, elem: Elem, raw: Reg) -> Reg {
         match elem {
             Elem::I16 => self.b.one(lane::OpKind::Extend { from: 16, signed: true, to: Ty::B32 }, &[raw]),
             Elem::U16 => self.b.one(lane::OpKind::Extend { from: 16, signed: false, to: Ty::B32 }, &[raw]),
@@ -112,7 +114,7 @@ impl Lower<'_> {
         }
     }
 
-    fn to_memory(&mut self, elem: Elem, reg: Reg) -> Reg {
+    fn stored_bits(&mut self, elem: Elem, reg: Reg) -> Reg {
         match elem {
             Elem::I16 | Elem::U16 => self.b.one(lane::OpKind::Truncate(Ty::B16), &[reg]),
             _ => reg,

@@ -1,10 +1,12 @@
 //! Blocks, loops and branches. Tiles that are carried are as many values as they have registers.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation; the rest are its parts")]
+
+use super::reduce::Combine;
 use super::tile::Held;
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pred, Ty, Value};
 use crate::lane::{self, IntBin};
-use crate::plan::is_elementwise;
 use std::collections::BTreeMap;
 
 impl Lower<'_> {
@@ -38,13 +40,33 @@ impl Lower<'_> {
         let op = self.k.op(id);
         self.at = Some(id);
         self.b.set_loc(op.loc);
-        if self.tensor_op(op)? || self.shape_op(op)? || self.reduce_op(op)? || self.scan_op(op)? || self.fact(op)? {
-            return Ok(());
-        }
         match &op.kind {
-            kind if is_elementwise(kind) => self.elementwise_op(op)?,
+            OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) => self.fact(op),
             // Made where they are asked for.
             OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => {}
+            OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_)
+            | OpKind::Bitcast(_) => self.elementwise_op(op)?,
+            OpKind::Reshape(_) => self.reshape(op)?,
+            OpKind::Permute(perm) => self.permute(op, *perm)?,
+            OpKind::Interleave => self.interleave(op)?,
+            OpKind::Split => self.split(op)?,
+            OpKind::Reduce(f, axis) => self.plain_reduce(op, *f, usize::from(*axis))?,
+            OpKind::ArgReduce(f, axis) => self.arg_reduce(op, *f, usize::from(*axis))?,
+            OpKind::ReduceWith(axis) => self.reduce_with(op, usize::from(*axis))?,
+            OpKind::Scan(f, axis) => {
+                let acc = self.k.ty(op.args[0]).elem().accumulator();
+                self.scan_tile(op, usize::from(*axis), acc, Combine::Plain(*f, acc))?;
+            }
+            OpKind::ScanWith(axis) => {
+                let elem = self.k.ty(op.args[0]).elem();
+                self.scan_tile(op, usize::from(*axis), elem, Combine::Region(op))?;
+            }
+            OpKind::Dim(_) | OpKind::Present | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared => {
+                self.tensor_op(op)?;
+            }
+            OpKind::Unflatten => self.unflatten(op),
+            OpKind::RaggedCount { rows, cols } => self.ragged_count(op, *rows, *cols)?,
+            OpKind::RaggedTile { rows, cols } => self.ragged_tile(op, *rows, *cols)?,
             OpKind::Mma => self.product(id, op)?,
             OpKind::Load(unit, _) => self.load(op, *unit)?,
             OpKind::Store(unit) => self.store(op, *unit)?,
@@ -62,7 +84,6 @@ impl Lower<'_> {
             OpKind::Loop => self.free_loop(op)?,
             OpKind::If => self.branch(op)?,
             OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(id, op)?,
-            kind => return Err(LowerError::internal(self.k, format!("{kind:?} has no lowering"))),
         }
         Ok(())
     }
@@ -81,27 +102,14 @@ impl Lower<'_> {
     }
 
     /// Scalars that follow from nothing but the program's place.
-    fn fact(&mut self, op: &Op) -> Result<bool, LowerError> {
+    fn fact(&mut self, op: &Op) {
         let reg = match &op.kind {
             OpKind::Const(c) => super::scalar::constant(&mut self.b, *c),
             OpKind::ProgramId(axis) => self.b.one(lane::OpKind::ProgramId(*axis), &[]),
             OpKind::NumPrograms(axis) => self.b.one(lane::OpKind::NumPrograms(*axis), &[]),
-            OpKind::Unflatten => {
-                self.unflatten(op);
-                return Ok(true);
-            }
-            OpKind::RaggedCount { rows, cols } => {
-                self.ragged_count(op, *rows, *cols)?;
-                return Ok(true);
-            }
-            OpKind::RaggedTile { rows, cols } => {
-                self.ragged_tile(op, *rows, *cols)?;
-                return Ok(true);
-            }
-            _ => return Ok(false),
+            _ => self.missing(),
         };
         self.hold(op.results[0], Held::Scalar(reg));
-        Ok(true)
     }
 
     /// The registers of values that are carried or yielded, as `slots` hold them.

@@ -1,5 +1,7 @@
 //! Tiles from one layout into another, by registers or through shared memory.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "the rest are as they are")]
+
 use super::tile::Staged;
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
@@ -169,7 +171,7 @@ pub(super) fn groups(layout: &Layout, encoding: &Encoding) -> Vec<Vec<usize>> {
     let fast = encoding.fast_axis();
     let mut n = layout.vector(fast).min(encoding.vector()).min(16 / (encoding.bits / 8).max(1)).max(1);
     // Rows that are no multiple of the vector, or start nowhere aligned, shorten it.
-    while n > 1 && (encoding.row % n != 0 || encoding.pitch % (n * encoding.bits / 8) != 0 || layout.extents()[fast] % n != 0) {
+    while n > 1 && (!encoding.row.is_multiple_of(n) || !encoding.pitch.is_multiple_of(n * encoding.bits / 8) || !layout.extents()[fast].is_multiple_of(n)) {
         n /= 2;
     }
     let all: Vec<usize> = (0..layout.registers()).collect();

@@ -19,7 +19,7 @@ impl Lower<'_> {
     pub(super) fn number_coord(&mut self, bits: &[Bit], number: Reg, axis: usize) -> Reg {
         let step = |i: usize| match bits.get(i) {
             Some(Bit::Step { axis: own, by }) if usize::from(*own) == axis => Some(*by),
-            _ => None,
+            Some(Bit::Copy | Bit::Step { .. }) | None => None,
         };
         let mut sum = self.b.i32(0);
         let mut i = 0;
@@ -99,17 +99,7 @@ impl Lower<'_> {
     /// Whether a coordinate, the thread's and `part`, is within the tile's extent.
     pub(super) fn is_inside(&mut self, layout: &Layout, axis: usize, part: u32) -> Reg {
         let extent = layout.extents()[axis];
-        let reach: u32 = layout.lanes_along(axis).len() as u32 + layout.warps_along(axis).len() as u32;
-        let largest: u32 = layout
-            .lane_bits()
-            .iter()
-            .chain(layout.warp_bits())
-            .map(|b| match b {
-                Bit::Step { axis: own, by } if usize::from(*own) == axis => *by,
-                _ => 0,
-            })
-            .sum();
-        if part + largest < extent || (reach == 0 && part < extent) {
+        if part + super::convert::reach(layout)[axis] < extent {
             return self.b.pred(true);
         }
         if part >= extent {

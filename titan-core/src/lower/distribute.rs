@@ -5,6 +5,9 @@ use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{BinOp, Elem, Op, Pred};
 use crate::lane::{self, IntBin, Ty};
 
+/// What is done with each segment: its number, its tiles, the state; gives the next state.
+type Step<'s> = dyn FnMut(&mut Lower<'_>, Reg, Reg, &[Reg]) -> Vec<Reg> + 's;
+
 impl Lower<'_> {
     /// From the last extent on, remainder and quotient.
     pub(super) fn unflatten(&mut self, op: &Op) {
@@ -83,10 +86,10 @@ impl Lower<'_> {
         let a = self.b.widen(a);
         let b = self.b.widen(b);
         let sum = self.b.add(a, b);
-        self.to_i32_saturating(sum)
+        self.saturate(sum)
     }
 
-    fn to_i32_saturating(&mut self, wide: Reg) -> Reg {
+    fn saturate(&mut self, wide: Reg) -> Reg {
         let most = self.b.i64(i64::from(i32::MAX));
         let low = self.b.int(IntBin::MinS, wide, most);
         self.b.one(lane::OpKind::Truncate(Ty::B32), &[low])
@@ -95,7 +98,7 @@ impl Lower<'_> {
     /// Goes through the segments in order with a state; traps unless all offsets are in order and inside.
     fn over_segments(
         &mut self, op: &Op, [rows, cols]: [i32; 2], init: &[Reg],
-        step: &mut dyn FnMut(&mut Self, Reg, Reg, &[Reg]) -> Vec<Reg>,
+        step: &mut Step<'_>,
     ) -> Result<Vec<Reg>, LowerError> {
         let view = self.view(op.args[0])?;
         let offsets = self.view(op.args[1])?;
@@ -119,7 +122,7 @@ impl Lower<'_> {
         let len = self.b.int(IntBin::Sub, hi, lo);
         let down = self.ceil_div(len, rows);
         let wide = self.b.one(lane::OpKind::MulWide { signed: true }, &[down, across]);
-        let tiles = self.to_i32_saturating(wide);
+        let tiles = self.saturate(wide);
         let good = state[init.len()];
         let mut after = step(self, e, tiles, &state[..init.len()]);
         after.push(self.b.and(good, ok));

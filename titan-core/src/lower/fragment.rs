@@ -5,7 +5,7 @@ use super::tile::Staged;
 use super::{Lower, LowerError, Reg};
 use crate::ir::Elem;
 use crate::lane::{self, Region};
-use crate::layout::{Coords, Layout};
+use crate::layout::{Bit, Coords, Layout};
 
 impl Lower<'_> {
     /// The words of an operand for one step of K: all repetitions of its rows, each with the words of one instruction.
@@ -62,16 +62,16 @@ impl Lower<'_> {
                 _ => 1,
             };
             let steps = [difference(*first, rest.get(1).copied(), n > 1), difference(*first, rest.get(2).copied(), n > 2)];
-            out.extend(self.load_some(staged, layout, *first, steps, u8::try_from(n).unwrap_or(1), turned));
+            let group = Group { first: *first, steps, n: u8::try_from(n).unwrap_or(1), turned };
+            out.extend(self.load_some(staged, layout, &group));
             rest = &rest[n..];
         }
         out
     }
 
     /// `n` matrices: the second is `steps[0]` from the first, the third and fourth `steps[1]` from the first two.
-    fn load_some(
-        &mut self, staged: &Staged, layout: &Layout, part: Coords, steps: [Coords; 2], n: u8, turned: bool,
-    ) -> Vec<Reg> {
+    fn load_some(&mut self, staged: &Staged, layout: &Layout, group: &Group) -> Vec<Reg> {
+        let Group { first: part, steps, n, turned } = *group;
         let lane = self.b.one(lane::OpKind::LaneId, &[]);
         let warp = self.b.one(lane::OpKind::WarpId, &[]);
         let seven = self.b.i32(7);
@@ -106,6 +106,16 @@ impl Lower<'_> {
     }
 }
 
+/// Matrices that are loaded at once.
+struct Group {
+    /// Where the first is.
+    first: Coords,
+    /// From the first to the second, and from the first two to the others.
+    steps: [Coords; 2],
+    n: u8,
+    turned: bool,
+}
+
 /// The first registers of the words of a step of K.
 fn words_of(layout: &Layout, step: u32, per_word: usize) -> Vec<usize> {
     let [rows, steps, ..] = layout.repetitions();
@@ -134,12 +144,9 @@ fn difference(a: Coords, b: Option<Coords>, wanted: bool) -> Coords {
 }
 
 fn warp_reach(layout: &Layout, axis: usize) -> u32 {
-    layout
-        .warp_bits()
-        .iter()
-        .map(|b| match b {
-            crate::layout::Bit::Step { axis: own, by } if usize::from(*own) == axis => *by,
-            _ => 0,
-        })
-        .sum()
+    let step = |bit: &Bit| match bit {
+        Bit::Step { axis: own, by } if usize::from(*own) == axis => *by,
+        Bit::Step { .. } | Bit::Copy => 0,
+    };
+    layout.warp_bits().iter().map(step).sum()
 }

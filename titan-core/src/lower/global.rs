@@ -7,12 +7,15 @@
 //! Where the plan's assumptions hold of a view and of the origin, neighbours are accessed as vectors of up to 16 bytes, all or
 //! nothing; else one by one.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "the rest shows no divisor")]
+
 use super::tensor::View;
-use super::tile::{Held, Staged};
-use super::vector::{Place, elem_bytes};
+use super::staging::Tile;
+use super::tile::Held;
+use super::vector::Place;
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Elem, Op, OpKind, Pred, Unit, Value};
-use crate::lane::{self, IntBin, Region, Space};
+use crate::lane::{self, IntBin, Space};
 use crate::layout::{Coords, Layout};
 
 /// A tile's place in a tensor, for one thread.
@@ -25,7 +28,7 @@ pub(super) struct Window {
     /// The origin is a coordinate that exists, and so does the view.
     exists: Option<Reg>,
     /// How many neighbours along the last axis may be accessed at once.
-    vector: u32,
+    pub(super) vector: u32,
 }
 
 impl Lower<'_> {
@@ -38,7 +41,7 @@ impl Lower<'_> {
         if let Some(encoding) = self.plan.resident[value.index()].clone() {
             let name = self.k.display_name(value);
             let staged = self.stage(&name, encoding);
-            self.load_to_buffer(&view, unit, &coords, value, pad, &staged);
+            self.load_to_buffer(&Tile { view: &view, unit, coords: &coords, value, pad }, &staged);
             self.hold(value, Held::Buffer(staged));
             return Ok(());
         }
@@ -246,7 +249,7 @@ impl Lower<'_> {
     }
 
     /// Loads `n` neighbours; `also` restricts what is loaded.
-    fn load_group(&mut self, window: &Window, part: Coords, n: u32, pad: Reg, also: Option<Reg>) -> Vec<Reg> {
+    pub(super) fn load_group(&mut self, window: &Window, part: Coords, n: u32, pad: Reg, also: Option<Reg>) -> Vec<Reg> {
         let mask = self.window_mask(window, part);
         let mask = self.both(mask, also);
         let place = self.window_place(window, part);
@@ -282,108 +285,6 @@ impl Lower<'_> {
         match mask {
             Some(mask) => self.b.select(mask, value[0], pad),
             None => value[0],
-        }
-    }
-
-    /// Copies a tile to shared memory: asynchronously where the machine can and the padding is zero.
-    fn load_to_buffer(&mut self, view: &View, unit: Unit, coords: &[Value], value: Value, pad: Reg, staged: &Staged) {
-        let elem = view.elem;
-        let tile = self.extents(value);
-        let e = &staged.encoding;
-        let layout = crate::plan::wide(&e.extents, e.bits, self.plan.target.lanes, self.plan.warps);
-        let window = self.window_of_tile(view, unit, coords, &layout, &tile);
-        self.touch_view(view, false);
-        self.touch(Region::Buffer(staged.buffer), true);
-        let last = layout.rank() - 1;
-        let n = layout.vector(last).min(e.vector()).max(1);
-        let wide = window.vector.min(n);
-        let is_zero = self.b.func().constant(pad) == Some(0);
-        let bytes = wide * elem_bytes(elem);
-        let copies = self.plan.target.copy_async && is_zero && wide == n && matches!(bytes, 4 | 8 | 16);
-        let copy = if e.fast_axis() == last { copies } else { false };
-        let first = self.is_first_copy(&layout);
-        for register in (0..layout.registers()).step_by(n as usize) {
-            let part = layout.register_coords(register);
-            let here = self.buffer_mask(&layout, part, first);
-            let place = self.place(staged, &layout, register);
-            if copy {
-                let inside = self.inside_extents(&layout, part, &tile);
-                self.copy_group(&window, part, inside, here, place, bytes);
-                continue;
-            }
-            let mut regs = Vec::new();
-            for i in (0..n).step_by(wide as usize) {
-                let mut part = part;
-                part[last] += i;
-                let inside = self.inside_extents(&layout, part, &tile);
-                regs.extend(self.load_group(&window, part, wide, pad, inside));
-            }
-            if e.fast_axis() == last {
-                self.store_vector(place, super::convert::in_buffer(elem), &regs, here);
-            } else {
-                for (i, reg) in regs.iter().enumerate() {
-                    let place = self.place(staged, &layout, register + i);
-                    self.store_vector(place, super::convert::in_buffer(elem), &[*reg], here);
-                }
-            }
-        }
-        self.copying |= copy;
-    }
-
-    /// One asynchronous copy.
-    fn copy_group(&mut self, window: &Window, part: Coords, inside: Option<Reg>, here: Option<Reg>, to: Place, bytes: u32) {
-        let mask = self.window_mask(window, part);
-        let mask = self.both(mask, inside);
-        let from = self.window_place(window, part);
-        let source = self.b.add_const(from.address, i64::from(from.offset));
-        let masked = mask.is_some();
-        let mut args = vec![to.address, source];
-        args.extend(mask);
-        let kind = lane::OpKind::CopyAsync { bytes: u8::try_from(bytes).unwrap_or(16), offset: to.offset, masked };
-        let Some(here) = here else {
-            self.b.op(kind, &args);
-            return;
-        };
-        let mut open = self.b.begin_if(here, &[]);
-        self.b.op(kind, &args);
-        self.b.terminate(lane::OpKind::Yield, &[]);
-        self.b.begin_else(&mut open);
-        self.b.terminate(lane::OpKind::Yield, &[]);
-        self.b.end(open);
-    }
-
-    /// The window of a tile that a layout of larger extents covers: the origin counts in the tile's own.
-    fn window_of_tile(&mut self, view: &View, unit: Unit, coords: &[Value], layout: &Layout, tile: &[u32]) -> Window {
-        let own = layout.with_extents(tile);
-        self.window(view, unit, coords, &own)
-    }
-
-    /// Whether a register's element belongs to the tile, where the layout covers more.
-    fn inside_extents(&mut self, layout: &Layout, part: Coords, tile: &[u32]) -> Option<Reg> {
-        let mut mask = None;
-        for (axis, extent) in tile.iter().enumerate() {
-            if *extent == layout.extents()[axis] && !layout.is_padded(axis) {
-                continue;
-            }
-            let at = self.thread_coord(layout, axis);
-            let at = self.b.add_const(at, i64::from(part[axis]));
-            let extent = self.b.i32(extent.cast_signed());
-            let inside = self.b.cmp_s(Pred::Lt, at, extent);
-            mask = self.both(mask, Some(inside));
-        }
-        mask
-    }
-
-    /// Whether a thread writes to the buffer: copies and padding of the layout do not.
-    fn buffer_mask(&mut self, layout: &Layout, part: Coords, first: Option<Reg>) -> Option<Reg> {
-        self.inside_tile(layout, part, first)
-    }
-
-    /// Waits for asynchronous copies before their bytes are read.
-    pub(super) fn settle_copies(&mut self) {
-        if self.copying {
-            self.b.op(lane::OpKind::CopyCommit, &[]);
-            self.b.op(lane::OpKind::CopyWait(0), &[]);
         }
     }
 }

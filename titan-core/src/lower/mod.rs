@@ -10,6 +10,7 @@
 //! | `vector` | elements as words of memory |
 //! | `tensor` | parameters and views |
 //! | `global` | loads and stores of tiles |
+//! | `staging` | loads to shared memory |
 //! | `indexed` | single elements, gathers, scatters |
 //! | `atomic` | atomic updates |
 //! | `convert` | from one layout into another |
@@ -39,6 +40,7 @@ mod report;
 mod scan;
 pub mod scalar;
 mod shape;
+mod staging;
 mod tensor;
 mod tile;
 mod vector;

@@ -60,7 +60,7 @@ impl Lower<'_> {
             Source::Shared(encoding) => {
                 let held = match &self.held[value.index()] {
                     Some(Held::Buffer(held)) => held.clone(),
-                    _ => self.staged(value, elem, staged, encoding, product.batch, batch)?,
+                    _ => self.staged(value, staged, encoding, [product.batch, batch])?,
                 };
                 let encoding = if is_a { held.encoding } else { held.encoding.permuted(&[1, 0]) };
                 Ok(Operand::Staged(Staged { buffer: held.buffer, encoding }))
@@ -70,8 +70,9 @@ impl Lower<'_> {
 
     /// Writes an operand, or one of its batch, from registers to shared memory.
     fn staged(
-        &mut self, value: Value, elem: Elem, to: Elem, encoding: &Encoding, batches: u32, batch: u32,
+        &mut self, value: Value, to: Elem, encoding: &Encoding, [batches, batch]: [u32; 2],
     ) -> Result<Staged, LowerError> {
+        let elem = self.k.ty(value).elem();
         let name = self.k.display_name(value);
         let staged = self.stage(&name, encoding.clone());
         let extents = self.extents(value);

@@ -5,7 +5,7 @@
 
 use super::tile::{Held, Staged, register_index};
 use super::{Lower, LowerError, Reg, scalar};
-use crate::ir::{ArgOp, Const, Elem, Op, OpKind, Pred, ReduceOp, UnOp};
+use crate::ir::{ArgOp, Const, Elem, Op, Pred, ReduceOp, UnOp};
 use crate::lane::{self, Shuffle, Ty};
 use crate::layout::{Bit, Encoding, Layout};
 use std::collections::BTreeMap;
@@ -24,43 +24,49 @@ pub(super) enum Combine<'a> {
     Region(&'a Op),
 }
 
+/// A reduction: along which axis of which layout, of what, how.
+struct Line<'a> {
+    layout: &'a Layout,
+    axis: usize,
+    elems: &'a [Elem],
+    neutral: &'a [Reg],
+    f: Combine<'a>,
+}
+
 impl Lower<'_> {
-    pub(super) fn reduce_op(&mut self, op: &Op) -> Result<bool, LowerError> {
-        match &op.kind {
-            OpKind::Reduce(f, axis) => {
-                let elem = self.k.ty(op.args[0]).elem();
-                let acc = elem.accumulator();
-                let neutral = scalar::constant(&mut self.b, scalar::neutral(*f, acc));
-                let (layout, regs) = self.home_regs(op.args[0])?;
-                let items = self.cast_all(&regs, elem, acc).into_iter().map(|r| vec![r]).collect();
-                let out = self.reduce(items, &layout, usize::from(*axis), &[acc], &[neutral], Combine::Plain(*f, acc))?;
-                let regs: Vec<Reg> = out.iter().map(|t| t[0]).collect();
-                let regs = self.cast_all(&regs, acc, elem);
-                self.reduced(op, 0, regs, &layout.without(usize::from(*axis)))?;
-            }
-            OpKind::ArgReduce(f, axis) => self.arg_reduce(op, *f, usize::from(*axis))?,
-            OpKind::ReduceWith(axis) => {
-                let elem = self.k.ty(op.args[0]).elem();
-                let neutral = self.scalar(op.args[1]);
-                let (layout, regs) = self.home_regs(op.args[0])?;
-                let items = regs.into_iter().map(|r| vec![r]).collect();
-                let out = self.reduce(items, &layout, usize::from(*axis), &[elem], &[neutral], Combine::Region(op))?;
-                self.reduced(op, 0, out.iter().map(|t| t[0]).collect(), &layout.without(usize::from(*axis)))?;
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
+    pub(super) fn plain_reduce(&mut self, op: &Op, f: ReduceOp, axis: usize) -> Result<(), LowerError> {
+        let elem = self.k.ty(op.args[0]).elem();
+        let acc = elem.accumulator();
+        let neutral = scalar::constant(&mut self.b, scalar::neutral(f, acc));
+        let (layout, regs) = self.home_regs(op.args[0])?;
+        let items = self.cast_all(&regs, elem, acc).into_iter().map(|r| vec![r]).collect();
+        let line = Line { layout: &layout, axis, elems: &[acc], neutral: &[neutral], f: Combine::Plain(f, acc) };
+        let out = self.reduce(items, &line)?;
+        let regs: Vec<Reg> = out.iter().map(|t| t[0]).collect();
+        let regs = self.cast_all(&regs, acc, elem);
+        self.reduced(op, 0, &regs, &layout.without(axis))
+    }
+
+    /// By a function of the user's.
+    pub(super) fn reduce_with(&mut self, op: &Op, axis: usize) -> Result<(), LowerError> {
+        let elem = self.k.ty(op.args[0]).elem();
+        let neutral = self.scalar(op.args[1]);
+        let (layout, regs) = self.home_regs(op.args[0])?;
+        let items = regs.into_iter().map(|r| vec![r]).collect();
+        let line = Line { layout: &layout, axis, elems: &[elem], neutral: &[neutral], f: Combine::Region(op) };
+        let out: Vec<Reg> = self.reduce(items, &line)?.iter().map(|t| t[0]).collect();
+        self.reduced(op, 0, &out, &layout.without(axis))
     }
 
     /// Holds a result of a reduction: a scalar if nothing is left of the shape, which rank 1 is not reduced to.
-    fn reduced(&mut self, op: &Op, which: usize, regs: Vec<Reg>, layout: &Layout) -> Result<(), LowerError> {
+    fn reduced(&mut self, op: &Op, which: usize, regs: &[Reg], layout: &Layout) -> Result<(), LowerError> {
         let result = op.results[which];
         if let crate::ir::Ty::Scalar(_) = self.k.ty(result) {
             self.hold(result, Held::Scalar(regs[0]));
             return Ok(());
         }
         let home = self.home(result);
-        let regs = self.convert(&regs, layout, &home, self.k.ty(result).elem())?;
+        let regs = self.convert(regs, layout, &home, self.k.ty(result).elem())?;
         self.hold(result, Held::Tile(regs));
         Ok(())
     }
@@ -73,7 +79,7 @@ impl Lower<'_> {
     }
 
     /// The extremum along an axis and where it is. Padding is NaN, or the worst integer, beyond every index.
-    fn arg_reduce(&mut self, op: &Op, f: ArgOp, axis: usize) -> Result<(), LowerError> {
+    pub(super) fn arg_reduce(&mut self, op: &Op, f: ArgOp, axis: usize) -> Result<(), LowerError> {
         let elem = self.k.ty(op.args[0]).elem();
         let worst = if elem.is_float() {
             Const::Float(elem, f64::NAN)
@@ -88,19 +94,21 @@ impl Lower<'_> {
             let at = self.b.add_const(thread, i64::from(layout.register_coords(r)[axis]));
             items.push(vec![*reg, at]);
         }
-        let out = self.reduce(items, &layout, axis, &[elem, Elem::I32], &neutral, Combine::Place(f, elem))?;
+        let f = Combine::Place(f, elem);
+        let line = Line { layout: &layout, axis, elems: &[elem, Elem::I32], neutral: &neutral, f };
+        let out = self.reduce(items, &line)?;
         let narrow = layout.without(axis);
         for which in 0..2 {
-            self.reduced(op, which, out.iter().map(|t| t[which]).collect(), &narrow)?;
+            let regs: Vec<Reg> = out.iter().map(|t| t[which]).collect();
+            self.reduced(op, which, &regs, &narrow)?;
         }
         Ok(())
     }
 
     /// Reduces tuples along an axis. The result is in the layout without the axis; all threads that held a part have it.
-    fn reduce(
-        &mut self, items: Vec<Tuple>, layout: &Layout, axis: usize, elems: &[Elem], neutral: &[Reg], f: Combine<'_>,
-    ) -> Result<Vec<Tuple>, LowerError> {
-        let items = self.neutralize(items, layout, axis, neutral);
+    fn reduce(&mut self, items: Vec<Tuple>, line: &Line<'_>) -> Result<Vec<Tuple>, LowerError> {
+        let (layout, axis, f) = (line.layout, line.axis, line.f);
+        let items = self.neutralize(items, layout, axis, line.neutral);
         let narrow = layout.without(axis);
         let index = register_index(&narrow);
         let mut lines: BTreeMap<usize, Vec<Tuple>> = BTreeMap::new();
@@ -116,12 +124,12 @@ impl Lower<'_> {
         for (_, line) in lines {
             let mut all = self.tree(line, f)?;
             for mask in layout.lanes_along(axis) {
-                let other: Tuple = all.iter().map(|r| self.shuffle(*r, Shuffle::Xor(mask))).collect();
+                let other: Tuple = all.iter().map(|r| self.shuffle(*r, Shuffle::Xor(mask), None)).collect();
                 all = self.combine(f, &all, &other)?;
             }
             out.push(all);
         }
-        if layout.warps_along(axis).is_empty() { Ok(out) } else { self.across_warps(out, layout, axis, &narrow, elems, f) }
+        if layout.warps_along(axis).is_empty() { Ok(out) } else { self.across_warps(&out, line, &narrow) }
     }
 
     /// Padding becomes the neutral element.
@@ -154,10 +162,8 @@ impl Lower<'_> {
     }
 
     /// Parts of different warps: each writes its own, all read all.
-    fn across_warps(
-        &mut self, items: Vec<Tuple>, layout: &Layout, axis: usize, narrow: &Layout, elems: &[Elem], f: Combine<'_>,
-    ) -> Result<Vec<Tuple>, LowerError> {
-        let masks = layout.warps_along(axis);
+    fn across_warps(&mut self, items: &[Tuple], line: &Line<'_>, narrow: &Layout) -> Result<Vec<Tuple>, LowerError> {
+        let masks = line.layout.warps_along(line.axis);
         let parts = 1u32 << masks.len();
         let every = narrow.batched(parts);
         // The same, but each warp holds the part of its own.
@@ -179,7 +185,7 @@ impl Lower<'_> {
         let own = Layout::new(&extents, every.register_bits().to_vec(), every.lane_bits().to_vec(), warps);
         let order: Vec<usize> = (0..extents.len()).collect();
         let mut columns: Vec<Vec<Reg>> = Vec::new();
-        for (i, elem) in elems.iter().enumerate() {
+        for (i, elem) in line.elems.iter().enumerate() {
             let regs: Vec<Reg> = items.iter().map(|t| t[i]).collect();
             let bits = super::convert::in_buffer(*elem).bits();
             let staged: Staged = self.stage("reduction", Encoding::padded(&extents, bits, &order, 0));
@@ -188,10 +194,10 @@ impl Lower<'_> {
         }
         let lines = items.len();
         let mut out = Vec::new();
-        for line in 0..lines {
+        for at in 0..lines {
             let tuples: Vec<Tuple> =
-                (0..parts as usize).map(|p| columns.iter().map(|c| c[p * lines + line]).collect()).collect();
-            out.push(self.tree(tuples, f)?);
+                (0..parts as usize).map(|p| columns.iter().map(|c| c[p * lines + at]).collect()).collect();
+            out.push(self.tree(tuples, line.f)?);
         }
         Ok(out)
     }
@@ -237,8 +243,12 @@ impl Lower<'_> {
     }
 
     /// The register of another lane, of any width.
-    pub(super) fn shuffle(&mut self, reg: Reg, from: Shuffle) -> Reg {
-        let one = |b: &mut lane::Builder, r: Reg| b.one(lane::OpKind::Shuffle(from), &[r]);
+    pub(super) fn shuffle(&mut self, reg: Reg, from: Shuffle, index: Option<Reg>) -> Reg {
+        let one = |b: &mut lane::Builder, r: Reg| {
+            let mut args = vec![r];
+            args.extend(index);
+            b.one(lane::OpKind::Shuffle(from), &args)
+        };
         match self.b.ty(reg) {
             Ty::B32 => one(&mut self.b, reg),
             Ty::B64 => {

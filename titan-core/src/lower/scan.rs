@@ -4,21 +4,14 @@
 use super::reduce::{Combine, Tuple};
 use super::tile::Held;
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Op, OpKind, Pred};
+use crate::ir::{Elem, Op, Pred};
 use crate::lane::{self, IntBin, Shuffle};
 use crate::layout::Layout;
 use std::collections::BTreeMap;
 
 impl Lower<'_> {
-    pub(super) fn scan_op(&mut self, op: &Op) -> Result<bool, LowerError> {
-        let (axis, acc, f) = match &op.kind {
-            OpKind::Scan(f, axis) => {
-                let acc = self.k.ty(op.args[0]).elem().accumulator();
-                (usize::from(*axis), acc, Combine::Plain(*f, acc))
-            }
-            OpKind::ScanWith(axis) => (usize::from(*axis), self.k.ty(op.args[0]).elem(), Combine::Region(op)),
-            _ => return Ok(false),
-        };
+    /// Scans a tile along an axis, accumulating in `acc`.
+    pub(super) fn scan_tile(&mut self, op: &Op, axis: usize, acc: Elem, f: Combine<'_>) -> Result<(), LowerError> {
         let elem = self.k.ty(op.args[0]).elem();
         let layout = self.scan_layout(&self.extents(op.args[0]), axis);
         let regs = self.tile(op.args[0], &layout)?;
@@ -28,7 +21,7 @@ impl Lower<'_> {
         let home = self.home(op.results[0]);
         let out = self.convert(&out, &layout, &home, elem)?;
         self.hold(op.results[0], Held::Tile(out));
-        Ok(true)
+        Ok(())
     }
 
     /// Neighbours along the axis in a thread, then lanes along it, then whatever is left elsewhere.
@@ -103,7 +96,7 @@ impl Lower<'_> {
         let mut total = vec![own[own.len() - 1]];
         let mut by = 1;
         while by < lanes {
-            let below: Tuple = total.iter().map(|r| self.shuffle(*r, Shuffle::Up(by))).collect();
+            let below: Tuple = total.iter().map(|r| self.shuffle(*r, Shuffle::Up(by), None)).collect();
             let joined = self.combine(f, &below, &total)?;
             let far = self.b.i32(by.cast_signed());
             let has = self.b.cmp_s(Pred::Ge, place, far);
@@ -112,7 +105,7 @@ impl Lower<'_> {
         }
         let mut out = own;
         if lanes > 1 {
-            let before: Tuple = total.iter().map(|r| self.shuffle(*r, Shuffle::Up(1))).collect();
+            let before: Tuple = total.iter().map(|r| self.shuffle(*r, Shuffle::Up(1), None)).collect();
             let zero = self.b.i32(0);
             let has = self.b.cmp_s(Pred::Gt, place, zero);
             for reg in &mut out {
@@ -129,32 +122,8 @@ impl Lower<'_> {
         if lanes > 1 {
             // The last lane of this line has everything.
             let last = self.b.int(IntBin::Or, lane, mask);
-            total = vec![self.shuffle_from(total[0], last)];
+            total = vec![self.shuffle(total[0], Shuffle::Index, Some(last))];
         }
         Ok((out, total))
-    }
-
-    /// The register of the lane of a number.
-    fn shuffle_from(&mut self, reg: Reg, lane: Reg) -> Reg {
-        let one = |b: &mut lane::Builder, r: Reg| b.one(lane::OpKind::Shuffle(Shuffle::Index), &[r, lane]);
-        match self.b.ty(reg) {
-            lane::Ty::B32 => one(&mut self.b, reg),
-            lane::Ty::B64 => {
-                let halves = self.b.op(lane::OpKind::Unpack, &[reg]);
-                let moved: Vec<Reg> = halves.iter().map(|h| one(&mut self.b, *h)).collect();
-                self.b.one(lane::OpKind::Pack, &moved)
-            }
-            lane::Ty::B16 => {
-                let wide = self.b.one(lane::OpKind::Extend { from: 16, signed: false, to: lane::Ty::B32 }, &[reg]);
-                let moved = one(&mut self.b, wide);
-                self.b.one(lane::OpKind::Truncate(lane::Ty::B16), &[moved])
-            }
-            lane::Ty::Pred => {
-                let wide = self.b.one(lane::OpKind::FromPred, &[reg]);
-                let moved = one(&mut self.b, wide);
-                let zero = self.b.const_like(moved, 0);
-                self.b.cmp_u(Pred::Ne, moved, zero)
-            }
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::tile::{Held, register_index};
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Op, OpKind, Value};
+use crate::ir::{Op, Value};
 use crate::layout::{Bit, Encoding, Layout, Swizzle};
 
 impl Lower<'_> {
@@ -103,18 +103,6 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Lowers an operation that moves elements, if it is one.
-    pub(super) fn shape_op(&mut self, op: &Op) -> Result<bool, LowerError> {
-        match &op.kind {
-            OpKind::Reshape(_) => self.reshape(op)?,
-            OpKind::Permute(perm) => self.permute(op, *perm)?,
-            OpKind::Interleave => self.interleave(op)?,
-            OpKind::Split => self.split(op)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
     /// The registers of a value that is a tile in its own layout.
     pub(super) fn home_regs(&mut self, value: Value) -> Result<(Layout, Vec<Reg>), LowerError> {
         let home = self.home(value);
@@ -185,7 +173,7 @@ fn doubled(half: &Layout) -> Layout {
     extents[last] *= 2;
     let double = |bit: &Bit| match bit {
         Bit::Step { axis, by } if usize::from(*axis) == last => Bit::Step { axis: *axis, by: by * 2 },
-        other => *other,
+        Bit::Step { .. } | Bit::Copy => *bit,
     };
     let mut regs = vec![Bit::Step { axis: u8::try_from(last).unwrap_or(0), by: 1 }];
     regs.extend(half.register_bits().iter().map(double));

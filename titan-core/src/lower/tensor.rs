@@ -1,5 +1,7 @@
 //! Tensors and views: an address, extents and strides in registers, and what is known of them.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation")]
+
 use super::tile::Held;
 use super::vector::elem_bytes;
 use super::{Lower, LowerError, Reg};
@@ -92,8 +94,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether an operation makes a view or asks for a fact of a tensor; lowers it.
-    pub(super) fn tensor_op(&mut self, op: &Op) -> Result<bool, LowerError> {
+    /// Views, and facts of tensors.
+    pub(super) fn tensor_op(&mut self, op: &Op) -> Result<(), LowerError> {
         let held = match &op.kind {
             OpKind::Dim(axis) => {
                 let view = self.view(op.args[0])?;
@@ -108,10 +110,10 @@ impl Lower<'_> {
             OpKind::Slice(axis) => Held::Tensor(self.slice_view(op, usize::from(*axis))?),
             OpKind::Segment => Held::Tensor(self.segment_view(op)?),
             OpKind::Shared => Held::Tensor(self.view(op.args[0])?),
-            _ => return Ok(false),
+            kind => return Err(LowerError::internal(self.k, format!("{kind:?} makes no view"))),
         };
         self.hold(op.results[0], held);
-        Ok(true)
+        Ok(())
     }
 
     /// A view with one axis fixed.

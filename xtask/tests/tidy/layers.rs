@@ -23,9 +23,10 @@ const CRATES: &[(&str, &[&str])] = &[
 /// expressions by the text form's own printer and parser.
 const MODULES: &[(&str, &[&str])] = &[
     ("entity", &[]),
+    ("words", &[]),
     ("num", &[]),
     ("diag", &["ir"]),
-    ("ir", &["entity", "num", "diag"]),
+    ("ir", &["entity", "words", "num", "diag"]),
     ("text", &["entity", "num", "diag", "ir"]),
     ("analysis", &["entity", "num", "diag", "ir"]),
     ("verify", &["entity", "num", "diag", "ir", "analysis"]),
