@@ -64,7 +64,7 @@ pub fn compile(kernel: &Verified, machine: &Machine, source: Option<(&str, u32)>
             assumptions: if aligned { assumptions(kernel, &plan) } else { Vec::new() },
             shared_bytes: lowered.func.shared_bytes,
             threads: lowered.func.threads,
-            notes: plan.notes,
+            notes: [plan.notes, lowered.notes].concat(),
             sites: lowered.sites,
             payload: ptx.text.into_bytes(),
         });

@@ -70,6 +70,8 @@ pub struct Lowered {
     pub sites: Vec<Site>,
     /// How many barriers were placed.
     pub barriers: usize,
+    /// What is slower than it could be, for people.
+    pub notes: Vec<String>,
 }
 
 /// Lowers a kernel by its plan.
@@ -90,7 +92,19 @@ pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
     let barriers = lane::hazard::place_barriers(&mut func);
     lane::eliminate_dead(&mut func);
     lane::verify(&func).map_err(|e| internal(e.to_string()))?;
-    Ok(Lowered { func, sites, barriers })
+    let notes = conflict_notes(kernel, &func);
+    Ok(Lowered { func, sites, barriers, notes })
+}
+
+/// Where threads wait for each other's banks, by the user's line.
+fn conflict_notes(kernel: &Kernel, func: &Func) -> Vec<String> {
+    let mut worst: BTreeMap<u32, u32> = BTreeMap::new();
+    for conflict in lane::banks::conflicts(func) {
+        let degree = worst.entry(func.op(conflict.op).loc.line).or_default();
+        *degree = conflict.degree.max(*degree);
+    }
+    let name = &kernel.sig.name;
+    worst.into_iter().map(|(line, n)| format!("line {line} of `{name}`: {n}-way bank conflicts in shared memory")).collect()
 }
 
 /// The lowering of one kernel.

@@ -116,7 +116,10 @@ fn note_waste(kernel: &Kernel, plan: &mut Plan) {
             continue;
         };
         if home.waste() > 0 {
-            plan.notes.push(format!("`{name}` of {shape} elements is padded by {} %", home.waste()));
+            let note = format!("`{name}` of {shape} elements is padded by {} %", home.waste());
+            if !plan.notes.contains(&note) {
+                plan.notes.push(note);
+            }
         }
     }
 }
