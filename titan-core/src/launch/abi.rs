@@ -14,8 +14,6 @@
 //!
 //! Words lie one after the other, each on a multiple of its size.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "an argument of another kind gives zeros, and other floats are `f32`")]
-
 use crate::ir::{Const, Elem, ParamKind, Signature};
 use crate::num;
 
