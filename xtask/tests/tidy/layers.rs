@@ -31,6 +31,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("verify", &["entity", "num", "diag", "ir", "analysis"]),
     ("launch", &["num", "diag", "ir"]),
     ("artifact", &["diag", "ir", "text"]),
+    ("engine", &["entity"]),
     ("filetest", &["diag", "ir", "text", "analysis", "verify"]),
 ];
 
