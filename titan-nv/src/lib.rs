@@ -3,12 +3,16 @@
 //! Here: [`Machine`], what each architecture has, one row per target, each row citing the manual it was read in; and
 //! [`compile`], the one entry through which a verified kernel becomes a [`Variant`].
 //!
+//! With feature `emu`: an emulator of PTX text, for tests and tools.
+//!
 //! To come, in this order of dependence: the plan of a kernel for a target, legality of its operations, the lowering of
-//! the lane IR to PTX text, an emulator of that text (feature `emu`), the driver (feature `runtime`).
+//! the lane IR to PTX text, the driver (feature `runtime`).
 //!
 //! Deliberately absent: code generation. [`compile`] says so in an error that names the target; nothing here pretends.
 //! Never to come: PTX templates written by hand. What is emitted comes from the IR.
 
+#[cfg(feature = "emu")]
+pub mod emu;
 pub mod machine;
 
 pub use machine::{Feature, Machine, UnknownMachine};

@@ -76,6 +76,8 @@ pub struct Access {
     pub proxy: Proxy,
     /// Whether it may be unordered with its like.
     pub strength: Strength,
+    /// A write of the very bytes that are there.
+    pub unchanged: bool,
     /// The asynchronous operation whose access this is; `None` is the agent's own.
     pub helper: Option<Helper>,
 }

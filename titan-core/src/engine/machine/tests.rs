@@ -129,6 +129,7 @@ fn observers_see_what_happens_and_can_stop_it() {
         kind: AccessKind::Read,
         proxy: Proxy::Generic,
         strength: Strength::Weak,
+        unchanged: false,
         helper: None,
     };
     assert_eq!((&mut seen, ()).event(&Event::Access(access)), Ok(()));

@@ -6,7 +6,9 @@
 //! before the issue, and before what anybody does after having waited for it, but not otherwise, not even for the agent
 //! itself. A race is therefore found in every run in which the two accesses occur, whatever the order that happened.
 //!
-//! Two accesses conflict if they touch a common byte, one of them writes, and they are not both [`Strength::Strong`].
+//! Two accesses conflict if they touch a common byte, one of them writes, and they are not both [`Strength::Strong`]. Two
+//! writes of equal bytes do not: compilers store replicated results from every thread that has them. A read conflicts
+//! with the last of such writes.
 //!
 //! Limits: one memory is watched. A wait for one operation of a helper also counts for the helper's earlier operations,
 //! which is exact for prefix classes (`cp.async`), and finds less for copies that complete out of order.
@@ -19,7 +21,7 @@ use super::event::{Access, AccessKind, Event, Observer, Place, Stop, Strength};
 use super::pending::Class;
 use super::space::SpaceId;
 use clock::{Clocks, component};
-use shadow::{Epoch, Shadow};
+use shadow::{Epoch, Shadow, Touch};
 
 /// One side of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +91,8 @@ impl Races {
             strong: a.strength == Strength::Strong,
         };
         let known = self.clocks.known(a.agent);
-        let writes = a.kind != AccessKind::Read;
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let Some((at, other, other_writes)) = self.shadow.access(start, a.len as usize, epoch, writes, known) else {
+        let Some((at, other, other_writes)) = self.shadow.access(start, a.len as usize, epoch, kind_of(a), known) else {
             return Ok(());
         };
         let kind = |writes| if writes { AccessKind::Write } else { AccessKind::Read };
@@ -100,6 +101,14 @@ impl Races {
         let second = Side { agent: a.agent, helper: a.helper.map(|h| h.class), place: a.place, kind: a.kind };
         self.found = Some(Race { address: self.base + at as u64, first, second });
         Err(Stop)
+    }
+}
+
+fn kind_of(a: &Access) -> Touch {
+    match a.kind {
+        AccessKind::Read => Touch::Read,
+        AccessKind::Write if a.unchanged => Touch::WriteSame,
+        AccessKind::Write | AccessKind::Atomic => Touch::Write,
     }
 }
 

@@ -11,6 +11,15 @@ pub(super) struct Epoch {
     pub(super) strong: bool,
 }
 
+/// What is done to bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Touch {
+    Read,
+    Write,
+    /// The bytes stay what they are.
+    WriteSame,
+}
+
 impl Epoch {
     const NONE: Epoch = Epoch { component: u32::MAX, clock: 0, place: 0, strong: false };
 
@@ -62,15 +71,15 @@ impl Shadow {
 
     /// Records an access; the first byte and the earlier access it races with, and whether that one wrote.
     pub(super) fn access(
-        &mut self, start: usize, len: usize, now: Epoch, writes: bool, known: Known<'_>,
+        &mut self, start: usize, len: usize, now: Epoch, touch: Touch, known: Known<'_>,
     ) -> Option<(usize, Epoch, bool)> {
         let end = start.saturating_add(len).min(self.cells.len());
         for at in start..end {
             let cell = self.cells[at];
-            if cell.write.clashes(&now, known) {
+            if touch != Touch::WriteSame && cell.write.clashes(&now, known) {
                 return Some((at, cell.write, true));
             }
-            if !writes {
+            if touch == Touch::Read {
                 self.read(at, now, known);
                 continue;
             }

@@ -12,12 +12,13 @@ struct World {
     engine: Engine<()>,
     races: Races,
     space: SpaceId,
+    unchanged: bool,
 }
 
 fn world(agents: usize) -> World {
     let mut engine = Engine::new(agents, Completion::Late);
     let space = engine.add_space(Space::new("shared"));
-    World { engine, races: Races::new(agents, space, 0x100, 64), space }
+    World { engine, races: Races::new(agents, space, 0x100, 64), space, unchanged: false }
 }
 
 fn none(_: &mut [Space], _: &Op<()>) -> Result<(), Halt> {
@@ -35,6 +36,7 @@ impl World {
             kind,
             proxy: Proxy::Generic,
             strength,
+            unchanged: self.unchanged,
             helper: helper.map(|op| Helper { class: COPY, op }),
         };
         self.races.event(&Event::Access(access)).is_ok()
@@ -203,4 +205,17 @@ fn another_block_begins_with_nothing_to_race_with() {
     w.races.restart();
     assert!(w.write(1, 0) && w.write(0, 8));
     assert!(!w.write(1, 8));
+}
+
+#[test]
+fn equal_writes_do_not_race_but_readers_come_after() {
+    let mut w = world(3);
+    assert!(w.write(0, 0));
+    w.unchanged = true;
+    assert!(w.write(1, 0));
+    assert!(!w.read(0, 0), "the last write is not the reader's own");
+    let mut w = world(3);
+    assert!(w.read(0, 0));
+    w.unchanged = true;
+    assert!(!w.write(1, 0), "a read before it is not ordered");
 }
