@@ -4,6 +4,8 @@ mod entity;
 pub mod analysis;
 pub mod artifact;
 pub mod diag;
+#[cfg(feature = "engine")]
+pub mod engine;
 #[cfg(feature = "filetest")]
 pub mod filetest;
 pub mod ir;

@@ -3,14 +3,16 @@
 //! Here: [`Machine`], what each architecture has, one row per target, each row citing the manual it was read in; and
 //! [`compile`], the one entry through which a verified kernel becomes a [`Variant`].
 //!
-//! [`emit`] spells a function of the lane IR as PTX: [`lower`] chooses instructions, [`ptx`] is what they are.
+//! [`emit`] spells a function of the lane IR as PTX: [`lower`] chooses instructions, [`ptx`] is what they are. With feature
+//! `emu`, for tests and tools: an emulator of PTX text.
 //!
-//! To come: the plan of a kernel for a target, legality of its operations, an emulator of the text (feature `emu`), the
-//! driver (feature `runtime`).
+//! To come: the plan of a kernel for a target, legality of its operations, the driver (feature `runtime`).
 //!
 //! Deliberately absent: the way from a verified kernel to the lane IR. [`compile`] says so in an error that names the
 //! target; nothing here pretends. Never to come: PTX templates written by hand. What is emitted comes from the IR.
 
+#[cfg(feature = "emu")]
+pub mod emu;
 pub mod lower;
 pub mod machine;
 pub mod ptx;

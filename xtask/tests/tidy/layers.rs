@@ -36,6 +36,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("plan", &["ir", "analysis", "verify", "lane", "layout"]),
     ("lower", &["num", "ir", "analysis", "verify", "launch", "lane", "layout", "plan"]),
     ("artifact", &["diag", "ir", "text"]),
+    ("engine", &["entity"]),
     ("filetest", &["diag", "ir", "text", "analysis", "verify"]),
 ];
 
