@@ -9,7 +9,6 @@
 //! | any | `bf16` | its bits are the upper half of an `f32` |
 //! | any | fp8 | `f16`, two at once |
 //! | `bf16`, `tf32`, fp8 | `f64`, integers | `f32`, rounded to odd |
-//! | `tf32` | `f32` | integer arithmetic before `sm_90` |
 //! | 64-bit integers, or any from `f64` | floats | NaN gives 0 by a selection |
 
 use super::error::{Fault, first};
@@ -21,12 +20,10 @@ use crate::ptx::isa::find;
 use crate::ptx::isa::float::{COMPARE_FLOAT, IS_NAN};
 use crate::ptx::isa::int::{EXTEND, TRUNCATE};
 use titan_core::ir::Pred as Cmp;
-use titan_core::lane::{FloatTy, IntBin, Num, Op, Ty};
+use titan_core::lane::{FloatTy, IntBin, Num, Op, Ty, Value};
 
 /// The bits of an `f32` that a `tf32` has not.
 const TF32_CUT: u64 = 0x1fff;
-/// A NaN among the `tf32`.
-const TF32_NAN: u64 = 0x7fff_e000;
 
 const fn is_fp8(num: Num) -> bool {
     matches!(num, Num::E4m3 | Num::E5m2)
@@ -39,7 +36,12 @@ impl Lower<'_> {
             let args: Vec<Arg> = op.args.iter().map(|a| Arg::Value(*a)).collect();
             return self.convert_fp8(from, to, &args, &outs);
         }
-        self.convert_into(from, to, Arg::Value(first(&op.args)?), first(&outs)?)
+        let (a, out) = (Arg::Value(first(&op.args)?), first(&outs)?);
+        if to != Num::Tf32 || matches!(from, Num::F16 | Num::Bf16 | Num::E4m3 | Num::E5m2) {
+            return self.convert_into(from, to, a, out);
+        }
+        let single = self.single(from, a)?;
+        self.round_tf32(Arg::Reg(single), out, op.results.first().copied())
     }
 
     pub(super) fn convert(&mut self, from: Num, to: Num, a: Arg) -> Result<Reg, Fault> {
@@ -65,7 +67,7 @@ impl Lower<'_> {
                 let half = self.in_register(a, Ty::B16)?;
                 self.inst(form_of(PACK, &Ty::B16)?, &[Arg::Reg(out), Arg::Regs(vec![zero, half])])
             }
-            (Num::F32, Num::Tf32) => self.round_tf32(a, out),
+            (Num::F32, Num::Tf32) => self.round_tf32(a, out, None),
             (Num::F16 | Num::Bf16, Num::Tf32) => self.convert_into(from, Num::F32, a, out),
             (Num::F32 | Num::F16 | Num::F64, to) if to.is_int() => self.truncate_float(from, to, a, out),
             (from, to) => match find(CONVERT, &(from, to)) {
@@ -120,23 +122,16 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// To nearest even at bit 13; the carry may reach the exponent, and infinity, as it should.
-    fn round_tf32(&mut self, a: Arg, out: Reg) -> Done {
+    /// The manual leaves the bits open that a `tf32` has not; only matrix products do not see them.
+    fn round_tf32(&mut self, a: Arg, out: Reg, value: Option<Value>) -> Done {
         let a = self.in_register(a, Ty::B32)?;
-        if let Some(form) = find(CONVERT, &(Num::F32, Num::Tf32)).filter(|form| self.has(form)) {
-            let rounded = self.fresh(Ty::B32);
-            self.inst(form, &[Arg::Reg(rounded), Arg::Reg(a)])?;
-            // The manual leaves the bits open that a tf32 has not.
-            return self.int(IntBin::And, out, &[Arg::Reg(rounded), Arg::Bits(!TF32_CUT)]);
+        let form = form_of(CONVERT, &(Num::F32, Num::Tf32))?;
+        if value.is_some_and(|value| self.uses.only_matrices(value)) {
+            return self.inst(form, &[Arg::Reg(out), Arg::Reg(a)]);
         }
-        let [shifted, last, half, sum, cut] = [(); 5].map(|()| self.fresh(Ty::B32));
-        self.int(IntBin::ShrU, shifted, &[Arg::Reg(a), Arg::Bits(13)])?;
-        self.int(IntBin::And, last, &[Arg::Reg(shifted), Arg::Bits(1)])?;
-        self.int(IntBin::Add, half, &[Arg::Reg(last), Arg::Bits(TF32_CUT >> 1)])?;
-        self.int(IntBin::Add, sum, &[Arg::Reg(a), Arg::Reg(half)])?;
-        self.int(IntBin::And, cut, &[Arg::Reg(sum), Arg::Bits(!TF32_CUT)])?;
-        let nan = self.is_nan(FloatTy::F32, a)?;
-        self.choose(out, nan, Arg::Bits(TF32_NAN), Arg::Reg(cut))
+        let rounded = self.fresh(Ty::B32);
+        self.inst(form, &[Arg::Reg(rounded), Arg::Reg(a)])?;
+        self.int(IntBin::And, out, &[Arg::Reg(rounded), Arg::Bits(!TF32_CUT)])
     }
 
     fn is_nan(&mut self, ty: FloatTy, a: Reg) -> Result<Reg, Fault> {

@@ -424,7 +424,24 @@ pub(crate) fn swap() -> Func {
     b.finish().expect("well typed")
 }
 
+/// How often a loop runs, and the sum of its indices. Parameters: lo, hi, step; the two results.
+pub(crate) fn count() -> Func {
+    let mut b = Builder::new("count", vec![Slot::Address(0), Slot::Address(1)], 32, 32);
+    let (from, to) = (slot(&mut b, 0), slot(&mut b, 1));
+    let bounds = b.op(load(Space::Global, 4, 4, 0, false), &[from]);
+    let (zero, one) = (b.i32(0), b.i32(1));
+    let (open, i, c) = b.begin_for([bounds[0], bounds[1], bounds[2]], &[zero, zero]);
+    let (n, sum) = (b.add(c[0], one), b.add(c[1], i));
+    b.terminate(OpKind::Continue(0), &[n, sum]);
+    let given = b.end(open);
+    let thread = b.one(OpKind::ThreadId, &[]);
+    let is_first = b.cmp_u(Pred::Eq, thread, zero);
+    b.op(store(Space::Global, 4, 2, 0, true), &[to, given[0], given[1], is_first]);
+    b.terminate(OpKind::Return, &[]);
+    b.finish().expect("well typed")
+}
+
 /// Every kernel.
 pub(crate) fn all() -> Vec<Func> {
-    vec![vector_add(), row_sum(), matmul(), collatz(), rotate(), swap()]
+    vec![vector_add(), row_sum(), matmul(), collatz(), rotate(), swap(), count()]
 }
