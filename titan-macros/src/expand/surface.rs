@@ -1,7 +1,7 @@
 //! What the user names: the launch function, the type of the same name, the trait of the declared instances.
 
 use super::Expansion;
-use crate::ast::{Function, GenericKind, KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
+use crate::ast::{Function, GenericKind, KernelItem, Param, ParamTyKind, Path, TypeKind, TypeRef};
 use crate::compile::Compiled;
 use crate::instance::Instance;
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
@@ -38,9 +38,9 @@ impl Expansion<'_> {
         let none = names.is_empty();
         let params_of = if none { quote!() } else { quote!(<#(#declared),*>) };
         let args_of = if none { quote!() } else { quote!(<#(#names),*>) };
-        let launch_params = func.params.iter().map(|p| host_param(p, true));
-        let plain_params: Vec<TokenStream> = func.params.iter().map(|p| host_param(p, false)).collect();
-        let arg_names: Vec<&Ident> = func.params.iter().map(|p| &p.name).collect();
+        let launch_params = func.params.iter().map(|p| launch_param(krate, p, true));
+        let plain_params = func.params.iter().map(|p| launch_param(krate, p, false));
+        let args: Vec<TokenStream> = func.params.iter().map(|p| launch_arg(krate, p)).collect();
         let instances = self.instances();
         // Without generics the bound would be refused here, not where the name is that no companion answers for.
         let bound = if none && !self.asks.is_empty() { quote!() } else { quote!(where #name: #trait_name #args_of,) };
@@ -65,7 +65,7 @@ impl Expansion<'_> {
             {
                 #krate::Launch::new(
                     <#itself as #trait_name #args_of>::kernel(),
-                    ::std::vec![#(#krate::__private::LaunchArg::from(#arg_names)),*],
+                    ::std::vec![#(#krate::__private::LaunchArg::from(#args)),*],
                 )
             }
 
@@ -79,7 +79,7 @@ impl Expansion<'_> {
                 #vis fn reference #params_of (#(#plain_params),*) -> #krate::Result<()>
                 #bound
                 {
-                    <#itself as #trait_name #args_of>::reference::<true>(#(#arg_names),*)
+                    <#itself as #trait_name #args_of>::reference::<true>(#(#args),*)
                 }
             }
         }
@@ -91,7 +91,7 @@ impl Expansion<'_> {
         let trait_name = trait_name(&func.name);
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let params_of = if declared.is_empty() { quote!() } else { quote!(<#(#declared),*>) };
-        let params = func.params.iter().map(|p| host_param(p, false));
+        let params = func.params.iter().map(host_param);
         let (message, label, note) = self.missing();
         let cfg = self.cfgs();
         quote! {
@@ -181,28 +181,54 @@ impl ParamTyKind {
     }
 }
 
-/// A parameter of the launch function or of the reference; `launch` borrows tensors for the launch.
-pub(super) fn host_param(p: &Param, launch: bool) -> TokenStream {
-    let (name, ty) = (&p.name, host_ty(&p.ty, launch));
+/// A parameter of the launch function, which borrows tensors for the launch, or of the public reference. Both take views
+/// for tensors.
+fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
+    let (name, lifetime) = (&p.name, launch.then(|| quote!('launch)));
+    let TypeKind::Tensor { elem, rank, mutable, optional, path } = &p.ty.kind else { return host_param(p) };
+    let tensor = tensor_ty(elem, *rank, path);
+    match (optional, mutable) {
+        (true, _) => quote!(#name: ::core::option::Option<& #lifetime #tensor>),
+        (false, true) => quote!(#name: & #lifetime mut (impl #krate::AsTensorMut<#tensor> + ?Sized)),
+        (false, false) => quote!(#name: & #lifetime (impl #krate::AsTensor<#tensor> + ?Sized)),
+    }
+}
+
+/// Such a parameter as a plain reference or value.
+fn launch_arg(krate: &TokenStream, p: &Param) -> TokenStream {
+    let name = &p.name;
+    match ParamTyKind::of(p) {
+        ParamTyKind::In => quote!(#krate::AsTensor::as_tensor(#name)),
+        ParamTyKind::Mut => quote!(#krate::AsTensorMut::as_tensor_mut(#name)),
+        ParamTyKind::Optional | ParamTyKind::Scalar => quote!(#name),
+    }
+}
+
+/// A parameter of an instance's reference.
+pub(super) fn host_param(p: &Param) -> TokenStream {
+    let (name, ty) = (&p.name, host_ty(&p.ty));
     quote!(#name: #ty)
 }
 
-fn host_ty(t: &TypeRef, launch: bool) -> TokenStream {
-    let lifetime = launch.then(|| quote!('launch));
+fn host_ty(t: &TypeRef) -> TokenStream {
     match &t.kind {
         TypeKind::Tensor { elem, rank, mutable, optional, path } => {
-            let (elem, rank) = (host_ty(elem, launch), usize::from(*rank));
-            // As written: it is the host's `titan::Tensor`, and imports of it count as used.
-            let tensor = path.tokens();
+            let tensor = tensor_ty(elem, *rank, path);
             match (optional, mutable) {
-                (true, _) => quote!(::core::option::Option<& #lifetime #tensor<#elem, #rank>>),
-                (false, true) => quote!(& #lifetime mut #tensor<#elem, #rank>),
-                (false, false) => quote!(& #lifetime #tensor<#elem, #rank>),
+                (true, _) => quote!(::core::option::Option<&#tensor>),
+                (false, true) => quote!(&mut #tensor),
+                (false, false) => quote!(&#tensor),
             }
         }
         TypeKind::Elem(_, path) => path.clone(),
         _ => quote!(()),
     }
+}
+
+/// As written: it is the host's `titan::Tensor`, and imports of it count as used.
+fn tensor_ty(elem: &TypeRef, rank: u8, path: &Path) -> TokenStream {
+    let (elem, rank, tensor) = (host_ty(elem), usize::from(rank), path.tokens());
+    quote!(#tensor<#elem, #rank>)
 }
 
 /// Generic element types replaced by an instance's.
