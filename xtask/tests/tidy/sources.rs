@@ -9,7 +9,7 @@ const WANTED: usize = 300;
 const TABLE: &str = "//! tidy: table";
 
 /// Folders in which `unsafe` is the purpose.
-const UNSAFE_DIRS: &[&str] = &["src/runtime/", "titan-cpu/src/runtime/", "titan-cpu/benches/", "titan-nv/src/runtime/", "titan-amd/src/runtime/"];
+const UNSAFE_DIRS: &[&str] = &["src/runtime/", "benches/", "titan-cpu/src/runtime/", "titan-cpu/benches/", "titan-nv/src/runtime/", "titan-amd/src/runtime/"];
 
 /// Places elsewhere: the file, and the words around the `unsafe`.
 const UNSAFE_ITEMS: &[(&str, &str)] = &[
