@@ -9,7 +9,10 @@ use titan_core::launch::{BindError, Rule};
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a tensor, a launch or a device was refused, or why a kernel ended early.
-#[derive(Clone, Debug, thiserror::Error)]
+///
+/// `Debug` prints the same text as `Display`, because it is what people see of an error that leaves `main` or that is
+/// unwrapped.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An extent is not what the kernel's `#[shape(..)]` says.
@@ -35,6 +38,22 @@ pub enum Error {
         kernel: String,
         /// Which extent.
         why: Box<BindError>,
+    },
+    /// A grid given with [`Launch::grid`](crate::Launch::grid) is larger than the one for which the kernel's outputs were
+    /// proved disjoint.
+    #[error(
+        "kernel `{kernel}`: a grid of {found} programs along axis {axis}, where its own can have at most {most}\n  \
+         help: its outputs are proved disjoint for that many only; give the kernel a larger `grid(..)`"
+    )]
+    GridOverride {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// The axis of the grid.
+        axis: usize,
+        /// The extent that was given.
+        found: u32,
+        /// The greatest extent of the declared grid, for whatever arguments.
+        most: u32,
     },
     /// An argument is of another kind, element type, rank or size than the kernel takes.
     #[error("kernel `{kernel}`: {why}")]
@@ -105,19 +124,20 @@ pub enum Error {
         /// The way out.
         help: &'static str,
     },
-    /// The device has no memory left for a tensor.
+    /// The device has no memory left for a tensor, or the host for its elements.
     #[error(
         "{device} has no {bytes} bytes of memory left\n  help: drop tensors that are no longer needed, or use smaller ones"
     )]
     OutOfMemory {
         /// How many bytes were asked for.
         bytes: usize,
-        /// Which device was asked.
+        /// Which device was asked, or `the host`.
         device: String,
     },
     /// There is no device of this name.
     #[error(
-        "{asked_by} is `{asked}`, but the devices here are: {available}\n  help: use `cpu`, `cuda`, `cuda:N`, `hip` or `hip:N`"
+        "{asked_by} is `{asked}`, but the devices here are: {available}\n  help: {}",
+        way_to_a_device(asked)
     )]
     NoSuchDevice {
         /// Who asked: `TITAN_DEVICE` or a call.
@@ -212,6 +232,22 @@ impl fmt::Display for Location {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What to ask for instead of a device that is not there.
+fn way_to_a_device(asked: &str) -> &'static str {
+    let kind = asked.trim().split(':').next().unwrap_or_default();
+    if ["cuda", "hip"].iter().any(|known| kind.eq_ignore_ascii_case(known)) {
+        "this version has no code for GPUs: use `cpu`, or leave `TITAN_DEVICE` unset"
+    } else {
+        "use `cpu`; names of GPUs are `cuda`, `cuda:N`, `hip` and `hip:N`"
+    }
+}
+
 impl Error {
     /// `what` did not run because something that it depends on failed with `error`.
     pub(crate) fn of_dependency(what: &str, error: Error) -> Error {
@@ -238,6 +274,7 @@ mod tests {
     /// The text of an error, which must fit its variant; the way out comes on a line of its own.
     fn check(error: &Error, sentence: &str, help: &str) {
         assert_eq!(error.to_string(), format!("{sentence}\n  help: {help}"));
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 
     fn text(s: &str) -> String {
@@ -307,10 +344,20 @@ mod tests {
 
     #[test]
     fn devices_and_kernels_that_do_not_go_together_say_which() {
+        let missing = |asked| Error::NoSuchDevice {
+            asked_by: "TITAN_DEVICE",
+            asked: text(asked),
+            available: text("cpu"),
+        };
         check(
-            &Error::NoSuchDevice { asked_by: "TITAN_DEVICE", asked: text("gpu"), available: text("cpu") },
+            &missing("gpu"),
             "TITAN_DEVICE is `gpu`, but the devices here are: cpu",
-            "use `cpu`, `cuda`, `cuda:N`, `hip` or `hip:N`",
+            "use `cpu`; names of GPUs are `cuda`, `cuda:N`, `hip` and `hip:N`",
+        );
+        check(
+            &missing("CUDA:1"),
+            "TITAN_DEVICE is `CUDA:1`, but the devices here are: cpu",
+            "this version has no code for GPUs: use `cpu`, or leave `TITAN_DEVICE` unset",
         );
         check(
             &Error::Unsupported { kernel: text("k"), device: text("cpu"), reason: text("no f128") },

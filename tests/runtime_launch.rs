@@ -126,8 +126,31 @@ fn a_grid_may_be_overridden() {
     let mut z = Device::cpu().zeros([4]).unwrap();
     fill(&mut z, 1.0).grid([2]).sync().unwrap();
     assert_eq!(z.to_vec().unwrap(), [1.0, 1.0, 0.0, 0.0]);
-    let error = fill(&mut z, 1.0).grid([1, u32::MAX]).sync().unwrap_err();
-    assert!(matches!(error, Error::Grid { .. }), "{error}");
+    let error = fill(&mut z, 1.0).grid([1 << 31]).sync().unwrap_err();
+    assert!(matches!(error, Error::GridOverride { axis: 0, .. }), "{error}");
+}
+
+#[test]
+fn programs_beyond_the_proof_are_refused() {
+    let mut z = Device::cpu().zeros([4]).unwrap();
+    let error = fill(&mut z, 1.0).grid([2, 2]).sync().unwrap_err();
+    assert_eq!(
+        first_line(&error),
+        "kernel `fill`: a grid of 2 programs along axis 1, where its own can have at most 1"
+    );
+    // One program may store where it likes; two would race.
+    let alone = kernel!(
+        alone,
+        "kernel @alone(%y: mut tensor<f32>[N]) grid(1) {
+            %zero = const 0 : i32
+            %one = const 1.0 : f32
+            set %y[%zero], %one
+            return
+        }"
+    );
+    Launch::new(alone, vec![(&mut z).into()]).grid([1]).sync().unwrap();
+    let error = Launch::new(alone, vec![(&mut z).into()]).grid([2]).sync().unwrap_err();
+    assert!(matches!(error, Error::GridOverride { axis: 0, found: 2, most: 1, .. }), "{error}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::layout::Layout;
 use super::setting;
 use super::stream::Stream;
 use super::tensor::Tensor;
+use super::transfer::host_vec;
 use crate::error::{Error, Result};
 use crate::lang::Elem;
 use std::fmt;
@@ -153,7 +154,7 @@ impl Device {
     ) -> Result<Tensor<T, R>> {
         let layout = Layout::row_major(T::ELEM, shape)?;
         let mut index = [0; R];
-        let mut data = Vec::with_capacity(layout.len());
+        let mut data = host_vec(layout.len())?;
         for _ in 0..layout.len() {
             data.push(f(index));
             advance(&mut index, &shape);

@@ -75,7 +75,7 @@ impl Expansion<'_> {
                 ///
                 /// # Errors
                 /// As a launch, and the first trap.
-                #[allow(clippy::too_many_arguments, dead_code)]
+                #[allow(clippy::too_many_arguments, dead_code, non_snake_case)]
                 #vis fn reference #params_of (#(#plain_params),*) -> #krate::Result<()>
                 #bound
                 {
@@ -101,7 +101,7 @@ impl Expansion<'_> {
             #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
             #vis trait #trait_name #params_of {
                 fn kernel() -> &'static #krate::__private::KernelRef;
-                #[allow(clippy::too_many_arguments, dead_code)]
+                #[allow(clippy::too_many_arguments, dead_code, non_snake_case)]
                 fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()>;
             }
         }
