@@ -3,7 +3,6 @@
 //! It looks and changes nothing. Deliberately absent: asking drivers for devices; that is the program's runtime.
 
 use crate::Outcome;
-use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,8 +25,7 @@ pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
             }
         }
     }
-    let cache = cache_dir(|name| std::env::var_os(name).filter(|v| !v.is_empty()));
-    match cache {
+    match titan_core::artifact::cache_dir(|name| std::env::var_os(name)) {
         Some(dir) => writeln!(out, "cache        {} ({})", dir.display(), size(&dir))?,
         None => writeln!(out, "cache        off")?,
     }
@@ -63,19 +61,6 @@ fn slow_profiles(manifest: &str) -> Vec<&'static str> {
     ["dev", "release"].into_iter().filter(|p| !optimized(p)).collect()
 }
 
-/// Where the macro caches artifacts; the same rule as in `titan-macros/src/env.rs`.
-fn cache_dir(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    match var("TITAN_CACHE") {
-        Some(v) if v == "off" || v == "0" => None,
-        Some(v) => Some(v.into()),
-        None => {
-            let home = || var("HOME").map(|h| Path::new(&h).join(".cache"));
-            let base = var("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
-            Some(base.or_else(|| var("LOCALAPPDATA").map(PathBuf::from))?.join("titan-gpu"))
-        }
-    }
-}
-
 fn size(dir: &Path) -> String {
     let Ok(entries) = std::fs::read_dir(dir) else { return "empty".into() };
     let sizes: Vec<u64> = entries.flatten().filter_map(|e| e.metadata().ok()).map(|m| m.len()).collect();
@@ -108,17 +93,5 @@ mod tests {
         assert_eq!(slow_profiles("[profile.dev]\nopt-level = 3\n[profile.release.build-override]\nopt-level = 0"), ["dev", "release"]);
         let both = "[profile.dev.build-override]\nopt-level = 3\n[profile.release.build-override]\nopt-level = \"s\"";
         assert_eq!(slow_profiles(both), [""; 0]);
-    }
-
-    #[test]
-    fn the_cache_is_where_the_macro_puts_it() {
-        let of = |set: &'static [(&str, &str)]| {
-            cache_dir(move |name| set.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)))
-        };
-        assert_eq!(of(&[("TITAN_CACHE", "off"), ("HOME", "/h")]), None);
-        assert_eq!(of(&[("TITAN_CACHE", "/c"), ("HOME", "/h")]), Some("/c".into()));
-        assert_eq!(of(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), Some("/x/titan-gpu".into()));
-        assert_eq!(of(&[("HOME", "/h")]), Some("/h/.cache/titan-gpu".into()));
-        assert_eq!(of(&[]), None);
     }
 }

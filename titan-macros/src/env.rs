@@ -3,29 +3,13 @@
 use std::path::PathBuf;
 
 /// Where artifacts are cached; `None` switches the cache off.
-///
-/// `TITAN_CACHE` names a folder, or is `off`. Otherwise it is `titan-gpu` in the user's cache folder.
 pub(crate) fn cache_dir() -> Option<PathBuf> {
-    match var("TITAN_CACHE") {
-        Some(v) if v == "off" || v == "0" => None,
-        Some(v) => Some(PathBuf::from(v)),
-        None => {
-            let base = var("XDG_CACHE_HOME")
-                .map(PathBuf::from)
-                .or_else(|| var("HOME").map(|h| PathBuf::from(h).join(".cache")))
-                .or_else(|| var("LOCALAPPDATA").map(PathBuf::from))?;
-            Some(base.join("titan-gpu"))
-        }
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "this is the one reader")]
-fn var(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|v| !v.is_empty())
+    titan_core::artifact::cache_dir(|name| std::env::var_os(name))
 }
 
 /// How many cases the tests with random tokens run: `TITAN_FUZZ`.
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "this is the one reader")]
 pub(crate) fn fuzz_cases() -> Option<u64> {
-    var("TITAN_FUZZ")?.parse().ok()
+    std::env::var("TITAN_FUZZ").ok()?.parse().ok()
 }

@@ -40,8 +40,10 @@
 
 mod assumption;
 mod codec;
+mod place;
 
 pub use assumption::{Assumption, TensorFact, TensorFacts};
+pub use place::cache_dir;
 
 use crate::diag::Code;
 

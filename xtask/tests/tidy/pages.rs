@@ -92,6 +92,24 @@ fn corrections_have_a_source() {
 }
 
 #[test]
+fn every_check_of_the_catalogue_has_a_code_or_a_reason() {
+    /// How many messages the catalogue has.
+    const MESSAGES: usize = 40;
+    let text = read(&root().join("docs/catalogue.md"));
+    let rows: Vec<&str> = text.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| message")).collect();
+    let code = |cell: &str| cell.strip_prefix("[T").is_some_and(|rest| rest.ends_with(".md)") && rest.contains("](errors/T"));
+    let poor = rows.iter().filter(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [message, here, why] = cells[..] else { return true };
+        let known = code(here) || here == "not applicable" || here == "not yet";
+        message.is_empty() || why.is_empty() || !known
+    });
+    let poor: Vec<String> = poor.map(|row| (*row).to_owned()).collect();
+    assert_eq!(rows.len(), MESSAGES, "docs/catalogue.md has one row for each message");
+    expect_none(&poor, "A row is `| message | code with its page, not applicable, or not yet | why |`, none of them empty.");
+}
+
+#[test]
 fn the_readme_shows_the_kernel_that_it_runs() {
     let readme = read(&root().join("README.md"));
     let block = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or_default();
