@@ -78,10 +78,7 @@ fn report(case: &Case, sides: &[Side]) {
 fn main() -> titan::Result<()> {
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     println!("{} threads, {} rounds or more", rayon::current_num_threads(), cases::ROUNDS);
-    println!(
-        "{:36} {:18} {:>11} {:>11}   {:24} at best",
-        "", "", "best us", "median us", "ratio (quartiles)"
-    );
+    println!("{:36} {:18} {:>11} {:>11}   {:24} at best", "", "", "best us", "median us", "ratio (quartiles)");
     for mut case in cases::all()?.into_iter().filter(|c| c.name.contains(&filter)) {
         let sides = measure(&mut case);
         report(&case, &sides);

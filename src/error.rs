@@ -107,9 +107,7 @@ pub enum Error {
         expected: usize,
     },
     /// A shape of more elements than addresses exist for.
-    #[error(
-        "a tensor of shape {shape:?} has more elements than memory has addresses\n  help: check the extents"
-    )]
+    #[error("a tensor of shape {shape:?} has more elements than memory has addresses\n  help: check the extents")]
     TooLarge {
         /// The extents.
         shape: Vec<usize>,
@@ -135,10 +133,7 @@ pub enum Error {
         device: String,
     },
     /// There is no device of this name.
-    #[error(
-        "{asked_by} is `{asked}`, but the devices here are: {available}\n  help: {}",
-        way_to_a_device(asked)
-    )]
+    #[error("{asked_by} is `{asked}`, but the devices here are: {available}\n  help: {}", way_to_a_device(asked))]
     NoSuchDevice {
         /// Who asked: `TITAN_DEVICE` or a call.
         asked_by: &'static str,
@@ -182,9 +177,7 @@ pub enum Error {
         reason: String,
     },
     /// The kernel cannot run on the device.
-    #[error(
-        "kernel `{kernel}` cannot run on {device}: {reason}\n  help: choose another device with `TITAN_DEVICE`"
-    )]
+    #[error("kernel `{kernel}` cannot run on {device}: {reason}\n  help: choose another device with `TITAN_DEVICE`")]
     Unsupported {
         /// The kernel, with its instance.
         kernel: String,

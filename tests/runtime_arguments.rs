@@ -11,11 +11,7 @@ fn double<T: Elem>(#[shape(N)] x: &Tensor<T, 1>, #[shape(N)] y: &mut Tensor<T, 1
 }
 
 #[titan::kernel(grid(cdiv(N, 8)))]
-fn add(
-    #[shape(N)] x: &Tensor<f32, 1>,
-    #[shape(N)] z: Option<&Tensor<f32, 1>>,
-    #[shape(N)] y: &mut Tensor<f32, 1>,
-) {
+fn add(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] z: Option<&Tensor<f32, 1>>, #[shape(N)] y: &mut Tensor<f32, 1>) {
     let p = program_id(0);
     let mut v = x.load_tile::<8>([p]);
     if let Some(z) = z {

@@ -1,10 +1,6 @@
 //! Launches: results, checks before anything runs, traps, grids, aliases.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::cast_precision_loss,
-    reason = "a test that cannot go on stops; small numbers"
-)]
+#![expect(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test that cannot go on stops; small numbers")]
 
 mod runtime_kernels;
 
@@ -174,10 +170,7 @@ fn a_kernel_that_cannot_be_read_says_so() {
     let kernel = kernel!(broken, "kernel @broken(");
     let error = Launch::new(kernel, vec![]).sync().unwrap_err();
     assert!(matches!(error, Error::Artifact { .. }));
-    assert!(
-        error.to_string().starts_with("the compiled form of kernel `broken` cannot be read: "),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("the compiled form of kernel `broken` cannot be read: "), "{error}");
 }
 
 fn embedded(artifact: Vec<u8>) -> &'static KernelRef {
@@ -192,11 +185,8 @@ fn a_kernel_comes_in_an_artifact() {
         set %y[%p], %one
         return
     }";
-    let variant = |target: &str| Variant {
-        target: target.to_owned(),
-        payload: source.as_bytes().to_vec(),
-        ..Variant::default()
-    };
+    let variant =
+        |target: &str| Variant { target: target.to_owned(), payload: source.as_bytes().to_vec(), ..Variant::default() };
     let artifact = |variants| Artifact { kernel: "boxed".to_owned(), variants }.encode();
     let mut y = Device::cpu().zeros::<f32, 1>([2]).unwrap();
     let kernel = embedded(artifact(vec![variant("sm_80"), variant("cpu")]));

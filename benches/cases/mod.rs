@@ -79,10 +79,7 @@ fn launches(dev: &Device) -> titan::Result<Vec<Case>> {
                 stream.sync().expect("it runs");
             }),
         ),
-        case(
-            "launch: copy of 1 KiB, sync",
-            Box::new(move || kernels::copy(&x, &mut y).sync().expect("it runs")),
-        ),
+        case("launch: copy of 1 KiB, sync", Box::new(move || kernels::copy(&x, &mut y).sync().expect("it runs"))),
     ])
 }
 

@@ -28,8 +28,6 @@ fn product(a: &[f32], b: &[f32], c: &mut [f32], [n, k]: [usize; 2], threads: Par
     // SAFETY: with these strides the call reads n·k and m·k elements and writes m·n of them, which the slices have, as just
     // checked; `c` is borrowed exclusively.
     unsafe {
-        gemm(
-            n, m, k, pc, row_c, 1, false, pb, 1, row_a, pa, row_a, 1, 1.0, 1.0, false, false, false, threads,
-        );
+        gemm(n, m, k, pc, row_c, 1, false, pb, 1, row_a, pa, row_a, 1, 1.0, 1.0, false, false, false, threads);
     }
 }

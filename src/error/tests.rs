@@ -75,8 +75,7 @@ fn what_memory_cannot_hold_says_how_much_was_asked() {
 
 #[test]
 fn devices_and_kernels_that_do_not_go_together_say_which() {
-    let missing =
-        |asked| Error::NoSuchDevice { asked_by: "TITAN_DEVICE", asked: text(asked), available: text("cpu") };
+    let missing = |asked| Error::NoSuchDevice { asked_by: "TITAN_DEVICE", asked: text(asked), available: text("cpu") };
     check(
         &missing("gpu"),
         "TITAN_DEVICE is `gpu`, but the devices here are: cpu",
@@ -112,9 +111,7 @@ fn failures_of_a_run_say_where_and_have_their_source() {
     let twice = Error::of_dependency("`to_vec`", once);
     let line = twice.to_string();
     assert!(
-        line.starts_with(
-            "`to_vec` did not run, because a launch that it depends on failed: kernel `k` stopped"
-        ),
+        line.starts_with("`to_vec` did not run, because a launch that it depends on failed: kernel `k` stopped"),
         "{line}"
     );
     let source = std::error::Error::source(&twice).map(ToString::to_string);

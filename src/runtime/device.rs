@@ -116,11 +116,7 @@ impl Device {
     pub fn tensor<T: Elem, const R: usize>(&self, data: &[T], shape: [usize; R]) -> Result<Tensor<T, R>> {
         let layout = Layout::row_major(T::ELEM, shape)?;
         if layout.len() != data.len() {
-            return Err(Error::ElementCount {
-                found: data.len(),
-                shape: shape.to_vec(),
-                expected: layout.len(),
-            });
+            return Err(Error::ElementCount { found: data.len(), shape: shape.to_vec(), expected: layout.len() });
         }
         let mut tensor = Tensor::zeroed(self, layout)?;
         tensor.write(data)?;
@@ -266,10 +262,7 @@ mod tests {
     fn other_settings_say_what_was_asked_and_what_is_there() {
         for name in ["gpu", "cuda:9999", "hip:x", "cpu:0", "cuda:", ":0"] {
             let text = Device::by_setting(Some(name)).unwrap_err().to_string();
-            assert!(
-                text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the devices here are: ")),
-                "{text}"
-            );
+            assert!(text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the devices here are: ")), "{text}");
             assert!(text.contains("cpu ("), "{text}");
         }
     }

@@ -152,9 +152,8 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
             let (expected, found) = ("a tensor passed by `&mut`", "one passed by `&`");
             return Err(refuse(BindError::Kind { param, expected, found }));
         }
-        let meets = |other: &TensorArg| {
-            other.buffer.is(&written.buffer) && other.footprint.overlaps(&written.footprint)
-        };
+        let meets =
+            |other: &TensorArg| other.buffer.is(&written.buffer) && other.footprint.overlaps(&written.footprint);
         let other = args.iter().enumerate().find(|(i, a)| *i != index && a.tensor().is_some_and(meets));
         if let Some((other, _)) = other {
             return Err(Error::Alias {
@@ -186,8 +185,7 @@ fn is_written(sig: &Signature, param: usize) -> bool {
 /// The device that holds all tensors. Without tensors: that of the stream, or the best one.
 fn common_device(loaded: &Loaded, args: &[ArgValue], stream: Option<&Device>) -> Result<Device> {
     let params = &loaded.kernel.sig.params;
-    let mut tensors =
-        params.iter().zip(args).filter_map(|(p, a)| a.tensor().map(|t| (&p.name, t.buffer.device())));
+    let mut tensors = params.iter().zip(args).filter_map(|(p, a)| a.tensor().map(|t| (&p.name, t.buffer.device())));
     let Some((first, device)) = tensors.next() else {
         return stream.cloned().map_or_else(Device::best, Ok);
     };

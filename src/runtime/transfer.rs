@@ -50,11 +50,7 @@ pub(crate) fn read<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R
 }
 
 /// Overwrites all elements, which are given in row-major order.
-pub(crate) fn write<T: Elem, const R: usize>(
-    storage: &Storage,
-    layout: &Layout<R>,
-    data: &[T],
-) -> Result<()> {
+pub(crate) fn write<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>, data: &[T]) -> Result<()> {
     if data.is_empty() {
         return Ok(());
     }

@@ -17,7 +17,9 @@ pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
     });
     match &profiles {
         None => writeln!(out, "profiles     no Cargo.toml here or above: nothing to look at")?,
-        Some((path, slow)) if slow.is_empty() => writeln!(out, "profiles     {}: macros are optimized", path.display())?,
+        Some((path, slow)) if slow.is_empty() => {
+            writeln!(out, "profiles     {}: macros are optimized", path.display())?
+        }
         Some((path, slow)) => {
             writeln!(out, "profiles     {}: kernels are compiled by an unoptimized macro; add", path.display())?;
             for profile in slow {
@@ -38,7 +40,8 @@ pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
 
 fn toolchain() -> String {
     let output = Command::new("rustc").arg("--version").output();
-    let version = output.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
+    let version =
+        output.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
     version.unwrap_or_else(|| format!("no rustc on PATH; TITAN needs {} or later", env!("CARGO_PKG_RUST_VERSION")))
 }
 
@@ -90,7 +93,10 @@ mod tests {
     fn both_profiles_want_an_optimized_macro() {
         assert_eq!(slow_profiles(""), ["dev", "release"]);
         assert_eq!(slow_profiles("[profile.dev.build-override]\nopt-level = 2\n"), ["release"]);
-        assert_eq!(slow_profiles("[profile.dev]\nopt-level = 3\n[profile.release.build-override]\nopt-level = 0"), ["dev", "release"]);
+        assert_eq!(
+            slow_profiles("[profile.dev]\nopt-level = 3\n[profile.release.build-override]\nopt-level = 0"),
+            ["dev", "release"]
+        );
         let both = "[profile.dev.build-override]\nopt-level = 3\n[profile.release.build-override]\nopt-level = \"s\"";
         assert_eq!(slow_profiles(both), [""; 0]);
     }

@@ -13,11 +13,8 @@ const MARK: &str = "SKIPPED ";
 /// Every test of the workspace; whether all passed.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is told on the terminal")]
 pub(crate) fn run(args: &[String]) -> io::Result<bool> {
-    let mut child = cargo()
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .args(args)
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut child =
+        cargo().args(["test", "--workspace", "--no-fail-fast"]).args(args).stderr(Stdio::piped()).spawn()?;
     let mut skipped = Vec::new();
     for line in child.stderr.take().into_iter().flat_map(|e| BufReader::new(e).lines()) {
         let line = line?;
