@@ -4,12 +4,16 @@ use std::path::PathBuf;
 
 /// Where artifacts are cached; `None` switches the cache off.
 pub(crate) fn cache_dir() -> Option<PathBuf> {
-    titan_core::artifact::cache_dir(|name| std::env::var_os(name))
+    titan_core::artifact::cache_dir(|name| var(name).map(Into::into))
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one reader")]
+fn var(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|v| !v.is_empty())
 }
 
 /// How many cases the tests with random tokens run: `TITAN_FUZZ`.
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "this is the one reader")]
 pub(crate) fn fuzz_cases() -> Option<u64> {
-    std::env::var("TITAN_FUZZ").ok()?.parse().ok()
+    var("TITAN_FUZZ")?.parse().ok()
 }
