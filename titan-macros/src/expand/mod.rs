@@ -102,7 +102,7 @@ impl Expansion<'_> {
         let (name, trait_name) = (&func.name, surface::trait_name(&func.name));
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
-        let params = func.params.iter().map(surface::host_param);
+        let params = func.params.iter().map(|p| surface::host_param(p, false));
         let (compiled, cfg) = (self.compiled(), self.cfgs());
         quote! {
             #errors

@@ -14,7 +14,7 @@ use quote::{format_ident, quote};
 impl Expansion<'_> {
     pub(super) fn reference(&self, c: &Compiled, shadow: &Shadow<'_>) -> TokenStream {
         let (krate, func) = (self.krate, &self.item.func);
-        let params = func.params.iter().map(surface::host_param).map(|p| surface::substitute(p, func, &c.instance));
+        let params = func.params.iter().map(|p| surface::host_param(p, false)).map(|p| surface::substitute(p, func, &c.instance));
         let (mut launch, mut hosts, mut pass, mut back) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for p in &func.params {
             let (arg, host) = (&p.name, format_ident!("__titan_{}", p.name));

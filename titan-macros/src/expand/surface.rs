@@ -1,7 +1,7 @@
 //! What the user names: the launch function, the type of the same name, the trait of the declared instances.
 
 use super::Expansion;
-use crate::ast::{Function, GenericKind, KernelItem, Param, ParamTyKind, Path, TypeKind, TypeRef};
+use crate::ast::{Function, GenericKind, KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
 use crate::compile::Compiled;
 use crate::instance::Instance;
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
@@ -91,7 +91,7 @@ impl Expansion<'_> {
         let trait_name = trait_name(&func.name);
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let params_of = if declared.is_empty() { quote!() } else { quote!(<#(#declared),*>) };
-        let params = func.params.iter().map(host_param);
+        let params = func.params.iter().map(|p| host_param(p, false));
         let (message, label, note) = self.missing();
         let cfg = self.cfgs();
         quote! {
@@ -184,13 +184,14 @@ impl ParamTyKind {
 /// A parameter of the launch function, which borrows tensors for the launch, or of the public reference. Both take views
 /// for tensors.
 fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
+    let TypeKind::Tensor { elem, rank, mutable, optional: false, path } = &p.ty.kind else { return host_param(p, launch) };
     let (name, lifetime) = (&p.name, launch.then(|| quote!('launch)));
-    let TypeKind::Tensor { elem, rank, mutable, optional, path } = &p.ty.kind else { return host_param(p) };
-    let tensor = tensor_ty(elem, *rank, path);
-    match (optional, mutable) {
-        (true, _) => quote!(#name: ::core::option::Option<& #lifetime #tensor>),
-        (false, true) => quote!(#name: & #lifetime mut (impl #krate::AsTensorMut<#tensor> + ?Sized)),
-        (false, false) => quote!(#name: & #lifetime (impl #krate::AsTensor<#tensor> + ?Sized)),
+    // As written: imports of it count as used.
+    let (elem, rank, tensor) = (host_ty(elem, launch), usize::from(*rank), path.tokens());
+    if *mutable {
+        quote!(#name: & #lifetime mut (impl #krate::AsTensorMut<#tensor<#elem, #rank>> + ?Sized))
+    } else {
+        quote!(#name: & #lifetime (impl #krate::AsTensor<#tensor<#elem, #rank>> + ?Sized))
     }
 }
 
@@ -204,31 +205,28 @@ fn launch_arg(krate: &TokenStream, p: &Param) -> TokenStream {
     }
 }
 
-/// A parameter of an instance's reference.
-pub(super) fn host_param(p: &Param) -> TokenStream {
-    let (name, ty) = (&p.name, host_ty(&p.ty));
+/// A parameter of an instance's reference; `launch` borrows tensors for the launch.
+pub(super) fn host_param(p: &Param, launch: bool) -> TokenStream {
+    let (name, ty) = (&p.name, host_ty(&p.ty, launch));
     quote!(#name: #ty)
 }
 
-fn host_ty(t: &TypeRef) -> TokenStream {
+fn host_ty(t: &TypeRef, launch: bool) -> TokenStream {
+    let lifetime = launch.then(|| quote!('launch));
     match &t.kind {
         TypeKind::Tensor { elem, rank, mutable, optional, path } => {
-            let tensor = tensor_ty(elem, *rank, path);
+            let (elem, rank) = (host_ty(elem, launch), usize::from(*rank));
+            // As written: it is the host's `titan::Tensor`, and imports of it count as used.
+            let tensor = path.tokens();
             match (optional, mutable) {
-                (true, _) => quote!(::core::option::Option<&#tensor>),
-                (false, true) => quote!(&mut #tensor),
-                (false, false) => quote!(&#tensor),
+                (true, _) => quote!(::core::option::Option<& #lifetime #tensor<#elem, #rank>>),
+                (false, true) => quote!(& #lifetime mut #tensor<#elem, #rank>),
+                (false, false) => quote!(& #lifetime #tensor<#elem, #rank>),
             }
         }
         TypeKind::Elem(_, path) => path.clone(),
         _ => quote!(()),
     }
-}
-
-/// As written: it is the host's `titan::Tensor`, and imports of it count as used.
-fn tensor_ty(elem: &TypeRef, rank: u8, path: &Path) -> TokenStream {
-    let (elem, rank, tensor) = (host_ty(elem), usize::from(rank), path.tokens());
-    quote!(#tensor<#elem, #rank>)
 }
 
 /// Generic element types replaced by an instance's.
