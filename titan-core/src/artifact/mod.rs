@@ -42,8 +42,10 @@
 
 mod assumption;
 mod codec;
+mod place;
 
 pub use assumption::{Assumption, TensorFact, TensorFacts};
+pub use place::cache_dir;
 
 use crate::diag::Code;
 use crate::launch::report::Site;
