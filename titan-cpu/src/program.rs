@@ -192,12 +192,17 @@ impl Program {
         let mut machine = Machine::new(launch, &mut work, self.views(tensors));
         while first < programs {
             let end = programs.min(first + chunk);
+            let mut program = coordinates(first, launch.grid);
             for number in first..end {
                 if launch.stop.load(Relaxed) {
                     break;
                 }
-                if let Err(trap) = machine.run(coordinates(number, launch.grid), end - number) {
+                if let Err(trap) = machine.run(program, end - number) {
                     launch.record(number, *trap);
+                }
+                program[0] += 1;
+                if program[0] == launch.grid[0] {
+                    program = coordinates(number + 1, launch.grid);
                 }
             }
             first = next.fetch_add(chunk, Relaxed);

@@ -1,64 +1,33 @@
 //! Groups of elementwise operations, block by block.
 //!
-//! For each block every operand becomes one slice: where it is, in its register if it had to be copied, or one element that
-//! stands for all. Then the operations run over slices, results going to registers or to the tiles that the group makes.
+//! For each block every operand becomes one slice (see [`super::operands`]). Then the operations run over slices, results
+//! going to registers, to what the group makes, or right into the tensor that it stores to (see [`super::target`]).
 
 use super::Machine;
-use super::pool::{Buffer, bytes, bytes_mut, reserve};
+use super::operands::{Inputs, Operands, Span};
+use super::pool::{Buffer, reserve};
+use super::target::Target;
 use super::tile::Data;
 use crate::ops::TileFn;
 use crate::ops::reduce::RowFold;
-use crate::ops::words::{self, Strided};
-use crate::plan::TileSlot;
-use crate::plan::group::{Act, BLOCK, Group, Leaf, MAX_LEAVES, Micro, Operand};
+use crate::ops::words;
+use crate::plan::group::{Act, BLOCK, Group, MAX_LEAVES, Micro, Operand, Out};
+use crate::rep;
 use crate::simd::Isa;
 
 /// Bytes of a register.
-const REGISTER: usize = BLOCK * 8;
-
-/// How an operand is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Source {
-    /// The same in every element: from its cell.
-    #[default]
-    Uniform,
-    /// From its register, which was filled before the first block.
-    Filled,
-    /// Row-major in its data, from the element of this index on.
-    Dense(TileSlot, usize),
-    /// Depending on the block.
-    Strided(TileSlot, Place),
-}
-
-/// Where an operand that depends on the block is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// In its data, from the element of this index on.
-    At(usize),
-    /// In its cell: the same in every element of the block.
-    Cell,
-    /// Copied to its register.
-    Register,
-}
-
-/// A block: its first element, and how many it has.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    start: usize,
-    n: usize,
-}
+pub(super) const REGISTER: usize = BLOCK * 8;
 
 /// What groups work with; kept between them.
 #[derive(Debug, Default)]
 pub(super) struct Bank {
-    /// Registers of operands that are copied.
-    copies: Vec<Buffer>,
+    inputs: Inputs,
     /// Registers of results, one after the other.
     registers: Buffer,
-    /// Tiles that the group is making.
+    /// What the group is making.
     outs: Vec<Buffer>,
-    /// Operands that are the same in every element.
-    cells: [u64; MAX_LEAVES],
+    /// Buffers of results that are one element.
+    ones: Vec<Buffer>,
     /// Accumulators of rows that are longer than a block, by operation.
     partial: Vec<u64>,
 }
@@ -67,123 +36,54 @@ impl Machine<'_, '_> {
     pub(super) fn elements(&mut self, group: &Group) {
         let mut bank = self.work.bank.take().unwrap_or_default();
         bank.prepare(group);
-        for tile in &group.outs {
-            let id = self.fresh(*tile);
-            bank.outs.push(self.work.pool.lend(id));
+        for out in &group.outs {
+            let buffer = match out {
+                Out::Tile(tile) => {
+                    let id = self.fresh(*tile);
+                    self.work.pool.lend(id)
+                }
+                Out::Scalar(..) => bank.one(),
+            };
+            bank.outs.push(buffer);
         }
-        self.evaluate(group, &mut bank);
-        for tile in group.outs.iter().rev() {
-            if let (Data::Buffer(id), Some(buffer)) = (self.tiles[*tile as usize].data, bank.outs.pop()) {
-                self.work.pool.give_back(id, buffer);
+        // Most groups have few operands.
+        match group.leaves.len() {
+            ..=3 => self.evaluate::<3>(group, &mut bank),
+            ..=6 => self.evaluate::<6>(group, &mut bank),
+            _ => self.evaluate::<MAX_LEAVES>(group, &mut bank),
+        }
+        for out in group.outs.iter().rev() {
+            let Some(buffer) = bank.outs.pop() else { continue };
+            match out {
+                Out::Tile(tile) => {
+                    if let Data::Buffer(id) = self.tiles[*tile as usize].data {
+                        self.work.pool.give_back(id, buffer);
+                    }
+                }
+                Out::Scalar(scalar, elem) => {
+                    let bits = words::element(bytemuck::cast_slice(&buffer), rep::size(*elem), 0);
+                    self.set(*scalar, rep::extend(*elem, bits));
+                    bank.ones.push(buffer);
+                }
             }
         }
         self.work.bank = Some(bank);
     }
 
-    fn evaluate(&self, group: &Group, bank: &mut Bank) {
-        let mut sources = [Source::Uniform; MAX_LEAVES];
-        let sources = &mut sources[..group.leaves.len()];
-        for (leaf, source) in sources.iter_mut().enumerate() {
-            *source = self.source(group, leaf, bank);
-        }
-        let mut start = 0;
-        while start < group.len {
-            // Whole rows, or a part of one.
-            let row = if group.block < group.cols { group.cols - start % group.cols } else { group.len - start };
-            let span = Span { start, n: group.block.min(row) };
-            for (leaf, source) in sources.iter_mut().enumerate() {
-                if let Source::Strided(slot, place) = source {
-                    *place = self.fetch(group, leaf, *slot, span, bank);
-                }
-            }
-            let Bank { copies, registers, outs, cells, partial } = &mut *bank;
-            let mut leaves: [&[u8]; MAX_LEAVES] = [&[]; MAX_LEAVES];
-            for (i, (leaf, source)) in leaves.iter_mut().zip(&*sources).enumerate() {
-                let size = group.leaves[i].1;
-                *leaf = match *source {
-                    Source::Uniform | Source::Strided(_, Place::Cell) => &bytemuck::cast_slice(&cells[i..])[..size],
-                    Source::Dense(slot, first) => &self.data(slot)[(first + start) * size..][..span.n * size],
-                    Source::Strided(slot, Place::At(at)) => &self.data(slot)[at * size..][..span.n * size],
-                    Source::Filled | Source::Strided(_, Place::Register) => bytes(&copies[i], span.n * size),
-                };
-            }
+    fn evaluate<const N: usize>(&self, group: &Group, bank: &mut Bank) {
+        let Bank { inputs, registers, outs, partial, .. } = bank;
+        let operands = Operands::<N>::new(self, group, inputs);
+        let target = group.store.as_ref().map(|place| self.target(place, group.shape));
+        let mut span = Span::first(group, operands.block);
+        while span.start < group.len {
+            let mut leaves: [&[u8]; N] = [&[]; N];
+            operands.of_block(self, (group, span), inputs, &mut leaves);
             let registers = bytemuck::cast_slice_mut(registers);
-            let mut frame = Frame { isa: self.isa, leaves: &leaves, registers, outs, partial, span };
+            let mut frame = Frame { isa: self.isa, group, leaves: &leaves, registers, outs, partial, span };
             for (number, op) in group.ops.iter().enumerate() {
-                self.micro(group, number, op, &mut frame);
+                frame.micro(number, op, target.as_ref());
             }
-            start += span.n;
-        }
-    }
-
-    /// How an operand is read; if it is the same in every element, it is put where it will be read.
-    fn source(&self, group: &Group, number: usize, bank: &mut Bank) -> Source {
-        let (leaf, size) = group.leaves[number];
-        let bits = match leaf {
-            Leaf::Scalar(slot) => self.scalar(slot),
-            Leaf::Tile(slot) => {
-                let tile = &self.tiles[slot as usize];
-                match tile.data {
-                    Data::Splat(bits) => bits,
-                    Data::Nothing => 0,
-                    Data::Buffer(_) | Data::Memory(_) if tile.dense => return Source::Dense(slot, tile.first),
-                    Data::Buffer(_) | Data::Memory(_) => return Source::Strided(slot, Place::Register),
-                }
-            }
-        };
-        if group.whole[number] {
-            words::fill(bank.copy(number, group.block.min(group.len) * size), size, bits);
-            return Source::Filled;
-        }
-        words::fill(&mut bytemuck::cast_slice_mut(&mut bank.cells[number..])[..size], size, bits);
-        Source::Uniform
-    }
-
-    /// Finds an operand of a block in its data, or copies it.
-    fn fetch(&self, group: &Group, leaf: usize, slot: TileSlot, span: Span, bank: &mut Bank) -> Place {
-        let Some(tile) = self.strided(slot) else { return Place::Register };
-        let size = group.leaves[leaf].1;
-        // In one row the elements follow each other, or are all the same.
-        let (in_row, step) = (span.n <= group.cols, tile.strides[3]);
-        if in_row && step == 1 {
-            return Place::At(first_of(&tile, span));
-        }
-        if in_row && step == 0 && !group.whole[leaf] {
-            let bits = words::element(tile.data, size, first_of(&tile, span));
-            words::fill(&mut bytemuck::cast_slice_mut(&mut bank.cells[leaf..])[..size], size, bits);
-            return Place::Cell;
-        }
-        words::gather_run(bank.copy(leaf, span.n * size), &tile, span.start);
-        Place::Register
-    }
-
-    fn micro(&self, group: &Group, number: usize, op: &Micro, frame: &mut Frame<'_>) {
-        let Span { start, n } = frame.span;
-        match &op.act {
-            Act::Map { f, to: Operand::Out(o), size } => {
-                let mut dst = std::mem::take(&mut frame.outs[*o]);
-                let args = op.args.map(|arg| frame.operand(arg));
-                f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[start * size..][..n * size], args);
-                frame.outs[*o] = dst;
-            }
-            Act::Map { f, to: Operand::Reg(r) | Operand::Leaf(r), size } => frame.map(*f, *r, *size, &op.args),
-            Act::Map { to: Operand::Nothing, .. } => {}
-            Act::Reduce { f, to, size } => {
-                let mut dst = std::mem::take(&mut frame.outs[*to]);
-                frame.reduce(group.cols, f, &mut bytemuck::cast_slice_mut(&mut dst)[..], *size, (number, [op.args[0], op.args[1]]));
-                frame.outs[*to] = dst;
-            }
-            Act::Store(place) => {
-                self.store_run(place, group.shape, start, op.args[0].1, frame.operand(op.args[0]));
-            }
-            Act::MapStore { f, register, size, place } => {
-                let args = op.args.map(|arg| frame.operand(arg));
-                if !self.store_by(place, group.shape, (start, n), *f, args) {
-                    frame.map(*f, *register, *size, &op.args);
-                    let data = frame.operand((Operand::Reg(*register), *size));
-                    self.store_run(place, group.shape, start, *size, data);
-                }
-            }
+            span = span.next(group, operands.block);
         }
     }
 }
@@ -191,7 +91,8 @@ impl Machine<'_, '_> {
 /// What the operations see of one block.
 struct Frame<'a> {
     isa: Isa,
-    leaves: &'a [&'a [u8]; MAX_LEAVES],
+    group: &'a Group,
+    leaves: &'a [&'a [u8]],
     registers: &'a mut [u8],
     outs: &'a mut [Buffer],
     partial: &'a mut [u64],
@@ -199,6 +100,34 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
+    /// Runs operation `number`.
+    fn micro(&mut self, number: usize, op: &Micro, target: Option<&Target<'_>>) {
+        let Span { start, n, .. } = self.span;
+        match (&op.act, target) {
+            (Act::Map { f, to: Operand::Out(o), size }, _) => {
+                let mut dst = std::mem::take(&mut self.outs[*o]);
+                let args = op.args.map(|arg| self.operand(arg));
+                f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[start * size..][..n * size], args);
+                self.outs[*o] = dst;
+            }
+            (Act::Map { f, to: Operand::Reg(r) | Operand::Leaf(r), size }, _) => self.map(*f, *r, *size, &op.args),
+            (Act::Reduce { f, to, size }, _) => {
+                let mut dst = std::mem::take(&mut self.outs[*to]);
+                self.reduce(f, bytemuck::cast_slice_mut(&mut dst), *size, (number, [op.args[0], op.args[1]]));
+                self.outs[*to] = dst;
+            }
+            (Act::Store, Some(target)) => target.store(self.span, op.args[0].1, self.operand(op.args[0])),
+            (Act::MapStore { f, register, size }, Some(target)) => {
+                let args = op.args.map(|arg| self.operand(arg));
+                if !target.store_by(self.span, self.isa, *f, args) {
+                    self.map(*f, *register, *size, &op.args);
+                    target.store(self.span, *size, self.operand((Operand::Reg(*register), *size)));
+                }
+            }
+            (Act::Map { to: Operand::Nothing, .. } | Act::Store | Act::MapStore { .. }, _) => {}
+        }
+    }
+
     /// The elements of an operand.
     #[inline]
     fn operand(&self, (operand, size): (Operand, usize)) -> &[u8] {
@@ -212,7 +141,7 @@ impl Frame<'_> {
 
     /// Makes the elements of a register, which is none of the operands.
     fn map(&mut self, f: TileFn, to: usize, size: usize, args: &[(Operand, usize); 3]) {
-        let Span { start, n } = self.span;
+        let Span { start, n, .. } = self.span;
         let (below, rest) = self.registers.split_at_mut(to * REGISTER);
         let (dst, above) = rest.split_at_mut(REGISTER);
         let args = args.map(|(operand, size)| match operand {
@@ -226,8 +155,9 @@ impl Frame<'_> {
     }
 
     /// Folds the rows of an operand of operation `number` into `dst`.
-    fn reduce(&mut self, cols: usize, f: &RowFold, dst: &mut [u8], size: usize, (number, args): (usize, [(Operand, usize); 2])) {
-        let Span { start, n } = self.span;
+    fn reduce(&mut self, f: &RowFold, dst: &mut [u8], size: usize, (number, args): (usize, [(Operand, usize); 2])) {
+        let Span { start, n, .. } = self.span;
+        let cols = self.group.cols;
         let row = start / cols;
         let data = args.map(|arg| self.operand(arg));
         if n >= cols {
@@ -251,19 +181,12 @@ impl Bank {
         if self.partial.len() < group.ops.len() {
             self.partial.resize(group.ops.len(), 0);
         }
-        if self.copies.len() < group.leaves.len() {
-            self.copies.resize(group.leaves.len(), Buffer::new());
-        }
     }
 
-    /// The register of an operand.
-    fn copy(&mut self, leaf: usize, n: usize) -> &mut [u8] {
-        reserve(&mut self.copies[leaf], REGISTER);
-        bytes_mut(&mut self.copies[leaf], n)
+    /// A buffer for one element.
+    fn one(&mut self) -> Buffer {
+        let mut buffer = self.ones.pop().unwrap_or_default();
+        reserve(&mut buffer, size_of::<u64>());
+        buffer
     }
-}
-
-/// The index in its data of the first element of a block.
-fn first_of(tile: &Strided<'_>, span: Span) -> usize {
-    if span.start == 0 { tile.first } else { words::index_of(tile, span.start) }
 }

@@ -1,7 +1,8 @@
 //! Runs a plan, one program at a time.
 //!
 //! * [`pool`]: buffers. [`tile`]: what tile slots hold.
-//! * [`control`]: blocks, loops, branches, moves. [`tiles`], [`matrix`], [`product_loop`], [`elements`], [`fold`]: tile steps.
+//! * [`control`]: blocks, loops, branches, moves. [`tiles`], [`matrix`], [`product_loop`], [`fold`]: tile steps.
+//! * [`elements`], [`operands`], [`target`]: groups of elementwise steps.
 //! * [`memory`], [`rows`], [`ragged`]: loads, stores, gathers, views. [`print`]: text.
 
 mod control;
@@ -9,11 +10,13 @@ mod elements;
 mod fold;
 mod matrix;
 mod memory;
+mod operands;
 pub(crate) mod pool;
 mod print;
 mod product_loop;
 mod ragged;
 mod rows;
+mod target;
 mod tile;
 mod tiles;
 

@@ -5,12 +5,12 @@
 //! is closed, and becomes a step, right before something outside of it needs one of its values, and with a store. All other
 //! operations in it are pure, so that moving them down to there changes nothing. A group without uses is dropped.
 
-use super::{Place, ScalarSlot, TileSlot};
+use super::{Place, ScalarSlot, Slot, TileSlot};
 use crate::ops::TileFn;
 use crate::ops::chain::chain;
 use crate::ops::reduce::RowFold;
 use crate::ops::rows::DOT;
-use titan_core::ir::{BinOp, OpId, Value};
+use titan_core::ir::{BinOp, Elem, OpId, Value};
 
 /// Elements of a block.
 pub(crate) const BLOCK: usize = 1024;
@@ -64,16 +64,33 @@ pub(crate) enum Act {
         /// Bytes of a result.
         size: usize,
     },
-    /// Stores rows.
-    Store(Place),
-    /// Elements from elements, right into a tensor: rows that are whole and whose elements follow each other there. Where
+    /// Stores rows where the group stores.
+    Store,
+    /// Elements from elements, right into the tensor: rows that are whole and whose elements follow each other there. Where
     /// they are not, by way of a register.
     MapStore {
         f: TileFn,
         register: usize,
         size: usize,
-        place: Place,
     },
+}
+
+/// What a group makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Out {
+    Tile(TileSlot),
+    /// The one element of a reduction.
+    Scalar(ScalarSlot, Elem),
+}
+
+impl Out {
+    /// Where it is.
+    pub(crate) fn slot(&self) -> Slot {
+        match self {
+            Out::Tile(tile) => Slot::Tile(*tile),
+            Out::Scalar(scalar, _) => Slot::Scalar(*scalar),
+        }
+    }
 }
 
 /// A closed group.
@@ -89,8 +106,10 @@ pub(crate) struct Group {
     pub(crate) leaves: Vec<(Leaf, usize)>,
     /// Operands that are reduced or stored as they are: of these, every element is wanted.
     pub(crate) whole: Vec<bool>,
-    pub(crate) outs: Vec<TileSlot>,
+    pub(crate) outs: Vec<Out>,
     pub(crate) ops: Vec<Micro>,
+    /// Where the last operation stores, if it is a store. No other one is: a group is closed with its store.
+    pub(crate) store: Option<Place>,
     /// How many registers the operations need.
     pub(crate) registers: usize,
 }
@@ -145,14 +164,14 @@ impl OpenGroup {
     }
 
     /// The step, where `outs` are the values needed outside, with their slots.
-    pub(super) fn close(mut self, outs: &[(Value, TileSlot)]) -> Group {
+    pub(super) fn close(mut self, outs: &[(Value, Out)]) -> Group {
         self.merge(outs);
         let needed = self.needed(outs);
         let last_use = self.last_uses(&needed);
         let leaves = self.leaves(&needed);
         let mut places: Vec<Option<Operand>> = vec![None; self.ops.len()];
         let mut busy = Vec::new();
-        let mut ops = Vec::new();
+        let (mut ops, mut store) = (Vec::new(), None);
         for (i, op) in self.ops.iter().enumerate().filter(|(i, _)| needed[*i]) {
             let mut args = [(Operand::Nothing, 0); 3];
             for (slot, arg) in args.iter_mut().zip(&op.args) {
@@ -173,7 +192,10 @@ impl OpenGroup {
                     Act::Map { f: *f, to, size }
                 }
                 OpenAct::Reduce(f) => Act::Reduce { f: *f, to: out.unwrap_or(0), size },
-                OpenAct::Store(place) => Act::Store(place.clone()),
+                OpenAct::Store(place) => {
+                    store = Some(place.clone());
+                    Act::Store
+                }
             };
             push_merged(&mut ops, Micro { act, args });
             // A register is free again after the last operation that reads it, not before this one has its own.
@@ -185,17 +207,17 @@ impl OpenGroup {
         }
         let len = self.shape.iter().map(|n| usize::try_from(*n).unwrap_or(0)).product();
         let cols = usize::try_from(self.shape[3]).unwrap_or(1).max(1);
-        let outs = outs.iter().map(|(_, tile)| *tile).collect();
+        let outs = outs.iter().map(|(_, out)| *out).collect();
         let mut whole = vec![false; leaves.len()];
         for op in &ops {
             for (operand, _) in &op.args {
-                if let (Act::Reduce { .. } | Act::Store(_), Operand::Leaf(leaf)) = (&op.act, operand) {
+                if let (Act::Reduce { .. } | Act::Store, Operand::Leaf(leaf)) = (&op.act, operand) {
                     whole[*leaf] = true;
                 }
             }
         }
         let (shape, block, registers) = (self.shape, block_len(self.shape), busy.len());
-        Group { shape, len, cols, block, leaves, whole, outs, ops, registers }
+        Group { shape, len, cols, block, leaves, whole, outs, ops, store, registers }
     }
 
     /// Whether there is room for another operation.
@@ -204,7 +226,7 @@ impl OpenGroup {
     }
 
     /// Makes one of two operations where the first one's value is wanted by the second one only.
-    fn merge(&mut self, outs: &[(Value, TileSlot)]) {
+    fn merge(&mut self, outs: &[(Value, Out)]) {
         for i in 0..self.ops.len() {
             let only_here = |n: usize| {
                 let uses = self.ops.iter().flat_map(|op| &op.args).filter(|arg| matches!(arg, OpenArg::Op(m) if *m == n));
@@ -246,7 +268,7 @@ impl OpenGroup {
     }
 
     /// Operations that the outputs depend on, and stores.
-    fn needed(&self, outs: &[(Value, TileSlot)]) -> Vec<bool> {
+    fn needed(&self, outs: &[(Value, Out)]) -> Vec<bool> {
         let is_root = |op: &OpenOp| {
             matches!(op.act, OpenAct::Store(_)) || outs.iter().any(|(v, _)| op.result == Some(*v))
         };
@@ -283,12 +305,12 @@ impl OpenGroup {
 
 /// Appends an operation. A store joins the operation before it that makes what it stores.
 fn push_merged(ops: &mut Vec<Micro>, op: Micro) {
-    if let (Act::Store(place), Some(last)) = (&op.act, ops.last_mut())
+    if let (Act::Store, Some(last)) = (&op.act, ops.last_mut())
         && let Act::Map { f, to: Operand::Reg(register), size } = last.act
         && op.args[0].0 == Operand::Reg(register)
     {
         // Nothing else reads the register: a group is closed with its store.
-        last.act = Act::MapStore { f, register, size, place: place.clone() };
+        last.act = Act::MapStore { f, register, size };
         return;
     }
     ops.push(op);

@@ -1,7 +1,7 @@
 //! What is the same in every program, run once by each thread of a launch: steps of the outermost block that are pure and
 //! depend only on arguments. Loads of inputs are among them: nothing in the launch writes an input.
 
-use super::group::{Act, Group, Leaf};
+use super::group::{Group, Leaf, Out};
 use super::{Node, ParamKind, Place, Plan, Slot, Step};
 use titan_core::ir::Access;
 
@@ -59,6 +59,7 @@ fn constants(plan: &Plan) -> Vec<bool> {
         match step {
             Step::ProgramId { to, .. } | Step::NumPrograms { to, .. } | Step::Dim { to, .. } | Step::Present { to, .. }
             | Step::Scalar { to, .. } | Step::Extract { to, .. } | Step::Get { to, .. } | Step::RaggedCount { to, .. } => set(*to),
+            Step::Elements(group) => group.outs.iter().for_each(|out| set_all(&[(out.slot(), out.slot())], &mut set)),
             Step::Unflatten { to, .. } => to.iter().for_each(|to| set(*to)),
             Step::RaggedTile { to, .. } => to.iter().for_each(|to| set(*to)),
             Step::Reduce { to, .. } => set_all(&[(*to, *to)], &mut set),
@@ -76,7 +77,7 @@ fn constants(plan: &Plan) -> Vec<bool> {
             Step::Loop { enter: moves, .. } | Step::Yield(moves) | Step::Break(_, moves) | Step::Continue(_, moves) => {
                 set_all(moves, &mut set);
             }
-            Step::Iota { .. } | Step::Splat { .. } | Step::Elements(_) | Step::Restride { .. } | Step::Interleave { .. }
+            Step::Iota { .. } | Step::Splat { .. } | Step::Restride { .. } | Step::Interleave { .. }
             | Step::Split { .. } | Step::Scan { .. } | Step::Mma { .. } | Step::Index { .. } | Step::Slice { .. }
             | Step::Segment { .. } | Step::Load { .. } | Step::Store { .. } | Step::Set { .. } | Step::GatherRows { .. }
             | Step::ScatterRows { .. } | Step::Gather { .. } | Step::Scatter { .. } | Step::Atomic { .. }
@@ -104,7 +105,7 @@ impl Known {
             Leaf::Tile(tile) => self.tiles[*tile as usize],
             Leaf::Scalar(scalar) => self.scalar(*scalar),
         };
-        group.leaves.iter().all(|(l, _)| leaf(l)) && !group.ops.iter().any(|op| matches!(op.act, Act::Store(_)))
+        group.store.is_none() && group.leaves.iter().all(|(l, _)| leaf(l))
     }
 
     /// Whether a step goes to the prologue. If so, what it makes is known from there on.
@@ -119,8 +120,10 @@ impl Known {
             Step::Restride { to, from, .. } if self.tiles[*from as usize] => self.know_tile(*to),
             Step::Load { to, from, pad } if self.place(from) && self.scalar(*pad) => self.know_tile(*to),
             Step::Elements(group) if self.group(group) => {
-                group.outs.iter().for_each(|out| self.tiles[*out as usize] = true);
-                true
+                group.outs.iter().all(|out| match out {
+                    Out::Tile(tile) => self.know_tile(*tile),
+                    Out::Scalar(scalar, _) => self.know_scalar(*scalar),
+                })
             }
             Step::Index { to, from, at, .. } if self.view(*from) && self.scalar(*at) => self.know_view(*to, *from),
             Step::Slice { to, from, range, .. } if self.view(*from) && range.iter().all(|s| self.scalar(*s)) => {

@@ -1,7 +1,7 @@
 //! From IR to steps: values get slots, operations become steps in order.
 
-use super::group::{F32Op, Leaf, MAX_OPS, OpenAct, OpenArg, OpenGroup, OpenOp};
-use super::{BlockId, Node, ParamKind, ParamPlan, Plan, ScalarSlot, Slot, Step, TileInfo, TileSlot, ViewSlot, shape4};
+use super::group::{F32Op, Leaf, MAX_OPS, OpenAct, OpenArg, OpenGroup, OpenOp, Out};
+use super::{BlockId, Node, ParamKind, ParamPlan, Plan, ScalarSlot, Slot, Step, TileInfo, TileSlot, ViewSlot, dense_strides, shape4};
 use crate::ops::ElementFn;
 use crate::rep;
 use titan_core::ir::{self, Block, Const, Kernel, Loc, Op, OpId, OpKind, ParamKind as IrParam, TileShape, Ty, Value};
@@ -135,7 +135,8 @@ impl Lower<'_> {
             self.plan.classes.push(bytes);
             self.plan.classes.len() - 1
         });
-        self.plan.tiles.push(TileInfo { elem, shape: shape4(shape), rank: shape.rank(), len, size, class });
+        let (dims, rank) = (shape4(shape), shape.rank());
+        self.plan.tiles.push(TileInfo { elem, shape: dims, strides: dense_strides(dims), rank, len, size, class });
         number(self.plan.tiles.len() - 1)
     }
 
@@ -395,7 +396,7 @@ impl Lower<'_> {
 
     fn close(&mut self, frame: &mut Frame, group: usize) -> Result<()> {
         let group = frame.open.remove(group);
-        let (mut outs, mut scalars) = (Vec::new(), Vec::new());
+        let mut outs = Vec::new();
         for op in &group.ops {
             let Some(result) = op.result else { continue };
             let users = &self.users[result.index()];
@@ -404,14 +405,12 @@ impl Lower<'_> {
             }
             let ty = self.kernel.ty(result);
             if matches!(ty, Ty::Scalar(_)) || self.is_one(ty) {
-                // A reduction to one element: it is made as a tile.
-                let Some(one) = TileShape::new(&[1]) else { return self.wrong("a tile without axes") };
-                let (tile, scalar) = (self.tile_slot(ty.elem(), one), self.scalar_slot(0));
+                // A reduction to one element.
+                let scalar = self.scalar_slot(0);
                 self.alias(result, Slot::Scalar(scalar));
-                outs.push((result, tile));
-                scalars.push((tile, scalar, ty.elem()));
+                outs.push((result, Out::Scalar(scalar, ty.elem())));
             } else if let Slot::Tile(tile) = self.define(result)? {
-                outs.push((result, tile));
+                outs.push((result, Out::Tile(tile)));
             }
         }
         let stores = group.ops.iter().any(|op| matches!(op.act, OpenAct::Store(_)));
@@ -424,11 +423,8 @@ impl Lower<'_> {
             Leaf::Scalar(scalar) => Slot::Scalar(*scalar),
         };
         let uses: Vec<Slot> = closed.leaves.iter().map(leaf).collect();
-        let defs: Vec<Slot> = closed.outs.iter().map(|t| Slot::Tile(*t)).collect();
+        let defs: Vec<Slot> = closed.outs.iter().map(Out::slot).collect();
         self.push(frame, Step::Elements(Box::new(closed)), &uses, &defs);
-        for (from, to, elem) in scalars {
-            self.push(frame, Step::Extract { to, from, elem }, &[Slot::Tile(from)], &[]);
-        }
         Ok(())
     }
 

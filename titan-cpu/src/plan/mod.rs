@@ -47,6 +47,8 @@ pub(crate) enum Slot {
 pub(crate) struct TileInfo {
     pub(crate) elem: Elem,
     pub(crate) shape: [i32; 4],
+    /// Strides of the dense tile.
+    pub(crate) strides: [isize; 4],
     pub(crate) rank: usize,
     /// Number of elements.
     pub(crate) len: usize,

@@ -31,8 +31,8 @@ pub(super) struct Slot {
     pub(super) frozen: bool,
     lease: usize,
     memory: usize,
-    /// The first element and the last, in bits; `None` if there is no element.
-    span: Option<(i128, i128)>,
+    /// The first bit and the last; `None` if there is no element.
+    pub(super) span: Option<(i128, i128)>,
 }
 
 /// Why a launch cannot happen.

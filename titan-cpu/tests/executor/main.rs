@@ -3,6 +3,7 @@
 mod common;
 mod control;
 mod elementwise;
+mod groups;
 mod launch;
 mod matmul;
 mod memory;
