@@ -11,12 +11,9 @@ use super::tile::Data;
 use crate::ops::TileFn;
 use crate::ops::reduce::RowFold;
 use crate::ops::words;
-use crate::plan::group::{Act, BLOCK, Group, MAX_LEAVES, Micro, Operand, Out};
+use crate::plan::group::{Act, Group, MAX_LEAVES, Micro, Operand, Out};
 use crate::rep;
 use crate::simd::Isa;
-
-/// Bytes of a register.
-pub(super) const REGISTER: usize = BLOCK * 8;
 
 /// What groups work with; kept between them.
 #[derive(Debug, Default)]
@@ -24,6 +21,8 @@ pub(super) struct Bank {
     inputs: Inputs,
     /// Registers of results, one after the other.
     registers: Buffer,
+    /// Results of one element per row, one after the other.
+    rows: Buffer,
     /// What the group is making.
     outs: Vec<Buffer>,
     /// Buffers of results that are one element.
@@ -47,7 +46,7 @@ impl Machine<'_, '_> {
             bank.outs.push(buffer);
         }
         // Most groups have few operands.
-        match group.leaves.len() {
+        match group.inputs.len() {
             ..=3 => self.evaluate::<3>(group, &mut bank),
             ..=6 => self.evaluate::<6>(group, &mut bank),
             _ => self.evaluate::<MAX_LEAVES>(group, &mut bank),
@@ -71,15 +70,15 @@ impl Machine<'_, '_> {
     }
 
     fn evaluate<const N: usize>(&self, group: &Group, bank: &mut Bank) {
-        let Bank { inputs, registers, outs, partial, .. } = bank;
+        let Bank { inputs, registers, rows, outs, partial, .. } = bank;
         let operands = Operands::<N>::new(self, group, inputs);
         let target = group.store.as_ref().map(|place| self.target(place, group.shape));
         let mut span = Span::first(group, operands.block);
         while span.start < group.len {
             let mut leaves: [&[u8]; N] = [&[]; N];
             operands.of_block(self, (group, span), inputs, &mut leaves);
-            let registers = bytemuck::cast_slice_mut(registers);
-            let mut frame = Frame { isa: self.isa, group, leaves: &leaves, registers, outs, partial, span };
+            let (registers, rows) = (bytemuck::cast_slice_mut(registers), bytemuck::cast_slice_mut(rows));
+            let mut frame = Frame { isa: self.isa, group, leaves: &leaves, registers, rows, outs, partial, span };
             for (number, op) in group.ops.iter().enumerate() {
                 frame.micro(number, op, target.as_ref());
             }
@@ -94,6 +93,7 @@ struct Frame<'a> {
     group: &'a Group,
     leaves: &'a [&'a [u8]],
     registers: &'a mut [u8],
+    rows: &'a mut [u8],
     outs: &'a mut [Buffer],
     partial: &'a mut [u64],
     span: Span,
@@ -102,29 +102,25 @@ struct Frame<'a> {
 impl Frame<'_> {
     /// Runs operation `number`.
     fn micro(&mut self, number: usize, op: &Micro, target: Option<&Target<'_>>) {
-        let Span { start, n, .. } = self.span;
-        match (&op.act, target) {
-            (Act::Map { f, to: Operand::Out(o), size }, _) => {
-                let mut dst = std::mem::take(&mut self.outs[*o]);
-                let args = op.args.map(|arg| self.operand(arg));
-                f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[start * size..][..n * size], args);
-                self.outs[*o] = dst;
-            }
-            (Act::Map { f, to: Operand::Reg(r) | Operand::Leaf(r), size }, _) => self.map(*f, *r, *size, &op.args),
-            (Act::Reduce { f, to, size }, _) => {
-                let mut dst = std::mem::take(&mut self.outs[*to]);
-                self.reduce(f, bytemuck::cast_slice_mut(&mut dst), *size, (number, [op.args[0], op.args[1]]));
-                self.outs[*to] = dst;
+        match (op.act, target) {
+            (Act::Map(f, to), _) => self.map(f, to, op),
+            (Act::Reduce(f, row), _) => self.reduce(&f, row, op, number),
+            (Act::Expand(to), _) => self.expand(to, op),
+            (Act::Give(out), _) => {
+                let mut dst = std::mem::take(&mut self.outs[out]);
+                let (first, src) = (self.span.start / self.group.cols * op.size, self.operand(op.args[0]));
+                bytemuck::cast_slice_mut(&mut dst)[first..first + src.len()].copy_from_slice(src);
+                self.outs[out] = dst;
             }
             (Act::Store, Some(target)) => target.store(self.span, op.args[0].1, self.operand(op.args[0])),
-            (Act::MapStore { f, register, size }, Some(target)) => {
+            (Act::MapStore(f, register), Some(target)) => {
                 let args = op.args.map(|arg| self.operand(arg));
-                if !target.store_by(self.span, self.isa, *f, args) {
-                    self.map(*f, *register, *size, &op.args);
-                    target.store(self.span, *size, self.operand((Operand::Reg(*register), *size)));
+                if !target.store_by(self.span, self.isa, f, args) {
+                    self.map(f, Operand::Reg(register), op);
+                    target.store(self.span, op.size, self.operand((Operand::Reg(register), op.size)));
                 }
             }
-            (Act::Map { to: Operand::Nothing, .. } | Act::Store | Act::MapStore { .. }, _) => {}
+            (Act::Store | Act::MapStore(..), None) => {}
         }
     }
 
@@ -134,42 +130,83 @@ impl Frame<'_> {
         match operand {
             Operand::Nothing => &[],
             Operand::Leaf(leaf) => self.leaves[leaf],
-            Operand::Reg(r) => &self.registers[r * REGISTER..][..self.span.n * size],
+            Operand::Reg(r) => &self.registers[r * self.group.registers[1]..][..self.span.n * size],
+            Operand::Row(r) => &self.rows[r * self.group.rows[1]..][..self.span.rows(self.group) * size],
             Operand::Out(o) => &bytemuck::cast_slice(&self.outs[o])[self.span.start * size..][..self.span.n * size],
         }
     }
 
-    /// Makes the elements of a register, which is none of the operands.
-    fn map(&mut self, f: TileFn, to: usize, size: usize, args: &[(Operand, usize); 3]) {
-        let Span { start, n, .. } = self.span;
-        let (below, rest) = self.registers.split_at_mut(to * REGISTER);
-        let (dst, above) = rest.split_at_mut(REGISTER);
-        let args = args.map(|(operand, size)| match operand {
-            Operand::Nothing => &[],
-            Operand::Leaf(leaf) => self.leaves[leaf],
-            Operand::Reg(r) if r < to => &below[r * REGISTER..][..n * size],
-            Operand::Reg(r) => &above[(r - to - 1) * REGISTER..][..n * size],
-            Operand::Out(o) => &bytemuck::cast_slice(&self.outs[o])[start * size..][..n * size],
-        });
-        f(self.isa, &mut dst[..n * size], args);
+    /// Makes elements by a function. Where they go is none of the operands.
+    fn map(&mut self, f: TileFn, to: Operand, op: &Micro) {
+        let (n, rows) = (self.span.n * op.size, self.span.rows(self.group) * op.size);
+        match to {
+            Operand::Reg(r) => {
+                let stride = self.group.registers[1];
+                let (below, rest) = self.registers.split_at_mut(r * stride);
+                let (dst, above) = rest.split_at_mut(stride);
+                let args = op.args.map(|(operand, size)| match operand {
+                    Operand::Nothing => &[],
+                    Operand::Leaf(leaf) => self.leaves[leaf],
+                    Operand::Reg(other) if other < r => &below[other * stride..][..self.span.n * size],
+                    Operand::Reg(other) => &above[(other - r - 1) * stride..][..self.span.n * size],
+                    Operand::Row(row) => &self.rows[row * self.group.rows[1]..][..self.span.rows(self.group) * size],
+                    Operand::Out(o) => &bytemuck::cast_slice(&self.outs[o])[self.span.start * size..][..self.span.n * size],
+                });
+                f(self.isa, &mut dst[..n], args);
+            }
+            Operand::Row(r) => {
+                // Operands were made before and are below.
+                let stride = self.group.rows[1];
+                let (below, dst) = self.rows.split_at_mut(r * stride);
+                let args = op.args.map(|(operand, size)| match operand {
+                    Operand::Leaf(leaf) => self.leaves[leaf],
+                    Operand::Row(row) => &below[row * stride..][..self.span.rows(self.group) * size],
+                    Operand::Nothing | Operand::Reg(_) | Operand::Out(_) => &[],
+                });
+                f(self.isa, &mut dst[..rows], args);
+            }
+            Operand::Out(o) => {
+                let mut dst = std::mem::take(&mut self.outs[o]);
+                let args = op.args.map(|arg| self.operand(arg));
+                f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[self.span.start * op.size..][..n], args);
+                self.outs[o] = dst;
+            }
+            Operand::Nothing | Operand::Leaf(_) => {}
+        }
     }
 
-    /// Folds the rows of an operand of operation `number` into `dst`.
-    fn reduce(&mut self, f: &RowFold, dst: &mut [u8], size: usize, (number, args): (usize, [(Operand, usize); 2])) {
-        let Span { start, n, .. } = self.span;
-        let cols = self.group.cols;
-        let row = start / cols;
-        let data = args.map(|arg| self.operand(arg));
+    /// Folds the rows of an operand of operation `number` into a row operand. Of a part of a row, the last one makes it.
+    fn reduce(&mut self, f: &RowFold, row: usize, op: &Micro, number: usize) {
+        let (Span { col, n, .. }, cols) = (self.span, self.group.cols);
+        let dst = row * self.group.rows[1];
+        // No operand is a row operand.
+        let rows = std::mem::take(&mut self.rows);
+        let data = [self.operand(op.args[0]), self.operand(op.args[1])];
         if n >= cols {
-            let rows = n / cols;
-            (f.rows)(self.isa, &mut dst[row * size..][..rows * size], data, [rows, cols, 1]);
-            return;
+            let count = self.span.rows(self.group);
+            (f.rows)(self.isa, &mut rows[dst..][..count * op.size], data, [count, cols, 1]);
+        } else {
+            let part = (f.part)(self.isa, data);
+            let sum = if col == 0 { part } else { (f.merge)(self.partial[number], part) };
+            self.partial[number] = sum;
+            if col + n == cols {
+                (f.finish)(sum, &mut rows[dst..][..op.size]);
+            }
         }
-        let part = (f.part)(self.isa, data);
-        let sum = if start % cols == 0 { part } else { (f.merge)(self.partial[number], part) };
-        self.partial[number] = sum;
-        if (start + n) % cols == 0 {
-            (f.finish)(sum, &mut dst[row * size..][..size]);
+        self.rows = rows;
+    }
+
+    /// Repeats the elements of a row operand along the rows.
+    fn expand(&mut self, to: Operand, op: &Micro) {
+        let ((Operand::Row(row), size), Span { start, n, .. }) = (op.args[0], self.span) else { return };
+        let src = &self.rows[row * self.group.rows[1]..][..self.span.rows(self.group) * size];
+        let dst: &mut [u8] = match to {
+            Operand::Reg(r) => &mut self.registers[r * self.group.registers[1]..][..n * size],
+            Operand::Out(o) => &mut bytemuck::cast_slice_mut(&mut self.outs[o])[start * size..][..n * size],
+            Operand::Nothing | Operand::Leaf(_) | Operand::Row(_) => return,
+        };
+        for (row, dst) in dst.chunks_mut(self.group.cols * size).enumerate() {
+            words::fill(dst, size, words::element(src, size, row));
         }
     }
 }
@@ -177,7 +214,8 @@ impl Frame<'_> {
 impl Bank {
     /// Makes room for a group.
     fn prepare(&mut self, group: &Group) {
-        reserve(&mut self.registers, group.registers * REGISTER);
+        reserve(&mut self.registers, group.registers[0] * group.registers[1]);
+        reserve(&mut self.rows, group.rows[0] * group.rows[1]);
         if self.partial.len() < group.ops.len() {
             self.partial.resize(group.ops.len(), 0);
         }

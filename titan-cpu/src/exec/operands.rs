@@ -2,14 +2,10 @@
 //! few additions.
 
 use super::Machine;
-use super::elements::REGISTER;
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::Data;
 use crate::ops::words;
-use crate::plan::group::{BLOCK, Group, Leaf, MAX_LEAVES};
-
-/// Rows of so many elements are evaluated one at a time rather than copied together, if they do not follow each other.
-const LONG_ROW: usize = BLOCK / 4;
+use crate::plan::group::{Group, Input, LONG_ROW, Leaf, MAX_LEAVES};
 
 /// How an operand is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +19,8 @@ enum Source {
     Dense,
     /// Row by row, by the strides of its tile.
     Rows,
+    /// One element for each row of the block: copied to its register.
+    OfRows,
 }
 
 /// Where the elements of one block are, of an operand that is read row by row.
@@ -69,6 +67,12 @@ pub(super) struct Operands<'a, const N: usize> {
 }
 
 impl Span {
+    /// How many rows the block has, at least one.
+    #[inline]
+    pub(super) fn rows(&self, group: &Group) -> usize {
+        if self.n <= group.cols { 1 } else { self.n / group.cols }
+    }
+
     /// The first block.
     pub(super) fn first(group: &Group, block: usize) -> Self {
         Span { n: block.min(group.len), ..Span::default() }
@@ -98,14 +102,14 @@ impl Span {
 impl Inputs {
     /// Makes room for the operands of a group.
     fn prepare(&mut self, group: &Group) {
-        if self.copies.len() < group.leaves.len() {
-            self.copies.resize(group.leaves.len(), Buffer::new());
+        if self.copies.len() < group.inputs.len() {
+            self.copies.resize(group.inputs.len(), Buffer::new());
         }
     }
 
-    /// The register of an operand.
+    /// The register of an operand, of so many bytes.
     fn copy(&mut self, leaf: usize, n: usize) -> &mut [u8] {
-        reserve(&mut self.copies[leaf], REGISTER);
+        reserve(&mut self.copies[leaf], n);
         bytes_mut(&mut self.copies[leaf], n)
     }
 
@@ -127,10 +131,11 @@ impl<'a, const N: usize> Operands<'a, N> {
         inputs.prepare(group);
         let (mut sources, mut data): (_, [&[u8]; N]) = ([Source::Uniform; N], [&[]; N]);
         let mut by_rows = false;
-        for (number, (source, data)) in sources.iter_mut().zip(&mut data).enumerate().take(group.leaves.len()) {
+        for (number, (source, data)) in sources.iter_mut().zip(&mut data).enumerate().take(group.inputs.len()) {
             (*source, *data) = machine.source(group, number, inputs);
-            by_rows |= *source == Source::Rows;
+            by_rows |= matches!(source, Source::Rows | Source::OfRows);
         }
+        // Long rows are evaluated one at a time rather than copied together, if they do not follow each other.
         let one_row = by_rows && group.cols >= LONG_ROW;
         let block = if one_row { group.block.min(group.cols) } else { group.block };
         Operands { sources, data, block, by_rows }
@@ -148,20 +153,23 @@ impl<'a, const N: usize> Operands<'a, N> {
         'a: 's,
     {
         if self.by_rows {
-            for number in 0..group.leaves.len() {
-                if self.sources[number] == Source::Rows {
-                    inputs.places[number] = machine.fetch(group, number, span, inputs);
+            for number in 0..group.inputs.len() {
+                match self.sources[number] {
+                    Source::Rows => inputs.places[number] = machine.fetch(group, number, span, inputs),
+                    Source::OfRows => machine.fetch_rows(group, number, span, inputs),
+                    Source::Uniform | Source::Filled | Source::Dense => {}
                 }
             }
         }
         let inputs = &*inputs;
-        for (i, (leaf, (_, size))) in leaves.iter_mut().zip(&group.leaves).enumerate() {
+        for (i, (leaf, Input { size, .. })) in leaves.iter_mut().zip(&group.inputs).enumerate() {
             let n = span.n * size;
             *leaf = match (self.sources[i], inputs.places[i]) {
                 (Source::Uniform, _) | (Source::Rows, Place::Cell) => &bytemuck::bytes_of(&inputs.cells[i])[..*size],
                 (Source::Dense, _) => &self.data[i][span.start * size..][..n],
                 (Source::Rows, Place::At(at)) => &self.data[i][at * size..][..n],
                 (Source::Filled, _) | (Source::Rows, Place::Register) => bytes(&inputs.copies[i], n),
+                (Source::OfRows, _) => bytes(&inputs.copies[i], span.rows(group) * size),
             };
         }
     }
@@ -170,7 +178,7 @@ impl<'a, const N: usize> Operands<'a, N> {
 impl Machine<'_, '_> {
     /// How an operand is read, and its data if it is read there.
     fn source(&self, group: &Group, number: usize, inputs: &mut Inputs) -> (Source, &[u8]) {
-        let (leaf, size) = group.leaves[number];
+        let Input { leaf, size, of_rows, whole } = group.inputs[number];
         let bits = match leaf {
             Leaf::Scalar(slot) => self.scalar(slot),
             Leaf::Tile(slot) => {
@@ -178,12 +186,13 @@ impl Machine<'_, '_> {
                 match (tile.data, tile.dense) {
                     (Data::Splat(bits), _) => bits,
                     (Data::Nothing, _) => 0,
+                    (Data::Buffer(_) | Data::Memory(_), _) if of_rows => return (Source::OfRows, &[]),
                     (Data::Buffer(_) | Data::Memory(_), true) => return (Source::Dense, &self.data(slot)[tile.first * size..]),
                     (Data::Buffer(_) | Data::Memory(_), false) => return (Source::Rows, self.data(slot)),
                 }
             }
         };
-        if group.whole[number] {
+        if whole {
             words::fill(inputs.copy(number, group.block.min(group.len) * size), size, bits);
             return (Source::Filled, &[]);
         }
@@ -193,11 +202,11 @@ impl Machine<'_, '_> {
 
     /// Finds an operand of a block in its data, or copies it.
     fn fetch(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) -> Place {
-        let (Leaf::Tile(slot), size) = group.leaves[leaf] else { return Place::Register };
+        let Input { leaf: Leaf::Tile(slot), size, whole, .. } = group.inputs[leaf] else { return Place::Register };
         let tile = &self.tiles[slot as usize];
         let step = tile.strides[3];
         // In one row the elements follow each other, or are all the same.
-        if span.n <= group.cols && (step == 1 || step == 0 && !group.whole[leaf]) {
+        if span.n <= group.cols && (step == 1 || step == 0 && !whole) {
             let [i, j, k] = span.row;
             let first = [i, j, k, span.col]
                 .iter()
@@ -214,5 +223,14 @@ impl Machine<'_, '_> {
             words::gather_run(inputs.copy(leaf, span.n * size), &tile, span.start);
         }
         Place::Register
+    }
+
+    /// Copies the elements of an operand for the rows of a block.
+    fn fetch_rows(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) {
+        let Input { leaf: Leaf::Tile(slot), size, .. } = group.inputs[leaf] else { return };
+        if let Some(tile) = self.strided(slot) {
+            let dst = inputs.copy(leaf, span.rows(group) * size);
+            words::gather_run(dst, &tile, span.start / group.cols);
+        }
     }
 }

@@ -101,11 +101,11 @@ impl Known {
     }
 
     fn group(&self, group: &Group) -> bool {
-        let leaf = |leaf: &Leaf| match leaf {
-            Leaf::Tile(tile) => self.tiles[*tile as usize],
-            Leaf::Scalar(scalar) => self.scalar(*scalar),
-        };
-        group.store.is_none() && group.leaves.iter().all(|(l, _)| leaf(l))
+        group.store.is_none()
+            && group.inputs.iter().all(|input| match input.leaf {
+                Leaf::Tile(tile) => self.tiles[tile as usize],
+                Leaf::Scalar(scalar) => self.scalar(scalar),
+            })
     }
 
     /// Whether a step goes to the prologue. If so, what it makes is known from there on.

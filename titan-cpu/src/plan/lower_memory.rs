@@ -1,7 +1,7 @@
 //! Facts about programs and tensors, views, loads and stores.
 
 use super::lower::{Frame, Lower, Result};
-use super::group::{OpenAct, OpenOp};
+use super::open::{OpenAct, OpenOp};
 use super::{Place, Slot, Step};
 use crate::ops::{ScalarFn, elementwise};
 use titan_core::ir::{AtomicOp, BinOp, Elem, Op, OpId, OpKind, Ty, Unit, Value};

@@ -1,14 +1,13 @@
 //! Tile operations that are not elementwise.
 
 use super::lower::{Frame, Lower, Result};
-use super::group::{F32Op, OpenAct, OpenOp};
 use super::{Combine, Restride, Slot, Step};
 use crate::ops::reduce;
-use titan_core::ir::{Elem, Op, OpId, OpKind, ReduceOp, Ty, Value};
+use titan_core::ir::{Op, OpId, OpKind, Ty, Value};
 
 impl Lower<'_> {
     pub(super) fn tile_op(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<()> {
-        if self.join_reduction(frame, id, op)? {
+        if self.join_reduction(frame, id, op)? || self.join_broadcast(frame, id, op)? {
             return Ok(());
         }
         if self.one_element(frame, op)? {
@@ -60,25 +59,6 @@ impl Lower<'_> {
         } else {
             let tile = self.new_tile(*result)?;
             self.push(frame, Step::Splat { to: tile, from: scalar }, &[], &[Slot::Tile(tile)]);
-        }
-        Ok(true)
-    }
-
-    /// A reduction along the last axis joins the group that makes the tile, or a new one.
-    fn join_reduction(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<bool> {
-        let (OpKind::Reduce(r, axis), [arg], [result]) = (&op.kind, &op.args[..], &op.results[..]) else { return Ok(false) };
-        let Ty::Tile(elem, shape) = self.kernel.ty(*arg) else { return Ok(false) };
-        if !self.options.fuse || usize::from(*axis) + 1 != shape.rank() {
-            return Ok(false);
-        }
-        let Some(fold) = reduce::row_fold(*r, elem) else { return Ok(false) };
-        let f32_op = (*r == ReduceOp::Sum && elem == Elem::F32).then_some(F32Op::SumOfRows);
-        let (act, size) = (OpenAct::Reduce(fold), crate::rep::size(elem));
-        let new = OpenOp { id, result: Some(*result), act, f32_op, size, args: Vec::new() };
-        self.join(frame, super::shape4(shape), new, &[*arg])?;
-        // Scalars are looked up without closing groups.
-        if matches!(self.kernel.ty(*result), Ty::Scalar(_)) {
-            self.close_group_of(frame, *result)?;
         }
         Ok(true)
     }

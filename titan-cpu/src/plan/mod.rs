@@ -3,20 +3,23 @@
 //! There are three kinds of slots: scalars (a `u64` each), tiles (a handle of a buffer, or a lazy form) and views. A value of
 //! the IR has one slot for life; a tile's buffer goes back to the pool after the step that uses it last.
 //!
-//! * [`lower`]: IR to steps.
-//! * [`group`]: elementwise operations of one shape become one step.
+//! * [`lower`]: IR to steps, family by family.
+//! * [`group`]: elementwise operations of one shape as one step. [`open`], [`close`]: how operations become one.
 //! * [`invariant`]: what is the same in every program.
 //! * [`live`]: after which step a tile is dead.
 //!
 //! Axes are those of four-dimensional tiles: a shape of lower rank has leading extents of 1.
 
+mod close;
 pub(crate) mod group;
 mod invariant;
 mod live;
 pub(crate) mod lower;
 mod lower_control;
+mod lower_elements;
 mod lower_memory;
 mod lower_tile;
+mod open;
 pub(crate) mod product;
 
 use crate::ops::ScalarFn;
