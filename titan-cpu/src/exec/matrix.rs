@@ -34,19 +34,19 @@ impl Operand<'_> {
     }
 }
 
-/// The product of two matrices, summed in elements of type `acc`.
+/// The product of two matrices, summed in elements of type `acc`, a row of them every `row` elements of `dst`.
 pub(super) fn multiply(
     acc: Elem,
-    dst: &mut [u8],
+    (dst, row): (&mut [u8], usize),
     shape: [usize; 3],
     add: bool,
     [a, b]: [Operand<'_>; 2],
     sums: &mut Buffer,
 ) {
     match acc {
-        Elem::F64 => f64::product(bytemuck::cast_slice_mut(dst), shape, add, a.matrix(), b.matrix()),
-        Elem::I32 => integer_product(dst, shape, add, a.matrix(), b.matrix(), sums),
-        _ => f32::product(bytemuck::cast_slice_mut(dst), shape, add, a.matrix(), b.matrix()),
+        Elem::F64 => f64::product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix()),
+        Elem::I32 => integer_product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix(), sums),
+        _ => f32::product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix()),
     }
 }
 
@@ -63,7 +63,7 @@ impl Machine<'_, '_> {
         let [m, n, k] = [extent(info.shape[2]), extent(info.shape[3]), extent(depth)];
         let dst = bytes_mut(&mut out, info.len * info.size);
         for (batch, dst) in dst.chunks_exact_mut(m * n * info.size).enumerate() {
-            multiply(info.elem, dst, [m, n, k], add, [a.of_batch(batch), b.of_batch(batch)], sums);
+            multiply(info.elem, (dst, n), [m, n, k], add, [a.of_batch(batch), b.of_batch(batch)], sums);
         }
         self.work.factors = factors;
         self.work.pool.give_back(id, out);
@@ -193,16 +193,15 @@ fn splat(isa: Isa, size: usize, bits: u64, f: Option<TileFn>, buffer: &mut Buffe
 
 /// A product of `i8`s that are now `f32`s, summed in wrapping `i32`s.
 fn integer_product(
-    dst: &mut [u8],
+    (dst, row): (&mut [i32], usize),
     [m, n, k]: [usize; 3],
     add: bool,
     a: Matrix<'_, f32>,
     b: Matrix<'_, f32>,
     sums: &mut Buffer,
 ) {
-    let dst: &mut [i32] = bytemuck::cast_slice_mut(dst);
     if !add {
-        dst.fill(0);
+        dst.chunks_mut(row.max(1)).take(m).for_each(|d| d[..n].fill(0));
     }
     reserve(sums, m * n * 4);
     let sums: &mut [f32] = bytemuck::cast_slice_mut(bytes_mut(sums, m * n * 4));
@@ -210,11 +209,13 @@ fn integer_product(
         let part = EXACT_K.min(k - from);
         let at = |first: usize, stride: isize| first.wrapping_add(from.wrapping_mul(stride.cast_unsigned()));
         let (a, b) = (Matrix { first: at(a.first, a.col), ..a }, Matrix { first: at(b.first, b.row), ..b });
-        f32::product(sums, [m, n, part], false, a, b);
-        for (d, s) in dst.iter_mut().zip(sums.iter()) {
-            #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 2^24")]
-            let sum = *s as i32;
-            *d = d.wrapping_add(sum);
+        f32::product((sums, n), [m, n, part], false, a, b);
+        for (dst, sums) in dst.chunks_mut(row.max(1)).zip(sums.chunks_exact(n)) {
+            for (d, s) in dst.iter_mut().zip(sums) {
+                #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 2^24")]
+                let sum = *s as i32;
+                *d = d.wrapping_add(sum);
+            }
         }
     }
 }

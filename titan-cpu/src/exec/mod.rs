@@ -1,11 +1,13 @@
 //! Runs a plan, one program at a time.
 //!
 //! * [`pool`]: buffers. [`tile`]: what tile slots hold.
-//! * [`control`]: blocks, loops, branches, moves. [`tiles`], [`matrix`], [`product_loop`], [`fold`]: tile steps.
+//! * [`control`]: blocks, loops, branches, moves. [`tiles`], [`matrix`], [`product_loop`], [`edge`],
+//!   [`fold`]: tile steps.
 //! * [`elements`], [`operands`], [`target`]: groups of elementwise steps.
 //! * [`memory`], [`rows`], [`ragged`]: loads, stores, gathers, views. [`print`]: text.
 
 mod control;
+mod edge;
 mod elements;
 mod fold;
 mod matrix;

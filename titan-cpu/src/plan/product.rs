@@ -1,7 +1,7 @@
 //! Loops whose body is one step of a matrix product: `acc = mma(load a[.., k], load b[k, ..], acc)`.
 //!
-//! Where the tiles are inside of tensors that the launch does not write, such a loop is one product over the whole range of
-//! k, without copying tiles. The loop itself is kept for where they are not.
+//! Where the tensors are such that the launch does not write, such a loop is one product over the whole range of k, without
+//! copying tiles; at the edges of the tensors, of what is inside of them. The loop itself is kept for where this is not so.
 
 use super::{ScalarSlot, Slot, Step, TileSlot, ViewSlot};
 use titan_core::ir::Unit;
@@ -30,6 +30,8 @@ pub(crate) struct Factor {
     pub(crate) shape: [i32; 2],
     /// The axis of the tensor along which the loop goes.
     pub(crate) k_axis: usize,
+    /// What the tile has outside of the tensor.
+    pub(crate) pad: ScalarSlot,
     /// The product takes the transposed tile.
     pub(crate) is_transposed: bool,
 }
@@ -69,12 +71,12 @@ fn factor(body: &[super::Node], index: ScalarSlot, tile: TileSlot, k: usize, til
         k_axis = 1 - k;
         node = def(*from)?;
     }
-    let Step::Load { to, from, .. } = &node.step else { return None };
+    let Step::Load { to, from, pad } = &node.step else { return None };
     let info = &tiles[*to as usize];
     let at: [ScalarSlot; 2] = from.at.as_slice().try_into().ok()?;
     let only_k = at[k_axis] == index && at[1 - k_axis] != index;
     let shape = [info.shape[2], info.shape[3]];
-    (only_k && from.unit == Unit::Tile && info.rank == 2).then_some(Factor { view: from.view, at, shape, k_axis, is_transposed: k_axis != k })
+    (only_k && from.unit == Unit::Tile && info.rank == 2).then_some(Factor { view: from.view, at, shape, k_axis, pad: *pad, is_transposed: k_axis != k })
 }
 
 /// Finds the loops in the outermost block whose factors go with the program's index along the first axis of the grid.
