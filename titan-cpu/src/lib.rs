@@ -9,17 +9,6 @@
 //! Deliberately absent: streams, shapes and grids from host expressions, and type checks of arguments beyond what safety
 //! needs. They are the launcher's.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::wildcard_enum_match_arm,
-    clippy::excessive_precision,
-    clippy::cast_lossless,
-    clippy::cognitive_complexity,
-    clippy::too_many_arguments,
-    clippy::manual_is_multiple_of,
-    reason = "steps are handled by families, each of which passes the others on; coefficients are written as computed"
-)]
-
 mod exec;
 mod math;
 mod ops;

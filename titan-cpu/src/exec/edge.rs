@@ -1,7 +1,7 @@
 //! Products of tiles that reach beyond their tensors: what is outside is zeros, whose products are zeros, or NaN where the
 //! other factor is not finite.
 
-use super::matrix::{Operand, multiply};
+use super::matrix::{Operand, Sums, multiply};
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use crate::rep::Rep;
 use titan_core::ir::Elem;
@@ -33,11 +33,11 @@ impl Edge {
 
     /// Adds to what is outside the products of `k` elements of the factors with zeros.
     pub(super) fn add(&self, dst: &mut [u8], k: usize, factors: [Operand<'_>; 2], sums: &mut Buffer) {
-        match self.acc {
-            Elem::F64 => self.add_products::<f64>(bytemuck::cast_slice_mut(dst), k, factors, sums),
+        match Sums::of(self.acc) {
+            Sums::F64 => self.add_products::<f64>(bytemuck::cast_slice_mut(dst), k, factors, sums),
             // Integers are finite.
-            Elem::I32 => {}
-            _ => self.add_products::<f32>(bytemuck::cast_slice_mut(dst), k, factors, sums),
+            Sums::I32 => {}
+            Sums::F32 => self.add_products::<f32>(bytemuck::cast_slice_mut(dst), k, factors, sums),
         }
     }
 

@@ -47,8 +47,8 @@ impl Machine<'_, '_> {
         }
         // Most groups have few operands.
         match group.inputs.len() {
-            ..=3 => self.evaluate::<3>(group, &mut bank),
-            ..=6 => self.evaluate::<6>(group, &mut bank),
+            0..=3 => self.evaluate::<3>(group, &mut bank),
+            4..=6 => self.evaluate::<6>(group, &mut bank),
             _ => self.evaluate::<MAX_LEAVES>(group, &mut bank),
         }
         for out in group.outs.iter().rev() {

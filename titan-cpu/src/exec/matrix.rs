@@ -34,6 +34,27 @@ impl Operand<'_> {
     }
 }
 
+/// What products are summed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sums {
+    F32,
+    F64,
+    /// Wrapping.
+    I32,
+}
+
+impl Sums {
+    /// By the element type of the accumulator. A verified kernel has no others than these three.
+    pub(super) fn of(acc: Elem) -> Self {
+        match acc {
+            Elem::F64 => Sums::F64,
+            Elem::I32 => Sums::I32,
+            Elem::F32 | Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I16 | Elem::I8
+            | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => Sums::F32,
+        }
+    }
+}
+
 /// The product of two matrices, summed in elements of type `acc`, a row of them every `row` elements of `dst`.
 pub(super) fn multiply(
     acc: Elem,
@@ -43,10 +64,10 @@ pub(super) fn multiply(
     [a, b]: [Operand<'_>; 2],
     sums: &mut Buffer,
 ) {
-    match acc {
-        Elem::F64 => f64::product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix()),
-        Elem::I32 => integer_product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix(), sums),
-        _ => f32::product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix()),
+    match Sums::of(acc) {
+        Sums::F64 => f64::product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix()),
+        Sums::I32 => integer_product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix(), sums),
+        Sums::F32 => f32::product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix()),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::tile::{Data, Tile};
 use super::{Machine, Outcome, trap};
 use crate::ops::{ScalarFn, words};
-use crate::plan::{Node, Place, ScalarSlot, Step, TileSlot, dense_strides};
+use crate::plan::{MemoryStep, Place, ScalarSlot, TileSlot, dense_strides};
 use crate::rep;
 use crate::runtime::view::View;
 use titan_core::ir::{Loc, Unit};
@@ -20,27 +20,26 @@ pub(super) enum Write {
 }
 
 impl<'m> Machine<'_, 'm> {
-    pub(super) fn memory_step(&mut self, node: &Node) -> Outcome<()> {
-        match &node.step {
-            Step::Load { to, from, pad } => self.load(*to, from, *pad),
-            Step::Store { to, from } => self.store(to, *from, Write::Own),
-            Step::AtomicTile { to, from, f, integer_add } => self.store(to, *from, Write::Update(*f, *integer_add)),
-            Step::Get { to, from } => {
-                let (view, at) = self.element(from, "get", node.loc)?;
+    pub(super) fn memory_step(&mut self, step: &MemoryStep, loc: Loc) -> Outcome<()> {
+        match step {
+            MemoryStep::Load { to, from, pad } => self.load(*to, from, *pad),
+            MemoryStep::Store { to, from } => self.store(to, *from, Write::Own),
+            MemoryStep::AtomicTile { to, from, f, integer_add } => self.store(to, *from, Write::Update(*f, *integer_add)),
+            MemoryStep::Get { to, from } => {
+                let (view, at) = self.element(from, "get", loc)?;
                 self.set(*to, rep::extend(view.elem(), view.read_one(at)));
             }
-            Step::Set { to, from } => {
-                let (view, at) = self.element(to, "set", node.loc)?;
+            MemoryStep::Set { to, from } => {
+                let (view, at) = self.element(to, "set", loc)?;
                 view.write_one(at, self.scalar(*from));
             }
-            Step::GatherRows { to, view, rows, col, pad } => self.gather_rows(*to, *view, rows, *col, *pad),
-            Step::ScatterRows { view, rows, col, from } => self.scatter_rows(*view, rows, *col, *from),
-            Step::Gather { to, view, at, pad } => self.gather(*to, *view, at, *pad),
-            Step::Scatter { view, at, from } => self.scatter(*view, at, *from, Write::Shared),
-            Step::Atomic { view, at, from, f, integer_add } => {
+            MemoryStep::GatherRows { to, view, rows, col, pad } => self.gather_rows(*to, *view, rows, *col, *pad),
+            MemoryStep::ScatterRows { view, rows, col, from } => self.scatter_rows(*view, rows, *col, *from),
+            MemoryStep::Gather { to, view, at, pad } => self.gather(*to, *view, at, *pad),
+            MemoryStep::Scatter { view, at, from } => self.scatter(*view, at, *from, Write::Shared),
+            MemoryStep::Atomic { view, at, from, f, integer_add } => {
                 self.scatter(*view, at, *from, Write::Update(*f, *integer_add));
             }
-            _ => {}
         }
         Ok(())
     }

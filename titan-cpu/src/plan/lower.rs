@@ -1,7 +1,7 @@
 //! From IR to steps: values get slots, operations become steps in order.
 
 use super::open::OpenGroup;
-use super::{BlockId, Node, ParamKind, ParamPlan, Plan, ScalarSlot, Slot, Step, TileInfo, TileSlot, ViewSlot, dense_strides, shape4};
+use super::{BlockId, Node, ParamKind, ParamPlan, Plan, ScalarSlot, Slot, Step, TileInfo, TileSlot, TileStep, ViewSlot, dense_strides, shape4};
 use crate::rep;
 use titan_core::ir::{self, Block, Const, Kernel, Loc, Op, OpId, OpKind, ParamKind as IrParam, TileShape, Ty, Value};
 
@@ -169,7 +169,7 @@ impl Lower<'_> {
             (Slot::Tile(tile), _) => Ok(tile),
             (Slot::Scalar(from), Ty::Tile(elem, shape)) => {
                 let to = self.tile_slot(elem, shape);
-                self.push(frame, Step::Splat { to, from }, &[], &[Slot::Tile(to)]);
+                self.push(frame, Step::Tile(TileStep::Splat { to, from }), &[], &[Slot::Tile(to)]);
                 Ok(to)
             }
             (Slot::Scalar(_) | Slot::View(_), _) => self.wrong("a tile is wanted here"),
@@ -188,7 +188,7 @@ impl Lower<'_> {
             Slot::Scalar(scalar) => Ok(scalar),
             Slot::Tile(from) => {
                 let (to, elem) = (self.scalar_slot(0), self.kernel.ty(value).elem());
-                self.push(frame, Step::Extract { to, from, elem }, &[Slot::Tile(from)], &[]);
+                self.push(frame, Step::Tile(TileStep::Extract { to, from, elem }), &[Slot::Tile(from)], &[]);
                 Ok(to)
             }
             Slot::View(_) => self.wrong("a scalar is wanted here"),

@@ -4,7 +4,7 @@ use super::group::{Leaf, MAX_OPS, Out};
 use super::lower::{Frame, Lower, Result};
 use super::open::{F32Op, OpenAct, OpenArg, OpenGroup, OpenOp};
 use super::{Slot, Step, shape4};
-use crate::ops::{ElementFn, cast, elementwise, reduce};
+use crate::ops::{ElementFn, cast, elementwise, reduce, ternary};
 use crate::rep;
 use titan_core::ir::{Elem, Op, OpId, OpKind, ReduceOp, Ty, Value};
 
@@ -16,10 +16,7 @@ impl Lower<'_> {
         }
         let f = self.element_fn(op)?;
         let ty = self.kernel.ty(result);
-        let f32_op = match op.kind {
-            OpKind::Binary(b) if ty.elem() == Elem::F32 => Some(F32Op::Binary(b)),
-            _ => None,
-        };
+        let f32_op = if let (OpKind::Binary(b), Elem::F32) = (&op.kind, ty.elem()) { Some(F32Op::Binary(*b)) } else { None };
         let new = OpenOp { id, result: Some(result), act: OpenAct::Map(f.tile), f32_op, size: rep::size(ty.elem()), args: Vec::new() };
         if self.join_rows(frame, &new, &f, &op.args)? {
             return Ok(());
@@ -107,11 +104,8 @@ impl Lower<'_> {
     pub(super) fn join_broadcast(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<bool> {
         let ([arg], [result]) = (&op.args[..], &op.results[..]) else { return Ok(false) };
         let Ty::Tile(elem, shape) = self.kernel.ty(*result) else { return Ok(false) };
-        let along_last = match op.kind {
-            OpKind::Broadcast { axis, .. } => usize::from(axis) + 1 == shape.rank(),
-            OpKind::Splat(_) => true,
-            _ => false,
-        };
+        let along_last = matches!(op.kind, OpKind::Splat(_))
+            || matches!(op.kind, OpKind::Broadcast { axis, .. } if usize::from(axis) + 1 == shape.rank());
         let Some(group) = self.row_group(frame, *arg) else { return Ok(false) };
         let group = &mut frame.open[group];
         let (true, true, Some(n)) = (along_last, group.shape == shape4(shape), group.find_row(*arg)) else { return Ok(false) };
@@ -211,14 +205,14 @@ impl Lower<'_> {
     fn element_fn(&self, op: &Op) -> Result<ElementFn> {
         let first = self.kernel.ty(op.args[0]).elem();
         let last = self.kernel.ty(op.args[op.args.len() - 1]).elem();
-        let f = match &op.kind {
-            OpKind::Unary(u) => elementwise::unary(*u, first),
-            OpKind::Binary(b) => elementwise::binary(*b, first),
-            OpKind::Cmp(p) => elementwise::compare(*p, first),
-            OpKind::Select => Some(elementwise::select(last)),
-            OpKind::MulAdd => elementwise::mul_add(first),
-            OpKind::Cast(to) => Some(cast::cast(first, *to)),
-            OpKind::Bitcast(to) if to.bits() == first.bits() => Some(cast::bitcast(first, *to)),
+        let f = match (&op.kind, &op.args[..]) {
+            (OpKind::Unary(u), [_]) => elementwise::unary(*u, first),
+            (OpKind::Binary(b), [_, _]) => elementwise::binary(*b, first),
+            (OpKind::Cmp(p), [_, _]) => elementwise::compare(*p, first),
+            (OpKind::Select, [_, _, _]) => Some(ternary::select(last)),
+            (OpKind::MulAdd, [_, _, _]) => ternary::mul_add(first),
+            (OpKind::Cast(to), [_]) => Some(cast::cast(first, *to)),
+            (OpKind::Bitcast(to), [_]) if to.bits() == first.bits() => Some(cast::bitcast(first, *to)),
             _ => None,
         };
         match f {

@@ -35,10 +35,9 @@ macro_rules! words {
     ($($t:ty: $atomic:ty;)*) => {$(
         impl Word for $t {
             #[inline(always)]
-            #[allow(clippy::cast_possible_truncation, reason = "the low bits are meant")]
-            #[allow(trivial_numeric_casts, reason = "for one of the types it is")]
             fn from_slot(bits: u64) -> Self {
-                bits as $t
+                let bytes = bits.to_le_bytes();
+                <$t>::from_le_bytes(std::array::from_fn(|i| bytes[i]))
             }
             #[inline(always)]
             fn to_slot(self) -> u64 {

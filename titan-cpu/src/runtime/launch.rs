@@ -95,7 +95,7 @@ impl Slot {
             return Err(format!("`{name}`: {rank} extents and {} strides", arg.strides.len()));
         }
         let bits = arg.elem.bits() as usize;
-        if arg.offset % (bits / 8).max(1) != 0 {
+        if !arg.offset.is_multiple_of((bits / 8).max(1)) {
             return Err(format!("`{name}`: byte {} is not where an element of {} bytes can start", arg.offset, bits / 8));
         }
         if let Some(n) = arg.extents.iter().find(|n| **n < 0) {
