@@ -25,7 +25,7 @@ mod tiles;
 pub use print::{PrintSink, set_print_sink};
 
 use crate::plan::{Plan, ScalarSlot, ViewSlot};
-use crate::runtime::view::View;
+use crate::runtime::view::{View, ViewKey};
 use crate::simd::Isa;
 use pool::{Buffer, Pool};
 use std::sync::atomic::AtomicBool;
@@ -82,6 +82,8 @@ pub(crate) struct Machine<'p, 'm> {
     /// Set when a program of the launch has trapped.
     stop: &'p AtomicBool,
     lazy: bool,
+    /// The last offsets that were looked at, and whether they are in order.
+    ordered: Option<(ViewKey, bool)>,
 }
 
 impl<'p, 'm> Machine<'p, 'm> {
@@ -105,6 +107,7 @@ impl<'p, 'm> Machine<'p, 'm> {
             following: 1,
             stop: &launch.stop,
             lazy: launch.lazy,
+            ordered: None,
         };
         machine.forget_products();
         // Nothing in it can trap.

@@ -1,11 +1,27 @@
 //! Facts about programs and tensors, views, segments, ragged outputs.
 
 use super::{Machine, Outcome, trap};
-use crate::plan::{FactStep, ScalarSlot};
+use crate::plan::{FactStep, ScalarSlot, ViewSlot};
+use crate::rep;
 use crate::runtime::view::View;
-use titan_core::ir::Loc;
+use titan_core::ir::{Elem, Loc};
 
 impl Machine<'_, '_> {
+    /// Whether no offset is less than the one before it: then no two segments have a row in common.
+    fn is_in_order(&mut self, offsets: ViewSlot) -> bool {
+        let view = self.view(offsets);
+        let Some(key) = view.constant() else { return false };
+        if let Some((known, in_order)) = self.ordered
+            && known == key
+        {
+            return in_order;
+        }
+        let at = |e: i32| view.offset_inside([0, 0, 0, i64::from(e)]).map(|offset| rep::extend(Elem::I32, view.read_one(offset)).cast_signed());
+        let in_order = (1..view.extent(0)).all(|e| at(e - 1) <= at(e));
+        self.ordered = Some((key, in_order));
+        in_order
+    }
+
     #[expect(clippy::cast_possible_wrap, reason = "a launch checks that grid extents are `i32`s")]
     pub(super) fn fact(&mut self, step: &FactStep, loc: Loc) -> Outcome<()> {
         match step {
@@ -26,7 +42,9 @@ impl Machine<'_, '_> {
             FactStep::Segment { to, from, offsets, at } => {
                 let (view, e) = (self.view(*from), self.int(*at));
                 let (lo, hi) = segment(&self.view(*offsets), e, view.extent(0), loc)?;
-                self.views[*to as usize] = view.slice(0, lo, hi);
+                let part = view.slice(0, lo, hi);
+                let own = !view.is_writable() || self.is_in_order(*offsets);
+                self.views[*to as usize] = if own { part } else { part.contended() };
             }
             FactStep::RaggedCount { to, view, offsets, tile } => {
                 let mut count = 0i32;

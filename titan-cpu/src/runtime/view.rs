@@ -25,11 +25,22 @@ pub(crate) struct View<'m> {
     pub(super) writable: bool,
     /// What the tensor spans, if nothing in the launch writes there.
     frozen: Option<Frozen<'m>>,
+    /// Other programs may be accessing the elements, although no correct launch does: every access is an atomic one.
+    pub(super) contended: bool,
     /// Every coordinate is outside.
     outside: bool,
     /// It is, or is a part of, a tensor that the launch has.
     given: bool,
     lease: PhantomData<&'m Lease>,
+}
+
+/// Which elements a view has. Two views of one launch that agree in this have the same ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ViewKey {
+    bytes: usize,
+    base: i64,
+    extents: [i32; 4],
+    strides: [i64; 4],
 }
 
 /// Memory that a launch only reads.
@@ -91,6 +102,7 @@ impl<'m> View<'m> {
             rank: slot.rank,
             writable: slot.writable && exclusive,
             frozen: Frozen::new(lease, slot),
+            contended: false,
             outside: false,
             given: true,
             lease: PhantomData,
@@ -109,6 +121,7 @@ impl<'m> View<'m> {
             rank,
             writable: false,
             frozen: None,
+            contended: false,
             outside: true,
             given: false,
             lease: PhantomData,
@@ -174,6 +187,22 @@ impl<'m> View<'m> {
         view.base = self.base.wrapping_add(i64::from(lo).wrapping_mul(self.strides[axis]));
         view.extents[axis] = (hi - lo).max(0);
         view
+    }
+
+    /// The same part, which other programs may be accessing at the same time.
+    pub(crate) fn contended(mut self) -> Self {
+        self.contended = true;
+        self
+    }
+
+    /// Whether the launch may write it.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Which elements these are, if nothing in the launch writes them.
+    pub(crate) fn constant(&self) -> Option<ViewKey> {
+        self.frozen.filter(|_| !self.outside).map(|_| ViewKey { base: self.base, extents: self.extents, strides: self.strides, bytes: self.bytes.addr().get() })
     }
 
     /// The offset of an element, which need not exist.

@@ -7,5 +7,6 @@ mod groups;
 mod launch;
 mod matmul;
 mod memory;
+mod safety;
 mod scalar;
 mod shapes;
