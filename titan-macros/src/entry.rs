@@ -168,7 +168,7 @@ pub(crate) fn compile(text: TokenStream) -> TokenStream {
     let literal = text.into_iter().next();
     let Some(TokenTree::Literal(lit)) = literal.clone().map(ungroup) else { return quote!(&[]) };
     let Ok(text) = syn::parse_str::<syn::LitStr>(&lit.to_string()).map(|s| s.value()) else { return quote!(&[]) };
-    let input = format!("titan {} cpu\n{text}", env!("CARGO_PKG_VERSION"));
+    let input = format!("titan {} {} cpu sm_80\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
     let bytes = cache::get_or_make(env::cache_dir().as_deref(), &input, || artifact(&text));
     let bytes = Literal::byte_string(&bytes);
     quote!(#bytes)
@@ -181,18 +181,30 @@ fn ungroup(t: TokenTree) -> TokenTree {
     }
 }
 
+/// The GPU targets for which every kernel is compiled.
+const TARGETS: &[&str] = &["sm_80"];
+
 fn artifact(text: &str) -> Vec<u8> {
-    let cpu = Variant {
-        target: "cpu".to_owned(),
-        config: Vec::new(),
-        assumptions: Vec::new(),
-        shared_bytes: 0,
-        threads: 0,
-        notes: Vec::new(),
-        sites: Vec::new(),
-        payload: text.as_bytes().to_vec(),
-    };
-    Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: Vec::new() }.encode()
+    let cpu = Variant { target: "cpu".to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
+    let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: Vec::new() };
+    for target in TARGETS {
+        match variants(text, target) {
+            Ok(variants) => artifact.variants.extend(variants),
+            Err(reason) => artifact.refused.push(((*target).to_owned(), reason)),
+        }
+    }
+    artifact.encode()
+}
+
+/// The variants of a kernel for a GPU, or why there are none. Lines count from the kernel's first one, so that the bytes do not
+/// depend on where in its file it stands.
+fn variants(text: &str, target: &str) -> Result<Vec<Variant>, String> {
+    let broken = |errors: Vec<String>| errors.into_iter().next().unwrap_or_default();
+    let kernel = titan_core::text::parse_one(text).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
+    let kernel = titan_core::verify::verify(kernel).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
+    let machine = titan_nv::Machine::from_name(target).map_err(|e| e.to_string())?;
+    let name = kernel.sig.name.clone();
+    titan_nv::compile(&kernel, machine, Some((&name, 1))).map_err(|e| e.to_string())
 }
 
 /// The name after `kernel @`, for people.
