@@ -32,6 +32,8 @@ struct Block {
 impl Memory {
     pub(crate) fn zeroed(space: &Space, bytes: usize) -> Result<Memory> {
         let mut memory = lock(&space.0);
+        // An empty buffer has an address too.
+        let bytes = bytes.max(1);
         let start = memory.alloc(bytes);
         memory.write(start, &vec![0; bytes]).map_err(|e| broken("an allocation", &e))?;
         drop(memory);

@@ -41,6 +41,10 @@ pub fn place_barriers(func: &mut Func) -> usize {
     count
 }
 
+const fn mark(op: &Op) -> Option<(Region, bool)> {
+    if let OpKind::Access { region, write } = op.kind { Some((region, write)) } else { None }
+}
+
 struct Run<'a> {
     func: &'a Func,
     /// Marks with a barrier in front.
@@ -62,24 +66,35 @@ impl Run<'_> {
     fn block(&mut self, block: Block, entry: State) -> Option<State> {
         let func = self.func;
         let mut state = entry;
-        for id in &func.block(block).ops {
-            state = self.op(*id, func.op(*id), state)?;
+        let mut ops = func.block(block).ops.as_slice();
+        while let [first, rest @ ..] = ops {
+            let marks = ops.iter().map_while(|id| mark(func.op(*id))).collect::<Vec<_>>();
+            if marks.is_empty() {
+                state = self.op(*first, func.op(*first), state)?;
+                ops = rest;
+            } else {
+                self.access(*first, &marks, &mut state);
+                ops = &ops[marks.len()..];
+            }
         }
         Some(state)
     }
 
+    /// Marks in a row speak of the same accesses: a barrier goes in front of all of them, or of none.
+    fn access(&mut self, first: OpId, marks: &[(Region, bool)], state: &mut State) {
+        let meets = |(other, wrote): &(Region, bool)| {
+            marks.iter().any(|(region, write)| (*write || *wrote) && self.overlap(*region, *other))
+        };
+        if self.barriers.contains(&first) || state.iter().any(meets) {
+            self.barriers.insert(first);
+            state.clear();
+        }
+        state.extend(marks);
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "only marks, barriers and control change what is pending")]
-    fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
+    fn op(&mut self, id: OpId, op: &Op, state: State) -> Option<State> {
         match &op.kind {
-            OpKind::Access { region, write } => {
-                let meets = |(other, wrote): &(Region, bool)| (*write || *wrote) && self.overlap(*region, *other);
-                if self.barriers.contains(&id) || state.iter().any(meets) {
-                    self.barriers.insert(id);
-                    state.clear();
-                }
-                state.insert((*region, *write));
-                Some(state)
-            }
             OpKind::Barrier => Some(State::new()),
             OpKind::If => {
                 let arms: Vec<State> = op.regions.iter().filter_map(|arm| self.block(*arm, state.clone())).collect();
