@@ -175,7 +175,7 @@ impl Published<'_> {
     pub(crate) fn tokens(&self) -> TokenStream {
         let Published { name, is_pub, answer } = self;
         // Exported macros share one namespace in a crate: the name must differ for items of equal name.
-        let mark = crate::cache::hash(&[&place(name.span()), &answer.to_string()]);
+        let mark = crate::cache::hash(&[place(name.span()).as_bytes(), answer.to_string().as_bytes()]);
         let mac = format_ident!("__titan_item_{}_{:016x}", unraw(name), mark, span = Span::call_site());
         let (export, vis) = if *is_pub { (quote!(#[macro_export]), quote!(pub)) } else { (quote!(), quote!(pub(crate))) };
         let body = Group::new(Delimiter::Bracket, answer.clone());

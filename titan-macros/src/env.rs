@@ -1,4 +1,5 @@
-//! The only reader of the environment: what the macro takes from it changes where artifacts are cached, never what they are.
+//! The only reader of the environment: what the macro takes from it changes where artifacts are cached and what is
+//! told about the time it took, never what it makes.
 
 use std::path::PathBuf;
 
@@ -17,6 +18,11 @@ pub(crate) fn cache_dir() -> Option<PathBuf> {
             Some(base.join("titan-gpu"))
         }
     }
+}
+
+/// Whether expansions print how long they took: `TITAN_TIMES=1`.
+pub(crate) fn wants_times() -> bool {
+    var("TITAN_TIMES").is_some_and(|v| v != "0" && v != "off")
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one reader")]

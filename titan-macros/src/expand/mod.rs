@@ -18,6 +18,7 @@ mod tripwire;
 pub(crate) use fallback::fallback;
 
 use crate::ast::{ExprKind, Function, GenericKind, KernelItem, Res, TypeKind};
+use crate::clock::{self, Part};
 use crate::compile::Compiled;
 use crate::ctxt::{Diag, Reports, compile_error};
 use crate::items::Items;
@@ -50,8 +51,12 @@ impl Expansion<'_> {
                 None => groups.push((elems, vec![c])),
             }
         }
+        if groups.is_empty() {
+            return out;
+        }
+        let body = Body::new(self);
         for (nth, (_, group)) in groups.iter().enumerate() {
-            out.extend(self.group(group, nth == 0));
+            out.extend(self.group(group, &body, nth == 0));
         }
         out
     }
@@ -117,28 +122,16 @@ impl Expansion<'_> {
     }
 
     /// The shadow of one tuple of element types, with its instances.
-    #[expect(clippy::cognitive_complexity, reason = "one long quotation")]
-    fn group(&self, group: &[&Compiled], first: bool) -> TokenStream {
-        let func = &self.item.func;
+    fn group(&self, group: &[&Compiled], body: &Body<'_>, first: bool) -> TokenStream {
         let Some(any) = group.first() else { return TokenStream::new() };
-        let mut shadow = Shadow::new(self.krate, func);
-        let body = shadow.body();
-        let params = shadow.params().into_iter().map(|p| surface::substitute(p, func, &any.instance));
-        let params: Vec<TokenStream> = params.collect();
-        let (consts, fresh) = (shadow.const_params(), shadow.fresh_params());
-        let name = &func.name;
-        let (aliases, binds, krate) = (aliases(func, any), self.binds(), self.krate);
+        let Body { shadow, generics, params, block, .. } = body;
+        let (name, krate, aliases) = (&self.item.func.name, self.krate, aliases(&self.item.func, any));
         // Lints speak once, in the first shadow.
         let lints = self.item.attrs.iter().filter(|a| surface::lint_level(a).is_some());
         let quiet = if first { quote!(#(#lints)*) } else { quote!(#[allow(warnings)]) };
-        let body = if self.reports.rustcs.is_empty() {
-            quote!({ #(#aliases)* #binds #body })
-        } else {
-            // See `tripwire`: an opaque result is as broken as the body.
-            quote!(-> impl ::core::marker::Sized { #(#aliases)* #binds let () = #body; })
-        };
-        let instances = group.iter().map(|c| self.instance(c, &shadow));
-        let tripwire = self.tripwire(any, &shadow);
+        let reference = self.shared_reference(body);
+        let instances = group.iter().map(|c| self.instance(c, body));
+        let tripwire = self.tripwire(any, shadow);
         let cfg = self.cfgs();
         quote! {
             #(#cfg)*
@@ -146,10 +139,12 @@ impl Expansion<'_> {
                 // Operations of scalars are methods of these traits.
                 #[allow(unused_imports)]
                 use #krate::lang::{Cast as _, Float as _};
+                #(#aliases)*
                 #quiet
                 #[allow(non_snake_case, non_upper_case_globals, unstable_name_collisions, overflowing_literals)]
                 #[allow(unused_parens, unused_braces, unused_qualifications, dead_code, clippy::all, clippy::pedantic, clippy::nursery)]
-                fn #name<#(#consts,)* #(#fresh),*>(#(#params),*) #body
+                fn #name<#generics>(#params) #block
+                #reference
                 #(#instances)*
                 #tripwire
             };
@@ -188,7 +183,7 @@ impl Expansion<'_> {
         grid.chain(&config.requires).any(|e| crate::shadow::names(e, name))
     }
 
-    fn instance(&self, c: &Compiled, shadow: &Shadow<'_>) -> TokenStream {
+    fn instance(&self, c: &Compiled, body: &Body<'_>) -> TokenStream {
         let (krate, name) = (self.krate, &self.item.func.name);
         let trait_name = surface::trait_name(name);
         let generics = surface::instance_args(c);
@@ -196,12 +191,12 @@ impl Expansion<'_> {
         let line = u32::try_from(name.span().start().line).unwrap_or(0);
         let artifact = match &c.kernel {
             Some(kernel) => {
-                let text = titan_core::text::print(kernel);
+                let text = clock::time(Part::Print, || titan_core::text::print(kernel));
                 quote!(#krate::__private::compile!(#text))
             }
             None => quote!(&[]),
         };
-        let (reference, inlined) = (self.reference(c, shadow), self.inlined_tripwire());
+        let (reference, inlined) = (self.reference(c, body), self.inlined_tripwire());
         quote! {
             #[diagnostic::do_not_recommend]
             impl #trait_name #generics for #name {
@@ -213,6 +208,47 @@ impl Expansion<'_> {
                 }
                 #reference
             }
+        }
+    }
+}
+
+/// What all shadows of a kernel have in common; they differ in what the names of its element types mean.
+struct Body<'a> {
+    shadow: Shadow<'a>,
+    /// `const BM: i32, const BK_div_2: i32`
+    generics: TokenStream,
+    /// The parameters as the kernel sees them.
+    params: TokenStream,
+    /// What follows the parameters.
+    block: TokenStream,
+    /// The parameters of the host's functions, and their names.
+    host: TokenStream,
+    args: TokenStream,
+}
+
+impl<'a> Body<'a> {
+    fn new(expansion: &Expansion<'a>) -> Self {
+        let func = &expansion.item.func;
+        let mut shadow = Shadow::new(expansion.krate, func);
+        let body = clock::time(Part::Shadow, || shadow.body());
+        let params = shadow.params();
+        let (consts, fresh) = (shadow.const_params(), shadow.fresh_params());
+        let binds = expansion.binds();
+        let block = if expansion.reports.rustcs.is_empty() {
+            quote!({ #binds #body })
+        } else {
+            // See `tripwire`: an opaque result is as broken as the body.
+            quote!(-> impl ::core::marker::Sized { #binds let () = #body; })
+        };
+        let host = func.params.iter().map(|p| surface::host_param(p, false));
+        let names = func.params.iter().map(|p| &p.name);
+        Body {
+            generics: quote!(#(#consts,)* #(#fresh),*),
+            params: quote!(#(#params),*),
+            block,
+            host: quote!(#(#host),*),
+            args: quote!(#(#names),*),
+            shadow,
         }
     }
 }

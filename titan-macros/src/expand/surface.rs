@@ -1,10 +1,9 @@
 //! What the user names: the launch function, the type of the same name, the trait of the declared instances.
 
 use super::Expansion;
-use crate::ast::{Function, GenericKind, KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
+use crate::ast::{KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
 use crate::compile::Compiled;
-use crate::instance::Instance;
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 
 /// `allow`, `expect`, `warn`, `deny` or `forbid`, of such an attribute.
@@ -203,24 +202,4 @@ fn host_ty(t: &TypeRef, launch: bool) -> TokenStream {
         TypeKind::Elem(_, path) => path.clone(),
         _ => quote!(()),
     }
-}
-
-/// Generic element types replaced by an instance's.
-pub(super) fn substitute(tokens: TokenStream, func: &Function, instance: &Instance) -> TokenStream {
-    tokens
-        .into_iter()
-        .flat_map(|t| match t {
-            TokenTree::Ident(i) => {
-                let mut generics = func.generics.iter().zip(&instance.tokens);
-                let found = generics.find(|(g, _)| g.kind == GenericKind::Elem && g.name == i);
-                found.map_or_else(|| TokenTree::Ident(i).into(), |(_, value)| value.clone())
-            }
-            TokenTree::Group(g) => {
-                let mut group = Group::new(g.delimiter(), substitute(g.stream(), func, instance));
-                group.set_span(g.span());
-                TokenTree::Group(group).into()
-            }
-            other => TokenStream::from(other),
-        })
-        .collect()
 }

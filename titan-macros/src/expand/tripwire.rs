@@ -25,7 +25,7 @@ impl Expansion<'_> {
         let name = &self.item.func.name;
         let types: Vec<_> = (0..self.item.func.params.len()).map(|i| format_ident!("A{i}")).collect();
         let holes = types.iter().map(|_| quote!(_));
-        let args = self.shadow_args(any, shadow);
+        let args = shadow.turbofish(&self.shadow_args(any, shadow));
         let message = message(diag);
         quote! {
             const _: () = {

@@ -108,7 +108,13 @@ impl Parser<'_> {
     }
 }
 
-/// The span of the first token.
+/// The span of the first token of a path.
+pub(crate) fn path_start(path: &syn::Path) -> Span {
+    let leading = path.leading_colon.map(|c| c.spans[0]);
+    leading.or_else(|| path.segments.first().map(|s| s.ident.span())).unwrap_or_else(Span::call_site)
+}
+
+/// The span of the first token. Expensive: every group inside is made anew.
 pub(crate) fn first_span(tokens: TokenStream) -> Span {
     tokens.into_iter().next().map_or_else(Span::call_site, |t| t.span())
 }

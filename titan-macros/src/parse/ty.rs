@@ -1,6 +1,6 @@
 //! Types of signatures, annotations and turbofishes.
 
-use super::{Parser, first_span};
+use super::{Parser, first_span, path_start};
 use crate::ast::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -9,16 +9,21 @@ use titan_core::diag::Code;
 
 impl Parser<'_> {
     pub(super) fn ty(&mut self, ty: &syn::Type) -> TypeRef {
-        let span = first_span(ty.to_token_stream());
-        let kind = match ty {
-            syn::Type::Infer(_) => TypeKind::Infer,
+        let (span, kind) = match ty {
+            syn::Type::Infer(i) => (i.underscore_token.spans[0], TypeKind::Infer),
             syn::Type::Paren(p) => return self.ty(&p.elem),
             syn::Type::Group(g) => return self.ty(&g.elem),
-            syn::Type::Tuple(t) => TypeKind::Tuple(t.elems.iter().map(|t| self.ty(t)).collect()),
-            syn::Type::Array(a) => TypeKind::Array(Box::new(self.ty(&a.elem)), Box::new(self.expr(&a.len))),
+            syn::Type::Tuple(t) => {
+                let list = t.elems.iter().map(|t| self.ty(t)).collect();
+                (t.paren_token.span.join(), TypeKind::Tuple(list))
+            }
+            syn::Type::Array(a) => {
+                let (item, n) = (self.ty(&a.elem), self.expr(&a.len));
+                (a.bracket_token.span.join(), TypeKind::Array(Box::new(item), Box::new(n)))
+            }
             syn::Type::Reference(r) => return self.reference(r),
             syn::Type::Path(p) if p.qself.is_none() => return self.type_of_path(&p.path),
-            _ => return self.bad_type(span),
+            _ => return self.bad_type(first_span(ty.to_token_stream())),
         };
         TypeRef { span, kind }
     }
@@ -51,7 +56,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn type_of_path(&mut self, path: &syn::Path) -> TypeRef {
-        let span = first_span(path.to_token_stream());
+        let span = path_start(path);
         let Some(last) = path.segments.last() else { return self.bad_type(span) };
         let name = last.ident.to_string();
         let args: Vec<GenericArg> = self.generic_args(&last.arguments);
@@ -133,7 +138,11 @@ impl Parser<'_> {
 
     fn generic_arg(&mut self, arg: &GenericArgument) -> Option<GenericArg> {
         let tokens = arg.to_token_stream();
-        let span = first_span(tokens.clone());
+        let span = match arg {
+            GenericArgument::Type(syn::Type::Path(t)) => path_start(&t.path),
+            GenericArgument::Const(syn::Expr::Lit(l)) => l.lit.span(),
+            _ => first_span(tokens.clone()),
+        };
         let value = match arg {
             GenericArgument::Type(t) => GenericArgValue::Type(self.ty(t)),
             GenericArgument::Const(e) => GenericArgValue::Const(Box::new(self.const_arg(e))),
