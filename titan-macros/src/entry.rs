@@ -5,11 +5,11 @@ use crate::chain::{self, Kind, Published, State};
 use crate::compile as compiler;
 use crate::ctxt::{Ctxt, Reports, compile_error};
 use crate::clock::{self, Part};
-use crate::expand::{Expansion, fallback};
+use crate::expand::{Expansion, fallback, imports};
 use crate::items::Items;
 use crate::shadow::Shadow;
-use crate::{cache, env, parse, resolve};
-use crate::resolve::Companion;
+use crate::{cache, env, method, parse, resolve};
+use crate::names::{self, Companion};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
@@ -101,9 +101,10 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         #[allow(unstable_name_collisions, unused_parens, unused_braces, unused_qualifications, dead_code, clippy::all, clippy::pedantic)]
         #vis fn #name<#(#generics),*>(#(#params),*) #ret #body
     };
+    let imports = imports(&krate, &func);
     let mut state = State::new(Kind::Device, krate.clone(), quote!(#krate), strip_docs(item), &companions);
     let publish = state.ask().unwrap_or_else(|| publish(&state));
-    quote!(#function #publish)
+    quote!(#function #imports #publish)
 }
 
 /// Makes the companion of a device function whose own companions have answered.
@@ -143,12 +144,26 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let answer = if cx.has_errors() { quote!(broken) } else { quote!(constant { #bare }) };
     let published = Published { name: &parsed.ident, is_pub, answer }.tokens();
     let errors = errors(cx);
-    quote!(#item #errors #published)
+    // The prelude has `Sized` too: see `expand::imports`.
+    quote!(#item #errors #published const _: fn() = || { fn _used<T: Sized>() {} };)
 }
 
 /// A companion has answered.
 pub(crate) fn step(state: TokenStream) -> TokenStream {
-    let Some(mut state) = State::read(state) else { return TokenStream::new() };
+    State::read(state).map_or_else(TokenStream::new, resume)
+}
+
+/// There is no companion: called instead of one, with the same tokens.
+pub(crate) fn missing(call: TokenStream) -> TokenStream {
+    let mut it = call.into_iter().skip_while(|t| !matches!(t, TokenTree::Punct(p) if p.as_char() == ','));
+    it.next();
+    let Some(mut state) = State::read(it.collect()) else { return TokenStream::new() };
+    state.answers.push(quote!(missing));
+    resume(state)
+}
+
+/// Asks the next companion, or ends the expansion.
+fn resume(mut state: State) -> TokenStream {
     if let Some(next) = state.ask() {
         return next;
     }
@@ -162,6 +177,10 @@ pub(crate) fn step(state: TokenStream) -> TokenStream {
         Some((item, asks))
     });
     let Some((item, asks)) = parsed else { return errors(cx) };
+    for key in state.missing() {
+        let span = asks.iter().find(|(k, _)| k == key).map_or_else(Span::call_site, |(_, s)| *s);
+        cx.push(not_for_kernels(key, span));
+    }
     match chain::items(&state.keys, &state.answers) {
         Some(items) => finish(cx, &state.krate, item, &items, state.item, &asks),
         // What is broken has been reported where it stands.
@@ -170,6 +189,24 @@ pub(crate) fn step(state: TokenStream) -> TokenStream {
             Expansion { krate: &state.krate, item: &item, items: &Items::default(), asks: &asks, reports: &reports }.broken(&reports.ours)
         }
     }
+}
+
+/// A function or constant that has no companion, or that does not exist at all: we cannot know which.
+fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
+    let name = path.rsplit("::").next().unwrap_or(path);
+    if names::is_constant_name(name) {
+        let title = format!("`{path}` is not a constant that kernels see");
+        return Diagnostic::new(Code::NotForKernels, span, title).help("mark it `#[titan::constant]`, and import it where the kernel stands");
+    }
+    let title = format!("`{path}` is not a function that kernels call");
+    let diag = Diagnostic::new(Code::NotForKernels, span, title);
+    if let Some(f) = names::similar_function(name) {
+        return diag.help(format!("the language has `{f}`"));
+    }
+    if method::is_of_values(name) {
+        return diag.help(format!("it is a method: `x.{name}(..)`"));
+    }
+    diag.help("mark it `#[titan::device]`, and import it where the kernel stands; if it is marked, mend the error in it first")
 }
 
 /// The artifact of a kernel in text form, as a byte string.

@@ -33,6 +33,7 @@ mod instance;
 mod items;
 mod lower;
 mod method;
+mod names;
 mod parse;
 mod resolve;
 mod shadow;
@@ -67,6 +68,13 @@ pub fn constant(attr: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn step(state: TokenStream) -> TokenStream {
     clock::expansion("step", || entry::step(state.into()).into())
+}
+
+/// What a step calls if there is no companion to ask. Not for people.
+#[doc(hidden)]
+#[proc_macro]
+pub fn missing(call: TokenStream) -> TokenStream {
+    clock::expansion("missing", || entry::missing(call.into()).into())
 }
 
 /// Tile IR in, the bytes of the artifact out. Nested in the expansion of a kernel so that editors need not run it.

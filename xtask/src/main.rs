@@ -4,6 +4,7 @@
 //! anything that needs more than cargo.
 
 mod test;
+mod times;
 
 use std::process::ExitCode;
 
@@ -12,6 +13,7 @@ cargo xtask <chore>
 
   test [ARGS..]   every test of the workspace; ARGS go to `cargo test`
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
+  times           how long the macro takes for every example, part by part, unoptimized and optimized
   tidy            only the rules of the repository: layers, headers, lengths, links";
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks on stdout and stderr")]
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "bless" => test::bless(),
         "tidy" => test::tidy(),
+        "times" => times::run(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(true)

@@ -11,11 +11,13 @@
 //! ```
 
 mod fallback;
+mod imports;
 mod reference;
 mod surface;
 mod tripwire;
 
 pub(crate) use fallback::fallback;
+pub(crate) use imports::of as imports;
 
 use crate::ast::{ExprKind, Function, GenericKind, KernelItem, Res, TypeKind};
 use crate::clock::{self, Part};
@@ -40,8 +42,7 @@ pub(crate) struct Expansion<'a> {
 impl Expansion<'_> {
     /// The shadows and the instances.
     pub(crate) fn bodies(&self, compiled: &[Compiled]) -> TokenStream {
-        let mut out = self.compiled();
-        out.extend(self.intrinsics());
+        let mut out = imports::of(self.krate, &self.item.func);
         // Instances with the same element types share a shadow.
         let mut groups: Vec<(Vec<String>, Vec<&Compiled>)> = Vec::new();
         for c in compiled {
@@ -67,39 +68,6 @@ impl Expansion<'_> {
         self.item.attrs.iter().filter(is_cfg).collect()
     }
 
-    /// The kernel calls the language's `cdiv` whatever the file calls so: rustc compares the two.
-    fn intrinsics(&self) -> TokenStream {
-        let krate = self.krate;
-        let pairs = self.item.func.intrinsics.iter().filter_map(|name| {
-            let (half, single, matrix) = (quote!(#krate::lang::f16), quote!(f32), quote!(#krate::lang::D2<1, 1>));
-            let args = match name.to_string().as_str() {
-                "iota" | "unflatten" => quote!(::<1>),
-                "select" => quote!(::<#single, #matrix, #single, #single>),
-                "mma" => quote!(::<#half, #half, #single, #matrix, #matrix, #matrix>),
-                "cdiv" | "program_id" | "num_programs" | "pipelined" => quote!(),
-                _ => return None,
-            };
-            Some(quote!(same(#krate::lang::#name #args, #name #args);))
-        });
-        quote! {
-            const _: fn() = || {
-                #[allow(dead_code)]
-                fn same<F>(_: F, _: F) {}
-                #(#pairs)*
-            };
-        }
-    }
-
-    /// All companions have answered.
-    fn compiled(&self) -> TokenStream {
-        if self.asks.is_empty() || self.item.func.generics.is_empty() {
-            return TokenStream::new();
-        }
-        let (name, compiled) = (&self.item.func.name, surface::compiled_trait(&self.item.func.name));
-        let cfg = self.cfgs();
-        quote!(#(#cfg)* impl #compiled for #name {})
-    }
-
     /// The errors of a kernel whose surface has been emitted: every instance exists, so that nothing else is reported.
     pub(crate) fn broken(&self, errors: &[Diag]) -> TokenStream {
         let errors: TokenStream = errors.iter().map(compile_error).collect();
@@ -108,10 +76,9 @@ impl Expansion<'_> {
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
         let params = func.params.iter().map(|p| surface::host_param(p, false));
-        let (compiled, cfg) = (self.compiled(), self.cfgs());
+        let cfg = self.cfgs();
         quote! {
             #errors
-            #compiled
             #(#cfg)*
             #[allow(unused, clippy::all)]
             impl<#(#declared),*> #trait_name<#(#names),*> for #name {

@@ -35,6 +35,12 @@ impl Parser<'_> {
         TypeRef { span, kind: TypeKind::Infer }
     }
 
+    /// A type of ours with too few or too many arguments.
+    fn counted(&self, span: Span, title: &str, example: &str) -> TypeRef {
+        self.cx.error_help(Code::Parameter, span, title, format!("as in {example}"));
+        TypeRef { span, kind: TypeKind::Infer }
+    }
+
     fn reference(&mut self, r: &syn::TypeReference) -> TypeRef {
         let span = r.and_token.span;
         if let Some(l) = &r.lifetime
@@ -66,8 +72,16 @@ impl Parser<'_> {
                 let Some(elem) = args.next().and_then(|a| self.arg_type(a)) else { return self.bad_type(span) };
                 TypeKind::Tile(Box::new(elem), args.collect(), plain(path))
             }
-            ("D1" | "D2" | "D3" | "D4", 1..) => TypeKind::Dims(args),
-            ("Tensor", 2) => return self.tensor(path, args),
+            ("D1" | "D2" | "D3" | "D4", 1..) => {
+                self.mention(path, true);
+                TypeKind::Dims(args)
+            }
+            ("Tensor", 2) => {
+                self.mention(path, true);
+                return self.tensor(path, args);
+            }
+            ("Tensor", _) => return self.counted(span, "a tensor has an element type and a rank", "`&Tensor<f32, 2>`"),
+            ("Tile", _) => return self.counted(span, "a tile has an element type and one to four extents", "`Tile<f32, 16, 16>`"),
             ("Option", 1) => return self.optional(span, args),
             (_, 0) => TypeKind::Elem(last.ident.clone(), path.to_token_stream()),
             _ => return self.bad_type(span),
