@@ -132,20 +132,20 @@ pub trait Line {
     type Col;
 
     #[doc(hidden)]
-    fn as_row(self) -> Self::Row;
+    fn into_row(self) -> Self::Row;
     #[doc(hidden)]
-    fn as_col(self) -> Self::Col;
+    fn into_col(self) -> Self::Col;
 }
 
 impl<T: Elem, const N: i32> Line for Tile<T, D1<N>> {
     type Row = Row<T, N>;
     type Col = Col<T, N>;
 
-    fn as_row(self) -> Row<T, N> {
+    fn into_row(self) -> Row<T, N> {
         Row(self)
     }
 
-    fn as_col(self) -> Col<T, N> {
+    fn into_col(self) -> Col<T, N> {
         Col(self)
     }
 }
@@ -157,7 +157,7 @@ impl<T: Elem, S: Shape> Tile<T, S> {
     where
         Self: Line,
     {
-        self.as_row()
+        self.into_row()
     }
 
     /// As the column `[N, 1]`: of rank 1 only.
@@ -166,7 +166,7 @@ impl<T: Elem, S: Shape> Tile<T, S> {
     where
         Self: Line,
     {
-        self.as_col()
+        self.into_col()
     }
 }
 
