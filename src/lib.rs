@@ -14,7 +14,7 @@ pub use runtime::{
 /// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
-    pub use titan_macros::{compile, step};
+    pub use titan_macros::{compile, missing, step};
 
     pub use crate::runtime::{HostTensor, KernelRef, LaunchArg, Reference};
 }

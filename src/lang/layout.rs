@@ -48,19 +48,44 @@ impl<T: Elem, S: Shape> Tile<T, S> {
     }
 }
 
-impl<T: Elem, const A: i32, const B: i32> Tile<T, D2<A, B>> {
-    /// The transposed tile.
-    #[must_use]
-    pub fn t(self) -> Tile<T, D2<B, A>> {
+/// A tile whose last two axes can be exchanged: of rank 2 or 3.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no two axes that `.t()` exchanges: tiles of rank 2 and 3 have",
+    label = "not of rank 2 or 3",
+    note = "of rank 1, `.row()` and `.col()` say along which axis it stands; of rank 4, `.permute::<..>()` orders all axes"
+)]
+pub trait Transpose {
+    #[doc(hidden)]
+    type Out;
+
+    #[doc(hidden)]
+    fn transpose(self) -> Self::Out;
+}
+
+impl<T: Elem, const A: i32, const B: i32> Transpose for Tile<T, D2<A, B>> {
+    type Out = Tile<T, D2<B, A>>;
+
+    fn transpose(self) -> Self::Out {
         Tile::new(transposed(&self.values(), A, B))
     }
 }
 
-impl<T: Elem, const A: i32, const B: i32, const C: i32> Tile<T, D3<A, B, C>> {
-    /// The tile with its last two axes swapped.
-    #[must_use]
-    pub fn t(self) -> Tile<T, D3<A, C, B>> {
+impl<T: Elem, const A: i32, const B: i32, const C: i32> Transpose for Tile<T, D3<A, B, C>> {
+    type Out = Tile<T, D3<A, C, B>>;
+
+    fn transpose(self) -> Self::Out {
         Tile::new(self.values().chunks(product(&[B, C])).flat_map(|plane| transposed(plane, B, C)).collect())
+    }
+}
+
+impl<T: Elem, S: Shape> Tile<T, S> {
+    /// The tile with its last two axes exchanged: of rank 2 and 3.
+    #[must_use]
+    pub fn t(self) -> <Self as Transpose>::Out
+    where
+        Self: Transpose,
+    {
+        self.transpose()
     }
 }
 

@@ -20,6 +20,7 @@
 //! | `-x`, `!x` | `ops::neg(x)`, `ops::not(x)`; a negative literal stays as it is: `i32::MIN` has no positive twin |
 //! | `a += b` and the like | `a = ops::add(a, b)`, or `ops::add_assign(&mut a, b)` where `b` does not mention `a` |
 //! | `x.abs()`, `x.max(y)`, `x.min(y)`, `x.clamp(lo, hi)` | `ops::abs(x)`, `ops::max(x, y)`, …: Rust's methods of scalars differ or panic at the edges |
+//! | `if c`, `while c`, `a && b`, `a \|\| b` | `if condition(c)` and so on |
 //! | `x as U` | as it is, between Rust's own number types; `.cast::<U>()` otherwise |
 //! | `{ BK / 2 }` as an extent | a constant parameter of its own |
 //!
@@ -32,6 +33,7 @@
 mod access;
 mod arena;
 mod arith;
+mod condition;
 mod debug;
 mod elem;
 mod elementwise;
@@ -53,11 +55,13 @@ mod view;
 
 pub use half::{bf16, f16};
 
+pub use self::condition::{Condition, condition};
 pub use self::debug::{Holds, capture_prints, emit_print};
 pub use self::elem::{Bits, Cast, Comparable, Elem, Int, Num, Number};
 pub use self::elementwise::{Beside, select};
 pub use self::float::Float;
 pub use self::gather::{RowIndex, RowIndices};
+pub use self::layout::Transpose;
 pub use self::mma::{MmaShapes, MmaTypes, mma};
 pub use self::own::{Own, Work};
 pub use self::permute::{Permuted2, Permuted3, Permuted4};
@@ -65,6 +69,6 @@ pub use self::program::{Trap, num_programs, pipelined, program_id, run, trap, un
 pub use self::shape::{Axis, D1, D2, D3, D4, Insert, Shape, cdiv};
 pub use self::storage::{e4m3, e5m2, i4, tf32, u4};
 pub use self::tensor::{Shared, Tensor};
-pub use self::tile::{Col, Operand, Row, Tile, iota};
+pub use self::tile::{Col, Line, Operand, Row, Tile, iota};
 pub use self::view::{HasAxis, Rank, View, ViewMut};
 pub use crate::{static_assert, tassert, tprint};

@@ -27,7 +27,8 @@ pub trait Shape: Copy + Debug + 'static {
 /// A shape with an axis `AX`, and what a reduction along it leaves.
 #[diagnostic::on_unimplemented(
     message = "a tile of shape `{Self}` has no axis {AX}",
-    label = "axis out of range"
+    label = "axis out of range",
+    note = "axes count from 0, the outermost"
 )]
 pub trait Axis<const AX: usize>: Shape {
     /// A tile of the other axes; of rank 1, the scalar.

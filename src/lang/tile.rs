@@ -119,17 +119,54 @@ pub fn iota<const N: i32>() -> Tile<i32, D1<N>> {
     Tile::new((0..N).collect())
 }
 
-impl<T: Elem, const N: i32> Tile<T, D1<N>> {
-    /// As the row `[1, N]`.
-    #[must_use]
-    pub fn row(self) -> Row<T, N> {
+/// A tile that is a row or a column of something of two axes: of rank 1.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no row or column: only tiles of rank 1 are",
+    label = "not of rank 1",
+    note = "of rank 2, `.t()` exchanges rows and columns, and a reduction such as `.reduce_max::<1>()` leaves rank 1"
+)]
+pub trait Line {
+    #[doc(hidden)]
+    type Row;
+    #[doc(hidden)]
+    type Col;
+
+    #[doc(hidden)]
+    fn into_row(self) -> Self::Row;
+    #[doc(hidden)]
+    fn into_col(self) -> Self::Col;
+}
+
+impl<T: Elem, const N: i32> Line for Tile<T, D1<N>> {
+    type Row = Row<T, N>;
+    type Col = Col<T, N>;
+
+    fn into_row(self) -> Row<T, N> {
         Row(self)
     }
 
-    /// As the column `[N, 1]`.
-    #[must_use]
-    pub fn col(self) -> Col<T, N> {
+    fn into_col(self) -> Col<T, N> {
         Col(self)
+    }
+}
+
+impl<T: Elem, S: Shape> Tile<T, S> {
+    /// As the row `[1, N]`: of rank 1 only.
+    #[must_use]
+    pub fn row(self) -> <Self as Line>::Row
+    where
+        Self: Line,
+    {
+        self.into_row()
+    }
+
+    /// As the column `[N, 1]`: of rank 1 only.
+    #[must_use]
+    pub fn col(self) -> <Self as Line>::Col
+    where
+        Self: Line,
+    {
+        self.into_col()
     }
 }
 

@@ -11,19 +11,25 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"titanc01";
+const MAGIC: &[u8; 8] = b"titanc02";
 
-/// FNV-1a, 64 bits, over parts with their lengths.
-pub(crate) fn hash(parts: &[&str]) -> u64 {
+/// FNV-1a over words of 64 bits, with a shift so that high bits reach low ones; over parts with their lengths. Every step
+/// is a bijection, so one changed byte always shows. Words, because this runs unoptimized over texts of some kilobytes.
+pub(crate) fn hash(parts: &[&[u8]]) -> u64 {
     let mut h: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut eat = |bytes: &[u8]| {
-        for b in bytes {
-            h = (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3);
-        }
+    let mut eat = |word: u64| {
+        h = (h ^ word).wrapping_mul(0x0100_0000_01b3);
+        h ^= h >> 29;
     };
-    for p in parts {
-        eat(&(p.len() as u64).to_le_bytes());
-        eat(p.as_bytes());
+    for part in parts {
+        eat(part.len() as u64);
+        let (words, rest) = part.as_chunks::<8>();
+        for word in words {
+            eat(u64::from_le_bytes(*word));
+        }
+        let mut last = [0; 8];
+        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        eat(u64::from_le_bytes(last));
     }
     h
 }
@@ -42,7 +48,7 @@ pub(crate) fn get_or_make(dir: Option<&Path>, input: &str, make: impl FnOnce() -
 }
 
 fn file_name(input: &str) -> PathBuf {
-    PathBuf::from(format!("{:016x}{:016x}.titan", hash(&[input]), hash(&["2", input])))
+    PathBuf::from(format!("{:016x}.titan", hash(&[input.as_bytes()])))
 }
 
 fn read(path: &Path, input: &str) -> Option<Vec<u8>> {
@@ -52,7 +58,7 @@ fn read(path: &Path, input: &str) -> Option<Vec<u8>> {
     let len = usize::try_from(u64::from_le_bytes(len.try_into().ok()?)).ok()?;
     let (stored, output) = rest.split_at_checked(len)?;
     let (sum, output) = output.split_at_checked(8)?;
-    let whole = sum == fnv(output).to_le_bytes();
+    let whole = sum == hash(&[output]).to_le_bytes();
     (whole && stored == input.as_bytes()).then(|| output.to_vec())
 }
 
@@ -62,7 +68,7 @@ fn write(dir: &Path, path: &Path, input: &str, output: &[u8]) -> std::io::Result
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&(input.len() as u64).to_le_bytes());
     bytes.extend_from_slice(input.as_bytes());
-    bytes.extend_from_slice(&fnv(output).to_le_bytes());
+    bytes.extend_from_slice(&hash(&[output]).to_le_bytes());
     bytes.extend_from_slice(output);
     let temporary = path.with_extension(format!("tmp{}", std::process::id()));
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
@@ -71,10 +77,6 @@ fn write(dir: &Path, path: &Path, input: &str, output: &[u8]) -> std::io::Result
         let _ = fs::remove_file(&temporary);
     }
     done
-}
-
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

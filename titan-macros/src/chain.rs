@@ -9,13 +9,14 @@
 //!
 //! ```text
 //! kernel | device  { (crate path) (attribute) (item) }  [ (path) .. still to ask ]  [ "key" .. in order ]  [ answer ] ..
-//! answer:  device { item } ("key" [ answer ])*   |   constant { item }   |   broken
+//! answer:  device { item } ("key" [ answer ])*   |   constant { item }   |   broken   |   missing
 //! ```
 
 use crate::ctxt::Ctxt;
 use crate::items::{Constant, DeviceFn, Items};
 use crate::parse;
-use crate::resolve::{self, Companion};
+use crate::names::Companion;
+use crate::resolve;
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use titan_core::ir::Elem;
@@ -67,6 +68,12 @@ impl State {
         Some(State { kind, krate, attr, item, pending, keys, answers: it.filter_map(group).collect() })
     }
 
+    /// The paths for which no companion answered.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &String> {
+        let of = |answer: &TokenStream| answer.clone().into_iter().next().is_some_and(|t| t.to_string() == "missing");
+        self.keys.iter().zip(&self.answers).filter(move |(_, answer)| of(answer)).map(|(key, _)| key)
+    }
+
     /// The call of the next companion, or `None` when all have answered.
     pub(crate) fn ask(&mut self) -> Option<TokenStream> {
         if self.pending.is_empty() {
@@ -79,9 +86,39 @@ impl State {
         };
         let State { krate, attr, item, pending, answers, .. } = self;
         let keys = self.keys.iter().map(|k| Literal::string(k));
-        Some(quote! {
-            #path! { #krate::__private::step, #kind { (#krate) (#attr) (#item) } [ #((#pending))* ] [ #(#keys)* ] #([ #answers ])* }
-        })
+        let state = quote! {
+            { #krate::__private::step, #kind { (#krate) (#attr) (#item) } [ #((#pending))* ] [ #(#keys)* ] #([ #answers ])* }
+        };
+        Some(self.call(&path, &state))
+    }
+
+    /// Calls a companion. If there is none, a kernel calls `missing!` with the same state instead.
+    ///
+    /// The outermost block calls `missing` by another name, the next gives that name to the companion, the innermost calls it.
+    /// A type of the companion's name makes the `use` right if there is no such name at all. The call has a block of its own,
+    /// because a block with an unresolved call in it might still get any name from it, and rustc would wait for that.
+    ///
+    /// What becomes of a device function has to stand in the user's module, and nothing is further out: there rustc says that
+    /// it finds no macro.
+    fn call(&self, path: &TokenStream, state: &TokenStream) -> TokenStream {
+        let krate = &self.krate;
+        let (Kind::Kernel, Some(TokenTree::Ident(name))) = (self.kind, path.clone().into_iter().last()) else {
+            return quote!(#path! #state);
+        };
+        let asked = Ident::new("asked", Span::call_site().located_at(name.span()));
+        let lone = path.clone().into_iter().count() == 1;
+        let itself = lone.then(|| quote!(enum #name {}));
+        quote! {
+            #[allow(dead_code, non_camel_case_types, unused_imports, non_local_definitions)]
+            const _: () = {
+                use #krate::__private::missing as #asked;
+                const _: () = {
+                    #itself
+                    use #path as #asked;
+                    const _: () = { #asked! #state };
+                };
+            };
+        }
     }
 }
 
@@ -175,7 +212,7 @@ impl Published<'_> {
     pub(crate) fn tokens(&self) -> TokenStream {
         let Published { name, is_pub, answer } = self;
         // Exported macros share one namespace in a crate: the name must differ for items of equal name.
-        let mark = crate::cache::hash(&[&place(name.span()), &answer.to_string()]);
+        let mark = crate::cache::hash(&[place(name.span()).as_bytes(), answer.to_string().as_bytes()]);
         let mac = format_ident!("__titan_item_{}_{:016x}", unraw(name), mark, span = Span::call_site());
         let (export, vis) = if *is_pub { (quote!(#[macro_export]), quote!(pub)) } else { (quote!(), quote!(pub(crate))) };
         let body = Group::new(Delimiter::Bracket, answer.clone());

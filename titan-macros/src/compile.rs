@@ -1,12 +1,14 @@
 //! One kernel: from its tree to the tile IR of every declared instance, or to errors.
 
 use crate::ast::{Expr, GenericKind, InstanceAxis, KernelItem};
+use crate::clock::{self, Part};
 use crate::ctxt::Ctxt;
 use crate::infer::{ITy, Infer};
 use crate::instance::{self, Instance};
 use crate::items::{FnEnv, Items};
 use crate::lower::{self, Places, Shared};
-use crate::resolve::{self, Companion};
+use crate::names::Companion;
+use crate::resolve;
 use crate::signature;
 use proc_macro2::Ident;
 use titan_core::analysis::grid::infer_grid;
@@ -84,7 +86,7 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
     }
     let grid = signature::grid(cx, item, env, &mut b);
     signature::requires(cx, item, env, &mut b);
-    infer.run(tys);
+    clock::time(Part::Infer, || infer.run(tys));
     if cx.reports() != before {
         return None;
     }
@@ -96,7 +98,7 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
         sh.b.name(dim, &name);
         sh.symbols.insert(name, dim);
     }
-    lower::kernel(&mut sh, env, infer).ok()?;
+    clock::time(Part::Lower, || lower::kernel(&mut sh, env, infer)).ok()?;
     if cx.reports() != before {
         drop(sh);
         return None;
@@ -105,7 +107,7 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
         sh.b.set_grid(grid.clone());
     }
     let Shared { b, .. } = sh;
-    finish(cx, item, b.finish(), grid, &places)
+    clock::time(Part::Verify, || finish(cx, item, b.finish(), grid, &places))
 }
 
 /// Infers the grid if it was not declared, and verifies.

@@ -4,11 +4,12 @@ use crate::ast::KernelItem;
 use crate::chain::{self, Kind, Published, State};
 use crate::compile as compiler;
 use crate::ctxt::{Ctxt, Reports, compile_error};
-use crate::expand::{Expansion, fallback};
+use crate::clock::{self, Part};
+use crate::expand::{Expansion, fallback, imports};
 use crate::items::Items;
 use crate::shadow::Shadow;
-use crate::{cache, env, parse, resolve};
-use crate::resolve::Companion;
+use crate::{cache, env, method, parse, resolve};
+use crate::names::{self, Companion};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
@@ -17,11 +18,14 @@ use titan_core::diag::{Code, Diagnostic};
 /// `#[titan::kernel(attr)] item`
 pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     let cx = Ctxt::new();
-    let Some(mut parsed) = parse::kernel(&cx, attr.clone(), item.clone()) else {
-        return fallback(&facade(), &cx.finish().ours, item);
-    };
+    let parsed = clock::time(Part::Parse, || {
+        let mut parsed = parse::kernel(&cx, attr.clone(), item.clone())?;
+        let companions = compiler::resolve(&cx, &mut parsed);
+        Some((parsed, companions))
+    });
+    let Some((parsed, companions)) = parsed else { return fallback(&facade(), &cx.finish().ours, item) };
+    clock::note(|| parsed.func.name.to_string(), 0);
     let krate = parsed.config.krate.clone().unwrap_or_else(facade);
-    let companions = compiler::resolve(&cx, &mut parsed);
     let asks = asks(&companions);
     if companions.is_empty() || cx.has_errors() {
         return finish(cx, &krate, parsed, &Items::default(), item, &[]);
@@ -42,6 +46,7 @@ fn asks(companions: &[Companion]) -> Vec<(String, Span)> {
 /// All companions have answered, or there are none. With `asks`, the surface has been emitted before.
 fn finish(cx: Ctxt, krate: &TokenStream, item: KernelItem, items: &Items, tokens: TokenStream, asks: &[(String, Span)]) -> TokenStream {
     let compiled = if cx.has_errors() { Vec::new() } else { compiler::compile(&cx, &item, items) };
+    clock::note(|| item.func.name.to_string(), compiled.len());
     let reports = cx.finish();
     let ours = &reports.ours;
     let expansion = Expansion { krate, item: &item, items, asks, reports: &reports };
@@ -60,9 +65,9 @@ fn finish(cx: Ctxt, krate: &TokenStream, item: KernelItem, items: &Items, tokens
 pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let cx = Ctxt::new();
     let krate = crate_of(&cx, attr);
-    let Some((attrs, vis, mut func)) = parse::device(&cx, item.clone()) else {
-        return errors(cx);
-    };
+    let parsed = clock::time(Part::Parse, || parse::device(&cx, item.clone()));
+    let Some((attrs, vis, mut func)) = parsed else { return errors(cx) };
+    clock::note(|| func.name.to_string(), 0);
     let companions = resolve::resolve(&cx, &mut func, &[]);
     if let Some(itself) = companions.iter().find(|c| func.name == c.key.as_str()) {
         let title = format!("`{}` calls itself, but device functions are inlined", func.name);
@@ -96,9 +101,10 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         #[allow(unstable_name_collisions, unused_parens, unused_braces, unused_qualifications, dead_code, clippy::all, clippy::pedantic)]
         #vis fn #name<#(#generics),*>(#(#params),*) #ret #body
     };
+    let imports = imports(&krate, &func);
     let mut state = State::new(Kind::Device, krate.clone(), quote!(#krate), strip_docs(item), &companions);
     let publish = state.ask().unwrap_or_else(|| publish(&state));
-    quote!(#function #publish)
+    quote!(#function #imports #publish)
 }
 
 /// Makes the companion of a device function whose own companions have answered.
@@ -138,12 +144,26 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let answer = if cx.has_errors() { quote!(broken) } else { quote!(constant { #bare }) };
     let published = Published { name: &parsed.ident, is_pub, answer }.tokens();
     let errors = errors(cx);
-    quote!(#item #errors #published)
+    // The prelude has `Sized` too: see `expand::imports`.
+    quote!(#item #errors #published const _: fn() = || { fn _used<T: Sized>() {} };)
 }
 
 /// A companion has answered.
 pub(crate) fn step(state: TokenStream) -> TokenStream {
-    let Some(mut state) = State::read(state) else { return TokenStream::new() };
+    State::read(state).map_or_else(TokenStream::new, resume)
+}
+
+/// There is no companion: called instead of one, with the same tokens.
+pub(crate) fn missing(call: TokenStream) -> TokenStream {
+    let mut it = call.into_iter().skip_while(|t| !matches!(t, TokenTree::Punct(p) if p.as_char() == ','));
+    it.next();
+    let Some(mut state) = State::read(it.collect()) else { return TokenStream::new() };
+    state.answers.push(quote!(missing));
+    resume(state)
+}
+
+/// Asks the next companion, or ends the expansion.
+fn resume(mut state: State) -> TokenStream {
     if let Some(next) = state.ask() {
         return next;
     }
@@ -151,8 +171,16 @@ pub(crate) fn step(state: TokenStream) -> TokenStream {
         return publish(&state);
     }
     let cx = Ctxt::new();
-    let Some(mut item) = parse::kernel(&cx, state.attr.clone(), state.item.clone()) else { return errors(cx) };
-    let asks = asks(&compiler::resolve(&cx, &mut item));
+    let parsed = clock::time(Part::Parse, || {
+        let mut item = parse::kernel(&cx, state.attr.clone(), state.item.clone())?;
+        let asks = asks(&compiler::resolve(&cx, &mut item));
+        Some((item, asks))
+    });
+    let Some((item, asks)) = parsed else { return errors(cx) };
+    for key in state.missing() {
+        let span = asks.iter().find(|(k, _)| k == key).map_or_else(Span::call_site, |(_, s)| *s);
+        cx.push(not_for_kernels(key, span));
+    }
     match chain::items(&state.keys, &state.answers) {
         Some(items) => finish(cx, &state.krate, item, &items, state.item, &asks),
         // What is broken has been reported where it stands.
@@ -163,15 +191,53 @@ pub(crate) fn step(state: TokenStream) -> TokenStream {
     }
 }
 
+/// A function or constant that has no companion, or that does not exist at all: we cannot know which.
+fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
+    let name = path.rsplit("::").next().unwrap_or(path);
+    if names::is_constant_name(name) {
+        let title = format!("`{path}` is not a constant that kernels see");
+        return Diagnostic::new(Code::NotForKernels, span, title).help("mark it `#[titan::constant]`, and import it where the kernel stands");
+    }
+    let title = format!("`{path}` is not a function that kernels call");
+    let diag = Diagnostic::new(Code::NotForKernels, span, title);
+    if let Some(f) = names::similar_function(name) {
+        return diag.help(format!("the language has `{f}`"));
+    }
+    if method::is_of_values(name) {
+        return diag.help(format!("it is a method: `x.{name}(..)`"));
+    }
+    diag.help("mark it `#[titan::device]`, and import it where the kernel stands; if it is marked, mend the error in it first")
+}
+
 /// The artifact of a kernel in text form, as a byte string.
 pub(crate) fn compile(text: TokenStream) -> TokenStream {
     let literal = text.into_iter().next();
     let Some(TokenTree::Literal(lit)) = literal.clone().map(ungroup) else { return quote!(&[]) };
-    let Ok(text) = syn::parse_str::<syn::LitStr>(&lit.to_string()).map(|s| s.value()) else { return quote!(&[]) };
+    let literal = lit.to_string();
+    let Some(text) = literal_text(&literal).or_else(|| Some(syn::parse_str::<syn::LitStr>(&literal).ok()?.value())) else { return quote!(&[]) };
+    clock::note(|| kernel_name(&text), 1);
     let input = format!("titan {} {} cpu sm_80\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
     let bytes = cache::get_or_make(env::cache_dir().as_deref(), &input, || artifact(&text));
     let bytes = Literal::byte_string(&bytes);
     quote!(#bytes)
+}
+
+/// The value of a string literal. The escapes that texts of IR have are looked for, not every character looked at.
+fn literal_text(literal: &str) -> Option<String> {
+    let mut rest = literal.strip_prefix('"')?.strip_suffix('"')?;
+    let mut text = String::with_capacity(rest.len());
+    while let Some((plain, escaped)) = rest.split_once('\\') {
+        text.push_str(plain);
+        let mut chars = escaped.chars();
+        text.push(match chars.next()? {
+            'n' => '\n',
+            c @ ('"' | '\'' | '\\') => c,
+            _ => return Some(syn::parse_str::<syn::LitStr>(literal).ok()?.value()),
+        });
+        rest = chars.as_str();
+    }
+    text.push_str(rest);
+    Some(text)
 }
 
 fn ungroup(t: TokenTree) -> TokenTree {

@@ -1,10 +1,16 @@
-//! The only reader of the environment: what the macro takes from it changes where artifacts are cached, never what they are.
+//! The only reader of the environment: what the macro takes from it changes where artifacts are cached and what is
+//! told about the time it took, never what it makes.
 
 use std::path::PathBuf;
 
 /// Where artifacts are cached; `None` switches the cache off.
 pub(crate) fn cache_dir() -> Option<PathBuf> {
     titan_core::artifact::cache_dir(|name| var(name).map(Into::into))
+}
+
+/// Whether expansions print how long they took: `TITAN_TIMES=1`.
+pub(crate) fn wants_times() -> bool {
+    var("TITAN_TIMES").is_some_and(|v| v != "0" && v != "off")
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one reader")]

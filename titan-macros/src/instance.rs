@@ -121,11 +121,18 @@ fn instance(cx: &Ctxt, item: &KernelItem, items: &Items, row: &BTreeMap<String, 
     Some(out)
 }
 
-/// A value as a generic argument: constants of more than one token stand in braces.
+/// A value as a generic argument: constants stand in braces, unless they are one literal. A name without them might be a
+/// type.
 fn argument(kind: GenericKind, tokens: &TokenStream) -> TokenStream {
     let is_const = matches!(kind, GenericKind::ConstInt(_) | GenericKind::ConstBool);
-    let lone = matches!(tokens.clone().into_iter().collect::<Vec<_>>()[..], [TokenTree::Ident(_) | TokenTree::Literal(_)]);
-    if is_const && !lone { quote!({ #tokens }) } else { tokens.clone() }
+    let mut it = tokens.clone().into_iter();
+    let word = |i: &proc_macro2::Ident| *i == "true" || *i == "false";
+    let literal = match (it.next(), it.next()) {
+        (Some(TokenTree::Literal(_)), None) => true,
+        (Some(TokenTree::Ident(i)), None) => word(&i),
+        _ => false,
+    };
+    if is_const && !literal { quote!({ #tokens }) } else { tokens.clone() }
 }
 
 fn elem_value(cx: &Ctxt, value: &InstanceValue, name: &str) -> Option<Elem> {

@@ -141,7 +141,7 @@ impl FnEnv<'_> {
         }
         let shape = TileShape::new(&dims);
         let at = args.first().map_or(span, |a| a.span);
-        let shape = shape.ok_or((Code::TileSize, at, format!("a tile has one to four extents, not {}", dims.len())))?;
+        let shape = shape.ok_or((Code::TileSize, args.get(4).map_or(at, |a| a.span), format!("a tile has one to four extents, not {}", dims.len())))?;
         match shape.problem() {
             Some(p) => Err((Code::TileSize, at, p)),
             None => Ok(shape),

@@ -19,6 +19,7 @@
 mod ast;
 mod cache;
 mod chain;
+mod clock;
 mod compile;
 mod consts;
 mod ctxt;
@@ -32,6 +33,7 @@ mod instance;
 mod items;
 mod lower;
 mod method;
+mod names;
 mod parse;
 mod resolve;
 mod shadow;
@@ -46,31 +48,38 @@ use proc_macro::TokenStream;
 /// Compiles a function to a GPU kernel during `cargo build`. See the crate documentation of `titan`.
 #[proc_macro_attribute]
 pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
-    entry::kernel(attr.into(), item.into()).into()
+    clock::expansion("kernel", || entry::kernel(attr.into(), item.into()).into())
 }
 
 /// Makes a function callable from kernels, in this crate and in others.
 #[proc_macro_attribute]
 pub fn device(attr: TokenStream, item: TokenStream) -> TokenStream {
-    entry::device(&attr.into(), item.into()).into()
+    clock::expansion("device", || entry::device(&attr.into(), item.into()).into())
 }
 
 /// Makes a constant usable in kernels, in this crate and in others.
 #[proc_macro_attribute]
 pub fn constant(attr: TokenStream, item: TokenStream) -> TokenStream {
-    entry::constant(&attr.into(), item.into()).into()
+    clock::expansion("constant", || entry::constant(&attr.into(), item.into()).into())
 }
 
 /// One step of an expansion that asks companions for their items. Not for people.
 #[doc(hidden)]
 #[proc_macro]
 pub fn step(state: TokenStream) -> TokenStream {
-    entry::step(state.into()).into()
+    clock::expansion("step", || entry::step(state.into()).into())
+}
+
+/// What a step calls if there is no companion to ask. Not for people.
+#[doc(hidden)]
+#[proc_macro]
+pub fn missing(call: TokenStream) -> TokenStream {
+    clock::expansion("missing", || entry::missing(call.into()).into())
 }
 
 /// Tile IR in, the bytes of the artifact out. Nested in the expansion of a kernel so that editors need not run it.
 #[doc(hidden)]
 #[proc_macro]
 pub fn compile(text: TokenStream) -> TokenStream {
-    entry::compile(text.into()).into()
+    clock::expansion("compile", || entry::compile(text.into()).into())
 }

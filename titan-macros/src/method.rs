@@ -88,6 +88,23 @@ pub(crate) fn lookup(recv: Receiver, name: &str) -> Option<Method> {
     }
 }
 
+/// Whether scalars or tiles have a method of this name.
+pub(crate) fn is_of_values(name: &str) -> bool {
+    lookup(Receiver::Tile, name).is_some()
+}
+
+/// The method of scalars that a name may be a slip for.
+pub(crate) fn similar_of_values(name: &str) -> Option<&'static str> {
+    let others = ["min", "max", "clamp", "mul_add", "cast", "bitcast"];
+    titan_core::text::closest(name, UnOp::ALL.iter().map(|op| op.name()).chain(others))
+}
+
+/// Whether every type of Rust that can be copied has a method of this name, through a trait of the prelude.
+pub(crate) fn is_of_everything(name: &str) -> bool {
+    let names = ["clone", "clone_from", "into", "try_into", "to_owned", "to_string", "borrow", "borrow_mut", "as_ref", "type_id"];
+    names.contains(&name)
+}
+
 fn value(name: &str) -> Option<Method> {
     Some(match name {
         "min" => Method::Extremum(BinOp::Min),

@@ -3,28 +3,13 @@
 //! Names that are neither local nor the language's belong to other items: functions and constants that reach us through
 //! their companion macros (see [`crate::chain`]). They are collected here.
 
-use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, Function, GenericKind, Pat, PatKind, Path, Res, Stmt, Var, VarId};
+use crate::ast::{Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Pat, PatKind, Path, Res, Stmt, Var, VarId};
 use crate::ast::{GenericArg, GenericArgValue, TypeKind, TypeRef};
 use crate::consts;
 use crate::ctxt::Ctxt;
-use proc_macro2::{Ident, Span, TokenStream};
+use crate::names::{Companion, builtin, is_constant_name, is_constant_of_others};
+use proc_macro2::{Ident, TokenStream};
 use titan_core::diag::Code;
-
-/// An item whose companion macro must be asked for its body.
-#[derive(Debug, Clone)]
-pub(crate) struct Companion {
-    /// The path's text, as [`Res::Constant`] and [`Callee::Device`] carry it.
-    pub(crate) key: String,
-    /// The path as written, without generic arguments.
-    pub(crate) path: TokenStream,
-}
-
-impl Companion {
-    /// The last token of the path.
-    pub(crate) fn span(&self) -> Span {
-        self.path.clone().into_iter().last().map_or_else(Span::call_site, |t| t.span())
-    }
-}
 
 /// Resolves the names of a function. `symbols` are the shape names of a kernel.
 pub(crate) fn resolve(cx: &Ctxt, func: &mut Function, symbols: &[String]) -> Vec<Companion> {
@@ -70,7 +55,7 @@ pub(crate) fn resolve_constant(cx: &Ctxt, expr: &mut Expr) -> Vec<Companion> {
     let span = expr.span;
     let body = Block { stmts: Vec::new(), close: span, span };
     let name = Ident::new("constant", span);
-    let mut func = Function { name, generics: Vec::new(), params: Vec::new(), ret: None, body, n_exprs: 0, vars: Vec::new(), intrinsics: Vec::new() };
+    let mut func = Function { name, generics: Vec::new(), params: Vec::new(), ret: None, body, n_exprs: 0, vars: Vec::new(), intrinsics: Vec::new(), mentions: Vec::new() };
     let mut r = Resolver { cx, func: &mut func, symbols: &[], scopes: vec![Vec::new()], companions: Vec::new(), host: false };
     r.expr(expr);
     r.companions
@@ -224,9 +209,7 @@ impl Resolver<'_> {
             TypeKind::Infer => {}
             // A lone name in a type position may be a constant: `Tile<f32, HEAD_DIM>`.
             TypeKind::Elem(name, path) => {
-                let text = name.to_string();
-                let is_generic = self.func.generics.iter().any(|g| g.name == text);
-                if !is_generic && is_constant_name(&text) && titan_core::ir::Elem::from_name(&text).is_none() {
+                if is_constant_of_others(self.func, &name.to_string()) {
                     let key = path.to_string().replace(' ', "");
                     self.companion(key, path.clone());
                 }
@@ -290,6 +273,11 @@ impl Resolver<'_> {
         if self.host {
             return Callee::None;
         }
+        if let Some(name) = path.single().filter(|n| self.lookup(&n.to_string()).is_some()) {
+            let help = "closures are arguments of `.map`, `.reduce` and `.scan`; otherwise write a function: `#[titan::device] fn`";
+            self.cx.error_help(Code::Syntax, name.span(), format!("`{name}` is a variable, not a function"), help);
+            return Callee::None;
+        }
         // `Vec::new`: a function of a type, which no companion can carry.
         if let [.., ty, _] = &path.segments[..]
             && ty.to_string().starts_with(|c: char| c.is_uppercase())
@@ -308,39 +296,4 @@ impl Resolver<'_> {
             self.companions.push(Companion { key, path });
         }
     }
-}
-
-/// A function of the language, by its name alone or behind `titan::`.
-fn builtin(path: &Path) -> Option<Builtin> {
-    let names: Vec<String> = path.segments.iter().map(ToString::to_string).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let name = match &names[..] {
-        [.., "Tile", f] => {
-            return match *f {
-                "zeros" => Some(Builtin::TileZeros),
-                "ones" => Some(Builtin::TileOnes),
-                "full" => Some(Builtin::TileFull),
-                _ => None,
-            };
-        }
-        [one] | [.., "titan" | "prelude", one] => *one,
-        _ => return None,
-    };
-    Some(match name {
-        "program_id" => Builtin::ProgramId,
-        "num_programs" => Builtin::NumPrograms,
-        "cdiv" => Builtin::Cdiv,
-        "unflatten" => Builtin::Unflatten,
-        "pipelined" => Builtin::Pipelined,
-        "mma" => Builtin::Mma,
-        "iota" => Builtin::Iota,
-        "select" => Builtin::Select,
-        "Some" => Builtin::Some,
-        _ => return None,
-    })
-}
-
-/// `HEAD_DIM`, by Rust's convention.
-fn is_constant_name(name: &str) -> bool {
-    name.chars().any(|c| c.is_ascii_uppercase()) && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }

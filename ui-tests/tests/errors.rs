@@ -177,3 +177,21 @@ fn no_mistake_is_reported_twice() {
         assert!(ours <= 1 && rustcs <= 1 || case == "instances/listed_twice", "ui/{case}.stderr has more than one error");
     }
 }
+
+#[test]
+fn the_fifteen_are_all_there_and_rejected_with_help() {
+    let readme = read(&root().join("README.md"));
+    for n in 1..=15 {
+        let starts = |c: &String| c.starts_with(&format!("fifteen/{n:02}_"));
+        let (mistake, twin) = (cases("ui", "rs").into_iter().find(starts), cases("pass", "rs").into_iter().find(starts));
+        let twin = twin.unwrap_or_default();
+        let Some(mistake) = mistake else {
+            assert!(n == 12 && readme.contains(&format!("| 12 | [an extent of 48](pass/{twin}.rs)")), "number {n} is not a case");
+            continue;
+        };
+        assert!(readme.contains(&format!("(ui/{mistake}.rs)")) && mistake == twin, "README.md does not list {mistake}");
+        let text = stderr(&mistake);
+        assert!(text.contains(&format!("--> ui/{mistake}.rs:")), "ui/{mistake}.stderr names no line");
+        assert!(text.contains("help:") || text.contains("= note:"), "ui/{mistake}.stderr says nothing of what to do");
+    }
+}

@@ -4,6 +4,7 @@
 //! anything that cannot do without more than cargo.
 
 mod test;
+mod times;
 mod tools;
 
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ cargo xtask <chore>
   tools [--from WHEEL]
                   bring the assemblers that tests compare with to target/tools; `test` does it too
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
+  times           how long the macro takes for every example, part by part, unoptimized and optimized
   tidy            only the rules of the repository: layers, headers, lengths, links";
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks on stdout and stderr")]
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         "tools" => tools(rest),
         "bless" => test::bless(),
         "tidy" => test::tidy(),
+        "times" => times::run(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(true)

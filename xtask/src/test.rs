@@ -62,7 +62,7 @@ pub(crate) fn tidy() -> io::Result<bool> {
 }
 
 /// The cargo that runs this program, in the repository's root.
-fn cargo() -> Command {
+pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     command

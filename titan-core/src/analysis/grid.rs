@@ -101,11 +101,16 @@ pub fn infer_grid(kernel: &Kernel) -> Result<GridSpec, Diagnostic<Loc>> {
     if distributed {
         return Ok(GridSpec::Persistent);
     }
-    let (partition, _) = Partition::of_open_grid(kernel, axes);
+    let (partition, errors) = Partition::of_open_grid(kernel, axes);
     let mut extents = Vec::new();
     for axis in 0..axes.min(3) {
         let place = places.get(usize::from(axis)).copied().unwrap_or_default();
-        extents.push(extent_of(kernel, &partition, axis, place)?);
+        // An output that is not divided at all says more than that nothing divides it evenly.
+        let cause = |e: Diagnostic<Loc>| match errors.iter().find(|o| o.code == Code::Overlap) {
+            Some(overlap) if e.code == Code::Grid => overlap.clone(),
+            Some(_) | None => e,
+        };
+        extents.push(extent_of(kernel, &partition, axis, place).map_err(cause)?);
     }
     Ok(GridSpec::Extents(extents))
 }

@@ -6,7 +6,7 @@
 //!
 //! Deliberately absent: what is read from memory, even where every program reads the same; equalities that need algebra.
 
-use crate::ir::{Def, Kernel, OpId, OpKind, Ty, Value};
+use crate::ir::{Def, Kernel, Op, OpId, OpKind, Ty, Value};
 
 /// The numbers of invariant values.
 #[derive(Clone, Debug)]
@@ -26,11 +26,13 @@ impl Numbers {
         }
         let mut known: Vec<(OpId, Vec<Value>)> = Vec::new();
         kernel.walk(&mut |id, op| {
-            if !may_number(&op.kind) || !op.results.iter().all(|r| !matches!(kernel.ty(*r), Ty::Tile(..))) {
+            if !may_number(&op.kind) || op.results.iter().any(|r| matches!(kernel.ty(*r), Ty::Tile(..))) {
                 return;
             }
             let Some(args) = op.args.iter().map(|a| numbers.of(*a)).collect::<Option<Vec<Value>>>() else { return };
-            let same = known.iter().find(|(k, a)| *a == args && kernel.op(*k).kind == op.kind).map(|(k, _)| *k);
+            let kind = std::mem::discriminant(&op.kind);
+            let equal = |k: &Op, a: &[Value]| std::mem::discriminant(&k.kind) == kind && a == args && k.kind == op.kind;
+            let same = known.iter().find(|(k, a)| equal(kernel.op(*k), a)).map(|(k, _)| *k);
             let canonical = same.unwrap_or(id);
             if same.is_none() {
                 known.push((id, args));

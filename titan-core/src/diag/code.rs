@@ -54,6 +54,7 @@ codes! {
     Modifier "T0105" Titan "a kernel function with a modifier or a return type";
     DeviceFn "T0106" Titan "a device function that cannot be inlined";
     ForeignMacro "T0107" Titan "a macro that kernels do not have";
+    NotForKernels "T0108" Titan "a function or constant that kernels cannot see";
     UnknownName "T0110" Rustc "a name that is not in scope";
     UnknownOp "T0111" Rustc "an operation that does not exist for its receiver";
     Arguments "T0112" Rustc "the wrong number or kind of arguments";

@@ -84,7 +84,7 @@ impl fmt::Display for TileShape {
             if i > 0 {
                 f.write_str("x")?;
             }
-            write!(f, "{d}")?;
+            d.fmt(f)?;
         }
         Ok(())
     }
@@ -144,8 +144,14 @@ impl Ty {
 impl fmt::Display for Ty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ty::Scalar(e) => write!(f, "{e}"),
-            Ty::Tile(e, s) => write!(f, "tile<{s}x{e}>"),
+            Ty::Scalar(e) => f.write_str(e.name()),
+            Ty::Tile(e, s) => {
+                f.write_str("tile<")?;
+                s.fmt(f)?;
+                f.write_str("x")?;
+                f.write_str(e.name())?;
+                f.write_str(">")
+            }
             Ty::Tensor(e, r) => write!(f, "tensor<{e}, {r}>"),
         }
     }

@@ -34,6 +34,7 @@ mod suggest;
 
 pub use parse::{Located, MAX_DEPTH, parse, parse_located, parse_one};
 pub use print::print;
+pub use suggest::closest;
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! The name that was meant.
 
 /// The closest of the known names, if one is close.
-pub(super) fn closest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn closest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = wanted.chars().count().min(64) / 3;
     known
         .into_iter()

@@ -58,6 +58,9 @@ impl Checker<'_> {
 
     /// What leaves a pipelined loop.
     fn exit(&mut self, op: &Op) {
+        if !matches!(op.kind, OpKind::Return | OpKind::Break(_) | OpKind::Continue(_)) {
+            return;
+        }
         let kernel = self.kernel;
         let leaves = |l: &OpId| match (&op.kind, target(kernel, &self.around, &op.kind)) {
             (OpKind::Return, _) => true,

@@ -99,10 +99,11 @@ fn definitions(kernel: &Kernel) -> Vec<Error> {
         op.results.iter().enumerate().for_each(|(i, v)| define(*v, Def::Result(OpId::new(o), i), op.loc));
     }
     for (i, (value, def)) in kernel.values.iter().zip(&found).enumerate() {
-        let name = kernel.display_name(Value::new(i));
+        let name = || kernel.display_name(Value::new(i));
         match def {
-            None => errors.push(Error::new(Code::Visibility, Loc::default(), format!("`{name}` is defined nowhere"))),
+            None => errors.push(Error::new(Code::Visibility, Loc::default(), format!("`{}` is defined nowhere", name()))),
             Some(def) if *def != value.def => {
+                let name = name();
                 let title = format!("`{name}` is {} but says that it is {}", words(*def), words(value.def));
                 errors.push(Error::new(Code::Visibility, Loc::default(), title));
             }

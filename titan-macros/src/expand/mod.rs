@@ -11,13 +11,16 @@
 //! ```
 
 mod fallback;
+mod imports;
 mod reference;
 mod surface;
 mod tripwire;
 
 pub(crate) use fallback::fallback;
+pub(crate) use imports::of as imports;
 
 use crate::ast::{ExprKind, Function, GenericKind, KernelItem, Res, TypeKind};
+use crate::clock::{self, Part};
 use crate::compile::Compiled;
 use crate::ctxt::{Diag, Reports, compile_error};
 use crate::items::Items;
@@ -39,8 +42,7 @@ pub(crate) struct Expansion<'a> {
 impl Expansion<'_> {
     /// The shadows and the instances.
     pub(crate) fn bodies(&self, compiled: &[Compiled]) -> TokenStream {
-        let mut out = self.compiled();
-        out.extend(self.intrinsics());
+        let mut out = imports::of(self.krate, &self.item.func);
         // Instances with the same element types share a shadow.
         let mut groups: Vec<(Vec<String>, Vec<&Compiled>)> = Vec::new();
         for c in compiled {
@@ -50,8 +52,12 @@ impl Expansion<'_> {
                 None => groups.push((elems, vec![c])),
             }
         }
+        if groups.is_empty() {
+            return out;
+        }
+        let body = Body::new(self);
         for (nth, (_, group)) in groups.iter().enumerate() {
-            out.extend(self.group(group, nth == 0));
+            out.extend(self.group(group, &body, nth == 0));
         }
         out
     }
@@ -62,39 +68,6 @@ impl Expansion<'_> {
         self.item.attrs.iter().filter(is_cfg).collect()
     }
 
-    /// The kernel calls the language's `cdiv` whatever the file calls so: rustc compares the two.
-    fn intrinsics(&self) -> TokenStream {
-        let krate = self.krate;
-        let pairs = self.item.func.intrinsics.iter().filter_map(|name| {
-            let (half, single, matrix) = (quote!(#krate::lang::f16), quote!(f32), quote!(#krate::lang::D2<1, 1>));
-            let args = match name.to_string().as_str() {
-                "iota" | "unflatten" => quote!(::<1>),
-                "select" => quote!(::<#single, #matrix, #single, #single>),
-                "mma" => quote!(::<#half, #half, #single, #matrix, #matrix, #matrix>),
-                "cdiv" | "program_id" | "num_programs" | "pipelined" => quote!(),
-                _ => return None,
-            };
-            Some(quote!(same(#krate::lang::#name #args, #name #args);))
-        });
-        quote! {
-            const _: fn() = || {
-                #[allow(dead_code)]
-                fn same<F>(_: F, _: F) {}
-                #(#pairs)*
-            };
-        }
-    }
-
-    /// All companions have answered.
-    fn compiled(&self) -> TokenStream {
-        if self.asks.is_empty() || self.item.func.generics.is_empty() {
-            return TokenStream::new();
-        }
-        let (name, compiled) = (&self.item.func.name, surface::compiled_trait(&self.item.func.name));
-        let cfg = self.cfgs();
-        quote!(#(#cfg)* impl #compiled for #name {})
-    }
-
     /// The errors of a kernel whose surface has been emitted: every instance exists, so that nothing else is reported.
     pub(crate) fn broken(&self, errors: &[Diag]) -> TokenStream {
         let errors: TokenStream = errors.iter().map(compile_error).collect();
@@ -103,10 +76,9 @@ impl Expansion<'_> {
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
         let params = func.params.iter().map(|p| surface::host_param(p, false));
-        let (compiled, cfg) = (self.compiled(), self.cfgs());
+        let cfg = self.cfgs();
         quote! {
             #errors
-            #compiled
             #(#cfg)*
             #[allow(unused, clippy::all)]
             impl<#(#declared),*> #trait_name<#(#names),*> for #name {
@@ -117,28 +89,16 @@ impl Expansion<'_> {
     }
 
     /// The shadow of one tuple of element types, with its instances.
-    #[expect(clippy::cognitive_complexity, reason = "one long quotation")]
-    fn group(&self, group: &[&Compiled], first: bool) -> TokenStream {
-        let func = &self.item.func;
+    fn group(&self, group: &[&Compiled], body: &Body<'_>, first: bool) -> TokenStream {
         let Some(any) = group.first() else { return TokenStream::new() };
-        let mut shadow = Shadow::new(self.krate, func);
-        let body = shadow.body();
-        let params = shadow.params().into_iter().map(|p| surface::substitute(p, func, &any.instance));
-        let params: Vec<TokenStream> = params.collect();
-        let (consts, fresh) = (shadow.const_params(), shadow.fresh_params());
-        let name = &func.name;
-        let (aliases, binds, krate) = (aliases(func, any), self.binds(), self.krate);
+        let Body { shadow, generics, params, block, .. } = body;
+        let (name, krate, aliases) = (&self.item.func.name, self.krate, aliases(&self.item.func, any));
         // Lints speak once, in the first shadow.
         let lints = self.item.attrs.iter().filter(|a| surface::lint_level(a).is_some());
         let quiet = if first { quote!(#(#lints)*) } else { quote!(#[allow(warnings)]) };
-        let body = if self.reports.rustcs.is_empty() {
-            quote!({ #(#aliases)* #binds #body })
-        } else {
-            // See `tripwire`: an opaque result is as broken as the body.
-            quote!(-> impl ::core::marker::Sized { #(#aliases)* #binds let () = #body; })
-        };
-        let instances = group.iter().map(|c| self.instance(c, &shadow));
-        let tripwire = self.tripwire(any, &shadow);
+        let reference = self.shared_reference(body);
+        let instances = group.iter().map(|c| self.instance(c, body));
+        let tripwire = self.tripwire(any, shadow);
         let cfg = self.cfgs();
         quote! {
             #(#cfg)*
@@ -146,10 +106,12 @@ impl Expansion<'_> {
                 // Operations of scalars are methods of these traits.
                 #[allow(unused_imports)]
                 use #krate::lang::{Cast as _, Float as _};
+                #(#aliases)*
                 #quiet
                 #[allow(non_snake_case, non_upper_case_globals, unstable_name_collisions, overflowing_literals)]
                 #[allow(unused_parens, unused_braces, unused_qualifications, dead_code, clippy::all, clippy::pedantic, clippy::nursery)]
-                fn #name<#(#consts,)* #(#fresh),*>(#(#params),*) #body
+                fn #name<#generics>(#params) #block
+                #reference
                 #(#instances)*
                 #tripwire
             };
@@ -188,7 +150,7 @@ impl Expansion<'_> {
         grid.chain(&config.requires).any(|e| crate::shadow::names(e, name))
     }
 
-    fn instance(&self, c: &Compiled, shadow: &Shadow<'_>) -> TokenStream {
+    fn instance(&self, c: &Compiled, body: &Body<'_>) -> TokenStream {
         let (krate, name) = (self.krate, &self.item.func.name);
         let trait_name = surface::trait_name(name);
         let generics = surface::instance_args(c);
@@ -196,12 +158,12 @@ impl Expansion<'_> {
         let line = u32::try_from(name.span().start().line).unwrap_or(0);
         let artifact = match &c.kernel {
             Some(kernel) => {
-                let text = titan_core::text::print(kernel);
+                let text = clock::time(Part::Print, || titan_core::text::print(kernel));
                 quote!(#krate::__private::compile!(#text))
             }
             None => quote!(&[]),
         };
-        let (reference, inlined) = (self.reference(c, shadow), self.inlined_tripwire());
+        let (reference, inlined) = (self.reference(c, body), self.inlined_tripwire());
         quote! {
             #[diagnostic::do_not_recommend]
             impl #trait_name #generics for #name {
@@ -213,6 +175,47 @@ impl Expansion<'_> {
                 }
                 #reference
             }
+        }
+    }
+}
+
+/// What all shadows of a kernel have in common; they differ in what the names of its element types mean.
+struct Body<'a> {
+    shadow: Shadow<'a>,
+    /// `const BM: i32, const BK_div_2: i32`
+    generics: TokenStream,
+    /// The parameters as the kernel sees them.
+    params: TokenStream,
+    /// What follows the parameters.
+    block: TokenStream,
+    /// The parameters of the host's functions, and their names.
+    host: TokenStream,
+    args: TokenStream,
+}
+
+impl<'a> Body<'a> {
+    fn new(expansion: &Expansion<'a>) -> Self {
+        let func = &expansion.item.func;
+        let mut shadow = Shadow::new(expansion.krate, func);
+        let body = clock::time(Part::Shadow, || shadow.body());
+        let params = shadow.params();
+        let (consts, fresh) = (shadow.const_params(), shadow.fresh_params());
+        let binds = expansion.binds();
+        let block = if expansion.reports.rustcs.is_empty() {
+            quote!({ #binds #body })
+        } else {
+            // See `tripwire`: an opaque result is as broken as the body.
+            quote!(-> impl ::core::marker::Sized { #binds let () = #body; })
+        };
+        let host = func.params.iter().map(|p| surface::host_param(p, false));
+        let names = func.params.iter().map(|p| &p.name);
+        Body {
+            generics: quote!(#(#consts,)* #(#fresh),*),
+            params: quote!(#(#params),*),
+            block,
+            host: quote!(#(#host),*),
+            args: quote!(#(#names),*),
+            shadow,
         }
     }
 }

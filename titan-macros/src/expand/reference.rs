@@ -2,7 +2,7 @@
 //!
 //! It is generic in a constant that means nothing, so that only who calls it pays for its code.
 
-use super::{Expansion, surface};
+use super::{Body, Expansion, surface};
 use crate::ast::{GenericKind, ParamTyKind};
 use crate::compile::Compiled;
 use crate::consts::{self, ConstValue};
@@ -12,9 +12,9 @@ use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
 impl Expansion<'_> {
-    pub(super) fn reference(&self, c: &Compiled, shadow: &Shadow<'_>) -> TokenStream {
+    /// The reference of all instances of a tuple of element types.
+    pub(super) fn shared_reference(&self, body: &Body<'_>) -> TokenStream {
         let (krate, func) = (self.krate, &self.item.func);
-        let params = func.params.iter().map(|p| surface::host_param(p, false)).map(|p| surface::substitute(p, func, &c.instance));
         let (mut launch, mut hosts, mut pass, mut back) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for p in &func.params {
             let (arg, host) = (&p.name, format_ident!("__titan_{}", p.name));
@@ -41,14 +41,15 @@ impl Expansion<'_> {
                 }
             }
         }
-        let (name, args) = (&func.name, self.shadow_args(c, shadow));
-        let trait_name = surface::trait_name(name);
-        let generics = surface::instance_args(c);
+        let Body { shadow, generics, host, .. } = body;
+        let (name, args) = (&func.name, shadow.arguments());
         quote! {
-            #[allow(clippy::too_many_arguments)]
-            fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()> {
+            #[allow(non_snake_case, non_upper_case_globals, clippy::too_many_arguments)]
+            fn __titan_reference<const __TITAN_RUN: bool, #generics>(
+                __titan_kernel: &'static #krate::__private::KernelRef, #host
+            ) -> #krate::Result<()> {
                 let __titan_args = ::std::vec![#(#krate::__private::LaunchArg::from(#launch)),*];
-                let __titan_reference = #krate::__private::Reference::new(<#name as #trait_name #generics>::kernel(), __titan_args)?;
+                let __titan_reference = #krate::__private::Reference::new(__titan_kernel, __titan_args)?;
                 #(#hosts)*
                 let __titan_done = __titan_reference.run(|| { #name #args (#(#pass),*); });
                 #(#back)*
@@ -57,8 +58,21 @@ impl Expansion<'_> {
         }
     }
 
+    /// The reference of an instance.
+    pub(super) fn reference(&self, c: &Compiled, body: &Body<'_>) -> TokenStream {
+        let (krate, Body { shadow, host, args, .. }) = (self.krate, body);
+        let consts = self.shadow_args(c, shadow);
+        let (trait_name, generics) = (surface::trait_name(&self.item.func.name), surface::instance_args(c));
+        quote! {
+            #[allow(clippy::too_many_arguments)]
+            fn reference<const __TITAN_RUN: bool>(#host) -> #krate::Result<()> {
+                __titan_reference::<__TITAN_RUN, #(#consts),*>(<Self as #trait_name #generics>::kernel(), #args)
+            }
+        }
+    }
+
     /// The constant arguments of the shadow for an instance.
-    pub(super) fn shadow_args(&self, c: &Compiled, shadow: &Shadow<'_>) -> TokenStream {
+    pub(super) fn shadow_args(&self, c: &Compiled, shadow: &Shadow<'_>) -> Vec<TokenStream> {
         let func = &self.item.func;
         let is_const = |k| matches!(k, GenericKind::ConstInt(_) | GenericKind::ConstBool);
         let consts = func.generics.iter().zip(&c.instance.tokens).filter(|(g, _)| is_const(g.kind)).map(|(_, t)| quote!({ #t }));
@@ -70,7 +84,6 @@ impl Expansion<'_> {
             }
             _ => quote!(1),
         });
-        let args: Vec<TokenStream> = consts.chain(fresh).collect();
-        if args.is_empty() { quote!() } else { quote!(::<#(#args),*>) }
+        consts.chain(fresh).collect()
     }
 }

@@ -1,10 +1,9 @@
 //! What the user names: the launch function, the type of the same name, the trait of the declared instances.
 
 use super::Expansion;
-use crate::ast::{Function, GenericKind, KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
+use crate::ast::{KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
 use crate::compile::Compiled;
-use crate::instance::Instance;
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 
 /// `allow`, `expect`, `warn`, `deny` or `forbid`, of such an attribute.
@@ -46,11 +45,8 @@ impl Expansion<'_> {
         let bound = if none && !self.asks.is_empty() { quote!() } else { quote!(where #name: #trait_name #args_of,) };
         let at = self.asks.first().map_or_else(Span::call_site, |(_, s)| s.resolved_at(Span::call_site()));
         let itself = located(name, at);
-        let compiled = self.compiled_check();
         let cfg = self.cfgs();
         quote! {
-            #compiled
-
             #(#cfg)*
             #[allow(non_camel_case_types, dead_code)]
             #[doc(hidden)]
@@ -111,40 +107,10 @@ impl Expansion<'_> {
     fn missing(&self) -> (String, &'static str, String) {
         let name = &self.item.func.name;
         if self.item.func.generics.is_empty() {
-            return (format!("kernel `{name}` was not compiled"), "not for kernels", self.asked());
+            let note = "an error in a device function that it calls comes first".to_owned();
+            return (format!("kernel `{name}` was not compiled"), "not compiled", note);
         }
         (format!("kernel `{name}` has no such instance"), "no such instance", note(self.item))
-    }
-
-    fn asked(&self) -> String {
-        let list: Vec<String> = self.asks.iter().map(|(path, _)| format!("`{path}`")).collect();
-        format!("it names {}: functions need `#[titan::device]`, constants `#[titan::constant]`, and both must be in scope", list.join(", "))
-    }
-
-    /// If a companion does not exist, rustc only says that a macro is missing. This adds what that means.
-    fn compiled_check(&self) -> TokenStream {
-        let Some((_, span)) = self.asks.first() else { return TokenStream::new() };
-        let func = &self.item.func;
-        if func.generics.is_empty() {
-            return TokenStream::new();
-        }
-        let (name, compiled) = (&func.name, compiled_trait(&func.name));
-        let (message, note) = (format!("kernel `{name}` was not compiled"), self.asked());
-        let itself = located(name, *span);
-        let check = quote::quote_spanned!(span.resolved_at(Span::call_site())=> needs::<#itself>());
-        let cfg = self.cfgs();
-        quote! {
-            #(#cfg)*
-            #[allow(non_camel_case_types)]
-            #[doc(hidden)]
-            #[diagnostic::on_unimplemented(message = #message, label = "not for kernels", note = #note)]
-            trait #compiled {}
-            #(#cfg)*
-            const _: fn() = || {
-                fn needs<K: #compiled>() {}
-                #check
-            };
-        }
     }
 }
 
@@ -153,11 +119,6 @@ fn located(name: &Ident, at: Span) -> Ident {
     let mut name = name.clone();
     name.set_span(name.span().located_at(at));
     name
-}
-
-/// The trait that says that all companions have answered.
-pub(super) fn compiled_trait(name: &Ident) -> Ident {
-    format_ident!("{}_compiled", name.to_string().trim_start_matches("r#"))
 }
 
 /// The declared instances, for the message about one that is missing.
@@ -227,24 +188,4 @@ fn host_ty(t: &TypeRef, launch: bool) -> TokenStream {
         TypeKind::Elem(_, path) => path.clone(),
         _ => quote!(()),
     }
-}
-
-/// Generic element types replaced by an instance's.
-pub(super) fn substitute(tokens: TokenStream, func: &Function, instance: &Instance) -> TokenStream {
-    tokens
-        .into_iter()
-        .flat_map(|t| match t {
-            TokenTree::Ident(i) => {
-                let mut generics = func.generics.iter().zip(&instance.tokens);
-                let found = generics.find(|(g, _)| g.kind == GenericKind::Elem && g.name == i);
-                found.map_or_else(|| TokenTree::Ident(i).into(), |(_, value)| value.clone())
-            }
-            TokenTree::Group(g) => {
-                let mut group = Group::new(g.delimiter(), substitute(g.stream(), func, instance));
-                group.set_span(g.span());
-                TokenTree::Group(group).into()
-            }
-            other => TokenStream::from(other),
-        })
-        .collect()
 }

@@ -1,7 +1,7 @@
 //! Nothing broken ships: if we found a mistake that is rustc's to report, and rustc stays silent, the build fails here.
 //!
 //! The shadow then returns `impl Sized`. If its body has an error, so has that type, and a constant that asks for its size is
-//! dropped without a second message; if the body is fine, the constant is evaluated and panics with what we found.
+//! dropped without a second message; if the body is fine, the constant is evaluated and panics with what we found: no type has that size.
 
 use super::Expansion;
 use crate::ctxt::Diag;
@@ -25,14 +25,14 @@ impl Expansion<'_> {
         let name = &self.item.func.name;
         let types: Vec<_> = (0..self.item.func.params.len()).map(|i| format_ident!("A{i}")).collect();
         let holes = types.iter().map(|_| quote!(_));
-        let args = self.shadow_args(any, shadow);
+        let args = shadow.turbofish(&self.shadow_args(any, shadow));
         let message = message(diag);
         quote! {
             const _: () = {
                 const fn size<R, #(#types),*>(_: fn(#(#types),*) -> R) -> usize {
                     ::core::mem::size_of::<R>()
                 }
-                ::core::assert!(size(#name #args as fn(#(#holes),*) -> _) != 0, "{}", #message);
+                ::core::assert!(size(#name #args as fn(#(#holes),*) -> _) == ::core::primitive::usize::MAX, "{}", #message);
             };
         }
     }

@@ -1,7 +1,7 @@
 //! Statements and expressions.
 
 use super::{ElemSlot, ITy, Infer};
-use crate::ast::{Block, Cond, Expr, ExprKind, Res, Stmt, TypeKind, TypeRef, UnaryOp};
+use crate::ast::{Block, Expr, ExprKind, Res, Stmt, TypeKind, TypeRef, UnaryOp};
 use crate::consts::{self, ConstValue};
 use proc_macro2::Span;
 use titan_core::diag::Code;
@@ -111,38 +111,6 @@ impl Infer<'_> {
         }
     }
 
-    fn control(&mut self, e: &Expr) -> ITy {
-        match &e.kind {
-            ExprKind::If { cond, then, other } => self.branch(cond, then, other.as_deref(), e.span),
-            ExprKind::Block(b) | ExprKind::Unsafe(b) => self.block(b),
-            ExprKind::For { label, pat, iter, body } => {
-                let item = self.iterated(iter);
-                self.bind(pat, &item);
-                self.loop_body(label.as_ref(), body);
-                ITy::Unit
-            }
-            ExprKind::While { label, cond, body } => {
-                self.condition(cond);
-                self.loop_body(label.as_ref(), body);
-                ITy::Unit
-            }
-            ExprKind::Loop { label, body } => self.loop_body(label.as_ref(), body),
-            ExprKind::Break { label, value } => {
-                let ty = value.as_ref().map_or(ITy::Unit, |v| self.expr(v));
-                self.broken(label.as_ref(), &ty, e.span);
-                ITy::Never
-            }
-            ExprKind::Continue { .. } => ITy::Never,
-            ExprKind::Return(value) => {
-                let ty = value.as_ref().map_or(ITy::Unit, |v| self.expr(v));
-                let want = self.ret.clone();
-                self.unify(&want, &ty, e.span);
-                ITy::Never
-            }
-            _ => ITy::Unknown,
-        }
-    }
-
     fn literal(&mut self, suffix: Option<Elem>, slot: ElemSlot) -> super::E {
         match suffix {
             Some(e) => self.known(e),
@@ -179,7 +147,8 @@ impl Infer<'_> {
     fn unary(&mut self, op: UnaryOp, ty: ITy, span: Span) -> ITy {
         match (op, &ty) {
             (UnaryOp::Deref, _) => {
-                self.cx.error(Code::Syntax, span, "there is nothing to dereference in a kernel");
+                let help = "scalars and tiles are values: leave out `&` and `*`";
+                self.cx.error_help(Code::Syntax, span, "there is nothing to dereference in a kernel", help);
                 ITy::Unknown
             }
             (_, ITy::Scalar(_) | ITy::Tile(..) | ITy::Unknown | ITy::Never) => ty,
@@ -237,68 +206,6 @@ impl Infer<'_> {
         self.cx.error_help(Code::IndexType, span, title, "`as i32` where the value fits");
     }
 
-    fn branch(&mut self, cond: &Cond, then: &Block, other: Option<&Expr>, span: Span) -> ITy {
-        match cond {
-            Cond::Expr(c) => {
-                self.condition(c);
-                // A constant condition removes an arm, which may not even type-check for this instance.
-                match consts::eval(c, &self.env) {
-                    Ok(ConstValue::Bool(true)) => return self.block(then),
-                    Ok(ConstValue::Bool(false)) => return other.map_or(ITy::Unit, |e| self.expr(e)),
-                    _ => {}
-                }
-            }
-            Cond::LetSome { pat, option, .. } => {
-                let ty = match self.expr(option) {
-                    ITy::Tensor(t) if t.optional => ITy::Tensor(super::TensorTy { optional: false, ..t }),
-                    ITy::Unknown | ITy::Never => ITy::Unknown,
-                    other => self.no_such("`Some`", &other, option.span),
-                };
-                self.bind(pat, &ty);
-            }
-        }
-        let a = self.block(then);
-        match other {
-            Some(e) => {
-                let b = self.expr(e);
-                self.unify(&a, &b, span)
-            }
-            None => ITy::Unit,
-        }
-    }
-
-    fn loop_body(&mut self, label: Option<&proc_macro2::Ident>, body: &Block) -> ITy {
-        self.loops.push((label.map(ToString::to_string), ITy::Never));
-        self.block(body);
-        self.loops.pop().map_or(ITy::Unit, |(_, ty)| ty)
-    }
-
-    fn broken(&mut self, label: Option<&proc_macro2::Ident>, ty: &ITy, span: Span) {
-        let label = label.map(ToString::to_string);
-        let found = self.loops.iter().rposition(|(l, _)| label.is_none() || *l == label);
-        match found {
-            Some(i) => {
-                let old = self.loops[i].1.clone();
-                self.loops[i].1 = if old == ITy::Never { ty.clone() } else { self.unify(&old, ty, span) };
-            }
-            None => self.cx.error(Code::UnknownName, span, "there is no loop to leave here"),
-        }
-    }
-
-    fn iterated(&mut self, iter: &Expr) -> ITy {
-        match self.expr(iter) {
-            ITy::Range => ITy::Scalar(self.known(Elem::I32)),
-            ITy::OwnIter(own) => ITy::Own(own),
-            ITy::Unknown | ITy::Never => ITy::Unknown,
-            other => {
-                let title = format!("{} is not something to loop over", self.describe(&other));
-                let help = "loops run over `a..b`, `pipelined(a..b)`, `c.tiles::<..>()` or `y.ragged::<..>(off)`";
-                self.cx.error_help(Code::Syntax, iter.span, title, help);
-                ITy::Unknown
-            }
-        }
-    }
-
     fn array(&mut self, list: &[Expr], span: Span) -> ITy {
         let mut item = ITy::Unknown;
         for e in list {
@@ -314,7 +221,7 @@ impl Infer<'_> {
     fn index(&mut self, base: &Expr, index: &Expr, span: Span) -> ITy {
         let ty = self.expr(base);
         let got = self.expr(index);
-        let ITy::Array(item, n) = ty else { return self.no_such("`[..]`", &ty, span) };
+        let ITy::Array(item, n) = ty else { return self.not_indexed(base, &ty, span) };
         if let ITy::Scalar(e) = got
             && self.elem_of(e).is_none()
         {
@@ -332,6 +239,21 @@ impl Infer<'_> {
                 ITy::Unknown
             }
         }
+    }
+
+    /// `x[i]` of something that is not an array.
+    fn not_indexed(&mut self, base: &Expr, ty: &ITy, span: Span) -> ITy {
+        let name = if let ExprKind::Path(path, _) = &base.kind { path.text() } else { "x".to_owned() };
+        let help = match ty {
+            ITy::Tensor(t) if t.access == titan_core::ir::Access::In => {
+                format!("`{name}.get([i])` is one element, `{name}.load_tile::<..>([i])` a tile")
+            }
+            ITy::Tensor(_) => format!("`{name}.get([i])` and `{name}.set([i], v)` are one element, `{name}.load_tile::<..>([i])` is a tile"),
+            ITy::Tile(..) => "a tile is used as a whole: `reduce_..`, `split`, `select`; single elements are read from a tensor".to_owned(),
+            _ => return self.no_such("`[..]`", ty, span),
+        };
+        self.cx.error_help(Code::Syntax, span, format!("{} has no `[..]`", self.describe(ty)), help);
+        ITy::Unknown
     }
 
     fn as_cast(&mut self, a: &Expr, ty: &TypeRef, span: Span) -> ITy {

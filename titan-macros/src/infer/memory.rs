@@ -1,8 +1,8 @@
 //! Methods of tensors and output tiles.
 
 use super::method::Call;
-use super::{ITy, Infer, OwnTy, S, TensorTy};
-use crate::ast::{Expr, ExprKind, GenericArg};
+use super::{ITy, Infer, OwnTy, TensorTy};
+use crate::ast::{Expr, GenericArg};
 use crate::method::Method;
 use proc_macro2::Span;
 use titan_core::diag::Code;
@@ -137,20 +137,6 @@ impl Infer<'_> {
         }
     }
 
-    /// `[i, j]`: one `i32` per axis.
-    fn coordinates(&mut self, arg: &Expr, rank: usize) {
-        let got = self.expr(arg);
-        let want = ITy::Array(Box::new(ITy::Scalar(self.known(Elem::I32))), rank);
-        match &got {
-            ITy::Array(_, n) if *n != rank => {
-                let title = format!("{n} coordinates for a tensor of rank {rank}");
-                self.cx.error(Code::RankMismatch, arg.span, title);
-            }
-            ITy::Array(item, _) if !self.index_elem(item, first(arg)) => {}
-            _ => drop(self.unify(&want, &got, arg.span)),
-        }
-    }
-
     fn padding(&mut self, padded: bool, call: &Call<'_>, elem: Elem) {
         if let (true, Some(pad)) = (padded, call.args.last()) {
             self.element(pad, elem);
@@ -228,77 +214,6 @@ impl Infer<'_> {
         ITy::Tensor(TensorTy { rank: t.rank - 1, ..t })
     }
 
-    fn offsets(&mut self, arg: &Expr) {
-        match self.expr(arg) {
-            ITy::Tensor(TensorTy { elem: Elem::I32, rank: 1, optional: false, .. }) | ITy::Unknown | ITy::Never => {}
-            other => {
-                let title = format!("offsets are a `Tensor<i32, 1>`, not {}", self.describe(&other));
-                self.cx.error(Code::Arguments, arg.span, title);
-            }
-        }
-    }
-
-    /// Row indices: a `Tile<i32, N>` or an `i32` for each leading axis, as a tuple or alone.
-    fn rows(&mut self, arg: &Expr, rank: usize, n: Option<i32>, span: Span) {
-        let ty = self.expr(arg);
-        let list = match ty {
-            ITy::Tuple(list) => list,
-            ITy::Unknown | ITy::Never => return,
-            one => vec![one],
-        };
-        if list.len() + 1 != rank {
-            let title = format!("{} row indices for a tensor of rank {rank}: one for each leading axis", list.len());
-            self.cx.error(Code::RankMismatch, span, title);
-        }
-        for ty in list {
-            match &ty {
-                ITy::Tile(e, s) => {
-                    let i32 = self.known(Elem::I32);
-                    self.elem_or_report(i32, *e, arg.span);
-                    if let (Some(n), Some(s)) = (n, self.shape_of(*s))
-                        && s[..] != [n]
-                    {
-                        self.cx.error(Code::ShapeMismatch, arg.span, format!("row indices of {s} for {n} rows"));
-                    }
-                }
-                ITy::Scalar(e) => {
-                    let i32 = self.known(Elem::I32);
-                    self.elem_or_report(i32, *e, arg.span);
-                }
-                ITy::Unknown | ITy::Never => {}
-                other => {
-                    let title = format!("a row index is an `i32` or a `Tile<i32, N>`, not {}", self.describe(other));
-                    self.cx.error(Code::Arguments, arg.span, title);
-                }
-            }
-        }
-    }
-
-    /// Index tiles of one shape, one per axis.
-    fn lanes(&mut self, arg: &Expr, rank: usize) -> Option<S> {
-        match self.expr(arg) {
-            ITy::Array(item, n) => {
-                if n != rank {
-                    let title = format!("{n} index tiles for a tensor of rank {rank}");
-                    self.cx.error(Code::RankMismatch, arg.span, title);
-                }
-                let ITy::Tile(e, s) = *item else {
-                    self.cx.error(Code::Arguments, arg.span, "indices are tiles of `i32`");
-                    return None;
-                };
-                let i32 = self.known(Elem::I32);
-                self.elem_or_report(i32, e, arg.span);
-                Some(s)
-            }
-            ITy::Unknown | ITy::Never => None,
-            other => {
-                let title = format!("indices are an array of tiles, one per axis, not {}", self.describe(&other));
-                self.cx.error(Code::Arguments, arg.span, title);
-                None
-            }
-        }
-    }
-
     // Output tiles.
 
     pub(super) fn own_method(&mut self, method: Method, o: OwnTy, call: &Call<'_>) -> ITy {
@@ -335,10 +250,4 @@ impl Infer<'_> {
             }
         }
     }
-}
-
-/// The first of the written coordinates.
-fn first(arg: &Expr) -> Span {
-    let ExprKind::Array(list, _) = &arg.kind else { return arg.span };
-    list.first().map_or(arg.span, |e| e.span)
 }

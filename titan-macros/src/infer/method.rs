@@ -2,7 +2,7 @@
 
 use super::{ITy, Infer, S, TensorTy};
 use crate::ast::{Expr, ExprKind, GenericArg, GenericArgValue};
-use crate::method::{Method, Receiver, lookup};
+use crate::method::{self, Method, Receiver, lookup};
 use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
 use titan_core::ir::{Elem, TileShape, UnOp};
@@ -40,13 +40,19 @@ impl Infer<'_> {
                 args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
                 return ITy::Unknown;
             }
-            _ => return self.no_such(&format!("`{name}`"), &ty, name.span()),
+            other => {
+                args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
+                return self.rusts_own(other, name);
+            }
         };
         let call = Call { name, generics, args };
         let Some(method) = lookup(receiver, &name.to_string()) else {
+            args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
+            if receiver == Receiver::Scalar || method::is_of_everything(&name.to_string()) {
+                return self.rusts_own(&ty, name);
+            }
             let title = format!("{} has no operation `{name}`", receiver.describe());
             self.cx.error(Code::UnknownOp, name.span(), title);
-            args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
             return ITy::Unknown;
         };
         match ty {
@@ -54,6 +60,24 @@ impl Infer<'_> {
             ITy::Own(o) => self.own_method(method, o, &call),
             value => self.value_method(method, &value, &call),
         }
+    }
+
+    /// A method that Rust may have, so that rustc need not complain of it, but kernels do not.
+    fn rusts_own(&mut self, ty: &ITy, name: &Ident) -> ITy {
+        let title = format!("{} has no operation `{name}` in kernels", self.describe(ty));
+        let help = match (ty, name.to_string().as_str()) {
+            (ITy::Range, "step_by") => "count the steps: `for i in 0..cdiv(n, 2) { let at = 2 * i; .. }`".to_owned(),
+            (ITy::Range, "rev") => "count down inside: `for i in 0..n { let at = n - 1 - i; .. }`".to_owned(),
+            (ITy::Range, _) => "loops run over `a..b` as it is".to_owned(),
+            (_, "clone" | "to_owned" | "into") => "scalars and tiles are copied as they are, and converted by `.cast::<U>()`".to_owned(),
+            (_, "powi" | "powf" | "pow") => "multiply, or `(x.ln() * n).exp()`".to_owned(),
+            (_, name) => match method::similar_of_values(name) {
+                Some(similar) => format!("there is `{similar}`"),
+                None => "docs/language.md lists the operations".to_owned(),
+            },
+        };
+        self.cx.error_help(Code::Syntax, name.span(), title, help);
+        ITy::Unknown
     }
 
     pub(super) fn takes(&mut self, call: &Call<'_>, n: usize) -> bool {
@@ -68,7 +92,8 @@ impl Infer<'_> {
                 self.fault(value)
             }
             None => {
-                self.cannot_infer(call.span(), "a constant of this operation", "write it between `::<` and `>`");
+                let help = format!("write it between `::<` and `>`, as in `.{}::<0>(..)`", call.name);
+                self.cannot_infer(call.span(), if n == 1 && call.name == "broadcast" { "the extent" } else { "the axis" }, &help);
                 None
             }
         }
@@ -251,93 +276,5 @@ impl Infer<'_> {
             Some(rest) => ITy::Tile(e, self.known_shape(rest)),
             None => ITy::Scalar(e),
         }
-    }
-
-    fn counted_shape(&mut self, call: &Call<'_>, from: TileShape, want: usize) -> Option<TileShape> {
-        let to = self.generic_shape(call)?;
-        if to.len() == want {
-            return Some(to);
-        }
-        let title = format!("a tile of {from} has {} elements, one of {to} has {}", from.len(), to.len());
-        let at = call.generics.first().map_or(call.span(), |g| g.span);
-        self.cx.error_help(Code::ElementCount, at, title, "a reshape keeps the number of elements");
-        None
-    }
-
-    fn doubled(&mut self, call: &Call<'_>, from: TileShape) -> Option<TileShape> {
-        let mut dims = from.to_vec();
-        let last = dims.len() - 1;
-        dims[last] *= 2;
-        let want = TileShape::new(&dims)?;
-        self.written_shape(call, want, "`interleave` doubles the last extent")
-    }
-
-    fn halved(&mut self, call: &Call<'_>, from: TileShape) -> Option<TileShape> {
-        let mut dims = from.to_vec();
-        let last = dims.len() - 1;
-        if dims[last] % 2 != 0 {
-            let title = format!("the last extent of {from} is odd");
-            self.cx.error_help(Code::ElementCount, call.span(), title, "`split` halves the last axis");
-            return None;
-        }
-        dims[last] /= 2;
-        let want = TileShape::new(&dims)?;
-        self.written_shape(call, want, "`split` halves the last extent")
-    }
-
-    /// The shape in the turbofish, which must be `want`.
-    fn written_shape(&mut self, call: &Call<'_>, want: TileShape, rule: &str) -> Option<TileShape> {
-        let to = self.generic_shape(call)?;
-        if to == want {
-            return Some(to);
-        }
-        let at = call.generics.first().map_or(call.span(), |g| g.span);
-        self.cx.error_help(Code::ElementCount, at, format!("the result has the shape {want}, not {to}"), rule);
-        None
-    }
-
-    fn broadcast(&mut self, e: super::E, shape: TileShape, call: &Call<'_>) -> ITy {
-        self.takes(call, 0);
-        let (Some(axis), Some(n)) = (self.generic_const(call, 0), self.generic_const(call, 1)) else { return ITy::Unknown };
-        let to = usize::try_from(axis).ok().zip(i32::try_from(n).ok()).and_then(|(a, n)| shape.with(a, n));
-        match to {
-            Some(to) => match to.problem() {
-                None => ITy::Tile(e, self.known_shape(to)),
-                Some(p) => {
-                    self.cx.error(Code::TileSize, call.span(), p);
-                    ITy::Unknown
-                }
-            },
-            None => {
-                self.cx.error(Code::BadAxis, call.span(), format!("an axis {axis} cannot be inserted into a tile of {shape}"));
-                ITy::Unknown
-            }
-        }
-    }
-
-    fn transpose(&mut self, e: super::E, shape: TileShape, call: &Call<'_>) -> ITy {
-        self.takes(call, 0);
-        let mut dims = shape.to_vec();
-        let r = dims.len();
-        if !(2..=3).contains(&r) {
-            self.cx.error(Code::UnknownOp, call.span(), format!("`t` transposes tiles of rank 2 and 3, not {r}"));
-            return ITy::Unknown;
-        }
-        dims.swap(r - 1, r - 2);
-        TileShape::new(&dims).map_or(ITy::Unknown, |to| ITy::Tile(e, self.known_shape(to)))
-    }
-
-    fn permute(&mut self, e: super::E, shape: TileShape, call: &Call<'_>) -> ITy {
-        self.takes(call, 0);
-        let axes: Vec<i64> = (0..shape.rank()).filter_map(|i| self.generic_const(call, i)).collect();
-        let dims: Vec<i32> = axes.iter().filter_map(|a| shape.get(usize::try_from(*a).ok()?).copied()).collect();
-        let mut sorted = axes.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
-        if dims.len() != shape.rank() || sorted.len() != shape.rank() {
-            self.cx.error(Code::BadAxis, call.span(), format!("{axes:?} is not an order of the axes of {shape}"));
-            return ITy::Unknown;
-        }
-        TileShape::new(&dims).map_or(ITy::Unknown, |to| ITy::Tile(e, self.known_shape(to)))
     }
 }

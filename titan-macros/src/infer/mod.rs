@@ -5,12 +5,18 @@
 //! their code all the same: they stop the build if rustc should miss them.
 
 mod call;
+mod control;
+mod device;
 mod expr;
+mod indices;
 mod memory;
 mod method;
 mod ops;
+mod shapes;
+mod unify;
+mod written;
 
-use crate::ast::{Expr, ExprId, Pat, PatKind, TypeKind, TypeRef};
+use crate::ast::{Expr, ExprId};
 use crate::ctxt::Ctxt;
 use crate::items::{Fault, FnEnv};
 use proc_macro2::Span;
@@ -211,97 +217,14 @@ impl<'a> Infer<'a> {
 
     // Unification.
 
-    fn unify_elem(&mut self, a: E, b: E) -> Result<(), (String, String)> {
-        let (ra, rb) = (self.root(a), self.root(b));
-        if ra == rb {
-            return Ok(());
-        }
-        let (sa, sb) = (self.elems[ra.0], self.elems[rb.0]);
-        let keep = match (sa, sb) {
-            (ElemSlot::Known(x), ElemSlot::Known(y)) if x == y => sa,
-            (ElemSlot::Known(x), ElemSlot::Int) | (ElemSlot::Int, ElemSlot::Known(x)) if x.is_int() => ElemSlot::Known(x),
-            (ElemSlot::Known(x), ElemSlot::Float) | (ElemSlot::Float, ElemSlot::Known(x)) if matches!(x, Elem::F32 | Elem::F64) => {
-                ElemSlot::Known(x)
-            }
-            (ElemSlot::Any, other) | (other, ElemSlot::Any) => other,
-            (ElemSlot::Int, ElemSlot::Int) | (ElemSlot::Float, ElemSlot::Float) => sa,
-            _ => return Err((describe_slot(sa), describe_slot(sb))),
-        };
-        self.elems[ra.0] = keep;
-        self.elems[rb.0] = ElemSlot::Same(ra);
-        Ok(())
-    }
-
-    fn unify_shape(&mut self, a: S, b: S) -> Result<(), (TileShape, TileShape)> {
-        let (ra, rb) = (self.shape_root(a), self.shape_root(b));
-        if ra == rb {
-            return Ok(());
-        }
-        let keep = match (self.shapes[ra.0], self.shapes[rb.0]) {
-            (ShapeSlot::Known(x), ShapeSlot::Known(y)) => {
-                if x != y {
-                    return Err((x, y));
-                }
-                ShapeSlot::Known(x)
-            }
-            (ShapeSlot::Known(x), _) | (_, ShapeSlot::Known(x)) => ShapeSlot::Known(x),
-            _ => ShapeSlot::Any,
-        };
-        self.shapes[ra.0] = keep;
-        self.shapes[rb.0] = ShapeSlot::Same(ra);
-        Ok(())
-    }
-
-    /// Makes two types one; reports a mismatch at `span` and gives the type to go on with.
-    pub(crate) fn unify(&mut self, a: &ITy, b: &ITy, span: Span) -> ITy {
-        match (a, b) {
-            (ITy::Unknown | ITy::Never, t) | (t, ITy::Unknown | ITy::Never) => t.clone(),
-            (ITy::Scalar(x), ITy::Scalar(y)) => {
-                self.elem_or_report(*x, *y, span);
-                a.clone()
-            }
-            (ITy::Tile(x, s), ITy::Tile(y, r)) | (ITy::Row(x, s), ITy::Row(y, r)) | (ITy::Col(x, s), ITy::Col(y, r)) => {
-                self.elem_or_report(*x, *y, span);
-                if let Err((s, r)) = self.unify_shape(*s, *r) {
-                    self.cx.error(Code::ShapeMismatch, span, format!("a tile of {r} where one of {s} is expected"));
-                }
-                a.clone()
-            }
-            (ITy::Tuple(x), ITy::Tuple(y)) if x.len() == y.len() => {
-                ITy::Tuple(x.iter().zip(y).map(|(x, y)| self.unify(x, y, span)).collect())
-            }
-            (ITy::Array(x, n), ITy::Array(y, m)) if n == m => ITy::Array(Box::new(self.unify(x, y, span)), *n),
-            (ITy::Tensor(x), ITy::Tensor(y)) if x.elem == y.elem && x.rank == y.rank && x.optional == y.optional => a.clone(),
-            _ if a == b => a.clone(),
-            _ => {
-                let title = format!("{} where {} is expected", self.describe(b), self.describe(a));
-                self.cx.error(Code::ShapeMismatch, span, title);
-                ITy::Unknown
-            }
-        }
-    }
-
-    fn elem_or_report(&mut self, a: E, b: E, span: Span) {
-        if let Err((a, b)) = self.unify_elem(a, b) {
-            self.cx.error(Code::ElementMismatch, span, format!("`{b}` where `{a}` is expected"));
-        }
-    }
-
-    /// A scalar beside a tile: `f32` beside half tiles, otherwise the tile's type.
-    fn settle_beside(&mut self, tile: E, scalar: E, span: Span, last: bool) {
-        match self.elem_of(tile) {
-            Some(Elem::F16 | Elem::Bf16) if self.elem_of(scalar) != self.elem_of(tile) => {
-                let f32 = self.known(Elem::F32);
-                self.elem_or_report(f32, scalar, span);
-            }
-            None if !last => self.beside.push((tile, scalar, span)),
-            _ => self.elem_or_report(tile, scalar, span),
-        }
-    }
-
     fn fault<T>(&mut self, result: Result<T, Fault>) -> Option<T> {
         match result {
             Ok(v) => Some(v),
+            Err((Code::TileSize, span, title)) => {
+                let help = "one to four extents of 1 or more; what is larger than a tile is walked by a loop or by more programs";
+                self.cx.error_help(Code::TileSize, span, title, help);
+                None
+            }
             Err((code, span, title)) => {
                 self.cx.error(code, span, title);
                 None
@@ -315,78 +238,6 @@ impl<'a> Infer<'a> {
     }
 
     // Written types.
-
-    /// The type that a written type means.
-    pub(crate) fn ty_ref(&mut self, t: &TypeRef) -> ITy {
-        match &t.kind {
-            TypeKind::Infer => ITy::Unknown,
-            TypeKind::Elem(name, _) => match self.env.elem(&name.to_string()) {
-                Some(e) => ITy::Scalar(self.known(e)),
-                None => {
-                    self.cx.error(Code::UnknownName, t.span, format!("`{name}` is not an element type"));
-                    ITy::Unknown
-                }
-            },
-            TypeKind::Tile(elem, dims, _) => {
-                let e = self.elem_ref(elem);
-                match self.env.shape(dims, t.span) {
-                    Ok(s) => ITy::Tile(e, self.known_shape(s)),
-                    Err(fault) => {
-                        self.fault::<()>(Err(fault));
-                        ITy::Unknown
-                    }
-                }
-            }
-            TypeKind::Tensor { elem, rank, mutable, optional, .. } => {
-                let e = self.elem_ref(elem);
-                let access = if *mutable { Access::Mut } else { Access::In };
-                match self.elem_of(e) {
-                    Some(elem) => ITy::Tensor(TensorTy { elem, rank: *rank, access, optional: *optional }),
-                    None => ITy::Unknown,
-                }
-            }
-            TypeKind::Tuple(list) if list.is_empty() => ITy::Unit,
-            TypeKind::Tuple(list) => ITy::Tuple(list.iter().map(|t| self.ty_ref(t)).collect()),
-            TypeKind::Array(t, n) => {
-                let item = self.ty_ref(t);
-                match crate::consts::eval(n, &self.env) {
-                    Ok(crate::consts::ConstValue::Int(n @ 0..=64)) => ITy::Array(Box::new(item), usize::try_from(n).unwrap_or(0)),
-                    _ => ITy::Unknown,
-                }
-            }
-            TypeKind::Dims(_) => ITy::Unknown,
-        }
-    }
-
-    /// The element type of a turbofish or tile type; `_` is open.
-    fn elem_ref(&mut self, t: &TypeRef) -> E {
-        match &t.kind {
-            TypeKind::Elem(name, _) => match self.env.elem(&name.to_string()) {
-                Some(e) => self.known(e),
-                None => {
-                    self.cx.error(Code::UnknownName, t.span, format!("`{name}` is not an element type"));
-                    self.fresh(ElemSlot::Any)
-                }
-            },
-            _ => self.fresh(ElemSlot::Any),
-        }
-    }
-
-    /// Gives the names of a pattern their types.
-    fn bind(&mut self, pat: &Pat, ty: &ITy) {
-        match (&pat.kind, ty) {
-            (PatKind::Bind { var, .. }, t) => self.vars[*var] = t.clone(),
-            (PatKind::Tuple(pats), ITy::Tuple(tys)) if pats.len() == tys.len() => {
-                pats.iter().zip(tys).for_each(|(p, t)| self.bind(p, t));
-            }
-            (PatKind::Array(pats), ITy::Array(t, n)) if pats.len() == *n => pats.iter().for_each(|p| self.bind(p, t)),
-            (PatKind::Wild | PatKind::Bad, _) | (PatKind::Tuple(_) | PatKind::Array(_), ITy::Unknown | ITy::Never) => {}
-            (PatKind::Tuple(_) | PatKind::Array(_), t) => {
-                let title = format!("a pattern for {}", self.describe(t));
-                self.cx.error(Code::Arguments, pat.span, title);
-            }
-        }
-    }
 
     /// A type in the user's words.
     pub(crate) fn describe(&self, ty: &ITy) -> String {

@@ -1,13 +1,13 @@
 //! Expressions.
 
-use super::{Closure, FnLower, Lowered, Val};
-use crate::ast::{BinaryOp, Expr, ExprKind, GenericKind, LazyOp, Path, Res, UnaryOp};
+use super::{FnLower, Lowered, Val};
+use crate::ast::{Expr, ExprKind, GenericKind, Path, Res};
 use crate::consts::{self, ConstValue};
 use crate::infer::ITy;
 use crate::method::{Method, Receiver, lookup};
 use proc_macro2::Span;
 use titan_core::diag::Code;
-use titan_core::ir::{BinOp, Const, Elem, ForKind, OpKind, Pred, Ty, UnOp, Value};
+use titan_core::ir::{BinOp, Const, Elem, ForKind, OpKind, Value};
 
 impl FnLower<'_, '_, '_> {
     pub(super) fn expr(&mut self, e: &Expr) -> Lowered<Val> {
@@ -76,14 +76,14 @@ impl FnLower<'_, '_, '_> {
     }
 
     /// The element type of an expression that is a scalar.
-    fn scalar_elem(&self, e: &Expr) -> Lowered<Elem> {
+    pub(super) fn scalar_elem(&self, e: &Expr) -> Lowered<Elem> {
         match self.infer.ty(e.id) {
             ITy::Scalar(x) => self.elem(*x, e.span),
             _ => Err(self.internal(e.span, "a scalar was expected")),
         }
     }
 
-    fn literal(&mut self, e: &Expr, value: ConstValue, too_large: bool) -> Lowered<Val> {
+    pub(super) fn literal(&mut self, e: &Expr, value: ConstValue, too_large: bool) -> Lowered<Val> {
         let elem = self.scalar_elem(e)?;
         if let ExprKind::Int(v, ..) = &e.kind {
             self.check_range(*v, elem, false, e.span)?;
@@ -96,7 +96,7 @@ impl FnLower<'_, '_, '_> {
         Ok(Val::Value(self.sh.b.constant(c)))
     }
 
-    fn const_of(&self, value: ConstValue, elem: Elem, span: Span) -> Lowered<Const> {
+    pub(super) fn const_of(&self, value: ConstValue, elem: Elem, span: Span) -> Lowered<Const> {
         match value {
             ConstValue::Int(v) if elem.is_int() => Ok(Const::Int(elem, v)),
             ConstValue::Float(v) if elem.is_float() => Ok(Const::Float(elem, v)),
@@ -105,7 +105,7 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    fn check_range(&self, v: u128, elem: Elem, negative: bool, span: Span) -> Lowered<()> {
+    pub(super) fn check_range(&self, v: u128, elem: Elem, negative: bool, span: Span) -> Lowered<()> {
         let max = match elem {
             e if e.is_signed_int() => (1u128 << (e.bits() - 1)) - u128::from(!negative),
             e if e.is_int() => (1u128 << e.bits()) - 1,
@@ -155,90 +155,6 @@ impl FnLower<'_, '_, '_> {
             }
             Res::None => Err(super::Stop),
         }
-    }
-
-    fn unary(&mut self, e: &Expr, op: UnaryOp, a: &Expr) -> Lowered<Val> {
-        if let (UnaryOp::Neg, ExprKind::Int(v, ..)) = (op, &a.kind) {
-            let elem = self.scalar_elem(a)?;
-            self.check_range(*v, elem, true, a.span)?;
-            let v = i64::try_from(*v).map_or(i64::MIN, |v| -v);
-            return Ok(Val::Value(self.sh.b.constant(Const::Int(elem, v))));
-        }
-        if let (UnaryOp::Neg, ExprKind::Float(v, ..)) = (op, &a.kind) {
-            let elem = self.scalar_elem(a)?;
-            return Ok(Val::Value(self.sh.b.constant(Const::Float(elem, -v))));
-        }
-        let val = self.expr(a)?;
-        let v = self.value(val, a.span)?;
-        let kind = match op {
-            UnaryOp::Neg => UnOp::Neg,
-            UnaryOp::Not => UnOp::Not,
-            UnaryOp::Deref => return Err(super::Stop),
-        };
-        Ok(Val::Value(self.op(e.span, OpKind::Unary(kind), &[v])?))
-    }
-
-    /// `a op b`, broadcasting what stands beside a tile.
-    pub(super) fn binary(&mut self, op: BinaryOp, a: Val, b: Val, span: Span) -> Lowered<Val> {
-        let kind = ir_op(op);
-        let (a, b) = match (&a, &b) {
-            (Val::Value(x), Val::Value(y)) => match (self.ty(*x), self.ty(*y)) {
-                (Ty::Tile(e, s), Ty::Scalar(_)) => (*x, self.beside(b, e, s, span)?),
-                (Ty::Scalar(_), Ty::Tile(e, s)) => (self.beside(a, e, s, span)?, *y),
-                _ => (*x, *y),
-            },
-            (Val::Value(x), Val::Row(_) | Val::Col(_)) => {
-                let (e, s) = self.rank2(*x, span)?;
-                (*x, self.beside(b, e, s, span)?)
-            }
-            (Val::Row(_) | Val::Col(_), Val::Value(y)) => {
-                let (e, s) = self.rank2(*y, span)?;
-                (self.beside(a, e, s, span)?, *y)
-            }
-            (Val::Row(r), Val::Col(c)) | (Val::Col(c), Val::Row(r)) => {
-                let (Ty::Tile(e, n), Ty::Tile(_, m)) = (self.ty(*r), self.ty(*c)) else { return Err(super::Stop) };
-                let shape = titan_core::ir::TileShape::new(&[m[0], n[0]]).ok_or(super::Stop)?;
-                (self.beside(a, e, shape, span)?, self.beside(b, e, shape, span)?)
-            }
-            _ => return Err(self.internal(span, "operands of another kind")),
-        };
-        Ok(Val::Value(self.op(span, kind, &[a, b])?))
-    }
-
-    fn rank2(&self, v: Value, span: Span) -> Lowered<(Elem, titan_core::ir::TileShape)> {
-        match self.ty(v) {
-            Ty::Tile(e, s) => Ok((e, s)),
-            Ty::Scalar(_) | Ty::Tensor(..) => Err(self.internal(span, "a row beside a scalar")),
-        }
-    }
-
-    /// `a && b`: the right side is evaluated only if the left one does not decide.
-    fn lazy(&mut self, op: LazyOp, a: &Expr, b: &Expr, span: Span) -> Lowered<Val> {
-        let va = self.expr(a)?;
-        if self.closure != Closure::None {
-            let vb = self.expr(b)?;
-            let op = if op == LazyOp::And { BinaryOp::And } else { BinaryOp::Or };
-            return self.binary(op, va, vb, span);
-        }
-        let va = self.value(va, a.span)?;
-        if let Some(c) = self.sh.b.kernel().int_constant(va) {
-            let decided = (c != 0) == (op == LazyOp::Or);
-            return if decided { Ok(Val::Value(va)) } else { self.expr(b) };
-        }
-        self.at(span);
-        let mut open = self.sh.b.begin_if(va);
-        if op == LazyOp::Or {
-            self.sh.b.terminate(OpKind::Yield, &[va]);
-            self.sh.b.begin_else(&mut open);
-        }
-        let vb = self.expr(b)?;
-        let vb = self.value(vb, b.span)?;
-        self.sh.b.terminate(OpKind::Yield, &[vb]);
-        if op == LazyOp::And {
-            self.sh.b.begin_else(&mut open);
-            self.sh.b.terminate(OpKind::Yield, &[va]);
-        }
-        Ok(Val::Value(self.sh.b.end_if(open, &[Ty::BOOL])[0]))
     }
 
     fn assign(&mut self, place: &Expr, val: Val) -> Lowered<Val> {
@@ -340,26 +256,5 @@ impl FnLower<'_, '_, '_> {
             Val::Value(v) => self.value_method(e, method, v, generics, args),
             _ => Err(self.internal(e.span, "an operation on something else")),
         }
-    }
-}
-
-const fn ir_op(op: BinaryOp) -> OpKind {
-    match op {
-        BinaryOp::Add => OpKind::Binary(BinOp::Add),
-        BinaryOp::Sub => OpKind::Binary(BinOp::Sub),
-        BinaryOp::Mul => OpKind::Binary(BinOp::Mul),
-        BinaryOp::Div => OpKind::Binary(BinOp::Div),
-        BinaryOp::Rem => OpKind::Binary(BinOp::Rem),
-        BinaryOp::And => OpKind::Binary(BinOp::And),
-        BinaryOp::Or => OpKind::Binary(BinOp::Or),
-        BinaryOp::Xor => OpKind::Binary(BinOp::Xor),
-        BinaryOp::Shl => OpKind::Binary(BinOp::Shl),
-        BinaryOp::Shr => OpKind::Binary(BinOp::Shr),
-        BinaryOp::Eq => OpKind::Cmp(Pred::Eq),
-        BinaryOp::Ne => OpKind::Cmp(Pred::Ne),
-        BinaryOp::Lt => OpKind::Cmp(Pred::Lt),
-        BinaryOp::Le => OpKind::Cmp(Pred::Le),
-        BinaryOp::Gt => OpKind::Cmp(Pred::Gt),
-        BinaryOp::Ge => OpKind::Cmp(Pred::Ge),
     }
 }

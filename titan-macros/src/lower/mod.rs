@@ -8,8 +8,10 @@ mod call;
 mod control;
 mod expr;
 pub(crate) mod host;
+mod loops;
 mod memory;
 mod method;
+mod ops;
 mod own;
 mod val;
 
@@ -82,7 +84,7 @@ pub(crate) struct FnLower<'s, 'c, 'a> {
     env: FnEnv<'a>,
     infer: Infer<'a>,
     vars: Vec<Option<Val>>,
-    loops: Vec<control::LoopCtx>,
+    loops: Vec<loops::LoopCtx>,
     /// In an inlined function with an early `return`: the loop that it leaves.
     return_loop: Option<usize>,
     /// The place of all operations of an inlined function: its call.

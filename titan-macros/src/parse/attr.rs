@@ -15,7 +15,14 @@ const KEYS: &str = "`instances(..)`, `grid(..)`, `require(..)` and `crate = path
 /// One `key(..)` or `key = ..`.
 struct Entry {
     key: Ident,
-    body: TokenStream,
+    value: Value,
+}
+
+enum Value {
+    Instances(Vec<Axis>),
+    Exprs(Vec<syn::Expr>),
+    Path(TokenStream),
+    Unknown,
 }
 
 pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
@@ -28,21 +35,21 @@ pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
         }
     };
     let mut seen: Vec<String> = Vec::new();
-    for Entry { key, body } in entries {
+    for Entry { key, value } in entries {
         let name = key.to_string();
         if seen.contains(&name) {
             p.cx.error(Code::Attribute, key.span(), format!("`{name}` is given twice"));
             continue;
         }
-        match name.as_str() {
-            "instances" => config.instances = instances(p, body),
-            "grid" => config.grid = Some((key.span(), exprs(p, body))),
-            "require" => config.requires = exprs(p, body),
-            "crate" => match syn::parse2::<syn::Path>(body) {
+        match (name.as_str(), value) {
+            (_, Value::Instances(axes)) => config.instances = axes.into_iter().filter_map(|a| axis(p, a)).collect(),
+            ("grid", Value::Exprs(list)) => config.grid = Some((key.span(), list.iter().map(|e| p.expr(e)).collect())),
+            (_, Value::Exprs(list)) => config.requires = list.iter().map(|e| p.expr(e)).collect(),
+            (_, Value::Path(body)) => match syn::parse2::<syn::Path>(body) {
                 Ok(path) => config.krate = Some(path.to_token_stream()),
                 Err(e) => p.cx.error_help(Code::Attribute, e.span(), "`crate` is a path", "as in `crate = ::titan`"),
             },
-            _ => {
+            (_, Value::Unknown) => {
                 let title = format!("the kernel attribute has no `{name}`");
                 p.cx.error_help(Code::Attribute, key.span(), title, format!("it has {KEYS}"));
             }
@@ -58,24 +65,34 @@ impl syn::parse::Parse for Entry {
         if input.peek(token::Paren) {
             let body;
             syn::parenthesized!(body in input);
-            return Ok(Entry { key, body: body.parse()? });
+            let value = match key.to_string().as_str() {
+                "instances" => Value::Instances(list(&body)?),
+                "grid" | "require" => Value::Exprs(list(&body)?),
+                "crate" => Value::Path(body.parse()?),
+                _ => {
+                    body.parse::<TokenStream>()?;
+                    Value::Unknown
+                }
+            };
+            return Ok(Entry { key, value });
         }
         if !input.peek(Token![=]) {
             return Err(syn::Error::new(key.span(), format!("`{key}` needs a value: the attribute has {KEYS}")));
         }
-        input.parse::<Token![=]>()?;
-        Ok(Entry { key, body: input.parse::<syn::Expr>()?.to_token_stream() })
+        let equals = input.parse::<Token![=]>()?;
+        let expr = input.parse::<syn::Expr>()?;
+        match key.to_string().as_str() {
+            "crate" => Ok(Entry { key, value: Value::Path(expr.to_token_stream()) }),
+            "instances" | "grid" | "require" => {
+                Err(syn::Error::new(equals.span, format!("`{key}` is written with parentheses: `{key}(..)`")))
+            }
+            _ => Ok(Entry { key, value: Value::Unknown }),
+        }
     }
 }
 
-fn exprs(p: &mut Parser<'_>, body: TokenStream) -> Vec<crate::ast::Expr> {
-    match Punctuated::<syn::Expr, Token![,]>::parse_terminated.parse2(body) {
-        Ok(list) => list.iter().map(|e| p.expr(e)).collect(),
-        Err(e) => {
-            p.syn_error(Code::Attribute, &e);
-            Vec::new()
-        }
-    }
+fn list<T: syn::parse::Parse>(input: ParseStream<'_>) -> syn::Result<Vec<T>> {
+    Ok(Punctuated::<T, Token![,]>::parse_terminated(input)?.into_iter().collect())
 }
 
 /// `T in [f16, bf16], (BM, BN) in [(128, 256), (64, 64)]`
@@ -99,18 +116,7 @@ impl syn::parse::Parse for Axis {
         input.parse::<Token![in]>()?;
         let list;
         syn::bracketed!(list in input);
-        let values = Punctuated::<syn::Expr, Token![,]>::parse_terminated(&list)?.into_iter().collect();
-        Ok(Axis { names, values })
-    }
-}
-
-fn instances(p: &mut Parser<'_>, body: TokenStream) -> Vec<InstanceAxis> {
-    match Punctuated::<Axis, Token![,]>::parse_terminated.parse2(body) {
-        Ok(axes) => axes.into_iter().filter_map(|a| axis(p, a)).collect(),
-        Err(e) => {
-            p.syn_error(Code::Attribute, &e);
-            Vec::new()
-        }
+        Ok(Axis { names, values: self::list(&list)? })
     }
 }
 

@@ -1,17 +1,15 @@
 //! Expressions.
 
 use super::{Parser, first_span};
-use crate::ast::{BinaryOp, Callee, Cond, Expr, ExprKind, LazyOp, Res, UnaryOp};
-use proc_macro2::{Span, TokenStream};
+use crate::ast::{BinaryOp, Callee, Expr, ExprKind, LazyOp, Res, UnaryOp};
 use quote::ToTokens;
-use syn::parse::Parser as _;
-use syn::punctuated::Punctuated;
-use syn::{BinOp, Token};
+use syn::BinOp;
 use titan_core::diag::Code;
 use titan_core::ir::Elem;
 
 impl Parser<'_> {
     pub(super) fn expr(&mut self, e: &syn::Expr) -> Expr {
+        self.no_attrs(attributes(e));
         match e {
             syn::Expr::Lit(l) => self.lit(&l.lit),
             syn::Expr::Path(p) if p.qself.is_none() => {
@@ -68,7 +66,7 @@ impl Parser<'_> {
         Box::new(self.expr(e))
     }
 
-    fn unsupported(&mut self, e: &syn::Expr) -> Expr {
+    pub(super) fn unsupported(&mut self, e: &syn::Expr) -> Expr {
         let span = first_span(e.to_token_stream());
         let (what, help) = match e {
             syn::Expr::Match(_) => ("`match`", "write `if` and `else if`"),
@@ -93,7 +91,8 @@ impl Parser<'_> {
             Some(e) => Some(e),
             None => {
                 if !s.is_empty() {
-                    p.cx.error(Code::Syntax, span, format!("the literal's type `{s}` is not an element type"));
+                    let title = format!("the literal's type `{s}` is not an element type");
+                    p.cx.error_help(Code::Syntax, span, title, "indices and loop bounds are `i32`, and literals need no type");
                 }
                 None
             }
@@ -173,74 +172,6 @@ impl Parser<'_> {
         self.make(name.span(), ExprKind::Method { recv, name, generics, args, paren })
     }
 
-    fn control(&mut self, e: &syn::Expr) -> Expr {
-        match e {
-            syn::Expr::If(i) => self.branch(i),
-            syn::Expr::ForLoop(f) => {
-                let (pat, iter, body) = (self.pat(&f.pat), self.boxed(&f.expr), self.block(&f.body));
-                self.make(f.for_token.span, ExprKind::For { label: label(f.label.as_ref()), pat, iter, body })
-            }
-            syn::Expr::While(w) => {
-                let (cond, body) = (self.boxed(&w.cond), self.block(&w.body));
-                self.make(w.while_token.span, ExprKind::While { label: label(w.label.as_ref()), cond, body })
-            }
-            syn::Expr::Loop(l) => {
-                let body = self.block(&l.body);
-                self.make(l.loop_token.span, ExprKind::Loop { label: label(l.label.as_ref()), body })
-            }
-            syn::Expr::Block(b) => {
-                if let Some(l) = &b.label {
-                    self.cx.error(Code::Syntax, l.name.ident.span(), "labels name loops in kernels");
-                }
-                let block = self.block(&b.block);
-                self.make(block.span, ExprKind::Block(block))
-            }
-            syn::Expr::Unsafe(u) => {
-                let block = self.block(&u.block);
-                self.make(u.unsafe_token.span, ExprKind::Unsafe(block))
-            }
-            syn::Expr::Break(b) => {
-                let value = b.expr.as_ref().map(|e| self.boxed(e));
-                let label = b.label.as_ref().map(|l| l.ident.clone());
-                self.make(b.break_token.span, ExprKind::Break { label, value })
-            }
-            syn::Expr::Continue(c) => {
-                let label = c.label.as_ref().map(|l| l.ident.clone());
-                self.make(c.continue_token.span, ExprKind::Continue { label })
-            }
-            syn::Expr::Return(r) => {
-                let value = r.expr.as_ref().map(|e| self.boxed(e));
-                self.make(r.return_token.span, ExprKind::Return(value))
-            }
-            other => self.unsupported(other),
-        }
-    }
-
-    fn branch(&mut self, i: &syn::ExprIf) -> Expr {
-        let cond = match &*i.cond {
-            syn::Expr::Let(l) => self.let_some(l),
-            other => Cond::Expr(self.expr(other)),
-        };
-        let then = self.block(&i.then_branch);
-        let other = i.else_branch.as_ref().map(|(_, e)| self.boxed(e));
-        self.make(i.if_token.span, ExprKind::If { cond: Box::new(cond), then, other })
-    }
-
-    /// `let Some(name) = option`
-    fn let_some(&mut self, l: &syn::ExprLet) -> Cond {
-        let option = self.expr(&l.expr);
-        if let syn::Pat::TupleStruct(t) = &*l.pat
-            && t.path.is_ident("Some")
-            && let Some(inner) = t.elems.first()
-            && t.elems.len() == 1
-        {
-            return Cond::LetSome { pat: self.pat(inner), option, span: l.let_token.span };
-        }
-        let help = "`if let Some(x) = option` asks whether an optional tensor was given";
-        self.cx.error_help(Code::Syntax, l.let_token.span, "a pattern that kernels do not have", help);
-        Cond::Expr(self.bad(l.let_token.span))
-    }
-
     fn field(&mut self, f: &syn::ExprField) -> Expr {
         let base = self.boxed(&f.base);
         match &f.member {
@@ -281,84 +212,22 @@ impl Parser<'_> {
         let inclusive = matches!(r.limits, syn::RangeLimits::Closed(_));
         self.make(span, ExprKind::Range { lo, hi, inclusive })
     }
-
-    pub(super) fn mac(&mut self, m: &syn::Macro) -> Expr {
-        let span = m.path.segments.last().map_or_else(Span::call_site, |s| s.ident.span());
-        let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-        let (format, args) = match name.as_str() {
-            "tprint" => self.format_args(m.tokens.clone()),
-            "tassert" | "static_assert" => self.assert_args(m.tokens.clone()),
-            _ => {
-                let help = "kernels have `tprint!`, `tassert!` and `static_assert!`";
-                self.cx.error_help(Code::ForeignMacro, span, format!("`{name}!` is not part of kernels"), help);
-                return self.bad(span);
-            }
-        };
-        let name = proc_macro2::Ident::new(&name, span);
-        let kind = ExprKind::Macro { name, format, args, tokens: m.tokens.clone() };
-        self.make(span, kind)
-    }
-
-    /// `"format {}", a, b`
-    fn format_args(&mut self, tokens: TokenStream) -> (Option<String>, Vec<Expr>) {
-        let parser = |input: syn::parse::ParseStream<'_>| {
-            let format: syn::LitStr = input.parse()?;
-            let mut args = Vec::new();
-            while !input.is_empty() {
-                input.parse::<Token![,]>()?;
-                if !input.is_empty() {
-                    args.push(input.parse::<syn::Expr>()?);
-                }
-            }
-            Ok((format, args))
-        };
-        match parser.parse2(tokens) {
-            Ok((format, args)) => {
-                let args: Vec<Expr> = args.iter().map(|a| self.expr(a)).collect();
-                self.check_format(&format, args.len());
-                (Some(format.value()), args)
-            }
-            Err(e) => {
-                self.syn_error(Code::Syntax, &e);
-                (None, Vec::new())
-            }
-        }
-    }
-
-    fn check_format(&self, format: &syn::LitStr, n_args: usize) {
-        let text = format.value().replace("{{", "").replace("}}", "");
-        let holes = text.matches("{}").count();
-        if text.matches('{').count() != holes || text.matches('}').count() != holes {
-            let help = "`{}` prints the next value; write `{{` for a brace";
-            self.cx.error_help(Code::Syntax, format.span(), "a placeholder that `tprint!` does not have", help);
-        } else if holes != n_args {
-            let title = format!("{holes} placeholders for {n_args} values");
-            self.cx.error(Code::Syntax, format.span(), title);
-        }
-    }
-
-    /// `condition` or `condition, "message"`
-    fn assert_args(&mut self, tokens: TokenStream) -> (Option<String>, Vec<Expr>) {
-        let text = tokens.to_string();
-        match Punctuated::<syn::Expr, Token![,]>::parse_terminated.parse2(tokens) {
-            Ok(list) => {
-                let message = match list.iter().nth(1) {
-                    Some(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(s), .. })) => s.value(),
-                    _ => text,
-                };
-                let cond: Vec<Expr> = list.iter().take(1).map(|e| self.expr(e)).collect();
-                (Some(message), cond)
-            }
-            Err(e) => {
-                self.syn_error(Code::Syntax, &e);
-                (None, Vec::new())
-            }
-        }
-    }
 }
 
-fn label(label: Option<&syn::Label>) -> Option<syn::Ident> {
-    label.map(|l| l.name.ident.clone())
+/// The attributes of an expression that kernels have.
+fn attributes(e: &syn::Expr) -> &[syn::Attribute] {
+    macro_rules! of {
+        ($($variant:ident)*) => {
+            match e {
+                $(syn::Expr::$variant(e) => &e.attrs,)*
+                _ => &[],
+            }
+        };
+    }
+    of! {
+        Lit Path Paren Unary Binary Assign Call MethodCall If ForLoop While Loop Block Unsafe Break Continue Return Array Tuple Index
+        Field Closure Cast Range Reference Macro Match
+    }
 }
 
 /// The operator, and whether it assigns.

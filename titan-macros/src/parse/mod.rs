@@ -3,13 +3,15 @@
 //! This is the only part that knows `syn`.
 
 mod attr;
+mod control;
 mod expr;
+mod macros;
 mod pat;
 mod signature;
 mod stmt;
 mod ty;
 
-use crate::ast::{Expr, ExprKind, Function, KernelConfig, KernelItem};
+use crate::ast::{Expr, ExprKind, Function, KernelConfig, KernelItem, Mention};
 use crate::ctxt::Ctxt;
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -23,11 +25,12 @@ pub(crate) struct Parser<'a> {
     has_struct: bool,
     /// A lifetime parameter has been reported: its uses are not, again.
     has_lifetime: bool,
+    mentions: Vec<Mention>,
 }
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(cx: &'a Ctxt) -> Self {
-        Parser { cx, n_exprs: 0, has_struct: false, has_lifetime: false }
+        Parser { cx, n_exprs: 0, has_struct: false, has_lifetime: false, mentions: Vec::new() }
     }
 
     fn make(&mut self, span: Span, kind: ExprKind) -> Expr {
@@ -38,6 +41,16 @@ impl<'a> Parser<'a> {
 
     fn bad(&mut self, span: Span) -> Expr {
         self.make(span, ExprKind::Bad)
+    }
+
+    /// Notes a lone name of the language, a type or else a macro.
+    fn mention(&mut self, path: &syn::Path, is_type: bool) {
+        let [segment] = path.segments.iter().collect::<Vec<_>>()[..] else { return };
+        let name = &segment.ident;
+        let known = |m: &Mention| matches!(m, Mention::Type(n) | Mention::Macro(n) if n == name);
+        if path.leading_colon.is_none() && !self.mentions.iter().any(known) {
+            self.mentions.push(if is_type { Mention::Type(name.clone()) } else { Mention::Macro(name.clone()) });
+        }
     }
 
     fn syn_error(&self, code: Code, error: &syn::Error) {
@@ -100,7 +113,17 @@ impl Parser<'_> {
             syn::ReturnType::Type(_, ty) => Some(self.ty(ty)),
         };
         let body = self.block(&item.block);
-        Function { name: item.sig.ident.clone(), generics, params, ret, body, n_exprs: self.n_exprs, vars: Vec::new(), intrinsics: Vec::new() }
+        Function {
+            name: item.sig.ident.clone(),
+            generics,
+            params,
+            ret,
+            body,
+            n_exprs: self.n_exprs,
+            vars: Vec::new(),
+            intrinsics: Vec::new(),
+            mentions: std::mem::take(&mut self.mentions),
+        }
     }
 
     fn config(&mut self, attr: TokenStream) -> KernelConfig {
@@ -108,7 +131,13 @@ impl Parser<'_> {
     }
 }
 
-/// The span of the first token.
+/// The span of the first token of a path.
+pub(crate) fn path_start(path: &syn::Path) -> Span {
+    let leading = path.leading_colon.map(|c| c.spans[0]);
+    leading.or_else(|| path.segments.first().map(|s| s.ident.span())).unwrap_or_else(Span::call_site)
+}
+
+/// The span of the first token. Expensive: every group inside is made anew.
 pub(crate) fn first_span(tokens: TokenStream) -> Span {
     tokens.into_iter().next().map_or_else(Span::call_site, |t| t.span())
 }

@@ -7,19 +7,20 @@ use titan_core::diag::Code;
 
 impl Parser<'_> {
     pub(super) fn pat(&self, pat: &syn::Pat) -> Pat {
-        let span = first_span(pat.to_token_stream());
-        let kind = match pat {
-            syn::Pat::Wild(_) => PatKind::Wild,
+        let (span, kind) = match pat {
+            syn::Pat::Wild(w) => (w.underscore_token.spans[0], PatKind::Wild),
             syn::Pat::Ident(i) if i.by_ref.is_none() && i.subpat.is_none() => {
-                PatKind::Bind { name: i.ident.clone(), mutable: i.mutability.is_some(), var: 0 }
+                let span = i.mutability.map_or_else(|| i.ident.span(), |m| m.span);
+                (span, PatKind::Bind { name: i.ident.clone(), mutable: i.mutability.is_some(), var: 0 })
             }
-            syn::Pat::Tuple(t) => PatKind::Tuple(t.elems.iter().map(|p| self.pat(p)).collect()),
-            syn::Pat::Slice(s) => PatKind::Array(s.elems.iter().map(|p| self.pat(p)).collect()),
+            syn::Pat::Tuple(t) => (t.paren_token.span.join(), PatKind::Tuple(t.elems.iter().map(|p| self.pat(p)).collect())),
+            syn::Pat::Slice(s) => (s.bracket_token.span.join(), PatKind::Array(s.elems.iter().map(|p| self.pat(p)).collect())),
             syn::Pat::Paren(p) => return self.pat(&p.pat),
             _ => {
+                let span = first_span(pat.to_token_stream());
                 let help = "kernels bind names, `_`, tuples `(a, b)` and arrays `[a, b]`";
                 self.cx.error_help(Code::Syntax, span, "a pattern that kernels do not have", help);
-                PatKind::Bad
+                (span, PatKind::Bad)
             }
         };
         Pat { span, kind }

@@ -24,12 +24,24 @@ impl Parser<'_> {
         refuse(sig.abi.as_ref().map(|t| t.extern_token.span), "extern");
         refuse(sig.variadic.as_ref().map(|t| t.dots.spans[0]), "variadic");
         if let Some(clause) = &sig.generics.where_clause {
-            self.cx.error(Code::Modifier, clause.where_token.span, format!("{what} has no `where` clause"));
+            let help = "bounds stand with the parameter: `<T: Float>`";
+            self.cx.error_help(Code::Modifier, clause.where_token.span, format!("{what} has no `where` clause"), help);
         }
     }
 
     pub(super) fn generics(&mut self, generics: &syn::Generics) -> Vec<GenericParam> {
+        if generics.where_clause.is_none() {
+            self.bounds(generics);
+        }
         generics.params.iter().filter_map(|g| self.generic(g)).collect()
+    }
+
+    /// Every type parameter says what it is.
+    fn bounds(&self, generics: &syn::Generics) {
+        for t in generics.type_params().filter(|t| t.bounds.is_empty()) {
+            let help = format!("`{0}: Float` for floats, `{0}: Num` for all numbers, `{0}: Elem` for anything that tensors hold", t.ident);
+            self.cx.error_help(Code::Generics, t.ident.span(), format!("`{}` may be anything", t.ident), help);
+        }
     }
 
     fn generic(&mut self, param: &syn::GenericParam) -> Option<GenericParam> {
@@ -84,9 +96,13 @@ impl Parser<'_> {
         for attr in &typed.attrs {
             if attr.path().is_ident("shape") {
                 shape = Some((attr.path().span(), self.shape_attr(attr)));
+            } else if attr.path().is_ident("doc") {
+                let help = "describe parameters in the comment of the function";
+                self.cx.error_help(Code::Attribute, attr.pound_token.span, "a doc comment on a parameter", help);
             } else {
                 let title = "a parameter has no attribute but `#[shape(..)]`";
-                self.cx.error(Code::Attribute, attr.path().span(), title);
+                let help = "`#[cfg(..)]` and `#[allow(..)]` stand on the function";
+                self.cx.error_help(Code::Attribute, attr.path().span(), title, help);
             }
         }
         Some(Param { name: name.ident.clone(), mutable: name.mutability.is_some(), ty, shape })

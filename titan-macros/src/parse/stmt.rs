@@ -46,7 +46,12 @@ impl Parser<'_> {
 
     pub(super) fn no_attrs(&self, attrs: &[syn::Attribute]) {
         if let Some(a) = attrs.first() {
-            self.cx.error(Code::Attribute, a.pound_token.span, "attributes inside a kernel have no meaning");
+            let help = if a.path().is_ident("cfg") {
+                "`#[cfg(..)]` stands on the whole kernel; inside, a constant parameter chooses: `if DEBUG { .. }`"
+            } else {
+                "attributes stand on the kernel"
+            };
+            self.cx.error_help(Code::Attribute, a.pound_token.span, "an attribute inside a kernel", help);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Types of signatures, annotations and turbofishes.
 
-use super::{Parser, first_span};
+use super::{Parser, first_span, path_start};
 use crate::ast::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -9,16 +9,21 @@ use titan_core::diag::Code;
 
 impl Parser<'_> {
     pub(super) fn ty(&mut self, ty: &syn::Type) -> TypeRef {
-        let span = first_span(ty.to_token_stream());
-        let kind = match ty {
-            syn::Type::Infer(_) => TypeKind::Infer,
+        let (span, kind) = match ty {
+            syn::Type::Infer(i) => (i.underscore_token.spans[0], TypeKind::Infer),
             syn::Type::Paren(p) => return self.ty(&p.elem),
             syn::Type::Group(g) => return self.ty(&g.elem),
-            syn::Type::Tuple(t) => TypeKind::Tuple(t.elems.iter().map(|t| self.ty(t)).collect()),
-            syn::Type::Array(a) => TypeKind::Array(Box::new(self.ty(&a.elem)), Box::new(self.expr(&a.len))),
+            syn::Type::Tuple(t) => {
+                let list = t.elems.iter().map(|t| self.ty(t)).collect();
+                (t.paren_token.span.join(), TypeKind::Tuple(list))
+            }
+            syn::Type::Array(a) => {
+                let (item, n) = (self.ty(&a.elem), self.expr(&a.len));
+                (a.bracket_token.span.join(), TypeKind::Array(Box::new(item), Box::new(n)))
+            }
             syn::Type::Reference(r) => return self.reference(r),
             syn::Type::Path(p) if p.qself.is_none() => return self.type_of_path(&p.path),
-            _ => return self.bad_type(span),
+            _ => return self.bad_type(first_span(ty.to_token_stream())),
         };
         TypeRef { span, kind }
     }
@@ -27,6 +32,12 @@ impl Parser<'_> {
         let help = "kernels know scalars, `Tile<T, A, B>`, `&Tensor<T, R>`, `&mut Tensor<T, R>`, `Option<&Tensor<T, R>>`, \
             tuples and arrays";
         self.cx.error_help(Code::Parameter, span, "a type that kernels do not have", help);
+        TypeRef { span, kind: TypeKind::Infer }
+    }
+
+    /// A type of ours with too few or too many arguments.
+    fn counted(&self, span: Span, title: &str, example: &str) -> TypeRef {
+        self.cx.error_help(Code::Parameter, span, title, format!("as in {example}"));
         TypeRef { span, kind: TypeKind::Infer }
     }
 
@@ -51,7 +62,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn type_of_path(&mut self, path: &syn::Path) -> TypeRef {
-        let span = first_span(path.to_token_stream());
+        let span = path_start(path);
         let Some(last) = path.segments.last() else { return self.bad_type(span) };
         let name = last.ident.to_string();
         let args: Vec<GenericArg> = self.generic_args(&last.arguments);
@@ -61,8 +72,16 @@ impl Parser<'_> {
                 let Some(elem) = args.next().and_then(|a| self.arg_type(a)) else { return self.bad_type(span) };
                 TypeKind::Tile(Box::new(elem), args.collect(), plain(path))
             }
-            ("D1" | "D2" | "D3" | "D4", 1..) => TypeKind::Dims(args),
-            ("Tensor", 2) => return self.tensor(path, args),
+            ("D1" | "D2" | "D3" | "D4", 1..) => {
+                self.mention(path, true);
+                TypeKind::Dims(args)
+            }
+            ("Tensor", 2) => {
+                self.mention(path, true);
+                return self.tensor(path, args);
+            }
+            ("Tensor", _) => return self.counted(span, "a tensor has an element type and a rank", "`&Tensor<f32, 2>`"),
+            ("Tile", _) => return self.counted(span, "a tile has an element type and one to four extents", "`Tile<f32, 16, 16>`"),
             ("Option", 1) => return self.optional(span, args),
             (_, 0) => TypeKind::Elem(last.ident.clone(), path.to_token_stream()),
             _ => return self.bad_type(span),
@@ -133,7 +152,11 @@ impl Parser<'_> {
 
     fn generic_arg(&mut self, arg: &GenericArgument) -> Option<GenericArg> {
         let tokens = arg.to_token_stream();
-        let span = first_span(tokens.clone());
+        let span = match arg {
+            GenericArgument::Type(syn::Type::Path(t)) => path_start(&t.path),
+            GenericArgument::Const(syn::Expr::Lit(l)) => l.lit.span(),
+            _ => first_span(tokens.clone()),
+        };
         let value = match arg {
             GenericArgument::Type(t) => GenericArgValue::Type(self.ty(t)),
             GenericArgument::Const(e) => GenericArgValue::Const(Box::new(self.const_arg(e))),

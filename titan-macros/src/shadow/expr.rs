@@ -68,7 +68,7 @@ impl Shadow<'_> {
                 self.op(op.name(), span, quote!(#a, #b))
             }
             ExprKind::Lazy(op, a, b) => {
-                let (a, b) = (self.expr(a), self.expr(b));
+                let (a, b) = (self.condition(a), self.condition(b));
                 match op {
                     LazyOp::And => quote_spanned!(span=> #a && #b),
                     LazyOp::Or => quote_spanned!(span=> #a || #b),
@@ -130,6 +130,17 @@ impl Shadow<'_> {
             ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
             | ExprKind::Loop { .. } | ExprKind::Break { .. } | ExprKind::Continue { .. } | ExprKind::Return(_) => self.control(e),
         }
+    }
+
+    /// `condition(c)`; what is a `bool` by its form stays as it is.
+    fn condition(&mut self, c: &Expr) -> TokenStream {
+        let value = self.expr(c);
+        if matches!(c.kind, ExprKind::Bool(..) | ExprKind::Lazy(..)) {
+            return value;
+        }
+        let f = path_at(self.krate, &["lang", "condition"], c.span);
+        let args = delimited(Delimiter::Parenthesis, value, c.span);
+        quote!(#f #args)
     }
 
     /// A function of `titan::lang::ops`, at the operator.
@@ -228,7 +239,7 @@ impl Shadow<'_> {
         match &e.kind {
             ExprKind::If { cond, then, other } => {
                 let cond = match &**cond {
-                    Cond::Expr(c) => self.expr(c),
+                    Cond::Expr(c) => self.condition(c),
                     Cond::LetSome { pat, option, span } => {
                         let (pat, option) = (self.pat(pat), self.expr(option));
                         let keyword = Ident::new("let", *span);
@@ -252,7 +263,7 @@ impl Shadow<'_> {
                 quote!(#label #keyword #pat in #iter #body)
             }
             ExprKind::While { label, cond, body } => {
-                let (cond, body, label) = (self.expr(cond), self.block(body), labelled(label.as_ref()));
+                let (cond, body, label) = (self.condition(cond), self.block(body), labelled(label.as_ref()));
                 let keyword = Ident::new("while", span);
                 quote!(#label #keyword #cond #body)
             }

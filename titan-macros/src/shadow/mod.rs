@@ -10,7 +10,7 @@
 mod expr;
 mod ty;
 
-use crate::ast::{Expr, Function, GenericKind, Path};
+use crate::ast::{Expr, Function, GenericKind, GenericParam, Path};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
@@ -50,6 +50,18 @@ impl<'a> Shadow<'a> {
     /// `const BK_div_2: i32`, for each fresh parameter.
     pub(crate) fn fresh_params(&self) -> Vec<TokenStream> {
         self.fresh.iter().map(|f| &f.name).map(|n| quote!(const #n: i32)).collect()
+    }
+
+    /// `::<BM, BK_div_2>`: its own parameters as arguments.
+    pub(crate) fn arguments(&self) -> TokenStream {
+        let is_const = |g: &&GenericParam| matches!(g.kind, GenericKind::ConstInt(_) | GenericKind::ConstBool);
+        let names = self.func.generics.iter().filter(is_const).map(|g| &g.name).chain(self.fresh.iter().map(|f| &f.name));
+        self.turbofish(&names.map(|n| quote!(#n)).collect::<Vec<_>>())
+    }
+
+    /// The arguments between `::<` and `>`; nothing if there are none.
+    pub(crate) fn turbofish(&self, args: &[TokenStream]) -> TokenStream {
+        if args.is_empty() { quote!() } else { quote!(::<#(#args),*>) }
     }
 
     /// The parameters with kernel-side types.

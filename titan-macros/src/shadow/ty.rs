@@ -66,12 +66,18 @@ impl Shadow<'_> {
     fn generic_arg(&mut self, arg: &GenericArg) -> TokenStream {
         match &arg.value {
             GenericArgValue::Type(t) => match &t.kind {
-                // A lone name is a type or a constant: Rust accepts both as written.
+                // A type of the constant's name may be nearer (see `chain`); in braces it is the constant.
+                TypeKind::Elem(name, path) if self.is_constant(name) => quote!({ #path }),
                 TypeKind::Elem(..) => arg.tokens.clone(),
                 _ => self.ty(t),
             },
             GenericArgValue::Const(e) => self.const_arg(e, &arg.tokens),
         }
+    }
+
+    /// Whether a name in a type position is a `#[titan::constant]`.
+    fn is_constant(&self, name: &Ident) -> bool {
+        crate::names::is_constant_of_others(self.func, &name.to_string())
     }
 
     fn const_arg(&mut self, e: &Expr, written: &TokenStream) -> TokenStream {

@@ -6,3 +6,5 @@ mod inside_the_body;
 mod on_a_parameter;
 mod not_a_function;
 mod of_a_device_function;
+mod cfg_of_a_statement;
+mod doc_of_a_parameter;

@@ -9,3 +9,4 @@ mod break_outside;
 mod arms_differ;
 mod tensor_chosen;
 mod used_before_assigned;
+mod mask_beside_a_bool;

@@ -16,3 +16,4 @@ mod remainder_by_zero_instance;
 mod unknown;
 mod stored_without_cast;
 mod many_instances;
+mod scatter_by_i64;

@@ -11,3 +11,4 @@ mod shape_parameter;
 mod usize_parameter;
 mod float_parameter;
 mod too_many;
+mod unbounded_parameter;

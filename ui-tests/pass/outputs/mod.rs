@@ -14,3 +14,4 @@ mod packed_pair;
 mod shared_is_unsafe;
 mod leaves_i32;
 mod segments_under_a_branch;
+mod second_axis_forgotten;

@@ -20,3 +20,7 @@ mod extent_at_run_time;
 mod extent_divides_by_zero;
 mod static_assert_fails;
 mod static_assert_at_run_time;
+mod column_of_a_matrix;
+mod transposed_line;
+mod tile_without_extents;
+mod axis_not_named;

@@ -12,3 +12,6 @@ mod tensor_by_value;
 mod optional_output;
 mod packed_scalar;
 mod destructured;
+mod tensor_without_rank;
+mod tensor_of_extents;
+mod returns_early_with_a_value;

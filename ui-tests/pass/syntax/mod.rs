@@ -14,3 +14,8 @@ mod print_placeholder;
 mod while_let;
 mod loop_over_tile;
 mod self_call;
+mod step_by;
+mod reversed;
+mod index_of_a_tensor;
+mod index_of_a_tile;
+mod array_method;

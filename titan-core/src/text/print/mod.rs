@@ -44,8 +44,11 @@ impl Printer<'_> {
 
     fn values(&mut self, values: &[Value]) {
         for (i, v) in values.iter().enumerate() {
-            let name = self.value(*v);
-            self.put(format_args!("{}{name}", if i > 0 { ", " } else { "" }));
+            self.out.push_str(if i > 0 { ", " } else { "" });
+            match self.names.get(v.index()) {
+                Some(Some(name)) => self.out.push_str(name),
+                Some(None) | None => self.put(format_args!("%?{}", v.index())),
+            }
         }
     }
 
@@ -84,7 +87,8 @@ impl Printer<'_> {
             self.out.push_str(" = ");
         }
         if let OpKind::Const(c) = op.kind {
-            self.put(format_args!("const {}", literal(c)));
+            self.out.push_str("const ");
+            self.out.push_str(&literal(c));
         } else if matches!(op.kind, OpKind::For(_) | OpKind::Loop | OpKind::If) {
             self.control(op);
         } else if matches!(op.kind, OpKind::ReduceWith(_) | OpKind::ScanWith(_)) {
@@ -94,11 +98,13 @@ impl Printer<'_> {
         }
         for (i, v) in op.results.iter().enumerate() {
             if let Some(ty) = self.ty(*v) {
-                self.put(format_args!("{}{ty}", if i > 0 { ", " } else { " : " }));
+                self.out.push_str(if i > 0 { ", " } else { " : " });
+                self.put(ty);
             }
         }
         if op.loc != Loc::default() {
-            self.put(format_args!(" @{}:{}", op.loc.line, op.loc.column));
+            // Writing to a string cannot fail.
+            let _ = write!(self.out, " @{}:{}", op.loc.line, op.loc.column);
         }
         for (i, region) in op.regions.iter().enumerate() {
             self.out.push_str(if i > 0 { " else " } else { " " });
@@ -107,14 +113,15 @@ impl Printer<'_> {
     }
 
     fn head(&mut self, op: &Op) {
-        self.put(mnemonic(&op.kind));
+        self.out.push_str(mnemonic(&op.kind));
         let rank = match op.args.first().and_then(|v| self.ty(*v)) {
             Some(Ty::Tile(_, s)) => s.rank(),
             Some(Ty::Scalar(_) | Ty::Tensor(..)) | None => 4,
         };
         let attributes = attributes(&op.kind, rank);
         for (i, a) in attributes.iter().enumerate() {
-            self.put(format_args!("{}{a}", if i > 0 { ", " } else { "<" }));
+            self.out.push_str(if i > 0 { ", " } else { "<" });
+            self.put(a);
         }
         self.out.push_str(if attributes.is_empty() { "" } else { ">" });
     }

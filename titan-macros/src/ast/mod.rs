@@ -3,8 +3,13 @@
 //! The tree keeps the user's identifiers and operator spans, so that the shadow can be printed from it and rustc underlines
 //! the user's own tokens. Every expression has a number; the inferred types of an instance are a table over these numbers.
 
+mod op;
+mod ty;
+
+pub(crate) use op::{BinaryOp, LazyOp, UnaryOp};
+pub(crate) use ty::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
+
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::quote;
 use titan_core::ir::Elem;
 
 /// The number of an expression in its function.
@@ -64,6 +69,15 @@ pub(crate) struct Function {
     pub(crate) vars: Vec<Var>,
     /// The functions of the language that the body calls by their name alone, each once.
     pub(crate) intrinsics: Vec<Ident>,
+    /// Other names of the language that stand alone and that the shadow does not repeat, each once.
+    pub(crate) mentions: Vec<Mention>,
+}
+
+/// A name of the language as the user imported it.
+#[derive(Debug, Clone)]
+pub(crate) enum Mention {
+    Type(Ident),
+    Macro(Ident),
 }
 
 /// A local variable.
@@ -100,96 +114,6 @@ pub(crate) struct Param {
     pub(crate) mutable: bool,
     pub(crate) ty: TypeRef,
     pub(crate) shape: Option<(Span, Vec<Option<Expr>>)>,
-}
-
-/// A type as written in a signature, an annotation or a turbofish.
-#[derive(Debug, Clone)]
-pub(crate) struct TypeRef {
-    pub(crate) span: Span,
-    pub(crate) kind: TypeKind,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum TypeKind {
-    /// `_`
-    Infer,
-    /// `f16`, `T`, or another path of one element type.
-    Elem(Ident, TokenStream),
-    /// `Tile<T, A, B>` or `Tile<T, S>`
-    Tile(Box<TypeRef>, Vec<GenericArg>, Path),
-    /// `D2<A, B>` as a shape argument
-    Dims(Vec<GenericArg>),
-    /// `&Tensor<T, R>`, `&mut Tensor<T, R>`, with `optional` for `Option<&Tensor<T, R>>`
-    Tensor { elem: Box<TypeRef>, rank: u8, mutable: bool, optional: bool, path: Path },
-    /// `(A, B)`
-    Tuple(Vec<TypeRef>),
-    /// `[T; N]`
-    Array(Box<TypeRef>, Box<Expr>),
-}
-
-/// An argument between `::<` and `>`.
-#[derive(Debug, Clone)]
-pub(crate) struct GenericArg {
-    pub(crate) span: Span,
-    pub(crate) value: GenericArgValue,
-    /// As written.
-    pub(crate) tokens: TokenStream,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum GenericArgValue {
-    /// A type, or a name that may be a constant: `T`, `BM`.
-    Type(TypeRef),
-    /// A literal or `{ .. }`.
-    Const(Box<Expr>),
-}
-
-/// A path: segments with the generic arguments of the last but one (`Tile::<..>::zeros`) or the last one.
-#[derive(Debug, Clone)]
-pub(crate) struct Path {
-    pub(crate) segments: Vec<Ident>,
-    pub(crate) leading: bool,
-    /// Generic arguments and the index of the segment that they follow.
-    pub(crate) generics: Option<(usize, Vec<GenericArg>)>,
-}
-
-impl Path {
-    pub(crate) fn span(&self) -> Span {
-        self.last().map_or_else(Span::call_site, Ident::span)
-    }
-
-    pub(crate) fn last(&self) -> Option<&Ident> {
-        self.segments.last()
-    }
-
-    /// The name of a path of one segment.
-    pub(crate) fn single(&self) -> Option<&Ident> {
-        match &self.segments[..] {
-            [one] if !self.leading => Some(one),
-            _ => None,
-        }
-    }
-
-    /// `a::b::c` without generics.
-    pub(crate) fn text(&self) -> String {
-        let names: Vec<String> = self.segments.iter().map(ToString::to_string).collect();
-        format!("{}{}", if self.leading { "::" } else { "" }, names.join("::"))
-    }
-
-    /// As written, without generics.
-    pub(crate) fn tokens(&self) -> TokenStream {
-        path_tokens(self.leading, &self.segments)
-    }
-
-    /// As written, without generics and the last segment: the type of `Tile::zeros`.
-    pub(crate) fn parent(&self) -> TokenStream {
-        let n = self.segments.len().saturating_sub(1);
-        path_tokens(self.leading, &self.segments[..n])
-    }
-}
-
-fn path_tokens(leading: bool, segments: &[Ident]) -> TokenStream {
-    if leading { quote!(:: #(#segments)::*) } else { quote!(#(#segments)::*) }
 }
 
 /// An expression. The span is the token that messages point at: the operator, the method's name.
@@ -291,90 +215,6 @@ pub(crate) enum Builtin {
     TileOnes,
     TileFull,
     Some,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UnaryOp {
-    Neg,
-    Not,
-    Deref,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LazyOp {
-    And,
-    Or,
-}
-
-/// The binary operators, in the names of `titan::lang::ops`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BinaryOp {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Rem,
-    And,
-    Or,
-    Xor,
-    Shl,
-    Shr,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-impl BinaryOp {
-    /// The function in `titan::lang::ops`.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            BinaryOp::Add => "add",
-            BinaryOp::Sub => "sub",
-            BinaryOp::Mul => "mul",
-            BinaryOp::Div => "div",
-            BinaryOp::Rem => "rem",
-            BinaryOp::And => "and",
-            BinaryOp::Or => "or",
-            BinaryOp::Xor => "xor",
-            BinaryOp::Shl => "shl",
-            BinaryOp::Shr => "shr",
-            BinaryOp::Eq => "eq",
-            BinaryOp::Ne => "ne",
-            BinaryOp::Lt => "lt",
-            BinaryOp::Le => "le",
-            BinaryOp::Gt => "gt",
-            BinaryOp::Ge => "ge",
-        }
-    }
-
-    /// The operator in Rust.
-    pub(crate) const fn symbol(self) -> &'static str {
-        match self {
-            BinaryOp::Add => "+",
-            BinaryOp::Sub => "-",
-            BinaryOp::Mul => "*",
-            BinaryOp::Div => "/",
-            BinaryOp::Rem => "%",
-            BinaryOp::And => "&",
-            BinaryOp::Or => "|",
-            BinaryOp::Xor => "^",
-            BinaryOp::Shl => "<<",
-            BinaryOp::Shr => ">>",
-            BinaryOp::Eq => "==",
-            BinaryOp::Ne => "!=",
-            BinaryOp::Lt => "<",
-            BinaryOp::Le => "<=",
-            BinaryOp::Gt => ">",
-            BinaryOp::Ge => ">=",
-        }
-    }
-
-    pub(crate) const fn is_comparison(self) -> bool {
-        matches!(self, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
-    }
 }
 
 /// A block.

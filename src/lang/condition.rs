@@ -1,0 +1,26 @@
+//! Conditions of `if`, `while`, `&&` and `||`: one `bool` for all of a program.
+//!
+//! A kernel's `if c` is `if condition(c)` here, so that a mask is refused in words.
+
+/// What a condition is.
+#[diagnostic::on_unimplemented(
+    message = "a condition is one `bool`, not `{Self}`",
+    label = "not one `bool`",
+    note = "of a mask: `select(mask, a, b)` chooses element by element, `mask.any::<0>()` and `mask.all::<0>()` make one `bool`; of a number: compare it, as in `n != 0`"
+)]
+pub trait Condition {
+    #[doc(hidden)]
+    fn holds(self) -> bool;
+}
+
+impl Condition for bool {
+    fn holds(self) -> bool {
+        self
+    }
+}
+
+/// The condition.
+#[must_use]
+pub fn condition<C: Condition>(c: C) -> bool {
+    c.holds()
+}

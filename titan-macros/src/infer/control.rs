@@ -1,0 +1,109 @@
+//! Branches and loops.
+
+use super::{ITy, Infer, TensorTy};
+use crate::ast::{Block, Cond, Expr, ExprKind};
+use crate::consts::{self, ConstValue};
+use proc_macro2::{Ident, Span};
+use titan_core::diag::Code;
+use titan_core::ir::Elem;
+
+impl Infer<'_> {
+    pub(super) fn control(&mut self, e: &Expr) -> ITy {
+        match &e.kind {
+            ExprKind::If { cond, then, other } => self.branch(cond, then, other.as_deref(), e.span),
+            ExprKind::Block(b) | ExprKind::Unsafe(b) => self.block(b),
+            ExprKind::For { label, pat, iter, body } => {
+                let item = self.iterated(iter);
+                self.bind(pat, &item);
+                self.loop_body(label.as_ref(), body);
+                ITy::Unit
+            }
+            ExprKind::While { label, cond, body } => {
+                self.condition(cond);
+                self.loop_body(label.as_ref(), body);
+                ITy::Unit
+            }
+            ExprKind::Loop { label, body } => self.loop_body(label.as_ref(), body),
+            ExprKind::Break { label, value } => {
+                let ty = value.as_ref().map_or(ITy::Unit, |v| self.expr(v));
+                self.broken(label.as_ref(), &ty, e.span);
+                ITy::Never
+            }
+            ExprKind::Continue { .. } => ITy::Never,
+            ExprKind::Return(value) => {
+                let ty = value.as_ref().map_or(ITy::Unit, |v| self.expr(v));
+                let want = self.ret.clone();
+                if want == ITy::Unit && !matches!(ty, ITy::Unit | ITy::Unknown | ITy::Never) {
+                    let help = "store results to a `&mut Tensor` parameter";
+                    self.cx.error_help(Code::Modifier, e.span, format!("`{}` returns nothing", self.env.func.name), help);
+                    return ITy::Never;
+                }
+                self.unify(&want, &ty, e.span);
+                ITy::Never
+            }
+            _ => ITy::Unknown,
+        }
+    }
+
+    pub(super) fn branch(&mut self, cond: &Cond, then: &Block, other: Option<&Expr>, span: Span) -> ITy {
+        match cond {
+            Cond::Expr(c) => {
+                self.condition(c);
+                // A constant condition removes an arm, which may not even type-check for this instance.
+                match consts::eval(c, &self.env) {
+                    Ok(ConstValue::Bool(true)) => return self.block(then),
+                    Ok(ConstValue::Bool(false)) => return other.map_or(ITy::Unit, |e| self.expr(e)),
+                    _ => {}
+                }
+            }
+            Cond::LetSome { pat, option, .. } => {
+                let ty = match self.expr(option) {
+                    ITy::Tensor(t) if t.optional => ITy::Tensor(TensorTy { optional: false, ..t }),
+                    ITy::Unknown | ITy::Never => ITy::Unknown,
+                    other => self.no_such("`Some`", &other, option.span),
+                };
+                self.bind(pat, &ty);
+            }
+        }
+        let a = self.block(then);
+        match other {
+            Some(e) => {
+                let b = self.expr(e);
+                self.unify(&a, &b, span)
+            }
+            None => ITy::Unit,
+        }
+    }
+
+    pub(super) fn loop_body(&mut self, label: Option<&Ident>, body: &Block) -> ITy {
+        self.loops.push((label.map(ToString::to_string), ITy::Never));
+        self.block(body);
+        self.loops.pop().map_or(ITy::Unit, |(_, ty)| ty)
+    }
+
+    pub(super) fn broken(&mut self, label: Option<&Ident>, ty: &ITy, span: Span) {
+        let label = label.map(ToString::to_string);
+        let found = self.loops.iter().rposition(|(l, _)| label.is_none() || *l == label);
+        match found {
+            Some(i) => {
+                let old = self.loops[i].1.clone();
+                self.loops[i].1 = if old == ITy::Never { ty.clone() } else { self.unify(&old, ty, span) };
+            }
+            None => self.cx.error(Code::UnknownName, span, "there is no loop to leave here"),
+        }
+    }
+
+    pub(super) fn iterated(&mut self, iter: &Expr) -> ITy {
+        match self.expr(iter) {
+            ITy::Range => ITy::Scalar(self.known(Elem::I32)),
+            ITy::OwnIter(own) => ITy::Own(own),
+            ITy::Unknown | ITy::Never => ITy::Unknown,
+            other => {
+                let title = format!("{} is not something to loop over", self.describe(&other));
+                let help = "loops run over `a..b`, `pipelined(a..b)`, `c.tiles::<..>()` or `y.ragged::<..>(off)`";
+                self.cx.error_help(Code::Syntax, iter.span, title, help);
+                ITy::Unknown
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Making two types one, or saying why not.
+
+use super::{E, ElemSlot, ITy, Infer, S, ShapeSlot, describe_slot};
+use proc_macro2::Span;
+use titan_core::diag::Code;
+use titan_core::ir::{Elem, TileShape};
+
+impl Infer<'_> {
+    pub(super) fn unify_elem(&mut self, a: E, b: E) -> Result<(), (String, String)> {
+        let (ra, rb) = (self.root(a), self.root(b));
+        if ra == rb {
+            return Ok(());
+        }
+        let (sa, sb) = (self.elems[ra.0], self.elems[rb.0]);
+        let keep = match (sa, sb) {
+            (ElemSlot::Known(x), ElemSlot::Known(y)) if x == y => sa,
+            (ElemSlot::Known(x), ElemSlot::Int) | (ElemSlot::Int, ElemSlot::Known(x)) if x.is_int() => ElemSlot::Known(x),
+            (ElemSlot::Known(x), ElemSlot::Float) | (ElemSlot::Float, ElemSlot::Known(x)) if matches!(x, Elem::F32 | Elem::F64) => {
+                ElemSlot::Known(x)
+            }
+            (ElemSlot::Any, other) | (other, ElemSlot::Any) => other,
+            (ElemSlot::Int, ElemSlot::Int) | (ElemSlot::Float, ElemSlot::Float) => sa,
+            _ => return Err((describe_slot(sa), describe_slot(sb))),
+        };
+        self.elems[ra.0] = keep;
+        self.elems[rb.0] = ElemSlot::Same(ra);
+        Ok(())
+    }
+
+    pub(super) fn unify_shape(&mut self, a: S, b: S) -> Result<(), (TileShape, TileShape)> {
+        let (ra, rb) = (self.shape_root(a), self.shape_root(b));
+        if ra == rb {
+            return Ok(());
+        }
+        let keep = match (self.shapes[ra.0], self.shapes[rb.0]) {
+            (ShapeSlot::Known(x), ShapeSlot::Known(y)) => {
+                if x != y {
+                    return Err((x, y));
+                }
+                ShapeSlot::Known(x)
+            }
+            (ShapeSlot::Known(x), _) | (_, ShapeSlot::Known(x)) => ShapeSlot::Known(x),
+            _ => ShapeSlot::Any,
+        };
+        self.shapes[ra.0] = keep;
+        self.shapes[rb.0] = ShapeSlot::Same(ra);
+        Ok(())
+    }
+
+    /// Makes two types one; reports a mismatch at `span` and gives the type to go on with.
+    pub(crate) fn unify(&mut self, a: &ITy, b: &ITy, span: Span) -> ITy {
+        match (a, b) {
+            (ITy::Unknown | ITy::Never, t) | (t, ITy::Unknown | ITy::Never) => t.clone(),
+            (ITy::Scalar(x), ITy::Scalar(y)) => {
+                self.elem_or_report(*x, *y, span);
+                a.clone()
+            }
+            (ITy::Tile(x, s), ITy::Tile(y, r)) | (ITy::Row(x, s), ITy::Row(y, r)) | (ITy::Col(x, s), ITy::Col(y, r)) => {
+                self.elem_or_report(*x, *y, span);
+                if let Err((s, r)) = self.unify_shape(*s, *r) {
+                    self.cx.error(Code::ShapeMismatch, span, format!("a tile of {r} where one of {s} is expected"));
+                }
+                a.clone()
+            }
+            (ITy::Tuple(x), ITy::Tuple(y)) if x.len() == y.len() => {
+                ITy::Tuple(x.iter().zip(y).map(|(x, y)| self.unify(x, y, span)).collect())
+            }
+            (ITy::Array(x, n), ITy::Array(y, m)) if n == m => ITy::Array(Box::new(self.unify(x, y, span)), *n),
+            (ITy::Tensor(x), ITy::Tensor(y)) if x.elem == y.elem && x.rank == y.rank && x.optional == y.optional => a.clone(),
+            _ if a == b => a.clone(),
+            _ => {
+                let title = format!("{} where {} is expected", self.describe(b), self.describe(a));
+                self.cx.error(Code::ShapeMismatch, span, title);
+                ITy::Unknown
+            }
+        }
+    }
+
+    pub(super) fn elem_or_report(&mut self, a: E, b: E, span: Span) {
+        if let Err((a, b)) = self.unify_elem(a, b) {
+            self.cx.error(Code::ElementMismatch, span, format!("`{b}` where `{a}` is expected"));
+        }
+    }
+
+    /// A scalar beside a tile: `f32` beside half tiles, otherwise the tile's type.
+    pub(super) fn settle_beside(&mut self, tile: E, scalar: E, span: Span, last: bool) {
+        match self.elem_of(tile) {
+            Some(Elem::F16 | Elem::Bf16) if self.elem_of(scalar) != self.elem_of(tile) => {
+                let f32 = self.known(Elem::F32);
+                self.elem_or_report(f32, scalar, span);
+            }
+            None if !last => self.beside.push((tile, scalar, span)),
+            _ => self.elem_or_report(tile, scalar, span),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What written types and patterns mean.
+
+use super::{E, ElemSlot, ITy, Infer, TensorTy};
+use crate::ast::{Pat, PatKind, TypeKind, TypeRef};
+use titan_core::diag::Code;
+use titan_core::ir::Access;
+
+impl Infer<'_> {
+    /// The type that a written type means.
+    pub(crate) fn ty_ref(&mut self, t: &TypeRef) -> ITy {
+        match &t.kind {
+            TypeKind::Infer => ITy::Unknown,
+            TypeKind::Elem(name, _) => match self.env.elem(&name.to_string()) {
+                Some(e) => ITy::Scalar(self.known(e)),
+                None => {
+                    self.cx.error(Code::UnknownName, t.span, format!("`{name}` is not an element type"));
+                    ITy::Unknown
+                }
+            },
+            TypeKind::Tile(elem, dims, _) => {
+                let e = self.elem_ref(elem);
+                match self.env.shape(dims, t.span) {
+                    Ok(s) => ITy::Tile(e, self.known_shape(s)),
+                    Err(fault) => {
+                        self.fault::<()>(Err(fault));
+                        ITy::Unknown
+                    }
+                }
+            }
+            TypeKind::Tensor { elem, rank, mutable, optional, .. } => {
+                let e = self.elem_ref(elem);
+                let access = if *mutable { Access::Mut } else { Access::In };
+                match self.elem_of(e) {
+                    Some(elem) => ITy::Tensor(TensorTy { elem, rank: *rank, access, optional: *optional }),
+                    None => ITy::Unknown,
+                }
+            }
+            TypeKind::Tuple(list) if list.is_empty() => ITy::Unit,
+            TypeKind::Tuple(list) => ITy::Tuple(list.iter().map(|t| self.ty_ref(t)).collect()),
+            TypeKind::Array(t, n) => {
+                let item = self.ty_ref(t);
+                match crate::consts::eval(n, &self.env) {
+                    Ok(crate::consts::ConstValue::Int(n @ 0..=64)) => ITy::Array(Box::new(item), usize::try_from(n).unwrap_or(0)),
+                    _ => ITy::Unknown,
+                }
+            }
+            TypeKind::Dims(_) => ITy::Unknown,
+        }
+    }
+
+    /// The element type of a turbofish or tile type; `_` is open.
+    pub(super) fn elem_ref(&mut self, t: &TypeRef) -> E {
+        match &t.kind {
+            TypeKind::Elem(name, _) => match self.env.elem(&name.to_string()) {
+                Some(e) => self.known(e),
+                None => {
+                    self.cx.error(Code::UnknownName, t.span, format!("`{name}` is not an element type"));
+                    self.fresh(ElemSlot::Any)
+                }
+            },
+            _ => self.fresh(ElemSlot::Any),
+        }
+    }
+
+    /// Gives the names of a pattern their types.
+    pub(super) fn bind(&mut self, pat: &Pat, ty: &ITy) {
+        match (&pat.kind, ty) {
+            (PatKind::Bind { var, .. }, t) => self.vars[*var] = t.clone(),
+            (PatKind::Tuple(pats), ITy::Tuple(tys)) if pats.len() == tys.len() => {
+                pats.iter().zip(tys).for_each(|(p, t)| self.bind(p, t));
+            }
+            (PatKind::Array(pats), ITy::Array(t, n)) if pats.len() == *n => pats.iter().for_each(|p| self.bind(p, t)),
+            (PatKind::Wild | PatKind::Bad, _) | (PatKind::Tuple(_) | PatKind::Array(_), ITy::Unknown | ITy::Never) => {}
+            (PatKind::Tuple(_) | PatKind::Array(_), t) => {
+                let title = format!("a pattern for {}", self.describe(t));
+                self.cx.error(Code::Arguments, pat.span, title);
+            }
+        }
+    }
+}

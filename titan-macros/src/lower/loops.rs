@@ -1,0 +1,267 @@
+//! Loops, and what leaves them.
+
+use super::assigned::{self, Effects};
+use super::val::{RangeVal, Tiles};
+use super::{FnLower, Lowered, OwnVal, Stop, Val};
+use crate::ast::{Block, Expr, Pat, VarId};
+use proc_macro2::{Ident, Span};
+use titan_core::diag::Code;
+use titan_core::ir::builder::OpenLoop;
+use titan_core::ir::{BinOp, Elem, ForKind, OpKind, Pred, Ty, Value};
+
+/// An enclosing loop.
+pub(super) struct LoopCtx {
+    pub(super) label: Option<String>,
+    /// Its number among all open loops, 0 outermost.
+    pub(super) level: usize,
+    /// The variables it carries.
+    pub(super) carried: Vec<VarId>,
+    /// The value of the first `break`, for its shape.
+    pub(super) value: Option<Val>,
+    /// Types of the results, once a `break` has been seen.
+    pub(super) results: Option<Vec<Ty>>,
+    /// A `for` has its carried values as results, without a `break`.
+    pub(super) counted: bool,
+}
+
+impl FnLower<'_, '_, '_> {
+    /// The variables a loop carries: assigned inside, declared outside.
+    pub(super) fn carried(&self, fx: &Effects) -> Vec<VarId> {
+        fx.assigned.iter().copied().filter(|v| self.vars[*v].is_some()).collect()
+    }
+
+    pub(super) fn enter(&mut self, label: Option<&Ident>, carried: Vec<VarId>, counted: bool, open: &OpenLoop) {
+        let level = self.sh.depth;
+        self.sh.depth += 1;
+        let mut values = open.carried.iter().copied();
+        for var in &carried {
+            if let Some(old) = self.vars[*var].clone() {
+                let val = old.rebuild(&mut values);
+                self.name(&val, &self.func().vars[*var].name.to_string());
+                self.vars[*var] = Some(val);
+            }
+        }
+        let label = label.map(ToString::to_string);
+        self.loops.push(LoopCtx { label, level, carried, value: None, results: None, counted });
+    }
+
+    /// Ends the body, closes the loop and gives variables and value after it.
+    pub(super) fn leave(&mut self, open: OpenLoop, span: Span, before: Vec<Option<Val>>) -> Lowered<Val> {
+        if !self.sh.b.is_terminated() {
+            let carried = self.loops.last().map(|l| l.carried.clone()).unwrap_or_default();
+            let values = self.flat_vars(&carried, span)?;
+            self.owns_must_end(self.sh.depth, span);
+            self.at(span);
+            self.sh.b.terminate(OpKind::Continue(0), &values);
+        }
+        let ctx = self.loops.pop().ok_or(Stop)?;
+        self.sh.depth -= 1;
+        self.owns_forget(ctx.level);
+        let results = ctx.results.clone();
+        let endless = !ctx.counted && results.is_none();
+        let values = self.sh.b.end_loop(open, &results.unwrap_or_default());
+        self.vars = before;
+        if endless {
+            self.dead_end(span)?;
+            return Ok(Val::Unit);
+        }
+        let mut values = values.into_iter();
+        for var in &ctx.carried {
+            if let Some(old) = self.vars[*var].clone() {
+                let val = old.rebuild(&mut values);
+                self.name(&val, &self.func().vars[*var].name.to_string());
+                self.vars[*var] = Some(val);
+            }
+        }
+        Ok(ctx.value.map_or(Val::Unit, |v| v.rebuild(&mut values)))
+    }
+
+    /// The loop around an inlined function with an early `return`; gives its level.
+    pub(super) fn enter_returning(&mut self, open: &OpenLoop) -> usize {
+        self.enter(None, Vec::new(), false, open);
+        self.sh.depth - 1
+    }
+
+    pub(super) fn leave_returning(&mut self, open: OpenLoop, span: Span) -> Lowered<Val> {
+        let vars = self.vars.clone();
+        self.leave(open, span, vars)
+    }
+
+    pub(super) fn for_loop(&mut self, label: Option<&Ident>, pat: &Pat, iter: &Expr, body: &Block, span: Span) -> Lowered<Val> {
+        let over = self.expr(iter)?;
+        let (range, tiles) = match over {
+            Val::Range(r) => (r, None),
+            Val::Tiles(t) => (self.tiles_range(t, span)?, Some(t)),
+            _ => return Err(self.internal(span, "a loop over something else")),
+        };
+        let fx = assigned::of_block(body);
+        let carried = self.carried(&fx);
+        let init = self.flat_vars(&carried, span)?;
+        let before = self.vars.clone();
+        let one = self.i32(1);
+        self.at(span);
+        let open = self.sh.b.begin_for(range.kind, [range.lo, range.hi, one], &init).map_err(|e| self.type_error(span, e))?;
+        let index = open.index.ok_or(Stop)?;
+        self.enter(label, carried, true, &open);
+        let item = match tiles {
+            None => Val::Value(index),
+            Some(t) => Val::Own(self.own_tile(t, index, span)?),
+        };
+        self.bind(pat, item)?;
+        self.block(body)?;
+        self.leave(open, span, before)
+    }
+
+    /// The numbers of an output's tiles: `0 .. count`, dealt to the programs.
+    pub(super) fn tiles_range(&mut self, t: Tiles, span: Span) -> Lowered<RangeVal> {
+        let hi = match t.offsets {
+            Some(off) => {
+                let (rows, cols) = (t.shape[0], t.shape[1]);
+                self.op(span, OpKind::RaggedCount { rows, cols }, &[t.tensor, off])?
+            }
+            None => {
+                let counts = self.tile_counts(t, span)?;
+                let mut total = counts[0];
+                for n in &counts[1..] {
+                    total = self.op(span, OpKind::Binary(BinOp::Mul), &[total, *n])?;
+                }
+                total
+            }
+        };
+        let lo = self.i32(0);
+        Ok(RangeVal { lo, hi, kind: ForKind::Distributed })
+    }
+
+    /// Tiles along each axis: the quotient rounded up, without overflow.
+    pub(super) fn tile_counts(&mut self, t: Tiles, span: Span) -> Lowered<Vec<Value>> {
+        let mut counts = Vec::new();
+        for (axis, extent) in t.shape.iter().enumerate() {
+            let dim = self.op(span, OpKind::Dim(u8::try_from(axis).unwrap_or(0)), &[t.tensor])?;
+            let extent = self.i32(*extent);
+            let whole = self.op(span, OpKind::Binary(BinOp::Div), &[dim, extent])?;
+            let rest = self.op(span, OpKind::Binary(BinOp::Rem), &[dim, extent])?;
+            let zero = self.i32(0);
+            let partial = self.op(span, OpKind::Cmp(Pred::Ne), &[rest, zero])?;
+            let partial = self.op(span, OpKind::Cast(Elem::I32), &[partial])?;
+            counts.push(self.op(span, OpKind::Binary(BinOp::Add), &[whole, partial])?);
+        }
+        Ok(counts)
+    }
+
+    /// The output tile of this number.
+    pub(super) fn own_tile(&mut self, t: Tiles, number: Value, span: Span) -> Lowered<OwnVal> {
+        let id = self.born(span);
+        match t.offsets {
+            Some(off) => {
+                let (rows, cols) = (t.shape[0], t.shape[1]);
+                let parts = self.ops(span, OpKind::RaggedTile { rows, cols }, &[t.tensor, off, number])?;
+                let view = self.op(span, OpKind::Segment, &[t.tensor, off, parts[0]])?;
+                Ok(OwnVal { id, tensor: view, index: parts[1..].to_vec(), group: Some(parts[0]), shape: t.shape })
+            }
+            None => {
+                let mut args = vec![number];
+                args.extend(self.tile_counts(t, span)?);
+                let index = self.ops(span, OpKind::Unflatten, &args)?;
+                Ok(OwnVal { id, tensor: t.tensor, index, group: None, shape: t.shape })
+            }
+        }
+    }
+
+    pub(super) fn while_loop(&mut self, label: Option<&Ident>, cond: &Expr, body: &Block, span: Span) -> Lowered<Val> {
+        let mut fx = assigned::of_block(body);
+        fx.assigned.extend(assigned::of_expr(cond).assigned);
+        let carried = self.carried(&fx);
+        let init = self.flat_vars(&carried, span)?;
+        let before = self.vars.clone();
+        self.at(span);
+        let open = self.sh.b.begin_loop(&init);
+        self.enter(label, carried, false, &open);
+        let c = self.expr(cond)?;
+        let c = self.value(c, cond.span)?;
+        self.at(span);
+        let mut branch = self.sh.b.begin_if(c);
+        self.sh.b.terminate(OpKind::Yield, &[]);
+        self.sh.b.begin_else(&mut branch);
+        self.break_to(self.loops.len() - 1, None, span)?;
+        self.sh.b.end_if(branch, &[]);
+        self.block(body)?;
+        self.leave(open, span, before)
+    }
+
+    pub(super) fn endless_loop(&mut self, label: Option<&Ident>, body: &Block, span: Span) -> Lowered<Val> {
+        let fx = assigned::of_block(body);
+        let carried = self.carried(&fx);
+        let init = self.flat_vars(&carried, span)?;
+        let before = self.vars.clone();
+        self.at(span);
+        let open = self.sh.b.begin_loop(&init);
+        self.enter(label, carried, false, &open);
+        self.block(body)?;
+        self.leave(open, span, before)
+    }
+
+    /// The loop that `break` or `continue` names.
+    pub(super) fn target(&self, label: Option<&Ident>, span: Span) -> Lowered<usize> {
+        let label = label.map(ToString::to_string);
+        let found = self.loops.iter().rposition(|l| match &label {
+            Some(name) => l.label.as_ref() == Some(name),
+            None => Some(l.level) != self.return_loop,
+        });
+        found.ok_or_else(|| self.error(Code::UnknownName, span, "there is no such loop here"))
+    }
+
+    pub(super) fn break_loop(&mut self, label: Option<&Ident>, value: Option<&Expr>, span: Span) -> Lowered<Val> {
+        let value = value.map(|e| self.expr(e)).transpose()?;
+        let target = self.target(label, span)?;
+        self.break_to(target, value, span)?;
+        Ok(Val::Unit)
+    }
+
+    pub(super) fn break_to(&mut self, target: usize, value: Option<Val>, span: Span) -> Lowered<()> {
+        let (carried, level) = (self.loops[target].carried.clone(), self.loops[target].level);
+        self.owns_must_end(level + 1, span);
+        let mut values = self.flat_vars(&carried, span)?;
+        if let Some(v) = &value
+            && !v.flatten(&mut values)
+        {
+            return Err(self.error(Code::Syntax, span, "a loop gives scalars and tiles, not tensors or output tiles"));
+        }
+        let tys = values.iter().map(|v| self.ty(*v)).collect();
+        let ctx = &mut self.loops[target];
+        ctx.results = Some(tys);
+        if value.is_some() {
+            ctx.value = value;
+        }
+        let depth = self.depth_of(level);
+        self.at(span);
+        self.sh.b.terminate(OpKind::Break(depth), &values);
+        Ok(())
+    }
+
+    pub(super) fn continue_loop(&mut self, label: Option<&Ident>, span: Span) -> Lowered<Val> {
+        let target = self.target(label, span)?;
+        let (carried, level) = (self.loops[target].carried.clone(), self.loops[target].level);
+        self.owns_must_end(level + 1, span);
+        let values = self.flat_vars(&carried, span)?;
+        let depth = self.depth_of(level);
+        self.at(span);
+        self.sh.b.terminate(OpKind::Continue(depth), &values);
+        Ok(Val::Unit)
+    }
+
+    pub(super) fn return_value(&mut self, value: Option<&Expr>, span: Span) -> Lowered<Val> {
+        let value = value.map(|e| self.expr(e)).transpose()?;
+        match self.return_loop {
+            Some(level) => {
+                let target = self.loops.iter().position(|l| l.level == level).ok_or(Stop)?;
+                self.break_to(target, Some(value.unwrap_or(Val::Unit)), span)?;
+            }
+            None => {
+                self.owns_must_end(0, span);
+                self.at(span);
+                self.sh.b.terminate(OpKind::Return, &[]);
+            }
+        }
+        Ok(Val::Unit)
+    }
+}

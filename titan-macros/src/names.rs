@@ -1,0 +1,69 @@
+//! What names look like before anything is resolved: functions of the language, constants, items of others.
+
+use crate::ast::{Builtin, Function, Path};
+use proc_macro2::{Span, TokenStream};
+
+/// An item whose companion macro must be asked for its body.
+#[derive(Debug, Clone)]
+pub(crate) struct Companion {
+    /// The path's text, as [`Res::Constant`] and [`Callee::Device`] carry it.
+    pub(crate) key: String,
+    /// The path as written, without generic arguments.
+    pub(crate) path: TokenStream,
+}
+
+impl Companion {
+    /// The last token of the path.
+    pub(crate) fn span(&self) -> Span {
+        self.path.clone().into_iter().last().map_or_else(Span::call_site, |t| t.span())
+    }
+}
+
+/// A function of the language, by its name alone or behind `titan::`.
+pub(crate) fn builtin(path: &Path) -> Option<Builtin> {
+    let names: Vec<String> = path.segments.iter().map(ToString::to_string).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let name = match &names[..] {
+        [.., "Tile", f] => {
+            return match *f {
+                "zeros" => Some(Builtin::TileZeros),
+                "ones" => Some(Builtin::TileOnes),
+                "full" => Some(Builtin::TileFull),
+                _ => None,
+            };
+        }
+        [one] | [.., "titan" | "prelude", one] => *one,
+        _ => return None,
+    };
+    FUNCTIONS.iter().find(|(n, _)| *n == name).map(|(_, b)| *b)
+}
+
+/// The functions of the language.
+const FUNCTIONS: [(&str, Builtin); 9] = [
+    ("program_id", Builtin::ProgramId),
+    ("num_programs", Builtin::NumPrograms),
+    ("cdiv", Builtin::Cdiv),
+    ("unflatten", Builtin::Unflatten),
+    ("pipelined", Builtin::Pipelined),
+    ("mma", Builtin::Mma),
+    ("iota", Builtin::Iota),
+    ("select", Builtin::Select),
+    ("Some", Builtin::Some),
+];
+
+/// The function of the language that a name may be a slip for.
+pub(crate) fn similar_function(name: &str) -> Option<&'static str> {
+    let names = FUNCTIONS.iter().map(|(n, _)| *n).filter(|n| *n != "Some");
+    titan_core::text::closest(name, names)
+}
+
+/// Whether a name in a type position is a constant of another item.
+pub(crate) fn is_constant_of_others(func: &Function, name: &str) -> bool {
+    let is_generic = func.generics.iter().any(|g| g.name == name);
+    !is_generic && is_constant_name(name) && titan_core::ir::Elem::from_name(name).is_none()
+}
+
+/// `HEAD_DIM`, by Rust's convention.
+pub(crate) fn is_constant_name(name: &str) -> bool {
+    name.chars().any(|c| c.is_ascii_uppercase()) && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}

@@ -1,0 +1,9 @@
+//! The twin of `ui/syntax/index_of_a_tile.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    let t = x.load_tile::<8>([p]);
+    y.set([p], t.reduce_max::<0>());
+}

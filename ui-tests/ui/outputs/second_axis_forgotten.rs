@@ -1,0 +1,10 @@
+//! An axis that only a load knows.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.set([p], x.get([program_id(1)]));
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! A reduction names its axis.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.set([p], x.load_tile::<8>([p]).reduce_sum());
+}
+
+fn main() {}

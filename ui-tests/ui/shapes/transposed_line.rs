@@ -1,0 +1,10 @@
+//! A tile of rank 1 has no axes to exchange.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]).t());
+}
+
+fn main() {}
