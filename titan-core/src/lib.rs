@@ -5,6 +5,8 @@ mod words;
 pub mod analysis;
 pub mod artifact;
 pub mod diag;
+#[cfg(feature = "engine")]
+pub mod engine;
 #[cfg(feature = "filetest")]
 pub mod filetest;
 pub mod ir;

@@ -4,12 +4,16 @@
 //! manual it was read in; titan-core plans the kernel for it and lowers it to lanes; [`emit`] spells those as PTX, where
 //! [`lower`] chooses instructions and [`ptx`] is what they are.
 //!
+//! With feature `emu`, for tests and tools: an emulator of PTX text.
+//!
 //! To come: what only `sm_90a` has, the driver (feature `runtime`).
 //!
 //! Deliberately absent: the meaning of tile operations, which all GPUs share (titan-core). Never to come: PTX templates
 //! written by hand. What is emitted comes from the IR.
 
 mod compile;
+#[cfg(feature = "emu")]
+pub mod emu;
 pub mod lower;
 pub mod machine;
 pub mod ptx;

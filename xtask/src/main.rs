@@ -1,9 +1,10 @@
 //! Chores of the repository: `cargo xtask test` passes every test that this machine can run, and says what it left out.
 //!
 //! Repository rules that rustc cannot state are tests, in `tests/tidy/`. Deliberately absent: formatting, release chores,
-//! anything that needs more than cargo.
+//! anything that cannot do without more than cargo.
 
 mod test;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -11,6 +12,8 @@ const HELP: &str = "\
 cargo xtask <chore>
 
   test [ARGS..]   every test of the workspace; ARGS go to `cargo test`
+  tools [--from WHEEL]
+                  bring the assemblers that tests compare with to target/tools; `test` does it too
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
   tidy            only the rules of the repository: layers, headers, lengths, links";
 
@@ -20,6 +23,7 @@ fn main() -> ExitCode {
     let (chore, rest) = args.split_first().map_or(("help", &[][..]), |(first, rest)| (first.as_str(), rest));
     let done = match chore {
         "test" => test::run(rest),
+        "tools" => tools(rest),
         "bless" => test::bless(),
         "tidy" => test::tidy(),
         "help" | "--help" | "-h" => {
@@ -39,4 +43,17 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Brings the tools and says where they are.
+#[expect(clippy::print_stdout, reason = "the outcome is told on the terminal")]
+fn tools(args: &[String]) -> std::io::Result<bool> {
+    let from = match args {
+        [] => None,
+        [flag, path] if flag == "--from" => Some(path.as_str()),
+        _ => return Err(std::io::Error::other("`tools` takes `--from WHEEL` or nothing")),
+    };
+    let (path, outcome) = tools::bring(from).map_err(std::io::Error::other)?;
+    println!("{}: {outcome:?}", path.display());
+    Ok(true)
 }

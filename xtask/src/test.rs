@@ -13,6 +13,9 @@ const MARK: &str = "SKIPPED ";
 /// Every test of the workspace; whether all passed.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is told on the terminal")]
 pub(crate) fn run(args: &[String]) -> io::Result<bool> {
+    if let Err(why) = crate::tools::bring(None) {
+        eprintln!("xtask: tests run without ptxas: {why}");
+    }
     let mut child = cargo()
         .args(["test", "--workspace", "--no-fail-fast"])
         .args(args)
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
 
 /// What no test needs, but some would use.
 fn absent() -> Vec<(&'static str, &'static str)> {
-    let mut all = vec![("tests on GPUs", "this version generates no GPU code, so there are none")];
+    let mut all = vec![("tests on GPUs", "this version launches nothing on GPUs, so there are none")];
     if !Path::new("/proc/driver/nvidia/version").exists() && !Path::new("/dev/kfd").exists() {
         all.push(("devices", "no NVIDIA and no AMD driver was found; everything ran on the CPU"));
     }

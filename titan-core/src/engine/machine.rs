@@ -1,0 +1,402 @@
+//! The engine: agents, memories, barriers, meetings and operations under way, telling an observer what happens.
+//!
+//! Methods that wait return whether the agent may go on; if not, it is blocked and will be woken to try again. Methods
+//! that complete operations hand the payload to the customer, who applies it, and only then signal barriers, so that
+//! nobody sees a signal before the bytes.
+
+use super::agent::{Agent, Agents, State, Wait};
+use super::event::{Event, Helper, Observer, Place, Stop};
+use super::pending::{Class, Completion, Op, OpId, Pending, Signal};
+use super::phase::{BarrierFault, BarrierId, PhaseBarrier};
+use super::rendezvous::{Rendezvous, RendezvousFault, RendezvousId};
+use super::space::{Space, SpaceId};
+use std::fmt;
+
+/// A machine; `X` is the payload of its asynchronous operations.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Engine<X> {
+    agents: Agents,
+    spaces: Vec<Space>,
+    barriers: Vec<PhaseBarrier>,
+    meetings: Vec<Rendezvous>,
+    pending: Pending<X>,
+}
+
+/// Why the engine cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// The observer stopped it.
+    Stop,
+    /// A barrier was misused.
+    Barrier(BarrierId, BarrierFault),
+    /// A meeting was misused.
+    Meeting(RendezvousId, RendezvousFault),
+    /// A barrier or meeting does not exist.
+    Unknown,
+}
+
+impl From<Stop> for Halt {
+    fn from(_: Stop) -> Self {
+        Halt::Stop
+    }
+}
+
+/// Nobody can go on: who waits for what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// The agents that wait, with their reason and how far it is.
+    pub waits: Vec<(Agent, Wait, String)>,
+}
+
+impl fmt::Display for Deadlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = self.waits.iter().map(|(agent, _, what)| format!("{agent} waits for {what}"));
+        write!(f, "nobody can go on: {}", each.collect::<Vec<_>>().join("; "))
+    }
+}
+
+impl<X> Engine<X> {
+    /// A machine of so many agents, all ready, without memories, barriers or operations.
+    #[must_use]
+    pub fn new(agents: usize, completion: Completion) -> Engine<X> {
+        Engine {
+            agents: Agents::new(agents),
+            spaces: Vec::new(),
+            barriers: Vec::new(),
+            meetings: Vec::new(),
+            pending: Pending::new(completion),
+        }
+    }
+
+    /// Adds a memory.
+    pub fn add_space(&mut self, space: Space) -> SpaceId {
+        self.spaces.push(space);
+        SpaceId::new(self.spaces.len() - 1)
+    }
+
+    /// Adds a barrier, not yet initialised.
+    pub fn add_barrier(&mut self) -> BarrierId {
+        self.barriers.push(PhaseBarrier::default());
+        BarrierId::new(self.barriers.len() - 1)
+    }
+
+    /// Adds a place to meet.
+    pub fn add_meeting(&mut self) -> RendezvousId {
+        self.meetings.push(Rendezvous::default());
+        RendezvousId::new(self.meetings.len() - 1)
+    }
+
+    /// The agents.
+    #[must_use]
+    pub const fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
+    /// The agents, to block and wake them for reasons of the customer's own.
+    pub const fn agents_mut(&mut self) -> &mut Agents {
+        &mut self.agents
+    }
+
+    /// A memory.
+    #[must_use]
+    pub fn space(&self, id: SpaceId) -> Option<&Space> {
+        self.spaces.get(id.index())
+    }
+
+    /// A memory, to change it. The access itself is for the customer to tell the observer.
+    pub fn space_mut(&mut self, id: SpaceId) -> Option<&mut Space> {
+        self.spaces.get_mut(id.index())
+    }
+
+    /// A barrier.
+    #[must_use]
+    pub fn barrier(&self, id: BarrierId) -> Option<&PhaseBarrier> {
+        self.barriers.get(id.index())
+    }
+
+    /// A place to meet.
+    #[must_use]
+    pub fn meeting(&self, id: RendezvousId) -> Option<&Rendezvous> {
+        self.meetings.get(id.index())
+    }
+
+    /// The operations under way.
+    #[must_use]
+    pub const fn pending(&self) -> &Pending<X> {
+        &self.pending
+    }
+
+    fn at(&mut self, id: BarrierId) -> Result<&mut PhaseBarrier, Halt> {
+        self.barriers.get_mut(id.index()).ok_or(Halt::Unknown)
+    }
+
+    /// Initialises a barrier.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn init(
+        &mut self, agent: Agent, barrier: BarrierId, count: u32, place: Place, obs: &mut impl Observer,
+    ) -> Result<(), Halt> {
+        self.at(barrier)?.init(count).map_err(|e| Halt::Barrier(barrier, e))?;
+        Ok(obs.event(&Event::Init { barrier, agent, place })?)
+    }
+
+    /// Ends the life of a barrier.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn invalidate(
+        &mut self, agent: Agent, barrier: BarrierId, place: Place, obs: &mut impl Observer,
+    ) -> Result<(), Halt> {
+        self.at(barrier)?.invalidate().map_err(|e| Halt::Barrier(barrier, e))?;
+        Ok(obs.event(&Event::Invalidate { barrier, agent, place })?)
+    }
+
+    /// Changes a barrier by `change`, tells of it, and wakes whoever waited for the phase that ended.
+    fn touch(
+        &mut self, barrier: BarrierId, told: Arrival, obs: &mut impl Observer,
+        change: impl FnOnce(&mut PhaseBarrier) -> Result<bool, BarrierFault>,
+    ) -> Result<(), Halt> {
+        let b = self.at(barrier)?;
+        let phase = b.phase();
+        let ended = change(b).map_err(|e| Halt::Barrier(barrier, e))?;
+        let Arrival { agent, helper, count, bytes } = told;
+        obs.event(&Event::Arrive { barrier, agent, helper, phase, count, bytes })?;
+        if ended {
+            obs.event(&Event::Flip { barrier, phase: phase + 1 })?;
+            let passed = self.at(barrier)?.clone();
+            self.agents.wake(|w| matches!(w, Wait::Phase { barrier: b, parity } if b == barrier && passed.passed(parity)));
+        }
+        Ok(())
+    }
+
+    /// Announces `bytes` (0 for none) and arrives `count` times (0 for not).
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn arrive(
+        &mut self, agent: Agent, barrier: BarrierId, count: u32, bytes: u32, obs: &mut impl Observer,
+    ) -> Result<(), Halt> {
+        let told = Arrival { agent, helper: None, count, bytes: bytes.into() };
+        // The announcement comes first, so that the arrival cannot end the phase without it.
+        self.touch(barrier, told, obs, |b| {
+            let by_bytes = if bytes > 0 { b.expect(bytes)? } else { false };
+            let by_count = if count > 0 { b.arrive(count)? } else { false };
+            Ok(by_bytes || by_count)
+        })
+    }
+
+    /// Arrives, and lowers what later phases expect.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn arrive_and_drop(
+        &mut self, agent: Agent, barrier: BarrierId, count: u32, obs: &mut impl Observer,
+    ) -> Result<(), Halt> {
+        let told = Arrival { agent, helper: None, count, bytes: 0 };
+        self.touch(barrier, told, obs, |b| b.arrive_and_drop(count))
+    }
+
+    /// Adds arrivals that the current phase expects.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn add_pending(&mut self, barrier: BarrierId, count: u32) -> Result<(), Halt> {
+        self.at(barrier)?.add_pending(count).map_err(|e| Halt::Barrier(barrier, e))
+    }
+
+    /// Whether the phase of this parity is complete; if so, the agent now knows.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn test(
+        &mut self, agent: Agent, barrier: BarrierId, parity: bool, obs: &mut impl Observer,
+    ) -> Result<bool, Halt> {
+        let b = self.at(barrier)?;
+        if !b.is_live() {
+            return Err(Halt::Barrier(barrier, BarrierFault::NotLive));
+        }
+        let (passed, phase) = (b.passed(parity), b.phase());
+        if passed {
+            obs.event(&Event::Observe { barrier, agent, phase })?;
+        }
+        Ok(passed)
+    }
+
+    /// As [`test`](Self::test), and blocks the agent if it is not.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn wait_phase(
+        &mut self, agent: Agent, barrier: BarrierId, parity: bool, obs: &mut impl Observer,
+    ) -> Result<bool, Halt> {
+        let passed = self.test(agent, barrier, parity, obs)?;
+        if !passed {
+            self.agents.set(agent, State::Blocked(Wait::Phase { barrier, parity }));
+        }
+        Ok(passed)
+    }
+
+    /// Agents arrive at a meeting, and wait unless `waits` is false. Whoever waited goes on when it takes place.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn meet(
+        &mut self, agents: &[Agent], place: RendezvousId, expected: Option<u32>, waits: bool,
+        obs: &mut impl Observer,
+    ) -> Result<(), Halt> {
+        let meeting = self.meetings.get_mut(place.index()).ok_or(Halt::Unknown)?;
+        for agent in agents {
+            meeting.arrive(*agent, expected, waits).map_err(|e| Halt::Meeting(place, e))?;
+            if waits {
+                let generation = meeting.generation();
+                self.agents.set(*agent, State::Blocked(Wait::Meeting { rendezvous: place, generation }));
+            }
+        }
+        self.try_meet(place, obs)
+    }
+
+    fn try_meet(&mut self, place: RendezvousId, obs: &mut impl Observer) -> Result<(), Halt> {
+        let live = self.agents.live();
+        let Some((waited, passed)) = self.meetings.get_mut(place.index()).and_then(|m| m.meet(live)) else {
+            return Ok(());
+        };
+        waited.iter().for_each(|a| self.agents.set(*a, State::Ready));
+        Ok(obs.event(&Event::Meet { rendezvous: place, waited: &waited, passed: &passed })?)
+    }
+
+    /// Agents end; meetings of all that live may take place by it.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn exit(&mut self, agents: &[Agent], obs: &mut impl Observer) -> Result<(), Halt> {
+        for agent in agents {
+            self.agents.set(*agent, State::Done);
+            obs.event(&Event::Exit { agent: *agent })?;
+        }
+        for i in 0..self.meetings.len() {
+            self.try_meet(RendezvousId::new(i), obs)?;
+        }
+        Ok(())
+    }
+
+    /// Begins an operation, in the open group of its agent and class unless it is `ungrouped`. With [`Completion::Early`]
+    /// the customer completes it at once.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn issue(
+        &mut self, op: Op<X>, ungrouped: bool, place: Place, obs: &mut impl Observer,
+    ) -> Result<OpId, Stop> {
+        let (agent, class) = (op.agent, op.class);
+        let id = if ungrouped { self.pending.issue_ungrouped(op) } else { self.pending.issue(op) };
+        obs.event(&Event::Issue { agent, op: id, class, place })?;
+        Ok(id)
+    }
+
+    /// Closes an agent's open group of a class.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn commit(&mut self, agent: Agent, class: Class, obs: &mut impl Observer) -> Result<(), Stop> {
+        let groups = self.pending.commit(agent, class);
+        obs.event(&Event::Commit { agent, class, groups })
+    }
+
+    /// Waits until at most `at_most` groups are outstanding, completing what is asked for now: as late as it can be.
+    ///
+    /// # Errors
+    /// Those of `apply`, and [`Halt`].
+    pub fn wait_groups<E: From<Halt>>(
+        &mut self, agent: Agent, class: Class, at_most: u32, obs: &mut impl Observer,
+        mut apply: impl FnMut(&mut [Space], &Op<X>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (asked, complete) = self.pending.wait(agent, class, at_most);
+        for op in asked {
+            self.complete(op, obs, &mut apply)?;
+        }
+        Ok(obs.event(&Event::GroupWait { agent, class, complete }).map_err(Halt::from)?)
+    }
+
+    /// Completes an operation and what must come before it: applies each, then signals.
+    ///
+    /// # Errors
+    /// Those of `apply`, and [`Halt`].
+    pub fn complete<E: From<Halt>>(
+        &mut self, op: OpId, obs: &mut impl Observer,
+        mut apply: impl FnMut(&mut [Space], &Op<X>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (id, op) in self.pending.take(op) {
+            apply(&mut self.spaces, &op)?;
+            let Op { agent, class, .. } = op;
+            for signal in &op.signals {
+                self.signal(agent, Helper { class, op: id }, *signal, obs)?;
+            }
+            obs.event(&Event::Complete { op: id, agent, class }).map_err(Halt::from)?;
+        }
+        Ok(())
+    }
+
+    fn signal(
+        &mut self, agent: Agent, helper: Helper, signal: Signal, obs: &mut impl Observer,
+    ) -> Result<(), Halt> {
+        let told = |count, bytes| Arrival { agent, helper: Some(helper), count, bytes };
+        match signal {
+            Signal::Bytes { barrier, bytes } => {
+                self.touch(barrier, told(0, -i64::from(bytes)), obs, |b| b.complete(bytes))
+            }
+            Signal::Arrive { barrier } => self.touch(barrier, told(1, 0), obs, |b| b.arrive(1)),
+        }
+    }
+
+    /// An operation that completes now by chance; see [`Pending::happens`].
+    pub fn happens(&mut self) -> Option<OpId> {
+        self.pending.happens()
+    }
+
+    /// Who waits for what, if nobody is ready, somebody has not ended, and no operation is under way.
+    #[must_use]
+    pub fn deadlock(&self) -> Option<Deadlock> {
+        if self.agents.any_ready() || self.agents.live() == 0 || !self.pending.is_empty() {
+            return None;
+        }
+        let blocked = self.agents.iter().filter_map(|(agent, state)| match state {
+            State::Blocked(wait) => Some((agent, wait, self.reason(wait))),
+            State::Ready | State::Done => None,
+        });
+        Some(Deadlock { waits: blocked.collect() })
+    }
+
+    /// What a wait is for, and how far it is.
+    #[must_use]
+    pub fn reason(&self, wait: Wait) -> String {
+        match wait {
+            Wait::Phase { barrier, parity } => {
+                let parity = u8::from(parity);
+                self.barrier(barrier).map_or_else(String::new, |b| {
+                    let (arrivals, bytes) = (b.pending(), b.bytes());
+                    format!("the phase of parity {parity} of {barrier}: {arrivals} arrivals and {bytes} bytes are missing")
+                })
+            }
+            Wait::Meeting { rendezvous, .. } => self.meeting(rendezvous).map_or_else(String::new, |m| {
+                let needed = m.expected().map_or_else(|| self.agents.live().to_string(), |n| n.to_string());
+                format!("{rendezvous}: {} of {needed} have arrived", m.arrived())
+            }),
+            Wait::Groups { class, at_most } => {
+                format!("at most {at_most} outstanding groups of class {}", class.0)
+            }
+            Wait::Other(n) => format!("reason {n}"),
+        }
+    }
+}
+
+/// What [`Event::Arrive`] tells beside the barrier.
+struct Arrival {
+    agent: Agent,
+    helper: Option<Helper>,
+    count: u32,
+    bytes: i64,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! An observer that finds races: conflicting accesses that nothing orders.
+//!
+//! The algorithm is FastTrack's (Flanagan, Freund, PLDI 2009): a vector clock for each agent, the last write and the
+//! last reads of each byte as epochs, so that an ordered access costs a comparison. Beside each agent stands a *helper*
+//! for each class of its asynchronous operations: what a copy reads and writes is ordered after what its agent did
+//! before the issue, and before what anybody does after having waited for it, but not otherwise, not even for the agent
+//! itself. A race is therefore found in every run in which the two accesses occur, whatever the order that happened.
+//!
+//! Two accesses conflict if they touch a common byte, one of them writes, and they are not both [`Strength::Strong`]. Two
+//! writes of equal bytes do not: compilers store replicated results from every thread that has them. A read conflicts
+//! with the last of such writes.
+//!
+//! Limits: one memory is watched. A wait for one operation of a helper also counts for the helper's earlier operations,
+//! which is exact for prefix classes (`cp.async`), and finds less for copies that complete out of order.
+
+mod clock;
+mod shadow;
+
+use super::agent::Agent;
+use super::event::{Access, AccessKind, Event, Observer, Place, Stop, Strength};
+use super::pending::Class;
+use super::space::SpaceId;
+use clock::{Clocks, component};
+use shadow::{Epoch, Shadow, Touch};
+
+/// One side of a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// Who, or whose operation.
+    pub agent: Agent,
+    /// The class of the asynchronous operation whose access it is.
+    pub helper: Option<Class>,
+    /// In which instruction.
+    pub place: Place,
+    /// What it did.
+    pub kind: AccessKind,
+}
+
+/// Two accesses that nothing orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Race {
+    /// The byte.
+    pub address: u64,
+    /// The access that was seen first.
+    pub first: Side,
+    /// The one that was seen second.
+    pub second: Side,
+}
+
+/// Watches one region of a memory.
+#[derive(Clone, Debug)]
+pub struct Races {
+    space: SpaceId,
+    base: u64,
+    clocks: Clocks,
+    shadow: Shadow,
+    found: Option<Race>,
+}
+
+impl Races {
+    /// Watches `len` bytes from `base` on, accessed by so many agents.
+    #[must_use]
+    pub fn new(agents: usize, space: SpaceId, base: u64, len: usize) -> Races {
+        Races { space, base, clocks: Clocks::new(agents), shadow: Shadow::new(len), found: None }
+    }
+
+    /// The race because of which [`Stop`] was returned.
+    #[must_use]
+    pub const fn found(&self) -> Option<&Race> {
+        self.found.as_ref()
+    }
+
+    /// Everything that was done is ordered before everything to come: another block begins on the same memory.
+    pub fn restart(&mut self) {
+        self.clocks.join_all();
+    }
+
+    fn access(&mut self, a: &Access) -> Result<(), Stop> {
+        let offset = a.address.wrapping_sub(self.base);
+        if a.space != self.space || offset >= self.shadow.len() as u64 {
+            return Ok(());
+        }
+        let who = match a.helper {
+            None => component(a.agent.index()),
+            Some(h) => self.clocks.of_helper(a.agent, h.class),
+        };
+        let epoch = Epoch {
+            component: who,
+            clock: self.clocks.own(who),
+            place: u32::try_from(a.place.index()).unwrap_or(u32::MAX),
+            strong: a.strength == Strength::Strong,
+        };
+        let known = self.clocks.known(a.agent);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let Some((at, other, other_writes)) = self.shadow.access(start, a.len as usize, epoch, kind_of(a), known) else {
+            return Ok(());
+        };
+        let kind = |writes| if writes { AccessKind::Write } else { AccessKind::Read };
+        let (agent, helper) = self.clocks.owner(other.component);
+        let first = Side { agent, helper, place: Place::new(other.place as usize), kind: kind(other_writes) };
+        let second = Side { agent: a.agent, helper: a.helper.map(|h| h.class), place: a.place, kind: a.kind };
+        self.found = Some(Race { address: self.base + at as u64, first, second });
+        Err(Stop)
+    }
+}
+
+fn kind_of(a: &Access) -> Touch {
+    match a.kind {
+        AccessKind::Read => Touch::Read,
+        AccessKind::Write if a.unchanged => Touch::WriteSame,
+        AccessKind::Write | AccessKind::Atomic => Touch::Write,
+    }
+}
+
+impl Observer for Races {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
+        let clocks = &mut self.clocks;
+        match *event {
+            Event::Access(ref access) => return self.access(access),
+            Event::Issue { agent, op, class, .. } => clocks.issue(agent, class, op),
+            Event::Commit { agent, class, .. } => clocks.commit(agent, class),
+            Event::GroupWait { agent, class, complete } => clocks.group_wait(agent, class, complete),
+            Event::Arrive { barrier, agent, helper: None, count, .. } => {
+                if count > 0 {
+                    clocks.arrive(agent, barrier);
+                }
+            }
+            Event::Arrive { barrier, agent, helper: Some(helper), .. } => {
+                clocks.helper_arrives(agent, helper, barrier);
+            }
+            Event::Flip { barrier, .. } => clocks.flip(barrier),
+            Event::Observe { barrier, agent, .. } => clocks.observe(agent, barrier),
+            Event::Meet { waited, passed, .. } => clocks.meet(waited, passed),
+            Event::Release { agent, address, .. } => clocks.release(agent, address),
+            Event::Acquire { agent, address, .. } => clocks.acquire(agent, address),
+            Event::Complete { op, .. } => clocks.forget(op),
+            // A new life of a barrier publishes nothing yet.
+            Event::Init { barrier, .. } | Event::Invalidate { barrier, .. } => clocks.reset(barrier),
+            Event::Fence { .. } | Event::Exit { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

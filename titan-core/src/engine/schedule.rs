@@ -1,0 +1,80 @@
+//! Who runs next.
+//!
+//! A customer asks [`Scheduler::pick`] among those that can run. A model checker does not: it tries them all.
+
+use super::rng::Rng;
+
+/// In which order agents run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Schedule {
+    /// In turn, each as long as it can.
+    #[default]
+    InTurn,
+    /// At random, by this seed, each for a few steps.
+    Seeded(u64),
+}
+
+/// The state of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Scheduler {
+    last: usize,
+    rng: Option<Rng>,
+}
+
+impl Scheduler {
+    /// Starts a schedule.
+    #[must_use]
+    pub fn new(schedule: Schedule) -> Scheduler {
+        let rng = match schedule {
+            Schedule::InTurn => None,
+            Schedule::Seeded(seed) => Some(Rng::new(seed)),
+        };
+        Scheduler { last: usize::MAX, rng }
+    }
+
+    /// One of the `n` candidates that can run: in turn, the next after the last one.
+    pub fn pick(&mut self, n: usize, can_run: impl Fn(usize) -> bool) -> Option<usize> {
+        let start = match &mut self.rng {
+            None => self.last.wrapping_add(1),
+            Some(rng) => rng.below(n),
+        };
+        let found = (0..n).map(|i| start.wrapping_add(i) % n).find(|i| can_run(*i));
+        self.last = found.unwrap_or(self.last);
+        found
+    }
+
+    /// For how many steps the one picked may run before somebody else is asked, at most `most`.
+    pub fn quantum(&mut self, most: u32) -> u32 {
+        match &mut self.rng {
+            None => most,
+            Some(rng) => 1 + u32::try_from(rng.below(most.min(32) as usize)).unwrap_or(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_turn_passes_over_those_that_cannot() {
+        let mut s = Scheduler::new(Schedule::InTurn);
+        let picks: Vec<_> = (0..5).map(|_| s.pick(4, |i| i != 2)).collect();
+        assert_eq!(picks, [0, 1, 3, 0, 1].map(Some));
+        assert_eq!(s.pick(4, |_| false), None);
+        assert_eq!(s.quantum(9), 9);
+    }
+
+    #[test]
+    fn seeds_repeat_and_reach_everybody() {
+        let run = |seed| {
+            let mut s = Scheduler::new(Schedule::Seeded(seed));
+            (0..64).map(|_| s.pick(3, |_| true).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
+        assert!((0..3).all(|i| run(1).contains(&i)));
+        let mut s = Scheduler::new(Schedule::Seeded(3));
+        assert!((0..100).all(|_| (1..=8).contains(&s.quantum(8))));
+    }
+}

@@ -1,0 +1,163 @@
+//! What a PTX module says, with names resolved: variables, kernels, and instructions as opcode parts and operands.
+//!
+//! What instructions mean is decided later, in `decode`; here an instruction is still its words.
+
+use super::error::{Site, Source};
+use super::ty::{Space, Ty};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A module.
+#[derive(Clone, Debug)]
+pub(crate) struct Ast {
+    pub(crate) text: Arc<str>,
+    /// As in `.version`: major, minor.
+    pub(crate) version: (u32, u32),
+    pub(crate) target: String,
+    pub(crate) files: BTreeMap<u64, String>,
+    /// Variables of the module.
+    pub(crate) vars: Vec<Var>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Var {
+    pub(crate) name: String,
+    pub(crate) space: Space,
+    pub(crate) align: u32,
+    /// In bytes; `None` of an array whose size the launch gives.
+    pub(crate) size: Option<u32>,
+    pub(crate) init: Init,
+}
+
+/// The bytes that a variable begins with; the rest is zero.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Init {
+    pub(crate) bytes: Vec<u8>,
+    /// Addresses to put in: offset, variable, addend.
+    pub(crate) addresses: Vec<(usize, String, i64)>,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct Param {
+    pub(crate) name: String,
+    /// In bytes.
+    pub(crate) size: u32,
+    /// From the start of all parameters.
+    pub(crate) offset: u32,
+    /// Declared as an array of bytes: a structure.
+    pub(crate) is_array: bool,
+}
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) params: Vec<Param>,
+    /// `.reqntid`: the block's extents.
+    pub(crate) required: Option<[u32; 3]>,
+    /// `.maxntid`: the block's largest extents; what counts is their product.
+    pub(crate) max: Option<[u32; 3]>,
+    pub(crate) regs: Vec<Reg>,
+    /// Variables declared inside.
+    pub(crate) vars: Vec<Var>,
+    pub(crate) code: Vec<Instr>,
+    pub(crate) locs: Vec<Loc>,
+}
+
+/// A register.
+#[derive(Clone, Debug)]
+pub(crate) struct Reg {
+    pub(crate) name: String,
+    pub(crate) ty: Ty,
+}
+
+/// A place in a source file, with where it is inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loc {
+    pub(crate) file: u64,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) inlined_at: Option<(u64, u32, u32)>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Instr {
+    /// The predicate register, and whether it is negated.
+    pub(crate) guard: Option<(usize, bool)>,
+    /// The opcode and its modifiers, without dots.
+    pub(crate) parts: Vec<String>,
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) line: u32,
+    /// Where in the text.
+    pub(crate) span: (usize, usize),
+    /// Index in `Entry::locs`.
+    pub(crate) loc: Option<usize>,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Name {
+    Reg(usize),
+    Param(usize),
+    /// A variable of the kernel.
+    Local(usize),
+    /// A variable of the module.
+    Global(usize),
+}
+
+/// An operand.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Operand {
+    Reg(usize),
+    /// `!p`
+    Not(usize),
+    /// A special register, by name.
+    Special(String),
+    Int(i128),
+    F32(u32),
+    F64(u64),
+    /// The address of a variable or parameter, plus an offset.
+    Address(Name, i64),
+    /// `[base + offset]`
+    Mem(Base, i64),
+    /// `[base, {..}]` and other forms that only unsupported instructions have.
+    MemList(Vec<Operand>),
+    Vector(Vec<Operand>),
+    /// `a|b`
+    Pair(Box<Operand>, Box<Operand>),
+    /// `_`
+    Sink,
+    /// A position in `Entry::code`.
+    Label(usize),
+    /// Positions in `Entry::code`.
+    Targets(Vec<usize>),
+    /// A function.
+    Function(String),
+}
+
+/// What an address starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    Reg(usize),
+    Name(Name),
+    Zero,
+}
+
+impl Ast {
+    /// Where an instruction stands.
+    pub(crate) fn site(&self, entry: &Entry, instr: &Instr) -> Site {
+        let text = self.text.get(instr.span.0..instr.span.1).unwrap_or_default();
+        let instruction = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let file = |f: u64| self.files.get(&f).cloned().unwrap_or_else(|| format!("<file {f}>"));
+        let mut sources = Vec::new();
+        if let Some(loc) = instr.loc.and_then(|l| entry.locs.get(l)) {
+            sources.push(Source { file: file(loc.file), line: loc.line, column: loc.column });
+            sources.extend(loc.inlined_at.map(|(f, line, column)| Source { file: file(f), line, column }));
+        }
+        Site { line: instr.line, instruction, sources }
+    }
+}

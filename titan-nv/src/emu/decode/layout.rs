@@ -1,0 +1,78 @@
+//! Addresses of variables.
+//!
+//! Shared variables have addresses from [`SHARED_BASE`] on, so that 0 is nobody's, with a gap after each, so that running
+//! out of one is not running into the next. The array that the launch sizes is last. Local variables likewise. Variables
+//! in global and constant memory get their addresses when a kernel runs.
+
+use crate::emu::ast::{Ast, Entry, Name, Var};
+use crate::emu::error::{EmuError, ErrorCode};
+use crate::emu::ty::Space;
+
+/// The first address of shared memory that a variable may have.
+pub(crate) const SHARED_BASE: u32 = 1024;
+/// Bytes between variables that belong to nobody.
+const GAP: u32 = 64;
+
+pub(super) struct Layout {
+    pub(super) shared: Vec<(String, u32, Option<u32>)>,
+    pub(super) shared_end: u32,
+    pub(super) local: Vec<(String, u32, u32)>,
+    pub(super) symbols: Vec<String>,
+    addresses: Vec<(Name, u32)>,
+}
+
+/// A kernel's and its module's variables in a space.
+fn variables<'a>(ast: &'a Ast, entry: &'a Entry, space: Space) -> impl Iterator<Item = (Name, &'a Var)> {
+    let globals = ast.vars.iter().enumerate().map(|(i, v)| (Name::Global(i), v));
+    let locals = entry.vars.iter().enumerate().map(|(i, v)| (Name::Local(i), v));
+    globals.chain(locals).filter(move |(_, v)| v.space == space)
+}
+
+impl Layout {
+    pub(super) fn new(ast: &Ast, entry: &Entry) -> Result<Layout, EmuError> {
+        let mut layout =
+            Layout { shared: vec![], shared_end: SHARED_BASE, local: vec![], symbols: vec![], addresses: vec![] };
+        let too_large = |v: &Var| EmuError::new(ErrorCode::Symbol, format!("`{}` does not fit its memory", v.name));
+        let mut end = SHARED_BASE;
+        for (name, v) in variables(ast, entry, Space::Shared) {
+            let Some(size) = v.size else { continue };
+            let at = end.checked_next_multiple_of(v.align).ok_or_else(|| too_large(v))?;
+            end = at.checked_add(size).and_then(|e| e.checked_add(GAP)).ok_or_else(|| too_large(v))?;
+            layout.addresses.push((name, at));
+            layout.shared.push((v.name.clone(), at, Some(size)));
+        }
+        // All arrays that the launch sizes are one.
+        let open: Vec<_> = variables(ast, entry, Space::Shared).filter(|(_, v)| v.size.is_none()).collect();
+        let align = open.iter().map(|(_, v)| v.align).max().unwrap_or(16);
+        layout.shared_end = end.next_multiple_of(align.max(16));
+        for (name, v) in open {
+            layout.addresses.push((name, layout.shared_end));
+            if layout.shared.last().is_none_or(|s| s.2.is_some()) {
+                layout.shared.push((v.name.clone(), layout.shared_end, None));
+            }
+        }
+        let mut end = GAP;
+        for (name, v) in variables(ast, entry, Space::Local) {
+            let size = v.size.unwrap_or(0);
+            let at = end.checked_next_multiple_of(v.align).ok_or_else(|| too_large(v))?;
+            end = at.checked_add(size).and_then(|e| e.checked_add(GAP)).ok_or_else(|| too_large(v))?;
+            layout.addresses.push((name, at));
+            layout.local.push((v.name.clone(), at, size));
+        }
+        let far = variables(ast, entry, Space::Global).chain(variables(ast, entry, Space::Const));
+        layout.symbols = far.map(|(_, v)| v.name.clone()).collect();
+        Ok(layout)
+    }
+
+    /// The address of a shared or local variable.
+    pub(super) fn fixed(&self, name: Name) -> Option<u32> {
+        self.addresses.iter().find(|(n, _)| *n == name).map(|(_, a)| *a)
+    }
+
+    /// The index of a global or constant variable among those whose address the launch decides.
+    pub(super) fn symbol(&self, ast: &Ast, entry: &Entry, name: Name) -> Option<u32> {
+        let far = variables(ast, entry, Space::Global).chain(variables(ast, entry, Space::Const));
+        let index = far.map(|(n, _)| n).position(|n| n == name)?;
+        u32::try_from(index).ok()
+    }
+}

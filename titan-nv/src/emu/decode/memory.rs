@@ -1,0 +1,306 @@
+//! `ld`, `st`, `atom`, `red`, `cp.async`, and hints about caches.
+
+use super::operand::Width;
+use super::{Decoded, Decoder};
+use crate::emu::ast::Operand;
+use crate::emu::error::{EmuError, ErrorCode};
+use crate::emu::lane::{Mode, float, half, int};
+use crate::emu::op::{AtomFn, Element, Op, Order, PredSrc, Src};
+use crate::emu::ty::{Kind, Space, Ty};
+
+const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
+const CACHES: [&str; 7] = ["ca", "cg", "cs", "lu", "cv", "wb", "wt"];
+
+impl Decoder<'_> {
+    pub(super) fn memory(&mut self) -> Decoded {
+        match self.opcode() {
+            "ld" | "ldu" => self.load(),
+            "st" => self.store(),
+            "atom" => self.atomic(true),
+            "red" => self.atomic(false),
+            "cp" => self.copy(),
+            "createpolicy" => {
+                // A policy is a hint; its value means nothing here.
+                let dst = self.dst(0, Ty::B64)?;
+                Ok(Op::Lane { f: |_, _, _, _| 0, mode: Mode::default(), dst, src: [Src::Imm(0); 3] })
+            }
+            "prefetch" => self.prefetch(),
+            _ => Ok(Op::Nop),
+        }
+    }
+
+    /// Prefetching has no effect; what it names must exist.
+    fn prefetch(&mut self) -> Decoded {
+        if self.peek() == Some("tensormap") {
+            return Err(self.unknown("`prefetch.tensormap`"));
+        }
+        let space = self.peek().and_then(Space::named);
+        self.at += usize::from(space.is_some());
+        self.need(&["L1", "L2", "L2::evict_last", "L2::evict_normal"])?;
+        self.end()?;
+        self.address(0, space.unwrap_or(Space::Generic))?;
+        Ok(Op::Nop)
+    }
+
+    /// How a load or store is ordered, with its scope.
+    fn order(&mut self, store: bool) -> Result<Order, EmuError> {
+        let names: &[&'static str] =
+            if store { &["weak", "volatile", "relaxed", "release"] } else { &["weak", "volatile", "relaxed", "acquire"] };
+        let word = self.one_of(names);
+        if matches!(word, Some("relaxed" | "acquire" | "release")) {
+            self.need(&SCOPES)?;
+        }
+        Ok(match word {
+            None | Some("weak") => Order::default(),
+            Some("acquire") => Order { strong: true, acquire: true, release: false },
+            Some("release") => Order { strong: true, acquire: false, release: true },
+            Some(_) => Order { strong: true, acquire: false, release: false },
+        })
+    }
+
+    /// Skips hints about caches; whether there was a policy operand to come.
+    fn hints(&mut self) -> bool {
+        let mut policy = false;
+        while let Some(part) = self.peek() {
+            let hint = CACHES.contains(&part) || part == "nc" || part.starts_with("L1::") || part.starts_with("L2::");
+            if !hint {
+                break;
+            }
+            policy |= part == "L2::cache_hint";
+            self.at += 1;
+        }
+        policy
+    }
+
+    fn lanes(&mut self) -> usize {
+        match self.one_of(&["v2", "v4", "v8"]) {
+            None => 1,
+            Some("v2") => 2,
+            Some("v4") => 4,
+            Some(_) => 8,
+        }
+    }
+
+    /// The type of an access of `n` elements.
+    fn access_ty(&mut self, n: usize) -> Result<Ty, EmuError> {
+        let ty = self.ty()?;
+        self.end()?;
+        let plain = matches!(ty.kind(), Kind::Bits | Kind::Int) || matches!(ty, Ty::F32 | Ty::F64);
+        let whole = ty.bits() >= 8 && !matches!(ty, Ty::U16x2 | Ty::S16x2);
+        if !plain || !whole || ty.bits() > 64 {
+            return Err(self.bad_type(ty));
+        }
+        if n as u32 * ty.bytes() > 16 {
+            return Err(self.unknown("an access of more than 16 bytes"));
+        }
+        Ok(ty)
+    }
+
+    fn load(&mut self) -> Decoded {
+        let order = self.order(false)?;
+        let space = self.peek().and_then(Space::named);
+        self.at += usize::from(space.is_some());
+        let policy = self.hints();
+        let n = self.lanes();
+        let ty = self.access_ty(n)?;
+        self.n_operands(&[2 + usize::from(policy)])?;
+        let elements = self.elements(0)?;
+        if elements.len() != n {
+            return Err(self.misfit(&format!("{} registers for {n} elements", elements.len())));
+        }
+        let dsts = elements.iter().map(|o| self.dst_of(o, ty, Width::Wider)).collect::<Result<_, _>>()?;
+        let widths: Vec<u32> = elements.iter().filter_map(|o| self.declared(o)).map(Ty::bits).collect();
+        if widths.windows(2).any(|w| w[0] != w[1]) {
+            return Err(self.misfit("the registers have different widths"));
+        }
+        let width = widths.first().copied().unwrap_or(0);
+        let sign_to = (ty.is_signed() && width > ty.bits()).then_some(width);
+        let addr = self.address(1, space.unwrap_or(Space::Generic))?;
+        Ok(Op::Load { dsts, addr, element: Element { bytes: ty.bytes(), sign_to }, order })
+    }
+
+    fn store(&mut self) -> Decoded {
+        let order = self.order(true)?;
+        let space = self.peek().and_then(Space::named);
+        self.at += usize::from(space.is_some());
+        let policy = self.hints();
+        let n = self.lanes();
+        let ty = self.access_ty(n)?;
+        self.n_operands(&[2 + usize::from(policy)])?;
+        if matches!(space, Some(Space::Const | Space::Param)) {
+            return Err(self.misfit("that memory cannot be written"));
+        }
+        let elements = self.elements(1)?;
+        if elements.len() != n {
+            return Err(self.misfit(&format!("{} registers for {n} elements", elements.len())));
+        }
+        let srcs = elements.iter().map(|o| self.src_of(o, ty, Width::Wider)).collect::<Result<_, _>>()?;
+        let addr = self.address(0, space.unwrap_or(Space::Generic))?;
+        Ok(Op::Store { srcs, addr, element: Element { bytes: ty.bytes(), sign_to: None }, order })
+    }
+
+    fn atomic(&mut self, returns: bool) -> Decoded {
+        let (mut order, mut space, mut op, mut noftz, mut policy) = (None, None, None, false, false);
+        // Compilers put ordering, scope and space in any order, and assemblers take it.
+        loop {
+            if let Some(word) = self.one_of(&["relaxed", "acquire", "release", "acq_rel"]) {
+                order = Some(word);
+            } else if self.one_of(&SCOPES).is_some() {
+            } else if let Some(s) = self.peek().and_then(Space::named).filter(|_| space.is_none()) {
+                self.at += 1;
+                space = Some(s);
+            } else if let Some(word) =
+                self.one_of(&["and", "or", "xor", "cas", "exch", "add", "inc", "dec", "min", "max"])
+            {
+                op = Some(word);
+            } else if self.accept("noftz") {
+                noftz = true;
+            } else if self.accept("L2::cache_hint") {
+                policy = true;
+            } else {
+                break;
+            }
+        }
+        let n = self.lanes();
+        let ty = self.ty()?;
+        self.end()?;
+        let op = op.ok_or_else(|| self.misfit("it needs an operation"))?;
+        let halves = matches!(ty, Ty::F16 | Ty::F16x2 | Ty::Bf16 | Ty::Bf16x2);
+        if halves && op == "add" && !noftz {
+            return Err(self.error(ErrorCode::Unknown, format!("`{}`: `.noftz` is needed", self.full())));
+        }
+        let f = atom_fn(op, ty).filter(|_| returns || !matches!(op, "cas" | "exch")).ok_or_else(|| self.bad_type(ty))?;
+        if !matches!(space, None | Some(Space::Global | Space::Shared)) {
+            return Err(self.misfit("atomics are on global and shared memory"));
+        }
+        let first = usize::from(returns);
+        let extra = usize::from(op == "cas") + usize::from(policy);
+        self.n_operands(&[first + 2 + extra])?;
+        let addr = self.address(first, space.unwrap_or(Space::Generic))?;
+        let srcs = self.src_list(first + 1, n, ty)?;
+        let second = if op == "cas" { Some(self.src(first + 2, ty)?) } else { None };
+        let dsts = if returns { self.dst_list(0, n, ty)? } else { vec![] };
+        let order = Order {
+            strong: true,
+            acquire: matches!(order, Some("acquire" | "acq_rel")),
+            release: matches!(order, Some("release" | "acq_rel")),
+        };
+        Ok(Op::Atomic { f, dsts, addr, srcs, second, bytes: ty.bytes(), order })
+    }
+
+    fn copy(&mut self) -> Decoded {
+        if !self.accept("async") {
+            return Err(self.unknown(&format!("`{}`", self.full())));
+        }
+        match self.peek() {
+            Some("commit_group") => {
+                self.at += 1;
+                self.end()?;
+                Ok(Op::CopyCommit)
+            }
+            Some("wait_group") => {
+                self.at += 1;
+                self.end()?;
+                let n = u32::try_from(self.constant(0)?).map_err(|_| self.misfit("the count is too large"))?;
+                Ok(Op::CopyWait { at_most: n, uncommitted: false })
+            }
+            Some("wait_all") => {
+                self.at += 1;
+                self.end()?;
+                Ok(Op::CopyWait { at_most: 0, uncommitted: true })
+            }
+            Some("mbarrier") => {
+                self.at += 1;
+                if !self.accept("arrive") {
+                    return Err(self.wrong_part("`.arrive`"));
+                }
+                let counted = !self.accept("noinc");
+                let space = self.one_of(&["shared", "shared::cta"]).map_or(Space::Generic, |_| Space::Shared);
+                self.b64_end()?;
+                Ok(Op::CopyArrive { addr: self.address(0, space)?, counted })
+            }
+            Some("ca" | "cg") => self.copy_bytes(),
+            _ => Err(self.unknown(&format!("`{}`", self.full()))),
+        }
+    }
+
+    /// `.b64` and nothing more.
+    pub(super) fn b64_end(&mut self) -> Result<(), EmuError> {
+        let ty = self.ty()?;
+        self.end()?;
+        if ty == Ty::B64 { Ok(()) } else { Err(self.bad_type(ty)) }
+    }
+
+    fn copy_bytes(&mut self) -> Decoded {
+        let around = self.need(&["ca", "cg"])? == "cg";
+        self.need(&["shared", "shared::cta"])?;
+        self.need(&["global"])?;
+        let mut policy = false;
+        while let Some(part) = self.one_of(&["L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"]) {
+            policy |= part == "L2::cache_hint";
+        }
+        self.end()?;
+        let n = self.instr.operands.len();
+        let least = 3 + usize::from(policy);
+        self.n_operands(&[least, least + 1])?;
+        let bytes = u32::try_from(self.constant(2)?).unwrap_or(0);
+        if !(bytes == 16 || (!around && matches!(bytes, 4 | 8))) {
+            return Err(self.misfit(&format!("it cannot copy {bytes} bytes: `.cg` copies 16, `.ca` 4, 8 or 16")));
+        }
+        let (mut src_bytes, mut ignore) = (None, None);
+        if n > least {
+            let is_pred = match self.operand(3)? {
+                Operand::Not(_) => true,
+                other => self.declared(other) == Some(Ty::Pred),
+            };
+            if is_pred {
+                ignore = Some(self.pred(3)?);
+            } else {
+                src_bytes = Some(self.src(3, Ty::U32)?);
+            }
+        }
+        let (dst, src) = (self.address(0, Space::Shared)?, self.address(1, Space::Global)?);
+        let ignore: Option<PredSrc> = ignore;
+        Ok(Op::CopyAsync { dst, src, bytes, src_bytes, ignore })
+    }
+}
+
+/// The arithmetic of an atomic operation on a type.
+fn atom_fn(op: &str, ty: Ty) -> Option<AtomFn> {
+    const NEAR: Mode = Mode { rnd: crate::emu::lane::Rnd::Near, ftz: false, sat: false, relu: false, nan: false, xorsign: false, aux: 0 };
+    macro_rules! of {
+        ($f:expr) => {{
+            // A function pointer cannot capture, so each type names its function again.
+            |old, b, _| match $f {
+                Some(f) => f(NEAR, old, b, 0),
+                None => old,
+            }
+        }};
+    }
+    Some(match (op, ty) {
+        ("and", Ty::B32 | Ty::B64) => |old, b, _| old & b,
+        ("or", Ty::B32 | Ty::B64) => |old, b, _| old | b,
+        ("xor", Ty::B32 | Ty::B64) => |old, b, _| old ^ b,
+        ("exch", Ty::B32 | Ty::B64) => |_, b, _| b,
+        ("cas", Ty::B16 | Ty::B32 | Ty::B64) => |old, compare, new| if old == compare { new } else { old },
+        ("add", Ty::U32 | Ty::S32) => |old, b, _| (old + b) & 0xFFFF_FFFF,
+        ("add", Ty::U64) => |old, b, _| old.wrapping_add(b),
+        ("add", Ty::F32) => of!(float::arithmetic("add", Ty::F32)),
+        ("add", Ty::F64) => of!(float::arithmetic("add", Ty::F64)),
+        ("add", Ty::F16) => of!(half::arithmetic("add", Ty::F16)),
+        ("add", Ty::F16x2) => of!(half::arithmetic("add", Ty::F16x2)),
+        ("add", Ty::Bf16) => of!(half::arithmetic("add", Ty::Bf16)),
+        ("add", Ty::Bf16x2) => of!(half::arithmetic("add", Ty::Bf16x2)),
+        ("inc", Ty::U32) => |old, b, _| if old >= b { 0 } else { old + 1 },
+        ("dec", Ty::U32) => |old, b, _| if old == 0 || old > b { b } else { old - 1 },
+        ("min", Ty::U32) => of!(int::arithmetic("min", Ty::U32)),
+        ("min", Ty::S32) => of!(int::arithmetic("min", Ty::S32)),
+        ("min", Ty::U64) => of!(int::arithmetic("min", Ty::U64)),
+        ("min", Ty::S64) => of!(int::arithmetic("min", Ty::S64)),
+        ("max", Ty::U32) => of!(int::arithmetic("max", Ty::U32)),
+        ("max", Ty::S32) => of!(int::arithmetic("max", Ty::S32)),
+        ("max", Ty::U64) => of!(int::arithmetic("max", Ty::U64)),
+        ("max", Ty::S64) => of!(int::arithmetic("max", Ty::S64)),
+        _ => return None,
+    })
+}

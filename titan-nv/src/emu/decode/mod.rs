@@ -1,0 +1,217 @@
+//! Instructions as words to instructions that run: the only place where the spelling of an opcode is known.
+//!
+//! Modifiers are taken in the manual's order, each once; a word that is left over, a type that an instruction does not
+//! have and an operand that does not fit are errors at the line. The lowering has its own tables: none is shared.
+//!
+//! | module | instructions |
+//! |---|---|
+//! | [`arith`] | integer and floating-point arithmetic |
+//! | [`compare`] | comparisons, selection, predicates |
+//! | [`moves`] | `mov`, `cvt`, `cvta` |
+//! | [`memory`] | `ld`, `st`, `atom`, `red`, `cp.async` |
+//! | [`sync`] | control flow, barriers, fences, exchange within a warp |
+//! | [`matrix`] | `ldmatrix`, `stmatrix`, `mma` |
+//! | [`layout`] | addresses of variables |
+//! | [`meet`] | where threads that diverged meet again |
+
+mod arith;
+mod compare;
+mod layout;
+mod matrix;
+mod meet;
+mod memory;
+mod moves;
+mod operand;
+mod sync;
+
+use super::ast::{Ast, Entry, Instr};
+use super::error::{EmuError, ErrorCode};
+use super::op::{Inst, Op, Program, Special};
+use super::ty::{Kind, Ty};
+use layout::Layout;
+
+pub(crate) use layout::SHARED_BASE;
+
+/// Decodes a kernel.
+pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
+    let layout = Layout::new(ast, entry)?;
+    let (mut slots, mut n_regs, mut n_preds) = (Vec::new(), 0, 0);
+    let (mut reg_names, mut pred_names) = (Vec::new(), Vec::new());
+    for reg in &entry.regs {
+        if reg.ty.kind() == Kind::Pred {
+            slots.push(n_preds);
+            pred_names.push(reg.name.clone());
+            n_preds += 1;
+        } else {
+            slots.push(n_regs);
+            reg_names.push(reg.name.clone());
+            n_regs += 1;
+        }
+    }
+    let mut code = Vec::with_capacity(entry.code.len() + 1);
+    for instr in &entry.code {
+        let mut d = Decoder { ast, entry, layout: &layout, slots: &slots, instr, at: 1 };
+        let (op, guard) = d.instruction().and_then(|op| Ok((op, d.guard()?))).map_err(|e| {
+            e.with_site(ast.site(entry, instr))
+        })?;
+        code.push(Inst { guard, op, meet: u32::MAX });
+    }
+    // Falling off the end is a return.
+    code.push(Inst { guard: None, op: Op::Exit, meet: u32::MAX });
+    meet::annotate(&mut code);
+    Ok(Program {
+        code,
+        n_regs: n_regs as usize,
+        n_preds: n_preds as usize,
+        reg_names,
+        pred_names,
+        shared: layout.shared,
+        shared_end: layout.shared_end,
+        local: layout.local,
+        symbols: layout.symbols,
+    })
+}
+
+/// Decodes one instruction.
+struct Decoder<'a> {
+    ast: &'a Ast,
+    entry: &'a Entry,
+    layout: &'a Layout,
+    slots: &'a [u32],
+    instr: &'a Instr,
+    /// The next part of the opcode.
+    at: usize,
+}
+
+type Decoded = Result<Op, EmuError>;
+
+impl<'a> Decoder<'a> {
+    fn error(&self, code: ErrorCode, message: impl Into<String>) -> EmuError {
+        EmuError::at(code, self.instr.line, message)
+    }
+
+    fn unknown(&self, what: &str) -> EmuError {
+        self.error(ErrorCode::Unknown, format!("{what} is not emulated"))
+    }
+
+    fn opcode(&self) -> &'a str {
+        self.instr.parts.first().map_or("", String::as_str)
+    }
+
+    /// The opcode with all its parts.
+    fn full(&self) -> String {
+        self.instr.parts.join(".")
+    }
+
+    fn peek(&self) -> Option<&'a str> {
+        self.instr.parts.get(self.at).map(String::as_str)
+    }
+
+    /// Takes the next part, if it is this.
+    fn accept(&mut self, part: &str) -> bool {
+        let is = self.peek() == Some(part);
+        self.at += usize::from(is);
+        is
+    }
+
+    /// Takes the next part, if it is one of these.
+    fn one_of(&mut self, parts: &[&'static str]) -> Option<&'static str> {
+        let found = parts.iter().find(|p| self.peek() == Some(**p)).copied();
+        self.at += usize::from(found.is_some());
+        found
+    }
+
+    fn need(&mut self, parts: &[&'static str]) -> Result<&'static str, EmuError> {
+        self.one_of(parts).ok_or_else(|| self.wrong_part(&format!("one of `.{}`", parts.join("`, `."))))
+    }
+
+    fn wrong_part(&self, wanted: &str) -> EmuError {
+        let found = self.peek().map_or("nothing".to_owned(), |p| format!("`.{p}`"));
+        self.error(ErrorCode::Unknown, format!("`{}`: expected {wanted}, found {found}", self.full()))
+    }
+
+    /// Takes the next part, which must be a type.
+    fn ty(&mut self) -> Result<Ty, EmuError> {
+        let ty = self.peek().and_then(Ty::named).ok_or_else(|| self.wrong_part("a type"))?;
+        self.at += 1;
+        Ok(ty)
+    }
+
+    /// No part may be left.
+    fn end(&self) -> Result<(), EmuError> {
+        match self.peek() {
+            None => Ok(()),
+            Some(part) => {
+                Err(self.error(ErrorCode::Unknown, format!("`{}`: `.{part}` is not known there", self.full())))
+            }
+        }
+    }
+
+    fn bad_type(&self, ty: Ty) -> EmuError {
+        self.error(ErrorCode::Unknown, format!("`{}`: there is no such instruction on `.{}`", self.full(), ty.name()))
+    }
+
+    fn instruction(&mut self) -> Decoded {
+        match self.opcode() {
+            "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "abs" | "neg" | "min" | "max" | "sad" | "addc"
+            | "subc" | "madc" | "mul24" | "mad24" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2"
+            | "tanh" | "copysign" | "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "shf" | "prmt" | "bfe"
+            | "bfi" | "popc" | "clz" | "brev" | "bfind" | "lop3" | "dp4a" => self.arithmetic(),
+            "setp" | "set" | "selp" | "slct" | "testp" => self.comparison(),
+            "mov" | "cvt" | "cvta" | "isspacep" => self.movement(),
+            "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "prefetch" | "prefetchu" | "createpolicy" | "discard"
+            | "applypriority" => self.memory(),
+            "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence" | "shfl" | "vote"
+            | "match" | "redux" | "activemask" | "elect" | "mbarrier" | "nanosleep" | "griddepcontrol"
+            | "setmaxnreg" | "pmevent" => self.synchronisation(),
+            "ldmatrix" | "stmatrix" | "movmatrix" | "mma" => self.matrix(),
+            "call" => Err(self.unknown("a call of a function").with_help("inline the function")),
+            "wgmma" | "tcgen05" | "multimem" | "tensormap" | "mapa" | "getctarank" => {
+                Err(self.unknown(&format!("`{}`", self.full())))
+            }
+            other => Err(self.error(ErrorCode::Unknown, format!("`{other}` is no instruction that is known"))),
+        }
+    }
+}
+
+/// The special register of this name.
+pub(crate) fn special(name: &str) -> Option<Special> {
+    let axis = |rest: &str| ["x", "y", "z"].iter().position(|a| *a == rest).and_then(|i| u8::try_from(i).ok());
+    let (base, rest) = name.split_once('.').map_or((name, None), |(b, r)| (b, Some(r)));
+    if let Some(rest) = rest {
+        let axis = axis(rest)?;
+        return Some(match base {
+            "%tid" => Special::Tid(axis),
+            "%ntid" => Special::Ntid(axis),
+            "%ctaid" | "%clusterid" => Special::Ctaid(axis),
+            "%nctaid" | "%nclusterid" => Special::Nctaid(axis),
+            // Without clusters each block is one of its own.
+            "%cluster_ctaid" => Special::Zero,
+            "%cluster_nctaid" => Special::One,
+            _ => return None,
+        });
+    }
+    Some(match base {
+        "%laneid" => Special::LaneId,
+        "%warpid" => Special::WarpId,
+        "%nwarpid" => Special::NWarpId,
+        "%smid" => Special::SmId,
+        "%nsmid" => Special::NSmId,
+        "%gridid" => Special::GridId,
+        "%cluster_ctarank" | "%is_explicit_cluster" => Special::Zero,
+        "%cluster_nctarank" => Special::One,
+        "%lanemask_eq" => Special::LaneMask(0),
+        "%lanemask_lt" => Special::LaneMask(1),
+        "%lanemask_le" => Special::LaneMask(2),
+        "%lanemask_gt" => Special::LaneMask(3),
+        "%lanemask_ge" => Special::LaneMask(4),
+        "%clock" | "%clock64" | "%globaltimer" | "%globaltimer_lo" => Special::Clock,
+        "%clock_hi" | "%globaltimer_hi" => Special::ClockHi,
+        "%dynamic_smem_size" => Special::DynamicShared,
+        "%total_smem_size" => Special::TotalShared,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

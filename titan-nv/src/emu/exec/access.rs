@@ -1,0 +1,374 @@
+//! Loads, stores and atomics of all spaces.
+
+use super::{Fail, Run, Step, Who};
+use crate::emu::block::Block;
+use crate::emu::error::ErrorCode;
+use crate::emu::lane::int;
+use crate::emu::memory::{Memory, code_of, from_generic};
+use crate::emu::mma::Lanes;
+use crate::emu::op::{Addr, AtomFn, Dst, Element, Op, Order, Src};
+use crate::emu::ty::Space;
+use crate::emu::warp::lanes_of;
+use titan_core::engine::race::Races;
+use titan_core::engine::{
+    Access, AccessKind, Event, Helper, Observer as _, Place, Proxy, Space as Bytes, SpaceId, Strength,
+};
+
+/// The space of the events of global memory, in which nobody looks for races.
+const GLOBAL: usize = 1;
+
+/// An address of one thread.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    pub(super) lane: usize,
+    pub(super) space: Space,
+    pub(super) address: u64,
+}
+
+impl Block<'_> {
+    pub(super) fn access(
+        &mut self, who: Who, op: &Op, memory: &mut Memory, races: &mut Option<Races>,
+    ) -> Run<Step> {
+        match op {
+            Op::Load { dsts, addr, element, order } => {
+                self.load(who, dsts, addr, (*element, *order), memory, races)?;
+                let polls = self.order_read(who, addr, *order, races)?;
+                return Ok(if polls { Step::Poll } else { Step::Next });
+            }
+            Op::Store { srcs, addr, element, order } => {
+                self.order_write(who, addr, *order, races)?;
+                self.store(who, srcs, addr, (*element, *order), memory, races)?;
+            }
+            Op::Atomic { f, dsts, addr, srcs, second, bytes, order } => {
+                self.order_write(who, addr, *order, races)?;
+                let changed = self.atomic(who, *f, dsts, addr, (srcs, *second, *bytes), memory, races)?;
+                self.order_read(who, addr, *order, races)?;
+                return Ok(if changed { Step::Next } else { Step::Poll });
+            }
+            _ => {}
+        }
+        Ok(Step::Next)
+    }
+
+    /// The address of each active thread.
+    pub(super) fn addresses(&self, who: Who, addr: &Addr) -> Run<Lanes> {
+        let base = self.need(who, addr.base)?;
+        Ok(base.map(|b| {
+            let sum = b.wrapping_add_signed(addr.offset);
+            if addr.narrow { sum & 0xFFFF_FFFF } else { sum }
+        }))
+    }
+
+    pub(super) fn at(&self, lane: usize, addr: &Addr, address: u64, bytes: u32) -> Run<At> {
+        let (space, address) = match addr.space {
+            Space::Generic => from_generic(address),
+            Space::Const => (Space::Global, address),
+            space => (space, address),
+        };
+        if address % u64::from(bytes) != 0 {
+            let message = format!("{bytes} bytes at {address:#x} of {} memory: not a multiple of {bytes}", space.name());
+            return Err(Fail::new(ErrorCode::Misaligned, message).lane(lane));
+        }
+        Ok(At { lane, space, address })
+    }
+
+    /// Tells the observer of an access to shared memory, which may be a race.
+    pub(super) fn tell(
+        &mut self, who: Who, at: At, len: u32, kind: AccessKind, strength: Strength, helper: Option<Helper>,
+        races: &mut Option<Races>,
+    ) -> Run<()> {
+        let access = Access {
+            agent: self.agent(who.warp, at.lane),
+            place: Place::new(who.pc as usize),
+            space: self.shared,
+            address: at.address,
+            len,
+            kind,
+            proxy: Proxy::Generic,
+            strength,
+            unchanged: false,
+            helper,
+        };
+        self.tell_access(&access, at.lane, races)
+    }
+
+    /// Tells of a thread's own write, which may leave the bytes as they are.
+    pub(super) fn tell_write(
+        &mut self, who: Who, at: At, bytes: &[u8], strength: Strength, races: &mut Option<Races>,
+    ) -> Run<()> {
+        if races.is_none() {
+            return Ok(());
+        }
+        let mut old = [0; 32];
+        let old = &mut old[..bytes.len()];
+        let there = self.engine.space(self.shared).is_some_and(|s| s.read_any(at.address, old) == Ok(true));
+        let access = Access {
+            agent: self.agent(who.warp, at.lane),
+            place: Place::new(who.pc as usize),
+            space: self.shared,
+            address: at.address,
+            len: u32::try_from(bytes.len()).unwrap_or(0),
+            kind: AccessKind::Write,
+            proxy: Proxy::Generic,
+            strength,
+            unchanged: there && old == bytes,
+            helper: None,
+        };
+        self.tell_access(&access, at.lane, races)
+    }
+
+    fn tell_access(&self, access: &Access, lane: usize, races: &mut Option<Races>) -> Run<()> {
+        let Some(races) = races else { return Ok(()) };
+        races.event(&Event::Access(*access)).map_err(|_| self.race(races).lane(lane))
+    }
+
+    fn race(&self, races: &Races) -> Fail {
+        let Some(race) = races.found() else { return Fail::new(ErrorCode::Race, "a race") };
+        let name = self.engine.space(self.shared).and_then(|s| {
+            let (name, base, _) = s.check(race.address, 1).ok().and_then(|id| s.describe(id))?;
+            Some(format!("byte {} of `{name}`", race.address - base))
+        });
+        let name = name.unwrap_or_else(|| format!("byte {:#x}", race.address));
+        let what = |kind, helper: bool| match (kind, helper) {
+            (AccessKind::Read, false) => "a read",
+            (AccessKind::Read, true) => "an asynchronous read",
+            (_, false) => "a write",
+            (_, true) => "an asynchronous copy",
+        };
+        let (first, second) = (race.first, race.second);
+        let message = format!(
+            "{} of {name} in shared memory, not ordered after {} of it",
+            what(second.kind, second.helper.is_some()),
+            what(first.kind, first.helper.is_some()),
+        );
+        let mut fail = Fail::new(ErrorCode::Race, message);
+        let pc = u32::try_from(first.place.index()).unwrap_or(0);
+        fail.other = Some((pc, first.agent, what(first.kind, first.helper.is_some())));
+        let copies = first.helper.is_some() || second.helper.is_some();
+        fail.help(if copies {
+            "a copy is over for its thread after `cp.async.wait_group`, and for others after a barrier that follows it"
+        } else {
+            "order them by `bar.sync`, within a warp by `bar.warp.sync`, or by an mbarrier"
+        })
+    }
+
+    /// An ordinary access must leave live barriers alone.
+    fn spare_barriers(&self, at: At, len: u64) -> Run<()> {
+        if self.barriers.is_empty() || at.space != Space::Shared {
+            return Ok(());
+        }
+        let near = self.barriers.range(at.address.saturating_sub(7)..at.address + len);
+        let live = near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_core::engine::PhaseBarrier::is_live));
+        match live.last() {
+            None => Ok(()),
+            Some((address, _)) => {
+                let message = format!("an ordinary access to the mbarrier at shared address {address:#x}, which is in use");
+                Err(Fail::new(ErrorCode::Barrier, message).lane(at.lane))
+            }
+        }
+    }
+
+    fn local(&mut self, thread: u32) -> &mut Bytes {
+        let program = self.env.program;
+        self.local.entry(thread).or_insert_with(|| {
+            let mut space = Bytes::new("local");
+            for (name, at, size) in &program.local {
+                space.allocate(name.as_str(), u64::from(*at), *size as usize);
+            }
+            space
+        })
+    }
+
+    /// Reads bytes; whether all are defined.
+    pub(super) fn read(&mut self, who: Who, at: At, out: &mut [u8], memory: &Memory) -> Run<bool> {
+        let strict = self.env.options.strict();
+        let from = |space: &Bytes, out: &mut [u8]| {
+            let done = if strict { space.read(at.address, out).map(|()| true) } else { space.read_any(at.address, out) };
+            done.map_err(|f| Fail::new(code_of(&f), space.explain(&f)).lane(at.lane))
+        };
+        match at.space {
+            Space::Shared => {
+                self.spare_barriers(at, out.len() as u64)?;
+                self.engine.space(self.shared).map_or(Ok(false), |s| from(s, out))
+            }
+            Space::Local => {
+                let thread = self.warps[who.warp].first + u32::try_from(at.lane).unwrap_or(0);
+                from(self.local(thread), out)
+            }
+            Space::Param => {
+                let start = usize::try_from(at.address).unwrap_or(usize::MAX);
+                let bytes = start.checked_add(out.len()).and_then(|end| self.env.params.get(start..end));
+                let Some(bytes) = bytes else {
+                    let message = format!("{} bytes at {start} of the parameters, which are {}", out.len(), self.env.params.len());
+                    return Err(Fail::new(ErrorCode::OutOfBounds, message).lane(at.lane));
+                };
+                out.copy_from_slice(bytes);
+                Ok(true)
+            }
+            Space::Global | Space::Const | Space::Generic => from(&memory.space, out),
+        }
+    }
+
+    /// Writes bytes; undefined ones become undefined in memory.
+    pub(super) fn write(&mut self, who: Who, at: At, bytes: &[u8], defined: bool, memory: &mut Memory) -> Run<()> {
+        self.progress += 1;
+        let thread = self.warps[who.warp].first + u32::try_from(at.lane).unwrap_or(0);
+        self.spare_barriers(at, bytes.len() as u64)?;
+        let shared = self.shared;
+        let space = match at.space {
+            Space::Shared => self.engine.space_mut(shared),
+            Space::Local => Some(self.local(thread)),
+            Space::Param => None,
+            Space::Global | Space::Const | Space::Generic => Some(&mut memory.space),
+        };
+        let Some(space) = space else {
+            return Err(Fail::new(ErrorCode::Permission, "parameters cannot be written").lane(at.lane));
+        };
+        let done = if defined {
+            space.write(at.address, bytes)
+        } else {
+            space.poison_range(at.address, bytes.len())
+        };
+        done.map_err(|f| Fail::new(code_of(&f), space.explain(&f)).lane(at.lane))
+    }
+
+    fn load(
+        &mut self, who: Who, dsts: &[Dst], addr: &Addr, (element, order): (Element, Order), memory: &Memory,
+        races: &mut Option<Races>,
+    ) -> Run<()> {
+        let addresses = self.addresses(who, addr)?;
+        let size = element.bytes as usize;
+        let total = element.bytes * u32::try_from(dsts.len()).unwrap_or(1);
+        let strength = if order.strong { Strength::Strong } else { Strength::Weak };
+        let mut out = [[0_u64; 32]; 8];
+        let mut ok = 0;
+        for lane in lanes_of(who.active) {
+            let at = self.at(lane, addr, addresses[lane], total)?;
+            let mut bytes = [0; 32];
+            let bytes = &mut bytes[..total as usize];
+            let defined = self.read(who, at, bytes, memory)?;
+            if at.space == Space::Shared {
+                self.tell(who, at, total, AccessKind::Read, strength, None, races)?;
+            }
+            ok |= u32::from(defined) << lane;
+            for (values, part) in out.iter_mut().zip(bytes.chunks_exact(size)) {
+                let mut word = [0; 8];
+                word[..size].copy_from_slice(part);
+                let value = u64::from_le_bytes(word);
+                values[lane] = match element.sign_to {
+                    None => value,
+                    Some(bits) => int::signed(value, element.bytes * 8).cast_unsigned() & int::mask(bits),
+                };
+            }
+        }
+        for (dst, values) in dsts.iter().zip(&out) {
+            self.warps[who.warp].set_reg(*dst, who.active, values, ok);
+        }
+        Ok(())
+    }
+
+    fn store(
+        &mut self, who: Who, srcs: &[Src], addr: &Addr, (element, order): (Element, Order), memory: &mut Memory,
+        races: &mut Option<Races>,
+    ) -> Run<()> {
+        let addresses = self.addresses(who, addr)?;
+        let size = element.bytes as usize;
+        let total = element.bytes * u32::try_from(srcs.len()).unwrap_or(1);
+        let values: Vec<(Lanes, u32)> = srcs.iter().map(|s| self.lanes(who.warp, *s)).collect();
+        let ok = values.iter().fold(u32::MAX, |m, v| m & v.1);
+        self.strict(who, ok, srcs)?;
+        let strength = if order.strong { Strength::Strong } else { Strength::Weak };
+        for lane in lanes_of(who.active) {
+            let at = self.at(lane, addr, addresses[lane], total)?;
+            let mut bytes = [0; 32];
+            for (part, (value, _)) in bytes.chunks_exact_mut(size).zip(&values) {
+                part.copy_from_slice(&value[lane].to_le_bytes()[..size]);
+            }
+            if at.space == Space::Shared {
+                self.tell_write(who, at, &bytes[..total as usize], strength, races)?;
+            }
+            self.write(who, at, &bytes[..total as usize], ok >> lane & 1 == 1, memory)?;
+        }
+        Ok(())
+    }
+
+    /// Whether anything changed.
+    #[expect(clippy::too_many_arguments, reason = "what an atomic operation is")]
+    fn atomic(
+        &mut self, who: Who, f: AtomFn, dsts: &[Dst], addr: &Addr, (srcs, second, size): (&[Src], Option<Src>, u32),
+        memory: &mut Memory, races: &mut Option<Races>,
+    ) -> Run<bool> {
+        let addresses = self.addresses(who, addr)?;
+        let values = srcs.iter().map(|s| self.need(who, *s)).collect::<Run<Vec<_>>>()?;
+        let second = second.map_or(Ok([0; 32]), |s| self.need(who, s))?;
+        let mut old = vec![[0_u64; 32]; srcs.len()];
+        let mut changed = false;
+        let n = size as usize;
+        for lane in lanes_of(who.active) {
+            let total = size * u32::try_from(srcs.len()).unwrap_or(1);
+            let at = self.at(lane, addr, addresses[lane], total)?;
+            if at.space == Space::Shared {
+                self.tell(who, at, total, AccessKind::Atomic, Strength::Strong, None, races)?;
+            }
+            let mut bytes = [0; 16];
+            let bytes = &mut bytes[..total as usize];
+            if !self.read(who, at, bytes, memory)? {
+                let message = "an atomic operation on bytes that were never written";
+                return Err(Fail::new(ErrorCode::Uninitialised, message).lane(lane));
+            }
+            let before = bytes.to_vec();
+            for (i, part) in bytes.chunks_exact_mut(n).enumerate() {
+                let mut word = [0; 8];
+                word[..n].copy_from_slice(part);
+                old[i][lane] = u64::from_le_bytes(word);
+                let new = f(old[i][lane], values[i][lane], second[lane]);
+                part.copy_from_slice(&new.to_le_bytes()[..n]);
+            }
+            if before == bytes {
+                continue;
+            }
+            changed = true;
+            self.write(who, at, bytes, true, memory)?;
+        }
+        for (dst, values) in dsts.iter().zip(&old) {
+            self.warps[who.warp].set_reg(*dst, who.active, values, u32::MAX);
+        }
+        Ok(changed)
+    }
+
+    /// What a read acquires, now or by a later fence; whether the read may be one of a loop that polls.
+    fn order_read(&mut self, who: Who, addr: &Addr, order: Order, races: &mut Option<Races>) -> Run<bool> {
+        if !order.strong {
+            return Ok(false);
+        }
+        let addresses = self.addresses(who, addr)?;
+        for lane in lanes_of(who.active) {
+            let agent = self.agent(who.warp, lane);
+            if order.acquire {
+                let event = Event::Acquire { agent, space: SpaceId::new(GLOBAL), address: addresses[lane] };
+                races.event(&event).map_err(|_| Fail::new(ErrorCode::Race, "stopped"))?;
+            } else if let Some(f) = self.fenced.get_mut(agent.index())
+                && f.read.len() < 64
+            {
+                f.read.push(addresses[lane]);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What a write releases, by itself or by an earlier fence.
+    fn order_write(&mut self, who: Who, addr: &Addr, order: Order, races: &mut Option<Races>) -> Run<()> {
+        if !order.strong {
+            return Ok(());
+        }
+        let addresses = self.addresses(who, addr)?;
+        for lane in lanes_of(who.active) {
+            let agent = self.agent(who.warp, lane);
+            if order.release || self.fenced.get(agent.index()).is_some_and(|f| f.releases) {
+                let event = Event::Release { agent, space: SpaceId::new(GLOBAL), address: addresses[lane] };
+                races.event(&event).map_err(|_| Fail::new(ErrorCode::Race, "stopped"))?;
+            }
+        }
+        Ok(())
+    }
+}

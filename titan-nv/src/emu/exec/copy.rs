@@ -1,0 +1,294 @@
+//! `cp.async` with its groups, and `mbarrier`.
+//!
+//! A copy is an operation of the engine: it happens when the options say, but never after a wait that asks for it. Its
+//! bounds are checked at the issue, so that the error has the line of the copy.
+//!
+//! The state that an arrival returns is opaque in PTX; here it is the parity of the phase and, above, the arrivals that
+//! were pending before.
+
+use super::{Fail, Run, Step, Who};
+use crate::emu::block::{Block, COPY};
+use crate::emu::error::ErrorCode;
+use crate::emu::lane::lo;
+use crate::emu::memory::{Memory, code_of};
+use crate::emu::op::{Addr, Dst, Op, PredSrc, Src};
+use crate::emu::ty::Space as PtxSpace;
+use crate::emu::warp::{Hold, lanes_of};
+use titan_core::engine::race::Races;
+use titan_core::engine::{
+    AccessKind, BarrierId, Completion, Helper, Op as AsyncOp, Place, Signal, Space, Strength,
+};
+
+/// What an operation under way will do: bytes from global to shared memory, zeros for the rest.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Copy {
+    pub(crate) place: u32,
+    to: u64,
+    from: u64,
+    bytes: u32,
+    src_bytes: u32,
+}
+
+impl Copy {
+    pub(crate) fn apply(&self, spaces: &mut [Space], memory: &Memory, strict: bool) -> Result<(), Fail> {
+        let (n, total) = (self.src_bytes as usize, self.bytes as usize);
+        let mut buffer = [0; 16];
+        let mut defined = true;
+        if n > 0 {
+            let out = &mut buffer[..n];
+            let space = &memory.space;
+            let done = if strict { space.read(self.from, out).map(|()| true) } else { space.read_any(self.from, out) };
+            defined = done.map_err(|f| Fail::new(code_of(&f), space.explain(&f)))?;
+        }
+        let Some(shared) = spaces.first_mut().filter(|_| total > 0) else { return Ok(()) };
+        let done = if defined { shared.write(self.to, &buffer[..total]) } else { shared.poison_range(self.to, total) };
+        done.map_err(|f| Fail::new(code_of(&f), shared.explain(&f)))
+    }
+}
+
+impl Block<'_> {
+    pub(super) fn asynchronous(
+        &mut self, who: Who, op: &Op, memory: &mut Memory, races: &mut Option<Races>,
+    ) -> Run<Step> {
+        match op {
+            Op::CopyAsync { dst, src, bytes, src_bytes, ignore } => {
+                self.copy(who, (dst, src), *bytes, (*src_bytes, *ignore), memory, races)?;
+            }
+            Op::CopyCommit => {
+                for lane in lanes_of(who.active) {
+                    let agent = self.agent(who.warp, lane);
+                    self.engine.commit(agent, COPY, races).map_err(|s| Fail::from(titan_core::engine::Halt::from(s)))?;
+                }
+            }
+            Op::CopyWait { at_most, uncommitted } => self.copy_wait(who, *at_most, *uncommitted, memory, races)?,
+            Op::CopyArrive { addr, counted } => self.copy_arrive(who, addr, *counted, memory, races)?,
+            Op::BarrierInit { addr, count } => self.init(who, addr, *count, races)?,
+            Op::BarrierInval { addr } => self.invalidate(who, addr, races)?,
+            Op::BarrierArrive { addr, dst, count, bytes, arrives, drops } => {
+                self.arrive(who, addr, *dst, (*count, *bytes), (*arrives, *drops), races)?;
+            }
+            Op::BarrierTest { addr, dst, state, parity, blocks } => {
+                return self.test(who, addr, *dst, (*state, *parity), *blocks, races);
+            }
+            Op::BarrierPending { dst, state } => {
+                let pending = self.need(who, *state)?.map(|s| s >> 1);
+                self.warps[who.warp].set_reg(*dst, who.active, &pending, u32::MAX);
+            }
+            _ => {}
+        }
+        Ok(Step::Next)
+    }
+
+    fn copy(
+        &mut self, who: Who, (dst, src): (&Addr, &Addr), bytes: u32,
+        (src_bytes, ignore): (Option<Src>, Option<PredSrc>), memory: &mut Memory, races: &mut Option<Races>,
+    ) -> Run<()> {
+        let (to, from) = (self.addresses(who, dst)?, self.addresses(who, src)?);
+        let sizes = src_bytes.map_or(Ok([u64::from(bytes); 32]), |s| self.need(who, s))?;
+        let ignored = ignore.map_or(Ok(0), |p| self.need_pred(who, p))?;
+        for lane in lanes_of(who.active) {
+            let n = if ignored >> lane & 1 == 1 { 0 } else { lo(sizes[lane]) };
+            if n > bytes {
+                let message = format!("{n} bytes of a copy of {bytes}");
+                return Err(Fail::new(ErrorCode::Operand, message).lane(lane));
+            }
+            let at = self.at(lane, dst, to[lane], bytes)?;
+            let source = self.at(lane, src, from[lane], bytes)?;
+            let shared = self.engine.space(self.shared);
+            let wrong = shared.and_then(|s| s.check(at.address, bytes as usize).err().map(|f| (s.explain(&f), f)));
+            let global = &memory.space;
+            let wrong = wrong.or_else(|| {
+                let fault = (n > 0).then(|| global.check(source.address, n as usize).err()).flatten();
+                fault.map(|f| (global.explain(&f), f))
+            });
+            if let Some((message, fault)) = wrong {
+                return Err(Fail::new(code_of(&fault), message).lane(lane));
+            }
+            let payload = Copy { place: who.pc, to: at.address, from: source.address, bytes, src_bytes: n };
+            let agent = self.agent(who.warp, lane);
+            let op = AsyncOp { agent, class: COPY, after: vec![], signals: vec![], payload };
+            let id = self.engine.issue(op, false, Place::new(who.pc as usize), races);
+            let id = id.map_err(|s| Fail::from(titan_core::engine::Halt::from(s)))?;
+            let helper = Some(Helper { class: COPY, op: id });
+            self.tell(who, at, bytes, AccessKind::Write, Strength::Weak, helper, races)?;
+            if self.env.options.completion == Completion::Early {
+                self.complete(id, memory, races).map_err(|f| *f)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_wait(
+        &mut self, who: Who, at_most: u32, uncommitted: bool, memory: &mut Memory, races: &mut Option<Races>,
+    ) -> Run<()> {
+        let strict = self.env.options.strict();
+        for lane in lanes_of(who.active) {
+            let agent = self.agent(who.warp, lane);
+            if uncommitted {
+                self.engine.commit(agent, COPY, races).map_err(|s| Fail::from(titan_core::engine::Halt::from(s)))?;
+            }
+            let mut place = who.pc;
+            self.engine
+                .wait_groups(agent, COPY, at_most, races, |spaces, op| {
+                    place = op.payload.place;
+                    op.payload.apply(spaces, memory, strict)
+                })
+                .map_err(|f: Fail| f.or_at(place, agent))?;
+        }
+        self.progress += 1;
+        Ok(())
+    }
+
+    /// The barrier at an address, and the address.
+    fn barrier_at(&mut self, who: Who, lane: usize, addr: &Addr, address: u64) -> Run<(BarrierId, u64)> {
+        let at = self.at(lane, addr, address, 8)?;
+        if at.space != PtxSpace::Shared {
+            return Err(Fail::new(ErrorCode::Barrier, "an mbarrier is in shared memory").lane(lane));
+        }
+        let shared = self.engine.space(self.shared);
+        if let Some((space, fault)) = shared.and_then(|s| Some((s, s.check(at.address, 8).err()?))) {
+            return Err(Fail::new(code_of(&fault), space.explain(&fault)).lane(lane));
+        }
+        let _ = who;
+        if let Some(id) = self.barriers.get(&at.address) {
+            return Ok((*id, at.address));
+        }
+        let id = self.engine.add_barrier();
+        self.barriers.insert(at.address, id);
+        Ok((id, at.address))
+    }
+
+    /// Tells that a barrier's bytes are used: by `init` and `inval` as memory is written, by others as by atomics.
+    fn tell_barrier(&mut self, who: Who, lane: usize, address: u64, writes: bool, races: &mut Option<Races>) -> Run<()> {
+        let at = super::access::At { lane, space: PtxSpace::Shared, address };
+        let (kind, strength) =
+            if writes { (AccessKind::Write, Strength::Weak) } else { (AccessKind::Atomic, Strength::Strong) };
+        self.tell(who, at, 8, kind, strength, None, races)
+    }
+
+    fn init(&mut self, who: Who, addr: &Addr, count: Src, races: &mut Option<Races>) -> Run<()> {
+        let (addresses, counts) = (self.addresses(who, addr)?, self.need(who, count)?);
+        for lane in lanes_of(who.active) {
+            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
+            self.overlap(address, lane)?;
+            let agent = self.agent(who.warp, lane);
+            let place = Place::new(who.pc as usize);
+            self.engine.init(agent, id, lo(counts[lane]), place, races).map_err(|h| Fail::from(h).lane(lane))?;
+            self.tell_barrier(who, lane, address, true, races)?;
+        }
+        self.progress += 1;
+        Ok(())
+    }
+
+    /// Another live barrier must not have some of these bytes.
+    fn overlap(&self, address: u64, lane: usize) -> Run<()> {
+        let near = self.barriers.range(address.saturating_sub(7)..address + 8).filter(|(a, _)| **a != address);
+        let live = near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_core::engine::PhaseBarrier::is_live));
+        match live.last() {
+            None => Ok(()),
+            Some((other, _)) => {
+                let message = format!("the mbarrier overlaps the one at shared address {other:#x}");
+                Err(Fail::new(ErrorCode::Barrier, message).lane(lane))
+            }
+        }
+    }
+
+    fn invalidate(&mut self, who: Who, addr: &Addr, races: &mut Option<Races>) -> Run<()> {
+        let addresses = self.addresses(who, addr)?;
+        for lane in lanes_of(who.active) {
+            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
+            let agent = self.agent(who.warp, lane);
+            let place = Place::new(who.pc as usize);
+            self.engine.invalidate(agent, id, place, races).map_err(|h| Fail::from(h).lane(lane))?;
+            self.tell_barrier(who, lane, address, true, races)?;
+        }
+        Ok(())
+    }
+
+    fn arrive(
+        &mut self, who: Who, addr: &Addr, dst: Dst, (count, bytes): (Src, Option<Src>), (arrives, drops): (bool, bool),
+        races: &mut Option<Races>,
+    ) -> Run<()> {
+        let (addresses, counts) = (self.addresses(who, addr)?, self.need(who, count)?);
+        let bytes = bytes.map_or(Ok([0; 32]), |b| self.need(who, b))?;
+        let mut states = [0; 32];
+        for lane in lanes_of(who.active) {
+            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
+            self.tell_barrier(who, lane, address, false, races)?;
+            if let Some(b) = self.engine.barrier(id) {
+                states[lane] = u64::from(b.pending()) << 1 | b.phase() & 1;
+            }
+            let agent = self.agent(who.warp, lane);
+            let (n, tx) = (lo(counts[lane]), lo(bytes[lane]));
+            let done = if drops {
+                self.engine.arrive_and_drop(agent, id, n, races)
+            } else {
+                self.engine.arrive(agent, id, if arrives { n } else { 0 }, tx, races)
+            };
+            done.map_err(|h| Fail::from(h).lane(lane))?;
+        }
+        self.warps[who.warp].set_reg(dst, who.active, &states, u32::MAX);
+        self.progress += 1;
+        Ok(())
+    }
+
+    fn test(
+        &mut self, who: Who, addr: &Addr, dst: Dst, (state, is_parity): (Src, bool), blocks: bool,
+        races: &mut Option<Races>,
+    ) -> Run<Step> {
+        let (addresses, states) = (self.addresses(who, addr)?, self.need(who, state)?);
+        let mut passed = 0_u32;
+        for lane in lanes_of(who.active) {
+            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
+            self.tell_barrier(who, lane, address, false, races)?;
+            if is_parity && states[lane] > 1 {
+                let message = format!("a parity is 0 or 1, not {}", states[lane]);
+                return Err(Fail::new(ErrorCode::Operand, message).lane(lane));
+            }
+            let agent = self.agent(who.warp, lane);
+            let parity = states[lane] & 1 == 1;
+            // A suspended thread is woken by the end of the phase, and tries again.
+            let whole = self.warps[who.warp].fragments[who.fragment].mask == who.active;
+            let done = if blocks && whole {
+                self.engine.wait_phase(agent, id, parity, races)
+            } else {
+                self.engine.test(agent, id, parity, races)
+            };
+            passed |= u32::from(done.map_err(|h| Fail::from(h).lane(lane))?) << lane;
+        }
+        let whole = self.warps[who.warp].fragments[who.fragment].mask == who.active;
+        if blocks && whole && passed != who.active {
+            self.warps[who.warp].fragments[who.fragment].wait = Hold::Agents;
+            return Ok(Step::Held);
+        }
+        self.warps[who.warp].set_pred(dst, who.active, passed, u32::MAX);
+        Ok(if passed == who.active { Step::Next } else { Step::Poll })
+    }
+
+    fn copy_arrive(
+        &mut self, who: Who, addr: &Addr, counted: bool, memory: &mut Memory, races: &mut Option<Races>,
+    ) -> Run<()> {
+        let addresses = self.addresses(who, addr)?;
+        for lane in lanes_of(who.active) {
+            let (barrier, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
+            self.tell_barrier(who, lane, address, false, races)?;
+            if counted {
+                self.engine.add_pending(barrier, 1).map_err(|h| Fail::from(h).lane(lane))?;
+            } else if !self.engine.barrier(barrier).is_some_and(titan_core::engine::PhaseBarrier::is_live) {
+                let fault = titan_core::engine::BarrierFault::NotLive;
+                return Err(Fail::new(ErrorCode::Barrier, fault.to_string()).lane(lane));
+            }
+            let agent = self.agent(who.warp, lane);
+            let after = self.engine.pending().of(agent, COPY);
+            let payload = Copy { place: who.pc, to: 0, from: 0, bytes: 0, src_bytes: 0 };
+            let op = AsyncOp { agent, class: COPY, after, signals: vec![Signal::Arrive { barrier }], payload };
+            let id = self.engine.issue(op, true, Place::new(who.pc as usize), races);
+            let id = id.map_err(|s| Fail::from(titan_core::engine::Halt::from(s)))?;
+            if self.env.options.completion == Completion::Early {
+                self.complete(id, memory, races).map_err(|f| *f)?;
+            }
+        }
+        self.progress += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,305 @@
+//! The interpreter: one instruction for the threads of one fragment.
+//!
+//! | module | instructions |
+//! |---|---|
+//! | [`scalar`] | what each thread computes by itself, branches |
+//! | [`access`] | loads, stores, atomics |
+//! | [`sync`] | barriers and fences of a block |
+//! | [`exchange`] | shuffles, votes and the like within a warp |
+//! | [`copy`] | `cp.async`, `mbarrier` |
+//! | [`matrix`] | `ldmatrix`, `stmatrix`, `mma` |
+
+mod access;
+mod copy;
+mod exchange;
+mod matrix;
+mod scalar;
+mod sync;
+
+use super::block::Block;
+use super::error::ErrorCode;
+use super::memory::Memory;
+use super::mma::Lanes;
+use super::op::{Op, PredSrc, Special, Src};
+use super::warp::lanes_of;
+pub(crate) use copy::Copy;
+use titan_core::engine::race::Races;
+use titan_core::engine::{Agent, Halt};
+
+/// An error while running, before it has names: code positions and agents.
+#[derive(Clone, Debug)]
+pub(crate) struct Fail {
+    pub(crate) code: ErrorCode,
+    pub(crate) message: String,
+    pub(crate) at: Option<(u32, Agent)>,
+    /// The other side of a race: where, who, what it did.
+    pub(crate) other: Option<(u32, Agent, &'static str)>,
+    pub(crate) help: Option<&'static str>,
+    /// The thread of the warp to blame, if not the first of the fragment.
+    lane: Option<usize>,
+}
+
+impl Fail {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Fail {
+        Fail { code, message: message.into(), at: None, other: None, help: None, lane: None }
+    }
+
+    pub(crate) fn lane(mut self, lane: usize) -> Fail {
+        self.lane = Some(lane);
+        self
+    }
+
+    fn help(mut self, help: &'static str) -> Fail {
+        self.help = Some(help);
+        self
+    }
+
+    /// Where it happened, if that is not known yet; `first` is the first thread of the fragment.
+    pub(crate) fn or_at(mut self, pc: u32, first: Agent) -> Fail {
+        if self.at.is_none() {
+            let agent = self.lane.map_or(first, |l| Agent::new(first.index() / 32 * 32 + l));
+            self.at = Some((pc, agent));
+        }
+        self
+    }
+}
+
+/// What the engine reports, before the block says it in the program's terms.
+impl From<Halt> for Fail {
+    fn from(halt: Halt) -> Fail {
+        match halt {
+            Halt::Stop => Fail::new(ErrorCode::Race, "unordered accesses"),
+            Halt::Barrier(_, fault) => Fail::new(ErrorCode::Barrier, fault.to_string()),
+            Halt::Meeting(place, fault) => {
+                Fail::new(ErrorCode::Barrier, format!("barrier {}: {fault}", place.index()))
+            }
+            Halt::Unknown => Fail::new(ErrorCode::Barrier, "there is no such barrier"),
+        }
+    }
+}
+
+/// What comes after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Next,
+    /// Next, but others first: it looked for something that was not there.
+    Poll,
+    Jump(u32),
+    /// The fragment is held; its position is set.
+    Held,
+    /// The fragment is not what it was.
+    Changed,
+}
+
+/// The fragment that executes, and its threads that do.
+#[derive(Clone, Copy)]
+pub(crate) struct Who {
+    pub(crate) warp: usize,
+    pub(crate) fragment: usize,
+    pub(crate) pc: u32,
+    /// Those of the fragment for which the guard holds.
+    pub(crate) active: u32,
+}
+
+type Run<T> = Result<T, Fail>;
+
+impl<'a> Block<'a> {
+    /// The bits of a source in all threads of a warp, and in which they are defined.
+    #[inline]
+    fn lanes(&self, warp: usize, src: Src) -> (Lanes, u32) {
+        match src {
+            Src::Reg(r) => {
+                let (values, defined) = self.warps[warp].reg(r);
+                (*values, defined)
+            }
+            Src::Imm(x) => ([x; 32], u32::MAX),
+            Src::Special(s) => (self.special(warp, s), u32::MAX),
+            Src::Symbol(index, offset) => {
+                let base = self.env.symbols.get(index as usize).copied().unwrap_or(0);
+                ([base.wrapping_add_signed(offset); 32], u32::MAX)
+            }
+        }
+    }
+
+    /// A source that must be defined where it is used.
+    #[inline]
+    fn need(&self, who: Who, src: Src) -> Run<Lanes> {
+        let (values, defined) = self.lanes(who.warp, src);
+        self.require(who, defined, src)?;
+        Ok(values)
+    }
+
+    /// That a source is defined in the active threads.
+    #[inline]
+    fn require(&self, who: Who, defined: u32, src: Src) -> Run<()> {
+        let bad = who.active & !defined;
+        if bad == 0 { Ok(()) } else { Err(self.undefined(bad, src)) }
+    }
+
+    /// That sources are defined, unless they may be propagated.
+    #[inline]
+    fn strict(&self, who: Who, defined: u32, sources: &[Src]) -> Run<()> {
+        if who.active & !defined == 0 || !self.env.options.strict() {
+            return Ok(());
+        }
+        for src in sources {
+            let (_, defined) = self.lanes(who.warp, *src);
+            self.require(who, defined, *src)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn undefined(&self, bad: u32, src: Src) -> Fail {
+        let name = match src {
+            Src::Reg(r) => self.env.program.reg_names.get(r as usize).map_or("?", String::as_str),
+            Src::Imm(_) | Src::Special(_) | Src::Symbol(..) => "?",
+        };
+        let message = format!("register `{name}` is read and was never written");
+        Fail::new(ErrorCode::Uninitialised, message).lane(bad.trailing_zeros() as usize)
+    }
+
+    /// The threads in which a predicate holds; it must be defined in the active ones.
+    #[inline]
+    fn need_pred(&self, who: Who, src: PredSrc) -> Run<u32> {
+        match src {
+            PredSrc::Const(b) => Ok(if b { u32::MAX } else { 0 }),
+            PredSrc::Reg(p, negated) => {
+                let (values, defined) = self.warps[who.warp].pred(p);
+                let bad = who.active & !defined;
+                if bad != 0 {
+                    return Err(self.undefined_pred(bad, p));
+                }
+                Ok(if negated { !values } else { values })
+            }
+        }
+    }
+
+    #[cold]
+    fn undefined_pred(&self, bad: u32, p: u32) -> Fail {
+        let name = self.env.program.pred_names.get(p as usize).map_or("?", String::as_str);
+        let message = format!("predicate `{name}` is read and was never written");
+        Fail::new(ErrorCode::Uninitialised, message).lane(bad.trailing_zeros() as usize)
+    }
+
+    fn special(&self, warp: usize, s: Special) -> Lanes {
+        let env = self.env;
+        let first = self.warps[warp].first;
+        let [x, y, _] = env.launch.block;
+        let pick = |v: [u32; 3], axis: u8| u64::from(v[usize::from(axis.min(2))]);
+        let of = |f: &dyn Fn(u32) -> u64| std::array::from_fn(|lane| f(u32::try_from(lane).unwrap_or(0)));
+        match s {
+            Special::Tid(axis) => of(&|lane| {
+                let t = first + lane;
+                pick([t % x, t / x % y, t / x / y], axis)
+            }),
+            Special::Ntid(axis) => [pick(env.launch.block, axis); 32],
+            Special::Ctaid(axis) => [pick(self.id, axis); 32],
+            Special::Nctaid(axis) => [pick(env.launch.grid, axis); 32],
+            Special::LaneId => of(&u64::from),
+            Special::WarpId => [warp as u64; 32],
+            Special::NWarpId => [self.warps.len() as u64; 32],
+            Special::SmId | Special::GridId | Special::Zero => [0; 32],
+            Special::NSmId | Special::One => [1; 32],
+            Special::LaneMask(kind) => of(&|lane| {
+                let eq = 1_u32 << lane;
+                u64::from(match kind {
+                    0 => eq,
+                    1 => eq - 1,
+                    2 => eq | (eq - 1),
+                    3 => !(eq | (eq - 1)),
+                    _ => !(eq - 1),
+                })
+            }),
+            Special::Clock => [self.clock; 32],
+            Special::ClockHi => [self.clock >> 32; 32],
+            Special::DynamicShared => [env.launch.dynamic_shared.into(); 32],
+            Special::TotalShared => {
+                [u64::from(env.program.shared_end - super::decode::SHARED_BASE + env.launch.dynamic_shared); 32]
+            }
+        }
+    }
+
+    /// Executes one instruction.
+    pub(crate) fn step(
+        &mut self, warp: usize, fragment: usize, memory: &mut Memory, races: &mut Option<Races>,
+    ) -> Run<Step> {
+        let program = self.env.program;
+        let (pc, mask) = {
+            let f = &self.warps[warp].fragments[fragment];
+            (f.pc, f.mask)
+        };
+        self.clock += 1;
+        let inst = &program.code[pc as usize];
+        let mut who = Who { warp, fragment, pc, active: mask };
+        if let Some((p, negated)) = inst.guard {
+            who.active = mask & self.need_pred(who, PredSrc::Reg(p, negated))?;
+            if who.active == 0 {
+                return Ok(Step::Next);
+            }
+        }
+        match &inst.op {
+            Op::Branch { target } => Ok(self.branch(who, mask, *target, inst.meet)),
+            Op::BranchIndexed { index, targets } => self.branch_indexed(who, mask, *index, targets, inst.meet),
+            Op::Exit => self.exit(who, races),
+            Op::Trap => Err(Fail::new(ErrorCode::Trap, "the kernel trapped")),
+            Op::Nop => Ok(Step::Next),
+            Op::Lane { .. }
+            | Op::Setp { .. }
+            | Op::Set { .. }
+            | Op::Select { .. }
+            | Op::Test { .. }
+            | Op::Logic { .. }
+            | Op::Carry { .. }
+            | Op::Insert { .. }
+            | Op::Pack { .. }
+            | Op::Unpack { .. }
+            | Op::Convert { .. }
+            | Op::IsSpace { .. } => self.scalar(who, &inst.op),
+            Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } => self.access(who, &inst.op, memory, races),
+            Op::Barrier { .. } | Op::WarpBarrier { .. } | Op::Fence { .. } => self.synchronise(who, &inst.op, races),
+            Op::Shuffle { .. }
+            | Op::Vote { .. }
+            | Op::Match { .. }
+            | Op::Redux { .. }
+            | Op::Active { .. }
+            | Op::Elect { .. } => self.exchange(who, &inst.op),
+            Op::CopyAsync { .. }
+            | Op::CopyCommit
+            | Op::CopyWait { .. }
+            | Op::CopyArrive { .. }
+            | Op::BarrierInit { .. }
+            | Op::BarrierInval { .. }
+            | Op::BarrierArrive { .. }
+            | Op::BarrierTest { .. }
+            | Op::BarrierPending { .. } => self.asynchronous(who, &inst.op, memory, races),
+            Op::Ldmatrix { .. } | Op::Stmatrix { .. } | Op::Movmatrix { .. } | Op::Mma(_) => {
+                self.matrix(who, &inst.op, memory, races)
+            }
+        }
+    }
+
+    /// The agents of some threads.
+    fn agents(&self, warp: usize, mask: u32) -> Vec<Agent> {
+        lanes_of(mask).map(|l| self.agent(warp, l)).collect()
+    }
+
+    fn exit(&mut self, who: Who, races: &mut Option<Races>) -> Run<Step> {
+        let agents = self.agents(who.warp, who.active);
+        self.engine.exit(&agents, races)?;
+        self.progress += 1;
+        let pc = who.pc;
+        let w = &mut self.warps[who.warp];
+        let rest = w.fragments[who.fragment].mask & !who.active;
+        w.exit(who.fragment, who.active);
+        // Those who stay go on; exits of others may have let a meeting of the warp take place.
+        if rest != 0 {
+            let at = w.fragments.iter().position(|f| f.mask == rest);
+            if let Some(at) = at {
+                w.advance(at, pc + 1);
+            }
+        }
+        self.settle(who.warp, races)?;
+        Ok(Step::Changed)
+    }
+}

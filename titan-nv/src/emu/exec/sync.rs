@@ -1,0 +1,216 @@
+//! Barriers and fences of a block.
+
+use super::{Fail, Run, Step, Who};
+use crate::emu::block::{Block, NOTHING};
+use crate::emu::error::ErrorCode;
+use crate::emu::op::{Op, PredSrc, Reduce, Src};
+use crate::emu::op::Dst;
+use crate::emu::warp::{Hold, lanes_of};
+use titan_core::engine::race::Races;
+use titan_core::engine::{Event, Observer as _, RendezvousId, SpaceId, State};
+
+impl Block<'_> {
+    pub(super) fn synchronise(&mut self, who: Who, op: &Op, races: &mut Option<Races>) -> Run<Step> {
+        match op {
+            Op::Barrier { id, count, waits, aligned, reduce } => {
+                self.barrier(who, (*id, *count), (*waits, *aligned), *reduce, races)
+            }
+            Op::WarpBarrier { mask } => self.warp_barrier(who, *mask, races),
+            Op::Fence { acquire, release } => {
+                for lane in lanes_of(who.active) {
+                    let agent = self.agent(who.warp, lane);
+                    let Some(f) = self.fenced.get_mut(agent.index()) else { continue };
+                    f.releases |= *release;
+                    let read = if *acquire { std::mem::take(&mut f.read) } else { Vec::new() };
+                    for address in read {
+                        let event = Event::Acquire { agent, space: SpaceId::new(1), address };
+                        races.event(&event).map_err(|_| Fail::new(ErrorCode::Race, "stopped"))?;
+                    }
+                }
+                Ok(Step::Next)
+            }
+            _ => Ok(Step::Next),
+        }
+    }
+
+    /// A value that must be the same in all active threads.
+    pub(super) fn uniform(&self, who: Who, src: Src, what: &str) -> Run<u64> {
+        let values = self.need(who, src)?;
+        let first = values[who.active.trailing_zeros() as usize & 31];
+        match lanes_of(who.active).find(|l| values[*l] != first) {
+            None => Ok(first),
+            Some(lane) => {
+                let message = format!("{what} differs within the warp: {first} and {}", values[lane]);
+                Err(Fail::new(ErrorCode::Divergence, message).lane(lane))
+            }
+        }
+    }
+
+    /// That all threads of the warp that have not ended are here.
+    pub(super) fn together(&self, who: Who, what: &str) -> Run<()> {
+        let missing = self.warps[who.warp].live & !who.active;
+        if missing == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "{what} is executed by threads {:#010x} of the warp, and threads {missing:#010x} have not come with them",
+            who.active
+        );
+        let fail = Fail::new(ErrorCode::Divergence, message).lane(missing.trailing_zeros() as usize);
+        Err(fail.help("instructions that are `.aligned` need all threads of the warp at the same time"))
+    }
+
+    fn barrier(
+        &mut self, who: Who, (id, count): (Src, Option<Src>), (waits, aligned): (bool, bool),
+        reduce: Option<(Reduce, Dst, PredSrc)>, races: &mut Option<Races>,
+    ) -> Run<Step> {
+        if aligned {
+            self.together(who, "a barrier")?;
+        }
+        if self.part(who) {
+            return Ok(Step::Changed);
+        }
+        let number = self.uniform(who, id, "the barrier")?;
+        let number = usize::try_from(number).ok().filter(|n| *n < self.named.len());
+        let Some(number) = number else {
+            return Err(Fail::new(ErrorCode::Barrier, "a block has the barriers 0 to 15"));
+        };
+        let expected = match count {
+            None => None,
+            Some(src) => {
+                let n = self.uniform(who, src, "the number of threads")?;
+                if n == 0 || n % 32 != 0 || n > 1024 {
+                    let message = format!("{n} threads: their number is a multiple of 32, up to 1024");
+                    return Err(Fail::new(ErrorCode::Barrier, message));
+                }
+                u32::try_from(n).ok()
+            }
+        };
+        if let Some((_, _, p)) = reduce {
+            let holds = self.need_pred(who, p)? & who.active;
+            let g = &mut self.gathering[number];
+            g.count += holds.count_ones();
+            g.all &= holds == who.active;
+            g.any |= holds != 0;
+        }
+        self.meet(who, number, expected, waits, reduce, races)
+    }
+
+    fn meet(
+        &mut self, who: Who, number: usize, expected: Option<u32>, waits: bool,
+        reduce: Option<(Reduce, Dst, PredSrc)>, races: &mut Option<Races>,
+    ) -> Run<Step> {
+        let place = self.named[number];
+        let generation = self.generation(place);
+        let agents = self.agents(who.warp, who.active);
+        self.engine.meet(&agents, place, expected, waits, races)?;
+        self.progress += 1;
+        self.settle_reductions();
+        let barrier = u32::try_from(number).unwrap_or(0);
+        let hold = match reduce {
+            Some((op, dst, _)) => Hold::Reduction { barrier, generation, op, dst },
+            None => Hold::Agents,
+        };
+        let blocked = self.engine.agents().state(agents[0]) != State::Ready;
+        if !blocked && reduce.is_none() {
+            return Ok(Step::Next);
+        }
+        // A result is taken when the fragment runs again.
+        let fragment = &mut self.warps[who.warp].fragments[who.fragment];
+        fragment.wait = hold;
+        fragment.pc = who.pc + 1;
+        Ok(Step::Held)
+    }
+
+    /// If only some threads of a fragment execute a waiting instruction, separates them from the others, who go on.
+    fn part(&mut self, who: Who) -> bool {
+        let w = &mut self.warps[who.warp];
+        let rest = w.fragments[who.fragment].mask & !who.active;
+        if rest != 0 {
+            w.split(who.fragment, u32::MAX, &[(who.pc + 1, rest), (who.pc, who.active)]);
+        }
+        rest != 0
+    }
+
+    fn generation(&self, place: RendezvousId) -> u32 {
+        self.engine.meeting(place).map_or(0, titan_core::engine::Rendezvous::generation)
+    }
+
+    /// Moves what was gathered for meetings that have taken place to their results.
+    fn settle_reductions(&mut self) {
+        for number in 0..self.named.len() {
+            let Some(m) = self.engine.meeting(self.named[number]) else { continue };
+            let gathered = self.gathering[number];
+            let touched = gathered.count > 0 || gathered.any || !gathered.all;
+            if m.arrived() == 0 && m.generation() > 0 {
+                let key = (u32::try_from(number).unwrap_or(0), m.generation() - 1);
+                self.gathering[number] = NOTHING;
+                if touched || !self.gathered.contains_key(&key) {
+                    self.gathered.insert(key, gathered);
+                }
+                // Nobody asks for older ones any more.
+                let old = (key.0, key.1.saturating_sub(2));
+                self.gathered.remove(&old);
+            }
+        }
+    }
+
+    fn warp_barrier(&mut self, who: Who, mask: Src, races: &mut Option<Races>) -> Run<Step> {
+        let mask = self.membership(who, mask)?;
+        if mask & self.warps[who.warp].live & !who.active == 0 {
+            self.tell_warp(who.warp, who.active, races)?;
+            return Ok(Step::Next);
+        }
+        if self.part(who) {
+            return Ok(Step::Changed);
+        }
+        let w = &mut self.warps[who.warp];
+        w.fragments[who.fragment].wait = Hold::Warp(mask);
+        w.fragments[who.fragment].pc = who.pc + 1;
+        self.settle(who.warp, races)?;
+        Ok(Step::Held)
+    }
+
+    /// Lets meetings of a warp take place for which all are there.
+    pub(super) fn settle(&mut self, warp: usize, races: &mut Option<Races>) -> Run<()> {
+        self.settle_reductions();
+        let masks: Vec<u32> = self.warps[warp].fragments.iter().filter_map(|f| match f.wait {
+            Hold::Warp(mask) => Some(mask),
+            Hold::None | Hold::Agents | Hold::Reduction { .. } => None,
+        }).collect();
+        for mask in masks {
+            if let Some(here) = self.warps[warp].warp_meeting(mask).filter(|h| *h != 0) {
+                self.progress += 1;
+                self.tell_warp(warp, here, races)?;
+                // They stand behind the barrier, perhaps where they meet others.
+                let waiting: Vec<u32> = self.warps[warp].fragments.iter().filter(|f| f.mask & here != 0).map(|f| f.mask).collect();
+                for mask in waiting {
+                    let w = &mut self.warps[warp];
+                    if let Some(f) = w.fragments.iter().position(|f| f.mask == mask) {
+                        let pc = w.fragments[f].pc;
+                        w.advance(f, pc);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_warp(&self, warp: usize, mask: u32, races: &mut Option<Races>) -> Run<()> {
+        let agents = self.agents(warp, mask);
+        let event = Event::Meet { rendezvous: RendezvousId::new(usize::from(u16::MAX)), waited: &agents, passed: &[] };
+        races.event(&event).map_err(|_| Fail::new(ErrorCode::Race, "stopped"))
+    }
+
+    /// The member mask of an instruction of a warp: the same in all active threads, which are all members.
+    pub(super) fn membership(&self, who: Who, mask: Src) -> Run<u32> {
+        let mask = self.uniform(who, mask, "the member mask")?;
+        let mask = u32::try_from(mask & 0xFFFF_FFFF).unwrap_or(0);
+        let outside = who.active & !mask;
+        if outside != 0 {
+            let message = format!("threads {outside:#010x} of the warp are not in the member mask {mask:#010x}");
+            return Err(Fail::new(ErrorCode::Divergence, message).lane(outside.trailing_zeros() as usize));
+        }
+        Ok(mask)
+    }
+}

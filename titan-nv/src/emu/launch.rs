@@ -1,0 +1,370 @@
+//! Launches: what a kernel is given, and how its blocks run.
+//!
+//! Blocks run in order, each to its end; one that only polls gives way to the next, so that blocks which wait for each
+//! other make progress, as many at a time as [`Options::resident`] says. There is one thread of execution: the same
+//! launch gives the same result and the same first error on every machine.
+
+use super::ast::{Ast, Entry};
+use super::block::{Block, Turn};
+use super::decode;
+use super::error::{EmuError, ErrorCode, Site, ThreadId};
+use super::exec::Fail;
+use super::memory::{DevicePtr, Memory};
+use super::op::Program;
+use titan_core::engine::race::Races;
+use titan_core::engine::{Completion, Schedule, SpaceId, StateHasher};
+
+/// A parsed module.
+#[derive(Clone, Debug)]
+pub struct Module {
+    ast: Ast,
+    programs: Vec<Program>,
+    hash: u128,
+}
+
+/// A kernel of a module.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<'a> {
+    module: &'a Module,
+    index: usize,
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Param {
+    /// An address.
+    Ptr(DevicePtr),
+    /// 8 bits.
+    U8(u8),
+    /// 16 bits.
+    U16(u16),
+    /// 32 bits.
+    U32(u32),
+    /// 32 bits.
+    I32(i32),
+    /// 64 bits.
+    U64(u64),
+    /// 64 bits.
+    I64(i64),
+    /// 32 bits.
+    F32(f32),
+    /// 64 bits.
+    F64(f64),
+    /// The bytes of a structure.
+    Bytes(Vec<u8>),
+}
+
+impl Param {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Param::Ptr(p) => p.address().to_le_bytes().to_vec(),
+            Param::U8(x) => vec![*x],
+            Param::U16(x) => x.to_le_bytes().to_vec(),
+            Param::U32(x) => x.to_le_bytes().to_vec(),
+            Param::I32(x) => x.to_le_bytes().to_vec(),
+            Param::U64(x) => x.to_le_bytes().to_vec(),
+            Param::I64(x) => x.to_le_bytes().to_vec(),
+            Param::F32(x) => x.to_le_bytes().to_vec(),
+            Param::F64(x) => x.to_le_bytes().to_vec(),
+            Param::Bytes(b) => b.clone(),
+        }
+    }
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch<'a> {
+    /// Blocks, by axis.
+    pub grid: [u32; 3],
+    /// Threads of a block, by axis.
+    pub block: [u32; 3],
+    /// Bytes of the shared array that the launch sizes.
+    pub dynamic_shared: u32,
+    /// One for each parameter.
+    pub params: &'a [Param],
+}
+
+/// What becomes of reading what was never written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Uninitialised {
+    /// An error at the first read, of a register or of memory.
+    #[default]
+    Strict,
+    /// The result is uninitialised too; an error where it decides something: an address, a branch, an exchange between
+    /// threads, a matrix product.
+    Propagate,
+}
+
+/// What the emulator looks for, and what it leaves to chance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// When `cp.async` has its effect.
+    pub completion: Completion,
+    /// In which order warps run.
+    pub schedule: Schedule,
+    /// Whether unordered accesses to shared memory are errors.
+    pub races: bool,
+    /// What becomes of reading what was never written.
+    pub uninitialised: Uninitialised,
+    /// Instructions of warps, all together, after which the launch is given up.
+    pub max_steps: u64,
+    /// Blocks that run at a time.
+    pub resident: u32,
+    /// Bytes of shared memory that a block may have.
+    pub max_shared: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            completion: Completion::Late,
+            schedule: Schedule::InTurn,
+            races: true,
+            uninitialised: Uninitialised::Strict,
+            max_steps: 1 << 34,
+            resident: 132,
+            // 227 KiB: the most of any target.
+            max_shared: 227 * 1024,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) const fn strict(&self) -> bool {
+        matches!(self.uninitialised, Uninitialised::Strict)
+    }
+}
+
+/// What a launch did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Instructions of warps.
+    pub instructions: u64,
+    /// Blocks.
+    pub blocks: u64,
+}
+
+/// What the blocks of a launch share.
+pub(crate) struct Env<'a> {
+    pub(crate) ast: &'a Ast,
+    pub(crate) entry: &'a Entry,
+    pub(crate) program: &'a Program,
+    pub(crate) launch: &'a Launch<'a>,
+    pub(crate) options: &'a Options,
+    pub(crate) threads: u32,
+    pub(crate) params: Vec<u8>,
+    pub(crate) symbols: Vec<u64>,
+}
+
+impl Env<'_> {
+    pub(crate) fn line(&self, pc: u32) -> u32 {
+        self.entry.code.get(pc as usize).map_or(0, |i| i.line)
+    }
+
+    fn site(&self, pc: u32) -> Site {
+        self.entry.code.get(pc as usize).map_or_else(Site::default, |i| self.ast.site(self.entry, i))
+    }
+
+    fn thread(&self, block: [u32; 3], linear: u32) -> ThreadId {
+        let [x, y, _] = self.launch.block.map(|n| n.max(1));
+        ThreadId { block, thread: [linear % x, linear / x % y, linear / x / y] }
+    }
+
+    fn error(&self, fail: Fail, block: [u32; 3]) -> EmuError {
+        let agent = |a: titan_core::engine::Agent| self.thread(block, u32::try_from(a.index()).unwrap_or(0));
+        let mut e = EmuError::new(fail.code, fail.message);
+        if let Some((pc, thread)) = fail.at {
+            e = e.with_site(self.site(pc)).with_thread(agent(thread));
+        }
+        if let Some((pc, thread, what)) = fail.other {
+            e = e.with_other(self.site(pc), format!("{what} of {}", agent(thread)));
+        }
+        if let Some(help) = fail.help {
+            e = e.with_help(help);
+        }
+        e
+    }
+}
+
+impl Module {
+    /// Parses and decodes a module.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Syntax`], [`ErrorCode::Symbol`], [`ErrorCode::Unknown`], [`ErrorCode::Operand`], each with its line:
+    /// what the emulator does not know is refused here, whether or not it would be executed.
+    pub fn parse(text: &str) -> Result<Module, EmuError> {
+        let ast = super::parse::module(text)?;
+        let programs = ast.entries.iter().map(|e| decode::program(&ast, e)).collect::<Result<_, _>>()?;
+        Ok(Module { ast, programs, hash: StateHasher::of(&text) })
+    }
+
+    /// The names of the kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.ast.entries.iter().map(|e| e.name.as_str())
+    }
+
+    /// As in `.target`.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        &self.ast.target
+    }
+
+    /// As in `.version`: major and minor.
+    #[must_use]
+    pub const fn version(&self) -> (u32, u32) {
+        self.ast.version
+    }
+
+    /// A kernel.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Launch`], if there is none of this name.
+    pub fn entry(&self, name: &str) -> Result<Kernel<'_>, EmuError> {
+        let index = self.ast.entries.iter().position(|e| e.name == name);
+        let names = || self.kernels().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
+        let missing = || {
+            EmuError::new(ErrorCode::Launch, format!("there is no kernel `{name}`; the module has {}", names()))
+        };
+        Ok(Kernel { module: self, index: index.ok_or_else(missing)? })
+    }
+}
+
+impl Kernel<'_> {
+    /// The size of each parameter, in bytes.
+    pub fn param_sizes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.module.ast.entries[self.index].params.iter().map(|p| p.size)
+    }
+
+    fn env<'b>(
+        &'b self, launch: &'b Launch<'b>, options: &'b Options, memory: &mut Memory,
+    ) -> Result<Env<'b>, EmuError> {
+        let module = self.module;
+        let (entry, program) = (&module.ast.entries[self.index], &module.programs[self.index]);
+        let threads = check_extents(entry, launch)?;
+        check_shared(program, launch, options)?;
+        let params = bind(entry, launch.params)?;
+        let symbols = memory.load(module.hash, &module.ast, &program.symbols)?;
+        Ok(Env { ast: &module.ast, entry, program, launch, options, threads, params, symbols })
+    }
+
+    /// Runs the kernel.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Launch`] before anything runs; the codes of what happens while it runs.
+    pub fn run(&self, launch: &Launch<'_>, memory: &mut Memory, options: &Options) -> Result<Stats, EmuError> {
+        let env = self.env(launch, options, memory)?;
+        let [nx, ny, nz] = launch.grid;
+        let total = u64::from(nx) * u64::from(ny) * u64::from(nz);
+        let at = |i: u64| {
+            let part = |n: u64| u32::try_from(n).unwrap_or(0);
+            [part(i % u64::from(nx)), part(i / u64::from(nx) % u64::from(ny)), part(i / u64::from(nx) / u64::from(ny))]
+        };
+        let (mut next, mut resident): (u64, Vec<(Block<'_>, Option<Races>)>) = (0, Vec::new());
+        let (mut stats, mut turn, mut idle) = (Stats { instructions: 0, blocks: total }, 0, 0);
+        // The detector's tables are used again by the next block.
+        let mut spare: Vec<Races> = Vec::new();
+        while next < total || !resident.is_empty() {
+            if turn >= resident.len() {
+                if next < total && resident.len() < options.resident.max(1) as usize {
+                    let races = options.races.then(|| spare.pop().unwrap_or_else(|| watch(&env)));
+                    resident.push((Block::new(&env, at(next)), races));
+                    next += 1;
+                } else {
+                    turn = 0;
+                }
+            }
+            let Some((block, races)) = resident.get_mut(turn) else { continue };
+            let progress = block.progress;
+            let done = block.run(memory, races, &mut stats.instructions);
+            let id = block.id;
+            let moved = block.progress != progress;
+            if stats.instructions > options.max_steps {
+                let message = format!("more than {} instructions", options.max_steps);
+                return Err(EmuError::new(ErrorCode::Limit, message));
+            }
+            match done.map_err(|fail| env.error(*fail, id))? {
+                Turn::Done => {
+                    let (_, races) = resident.remove(turn);
+                    spare.extend(races.map(|mut r| {
+                        r.restart();
+                        r
+                    }));
+                    idle = 0;
+                }
+                Turn::Spent => {
+                    idle = 0;
+                    turn += 1;
+                }
+                Turn::Idle => {
+                    idle = if moved { 0 } else { idle + 1 };
+                    if idle > 2 * resident.len() && (next == total || resident.len() >= options.resident as usize) {
+                        let (block, _) = &resident[turn];
+                        return Err(env.error(block.deadlock(), id));
+                    }
+                    turn += 1;
+                }
+            }
+        }
+        Ok(stats)
+    }
+}
+
+/// A detector of races over all of a block's shared memory.
+fn watch(env: &Env<'_>) -> Races {
+    let end = env.program.shared_end + env.launch.dynamic_shared;
+    let base = u64::from(decode::SHARED_BASE);
+    Races::new(env.threads as usize, SpaceId::new(0), base, (end - decode::SHARED_BASE) as usize)
+}
+
+/// The threads of a block, if the extents are allowed.
+fn check_extents(entry: &Entry, launch: &Launch<'_>) -> Result<u32, EmuError> {
+    let wrong = |message: String| Err(EmuError::new(ErrorCode::Launch, message));
+    let [x, y, z] = launch.block;
+    let threads = [x, y, z].iter().try_fold(1_u32, |n, e| n.checked_mul(*e)).filter(|n| (1..=1024).contains(n));
+    let Some(threads) = threads.filter(|_| z <= 64) else {
+        return wrong(format!("a block of {x} × {y} × {z} threads: 1 to 1024 are possible, at most 64 along z"));
+    };
+    if let Some(required) = entry.required.filter(|r| *r != launch.block) {
+        let [a, b, c] = required;
+        return wrong(format!("`{}` requires blocks of {a} × {b} × {c} threads, not {x} × {y} × {z}", entry.name));
+    }
+    let most = entry.max.and_then(|m| m.iter().try_fold(1_u32, |n, e| n.checked_mul(*e)));
+    if let Some(most) = most.filter(|m| threads > *m) {
+        return wrong(format!("`{}` allows blocks of at most {most} threads, not {threads}", entry.name));
+    }
+    let [gx, gy, gz] = launch.grid;
+    if gx == 0 || gy == 0 || gz == 0 || gx > i32::MAX.cast_unsigned() || gy > 65535 || gz > 65535 {
+        return wrong(format!("a grid of {gx} × {gy} × {gz} blocks is not possible"));
+    }
+    Ok(threads)
+}
+
+fn check_shared(program: &Program, launch: &Launch<'_>, options: &Options) -> Result<(), EmuError> {
+    let fixed: u64 = program.shared.iter().filter_map(|s| s.2).map(u64::from).sum();
+    let total = fixed + u64::from(launch.dynamic_shared);
+    if total > options.max_shared.into() {
+        let message = format!("{total} bytes of shared memory, and a block may have {}", options.max_shared);
+        return Err(EmuError::new(ErrorCode::Launch, message));
+    }
+    Ok(())
+}
+
+/// The bytes of all parameters.
+fn bind(entry: &Entry, params: &[Param]) -> Result<Vec<u8>, EmuError> {
+    if params.len() != entry.params.len() {
+        let (wants, n) = (entry.params.len(), params.len());
+        return Err(EmuError::new(ErrorCode::Launch, format!("`{}` takes {wants} parameters, not {n}", entry.name)));
+    }
+    let mut bytes = vec![0; entry.params.last().map_or(0, |p| (p.offset + p.size) as usize)];
+    for (p, given) in entry.params.iter().zip(params) {
+        let given = given.bytes();
+        if given.len() != p.size as usize {
+            let kind = if p.is_array { "an array of" } else { "a value of" };
+            let message = format!("parameter `{}` is {kind} {} bytes, not {}", p.name, p.size, given.len());
+            return Err(EmuError::new(ErrorCode::Launch, message));
+        }
+        bytes[p.offset as usize..(p.offset + p.size) as usize].copy_from_slice(&given);
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,198 @@
+//! Device memory: what a launch reads and writes, and where generic addresses lead.
+//!
+//! Each allocation begins in a window of 4 GiB of its own, 256 bytes aligned and no more, with unmapped addresses before
+//! and after: no wrong index of 32 bits leads from one to another, and addresses do not fit 32 bits.
+
+use super::ast::Ast;
+use super::error::{EmuError, ErrorCode};
+use super::ty::Space as PtxSpace;
+use std::collections::BTreeMap;
+use titan_core::engine::{AllocationId, Fault, Space};
+
+/// The first address of an allocation, from the start of its window.
+const SKEW: u64 = 0x4000_0100;
+/// Where the generic addresses of each space begin. Global addresses are their own generic addresses, below all these.
+const WINDOWS: [(PtxSpace, u64); 4] = [
+    (PtxSpace::Shared, 0x01_0000_0000_0000),
+    (PtxSpace::Local, 0x01_0001_0000_0000),
+    (PtxSpace::Const, 0x01_0002_0000_0000),
+    (PtxSpace::Param, 0x01_0003_0000_0000),
+];
+const WINDOW: u64 = 0x1_0000_0000;
+
+/// The generic address of an address in a space. Constant variables live in global memory here.
+pub(crate) fn to_generic(space: PtxSpace, address: u64) -> u64 {
+    match space {
+        PtxSpace::Shared | PtxSpace::Local | PtxSpace::Param => {
+            WINDOWS.iter().find(|(s, _)| *s == space).map_or(address, |(_, base)| base.wrapping_add(address))
+        }
+        PtxSpace::Global | PtxSpace::Const | PtxSpace::Generic => address,
+    }
+}
+
+/// The space that a generic address is in, and the address there.
+pub(crate) fn from_generic(address: u64) -> (PtxSpace, u64) {
+    let window = WINDOWS.iter().find(|(_, base)| (*base..base + WINDOW).contains(&address));
+    window.map_or((PtxSpace::Global, address), |(space, base)| (*space, address - base))
+}
+
+/// The address of an allocation, or inside one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DevicePtr(u64);
+
+impl DevicePtr {
+    /// The null pointer.
+    pub const NULL: DevicePtr = DevicePtr(0);
+
+    /// The address.
+    #[must_use]
+    pub const fn address(self) -> u64 {
+        self.0
+    }
+
+    /// So many bytes further.
+    #[must_use]
+    pub const fn add(self, bytes: i64) -> DevicePtr {
+        DevicePtr(self.0.wrapping_add_signed(bytes))
+    }
+}
+
+/// Global memory.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    pub(crate) space: Space,
+    window: u64,
+    by_base: BTreeMap<u64, AllocationId>,
+    /// Variables of modules, by the module's hash and the name.
+    variables: BTreeMap<(u128, String), u64>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory::new()
+    }
+}
+
+impl Memory {
+    /// Memory without allocations.
+    #[must_use]
+    pub fn new() -> Memory {
+        Memory { space: Space::new("global"), window: 1, by_base: BTreeMap::new(), variables: BTreeMap::new() }
+    }
+
+    /// Allocates undefined bytes, named `buffer1`, `buffer2`, and so on in messages.
+    pub fn alloc(&mut self, bytes: usize) -> DevicePtr {
+        let name = format!("buffer{}", self.by_base.len() + 1);
+        self.alloc_named(&name, bytes)
+    }
+
+    /// Allocates undefined bytes under a name for messages.
+    pub fn alloc_named(&mut self, name: &str, bytes: usize) -> DevicePtr {
+        let base = self.window * WINDOW + SKEW;
+        self.window += 1 + (SKEW + bytes as u64) / WINDOW;
+        if let Some(id) = self.space.allocate(name, base, bytes) {
+            self.by_base.insert(base, id);
+        }
+        DevicePtr(base)
+    }
+
+    /// Allocates and writes.
+    pub fn upload(&mut self, name: &str, bytes: &[u8]) -> DevicePtr {
+        let ptr = self.alloc_named(name, bytes.len());
+        // Inside of what was just allocated.
+        let _ = self.space.write(ptr.0, bytes);
+        ptr
+    }
+
+    /// Frees an allocation, given its first address; later uses are errors that name it.
+    pub fn free(&mut self, ptr: DevicePtr) {
+        if let Some(id) = self.by_base.get(&ptr.0) {
+            self.space.free(*id);
+        }
+    }
+
+    /// Forbids kernels and the host to write to an allocation, or allows it again.
+    pub fn set_writable(&mut self, ptr: DevicePtr, writable: bool) {
+        if let Some(id) = self.by_base.get(&ptr.0) {
+            self.space.set_writable(*id, writable);
+        }
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn write(&mut self, ptr: DevicePtr, bytes: &[u8]) -> Result<(), EmuError> {
+        self.space.write(ptr.0, bytes).map_err(|f| fault(&self.space, &f))
+    }
+
+    /// Reads bytes that were all written.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`], [`ErrorCode::Uninitialised`].
+    pub fn read(&self, ptr: DevicePtr, len: usize) -> Result<Vec<u8>, EmuError> {
+        let mut out = vec![0; len];
+        self.space.read(ptr.0, &mut out).map_err(|f| fault(&self.space, &f))?;
+        Ok(out)
+    }
+
+    /// Reads bytes, written or not: those that were not are `0xFF`.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn read_any(&self, ptr: DevicePtr, len: usize) -> Result<Vec<u8>, EmuError> {
+        let mut out = vec![0; len];
+        self.space.read_any(ptr.0, &mut out).map_err(|f| fault(&self.space, &f))?;
+        Ok(out)
+    }
+
+    /// Places a module's variables, once, and gives their addresses.
+    pub(crate) fn load(&mut self, module: u128, ast: &Ast, names: &[String]) -> Result<Vec<u64>, EmuError> {
+        let vars = || {
+            let all = ast.vars.iter().chain(ast.entries.iter().flat_map(|e| &e.vars));
+            all.filter(|v| matches!(v.space, PtxSpace::Global | PtxSpace::Const))
+        };
+        let mut fresh = Vec::new();
+        for v in vars() {
+            let key = (module, v.name.clone());
+            if !self.variables.contains_key(&key) {
+                let size = v.size.unwrap_or(0) as usize;
+                let mut bytes = v.init.bytes.clone();
+                bytes.resize(size, 0);
+                let ptr = self.upload(&v.name, &bytes);
+                self.variables.insert(key, ptr.0);
+                fresh.push((v, ptr));
+            }
+        }
+        let at = |name: &str| self.variables.get(&(module, name.to_owned())).copied();
+        let undeclared = |name: &str| EmuError::new(ErrorCode::Symbol, format!("`{name}` is not declared"));
+        let mut patches = Vec::new();
+        for (v, ptr) in &fresh {
+            for (offset, name, addend) in &v.init.addresses {
+                let target = at(name).ok_or_else(|| undeclared(name))?.wrapping_add_signed(*addend);
+                patches.push((ptr.0 + *offset as u64, target));
+            }
+        }
+        let addresses = names.iter().map(|n| at(n).ok_or_else(|| undeclared(n))).collect();
+        for (place, target) in patches {
+            self.space.write(place, &target.to_le_bytes()).map_err(|f| fault(&self.space, &f))?;
+        }
+        for (v, ptr) in fresh {
+            self.set_writable(ptr, v.space != PtxSpace::Const);
+        }
+        addresses
+    }
+}
+
+/// The rule that a fault breaks.
+pub(crate) fn code_of(fault: &Fault) -> ErrorCode {
+    match fault {
+        Fault::OutOfBounds { .. } => ErrorCode::OutOfBounds,
+        Fault::Freed { .. } | Fault::ReadOnly { .. } => ErrorCode::Permission,
+        Fault::Undefined { .. } => ErrorCode::Uninitialised,
+    }
+}
+
+fn fault(space: &Space, fault: &Fault) -> EmuError {
+    EmuError::new(code_of(fault), space.explain(fault))
+}

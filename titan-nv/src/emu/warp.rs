@@ -1,0 +1,284 @@
+//! A warp: registers of 32 threads, and which of them run together.
+//!
+//! Threads that a branch separates become *fragments*, each with its own position; they meet again at the branch's
+//! immediate post-dominator. Fragments run independently of each other, so that one may wait for another; what must be
+//! executed together is checked where it is executed.
+
+use super::mma::Lanes;
+use super::op::{Dst, Reduce};
+
+/// Threads that run together.
+#[derive(Clone, Debug)]
+pub(crate) struct Fragment {
+    pub(crate) pc: u32,
+    pub(crate) mask: u32,
+    join: Option<usize>,
+    pub(crate) wait: Hold,
+    /// The block's progress when it last looked for something that was not there.
+    pub(crate) polled: Option<u64>,
+}
+
+/// Why a fragment does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// It does.
+    None,
+    /// Its agents are blocked in the engine.
+    Agents,
+    /// As before; then takes the result of a reduction at this barrier and meeting.
+    Reduction { barrier: u32, generation: u32, op: Reduce, dst: Dst },
+    /// It waits for these threads of the warp at a `bar.warp.sync`.
+    Warp(u32),
+}
+
+/// A place where separated threads meet.
+#[derive(Clone, Debug)]
+struct Join {
+    pc: u32,
+    expected: u32,
+    arrived: u32,
+    parent: Option<usize>,
+}
+
+/// A warp.
+#[derive(Clone, Debug)]
+pub(crate) struct Warp {
+    regs: Vec<Lanes>,
+    defined: Vec<u32>,
+    preds: Vec<u32>,
+    preds_defined: Vec<u32>,
+    /// The carry flag of each thread.
+    pub(crate) carry: u32,
+    /// Threads that have not ended.
+    pub(crate) live: u32,
+    pub(crate) fragments: Vec<Fragment>,
+    joins: Vec<Join>,
+    /// The number of its first thread in the block.
+    pub(crate) first: u32,
+}
+
+impl Warp {
+    /// A warp of `threads` threads at the start of the program.
+    pub(crate) fn new(n_regs: usize, n_preds: usize, first: u32, threads: u32) -> Warp {
+        let live = if threads >= 32 { u32::MAX } else { (1 << threads) - 1 };
+        Warp {
+            regs: vec![[0; 32]; n_regs],
+            defined: vec![0; n_regs],
+            preds: vec![0; n_preds],
+            preds_defined: vec![0; n_preds],
+            carry: 0,
+            live,
+            fragments: vec![Fragment { pc: 0, mask: live, join: None, wait: Hold::None, polled: None }],
+            joins: Vec::new(),
+            first,
+        }
+    }
+
+    /// The values of a register, and in which threads it is defined.
+    #[inline]
+    pub(crate) fn reg(&self, r: u32) -> (&Lanes, u32) {
+        (&self.regs[r as usize], self.defined[r as usize])
+    }
+
+    /// Sets a register in the threads of `mask`; it becomes defined in those of them that are in `ok`.
+    #[inline]
+    pub(crate) fn set_reg(&mut self, dst: Dst, mask: u32, values: &Lanes, ok: u32) {
+        let Some(r) = dst else { return };
+        let r = r as usize;
+        if mask == u32::MAX {
+            self.regs[r] = *values;
+        } else {
+            for (i, (reg, value)) in self.regs[r].iter_mut().zip(values).enumerate() {
+                if mask >> i & 1 == 1 {
+                    *reg = *value;
+                }
+            }
+        }
+        self.defined[r] = self.defined[r] & !mask | mask & ok;
+    }
+
+    /// The values of a predicate, and in which threads it is defined.
+    #[inline]
+    pub(crate) fn pred(&self, p: u32) -> (u32, u32) {
+        (self.preds[p as usize], self.preds_defined[p as usize])
+    }
+
+    /// Sets a predicate in the threads of `mask`.
+    #[inline]
+    pub(crate) fn set_pred(&mut self, dst: Dst, mask: u32, values: u32, ok: u32) {
+        let Some(p) = dst else { return };
+        let p = p as usize;
+        self.preds[p] = self.preds[p] & !mask | values & mask;
+        self.preds_defined[p] = self.preds_defined[p] & !mask | mask & ok;
+    }
+
+    /// Moves a fragment to a position, where it may meet others; it then ceases to be, and those who met go on as one.
+    pub(crate) fn advance(&mut self, f: usize, pc: u32) {
+        self.fragments[f].pc = pc;
+        let Some(j) = self.fragments[f].join.filter(|j| self.joins[*j].pc == pc) else { return };
+        let fragment = self.fragments.swap_remove(f);
+        self.joins[j].arrived |= fragment.mask;
+        self.release(j);
+    }
+
+    /// If all have arrived at a join, they go on as one fragment, perhaps only to the next join.
+    fn release(&mut self, j: usize) {
+        let Join { pc, expected, arrived, parent } = self.joins[j];
+        if arrived != expected || expected == 0 {
+            return;
+        }
+        // Nobody arrives there again.
+        self.joins[j].expected = 0;
+        self.joins[j].arrived = 0;
+        self.fragments.push(Fragment { pc, mask: expected, join: parent, wait: Hold::None, polled: None });
+        self.advance(self.fragments.len() - 1, pc);
+    }
+
+    /// Separates a fragment by where its threads go: `(position, threads)`, disjoint, together all of it.
+    pub(crate) fn split(&mut self, f: usize, meet: u32, ways: &[(u32, u32)]) {
+        let fragment = self.fragments.swap_remove(f);
+        let same = fragment.join.filter(|j| self.joins[*j].pc == meet);
+        let join = if meet == u32::MAX {
+            fragment.join
+        } else {
+            Some(same.unwrap_or_else(|| self.new_join(meet, fragment.mask, fragment.join)))
+        };
+        // The last comes first to run: the way of the branch's own successor.
+        for (pc, mask) in ways {
+            self.fragments.push(Fragment { pc: *pc, mask: *mask, join, wait: Hold::None, polled: None });
+        }
+        for (pc, mask) in ways {
+            let at = self.fragments.iter().position(|f| f.mask == *mask);
+            if let Some(at) = at {
+                self.advance(at, *pc);
+            }
+        }
+    }
+
+    fn new_join(&mut self, pc: u32, expected: u32, parent: Option<usize>) -> usize {
+        let join = Join { pc, expected, arrived: 0, parent };
+        // A join that nobody expects any more is free, unless an open one leads to it.
+        let used = |j: usize| self.joins.iter().any(|o| o.expected != 0 && o.parent == Some(j));
+        let named = |j: usize| self.fragments.iter().any(|f| f.join == Some(j)) || parent == Some(j);
+        let free = (0..self.joins.len()).find(|j| self.joins[*j].expected == 0 && !used(*j) && !named(*j));
+        if let Some(j) = free {
+            self.joins[j] = join;
+            return j;
+        }
+        self.joins.push(join);
+        self.joins.len() - 1
+    }
+
+    /// Threads of a fragment end.
+    pub(crate) fn exit(&mut self, f: usize, mask: u32) {
+        self.live &= !mask;
+        self.fragments[f].mask &= !mask;
+        let join = self.fragments[f].join;
+        if self.fragments[f].mask == 0 {
+            self.fragments.swap_remove(f);
+        }
+        let mut at = join;
+        while let Some(j) = at {
+            self.joins[j].expected &= !mask;
+            self.joins[j].arrived &= !mask;
+            at = self.joins[j].parent;
+        }
+        // The last one missing may have been among them, at any level.
+        let mut at = join;
+        while let Some(j) = at {
+            at = self.joins[j].parent;
+            self.release(j);
+        }
+    }
+
+    /// Lets those go on who wait for each other at a `bar.warp.sync` with this mask, if all are there: who.
+    pub(crate) fn warp_meeting(&mut self, mask: u32) -> Option<u32> {
+        let waits = |f: &&mut Fragment| f.wait == Hold::Warp(mask);
+        let here = self.fragments.iter_mut().filter(waits).fold(0, |all, f| all | f.mask);
+        if mask & self.live & !here != 0 {
+            return None;
+        }
+        self.fragments.iter_mut().filter(waits).for_each(|f| f.wait = Hold::None);
+        Some(here)
+    }
+}
+
+/// The threads of a mask.
+pub(crate) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        (rest != 0).then(|| {
+            let lane = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            lane
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masks(w: &Warp) -> Vec<(u32, u32)> {
+        let mut all: Vec<_> = w.fragments.iter().map(|f| (f.pc, f.mask)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn separated_threads_meet() {
+        let mut w = Warp::new(0, 0, 0, 32);
+        w.split(0, 9, &[(1, 0xF), (5, !0xF)]);
+        assert_eq!(masks(&w), [(1, 0xF), (5, !0xF)]);
+        let f = w.fragments.iter().position(|f| f.pc == 1).unwrap();
+        w.advance(f, 9);
+        assert_eq!(masks(&w), [(5, !0xF)]);
+        w.advance(0, 9);
+        assert_eq!(masks(&w), [(9, u32::MAX)]);
+    }
+
+    #[test]
+    fn loops_leave_one_by_one_and_meet_once() {
+        let mut w = Warp::new(0, 0, 0, 4);
+        // Each round one more thread leaves the loop at 2 for 7.
+        for lane in 0..3 {
+            let f = w.fragments.iter().position(|f| f.pc != 7).unwrap();
+            let mask = w.fragments[f].mask;
+            w.split(f, 7, &[(7, 1 << lane), (2, mask & !(1 << lane))]);
+            assert_eq!(w.fragments.len(), 1);
+        }
+        assert!(w.joins.len() <= 1, "one join serves all rounds");
+        w.advance(0, 7);
+        assert_eq!(masks(&w), [(7, 0xF)]);
+    }
+
+    #[test]
+    fn nested_joins_at_one_place_cascade() {
+        let mut w = Warp::new(0, 0, 0, 4);
+        w.split(0, 9, &[(1, 0b0011), (5, 0b1100)]);
+        let f = w.fragments.iter().position(|f| f.pc == 1).unwrap();
+        w.split(f, 8, &[(2, 0b0001), (3, 0b0010)]);
+        for pc in [2, 3] {
+            let f = w.fragments.iter().position(|f| f.pc == pc).unwrap();
+            w.advance(f, 8);
+        }
+        let f = w.fragments.iter().position(|f| f.pc == 8).unwrap();
+        w.advance(f, 9);
+        w.advance(0, 9);
+        assert_eq!(masks(&w), [(9, 0xF)]);
+    }
+
+    #[test]
+    fn who_ends_is_not_waited_for() {
+        let mut w = Warp::new(0, 0, 0, 4);
+        w.split(0, 9, &[(1, 0b0011), (5, 0b1100)]);
+        let f = w.fragments.iter().position(|f| f.pc == 1).unwrap();
+        w.advance(f, 9);
+        assert_eq!(masks(&w), [(5, 0b1100)]);
+        w.exit(0, 0b1100);
+        assert_eq!((masks(&w), w.live), (vec![(9, 0b0011)], 0b0011));
+        w.exit(0, 0b0001);
+        w.exit(0, 0b0010);
+        assert!(w.fragments.is_empty() && w.live == 0);
+    }
+}

@@ -1,0 +1,337 @@
+//! Kernels that another compiler made, run by the emulator and compared with references in f64.
+//!
+//! Triton compiles without a GPU: `pip install triton` into the Python that `TITAN_PYTHON` names, or `python3`. Where it
+//! cannot be had, the tests say that they are skipped. Nothing that it makes is kept.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use titan_core::num;
+use titan_nv::emu::{Completion, DevicePtr, Launch, Memory, Module, Options, Param, Schedule, Stats};
+
+/// The folder with the compiled kernels, made once.
+fn folder() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOLDER.get_or_init(make).as_deref()
+}
+
+fn make() -> Option<PathBuf> {
+    let python = std::env::var_os("TITAN_PYTHON").unwrap_or_else(|| "python3".into());
+    let has_it = Command::new(&python).args(["-c", "import triton"]).output().is_ok_and(|o| o.status.success());
+    if !has_it {
+        eprintln!("SKIPPED kernels of another compiler: no Triton in `{}` (TITAN_PYTHON)", python.display());
+        return None;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("triton");
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/triton/kernels.py");
+    let done = Command::new(&python).arg(script).arg(&folder).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    Some(folder)
+}
+
+/// Numbers in -1..1 that look random.
+fn noise(n: usize, seed: u64) -> Vec<f32> {
+    let mut rng = titan_core::engine::Rng::new(seed);
+    (0..n).map(|_| (rng.next_u64() >> 40) as f32 / (1 << 23) as f32 - 1.0).collect()
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum El {
+    F16,
+    Bf16,
+    F32,
+    F64,
+    I8,
+    I32,
+    E4m3,
+    E5m2,
+}
+
+impl El {
+    fn encode(self, x: f32) -> Vec<u8> {
+        match self {
+            El::F16 => num::f16_from_f32(x).to_le_bytes().to_vec(),
+            El::Bf16 => num::bf16_from_f32(x).to_le_bytes().to_vec(),
+            El::F32 => x.to_le_bytes().to_vec(),
+            El::F64 => f64::from(x).to_le_bytes().to_vec(),
+            El::I8 => ((x * 127.0) as i8).to_le_bytes().to_vec(),
+            El::I32 => (x as i32).to_le_bytes().to_vec(),
+            El::E4m3 => vec![num::e4m3_from_f32(x)],
+            El::E5m2 => vec![num::e5m2_from_f32(x)],
+        }
+    }
+    fn size(self) -> usize {
+        self.encode(0.0).len()
+    }
+    fn decode(self, b: &[u8]) -> f64 {
+        let h = || u16::from_le_bytes([b[0], b[1]]);
+        match self {
+            El::F16 => num::f16_to_f64(h()),
+            El::Bf16 => num::bf16_to_f64(h()),
+            El::F32 => f32::from_le_bytes(b.try_into().unwrap()).into(),
+            El::F64 => f64::from_le_bytes(b.try_into().unwrap()),
+            El::I8 => f64::from(b[0] as i8),
+            El::I32 => i32::from_le_bytes(b.try_into().unwrap()).into(),
+            El::E4m3 => num::e4m3_to_f64(b[0]),
+            El::E5m2 => num::e5m2_to_f64(b[0]),
+        }
+    }
+}
+
+struct Bench {
+    module: Module,
+    name: String,
+    shared: u32,
+    warps: u32,
+    memory: Memory,
+}
+
+impl Bench {
+    fn new(file: &str) -> Option<Bench> {
+        let folder = folder()?;
+        let text = std::fs::read_to_string(folder.join(format!("{file}.ptx"))).unwrap();
+        let meta = std::fs::read_to_string(folder.join(format!("{file}.txt"))).unwrap();
+        let meta: Vec<&str> = meta.split_whitespace().collect();
+        let module = Module::parse(&text).unwrap_or_else(|e| panic!("{file}: {e}"));
+        let memory = Memory::new();
+        let (shared, warps) = (meta[1].parse().unwrap(), meta[2].parse().unwrap());
+        Some(Bench { module, name: meta[0].to_owned(), shared, warps, memory })
+    }
+
+    /// Uploads values; what the kernel then sees of them.
+    fn input(&mut self, name: &str, el: El, values: &[f32]) -> (DevicePtr, Vec<f64>) {
+        let bytes: Vec<u8> = values.iter().flat_map(|x| el.encode(*x)).collect();
+        let seen = bytes.chunks(el.size()).map(|b| el.decode(b)).collect();
+        (self.memory.upload(name, &bytes), seen)
+    }
+
+    fn output(&mut self, el: El, n: usize) -> DevicePtr {
+        self.memory.alloc_named("out", n * el.size())
+    }
+
+    fn values(&self, ptr: DevicePtr, el: El, n: usize) -> Vec<f64> {
+        let bytes = self.memory.read(ptr, n * el.size()).unwrap();
+        bytes.chunks(el.size()).map(|b| el.decode(b)).collect()
+    }
+
+    fn run(&mut self, grid: [u32; 3], params: &[Param], options: &Options) -> Stats {
+        let kernel = self.module.entry(&self.name).unwrap();
+        let mut params = params.to_vec();
+        // Triton adds pointers to scratch memory that these kernels do not have.
+        let n = kernel.param_sizes().count();
+        params.resize(n, Param::Ptr(DevicePtr::NULL));
+        let launch =
+            Launch { grid, block: [self.warps * 32, 1, 1], dynamic_shared: self.shared, params: &params };
+        kernel.run(&launch, &mut self.memory, options).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+/// The schedules and completions under which everything must come out the same.
+fn all_options() -> Vec<Options> {
+    let base = Options::default();
+    vec![
+        base.clone(),
+        Options { completion: Completion::Early, ..base.clone() },
+        Options { completion: Completion::Seeded(1), schedule: Schedule::Seeded(2), ..base },
+    ]
+}
+
+fn close(name: &str, got: &[f64], want: &[f64], relative: f64, absolute: f64) {
+    assert_eq!(got.len(), want.len());
+    for (i, (g, w)) in got.iter().zip(want).enumerate() {
+        let tolerance = absolute + relative * w.abs();
+        assert!((g - w).abs() <= tolerance || g == w, "{name}[{i}]: {g} instead of {w}");
+    }
+}
+
+#[test]
+fn vector_add_with_a_ragged_end() {
+    for options in all_options() {
+        let Some(mut b) = Bench::new("vector_add") else { return };
+        let n = 5000;
+        let (x, xs) = b.input("x", El::F32, &noise(n, 1));
+        let (y, ys) = b.input("y", El::F32, &noise(n, 2));
+        let out = b.output(El::F32, n);
+        b.run([5, 1, 1], &[Param::Ptr(x), Param::Ptr(y), Param::Ptr(out), Param::I32(n as i32)], &options);
+        let want: Vec<f64> = xs.iter().zip(&ys).map(|(a, b)| f64::from(*a as f32 + *b as f32)).collect();
+        assert_eq!(b.values(out, El::F32, n), want);
+    }
+}
+
+#[test]
+fn softmax_of_rows() {
+    for options in all_options() {
+        let Some(mut b) = Bench::new("softmax") else { return };
+        let (rows, n) = (6, 777);
+        let (x, xs) = b.input("x", El::F32, &noise(rows * n, 3));
+        let out = b.output(El::F32, rows * n);
+        let n_param = Param::I32(n as i32);
+        b.run([rows as u32, 1, 1], &[Param::Ptr(x), Param::Ptr(out), n_param.clone(), n_param], &options);
+        for (got, row) in b.values(out, El::F32, rows * n).chunks(n).zip(xs.chunks(n)) {
+            let total: f64 = row.iter().map(|v| v.exp()).sum();
+            let want: Vec<f64> = row.iter().map(|v| v.exp() / total).collect();
+            close("softmax", got, &want, 1e-5, 1e-9);
+        }
+    }
+}
+
+#[test]
+fn layer_norm_of_halves() {
+    let Some(mut b) = Bench::new("layer_norm") else { return };
+    let (rows, n) = (4, 1000);
+    let (x, xs) = b.input("x", El::F16, &noise(rows * n, 4));
+    let (w, ws) = b.input("w", El::F16, &noise(n, 5));
+    let (bias, bs) = b.input("b", El::F16, &noise(n, 6));
+    let out = b.output(El::F16, rows * n);
+    let n_param = Param::I32(n as i32);
+    let params =
+        [Param::Ptr(x), Param::Ptr(w), Param::Ptr(bias), Param::Ptr(out), n_param.clone(), n_param, Param::F32(1e-5)];
+    b.run([rows as u32, 1, 1], &params, &Options::default());
+    for (got, row) in b.values(out, El::F16, rows * n).chunks(n).zip(xs.chunks(n)) {
+        let mean = row.iter().sum::<f64>() / n as f64;
+        let var = row.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n as f64;
+        let want: Vec<f64> = (0..n).map(|i| (row[i] - mean) / (var + 1e-5).sqrt() * ws[i] + bs[i]).collect();
+        close("layer_norm", got, &want, 1e-3, 1e-3);
+    }
+}
+
+/// A product of any types and sizes against one in f64.
+#[expect(clippy::too_many_arguments, reason = "what a product is")]
+fn product(file: &str, [m, n, k]: [usize; 3], ab: El, c: El, transposed: bool, options: &Options, rel: f64, abs: f64) {
+    let Some(mut b) = Bench::new(file) else { return };
+    let (pa, av) = b.input("a", ab, &noise(m * k, 7));
+    let (pb, bv) = b.input("b", ab, &noise(n * k, 8));
+    let out = b.output(c, m * n);
+    let size = |x: usize| Param::I32(x as i32);
+    let params = [Param::Ptr(pa), Param::Ptr(pb), Param::Ptr(out), size(m), size(n), size(k)];
+    // The kernel reads whole tiles of rows: A and B have as many as the tiles.
+    b.run([m.div_ceil(64) as u32, n.div_ceil(64) as u32, 1], &params, options);
+    let at_b = |p: usize, j: usize| if transposed { bv[j * k + p] } else { bv[p * n + j] };
+    let want: Vec<f64> =
+        (0..m * n).map(|i| (0..k).map(|p| av[i / n * k + p] * at_b(p, i % n)).sum()).collect();
+    close(file, &b.values(out, c, m * n), &want, rel, abs);
+}
+
+#[test]
+fn products_of_halves() {
+    for options in all_options() {
+        product("matmul_f16", [128, 64, 160], El::F16, El::F16, false, &options, 1e-3, 1e-3);
+    }
+    let options = Options::default();
+    product("matmul_f16_8warps", [64, 128, 96], El::F16, El::F16, false, &options, 1e-3, 1e-3);
+    product("matmul_f16_f16", [64, 64, 64], El::F16, El::F16, true, &options, 1e-2, 3e-2);
+    product("matmul_bf16", [64, 128, 64], El::Bf16, El::Bf16, false, &options, 1e-2, 1e-3);
+}
+
+#[test]
+fn products_of_other_types() {
+    let options = Options::default();
+    product("matmul_tf32", [64, 64, 96], El::F32, El::F32, false, &options, 1e-2, 2e-2);
+    product("matmul_i8", [64, 64, 192], El::I8, El::I32, true, &options, 0.0, 0.0);
+    product("matmul_e4m3", [64, 64, 128], El::E4m3, El::F16, true, &options, 1e-3, 1e-3);
+    product("matmul_e5m2", [64, 64, 128], El::E5m2, El::F16, true, &options, 1e-3, 1e-3);
+    product("matmul_e5m2_on_80", [64, 64, 128], El::E5m2, El::F16, true, &options, 1e-3, 1e-3);
+    product("matmul_f64", [64, 64, 32], El::F64, El::F64, false, &options, 1e-14, 1e-14);
+}
+
+fn attention(file: &str, el: El, d: usize, n: usize, tolerance: f64, options: &Options) {
+    let Some(mut b) = Bench::new(file) else { return };
+    let heads = 2;
+    let size = heads * n * d;
+    let (q, qs) = b.input("q", el, &noise(size, 9));
+    let (k, ks) = b.input("k", el, &noise(size, 10));
+    let (v, vs) = b.input("v", el, &noise(size, 11));
+    let out = b.output(el, size);
+    let scale = 1.0 / (d as f32).sqrt() * std::f32::consts::LOG2_E;
+    let params =
+        [Param::Ptr(q), Param::Ptr(k), Param::Ptr(v), Param::Ptr(out), Param::I32(n as i32), Param::F32(scale)];
+    b.run([(n / 64) as u32, heads as u32, 1], &params, options);
+    let got = b.values(out, el, size);
+    for (h, i) in (0..heads).flat_map(|h| (0..n).map(move |i| (h, i))) {
+        let row = |m: &[f64], i: usize| m[(h * n + i) * d..][..d].to_vec();
+        let qi = row(&qs, i);
+        let dot = |j: usize| qi.iter().zip(row(&ks, j)).map(|(a, b)| a * b).sum::<f64>();
+        let p: Vec<f64> = (0..=i).map(|j| (dot(j) * f64::from(scale)).exp2()).collect();
+        let total: f64 = p.iter().sum();
+        let want: Vec<f64> =
+            (0..d).map(|x| p.iter().enumerate().map(|(j, p)| p * vs[(h * n + j) * d + x]).sum::<f64>() / total).collect();
+        close(file, &got[(h * n + i) * d..][..d], &want, tolerance, tolerance);
+    }
+}
+
+#[test]
+fn causal_attention() {
+    attention("attention", El::F16, 64, 192, 2e-3, &Options::default());
+    attention("attention_bf16", El::Bf16, 128, 128, 1.5e-2, &Options::default());
+    if let Some(options) = all_options().pop() {
+        attention("attention", El::F16, 64, 128, 2e-3, &options);
+    }
+}
+
+#[test]
+fn atomics_sorting_scanning() {
+    for options in all_options() {
+        let Some(mut b) = Bench::new("histogram") else { return };
+        let n = 3000;
+        let xs: Vec<f32> = noise(n, 12).iter().map(|x| ((x + 1.0) * 5.0).floor()).collect();
+        let (x, seen) = b.input("x", El::I32, &xs);
+        let (out, _) = b.input("out", El::I32, &[0.0; 16]);
+        b.run([3, 1, 1], &[Param::Ptr(x), Param::Ptr(out), Param::I32(n as i32)], &options);
+        let want: Vec<f64> = (0..16).map(|v| seen.iter().filter(|x| **x == f64::from(v)).count() as f64).collect();
+        assert_eq!(b.values(out, El::I32, 16), want);
+
+        let Some(mut b) = Bench::new("sort") else { return };
+        let xs: Vec<f32> = noise(256, 13).iter().map(|x| (x * 1e6).floor()).collect();
+        let (x, mut seen) = b.input("x", El::I32, &xs);
+        let out = b.output(El::I32, 256);
+        b.run([1, 1, 1], &[Param::Ptr(x), Param::Ptr(out)], &options);
+        seen.sort_by(f64::total_cmp);
+        assert_eq!(b.values(out, El::I32, 256), seen);
+
+        let Some(mut b) = Bench::new("scan") else { return };
+        let (x, seen) = b.input("x", El::F32, &noise(512, 14));
+        let out = b.output(El::F32, 512);
+        b.run([1, 1, 1], &[Param::Ptr(x), Param::Ptr(out)], &options);
+        let want: Vec<f64> = seen.iter().scan(0.0, |s, x| { *s += x; Some(*s) }).collect();
+        close("scan", &b.values(out, El::F32, 512), &want, 1e-5, 1e-4);
+    }
+}
+
+#[test]
+fn functions_of_numbers() {
+    let Some(mut b) = Bench::new("functions") else { return };
+    let n = 600;
+    let xs: Vec<f32> = noise(n, 15).iter().map(|x| x * 6.0).collect();
+    let (x, seen) = b.input("x", El::F32, &xs);
+    let out = b.output(El::F32, n);
+    b.run([3, 1, 1], &[Param::Ptr(x), Param::Ptr(out), Param::I32(n as i32)], &Options::default());
+    let erf = |x: f64| {
+        // The series of erf, enough terms for |x| < 7 in f64: by integration of exp(-t^2) instead, Simpson's rule.
+        let (steps, h) = (4000, x / 4000.0);
+        let f = |i: i32| (-(f64::from(i) * h).powi(2)).exp();
+        let inner: f64 = (1..steps).map(|i| f(i) * if i % 2 == 1 { 4.0 } else { 2.0 }).sum();
+        (f(0) + inner + f(steps)) * h / 3.0 * 2.0 / std::f64::consts::PI.sqrt()
+    };
+    let want: Vec<f64> = seen
+        .iter()
+        .map(|v| {
+            let a = v.abs();
+            v.sin() + v.cos() + (a + 1.0).ln() + v.exp() + a.sqrt() + 1.0 / (a + 1.0).sqrt() + erf(*v) + v.floor()
+        })
+        .collect();
+    close("functions", &b.values(out, El::F32, n), &want, 2e-6, 4e-6);
+}
+
+#[test]
+fn transposed_tiles() {
+    for options in all_options() {
+        let Some(mut b) = Bench::new("transpose") else { return };
+        let (m, n) = (128, 64);
+        let (x, seen) = b.input("x", El::F16, &noise(m * n, 16));
+        let out = b.output(El::F16, m * n);
+        b.run([2, 1, 1], &[Param::Ptr(x), Param::Ptr(out), Param::I32(m as i32), Param::I32(n as i32)], &options);
+        let want: Vec<f64> = (0..m * n).map(|i| seen[i % m * n + i / m]).collect();
+        assert_eq!(b.values(out, El::F16, m * n), want);
+    }
+}
