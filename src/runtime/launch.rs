@@ -1,7 +1,7 @@
 //! Launches: a kernel with its arguments, checked and then run, enqueued or awaited.
 
 use super::arg::{ArgValue, LaunchArg, TensorArg};
-use super::backend::{Code, DeviceArg};
+use super::backend::{Call, Code, DeviceArg};
 use super::buffer::{Access, run_here};
 use super::device::Device;
 use super::event::Event;
@@ -11,7 +11,8 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use titan_core::ir::{Access as Borrow, Const, ParamKind, Signature};
+use titan_core::analysis::grid::max_extent;
+use titan_core::ir::{Access as Borrow, ParamKind, Signature};
 use titan_core::launch::{ArgInfo, BindError, Bound, Grid, bind, bind_with_grid};
 
 /// A kernel with its arguments, which it borrows until it has been launched.
@@ -41,6 +42,7 @@ struct Work {
     loaded: &'static Loaded,
     code: Arc<Code>,
     args: Vec<DeviceArg>,
+    symbols: Vec<Option<i64>>,
     grid: [u32; 3],
 }
 
@@ -51,7 +53,8 @@ impl<'a> Launch<'a> {
         Launch { kernel, args, grid: None, borrow: PhantomData }
     }
 
-    /// Another grid than the kernel's own: one to three extents.
+    /// Another grid than the kernel's own: one to three extents, none of them more than the kernel's own can be for some
+    /// arguments. The launch is an error otherwise: the outputs are proved disjoint for such grids only.
     pub fn grid<const N: usize>(mut self, extents: [u32; N]) -> Self {
         const { assert!(N >= 1 && N <= 3, "a grid has one to three axes") };
         let mut grid = [1; 3];
@@ -102,7 +105,7 @@ impl<'a> Launch<'a> {
         let title = Arc::clone(&loaded.title);
         let accesses = accesses(&loaded.kernel.sig, &args);
         let args = args.into_iter().map(device_arg).collect();
-        let work = Work { kernel, loaded, code, args, grid };
+        let work = Work { kernel, loaded, code, args, symbols: bound.symbols, grid };
         Ok(Some(Prepared { title, device, accesses, work }))
     }
 }
@@ -117,7 +120,8 @@ impl Prepared {
 
 impl Work {
     fn run(self) -> Result<()> {
-        self.code.run(self.kernel, &self.loaded.name, self.args, self.grid)
+        let call = Call { kernel: self.kernel, loaded: self.loaded, symbols: &self.symbols, grid: self.grid };
+        self.code.run(&call, self.args)
     }
 }
 
@@ -136,7 +140,10 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
     let refuse = |why| Error::of_bind(&loaded.name, why);
     let infos: Vec<ArgInfo<'_>> = args.iter().map(ArgValue::info).collect();
     let bound = match grid {
-        Some(grid) => bind_with_grid(sig, &infos, grid),
+        Some(grid) => {
+            within_proof(loaded, grid)?;
+            bind_with_grid(sig, &infos, grid)
+        }
         None => bind(sig, &infos),
     };
     let bound = bound.map_err(refuse)?;
@@ -147,9 +154,8 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
             let (expected, found) = ("a tensor passed by `&mut`", "one passed by `&`");
             return Err(refuse(BindError::Kind { param, expected, found }));
         }
-        let meets = |other: &TensorArg| {
-            other.buffer.is(&written.buffer) && other.footprint.overlaps(&written.footprint)
-        };
+        let meets =
+            |other: &TensorArg| other.buffer.is(&written.buffer) && other.footprint.overlaps(&written.footprint);
         let other = args.iter().enumerate().find(|(i, a)| *i != index && a.tensor().is_some_and(meets));
         if let Some((other, _)) = other {
             return Err(Error::Alias {
@@ -162,6 +168,18 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
     Ok(bound)
 }
 
+/// Refuses a grid with more programs than the verifier reckoned with.
+fn within_proof(loaded: &Loaded, grid: [u32; 3]) -> Result<()> {
+    for (axis, found) in grid.into_iter().enumerate() {
+        let most = max_extent(&loaded.kernel.sig, u8::try_from(axis).unwrap_or(u8::MAX));
+        if i64::from(found) > most {
+            let most = u32::try_from(most).unwrap_or(0);
+            return Err(Error::GridOverride { kernel: loaded.name.clone(), axis, found, most });
+        }
+    }
+    Ok(())
+}
+
 fn is_written(sig: &Signature, param: usize) -> bool {
     matches!(sig.params[param].kind, ParamKind::Tensor { access: Borrow::Mut, .. })
 }
@@ -169,8 +187,7 @@ fn is_written(sig: &Signature, param: usize) -> bool {
 /// The device that holds all tensors. Without tensors: that of the stream, or the best one.
 fn common_device(loaded: &Loaded, args: &[ArgValue], stream: Option<&Device>) -> Result<Device> {
     let params = &loaded.kernel.sig.params;
-    let mut tensors =
-        params.iter().zip(args).filter_map(|(p, a)| a.tensor().map(|t| (&p.name, t.buffer.device())));
+    let mut tensors = params.iter().zip(args).filter_map(|(p, a)| a.tensor().map(|t| (&p.name, t.buffer.device())));
     let Some((first, device)) = tensors.next() else {
         return stream.cloned().map_or_else(Device::best, Ok);
     };
@@ -208,7 +225,6 @@ fn device_arg(arg: ArgValue) -> DeviceArg {
             strides: t.strides().to_vec(),
         },
         ArgValue::Absent => DeviceArg::Absent,
-        ArgValue::Scalar(Const::Int(_, value)) => DeviceArg::Int(value),
-        ArgValue::Scalar(Const::Float(_, value)) => DeviceArg::Float(value),
+        ArgValue::Scalar(value) => DeviceArg::Scalar(value),
     }
 }

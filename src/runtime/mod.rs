@@ -14,12 +14,17 @@
 //! Devices are cases of the enums in `backend.rs`; the rest of the module does not know which there are.
 
 mod arg;
+mod as_tensor;
 mod backend;
 mod buffer;
 mod device;
+#[cfg(feature = "emulator")]
+mod emulator;
 mod event;
 mod footprint;
 mod future;
+#[cfg(feature = "emulator")]
+mod gpu;
 mod kernel;
 mod launch;
 mod layout;
@@ -31,6 +36,7 @@ mod transfer;
 mod view;
 
 pub use arg::LaunchArg;
+pub use as_tensor::{AsTensor, AsTensorMut};
 pub use device::{Device, DeviceKind};
 pub use future::LaunchFuture;
 pub use kernel::KernelRef;

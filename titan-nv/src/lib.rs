@@ -4,7 +4,7 @@
 //! manual it was read in; titan-core plans the kernel for it and lowers it to lanes; [`emit`] spells those as PTX, where
 //! [`lower`] chooses instructions and [`ptx`] is what they are.
 //!
-//! With feature `emu`, for tests and tools: an emulator of PTX text.
+//! With feature `emu`: an emulator of PTX text, for tests and tools, which shares no tables with the rest.
 //!
 //! To come: what only `sm_90a` has, the driver (feature `runtime`).
 //!

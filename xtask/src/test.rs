@@ -18,11 +18,8 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
             eprintln!("xtask: tests run without {name}: {why}");
         }
     }
-    let mut child = cargo()
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .args(args)
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut child =
+        cargo().args(["test", "--workspace", "--no-fail-fast"]).args(args).stderr(Stdio::piped()).spawn()?;
     let mut skipped = Vec::new();
     for line in child.stderr.take().into_iter().flat_map(|e| BufReader::new(e).lines()) {
         let line = line?;

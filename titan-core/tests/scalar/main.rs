@@ -3,5 +3,7 @@
 
 mod casts;
 mod floats;
+mod functions;
 mod harness;
 mod ints;
+mod wide;

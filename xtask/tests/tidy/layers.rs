@@ -70,7 +70,10 @@ fn crates_name_only_crates_below_them() {
             }
         }
     }
-    expect_none(&found, "Move the code to the crate that may know both, or change the arrows in ARCHITECTURE.md and here.");
+    expect_none(
+        &found,
+        "Move the code to the crate that may know both, or change the arrows in ARCHITECTURE.md and here.",
+    );
 }
 
 #[test]
@@ -132,7 +135,10 @@ fn modules_of_the_core_name_only_modules_below_them() {
             }
         }
     }
-    expect_none(&found, "Move the item down, or pass what is needed as an argument; the order is MODULES in layers.rs.");
+    expect_none(
+        &found,
+        "Move the item down, or pass what is needed as an argument; the order is MODULES in layers.rs.",
+    );
 }
 
 #[test]

@@ -114,8 +114,8 @@ pub(super) fn unary(op: FloatUn, ty: FloatTy, a: u64, margin: Margin) -> u64 {
         FloatUn::Ceil => round(ty, x.ceil()),
         FloatUn::Trunc => round(ty, x.trunc()),
         FloatUn::RoundEven => round(ty, x.round_ties_even()),
-        FloatUn::Ex2Approx => approximate(f64::exp2, 2.0, x, margin),
-        FloatUn::Lg2Approx => approximate(f64::log2, 2.0, x, margin),
+        FloatUn::Ex2Approx => approximate(f64::exp2, if x.abs() <= 0.5 { 1.6 } else { 2.0 }, x, margin),
+        FloatUn::Lg2Approx => approximate(f64::log2, if (0.5..=2.0).contains(&x) { f64::INFINITY } else { 2.0 }, x, margin),
         FloatUn::RcpApprox => approximate(|x| 1.0 / x, 1.0, x, margin),
         FloatUn::RsqrtApprox => approximate(|x| 1.0 / x.sqrt(), 2.0, x, margin),
     }
@@ -133,13 +133,13 @@ fn approximate(f: fn(f64) -> f64, ulps: f64, x: f64, margin: Margin) -> u64 {
         Margin::High => 1.0,
         Margin::Low => -1.0,
     };
-    // Zeros, ones of powers and infinities that are exact in mathematics stay so.
-    if y == 0.0 || !y.is_finite() || margin == Margin::None {
-        return bits32(y as f32);
+    // What is zero or infinite stays so.
+    if y == 0.0 || !y.is_finite() || margin == Margin::None || y.abs() < least {
+        return bits32(flush(y) as f32);
     }
-    let ulp = f64::from(f32::EPSILON) * f64::from_bits(y.abs().max(least).to_bits() & 0x7ff0_0000_0000_0000);
-    let near_one = std::ptr::fn_addr_eq(f, f64::log2 as fn(f64) -> f64) && (0.5..=2.0).contains(&x);
-    let allowed = if near_one { f64::from(f32::EPSILON) * 4.0 } else { ulps * ulp };
+    let ulp = f64::from(f32::EPSILON) * f64::from_bits(y.abs().to_bits() & 0x7ff0_0000_0000_0000);
+    // No number of units means an absolute error: that of the logarithm near 1.
+    let allowed = if ulps.is_finite() { ulps * ulp } else { 2f64.powi(-21) };
     // The farthest `f32` that is allowed: not the nearest to the end, which may lie beyond it.
     let end = y + sign * allowed;
     let mut far = end as f32;

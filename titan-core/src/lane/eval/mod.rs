@@ -7,6 +7,8 @@
 
 mod arith;
 mod float;
+#[cfg(test)]
+mod tests;
 
 use super::func::{Block, Func, Op, Value};
 use super::op::{OpKind, Ty};
@@ -103,6 +105,15 @@ impl<'f> Evaluator<'f> {
         let func = self.func;
         for id in &func.block(block).ops {
             let op = func.op(*id);
+            if op.kind.is_pure() && !matches!(op.kind, OpKind::Slot(_)) {
+                let mut args = [0; 4];
+                for (arg, value) in args.iter_mut().zip(&op.args) {
+                    *arg = self.get(*value);
+                }
+                let (results, n) = self.pure(op, args.get(..op.args.len()).unwrap_or(&args))?;
+                self.set(&op.results, &results[..n]);
+                continue;
+            }
             let args: Vec<u64> = op.args.iter().map(|v| self.get(*v)).collect();
             if op.kind.is_terminator() {
                 return Ok(match op.kind {
@@ -129,10 +140,7 @@ impl<'f> Evaluator<'f> {
                     let word = slots.get(*slot as usize).copied().ok_or(EvalError::NoSlot(*slot))?;
                     self.set(&op.results, &[word]);
                 }
-                _ => {
-                    let (results, n) = self.pure(op, &args)?;
-                    self.set(&op.results, &results[..n]);
-                }
+                _ => return Err(unsupported(op)),
             }
         }
         Ok(Flow::Return)
@@ -199,9 +207,13 @@ impl<'f> Evaluator<'f> {
             (OpKind::Convert { from, to }, [x, y]) => {
                 Ok(([float::convert(*from, *to, *x), float::convert(*from, *to, *y), 0, 0], 2))
             }
-            _ => Err(EvalError::Unsupported(super::print::mnemonic(&op.kind))),
+            _ => Err(unsupported(op)),
         }
     }
+}
+
+fn unsupported(op: &Op) -> EvalError {
+    EvalError::Unsupported(super::print::mnemonic(&op.kind))
 }
 
 /// The low bits of a width.

@@ -1,7 +1,7 @@
 //! Float arithmetic: what is one operation of a lane, and how halves are rounded once.
 
 use super::emit::{cvt, fcmp, int_const, is_nan, num, sign_bit, un, with_sign};
-use super::refuse;
+use super::{double, erf, exp, log, refuse, trig};
 use crate::ir::{BinOp, Elem, Pred, UnOp};
 use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Num, OpKind, Ty, Value};
 use crate::plan::Target;
@@ -45,7 +45,7 @@ const fn wide(ty: FloatTy) -> FloatTy {
     }
 }
 
-pub(super) fn unary(b: &mut Builder, target: &Target, op: UnOp, ty: FloatTy, x: Value) -> Value {
+pub(super) fn unary(b: &mut Builder, op: UnOp, ty: FloatTy, x: Value) -> Value {
     match op {
         UnOp::Neg => return un(b, FloatUn::Neg, ty, x),
         UnOp::Abs => return un(b, FloatUn::Abs, ty, x),
@@ -59,12 +59,51 @@ pub(super) fn unary(b: &mut Builder, target: &Target, op: UnOp, ty: FloatTy, x: 
         | UnOp::RoundTiesEven => {}
     }
     let wide_x = widen(b, ty, x);
-    let result = function(b, target, op, wide(ty), wide_x);
+    let result = match wide(ty) {
+        FloatTy::F64 => double::function(b, op, wide_x),
+        FloatTy::F16 | FloatTy::Bf16 | FloatTy::F32 => function(b, op, Range::of(ty), wide_x),
+    };
+    let result = result.unwrap_or_else(|| rounding(b, op, wide(ty), wide_x));
     narrow(b, ty, result)
 }
 
-/// A function of an `f32` or `f64`.
-fn function(b: &mut Builder, _target: &Target, op: UnOp, ty: FloatTy, x: Value) -> Value {
+/// Where an `f32` comes from, and its function goes to: an `f16` is no subnormal `f32`, is less than 2¹⁶, and does not care
+/// about results below 2⁻²⁶.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Range {
+    Half,
+    Single,
+}
+
+impl Range {
+    const fn of(ty: FloatTy) -> Self {
+        match ty {
+            FloatTy::F16 => Range::Half,
+            FloatTy::Bf16 | FloatTy::F32 | FloatTy::F64 => Range::Single,
+        }
+    }
+}
+
+/// A transcendental function of an `f32`.
+fn function(b: &mut Builder, op: UnOp, range: Range, x: Value) -> Option<Value> {
+    Some(match op {
+        UnOp::Exp => exp::exp(b, range, x),
+        UnOp::Exp2 => exp::exp2(b, range, x),
+        UnOp::Sigmoid => exp::sigmoid(b, range, x),
+        UnOp::Tanh => exp::tanh(b, x),
+        UnOp::Ln => log::ln(b, range, x),
+        UnOp::Log2 => log::log2(b, range, x),
+        UnOp::Rsqrt => log::rsqrt(b, range, x),
+        UnOp::Sin => trig::sin(b, &trig::SINGLE, range == Range::Single, x),
+        UnOp::Cos => trig::cos(b, &trig::SINGLE, range == Range::Single, x),
+        UnOp::Erf => erf::erf(b, x),
+        UnOp::Neg | UnOp::Not | UnOp::Abs | UnOp::Sqrt | UnOp::Recip | UnOp::Floor | UnOp::Ceil | UnOp::Trunc | UnOp::Round
+        | UnOp::RoundTiesEven | UnOp::IsNan => return None,
+    })
+}
+
+/// A function of an `f32` or `f64` that the machine rounds correctly.
+fn rounding(b: &mut Builder, op: UnOp, ty: FloatTy, x: Value) -> Value {
     match op {
         UnOp::Sqrt => un(b, FloatUn::Sqrt, ty, x),
         UnOp::Floor => un(b, FloatUn::Floor, ty, x),

@@ -8,6 +8,9 @@
 //! | `int` | integers and conditions: wrapping, narrow types, divisors of 0, long shifts |
 //! | `float` | float arithmetic: 16-bit types, rounding, sums of products |
 //! | `cast`, `fp8` | conversions of values and of bits |
+//! | `exp`, `log`, `erf` | functions of `f32` |
+//! | `trig`, `far` | sine and cosine of both; arguments beyond all tables of angles |
+//! | `double` | the other functions of `f64` |
 //! | `emit` | abbreviations |
 //!
 //! Halves compute in `f32` and round once, where that is the same as rounding once at all: `+ - * / √` (24 ≥ 2 · 11 + 2
@@ -19,10 +22,16 @@
 //! Deliberately absent: which elements a thread holds, and packed arithmetic on two halves, which is a choice of back ends.
 
 mod cast;
+mod double;
 mod emit;
+mod erf;
+mod exp;
+mod far;
 mod float;
 mod fp8;
 mod int;
+mod log;
+mod trig;
 
 pub use cast::{bitcast, cast};
 
@@ -92,9 +101,9 @@ fn float_bits(elem: Elem, v: f64) -> u64 {
 }
 
 /// An operation of one operand. [`UnOp::IsNan`] gives a condition, every other the type of its operand.
-pub fn unary(b: &mut Builder, target: &Target, op: UnOp, elem: Elem, x: Value) -> Value {
+pub fn unary(b: &mut Builder, _target: &Target, op: UnOp, elem: Elem, x: Value) -> Value {
     match float_ty(elem) {
-        Some(ty) => float::unary(b, target, op, ty, x),
+        Some(ty) => float::unary(b, op, ty, x),
         None => int::unary(b, op, elem, x),
     }
 }
