@@ -41,7 +41,7 @@ pub(crate) fn complaint(kernel: &Verified, warp: u32, aligned: bool, seed: u64) 
 
 #[test]
 fn lanes_do_what_tiles_say() {
-    let count: u64 = std::env::var("TITAN_LOWER_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let count: u64 = std::env::var("TITAN_LOWER_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
     let first: u64 = std::env::var("TITAN_LOWER_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let (mut accepted, mut runs) = (0, 0);
     let mut complaints: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
