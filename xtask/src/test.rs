@@ -13,8 +13,10 @@ const MARK: &str = "SKIPPED ";
 /// Every test of the workspace; whether all passed.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is told on the terminal")]
 pub(crate) fn run(args: &[String]) -> io::Result<bool> {
-    if let Err(why) = crate::tools::bring(None) {
-        eprintln!("xtask: tests run without ptxas: {why}");
+    for (name, brought) in crate::tools::bring(None) {
+        if let Err(why) = brought {
+            eprintln!("xtask: tests run without {name}: {why}");
+        }
     }
     let mut child =
         cargo().args(["test", "--workspace", "--no-fail-fast"]).args(args).stderr(Stdio::piped()).spawn()?;

@@ -5,24 +5,81 @@
 //! between two marks that conflict there is a barrier, and none is placed where no path has a conflict. Buffers conflict when
 //! their places overlap, whichever value lies there.
 //!
-//! Barriers go right in front of the mark: as late as possible, so that what stands before may overlap with waiting.
+//! Barriers go right in front of the mark: as late as possible, so that what stands before may overlap with waiting. Marks that
+//! follow each other without an access between them hold together: a barrier in front of the last one does not settle the
+//! others, whose accesses come after it.
 //!
-//! Deliberately absent: fences between proxies (all accesses here are generic; asynchronous copies are waited for by their
-//! own operation, in front of the barrier).
+//! Asynchronous copies write when they are waited for: a barrier between the copy and the wait settles nothing.
+//!
+//! Deliberately absent: fences between proxies (all accesses here are generic); waiting for copies, which the lowering does.
 
 use super::func::{Block, Func, Op, OpId};
 use super::op::{OpKind, Region};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was touched since the last barrier; the flag says whether by a write.
-type State = BTreeSet<(Region, bool)>;
+/// A region, and whether it is written.
+type Touch = (Region, bool);
+
+/// What threads may have done where control stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct State {
+    /// What was touched since the last barrier.
+    touched: BTreeSet<Touch>,
+    /// The marks whose accesses follow.
+    open: BTreeSet<Touch>,
+    /// Whether an access has followed: then the next mark is not one of them.
+    accessed: bool,
+    /// What copies under way touch: the buffers they write, the tensors they read.
+    flying: BTreeSet<Touch>,
+}
+
+impl State {
+    fn join(&mut self, other: State) {
+        self.touched.extend(other.touched);
+        self.open.extend(other.open);
+        self.accessed &= other.accessed;
+        self.flying.extend(other.flying);
+    }
+
+    /// Threads have met: what remains are accesses that are still to come.
+    fn meet(&mut self) {
+        self.touched.clone_from(&self.open);
+    }
+
+    fn mark(&mut self, touch: Touch) {
+        self.touched.insert(touch);
+        self.open.insert(touch);
+    }
+
+    /// A copy begins between the regions that are marked.
+    fn copy(&mut self) {
+        self.accessed = true;
+        self.flying.extend(&self.open);
+    }
+
+    /// Copies have arrived, except perhaps the latest `n` groups.
+    fn wait(&mut self, n: u32) {
+        self.touched.extend(&self.flying);
+        if n == 0 {
+            self.flying.clear();
+        }
+    }
+}
+
+/// Joins what comes in from one more side.
+fn join(into: &mut Option<State>, state: State) {
+    match into {
+        Some(into) => into.join(state),
+        None => *into = Some(state),
+    }
+}
 
 /// Places the barriers of a function whose shared memory is allocated, and removes the marks. Gives the number of barriers.
 pub fn place_barriers(func: &mut Func) -> usize {
     let mut run = Run { func, barriers: BTreeSet::new(), loops: Vec::new(), heads: BTreeMap::new() };
     loop {
         let (barriers, heads) = (run.barriers.len(), run.heads.clone());
-        run.block(func.body, State::new());
+        run.block(func.body, State::default());
         if run.barriers.len() == barriers && run.heads == heads {
             break;
         }
@@ -41,10 +98,6 @@ pub fn place_barriers(func: &mut Func) -> usize {
     count
 }
 
-const fn mark(op: &Op) -> Option<(Region, bool)> {
-    if let OpKind::Access { region, write } = op.kind { Some((region, write)) } else { None }
-}
-
 struct Run<'a> {
     func: &'a Func,
     /// Marks with a barrier in front.
@@ -57,8 +110,8 @@ struct Run<'a> {
 /// A loop that is being walked: what is pending where it goes on, and where it is left.
 #[derive(Default)]
 struct Around {
-    next: State,
-    exit: State,
+    next: Option<State>,
+    exit: Option<State>,
 }
 
 impl Run<'_> {
@@ -66,48 +119,61 @@ impl Run<'_> {
     fn block(&mut self, block: Block, entry: State) -> Option<State> {
         let func = self.func;
         let mut state = entry;
-        let mut ops = func.block(block).ops.as_slice();
-        while let [first, rest @ ..] = ops {
-            let marks = ops.iter().map_while(|id| mark(func.op(*id))).collect::<Vec<_>>();
-            if marks.is_empty() {
-                state = self.op(*first, func.op(*first), state)?;
-                ops = rest;
-            } else {
-                self.access(*first, &marks, &mut state);
-                ops = &ops[marks.len()..];
-            }
+        for id in &func.block(block).ops {
+            state = self.op(*id, func.op(*id), state)?;
         }
         Some(state)
     }
 
-    /// Marks in a row speak of the same accesses: a barrier goes in front of all of them, or of none.
-    fn access(&mut self, first: OpId, marks: &[(Region, bool)], state: &mut State) {
-        let meets = |(other, wrote): &(Region, bool)| {
-            marks.iter().any(|(region, write)| (*write || *wrote) && self.overlap(*region, *other))
-        };
-        if self.barriers.contains(&first) || state.iter().any(meets) {
-            self.barriers.insert(first);
-            state.clear();
-        }
-        state.extend(marks);
-    }
-
     #[expect(clippy::wildcard_enum_match_arm, reason = "only marks, barriers and control change what is pending")]
-    fn op(&mut self, id: OpId, op: &Op, state: State) -> Option<State> {
+    fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
         match &op.kind {
-            OpKind::Barrier => Some(State::new()),
-            OpKind::If => {
-                let arms: Vec<State> = op.regions.iter().filter_map(|arm| self.block(*arm, state.clone())).collect();
-                arms.into_iter().reduce(|mut all, arm| {
-                    all.extend(arm);
-                    all
-                })
+            OpKind::Access { region, write } => {
+                if std::mem::take(&mut state.accessed) {
+                    state.open.clear();
+                }
+                let meets = |(other, wrote): &Touch| (*write || *wrote) && self.overlap(*region, *other);
+                if self.barriers.contains(&id) || state.touched.iter().any(meets) {
+                    self.barriers.insert(id);
+                    state.meet();
+                }
+                state.mark((*region, *write));
+                Some(state)
             }
-            OpKind::For | OpKind::Loop => Some(self.repeat(id, op, state)),
+            OpKind::Barrier => {
+                state.meet();
+                Some(state)
+            }
+            OpKind::CopyAsync { .. } => {
+                state.copy();
+                Some(state)
+            }
+            OpKind::CopyWait(n) => {
+                state.wait(*n);
+                Some(state)
+            }
+            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
+            | OpKind::LoadMatrix { .. } => {
+                state.accessed = true;
+                Some(state)
+            }
+            OpKind::If => {
+                state.accessed = true;
+                let mut after = None;
+                for arm in &op.regions {
+                    if let Some(out) = self.block(*arm, state.clone()) {
+                        join(&mut after, out);
+                    }
+                }
+                after
+            }
+            OpKind::For | OpKind::Loop => {
+                state.accessed = true;
+                self.repeat(id, op, state)
+            }
             OpKind::Break(n) | OpKind::Continue(n) => {
                 let around = self.loops.len().checked_sub(1 + *n as usize).and_then(|at| self.loops.get_mut(at))?;
-                let into = if matches!(op.kind, OpKind::Break(_)) { &mut around.exit } else { &mut around.next };
-                into.extend(state);
+                join(if matches!(op.kind, OpKind::Break(_)) { &mut around.exit } else { &mut around.next }, state);
                 None
             }
             OpKind::Return => None,
@@ -115,22 +181,25 @@ impl Run<'_> {
         }
     }
 
-    fn repeat(&mut self, id: OpId, op: &Op, state: State) -> State {
-        let head = self.heads.entry(id).or_default();
-        head.extend(state);
-        let entry = head.clone();
+    fn repeat(&mut self, id: OpId, op: &Op, state: State) -> Option<State> {
+        let mut entry = self.heads.remove(&id);
+        join(&mut entry, state);
+        let entry = entry.unwrap_or_default();
         self.loops.push(Around::default());
         if let Some(body) = op.regions.first() {
             self.block(*body, entry.clone());
         }
-        let around = self.loops.pop().unwrap_or_default();
-        self.heads.entry(id).or_default().extend(around.next.iter().copied());
-        // A `for` also ends at its head.
-        let mut exit = around.exit;
-        if op.kind == OpKind::For {
-            exit.extend(entry);
-            exit.extend(around.next);
+        let Around { next, mut exit } = self.loops.pop().unwrap_or_default();
+        let mut head = Some(entry);
+        if let Some(next) = next {
+            join(&mut head, next);
         }
+        let head = head.unwrap_or_default();
+        // A `for` also ends at its head.
+        if op.kind == OpKind::For {
+            join(&mut exit, head.clone());
+        }
+        self.heads.insert(id, head);
         exit
     }
 

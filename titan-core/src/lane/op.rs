@@ -327,8 +327,9 @@ pub enum OpKind {
     SharedBase,
     /// The address of a buffer, `b32`. Replaced when shared memory is allocated: back ends never see it.
     Buffer(u32),
-    /// Says that accesses to this region follow, up to the next mark that other operations separate from this one, and that
-    /// no two threads touch one element among them unless all read. Barriers are placed by these marks, which then disappear.
+    /// Says that the accesses that follow are to this region, up to the next such mark that stands behind an access (marks
+    /// in a row hold together), and that no two threads touch one element among them unless all read. Barriers are placed by
+    /// these marks, which then disappear.
     Access {
         /// Which.
         region: Region,

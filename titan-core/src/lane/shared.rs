@@ -1,7 +1,7 @@
 //! Allocation of shared memory: buffers that are not needed at the same time lie in the same place.
 //!
 //! A buffer is needed from the first mark ([`OpKind::Access`]) to the last, in program order; if marks stand inside of a loop
-//! and outside of it, in the whole loop. Inside of one iteration a buffer is written before it is read, because what the
+//! and outside of it, in the whole loop; if it is copied to asynchronously, at least to the next wait. Inside of one iteration a buffer is written before it is read, because what the
 //! lowering puts there is a value of that iteration. Places are first fit, the largest buffers first.
 
 use super::func::{Block, Func, Op, OpId, Value};
@@ -23,8 +23,10 @@ impl Span {
 
 /// Gives every buffer its place, replaces [`OpKind::Buffer`] and sets the size of the shared memory.
 pub fn allocate(func: &mut Func) {
-    let mut walk = Walk { func, clock: 0, spans: vec![None; func.buffers.len()] };
+    let mut walk = Walk { func, clock: 0, spans: vec![None; func.buffers.len()], marked: None, flying: Vec::new() };
     walk.block(func.body);
+    // What nobody waits for is under way to the end.
+    walk.arrive();
     let spans = walk.spans;
     let mut order: Vec<usize> = (0..func.buffers.len()).filter(|b| spans[*b].is_some()).collect();
     order.sort_by_key(|b| (std::cmp::Reverse(func.buffers[*b].bytes), *b));
@@ -59,9 +61,14 @@ struct Walk<'a> {
     func: &'a Func,
     clock: u32,
     spans: Vec<Option<Span>>,
+    /// The buffer that was marked last.
+    marked: Option<u32>,
+    /// Buffers to which copies are under way.
+    flying: Vec<u32>,
 }
 
 impl Walk<'_> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only marks and copies say how long a buffer is needed")]
     fn block(&mut self, block: Block) {
         let func = self.func;
         for id in &func.block(block).ops {
@@ -72,12 +79,27 @@ impl Walk<'_> {
                 let slot = &mut self.spans[buffer as usize];
                 *slot = Some(slot.map_or(now, |s| Span { first: s.first, last: now.last }));
             }
+            match op.kind {
+                OpKind::Access { region: Region::Buffer(buffer), .. } => self.marked = Some(buffer),
+                OpKind::CopyAsync { .. } => self.flying.extend(self.marked),
+                OpKind::CopyWait(0) => self.arrive(),
+                _ => {}
+            }
             let before = self.clock;
             for region in &op.regions {
                 self.block(*region);
             }
             if matches!(op.kind, OpKind::For | OpKind::Loop) {
                 self.stretch(Span { first: before, last: self.clock });
+            }
+        }
+    }
+
+    /// Copies have arrived.
+    fn arrive(&mut self) {
+        for buffer in std::mem::take(&mut self.flying) {
+            if let Some(span) = &mut self.spans[buffer as usize] {
+                span.last = span.last.max(self.clock);
             }
         }
     }

@@ -76,10 +76,12 @@ impl Encoding {
         Encoding { extents: extents.to_vec(), bits, order: order.to_vec(), row, pitch, swizzle }
     }
 
-    /// Row after row, each beginning `pad` bytes later than it must: for exchanges between register layouts.
+    /// Row after row, each beginning `pad` bytes, or the bytes of an element if that is more, later than the multiple of them
+    /// where it could: for exchanges between register layouts. Without gaps if `pad` is 0.
     #[must_use]
     pub fn padded(extents: &[u32], bits: u32, order: &[usize], pad: u32) -> Self {
         let fast = order.last().and_then(|a| extents.get(*a)).copied().unwrap_or(1);
+        let pad = if pad == 0 { 0 } else { pad.max(bits / 8) };
         let pitch = (fast * bits / 8).next_multiple_of(pad.max(1)) + pad;
         Encoding { extents: extents.to_vec(), bits, order: order.to_vec(), row: fast, pitch, swizzle: Swizzle::None }
     }
@@ -135,12 +137,11 @@ impl Encoding {
         (panel * self.rows() + row) * self.pitch + column * self.bits / 8
     }
 
-    /// How many neighbours along the fast axis, from a multiple of their number on, are neighbours in memory.
+    /// How many neighbours along the fast axis, from a multiple of their number on, are neighbours in memory and begin on a
+    /// multiple of their bytes: a power of two, of at most 16 bytes. What of them lies beyond a row is its padding.
     #[must_use]
     pub fn vector(&self) -> u32 {
-        if self.swizzle == Swizzle::None && self.pitch.is_multiple_of(16) {
-            return (self.row * self.bits / 8 / 16 * 16 * 8 / self.bits).max(1);
-        }
-        (128 / self.bits).max(1)
+        let bytes = (1 << self.pitch.trailing_zeros().min(4)).min(1 << (self.row * self.bits / 8).max(1).ilog2());
+        (bytes * 8 / self.bits).max(1)
     }
 }

@@ -40,6 +40,9 @@ impl Lower<'_> {
         let op = self.k.op(id);
         self.at = Some(id);
         self.b.set_loc(op.loc);
+        if op.kind.is_loop() || op.kind == OpKind::If || op.kind.is_terminator() {
+            self.settle_copies();
+        }
         match &op.kind {
             OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) => self.fact(op),
             // Made where they are asked for.

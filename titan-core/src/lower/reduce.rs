@@ -2,12 +2,15 @@
 //!
 //! Whatever is combined is a tuple of registers, so that sums, extrema with their places and functions of the user's are one
 //! algorithm. Padding takes part as the neutral element.
+#![expect(clippy::wildcard_enum_match_arm, reason = "what decides nothing is named")]
 
 use super::tile::{Held, Staged, register_index};
+use super::vector::Place;
 use super::{Lower, LowerError, Reg, scalar};
-use crate::ir::{ArgOp, Const, Elem, Op, Pred, ReduceOp, UnOp};
+use crate::ir::{ArgOp, Const, Elem, Op, OpKind, Pred, ReduceOp, UnOp, Value};
 use crate::lane::{self, Shuffle, Ty};
 use crate::layout::{Bit, Encoding, Layout};
+use crate::plan::is_elementwise;
 use std::collections::BTreeMap;
 
 /// What is combined: as many registers as `elems`, for each element.
@@ -61,14 +64,43 @@ impl Lower<'_> {
     /// Holds a result of a reduction: a scalar if nothing is left of the shape, which rank 1 is not reduced to.
     fn reduced(&mut self, op: &Op, which: usize, regs: &[Reg], layout: &Layout) -> Result<(), LowerError> {
         let result = op.results[which];
-        if let crate::ir::Ty::Scalar(_) = self.k.ty(result) {
-            self.hold(result, Held::Scalar(regs[0]));
+        if let crate::ir::Ty::Scalar(elem) = self.k.ty(result) {
+            let reg = if self.steers(result) { self.agreed(regs[0], elem) } else { regs[0] };
+            self.hold(result, Held::Scalar(reg));
             return Ok(());
         }
         let home = self.home(result);
         let regs = self.convert(regs, layout, &home, self.k.ty(result).elem())?;
         self.hold(result, Held::Tile(regs));
         Ok(())
+    }
+
+    /// Whether a scalar may decide which way the program goes, or be asked for by what decides it.
+    fn steers(&self, value: Value) -> bool {
+        self.tree.users(value).iter().any(|id| {
+            let op = self.k.op(*id);
+            match op.kind {
+                OpKind::Splat(_) | OpKind::Load(..) | OpKind::Store(_) => false,
+                _ if is_elementwise(&op.kind) => {
+                    matches!(self.k.ty(op.results[0]), crate::ir::Ty::Scalar(_)) && self.steers(op.results[0])
+                }
+                _ => true,
+            }
+        })
+    }
+
+    /// A scalar that all threads have computed, from the first of them: shuffles leave the same in all lanes, but nothing says
+    /// so, and a function of the user's may not.
+    fn agreed(&mut self, reg: Reg, elem: Elem) -> Reg {
+        let elem = super::convert::in_buffer(elem);
+        let staged = self.stage("scalar", Encoding::padded(&[1], elem.bits(), &[0], 0));
+        self.touch(lane::Region::Buffer(staged.buffer), true);
+        let address = self.b.one(lane::OpKind::Buffer(staged.buffer), &[]);
+        let place = Place { space: lane::Space::Shared, address, offset: 0 };
+        let first = self.is_first_thread();
+        self.store_vector(place, elem, &[reg], Some(first));
+        self.touch(lane::Region::Buffer(staged.buffer), false);
+        self.load_vector(place, elem, 1, None)[0]
     }
 
     pub(super) fn cast_all(&mut self, regs: &[Reg], from: Elem, to: Elem) -> Vec<Reg> {

@@ -105,11 +105,13 @@ impl Lower<'_> {
         mask
     }
 
-    /// Waits for asynchronous copies before their bytes are read.
+    /// Waits for asynchronous copies: before their bytes are read, before what they read is written, and before control parts,
+    /// so that whoever uses their buffers next finds none under way.
     pub(super) fn settle_copies(&mut self) {
         if self.copying {
             self.b.op(lane::OpKind::CopyCommit, &[]);
             self.b.op(lane::OpKind::CopyWait(0), &[]);
+            self.copying = false;
         }
     }
 }

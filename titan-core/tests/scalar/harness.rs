@@ -46,7 +46,7 @@ impl Lane {
             .collect();
         let result = emit(&mut b, &values);
         b.terminate(OpKind::Return, &[]);
-        let func = b.finish(0).expect("operands have the widths that operations take");
+        let func = b.finish().expect("operands have the widths that operations take");
         verify(&func).expect("the function is right");
         Lane { func, result }
     }

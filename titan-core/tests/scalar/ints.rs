@@ -153,7 +153,7 @@ fn what_an_element_cannot_do_is_a_defect_that_the_builder_keeps() {
     for (op, elem) in [(UnOp::Exp, Elem::I32), (UnOp::Not, Elem::F32), (UnOp::Neg, Elem::E4m3), (UnOp::Abs, Elem::Bool)] {
         let (mut b, v) = titan_core::lane::eval::builder(&[false]);
         unary(&mut b, &target, op, elem, v[0]);
-        let error = b.finish(0).expect_err("it is refused");
+        let error = b.finish().expect_err("it is refused");
         assert!(error.message.contains(op.name()) && error.message.contains(elem.name()), "{error}");
     }
 }

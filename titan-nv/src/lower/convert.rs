@@ -20,7 +20,7 @@ use crate::ptx::isa::find;
 use crate::ptx::isa::float::{COMPARE_FLOAT, IS_NAN};
 use crate::ptx::isa::int::{EXTEND, TRUNCATE};
 use titan_core::ir::Pred as Cmp;
-use titan_core::lane::{FloatTy, IntBin, Num, Op, Ty, Value};
+use titan_core::lane::{FloatTy, IntBin, Num, Op, OpKind, Ty, Value};
 
 /// The bits of an `f32` that a `tf32` has not.
 const TF32_CUT: u64 = 0x1fff;
@@ -32,6 +32,11 @@ const fn is_fp8(num: Num) -> bool {
 impl Lower<'_> {
     pub(super) fn convert_op(&mut self, from: Num, to: Num, op: &Op) -> Done {
         let outs = self.outs(op);
+        if let (true, &[a, b]) = (is_fp8(from) && from != to, op.args.as_slice())
+            && let Some(half) = self.bytes_of_word([a, b])?
+        {
+            return self.widen_pair(from, to, half, &outs);
+        }
         if outs.len() == 2 {
             let args: Vec<Arg> = op.args.iter().map(|a| Arg::Value(*a)).collect();
             return self.convert_fp8(from, to, &args, &outs);
@@ -232,9 +237,27 @@ impl Lower<'_> {
             self.low_bytes(both, Arg::Reg(word), b.clone())?;
             word = both;
         }
-        let (narrow, halves) = (self.fresh(Ty::B16), self.fresh(Ty::B32));
+        let narrow = self.fresh(Ty::B16);
         self.inst(form_of(TRUNCATE, &Ty::B16)?, &[Arg::Reg(narrow), Arg::Reg(word)])?;
-        self.inst(form_of(FROM_FP8, &from)?, &[Arg::Reg(halves), Arg::Reg(narrow)])?;
+        self.widen_pair(from, to, narrow, outs)
+    }
+
+    /// The 16 bits in which two bytes lie that were taken out of a word: then nothing has to be put together.
+    fn bytes_of_word(&mut self, bytes: [Value; 2]) -> Result<Option<Reg>, Fault> {
+        let func = self.func;
+        let Some(op) = func.def_op(bytes[0]).filter(|op| op.kind == OpKind::UnpackBytes { signed: false }) else {
+            return Ok(None);
+        };
+        let Some(half) = op.results.chunks(2).position(|pair| pair == bytes) else { return Ok(None) };
+        let halves = [self.fresh(Ty::B16), self.fresh(Ty::B16)];
+        let word = Arg::Value(first(&op.args)?);
+        self.inst(form_of(UNPACK, &Ty::B32)?, &[Arg::Regs(halves.to_vec()), word])?;
+        Ok(halves.get(half).copied())
+    }
+
+    fn widen_pair(&mut self, from: Num, to: Num, pair: Reg, outs: &[Reg]) -> Done {
+        let halves = self.fresh(Ty::B32);
+        self.inst(form_of(FROM_FP8, &from)?, &[Arg::Reg(halves), Arg::Reg(pair)])?;
         if is_fp8(to) {
             return self.narrow_fp8((Num::F16, to), vec![Arg::Reg(halves)], outs);
         }
@@ -246,6 +269,9 @@ impl Lower<'_> {
     /// Two numbers that are ready for the instruction to the low bytes of registers.
     fn narrow_fp8(&mut self, key: (Num, Num), args: Vec<Arg>, outs: &[Reg]) -> Done {
         let (pair, word) = (self.fresh(Ty::B16), self.fresh(Ty::B32));
+        if let [first, _] = outs {
+            self.pairs.insert(*first, pair);
+        }
         self.inst(form_of(TO_FP8, &key)?, &[vec![Arg::Reg(pair)], args].concat())?;
         self.inst(form_of(EXTEND, &(16, Ty::B16, false, Ty::B32))?, &[Arg::Reg(word), Arg::Reg(pair)])?;
         for (i, out) in outs.iter().enumerate() {

@@ -33,6 +33,7 @@ use crate::ptx::isa::{Slot, find};
 use crate::ptx::{Address, Base, Entry, Form, Guard, Inst, Label, Line, Module, Operand, Param, Reg, Special, check};
 use control::Frame;
 use error::Fault;
+use std::collections::BTreeMap;
 use titan_core::lane::op::OpKind;
 use titan_core::lane::{self, Func, IntBin, Op, Ty, Value, uniform};
 use titan_core::launch::abi::Slot as Word;
@@ -83,6 +84,7 @@ pub fn lower(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Res
         first_line: source.map(|(_, line)| line),
         at: (0, 0),
         values: vec![None; func.values.len()],
+        pairs: BTreeMap::new(),
         warp_id: None,
         registers: [0; 4],
         labels: Vec::new(),
@@ -160,6 +162,8 @@ struct Lower<'a> {
     /// The line and column that the text speaks of now.
     at: (u32, u32),
     values: Vec<Option<Reg>>,
+    /// Registers of two 8-bit floats, by the register that the first was taken out to.
+    pairs: BTreeMap<Reg, Reg>,
     warp_id: Option<Reg>,
     registers: [u32; 4],
     /// How many branches go to each label.

@@ -6,7 +6,7 @@ use crate::ptx::isa::control::{MOVE_SHARED, MOVE_SPECIAL, PACK, PERMUTE, UNPACK}
 use crate::ptx::isa::memory::LOAD_PARAM;
 use crate::ptx::{Address, Base, Guard, Reg, Special};
 use titan_core::lane::op::OpKind;
-use titan_core::lane::{IntBin, Op, Ty};
+use titan_core::lane::{IntBin, Op, Ty, Value};
 
 impl Lower<'_> {
     /// What a thread knows by itself.
@@ -69,6 +69,10 @@ impl Lower<'_> {
                 self.inst(form, &[Arg::Reg(first(&outs)?), Arg::Values(op.args.clone())])
             }
             (OpKind::Pack, [a, b, c, d]) => {
+                if let (Some(low), Some(high)) = (self.pair([*a, *b]), self.pair([*c, *d])) {
+                    let pairs = Arg::Regs(vec![low, high]);
+                    return self.inst(form_of(PACK, &Ty::B16)?, &[Arg::Reg(first(&outs)?), pairs]);
+                }
                 let (low, high) = (self.fresh(Ty::B32), self.fresh(Ty::B32));
                 self.low_bytes(low, Arg::Value(*a), Arg::Value(*b))?;
                 self.low_bytes(high, Arg::Value(*c), Arg::Value(*d))?;
@@ -89,6 +93,13 @@ impl Lower<'_> {
             }
             _ => Err(Fault::Refused("no such number of operands".to_owned())),
         }
+    }
+
+    /// The 16 bits in which two bytes were made by one instruction, before they were taken apart.
+    fn pair(&self, bytes: [Value; 2]) -> Option<Reg> {
+        let op = self.func.def_op(bytes[0])?;
+        let made = op.results == bytes && matches!(op.kind, OpKind::Convert { .. });
+        self.pairs.get(&self.values[bytes[0].index()]?).filter(|_| made).copied()
     }
 
     /// The low bytes of two words, the first lowest; the upper half is anything.

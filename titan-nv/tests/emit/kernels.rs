@@ -2,7 +2,7 @@
 
 use titan_core::ir::{Elem, Pred};
 use titan_core::lane::{
-    Builder, FloatBin, FloatTy, Func, IntBin, MmaAtom, OpKind, Shuffle, Space, Ty, Value,
+    Builder, FloatBin, FloatTy, Func, IntBin, MmaAtom, Num, OpKind, Shuffle, Space, Ty, Value,
 };
 use titan_core::launch::abi::Slot;
 
@@ -441,7 +441,26 @@ pub(crate) fn count() -> Func {
     b.finish().expect("well typed")
 }
 
-/// Every kernel.
+/// Four elements of one 8-bit format to `f32`, doubled, and to the other format. Parameters: in and out, one word a thread.
+pub(crate) fn bytes() -> Func {
+    let mut b = Builder::new("bytes", vec![Slot::Address(0), Slot::Address(1)], 64, 32);
+    let (from, to, thread) = (slot(&mut b, 0), slot(&mut b, 1), b.one(OpKind::ThreadId, &[]));
+    let (from, to) = (at(&mut b, from, thread, 4), at(&mut b, to, thread, 4));
+    let word = b.one(load(Space::Global, 4, 1, 0, false), &[from]);
+    let parts = b.op(OpKind::UnpackBytes { signed: false }, &[word]);
+    let mut made = Vec::new();
+    for pair in parts.chunks(2) {
+        let wide = b.op(OpKind::Convert { from: Num::E4m3, to: Num::F32 }, pair);
+        let doubled: Vec<Value> = wide.iter().map(|x| b.float(FloatBin::Add, FloatTy::F32, *x, *x)).collect();
+        made.extend(b.op(OpKind::Convert { from: Num::F32, to: Num::E5m2 }, &doubled));
+    }
+    let word = b.one(OpKind::Pack, &made);
+    b.op(store(Space::Global, 4, 1, 0, false), &[to, word]);
+    b.terminate(OpKind::Return, &[]);
+    b.finish().expect("well typed")
+}
+
+/// Every kernel that every target has.
 pub(crate) fn all() -> Vec<Func> {
     vec![vector_add(), row_sum(), matmul(), collatz(), rotate(), swap(), count()]
 }

@@ -34,7 +34,9 @@ pub(super) fn launch(func: &Func, machine: &Machine, grid: [u32; 3], params: &[P
     let module = Module::parse(&ptx.text).unwrap_or_else(|e| panic!("{e}\n{}", ptx.text));
     let kernel = module.entry(&ptx.entry).unwrap();
     let launch = Launch { grid, block: [func.threads, 1, 1], dynamic_shared: func.shared_bytes, params };
-    kernel.run(&launch, memory, &Options::default()).unwrap_or_else(|e| panic!("{e}\n{}", ptx.text));
+    // What does not end is given up.
+    let options = Options { max_steps: 1 << 24, ..Options::default() };
+    kernel.run(&launch, memory, &options).unwrap_or_else(|e| panic!("{e}\n{}", ptx.text));
 }
 
 pub(super) fn bytes(words: &[u32]) -> Vec<u8> {

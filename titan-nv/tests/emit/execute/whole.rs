@@ -177,3 +177,23 @@ fn loops_end_at_the_end_of_numbers() {
         }
     }
 }
+
+#[test]
+fn bytes_of_words_are_converted_two_at_once() {
+    use titan_core::num::Format;
+    let machine = machine("sm_89");
+    let ptx = titan_nv::emit(&kernels::bytes(), machine, None).unwrap().text;
+    assert_eq!(ptx.matches("prmt").count(), 4, "only what is dead takes the word apart:\n{ptx}");
+    let sources: Vec<u32> = (0..64u32).map(|i| u32::from_le_bytes([0, 1, 2, 3].map(|j| (4 * i + j) as u8))).collect();
+    let mut memory = Memory::new();
+    let from = memory.upload("in", &bytes(&sources));
+    let to = memory.alloc_named("out", 256);
+    launch(&kernels::bytes(), machine, [1, 1, 1], &[Param::Ptr(from), Param::Ptr(to)], &mut memory);
+    let found = memory.read(to, 256).unwrap();
+    for (code, found) in (0..).zip(found) {
+        let x = Format::E4M3.to_f64(code);
+        let y = Format::E5M2.to_f64(u32::from(found));
+        let want = Format::E5M2.to_f64(Format::E5M2.from_f64(2.0 * x));
+        assert!(y == want || (y.is_nan() && want.is_nan()), "{code:#x}: {y}, not {want}");
+    }
+}

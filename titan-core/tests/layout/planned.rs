@@ -1,0 +1,82 @@
+//! The layouts that plans of real kernels are made of.
+
+use std::path::Path;
+use titan_core::ir::{Elem, Kernel};
+use titan_core::lane::MmaAtom;
+use titan_core::layout::{Layout, check};
+use titan_core::plan::{Plan, Source, Target, plan};
+use titan_core::text::parse_located;
+use titan_core::verify::verify;
+
+fn target(lanes: u32) -> Target {
+    let atom = |k, a, acc| MmaAtom { m: 16, n: 8, k, a, b: a, acc };
+    let atoms = vec![atom(16, Elem::F16, Elem::F32), atom(16, Elem::Bf16, Elem::F32), atom(8, Elem::Tf32, Elem::F32)];
+    Target {
+        name: "test",
+        lanes,
+        max_warps: 1024 / lanes,
+        registers: 255,
+        shared_bytes: 99 * 1024,
+        // Their fragments are those of warps of 32.
+        atoms: if lanes == 32 { atoms } else { Vec::new() },
+        copy_async: true,
+        load_matrix: true,
+        fp8_convert: true,
+        bf16_arithmetic: true,
+    }
+}
+
+/// Every kernel of the filetests that verifies.
+fn kernels() -> Vec<Kernel> {
+    let mut found = Vec::new();
+    for folder in ["filetests/text", "filetests/verify"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "tir")) {
+            let Ok(kernels) = parse_located(&std::fs::read_to_string(path).unwrap()) else { continue };
+            found.extend(kernels.into_iter().map(|k| k.kernel));
+        }
+    }
+    found
+}
+
+fn good(what: &str, layout: &Layout) {
+    check::layout(layout).unwrap_or_else(|e| panic!("{what}: {layout}: {e}"));
+}
+
+fn look(name: &str, plan: &Plan) -> usize {
+    let homes: Vec<&Layout> = plan.homes.iter().flatten().collect();
+    for home in &homes {
+        good(name, home);
+        assert_eq!(home.threads(), plan.threads() as usize, "{name}: {home}");
+    }
+    for encoding in plan.resident.iter().flatten() {
+        check::encoding(encoding).unwrap_or_else(|e| panic!("{name}: {encoding:?}: {e}"));
+    }
+    for product in plan.products.values() {
+        [&product.acc, &product.a, &product.b].into_iter().for_each(|l| good(name, l));
+        for source in [&product.a_source, &product.b_source] {
+            if let Source::Shared(encoding) = source {
+                check::encoding(encoding).unwrap_or_else(|e| panic!("{name}: {encoding:?}: {e}"));
+            }
+        }
+    }
+    homes.len()
+}
+
+#[test]
+fn plans_are_made_of_good_layouts() {
+    let (mut plans, mut layouts) = (0, 0);
+    for kernel in kernels() {
+        let name = kernel.sig.full_name();
+        let Ok(verified) = verify(kernel) else { continue };
+        for (lanes, aligned) in [(32, true), (32, false), (64, true)] {
+            let plan = plan(&verified, &target(lanes), aligned);
+            plans += 1;
+            layouts += look(&name, &plan);
+            assert!(plan.warps.is_power_of_two());
+        }
+    }
+    assert!(plans > 100 && layouts > 100, "only {plans} plans with {layouts} layouts");
+}

@@ -1,0 +1,1 @@
+//! Kernels that once went wrong, or could.
