@@ -301,7 +301,7 @@ impl<'a> Block<'a> {
                 let address = self.barriers.iter().find(|(_, b)| **b == barrier).map_or(0, |(a, _)| *a);
                 text.replace(&barrier.to_string(), &format!("the mbarrier at shared address {address:#x}"))
             }
-            Wait::Meeting { rendezvous, .. } => {
+            Wait::Meeting { rendezvous } => {
                 text.replace(&rendezvous.to_string(), &format!("barrier {}", rendezvous.index()))
             }
             Wait::Groups { .. } | Wait::Other(_) => text,
