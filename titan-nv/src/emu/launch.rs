@@ -191,7 +191,7 @@ impl Module {
     /// Parses and decodes a module.
     ///
     /// # Errors
-    /// [`ErrorCode::Syntax`], [`ErrorCode::Symbol`], [`ErrorCode::Unknown`], [`ErrorCode::Operand`], each with its line:
+    /// [`ErrorCode::Syntax`], [`ErrorCode::Symbol`], [`ErrorCode::Unknown`], [`ErrorCode::Target`], [`ErrorCode::Operand`], each with its line:
     /// what the emulator does not know is refused here, whether or not it would be executed.
     pub fn parse(text: &str) -> Result<Module, EmuError> {
         let ast = super::parse::module(text)?;

@@ -21,7 +21,8 @@
 //! functions. What is not known is an error at its line when the module is parsed.
 //!
 //! **How exact.** Rounded instructions are exact to the bit, in all directions; approximating ones are as good as f64
-//! makes them ([`lane::approx`]); matrix products round once ([`mma`]). `griddepcontrol`, `setmaxnreg`, `nanosleep`,
+//! makes them, which is within the manual's bounds and not hardware's last bit; a matrix product sums in f64 and rounds
+//! once, where hardware truncates along the way. `griddepcontrol`, `setmaxnreg`, `nanosleep`,
 //! cache hints, prefetches and proxy fences have no effect here; clocks count instructions.
 //!
 //! Its tables share nothing with the lowering: it is there to find the lowering's mistakes.

@@ -133,8 +133,19 @@ pub(crate) fn fails(shared: &str, body: &str, threads: u32, code: ErrorCode, at:
     error.to_string()
 }
 
-/// Has the assembler of the toolkit look at a text, if there is one.
+/// Has the assembler of the toolkit look at a text, if there is one; it must accept it.
 pub(crate) fn assemble(text: &str, target: &str) {
+    let Some((accepted, said)) = toolkit(text, target) else { return };
+    let numbered = || text.lines().enumerate().map(|(i, l)| format!("{:4} {l}\n", i + 1)).collect::<String>();
+    assert!(accepted, "{said}\n{}", numbered());
+}
+
+/// Whether the assembler of the toolkit accepts a text; `None` if there is no assembler.
+pub(crate) fn toolkit_accepts(text: &str, target: &str) -> Option<bool> {
+    toolkit(text, target).map(|(accepted, _)| accepted)
+}
+
+fn toolkit(text: &str, target: &str) -> Option<(bool, String)> {
     static PTXAS: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = || {
         let path = PathBuf::from(std::env::var_os("TITAN_PTXAS").unwrap_or_else(|| "ptxas".into()));
@@ -144,12 +155,12 @@ pub(crate) fn assemble(text: &str, target: &str) {
         }
         runs.then_some(path)
     };
-    let Some(ptxas) = PTXAS.get_or_init(found) else { return };
+    let ptxas = PTXAS.get_or_init(found).as_ref()?;
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{:?}.ptx", std::thread::current().id()));
     std::fs::write(&file, text).unwrap();
-    let out = Command::new(ptxas).arg(format!("-arch={target}")).arg("-o").arg("/dev/null").arg(&file).output().unwrap();
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success(), "{said}\n{}", text.lines().enumerate().map(|(i, l)| format!("{:4} {l}\n", i + 1)).collect::<String>());
+    let arch = format!("-arch={target}");
+    let out = Command::new(ptxas).args([&arch, "-o", "/dev/null"]).arg(&file).output().unwrap();
+    Some((out.status.success(), String::from_utf8_lossy(&out.stderr).into_owned()))
 }
 
 pub(crate) fn f(x: f32) -> u64 {

@@ -16,6 +16,7 @@ mod harness;
 mod launch;
 mod matrix;
 mod memory;
+mod needs;
 mod parse;
 mod race;
 mod random;
