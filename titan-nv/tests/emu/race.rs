@@ -75,7 +75,7 @@ fn flags_release_and_acquire() {
         TAKE: {load} %r2, [%r0]; setp.eq.u32 %p2, %r2, 0; @%p2 bra TAKE;
         ld.shared.u32 %v, [%r1+128];
         DONE: st.global.u32 [%mine], %v;");
-    let want = |t: u32| if t < 32 { 0 } else { t - 32 };
+    let want = |t: u32| t.saturating_sub(32);
     gives("sm_80", WORDS, &body("st.release.cta.shared.u32", "ld.acquire.cta.shared.u32"), 64, want);
     gives("sm_80", WORDS, &body("membar.cta; @%p0 st.volatile.shared.u32", "ld.volatile.shared.u32").replace("ld.shared.u32 %v, [%r1+128]", "fence.acq_rel.cta; ld.shared.u32 %v, [%r1+128]"), 64, want);
     fails(WORDS, &body("st.relaxed.cta.shared.u32", "ld.relaxed.cta.shared.u32"), 64, ErrorCode::Race, "ld.shared.u32 %v");

@@ -107,7 +107,7 @@ fn integer_arithmetic() {
     let body = "mul.lo.u32 %t0, %a0, %a1; mul.hi.u32 %t1, %a0, %a1; mad.lo.cc.u32 %t2, %a0, %a2, %t1; \
                 madc.hi.u32 %t3, %a0, %a2, 0; mov.b64 %d, {%t2, %t3};";
     random(body, 3, |o| {
-        let high = u64::from(w(o[0])) * u64::from(w(o[1])) >> 32;
+        let high = (u64::from(w(o[0])) * u64::from(w(o[1]))) >> 32;
         u64::from(w(o[0])) * u64::from(w(o[2])) + high
     });
     random("div.s32 %r, %a0, %a1;", 2, |o| {
