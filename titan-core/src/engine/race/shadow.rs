@@ -43,8 +43,7 @@ fn covered(earlier: &Epoch, now: &Epoch, known: Known<'_>) -> bool {
         || known.covers(earlier.component, earlier.clock)
 }
 
-/// The last write to a byte, the last strong one since, and the reads since the former, which are one, or many in
-/// `Shadow::readers`. A strong write does not hide the weak one before it, after which others must be ordered too.
+/// The last write to a byte, the last strong one since, and the last reads, which are one, or many in `Shadow::readers`. A strong write does not hide the weak one before it, after which others must be ordered too.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     write: Epoch,
@@ -72,11 +71,10 @@ pub(super) struct Shadow {
     readers: Readers,
 }
 
-/// Lists of readers, used again when a write has emptied them.
+/// Lists of readers. A read takes the place of one that is ordered before it, so they stay short.
 #[derive(Clone, Debug, Default)]
 struct Readers {
     lists: Vec<Vec<Epoch>>,
-    free: Vec<u32>,
 }
 
 /// A race: the earlier access, and whether it wrote.
@@ -152,10 +150,8 @@ impl Readers {
 
     /// An empty list: 1 + its index.
     fn take(&mut self) -> u32 {
-        1 + self.free.pop().unwrap_or_else(|| {
-            self.lists.push(Vec::new());
-            u32::try_from(self.lists.len() - 1).unwrap_or(u32::MAX - 1)
-        })
+        self.lists.push(Vec::new());
+        u32::try_from(self.lists.len()).unwrap_or(u32::MAX)
     }
 
     fn touch(&mut self, cell: &mut Cell, now: Epoch, touch: Touch, known: Known<'_>) -> Clash {
@@ -183,11 +179,10 @@ impl Readers {
             cell.strong = now;
             return None;
         }
-        if cell.many != 0 {
-            self.lists[cell.many as usize - 1].clear();
-            self.free.push(cell.many - 1);
-        }
-        *cell = Cell { write: now, ..Cell::EMPTY };
+        // Whoever is ordered after this write is so after the reads before it. They stay, for a later write of equal
+        // bytes that is not.
+        cell.write = now;
+        cell.strong = Epoch::NONE;
         None
     }
 

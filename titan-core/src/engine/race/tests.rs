@@ -221,4 +221,8 @@ fn equal_writes_do_not_race_but_readers_come_after() {
     assert!(w.read(0, 0));
     w.unchanged = true;
     assert!(!w.write(1, 0), "a read before it is not ordered");
+    let mut w = of(3);
+    assert!(w.read(0, 0) && w.write(0, 0));
+    w.unchanged = true;
+    assert!(!w.write(1, 0), "not even if the reader has written since");
 }
