@@ -86,12 +86,28 @@ fn what_is_no_module() {
         (".version 8.0\n.target sm_80\n.global .b32 x[];", ErrorCode::Symbol),
         (".version 8.0\n.target sm_80\n.global .b32 x = {1, 2};", ErrorCode::Symbol),
         (".version 8.0\n.target sm_80\n.entry k() {} .entry k() {}", ErrorCode::Symbol),
+        (".version 8.0\n.target sm_80\n.entry k(.param .b8 p[40000]) {}", ErrorCode::Symbol),
+        (".version 8.0\n.target sm_80\n.global .b8 x[4294967295];", ErrorCode::Symbol),
+        (".version 8.0\n.target sm_80\n.shared .b8 x[1000000];\n.entry k() {}", ErrorCode::Symbol),
         (".version 8.0\n.target sm_80\n.entry k() .explicitcluster { ret; }", ErrorCode::Unknown),
         (".version 8.0\n.target sm_80\n.func f() { ret; } .entry k() { call f; }", ErrorCode::Unknown),
     ] {
         let error = Module::parse(text).expect_err(text);
         assert_eq!(error.code(), code, "{text}: {error}");
     }
+}
+
+#[test]
+fn nesting_has_a_limit() {
+    for (open, close) in [("(", ")"), ("-", ""), ("!", ""), ("~(", ")")] {
+        let body = format!("mov.u32 %v, {}1{};", open.repeat(20_000), close.repeat(20_000));
+        let error = Module::parse(&module_of("sm_80", "", &body)).unwrap_err();
+        assert!(error.to_string().contains("nested too deep"), "{error}");
+    }
+    let shared = format!(".global .b32 x = {}1{};\n", "{".repeat(20_000), "}".repeat(20_000));
+    assert!(Module::parse(&module_of("sm_80", &shared, "")).is_err());
+    let body = format!("mov.b64 {}%r0{}, %rd0;", "{".repeat(20_000), "}".repeat(20_000));
+    assert!(Module::parse(&module_of("sm_80", "", &body)).is_err());
 }
 
 #[test]

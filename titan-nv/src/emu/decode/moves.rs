@@ -40,13 +40,13 @@ impl Decoder<'_> {
                 Ok(Op::Pack { dst: self.dst(0, ty)?, parts, bits })
             }
             (_, Operand::Special(_)) => {
-                // Special registers have 32 bits but for the clocks; a wider destination takes them extended.
-                let copy: LaneFn = |m, a, _, _| a & u64::from(m.aux) | if m.aux == u32::MAX { a } else { 0 };
-                let aux = if ty.bits() == 16 { 0xFFFF } else { u32::MAX };
-                let mode = Mode { aux, ..Mode::default() };
-                let clock_lo: LaneFn = |_, a, _, _| a & 0xFFFF_FFFF;
-                let f = if ty.bits() == 32 { clock_lo } else { copy };
-                self.lane(f, mode, ty, self.srcs(1, 1, ty)?)
+                // Their upper bits are zero, and a narrow destination takes the lower ones.
+                let f: LaneFn = match ty.bits() {
+                    16 => |_, a, _, _| a & 0xFFFF,
+                    32 => |_, a, _, _| a & 0xFFFF_FFFF,
+                    _ => |_, a, _, _| a,
+                };
+                self.lane(f, Mode::default(), ty, self.srcs(1, 1, ty)?)
             }
             _ => self.lane(|_, a, _, _| a, Mode::default(), ty, self.srcs(1, 1, ty)?),
         }

@@ -230,7 +230,8 @@ impl<'a> Block<'a> {
                     _ => !(eq - 1),
                 })
             }),
-            Special::Clock => [self.clock; 32],
+            Special::Clock => [self.clock & 0xFFFF_FFFF; 32],
+            Special::Clock64 => [self.clock; 32],
             Special::ClockHi => [self.clock >> 32; 32],
             Special::DynamicShared => [env.launch.dynamic_shared.into(); 32],
             Special::TotalShared => {

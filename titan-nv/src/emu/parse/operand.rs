@@ -18,6 +18,10 @@ impl Parser<'_> {
     }
 
     fn simple(&mut self, body: &mut Body, index: usize) -> Result<Operand, EmuError> {
+        self.nested(|p| p.one(body, index))
+    }
+
+    fn one(&mut self, body: &mut Body, index: usize) -> Result<Operand, EmuError> {
         let token = self.peek();
         match token.tok {
             Tok::Word if token.text != "WARP_SZ" => self.named(body, index),
