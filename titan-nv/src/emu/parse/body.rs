@@ -238,8 +238,8 @@ impl Parser<'_> {
             let names = if self.accept('<') {
                 let n = self.small()?;
                 self.expect('>')?;
-                if n > 1 << 20 {
-                    return Err(self.error("more than a million registers"));
+                if n > 1 << 17 {
+                    return Err(self.error("more than 131072 registers of one name"));
                 }
                 (0..n).map(|i| format!("{base}{i}")).collect()
             } else {
