@@ -27,8 +27,6 @@ pub enum Wait {
     Meeting {
         /// Where.
         rendezvous: RendezvousId,
-        /// The meeting's number: how many there were before.
-        generation: u32,
     },
     /// That at most so many of the agent's own commit groups are outstanding.
     Groups {

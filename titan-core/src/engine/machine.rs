@@ -249,8 +249,7 @@ impl<X> Engine<X> {
         for agent in agents {
             meeting.arrive(*agent, expected, waits).map_err(|e| Halt::Meeting(place, e))?;
             if waits {
-                let generation = meeting.generation();
-                self.agents.set(*agent, State::Blocked(Wait::Meeting { rendezvous: place, generation }));
+                self.agents.set(*agent, State::Blocked(Wait::Meeting { rendezvous: place }));
             }
         }
         self.try_meet(place, obs)
@@ -378,7 +377,7 @@ impl<X> Engine<X> {
                     format!("the phase of parity {parity} of {barrier}: {arrivals} arrivals and {bytes} bytes are missing")
                 })
             }
-            Wait::Meeting { rendezvous, .. } => self.meeting(rendezvous).map_or_else(String::new, |m| {
+            Wait::Meeting { rendezvous } => self.meeting(rendezvous).map_or_else(String::new, |m| {
                 let needed = m.expected().map_or_else(|| self.agents.live().to_string(), |n| n.to_string());
                 format!("{rendezvous}: {} of {needed} have arrived", m.arrived())
             }),

@@ -11,7 +11,8 @@
 use super::agent::Agent;
 use super::phase::BarrierId;
 use super::rng::Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
 
 crate::entity! {
     /// An asynchronous operation, numbered by issue.
@@ -67,20 +68,25 @@ pub struct Op<X> {
 }
 
 /// The groups of one agent and class.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Groups {
     /// Since the last commit.
     open: Vec<OpId>,
-    /// Committed groups: the first has number `first`.
-    committed: Vec<Vec<OpId>>,
+    /// Committed groups that were not waited for: before them came `first`.
+    committed: VecDeque<Vec<OpId>>,
     first: u32,
 }
 
 /// The operations under way of a machine.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+///
+/// The hash leaves out in which order agents issued, and what is over: two interleavings that lead to the same operations
+/// under way hash equally.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending<X> {
-    ops: BTreeMap<u32, Op<X>>,
-    next: u32,
+    /// From operation `first` on; `None` is complete. The first is not.
+    ops: VecDeque<Option<Op<X>>>,
+    first: usize,
+    live: usize,
     groups: BTreeMap<(u32, Class), Groups>,
     policy: Completion,
     rng: Rng,
@@ -94,7 +100,22 @@ impl<X> Pending<X> {
             Completion::Seeded(seed) => seed,
             Completion::Early | Completion::Late => 0,
         };
-        Pending { ops: BTreeMap::new(), next: 0, groups: BTreeMap::new(), policy, rng: Rng::new(seed) }
+        let (ops, groups) = (VecDeque::new(), BTreeMap::new());
+        Pending { ops, first: 0, live: 0, groups, policy, rng: Rng::new(seed) }
+    }
+
+    fn get(&self, op: OpId) -> Option<&Op<X>> {
+        op.index().checked_sub(self.first).and_then(|i| self.ops.get(i)).and_then(Option::as_ref)
+    }
+
+    fn remove(&mut self, op: OpId) -> Option<Op<X>> {
+        let removed = op.index().checked_sub(self.first).and_then(|i| self.ops.get_mut(i)).and_then(Option::take);
+        self.live -= usize::from(removed.is_some());
+        while self.ops.front().is_some_and(Option::is_none) {
+            self.ops.pop_front();
+            self.first += 1;
+        }
+        removed
     }
 
     /// When operations complete.
@@ -105,36 +126,35 @@ impl<X> Pending<X> {
 
     /// How many are under way.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.ops.len()
+    pub const fn len(&self) -> usize {
+        self.live
     }
 
     /// Whether none is under way.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ops.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.live == 0
     }
 
     /// Those under way, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (OpId, &Op<X>)> + '_ {
-        self.ops.iter().map(|(id, op)| (OpId::new(*id as usize), op))
+        let id = |i: usize| OpId::new(self.first + i);
+        self.ops.iter().enumerate().filter_map(move |(i, op)| op.as_ref().map(|op| (id(i), op)))
     }
 
     /// Begins an operation, in the open group of its agent and class.
     pub fn issue(&mut self, op: Op<X>) -> OpId {
-        let id = OpId::new(self.next as usize);
-        self.next += 1;
-        self.groups.entry((key(op.agent), op.class)).or_default().open.push(id);
-        self.ops.insert(self.next - 1, op);
+        let key = (key(op.agent), op.class);
+        let id = self.issue_ungrouped(op);
+        self.groups.entry(key).or_default().open.push(id);
         id
     }
 
     /// Begins an operation outside of all groups: only its signals tell of it.
     pub fn issue_ungrouped(&mut self, op: Op<X>) -> OpId {
-        let id = OpId::new(self.next as usize);
-        self.ops.insert(self.next, op);
-        self.next += 1;
-        id
+        self.ops.push_back(Some(op));
+        self.live += 1;
+        OpId::new(self.first + self.ops.len() - 1)
     }
 
     /// The operations of an agent and class that are under way.
@@ -147,7 +167,7 @@ impl<X> Pending<X> {
     pub fn commit(&mut self, agent: Agent, class: Class) -> u32 {
         let groups = self.groups.entry((key(agent), class)).or_default();
         let group = std::mem::take(&mut groups.open);
-        groups.committed.push(group);
+        groups.committed.push_back(group);
         groups.first + u32::try_from(groups.committed.len()).unwrap_or(u32::MAX)
     }
 
@@ -158,8 +178,8 @@ impl<X> Pending<X> {
         let done = groups.committed.len().saturating_sub(at_most as usize);
         groups.first += u32::try_from(done).unwrap_or(0);
         let first = groups.first;
-        let asked = groups.committed.drain(..done).flatten();
-        (asked.filter(|op| self.ops.contains_key(&key_of(*op))).collect(), first)
+        let asked: Vec<OpId> = groups.committed.drain(..done).flatten().collect();
+        (asked.into_iter().filter(|op| self.get(*op).is_some()).collect(), first)
     }
 
     /// Whether a wait for at most `at_most` outstanding groups would pass without completing anything.
@@ -167,14 +187,14 @@ impl<X> Pending<X> {
     pub fn passes(&self, agent: Agent, class: Class, at_most: u32) -> bool {
         self.groups.get(&(key(agent), class)).is_none_or(|g| {
             let done = g.committed.len().saturating_sub(at_most as usize);
-            !g.committed[..done].iter().flatten().any(|op| self.ops.contains_key(&key_of(*op)))
+            !g.committed.iter().take(done).flatten().any(|op| self.get(*op).is_some())
         })
     }
 
     /// How many groups with something under way an agent has, and whether its open group has something.
     #[must_use]
     pub fn outstanding(&self, agent: Agent, class: Class) -> (usize, bool) {
-        let live = |ops: &Vec<OpId>| ops.iter().any(|op| self.ops.contains_key(&key_of(*op)));
+        let live = |ops: &Vec<OpId>| ops.iter().any(|op| self.get(*op).is_some());
         self.groups
             .get(&(key(agent), class))
             .map_or((0, false), |g| (g.committed.iter().filter(|ops| live(ops)).count(), live(&g.open)))
@@ -183,7 +203,7 @@ impl<X> Pending<X> {
     /// Whether an operation may complete now.
     #[must_use]
     pub fn can_complete(&self, op: OpId) -> bool {
-        self.ops.get(&key_of(op)).is_some_and(|o| !o.after.iter().any(|a| self.ops.contains_key(&key_of(*a))))
+        self.get(op).is_some_and(|o| !o.after.iter().any(|a| self.get(*a).is_some()))
     }
 
     /// Takes an operation out, with those that must complete before it: in the order in which to apply them.
@@ -191,14 +211,14 @@ impl<X> Pending<X> {
         let mut taken = Vec::new();
         let mut stack = vec![op];
         while let Some(top) = stack.last().copied() {
-            let before = self.ops.get(&key_of(top)).map(|o| &o.after);
-            let waits_for = before.into_iter().flatten().find(|a| self.ops.contains_key(&key_of(**a)));
+            let before = self.get(top).map(|o| &o.after);
+            let waits_for = before.into_iter().flatten().find(|a| self.get(**a).is_some());
             if let Some(earlier) = waits_for {
                 stack.push(*earlier);
                 continue;
             }
             stack.pop();
-            taken.extend(self.ops.remove(&key_of(top)).map(|o| (top, o)));
+            taken.extend(self.remove(top).map(|o| (top, o)));
         }
         taken
     }
@@ -207,10 +227,10 @@ impl<X> Pending<X> {
     pub fn happens(&mut self) -> Option<OpId> {
         match self.policy {
             Completion::Early | Completion::Late => None,
-            Completion::Seeded(_) if self.ops.is_empty() || self.rng.below(4) != 0 => None,
+            Completion::Seeded(_) if self.is_empty() || self.rng.below(4) != 0 => None,
             Completion::Seeded(_) => {
-                let n = self.rng.below(self.ops.len());
-                self.ops.keys().nth(n).map(|id| OpId::new(*id as usize))
+                let n = self.rng.below(self.live);
+                self.iter().nth(n).map(|(id, _)| id)
             }
         }
     }
@@ -218,7 +238,7 @@ impl<X> Pending<X> {
     /// What completes when nothing else can go on: the oldest.
     #[must_use]
     pub fn oldest(&self) -> Option<OpId> {
-        self.ops.keys().next().map(|id| OpId::new(*id as usize))
+        self.iter().next().map(|(id, _)| id)
     }
 }
 
@@ -226,8 +246,24 @@ fn key(agent: Agent) -> u32 {
     u32::try_from(agent.index()).unwrap_or(u32::MAX)
 }
 
-fn key_of(op: OpId) -> u32 {
-    u32::try_from(op.index()).unwrap_or(u32::MAX)
+impl<X: Hash> Hash for Pending<X> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Numbers by agent and class, and among those by issue.
+        let mut order: Vec<(OpId, &Op<X>)> = self.iter().collect();
+        order.sort_by_key(|(id, op)| (op.agent, op.class, *id));
+        let number = |id: &OpId| order.iter().position(|(o, _)| o == id);
+        for (_, op) in &order {
+            let after: Vec<usize> = op.after.iter().filter_map(number).collect();
+            (op.agent, op.class, after, &op.signals, &op.payload).hash(state);
+        }
+        for (key, groups) in &self.groups {
+            let numbers = |ops: &Vec<OpId>| ops.iter().filter_map(number).collect::<Vec<_>>();
+            let committed: Vec<Vec<usize>> = groups.committed.iter().map(numbers).collect();
+            let live = committed.iter().position(|g| !g.is_empty()).unwrap_or(committed.len());
+            (key, numbers(&groups.open), &committed[live..]).hash(state);
+        }
+        (self.policy, &self.rng).hash(state);
+    }
 }
 
 #[cfg(test)]
@@ -281,10 +317,32 @@ mod tests {
     }
 
     #[test]
+    fn the_order_between_agents_does_not_change_the_hash() {
+        use crate::engine::StateHasher;
+        let (a, b) = (Agent::new(0), Agent::new(1));
+        let run = |order: [(Agent, u32); 3], complete: usize| {
+            let mut p = Pending::new(Completion::Late);
+            let ids = order.map(|(agent, payload)| {
+                let id = p.issue(op(agent, payload));
+                p.commit(agent, COPY);
+                id
+            });
+            p.take(ids[complete]);
+            StateHasher::of(&p)
+        };
+        let hash = run([(a, 1), (b, 2), (a, 3)], 0);
+        assert_eq!(run([(b, 2), (a, 1), (a, 3)], 1), hash);
+        assert_ne!(run([(a, 3), (b, 2), (a, 1)], 0), hash, "another copy is under way");
+        assert_ne!(run([(a, 1), (a, 3), (b, 2)], 1), hash);
+    }
+
+    #[test]
     fn only_a_seed_completes_unasked() {
         for (policy, expected) in [(Completion::Early, 0), (Completion::Late, 0), (Completion::Seeded(5), 4)] {
             let (mut p, me) = (Pending::new(policy), Agent::new(0));
-            (0..4).for_each(|i| drop(p.issue(op(me, i))));
+            for i in 0..4 {
+                p.issue(op(me, i));
+            }
             let happened: Vec<_> = (0..100).filter_map(|_| p.happens().map(|id| p.take(id))).collect();
             assert_eq!(happened.len(), expected, "{policy:?}");
         }

@@ -12,6 +12,8 @@ pub enum ErrorCode {
     Symbol,
     /// An instruction, type or modifier that the emulator does not know. It never guesses.
     Unknown,
+    /// An instruction that the module's version or target does not have.
+    Target,
     /// Operands that do not fit the instruction.
     Operand,
     /// A launch that does not fit the kernel.
@@ -46,6 +48,7 @@ impl ErrorCode {
             ErrorCode::Syntax => "syntax",
             ErrorCode::Symbol => "symbol",
             ErrorCode::Unknown => "unknown",
+            ErrorCode::Target => "target",
             ErrorCode::Operand => "operand",
             ErrorCode::Launch => "launch",
             ErrorCode::OutOfBounds => "out-of-bounds",

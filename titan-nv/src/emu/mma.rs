@@ -190,10 +190,10 @@ pub(crate) fn multiply(op: &MmaOp, a: &[Lanes], b: &[Lanes], c: &[Lanes]) -> Vec
         }
     }
     let mut d = vec![[0; 32]; c.len()];
-    for lane in 0..32 {
-        for (r, s) in (0..c.len()).flat_map(|r| (0..per_c).map(move |s| (r, s))) {
+    for (r, s) in (0..c.len()).flat_map(|r| (0..per_c).map(move |s| (r, s))) {
+        for (lane, bits) in d[r].iter_mut().enumerate() {
             let (row, col) = at_c(packed, lane, r, s);
-            d[r][lane] |= result(op, cm[row * n + col]) << (16 * s);
+            *bits |= result(op, cm[row * n + col]) << (16 * s);
         }
     }
     d
@@ -211,7 +211,7 @@ mod tests {
 
     /// Elements by the manual's own formulas, fragment by fragment.
     #[test]
-    fn fragments_are_those_of_the_manual() {
+    fn fragments_of_wide_elements_are_those_of_the_manual() {
         for lane in 0..32 {
             let (g, t) = (lane >> 2, lane % 4);
             // .m16n8k16, halves, A: a_i for i = 0..8.
@@ -230,6 +230,15 @@ mod tests {
                 assert_eq!(at_a(16, 1, lane, i, 0), at);
             }
             assert_eq!((at_b(1, lane, 0, 0), at_b(1, lane, 1, 0)), ((t, g), (t + 4, g)));
+            // .m8n8k4, f64.
+            assert_eq!((at_a(8, 1, lane, 0, 0), at_b(1, lane, 0, 0)), ((g, t), (t, g)));
+        }
+    }
+
+    #[test]
+    fn fragments_of_narrow_elements_and_sums_are_those_of_the_manual() {
+        for lane in 0..32 {
+            let (g, t) = (lane >> 2, lane % 4);
             // .m16n8k32, bytes: a_i for i = 0..16, b_i for i = 0..8.
             for i in 0..16 {
                 let row = if (0..4).contains(&i) || (8..12).contains(&i) { g } else { g + 8 };
@@ -250,8 +259,6 @@ mod tests {
                 let at = (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1));
                 assert_eq!((at_c(false, lane, i, 0), at_c(true, lane, i / 2, i % 2)), (at, at));
             }
-            // .m8n8k4, f64.
-            assert_eq!((at_a(8, 1, lane, 0, 0), at_b(1, lane, 0, 0)), ((g, t), (t, g)));
         }
     }
 

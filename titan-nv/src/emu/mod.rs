@@ -21,10 +21,42 @@
 //! functions. What is not known is an error at its line when the module is parsed.
 //!
 //! **How exact.** Rounded instructions are exact to the bit, in all directions; approximating ones are as good as f64
-//! makes them ([`lane::approx`]); matrix products round once ([`mma`]). `griddepcontrol`, `setmaxnreg`, `nanosleep`,
+//! makes them, which is within the manual's bounds and not hardware's last bit; a matrix product sums in f64 and rounds
+//! once, where hardware truncates along the way. `griddepcontrol`, `setmaxnreg`, `nanosleep`,
 //! cache hints, prefetches and proxy fences have no effect here; clocks count instructions.
 //!
 //! Its tables share nothing with the lowering: it is there to find the lowering's mistakes.
+//!
+//! ```
+//! use titan_nv::emu::{Launch, Memory, Module, Options, Param};
+//!
+//! let text = "
+//!     .version 7.0
+//!     .target sm_80
+//!     .address_size 64
+//!     .visible .entry double(.param .u64 x) {
+//!         .reg .b64 %p<2>; .reg .b32 %i; .reg .f32 %v;
+//!         ld.param.u64 %p0, [x]; mov.u32 %i, %tid.x; mad.wide.u32 %p1, %i, 4, %p0;
+//!         ld.global.f32 %v, [%p1]; add.f32 %v, %v, %v; st.global.f32 [%p1], %v; ret;
+//!     }";
+//! let module = Module::parse(text)?;
+//! let mut memory = Memory::new();
+//! let x = memory.upload("x", &1.5_f32.to_le_bytes());
+//! let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, params: &[Param::Ptr(x)] };
+//! module.entry("double")?.run(&launch, &mut memory, &Options::default())?;
+//! assert_eq!(memory.read(x, 4)?, 3.0_f32.to_le_bytes());
+//!
+//! // One thread too many, and the error says where.
+//! let launch = Launch { block: [2, 1, 1], ..launch };
+//! let error = module.entry("double")?.run(&launch, &mut memory, &Options::default()).unwrap_err();
+//! assert!(error.to_string().contains("0 bytes after the end of `x` of 4 bytes"));
+//! # Ok::<(), titan_nv::emu::EmuError>(())
+//! ```
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "types and tokens that an instruction does not name are those it does not have: every such arm is an error"
+)]
 
 mod ast;
 mod block;

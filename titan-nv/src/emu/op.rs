@@ -33,6 +33,7 @@ pub(crate) enum Special {
     LaneMask(u8),
     Clock,
     ClockHi,
+    Clock64,
     Zero,
     One,
     DynamicShared,

@@ -43,65 +43,151 @@ fn covered(earlier: &Epoch, now: &Epoch, known: Known<'_>) -> bool {
         || known.covers(earlier.component, earlier.clock)
 }
 
-/// The last write to a byte and the reads since, which are one, or many in `Shadow::readers`.
+/// The last write to a byte, the last strong one since, and the last reads, which are one, or many in `Shadow::readers`. A strong write does not hide the weak one before it, after which others must be ordered too.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     write: Epoch,
+    strong: Epoch,
     read: Epoch,
     /// 1 + the index of more readers.
     many: u32,
 }
 
+impl Cell {
+    const EMPTY: Cell = Cell { write: Epoch::NONE, strong: Epoch::NONE, read: Epoch::NONE, many: 0 };
+}
+
+/// Bytes that share a cell as long as every access to them is to all of them.
+const WORD: usize = 4;
+
+/// A cell for each word, or for each byte of it once an access was to a part of it.
 #[derive(Clone, Debug)]
 pub(super) struct Shadow {
-    cells: Vec<Cell>,
-    readers: Vec<Vec<Epoch>>,
-    free: Vec<u32>,
+    len: usize,
+    words: Vec<Cell>,
+    /// 1 + the index in `parts` of words that are taken apart.
+    apart: Vec<u32>,
+    parts: Vec<[Cell; WORD]>,
+    readers: Readers,
 }
+
+/// Lists of readers. A read takes the place of one that is ordered before it, so they stay short.
+#[derive(Clone, Debug, Default)]
+struct Readers {
+    lists: Vec<Vec<Epoch>>,
+}
+
+/// A race: the earlier access, and whether it wrote.
+type Clash = Option<(Epoch, bool)>;
 
 impl Shadow {
     pub(super) fn new(len: usize) -> Shadow {
-        let empty = Cell { write: Epoch::NONE, read: Epoch::NONE, many: 0 };
-        Shadow { cells: vec![empty; len], readers: Vec::new(), free: Vec::new() }
+        let words = len.div_ceil(WORD);
+        Shadow {
+            len,
+            words: vec![Cell::EMPTY; words],
+            apart: vec![0; words],
+            parts: Vec::new(),
+            readers: Readers::default(),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.cells.len()
+        self.len
     }
 
     /// Records an access; the first byte and the earlier access it races with, and whether that one wrote.
     pub(super) fn access(
         &mut self, start: usize, len: usize, now: Epoch, touch: Touch, known: Known<'_>,
     ) -> Option<(usize, Epoch, bool)> {
-        let end = start.saturating_add(len).min(self.cells.len());
-        for at in start..end {
-            let cell = self.cells[at];
-            if touch != Touch::WriteSame && cell.write.clashes(&now, known) {
-                return Some((at, cell.write, true));
+        let end = start.saturating_add(len).min(self.len);
+        let mut at = start;
+        while at < end {
+            let word = at / WORD;
+            let until = end.min((word + 1) * WORD);
+            if self.apart[word] == 0 && until - at < WORD {
+                self.take_apart(word);
             }
-            if touch == Touch::Read {
-                self.read(at, now, known);
-                continue;
-            }
-            if cell.read.clashes(&now, known) {
-                return Some((at, cell.read, false));
-            }
-            if cell.many != 0 {
-                let readers = &mut self.readers[cell.many as usize - 1];
-                if let Some(other) = readers.iter().find(|r| r.clashes(&now, known)) {
-                    return Some((at, *other, false));
+            if self.apart[word] == 0 {
+                if let Some((other, wrote)) = self.readers.touch(&mut self.words[word], now, touch, known) {
+                    return Some((at, other, wrote));
                 }
-                readers.clear();
-                self.free.push(cell.many - 1);
+            } else {
+                let part = &mut self.parts[self.apart[word] as usize - 1];
+                for byte in at..until {
+                    if let Some((other, wrote)) = self.readers.touch(&mut part[byte % WORD], now, touch, known) {
+                        return Some((byte, other, wrote));
+                    }
+                }
             }
-            self.cells[at] = Cell { write: now, read: Epoch::NONE, many: 0 };
+            at = until;
         }
         None
     }
 
+    #[cold]
+    fn take_apart(&mut self, word: usize) {
+        let whole = self.words[word];
+        let mut part = [whole; WORD];
+        for cell in &mut part[1..] {
+            cell.many = self.readers.copy(whole.many);
+        }
+        self.parts.push(part);
+        self.apart[word] = u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
+    }
+}
+
+impl Readers {
+    /// A new list with the contents of another.
+    fn copy(&mut self, many: u32) -> u32 {
+        let contents = (many as usize).checked_sub(1).map(|i| self.lists[i].clone());
+        contents.map_or(0, |list| {
+            let new = self.take();
+            self.lists[new as usize - 1] = list;
+            new
+        })
+    }
+
+    /// An empty list: 1 + its index.
+    fn take(&mut self) -> u32 {
+        self.lists.push(Vec::new());
+        u32::try_from(self.lists.len()).unwrap_or(u32::MAX)
+    }
+
+    fn touch(&mut self, cell: &mut Cell, now: Epoch, touch: Touch, known: Known<'_>) -> Clash {
+        if touch != Touch::WriteSame {
+            for write in [cell.write, cell.strong] {
+                if write.clashes(&now, known) {
+                    return Some((write, true));
+                }
+            }
+        }
+        if touch == Touch::Read {
+            self.read(cell, now, known);
+            return None;
+        }
+        if cell.read.clashes(&now, known) {
+            return Some((cell.read, false));
+        }
+        if cell.many != 0 {
+            let readers = &self.lists[cell.many as usize - 1];
+            if let Some(other) = readers.iter().find(|r| r.clashes(&now, known)) {
+                return Some((*other, false));
+            }
+        }
+        if now.strong {
+            cell.strong = now;
+            return None;
+        }
+        // Whoever is ordered after this write is so after the reads before it. They stay, for a later write of equal
+        // bytes that is not.
+        cell.write = now;
+        cell.strong = Epoch::NONE;
+        None
+    }
+
     #[inline]
-    fn read(&mut self, at: usize, now: Epoch, known: Known<'_>) {
-        let cell = &mut self.cells[at];
+    fn read(&mut self, cell: &mut Cell, now: Epoch, known: Known<'_>) {
         let replaces = |old: &Epoch| {
             !old.is_some() || (old.strong || !now.strong) && (old.component == now.component || covered(old, &now, known))
         };
@@ -110,12 +196,9 @@ impl Shadow {
             return;
         }
         if cell.many == 0 {
-            cell.many = 1 + self.free.pop().unwrap_or_else(|| {
-                self.readers.push(Vec::new());
-                u32::try_from(self.readers.len() - 1).unwrap_or(u32::MAX - 1)
-            });
+            cell.many = self.take();
         }
-        let readers = &mut self.readers[cell.many as usize - 1];
+        let readers = &mut self.lists[cell.many as usize - 1];
         match readers.iter_mut().find(|r| replaces(r)) {
             Some(old) => *old = now,
             None => readers.push(now),

@@ -15,7 +15,7 @@ struct World {
     unchanged: bool,
 }
 
-fn world(agents: usize) -> World {
+fn of(agents: usize) -> World {
     let mut engine = Engine::new(agents, Completion::Late);
     let space = engine.add_space(Space::new("shared"));
     World { engine, races: Races::new(agents, space, 0x100, 64), space, unchanged: false }
@@ -71,13 +71,13 @@ fn conflicting_accesses_race_unless_a_meeting_orders_them() {
     type Step = fn(&mut World, usize, u64) -> bool;
     let (r, w): (Step, Step) = (World::read, World::write);
     for (first, second, race) in [(w, r, true), (r, w, true), (w, w, true), (r, r, false)] {
-        let mut world = self::world(3);
+        let mut world = of(3);
         assert!(first(&mut world, 0, 0));
         assert_eq!(second(&mut world, 1, 2), !race, "bytes 2 and 3 are common");
-        let mut world = self::world(3);
+        let mut world = of(3);
         assert!(first(&mut world, 0, 0));
         assert!(second(&mut world, 1, 4), "no common byte");
-        let mut world = self::world(3);
+        let mut world = of(3);
         assert!(first(&mut world, 0, 0));
         world.meet(&[0, 1]);
         assert!(second(&mut world, 1, 2));
@@ -87,7 +87,7 @@ fn conflicting_accesses_race_unless_a_meeting_orders_them() {
 
 #[test]
 fn the_report_names_both_sides() {
-    let mut w = world(2);
+    let mut w = of(2);
     w.write(0, 0);
     w.read(1, 3);
     let Race { address, first, second } = *w.races.found().unwrap();
@@ -97,11 +97,11 @@ fn the_report_names_both_sides() {
 
 #[test]
 fn a_write_must_be_after_every_reader() {
-    let mut w = world(4);
+    let mut w = of(4);
     assert!(w.read(0, 0) && w.read(1, 0) && w.read(2, 0));
     w.meet(&[0, 1, 3]);
     assert!(!w.write(3, 0), "the reader 2 was not there");
-    let mut w = world(4);
+    let mut w = of(4);
     assert!(w.read(0, 0) && w.read(1, 0) && w.read(2, 0));
     w.meet(&[0, 1, 2, 3]);
     assert!(w.write(3, 0));
@@ -109,7 +109,7 @@ fn a_write_must_be_after_every_reader() {
 
 #[test]
 fn order_is_transitive() {
-    let mut w = world(3);
+    let mut w = of(3);
     w.write(0, 0);
     w.meet(&[0, 1]);
     w.meet(&[1, 2]);
@@ -118,10 +118,10 @@ fn order_is_transitive() {
 
 #[test]
 fn a_copy_is_ordered_by_its_wait_and_then_by_a_meeting() {
-    let mut w = world(2);
+    let mut w = of(2);
     assert!(w.copy_to(0, 0));
     assert!(!w.read(0, 0), "not even its agent may look");
-    let mut w = world(2);
+    let mut w = of(2);
     assert!(w.copy_to(0, 0));
     w.commit(0);
     assert!(w.copy_to(0, 8));
@@ -131,21 +131,21 @@ fn a_copy_is_ordered_by_its_wait_and_then_by_a_meeting() {
     w.meet(&[0, 1]);
     assert!(w.read(1, 0));
     assert!(!w.read(1, 8), "the second group is outstanding");
-    let mut w = world(2);
+    let mut w = of(2);
     assert!(w.copy_to(0, 0) && !w.copy_to(0, 0), "two copies to one place");
 }
 
 #[test]
 fn a_copy_is_after_what_its_agent_did() {
-    let mut w = world(2);
+    let mut w = of(2);
     assert!(w.write(0, 0) && w.copy_to(0, 0));
-    let mut w = world(2);
+    let mut w = of(2);
     assert!(w.read(1, 0) && !w.copy_to(0, 0), "the other's read is not ordered before");
 }
 
 #[test]
 fn a_barrier_publishes_what_arrives() {
-    let mut w = world(2);
+    let mut w = of(2);
     let b = w.engine.add_barrier();
     w.engine.init(Agent::new(0), b, 1, Place::new(0), &mut w.races).unwrap();
     w.write(0, 0);
@@ -159,7 +159,7 @@ fn a_barrier_publishes_what_arrives() {
 #[test]
 fn an_arrival_of_copies_publishes_the_copies_only() {
     use crate::engine::Signal;
-    let mut w = world(2);
+    let mut w = of(2);
     let b = w.engine.add_barrier();
     w.engine.init(Agent::new(0), b, 1, Place::new(0), &mut w.races).unwrap();
     w.copy_to(0, 0);
@@ -178,9 +178,12 @@ fn an_arrival_of_copies_publishes_the_copies_only() {
 #[test]
 fn strong_accesses_may_be_unordered_among_themselves() {
     let (rmw, strong) = (AccessKind::Atomic, Strength::Strong);
-    let mut w = world(2);
+    let mut w = of(2);
     assert!(w.touch(0, 0, rmw, strong, None) && w.touch(1, 0, rmw, strong, None));
     assert!(!w.read(0, 0), "a weak read races with the other's");
+    let mut w = of(2);
+    assert!(w.write(0, 0) && w.touch(0, 0, rmw, strong, None));
+    assert!(!w.touch(1, 0, rmw, strong, None), "nor do they hide the weak write before them");
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn words_publish_by_release_and_acquire() {
         let event = if acquire { Event::Acquire { agent, space, address } } else { Event::Release { agent, space, address } };
         w.races.event(&event).unwrap();
     };
-    let mut w = world(2);
+    let mut w = of(2);
     w.write(0, 0);
     word(&mut w, 0, false);
     word(&mut w, 1, true);
@@ -199,7 +202,7 @@ fn words_publish_by_release_and_acquire() {
 
 #[test]
 fn another_block_begins_with_nothing_to_race_with() {
-    let mut w = world(2);
+    let mut w = of(2);
     w.write(0, 0);
     w.copy_to(1, 8);
     w.races.restart();
@@ -209,13 +212,17 @@ fn another_block_begins_with_nothing_to_race_with() {
 
 #[test]
 fn equal_writes_do_not_race_but_readers_come_after() {
-    let mut w = world(3);
+    let mut w = of(3);
     assert!(w.write(0, 0));
     w.unchanged = true;
     assert!(w.write(1, 0));
     assert!(!w.read(0, 0), "the last write is not the reader's own");
-    let mut w = world(3);
+    let mut w = of(3);
     assert!(w.read(0, 0));
     w.unchanged = true;
     assert!(!w.write(1, 0), "a read before it is not ordered");
+    let mut w = of(3);
+    assert!(w.read(0, 0) && w.write(0, 0));
+    w.unchanged = true;
+    assert!(!w.write(1, 0), "not even if the reader has written since");
 }

@@ -13,6 +13,14 @@ pub(crate) const SHARED_BASE: u32 = 1024;
 /// Bytes between variables that belong to nobody.
 const GAP: u32 = 64;
 
+/// The end of what a kernel may have in shared, and each thread in local memory: 512 KiB of local memory (CUDA C++
+/// Programming Guide, technical specifications), and any target's shared memory.
+const MOST: u32 = 600 * 1024;
+
+fn too_much(space: &str) -> EmuError {
+    EmuError::new(ErrorCode::Symbol, format!("the variables do not fit {space} memory"))
+}
+
 pub(super) struct Layout {
     pub(super) shared: Vec<(String, u32, Option<u32>)>,
     pub(super) shared_end: u32,
@@ -44,7 +52,8 @@ impl Layout {
         // All arrays that the launch sizes are one.
         let open: Vec<_> = variables(ast, entry, Space::Shared).filter(|(_, v)| v.size.is_none()).collect();
         let align = open.iter().map(|(_, v)| v.align).max().unwrap_or(16);
-        layout.shared_end = end.next_multiple_of(align.max(16));
+        let fits = end.checked_next_multiple_of(align.max(16)).filter(|e| *e < MOST);
+        layout.shared_end = fits.ok_or_else(|| too_much("shared"))?;
         for (name, v) in open {
             layout.addresses.push((name, layout.shared_end));
             if layout.shared.last().is_none_or(|s| s.2.is_some()) {
@@ -58,6 +67,9 @@ impl Layout {
             end = at.checked_add(size).and_then(|e| e.checked_add(GAP)).ok_or_else(|| too_large(v))?;
             layout.addresses.push((name, at));
             layout.local.push((v.name.clone(), at, size));
+        }
+        if end >= MOST {
+            return Err(too_much("local"));
         }
         let far = variables(ast, entry, Space::Global).chain(variables(ast, entry, Space::Const));
         layout.symbols = far.map(|(_, v)| v.name.clone()).collect();

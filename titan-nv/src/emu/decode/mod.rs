@@ -11,6 +11,7 @@
 //! | [`memory`] | `ld`, `st`, `atom`, `red`, `cp.async` |
 //! | [`sync`] | control flow, barriers, fences, exchange within a warp |
 //! | [`matrix`] | `ldmatrix`, `stmatrix`, `mma` |
+//! | [`needs`] | which version and target has what |
 //! | [`layout`] | addresses of variables |
 //! | [`meet`] | where threads that diverged meet again |
 
@@ -21,6 +22,7 @@ mod matrix;
 mod meet;
 mod memory;
 mod moves;
+mod needs;
 mod operand;
 mod sync;
 
@@ -51,7 +53,7 @@ pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
     let mut code = Vec::with_capacity(entry.code.len() + 1);
     for instr in &entry.code {
         let mut d = Decoder { ast, entry, layout: &layout, slots: &slots, instr, at: 1 };
-        let (op, guard) = d.instruction().and_then(|op| Ok((op, d.guard()?))).map_err(|e| {
+        let (op, guard) = d.instruction().and_then(|op| d.check_needs().and_then(|()| Ok((op, d.guard()?)))).map_err(|e| {
             e.with_site(ast.site(entry, instr))
         })?;
         code.push(Inst { guard, op, meet: u32::MAX });
@@ -205,7 +207,8 @@ pub(crate) fn special(name: &str) -> Option<Special> {
         "%lanemask_le" => Special::LaneMask(2),
         "%lanemask_gt" => Special::LaneMask(3),
         "%lanemask_ge" => Special::LaneMask(4),
-        "%clock" | "%clock64" | "%globaltimer" | "%globaltimer_lo" => Special::Clock,
+        "%clock" | "%globaltimer_lo" => Special::Clock,
+        "%clock64" | "%globaltimer" => Special::Clock64,
         "%clock_hi" | "%globaltimer_hi" => Special::ClockHi,
         "%dynamic_smem_size" => Special::DynamicShared,
         "%total_smem_size" => Special::TotalShared,
@@ -213,5 +216,3 @@ pub(crate) fn special(name: &str) -> Option<Special> {
     })
 }
 
-#[cfg(test)]
-mod tests;

@@ -79,7 +79,13 @@ impl Decoder<'_> {
             Operand::Int(n) => self.integer(*n, ty).map(Src::Imm),
             Operand::F32(bits) if ty.is_float() || ty.kind() == Kind::Bits => self.single(*bits, ty),
             Operand::F64(bits) if ty.is_float() || ty.kind() == Kind::Bits => self.double(*bits, ty),
-            Operand::Address(name, offset) => self.address_of(*name, *offset),
+            Operand::Address(name, offset) => {
+                let address = self.address_of(*name, *offset)?;
+                if ty.bits() < 64 && matches!(address, Src::Symbol(..)) || ty.bits() < 32 {
+                    return Err(self.misfit(&format!("an address does not fit `.{}`", ty.name())));
+                }
+                Ok(address)
+            }
             _ => Err(self.misfit(&format!("an operand does not fit `.{}`", ty.name()))),
         }
     }
@@ -143,7 +149,7 @@ impl Decoder<'_> {
         match self.operand(i)? {
             Operand::Reg(r) => Ok(PredSrc::Reg(slot(*r)?, false)),
             Operand::Not(r) => Ok(PredSrc::Reg(slot(*r)?, true)),
-            Operand::Int(n @ (0 | 1 | -1)) => Ok(PredSrc::Const(*n != 0)),
+            Operand::Int(n @ -1..=1) => Ok(PredSrc::Const(*n != 0)),
             _ => Err(self.misfit("a predicate register is needed")),
         }
     }

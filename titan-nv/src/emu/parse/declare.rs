@@ -6,6 +6,11 @@ use crate::emu::error::{EmuError, ErrorCode};
 use crate::emu::lex::Tok;
 use crate::emu::ty::{Kind, Space, Ty};
 
+/// Bytes of all parameters of a kernel. PTX ISA, ".param": 4,352, and 32,764 since PTX 8.1.
+const MOST_PARAMS: u32 = 32_764;
+/// Bytes of one variable: more than any test needs, less than would exhaust the machine.
+const MOST_BYTES: u32 = 1 << 30;
+
 /// A type with alignment and the shape of what is declared.
 struct Declared {
     ty: Ty,
@@ -20,8 +25,8 @@ impl Declared {
     fn size(&self, line: u32) -> Result<Option<u32>, EmuError> {
         let bytes = self.count.map(|n| n.checked_mul(self.ty.bytes().into()).and_then(|b| u32::try_from(b).ok()));
         match bytes {
-            Some(None) => Err(EmuError::at(ErrorCode::Symbol, line, format!("`{}` is too large", self.name))),
-            Some(some) => Ok(some),
+            Some(Some(some)) if some <= MOST_BYTES => Ok(Some(some)),
+            Some(_) => Err(EmuError::at(ErrorCode::Symbol, line, format!("`{}` is too large", self.name))),
             None => Ok(None),
         }
     }
@@ -51,8 +56,8 @@ impl Parser<'_> {
         if self.accept_word(".ptr") {
             self.pointer_attributes()?;
         }
-        if !(align == 0 || align.is_power_of_two()) {
-            return Err(self.error("an alignment is a power of two"));
+        if !(align == 0 || align.is_power_of_two() && align <= 4096) {
+            return Err(self.error("an alignment is a power of two, up to 4096"));
         }
         let name = self.word("a name")?.to_owned();
         let (mut count, mut is_array) = (Some(lanes), lanes > 1);
@@ -111,7 +116,7 @@ impl Parser<'_> {
     fn initial(&mut self, ty: Ty, init: &mut Init) -> Result<(), EmuError> {
         if self.accept('{') {
             while !self.accept('}') {
-                self.initial(ty, init)?;
+                self.nested(|p| p.initial(ty, init))?;
                 if !self.is('}') {
                     self.expect(',')?;
                 }
@@ -185,6 +190,10 @@ impl Parser<'_> {
             };
             let offset = end.next_multiple_of(d.align);
             end = offset.saturating_add(size);
+            if end > MOST_PARAMS {
+                let message = format!("the parameters have more than {MOST_PARAMS} bytes");
+                return Err(EmuError::at(ErrorCode::Symbol, line, message));
+            }
             all.push(Param { name: d.name, size, offset, is_array: d.is_array });
         }
         Ok(all)

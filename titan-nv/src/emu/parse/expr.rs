@@ -60,6 +60,10 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self) -> Result<i128, EmuError> {
+        self.nested(Self::operand_of_expression)
+    }
+
+    fn operand_of_expression(&mut self) -> Result<i128, EmuError> {
         match self.peek().tok {
             Tok::Int(n) => {
                 self.next();

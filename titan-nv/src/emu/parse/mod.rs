@@ -30,6 +30,7 @@ pub(crate) fn module(text: &str) -> Result<Ast, EmuError> {
         },
         names: BTreeMap::new(),
         functions: BTreeSet::new(),
+        depth: 0,
     };
     parser.module()?;
     Ok(parser.ast)
@@ -42,9 +43,25 @@ struct Parser<'a> {
     /// Variables of the module.
     names: BTreeMap<String, Name>,
     functions: BTreeSet<String>,
+    /// How deep braces and parentheses are nested here.
+    depth: u32,
 }
 
+/// How deep braces and parentheses may be nested.
+const DEEPEST: u32 = 64;
+
 impl<'a> Parser<'a> {
+    /// Parses something nested, if that is not too deep.
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, EmuError>) -> Result<T, EmuError> {
+        if self.depth >= DEEPEST {
+            return Err(self.error("nested too deep"));
+        }
+        self.depth += 1;
+        let done = parse(self);
+        self.depth -= 1;
+        done
+    }
+
     fn peek(&self) -> Token<'a> {
         self.ahead(0)
     }
@@ -292,5 +309,3 @@ impl<'a> Parser<'a> {
     }
 }
 
-#[cfg(test)]
-mod tests;

@@ -18,6 +18,10 @@ impl Parser<'_> {
     }
 
     fn simple(&mut self, body: &mut Body, index: usize) -> Result<Operand, EmuError> {
+        self.nested(|p| p.one(body, index))
+    }
+
+    fn one(&mut self, body: &mut Body, index: usize) -> Result<Operand, EmuError> {
         let token = self.peek();
         match token.tok {
             Tok::Word if token.text != "WARP_SZ" => self.named(body, index),
@@ -77,15 +81,12 @@ impl Parser<'_> {
         Ok(Operand::Label(usize::MAX))
     }
 
-    /// `+ n` or `- n` after a name; 0 if there is none.
+    /// `+ n` after a name; 0 if there is none.
     fn offset(&mut self) -> Result<i64, EmuError> {
-        if !self.is('+') && !self.is('-') {
+        if !self.accept('+') {
             return Ok(0);
         }
-        let negative = self.is('-');
-        self.next();
         let value = self.constant()?;
-        let value = if negative { -value } else { value };
         i64::try_from(value).map_err(|_| self.error("the offset does not fit 64 bits"))
     }
 
