@@ -50,8 +50,10 @@ pub fn flash_attention<T: Float, const BM: i32, const BN: i32, const D: i32, con
 pub(crate) fn check(dev: &Device, n: usize, keys: usize, causal: bool) -> titan::Result<f64> {
     const D: usize = 64;
     let (heads, mut rng) = (2 * 3, common::Rng::new(8));
-    let (qh, kh, vh) = (rng.fill::<f16>(heads * n * D), rng.fill::<f16>(heads * keys * D), rng.fill::<f16>(heads * keys * D));
-    let (q, k, v) = (dev.tensor(&qh, [2, 3, n, D])?, dev.tensor(&kh, [2, 3, keys, D])?, dev.tensor(&vh, [2, 3, keys, D])?);
+    let (qh, kh, vh) =
+        (rng.fill::<f16>(heads * n * D), rng.fill::<f16>(heads * keys * D), rng.fill::<f16>(heads * keys * D));
+    let (q, k, v) =
+        (dev.tensor(&qh, [2, 3, n, D])?, dev.tensor(&kh, [2, 3, keys, D])?, dev.tensor(&vh, [2, 3, keys, D])?);
     let (mut out, mut again) = (dev.zeros([2, 3, n, D])?, dev.zeros([2, 3, n, D])?);
     if causal {
         flash_attention::<f16, 64, 64, 64, true>(&q, &k, &v, &mut out, 0.125).sync()?;

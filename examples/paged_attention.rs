@@ -83,7 +83,8 @@ pub(crate) fn check(dev: &Device, causal: bool) -> titan::Result<f64> {
         for (i, h) in (first..last).flat_map(|i| (0..HQ).map(move |h| (i, h))) {
             let end = if causal { keys - (last - first) + (i - first) + 1 } else { keys };
             let at = |j: usize| ((table[s * 4 + j / PAGE] as usize * PAGE + j % PAGE) * HK + h / (HQ / HK)) * D;
-            let dot = |j: usize| (0..D).map(|e| qh[(i * HQ + h) * D + e].to_f64() * kh[at(j) + e].to_f64()).sum::<f64>();
+            let dot =
+                |j: usize| (0..D).map(|e| qh[(i * HQ + h) * D + e].to_f64() * kh[at(j) + e].to_f64()).sum::<f64>();
             let weight: Vec<f64> = (0..end).map(|j| (dot(j) * 0.25).exp()).collect();
             let total: f64 = weight.iter().sum();
             for e in 0..D {

@@ -29,9 +29,8 @@ pub(crate) fn check(dev: &Device, m: usize, n: usize) -> titan::Result<f64> {
     let (x, w) = (dev.tensor(&xh, [m, n])?, dev.tensor(&wh, [n])?);
     let sum: Vec<f64> = common::f64s(&xh).iter().zip(common::f64s(&rh)).map(|(a, b)| a + b).collect();
     let mean = |row: &[f64]| row.iter().map(|v| v * v).sum::<f64>() / n as f64;
-    let want: Vec<f64> = (0..m * n)
-        .map(|i| sum[i] / (mean(&sum[i / n * n..][..n]) + 1e-5).sqrt() * wh[i % n].to_f64())
-        .collect();
+    let want: Vec<f64> =
+        (0..m * n).map(|i| sum[i] / (mean(&sum[i / n * n..][..n]) + 1e-5).sqrt() * wh[i % n].to_f64()).collect();
     let mut error = 0.0f64;
     for reference in [false, true] {
         let (mut res, mut out) = (dev.tensor(&rh, [m, n])?, dev.zeros([m, n])?);

@@ -7,7 +7,9 @@ mod runtime;
 pub use titan_macros::{constant, device, kernel};
 
 pub use error::{Error, Location, Result};
-pub use runtime::{Device, DeviceKind, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, View, ViewMut};
+pub use runtime::{
+    AsTensor, AsTensorMut, Device, DeviceKind, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, View, ViewMut,
+};
 
 /// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
 #[doc(hidden)]

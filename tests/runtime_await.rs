@@ -46,8 +46,7 @@ fn an_awaited_launch_has_run() {
 
 #[test]
 fn futures_move_to_threads() {
-    let threads: Vec<_> =
-        (0..2u8).map(|i| thread::spawn(move || block_on(chain(Device::cpu(), i.into())))).collect();
+    let threads: Vec<_> = (0..2u8).map(|i| thread::spawn(move || block_on(chain(Device::cpu(), i.into())))).collect();
     for (i, thread) in threads.into_iter().enumerate() {
         assert_eq!(thread.join().unwrap().unwrap(), [i as f32 + 1.0; 4]);
     }

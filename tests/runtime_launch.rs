@@ -1,10 +1,6 @@
 //! Launches: results, checks before anything runs, traps, grids, aliases.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::cast_precision_loss,
-    reason = "a test that cannot go on stops; small numbers"
-)]
+#![expect(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test that cannot go on stops; small numbers")]
 
 mod runtime_kernels;
 
@@ -126,8 +122,31 @@ fn a_grid_may_be_overridden() {
     let mut z = Device::cpu().zeros([4]).unwrap();
     fill(&mut z, 1.0).grid([2]).sync().unwrap();
     assert_eq!(z.to_vec().unwrap(), [1.0, 1.0, 0.0, 0.0]);
-    let error = fill(&mut z, 1.0).grid([1, u32::MAX]).sync().unwrap_err();
-    assert!(matches!(error, Error::Grid { .. }), "{error}");
+    let error = fill(&mut z, 1.0).grid([1 << 31]).sync().unwrap_err();
+    assert!(matches!(error, Error::GridOverride { axis: 0, .. }), "{error}");
+}
+
+#[test]
+fn programs_beyond_the_proof_are_refused() {
+    let mut z = Device::cpu().zeros([4]).unwrap();
+    let error = fill(&mut z, 1.0).grid([2, 2]).sync().unwrap_err();
+    assert_eq!(
+        first_line(&error),
+        "kernel `fill`: a grid of 2 programs along axis 1, where its own can have at most 1"
+    );
+    // One program may store where it likes; two would race.
+    let alone = kernel!(
+        alone,
+        "kernel @alone(%y: mut tensor<f32>[N]) grid(1) {
+            %zero = const 0 : i32
+            %one = const 1.0 : f32
+            set %y[%zero], %one
+            return
+        }"
+    );
+    Launch::new(alone, vec![(&mut z).into()]).grid([1]).sync().unwrap();
+    let error = Launch::new(alone, vec![(&mut z).into()]).grid([2]).sync().unwrap_err();
+    assert!(matches!(error, Error::GridOverride { axis: 0, found: 2, most: 1, .. }), "{error}");
 }
 
 #[test]
@@ -151,10 +170,7 @@ fn a_kernel_that_cannot_be_read_says_so() {
     let kernel = kernel!(broken, "kernel @broken(");
     let error = Launch::new(kernel, vec![]).sync().unwrap_err();
     assert!(matches!(error, Error::Artifact { .. }));
-    assert!(
-        error.to_string().starts_with("the compiled form of kernel `broken` cannot be read: "),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("the compiled form of kernel `broken` cannot be read: "), "{error}");
 }
 
 fn embedded(artifact: Vec<u8>) -> &'static KernelRef {
@@ -169,11 +185,8 @@ fn a_kernel_comes_in_an_artifact() {
         set %y[%p], %one
         return
     }";
-    let variant = |target: &str| Variant {
-        target: target.to_owned(),
-        payload: source.as_bytes().to_vec(),
-        ..Variant::default()
-    };
+    let variant =
+        |target: &str| Variant { target: target.to_owned(), payload: source.as_bytes().to_vec(), ..Variant::default() };
     let artifact = |variants| Artifact { kernel: "boxed".to_owned(), variants }.encode();
     let mut y = Device::cpu().zeros::<f32, 1>([2]).unwrap();
     let kernel = embedded(artifact(vec![variant("sm_80"), variant("cpu")]));

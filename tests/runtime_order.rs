@@ -1,10 +1,6 @@
 //! Ordering of launches, host copies and threads; what happens to memory and to failures meanwhile.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::cast_precision_loss,
-    reason = "a test that cannot go on stops; small numbers"
-)]
+#![expect(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test that cannot go on stops; small numbers")]
 
 mod runtime_kernels;
 
@@ -128,10 +124,7 @@ fn what_depends_on_a_failure_does_not_run_and_says_why() {
     add(&x, &mut y, 1.0).launch(&t).unwrap();
     let error = y.to_vec().unwrap_err();
     let text = error.to_string();
-    assert!(
-        text.starts_with("kernel `add` did not run, because a launch that it depends on failed: "),
-        "{text}"
-    );
+    assert!(text.starts_with("kernel `add` did not run, because a launch that it depends on failed: "), "{text}");
     assert!(text.contains("kernel `trap_at::<f32>` stopped at src/kernels.rs:12:9"), "{text}");
     assert!(error.source().is_some());
     // That told of the trap as well.

@@ -223,6 +223,11 @@ fn shapes_and_data_must_agree() {
     assert_eq!(x.to_vec().unwrap(), [1.5; 4]);
     assert!(matches!(dev.zeros::<f32, 2>([usize::MAX, 2]), Err(Error::TooLarge { .. })));
     assert!(matches!(dev.zeros::<f32, 1>([1 << 60]), Err(Error::OutOfMemory { .. })));
+    assert!(matches!(dev.full([1 << 60], 1.0f32), Err(Error::OutOfMemory { .. })));
+    let vast = dev.zeros::<f32, 2>([1, 1]).unwrap();
+    let vast = vast.broadcast([1 << 30, 1 << 30]).unwrap();
+    assert!(matches!(vast.to_vec(), Err(Error::OutOfMemory { .. })));
+    assert!(matches!(vast.copy(), Err(Error::OutOfMemory { .. })));
     assert_eq!(format!("{x:?}"), format!("Tensor<f64>[2, 2] on {dev}"));
     assert_eq!(
         format!("{:?}", x.transpose::<0, 1>().unwrap()),

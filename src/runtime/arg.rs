@@ -75,9 +75,7 @@ impl ArgValue {
     /// What the check of the signature needs to know.
     pub(crate) fn info(&self) -> ArgInfo<'_> {
         match self {
-            ArgValue::Tensor(t) => {
-                ArgInfo::Tensor { elem: t.elem, extents: t.extents(), strides: t.strides() }
-            }
+            ArgValue::Tensor(t) => ArgInfo::Tensor { elem: t.elem, extents: t.extents(), strides: t.strides() },
             ArgValue::Absent => ArgInfo::Absent,
             ArgValue::Scalar(value) => ArgInfo::Scalar(*value),
         }

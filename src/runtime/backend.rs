@@ -48,9 +48,7 @@ impl Storage {
     /// Copies bytes in. Waits for nothing: `buffer.rs` orders it.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         match self {
-            Storage::Cpu(memory) => {
-                memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e))
-            }
+            Storage::Cpu(memory) => memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e)),
         }
     }
 
@@ -83,13 +81,7 @@ impl Code {
     }
 
     /// Runs the grid to its end.
-    pub(crate) fn run(
-        &self,
-        kernel: &KernelRef,
-        name: &str,
-        args: Vec<DeviceArg>,
-        grid: [u32; 3],
-    ) -> Result<()> {
+    pub(crate) fn run(&self, kernel: &KernelRef, name: &str, args: Vec<DeviceArg>, grid: [u32; 3]) -> Result<()> {
         match self {
             Code::Cpu(program) => {
                 let args: Vec<titan_cpu::Arg> = args.into_iter().map(cpu_arg).collect();

@@ -76,11 +76,7 @@ impl Buffer {
 }
 
 /// Enters work with this event into every buffer it uses, and calls `enqueue` with what it must wait for.
-pub(crate) fn schedule<R>(
-    accesses: &[Access],
-    event: &Event,
-    enqueue: impl FnOnce(Vec<Dependency>) -> R,
-) -> R {
+pub(crate) fn schedule<R>(accesses: &[Access], event: &Event, enqueue: impl FnOnce(Vec<Dependency>) -> R) -> R {
     let mut buffers: Vec<&Buffer> = accesses.iter().map(|a| &a.buffer).collect();
     buffers.sort_unstable_by_key(|b| b.address());
     buffers.dedup_by_key(|b| b.address());

@@ -4,6 +4,7 @@ use super::layout::Layout;
 use super::setting;
 use super::stream::Stream;
 use super::tensor::Tensor;
+use super::transfer::host_vec;
 use crate::error::{Error, Result};
 use crate::lang::Elem;
 use std::fmt;
@@ -115,11 +116,7 @@ impl Device {
     pub fn tensor<T: Elem, const R: usize>(&self, data: &[T], shape: [usize; R]) -> Result<Tensor<T, R>> {
         let layout = Layout::row_major(T::ELEM, shape)?;
         if layout.len() != data.len() {
-            return Err(Error::ElementCount {
-                found: data.len(),
-                shape: shape.to_vec(),
-                expected: layout.len(),
-            });
+            return Err(Error::ElementCount { found: data.len(), shape: shape.to_vec(), expected: layout.len() });
         }
         let mut tensor = Tensor::zeroed(self, layout)?;
         tensor.write(data)?;
@@ -153,7 +150,7 @@ impl Device {
     ) -> Result<Tensor<T, R>> {
         let layout = Layout::row_major(T::ELEM, shape)?;
         let mut index = [0; R];
-        let mut data = Vec::with_capacity(layout.len());
+        let mut data = host_vec(layout.len())?;
         for _ in 0..layout.len() {
             data.push(f(index));
             advance(&mut index, &shape);
@@ -265,10 +262,7 @@ mod tests {
     fn other_settings_say_what_was_asked_and_what_is_there() {
         for name in ["gpu", "cuda:9999", "hip:x", "cpu:0", "cuda:", ":0"] {
             let text = Device::by_setting(Some(name)).unwrap_err().to_string();
-            assert!(
-                text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the devices here are: ")),
-                "{text}"
-            );
+            assert!(text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the devices here are: ")), "{text}");
             assert!(text.contains("cpu ("), "{text}");
         }
     }

@@ -55,11 +55,7 @@ impl Failure {
 impl Event {
     /// Of work in the in-order queue of this number, or on a thread of its own.
     pub(crate) fn new(queue: Option<u64>) -> Self {
-        Event(Arc::new(Inner {
-            queue,
-            state: Mutex::new(State::Pending(Vec::new())),
-            changed: Condvar::new(),
-        }))
+        Event(Arc::new(Inner { queue, state: Mutex::new(State::Pending(Vec::new())), changed: Condvar::new() }))
     }
 
     /// Whether this work ends after `earlier` because both are in one queue.

@@ -59,11 +59,7 @@ impl Footprint {
         }
         // Σ s·x - Σ s·y = delta: one term per stride, its range the difference of the index ranges.
         let mut terms: Vec<Term> = Vec::new();
-        let both = self
-            .axes
-            .iter()
-            .map(|(s, n)| (*s, 0, n - 1))
-            .chain(other.axes.iter().map(|(s, n)| (*s, 1 - n, 0)));
+        let both = self.axes.iter().map(|(s, n)| (*s, 0, n - 1)).chain(other.axes.iter().map(|(s, n)| (*s, 1 - n, 0)));
         for (stride, lo, hi) in both.filter(|(stride, ..)| *stride != 0) {
             match terms.iter_mut().find(|t| t.stride == stride) {
                 Some(term) => (term.lo, term.hi) = (term.lo + lo, term.hi + hi),
@@ -96,9 +92,9 @@ fn solvable(terms: &[Term], target: i64, patience: &mut u32) -> bool {
     let Some((first, rest)) = terms.split_first() else { return target == 0 };
     let least: i64 = rest.iter().map(|t| t.stride * t.lo).sum();
     let most: i64 = rest.iter().map(|t| t.stride * t.hi).sum();
-    let from = first.lo.max(
-        (target - most).div_euclid(first.stride) + i64::from((target - most).rem_euclid(first.stride) != 0),
-    );
+    let from = first
+        .lo
+        .max((target - most).div_euclid(first.stride) + i64::from((target - most).rem_euclid(first.stride) != 0));
     let to = first.hi.min((target - least).div_euclid(first.stride));
     (from..=to).any(|k| {
         *patience = patience.saturating_sub(1);

@@ -11,6 +11,7 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use titan_core::analysis::grid::max_extent;
 use titan_core::ir::{Access as Borrow, Const, ParamKind, Signature};
 use titan_core::launch::{ArgInfo, BindError, Bound, Grid, bind, bind_with_grid};
 
@@ -51,7 +52,8 @@ impl<'a> Launch<'a> {
         Launch { kernel, args, grid: None, borrow: PhantomData }
     }
 
-    /// Another grid than the kernel's own: one to three extents.
+    /// Another grid than the kernel's own: one to three extents, none of them more than the kernel's own can be for some
+    /// arguments. The launch is an error otherwise: the outputs are proved disjoint for such grids only.
     pub fn grid<const N: usize>(mut self, extents: [u32; N]) -> Self {
         const { assert!(N >= 1 && N <= 3, "a grid has one to three axes") };
         let mut grid = [1; 3];
@@ -136,7 +138,10 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
     let refuse = |why| Error::of_bind(&loaded.name, why);
     let infos: Vec<ArgInfo<'_>> = args.iter().map(ArgValue::info).collect();
     let bound = match grid {
-        Some(grid) => bind_with_grid(sig, &infos, grid),
+        Some(grid) => {
+            within_proof(loaded, grid)?;
+            bind_with_grid(sig, &infos, grid)
+        }
         None => bind(sig, &infos),
     };
     let bound = bound.map_err(refuse)?;
@@ -147,9 +152,8 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
             let (expected, found) = ("a tensor passed by `&mut`", "one passed by `&`");
             return Err(refuse(BindError::Kind { param, expected, found }));
         }
-        let meets = |other: &TensorArg| {
-            other.buffer.is(&written.buffer) && other.footprint.overlaps(&written.footprint)
-        };
+        let meets =
+            |other: &TensorArg| other.buffer.is(&written.buffer) && other.footprint.overlaps(&written.footprint);
         let other = args.iter().enumerate().find(|(i, a)| *i != index && a.tensor().is_some_and(meets));
         if let Some((other, _)) = other {
             return Err(Error::Alias {
@@ -162,6 +166,18 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
     Ok(bound)
 }
 
+/// Refuses a grid with more programs than the verifier reckoned with.
+fn within_proof(loaded: &Loaded, grid: [u32; 3]) -> Result<()> {
+    for (axis, found) in grid.into_iter().enumerate() {
+        let most = max_extent(&loaded.kernel.sig, u8::try_from(axis).unwrap_or(u8::MAX));
+        if i64::from(found) > most {
+            let most = u32::try_from(most).unwrap_or(0);
+            return Err(Error::GridOverride { kernel: loaded.name.clone(), axis, found, most });
+        }
+    }
+    Ok(())
+}
+
 fn is_written(sig: &Signature, param: usize) -> bool {
     matches!(sig.params[param].kind, ParamKind::Tensor { access: Borrow::Mut, .. })
 }
@@ -169,8 +185,7 @@ fn is_written(sig: &Signature, param: usize) -> bool {
 /// The device that holds all tensors. Without tensors: that of the stream, or the best one.
 fn common_device(loaded: &Loaded, args: &[ArgValue], stream: Option<&Device>) -> Result<Device> {
     let params = &loaded.kernel.sig.params;
-    let mut tensors =
-        params.iter().zip(args).filter_map(|(p, a)| a.tensor().map(|t| (&p.name, t.buffer.device())));
+    let mut tensors = params.iter().zip(args).filter_map(|(p, a)| a.tensor().map(|t| (&p.name, t.buffer.device())));
     let Some((first, device)) = tensors.next() else {
         return stream.cloned().map_or_else(Device::best, Ok);
     };

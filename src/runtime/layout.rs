@@ -77,12 +77,10 @@ impl<const R: usize> Layout<R> {
         let mut seen = [false; R];
         axes.iter().filter(|a| **a < R).for_each(|a| seen[*a] = true);
         if seen.contains(&false) {
-            let problem =
-                format!("{axes:?} does not name each of the axes 0 to {} once", R.saturating_sub(1));
+            let problem = format!("{axes:?} does not name each of the axes 0 to {} once", R.saturating_sub(1));
             return refuse("permute", problem, "list every axis exactly once, in the new order");
         }
-        Layout { shape: axes.map(|a| self.shape[a]), strides: axes.map(|a| self.strides[a]), ..*self }
-            .packed("permute")
+        Layout { shape: axes.map(|a| self.shape[a]), strides: axes.map(|a| self.strides[a]), ..*self }.packed("permute")
     }
 
     /// Axes `a` and `b` swapped.
@@ -95,8 +93,7 @@ impl<const R: usize> Layout<R> {
     /// Elements `lo..hi` of an axis.
     pub(crate) fn slice(&self, axis: usize, lo: usize, hi: usize) -> Result<Self> {
         if lo > hi || hi > self.shape[axis] {
-            let problem =
-                format!("{lo}..{hi} is not a part of axis {axis}, whose extent is {}", self.shape[axis]);
+            let problem = format!("{lo}..{hi} is not a part of axis {axis}, whose extent is {}", self.shape[axis]);
             return refuse("slice", problem, "give a range inside of the axis");
         }
         let mut out = *self;
@@ -113,8 +110,7 @@ impl<const R: usize> Layout<R> {
             return refuse("index", problem, "give an index below the extent");
         }
         if self.elem.bits() == 4 && axis + 1 == R {
-            let problem =
-                format!("axis {axis} is the packed one: two elements of type `{}` share a byte", self.elem);
+            let problem = format!("axis {axis} is the packed one: two elements of type `{}` share a byte", self.elem);
             return refuse("index", problem, "slice an even range of the last axis, or index another one");
         }
         let from = |d: usize| if d < axis { d } else { d + 1 };
@@ -156,11 +152,7 @@ impl<const R: usize> Layout<R> {
                 "the elements do not lie one after the other (extents {:?}, strides {:?})",
                 self.shape, self.strides
             );
-            return refuse(
-                "reshape",
-                problem,
-                "reshape a `.copy()`, or reshape before the other view is made",
-            );
+            return refuse("reshape", problem, "reshape a `.copy()`, or reshape before the other view is made");
         }
         Layout { offset: self.offset, ..Layout::unpacked_row_major(self.elem, shape)? }.packed("reshape")
     }
@@ -174,11 +166,7 @@ impl<const R: usize> Layout<R> {
             }
             if self.shape[axis] != 1 {
                 let problem = format!("axis {axis} has extent {}, not 1 or {extent}", self.shape[axis]);
-                return refuse(
-                    "broadcast",
-                    problem,
-                    "only axes of extent 1 repeat; insert one with `unsqueeze`",
-                );
+                return refuse("broadcast", problem, "only axes of extent 1 repeat; insert one with `unsqueeze`");
             }
             (out.shape[axis], out.strides[axis]) = (extent, 0);
         }
@@ -204,8 +192,7 @@ impl<const R: usize> Layout<R> {
         }
         let even = self.shape.last().is_some_and(|n| n % 2 == 0) && self.offset.is_multiple_of(2);
         let (last, outer) = self.strides.split_last().map_or((1, &[][..]), |(last, outer)| (*last, outer));
-        let aligned =
-            outer.iter().zip(&self.shape).all(|(stride, extent)| *extent == 1 || stride.is_multiple_of(2));
+        let aligned = outer.iter().zip(&self.shape).all(|(stride, extent)| *extent == 1 || stride.is_multiple_of(2));
         if even && last == 1 && aligned {
             return Ok(self);
         }

@@ -14,6 +14,7 @@
 //! Devices are cases of the enums in `backend.rs`; the rest of the module does not know which there are.
 
 mod arg;
+mod as_tensor;
 mod backend;
 mod buffer;
 mod device;
@@ -31,6 +32,7 @@ mod transfer;
 mod view;
 
 pub use arg::LaunchArg;
+pub use as_tensor::{AsTensor, AsTensorMut};
 pub use device::{Device, DeviceKind};
 pub use future::LaunchFuture;
 pub use kernel::KernelRef;

@@ -96,9 +96,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
             let shape = self.shape().to_vec();
             return Err(Error::ElementCount { found: data.len(), shape, expected: self.len() });
         }
-        run_here("`write`", &[self.access(true)], || {
-            transfer::write(self.buffer.storage(), &self.layout, data)
-        })
+        run_here("`write`", &[self.access(true)], || transfer::write(self.buffer.storage(), &self.layout, data))
     }
 
     /// A row-major tensor with the same elements and memory of its own.

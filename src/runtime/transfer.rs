@@ -6,27 +6,43 @@
 use super::backend::Storage;
 use super::device::advance;
 use super::layout::Layout;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lang::Elem;
 use std::borrow::Cow;
 
 /// Elements of a run below which copying runs one by one does not pay.
 const SHORT_RUN: usize = 64;
 
+/// An empty vector with room for `n` elements.
+///
+/// # Errors
+/// If the host has no memory for them: a broadcast view may have more elements than any memory.
+pub(super) fn host_vec<T>(n: usize) -> Result<Vec<T>> {
+    let mut out = Vec::new();
+    let bytes = n.saturating_mul(size_of::<T>());
+    let refused = |_| Error::OutOfMemory { bytes, device: "the host".to_owned() };
+    out.try_reserve_exact(n).map_err(refused)?;
+    Ok(out)
+}
+
 /// All elements, in row-major order.
 pub(crate) fn read<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>) -> Result<Vec<T>> {
     if layout.len() == 0 {
         return Ok(Vec::new());
     }
+    if layout.is_contiguous() {
+        return read_run(storage, layout.offset, layout.len());
+    }
+    let mut out = host_vec(layout.len())?;
     let runs = Runs::of(layout);
     let span = runs.offsets.iter().max().map_or(0, |last| last + runs.len - layout.offset);
     if runs.len < SHORT_RUN && span / 2 <= layout.len() {
         let start = layout.offset;
         let all = read_run::<T>(storage, start, span)?;
         let pick = |offset: &usize| all[offset - start..][..runs.len].iter().copied();
-        return Ok(runs.offsets.iter().flat_map(pick).collect());
+        out.extend(runs.offsets.iter().flat_map(pick));
+        return Ok(out);
     }
-    let mut out = Vec::with_capacity(layout.len());
     for offset in &runs.offsets {
         out.extend(read_run::<T>(storage, *offset, runs.len)?);
     }
@@ -34,11 +50,7 @@ pub(crate) fn read<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R
 }
 
 /// Overwrites all elements, which are given in row-major order.
-pub(crate) fn write<T: Elem, const R: usize>(
-    storage: &Storage,
-    layout: &Layout<R>,
-    data: &[T],
-) -> Result<()> {
+pub(crate) fn write<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>, data: &[T]) -> Result<()> {
     if data.is_empty() {
         return Ok(());
     }

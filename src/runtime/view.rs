@@ -174,10 +174,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     ///
     /// # Errors
     /// As [`Tensor::split_at`].
-    pub fn split_at_mut<const AX: usize>(
-        &mut self,
-        at: usize,
-    ) -> Result<(ViewMut<'_, T, R>, ViewMut<'_, T, R>)> {
+    pub fn split_at_mut<const AX: usize>(&mut self, at: usize) -> Result<(ViewMut<'_, T, R>, ViewMut<'_, T, R>)> {
         const { assert!(AX < R, "a tensor of this rank has no such axis") };
         let (head, tail) = self.layout().split(AX, at)?;
         Ok((ViewMut::new(self.with_layout(head)), ViewMut::new(self.with_layout(tail))))

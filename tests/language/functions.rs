@@ -9,7 +9,7 @@ mod activations {
 
     /// max(x, 0) + slope · min(x, 0)
     #[titan::device]
-    pub fn leaky_relu<S: Shape>(x: Tile<f32, S>, slope: f32) -> Tile<f32, S> {
+    pub(super) fn leaky_relu<S: Shape>(x: Tile<f32, S>, slope: f32) -> Tile<f32, S> {
         x.max(0.0) + scaled(x.min(0.0), slope)
     }
 }
@@ -18,15 +18,15 @@ mod tools {
     use titan::prelude::*;
 
     #[titan::device]
-    pub fn scaled<T: Float, S: Shape>(x: Tile<T, S>, by: T) -> Tile<T, S> {
+    pub(super) fn scaled<T: Float, S: Shape>(x: Tile<T, S>, by: T) -> Tile<T, S> {
         x * by
     }
 
     #[titan::constant]
-    pub const BLOCK: i32 = 4 * 2;
+    pub(super) const BLOCK: i32 = 4 * 2;
 
     #[titan::constant]
-    pub const SLOPE: f32 = 0.1 + 0.2;
+    pub(super) const SLOPE: f32 = 0.1 + 0.2;
 }
 
 use activations::leaky_relu;

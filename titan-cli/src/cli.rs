@@ -11,13 +11,19 @@ pub(crate) fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(Command::new("check").about("Read and verify a file; show every finding").arg(file()))
-        .subcommand(Command::new("fmt").about("Print the canonical text of a file; comments inside kernels are lost").arg(file()))
+        .subcommand(
+            Command::new("fmt")
+                .about("Print the canonical text of a file; comments inside kernels are lost")
+                .arg(file()),
+        )
         .subcommand(
             Command::new("explain")
                 .about("Say what a diagnostic code means; without one, list all")
                 .arg(Arg::new("CODE").help("As in the message: T0402")),
         )
-        .subcommand(Command::new("doctor").about("Look at the toolchain, this crate's profiles, the cache and the devices"))
+        .subcommand(
+            Command::new("doctor").about("Look at the toolchain, this crate's profiles, the cache and the devices"),
+        )
 }
 
 /// The file of `check` and `fmt`.

@@ -3,7 +3,6 @@
 //! It looks and changes nothing. Deliberately absent: asking drivers for devices; that is the program's runtime.
 
 use crate::Outcome;
-use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +17,9 @@ pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
     });
     match &profiles {
         None => writeln!(out, "profiles     no Cargo.toml here or above: nothing to look at")?,
-        Some((path, slow)) if slow.is_empty() => writeln!(out, "profiles     {}: macros are optimized", path.display())?,
+        Some((path, slow)) if slow.is_empty() => {
+            writeln!(out, "profiles     {}: macros are optimized", path.display())?
+        }
         Some((path, slow)) => {
             writeln!(out, "profiles     {}: kernels are compiled by an unoptimized macro; add", path.display())?;
             for profile in slow {
@@ -26,8 +27,7 @@ pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
             }
         }
     }
-    let cache = cache_dir(|name| std::env::var_os(name).filter(|v| !v.is_empty()));
-    match cache {
+    match titan_core::artifact::cache_dir(|name| std::env::var_os(name)) {
         Some(dir) => writeln!(out, "cache        {} ({})", dir.display(), size(&dir))?,
         None => writeln!(out, "cache        off")?,
     }
@@ -40,7 +40,8 @@ pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
 
 fn toolchain() -> String {
     let output = Command::new("rustc").arg("--version").output();
-    let version = output.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
+    let version =
+        output.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
     version.unwrap_or_else(|| format!("no rustc on PATH; TITAN needs {} or later", env!("CARGO_PKG_RUST_VERSION")))
 }
 
@@ -61,19 +62,6 @@ fn slow_profiles(manifest: &str) -> Vec<&'static str> {
         })
     };
     ["dev", "release"].into_iter().filter(|p| !optimized(p)).collect()
-}
-
-/// Where the macro caches artifacts; the same rule as in `titan-macros/src/env.rs`.
-fn cache_dir(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    match var("TITAN_CACHE") {
-        Some(v) if v == "off" || v == "0" => None,
-        Some(v) => Some(v.into()),
-        None => {
-            let home = || var("HOME").map(|h| Path::new(&h).join(".cache"));
-            let base = var("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
-            Some(base.or_else(|| var("LOCALAPPDATA").map(PathBuf::from))?.join("titan-gpu"))
-        }
-    }
 }
 
 fn size(dir: &Path) -> String {
@@ -105,20 +93,11 @@ mod tests {
     fn both_profiles_want_an_optimized_macro() {
         assert_eq!(slow_profiles(""), ["dev", "release"]);
         assert_eq!(slow_profiles("[profile.dev.build-override]\nopt-level = 2\n"), ["release"]);
-        assert_eq!(slow_profiles("[profile.dev]\nopt-level = 3\n[profile.release.build-override]\nopt-level = 0"), ["dev", "release"]);
+        assert_eq!(
+            slow_profiles("[profile.dev]\nopt-level = 3\n[profile.release.build-override]\nopt-level = 0"),
+            ["dev", "release"]
+        );
         let both = "[profile.dev.build-override]\nopt-level = 3\n[profile.release.build-override]\nopt-level = \"s\"";
         assert_eq!(slow_profiles(both), [""; 0]);
-    }
-
-    #[test]
-    fn the_cache_is_where_the_macro_puts_it() {
-        let of = |set: &'static [(&str, &str)]| {
-            cache_dir(move |name| set.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)))
-        };
-        assert_eq!(of(&[("TITAN_CACHE", "off"), ("HOME", "/h")]), None);
-        assert_eq!(of(&[("TITAN_CACHE", "/c"), ("HOME", "/h")]), Some("/c".into()));
-        assert_eq!(of(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), Some("/x/titan-gpu".into()));
-        assert_eq!(of(&[("HOME", "/h")]), Some("/h/.cache/titan-gpu".into()));
-        assert_eq!(of(&[]), None);
     }
 }

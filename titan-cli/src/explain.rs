@@ -29,7 +29,9 @@ pub(crate) fn run(asked: Option<&str>, out: &mut dyn Write) -> io::Result<Outcom
 /// What the registry knows.
 fn summary(code: Code) -> String {
     let reporter = match code.reporter() {
-        Reporter::Rustc => "Reported by rustc, which checks the kernel's body as ordinary Rust over the types of `titan::lang`.",
+        Reporter::Rustc => {
+            "Reported by rustc, which checks the kernel's body as ordinary Rust over the types of `titan::lang`."
+        }
         Reporter::Titan => "Reported by `#[titan::kernel]` while it compiles the kernel, or by `titan check`.",
     };
     format!("{code}: {}\n\n{reporter}", code.title())

@@ -1,5 +1,6 @@
 //! The compiler core of TITAN.
 mod entity;
+mod words;
 
 pub mod analysis;
 pub mod artifact;

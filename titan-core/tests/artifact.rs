@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use titan_core::artifact::{Artifact, ArtifactError, Assumption, TensorFact, TensorFacts, VERSION, Variant};
-use titan_core::ir::{HostEnv, HostExpr, HostNames, HostOp, Symbol};
+use titan_core::ir::{Elem, HostEnv, HostExpr, HostNames, HostOp, Loc, Symbol, TileShape, Ty};
+use titan_core::launch::report::{Site, SiteKind};
 
 fn rem(a: HostExpr, b: i64) -> HostExpr {
     HostExpr::binary(HostOp::Rem, a, HostExpr::Const(b))
@@ -11,6 +12,7 @@ fn rem(a: HostExpr, b: i64) -> HostExpr {
 fn sample() -> Artifact {
     let k = HostExpr::Symbol(Symbol::new(1));
     let odd = HostExpr::Not(Box::new(rem(HostExpr::Dim(2, 1), 2)));
+    let tile = Ty::Tile(Elem::I32, TileShape::new(&[2, 3]).expect("rank 2"));
     let fast = Variant {
         target: "sm_90a".to_owned(),
         config: vec![("stages".to_owned(), "4".to_owned()), ("warps".to_owned(), "12".to_owned())],
@@ -25,6 +27,13 @@ fn sample() -> Artifact {
         shared_bytes: 227 * 1024,
         threads: 384,
         notes: vec!["bulk copies: the inner extent is a multiple of 16 bytes".to_owned()],
+        sites: vec![
+            Site { loc: Loc { line: 3, column: 9 }, kind: SiteKind::Trap("no such row".to_owned()) },
+            Site {
+                loc: Loc { line: 4, column: 9 },
+                kind: SiteKind::Print("{} {}".to_owned(), vec![Ty::Scalar(Elem::F16), tile]),
+            },
+        ],
         payload: b".version 8.0\n.target sm_90a\n".to_vec(),
     };
     let amd = Variant { target: "gfx942".to_owned(), payload: b"\x7fELF\0\xff".to_vec(), threads: 256, ..Variant::default() };
@@ -40,13 +49,13 @@ fn an_artifact_reads_back() {
     assert_eq!(artifact.encode(), bytes, "the bytes are a function of the artifact");
 }
 
-/// The bytes of version 1 stay what they are: programs embed them.
+/// The bytes of version 2 stay what they are: programs embed them.
 #[test]
 fn the_bytes_are_those_of_the_format_table() {
     let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
     let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu] }.encode();
-    let body = b"\x01\0\0\0k\x01\0\0\0\x20\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\x07";
-    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x01\0\0\0");
+    let body = b"\x01\0\0\0k\x01\0\0\0\x24\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x07";
+    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x02\0\0\0");
     assert_eq!(&bytes[24..], body);
     assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
 }
@@ -217,7 +226,7 @@ fn variant() -> impl Strategy<Value = Variant> {
     let lists = (config, proptest::collection::vec(assumption, 0..4), texts);
     (".{0,9}", lists, any::<[u32; 2]>(), proptest::collection::vec(any::<u8>(), 0..64)).prop_map(
         |(target, (config, assumptions, notes), [shared_bytes, threads], payload)| Variant {
-            target, config, assumptions, shared_bytes, threads, notes, payload,
+            target, config, assumptions, shared_bytes, threads, notes, sites: Vec::new(), payload,
         },
     )
 }

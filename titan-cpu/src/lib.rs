@@ -6,20 +6,10 @@
 //! The stages, from the folder names: `plan` compiles the IR to steps over slots, `exec` runs the steps of one program,
 //! `ops` has the loops over elements, `math` the transcendental functions, `runtime` device memory and all `unsafe` code.
 //!
-//! Deliberately absent: streams, shapes and grids from host expressions, and type checks of arguments beyond what safety
-//! needs. They are the launcher's.
+//! Deliberately absent: streams, the choice of a grid, and checks of arguments beyond what safety needs. They are the
+//! launcher's.
 
-#![allow(
-    clippy::allow_attributes,
-    clippy::wildcard_enum_match_arm,
-    clippy::excessive_precision,
-    clippy::cast_lossless,
-    clippy::cognitive_complexity,
-    clippy::too_many_arguments,
-    clippy::manual_is_multiple_of,
-    reason = "steps are handled by families, each of which passes the others on; coefficients are written as computed"
-)]
-
+mod arguments;
 mod exec;
 mod math;
 mod ops;
@@ -29,7 +19,8 @@ mod rep;
 mod runtime;
 mod simd;
 
+pub use arguments::{Arg, RunError, Scalar};
 pub use exec::{PrintSink, set_print_sink};
 pub use plan::lower::CompileError;
-pub use program::{Arg, Options, Program, RunError, Scalar};
+pub use program::{Options, Program};
 pub use runtime::memory;

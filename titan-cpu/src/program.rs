@@ -1,16 +1,16 @@
 //! Compiled kernels, and launches of them.
 
+use crate::arguments::{Arg, RunError, check_grid, scalars, tensors};
 use crate::exec::{Machine, Trap, Work};
 use crate::plan::lower::{CompileError, lower};
 use crate::plan::{ParamKind, Plan, ScalarSlot};
-use crate::runtime::launch::{BindError, TensorArg, Tensors};
-use crate::runtime::memory::Memory;
+use crate::runtime::launch::{BindError, Tensors};
 use crate::runtime::view::View;
 use crate::simd::Isa;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use titan_core::ir::{Access, Elem, Loc};
+use titan_core::ir::{Elem, Signature};
 use titan_core::verify::Verified;
 
 /// How a program is compiled. Every choice gives the same results, within the freedom of `docs/semantics.md`; the ones that
@@ -31,60 +31,10 @@ impl Default for Options {
     }
 }
 
-/// A scalar argument, of the parameter's element type.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scalar {
-    /// For integers and `bool`.
-    Int(i64),
-    /// For floats; rounded once to the parameter's type.
-    Float(f64),
-}
-
-/// An argument of a launch.
-#[derive(Clone, Debug)]
-pub enum Arg {
-    /// A tensor.
-    Tensor {
-        /// Where its elements are.
-        memory: Memory,
-        /// Its first element, in bytes.
-        offset: usize,
-        /// Extents, one per axis.
-        extents: Vec<i32>,
-        /// Distances along the axes, in elements.
-        strides: Vec<i64>,
-    },
-    /// No tensor, for an optional parameter.
-    Absent,
-    /// A scalar.
-    Scalar(Scalar),
-}
-
-/// Why a launch did not complete.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// A program trapped. Outputs hold what the programs had stored when they stopped.
-    #[error("{message} (line {}, column {}, program {program:?})", loc.line, loc.column)]
-    Trap {
-        /// What happened.
-        message: String,
-        /// Where in the kernel.
-        loc: Loc,
-        /// Which program.
-        program: [u32; 3],
-    },
-    /// The arguments do not fit the kernel, or a launch with them would not be safe.
-    #[error("bad arguments: {0}")]
-    BadArguments(String),
-    /// A memory is in use by another launch or by the host in another thread.
-    #[error("the memory of `{0}` is in use")]
-    InUse(String),
-}
-
 /// A compiled kernel. Compile once, run often, from any thread.
 #[derive(Debug)]
 pub struct Program {
+    signature: Signature,
     plan: Plan,
     isa: Isa,
     options: Options,
@@ -123,7 +73,7 @@ impl Program {
     /// As [`Program::compile`].
     pub fn compile_with(kernel: &Verified, options: Options) -> Result<Program, CompileError> {
         let plan = lower(kernel, options)?;
-        Ok(Program { plan, isa: Isa::detect(), options, work: Mutex::new(Vec::new()) })
+        Ok(Program { signature: kernel.sig.clone(), plan, isa: Isa::detect(), options, work: Mutex::new(Vec::new()) })
     }
 
     /// How many programs a persistent grid has: one for each thread.
@@ -146,11 +96,12 @@ impl Program {
             let (want, got) = (self.plan.params.len(), args.len());
             return Err(RunError::BadArguments(format!("{got} arguments for {want} parameters")));
         }
-        let scalars = self.scalars(args)?;
-        let tensors = Tensors::bind(&self.tensors(args)?).map_err(|error| match error {
+        let scalars = scalars(&self.plan, args)?;
+        let tensors = Tensors::bind(&tensors(&self.plan, args)?).map_err(|error| match error {
             BindError::Arguments(message) => RunError::BadArguments(message),
             BindError::InUse(name) => RunError::InUse(name),
         })?;
+        check_grid(&self.signature, args, grid)?;
         let launch = Launch {
             plan: &self.plan,
             isa: self.isa,
@@ -192,12 +143,17 @@ impl Program {
         let mut machine = Machine::new(launch, &mut work, self.views(tensors));
         while first < programs {
             let end = programs.min(first + chunk);
+            let mut program = coordinates(first, launch.grid);
             for number in first..end {
                 if launch.stop.load(Relaxed) {
                     break;
                 }
-                if let Err(trap) = machine.run(coordinates(number, launch.grid), end - number) {
+                if let Err(trap) = machine.run(program, end - number) {
                     launch.record(number, *trap);
+                }
+                program[0] += 1;
+                if program[0] == launch.grid[0] {
+                    program = coordinates(number + 1, launch.grid);
                 }
             }
             first = next.fetch_add(chunk, Relaxed);
@@ -222,42 +178,6 @@ impl Program {
         views
     }
 
-    fn scalars(&self, args: &[Arg]) -> Result<Vec<(ScalarSlot, u64)>, RunError> {
-        let mut scalars = Vec::new();
-        for (param, arg) in self.plan.params.iter().zip(args) {
-            let ParamKind::Scalar { slot, elem } = param.kind else { continue };
-            let bits = match arg {
-                Arg::Scalar(value) => scalar_bits(elem, *value),
-                Arg::Tensor { .. } | Arg::Absent => None,
-            };
-            let Some(bits) = bits else {
-                return Err(RunError::BadArguments(format!("`{}` is an `{elem}`", param.name)));
-            };
-            scalars.push((slot, bits));
-        }
-        Ok(scalars)
-    }
-
-    fn tensors<'a>(&'a self, args: &'a [Arg]) -> Result<Vec<Option<TensorArg<'a>>>, RunError> {
-        let mut tensors = Vec::with_capacity(args.len());
-        for (param, arg) in self.plan.params.iter().zip(args) {
-            let name = param.name.as_str();
-            let bad = |what: String| Err(RunError::BadArguments(format!("`{name}` {what}")));
-            tensors.push(match (param.kind, arg) {
-                (ParamKind::Tensor { elem, rank, access, .. }, Arg::Tensor { memory, offset, extents, strides }) => {
-                    if extents.len() != rank {
-                        return bad(format!("is a tensor of rank {rank}, not {}", extents.len()));
-                    }
-                    let written = access == Access::Mut;
-                    Some(TensorArg { name, memory, offset: *offset, elem, extents, strides, written })
-                }
-                (ParamKind::Tensor { optional: true, .. }, Arg::Absent) | (ParamKind::Scalar { .. }, _) => None,
-                (ParamKind::Tensor { .. }, Arg::Absent) => return bad("is not optional".to_owned()),
-                (ParamKind::Tensor { .. }, Arg::Scalar(_)) => return bad("is a tensor".to_owned()),
-            });
-        }
-        Ok(tensors)
-    }
 }
 
 impl Launch<'_> {
@@ -267,16 +187,6 @@ impl Launch<'_> {
         if trapped.as_ref().is_none_or(|(known, _)| number < *known) {
             *trapped = Some((number, trap));
         }
-    }
-}
-
-/// The scalar slot of an argument, if it is of the right kind.
-fn scalar_bits(elem: Elem, value: Scalar) -> Option<u64> {
-    match value {
-        Scalar::Int(v) if elem == Elem::Bool => Some(u64::from(v != 0)),
-        Scalar::Int(v) if elem.is_int() => Some(titan_core::ir::fold::wrap(elem, v).cast_unsigned()),
-        Scalar::Float(v) if elem.is_float() => Some((crate::ops::cast::cast(Elem::F64, elem).scalar)([v.to_bits(), 0, 0])),
-        Scalar::Int(_) | Scalar::Float(_) => None,
     }
 }
 

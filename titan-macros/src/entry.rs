@@ -189,6 +189,7 @@ fn artifact(text: &str) -> Vec<u8> {
         shared_bytes: 0,
         threads: 0,
         notes: Vec::new(),
+        sites: Vec::new(),
         payload: text.as_bytes().to_vec(),
     };
     Artifact { kernel: kernel_name(text), variants: vec![cpu] }.encode()

@@ -3,20 +3,8 @@
 use std::path::PathBuf;
 
 /// Where artifacts are cached; `None` switches the cache off.
-///
-/// `TITAN_CACHE` names a folder, or is `off`. Otherwise it is `titan-gpu` in the user's cache folder.
 pub(crate) fn cache_dir() -> Option<PathBuf> {
-    match var("TITAN_CACHE") {
-        Some(v) if v == "off" || v == "0" => None,
-        Some(v) => Some(PathBuf::from(v)),
-        None => {
-            let base = var("XDG_CACHE_HOME")
-                .map(PathBuf::from)
-                .or_else(|| var("HOME").map(|h| PathBuf::from(h).join(".cache")))
-                .or_else(|| var("LOCALAPPDATA").map(PathBuf::from))?;
-            Some(base.join("titan-gpu"))
-        }
-    }
+    titan_core::artifact::cache_dir(|name| var(name).map(Into::into))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one reader")]

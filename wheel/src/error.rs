@@ -22,9 +22,7 @@ pub enum Error {
     },
 
     /// Python has no pip.
-    #[error(
-        "`python3` has no pip; install it with `python3 -m ensurepip` or your system's package `python3-pip`"
-    )]
+    #[error("`python3` has no pip; install it with `python3 -m ensurepip` or your system's package `python3-pip`")]
     Pip,
 
     /// pip did not bring the wheel.

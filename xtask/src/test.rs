@@ -16,11 +16,8 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
     if let Err(why) = crate::tools::bring(None) {
         eprintln!("xtask: tests run without ptxas: {why}");
     }
-    let mut child = cargo()
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .args(args)
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut child =
+        cargo().args(["test", "--workspace", "--no-fail-fast"]).args(args).stderr(Stdio::piped()).spawn()?;
     let mut skipped = Vec::new();
     for line in child.stderr.take().into_iter().flat_map(|e| BufReader::new(e).lines()) {
         let line = line?;

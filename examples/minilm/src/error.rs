@@ -36,9 +36,7 @@ pub enum Error {
     },
 
     /// A tensor has another shape than the configuration asks for.
-    #[error(
-        "tensor `{name}` has shape {found:?}, the configuration needs {expected:?}; use the file's own dimensions"
-    )]
+    #[error("tensor `{name}` has shape {found:?}, the configuration needs {expected:?}; use the file's own dimensions")]
     TensorShape {
         /// The tensor's name in the file.
         name: String,
@@ -76,9 +74,7 @@ pub enum Error {
     },
 
     /// A sentence has no tokens at all.
-    #[error(
-        "sentence {sentence} has no tokens; give at least the `[CLS]` and `[SEP]` that the tokenizer adds"
-    )]
+    #[error("sentence {sentence} has no tokens; give at least the `[CLS]` and `[SEP]` that the tokenizer adds")]
     NoTokens {
         /// Index of the sentence in the batch.
         sentence: usize,

@@ -115,9 +115,7 @@ fn compare(Cli { by, check, mut sentences, .. }: Cli) -> Result<(), Failure> {
         };
         let distance = greatest(similarity::cosine_distance);
         let difference = greatest(similarity::greatest_difference);
-        println!(
-            "\nAgainst the oracle: cosine distance at most {distance:.1e}, an element off by {difference:.1e}"
-        );
+        println!("\nAgainst the oracle: cosine distance at most {distance:.1e}, an element off by {difference:.1e}");
     }
     Ok(())
 }
@@ -130,9 +128,7 @@ fn encoder(by: By, weights: Weights) -> Result<(Box<dyn Encoder>, String), Failu
             let place = encoder.device().to_string();
             (Box::new(encoder), place)
         }
-        By::Reference => {
-            (Box::new(TitanEncoder::reference(&weights)?), "the host, by the reference".to_owned())
-        }
+        By::Reference => (Box::new(TitanEncoder::reference(&weights)?), "the host, by the reference".to_owned()),
         By::Oracle => (Box::new(Oracle::new(weights)), "the host, by the oracle".to_owned()),
     })
 }

@@ -75,10 +75,7 @@ fn a_model_too_wide_for_the_tiles_is_refused() {
     let config = Config { layers: 1, hidden: 390, ..Config::TINY };
     let mut encoder = TitanEncoder::new(&Device::best().unwrap(), &Weights::random(&config, 6)).unwrap();
     let text = encoder.embed(&Batch::pack(&[[2, 3]]).unwrap()).unwrap_err().to_string();
-    assert!(
-        text.starts_with("kernel `embed::<4, 384>`: the kernel requires `H <= 384`, but H = 390\n"),
-        "{text}"
-    );
+    assert!(text.starts_with("kernel `embed::<4, 384>`: the kernel requires `H <= 384`, but H = 390\n"), "{text}");
 }
 
 #[test]

@@ -69,8 +69,5 @@ fn an_embedding_depends_on_the_order_of_its_tokens() {
 #[test]
 fn tokens_the_model_does_not_know_are_refused() {
     let error = oracle().embed(&Batch::pack(&[[2, 97, 3]]).unwrap()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "token number 97 of sentence 0 is not in 0..97; use the model's own vocabulary"
-    );
+    assert_eq!(error.to_string(), "token number 97 of sentence 0 is not in 0..97; use the model's own vocabulary");
 }

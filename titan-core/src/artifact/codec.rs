@@ -1,7 +1,8 @@
 //! Bytes of artifacts. The format is described in the module above.
 
 use super::{Artifact, ArtifactError, Assumption, VERSION, Variant};
-use crate::ir::{HostExpr, HostOp, Symbol};
+use crate::ir::{Elem, HostExpr, HostOp, Loc, Symbol, TileShape, Ty};
+use crate::launch::report::{Site, SiteKind};
 
 const MAGIC: [u8; 8] = *b"\x89TITAN\r\n";
 const HEADER: usize = 24;
@@ -68,7 +69,35 @@ impl Writer {
         self.u32(v.shared_bytes);
         self.u32(v.threads);
         self.list(&v.notes, |w, n| w.text(n));
+        self.list(&v.sites, Writer::site);
         self.bytes(&v.payload);
+    }
+
+    fn site(&mut self, site: &Site) {
+        self.u32(site.loc.line);
+        self.u32(site.loc.column);
+        match &site.kind {
+            SiteKind::Trap(message) => {
+                self.0.push(0);
+                self.text(message);
+            }
+            SiteKind::Print(format, tys) => {
+                self.0.push(1);
+                self.text(format);
+                self.list(tys, |w, ty| w.ty(*ty));
+            }
+        }
+    }
+
+    /// Scalars and tiles: tensors are not printed, and count as scalars.
+    fn ty(&mut self, ty: Ty) {
+        let elem = Elem::ALL.iter().position(|e| *e == ty.elem()).unwrap_or(0);
+        let shape = ty.tile_shape();
+        self.0.push(shape.is_some().into());
+        self.0.push(u8::try_from(elem).unwrap_or(0));
+        if let Some(shape) = shape {
+            self.list(&shape, |w, n| w.u32(n.cast_unsigned()));
+        }
     }
 
     fn assumption(&mut self, a: &Assumption) {
@@ -227,8 +256,37 @@ impl<'a> Reader<'a> {
             shared_bytes: self.u32("the size of shared memory")?,
             threads: self.u32("the number of threads")?,
             notes: self.list("the notes", |r| r.text("a note"))?,
+            sites: self.list("the sites", Reader::site)?,
             payload: self.section("the payload")?.1.to_vec(),
         })
+    }
+
+    fn site(&mut self) -> Read<Site> {
+        let what = "a site";
+        let loc = Loc { line: self.u32(what)?, column: self.u32(what)? };
+        let at = self.at;
+        let kind = match self.tag(what)? {
+            0 => SiteKind::Trap(self.text("a message")?),
+            1 => SiteKind::Print(self.text("a format")?, self.list("types", Reader::ty)?),
+            _ => return Err(ArtifactError::Malformed { what: "a site of an unknown kind", at }),
+        };
+        Ok(Site { loc, kind })
+    }
+
+    fn ty(&mut self) -> Read<Ty> {
+        let at = self.at;
+        let wrong = || ArtifactError::Malformed { what: "a type that there is not", at };
+        let (tile, elem) = (self.tag("a type")?, self.tag("a type")?);
+        let elem = Elem::ALL.get(usize::from(elem)).copied().ok_or_else(wrong)?;
+        match tile {
+            0 => Ok(Ty::Scalar(elem)),
+            1 => {
+                let dims = self.list("extents", |r| r.u32("an extent").map(u32::cast_signed))?;
+                let shape = TileShape::new(&dims).filter(|s| s.problem().is_none()).ok_or_else(wrong)?;
+                Ok(Ty::Tile(elem, shape))
+            }
+            _ => Err(wrong()),
+        }
     }
 
     fn tag(&mut self, what: &'static str) -> Read<u8> {

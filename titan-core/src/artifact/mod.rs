@@ -26,6 +26,8 @@
 //! | list | assumptions: `u8` tag and its fields, see [`Assumption`] |
 //! | `u32` `u32` | shared memory in bytes; threads |
 //! | list | notes: text |
+//! | list | sites: `u32` line, `u32` column, `u8` kind; 0 text *message*; 1 text *format*, list of types |
+//! | | a type: `u8` 0 scalar, 1 tile; `u8` index in `Elem::ALL`; of a tile, list of `u32` extents |
 //! | `u32` and bytes | payload |
 //!
 //! The bytes are a function of the artifact, and every artifact has exactly one encoding. There is no compression and no
@@ -40,13 +42,16 @@
 
 mod assumption;
 mod codec;
+mod place;
 
 pub use assumption::{Assumption, TensorFact, TensorFacts};
+pub use place::cache_dir;
 
 use crate::diag::Code;
+use crate::launch::report::Site;
 
 /// The version that this crate writes, and the only one that it reads.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// What is embedded for one kernel instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +77,8 @@ pub struct Variant {
     pub threads: u32,
     /// Why this variant was made, and others were not.
     pub notes: Vec<String>,
+    /// Where it may trap and what it prints; the code names them by their places here.
+    pub sites: Vec<Site>,
     /// The code.
     pub payload: Vec<u8>,
 }

@@ -155,16 +155,23 @@ impl fmt::Display for Elem {
 }
 
 /// The element triples `(a, b, accumulator)` that `mma` takes.
+pub const MMA_TRIPLES: &[(Elem, Elem, Elem)] = &[
+    (Elem::F16, Elem::F16, Elem::F32),
+    (Elem::Bf16, Elem::Bf16, Elem::F32),
+    (Elem::Tf32, Elem::Tf32, Elem::F32),
+    (Elem::F32, Elem::F32, Elem::F32),
+    (Elem::E4m3, Elem::E4m3, Elem::F32),
+    (Elem::E4m3, Elem::E5m2, Elem::F32),
+    (Elem::E5m2, Elem::E4m3, Elem::F32),
+    (Elem::E5m2, Elem::E5m2, Elem::F32),
+    (Elem::I8, Elem::I8, Elem::I32),
+    (Elem::F64, Elem::F64, Elem::F64),
+];
+
+/// Whether `mma` takes a triple of elements.
 #[must_use]
 pub fn mma_is_legal(a: Elem, b: Elem, acc: Elem) -> bool {
-    let fp8 = |e| matches!(e, Elem::E4m3 | Elem::E5m2);
-    match acc {
-        Elem::F32 => (a == b && matches!(a, Elem::F16 | Elem::Bf16 | Elem::Tf32 | Elem::F32)) || (fp8(a) && fp8(b)),
-        Elem::I32 => a == Elem::I8 && b == Elem::I8,
-        Elem::F64 => a == Elem::F64 && b == Elem::F64,
-        Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I16 | Elem::I8 | Elem::I4
-        | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => false,
-    }
+    MMA_TRIPLES.contains(&(a, b, acc))
 }
 
 /// What [`mma_is_legal`] accepts, for messages.

@@ -30,7 +30,7 @@ pub mod op_table;
 mod ty;
 
 pub use builder::Builder;
-pub use elem::{Elem, MMA_LEGAL, mma_is_legal};
+pub use elem::{Elem, MMA_LEGAL, MMA_TRIPLES, mma_is_legal};
 pub use host_expr::{HostEnv, HostExpr, HostExprError, HostNames, HostOp, Symbol};
 pub use infer::TypeError;
 pub use kernel::{

@@ -25,8 +25,11 @@
 //! undefined behaviour: what an operation does not define, [`verify`] refuses or the op table of [`op`] forbids by a contract
 //! that the lowering keeps.
 
+pub mod banks;
 mod build;
 mod dce;
+#[cfg(any(test, feature = "filetest"))]
+pub mod eval;
 mod fold;
 mod func;
 pub mod op;

@@ -14,7 +14,8 @@
 //!
 //! Words lie one after the other, each on a multiple of its size.
 
-use crate::ir::{ParamKind, Signature};
+use crate::ir::{Const, Elem, ParamKind, Signature};
+use crate::num;
 
 /// A word of the parameter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,7 +33,7 @@ pub enum Slot {
         /// Whether it takes 64 bits.
         wide: bool,
     },
-    /// The address of the report: a `u32` that becomes not 0 when a program traps, see [`crate::lane`].
+    /// The address of the [report](super::report).
     Report,
 }
 
@@ -78,4 +79,105 @@ pub fn offsets(slots: &[Slot]) -> (Vec<usize>, usize) {
         })
         .collect();
     (at, end)
+}
+
+/// An argument as a GPU takes it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GpuArg {
+    /// A tensor: the address of its first element, extents, strides in elements.
+    Tensor {
+        /// The address.
+        address: u64,
+        /// One per axis.
+        extents: Vec<i32>,
+        /// One per axis.
+        strides: Vec<i64>,
+    },
+    /// An optional tensor that is not given.
+    Absent,
+    /// A scalar.
+    Scalar(Const),
+}
+
+/// The bytes of a parameter block: `args` are those of the signature, in order.
+#[must_use]
+pub fn pack(slots: &[Slot], args: &[GpuArg], report: u64) -> Vec<u8> {
+    let (at, size) = offsets(slots);
+    let mut bytes = vec![0; size];
+    for (slot, at) in slots.iter().zip(at) {
+        let word = word(*slot, args, report).to_le_bytes();
+        if let Some(place) = bytes.get_mut(at..at + slot.bytes()) {
+            place.copy_from_slice(&word[..slot.bytes()]);
+        }
+    }
+    bytes
+}
+
+/// The bits of a word; 0 for what an absent tensor has not.
+fn word(slot: Slot, args: &[GpuArg], report: u64) -> u64 {
+    let arg = |param: u32| args.get(param as usize);
+    match slot {
+        Slot::Report => report,
+        Slot::Address(param) => match arg(param) {
+            Some(GpuArg::Tensor { address, .. }) => *address,
+            _ => 0,
+        },
+        Slot::Extent(param, axis) => match arg(param) {
+            Some(GpuArg::Tensor { extents, .. }) => {
+                extents.get(usize::from(axis)).map_or(0, |n| u64::from(n.cast_unsigned()))
+            }
+            _ => 0,
+        },
+        Slot::Stride(param, axis) => match arg(param) {
+            Some(GpuArg::Tensor { strides, .. }) => strides.get(usize::from(axis)).map_or(0, |n| n.cast_unsigned()),
+            _ => 0,
+        },
+        Slot::Scalar { param, .. } => match arg(param) {
+            Some(GpuArg::Scalar(value)) => scalar_bits(*value),
+            _ => 0,
+        },
+    }
+}
+
+/// A scalar as its register holds it: integers extended, floats rounded once to their type.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "`as` rounds to nearest even")]
+pub fn scalar_bits(value: Const) -> u64 {
+    match value {
+        Const::Int(_, v) => v.cast_unsigned(),
+        Const::Float(Elem::F64, v) => v.to_bits(),
+        Const::Float(Elem::F16, v) => num::f16_from_f64(v).into(),
+        Const::Float(Elem::Bf16, v) => num::bf16_from_f64(v).into(),
+        Const::Float(Elem::E4m3, v) => num::e4m3_from_f64(v).into(),
+        Const::Float(Elem::E5m2, v) => num::e5m2_from_f64(v).into(),
+        Const::Float(Elem::Tf32, v) => num::tf32_from_f64(v).to_bits().into(),
+        Const::Float(_, v) => (v as f32).to_bits().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_lie_on_multiples_of_their_size() {
+        let slots = [Slot::Address(0), Slot::Extent(0, 0), Slot::Stride(0, 0), Slot::Scalar { param: 1, wide: false }, Slot::Report];
+        let args = [
+            GpuArg::Tensor { address: 0x1122, extents: vec![-1], strides: vec![-2] },
+            GpuArg::Scalar(Const::Float(Elem::F16, 1.0)),
+        ];
+        let bytes = pack(&slots, &args, 7);
+        assert_eq!(offsets(&slots), (vec![0, 8, 16, 24, 32], 40));
+        assert_eq!(bytes[..8], 0x1122u64.to_le_bytes());
+        assert_eq!(bytes[8..12], (-1i32).to_le_bytes());
+        assert_eq!(bytes[16..24], (-2i64).to_le_bytes());
+        assert_eq!(bytes[24..28], 0x3c00u32.to_le_bytes());
+        assert_eq!(bytes[32..], 7u64.to_le_bytes());
+    }
+
+    #[test]
+    fn an_absent_tensor_is_zeros() {
+        let slots = [Slot::Address(0), Slot::Extent(0, 0), Slot::Stride(0, 0)];
+        assert!(pack(&slots, &[GpuArg::Absent], 7).iter().all(|b| *b == 0));
+    }
 }

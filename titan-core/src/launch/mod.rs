@@ -12,6 +12,7 @@
 pub mod abi;
 mod env;
 mod error;
+pub mod report;
 #[cfg(test)]
 mod tests;
 

@@ -264,6 +264,14 @@ impl Layout {
         Layout::new(extents, self.regs.clone(), self.lanes.clone(), self.warps.clone())
     }
 
+    /// The same layout for so many times more lanes and warps, all powers of two, which hold copies.
+    #[must_use]
+    pub fn with_spare_copies(mut self, lanes: u32, warps: u32) -> Layout {
+        self.lanes.extend(std::iter::repeat_n(Bit::Copy, lanes.trailing_zeros() as usize));
+        self.warps.extend(std::iter::repeat_n(Bit::Copy, warps.trailing_zeros() as usize));
+        self
+    }
+
     /// How many neighbours along an axis a thread holds in consecutive registers: the width of its vector accesses.
     #[must_use]
     pub fn vector(&self, axis: usize) -> u32 {

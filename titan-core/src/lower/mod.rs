@@ -1,7 +1,148 @@
 //! From tiles to lanes: the one place where the meaning of tile operations becomes what a thread does.
 //!
+//! A tile is as many values as its layout gives a thread. Elementwise operations act on each; everything else is named here:
+//!
 //! | module | lowers |
 //! |---|---|
 //! | [`scalar`] | arithmetic, functions and conversions of one element |
+//! | `tile` | where values are held, flexible tiles, elementwise operations |
+//! | `coords` | which elements a thread holds |
+//! | `vector` | elements as words of memory |
+//! | `tensor` | parameters and views |
+//! | `global` | loads and stores of tiles |
+//! | `staging` | loads to shared memory |
+//! | `indexed` | single elements, gathers, scatters |
+//! | `atomic` | atomic updates |
+//! | `convert` | from one layout into another |
+//! | `shape` | reshape, transpose, interleave, split |
+//! | `reduce`, `scan` | across registers, lanes and warps |
+//! | `product`, `fragment` | matrix products |
+//! | `control` | loops and branches |
+//! | `distribute` | linear indices and ragged outputs |
+//! | `report` | traps and prints |
+//!
+//! Then shared memory is allocated, barriers are placed, dead code goes, and the function is verified.
+//!
+//! Deliberately absent: the overlap of copies and products (the schedule's), instructions (the back ends').
 
+mod atomic;
+mod control;
+mod convert;
+mod coords;
+mod distribute;
+mod error;
+mod fragment;
+mod global;
+mod indexed;
+mod product;
+mod reduce;
+mod report;
+mod scan;
 pub mod scalar;
+mod shape;
+mod staging;
+mod tensor;
+mod tile;
+mod vector;
+
+pub use error::LowerError;
+
+use crate::analysis::uses::Tree;
+use crate::ir::{Kernel, OpId, Value};
+use crate::lane::{self, Builder, Func};
+use crate::launch::abi;
+use crate::launch::report::Site;
+use crate::layout::Layout;
+use crate::plan::Plan;
+use crate::verify::Verified;
+use std::collections::BTreeMap;
+use tile::Held;
+
+/// A value of the lane IR: a register of a thread.
+type Reg = lane::Value;
+
+/// A kernel for the lanes of a target.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// What a thread does.
+    pub func: Func,
+    /// Where it may trap and what it prints.
+    pub sites: Vec<Site>,
+    /// How many barriers were placed.
+    pub barriers: usize,
+    /// What is slower than it could be, for people.
+    pub notes: Vec<String>,
+}
+
+/// Lowers a kernel by its plan.
+///
+/// # Errors
+/// If the target cannot do what the kernel asks, or has not enough shared memory.
+pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
+    let mut run = Lower::new(kernel, plan);
+    run.parameters();
+    run.block(kernel.body)?;
+    let Lower { b, sites, .. } = run;
+    let internal = |message: String| LowerError::internal(kernel, message);
+    let mut func = b.finish().map_err(|e| internal(e.to_string()))?;
+    lane::shared::allocate(&mut func);
+    if func.shared_bytes > plan.target.shared_bytes {
+        return Err(LowerError::shared_memory(kernel, &func, plan));
+    }
+    let barriers = lane::hazard::place_barriers(&mut func);
+    lane::eliminate_dead(&mut func);
+    lane::verify(&func).map_err(|e| internal(e.to_string()))?;
+    let notes = conflict_notes(kernel, &func);
+    Ok(Lowered { func, sites, barriers, notes })
+}
+
+/// Where threads wait for each other's banks, by the user's line.
+fn conflict_notes(kernel: &Kernel, func: &Func) -> Vec<String> {
+    let mut worst: BTreeMap<u32, u32> = BTreeMap::new();
+    for conflict in lane::banks::conflicts(func) {
+        let degree = worst.entry(func.op(conflict.op).loc.line).or_default();
+        *degree = conflict.degree.max(*degree);
+    }
+    let name = &kernel.sig.name;
+    worst.into_iter().map(|(line, n)| format!("line {line} of `{name}`: {n}-way bank conflicts in shared memory")).collect()
+}
+
+/// The lowering of one kernel.
+struct Lower<'a> {
+    k: &'a Kernel,
+    plan: &'a Plan,
+    b: Builder,
+    /// By value of the tile IR.
+    held: Vec<Option<Held>>,
+    /// Tiles in other layouts than their own, and flexible ones, by open block.
+    memo: Vec<BTreeMap<(Value, Layout), Vec<Reg>>>,
+    sites: Vec<Site>,
+    tree: Tree,
+    /// The operation that is being lowered.
+    at: Option<OpId>,
+    /// Whether asynchronous copies have been started that nobody waited for yet.
+    copying: bool,
+}
+
+impl<'a> Lower<'a> {
+    fn new(kernel: &'a Verified, plan: &'a Plan) -> Self {
+        let slots = abi::slots(&kernel.sig);
+        let b = Builder::new(&kernel.sig.full_name(), slots, plan.threads(), plan.target.lanes);
+        Lower {
+            k: kernel,
+            plan,
+            b,
+            held: vec![None; kernel.values.len()],
+            memo: vec![BTreeMap::new()],
+            sites: Vec::new(),
+            tree: Tree::new(kernel),
+            at: None,
+            copying: false,
+        }
+    }
+
+    /// An error at the operation that is being lowered.
+    fn unsupported(&self, what: impl Into<String>) -> LowerError {
+        LowerError::unsupported(self.k, self.at, self.plan.target.name, what.into())
+    }
+}

@@ -131,7 +131,8 @@ impl Run<'_> {
 
 /// The layout of a tile that is read and written in whole lines: neighbours along the last axis, then lanes along it, then
 /// lanes and warps along the axes before.
-pub(super) fn wide(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
+#[must_use]
+pub fn wide(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
     let rank = extents.len();
     let last = rank - 1;
     let total: u32 = extents.iter().product();

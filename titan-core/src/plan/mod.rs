@@ -15,10 +15,11 @@ mod target;
 mod warps;
 
 pub use classes::is_elementwise;
+pub use homes::wide;
 pub use products::{Method, Product, Source};
 pub use target::Target;
 
-use crate::ir::{Kernel, OpId, Ty, Value};
+use crate::ir::{Def, Kernel, OpId, OpKind, Ty, Value};
 use crate::layout::{Encoding, Layout};
 use crate::verify::Verified;
 use classes::Classes;
@@ -39,6 +40,8 @@ pub struct Plan {
     pub resident: Vec<Option<Encoding>>,
     /// Whether the arguments are taken to be aligned, so that accesses are wide.
     pub aligned: bool,
+    /// Tensor parameters, by index, of which tiles are loaded or stored: the assumptions are about them.
+    pub vectored: Vec<bool>,
     /// What was chosen and why, for people.
     pub notes: Vec<String>,
 }
@@ -73,11 +76,36 @@ pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
         homes,
         products,
         aligned,
+        vectored: vectored(kernel),
         notes,
     };
     products::settle(kernel, &mut plan);
     note_waste(kernel, &mut plan);
     plan
+}
+
+/// The tensors whose rows are accessed.
+fn vectored(kernel: &Kernel) -> Vec<bool> {
+    let mut out = vec![false; kernel.sig.params.len()];
+    kernel.walk(&mut |_, op| {
+        let rows = matches!(
+            op.kind,
+            OpKind::Load(..) | OpKind::Store(_) | OpKind::GatherRows { .. } | OpKind::ScatterRows | OpKind::AtomicTile(_)
+        );
+        if rows && let Some(param) = op.args.first().and_then(|t| parameter(kernel, *t)) {
+            out[param] = true;
+        }
+    });
+    out
+}
+
+/// The parameter that a tensor is a view of.
+fn parameter(kernel: &Kernel, tensor: Value) -> Option<usize> {
+    match kernel.value(tensor).def {
+        Def::Param(index) => Some(index),
+        Def::Result(op, _) => parameter(kernel, *kernel.op(op).args.first()?),
+        Def::BlockArg(..) => None,
+    }
 }
 
 /// Padding costs time: whoever reads the plan should know.
@@ -88,7 +116,10 @@ fn note_waste(kernel: &Kernel, plan: &mut Plan) {
             continue;
         };
         if home.waste() > 0 {
-            plan.notes.push(format!("`{name}` of {shape} elements is padded by {} %", home.waste()));
+            let note = format!("`{name}` of {shape} elements is padded by {} %", home.waste());
+            if !plan.notes.contains(&note) {
+                plan.notes.push(note);
+            }
         }
     }
 }

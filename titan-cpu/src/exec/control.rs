@@ -54,15 +54,9 @@ impl Machine<'_, '_> {
             Step::Break(depth, moves) => return self.leave(node, moves, Flow::Break(*depth)),
             Step::Continue(depth, moves) => return self.leave(node, moves, Flow::Continue(*depth)),
             Step::Return => return Ok(Some(Flow::Return)),
-            Step::Iota { .. } | Step::Splat { .. } | Step::Extract { .. } | Step::Restride { .. } | Step::Interleave { .. } | Step::Split { .. }
-            | Step::Reduce { .. } | Step::ArgReduce { .. } | Step::ReduceWith { .. } | Step::Scan { .. }
-            | Step::ScanWith { .. } | Step::Mma { .. } => self.tile_step(node)?,
-            Step::ProgramId { .. } | Step::NumPrograms { .. } | Step::Dim { .. } | Step::Present { .. }
-            | Step::Unflatten { .. } | Step::Index { .. } | Step::Slice { .. } | Step::Segment { .. }
-            | Step::RaggedCount { .. } | Step::RaggedTile { .. } => self.fact(node)?,
-            Step::Load { .. } | Step::Store { .. } | Step::Get { .. } | Step::Set { .. } | Step::GatherRows { .. }
-            | Step::ScatterRows { .. } | Step::Gather { .. } | Step::Scatter { .. } | Step::Atomic { .. }
-            | Step::AtomicTile { .. } => self.memory_step(node)?,
+            Step::Tile(step) => self.tile_step(step, node)?,
+            Step::Fact(step) => self.fact(step, node.loc)?,
+            Step::Memory(step) => self.memory_step(step, node.loc)?,
             Step::Print { format, args } => self.print(format, args),
             Step::Assert { message, condition } => self.assert(message, *condition, node.loc)?,
         }

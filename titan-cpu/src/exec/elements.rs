@@ -1,64 +1,32 @@
 //! Groups of elementwise operations, block by block.
 //!
-//! For each block every operand becomes one slice: where it is, in its register if it had to be copied, or one element that
-//! stands for all. Then the operations run over slices, results going to registers or to the tiles that the group makes.
+//! For each block every operand becomes one slice (see [`super::operands`]). Then the operations run over slices, results
+//! going to registers, to what the group makes, or right into the tensor that it stores to (see [`super::target`]).
 
 use super::Machine;
-use super::pool::{Buffer, bytes, bytes_mut, reserve};
+use super::operands::{Inputs, Operands, Span};
+use super::pool::{Buffer, reserve};
+use super::target::Target;
 use super::tile::Data;
 use crate::ops::TileFn;
 use crate::ops::reduce::RowFold;
-use crate::ops::words::{self, Strided};
-use crate::plan::TileSlot;
-use crate::plan::group::{Act, BLOCK, Group, Leaf, MAX_LEAVES, Micro, Operand};
+use crate::ops::words;
+use crate::plan::group::{Act, Group, MAX_LEAVES, Micro, Operand, Out};
+use crate::rep;
 use crate::simd::Isa;
-
-/// Bytes of a register.
-const REGISTER: usize = BLOCK * 8;
-
-/// How an operand is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Source {
-    /// The same in every element: from its cell.
-    #[default]
-    Uniform,
-    /// From its register, which was filled before the first block.
-    Filled,
-    /// Row-major in its data, from the element of this index on.
-    Dense(TileSlot, usize),
-    /// Depending on the block.
-    Strided(TileSlot, Place),
-}
-
-/// Where an operand that depends on the block is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// In its data, from the element of this index on.
-    At(usize),
-    /// In its cell: the same in every element of the block.
-    Cell,
-    /// Copied to its register.
-    Register,
-}
-
-/// A block: its first element, and how many it has.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    start: usize,
-    n: usize,
-}
 
 /// What groups work with; kept between them.
 #[derive(Debug, Default)]
 pub(super) struct Bank {
-    /// Registers of operands that are copied.
-    copies: Vec<Buffer>,
+    inputs: Inputs,
     /// Registers of results, one after the other.
     registers: Buffer,
-    /// Tiles that the group is making.
+    /// Results of one element per row, one after the other.
+    rows: Buffer,
+    /// What the group is making.
     outs: Vec<Buffer>,
-    /// Operands that are the same in every element.
-    cells: [u64; MAX_LEAVES],
+    /// Buffers of results that are one element.
+    ones: Vec<Buffer>,
     /// Accumulators of rows that are longer than a block, by operation.
     partial: Vec<u64>,
 }
@@ -67,123 +35,54 @@ impl Machine<'_, '_> {
     pub(super) fn elements(&mut self, group: &Group) {
         let mut bank = self.work.bank.take().unwrap_or_default();
         bank.prepare(group);
-        for tile in &group.outs {
-            let id = self.fresh(*tile);
-            bank.outs.push(self.work.pool.lend(id));
+        for out in &group.outs {
+            let buffer = match out {
+                Out::Tile(tile) => {
+                    let id = self.fresh(*tile);
+                    self.work.pool.lend(id)
+                }
+                Out::Scalar(..) => bank.one(),
+            };
+            bank.outs.push(buffer);
         }
-        self.evaluate(group, &mut bank);
-        for tile in group.outs.iter().rev() {
-            if let (Data::Buffer(id), Some(buffer)) = (self.tiles[*tile as usize].data, bank.outs.pop()) {
-                self.work.pool.give_back(id, buffer);
+        // Most groups have few operands.
+        match group.inputs.len() {
+            0..=3 => self.evaluate::<3>(group, &mut bank),
+            4..=6 => self.evaluate::<6>(group, &mut bank),
+            _ => self.evaluate::<MAX_LEAVES>(group, &mut bank),
+        }
+        for out in group.outs.iter().rev() {
+            let Some(buffer) = bank.outs.pop() else { continue };
+            match out {
+                Out::Tile(tile) => {
+                    if let Data::Buffer(id) = self.tiles[*tile as usize].data {
+                        self.work.pool.give_back(id, buffer);
+                    }
+                }
+                Out::Scalar(scalar, elem) => {
+                    let bits = words::element(bytemuck::cast_slice(&buffer), rep::size(*elem), 0);
+                    self.set(*scalar, rep::extend(*elem, bits));
+                    bank.ones.push(buffer);
+                }
             }
         }
         self.work.bank = Some(bank);
     }
 
-    fn evaluate(&self, group: &Group, bank: &mut Bank) {
-        let mut sources = [Source::Uniform; MAX_LEAVES];
-        let sources = &mut sources[..group.leaves.len()];
-        for (leaf, source) in sources.iter_mut().enumerate() {
-            *source = self.source(group, leaf, bank);
-        }
-        let mut start = 0;
-        while start < group.len {
-            // Whole rows, or a part of one.
-            let row = if group.block < group.cols { group.cols - start % group.cols } else { group.len - start };
-            let span = Span { start, n: group.block.min(row) };
-            for (leaf, source) in sources.iter_mut().enumerate() {
-                if let Source::Strided(slot, place) = source {
-                    *place = self.fetch(group, leaf, *slot, span, bank);
-                }
-            }
-            let Bank { copies, registers, outs, cells, partial } = &mut *bank;
-            let mut leaves: [&[u8]; MAX_LEAVES] = [&[]; MAX_LEAVES];
-            for (i, (leaf, source)) in leaves.iter_mut().zip(&*sources).enumerate() {
-                let size = group.leaves[i].1;
-                *leaf = match *source {
-                    Source::Uniform | Source::Strided(_, Place::Cell) => &bytemuck::cast_slice(&cells[i..])[..size],
-                    Source::Dense(slot, first) => &self.data(slot)[(first + start) * size..][..span.n * size],
-                    Source::Strided(slot, Place::At(at)) => &self.data(slot)[at * size..][..span.n * size],
-                    Source::Filled | Source::Strided(_, Place::Register) => bytes(&copies[i], span.n * size),
-                };
-            }
-            let registers = bytemuck::cast_slice_mut(registers);
-            let mut frame = Frame { isa: self.isa, leaves: &leaves, registers, outs, partial, span };
+    fn evaluate<const N: usize>(&self, group: &Group, bank: &mut Bank) {
+        let Bank { inputs, registers, rows, outs, partial, .. } = bank;
+        let operands = Operands::<N>::new(self, group, inputs);
+        let target = group.store.as_ref().map(|place| self.target(place, group.shape));
+        let mut span = Span::first(group, operands.block);
+        while span.start < group.len {
+            let mut leaves: [&[u8]; N] = [&[]; N];
+            operands.of_block(self, (group, span), inputs, &mut leaves);
+            let (registers, rows) = (bytemuck::cast_slice_mut(registers), bytemuck::cast_slice_mut(rows));
+            let mut frame = Frame { isa: self.isa, group, leaves: &leaves, registers, rows, outs, partial, span };
             for (number, op) in group.ops.iter().enumerate() {
-                self.micro(group, number, op, &mut frame);
+                frame.micro(number, op, target.as_ref());
             }
-            start += span.n;
-        }
-    }
-
-    /// How an operand is read; if it is the same in every element, it is put where it will be read.
-    fn source(&self, group: &Group, number: usize, bank: &mut Bank) -> Source {
-        let (leaf, size) = group.leaves[number];
-        let bits = match leaf {
-            Leaf::Scalar(slot) => self.scalar(slot),
-            Leaf::Tile(slot) => {
-                let tile = &self.tiles[slot as usize];
-                match tile.data {
-                    Data::Splat(bits) => bits,
-                    Data::Nothing => 0,
-                    Data::Buffer(_) | Data::Memory(_) if tile.dense => return Source::Dense(slot, tile.first),
-                    Data::Buffer(_) | Data::Memory(_) => return Source::Strided(slot, Place::Register),
-                }
-            }
-        };
-        if group.whole[number] {
-            words::fill(bank.copy(number, group.block.min(group.len) * size), size, bits);
-            return Source::Filled;
-        }
-        words::fill(&mut bytemuck::cast_slice_mut(&mut bank.cells[number..])[..size], size, bits);
-        Source::Uniform
-    }
-
-    /// Finds an operand of a block in its data, or copies it.
-    fn fetch(&self, group: &Group, leaf: usize, slot: TileSlot, span: Span, bank: &mut Bank) -> Place {
-        let Some(tile) = self.strided(slot) else { return Place::Register };
-        let size = group.leaves[leaf].1;
-        // In one row the elements follow each other, or are all the same.
-        let (in_row, step) = (span.n <= group.cols, tile.strides[3]);
-        if in_row && step == 1 {
-            return Place::At(first_of(&tile, span));
-        }
-        if in_row && step == 0 && !group.whole[leaf] {
-            let bits = words::element(tile.data, size, first_of(&tile, span));
-            words::fill(&mut bytemuck::cast_slice_mut(&mut bank.cells[leaf..])[..size], size, bits);
-            return Place::Cell;
-        }
-        words::gather_run(bank.copy(leaf, span.n * size), &tile, span.start);
-        Place::Register
-    }
-
-    fn micro(&self, group: &Group, number: usize, op: &Micro, frame: &mut Frame<'_>) {
-        let Span { start, n } = frame.span;
-        match &op.act {
-            Act::Map { f, to: Operand::Out(o), size } => {
-                let mut dst = std::mem::take(&mut frame.outs[*o]);
-                let args = op.args.map(|arg| frame.operand(arg));
-                f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[start * size..][..n * size], args);
-                frame.outs[*o] = dst;
-            }
-            Act::Map { f, to: Operand::Reg(r) | Operand::Leaf(r), size } => frame.map(*f, *r, *size, &op.args),
-            Act::Map { to: Operand::Nothing, .. } => {}
-            Act::Reduce { f, to, size } => {
-                let mut dst = std::mem::take(&mut frame.outs[*to]);
-                frame.reduce(group.cols, f, &mut bytemuck::cast_slice_mut(&mut dst)[..], *size, (number, [op.args[0], op.args[1]]));
-                frame.outs[*to] = dst;
-            }
-            Act::Store(place) => {
-                self.store_run(place, group.shape, start, op.args[0].1, frame.operand(op.args[0]));
-            }
-            Act::MapStore { f, register, size, place } => {
-                let args = op.args.map(|arg| frame.operand(arg));
-                if !self.store_by(place, group.shape, (start, n), *f, args) {
-                    frame.map(*f, *register, *size, &op.args);
-                    let data = frame.operand((Operand::Reg(*register), *size));
-                    self.store_run(place, group.shape, start, *size, data);
-                }
-            }
+            span = span.next(group, operands.block);
         }
     }
 }
@@ -191,55 +90,123 @@ impl Machine<'_, '_> {
 /// What the operations see of one block.
 struct Frame<'a> {
     isa: Isa,
-    leaves: &'a [&'a [u8]; MAX_LEAVES],
+    group: &'a Group,
+    leaves: &'a [&'a [u8]],
     registers: &'a mut [u8],
+    rows: &'a mut [u8],
     outs: &'a mut [Buffer],
     partial: &'a mut [u64],
     span: Span,
 }
 
 impl Frame<'_> {
+    /// Runs operation `number`.
+    fn micro(&mut self, number: usize, op: &Micro, target: Option<&Target<'_>>) {
+        match (op.act, target) {
+            (Act::Map(f, to), _) => self.map(f, to, op),
+            (Act::Reduce(f, row), _) => self.reduce(&f, row, op, number),
+            (Act::Expand(to), _) => self.expand(to, op),
+            (Act::Give(out), _) => {
+                let mut dst = std::mem::take(&mut self.outs[out]);
+                let (first, src) = (self.span.start / self.group.cols * op.size, self.operand(op.args[0]));
+                bytemuck::cast_slice_mut(&mut dst)[first..first + src.len()].copy_from_slice(src);
+                self.outs[out] = dst;
+            }
+            (Act::Store, Some(target)) => target.store(self.span, op.args[0].1, self.operand(op.args[0])),
+            (Act::MapStore(f, register), Some(target)) => {
+                let args = op.args.map(|arg| self.operand(arg));
+                if !target.store_by(self.span, self.isa, f, args) {
+                    self.map(f, Operand::Reg(register), op);
+                    target.store(self.span, op.size, self.operand((Operand::Reg(register), op.size)));
+                }
+            }
+            (Act::Store | Act::MapStore(..), None) => {}
+        }
+    }
+
     /// The elements of an operand.
     #[inline]
     fn operand(&self, (operand, size): (Operand, usize)) -> &[u8] {
         match operand {
             Operand::Nothing => &[],
             Operand::Leaf(leaf) => self.leaves[leaf],
-            Operand::Reg(r) => &self.registers[r * REGISTER..][..self.span.n * size],
+            Operand::Reg(r) => &self.registers[r * self.group.registers[1]..][..self.span.n * size],
+            Operand::Row(r) => &self.rows[r * self.group.rows[1]..][..self.span.rows(self.group) * size],
             Operand::Out(o) => &bytemuck::cast_slice(&self.outs[o])[self.span.start * size..][..self.span.n * size],
         }
     }
 
-    /// Makes the elements of a register, which is none of the operands.
-    fn map(&mut self, f: TileFn, to: usize, size: usize, args: &[(Operand, usize); 3]) {
-        let Span { start, n } = self.span;
-        let (below, rest) = self.registers.split_at_mut(to * REGISTER);
-        let (dst, above) = rest.split_at_mut(REGISTER);
-        let args = args.map(|(operand, size)| match operand {
-            Operand::Nothing => &[],
-            Operand::Leaf(leaf) => self.leaves[leaf],
-            Operand::Reg(r) if r < to => &below[r * REGISTER..][..n * size],
-            Operand::Reg(r) => &above[(r - to - 1) * REGISTER..][..n * size],
-            Operand::Out(o) => &bytemuck::cast_slice(&self.outs[o])[start * size..][..n * size],
-        });
-        f(self.isa, &mut dst[..n * size], args);
+    /// Makes elements by a function. Where they go is none of the operands.
+    fn map(&mut self, f: TileFn, to: Operand, op: &Micro) {
+        let (n, rows) = (self.span.n * op.size, self.span.rows(self.group) * op.size);
+        match to {
+            Operand::Reg(r) => {
+                let stride = self.group.registers[1];
+                let (below, rest) = self.registers.split_at_mut(r * stride);
+                let (dst, above) = rest.split_at_mut(stride);
+                let args = op.args.map(|(operand, size)| match operand {
+                    Operand::Nothing => &[],
+                    Operand::Leaf(leaf) => self.leaves[leaf],
+                    Operand::Reg(other) if other < r => &below[other * stride..][..self.span.n * size],
+                    Operand::Reg(other) => &above[(other - r - 1) * stride..][..self.span.n * size],
+                    Operand::Row(row) => &self.rows[row * self.group.rows[1]..][..self.span.rows(self.group) * size],
+                    Operand::Out(o) => &bytemuck::cast_slice(&self.outs[o])[self.span.start * size..][..self.span.n * size],
+                });
+                f(self.isa, &mut dst[..n], args);
+            }
+            Operand::Row(r) => {
+                // Operands were made before and are below.
+                let stride = self.group.rows[1];
+                let (below, dst) = self.rows.split_at_mut(r * stride);
+                let args = op.args.map(|(operand, size)| match operand {
+                    Operand::Leaf(leaf) => self.leaves[leaf],
+                    Operand::Row(row) => &below[row * stride..][..self.span.rows(self.group) * size],
+                    Operand::Nothing | Operand::Reg(_) | Operand::Out(_) => &[],
+                });
+                f(self.isa, &mut dst[..rows], args);
+            }
+            Operand::Out(o) => {
+                let mut dst = std::mem::take(&mut self.outs[o]);
+                let args = op.args.map(|arg| self.operand(arg));
+                f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[self.span.start * op.size..][..n], args);
+                self.outs[o] = dst;
+            }
+            Operand::Nothing | Operand::Leaf(_) => {}
+        }
     }
 
-    /// Folds the rows of an operand of operation `number` into `dst`.
-    fn reduce(&mut self, cols: usize, f: &RowFold, dst: &mut [u8], size: usize, (number, args): (usize, [(Operand, usize); 2])) {
-        let Span { start, n } = self.span;
-        let row = start / cols;
-        let data = args.map(|arg| self.operand(arg));
+    /// Folds the rows of an operand of operation `number` into a row operand. Of a part of a row, the last one makes it.
+    fn reduce(&mut self, f: &RowFold, row: usize, op: &Micro, number: usize) {
+        let (Span { col, n, .. }, cols) = (self.span, self.group.cols);
+        let dst = row * self.group.rows[1];
+        // No operand is a row operand.
+        let rows = std::mem::take(&mut self.rows);
+        let data = [self.operand(op.args[0]), self.operand(op.args[1])];
         if n >= cols {
-            let rows = n / cols;
-            (f.rows)(self.isa, &mut dst[row * size..][..rows * size], data, [rows, cols, 1]);
-            return;
+            let count = self.span.rows(self.group);
+            (f.rows)(self.isa, &mut rows[dst..][..count * op.size], data, [count, cols, 1]);
+        } else {
+            let part = (f.part)(self.isa, data);
+            let sum = if col == 0 { part } else { (f.merge)(self.partial[number], part) };
+            self.partial[number] = sum;
+            if col + n == cols {
+                (f.finish)(sum, &mut rows[dst..][..op.size]);
+            }
         }
-        let part = (f.part)(self.isa, data);
-        let sum = if start % cols == 0 { part } else { (f.merge)(self.partial[number], part) };
-        self.partial[number] = sum;
-        if (start + n) % cols == 0 {
-            (f.finish)(sum, &mut dst[row * size..][..size]);
+        self.rows = rows;
+    }
+
+    /// Repeats the elements of a row operand along the rows.
+    fn expand(&mut self, to: Operand, op: &Micro) {
+        let ((Operand::Row(row), size), Span { start, n, .. }) = (op.args[0], self.span) else { return };
+        let src = &self.rows[row * self.group.rows[1]..][..self.span.rows(self.group) * size];
+        let dst: &mut [u8] = match to {
+            Operand::Reg(r) => &mut self.registers[r * self.group.registers[1]..][..n * size],
+            Operand::Out(o) => &mut bytemuck::cast_slice_mut(&mut self.outs[o])[start * size..][..n * size],
+            Operand::Nothing | Operand::Leaf(_) | Operand::Row(_) => return,
+        };
+        for (row, dst) in dst.chunks_mut(self.group.cols * size).enumerate() {
+            words::fill(dst, size, words::element(src, size, row));
         }
     }
 }
@@ -247,23 +214,17 @@ impl Frame<'_> {
 impl Bank {
     /// Makes room for a group.
     fn prepare(&mut self, group: &Group) {
-        reserve(&mut self.registers, group.registers * REGISTER);
+        reserve(&mut self.registers, group.registers[0] * group.registers[1]);
+        reserve(&mut self.rows, group.rows[0] * group.rows[1]);
         if self.partial.len() < group.ops.len() {
             self.partial.resize(group.ops.len(), 0);
         }
-        if self.copies.len() < group.leaves.len() {
-            self.copies.resize(group.leaves.len(), Buffer::new());
-        }
     }
 
-    /// The register of an operand.
-    fn copy(&mut self, leaf: usize, n: usize) -> &mut [u8] {
-        reserve(&mut self.copies[leaf], REGISTER);
-        bytes_mut(&mut self.copies[leaf], n)
+    /// A buffer for one element.
+    fn one(&mut self) -> Buffer {
+        let mut buffer = self.ones.pop().unwrap_or_default();
+        reserve(&mut buffer, size_of::<u64>());
+        buffer
     }
-}
-
-/// The index in its data of the first element of a block.
-fn first_of(tile: &Strided<'_>, span: Span) -> usize {
-    if span.start == 0 { tile.first } else { words::index_of(tile, span.start) }
 }

@@ -2,7 +2,8 @@
 
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::{Machine, Outcome};
-use crate::ops::reduce::{ArgReduceFn, ReduceFn};
+use crate::ops::reduce::ReduceFn;
+use crate::ops::scan::ArgReduceFn;
 use crate::ops::words;
 use crate::plan::{Combine, Slot, TileSlot};
 use crate::rep;

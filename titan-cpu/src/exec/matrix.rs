@@ -34,19 +34,40 @@ impl Operand<'_> {
     }
 }
 
-/// The product of two matrices, summed in elements of type `acc`.
+/// What products are summed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sums {
+    F32,
+    F64,
+    /// Wrapping.
+    I32,
+}
+
+impl Sums {
+    /// By the element type of the accumulator. A verified kernel has no others than these three.
+    pub(super) fn of(acc: Elem) -> Self {
+        match acc {
+            Elem::F64 => Sums::F64,
+            Elem::I32 => Sums::I32,
+            Elem::F32 | Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I16 | Elem::I8
+            | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => Sums::F32,
+        }
+    }
+}
+
+/// The product of two matrices, summed in elements of type `acc`, a row of them every `row` elements of `dst`.
 pub(super) fn multiply(
     acc: Elem,
-    dst: &mut [u8],
+    (dst, row): (&mut [u8], usize),
     shape: [usize; 3],
     add: bool,
     [a, b]: [Operand<'_>; 2],
     sums: &mut Buffer,
 ) {
-    match acc {
-        Elem::F64 => f64::product(bytemuck::cast_slice_mut(dst), shape, add, a.matrix(), b.matrix()),
-        Elem::I32 => integer_product(dst, shape, add, a.matrix(), b.matrix(), sums),
-        _ => f32::product(bytemuck::cast_slice_mut(dst), shape, add, a.matrix(), b.matrix()),
+    match Sums::of(acc) {
+        Sums::F64 => f64::product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix()),
+        Sums::I32 => integer_product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix(), sums),
+        Sums::F32 => f32::product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix()),
     }
 }
 
@@ -63,7 +84,7 @@ impl Machine<'_, '_> {
         let [m, n, k] = [extent(info.shape[2]), extent(info.shape[3]), extent(depth)];
         let dst = bytes_mut(&mut out, info.len * info.size);
         for (batch, dst) in dst.chunks_exact_mut(m * n * info.size).enumerate() {
-            multiply(info.elem, dst, [m, n, k], add, [a.of_batch(batch), b.of_batch(batch)], sums);
+            multiply(info.elem, (dst, n), [m, n, k], add, [a.of_batch(batch), b.of_batch(batch)], sums);
         }
         self.work.factors = factors;
         self.work.pool.give_back(id, out);
@@ -193,16 +214,15 @@ fn splat(isa: Isa, size: usize, bits: u64, f: Option<TileFn>, buffer: &mut Buffe
 
 /// A product of `i8`s that are now `f32`s, summed in wrapping `i32`s.
 fn integer_product(
-    dst: &mut [u8],
+    (dst, row): (&mut [i32], usize),
     [m, n, k]: [usize; 3],
     add: bool,
     a: Matrix<'_, f32>,
     b: Matrix<'_, f32>,
     sums: &mut Buffer,
 ) {
-    let dst: &mut [i32] = bytemuck::cast_slice_mut(dst);
     if !add {
-        dst.fill(0);
+        dst.chunks_mut(row.max(1)).take(m).for_each(|d| d[..n].fill(0));
     }
     reserve(sums, m * n * 4);
     let sums: &mut [f32] = bytemuck::cast_slice_mut(bytes_mut(sums, m * n * 4));
@@ -210,11 +230,13 @@ fn integer_product(
         let part = EXACT_K.min(k - from);
         let at = |first: usize, stride: isize| first.wrapping_add(from.wrapping_mul(stride.cast_unsigned()));
         let (a, b) = (Matrix { first: at(a.first, a.col), ..a }, Matrix { first: at(b.first, b.row), ..b });
-        f32::product(sums, [m, n, part], false, a, b);
-        for (d, s) in dst.iter_mut().zip(sums.iter()) {
-            #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 2^24")]
-            let sum = *s as i32;
-            *d = d.wrapping_add(sum);
+        f32::product((sums, n), [m, n, part], false, a, b);
+        for (dst, sums) in dst.chunks_mut(row.max(1)).zip(sums.chunks_exact(n)) {
+            for (d, s) in dst.iter_mut().zip(sums) {
+                #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 2^24")]
+                let sum = *s as i32;
+                *d = d.wrapping_add(sum);
+            }
         }
     }
 }

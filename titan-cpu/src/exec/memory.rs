@@ -2,8 +2,8 @@
 
 use super::tile::{Data, Tile};
 use super::{Machine, Outcome, trap};
-use crate::ops::{ScalarFn, TileFn, words};
-use crate::plan::{Node, Place, ScalarSlot, Step, TileSlot, dense_strides};
+use crate::ops::{ScalarFn, words};
+use crate::plan::{MemoryStep, Place, ScalarSlot, TileSlot, dense_strides};
 use crate::rep;
 use crate::runtime::view::View;
 use titan_core::ir::{Loc, Unit};
@@ -20,27 +20,26 @@ pub(super) enum Write {
 }
 
 impl<'m> Machine<'_, 'm> {
-    pub(super) fn memory_step(&mut self, node: &Node) -> Outcome<()> {
-        match &node.step {
-            Step::Load { to, from, pad } => self.load(*to, from, *pad),
-            Step::Store { to, from } => self.store(to, *from, Write::Own),
-            Step::AtomicTile { to, from, f, integer_add } => self.store(to, *from, Write::Update(*f, *integer_add)),
-            Step::Get { to, from } => {
-                let (view, at) = self.element(from, "get", node.loc)?;
+    pub(super) fn memory_step(&mut self, step: &MemoryStep, loc: Loc) -> Outcome<()> {
+        match step {
+            MemoryStep::Load { to, from, pad } => self.load(*to, from, *pad),
+            MemoryStep::Store { to, from } => self.store(to, *from, Write::Own),
+            MemoryStep::AtomicTile { to, from, f, integer_add } => self.store(to, *from, Write::Update(*f, *integer_add)),
+            MemoryStep::Get { to, from } => {
+                let (view, at) = self.element(from, "get", loc)?;
                 self.set(*to, rep::extend(view.elem(), view.read_one(at)));
             }
-            Step::Set { to, from } => {
-                let (view, at) = self.element(to, "set", node.loc)?;
+            MemoryStep::Set { to, from } => {
+                let (view, at) = self.element(to, "set", loc)?;
                 view.write_one(at, self.scalar(*from));
             }
-            Step::GatherRows { to, view, rows, col, pad } => self.gather_rows(*to, *view, rows, *col, *pad),
-            Step::ScatterRows { view, rows, col, from } => self.scatter_rows(*view, rows, *col, *from),
-            Step::Gather { to, view, at, pad } => self.gather(*to, *view, at, *pad),
-            Step::Scatter { view, at, from } => self.scatter(*view, at, *from, Write::Shared),
-            Step::Atomic { view, at, from, f, integer_add } => {
+            MemoryStep::GatherRows { to, view, rows, col, pad } => self.gather_rows(*to, *view, rows, *col, *pad),
+            MemoryStep::ScatterRows { view, rows, col, from } => self.scatter_rows(*view, rows, *col, *from),
+            MemoryStep::Gather { to, view, at, pad } => self.gather(*to, *view, at, *pad),
+            MemoryStep::Scatter { view, at, from } => self.scatter(*view, at, *from, Write::Shared),
+            MemoryStep::Atomic { view, at, from, f, integer_add } => {
                 self.scatter(*view, at, *from, Write::Update(*f, *integer_add));
             }
-            _ => {}
         }
         Ok(())
     }
@@ -57,21 +56,17 @@ impl<'m> Machine<'_, 'm> {
     }
 
     fn load(&mut self, to: TileSlot, from: &Place, pad: ScalarSlot) {
-        let info = self.plan.tiles[to as usize];
-        let (view, start) = (self.view(from.view), self.start(from, info.shape));
+        let info = &self.plan.tiles[to as usize];
+        let (view, start) = (&self.views[from.view as usize], self.start(from, info.shape));
         if self.lazy
             && let Some((data, first)) = view.frozen_tile(start, info.shape)
         {
             let strides = view.strides().map(|s| isize::try_from(s).unwrap_or(0));
-            let dense = strides
-                .iter()
-                .zip(dense_strides(info.shape))
-                .zip(info.shape)
-                .all(|((stride, dense), n)| n == 1 || *stride == dense);
+            let dense = (0..4).all(|axis| info.shape[axis] == 1 || strides[axis] == info.strides[axis]);
             self.set_tile(to, Tile { data: Data::Memory(data), first, strides, dense });
             return;
         }
-        let pad = self.scalar(pad);
+        let (view, pad) = (*view, self.scalar(pad));
         self.make(to, |_, out| load_tile(&view, start, info.shape, info.size, pad, out));
     }
 
@@ -87,53 +82,6 @@ impl<'m> Machine<'_, 'm> {
             let n = count(inside.lo[3], inside.hi[3]);
             write(&view, view.offset(at), strides[3], &data[first * info.size..(first + n) * info.size], how);
         });
-    }
-
-    /// Stores elements `first ..` of a tile of this shape, in row-major order: whole rows or a part of one.
-    pub(super) fn store_run(&self, to: &Place, shape: [i32; 4], first: usize, size: usize, data: &[u8]) {
-        let (view, start) = (self.view(to.view), self.start(to, shape));
-        let (inside, stride) = (view.inside(start, shape), view.strides()[3]);
-        if inside.is_empty() {
-            return;
-        }
-        let extents = shape.map(i64::from);
-        let cols = usize::try_from(shape[3]).unwrap_or(1).max(1);
-        let (row, col) = (first / cols, i64::try_from(first % cols).unwrap_or(0));
-        for (piece, row) in data.chunks(cols * size).zip(i64::try_from(row).unwrap_or(0)..) {
-            let at = [row / extents[2] / extents[1], row / extents[2] % extents[1], row % extents[2]];
-            if (0..3).any(|axis| at[axis] < inside.lo[axis] || at[axis] >= inside.hi[axis]) {
-                continue;
-            }
-            let end = col + i64::try_from(piece.len() / size).unwrap_or(0);
-            let (lo, hi) = (col.max(inside.lo[3]), end.min(inside.hi[3]));
-            if lo < hi {
-                let place = [start[0] + at[0], start[1] + at[1], start[2] + at[2], start[3] + lo];
-                let part = &piece[count(col, lo) * size..count(col, hi) * size];
-                view.write_run(view.offset(place), stride, part);
-            }
-        }
-    }
-
-    /// Makes elements `first .. first + n` of a tile by a function, right in the tensor, if they follow each other there.
-    /// False if they do not, or if some are outside.
-    pub(super) fn store_by(&self, to: &Place, shape: [i32; 4], (first, n): (usize, usize), f: TileFn, args: [&[u8]; 3]) -> bool {
-        let (view, start) = (self.view(to.view), self.start(to, shape));
-        let cols = usize::try_from(shape[3]).unwrap_or(1).max(1);
-        let (row, col) = (first / cols, first % cols);
-        if view.strides()[3] != 1 || col + n > cols && view.strides()[2] != i64::from(shape[3]) {
-            return false;
-        }
-        // One row or a part of it, or a single plane's whole rows that follow each other.
-        let is_plane = shape[0] == 1 && shape[1] == 1;
-        if !(is_plane || col + n <= cols) || !view.inside(start, shape).is_all(shape) {
-            return false;
-        }
-        let index = |i: usize| i64::try_from(i).unwrap_or(i64::MAX);
-        let extents = shape.map(i64::from);
-        let (row, col) = (index(row), index(col));
-        let at = [row / extents[2] / extents[1], row / extents[2] % extents[1], row % extents[2], col];
-        let place = std::array::from_fn(|axis| start[axis] + at[axis]);
-        view.write_by(view.offset(place), n, self.isa, f, args)
     }
 
     /// The place of one element, which must exist.

@@ -1,26 +1,31 @@
 //! Runs a plan, one program at a time.
 //!
 //! * [`pool`]: buffers. [`tile`]: what tile slots hold.
-//! * [`control`]: blocks, loops, branches, moves. [`tiles`], [`matrix`], [`product_loop`], [`elements`], [`fold`]: tile steps.
+//! * [`control`]: blocks, loops, branches, moves. [`tiles`], [`matrix`], [`product_loop`], [`edge`],
+//!   [`fold`]: tile steps.
+//! * [`elements`], [`operands`], [`target`]: groups of elementwise steps.
 //! * [`memory`], [`rows`], [`ragged`]: loads, stores, gathers, views. [`print`]: text.
 
 mod control;
+mod edge;
 mod elements;
 mod fold;
 mod matrix;
 mod memory;
+mod operands;
 pub(crate) mod pool;
 mod print;
 mod product_loop;
 mod ragged;
 mod rows;
+mod target;
 mod tile;
 mod tiles;
 
 pub use print::{PrintSink, set_print_sink};
 
 use crate::plan::{Plan, ScalarSlot, ViewSlot};
-use crate::runtime::view::View;
+use crate::runtime::view::{View, ViewKey};
 use crate::simd::Isa;
 use pool::{Buffer, Pool};
 use std::sync::atomic::AtomicBool;
@@ -77,6 +82,8 @@ pub(crate) struct Machine<'p, 'm> {
     /// Set when a program of the launch has trapped.
     stop: &'p AtomicBool,
     lazy: bool,
+    /// The last offsets that were looked at, and whether they are in order.
+    ordered: Option<(ViewKey, bool)>,
 }
 
 impl<'p, 'm> Machine<'p, 'm> {
@@ -100,6 +107,7 @@ impl<'p, 'm> Machine<'p, 'm> {
             following: 1,
             stop: &launch.stop,
             lazy: launch.lazy,
+            ordered: None,
         };
         machine.forget_products();
         // Nothing in it can trap.

@@ -6,6 +6,7 @@
 //! will ask for costs time only.
 
 use super::Machine;
+use super::edge::Edge;
 use super::matrix::{Operand, conversion, convert, multiply};
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::{Data, Tile};
@@ -33,9 +34,20 @@ struct Key {
     /// Address and strides of the first program's rows.
     a: (usize, [isize; 4]),
     b: (usize, [isize; 4]),
-    /// k, and the rows of one program.
-    extents: [i32; 2],
+    /// The rows of all programs, columns, k.
+    extents: [i32; 3],
+    /// The rows of the tile of one program.
+    tile: i32,
     programs: usize,
+}
+
+/// A run of iterations that is done at once.
+#[derive(Clone, Debug)]
+struct Run {
+    /// The first iteration after it.
+    end: i64,
+    /// Elements of k.
+    k: std::ops::Range<i64>,
 }
 
 /// Where a panel's first element is.
@@ -44,21 +56,17 @@ fn place(panel: &Strided<'_>) -> (usize, [isize; 4]) {
 }
 
 impl<'m> Machine<'_, 'm> {
-    /// Does the iterations from `lo` on for which every tile is inside of tensors that the launch does not write, all at
-    /// once. Gives the first iteration that is still to be done.
+    /// Does the iterations from `lo` on for which every tile is inside of tensors that the launch does not write, or beyond
+    /// their edge with zeros, all at once. Gives the first iteration that is still to be done.
     pub(super) fn product_loop(&mut self, product: &ProductLoop, lo: i64, hi: i64) -> i64 {
-        let steps = |factor: &Factor| {
-            let extent = self.view(factor.view).extents()[2 + factor.k_axis];
-            i64::from(extent / factor.shape[factor.k_axis].max(1))
-        };
-        let end = hi.min(steps(&product.a)).min(steps(&product.b));
-        if lo < 0 || end <= lo || !self.lazy {
+        if lo < 0 || !self.lazy {
             return lo;
         }
-        let Some(b) = self.panel(&product.b, lo, end, 1) else { return lo };
-        let Some(a) = self.panel(&product.a, lo, end, 1) else { return lo };
+        let Some(run) = self.run_of(product, lo, hi) else { return lo };
+        let Some(b) = self.panel(&product.b, &run, 1) else { return lo };
+        let Some(a) = self.panel(&product.a, &run, 1) else { return lo };
         if !self.take_kept(product, &a, &b) {
-            let several = self.several(product, lo, end);
+            let several = self.several(product, &run);
             match several {
                 Some((programs, rows)) => {
                     self.keep(product, &rows, &b, programs);
@@ -67,19 +75,42 @@ impl<'m> Machine<'_, 'm> {
                 None => self.accumulate(product, &a, &b),
             }
         }
-        end
+        run.end
     }
 
-    /// The part of a tensor that the tiles of iterations `lo .. end` cover, for so many programs; as a factor of a product.
-    fn panel(&self, factor: &Factor, lo: i64, end: i64, programs: usize) -> Option<Strided<'m>> {
+    /// Whether a factor's tiles have zeros outside of the tensor.
+    fn pads_zeros(&self, factor: &Factor) -> bool {
+        self.scalar(factor.pad) == 0
+    }
+
+    /// The iterations whose tiles are inside along k, and one more if both factors end in it: there zeros meet zeros.
+    fn run_of(&self, product: &ProductLoop, lo: i64, hi: i64) -> Option<Run> {
+        let unit = i64::from(product.step[2].max(1));
+        let extent = |factor: &Factor| i64::from(self.view(factor.view).extents()[2 + factor.k_axis]);
+        let (a, b) = (extent(&product.a), extent(&product.b));
+        let whole = (a / unit).min(b / unit);
+        let partial = a == b && a % unit != 0 && whole < hi && self.pads_zeros(&product.a) && self.pads_zeros(&product.b);
+        let run = if partial { Run { end: whole + 1, k: lo * unit..a } } else { Run { end: whole.min(hi), k: lo * unit..whole.min(hi) * unit } };
+        (run.end > lo && !run.k.is_empty()).then_some(run)
+    }
+
+    /// The part of a tensor that the tiles of a run cover, for so many programs, each of which has some; as a factor of a
+    /// product.
+    fn panel(&self, factor: &Factor, run: &Run, programs: usize) -> Option<Strided<'m>> {
         let (k, other) = (factor.k_axis, 1 - factor.k_axis);
+        let view = self.view(factor.view);
+        let (tile, extent) = (i64::from(factor.shape[other]), i64::from(view.extents()[2 + other]));
+        let first = i64::from(self.int(factor.at[other])) * tile;
+        let programs = i64::try_from(programs).ok()?;
+        let count = (extent - first).min(tile * programs);
+        let is_clipped = count < tile * programs;
+        if first < 0 || count <= tile * (programs - 1) || is_clipped && !self.pads_zeros(factor) {
+            return None;
+        }
         let mut start = [0i64; 4];
         let mut shape = [1i32; 4];
-        let unit = i64::from(factor.shape[k]);
-        (start[2 + k], shape[2 + k]) = (lo * unit, i32::try_from((end - lo) * unit).ok()?);
-        start[2 + other] = i64::from(self.int(factor.at[other])) * i64::from(factor.shape[other]);
-        shape[2 + other] = factor.shape[other].checked_mul(i32::try_from(programs).ok()?)?;
-        let view = self.view(factor.view);
+        (start[2 + k], shape[2 + k]) = (run.k.start, i32::try_from(run.k.end - run.k.start).ok()?);
+        (start[2 + other], shape[2 + other]) = (first, i32::try_from(count).ok()?);
         let (data, first) = view.frozen_tile(start, shape)?;
         let strides = view.strides().map(|s| isize::try_from(s).unwrap_or(0));
         let panel = Strided { data, first, strides, shape, size: rep::size(view.elem()) };
@@ -87,7 +118,7 @@ impl<'m> Machine<'_, 'm> {
     }
 
     /// For how many programs the product is to be done at once, if for several, and their rows of `a`.
-    fn several(&self, product: &ProductLoop, lo: i64, end: i64) -> Option<(usize, Strided<'m>)> {
+    fn several(&self, product: &ProductLoop, run: &Run) -> Option<(usize, Strided<'m>)> {
         let zero = matches!(self.tiles[product.acc as usize].data, Data::Splat(0));
         if !product.by_program || !zero {
             return None;
@@ -95,7 +126,7 @@ impl<'m> Machine<'_, 'm> {
         let rows = usize::try_from(product.step[0]).ok()?.max(1);
         let in_row = usize::try_from(self.grid[0].saturating_sub(self.program[0])).ok()?;
         let most = self.following.min(in_row).min(ROWS / rows);
-        (2..=most).rev().find_map(|programs| Some((programs, self.panel(&product.a, lo, end, programs)?)))
+        (2..=most).rev().find_map(|programs| Some((programs, self.panel(&product.a, run, programs)?)))
     }
 
     fn keep(&mut self, product: &ProductLoop, rows: &Strided<'m>, b: &Strided<'m>, programs: usize) {
@@ -103,8 +134,8 @@ impl<'m> Machine<'_, 'm> {
         let mut kept = std::mem::take(&mut self.work.kept);
         reserve(&mut kept.sums, programs * info.len * info.size);
         self.sum(product, bytes_mut(&mut kept.sums, programs * info.len * info.size), false, rows, b);
-        let extents = [rows.shape[3], product.step[0]];
-        kept.key = Some(Key { a: place(rows), b: place(b), extents, programs });
+        let extents = [rows.shape[2], b.shape[3], rows.shape[3]];
+        kept.key = Some(Key { a: place(rows), b: place(b), extents, tile: product.step[0], programs });
         self.work.kept = kept;
     }
 
@@ -113,10 +144,14 @@ impl<'m> Machine<'_, 'm> {
         let Some(key) = self.work.kept.key else { return false };
         let zero = matches!(self.tiles[product.acc as usize].data, Data::Splat(0));
         let (address, strides) = place(a);
-        let same = zero && key.b == place(b) && key.a.1 == strides && key.extents == [a.shape[3], product.step[0]];
-        let step = strides[2].wrapping_mul(a.shape[2] as isize).wrapping_mul(a.size.cast_signed());
+        let [rows, cols, depth] = key.extents;
+        let same = zero && key.b == place(b) && key.a.1 == strides && [cols, depth, key.tile] == [b.shape[3], a.shape[3], product.step[0]];
+        let tile = usize::try_from(key.tile).unwrap_or(0);
+        let step = strides[2].wrapping_mul(tile.cast_signed()).wrapping_mul(a.size.cast_signed());
         let ours = |program: &usize| {
-            key.a.0.wrapping_add_signed(step.wrapping_mul(program.cast_signed())) == address
+            let is_there = key.a.0.wrapping_add_signed(step.wrapping_mul(program.cast_signed())) == address;
+            let inside = usize::try_from(rows).unwrap_or(0).saturating_sub(program * tile).min(tile);
+            is_there && usize::try_from(a.shape[2]) == Ok(inside)
         };
         let Some(program) = (0..key.programs).find(ours).filter(|_| same) else { return false };
         let info = self.plan.tiles[product.acc as usize];
@@ -137,13 +172,18 @@ impl<'m> Machine<'_, 'm> {
         self.work.pool.give_back(id, out);
     }
 
-    /// `dst = a · b`, or `dst += a · b`.
+    /// `dst = a · b`, or `dst += a · b`, where the factors have zeros beyond their extents.
     fn sum(&mut self, product: &ProductLoop, dst: &mut [u8], mut add: bool, a: &Strided<'m>, b: &Strided<'m>) {
         let extent = |n: i32| usize::try_from(n).unwrap_or(0);
         let [m, n, depth] = [extent(a.shape[2]), extent(b.shape[3]), extent(a.shape[3])];
         let mut factors = std::mem::take(&mut self.work.factors);
         let [left, right, sums] = &mut factors;
-        let acc = self.plan.tiles[product.acc as usize].elem;
+        let info = &self.plan.tiles[product.acc as usize];
+        let row = extent(info.shape[3]);
+        let edge = Edge { acc: info.elem, size: info.size, row, inside: [m, n] };
+        if !add {
+            edge.clear(dst);
+        }
         let convert_a = conversion(self.view(product.a.view).elem());
         let convert_b = conversion(self.view(product.b.view).elem());
         let part = if convert_a.is_none() && convert_b.is_none() { depth } else { CONVERT_K };
@@ -153,7 +193,8 @@ impl<'m> Machine<'_, 'm> {
             let as_is = |s: &Strided<'m>| Operand { data: s.data, first: s.first, strides: s.strides };
             let left = convert_a.map_or_else(|| as_is(&a), |f| convert(self.isa, &a, f, left));
             let right = convert_b.map_or_else(|| as_is(&b), |f| convert(self.isa, &b, f, right));
-            multiply(acc, dst, [m, n, k], add, [left, right], sums);
+            multiply(info.elem, (dst, row), [m, n, k], add, [left, right], sums);
+            edge.add(dst, k, [left, right], sums);
             add = true;
         }
         self.work.factors = factors;

@@ -1,47 +1,65 @@
 //! Facts about programs and tensors, views, segments, ragged outputs.
 
 use super::{Machine, Outcome, trap};
-use crate::plan::{Node, ScalarSlot, Step};
+use crate::plan::{FactStep, ScalarSlot, ViewSlot};
+use crate::rep;
 use crate::runtime::view::View;
-use titan_core::ir::Loc;
+use titan_core::ir::{Elem, Loc};
 
 impl Machine<'_, '_> {
+    /// Whether no offset is less than the one before it: then no two segments have a row in common.
+    fn is_in_order(&mut self, offsets: ViewSlot) -> bool {
+        let view = self.view(offsets);
+        let Some(key) = view.constant() else { return false };
+        if let Some((known, in_order)) = self.ordered
+            && known == key
+        {
+            return in_order;
+        }
+        let at = |e: i32| view.offset_inside([0, 0, 0, i64::from(e)]).map(|offset| rep::extend(Elem::I32, view.read_one(offset)).cast_signed());
+        let in_order = (1..view.extent(0)).all(|e| at(e - 1) <= at(e));
+        self.ordered = Some((key, in_order));
+        in_order
+    }
+
     #[expect(clippy::cast_possible_wrap, reason = "a launch checks that grid extents are `i32`s")]
-    pub(super) fn fact(&mut self, node: &Node) -> Outcome<()> {
-        match &node.step {
-            Step::ProgramId { to, axis } => self.set_int(*to, self.program[*axis] as i32),
-            Step::NumPrograms { to, axis } => self.set_int(*to, self.grid[*axis] as i32),
-            Step::Dim { to, view, axis } => self.set_int(*to, self.view(*view).extent(*axis)),
-            Step::Present { to, view } => {
+    pub(super) fn fact(&mut self, step: &FactStep, loc: Loc) -> Outcome<()> {
+        match step {
+            FactStep::ProgramId { to, axis } => self.set_int(*to, self.program[*axis] as i32),
+            FactStep::NumPrograms { to, axis } => self.set_int(*to, self.grid[*axis] as i32),
+            FactStep::Dim { to, view, axis } => self.set_int(*to, self.view(*view).extent(*axis)),
+            FactStep::Present { to, view } => {
                 let present = self.view(*view).is_given();
                 self.set(*to, present.into());
             }
-            Step::Unflatten { to, index, extents } => self.unflatten(to, *index, extents),
-            Step::Index { to, from, axis, at } => {
+            FactStep::Unflatten { to, index, extents } => self.unflatten(to, *index, extents),
+            FactStep::Index { to, from, axis, at } => {
                 self.views[*to as usize] = self.view(*from).index(*axis, self.int(*at));
             }
-            Step::Slice { to, from, axis, range: [lo, hi] } => {
+            FactStep::Slice { to, from, axis, range: [lo, hi] } => {
                 self.views[*to as usize] = self.view(*from).slice(*axis, self.int(*lo), self.int(*hi));
             }
-            Step::Segment { to, from, offsets, at } => {
+            FactStep::Segment { to, from, offsets, at } => {
                 let (view, e) = (self.view(*from), self.int(*at));
-                let (lo, hi) = segment(&self.view(*offsets), e, view.extent(0), node.loc)?;
-                self.views[*to as usize] = view.slice(0, lo, hi);
+                let (lo, hi) = segment(&self.view(*offsets), e, view.extent(0), loc)?;
+                let part = view.slice(0, lo, hi);
+                let own = !view.is_writable() || self.is_in_order(*offsets);
+                self.views[*to as usize] = if own { part } else { part.contended() };
             }
-            Step::RaggedCount { to, view, offsets, tile } => {
+            FactStep::RaggedCount { to, view, offsets, tile } => {
                 let mut count = 0i32;
                 let cols = cdiv(self.view(*view).extent(1), tile[1]);
-                self.segments(*view, *offsets, node.loc, |_, len| {
+                self.segments(*view, *offsets, loc, |_, len| {
                     count = count.saturating_add(cdiv(len, tile[0]).saturating_mul(cols));
                     false
                 })?;
                 self.set_int(*to, count);
             }
-            Step::RaggedTile { to, view, offsets, number, tile } => {
+            FactStep::RaggedTile { to, view, offsets, number, tile } => {
                 let cols = cdiv(self.view(*view).extent(1), tile[1]);
                 let number = self.int(*number);
                 let (mut rest, mut found) = (number, None);
-                self.segments(*view, *offsets, node.loc, |e, len| {
+                self.segments(*view, *offsets, loc, |e, len| {
                     let tiles = cdiv(len, tile[0]).saturating_mul(cols);
                     let here = (0..tiles).contains(&rest);
                     if here {
@@ -50,10 +68,9 @@ impl Machine<'_, '_> {
                     rest -= tiles;
                     here
                 })?;
-                let Some(place) = found else { return trap(node.loc, format!("there is no tile {number} in the segments")) };
+                let Some(place) = found else { return trap(loc, format!("there is no tile {number} in the segments")) };
                 to.iter().zip(place).for_each(|(to, value)| self.set_int(*to, value));
             }
-            _ => {}
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::Machine;
 use super::pool::{BufferId, bytes_mut};
 use crate::ops::words::{self, Strided};
-use crate::plan::{TileSlot, dense_strides};
+use crate::plan::TileSlot;
 
 /// Where the elements of a tile are.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,15 +34,16 @@ pub(crate) struct Tile<'m> {
 impl<'m> Machine<'_, 'm> {
     /// Puts a tile into a slot; what was there is given up.
     pub(super) fn set_tile(&mut self, slot: TileSlot, tile: Tile<'m>) {
-        let old = std::mem::replace(&mut self.tiles[slot as usize], tile);
-        if let Data::Buffer(id) = old.data {
-            self.work.pool.release(id);
-        }
+        self.kill(slot);
+        self.tiles[slot as usize] = tile;
     }
 
     /// Empties a slot.
+    #[inline]
     pub(super) fn kill(&mut self, slot: TileSlot) {
-        self.set_tile(slot, Tile::default());
+        if let Data::Buffer(id) = std::mem::take(&mut self.tiles[slot as usize].data) {
+            self.work.pool.release(id);
+        }
     }
 
     /// Another handle of the same elements.
@@ -58,8 +59,7 @@ impl<'m> Machine<'_, 'm> {
     pub(super) fn fresh(&mut self, slot: TileSlot) -> BufferId {
         let info = &self.plan.tiles[slot as usize];
         let id = self.work.pool.take(info.class);
-        let strides = dense_strides(info.shape);
-        self.set_tile(slot, Tile { data: Data::Buffer(id), first: 0, strides, dense: true });
+        self.set_tile(slot, Tile { data: Data::Buffer(id), first: 0, strides: info.strides, dense: true });
         id
     }
 

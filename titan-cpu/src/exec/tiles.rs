@@ -3,21 +3,21 @@
 use super::tile::{Data, Tile};
 use super::{Machine, Outcome};
 use crate::ops::words;
-use crate::plan::{Node, Restride, Step, TileSlot, dense_strides};
+use crate::plan::{Node, Restride, TileSlot, TileStep, dense_strides};
 
 impl Machine<'_, '_> {
-    pub(super) fn tile_step(&mut self, node: &Node) -> Outcome<()> {
-        match &node.step {
-            Step::Iota { to } => self.make(*to, |_, out| {
+    pub(super) fn tile_step(&mut self, step: &TileStep, node: &Node) -> Outcome<()> {
+        match step {
+            TileStep::Iota { to } => self.make(*to, |_, out| {
                 for (d, i) in bytemuck::cast_slice_mut::<u8, i32>(out).iter_mut().zip(0..) {
                     *d = i;
                 }
             }),
-            Step::Splat { to, from } => {
+            TileStep::Splat { to, from } => {
                 let data = Data::Splat(self.scalar(*from));
                 self.set_tile(*to, Tile { data, first: 0, strides: [0; 4], dense: false });
             }
-            Step::Extract { to, from, elem } => {
+            TileStep::Extract { to, from, elem } => {
                 let bits = match self.tiles[*from as usize].data {
                     Data::Splat(bits) => bits,
                     Data::Nothing | Data::Buffer(_) | Data::Memory(_) => {
@@ -26,25 +26,24 @@ impl Machine<'_, '_> {
                 };
                 self.set(*to, crate::rep::extend(*elem, bits));
             }
-            Step::Restride { to, from, how } => self.restride(*to, *from, *how),
-            Step::Interleave { to, from: [a, b] } => {
+            TileStep::Restride { to, from, how } => self.restride(*to, *from, *how),
+            TileStep::Interleave { to, from: [a, b] } => {
                 self.make_dense(*a);
                 self.make_dense(*b);
                 let size = self.plan.tiles[*to as usize].size;
                 self.make(*to, |m, out| words::interleave(out, size, m.dense(*a), m.dense(*b)));
             }
-            Step::Split { to, from } => self.split(*to, *from),
-            Step::Reduce { to, from, axis, f } => self.reduce(*to, *from, *axis, *f),
-            Step::ArgReduce { to, index, from, axis, f } => self.arg_reduce(*to, *index, *from, *axis, *f),
-            Step::Scan { to, from, axis, f } => {
+            TileStep::Split { to, from } => self.split(*to, *from),
+            TileStep::Reduce { to, from, axis, f } => self.reduce(*to, *from, *axis, *f),
+            TileStep::ArgReduce { to, index, from, axis, f } => self.arg_reduce(*to, *index, *from, *axis, *f),
+            TileStep::Scan { to, from, axis, f } => {
                 self.make_dense(*from);
                 let extents = self.extents(*from, *axis);
                 self.make(*to, |m, out| f(m.isa, out, m.dense(*from), extents));
             }
-            Step::ReduceWith { to, from, axis, f } => self.reduce_with(*to, *from, *axis, f)?,
-            Step::ScanWith { to, from, axis, f } => self.scan_with(*to, *from, *axis, f)?,
-            Step::Mma { to, a, b, c } => self.mma(*to, *a, *b, *c, node.kills.contains(c)),
-            _ => {}
+            TileStep::ReduceWith { to, from, axis, f } => self.reduce_with(*to, *from, *axis, f)?,
+            TileStep::ScanWith { to, from, axis, f } => self.scan_with(*to, *from, *axis, f)?,
+            TileStep::Mma { to, a, b, c } => self.mma(*to, *a, *b, *c, node.kills.contains(c)),
         }
         Ok(())
     }

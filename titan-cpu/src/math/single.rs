@@ -2,6 +2,7 @@
 //!
 //! `FMA` says that `mul_add` is one instruction where this is compiled; the error bounds hold either way. The polynomials of
 //! `exp`, `ln` and `tanh` are those of Cephes (S. Moshier), that of `erf` is N. Juffa's.
+#![expect(clippy::excessive_precision, reason = "coefficients are written as they were computed")]
 
 pub(crate) use super::trig::{cos, sin};
 

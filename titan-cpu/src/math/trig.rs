@@ -2,6 +2,7 @@
 //!
 //! Up to 2²⁸ the multiple times the first 25 bits of π/2 is exact. Beyond it, `libm` reduces with all of π's digits.
 //! Polynomials: FreeBSD's `k_sinf.c` and `k_cosf.c`, of error below 2⁻³⁷.
+#![expect(clippy::excessive_precision, reason = "coefficients are written as they were computed")]
 
 /// The greatest magnitude that [`sin`] and [`cos`] take.
 pub(crate) const LIMIT: f32 = 268_435_456.0;

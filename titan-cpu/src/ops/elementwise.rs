@@ -161,91 +161,73 @@ impl<T: Float> Unary<T, u8> for IsNan {
     }
 }
 
-/// `$make::<T, …, $op>()` for the element types in the list.
-macro_rules! choose {
-    ($elem:expr, $make:ident, $r:tt, $op:ty: floats) => {
-        choose!(@ $elem, $make, $r, $op: F64 f64, F32 f32, F16 f16, Bf16 bf16)
-    };
-    ($elem:expr, $make:ident, $r:tt, $op:ty: ints) => {
-        choose!(@ $elem, $make, $r, $op: I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8)
-    };
-    (@ $elem:expr, $make:ident, same, $op:ty: $($e:ident $t:ty),*) => {
-        $(if $elem == Elem::$e { return Some($make::<$t, $t, $op>()); })*
-    };
-    (@ $elem:expr, $make:ident, bool, $op:ty: $($e:ident $t:ty),*) => {
-        $(if $elem == Elem::$e { return Some($make::<$t, u8, $op>()); })*
-    };
+/// `$name::<Op>(elem)`: the functions of an operation, if it has that element type.
+macro_rules! tables {
+    ($($name:ident $make:ident $op:ident $to:ident: $($elem:ident $t:ty),*;)*) => {$(
+        fn $name<O: $($op<$t, tables!(@ $to $t)> +)*>(e: Elem) -> Option<ElementFn> {
+            $(if e == Elem::$elem { return Some($make::<$t, tables!(@ $to $t), O>()); })*
+            None
+        }
+    )*};
+    (@ same $t:ty) => { $t };
+    (@ bool $t:ty) => { u8 };
 }
-
-macro_rules! numbers {
-    ($elem:expr, $make:ident, $r:tt, $op:ty) => {{
-        choose!($elem, $make, $r, $op: floats);
-        choose!($elem, $make, $r, $op: ints);
-        None
-    }};
-}
-macro_rules! integers {
-    ($elem:expr, $make:ident, $op:ty) => {{
-        choose!($elem, $make, same, $op: ints);
-        None
-    }};
-}
-macro_rules! integers_and_bool {
-    ($elem:expr, $make:ident, $op:ty) => {{
-        choose!($elem, $make, same, $op: ints);
-        choose!(@ $elem, $make, same, $op: Bool Bit);
-        None
-    }};
-}
-macro_rules! floats {
-    ($elem:expr, $r:tt, $op:ty) => {{
-        choose!($elem, unary_fn, $r, $op: floats);
-        None
-    }};
+tables! {
+    unary_numbers unary_fn Unary same: F64 f64, F32 f32, F16 f16, Bf16 bf16,
+        I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8;
+    unary_bits unary_fn Unary same: I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8, Bool Bit;
+    unary_floats unary_fn Unary same: F64 f64, F32 f32, F16 f16, Bf16 bf16;
+    float_tests unary_fn Unary bool: F64 f64, F32 f32, F16 f16, Bf16 bf16;
+    numbers binary_fn Binary same: F64 f64, F32 f32, F16 f16, Bf16 bf16,
+        I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8;
+    integers binary_fn Binary same: I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8;
+    bits binary_fn Binary same: I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8, Bool Bit;
+    predicates binary_fn Binary bool: F64 f64, F32 f32, F16 f16, Bf16 bf16,
+        I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8;
 }
 
 /// The operation for elements of this type.
 pub(crate) fn unary(op: UnOp, e: Elem) -> Option<ElementFn> {
     match op {
-        UnOp::Neg => numbers!(e, unary_fn, same, Neg),
-        UnOp::Abs => numbers!(e, unary_fn, same, Abs),
-        UnOp::Not => integers_and_bool!(e, unary_fn, Not),
-        UnOp::Exp => floats!(e, same, Exp),
-        UnOp::Exp2 => floats!(e, same, Exp2),
-        UnOp::Ln => floats!(e, same, Ln),
-        UnOp::Log2 => floats!(e, same, Log2),
-        UnOp::Sqrt => floats!(e, same, Sqrt),
-        UnOp::Rsqrt => floats!(e, same, Rsqrt),
-        UnOp::Recip => floats!(e, same, Recip),
-        UnOp::Sin => floats!(e, same, Sin),
-        UnOp::Cos => floats!(e, same, Cos),
-        UnOp::Tanh => floats!(e, same, Tanh),
-        UnOp::Sigmoid => floats!(e, same, Sigmoid),
-        UnOp::Erf => floats!(e, same, Erf),
-        UnOp::Floor => floats!(e, same, Floor),
-        UnOp::Ceil => floats!(e, same, Ceil),
-        UnOp::Trunc => floats!(e, same, Trunc),
-        UnOp::Round => floats!(e, same, Round),
-        UnOp::RoundTiesEven => floats!(e, same, RoundTiesEven),
-        UnOp::IsNan => floats!(e, bool, IsNan),
+        UnOp::Neg => unary_numbers::<Neg>(e),
+        UnOp::Abs => unary_numbers::<Abs>(e),
+        UnOp::Not => unary_bits::<Not>(e),
+        UnOp::Exp => unary_floats::<Exp>(e),
+        UnOp::Exp2 => unary_floats::<Exp2>(e),
+        UnOp::Ln => unary_floats::<Ln>(e),
+        UnOp::Log2 => unary_floats::<Log2>(e),
+        UnOp::Sqrt => unary_floats::<Sqrt>(e),
+        UnOp::Rsqrt => unary_floats::<Rsqrt>(e),
+        UnOp::Recip => unary_floats::<Recip>(e),
+        UnOp::Sin => unary_floats::<Sin>(e),
+        UnOp::Cos => unary_floats::<Cos>(e),
+        UnOp::Tanh => unary_floats::<Tanh>(e),
+        UnOp::Sigmoid => unary_floats::<Sigmoid>(e),
+        UnOp::Erf => unary_floats::<Erf>(e),
+        UnOp::Floor => unary_floats::<Floor>(e),
+        UnOp::Ceil => unary_floats::<Ceil>(e),
+        UnOp::Trunc => unary_floats::<Trunc>(e),
+        UnOp::Round => unary_floats::<Round>(e),
+        UnOp::RoundTiesEven => unary_floats::<RoundTiesEven>(e),
+        UnOp::IsNan => float_tests::<IsNan>(e),
     }
 }
 
 /// The operation for elements of this type.
 pub(crate) fn binary(op: BinOp, e: Elem) -> Option<ElementFn> {
     match op {
-        BinOp::Add => numbers!(e, binary_fn, same, Add),
-        BinOp::Sub => numbers!(e, binary_fn, same, Sub),
-        BinOp::Mul => numbers!(e, binary_fn, same, Mul),
-        BinOp::Div => numbers!(e, binary_fn, same, Div),
-        BinOp::Min => numbers!(e, binary_fn, same, Min),
-        BinOp::Max => numbers!(e, binary_fn, same, Max),
-        BinOp::Rem => integers!(e, binary_fn, Rem),
-        BinOp::Shl => integers!(e, binary_fn, Shl),
-        BinOp::Shr => integers!(e, binary_fn, Shr),
-        BinOp::And => integers_and_bool!(e, binary_fn, And),
-        BinOp::Or => integers_and_bool!(e, binary_fn, Or),
-        BinOp::Xor => integers_and_bool!(e, binary_fn, Xor),
+        BinOp::Add => numbers::<Add>(e),
+        BinOp::Sub => numbers::<Sub>(e),
+        BinOp::Mul => numbers::<Mul>(e),
+        BinOp::Div => numbers::<Div>(e),
+        BinOp::Min => numbers::<Min>(e),
+        BinOp::Max => numbers::<Max>(e),
+        BinOp::Rem => integers::<Rem>(e),
+        BinOp::Shl => integers::<Shl>(e),
+        BinOp::Shr => integers::<Shr>(e),
+        BinOp::And => bits::<And>(e),
+        BinOp::Or => bits::<Or>(e),
+        BinOp::Xor => bits::<Xor>(e),
     }
 }
 
@@ -253,76 +235,11 @@ pub(crate) fn binary(op: BinOp, e: Elem) -> Option<ElementFn> {
 pub(crate) fn compare(pred: Pred, e: Elem) -> Option<ElementFn> {
     let e = if e == Elem::Bool { Elem::U8 } else { e };
     match pred {
-        Pred::Eq => numbers!(e, binary_fn, bool, Eq),
-        Pred::Ne => numbers!(e, binary_fn, bool, Ne),
-        Pred::Lt => numbers!(e, binary_fn, bool, Lt),
-        Pred::Le => numbers!(e, binary_fn, bool, Le),
-        Pred::Gt => numbers!(e, binary_fn, bool, Gt),
-        Pred::Ge => numbers!(e, binary_fn, bool, Ge),
+        Pred::Eq => predicates::<Eq>(e),
+        Pred::Ne => predicates::<Ne>(e),
+        Pred::Lt => predicates::<Lt>(e),
+        Pred::Le => predicates::<Le>(e),
+        Pred::Gt => predicates::<Gt>(e),
+        Pred::Ge => predicates::<Ge>(e),
     }
-}
-
-/// Mask, then, else, for elements of this type.
-pub(crate) fn select(e: Elem) -> ElementFn {
-    fn make<T: Rep>() -> ElementFn {
-        ElementFn { tile: select_tile::<T>, scalar: |[mask, a, b]| if mask != 0 { a } else { b } }
-    }
-    crate::rep::with_width!(crate::rep::size(e), make())
-}
-
-fn select_tile<T: Rep>(isa: Isa, dst: &mut [u8], [mask, a, b]: [&[u8]; 3]) {
-    let dst: &mut [T] = bytemuck::cast_slice_mut(dst);
-    let (a, b): (&[T], &[T]) = (bytemuck::cast_slice(a), bytemuck::cast_slice(b));
-    isa.run(|| match (mask, a, b) {
-        ([m], _, _) => {
-            let chosen = if *m != 0 { a } else { b };
-            dst.iter_mut().zip(chosen.iter().cycle()).for_each(|(d, x)| *d = *x);
-        }
-        (_, [a], [b]) => dst.iter_mut().zip(mask).for_each(|(d, m)| *d = if *m != 0 { *a } else { *b }),
-        (_, [a], _) => dst.iter_mut().zip(mask).zip(b).for_each(|((d, m), b)| *d = if *m != 0 { *a } else { *b }),
-        (_, _, [b]) => dst.iter_mut().zip(mask).zip(a).for_each(|((d, m), a)| *d = if *m != 0 { *a } else { *b }),
-        _ => {
-            for (((d, m), a), b) in dst.iter_mut().zip(mask).zip(a).zip(b) {
-                *d = if *m != 0 { *a } else { *b };
-            }
-        }
-    });
-}
-
-/// `a · b + c`, rounded once.
-pub(crate) fn mul_add(e: Elem) -> Option<ElementFn> {
-    fn make<T: Float>() -> Option<ElementFn> {
-        let scalar = |[a, b, c]: [u64; 3]| T::from_bits(a).mul_add(T::from_bits(b), T::from_bits(c)).to_bits();
-        Some(ElementFn { tile: mul_add_tile::<T>, scalar })
-    }
-    match e {
-        Elem::F64 => make::<f64>(),
-        Elem::F32 => make::<f32>(),
-        Elem::F16 => make::<f16>(),
-        Elem::Bf16 => make::<bf16>(),
-        Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U64
-        | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => None,
-    }
-}
-
-fn mul_add_tile<T: Float>(isa: Isa, dst: &mut [u8], [a, b, c]: [&[u8]; 3]) {
-    let dst: &mut [T] = bytemuck::cast_slice_mut(dst);
-    let (a, b, c): (&[T], &[T], &[T]) = (bytemuck::cast_slice(a), bytemuck::cast_slice(b), bytemuck::cast_slice(c));
-    isa.run(|| match (a, b, c) {
-        (_, _, [c]) if a.len() == b.len() => {
-            dst.iter_mut().zip(a).zip(b).for_each(|((d, a), b)| *d = a.mul_add(*b, *c));
-        }
-        (_, [b], _) if a.len() == c.len() => {
-            dst.iter_mut().zip(a).zip(c).for_each(|((d, a), c)| *d = a.mul_add(*b, *c));
-        }
-        ([a], _, _) if b.len() == c.len() => {
-            dst.iter_mut().zip(b).zip(c).for_each(|((d, b), c)| *d = a.mul_add(*b, *c));
-        }
-        _ => {
-            let all = |x: &[T], i: usize| if let [x] = x { *x } else { x[i] };
-            for (i, d) in dst.iter_mut().enumerate() {
-                *d = all(a, i).mul_add(all(b, i), all(c, i));
-            }
-        }
-    });
 }

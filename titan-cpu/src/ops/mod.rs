@@ -3,15 +3,19 @@
 //! * [`number`]: what an operation means for one element.
 //! * [`elementwise`]: loops over it, and the table from operation and element type to loop.
 //! * [`cast`]: the same for conversions. [`chain`]: two operations at once.
-//! * [`reduce`]: reductions and scans. [`rows`]: the ones of rows of `f32`.
+//! * [`ternary`]: those of three operands.
+//! * [`reduce`]: reductions, [`scan`]: scans, over what [`folds`] says. [`rows`]: reductions of rows of `f32`.
 //! * [`words`]: what only moves elements: copies of strided tiles, interleaving, fills.
 
 pub(crate) mod cast;
 pub(crate) mod chain;
 pub(crate) mod elementwise;
+mod folds;
 pub(crate) mod number;
 pub(crate) mod reduce;
 pub(crate) mod rows;
+pub(crate) mod scan;
+pub(crate) mod ternary;
 pub(crate) mod words;
 
 use crate::simd::Isa;

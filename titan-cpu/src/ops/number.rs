@@ -6,6 +6,7 @@
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
+    clippy::cast_lossless,
     trivial_numeric_casts,
     reason = "shift amounts are reinterpreted as unsigned on purpose, for every type by the same text"
 )]

@@ -1,8 +1,8 @@
 //! What is the same in every program, run once by each thread of a launch: steps of the outermost block that are pure and
 //! depend only on arguments. Loads of inputs are among them: nothing in the launch writes an input.
 
-use super::group::{Act, Group, Leaf};
-use super::{Node, ParamKind, Place, Plan, Slot, Step};
+use super::group::{Group, Leaf, Out};
+use super::{FactStep, MemoryStep, Node, ParamKind, Place, Plan, Step, TileStep};
 use titan_core::ir::Access;
 
 /// Which slots have the same value in every program.
@@ -42,46 +42,13 @@ pub(super) fn hoist(plan: &mut Plan) {
 /// Scalars that no step sets.
 fn constants(plan: &Plan) -> Vec<bool> {
     let mut constant = vec![true; plan.scalars.len()];
-    let mut set = |slot: u32| constant[slot as usize] = false;
-    let set_all = |slots: &[(Slot, Slot)], set: &mut dyn FnMut(u32)| {
-        for (_, to) in slots {
-            if let Slot::Scalar(to) = to {
-                set(*to);
-            }
-        }
-    };
     for param in &plan.params {
         if let ParamKind::Scalar { slot, .. } = param.kind {
-            set(slot);
+            constant[slot as usize] = false;
         }
     }
-    for step in plan.blocks.iter().flatten().map(|n| &n.step) {
-        match step {
-            Step::ProgramId { to, .. } | Step::NumPrograms { to, .. } | Step::Dim { to, .. } | Step::Present { to, .. }
-            | Step::Scalar { to, .. } | Step::Extract { to, .. } | Step::Get { to, .. } | Step::RaggedCount { to, .. } => set(*to),
-            Step::Unflatten { to, .. } => to.iter().for_each(|to| set(*to)),
-            Step::RaggedTile { to, .. } => to.iter().for_each(|to| set(*to)),
-            Step::Reduce { to, .. } => set_all(&[(*to, *to)], &mut set),
-            Step::ArgReduce { to, index, .. } => set_all(&[(*to, *to), (*index, *index)], &mut set),
-            Step::ReduceWith { to, f, .. } => {
-                set_all(&[(*to, *to)], &mut set);
-                f.args.iter().chain([&f.result]).for_each(|to| set(*to));
-            }
-            Step::ScanWith { f, .. } => f.args.iter().chain([&f.result]).for_each(|to| set(*to)),
-            Step::For(f) => {
-                set(f.index);
-                set_all(&f.enter, &mut set);
-                set_all(&f.leave, &mut set);
-            }
-            Step::Loop { enter: moves, .. } | Step::Yield(moves) | Step::Break(_, moves) | Step::Continue(_, moves) => {
-                set_all(moves, &mut set);
-            }
-            Step::Iota { .. } | Step::Splat { .. } | Step::Elements(_) | Step::Restride { .. } | Step::Interleave { .. }
-            | Step::Split { .. } | Step::Scan { .. } | Step::Mma { .. } | Step::Index { .. } | Step::Slice { .. }
-            | Step::Segment { .. } | Step::Load { .. } | Step::Store { .. } | Step::Set { .. } | Step::GatherRows { .. }
-            | Step::ScatterRows { .. } | Step::Gather { .. } | Step::Scatter { .. } | Step::Atomic { .. }
-            | Step::AtomicTile { .. } | Step::Print { .. } | Step::Assert { .. } | Step::If { .. } | Step::Return => {}
-        }
+    for node in plan.blocks.iter().flatten() {
+        node.step.for_each_set(&mut |slot| constant[slot as usize] = false);
     }
     constant
 }
@@ -100,33 +67,60 @@ impl Known {
     }
 
     fn group(&self, group: &Group) -> bool {
-        let leaf = |leaf: &Leaf| match leaf {
-            Leaf::Tile(tile) => self.tiles[*tile as usize],
-            Leaf::Scalar(scalar) => self.scalar(*scalar),
-        };
-        group.leaves.iter().all(|(l, _)| leaf(l)) && !group.ops.iter().any(|op| matches!(op.act, Act::Store(_)))
+        group.store.is_none()
+            && group.inputs.iter().all(|input| match input.leaf {
+                Leaf::Tile(tile) => self.tiles[tile as usize],
+                Leaf::Scalar(scalar) => self.scalar(scalar),
+            })
     }
 
     /// Whether a step goes to the prologue. If so, what it makes is known from there on.
     fn take(&mut self, step: &Step) -> bool {
         match step {
-            Step::NumPrograms { to, .. } => self.know_scalar(*to),
-            Step::Dim { to, view, .. } | Step::Present { to, view } if self.view(*view) => self.know_scalar(*to),
-            Step::Scalar { to, args, .. } if args.iter().all(|a| self.scalar(*a)) => self.know_scalar(*to),
-            Step::Iota { to } => self.know_tile(*to),
-            Step::Extract { to, from, .. } if self.tiles[*from as usize] => self.know_scalar(*to),
-            Step::Splat { to, from } if self.scalar(*from) => self.know_tile(*to),
-            Step::Restride { to, from, .. } if self.tiles[*from as usize] => self.know_tile(*to),
-            Step::Load { to, from, pad } if self.place(from) && self.scalar(*pad) => self.know_tile(*to),
-            Step::Elements(group) if self.group(group) => {
-                group.outs.iter().for_each(|out| self.tiles[*out as usize] = true);
-                true
+            Step::Fact(fact) => self.take_fact(fact),
+            Step::Tile(tile) => self.take_tile(tile),
+            Step::Memory(MemoryStep::Load { to, from, pad }) => self.place(from) && self.scalar(*pad) && self.know_tile(*to),
+            Step::Scalar { to, args, .. } => args.iter().all(|a| self.scalar(*a)) && self.know_scalar(*to),
+            Step::Elements(group) => {
+                self.group(group)
+                    && group.outs.iter().all(|out| match out {
+                        Out::Tile(tile) => self.know_tile(*tile),
+                        Out::Scalar(scalar, _) => self.know_scalar(*scalar),
+                    })
             }
-            Step::Index { to, from, at, .. } if self.view(*from) && self.scalar(*at) => self.know_view(*to, *from),
-            Step::Slice { to, from, range, .. } if self.view(*from) && range.iter().all(|s| self.scalar(*s)) => {
-                self.know_view(*to, *from)
+            // Gathers may be the same everywhere too, but are rarely.
+            Step::Memory(
+                MemoryStep::Store { .. } | MemoryStep::Get { .. } | MemoryStep::Set { .. } | MemoryStep::GatherRows { .. }
+                | MemoryStep::ScatterRows { .. } | MemoryStep::Gather { .. } | MemoryStep::Scatter { .. }
+                | MemoryStep::Atomic { .. } | MemoryStep::AtomicTile { .. },
+            )
+            | Step::Print { .. } | Step::Assert { .. } | Step::For(_) | Step::Loop { .. } | Step::If { .. } | Step::Yield(_)
+            | Step::Break(..) | Step::Continue(..) | Step::Return => false,
+        }
+    }
+
+    fn take_fact(&mut self, step: &FactStep) -> bool {
+        match step {
+            FactStep::NumPrograms { to, .. } => self.know_scalar(*to),
+            FactStep::Dim { to, view, .. } | FactStep::Present { to, view } => self.view(*view) && self.know_scalar(*to),
+            FactStep::Index { to, from, at, .. } => self.view(*from) && self.scalar(*at) && self.know_view(*to, *from),
+            FactStep::Slice { to, from, range, .. } => {
+                self.view(*from) && range.iter().all(|s| self.scalar(*s)) && self.know_view(*to, *from)
             }
-            _ => false,
+            // The last three may trap, which is a program's to do.
+            FactStep::ProgramId { .. } | FactStep::Unflatten { .. } | FactStep::Segment { .. } | FactStep::RaggedCount { .. }
+            | FactStep::RaggedTile { .. } => false,
+        }
+    }
+
+    fn take_tile(&mut self, step: &TileStep) -> bool {
+        match step {
+            TileStep::Iota { to } => self.know_tile(*to),
+            TileStep::Splat { to, from } => self.scalar(*from) && self.know_tile(*to),
+            TileStep::Restride { to, from, .. } => self.tiles[*from as usize] && self.know_tile(*to),
+            TileStep::Extract { to, from, .. } => self.tiles[*from as usize] && self.know_scalar(*to),
+            TileStep::Interleave { .. } | TileStep::Split { .. } | TileStep::Reduce { .. } | TileStep::ArgReduce { .. }
+            | TileStep::ReduceWith { .. } | TileStep::Scan { .. } | TileStep::ScanWith { .. } | TileStep::Mma { .. } => false,
         }
     }
 

@@ -1,6 +1,6 @@
 //! When a tile is dead: after the last step of its own block that uses it, directly or in a block inside.
 
-use super::{BlockId, Node, Plan, Slot, Step, TileSlot};
+use super::{Node, Plan, Slot, Step, TileSlot};
 
 /// Fills in `kills` of every step.
 pub(super) fn mark_kills(plan: &mut Plan, args: &[Vec<TileSlot>]) {
@@ -30,25 +30,7 @@ pub(super) fn mark_kills(plan: &mut Plan, args: &[Vec<TileSlot>]) {
 
 fn mentions(blocks: &[Vec<Node>], node: &Node, found: &mut Vec<TileSlot>) {
     found.extend(&node.uses);
-    for inner in inner_blocks(&node.step) {
+    for inner in node.step.inner_blocks() {
         blocks[inner].iter().for_each(|n| mentions(blocks, n, found));
-    }
-}
-
-/// The blocks inside of a step.
-pub(super) fn inner_blocks(step: &Step) -> Vec<BlockId> {
-    match step {
-        Step::For(f) => vec![f.body],
-        Step::Loop { body, .. } => vec![*body],
-        Step::If { then, other, .. } => vec![*then, *other],
-        Step::ReduceWith { f, .. } | Step::ScanWith { f, .. } => vec![f.block],
-        Step::ProgramId { .. } | Step::NumPrograms { .. } | Step::Dim { .. } | Step::Present { .. } | Step::Scalar { .. }
-        | Step::Unflatten { .. } | Step::Iota { .. } | Step::Splat { .. } | Step::Elements(_) | Step::Extract { .. } | Step::Restride { .. }
-        | Step::Interleave { .. } | Step::Split { .. } | Step::Reduce { .. } | Step::ArgReduce { .. }
-        | Step::Scan { .. } | Step::Mma { .. } | Step::Index { .. } | Step::Slice { .. } | Step::Segment { .. }
-        | Step::Load { .. } | Step::Store { .. } | Step::Get { .. } | Step::Set { .. } | Step::GatherRows { .. }
-        | Step::ScatterRows { .. } | Step::Gather { .. } | Step::Scatter { .. } | Step::Atomic { .. }
-        | Step::AtomicTile { .. } | Step::RaggedCount { .. } | Step::RaggedTile { .. } | Step::Print { .. }
-        | Step::Assert { .. } | Step::Yield(_) | Step::Break(..) | Step::Continue(..) | Step::Return => Vec::new(),
     }
 }

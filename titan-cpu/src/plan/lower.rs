@@ -1,8 +1,7 @@
 //! From IR to steps: values get slots, operations become steps in order.
 
-use super::group::{F32Op, Leaf, MAX_OPS, OpenAct, OpenArg, OpenGroup, OpenOp};
-use super::{BlockId, Node, ParamKind, ParamPlan, Plan, ScalarSlot, Slot, Step, TileInfo, TileSlot, ViewSlot, shape4};
-use crate::ops::ElementFn;
+use super::open::OpenGroup;
+use super::{BlockId, Node, ParamKind, ParamPlan, Plan, ScalarSlot, Slot, Step, TileInfo, TileSlot, TileStep, ViewSlot, dense_strides, shape4};
 use crate::rep;
 use titan_core::ir::{self, Block, Const, Kernel, Loc, Op, OpId, OpKind, ParamKind as IrParam, TileShape, Ty, Value};
 
@@ -23,7 +22,7 @@ pub(super) type Result<T> = std::result::Result<T, CompileError>;
 #[derive(Debug, Default)]
 pub(super) struct Frame {
     pub(super) nodes: Vec<Node>,
-    open: Vec<OpenGroup>,
+    pub(super) open: Vec<OpenGroup>,
 }
 
 /// Where `yield`, `break` and `continue` put their values.
@@ -41,7 +40,7 @@ pub(super) struct Lower<'k> {
     pub(super) kernel: &'k Kernel,
     slots: Vec<Option<Slot>>,
     /// Operations that use a value.
-    users: Vec<Vec<OpId>>,
+    pub(super) users: Vec<Vec<OpId>>,
     pub(super) plan: Plan,
     /// Tile slots that are block arguments, by block.
     args: Vec<Vec<TileSlot>>,
@@ -127,7 +126,7 @@ impl Lower<'_> {
         Ok(slot)
     }
 
-    fn tile_slot(&mut self, elem: ir::Elem, shape: TileShape) -> TileSlot {
+    pub(super) fn tile_slot(&mut self, elem: ir::Elem, shape: TileShape) -> TileSlot {
         let (len, size) = (shape.len(), rep::size(elem));
         let bytes = len * size;
         let known = self.plan.classes.iter().position(|c| *c == bytes);
@@ -135,7 +134,8 @@ impl Lower<'_> {
             self.plan.classes.push(bytes);
             self.plan.classes.len() - 1
         });
-        self.plan.tiles.push(TileInfo { elem, shape: shape4(shape), rank: shape.rank(), len, size, class });
+        let (dims, rank) = (shape4(shape), shape.rank());
+        self.plan.tiles.push(TileInfo { elem, shape: dims, strides: dense_strides(dims), rank, len, size, class });
         number(self.plan.tiles.len() - 1)
     }
 
@@ -169,7 +169,7 @@ impl Lower<'_> {
             (Slot::Tile(tile), _) => Ok(tile),
             (Slot::Scalar(from), Ty::Tile(elem, shape)) => {
                 let to = self.tile_slot(elem, shape);
-                self.push(frame, Step::Splat { to, from }, &[], &[Slot::Tile(to)]);
+                self.push(frame, Step::Tile(TileStep::Splat { to, from }), &[], &[Slot::Tile(to)]);
                 Ok(to)
             }
             (Slot::Scalar(_) | Slot::View(_), _) => self.wrong("a tile is wanted here"),
@@ -188,7 +188,7 @@ impl Lower<'_> {
             Slot::Scalar(scalar) => Ok(scalar),
             Slot::Tile(from) => {
                 let (to, elem) = (self.scalar_slot(0), self.kernel.ty(value).elem());
-                self.push(frame, Step::Extract { to, from, elem }, &[Slot::Tile(from)], &[]);
+                self.push(frame, Step::Tile(TileStep::Extract { to, from, elem }), &[Slot::Tile(from)], &[]);
                 Ok(to)
             }
             Slot::View(_) => self.wrong("a scalar is wanted here"),
@@ -254,6 +254,13 @@ impl Lower<'_> {
     }
 
     fn op(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<()> {
+        if !may_join(&op.kind) {
+            for arg in &op.args {
+                if matches!(self.kernel.ty(*arg), Ty::Scalar(_)) {
+                    self.close_group_of(frame, *arg)?;
+                }
+            }
+        }
         match &op.kind {
             OpKind::Const(c) => {
                 let [result] = op.results[..] else { return self.wrong("a constant without a value") };
@@ -289,168 +296,15 @@ impl Lower<'_> {
         };
         frame.nodes.push(Node { step, loc: self.loc, uses: tiles(uses), defs: tiles(defs), kills: Vec::new() });
     }
+}
 
-    fn elementwise(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<()> {
-        let [result] = op.results[..] else { return self.wrong("an elementwise operation without a result") };
-        if op.args.is_empty() || op.args.len() > 3 {
-            return self.wrong("an elementwise operation of no operand");
-        }
-        let f = self.element_fn(op)?;
-        let ty = self.kernel.ty(result);
-        let shape = match ty {
-            Ty::Tile(_, shape) if !self.is_one(ty) => shape,
-            Ty::Tile(..) | Ty::Scalar(_) | Ty::Tensor(..) => {
-                let mut args = [0; 3];
-                for (slot, arg) in args.iter_mut().zip(&op.args) {
-                    *slot = self.one(frame, *arg)?;
-                }
-                let to = self.scalar_slot(0);
-                self.alias(result, Slot::Scalar(to));
-                self.push(frame, Step::Scalar { to, f: f.scalar, args }, &[], &[]);
-                return Ok(());
-            }
-        };
-        let elem = ty.elem();
-        let f32_op = match op.kind {
-            OpKind::Binary(b) if elem == ir::Elem::F32 => Some(F32Op::Binary(b)),
-            _ => None,
-        };
-        let (act, size) = (OpenAct::Map(f.tile), rep::size(elem));
-        let new = OpenOp { id, result: Some(result), act, f32_op, size, args: Vec::new() };
-        self.join(frame, shape4(shape), new, &op.args)
-    }
-
-    /// Adds an operation to the group of a shape.
-    pub(super) fn join(
-        &mut self,
-        frame: &mut Frame,
-        shape: [i32; 4],
-        mut new: OpenOp,
-        operands: &[Value],
-    ) -> Result<()> {
-        let limit = if self.options.fuse { MAX_OPS } else { 1 };
-        if let Some(full) = frame.open.iter().position(|g| g.shape == shape && g.is_full(limit)) {
-            self.close(frame, full)?;
-        }
-        for operand in operands {
-            let arg = self.group_arg(frame, shape, *operand)?;
-            new.args.push(arg);
-        }
-        let known = frame.open.iter().position(|g| g.shape == shape);
-        let group = known.unwrap_or_else(|| {
-            frame.open.push(OpenGroup { shape, ops: Vec::new() });
-            frame.open.len() - 1
-        });
-        frame.open[group].ops.push(new);
-        Ok(())
-    }
-
-    /// Whether an open group makes a tile.
-    pub(super) fn is_open(&self, frame: &Frame, value: Value) -> bool {
-        frame.open.iter().any(|g| g.find(value).is_some())
-    }
-
-    /// An operand of a group of this shape.
-    fn group_arg(&mut self, frame: &mut Frame, shape: [i32; 4], value: Value) -> Result<OpenArg> {
-        let ty = self.kernel.ty(value);
-        let size = rep::size(ty.elem());
-        match ty {
-            Ty::Scalar(_) => Ok(OpenArg::Leaf(Leaf::Scalar(self.scalar(value)?), size)),
-            Ty::Tile(_, of) if shape4(of) == shape => {
-                let maker = frame.open.iter().find_map(|g| Some((g, g.find(value)?)));
-                if let Some((group, n)) = maker
-                    && group.shape == shape
-                    && matches!(group.ops[n].act, OpenAct::Map(_))
-                {
-                    return Ok(OpenArg::Op(n));
-                }
-                Ok(OpenArg::Leaf(Leaf::Tile(self.tile(frame, value)?), size))
-            }
-            Ty::Tile(..) | Ty::Tensor(..) => self.wrong("an operand of another shape"),
-        }
-    }
-
-    pub(super) fn close_group_of(&mut self, frame: &mut Frame, value: Value) -> Result<()> {
-        match frame.open.iter().position(|g| g.find(value).is_some()) {
-            Some(group) => self.close(frame, group),
-            None => Ok(()),
-        }
-    }
-
-    /// Closes the group of a shape.
-    pub(super) fn close_shape(&mut self, frame: &mut Frame, shape: [i32; 4]) -> Result<()> {
-        match frame.open.iter().position(|g| g.shape == shape) {
-            Some(group) => self.close(frame, group),
-            None => Ok(()),
-        }
-    }
-
-    /// Closes every open group: what follows may use any value.
-    pub(super) fn close_all(&mut self, frame: &mut Frame) -> Result<()> {
-        while !frame.open.is_empty() {
-            self.close(frame, 0)?;
-        }
-        Ok(())
-    }
-
-    fn close(&mut self, frame: &mut Frame, group: usize) -> Result<()> {
-        let group = frame.open.remove(group);
-        let (mut outs, mut scalars) = (Vec::new(), Vec::new());
-        for op in &group.ops {
-            let Some(result) = op.result else { continue };
-            let users = &self.users[result.index()];
-            if users.iter().all(|user| group.ops.iter().any(|o| o.id == *user)) {
-                continue;
-            }
-            let ty = self.kernel.ty(result);
-            if matches!(ty, Ty::Scalar(_)) || self.is_one(ty) {
-                // A reduction to one element: it is made as a tile.
-                let Some(one) = TileShape::new(&[1]) else { return self.wrong("a tile without axes") };
-                let (tile, scalar) = (self.tile_slot(ty.elem(), one), self.scalar_slot(0));
-                self.alias(result, Slot::Scalar(scalar));
-                outs.push((result, tile));
-                scalars.push((tile, scalar, ty.elem()));
-            } else if let Slot::Tile(tile) = self.define(result)? {
-                outs.push((result, tile));
-            }
-        }
-        let stores = group.ops.iter().any(|op| matches!(op.act, OpenAct::Store(_)));
-        if outs.is_empty() && !stores {
-            return Ok(());
-        }
-        let closed = group.close(&outs);
-        let leaf = |(leaf, _): &(Leaf, usize)| match leaf {
-            Leaf::Tile(tile) => Slot::Tile(*tile),
-            Leaf::Scalar(scalar) => Slot::Scalar(*scalar),
-        };
-        let uses: Vec<Slot> = closed.leaves.iter().map(leaf).collect();
-        let defs: Vec<Slot> = closed.outs.iter().map(|t| Slot::Tile(*t)).collect();
-        self.push(frame, Step::Elements(Box::new(closed)), &uses, &defs);
-        for (from, to, elem) in scalars {
-            self.push(frame, Step::Extract { to, from, elem }, &[Slot::Tile(from)], &[]);
-        }
-        Ok(())
-    }
-
-    fn element_fn(&self, op: &Op) -> Result<ElementFn> {
-        use crate::ops::{cast, elementwise};
-        let first = self.kernel.ty(op.args[0]).elem();
-        let last = self.kernel.ty(op.args[op.args.len() - 1]).elem();
-        let f = match &op.kind {
-            OpKind::Unary(u) => elementwise::unary(*u, first),
-            OpKind::Binary(b) => elementwise::binary(*b, first),
-            OpKind::Cmp(p) => elementwise::compare(*p, first),
-            OpKind::Select => Some(elementwise::select(last)),
-            OpKind::MulAdd => elementwise::mul_add(first),
-            OpKind::Cast(to) => Some(cast::cast(first, *to)),
-            OpKind::Bitcast(to) if to.bits() == first.bits() => Some(cast::bitcast(first, *to)),
-            _ => None,
-        };
-        match f {
-            Some(f) => Ok(f),
-            None => self.wrong("an operation that its element type does not have"),
-        }
-    }
+/// Whether an operation may use a scalar that an open group makes without closing it.
+fn may_join(kind: &OpKind) -> bool {
+    matches!(
+        kind,
+        OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_)
+            | OpKind::Bitcast(_) | OpKind::Splat(_)
+    )
 }
 
 /// Slots and blocks are fewer than 2³²: every one is an entity of the kernel.

@@ -1,13 +1,13 @@
 //! Loops, branches, terminators, prints and assertions.
 
 use super::lower::{Frame, Lower, Region, Result};
-use super::{BlockId, ForLoop, Moves, Plan, Slot, Step};
+use super::{BlockId, ForLoop, Moves, Plan, Slot, Step, TileStep};
 use titan_core::ir::{ForKind, Op, OpKind, Value};
 
 impl Lower<'_> {
     pub(super) fn control(&mut self, frame: &mut Frame, op: &Op) -> Result<()> {
-        match &op.kind {
-            OpKind::Print(format) => {
+        match (&op.kind, &op.args[..], &op.regions[..]) {
+            (OpKind::Print(format), _, []) => {
                 let mut args = Vec::new();
                 for arg in &op.args {
                     args.push((self.any(frame, *arg)?, self.kernel.ty(*arg).elem()));
@@ -15,14 +15,12 @@ impl Lower<'_> {
                 let uses: Vec<Slot> = args.iter().map(|(slot, _)| *slot).collect();
                 self.push(frame, Step::Print { format: format.clone(), args }, &uses, &[]);
             }
-            OpKind::Assert(message) => {
-                let [condition] = op.args[..] else { return self.wrong("an assertion of other than one condition") };
-                let condition = self.any(frame, condition)?;
+            (OpKind::Assert(message), [condition], []) => {
+                let condition = self.any(frame, *condition)?;
                 self.push(frame, Step::Assert { message: message.clone(), condition }, &[condition], &[]);
             }
-            OpKind::For(kind) => self.for_loop(frame, op, *kind)?,
-            OpKind::Loop => {
-                let ([body], values) = (&op.regions[..], &op.args[..]) else { return self.wrong("a loop without a body") };
+            (OpKind::For(kind), _, _) => self.for_loop(frame, op, *kind)?,
+            (OpKind::Loop, values, [body]) => {
                 let (enter, carried, results) = self.loop_slots(frame, op, values, 0)?;
                 self.regions.push(Region::Loop { carried: carried.clone(), results: results.clone() });
                 let body = self.loop_body(*body, &carried, 0)?;
@@ -30,8 +28,8 @@ impl Lower<'_> {
                 let enter = enter.into_iter().zip(carried).collect();
                 self.push(frame, Step::Loop { enter, body }, &uses, &results);
             }
-            OpKind::If => self.branch(frame, op)?,
-            OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.terminator(frame, op)?,
+            (OpKind::If, _, _) => self.branch(frame, op)?,
+            (OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return, _, []) => self.terminator(frame, op)?,
             _ => return self.wrong("an operation with the wrong operands"),
         }
         Ok(())
@@ -115,14 +113,12 @@ impl Lower<'_> {
             values.push(self.any(frame, *arg)?);
         }
         self.close_all(frame)?;
-        let step = match op.kind {
-            OpKind::Yield => match self.regions.last() {
-                Some(Region::Other { results }) => Step::Yield(self.moves(&values, &results.clone())?),
-                Some(Region::Loop { .. }) | None => return self.wrong("a `yield` outside of an `if`"),
-            },
-            OpKind::Break(depth) => Step::Break(depth, self.moves(&values, &self.target(depth)?.1)?),
-            OpKind::Continue(depth) => Step::Continue(depth, self.moves(&values, &self.target(depth)?.0)?),
-            _ => Step::Return,
+        let step = match (&op.kind, self.regions.last()) {
+            (OpKind::Yield, Some(Region::Other { results })) => Step::Yield(self.moves(&values, &results.clone())?),
+            (OpKind::Break(depth), _) => Step::Break(*depth, self.moves(&values, &self.target(*depth)?.1)?),
+            (OpKind::Continue(depth), _) => Step::Continue(*depth, self.moves(&values, &self.target(*depth)?.0)?),
+            (OpKind::Return, _) => Step::Return,
+            _ => return self.wrong("a `yield` outside of an `if`"),
         };
         self.push(frame, step, &values, &[]);
         Ok(())
@@ -157,16 +153,16 @@ pub(super) fn cost(plan: &Plan, block: BlockId) -> u64 {
     let mut sum = 0u64;
     for node in &plan.blocks[block] {
         let tiles: u64 = node.defs.iter().chain(&node.uses).map(|t| plan.tiles[*t as usize].len as u64).max().unwrap_or(0);
-        let own = match &node.step {
-            Step::Mma { to, a, .. } => {
-                let k = plan.tiles[*a as usize].shape[3];
-                plan.tiles[*to as usize].len as u64 * u64::try_from(k).unwrap_or(1) / 8
-            }
-            Step::Elements(group) => group.ops.len() as u64 * group.len as u64,
-            _ => tiles,
+        let own = if let Step::Tile(TileStep::Mma { to, a, .. }) = &node.step {
+            let k = plan.tiles[*a as usize].shape[3];
+            plan.tiles[*to as usize].len as u64 * u64::try_from(k).unwrap_or(1) / 8
+        } else if let Step::Elements(group) = &node.step {
+            group.ops.len() as u64 * group.len as u64
+        } else {
+            tiles
         };
         let repeat = if matches!(node.step, Step::For(_) | Step::Loop { .. }) { TRIPS } else { 1 };
-        let inner: u64 = super::live::inner_blocks(&node.step).iter().map(|b| cost(plan, *b)).fold(0, u64::saturating_add);
+        let inner: u64 = node.step.inner_blocks().iter().map(|b| cost(plan, *b)).fold(0, u64::saturating_add);
         sum = sum.saturating_add(own).saturating_add(inner.saturating_mul(repeat)).saturating_add(16);
     }
     sum

@@ -1,8 +1,8 @@
 //! Facts about programs and tensors, views, loads and stores.
 
 use super::lower::{Frame, Lower, Result};
-use super::group::{OpenAct, OpenOp};
-use super::{Place, Slot, Step};
+use super::open::{OpenAct, OpenOp};
+use super::{FactStep, MemoryStep, Place, Slot, Step};
 use crate::ops::{ScalarFn, elementwise};
 use titan_core::ir::{AtomicOp, BinOp, Elem, Op, OpId, OpKind, Ty, Unit, Value};
 
@@ -15,39 +15,39 @@ impl Lower<'_> {
         }
         let (args, results) = (&op.args[..], &op.results[..]);
         let step = match (&op.kind, args, results) {
-            (OpKind::ProgramId(axis), [], [r]) => Step::ProgramId { to: self.new_scalar(*r)?, axis: usize::from(*axis).min(2) },
+            (OpKind::ProgramId(axis), [], [r]) => FactStep::ProgramId { to: self.new_scalar(*r)?, axis: usize::from(*axis).min(2) },
             (OpKind::NumPrograms(axis), [], [r]) => {
-                Step::NumPrograms { to: self.new_scalar(*r)?, axis: usize::from(*axis).min(2) }
+                FactStep::NumPrograms { to: self.new_scalar(*r)?, axis: usize::from(*axis).min(2) }
             }
-            (OpKind::Dim(axis), [t], [r]) => Step::Dim { view: self.view(*t)?, to: self.new_scalar(*r)?, axis: *axis },
-            (OpKind::Present, [t], [r]) => Step::Present { view: self.view(*t)?, to: self.new_scalar(*r)? },
-            (OpKind::Unflatten, [index, extents @ ..], [_, ..]) => Step::Unflatten {
+            (OpKind::Dim(axis), [t], [r]) => FactStep::Dim { view: self.view(*t)?, to: self.new_scalar(*r)?, axis: *axis },
+            (OpKind::Present, [t], [r]) => FactStep::Present { view: self.view(*t)?, to: self.new_scalar(*r)? },
+            (OpKind::Unflatten, [index, extents @ ..], [_, ..]) => FactStep::Unflatten {
                 index: self.scalar(*index)?,
                 extents: self.scalars(extents)?,
                 to: results.iter().map(|r| self.new_scalar(*r)).collect::<Result<_>>()?,
             },
             (OpKind::Index(axis), [t, at], [r]) => {
-                Step::Index { from: self.view(*t)?, at: self.scalar(*at)?, to: self.new_view(*r)?, axis: *axis }
+                FactStep::Index { from: self.view(*t)?, at: self.scalar(*at)?, to: self.new_view(*r)?, axis: *axis }
             }
-            (OpKind::Slice(axis), [t, lo, hi], [r]) => Step::Slice {
+            (OpKind::Slice(axis), [t, lo, hi], [r]) => FactStep::Slice {
                 from: self.view(*t)?,
                 range: [self.scalar(*lo)?, self.scalar(*hi)?],
                 to: self.new_view(*r)?,
                 axis: *axis,
             },
-            (OpKind::Segment, [t, offsets, at], [r]) => Step::Segment {
+            (OpKind::Segment, [t, offsets, at], [r]) => FactStep::Segment {
                 from: self.view(*t)?,
                 offsets: self.view(*offsets)?,
                 at: self.scalar(*at)?,
                 to: self.new_view(*r)?,
             },
-            (OpKind::RaggedCount { rows, cols }, [t, offsets], [r]) => Step::RaggedCount {
+            (OpKind::RaggedCount { rows, cols }, [t, offsets], [r]) => FactStep::RaggedCount {
                 view: self.view(*t)?,
                 offsets: self.view(*offsets)?,
                 to: self.new_scalar(*r)?,
                 tile: [*rows, *cols],
             },
-            (OpKind::RaggedTile { rows, cols }, [t, offsets, number], [e, m, n]) => Step::RaggedTile {
+            (OpKind::RaggedTile { rows, cols }, [t, offsets, number], [e, m, n]) => FactStep::RaggedTile {
                 view: self.view(*t)?,
                 offsets: self.view(*offsets)?,
                 number: self.scalar(*number)?,
@@ -56,7 +56,7 @@ impl Lower<'_> {
             },
             _ => return self.wrong("an operation with the wrong operands"),
         };
-        self.push(frame, step, &[], &[]);
+        self.push(frame, Step::Fact(step), &[], &[]);
         Ok(())
     }
 
@@ -107,68 +107,72 @@ impl Lower<'_> {
         if self.join_store(frame, id, op)? {
             return Ok(());
         }
-        let ([tensor, at @ .., last], kind) = (&op.args[..], &op.kind) else { return self.wrong("too few operands") };
+        let [tensor, at @ .., last] = &op.args[..] else { return self.wrong("too few operands") };
         let (tensor, last) = (*tensor, *last);
-        let elem = self.kernel.ty(tensor).elem();
-        let (step, uses) = match kind {
-            OpKind::Load(unit, _) => {
+        let (step, uses) = match (&op.kind, &op.results[..]) {
+            (OpKind::Load(unit, _), [_]) => {
                 let (from, pad) = (self.place(tensor, at, *unit)?, self.scalar(last)?);
-                (Step::Load { from, pad, to: self.result_tile(op)? }, vec![])
+                (MemoryStep::Load { from, pad, to: self.result_tile(op)? }, vec![])
             }
-            OpKind::Store(unit) => {
+            (OpKind::Store(unit), []) => {
                 let (to, from) = (self.place(tensor, at, *unit)?, self.tile(frame, last)?);
-                (Step::Store { to, from }, vec![Slot::Tile(from)])
+                (MemoryStep::Store { to, from }, vec![Slot::Tile(from)])
             }
-            OpKind::Get => {
+            (OpKind::Get, [result]) => {
                 let from = self.place(tensor, &op.args[1..], Unit::Elem)?;
-                let [result] = op.results[..] else { return self.wrong("an element without a value") };
-                (Step::Get { from, to: self.new_scalar(result)? }, vec![])
+                (MemoryStep::Get { from, to: self.new_scalar(*result)? }, vec![])
             }
-            OpKind::Set => (Step::Set { to: self.place(tensor, at, Unit::Elem)?, from: self.scalar(last)? }, vec![]),
-            OpKind::GatherRows { .. } => {
-                let ([rows @ .., col], pad) = (at, self.scalar(last)?) else { return self.wrong("too few operands") };
-                let (view, col) = (self.view(tensor)?, self.scalar(*col)?);
-                let rows = self.slots_of(frame, rows)?;
+            (OpKind::Set, []) => {
+                (MemoryStep::Set { to: self.place(tensor, at, Unit::Elem)?, from: self.scalar(last)? }, vec![])
+            }
+            (OpKind::AtomicTile(a), []) => {
+                let (to, from) = (self.place(tensor, at, Unit::Tile)?, self.tile(frame, last)?);
+                let (f, integer_add) = self.atomic(*a, self.kernel.ty(tensor).elem())?;
+                (MemoryStep::AtomicTile { to, from, f, integer_add }, vec![Slot::Tile(from)])
+            }
+            _ => self.indexed(frame, op, (tensor, at, last))?,
+        };
+        let defs: Vec<Slot> = match &step {
+            MemoryStep::Load { to, .. } | MemoryStep::GatherRows { to, .. } | MemoryStep::Gather { to, .. } => vec![Slot::Tile(*to)],
+            MemoryStep::Store { .. } | MemoryStep::Get { .. } | MemoryStep::Set { .. } | MemoryStep::ScatterRows { .. }
+            | MemoryStep::Scatter { .. } | MemoryStep::Atomic { .. } | MemoryStep::AtomicTile { .. } => vec![],
+        };
+        self.push(frame, Step::Memory(step), &uses, &defs);
+        Ok(())
+    }
+
+    /// Accesses whose coordinates are tiles: the step, and what it uses.
+    fn indexed(&mut self, frame: &mut Frame, op: &Op, (tensor, at, last): (Value, &[Value], Value)) -> Result<(MemoryStep, Vec<Slot>)> {
+        let view = self.view(tensor)?;
+        Ok(match (&op.kind, at, &op.results[..]) {
+            (OpKind::GatherRows { .. }, [rows @ .., col], [_]) => {
+                let (col, pad, rows) = (self.scalar(*col)?, self.scalar(last)?, self.slots_of(frame, rows)?);
                 let uses = rows.clone();
-                (Step::GatherRows { view, col, pad, rows, to: self.result_tile(op)? }, uses)
+                (MemoryStep::GatherRows { view, col, pad, rows, to: self.result_tile(op)? }, uses)
             }
-            OpKind::ScatterRows => {
-                let [rows @ .., col] = at else { return self.wrong("too few operands") };
-                let (view, col) = (self.view(tensor)?, self.scalar(*col)?);
-                let (rows, from) = (self.slots_of(frame, rows)?, self.tile(frame, last)?);
+            (OpKind::ScatterRows, [rows @ .., col], []) => {
+                let (col, rows, from) = (self.scalar(*col)?, self.slots_of(frame, rows)?, self.tile(frame, last)?);
                 let uses = rows.iter().copied().chain([Slot::Tile(from)]).collect();
-                (Step::ScatterRows { view, rows, col, from }, uses)
+                (MemoryStep::ScatterRows { view, rows, col, from }, uses)
             }
-            OpKind::Gather => {
-                let (view, at, pad) = (self.view(tensor)?, self.tiles_of(frame, at)?, self.scalar(last)?);
+            (OpKind::Gather, _, [_]) => {
+                let (at, pad) = (self.tiles_of(frame, at)?, self.scalar(last)?);
                 let uses = at.iter().map(|t| Slot::Tile(*t)).collect();
-                (Step::Gather { view, at, pad, to: self.result_tile(op)? }, uses)
+                (MemoryStep::Gather { view, at, pad, to: self.result_tile(op)? }, uses)
             }
-            OpKind::Scatter | OpKind::Atomic(_) => {
-                let (view, at, from) = (self.view(tensor)?, self.tiles_of(frame, at)?, self.tile(frame, last)?);
+            (OpKind::Scatter | OpKind::Atomic(_), _, []) => {
+                let (at, from) = (self.tiles_of(frame, at)?, self.tile(frame, last)?);
                 let uses = at.iter().chain([&from]).map(|t| Slot::Tile(*t)).collect();
-                let step = match kind {
-                    OpKind::Atomic(a) => {
-                        let (f, integer_add) = self.atomic(*a, elem)?;
-                        Step::Atomic { view, at, from, f, integer_add }
-                    }
-                    _ => Step::Scatter { view, at, from },
+                let step = if let OpKind::Atomic(a) = op.kind {
+                    let (f, integer_add) = self.atomic(a, self.kernel.ty(tensor).elem())?;
+                    MemoryStep::Atomic { view, at, from, f, integer_add }
+                } else {
+                    MemoryStep::Scatter { view, at, from }
                 };
                 (step, uses)
             }
-            OpKind::AtomicTile(a) => {
-                let (to, from) = (self.place(tensor, at, Unit::Tile)?, self.tile(frame, last)?);
-                let (f, integer_add) = self.atomic(*a, elem)?;
-                (Step::AtomicTile { to, from, f, integer_add }, vec![Slot::Tile(from)])
-            }
             _ => return self.wrong("an operation with the wrong operands"),
-        };
-        let defs = match &step {
-            Step::Load { to, .. } | Step::GatherRows { to, .. } | Step::Gather { to, .. } => vec![Slot::Tile(*to)],
-            _ => vec![],
-        };
-        self.push(frame, step, &uses, &defs);
-        Ok(())
+        })
     }
 
     fn slots_of(&mut self, frame: &mut Frame, values: &[Value]) -> Result<Vec<Slot>> {

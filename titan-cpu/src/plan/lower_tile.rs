@@ -1,14 +1,13 @@
 //! Tile operations that are not elementwise.
 
 use super::lower::{Frame, Lower, Result};
-use super::group::{F32Op, OpenAct, OpenOp};
-use super::{Combine, Restride, Slot, Step};
-use crate::ops::reduce;
-use titan_core::ir::{Elem, Op, OpId, OpKind, ReduceOp, Ty, Value};
+use super::{Combine, Restride, Slot, Step, TileStep};
+use crate::ops::{reduce, scan};
+use titan_core::ir::{Op, OpId, OpKind, Ty, Value};
 
 impl Lower<'_> {
     pub(super) fn tile_op(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<()> {
-        if self.join_reduction(frame, id, op)? {
+        if self.join_reduction(frame, id, op)? || self.join_broadcast(frame, id, op)? {
             return Ok(());
         }
         if self.one_element(frame, op)? {
@@ -21,24 +20,24 @@ impl Lower<'_> {
         match (&op.kind, &tiles[..], &op.results[..]) {
             (OpKind::Iota(_), [], [result]) => {
                 let to = self.new_tile(*result)?;
-                self.push(frame, Step::Iota { to }, &[], &[Slot::Tile(to)]);
+                self.push(frame, Step::Tile(TileStep::Iota { to }), &[], &[Slot::Tile(to)]);
             }
             (OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_), [Slot::Tile(from)], [result]) => {
                 let how = self.restride(op)?;
                 let to = self.new_tile(*result)?;
-                self.push(frame, Step::Restride { to, from: *from, how }, &tiles, &[Slot::Tile(to)]);
+                self.push(frame, Step::Tile(TileStep::Restride { to, from: *from, how }), &tiles, &[Slot::Tile(to)]);
             }
             (OpKind::Interleave, [Slot::Tile(a), Slot::Tile(b)], [result]) => {
                 let to = self.new_tile(*result)?;
-                self.push(frame, Step::Interleave { to, from: [*a, *b] }, &tiles, &[Slot::Tile(to)]);
+                self.push(frame, Step::Tile(TileStep::Interleave { to, from: [*a, *b] }), &tiles, &[Slot::Tile(to)]);
             }
             (OpKind::Split, [Slot::Tile(from)], [even, odd]) => {
                 let to = [self.new_tile(*even)?, self.new_tile(*odd)?];
-                self.push(frame, Step::Split { to, from: *from }, &tiles, &to.map(Slot::Tile));
+                self.push(frame, Step::Tile(TileStep::Split { to, from: *from }), &tiles, &to.map(Slot::Tile));
             }
             (OpKind::Mma, [Slot::Tile(a), Slot::Tile(b), Slot::Tile(c)], [result]) => {
                 let to = self.new_tile(*result)?;
-                self.push(frame, Step::Mma { to, a: *a, b: *b, c: *c }, &tiles, &[Slot::Tile(to)]);
+                self.push(frame, Step::Tile(TileStep::Mma { to, a: *a, b: *b, c: *c }), &tiles, &[Slot::Tile(to)]);
             }
             _ => return self.reduction(frame, op, &tiles),
         }
@@ -59,26 +58,7 @@ impl Lower<'_> {
             self.alias(*result, Slot::Scalar(scalar));
         } else {
             let tile = self.new_tile(*result)?;
-            self.push(frame, Step::Splat { to: tile, from: scalar }, &[], &[Slot::Tile(tile)]);
-        }
-        Ok(true)
-    }
-
-    /// A reduction along the last axis joins the group that makes the tile, or a new one.
-    fn join_reduction(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<bool> {
-        let (OpKind::Reduce(r, axis), [arg], [result]) = (&op.kind, &op.args[..], &op.results[..]) else { return Ok(false) };
-        let Ty::Tile(elem, shape) = self.kernel.ty(*arg) else { return Ok(false) };
-        if !self.options.fuse || usize::from(*axis) + 1 != shape.rank() {
-            return Ok(false);
-        }
-        let Some(fold) = reduce::row_fold(*r, elem) else { return Ok(false) };
-        let f32_op = (*r == ReduceOp::Sum && elem == Elem::F32).then_some(F32Op::SumOfRows);
-        let (act, size) = (OpenAct::Reduce(fold), crate::rep::size(elem));
-        let new = OpenOp { id, result: Some(*result), act, f32_op, size, args: Vec::new() };
-        self.join(frame, super::shape4(shape), new, &[*arg])?;
-        // Scalars are looked up without closing groups.
-        if matches!(self.kernel.ty(*result), Ty::Scalar(_)) {
-            self.close_group_of(frame, *result)?;
+            self.push(frame, Step::Tile(TileStep::Splat { to: tile, from: scalar }), &[], &[Slot::Tile(tile)]);
         }
         Ok(true)
     }
@@ -93,10 +73,10 @@ impl Lower<'_> {
     fn restride(&self, op: &Op) -> Result<Restride> {
         let rank = |v: &Value| self.kernel.ty(*v).tile_shape().map_or(0, |s| s.rank());
         let (from, to) = (rank(&op.args[0]), rank(&op.results[0]));
-        match op.kind {
-            OpKind::Reshape(_) => Ok(Restride::Reshape),
-            OpKind::Broadcast { axis, .. } if usize::from(axis) < to => Ok(Restride::Broadcast(4 - to + usize::from(axis))),
-            OpKind::Permute(perm) => {
+        match (&op.kind, from) {
+            (OpKind::Reshape(_), _) => Ok(Restride::Reshape),
+            (OpKind::Broadcast { axis, .. }, _) if usize::from(*axis) < to => Ok(Restride::Broadcast(4 - to + usize::from(*axis))),
+            (OpKind::Permute(perm), 1..=4) => {
                 let mut order = [0, 1, 2, 3];
                 for (i, p) in perm[..from].iter().enumerate() {
                     order[4 - from + i] = (4 - from + usize::from(*p)).min(3);
@@ -118,27 +98,27 @@ impl Lower<'_> {
             (OpKind::Reduce(r, a), [_], [result]) => {
                 let Some(f) = reduce::reduce(*r, elem) else { return self.wrong(unsupported) };
                 let to = self.define(*result)?;
-                self.push(frame, Step::Reduce { to, from, axis: axis(*a), f }, args, &[to]);
+                self.push(frame, Step::Tile(TileStep::Reduce { to, from, axis: axis(*a), f }), args, &[to]);
             }
             (OpKind::ArgReduce(r, a), [_], [value, index]) => {
-                let Some(f) = reduce::arg_reduce(*r, elem) else { return self.wrong(unsupported) };
+                let Some(f) = scan::arg_reduce(*r, elem) else { return self.wrong(unsupported) };
                 let (to, index) = (self.define(*value)?, self.define(*index)?);
-                self.push(frame, Step::ArgReduce { to, index, from, axis: axis(*a), f }, args, &[to, index]);
+                self.push(frame, Step::Tile(TileStep::ArgReduce { to, index, from, axis: axis(*a), f }), args, &[to, index]);
             }
             (OpKind::Scan(r, a), [_], [result]) => {
-                let Some(f) = reduce::scan(*r, elem) else { return self.wrong(unsupported) };
+                let Some(f) = scan::scan(*r, elem) else { return self.wrong(unsupported) };
                 let to = self.new_tile(*result)?;
-                self.push(frame, Step::Scan { to, from, axis: axis(*a), f }, args, &[Slot::Tile(to)]);
+                self.push(frame, Step::Tile(TileStep::Scan { to, from, axis: axis(*a), f }), args, &[Slot::Tile(to)]);
             }
             (OpKind::ReduceWith(a), [_, Slot::Scalar(init)], [result]) => {
                 let f = self.combine(frame, op, *init)?;
                 let to = self.define(*result)?;
-                self.push(frame, Step::ReduceWith { to, from, axis: axis(*a), f }, args, &[to]);
+                self.push(frame, Step::Tile(TileStep::ReduceWith { to, from, axis: axis(*a), f }), args, &[to]);
             }
             (OpKind::ScanWith(a), [_, Slot::Scalar(init)], [result]) => {
                 let f = self.combine(frame, op, *init)?;
                 let to = self.new_tile(*result)?;
-                self.push(frame, Step::ScanWith { to, from, axis: axis(*a), f }, args, &[Slot::Tile(to)]);
+                self.push(frame, Step::Tile(TileStep::ScanWith { to, from, axis: axis(*a), f }), args, &[Slot::Tile(to)]);
             }
             _ => return self.wrong("an operation with the wrong operands"),
         }

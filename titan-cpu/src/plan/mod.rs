@@ -3,26 +3,28 @@
 //! There are three kinds of slots: scalars (a `u64` each), tiles (a handle of a buffer, or a lazy form) and views. A value of
 //! the IR has one slot for life; a tile's buffer goes back to the pool after the step that uses it last.
 //!
-//! * [`lower`]: IR to steps.
-//! * [`group`]: elementwise operations of one shape become one step.
+//! * [`step`]: the steps. [`lower`]: IR to steps, family by family.
+//! * [`group`]: elementwise operations of one shape as one step. [`open`], [`close`]: how operations become one.
 //! * [`invariant`]: what is the same in every program.
 //! * [`live`]: after which step a tile is dead.
 //!
 //! Axes are those of four-dimensional tiles: a shape of lower rank has leading extents of 1.
 
+mod close;
 pub(crate) mod group;
 mod invariant;
 mod live;
 pub(crate) mod lower;
 mod lower_control;
+mod lower_elements;
 mod lower_memory;
 mod lower_tile;
+mod open;
 pub(crate) mod product;
+mod step;
 
-use crate::ops::ScalarFn;
-use crate::ops::reduce::{ArgReduceFn, ReduceFn, ScanFn};
-use group::Group;
 use product::ProductLoop;
+pub(crate) use step::{FactStep, MemoryStep, Step, TileStep};
 use titan_core::ir::{Access, Elem, ForKind, Loc, TileShape, Unit};
 
 /// Number of a scalar slot.
@@ -47,6 +49,8 @@ pub(crate) enum Slot {
 pub(crate) struct TileInfo {
     pub(crate) elem: Elem,
     pub(crate) shape: [i32; 4],
+    /// Strides of the dense tile.
+    pub(crate) strides: [isize; 4],
     pub(crate) rank: usize,
     /// Number of elements.
     pub(crate) len: usize,
@@ -149,59 +153,6 @@ pub(crate) struct ForLoop {
     pub(crate) body: BlockId,
     /// If the body is one step of a matrix product.
     pub(crate) product: Option<ProductLoop>,
-}
-
-/// What happens.
-#[derive(Debug)]
-pub(crate) enum Step {
-    ProgramId { to: ScalarSlot, axis: usize },
-    NumPrograms { to: ScalarSlot, axis: usize },
-    Dim { to: ScalarSlot, view: ViewSlot, axis: u8 },
-    Present { to: ScalarSlot, view: ViewSlot },
-    Scalar { to: ScalarSlot, f: ScalarFn, args: [ScalarSlot; 3] },
-    Unflatten { to: Vec<ScalarSlot>, index: ScalarSlot, extents: Vec<ScalarSlot> },
-
-    Iota { to: TileSlot },
-    Splat { to: TileSlot, from: ScalarSlot },
-    Elements(Box<Group>),
-    /// The one element of a tile.
-    Extract { to: ScalarSlot, from: TileSlot, elem: Elem },
-    Restride { to: TileSlot, from: TileSlot, how: Restride },
-    Interleave { to: TileSlot, from: [TileSlot; 2] },
-    Split { to: [TileSlot; 2], from: TileSlot },
-    Reduce { to: Slot, from: TileSlot, axis: usize, f: ReduceFn },
-    ArgReduce { to: Slot, index: Slot, from: TileSlot, axis: usize, f: ArgReduceFn },
-    ReduceWith { to: Slot, from: TileSlot, axis: usize, f: Combine },
-    Scan { to: TileSlot, from: TileSlot, axis: usize, f: ScanFn },
-    ScanWith { to: TileSlot, from: TileSlot, axis: usize, f: Combine },
-    Mma { to: TileSlot, a: TileSlot, b: TileSlot, c: TileSlot },
-
-    Index { to: ViewSlot, from: ViewSlot, axis: u8, at: ScalarSlot },
-    Slice { to: ViewSlot, from: ViewSlot, axis: u8, range: [ScalarSlot; 2] },
-    Segment { to: ViewSlot, from: ViewSlot, offsets: ViewSlot, at: ScalarSlot },
-    Load { to: TileSlot, from: Place, pad: ScalarSlot },
-    Store { to: Place, from: TileSlot },
-    Get { to: ScalarSlot, from: Place },
-    Set { to: Place, from: ScalarSlot },
-    GatherRows { to: TileSlot, view: ViewSlot, rows: Vec<RowIndex>, col: ScalarSlot, pad: ScalarSlot },
-    ScatterRows { view: ViewSlot, rows: Vec<RowIndex>, col: ScalarSlot, from: TileSlot },
-    Gather { to: TileSlot, view: ViewSlot, at: Vec<TileSlot>, pad: ScalarSlot },
-    Scatter { view: ViewSlot, at: Vec<TileSlot>, from: TileSlot },
-    Atomic { view: ViewSlot, at: Vec<TileSlot>, from: TileSlot, f: ScalarFn, integer_add: bool },
-    AtomicTile { to: Place, from: TileSlot, f: ScalarFn, integer_add: bool },
-    RaggedCount { to: ScalarSlot, view: ViewSlot, offsets: ViewSlot, tile: [i32; 2] },
-    RaggedTile { to: [ScalarSlot; 3], view: ViewSlot, offsets: ViewSlot, number: ScalarSlot, tile: [i32; 2] },
-
-    Print { format: String, args: Vec<(Slot, Elem)> },
-    Assert { message: String, condition: Slot },
-
-    For(Box<ForLoop>),
-    Loop { enter: Moves, body: BlockId },
-    If { condition: ScalarSlot, then: BlockId, other: BlockId },
-    Yield(Moves),
-    Break(u32, Moves),
-    Continue(u32, Moves),
-    Return,
 }
 
 /// The extents on four axes.

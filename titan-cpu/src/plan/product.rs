@@ -1,9 +1,9 @@
 //! Loops whose body is one step of a matrix product: `acc = mma(load a[.., k], load b[k, ..], acc)`.
 //!
-//! Where the tiles are inside of tensors that the launch does not write, such a loop is one product over the whole range of
-//! k, without copying tiles. The loop itself is kept for where they are not.
+//! Where the tensors are such that the launch does not write, such a loop is one product over the whole range of k, without
+//! copying tiles; at the edges of the tensors, of what is inside of them. The loop itself is kept for where this is not so.
 
-use super::{ScalarSlot, Slot, Step, TileSlot, ViewSlot};
+use super::{FactStep, MemoryStep, Restride, ScalarSlot, Slot, Step, TileSlot, TileStep, ViewSlot};
 use titan_core::ir::Unit;
 
 /// A loop that is a matrix product.
@@ -30,6 +30,8 @@ pub(crate) struct Factor {
     pub(crate) shape: [i32; 2],
     /// The axis of the tensor along which the loop goes.
     pub(crate) k_axis: usize,
+    /// What the tile has outside of the tensor.
+    pub(crate) pad: ScalarSlot,
     /// The product takes the transposed tile.
     pub(crate) is_transposed: bool,
 }
@@ -40,11 +42,15 @@ pub(super) fn recognize(body: &[super::Node], index: ScalarSlot, carried: &[(Slo
     let mut mma = None;
     let mut result = None;
     for node in body {
-        match &node.step {
-            Step::Load { .. } | Step::Restride { .. } => {}
-            Step::Mma { to, a, b, c } if mma.is_none() && c == acc => mma = Some((*to, *a, *b)),
-            Step::Continue(0, moves) => result = moves.first().copied(),
-            _ => return None,
+        if let Step::Tile(TileStep::Mma { to, a, b, c }) = &node.step
+            && mma.is_none()
+            && c == acc
+        {
+            mma = Some((*to, *a, *b));
+        } else if let Step::Continue(0, moves) = &node.step {
+            result = moves.first().copied();
+        } else if !matches!(node.step, Step::Memory(MemoryStep::Load { .. }) | Step::Tile(TileStep::Restride { .. })) {
+            return None;
         }
     }
     let (to, a, b) = mma?;
@@ -65,23 +71,22 @@ fn factor(body: &[super::Node], index: ScalarSlot, tile: TileSlot, k: usize, til
     let def = |tile: TileSlot| body.iter().find(|n| n.defs.contains(&tile));
     let mut node = def(tile)?;
     let mut k_axis = k;
-    if let Step::Restride { from, how: super::Restride::Permute([0, 1, 3, 2]), .. } = &node.step {
+    if let Step::Tile(TileStep::Restride { from, how: Restride::Permute([0, 1, 3, 2]), .. }) = &node.step {
         k_axis = 1 - k;
         node = def(*from)?;
     }
-    let Step::Load { to, from, .. } = &node.step else { return None };
+    let Step::Memory(MemoryStep::Load { to, from, pad }) = &node.step else { return None };
     let info = &tiles[*to as usize];
     let at: [ScalarSlot; 2] = from.at.as_slice().try_into().ok()?;
     let only_k = at[k_axis] == index && at[1 - k_axis] != index;
     let shape = [info.shape[2], info.shape[3]];
-    (only_k && from.unit == Unit::Tile && info.rank == 2).then_some(Factor { view: from.view, at, shape, k_axis, is_transposed: k_axis != k })
+    (only_k && from.unit == Unit::Tile && info.rank == 2).then_some(Factor { view: from.view, at, shape, k_axis, pad: *pad, is_transposed: k_axis != k })
 }
 
 /// Finds the loops in the outermost block whose factors go with the program's index along the first axis of the grid.
 pub(super) fn mark_by_program(plan: &mut super::Plan) {
-    let is_x = |node: &super::Node| match node.step {
-        Step::ProgramId { to, axis: 0 } => Some(to),
-        _ => None,
+    let is_x = |node: &super::Node| {
+        if let Step::Fact(FactStep::ProgramId { to, axis: 0 }) = node.step { Some(to) } else { None }
     };
     let body = &mut plan.blocks[plan.body];
     let x: Vec<ScalarSlot> = body.iter().filter_map(is_x).collect();

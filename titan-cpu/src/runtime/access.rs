@@ -14,6 +14,11 @@ pub(crate) trait Word: Pod + PartialEq {
     fn from_slot(bits: u64) -> Self;
     /// The bits, the rest zero.
     fn to_slot(self) -> u64;
+    /// Loads a value that others may be storing.
+    ///
+    /// # Safety
+    /// As for `store_shared`.
+    unsafe fn load_shared(at: *mut Self) -> Self;
     /// Stores a value that others may be storing or updating too.
     ///
     /// # Safety
@@ -35,14 +40,17 @@ macro_rules! words {
     ($($t:ty: $atomic:ty;)*) => {$(
         impl Word for $t {
             #[inline(always)]
-            #[allow(clippy::cast_possible_truncation, reason = "the low bits are meant")]
-            #[allow(trivial_numeric_casts, reason = "for one of the types it is")]
             fn from_slot(bits: u64) -> Self {
-                bits as $t
+                let bytes = bits.to_le_bytes();
+                <$t>::from_le_bytes(std::array::from_fn(|i| bytes[i]))
             }
             #[inline(always)]
             fn to_slot(self) -> u64 {
                 u64::from(self)
+            }
+            unsafe fn load_shared(at: *mut Self) -> Self {
+                // SAFETY: the caller's.
+                unsafe { <$atomic>::from_ptr(at) }.load(Relaxed)
             }
             unsafe fn store_shared(at: *mut Self, value: Self) {
                 // SAFETY: the caller's.
@@ -80,6 +88,13 @@ impl View<'_> {
     /// Reads elements from `first` on, `stride` apart.
     fn read_words<T: Word>(&self, first: i64, stride: i64, dst: &mut [T]) {
         let Some(from) = self.span::<T>(first, stride, dst.len()) else { return };
+        if self.contended {
+            for (i, d) in dst.iter_mut().enumerate() {
+                // SAFETY: one of the elements that `span` found, aligned; all programs access them atomically.
+                *d = unsafe { T::load_shared(from.wrapping_offset(offset(stride).wrapping_mul(i.cast_signed()))) };
+            }
+            return;
+        }
         if stride == 1 {
             // SAFETY: `span` found that many elements; `dst` is a buffer of the program's, not device memory.
             unsafe { from.copy_to_nonoverlapping(dst.as_mut_ptr(), dst.len()) };
@@ -97,6 +112,14 @@ impl View<'_> {
     fn write_words<T: Word>(&self, first: i64, stride: i64, src: &[T]) {
         let Some(to) = self.span::<T>(first, stride, src.len()) else { return };
         if !self.writable {
+            return;
+        }
+        if self.contended {
+            for (i, s) in src.iter().enumerate() {
+                // SAFETY: one of the elements that `span` found, aligned, in a memory that may be written; all programs access
+                // them atomically.
+                unsafe { T::store_shared(to.wrapping_offset(offset(stride).wrapping_mul(i.cast_signed())), *s) };
+            }
             return;
         }
         if stride == 1 {
@@ -141,13 +164,13 @@ impl View<'_> {
         fn bytes_at<T: Word>(view: &View<'_>, first: i64, n: usize) -> Option<*mut u8> {
             view.span::<T>(first, 1, n).map(<*mut T>::cast)
         }
-        if self.elem.bits() < 8 || !self.writable {
+        if self.elem.bits() < 8 || !self.writable || self.contended {
             return false;
         }
         let size = crate::rep::size(self.elem);
         let Some(to) = with_width!(size, bytes_at(self, first, n)) else { return false };
         // SAFETY: `span` found that many elements in a memory that may be written. They are this program's own, so no other
-        // thread accesses them. In this thread nothing else refers to them while `f` runs: it is a plain function, and its
+        // thread accesses them: the view is not contended. In this thread nothing else refers to them while `f` runs: it is a plain function, and its
         // operands are buffers or parts of tensors that nothing in the launch writes.
         let part = unsafe { std::slice::from_raw_parts_mut(to, n * size) };
         f(isa, part, args);

@@ -31,8 +31,8 @@ pub(super) struct Slot {
     pub(super) frozen: bool,
     lease: usize,
     memory: usize,
-    /// The first element and the last, in bits; `None` if there is no element.
-    span: Option<(i128, i128)>,
+    /// The first bit and the last; `None` if there is no element.
+    pub(super) span: Option<(i128, i128)>,
 }
 
 /// Why a launch cannot happen.
@@ -95,7 +95,7 @@ impl Slot {
             return Err(format!("`{name}`: {rank} extents and {} strides", arg.strides.len()));
         }
         let bits = arg.elem.bits() as usize;
-        if arg.offset % (bits / 8).max(1) != 0 {
+        if !arg.offset.is_multiple_of((bits / 8).max(1)) {
             return Err(format!("`{name}`: byte {} is not where an element of {} bytes can start", arg.offset, bits / 8));
         }
         if let Some(n) = arg.extents.iter().find(|n| **n < 0) {

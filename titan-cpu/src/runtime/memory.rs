@@ -1,6 +1,6 @@
 //! Device memory: reference-counted, 64-byte aligned, zeroed.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -47,6 +47,9 @@ struct Block {
 
 const WRITER: u32 = u32::MAX;
 const ALIGN: usize = 64;
+/// Bytes of a huge page. Memory that fills two of them is made of such pages where the system has them: going through it in
+/// small pages costs a walk of the page table every 4 KiB.
+const HUGE_PAGE: usize = 2 << 20;
 
 // SAFETY: the bytes are owned by the block. They are accessed only by who holds a lease: by any number of threads that read,
 // or by one owner, and the threads of its launch, that write.
@@ -68,9 +71,15 @@ impl Memory {
     /// If there is not so much memory.
     pub fn zeroed(bytes: usize) -> Result<Memory, OutOfMemory> {
         let out_of_memory = OutOfMemory { bytes };
-        let layout = Layout::from_size_align(bytes.max(1), ALIGN).map_err(|_| out_of_memory)?;
+        let align = if bytes < 2 * HUGE_PAGE { ALIGN } else { HUGE_PAGE };
+        let layout = Layout::from_size_align(bytes.max(1), align).map_err(|_| out_of_memory)?;
         // SAFETY: the size is not zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(out_of_memory)?;
+        let start = NonNull::new(unsafe { alloc(layout) }).ok_or(out_of_memory)?;
+        if align == HUGE_PAGE {
+            prefer_huge_pages(start, bytes);
+        }
+        // SAFETY: so many bytes were just allocated.
+        unsafe { start.write_bytes(0, layout.size()) };
         Ok(Memory(Arc::new(Block { bytes: start, len: bytes, layout, leases: AtomicU32::new(0) })))
     }
 
@@ -133,6 +142,15 @@ impl Memory {
         };
         taken.then(|| Lease { memory: self.clone(), exclusive })
     }
+}
+
+/// Asks for huge pages, before the first touch. The system may decline.
+fn prefer_huge_pages(start: NonNull<u8>, bytes: usize) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    // SAFETY: the pages are an allocation's of this size, aligned as a page is; the advice does not change what they hold.
+    let _ = unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let _ = (start, bytes);
 }
 
 /// The right to use a memory, until it is dropped.

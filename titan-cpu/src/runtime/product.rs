@@ -31,27 +31,28 @@ impl<T> Matrix<'_, T> {
 
 /// Elements that there is a matrix product for.
 pub(crate) trait Multiply: Copy {
-    /// `c = a · b`, or `c += a · b` if `add`. `c` is `m × n`, row after row; `a` is `m × k`, `b` is `k × n`.
-    fn product(c: &mut [Self], shape: [usize; 3], add: bool, a: Matrix<'_, Self>, b: Matrix<'_, Self>);
+    /// `c = a · b`, or `c += a · b` if `add`. `c` is `m × n`, a row every `row` elements; `a` is `m × k`, `b` is `k × n`.
+    fn product(c: (&mut [Self], usize), shape: [usize; 3], add: bool, a: Matrix<'_, Self>, b: Matrix<'_, Self>);
 }
 
 macro_rules! multiply {
     ($($t:ident $krate:ident;)*) => {$(
         impl Multiply for $t {
-            fn product(c: &mut [$t], [m, n, k]: [usize; 3], add: bool, a: Matrix<'_, $t>, b: Matrix<'_, $t>) {
-                let size = m.checked_mul(n).unwrap_or(usize::MAX);
-                let cols = isize::try_from(n).unwrap_or(isize::MAX);
-                let fits = k > 0 && size > 0 && c.len() >= size && a.holds(m, k) && b.holds(k, n);
+            fn product((c, row): (&mut [$t], usize), [m, n, k]: [usize; 3], add: bool, a: Matrix<'_, $t>, b: Matrix<'_, $t>) {
+                let end = m.saturating_sub(1).checked_mul(row).and_then(|last| last.checked_add(n)).unwrap_or(usize::MAX);
+                let Ok(step) = isize::try_from(row) else { return };
+                let fits = m > 0 && n > 0 && k > 0 && row >= n && c.len() >= end && a.holds(m, k) && b.holds(k, n);
                 debug_assert!(fits, "a product of {m} x {k} and {k} x {n} beyond its operands");
                 if !fits {
                     return;
                 }
                 // The crate prefers columns, so it is given the transposed product: cᵀ = bᵀ · aᵀ.
-                // SAFETY: `c` has m·n elements, and `holds` found every element of `a` and `b` in their slices.
+                // SAFETY: `c` has m rows of n elements, as `end` says, and they do not overlap, as `row` is at least n; `holds`
+                // found every element of `a` and `b` in their slices.
                 unsafe {
                     $krate::gemm::$t::get_gemm_fn()(
                         n, m, k,
-                        c.as_mut_ptr(), cols, 1, add,
+                        c.as_mut_ptr(), step, 1, add,
                         b.start(), b.row, b.col,
                         a.start(), a.row, a.col,
                         1.0, 1.0, false, false, false, Parallelism::None,
@@ -87,7 +88,7 @@ mod tests {
                     }
                     let left = Matrix { data: &a, first: 0, row: a_row, col: a_col };
                     let right = Matrix { data: &b, first: 0, row: b_row, col: b_col };
-                    f32::product(&mut c, [m, n, k], add, left, right);
+                    f32::product((&mut c, n), [m, n, k], add, left, right);
                     assert_eq!(c, want);
                 }
             }

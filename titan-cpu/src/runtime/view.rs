@@ -23,13 +23,32 @@ pub(crate) struct View<'m> {
     strides: [i64; 4],
     rank: usize,
     pub(super) writable: bool,
-    /// Nothing in the launch writes what this tensor spans.
-    frozen: bool,
+    /// What the tensor spans, if nothing in the launch writes there.
+    frozen: Option<Frozen<'m>>,
+    /// Other programs may be accessing the elements, although no correct launch does: every access is an atomic one.
+    pub(super) contended: bool,
     /// Every coordinate is outside.
     outside: bool,
     /// It is, or is a part of, a tensor that the launch has.
     given: bool,
     lease: PhantomData<&'m Lease>,
+}
+
+/// Which elements a view has. Two views of one launch that agree in this have the same ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ViewKey {
+    bytes: usize,
+    base: i64,
+    extents: [i32; 4],
+    strides: [i64; 4],
+}
+
+/// Memory that a launch only reads.
+#[derive(Clone, Copy, Debug)]
+struct Frozen<'m> {
+    bytes: &'m [u8],
+    /// The element that the bytes start with.
+    origin: i64,
 }
 
 // SAFETY: a view is an address in a memory that is leased for `'m`, by the launch whose threads share it. What those threads
@@ -82,7 +101,8 @@ impl<'m> View<'m> {
             strides: slot.strides,
             rank: slot.rank,
             writable: slot.writable && exclusive,
-            frozen: slot.frozen,
+            frozen: Frozen::new(lease, slot),
+            contended: false,
             outside: false,
             given: true,
             lease: PhantomData,
@@ -100,7 +120,8 @@ impl<'m> View<'m> {
             strides: [0; 4],
             rank,
             writable: false,
-            frozen: false,
+            frozen: None,
+            contended: false,
             outside: true,
             given: false,
             lease: PhantomData,
@@ -168,6 +189,22 @@ impl<'m> View<'m> {
         view
     }
 
+    /// The same part, which other programs may be accessing at the same time.
+    pub(crate) fn contended(mut self) -> Self {
+        self.contended = true;
+        self
+    }
+
+    /// Whether the launch may write it.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Which elements these are, if nothing in the launch writes them.
+    pub(crate) fn constant(&self) -> Option<ViewKey> {
+        self.frozen.filter(|_| !self.outside).map(|_| ViewKey { base: self.base, extents: self.extents, strides: self.strides, bytes: self.bytes.addr().get() })
+    }
+
     /// The offset of an element, which need not exist.
     pub(crate) fn offset(&self, at: [i64; 4]) -> i64 {
         at.iter().zip(&self.strides).fold(self.base, |sum, (i, s)| sum.wrapping_add(i.wrapping_mul(*s)))
@@ -177,6 +214,13 @@ impl<'m> View<'m> {
     pub(crate) fn offset_inside(&self, at: [i64; 4]) -> Option<i64> {
         let inside = at.iter().zip(&self.extents).all(|(i, n)| *i >= 0 && *i < i64::from(*n));
         (inside && !self.outside).then(|| self.offset(at))
+    }
+
+    /// Whether a tile at `start` is wholly inside.
+    #[inline]
+    pub(crate) fn holds(&self, start: [i64; 4], shape: [i32; 4]) -> bool {
+        let fits = |axis: usize| start[axis] >= 0 && i64::from(shape[axis]) <= i64::from(self.extents[axis]).wrapping_sub(start[axis]);
+        !self.outside && fits(3) && fits(2) && fits(1) && fits(0)
     }
 
     /// The part of a tile at `start` that is inside.
@@ -194,29 +238,28 @@ impl<'m> View<'m> {
         part
     }
 
-    /// A tile that is wholly inside, as a slice of the memory with the offset of its first element, without copying it.
-    /// `None` if it is not, or if the launch may write it.
+    /// A tile that is wholly inside: a slice of the memory that it is in and the index there of its first element, without
+    /// copying it. `None` if it is not, or if the launch may write it.
     pub(crate) fn frozen_tile(&self, start: [i64; 4], shape: [i32; 4]) -> Option<(&'m [u8], usize)> {
-        let whole = self.frozen && self.elem.bits() >= 8 && self.inside(start, shape).is_all(shape);
-        if !whole {
+        let frozen = self.frozen.filter(|_| self.holds(start, shape))?;
+        Some((frozen.bytes, usize::try_from(self.offset(start).wrapping_sub(frozen.origin)).ok()?))
+    }
+}
+
+impl<'m> Frozen<'m> {
+    /// The span of a tensor that the launch does not write.
+    fn new(lease: &'m Lease, slot: &Slot) -> Option<Self> {
+        let (start, len, _) = lease.parts();
+        let bits = i128::from(slot.elem.bits());
+        let (first, last) = slot.span.filter(|_| slot.frozen && bits >= 8)?;
+        let (skip, end) = (usize::try_from(first / 8).ok()?, usize::try_from((last + 1) / 8).ok()?);
+        if skip > end || end > len {
             return None;
         }
-        let (mut first, mut last) = (self.offset(start), self.offset(start));
-        let origin = first;
-        for (n, stride) in shape.iter().zip(&self.strides) {
-            let reach = i64::from(*n - 1).wrapping_mul(*stride);
-            first = first.wrapping_add(reach.min(0));
-            last = last.wrapping_add(reach.max(0));
-        }
-        if first < 0 || first > last || last >= self.len {
-            return None;
-        }
-        let size = usize::try_from(self.elem.bits() / 8).ok()?;
-        let (skip, n) = (usize::try_from(first).ok()?, usize::try_from(last - first + 1).ok()?);
-        // SAFETY: elements `first ..= last` are inside of the memory, which is leased for `'m`; `frozen` says that nothing
-        // in the launch writes there, and the lease that nothing else does.
-        let bytes = unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().add(skip * size), n * size) };
-        Some((bytes, usize::try_from(origin - first).ok()?))
+        // SAFETY: the bytes are inside of the memory, as just checked, and the memory is leased for `'m`; `frozen` says that
+        // nothing in the launch writes any byte of the span, and the lease that nothing else does.
+        let bytes = unsafe { std::slice::from_raw_parts(start.as_ptr().add(skip), end - skip) };
+        Some(Frozen { bytes, origin: i64::try_from(first / bits).ok()? })
     }
 }
 

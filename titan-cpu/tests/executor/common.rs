@@ -79,7 +79,7 @@ fn grid_of(kernel: &titan_core::ir::Kernel) -> GridSpec {
         OpKind::For(titan_core::ir::ForKind::Distributed) => distributed = true,
         _ => {}
     });
-    if distributed { GridSpec::Persistent } else { GridSpec::Extents(vec![HostExpr::Const(1 << 16); axes]) }
+    if distributed { GridSpec::Persistent } else { GridSpec::Extents(vec![HostExpr::Const(1 << 17); axes]) }
 }
 
 pub(crate) fn shape_of(dims: &[i32]) -> TileShape {

@@ -3,8 +3,10 @@
 mod common;
 mod control;
 mod elementwise;
+mod groups;
 mod launch;
 mod matmul;
 mod memory;
+mod safety;
 mod scalar;
 mod shapes;

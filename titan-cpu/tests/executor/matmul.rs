@@ -81,6 +81,37 @@ fn gemm_of_many_shapes() {
     }
 }
 
+/// What a product has where its factors are padding: sums of zeros, or NaN where the other factor is not finite. The result
+/// is larger than the factors' extents so that this is seen.
+#[test]
+fn padding_is_multiplied_too() {
+    for acc in [Elem::F32, Elem::F64] {
+        let (extents, all) = ([21, 13, 19], [32, 24]);
+        let [m, n, k] = extents.map(|e: i32| e as usize);
+        let (mut a, mut b) = (data(acc, m * k, 3), data(acc, n * k, 5));
+        (a[2 * k + 18], b[3 * k + 1]) = (f64::INFINITY, f64::NAN);
+        let (ta, tb) = (Tensor::new(acc, &[extents[0], extents[2]], &a), Tensor::new(acc, &[extents[1], extents[2]], &b));
+        let at = |x: &[f64], i: usize, rows: usize, l: usize| if i < rows && l < k { x[i * k + l] } else { 0.0 };
+        let element = |i: usize, j: usize| (0..24).map(|l| at(&a, i, m, l) * at(&b, j, n, l)).sum();
+        let want: Vec<f64> = (0..all[0] * all[1]).map(|e| element(e as usize / 24, e as usize % 24)).collect();
+        for options in all_options() {
+            let tc = Tensor::zeros(acc, &all);
+            let program = gemm([acc; 2], acc, acc, [8, 8, 8], options);
+            run(&program, &[ta.arg(), tb.arg(), tc.arg()], [4, 3, 1]);
+            assert_close(&tc.values(), &want, 1e-5, &format!("{acc:?} {options:?}"));
+        }
+    }
+}
+
+/// Programs of one grid whose factors end in different places, although they start at the same addresses.
+#[test]
+fn products_kept_for_several_programs_are_only_theirs() {
+    for options in all_options() {
+        check_gemm([Elem::F32; 2], Elem::F32, [16, 64, 32], [16 * 9 + 3, 150, 96], options);
+        check_gemm([Elem::F32; 2], Elem::F32, [128, 32, 16], [700, 33, 50], options);
+    }
+}
+
 #[test]
 fn a_loop_over_no_tile_leaves_the_accumulator() {
     for options in all_options() {

@@ -378,6 +378,8 @@ fn tiles_are_added_atomically() {
     for e in [Elem::F32, Elem::I32, Elem::F64, Elem::F16] {
         let mut k = K::new("atomic_tile");
         let (x, y) = (k.input("x", e, 2), k.output("y", e, 2));
+        // A grid has the axes that its kernel names.
+        k.pid(0);
         let zero = k.i32(0);
         let t = k.load(x, &[zero, zero], &[4, 8]);
         k.run(OpKind::AtomicTile(AtomicOp::Add), &[y, zero, zero, t]);

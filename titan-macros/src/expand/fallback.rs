@@ -21,6 +21,9 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
             if reported(reports, Code::Parameter, t.ty.to_token_stream()) {
                 *t.ty = syn::parse_quote!(impl ::core::marker::Sized);
             }
+            if let syn::Type::Reference(lent) = &mut *t.ty {
+                *lent.elem = shown(krate, &lent.elem, lent.mutability.is_some());
+            }
             if reported(reports, Code::Parameter, t.pat.to_token_stream()) {
                 *t.pat = syn::parse_quote!(_);
             }
@@ -53,6 +56,15 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
             #[doc(hidden)]
             #vis #reference -> #krate::Result<()> { ::core::unreachable!() }
         }
+    }
+}
+
+/// What a launch takes where the kernel has a reference to `tensor`: views as well.
+fn shown(krate: &TokenStream, tensor: &syn::Type, mutable: bool) -> syn::Type {
+    match (tensor, mutable) {
+        (syn::Type::Path(_), false) => syn::parse_quote!((impl #krate::AsTensor<#tensor> + ?Sized)),
+        (syn::Type::Path(_), true) => syn::parse_quote!((impl #krate::AsTensorMut<#tensor> + ?Sized)),
+        _ => tensor.clone(),
     }
 }
 

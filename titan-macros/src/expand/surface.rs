@@ -38,9 +38,9 @@ impl Expansion<'_> {
         let none = names.is_empty();
         let params_of = if none { quote!() } else { quote!(<#(#declared),*>) };
         let args_of = if none { quote!() } else { quote!(<#(#names),*>) };
-        let launch_params = func.params.iter().map(|p| host_param(p, true));
-        let plain_params: Vec<TokenStream> = func.params.iter().map(|p| host_param(p, false)).collect();
-        let arg_names: Vec<&Ident> = func.params.iter().map(|p| &p.name).collect();
+        let launch_params = func.params.iter().map(|p| launch_param(krate, p, true));
+        let plain_params = func.params.iter().map(|p| launch_param(krate, p, false));
+        let args: Vec<TokenStream> = func.params.iter().map(|p| launch_arg(krate, p)).collect();
         let instances = self.instances();
         // Without generics the bound would be refused here, not where the name is that no companion answers for.
         let bound = if none && !self.asks.is_empty() { quote!() } else { quote!(where #name: #trait_name #args_of,) };
@@ -65,7 +65,7 @@ impl Expansion<'_> {
             {
                 #krate::Launch::new(
                     <#itself as #trait_name #args_of>::kernel(),
-                    ::std::vec![#(#krate::__private::LaunchArg::from(#arg_names)),*],
+                    ::std::vec![#(#krate::__private::LaunchArg::from(#args)),*],
                 )
             }
 
@@ -75,11 +75,11 @@ impl Expansion<'_> {
                 ///
                 /// # Errors
                 /// As a launch, and the first trap.
-                #[allow(clippy::too_many_arguments, dead_code)]
+                #[allow(clippy::too_many_arguments, dead_code, non_snake_case)]
                 #vis fn reference #params_of (#(#plain_params),*) -> #krate::Result<()>
                 #bound
                 {
-                    <#itself as #trait_name #args_of>::reference::<true>(#(#arg_names),*)
+                    <#itself as #trait_name #args_of>::reference::<true>(#(#args),*)
                 }
             }
         }
@@ -101,7 +101,7 @@ impl Expansion<'_> {
             #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
             #vis trait #trait_name #params_of {
                 fn kernel() -> &'static #krate::__private::KernelRef;
-                #[allow(clippy::too_many_arguments, dead_code)]
+                #[allow(clippy::too_many_arguments, dead_code, non_snake_case)]
                 fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()>;
             }
         }
@@ -181,7 +181,31 @@ impl ParamTyKind {
     }
 }
 
-/// A parameter of the launch function or of the reference; `launch` borrows tensors for the launch.
+/// A parameter of the launch function, which borrows tensors for the launch, or of the public reference. Both take views
+/// for tensors.
+fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
+    let TypeKind::Tensor { elem, rank, mutable, optional: false, path } = &p.ty.kind else { return host_param(p, launch) };
+    let (name, lifetime) = (&p.name, launch.then(|| quote!('launch)));
+    // As written: imports of it count as used.
+    let (elem, rank, tensor) = (host_ty(elem, launch), usize::from(*rank), path.tokens());
+    if *mutable {
+        quote!(#name: & #lifetime mut (impl #krate::AsTensorMut<#tensor<#elem, #rank>> + ?Sized))
+    } else {
+        quote!(#name: & #lifetime (impl #krate::AsTensor<#tensor<#elem, #rank>> + ?Sized))
+    }
+}
+
+/// Such a parameter as a plain reference or value.
+fn launch_arg(krate: &TokenStream, p: &Param) -> TokenStream {
+    let name = &p.name;
+    match ParamTyKind::of(p) {
+        ParamTyKind::In => quote!(#krate::AsTensor::as_tensor(#name)),
+        ParamTyKind::Mut => quote!(#krate::AsTensorMut::as_tensor_mut(#name)),
+        ParamTyKind::Optional | ParamTyKind::Scalar => quote!(#name),
+    }
+}
+
+/// A parameter of an instance's reference; `launch` borrows tensors for the launch.
 pub(super) fn host_param(p: &Param, launch: bool) -> TokenStream {
     let (name, ty) = (&p.name, host_ty(&p.ty, launch));
     quote!(#name: #ty)

@@ -3,3 +3,8 @@ mod read_while_pending;
 mod never_run;
 mod wrong_element;
 mod shared_output;
+mod wrong_rank;
+mod view_by_value;
+mod view_of_an_input;
+mod host_data;
+mod moved;

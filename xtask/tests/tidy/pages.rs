@@ -4,8 +4,22 @@ use crate::support::{expect_none, files, name, read, root};
 use std::path::Path;
 
 /// Every requirement, as groups of ids.
-const REQUIREMENTS: &[(&str, u32)] =
-    &[("R1.", 6), ("R2.", 5), ("R3.", 3), ("R4.", 4), ("R5.", 3), ("R6.", 4), ("R7.", 3), ("R8.", 6), ("S", 8), ("T", 5), ("F", 5), ("V", 10), ("D", 4), ("B", 8)];
+const REQUIREMENTS: &[(&str, u32)] = &[
+    ("R1.", 6),
+    ("R2.", 5),
+    ("R3.", 3),
+    ("R4.", 4),
+    ("R5.", 3),
+    ("R6.", 4),
+    ("R7.", 3),
+    ("R8.", 6),
+    ("S", 8),
+    ("T", 5),
+    ("F", 5),
+    ("V", 10),
+    ("D", 4),
+    ("B", 8),
+];
 
 #[test]
 fn links_lead_somewhere() {
@@ -42,7 +56,11 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
 
 /// The targets of the `[text](target)` links in a line.
 fn targets(line: &str) -> Vec<&str> {
-    line.split("](").skip(1).filter_map(|rest| rest.split(')').next()).map(|t| t.split(' ').next().unwrap_or(t)).collect()
+    line.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .map(|t| t.split(' ').next().unwrap_or(t))
+        .collect()
 }
 
 #[test]
@@ -51,7 +69,8 @@ fn every_requirement_has_one_line() {
     let ids: Vec<String> =
         REQUIREMENTS.iter().flat_map(|(group, n)| (1..=*n).map(move |i| format!("{group}{i}"))).collect();
     let row = |line: &str| line.strip_prefix("| ").and_then(|l| l.split(" |").next()).map(str::to_owned);
-    let rows: Vec<String> = text.lines().filter_map(row).filter(|r| r.ends_with(|c: char| c.is_ascii_digit())).collect();
+    let rows: Vec<String> =
+        text.lines().filter_map(row).filter(|r| r.ends_with(|c: char| c.is_ascii_digit())).collect();
     let mut found: Vec<String> = Vec::new();
     for id in &ids {
         let n = rows.iter().filter(|r| *r == id).count();
@@ -60,7 +79,10 @@ fn every_requirement_has_one_line() {
         }
     }
     found.extend(rows.iter().filter(|r| !ids.contains(r)).map(|r| format!("{r}: not a requirement")));
-    expect_none(&found, "docs/requirements.md has exactly one line `| id | status | where | shown by |` for each requirement.");
+    expect_none(
+        &found,
+        "docs/requirements.md has exactly one line `| id | status | where | shown by |` for each requirement.",
+    );
 }
 
 #[test]
@@ -75,7 +97,10 @@ fn requirements_have_a_status() {
             found.push(line.to_owned());
         }
     }
-    expect_none(&found, "The status is `done`, `partial` or `not yet`; what is done or partial names the test that shows it.");
+    expect_none(
+        &found,
+        "The status is `done`, `partial` or `not yet`; what is done or partial names the test that shows it.",
+    );
 }
 
 #[test]
@@ -89,6 +114,28 @@ fn corrections_have_a_source() {
         .collect();
     assert!(rows.count() > 20, "docs/seeds.md has lost its tables");
     expect_none(&poor, "A row of docs/seeds.md is `| claim | correction | source |`, none of them empty.");
+}
+
+#[test]
+fn every_check_of_the_catalogue_has_a_code_or_a_reason() {
+    /// How many messages the catalogue has.
+    const MESSAGES: usize = 40;
+    let text = read(&root().join("docs/catalogue.md"));
+    let rows: Vec<&str> = text.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| message")).collect();
+    let code =
+        |cell: &str| cell.strip_prefix("[T").is_some_and(|rest| rest.ends_with(".md)") && rest.contains("](errors/T"));
+    let poor = rows.iter().filter(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [message, here, why] = cells[..] else { return true };
+        let known = code(here) || here == "not applicable" || here == "not yet";
+        message.is_empty() || why.is_empty() || !known
+    });
+    let poor: Vec<String> = poor.map(|row| (*row).to_owned()).collect();
+    assert_eq!(rows.len(), MESSAGES, "docs/catalogue.md has one row for each message");
+    expect_none(
+        &poor,
+        "A row is `| message | code with its page, not applicable, or not yet | why |`, none of them empty.",
+    );
 }
 
 #[test]

@@ -5,8 +5,17 @@ use std::path::{Path, PathBuf};
 
 /// The folders of the workspace's packages; the root's own is the facade.
 pub(crate) const PACKAGES: &[&str] = &[
-    "", "titan-core", "titan-macros", "titan-nv", "titan-amd", "titan-cpu", "titan-cli", "ui-tests", "xtask",
-    "wheel", "examples/minilm",
+    "",
+    "titan-core",
+    "titan-macros",
+    "titan-nv",
+    "titan-amd",
+    "titan-cpu",
+    "titan-cli",
+    "ui-tests",
+    "xtask",
+    "wheel",
+    "examples/minilm",
 ];
 
 /// The root of the repository.
@@ -90,7 +99,11 @@ fn blank_length(rest: &str, before: Option<char>) -> usize {
         return quoted(rest, '"').unwrap_or(rest.len());
     }
     // A lifetime has no second quote close by.
-    if rest.starts_with('\'') { quoted(rest, '\'').filter(|n| *n <= 12).filter(|n| char_literal(&rest[..*n])).unwrap_or(0) } else { 0 }
+    if rest.starts_with('\'') {
+        quoted(rest, '\'').filter(|n| *n <= 12).filter(|n| char_literal(&rest[..*n])).unwrap_or(0)
+    } else {
+        0
+    }
 }
 
 fn char_literal(text: &str) -> bool {
@@ -113,9 +126,8 @@ fn quoted(rest: &str, quote: char) -> Option<usize> {
 /// Whether a word stands in a text on its own.
 pub(crate) fn has_word(line: &str, word: &str) -> bool {
     let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    line.match_indices(word).any(|(i, _)| {
-        !part(line[..i].chars().next_back()) && !part(line[i + word.len()..].chars().next())
-    })
+    line.match_indices(word)
+        .any(|(i, _)| !part(line[..i].chars().next_back()) && !part(line[i + word.len()..].chars().next()))
 }
 
 /// Fails with one line for each finding, and how to mend them.

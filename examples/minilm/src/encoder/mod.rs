@@ -106,7 +106,7 @@ impl TitanEncoder {
                 &tables.token_type,
                 &tables.norm.scale,
                 &tables.norm.shift,
-                &mut *buffers.x.slice_mut::<0>(0..n)?,
+                &mut buffers.x.slice_mut::<0>(0..n)?,
                 eps(config),
             )
         )?;
@@ -114,7 +114,7 @@ impl TitanEncoder {
             layer.forward(run, config, &input, buffers)?;
         }
         let mut embeddings = device.zeros([sentences, config.hidden])?;
-        run!(run, pool::<8, W>(&*buffers.x.slice::<0>(0..n)?, &input.offsets, &mut embeddings))?;
+        run!(run, pool::<8, W>(&buffers.x.slice::<0>(0..n)?, &input.offsets, &mut embeddings))?;
         Ok(embeddings)
     }
 }
@@ -136,9 +136,9 @@ impl Layer {
         run!(
             run,
             attention::<32, 32, D>(
-                &*qkv.reshape([n, 3, heads, dim])?,
+                &qkv.reshape([n, 3, heads, dim])?,
                 &input.offsets,
-                &mut *attended.reshape_mut([n, heads, dim])?,
+                &mut attended.reshape_mut([n, heads, dim])?,
                 input.longest,
                 scale,
             )

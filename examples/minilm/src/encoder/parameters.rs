@@ -85,10 +85,7 @@ impl Linear {
         };
         let (weight, bias) = (join(|map| &map.weight), join(|map| &map.bias));
         let outputs = bias.len();
-        Ok(Linear {
-            weight: device.tensor(&weight, [outputs, inputs])?,
-            bias: device.tensor(&bias, [outputs])?,
-        })
+        Ok(Linear { weight: device.tensor(&weight, [outputs, inputs])?, bias: device.tensor(&bias, [outputs])? })
     }
 }
 

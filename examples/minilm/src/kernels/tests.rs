@@ -9,8 +9,7 @@ use crate::{Config, Weights, weights};
 
 /// Random tensors of these dimensions: maps, norms, and a table whose rows serve as input.
 fn weights(hidden: usize, intermediate: usize, seed: u64) -> Weights {
-    let config =
-        Config { layers: 1, hidden, intermediate, heads: 1, vocab: 97, max_positions: 41, ..Config::TINY };
+    let config = Config { layers: 1, hidden, intermediate, heads: 1, vocab: 97, max_positions: 41, ..Config::TINY };
     Weights::random(&config, seed)
 }
 

@@ -197,10 +197,7 @@ mod tests {
     #[test]
     fn gelu_is_the_exact_one() {
         // v * Phi(v), from tables of the normal distribution; the tanh form gives 0.841191... at 1.
-        close(
-            gelu(matrix(3, &[0.0, 1.0, -2.0])).data(),
-            &[0.0, 0.841_344_746_068_543, -0.045_500_263_896_358_4],
-        );
+        close(gelu(matrix(3, &[0.0, 1.0, -2.0])).data(), &[0.0, 0.841_344_746_068_543, -0.045_500_263_896_358_4]);
     }
 
     #[test]

@@ -45,8 +45,7 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::Read`], or those of [`Self::new`].
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
         Self::new(&text)
     }
 

@@ -56,10 +56,7 @@ mod tests {
     #[test]
     fn a_written_file_reads_back_the_same() {
         let bytes = written(|_, _, _| ());
-        assert_eq!(
-            Weights::from_safetensors(&bytes, &Config::TINY).unwrap(),
-            Weights::random(&Config::TINY, 7)
-        );
+        assert_eq!(Weights::from_safetensors(&bytes, &Config::TINY).unwrap(), Weights::random(&Config::TINY, 7));
     }
 
     #[test]

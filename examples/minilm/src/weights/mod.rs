@@ -159,8 +159,7 @@ impl Weights {
         let token_type = table("token_type_embeddings", config.token_types)?;
         let norm = norm(source, "embeddings.LayerNorm", hidden)?;
         let embeddings = Embeddings { word, position, token_type, norm };
-        let layers =
-            (0..config.layers).map(|n| Layer::gather(config, n, source)).collect::<Result<_, E>>()?;
+        let layers = (0..config.layers).map(|n| Layer::gather(config, n, source)).collect::<Result<_, E>>()?;
         Ok(Self { config: config.clone(), embeddings, layers })
     }
 }
@@ -182,8 +181,7 @@ impl Layer {
     }
 
     fn tensors(&self) -> impl Iterator<Item = &Tensor> {
-        let Self { query, key, value, attention_output, attention_norm, intermediate, output, output_norm } =
-            self;
+        let Self { query, key, value, attention_output, attention_norm, intermediate, output, output_norm } = self;
         let pair = |weight, bias| [weight, bias];
         [
             pair(&query.weight, &query.bias),

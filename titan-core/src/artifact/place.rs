@@ -1,0 +1,40 @@
+//! Where artifacts are cached between builds: the one rule, for the macro that writes there and the tools that look.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The folder of cached artifacts, of an environment whose variables `var` gives; `None` if the cache is off.
+///
+/// `TITAN_CACHE` names a folder, or is `off` or `0`. Otherwise it is `titan-gpu` in the user's cache folder, if there is
+/// one. A variable that is empty is as if it were not set.
+pub fn cache_dir(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let var = |name: &str| var(name).filter(|v| !v.is_empty());
+    match var("TITAN_CACHE") {
+        Some(v) if v == "off" || v == "0" => None,
+        Some(v) => Some(v.into()),
+        None => {
+            let home = || var("HOME").map(|h| Path::new(&h).join(".cache"));
+            let base = var("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+            Some(base.or_else(|| var("LOCALAPPDATA").map(PathBuf::from))?.join("titan-gpu"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_variable_that_says_so_decides() {
+        let of = |set: &'static [(&str, &str)]| {
+            cache_dir(move |name| set.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)))
+        };
+        assert_eq!(of(&[("TITAN_CACHE", "off"), ("HOME", "/h")]), None);
+        assert_eq!(of(&[("TITAN_CACHE", "0"), ("HOME", "/h")]), None);
+        assert_eq!(of(&[("TITAN_CACHE", "/c"), ("HOME", "/h")]), Some("/c".into()));
+        assert_eq!(of(&[("TITAN_CACHE", ""), ("HOME", "/h")]), Some("/h/.cache/titan-gpu".into()));
+        assert_eq!(of(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), Some("/x/titan-gpu".into()));
+        assert_eq!(of(&[("LOCALAPPDATA", "/l")]), Some("/l/titan-gpu".into()));
+        assert_eq!(of(&[]), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! Bank conflicts of shared-memory accesses, computed from the addresses of the lanes.
+//!
+//! Shared memory has 32 banks of 4 bytes. A warp's access is served in phases of 128 bytes: all lanes at once for up to 4 bytes
+//! each, half of them for 8, a quarter for 16; of a matrix load, the 8 rows of one matrix. In a phase, the words that lie in one
+//! bank are served one after the other, each once: the greatest number of different words in a bank is the *degree*, 1 without
+//! conflicts. (CUDA programming guide, "Shared Memory" of compute capability 5.x and later; for wide accesses, the observed
+//! splitting that CUTLASS and Triton assume.)
+//!
+//! Addresses are evaluated for the lanes of warp 0 with everything that is the same in a warp taken as 0: an offset common to all
+//! lanes permutes banks and changes no degree. Addresses that depend on data are not known and give no report.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only accesses and arithmetic matter here")]
+
+use super::func::{Func, Op, OpId, Value};
+use super::op::{IntBin, OpKind, Space, Ty};
+use super::uniform::{Level, Uniformity, analyze};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An access that is served in more phases than it must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The operation.
+    pub op: OpId,
+    /// How many times longer it takes.
+    pub degree: u32,
+}
+
+/// The accesses with conflicts, in program order.
+#[must_use]
+pub fn conflicts(func: &Func) -> Vec<Conflict> {
+    let uniform = analyze(func);
+    let mut run = Run { func, uniform: &uniform, known: BTreeMap::new() };
+    let mut out = Vec::new();
+    func.walk(&mut |id, op| {
+        if let Some(degree) = run.degree(op)
+            && degree > 1
+        {
+            out.push(Conflict { op: id, degree });
+        }
+    });
+    out
+}
+
+struct Run<'a> {
+    func: &'a Func,
+    uniform: &'a Uniformity,
+    /// The value in each lane; `None` where it depends on data.
+    known: BTreeMap<Value, Option<Vec<u32>>>,
+}
+
+impl Run<'_> {
+    fn degree(&mut self, op: &Op) -> Option<u32> {
+        let (width, phase) = match op.kind {
+            OpKind::Load { space: Space::Shared, bytes, n, .. } | OpKind::Store { space: Space::Shared, bytes, n, .. } => {
+                let width = u32::from(bytes) * u32::from(n);
+                (width, 128 / width.max(4))
+            }
+            OpKind::LoadMatrix { .. } => (16, 8),
+            OpKind::CopyAsync { bytes, .. } => (u32::from(bytes), 128 / u32::from(bytes).max(4)),
+            _ => return None,
+        };
+        let mut addresses = self.lanes(*op.args.first()?)?;
+        if let OpKind::LoadMatrix { n, .. } = op.kind {
+            addresses.truncate(8 * usize::from(n));
+        }
+        let phases = addresses.chunks(phase.max(1) as usize);
+        Some(phases.map(|lanes| longest(lanes, width)).max().unwrap_or(1))
+    }
+
+    /// The value in each lane of warp 0.
+    fn lanes(&mut self, value: Value) -> Option<Vec<u32>> {
+        if let Some(known) = self.known.get(&value) {
+            return known.clone();
+        }
+        let out = self.compute(value);
+        self.known.insert(value, out.clone());
+        out
+    }
+
+    fn compute(&mut self, value: Value) -> Option<Vec<u32>> {
+        let all = self.func.lanes;
+        let op = self.func.def_op(value);
+        if let Some(OpKind::Const(_, bits)) = op.map(|o| &o.kind) {
+            return Some(vec![low(*bits); all as usize]);
+        }
+        if self.uniform.level(value) < Level::Lane {
+            return Some(vec![0; all as usize]);
+        }
+        let op = op?;
+        match (&op.kind, op.args.as_slice()) {
+            (OpKind::LaneId | OpKind::ThreadId, _) => Some((0..all).collect()),
+            (OpKind::Int(f), [a, b]) if self.func.ty(value) == Ty::B32 => {
+                let (a, b) = (self.lanes(*a)?, self.lanes(*b)?);
+                a.into_iter().zip(b).map(|(a, b)| apply(*f, a, b)).collect()
+            }
+            _ => None,
+        }
+    }
+}
+
+fn low(bits: u64) -> u32 {
+    u32::try_from(bits & 0xffff_ffff).unwrap_or(0)
+}
+
+const fn apply(f: IntBin, a: u32, b: u32) -> Option<u32> {
+    Some(match f {
+        IntBin::Add => a.wrapping_add(b),
+        IntBin::Sub => a.wrapping_sub(b),
+        IntBin::Mul => a.wrapping_mul(b),
+        IntBin::And => a & b,
+        IntBin::Or => a | b,
+        IntBin::Xor => a ^ b,
+        IntBin::Shl => a.wrapping_shl(b),
+        IntBin::ShrU => a.wrapping_shr(b),
+        IntBin::DivU | IntBin::RemU if b == 0 => return None,
+        IntBin::DivU => a / b,
+        IntBin::RemU => a % b,
+        IntBin::MulHi | IntBin::DivS | IntBin::RemS | IntBin::ShrS | IntBin::MinS | IntBin::MinU | IntBin::MaxS
+        | IntBin::MaxU => return None,
+    })
+}
+
+/// The greatest number of different words in one bank.
+fn longest(addresses: &[u32], width: u32) -> u32 {
+    let mut banks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for address in addresses {
+        let (first, last) = (address / 4, (address + width - 1) / 4);
+        for word in first..=last {
+            banks.entry(word % 32).or_default().insert(word);
+        }
+    }
+    banks.values().map(|words| u32::try_from(words.len()).unwrap_or(u32::MAX)).max().unwrap_or(1)
+}

@@ -1,0 +1,231 @@
+//! One thread of a function without memory, evaluated: what the contracts of [`super::op`] say, for tests of the lowering.
+//!
+//! Operations whose contract leaves a margin are evaluated exactly or at either end of it ([`Margin`]), so that a bound
+//! which holds here holds on every machine that keeps the contract.
+//!
+//! Deliberately absent: memory, other lanes, and speed. What they need is an error.
+
+mod arith;
+mod float;
+
+use super::func::{Block, Func, Op, Value};
+use super::op::{OpKind, Ty};
+use crate::launch::abi::Slot;
+
+/// Where in their margin the approximate operations lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Margin {
+    /// The exact result, rounded; subnormals are kept.
+    None,
+    /// As far above the exact result as the contract allows; subnormals become zero.
+    High,
+    /// As far below; subnormals become zero.
+    Low,
+}
+
+/// Why a function cannot be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// An operation that needs memory or other lanes.
+    #[error("`{0}` cannot be evaluated for one thread alone")]
+    Unsupported(String),
+    /// Operands that the contract forbids: a divisor of 0, a shift by the width.
+    #[error("`{0}` was given operands that its contract forbids: {1:x?}")]
+    Contract(String, Vec<u64>),
+    /// Parameter words that are too few.
+    #[error("there is no parameter word {0}")]
+    NoSlot(u32),
+    /// A loop that does not end.
+    #[error("a loop ran {0} times without an end")]
+    Endless(u32),
+}
+
+/// The most iterations of one loop.
+const LOOP_LIMIT: u32 = 1 << 20;
+
+/// What runs after a block.
+enum Flow {
+    Yield(Vec<u64>),
+    Break(u32, Vec<u64>),
+    Continue(u32, Vec<u64>),
+    Return,
+}
+
+/// Runs a function; it may run any number of times.
+#[derive(Debug)]
+pub struct Evaluator<'f> {
+    func: &'f Func,
+    margin: Margin,
+    values: Vec<u64>,
+}
+
+/// A function without parameters but these words, each of 32 or 64 bits; and its parameters' values.
+///
+/// For functions that are built to be evaluated.
+#[must_use]
+pub fn builder(wide: &[bool]) -> (super::Builder, Vec<Value>) {
+    let slots = (0u32..).zip(wide).map(|(param, wide)| Slot::Scalar { param, wide: *wide }).collect();
+    let mut b = super::Builder::new("eval", slots, 32, 32);
+    let values = (0u32..).zip(wide).map(|(slot, _)| b.one(OpKind::Slot(slot), &[])).collect();
+    (b, values)
+}
+
+impl<'f> Evaluator<'f> {
+    /// An evaluator of a verified function.
+    #[must_use]
+    pub fn new(func: &'f Func, margin: Margin) -> Self {
+        Evaluator { func, margin, values: vec![0; func.values.len()] }
+    }
+
+    /// Runs the thread with these parameter words.
+    ///
+    /// # Errors
+    /// If an operation needs more than one thread has, or is used against its contract.
+    pub fn run(&mut self, slots: &[u64]) -> Result<(), EvalError> {
+        self.block(self.func.body, slots)?;
+        Ok(())
+    }
+
+    /// The bits of a value after [`Evaluator::run`].
+    #[must_use]
+    pub fn get(&self, value: Value) -> u64 {
+        self.values.get(value.index()).copied().unwrap_or(0)
+    }
+
+    fn set(&mut self, targets: &[Value], bits: &[u64]) {
+        for (target, bits) in targets.iter().zip(bits) {
+            self.values[target.index()] = truncate(self.func.ty(*target), *bits);
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`pure` names what it evaluates, and errors for the rest")]
+    fn block(&mut self, block: Block, slots: &[u64]) -> Result<Flow, EvalError> {
+        let func = self.func;
+        for id in &func.block(block).ops {
+            let op = func.op(*id);
+            if op.kind.is_pure() && !matches!(op.kind, OpKind::Slot(_)) {
+                let mut args = [0; 4];
+                for (arg, value) in args.iter_mut().zip(&op.args) {
+                    *arg = self.get(*value);
+                }
+                let (results, n) = self.pure(op, args.get(..op.args.len()).unwrap_or(&args))?;
+                self.set(&op.results, &results[..n]);
+                continue;
+            }
+            let args: Vec<u64> = op.args.iter().map(|v| self.get(*v)).collect();
+            if op.kind.is_terminator() {
+                return Ok(match op.kind {
+                    OpKind::Break(n) => Flow::Break(n, args),
+                    OpKind::Continue(n) => Flow::Continue(n, args),
+                    OpKind::Yield => Flow::Yield(args),
+                    _ => Flow::Return,
+                });
+            }
+            match &op.kind {
+                OpKind::If => {
+                    let arm = op.regions[usize::from(args[0] == 0)];
+                    match self.block(arm, slots)? {
+                        Flow::Yield(values) => self.set(&op.results, &values),
+                        other @ (Flow::Break(..) | Flow::Continue(..) | Flow::Return) => return Ok(other),
+                    }
+                }
+                OpKind::For | OpKind::Loop => {
+                    if let Some(out) = self.repeat(op, &args, slots)? {
+                        return Ok(out);
+                    }
+                }
+                OpKind::Slot(slot) => {
+                    let word = slots.get(*slot as usize).copied().ok_or(EvalError::NoSlot(*slot))?;
+                    self.set(&op.results, &[word]);
+                }
+                _ => return Err(unsupported(op)),
+            }
+        }
+        Ok(Flow::Return)
+    }
+
+    /// Runs a loop; gives what leaves it for an outer one.
+    fn repeat(&mut self, op: &Op, args: &[u64], slots: &[u64]) -> Result<Option<Flow>, EvalError> {
+        let counted = op.kind == OpKind::For;
+        let (bounds, init) = args.split_at(if counted { 3 } else { 0 });
+        let bounds: Vec<i64> = bounds.iter().map(|b| i64::from(low32(*b).cast_signed())).collect();
+        let mut index = bounds.first().copied().unwrap_or(0);
+        let mut carried = init.to_vec();
+        for _ in 0..LOOP_LIMIT {
+            if counted && index >= bounds[1] {
+                self.set(&op.results, &carried);
+                return Ok(None);
+            }
+            let inner = self.func.block(op.regions[0]).args.clone();
+            if counted {
+                self.set(&inner[..1], &[index.cast_unsigned()]);
+            }
+            self.set(&inner[usize::from(counted)..], &carried);
+            match self.block(op.regions[0], slots)? {
+                Flow::Break(0, values) => {
+                    self.set(&op.results, &values);
+                    return Ok(None);
+                }
+                Flow::Break(n, values) => return Ok(Some(Flow::Break(n - 1, values))),
+                Flow::Continue(0, values) | Flow::Yield(values) => carried = values,
+                Flow::Continue(n, values) => return Ok(Some(Flow::Continue(n - 1, values))),
+                Flow::Return => return Ok(Some(Flow::Return)),
+            }
+            index += bounds.get(2).copied().unwrap_or(0);
+        }
+        Err(EvalError::Endless(LOOP_LIMIT))
+    }
+
+    /// The results of an operation that depends on its operands alone, and how many there are.
+    fn pure(&self, op: &Op, args: &[u64]) -> Result<([u64; 4], usize), EvalError> {
+        let one = |bits: u64| Ok(([bits, 0, 0, 0], 1));
+        let ty = op.args.first().map_or(Ty::B32, |v| self.func.ty(*v));
+        match (&op.kind, args) {
+            (OpKind::Const(_, bits), []) => one(*bits),
+            (OpKind::Int(int), [x, y]) => {
+                let broken = || EvalError::Contract(int.to_string(), args.to_vec());
+                one(arith::int(*int, ty, *x, *y).ok_or_else(broken)?)
+            }
+            (OpKind::MulWide { signed }, [x, y]) => one(arith::mul_wide(*signed, *x, *y)),
+            (OpKind::IntCmp { pred, signed }, [x, y]) => one(arith::compare(*pred, *signed, ty, *x, *y).into()),
+            (OpKind::Extend { from, signed, .. }, [x]) => one(arith::extend(*x, u32::from(*from), *signed)),
+            (OpKind::Truncate(_) | OpKind::FromPred, [x]) => one(*x),
+            (OpKind::Select, [p, x, y]) => one(if *p != 0 { *x } else { *y }),
+            (OpKind::Pack, parts) => one(arith::pack(ty, parts)),
+            (OpKind::Unpack, [x]) if ty == Ty::B32 => Ok(([*x & 0xffff, *x >> 16, 0, 0], 2)),
+            (OpKind::Unpack, [x]) => Ok(([*x & 0xffff_ffff, *x >> 32, 0, 0], 2)),
+            (OpKind::UnpackBytes { signed }, [x]) => {
+                Ok(([0, 8, 16, 24].map(|shift| arith::extend(*x >> shift, 8, *signed)), 4))
+            }
+            (OpKind::Float(bin, float), [x, y]) => one(float::binary(*bin, *float, *x, *y)),
+            (OpKind::FloatUn(un, float), [x]) => one(float::unary(*un, *float, *x, self.margin)),
+            (OpKind::Fma(float), [x, y, z]) => one(float::fma(*float, *x, *y, *z)),
+            (OpKind::FloatCmp(pred, float), [x, y]) => one(float::compare(*pred, *float, *x, *y).into()),
+            (OpKind::Convert { from, to }, [x]) => one(float::convert(*from, *to, *x)),
+            (OpKind::Convert { from, to }, [x, y]) => {
+                Ok(([float::convert(*from, *to, *x), float::convert(*from, *to, *y), 0, 0], 2))
+            }
+            _ => Err(unsupported(op)),
+        }
+    }
+}
+
+fn unsupported(op: &Op) -> EvalError {
+    EvalError::Unsupported(super::print::mnemonic(&op.kind))
+}
+
+/// The low bits of a width.
+const fn truncate(ty: Ty, bits: u64) -> u64 {
+    match ty {
+        Ty::Pred => bits & 1,
+        Ty::B16 => bits & 0xffff,
+        Ty::B32 => bits & 0xffff_ffff,
+        Ty::B64 => bits,
+    }
+}
+
+/// The low 32 bits.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is meant")]
+const fn low32(bits: u64) -> u32 {
+    bits as u32
+}

@@ -1,0 +1,194 @@
+//! The report: how a kernel on a GPU tells its launcher that it trapped, and what it prints.
+//!
+//! A buffer of 32-bit words, whose address is the last word of the parameter block:
+//!
+//! | word | content |
+//! |---|---|
+//! | 0 | 0, or 1 + the number of the site that trapped first |
+//! | 1, 2, 3 | the program that did |
+//! | 4 | words of records that prints asked for |
+//! | 5 | words of records that there is room for, set by the launcher |
+//! | 8 … | records: 1 + site, program (3 words), then each argument's elements, row-major |
+//!
+//! An element takes one word, a 64-bit one two, the low half first; narrow integers are extended, `f16`, `bf16` and fp8 are
+//! their bits. A record that does not fit is not written, but word 4 counts it. A program that traps ends; others go on.
+
+use crate::ir::{Elem, Loc, Ty};
+use crate::num;
+use std::fmt::Write as _;
+
+/// The word that says who trapped.
+pub const TRAP: usize = 0;
+/// The first of the words that say which program.
+pub const PROGRAM: usize = 1;
+/// The word that counts words of records.
+pub const USED: usize = 4;
+/// The word that says how many there is room for.
+pub const ROOM: usize = 5;
+/// The first word of records.
+pub const RECORDS: usize = 8;
+
+/// A place of a kernel that may trap, or that prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Where the user wrote it.
+    pub loc: Loc,
+    /// What happens there.
+    pub kind: SiteKind,
+}
+
+/// What a site does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SiteKind {
+    /// It traps with this message.
+    Trap(String),
+    /// It prints values of these types with a format of `{}`.
+    Print(String, Vec<Ty>),
+}
+
+/// What a launch told.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Told {
+    /// The site that trapped first, and the program.
+    pub trap: Option<(Loc, String, [u32; 3])>,
+    /// Lines in the order in which room for them was taken.
+    pub lines: Vec<String>,
+    /// Words of records for which there was no room.
+    pub lost: usize,
+}
+
+/// Words of an argument in a record.
+#[must_use]
+pub fn words(ty: Ty) -> usize {
+    let n = ty.tile_shape().map_or(1, |s| s.len());
+    if ty.elem().bits() == 64 { 2 * n } else { n }
+}
+
+/// Reads a report. Words that make no sense end it.
+#[must_use]
+pub fn read(report: &[u32], sites: &[Site]) -> Told {
+    let word = |i: usize| report.get(i).copied().unwrap_or(0);
+    let site = |number: u32| usize::try_from(number).ok().and_then(|n| sites.get(n.checked_sub(1)?));
+    let mut told = Told::default();
+    if let Some(Site { loc, kind: SiteKind::Trap(message) }) = site(word(TRAP)) {
+        told.trap = Some((*loc, message.clone(), [word(PROGRAM), word(PROGRAM + 1), word(PROGRAM + 2)]));
+    }
+    let asked = word(USED) as usize;
+    let records = report.get(RECORDS..).unwrap_or_default();
+    let records = records.get(..asked.min(word(ROOM) as usize).min(records.len())).unwrap_or_default();
+    let mut at = 0;
+    while let Some(SiteKind::Print(format, tys)) = records.get(at).and_then(|n| site(*n)).map(|s| &s.kind) {
+        let size = 4 + tys.iter().map(|ty| words(*ty)).sum::<usize>();
+        let Some(record) = records.get(at..at + size) else { break };
+        told.lines.push(line(format, &values(tys, record.get(4..).unwrap_or_default())));
+        at += size;
+    }
+    told.lost = asked.saturating_sub(at);
+    told
+}
+
+fn values(tys: &[Ty], mut rest: &[u32]) -> Vec<(Ty, Vec<u64>)> {
+    tys.iter()
+        .map(|ty| {
+            let (own, after) = rest.split_at(words(*ty).min(rest.len()));
+            rest = after;
+            let wide = ty.elem().bits() == 64;
+            let bits = own.chunks(if wide { 2 } else { 1 }).map(|part| match part {
+                [low, high] => u64::from(*low) | u64::from(*high) << 32,
+                [one] if ty.elem().is_signed_int() => i64::from(one.cast_signed()).cast_unsigned(),
+                [one] => u64::from(*one),
+                _ => 0,
+            });
+            (*ty, bits.collect())
+        })
+        .collect()
+}
+
+/// A line of `tprint!`: the values in place of each `{}`, `{{` and `}}` as braces, tiles as nested lists. Bits of signed
+/// integers are extended to 64.
+#[must_use]
+pub fn line(format: &str, args: &[(Ty, Vec<u64>)]) -> String {
+    let mut out = String::new();
+    let mut args = args.iter();
+    let mut chars = format.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('{', Some('{')) | ('}', Some('}')) => {
+                chars.next();
+                out.push(c);
+            }
+            ('{', _) => {
+                chars.by_ref().find(|c| *c == '}');
+                if let Some((ty, bits)) = args.next() {
+                    let dims: Vec<i32> = ty.tile_shape().map_or_else(Vec::new, |s| s.to_vec());
+                    axis(&mut out, ty.elem(), &dims, &mut bits.iter().copied());
+                }
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn axis(out: &mut String, elem: Elem, dims: &[i32], bits: &mut dyn Iterator<Item = u64>) {
+    let Some((n, rest)) = dims.split_first() else {
+        element(out, elem, bits.next().unwrap_or(0));
+        return;
+    };
+    out.push('[');
+    for i in 0..*n {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        axis(out, elem, rest, bits);
+    }
+    out.push(']');
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
+fn element(out: &mut String, elem: Elem, bits: u64) {
+    let single = |v: f64| v as f32;
+    // Writing to a string does not fail.
+    let _ = match elem {
+        Elem::Bool => write!(out, "{}", bits != 0),
+        Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 => write!(out, "{}", bits.cast_signed()),
+        Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 => write!(out, "{bits}"),
+        Elem::F64 => write!(out, "{}", f64::from_bits(bits)),
+        Elem::F32 | Elem::Tf32 => write!(out, "{}", f32::from_bits(bits as u32)),
+        Elem::F16 => write!(out, "{}", single(num::f16_to_f64(bits as u16))),
+        Elem::Bf16 => write!(out, "{}", single(num::bf16_to_f64(bits as u16))),
+        Elem::E4m3 => write!(out, "{}", single(num::e4m3_to_f64(bits as u8))),
+        Elem::E5m2 => write!(out, "{}", single(num::e5m2_to_f64(bits as u8))),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::TileShape;
+
+    #[test]
+    fn a_report_is_read_as_it_was_written() {
+        let tile = Ty::Tile(Elem::I8, TileShape::new(&[2, 2]).unwrap());
+        let sites = [
+            Site { loc: Loc { line: 3, column: 5 }, kind: SiteKind::Trap("no".into()) },
+            Site { loc: Loc::default(), kind: SiteKind::Print("{{{} {}}}".into(), vec![tile, Ty::Scalar(Elem::F64)]) },
+        ];
+        let one = 1.5f64.to_bits();
+        let record = [2, 7, 0, 0, 1, 2, u32::MAX, 4, one as u32, (one >> 32) as u32];
+        let mut report = vec![1, 4, 5, 6, 20, 10, 0, 0];
+        report.extend(record);
+        let told = read(&report, &sites);
+        assert_eq!(told.trap, Some((Loc { line: 3, column: 5 }, "no".into(), [4, 5, 6])));
+        assert_eq!(told.lines, ["{[[1, 2], [-1, 4]] 1.5}"]);
+        assert_eq!(told.lost, 10);
+    }
+
+    #[test]
+    fn a_report_of_nonsense_is_nothing() {
+        assert_eq!(read(&[], &[]), Told::default());
+        assert_eq!(read(&[9, 0, 0, 0, 0, 0, 0, 0, 3, 3], &[]), Told::default());
+        let told = read(&[0, 0, 0, 0, u32::MAX, u32::MAX, 0, 0, 1], &[Site { loc: Loc::default(), kind: SiteKind::Print(String::new(), vec![]) }]);
+        assert!(told.lines.is_empty());
+    }
+}

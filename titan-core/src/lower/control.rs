@@ -1,0 +1,272 @@
+//! Blocks, loops and branches. Tiles that are carried are as many values as they have registers.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation; the rest are its parts")]
+
+use super::reduce::Combine;
+use super::tile::Held;
+use super::{Lower, LowerError, Reg};
+use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pred, Ty, Value};
+use crate::lane::{self, IntBin};
+use std::collections::BTreeMap;
+
+impl Lower<'_> {
+    /// Lowers a block, its terminator too.
+    pub(super) fn block(&mut self, block: Block) -> Result<(), LowerError> {
+        self.memo.push(BTreeMap::new());
+        for id in self.k.block(block).ops.clone() {
+            self.op(id)?;
+            if self.b.is_terminated() {
+                break;
+            }
+        }
+        self.memo.pop();
+        Ok(())
+    }
+
+    /// Lowers the operations of a function's region in place and gives what it yields.
+    pub(super) fn inline(&mut self, block: Block) -> Result<Vec<Reg>, LowerError> {
+        let ops = self.k.block(block).ops.clone();
+        for id in ops {
+            let op = self.k.op(id);
+            if op.kind == OpKind::Yield {
+                return Ok(self.scalars(&op.args.clone()));
+            }
+            self.op(id)?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn op(&mut self, id: OpId) -> Result<(), LowerError> {
+        let op = self.k.op(id);
+        self.at = Some(id);
+        self.b.set_loc(op.loc);
+        match &op.kind {
+            OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) => self.fact(op),
+            // Made where they are asked for.
+            OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => {}
+            OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_)
+            | OpKind::Bitcast(_) => self.elementwise_op(op)?,
+            OpKind::Reshape(_) => self.reshape(op)?,
+            OpKind::Permute(perm) => self.permute(op, *perm)?,
+            OpKind::Interleave => self.interleave(op)?,
+            OpKind::Split => self.split(op)?,
+            OpKind::Reduce(f, axis) => self.plain_reduce(op, *f, usize::from(*axis))?,
+            OpKind::ArgReduce(f, axis) => self.arg_reduce(op, *f, usize::from(*axis))?,
+            OpKind::ReduceWith(axis) => self.reduce_with(op, usize::from(*axis))?,
+            OpKind::Scan(f, axis) => {
+                let acc = self.k.ty(op.args[0]).elem().accumulator();
+                self.scan_tile(op, usize::from(*axis), acc, Combine::Plain(*f, acc))?;
+            }
+            OpKind::ScanWith(axis) => {
+                let elem = self.k.ty(op.args[0]).elem();
+                self.scan_tile(op, usize::from(*axis), elem, Combine::Region(op))?;
+            }
+            OpKind::Dim(_) | OpKind::Present | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared => {
+                self.tensor_op(op)?;
+            }
+            OpKind::Unflatten => self.unflatten(op),
+            OpKind::RaggedCount { rows, cols } => self.ragged_count(op, *rows, *cols)?,
+            OpKind::RaggedTile { rows, cols } => self.ragged_tile(op, *rows, *cols)?,
+            OpKind::Mma => self.product(id, op)?,
+            OpKind::Load(unit, _) => self.load(op, *unit)?,
+            OpKind::Store(unit) => self.store(op, *unit)?,
+            OpKind::Get => self.get(op)?,
+            OpKind::Set => self.set(op)?,
+            OpKind::Gather => self.gather(op)?,
+            OpKind::Scatter => self.scatter(op)?,
+            OpKind::GatherRows { .. } => self.gather_rows(op)?,
+            OpKind::ScatterRows => self.scatter_rows(op)?,
+            OpKind::Atomic(f) => self.atomic(op, *f)?,
+            OpKind::AtomicTile(f) => self.atomic_tile(op, *f)?,
+            OpKind::Print(format) => self.print(op, format)?,
+            OpKind::Assert(message) => self.assert(op, message)?,
+            OpKind::For(kind) => self.counted_loop(op, *kind)?,
+            OpKind::Loop => self.free_loop(op)?,
+            OpKind::If => self.branch(op)?,
+            OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(id, op)?,
+        }
+        Ok(())
+    }
+
+    fn elementwise_op(&mut self, op: &Op) -> Result<(), LowerError> {
+        let result = op.results[0];
+        if let Ty::Scalar(_) = self.k.ty(result) {
+            let args = self.scalars(&op.args);
+            let reg = self.element(op, &args)?;
+            self.hold(result, Held::Scalar(reg));
+        } else if let Some(home) = self.plan.home(result).cloned() {
+            let regs = self.elementwise(op, &home)?;
+            self.hold(result, Held::Tile(regs));
+        }
+        Ok(())
+    }
+
+    /// Scalars that follow from nothing but the program's place.
+    fn fact(&mut self, op: &Op) {
+        let reg = match &op.kind {
+            OpKind::Const(c) => super::scalar::constant(&mut self.b, *c),
+            OpKind::ProgramId(axis) => self.b.one(lane::OpKind::ProgramId(*axis), &[]),
+            OpKind::NumPrograms(axis) => self.b.one(lane::OpKind::NumPrograms(*axis), &[]),
+            _ => self.missing(),
+        };
+        self.hold(op.results[0], Held::Scalar(reg));
+    }
+
+    /// The registers of values that are carried or yielded, as `slots` hold them.
+    fn flatten(&mut self, values: &[Value], slots: &[Value]) -> Result<Vec<Reg>, LowerError> {
+        let mut out = Vec::new();
+        for (value, slot) in values.iter().zip(slots) {
+            match self.k.ty(*slot) {
+                Ty::Scalar(_) => out.push(self.scalar(*value)),
+                Ty::Tile(..) => {
+                    let home = self.home(*slot);
+                    out.extend(self.tile(*value, &home)?);
+                }
+                Ty::Tensor(..) => return Err(self.unsupported("a tensor that a loop or branch gives")),
+            }
+        }
+        Ok(out)
+    }
+
+    /// The reverse: holds registers as values.
+    fn restore(&mut self, slots: &[Value], regs: &[Reg]) {
+        let mut rest = regs;
+        for slot in slots {
+            let n = match self.k.ty(*slot) {
+                Ty::Tile(..) => self.home(*slot).registers(),
+                Ty::Scalar(_) | Ty::Tensor(..) => 1,
+            };
+            let (own, after) = rest.split_at(n.min(rest.len()));
+            rest = after;
+            let held = match (self.k.ty(*slot), own) {
+                (Ty::Scalar(_), [reg]) => Held::Scalar(*reg),
+                _ => Held::Tile(own.to_vec()),
+            };
+            self.hold(*slot, held);
+        }
+    }
+
+    /// The widths of the registers of values.
+    fn widths(&mut self, slots: &[Value]) -> Vec<lane::Ty> {
+        let mut out = Vec::new();
+        for slot in slots {
+            let ty = super::tile::reg_ty(self.k.ty(*slot).elem());
+            let n = match self.k.ty(*slot) {
+                Ty::Tile(..) => self.home(*slot).registers(),
+                Ty::Scalar(_) | Ty::Tensor(..) => 1,
+            };
+            out.extend(std::iter::repeat_n(ty, n));
+        }
+        out
+    }
+
+    fn counted_loop(&mut self, op: &Op, kind: ForKind) -> Result<(), LowerError> {
+        let body = op.regions[0];
+        let args = self.k.block(body).args.clone();
+        let (index, carried) = (args[0], args[1..].to_vec());
+        let bounds = self.scalars(&op.args[..3]);
+        let init = self.flatten(&op.args[3..], &carried)?;
+        let zero = self.b.i32(0);
+        let one = self.b.i32(1);
+        let distributed = kind == ForKind::Distributed;
+        let by_one = self.b.func().constant(bounds[2]) == Some(1) && !distributed;
+        let range = if by_one {
+            [bounds[0], bounds[1], one]
+        } else {
+            // Counting iterations, the variable never wraps.
+            let trips = self.trips(&bounds);
+            if distributed {
+                let first = self.b.one(lane::OpKind::ProgramId(0), &[]);
+                let step = self.b.one(lane::OpKind::NumPrograms(0), &[]);
+                [first, trips, step]
+            } else {
+                [zero, trips, one]
+            }
+        };
+        let (open, at, inside) = self.b.begin_for(range, &init);
+        let value = if by_one {
+            at
+        } else {
+            let skip = self.b.mul(at, bounds[2]);
+            self.b.add(bounds[0], skip)
+        };
+        self.hold(index, Held::Scalar(value));
+        self.restore(&carried, &inside);
+        self.block(body)?;
+        let out = self.b.end(open);
+        self.restore(&op.results, &out);
+        Ok(())
+    }
+
+    /// How many iterations a range has: at most 2³¹ − 1, since the step is 2 or more, or the range is of program numbers.
+    fn trips(&mut self, bounds: &[Reg]) -> Reg {
+        let zero = self.b.i32(0);
+        let span = self.b.int(IntBin::Sub, bounds[1], bounds[0]);
+        // (span + step - 1) / step without leaving 32 bits: (span - 1) / step + 1, where span > 0.
+        let before = self.b.add_const(span, -1);
+        let one = self.b.i32(1);
+        let step = self.b.int(IntBin::MaxS, bounds[2], one);
+        let whole = self.b.int(IntBin::DivU, before, step);
+        let trips = self.b.add_const(whole, 1);
+        let some = self.b.cmp_s(Pred::Lt, bounds[0], bounds[1]);
+        self.b.select(some, trips, zero)
+    }
+
+    fn free_loop(&mut self, op: &Op) -> Result<(), LowerError> {
+        let body = op.regions[0];
+        let carried = self.k.block(body).args.clone();
+        let init = self.flatten(&op.args, &carried)?;
+        let results = self.widths(&op.results);
+        let (open, inside) = self.b.begin_loop(&init, &results);
+        self.restore(&carried, &inside);
+        self.block(body)?;
+        let out = self.b.end(open);
+        self.restore(&op.results, &out);
+        Ok(())
+    }
+
+    fn branch(&mut self, op: &Op) -> Result<(), LowerError> {
+        let cond = self.scalar(op.args[0]);
+        let results = self.widths(&op.results);
+        let mut open = self.b.begin_if(cond, &results);
+        self.block(op.regions[0])?;
+        self.b.begin_else(&mut open);
+        match op.regions.get(1) {
+            Some(other) => self.block(*other)?,
+            None => self.b.terminate(lane::OpKind::Yield, &[]),
+        }
+        let out = self.b.end(open);
+        self.restore(&op.results, &out);
+        Ok(())
+    }
+
+    /// Terminators: their operands become what the receiving end holds.
+    fn leave(&mut self, id: OpId, op: &Op) -> Result<(), LowerError> {
+        let slots = self.receivers(id, op);
+        let regs = self.flatten(&op.args, &slots)?;
+        let kind = match op.kind {
+            OpKind::Break(n) => lane::OpKind::Break(n),
+            OpKind::Continue(n) => lane::OpKind::Continue(n),
+            OpKind::Yield => lane::OpKind::Yield,
+            _ => lane::OpKind::Return,
+        };
+        self.b.terminate(kind, &regs);
+        Ok(())
+    }
+
+    /// The values that a terminator gives its operands to.
+    fn receivers(&self, id: OpId, op: &Op) -> Vec<Value> {
+        let around: Vec<OpId> = self.tree.around(id).collect();
+        let looped = |n: u32| around.iter().filter(|o| self.k.op(**o).kind.is_loop()).nth(n as usize).map(|o| self.k.op(*o));
+        match op.kind {
+            OpKind::Yield => around.first().map(|o| self.k.op(*o).results.clone()).unwrap_or_default(),
+            OpKind::Break(n) => looped(n).map(|o| o.results.clone()).unwrap_or_default(),
+            OpKind::Continue(n) => {
+                let Some(target) = looped(n) else { return Vec::new() };
+                let skip = usize::from(target.kind != OpKind::Loop);
+                self.k.block(target.regions[0]).args.iter().skip(skip).copied().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

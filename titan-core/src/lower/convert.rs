@@ -1,0 +1,179 @@
+//! Tiles from one layout into another, by registers or through shared memory.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "the rest are as they are")]
+
+use super::tile::Staged;
+use super::vector::Place;
+use super::{Lower, LowerError, Reg};
+use crate::ir::Elem;
+use crate::lane::{IntBin, OpKind, Region, Space};
+use crate::layout::convert::{Way, way};
+use crate::layout::{Bit, Coords, Encoding, Layout, Swizzle};
+
+impl Lower<'_> {
+    /// Registers of one layout as registers of another.
+    pub(super) fn convert(&mut self, regs: &[Reg], from: &Layout, to: &Layout, elem: Elem) -> Result<Vec<Reg>, LowerError> {
+        match way(from, to, elem.bits().max(8)) {
+            Way::Registers(map) => Ok(map.into_iter().map(|i| regs.get(i).copied()).map(|r| r.unwrap_or_else(|| self.missing())).collect()),
+            Way::Shared(encoding) => {
+                let staged = self.stage("exchange", encoding);
+                self.write_buffer(&staged, regs, from, elem);
+                Ok(self.read_buffer(&staged, to, elem))
+            }
+        }
+    }
+
+    /// A new buffer.
+    pub(super) fn stage(&mut self, name: &str, encoding: Encoding) -> Staged {
+        let buffer = self.b.buffer(name, encoding.bytes(), encoding.align());
+        Staged { buffer, encoding }
+    }
+
+    /// Says that a buffer is read or written from here on.
+    pub(super) fn touch(&mut self, region: Region, write: bool) {
+        self.b.op(OpKind::Access { region, write }, &[]);
+    }
+
+    /// Stores a tile into a buffer. Elements of 4 bits take a byte there.
+    pub(super) fn write_buffer(&mut self, staged: &Staged, regs: &[Reg], layout: &Layout, elem: Elem) {
+        self.touch(Region::Buffer(staged.buffer), true);
+        let elem = in_buffer(elem);
+        let first = self.is_first_copy(layout);
+        let inside = self.is_element(layout);
+        for group in groups(layout, &staged.encoding) {
+            let place = self.place(staged, layout, group[0]);
+            let values: Vec<Reg> = group.iter().filter_map(|r| regs.get(*r).copied()).collect();
+            let mask = match (first, inside.as_ref().map(|m| m[group[0]])) {
+                (Some(a), Some(b)) => Some(self.b.and(a, b)),
+                (a, b) => a.or(b),
+            };
+            self.store_vector(place, elem, &values, mask);
+        }
+    }
+
+    /// Loads a tile from a buffer. Padding is whatever lies nearby, but inside of the buffer.
+    pub(super) fn read_buffer(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> Vec<Reg> {
+        self.settle_copies();
+        self.touch(Region::Buffer(staged.buffer), false);
+        let elem = in_buffer(elem);
+        let inside = self.is_element(layout);
+        let zero = self.zero(elem);
+        let mut out = vec![zero; layout.registers()];
+        for group in groups(layout, &staged.encoding) {
+            let place = self.place(staged, layout, group[0]);
+            let mask = inside.as_ref().map(|m| (m[group[0]], zero));
+            let n = u32::try_from(group.len()).unwrap_or(1);
+            let loaded = self.load_vector(place, elem, n, mask);
+            for (r, reg) in group.iter().zip(loaded) {
+                out[*r] = reg;
+            }
+        }
+        out
+    }
+
+    /// Where this thread's element of a register lies in a buffer.
+    pub(super) fn place(&mut self, staged: &Staged, layout: &Layout, register: usize) -> Place {
+        let at = layout.register_coords(register);
+        let thread: Vec<Reg> = (0..layout.rank()).map(|axis| self.thread_coord(layout, axis)).collect();
+        let reach = reach(layout);
+        self.buffer_place(staged, &thread, reach, at)
+    }
+
+    /// Where an element lies whose coordinates are the sum of `thread`, at most `reach`, and `part`.
+    ///
+    /// Linear offsets add up if the thread's coordinates and the constant ones never carry into each other's rows: then the
+    /// constant part is a constant, and of it whole repetitions of the swizzle (1024 bytes) need no exchange.
+    pub(super) fn buffer_place(&mut self, staged: &Staged, thread: &[Reg], reach: Coords, part: Coords) -> Place {
+        let e = &staged.encoding;
+        let fast = e.fast_axis();
+        // Panels: the fast coordinate is divided; constant parts must not carry into the thread's.
+        let carries = (part[fast] % e.row) + reach[fast] >= e.row && e.extents[fast] > e.row;
+        let base = self.b.one(OpKind::Buffer(staged.buffer), &[]);
+        if carries {
+            let sum: Vec<Reg> =
+                thread.iter().zip(part).map(|(t, p)| self.b.add_const(*t, i64::from(p))).collect();
+            let linear = self.linear(e, &sum);
+            let offset = self.swizzled(e, linear);
+            let address = self.b.add(base, offset);
+            return Place { space: Space::Shared, address, offset: 0 };
+        }
+        let linear = self.linear(e, thread);
+        let constant = e.linear(part);
+        let (low, high) = match e.swizzle {
+            Swizzle::None => (0, constant),
+            Swizzle::B32 | Swizzle::B64 | Swizzle::B128 => (constant % 1024, constant / 1024 * 1024),
+        };
+        let linear = self.b.add_const(linear, i64::from(low));
+        let offset = self.swizzled(e, linear);
+        let address = self.b.add(base, offset);
+        Place { space: Space::Shared, address, offset: high.cast_signed() }
+    }
+
+    /// The linear offset of coordinates.
+    fn linear(&mut self, e: &Encoding, at: &[Reg]) -> Reg {
+        let fast = e.fast_axis();
+        let mut row = self.b.i32(0);
+        for axis in e.order.iter().take(e.order.len() - 1) {
+            let extent = self.b.i32(e.extents[*axis].cast_signed());
+            row = self.b.mul(row, extent);
+            row = self.b.add(row, at[*axis]);
+        }
+        let mut column = at[fast];
+        if e.extents[fast] > e.row {
+            let width = self.b.i32(e.row.cast_signed());
+            let panel = self.b.int(IntBin::DivU, column, width);
+            column = self.b.int(IntBin::RemU, column, width);
+            let rows = self.b.i32(e.rows().cast_signed());
+            let skipped = self.b.mul(panel, rows);
+            row = self.b.add(row, skipped);
+        }
+        let pitch = self.b.i32(e.pitch.cast_signed());
+        let bytes = self.b.i32((e.bits / 8).cast_signed());
+        let row = self.b.mul(row, pitch);
+        let column = self.b.mul(column, bytes);
+        self.b.add(row, column)
+    }
+
+    fn swizzled(&mut self, e: &Encoding, linear: Reg) -> Reg {
+        if e.swizzle == Swizzle::None {
+            return linear;
+        }
+        let three = self.b.i32(3);
+        let mask = self.b.i32((e.swizzle.mask() << 4).cast_signed());
+        let lines = self.b.int(IntBin::ShrU, linear, three);
+        let exchange = self.b.and(lines, mask);
+        self.b.int(IntBin::Xor, linear, exchange)
+    }
+}
+
+/// What a buffer holds for an element: 4-bit ones take a byte.
+pub(super) const fn in_buffer(elem: Elem) -> Elem {
+    match elem {
+        Elem::I4 => Elem::I8,
+        Elem::U4 => Elem::U8,
+        other => other,
+    }
+}
+
+/// The greatest coordinates that lane and warp add.
+pub(super) fn reach(layout: &Layout) -> Coords {
+    let mut reach = [0; 4];
+    for bit in layout.lane_bits().iter().chain(layout.warp_bits()) {
+        if let Bit::Step { axis, by } = bit {
+            reach[usize::from(*axis)] += by;
+        }
+    }
+    reach
+}
+
+/// Registers in groups of neighbours in a buffer, up to 16 bytes each. Padding counts whole groups.
+pub(super) fn groups(layout: &Layout, encoding: &Encoding) -> Vec<Vec<usize>> {
+    let fast = encoding.fast_axis();
+    let mut n = layout.vector(fast).min(encoding.vector()).min(16 / (encoding.bits / 8).max(1)).max(1);
+    // Rows that are no multiple of the vector, or start nowhere aligned, shorten it.
+    while n > 1 && (!encoding.row.is_multiple_of(n) || !encoding.pitch.is_multiple_of(n * encoding.bits / 8) || !layout.extents()[fast].is_multiple_of(n)) {
+        n /= 2;
+    }
+    let all: Vec<usize> = (0..layout.registers()).collect();
+    all.chunks(n as usize).map(<[usize]>::to_vec).collect()
+}

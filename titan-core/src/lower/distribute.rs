@@ -1,0 +1,135 @@
+//! Which tile a program works on: linear indices and ragged outputs. Every thread computes it for itself.
+
+use super::tile::Held;
+use super::{Lower, LowerError, Reg, scalar};
+use crate::ir::{BinOp, Elem, Op, Pred};
+use crate::lane::{self, IntBin, Ty};
+
+/// What is done with each segment: its number, its tiles, the state; gives the next state.
+type Step<'s> = dyn FnMut(&mut Lower<'_>, Reg, Reg, &[Reg]) -> Vec<Reg> + 's;
+
+impl Lower<'_> {
+    /// From the last extent on, remainder and quotient.
+    pub(super) fn unflatten(&mut self, op: &Op) {
+        let regs = self.scalars(&op.args);
+        let mut rest = regs[0];
+        for axis in (1..op.results.len()).rev() {
+            let n = regs[1 + axis];
+            let target = &self.plan.target;
+            let remainder = scalar::binary(&mut self.b, target, BinOp::Rem, Elem::I32, rest, n);
+            rest = scalar::binary(&mut self.b, target, BinOp::Div, Elem::I32, rest, n);
+            self.hold(op.results[axis], Held::Scalar(remainder));
+        }
+        if let Some(first) = op.results.first() {
+            self.hold(*first, Held::Scalar(rest));
+        }
+    }
+
+    /// How many tiles of `rows × cols` all segments have.
+    pub(super) fn ragged_count(&mut self, op: &Op, rows: i32, cols: i32) -> Result<(), LowerError> {
+        let zero = self.b.i32(0);
+        let out = self.over_segments(op, [rows, cols], &[zero], &mut |lower, _, tiles, state| {
+            vec![lower.saturating_add(state[0], tiles)]
+        })?;
+        self.hold(op.results[0], Held::Scalar(out[0]));
+        Ok(())
+    }
+
+    /// Segment, row tile and column tile of the tile of a number.
+    pub(super) fn ragged_tile(&mut self, op: &Op, rows: i32, cols: i32) -> Result<(), LowerError> {
+        let number = self.scalar(op.args[2]);
+        let none = self.b.i32(-1);
+        let zero = self.b.i32(0);
+        // What is left of the number, the segment found, the number within it.
+        let out = self.over_segments(op, [rows, cols], &[number, none, zero], &mut |lower, e, tiles, state| {
+            let b = &mut lower.b;
+            let zero = b.i32(0);
+            let open = b.cmp_s(Pred::Lt, state[1], zero);
+            let low = b.cmp_s(Pred::Ge, state[0], zero);
+            let high = b.cmp_s(Pred::Lt, state[0], tiles);
+            let inside = b.and(low, high);
+            let here = b.and(open, inside);
+            let less = b.int(IntBin::Sub, state[0], tiles);
+            let rest = b.select(low, less, state[0]);
+            vec![rest, b.select(here, e, state[1]), b.select(here, state[0], state[2])]
+        })?;
+        let found = self.b.cmp_s(Pred::Ge, out[1], zero);
+        self.trap_unless(found, "a tile that the segments do not have")?;
+        let across = self.columns(op, cols)?;
+        let target = &self.plan.target;
+        let row = scalar::binary(&mut self.b, target, BinOp::Div, Elem::I32, out[2], across);
+        let column = scalar::binary(&mut self.b, target, BinOp::Rem, Elem::I32, out[2], across);
+        for (result, reg) in op.results.iter().zip([out[1], row, column]) {
+            self.hold(*result, Held::Scalar(reg));
+        }
+        Ok(())
+    }
+
+    /// How many tiles lie side by side in a row of tiles.
+    fn columns(&mut self, op: &Op, cols: i32) -> Result<Reg, LowerError> {
+        let view = self.view(op.args[0])?;
+        Ok(self.ceil_div(view.extents[1], cols))
+    }
+
+    /// The quotient of a number that is not negative, rounded up.
+    fn ceil_div(&mut self, a: Reg, by: i32) -> Reg {
+        let by = self.b.i32(by.max(1));
+        let quotient = self.b.int(IntBin::DivU, a, by);
+        let remainder = self.b.int(IntBin::RemU, a, by);
+        let zero = self.b.i32(0);
+        let some = self.b.cmp_u(Pred::Ne, remainder, zero);
+        let more = self.b.one(lane::OpKind::FromPred, &[some]);
+        self.b.add(quotient, more)
+    }
+
+    fn saturating_add(&mut self, a: Reg, b: Reg) -> Reg {
+        let a = self.b.widen(a);
+        let b = self.b.widen(b);
+        let sum = self.b.add(a, b);
+        self.saturate(sum)
+    }
+
+    fn saturate(&mut self, wide: Reg) -> Reg {
+        let most = self.b.i64(i64::from(i32::MAX));
+        let low = self.b.int(IntBin::MinS, wide, most);
+        self.b.one(lane::OpKind::Truncate(Ty::B32), &[low])
+    }
+
+    /// Goes through the segments in order with a state; traps unless all offsets are in order and inside.
+    fn over_segments(
+        &mut self, op: &Op, [rows, cols]: [i32; 2], init: &[Reg],
+        step: &mut Step<'_>,
+    ) -> Result<Vec<Reg>, LowerError> {
+        let view = self.view(op.args[0])?;
+        let offsets = self.view(op.args[1])?;
+        let across = self.columns(op, cols)?;
+        let zero = self.b.i32(0);
+        let one = self.b.i32(1);
+        let last = self.b.add_const(offsets.extents[0], -1);
+        let good = self.b.pred(true);
+        let mut carried = init.to_vec();
+        carried.push(good);
+        self.touch_view(&offsets, false);
+        let (open, e, state) = self.b.begin_for([zero, last, one], &carried);
+        let next = self.b.add_const(e, 1);
+        let lo = self.get_element(&offsets, &[e]);
+        let hi = self.get_element(&offsets, &[next]);
+        let a = self.b.cmp_s(Pred::Le, zero, lo);
+        let b = self.b.cmp_s(Pred::Le, lo, hi);
+        let c = self.b.cmp_s(Pred::Le, hi, view.extents[0]);
+        let ab = self.b.and(a, b);
+        let ok = self.b.and(ab, c);
+        let len = self.b.int(IntBin::Sub, hi, lo);
+        let down = self.ceil_div(len, rows);
+        let wide = self.b.one(lane::OpKind::MulWide { signed: true }, &[down, across]);
+        let tiles = self.saturate(wide);
+        let good = state[init.len()];
+        let mut after = step(self, e, tiles, &state[..init.len()]);
+        after.push(self.b.and(good, ok));
+        self.b.terminate(lane::OpKind::Continue(0), &after);
+        let mut out = self.b.end(open);
+        let good = out.pop().unwrap_or(zero);
+        self.trap_unless(good, "the offsets of the segments are not in order or not inside of the tensor")?;
+        Ok(out)
+    }
+}

@@ -1,0 +1,222 @@
+//! Single elements, gathers and scatters.
+
+use super::tensor::View;
+use super::tile::Held;
+use super::vector::Place;
+use super::{Lower, LowerError, Reg};
+use crate::ir::{Elem, Op, Pred, Ty, Value};
+use crate::lane::{IntBin, Space};
+use crate::layout::Layout;
+
+impl Lower<'_> {
+    /// One element, which must exist.
+    pub(super) fn get(&mut self, op: &Op) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        let at = self.scalars(&op.args[1..]);
+        let exists = self.exists(&view, &at);
+        self.trap_unless(exists, "`get` outside of the tensor")?;
+        self.touch_view(&view, false);
+        let reg = self.get_element(&view, &at);
+        self.hold(op.results[0], Held::Scalar(reg));
+        Ok(())
+    }
+
+    /// Stores one element, which must exist: the first thread does.
+    pub(super) fn set(&mut self, op: &Op) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        let rank = view.extents.len();
+        let at = self.scalars(&op.args[1..=rank]);
+        let value = self.scalar(op.args[rank + 1]);
+        let exists = self.exists(&view, &at);
+        self.trap_unless(exists, "`set` outside of the tensor")?;
+        self.touch_view(&view, true);
+        let first = self.is_first_thread();
+        self.put_element(&view, &at, value, Some(first))
+    }
+
+    /// Whether an element exists.
+    pub(super) fn exists(&mut self, view: &View, at: &[Reg]) -> Reg {
+        let mut mask = view.exists;
+        for (at, extent) in at.iter().zip(view.extents.clone()) {
+            let inside = self.b.cmp_u(Pred::Lt, *at, extent);
+            mask = self.both(mask, Some(inside));
+        }
+        mask.unwrap_or_else(|| self.b.pred(true))
+    }
+
+    /// Loads an element that exists.
+    pub(super) fn get_element(&mut self, view: &View, at: &[Reg]) -> Reg {
+        self.masked_element(view, at, None)
+    }
+
+    /// Loads an element, or gives the padding where the mask does not hold.
+    fn masked_element(&mut self, view: &View, at: &[Reg], mask: Option<(Reg, Reg)>) -> Reg {
+        let address = self.address_of(view, at);
+        let place = Place { space: Space::Global, address, offset: 0 };
+        if view.elem.bits() >= 8 {
+            return self.load_vector(place, view.elem, 1, mask)[0];
+        }
+        let zero = self.b.i32(0);
+        let byte = self.load_vector(place, Elem::U8, 1, mask.map(|(m, _)| (m, zero)))[0];
+        let last = at[at.len() - 1];
+        let one = self.b.i32(1);
+        let odd = self.b.and(last, one);
+        let two = self.b.i32(2);
+        let by = self.b.int(IntBin::Shl, odd, two);
+        let shifted = self.b.int(IntBin::ShrU, byte, by);
+        let value = self.fields(shifted, 4, 1, view.elem.is_signed_int())[0];
+        match mask {
+            Some((mask, pad)) => self.b.select(mask, value, pad),
+            None => value,
+        }
+    }
+
+    /// Stores an element where the mask holds.
+    fn put_element(&mut self, view: &View, at: &[Reg], value: Reg, mask: Option<Reg>) -> Result<(), LowerError> {
+        if view.elem.bits() < 8 {
+            return Err(self.unsupported("a store of single 4-bit elements"));
+        }
+        let address = self.address_of(view, at);
+        let place = Place { space: Space::Global, address, offset: 0 };
+        self.store_vector(place, view.elem, &[value], mask);
+        Ok(())
+    }
+
+    /// One element per lane.
+    pub(super) fn gather(&mut self, op: &Op) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        let rank = view.extents.len();
+        let layout = self.home(op.results[0]);
+        let columns = self.index_columns(&op.args[1..=rank], &layout)?;
+        let pad = self.scalar(op.args[rank + 1]);
+        self.touch_view(&view, false);
+        let mut regs = Vec::new();
+        for i in 0..layout.registers() {
+            let at: Vec<Reg> = columns.iter().map(|c| c[i]).collect();
+            let exists = self.exists(&view, &at);
+            let mask = self.inside_tile(&layout, layout.register_coords(i), Some(exists));
+            regs.push(self.masked_element(&view, &at, mask.map(|m| (m, pad))));
+        }
+        self.hold(op.results[0], Held::Tile(regs));
+        Ok(())
+    }
+
+    /// Index tiles, or scalars, in a layout.
+    pub(super) fn index_columns(&mut self, args: &[Value], layout: &Layout) -> Result<Vec<Vec<Reg>>, LowerError> {
+        args.iter()
+            .map(|arg| match self.k.ty(*arg) {
+                Ty::Tile(..) => self.tile(*arg, layout),
+                Ty::Scalar(_) | Ty::Tensor(..) => Ok(vec![self.scalar(*arg); layout.registers()]),
+            })
+            .collect()
+    }
+
+    /// Stores one element per lane.
+    pub(super) fn scatter(&mut self, op: &Op) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        let rank = view.extents.len();
+        let value = op.args[rank + 1];
+        let layout = self.home(value);
+        let columns = self.index_columns(&op.args[1..=rank], &layout)?;
+        let regs = self.tile(value, &layout)?;
+        self.touch_view(&view, true);
+        let first = self.is_first_copy(&layout);
+        for i in 0..layout.registers() {
+            let at: Vec<Reg> = columns.iter().map(|c| c[i]).collect();
+            let exists = self.exists(&view, &at);
+            let mask = self.both(Some(exists), first);
+            let mask = self.inside_tile(&layout, layout.register_coords(i), mask);
+            self.put_element(&view, &at, regs[i], mask)?;
+        }
+        Ok(())
+    }
+
+    /// Rows named by indices.
+    pub(super) fn gather_rows(&mut self, op: &Op) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        let rank = view.extents.len();
+        let layout = self.home(op.results[0]);
+        let rows = self.row_indices(&op.args[1..rank], &layout)?;
+        let column = self.scalar(op.args[rank]);
+        let pad = self.scalar(op.args[rank + 1]);
+        self.touch_view(&view, false);
+        let mut regs = vec![pad; layout.registers()];
+        let n = self.row_vector(&view, op.args[rank], &layout);
+        for i in (0..layout.registers()).step_by(n as usize) {
+            let at = self.row_element(&rows, i, column, &layout);
+            let exists = self.exists(&view, &at);
+            let mask = self.inside_tile(&layout, layout.register_coords(i), Some(exists));
+            if n == 1 {
+                regs[i] = self.masked_element(&view, &at, mask.map(|m| (m, pad)));
+                continue;
+            }
+            let address = self.address_of(&view, &at);
+            let place = Place { space: Space::Global, address, offset: 0 };
+            for (k, reg) in self.load_vector(place, view.elem, n, mask.map(|m| (m, pad))).into_iter().enumerate() {
+                regs[i + k] = reg;
+            }
+        }
+        self.hold(op.results[0], Held::Tile(regs));
+        Ok(())
+    }
+
+    /// Stores rows named by indices.
+    pub(super) fn scatter_rows(&mut self, op: &Op) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        let rank = view.extents.len();
+        let value = op.args[rank + 1];
+        let layout = self.home(value);
+        let rows = self.row_indices(&op.args[1..rank], &layout)?;
+        let column = self.scalar(op.args[rank]);
+        let regs = self.tile(value, &layout)?;
+        self.touch_view(&view, true);
+        let first = self.is_first_copy(&layout);
+        let n = self.row_vector(&view, op.args[rank], &layout);
+        for i in (0..layout.registers()).step_by(n as usize) {
+            let at = self.row_element(&rows, i, column, &layout);
+            let exists = self.exists(&view, &at);
+            let mask = self.both(Some(exists), first);
+            let mask = self.inside_tile(&layout, layout.register_coords(i), mask);
+            if n == 1 {
+                self.put_element(&view, &at, regs[i], mask)?;
+                continue;
+            }
+            let address = self.address_of(&view, &at);
+            let place = Place { space: Space::Global, address, offset: 0 };
+            self.store_vector(place, view.elem, &regs[i..i + n as usize], mask);
+        }
+        Ok(())
+    }
+
+    /// The indices of rows, one register per register of the tile.
+    fn row_indices(&mut self, args: &[Value], layout: &Layout) -> Result<Vec<Vec<Reg>>, LowerError> {
+        let narrow = layout.without(1);
+        let mut columns = Vec::new();
+        for arg in args {
+            columns.push(match self.k.ty(*arg) {
+                Ty::Tile(..) => {
+                    let regs = self.tile(*arg, &narrow)?;
+                    self.spread(&regs, &narrow, layout, 1)
+                }
+                Ty::Scalar(_) | Ty::Tensor(..) => vec![self.scalar(*arg); layout.registers()],
+            });
+        }
+        Ok(columns)
+    }
+
+    /// The coordinates of a register's element in the tensor.
+    fn row_element(&mut self, rows: &[Vec<Reg>], register: usize, column: Reg, layout: &Layout) -> Vec<Reg> {
+        let mut at: Vec<Reg> = rows.iter().map(|c| c[register]).collect();
+        let thread = self.thread_coord(layout, 1);
+        let own = self.b.add_const(thread, i64::from(layout.register_coords(register)[1]));
+        at.push(self.b.add(column, own));
+        at
+    }
+
+    /// How many neighbours of a row are accessed at once.
+    fn row_vector(&mut self, view: &View, column: Value, layout: &Layout) -> u32 {
+        let step = self.divisor(column);
+        let n = if view.aligned { (128 / view.elem.bits()).min(step) } else { 1 };
+        n.min(layout.vector(1))
+    }
+}

@@ -1,0 +1,232 @@
+//! Traps and prints: what a kernel tells its launcher, through the buffer of [`crate::launch::report`].
+
+use super::vector::Place;
+use super::{Lower, LowerError, Reg};
+use crate::ir::{Elem, Loc, Op, Pred, Ty};
+use crate::lane::{self, AtomicFn, Region, Shuffle, Space, Vote};
+use crate::launch::abi::Slot;
+use crate::launch::report::{self, Site, SiteKind};
+use crate::layout::{Encoding, Layout};
+
+impl Lower<'_> {
+    fn site(&mut self, kind: SiteKind) -> i32 {
+        let loc = self.at.map_or_else(Loc::default, |op| self.k.op(op).loc);
+        self.sites.push(Site { loc, kind });
+        i32::try_from(self.sites.len()).unwrap_or(i32::MAX)
+    }
+
+    /// Ends the program with a message unless a condition, the same in all threads, holds.
+    pub(super) fn trap_unless(&mut self, cond: Reg, message: &str) -> Result<(), LowerError> {
+        if self.b.func().constant(cond) == Some(1) {
+            return Ok(());
+        }
+        let site = self.site(SiteKind::Trap(message.to_owned()));
+        let failed = self.b.not(cond);
+        let mut open = self.b.begin_if(failed, &[]);
+        let first = self.is_first_thread();
+        let mut reporter = self.b.begin_if(first, &[]);
+        self.report_trap(site);
+        self.b.terminate(lane::OpKind::Yield, &[]);
+        self.b.begin_else(&mut reporter);
+        self.b.terminate(lane::OpKind::Yield, &[]);
+        self.b.end(reporter);
+        self.b.terminate(lane::OpKind::Return, &[]);
+        self.b.begin_else(&mut open);
+        self.b.terminate(lane::OpKind::Yield, &[]);
+        self.b.end(open);
+        Ok(())
+    }
+
+    /// The first trap of a launch writes who it was.
+    fn report_trap(&mut self, site: i32) {
+        let report = self.slot(Slot::Report);
+        let zero = self.b.i32(0);
+        let site = self.b.i32(site);
+        let before = self.b.one(lane::OpKind::CompareSwap(Space::Global), &[report, zero, site]);
+        let won = self.b.cmp_u(Pred::Eq, before, zero);
+        for axis in 0..3u8 {
+            let id = self.b.one(lane::OpKind::ProgramId(axis), &[]);
+            let offset = 4 * (i32::from(axis) + 1);
+            let kind = lane::OpKind::Store { space: Space::Global, bytes: 4, n: 1, offset, masked: true };
+            self.b.op(kind, &[report, id, won]);
+        }
+    }
+
+    /// Traps unless all of a condition holds.
+    pub(super) fn assert(&mut self, op: &Op, message: &str) -> Result<(), LowerError> {
+        let value = op.args[0];
+        let cond = if let Ty::Scalar(_) = self.k.ty(value) {
+            self.scalar(value)
+        } else {
+            let (layout, regs) = self.home_regs(value)?;
+            let inside = self.is_element(&layout);
+            let yes = self.b.pred(true);
+            let mut all = yes;
+            for (i, reg) in regs.iter().enumerate() {
+                let holds = match &inside {
+                    Some(inside) => self.b.select(inside[i], *reg, yes),
+                    None => *reg,
+                };
+                all = self.b.and(all, holds);
+            }
+            self.everywhere(all)?
+        };
+        self.trap_unless(cond, message)
+    }
+
+    /// Whether a condition holds in all threads, known to all of them.
+    fn everywhere(&mut self, cond: Reg) -> Result<Reg, LowerError> {
+        let warp = self.b.one(lane::OpKind::Vote(Vote::All), &[cond]);
+        if self.plan.warps == 1 {
+            let word = self.b.one(lane::OpKind::FromPred, &[warp]);
+            let zero = self.b.i32(0);
+            return Ok(self.b.cmp_u(Pred::Ne, word, zero));
+        }
+        // One element per warp; all threads read all of them, from addresses that are the same for all.
+        let warps = self.plan.warps;
+        let extents = [warps];
+        let staged = self.stage("assertion", Encoding::padded(&extents, 32, &[0], 0));
+        let lanes = self.plan.target.lanes.trailing_zeros() as usize;
+        let steps = (0..warps.trailing_zeros()).map(|i| crate::layout::Bit::Step { axis: 0, by: 1 << i }).collect();
+        let own = Layout::new(&extents, Vec::new(), vec![crate::layout::Bit::Copy; lanes], steps);
+        let word = self.b.one(lane::OpKind::FromPred, &[warp]);
+        self.write_buffer(&staged, &[word], &own, Elem::U32);
+        self.touch(Region::Buffer(staged.buffer), false);
+        let base = self.b.one(lane::OpKind::Buffer(staged.buffer), &[]);
+        let mut all = self.b.pred(true);
+        let zero = self.b.i32(0);
+        for i in 0..warps {
+            let place = Place { space: Space::Shared, address: base, offset: (4 * i).cast_signed() };
+            let word = self.load_vector(place, Elem::U32, 1, None)[0];
+            let holds = self.b.cmp_u(Pred::Ne, word, zero);
+            all = self.b.and(all, holds);
+        }
+        Ok(all)
+    }
+
+    /// Writes a record.
+    pub(super) fn print(&mut self, op: &Op, format: &str) -> Result<(), LowerError> {
+        let tys: Vec<Ty> = op.args.iter().map(|a| self.k.ty(*a)).collect();
+        let words: u32 = 4 + tys.iter().map(|ty| print_words(*ty)).sum::<u32>();
+        let site = self.site(SiteKind::Print(format.to_owned(), tys.clone()));
+        let (start, room) = self.reserve(words)?;
+        let report = self.slot(Slot::Report);
+        let wide = self.b.widen(start);
+        let four = self.b.i64(4);
+        let bytes = self.b.mul(wide, four);
+        let base = self.b.add(report, bytes);
+        let first = self.is_first_thread();
+        let header = self.b.and(first, room);
+        let head = [self.b.i32(site), self.program(0), self.program(1), self.program(2)];
+        for (i, word) in (0i32..).zip(head) {
+            let place = Place { space: Space::Global, address: base, offset: 4 * i };
+            self.store_vector(place, Elem::U32, &[word], Some(header));
+        }
+        let mut at = 4;
+        for (arg, ty) in op.args.iter().zip(tys) {
+            self.print_value(*arg, ty, base, at, room)?;
+            at += print_words(ty);
+        }
+        Ok(())
+    }
+
+    fn program(&mut self, axis: u8) -> Reg {
+        self.b.one(lane::OpKind::ProgramId(axis), &[])
+    }
+
+    /// Takes words of the report for a record: the first of them, counted from the report's start, and whether they fit. The
+    /// first thread asks; the others learn it through shared memory.
+    fn reserve(&mut self, words: u32) -> Result<(Reg, Reg), LowerError> {
+        let address = self.slot(Slot::Report);
+        let used = self.b.add_const(address, 4 * words_at(report::USED));
+        let n = self.b.i32(words.cast_signed());
+        let first = self.is_first_thread();
+        let add = lane::OpKind::Atomic { op: AtomicFn::Add, space: Space::Global, masked: true };
+        let start = self.b.one(add, &[used, n, first]);
+        let start = if self.plan.warps == 1 {
+            self.b.one(lane::OpKind::Shuffle(Shuffle::Lane(0)), &[start])
+        } else {
+            let staged = self.stage("print", Encoding::padded(&[1], 32, &[0], 0));
+            self.touch(Region::Buffer(staged.buffer), true);
+            let base = self.b.one(lane::OpKind::Buffer(staged.buffer), &[]);
+            let place = Place { space: Space::Shared, address: base, offset: 0 };
+            self.store_vector(place, Elem::U32, &[start], Some(first));
+            self.touch(Region::Buffer(staged.buffer), false);
+            self.load_vector(place, Elem::U32, 1, None)[0]
+        };
+        let place = Place { space: Space::Global, address, offset: 4 * i32::try_from(report::ROOM).unwrap_or(0) };
+        let room = self.load_vector(place, Elem::U32, 1, None)[0];
+        let end = self.b.add(start, n);
+        let not_wrapped = self.b.cmp_u(Pred::Ge, end, start);
+        let fits = self.b.cmp_u(Pred::Le, end, room);
+        let fits = self.b.and(fits, not_wrapped);
+        let start = self.b.add_const(start, words_at(report::RECORDS));
+        Ok((start, fits))
+    }
+
+    /// Writes the elements of an argument, each as one word or two.
+    fn print_value(&mut self, value: crate::ir::Value, ty: Ty, base: Reg, at: u32, room: Reg) -> Result<(), LowerError> {
+        let elem = ty.elem();
+        let (layout, regs) = match ty {
+            Ty::Tile(..) => {
+                let (layout, regs) = self.home_regs(value)?;
+                (Some(layout), regs)
+            }
+            Ty::Scalar(_) | Ty::Tensor(..) => (None, vec![self.scalar(value)]),
+        };
+        let Some(layout) = layout else {
+            let first = self.is_first_thread();
+            let mask = self.b.and(first, room);
+            let place = Place { space: Space::Global, address: base, offset: (4 * at).cast_signed() };
+            self.print_element(place, regs[0], mask);
+            return Ok(());
+        };
+        let copy = self.is_first_copy(&layout);
+        let size = if elem.bits() == 64 { 8 } else { 4 };
+        for (r, reg) in regs.iter().enumerate() {
+            let part = layout.register_coords(r);
+            let mut linear = self.b.i32(0);
+            for (axis, extent) in layout.extents().to_vec().into_iter().enumerate() {
+                let extent = self.b.i32(extent.cast_signed());
+                let thread = self.thread_coord(&layout, axis);
+                let coord = self.b.add_const(thread, i64::from(part[axis]));
+                linear = self.b.mul(linear, extent);
+                linear = self.b.add(linear, coord);
+            }
+            let wide = self.b.widen(linear);
+            let size = self.b.i64(size);
+            let skip = self.b.mul(wide, size);
+            let address = self.b.add(base, skip);
+            let mask = self.both(Some(room), copy);
+            let mask = self.inside_tile(&layout, part, mask).unwrap_or(room);
+            let place = Place { space: Space::Global, address, offset: (4 * at).cast_signed() };
+            self.print_element(place, *reg, mask);
+        }
+        Ok(())
+    }
+
+    /// An element as words: 64-bit ones as two, since records are on multiples of 4 bytes only.
+    fn print_element(&mut self, place: Place, reg: Reg, mask: Reg) {
+        let words = match self.b.ty(reg) {
+            lane::Ty::Pred => vec![self.b.one(lane::OpKind::FromPred, &[reg])],
+            lane::Ty::B16 => {
+                vec![self.b.one(lane::OpKind::Extend { from: 16, signed: false, to: lane::Ty::B32 }, &[reg])]
+            }
+            lane::Ty::B32 => vec![reg],
+            lane::Ty::B64 => self.b.op(lane::OpKind::Unpack, &[reg]),
+        };
+        for (i, word) in (0i32..).zip(words) {
+            let place = Place { offset: place.offset + 4 * i, ..place };
+            self.store_vector(place, Elem::U32, &[word], Some(mask));
+        }
+    }
+}
+
+/// A place in the report, as a number of words.
+fn words_at(index: usize) -> i64 {
+    i64::try_from(index).unwrap_or(0)
+}
+
+fn print_words(ty: Ty) -> u32 {
+    u32::try_from(report::words(ty)).unwrap_or(u32::MAX)
+}

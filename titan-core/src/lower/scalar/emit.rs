@@ -1,0 +1,137 @@
+//! Abbreviations: the operations of the lane IR as functions of values.
+
+use crate::ir::Pred;
+use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Num, OpKind, Ty, Value};
+
+/// A constant of these bits.
+pub(super) fn bits(b: &mut Builder, ty: Ty, bits: u64) -> Value {
+    b.one(OpKind::Const(ty, bits), &[])
+}
+
+/// A float constant, rounded once.
+#[expect(clippy::cast_possible_truncation, reason = "`as` rounds to nearest even")]
+pub(super) fn num(b: &mut Builder, ty: FloatTy, value: f64) -> Value {
+    match ty {
+        FloatTy::F16 => bits(b, Ty::B16, crate::num::f16_from_f64(value).into()),
+        FloatTy::Bf16 => bits(b, Ty::B16, crate::num::bf16_from_f64(value).into()),
+        FloatTy::F32 => b.f32(value as f32),
+        FloatTy::F64 => b.f64(value),
+    }
+}
+
+pub(super) fn un(b: &mut Builder, op: FloatUn, ty: FloatTy, x: Value) -> Value {
+    b.one(OpKind::FloatUn(op, ty), &[x])
+}
+
+pub(super) fn cvt(b: &mut Builder, from: Num, to: Num, x: Value) -> Value {
+    b.one(OpKind::Convert { from, to }, &[x])
+}
+
+pub(super) fn fcmp(b: &mut Builder, pred: Pred, ty: FloatTy, x: Value, y: Value) -> Value {
+    b.one(OpKind::FloatCmp(pred, ty), &[x, y])
+}
+
+/// `x · c` with a constant.
+pub(super) fn scale(b: &mut Builder, ty: FloatTy, x: Value, c: f64) -> Value {
+    let c = num(b, ty, c);
+    b.float(FloatBin::Mul, ty, x, c)
+}
+
+/// `x + c` with a constant.
+pub(super) fn shift(b: &mut Builder, ty: FloatTy, x: Value, c: f64) -> Value {
+    let c = num(b, ty, c);
+    b.float(FloatBin::Add, ty, x, c)
+}
+
+/// `x · c + z` with a constant factor.
+pub(super) fn fma_const(b: &mut Builder, ty: FloatTy, x: Value, c: f64, z: Value) -> Value {
+    let c = num(b, ty, c);
+    b.fma(ty, x, c, z)
+}
+
+/// `x pred c` with a constant.
+pub(super) fn fcmp_const(b: &mut Builder, pred: Pred, ty: FloatTy, x: Value, c: f64) -> Value {
+    let c = num(b, ty, c);
+    fcmp(b, pred, ty, x, c)
+}
+
+/// Whether it is NaN.
+pub(super) fn is_nan(b: &mut Builder, ty: FloatTy, x: Value) -> Value {
+    fcmp(b, Pred::Ne, ty, x, x)
+}
+
+/// `c` where the condition holds, `x` elsewhere.
+pub(super) fn patch(b: &mut Builder, ty: FloatTy, x: Value, cond: Value, c: f64) -> Value {
+    let c = num(b, ty, c);
+    b.select(cond, c, x)
+}
+
+/// An operation of integers with a constant of the first operand's width; amounts of shifts have 32 bits.
+pub(super) fn int_const(b: &mut Builder, op: IntBin, x: Value, c: u64) -> Value {
+    let ty = if matches!(op, IntBin::Shl | IntBin::ShrS | IntBin::ShrU) { Ty::B32 } else { b.ty(x) };
+    let c = bits(b, ty, if ty == Ty::B32 { c & 0xffff_ffff } else { c });
+    b.int(op, x, c)
+}
+
+/// The sign of `sign` on the magnitude of `x`, which has none.
+pub(super) fn with_sign(b: &mut Builder, ty: FloatTy, x: Value, sign: Value) -> Value {
+    let sign = int_const(b, IntBin::And, sign, sign_bit(ty));
+    b.or(x, sign)
+}
+
+/// The bit of the sign.
+pub(super) const fn sign_bit(ty: FloatTy) -> u64 {
+    match ty {
+        FloatTy::F16 | FloatTy::Bf16 => 1 << 15,
+        FloatTy::F32 => 1 << 31,
+        FloatTy::F64 => 1 << 63,
+    }
+}
+
+/// A polynomial by Horner's rule; the first coefficient is the highest.
+pub(super) fn poly(b: &mut Builder, ty: FloatTy, x: Value, coefficients: &[f64]) -> Value {
+    let mut sum = None;
+    for c in coefficients {
+        let c = num(b, ty, *c);
+        sum = Some(match sum {
+            None => c,
+            Some(sum) => b.fma(ty, sum, x, c),
+        });
+    }
+    sum.unwrap_or(x)
+}
+
+/// An integer as a float and in the low bits of a word.
+#[derive(Clone, Copy)]
+pub(super) struct Nearest {
+    pub(super) float: Value,
+    pub(super) word: Value,
+}
+
+/// The integer nearest to `x · c`, for products below 2²¹ (`f32`) or 2⁵⁰ (`f64`): added to a number whose last place is 1,
+/// the product is rounded by the addition.
+pub(super) fn nearest(b: &mut Builder, ty: FloatTy, x: Value, c: f64) -> Nearest {
+    let magic = if ty == FloatTy::F64 { 6_755_399_441_055_744.0 } else { 12_582_912.0 };
+    let constant = num(b, ty, magic);
+    let word = fma_const(b, ty, x, c, constant);
+    Nearest { float: shift(b, ty, word, -magic), word }
+}
+
+/// `y · 2ⁿ`, rounded once, for `y` around 1 and results from 0 to infinity. The first of two factors stays a normal number;
+/// which two, `negative` says, the sign of `n`.
+pub(super) fn scale_by_power(b: &mut Builder, ty: FloatTy, y: Value, n: Value, negative: Value) -> Value {
+    let (digits, bias, far) = if ty == FloatTy::F64 { (52, 1023, 128) } else { (23, 127, 64) };
+    let (up, down) = (b.const_like(n, (bias + far) << digits), b.const_like(n, (bias - 1) << digits));
+    let start = b.select(negative, up, down);
+    let power = int_const(b, IntBin::Shl, n, digits);
+    let power = b.add(power, start);
+    let (small, large) = (num(b, ty, exp2i(-far)), num(b, ty, 2.0));
+    let rest = b.select(negative, small, large);
+    let y = b.float(FloatBin::Mul, ty, y, power);
+    b.float(FloatBin::Mul, ty, y, rest)
+}
+
+/// 2ⁿ of a normal `f64`.
+pub(super) const fn exp2i(n: i64) -> f64 {
+    f64::from_bits(((n + 1023) << 52).cast_unsigned())
+}

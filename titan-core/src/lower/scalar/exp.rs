@@ -1,0 +1,117 @@
+//! Exponentials of `f32`: `exp`, `exp2`, `sigmoid`, `tanh`.
+//!
+//! All of them rest on the machine's 2ˣ. It may be off by 2 units in the last place in general but by 1.6 between −½ and ½
+//! ([`FloatUn::Ex2Approx`]), and what is done around it must fit into the rest: reductions are exact to a fraction of a
+//! unit, powers of two are multiplied at the end.
+//!
+//! Greatest errors, over 10⁶ numbers of all exponents and signs, the machine's functions at the far end of their contracts:
+//! `titan-core/tests/scalar/functions.rs` measures them. In units in the last place:
+//!
+//! | function | error | where the machine is exact |
+//! |---|---|---|
+//! | `exp2` | EXP2W | EXP2 |
+//! | `exp` | EXPW | EXP |
+//! | `sigmoid` | SIGMOIDW | SIGMOID |
+//! | `tanh` | TANHW | TANH |
+
+use super::emit::{exp2i, fcmp_const, fma_const, int_const, nearest, num, poly, scale, scale_by_power, shift, un, with_sign};
+use super::float::Range;
+use crate::ir::Pred;
+use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Value};
+
+const F32: FloatTy = FloatTy::F32;
+/// log₂ e, and what it lacks.
+const LOG2_E: f64 = 1.442_695;
+const LOG2_E_LOW: f64 = 1.925_963e-8;
+
+/// 2ˣ. Results that are subnormal, or nearly so, are computed 2⁶⁴ times as large, and made small by one rounding.
+pub(super) fn exp2(b: &mut Builder, range: Range, x: Value) -> Value {
+    if range == Range::Half {
+        return un(b, FloatUn::Ex2Approx, F32, x);
+    }
+    let small = fcmp_const(b, Pred::Lt, F32, x, -125.0);
+    let (zero, one) = (num(b, F32, 0.0), num(b, F32, 1.0));
+    let (up, down) = (num(b, F32, 64.0), num(b, F32, exp2i(-64)));
+    let (up, down) = (b.select(small, up, zero), b.select(small, down, one));
+    let x = b.float(FloatBin::Add, F32, x, up);
+    let y = un(b, FloatUn::Ex2Approx, F32, x);
+    b.float(FloatBin::Mul, F32, y, down)
+}
+
+/// `x · log₂ e − n` with the digits of a product of twice the length.
+fn fraction(b: &mut Builder, x: Value, n: Value) -> Value {
+    let minus = un(b, FloatUn::Neg, F32, n);
+    let high = fma_const(b, F32, x, LOG2_E, minus);
+    fma_const(b, F32, x, LOG2_E_LOW, high)
+}
+
+/// eˣ = 2ⁿ · 2ᶠ. Only `n` is kept in bounds: beyond them `f` goes to infinity with `x`, and NaN stays.
+pub(super) fn exp(b: &mut Builder, range: Range, x: Value) -> Value {
+    // Half: 2⁻¹²⁶ to 2¹²⁷ with one factor. Single: from the least subnormal to what overflows.
+    let (least, greatest) = if range == Range::Half { (-87.0, 88.0) } else { (-104.0, 89.0) };
+    let (least, greatest) = (num(b, F32, least), num(b, F32, greatest));
+    let near = b.float(FloatBin::Max, F32, x, least);
+    let near = b.float(FloatBin::Min, F32, near, greatest);
+    let n = nearest(b, F32, near, LOG2_E);
+    let f = fraction(b, x, n.float);
+    let y = un(b, FloatUn::Ex2Approx, F32, f);
+    if range == Range::Half {
+        let power = int_const(b, IntBin::Shl, n.word, 23);
+        let power = int_const(b, IntBin::Add, power, 127 << 23);
+        return b.float(FloatBin::Mul, F32, y, power);
+    }
+    let negative = fcmp_const(b, Pred::Lt, F32, x, 0.0);
+    scale_by_power(b, F32, y, n.word, negative)
+}
+
+/// eˣ of a number that is not positive.
+fn exp_of_negative(b: &mut Builder, range: Range, x: Value) -> Value {
+    let (least, up) = if range == Range::Half { (-87.0, 0) } else { (-104.0, 64) };
+    let least = num(b, F32, least);
+    let near = b.float(FloatBin::Max, F32, x, least);
+    let n = nearest(b, F32, near, LOG2_E);
+    let f = fraction(b, x, n.float);
+    let y = un(b, FloatUn::Ex2Approx, F32, f);
+    let power = int_const(b, IntBin::Shl, n.word, 23);
+    let power = int_const(b, IntBin::Add, power, (127 + up) << 23);
+    let y = b.float(FloatBin::Mul, F32, y, power);
+    if up == 0 { y } else { scale(b, F32, y, exp2i(-64)) }
+}
+
+/// 1 / (1 + e⁻ˣ). With e = e^−|x| ≤ 1 nothing overflows: 1 / (1 + e) for positive numbers, and for negative ones
+/// e / (1 + e) = e − e · e / (1 + e), where what the machine's reciprocal lacks counts `e` times.
+pub(super) fn sigmoid(b: &mut Builder, range: Range, x: Value) -> Value {
+    let magnitude = un(b, FloatUn::Abs, F32, x);
+    let minus = un(b, FloatUn::Neg, F32, magnitude);
+    let e = exp_of_negative(b, range, minus);
+    let sum = shift(b, F32, e, 1.0);
+    let positive = un(b, FloatUn::RcpApprox, F32, sum);
+    let part = b.float(FloatBin::Mul, F32, e, positive);
+    let minus_e = un(b, FloatUn::Neg, F32, e);
+    let negative = b.fma(F32, minus_e, part, e);
+    let is_negative = fcmp_const(b, Pred::Lt, F32, x, 0.0);
+    b.select(is_negative, negative, positive)
+}
+
+/// `(tanh(√z) / √z − 1) / z` for z ≤ 0.31, within 2⁻²⁷ of tanh: `fpminimax` of Sollya 8.0, degree 4, 24-bit coefficients.
+const TANH: &[f64] = &[-0.006_580_346_7, 0.021_290_878, -0.053_905_588, 0.133_330_84, -0.333_333_3];
+
+/// Up to 0.55 a polynomial, beyond it 1 − 2e / (1 + e) with e = e^−2|x|.
+pub(super) fn tanh(b: &mut Builder, x: Value) -> Value {
+    let magnitude = un(b, FloatUn::Abs, F32, x);
+    let square = b.float(FloatBin::Mul, F32, magnitude, magnitude);
+    let cube = b.float(FloatBin::Mul, F32, magnitude, square);
+    let rest = poly(b, F32, square, TANH);
+    let near = b.fma(F32, cube, rest, magnitude);
+    // e is at most ⅓ where it counts, and so are its errors; where it is flushed to zero, the result is 1.
+    let exponent = scale(b, F32, magnitude, -2.0 * std::f64::consts::LOG2_E);
+    let e = un(b, FloatUn::Ex2Approx, F32, exponent);
+    let sum = shift(b, F32, e, 1.0);
+    let inverse = un(b, FloatUn::RcpApprox, F32, sum);
+    let twice = scale(b, F32, e, -2.0);
+    let one = num(b, F32, 1.0);
+    let far = b.fma(F32, twice, inverse, one);
+    let is_near = fcmp_const(b, Pred::Lt, F32, magnitude, 0.55);
+    let value = b.select(is_near, near, far);
+    with_sign(b, F32, value, x)
+}

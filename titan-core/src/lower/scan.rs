@@ -1,0 +1,129 @@
+//! Inclusive scans: in a layout that keeps neighbours along the axis together, first within a thread, then across its lanes, then
+//! from one repetition to the next. Warps never share a line.
+
+use super::reduce::{Combine, Tuple};
+use super::tile::Held;
+use super::{Lower, LowerError, Reg};
+use crate::ir::{Elem, Op, Pred};
+use crate::lane::{self, IntBin, Shuffle};
+use crate::layout::Layout;
+use std::collections::BTreeMap;
+
+impl Lower<'_> {
+    /// Scans a tile along an axis, accumulating in `acc`.
+    pub(super) fn scan_tile(&mut self, op: &Op, axis: usize, acc: Elem, f: Combine<'_>) -> Result<(), LowerError> {
+        let elem = self.k.ty(op.args[0]).elem();
+        let layout = self.scan_layout(&self.extents(op.args[0]), axis);
+        let regs = self.tile(op.args[0], &layout)?;
+        let regs = self.cast_all(&regs, elem, acc);
+        let out = self.scan(&regs, &layout, axis, f)?;
+        let out = self.cast_all(&out, acc, elem);
+        let home = self.home(op.results[0]);
+        let out = self.convert(&out, &layout, &home, elem)?;
+        self.hold(op.results[0], Held::Tile(out));
+        Ok(())
+    }
+
+    /// Neighbours along the axis in a thread, then lanes along it, then whatever is left elsewhere.
+    fn scan_layout(&self, extents: &[u32], axis: usize) -> Layout {
+        let rank = extents.len();
+        let lanes = self.plan.target.lanes;
+        let chunk = extents[axis].div_ceil(lanes).next_power_of_two().min(8);
+        let along = extents[axis].div_ceil(chunk).next_power_of_two().min(lanes);
+        let mut per_thread = vec![1; rank];
+        per_thread[axis] = chunk;
+        let mut lane = vec![1; rank];
+        lane[axis] = along;
+        let mut warp = vec![1; rank];
+        let (mut lanes_left, mut warps_left) = (lanes / along, self.plan.warps);
+        for other in (0..rank).filter(|a| *a != axis) {
+            let n = extents[other].next_power_of_two().min(lanes_left);
+            lane[other] = n;
+            lanes_left /= n;
+            let n = extents[other].div_ceil(n).next_power_of_two().min(warps_left);
+            warp[other] = n;
+            warps_left /= n;
+        }
+        let mut order = vec![axis];
+        order.extend((0..rank).filter(|a| *a != axis));
+        // What is left over goes beyond the tile along another axis, where it becomes copies; alone, the axis has no other.
+        let layout = Layout::blocked(extents, &per_thread, &lane, &warp, &order);
+        layout.with_spare_copies(lanes_left, warps_left)
+    }
+
+    /// Scans each line of registers along the axis.
+    fn scan(&mut self, regs: &[Reg], layout: &Layout, axis: usize, f: Combine<'_>) -> Result<Vec<Reg>, LowerError> {
+        let mut lines: BTreeMap<Vec<u32>, Vec<(u32, usize)>> = BTreeMap::new();
+        for r in 0..layout.registers() {
+            let mut at = layout.register_coords(r).to_vec();
+            let along = at.remove(axis);
+            lines.entry(at).or_default().push((along, r));
+        }
+        let chunk = 1usize << layout.register_bits().len();
+        let mut out = regs.to_vec();
+        for (_, mut line) in lines {
+            line.sort_unstable();
+            let mut carry: Option<Tuple> = None;
+            for part in line.chunks(chunk) {
+                let numbers: Vec<usize> = part.iter().map(|(_, r)| *r).collect();
+                let items: Vec<Reg> = numbers.iter().map(|r| regs[*r]).collect();
+                let (scanned, total) = self.scan_chunk(&items, layout, axis, carry.as_ref(), f)?;
+                for (r, reg) in numbers.iter().zip(scanned) {
+                    out[*r] = reg;
+                }
+                carry = Some(total);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Scans one repetition: gives its elements, and the last one of all lanes.
+    fn scan_chunk(
+        &mut self, items: &[Reg], layout: &Layout, axis: usize, carry: Option<&Tuple>, f: Combine<'_>,
+    ) -> Result<(Vec<Reg>, Tuple), LowerError> {
+        let mut own: Vec<Reg> = Vec::new();
+        for item in items {
+            let next = match own.last() {
+                Some(before) => self.combine(f, &[*before], &[*item])?[0],
+                None => *item,
+            };
+            own.push(next);
+        }
+        let lanes = 1u32 << layout.lanes_along(axis).len();
+        let lane = self.b.one(lane::OpKind::LaneId, &[]);
+        let mask = self.b.i32(lanes.cast_signed() - 1);
+        let place = self.b.and(lane, mask);
+        let mut total = vec![own[own.len() - 1]];
+        let mut by = 1;
+        while by < lanes {
+            let below: Tuple = total.iter().map(|r| self.shuffle(*r, Shuffle::Up(by), None)).collect();
+            let joined = self.combine(f, &below, &total)?;
+            let far = self.b.i32(by.cast_signed());
+            let has = self.b.cmp_s(Pred::Ge, place, far);
+            total = vec![self.b.select(has, joined[0], total[0])];
+            by *= 2;
+        }
+        let mut out = own;
+        if lanes > 1 {
+            let before: Tuple = total.iter().map(|r| self.shuffle(*r, Shuffle::Up(1), None)).collect();
+            let zero = self.b.i32(0);
+            let has = self.b.cmp_s(Pred::Gt, place, zero);
+            for reg in &mut out {
+                let joined = self.combine(f, &before, &[*reg])?;
+                *reg = self.b.select(has, joined[0], *reg);
+            }
+        }
+        if let Some(carry) = carry {
+            for reg in &mut out {
+                *reg = self.combine(f, carry, &[*reg])?[0];
+            }
+            total = self.combine(f, carry, &total)?;
+        }
+        if lanes > 1 {
+            // The last lane of this line has everything.
+            let last = self.b.int(IntBin::Or, lane, mask);
+            total = vec![self.shuffle(total[0], Shuffle::Index, Some(last))];
+        }
+        Ok((out, total))
+    }
+}

@@ -1,0 +1,115 @@
+//! Tiles that go to shared memory at once, because nothing but matrix products reads them: asynchronously where the machine can
+//! and the padding is zero, else through registers. What the buffer has beyond the tile becomes zero too.
+
+use super::tensor::View;
+use super::tile::Staged;
+use super::vector::{Place, elem_bytes};
+use super::{Lower, Reg};
+use crate::ir::{Pred, Unit, Value};
+use crate::lane::{self, Region};
+use crate::layout::{Coords, Layout};
+
+/// A tile of a tensor.
+pub(super) struct Tile<'a> {
+    pub(super) view: &'a View,
+    pub(super) unit: Unit,
+    pub(super) coords: &'a [Value],
+    pub(super) value: Value,
+    pub(super) pad: Reg,
+}
+
+impl Lower<'_> {
+    /// Copies a tile to shared memory: asynchronously where the machine can and the padding is zero.
+    pub(super) fn load_to_buffer(&mut self, from: &Tile<'_>, staged: &Staged) {
+        let (view, pad) = (from.view, from.pad);
+        let elem = view.elem;
+        let tile = self.extents(from.value);
+        let e = &staged.encoding;
+        let layout = crate::plan::wide(&e.extents, e.bits, self.plan.target.lanes, self.plan.warps);
+        // The origin counts in the tile's own extents, which the buffer's may exceed.
+        let window = self.window(view, from.unit, from.coords, &layout.with_extents(&tile));
+        self.touch_view(view, false);
+        self.touch(Region::Buffer(staged.buffer), true);
+        let last = layout.rank() - 1;
+        let n = layout.vector(last).min(e.vector()).max(1);
+        let wide = window.vector.min(n);
+        let is_zero = self.b.func().constant(pad) == Some(0);
+        let bytes = wide * elem_bytes(elem);
+        let copies = self.plan.target.copy_async && is_zero && wide == n && matches!(bytes, 4 | 8 | 16);
+        let copy = if e.fast_axis() == last { copies } else { false };
+        let first = self.is_first_copy(&layout);
+        for register in (0..layout.registers()).step_by(n as usize) {
+            let part = layout.register_coords(register);
+            // Copies and padding of the layout write nothing.
+            let here = self.inside_tile(&layout, part, first);
+            let place = self.place(staged, &layout, register);
+            if copy {
+                let inside = self.inside_extents(&layout, part, &tile);
+                let mask = self.window_mask(&window, part);
+                let mask = self.both(mask, inside);
+                let source = self.window_place(&window, part);
+                self.copy_async([source, place], [mask, here], bytes);
+                continue;
+            }
+            let mut regs = Vec::new();
+            for i in (0..n).step_by(wide as usize) {
+                let mut part = part;
+                part[last] += i;
+                let inside = self.inside_extents(&layout, part, &tile);
+                regs.extend(self.load_group(&window, part, wide, pad, inside));
+            }
+            if e.fast_axis() == last {
+                self.store_vector(place, super::convert::in_buffer(elem), &regs, here);
+            } else {
+                for (i, reg) in regs.iter().enumerate() {
+                    let place = self.place(staged, &layout, register + i);
+                    self.store_vector(place, super::convert::in_buffer(elem), &[*reg], here);
+                }
+            }
+        }
+        self.copying |= copy;
+    }
+
+    /// One asynchronous copy: of zeros where the first mask does not hold, none at all where the second does not.
+    fn copy_async(&mut self, [from, to]: [Place; 2], [mask, here]: [Option<Reg>; 2], bytes: u32) {
+        let source = self.b.add_const(from.address, i64::from(from.offset));
+        let masked = mask.is_some();
+        let mut args = vec![to.address, source];
+        args.extend(mask);
+        let kind = lane::OpKind::CopyAsync { bytes: u8::try_from(bytes).unwrap_or(16), offset: to.offset, masked };
+        let Some(here) = here else {
+            self.b.op(kind, &args);
+            return;
+        };
+        let mut open = self.b.begin_if(here, &[]);
+        self.b.op(kind, &args);
+        self.b.terminate(lane::OpKind::Yield, &[]);
+        self.b.begin_else(&mut open);
+        self.b.terminate(lane::OpKind::Yield, &[]);
+        self.b.end(open);
+    }
+
+    /// Whether a register's element belongs to the tile, where the layout covers more.
+    fn inside_extents(&mut self, layout: &Layout, part: Coords, tile: &[u32]) -> Option<Reg> {
+        let mut mask = None;
+        for (axis, extent) in tile.iter().enumerate() {
+            if *extent == layout.extents()[axis] && !layout.is_padded(axis) {
+                continue;
+            }
+            let at = self.thread_coord(layout, axis);
+            let at = self.b.add_const(at, i64::from(part[axis]));
+            let extent = self.b.i32(extent.cast_signed());
+            let inside = self.b.cmp_s(Pred::Lt, at, extent);
+            mask = self.both(mask, Some(inside));
+        }
+        mask
+    }
+
+    /// Waits for asynchronous copies before their bytes are read.
+    pub(super) fn settle_copies(&mut self) {
+        if self.copying {
+            self.b.op(lane::OpKind::CopyCommit, &[]);
+            self.b.op(lane::OpKind::CopyWait(0), &[]);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Tensors and views: an address, extents and strides in registers, and what is known of them.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation")]
+
+use super::tile::Held;
+use super::vector::elem_bytes;
+use super::{Lower, LowerError, Reg};
+use crate::ir::{Access, Elem, Op, OpKind, ParamKind, Pred};
+use crate::lane::{self, IntBin, Region};
+use crate::launch::abi::Slot;
+
+/// A tensor or view.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    /// The parameter that it is a view of.
+    pub(super) param: u32,
+    /// Whether the kernel may write it: then accesses are marked.
+    pub(super) written: bool,
+    pub(super) elem: Elem,
+    /// The address of the first element; of 4-bit elements, of the first pair.
+    pub(super) address: Reg,
+    /// 32 bits each.
+    pub(super) extents: Vec<Reg>,
+    /// In elements, 64 bits each.
+    pub(super) strides: Vec<Reg>,
+    /// Whether any coordinate is inside; `None` if nothing is known against it.
+    pub(super) exists: Option<Reg>,
+    /// Whether the plan's assumptions on the parameter hold of the view: rows begin on multiples of 16 bytes and are whole
+    /// multiples of 16 bytes long.
+    pub(super) aligned: bool,
+}
+
+impl View {
+    pub(super) const fn region(&self) -> Region {
+        Region::Tensor(self.param)
+    }
+}
+
+impl Lower<'_> {
+    /// Reads the parameter block.
+    pub(super) fn parameters(&mut self) {
+        for (index, param) in self.k.sig.params.iter().enumerate() {
+            let number = u32::try_from(index).unwrap_or(0);
+            let held = match &param.kind {
+                ParamKind::Tensor { elem, access, shape, .. } => Held::Tensor(View {
+                    param: number,
+                    written: *access == Access::Mut,
+                    elem: *elem,
+                    address: self.slot(Slot::Address(number)),
+                    extents: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Extent(number, axis))).collect(),
+                    strides: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Stride(number, axis))).collect(),
+                    exists: None,
+                    aligned: self.plan.aligned && self.plan.vectored.get(index) == Some(&true),
+                }),
+                ParamKind::Scalar(elem) => {
+                    let word = self.slot(Slot::Scalar { param: number, wide: elem.bits() == 64 });
+                    Held::Scalar(self.scalar_from_word(*elem, word))
+                }
+            };
+            self.hold(self.k.param(index), held);
+        }
+    }
+
+    /// A word of the parameter block.
+    pub(super) fn slot(&mut self, slot: Slot) -> Reg {
+        let found = self.b.func().slots.iter().position(|s| *s == slot);
+        match found.and_then(|i| u32::try_from(i).ok()) {
+            Some(i) => self.b.one(lane::OpKind::Slot(i), &[]),
+            None => {
+                self.b.fail(format!("no parameter word {slot:?}"));
+                self.b.i64(0)
+            }
+        }
+    }
+
+    /// A scalar argument as the lane IR holds its element.
+    fn scalar_from_word(&mut self, elem: Elem, word: Reg) -> Reg {
+        match elem {
+            Elem::Bool => {
+                let zero = self.b.i32(0);
+                self.b.cmp_u(Pred::Ne, word, zero)
+            }
+            Elem::F16 | Elem::Bf16 => self.b.one(lane::OpKind::Truncate(lane::Ty::B16), &[word]),
+            Elem::F64 | Elem::F32 | Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8
+            | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 => word,
+        }
+    }
+
+    /// The tensor that a value is.
+    pub(super) fn view(&mut self, value: crate::ir::Value) -> Result<View, LowerError> {
+        match &self.held[value.index()] {
+            Some(Held::Tensor(view)) => Ok(view.clone()),
+            _ => Err(LowerError::internal(self.k, format!("{value} is no tensor"))),
+        }
+    }
+
+    /// Views, and facts of tensors.
+    pub(super) fn tensor_op(&mut self, op: &Op) -> Result<(), LowerError> {
+        let held = match &op.kind {
+            OpKind::Dim(axis) => {
+                let view = self.view(op.args[0])?;
+                Held::Scalar(view.extents[usize::from(*axis)])
+            }
+            OpKind::Present => {
+                let view = self.view(op.args[0])?;
+                let zero = self.b.i64(0);
+                Held::Scalar(self.b.cmp_u(Pred::Ne, view.address, zero))
+            }
+            OpKind::Index(axis) => Held::Tensor(self.index_view(op, usize::from(*axis))?),
+            OpKind::Slice(axis) => Held::Tensor(self.slice_view(op, usize::from(*axis))?),
+            OpKind::Segment => Held::Tensor(self.segment_view(op)?),
+            OpKind::Shared => Held::Tensor(self.view(op.args[0])?),
+            kind => return Err(LowerError::internal(self.k, format!("{kind:?} makes no view"))),
+        };
+        self.hold(op.results[0], held);
+        Ok(())
+    }
+
+    /// A view with one axis fixed.
+    fn index_view(&mut self, op: &Op, axis: usize) -> Result<View, LowerError> {
+        let mut view = self.view(op.args[0])?;
+        let at = self.scalar(op.args[1]);
+        let inside = self.b.cmp_u(Pred::Lt, at, view.extents[axis]);
+        view.exists = Some(match view.exists {
+            Some(exists) => self.b.and(exists, inside),
+            None => inside,
+        });
+        let last = axis + 1 == view.strides.len();
+        view.aligned &= !last;
+        let stride = view.strides.remove(axis);
+        view.extents.remove(axis);
+        view.address = self.moved(&view, at, stride);
+        Ok(view)
+    }
+
+    /// A view of a range of an axis, clipped to the tensor.
+    fn slice_view(&mut self, op: &Op, axis: usize) -> Result<View, LowerError> {
+        let mut view = self.view(op.args[0])?;
+        let zero = self.b.i32(0);
+        let (lo, hi) = (self.scalar(op.args[1]), self.scalar(op.args[2]));
+        let lo = self.b.int(IntBin::MaxS, lo, zero);
+        let hi = self.b.int(IntBin::MinS, hi, view.extents[axis]);
+        let hi = self.b.int(IntBin::MaxS, hi, lo);
+        view.extents[axis] = self.b.int(IntBin::Sub, hi, lo);
+        view.address = self.moved(&view, lo, view.strides[axis]);
+        view.aligned &= axis + 1 != view.strides.len();
+        Ok(view)
+    }
+
+    /// A view of the rows between two offsets, which must be in order and inside.
+    fn segment_view(&mut self, op: &Op) -> Result<View, LowerError> {
+        let mut view = self.view(op.args[0])?;
+        let offsets = self.view(op.args[1])?;
+        let at = self.scalar(op.args[2]);
+        let next = self.b.add_const(at, 1);
+        let zero = self.b.i32(0);
+        let last = self.b.add_const(offsets.extents[0], -1);
+        let not_negative = self.b.cmp_s(Pred::Ge, at, zero);
+        let below = self.b.cmp_s(Pred::Lt, at, last);
+        let named = self.b.and(not_negative, below);
+        self.trap_unless(named, "a segment that the offsets do not have")?;
+        let lo = self.get_element(&offsets, &[at]);
+        let hi = self.get_element(&offsets, &[next]);
+        let a = self.b.cmp_s(Pred::Le, zero, lo);
+        let b = self.b.cmp_s(Pred::Le, lo, hi);
+        let c = self.b.cmp_s(Pred::Le, hi, view.extents[0]);
+        let ab = self.b.and(a, b);
+        let ok = self.b.and(ab, c);
+        self.trap_unless(ok, "the offsets of a segment are not in order or not inside of the tensor")?;
+        view.extents[0] = self.b.int(IntBin::Sub, hi, lo);
+        view.address = self.moved(&view, lo, view.strides[0]);
+        view.aligned &= view.strides.len() > 1;
+        Ok(view)
+    }
+
+    /// The address `n` steps of a stride further.
+    fn moved(&mut self, view: &View, n: Reg, stride: Reg) -> Reg {
+        let wide = self.b.widen(n);
+        let elements = self.b.mul(wide, stride);
+        let bytes = self.elements_to_bytes(view.elem, elements);
+        self.b.add(view.address, bytes)
+    }
+
+    /// A 64-bit number of elements as bytes.
+    pub(super) fn elements_to_bytes(&mut self, elem: Elem, elements: Reg) -> Reg {
+        if elem.bits() < 8 {
+            let one = self.b.i32(1);
+            return self.b.int(IntBin::ShrS, elements, one);
+        }
+        let bytes = self.b.i64(i64::from(elem_bytes(elem)));
+        self.b.mul(elements, bytes)
+    }
+
+    /// Says that a tensor is read or written from here on, if the kernel writes it anywhere.
+    pub(super) fn touch_view(&mut self, view: &View, write: bool) {
+        if view.written {
+            self.touch(view.region(), write);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Where values are held, flexible tiles, and elementwise operations.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation; what is no tile is a defect")]
+
+use super::tensor::View;
+use super::{Lower, LowerError, Reg, scalar};
+use crate::ir::{Elem, Op, OpKind, Ty, Value};
+use crate::lane;
+use crate::layout::{Coords, Encoding, Layout};
+use crate::plan::is_elementwise;
+
+/// What stands for a value of the tile IR.
+#[derive(Clone, Debug)]
+pub(super) enum Held {
+    /// A scalar.
+    Scalar(Reg),
+    /// A tensor or view.
+    Tensor(View),
+    /// A tile, in its home layout.
+    Tile(Vec<Reg>),
+    /// A tile in shared memory.
+    Buffer(Staged),
+}
+
+/// A tile in shared memory.
+#[derive(Clone, Debug)]
+pub(super) struct Staged {
+    /// The buffer.
+    pub(super) buffer: u32,
+    /// How it lies there.
+    pub(super) encoding: Encoding,
+}
+
+/// The width of the register of an element.
+pub(super) const fn reg_ty(elem: Elem) -> lane::Ty {
+    match elem {
+        Elem::Bool => lane::Ty::Pred,
+        Elem::F16 | Elem::Bf16 => lane::Ty::B16,
+        Elem::F64 | Elem::I64 | Elem::U64 => lane::Ty::B64,
+        Elem::F32 | Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U32
+        | Elem::U16 | Elem::U8 | Elem::U4 => lane::Ty::B32,
+    }
+}
+
+/// A number of bytes for people.
+pub(super) fn bytes_text(bytes: u32) -> String {
+    if bytes.is_multiple_of(1024) { format!("{} KiB", bytes / 1024) } else { format!("{bytes} bytes") }
+}
+
+impl Lower<'_> {
+    pub(super) fn hold(&mut self, value: Value, held: Held) {
+        self.held[value.index()] = Some(held);
+    }
+
+    /// The register of a scalar.
+    pub(super) fn scalar(&mut self, value: Value) -> Reg {
+        match &self.held[value.index()] {
+            Some(Held::Scalar(reg)) => *reg,
+            _ => {
+                self.b.fail(format!("{value} is no scalar"));
+                self.b.i32(0)
+            }
+        }
+    }
+
+    pub(super) fn scalars(&mut self, values: &[Value]) -> Vec<Reg> {
+        values.iter().map(|v| self.scalar(*v)).collect()
+    }
+
+    /// The extents of a tile.
+    pub(super) fn extents(&self, value: Value) -> Vec<u32> {
+        self.k.ty(value).tile_shape().map(Into::into).unwrap_or_default()
+    }
+
+    /// The layout that a tile has, or is made in when nobody asks for another.
+    pub(super) fn home(&mut self, value: Value) -> Layout {
+        if let Some(home) = self.plan.home(value) {
+            return home.clone();
+        }
+        let bits = self.k.ty(value).elem().bits();
+        crate::plan::wide(&self.extents(value), bits, self.plan.target.lanes, self.plan.warps)
+    }
+
+    /// The registers of a tile in a layout.
+    pub(super) fn tile(&mut self, value: Value, layout: &Layout) -> Result<Vec<Reg>, LowerError> {
+        if self.plan.home(value) == Some(layout)
+            && let Some(Held::Tile(regs)) = &self.held[value.index()]
+        {
+            return Ok(regs.clone());
+        }
+        let key = (value, layout.clone());
+        if let Some(known) = self.memo.iter().rev().find_map(|m| m.get(&key)) {
+            return Ok(known.clone());
+        }
+        let regs = match self.held[value.index()].clone() {
+            Some(Held::Tile(regs)) => {
+                let home = self.home(value);
+                self.convert(&regs, &home, layout, self.k.ty(value).elem())?
+            }
+            Some(Held::Buffer(staged)) => self.read_buffer(&staged, layout, self.k.ty(value).elem()),
+            Some(Held::Scalar(_) | Held::Tensor(_)) => {
+                self.b.fail(format!("{value} is no tile"));
+                Vec::new()
+            }
+            None => self.flexible(value, layout)?,
+        };
+        if let Some(scope) = self.memo.last_mut() {
+            scope.insert(key, regs.clone());
+        }
+        Ok(regs)
+    }
+
+    /// Makes a tile from scalars and coordinates.
+    fn flexible(&mut self, value: Value, layout: &Layout) -> Result<Vec<Reg>, LowerError> {
+        let Some(op) = self.k.def_op(value) else {
+            self.b.fail(format!("{value} is not known"));
+            return Ok(Vec::new());
+        };
+        match &op.kind {
+            OpKind::Splat(_) => {
+                let reg = self.scalar(op.args[0]);
+                Ok(vec![reg; layout.registers()])
+            }
+            OpKind::Iota(_) => {
+                let at = self.thread_coord(layout, 0);
+                let parts: Vec<Coords> = (0..layout.registers()).map(|r| layout.register_coords(r)).collect();
+                Ok(parts.iter().map(|c| self.b.add_const(at, i64::from(c[0]))).collect())
+            }
+            OpKind::Broadcast { axis, .. } => {
+                let axis = usize::from(*axis);
+                let narrow = layout.without(axis);
+                let regs = self.tile(op.args[0], &narrow)?;
+                Ok(self.spread(&regs, &narrow, layout, axis))
+            }
+            kind if is_elementwise(kind) => self.elementwise(op, layout),
+            kind => {
+                self.b.fail(format!("{kind:?} makes no tile by itself"));
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Registers of a tile without an axis, each wherever it belongs in the tile with it.
+    pub(super) fn spread(&mut self, regs: &[Reg], narrow: &Layout, layout: &Layout, axis: usize) -> Vec<Reg> {
+        let index = register_index(narrow);
+        let pick = |r: usize| {
+            let mut at = layout.register_coords(r).to_vec();
+            at.remove(axis);
+            at.push(0);
+            index.get(&[at[0], at[1], at[2], at[3]]).and_then(|i| regs.get(*i)).copied()
+        };
+        let out: Vec<Option<Reg>> = (0..layout.registers()).map(pick).collect();
+        out.into_iter().map(|r| r.unwrap_or_else(|| self.missing())).collect()
+    }
+
+    pub(super) fn missing(&mut self) -> Reg {
+        self.b.fail("a register that a layout does not have".to_owned());
+        self.b.i32(0)
+    }
+
+    /// An elementwise operation on tiles, in a layout, or on scalars without one. Elements whose operands are the same
+    /// registers are computed once.
+    pub(super) fn elementwise(&mut self, op: &Op, layout: &Layout) -> Result<Vec<Reg>, LowerError> {
+        let mut columns = Vec::new();
+        for arg in &op.args {
+            columns.push(match self.k.ty(*arg) {
+                Ty::Scalar(_) => vec![self.scalar(*arg); layout.registers()],
+                Ty::Tile(..) | Ty::Tensor(..) => self.tile(*arg, layout)?,
+            });
+        }
+        let mut done: std::collections::BTreeMap<Vec<Reg>, Reg> = std::collections::BTreeMap::new();
+        let mut out = Vec::with_capacity(layout.registers());
+        for i in 0..layout.registers() {
+            let args: Vec<Reg> = columns.iter().filter_map(|c| c.get(i).copied()).collect();
+            let reg = match done.get(&args) {
+                Some(reg) => *reg,
+                None => {
+                    let reg = self.element(op, &args)?;
+                    done.insert(args, reg);
+                    reg
+                }
+            };
+            out.push(reg);
+        }
+        Ok(out)
+    }
+
+    /// An elementwise operation on one element.
+    pub(super) fn element(&mut self, op: &Op, args: &[Reg]) -> Result<Reg, LowerError> {
+        let target = &self.plan.target;
+        let elem = self.k.ty(op.args[0]).elem();
+        let b = &mut self.b;
+        Ok(match (&op.kind, args) {
+            (OpKind::Unary(f), [x]) => scalar::unary(b, target, *f, elem, *x),
+            (OpKind::Binary(f), [x, y]) => scalar::binary(b, target, *f, elem, *x, *y),
+            (OpKind::Cmp(pred), [x, y]) => scalar::compare(b, target, *pred, elem, *x, *y),
+            (OpKind::Select, [p, x, y]) => b.select(*p, *x, *y),
+            (OpKind::MulAdd, [x, y, z]) => scalar::mul_add(b, target, elem, *x, *y, *z),
+            (OpKind::Cast(to), [x]) => scalar::cast(b, target, elem, *to, *x),
+            (OpKind::Bitcast(to), [x]) => scalar::bitcast(b, elem, *to, *x),
+            (kind, _) => {
+                let message = format!("{kind:?} is not elementwise");
+                b.fail(message);
+                return Ok(self.missing());
+            }
+        })
+    }
+}
+
+/// Which register holds which coordinates (those of the register alone).
+pub(super) fn register_index(layout: &Layout) -> std::collections::BTreeMap<Coords, usize> {
+    (0..layout.registers()).map(|r| (layout.register_coords(r), r)).collect()
+}

@@ -1,0 +1,139 @@
+//! What a launch is given, and the checks of it that safety needs.
+
+use crate::plan::{ParamKind, Plan, ScalarSlot};
+use crate::runtime::launch::TensorArg;
+use crate::runtime::memory::Memory;
+use titan_core::ir::{Access, Const, Elem, Loc, ParamKind as SigParam, Signature};
+use titan_core::launch::{ArgInfo, Grid, bind};
+
+/// A scalar argument, of the parameter's element type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// For integers and `bool`.
+    Int(i64),
+    /// For floats; rounded once to the parameter's type.
+    Float(f64),
+}
+
+/// An argument of a launch.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// A tensor.
+    Tensor {
+        /// Where its elements are.
+        memory: Memory,
+        /// Its first element, in bytes.
+        offset: usize,
+        /// Extents, one per axis.
+        extents: Vec<i32>,
+        /// Distances along the axes, in elements.
+        strides: Vec<i64>,
+    },
+    /// No tensor, for an optional parameter.
+    Absent,
+    /// A scalar.
+    Scalar(Scalar),
+}
+
+impl Arg {
+    fn extents(&self) -> &[i32] {
+        match self {
+            Arg::Tensor { extents, .. } => extents,
+            Arg::Absent | Arg::Scalar(_) => &[],
+        }
+    }
+}
+
+/// Why a launch did not complete.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A program trapped. Outputs hold what the programs had stored when they stopped.
+    #[error("{message} (line {}, column {}, program {program:?})", loc.line, loc.column)]
+    Trap {
+        /// What happened.
+        message: String,
+        /// Where in the kernel.
+        loc: Loc,
+        /// Which program.
+        program: [u32; 3],
+    },
+    /// The arguments do not fit the kernel, or a launch with them would not be safe.
+    #[error("bad arguments: {0}")]
+    BadArguments(String),
+    /// A memory is in use by another launch or by the host in another thread.
+    #[error("the memory of `{0}` is in use")]
+    InUse(String),
+}
+
+/// That programs do not get into each other's way is proved for grids within the kernel's own.
+pub(crate) fn check_grid(signature: &Signature, args: &[Arg], grid: [u32; 3]) -> Result<(), RunError> {
+    let extents: Vec<Vec<i64>> = args.iter().map(|arg| arg.extents().iter().map(|n| i64::from(*n)).collect()).collect();
+    let mut infos = Vec::with_capacity(args.len());
+    for ((arg, param), extents) in args.iter().zip(&signature.params).zip(&extents) {
+        infos.push(match (arg, &param.kind) {
+            (Arg::Tensor { strides, .. }, SigParam::Tensor { elem, .. }) => ArgInfo::Tensor { elem: *elem, extents, strides },
+            (Arg::Scalar(Scalar::Int(v)), SigParam::Scalar(elem)) => ArgInfo::Scalar(Const::Int(*elem, *v)),
+            (Arg::Scalar(Scalar::Float(v)), SigParam::Scalar(elem)) => ArgInfo::Scalar(Const::Float(*elem, *v)),
+            (Arg::Tensor { .. } | Arg::Absent | Arg::Scalar(_), _) => ArgInfo::Absent,
+        });
+    }
+    let bound = bind(signature, &infos).map_err(|error| RunError::BadArguments(error.to_string()))?;
+    let own = match bound.grid {
+        Grid::Extents(own) => own,
+        Grid::Persistent => [u32::MAX, 1, 1],
+    };
+    if grid.iter().zip(own).any(|(given, own)| *given > own) {
+        return Err(RunError::BadArguments(format!("a grid of {grid:?} programs, and the kernel's own is {own:?}")));
+    }
+    Ok(())
+}
+
+/// The scalar arguments and their slots.
+pub(crate) fn scalars(plan: &Plan, args: &[Arg]) -> Result<Vec<(ScalarSlot, u64)>, RunError> {
+    let mut scalars = Vec::new();
+    for (param, arg) in plan.params.iter().zip(args) {
+        let ParamKind::Scalar { slot, elem } = param.kind else { continue };
+        let bits = match arg {
+            Arg::Scalar(value) => scalar_bits(elem, *value),
+            Arg::Tensor { .. } | Arg::Absent => None,
+        };
+        let Some(bits) = bits else {
+            return Err(RunError::BadArguments(format!("`{}` is an `{elem}`", param.name)));
+        };
+        scalars.push((slot, bits));
+    }
+    Ok(scalars)
+}
+
+/// The tensor arguments.
+pub(crate) fn tensors<'a>(plan: &'a Plan, args: &'a [Arg]) -> Result<Vec<Option<TensorArg<'a>>>, RunError> {
+    let mut tensors = Vec::with_capacity(args.len());
+    for (param, arg) in plan.params.iter().zip(args) {
+        let name = param.name.as_str();
+        let bad = |what: String| Err(RunError::BadArguments(format!("`{name}` {what}")));
+        tensors.push(match (param.kind, arg) {
+            (ParamKind::Tensor { elem, rank, access, .. }, Arg::Tensor { memory, offset, extents, strides }) => {
+                if extents.len() != rank {
+                    return bad(format!("is a tensor of rank {rank}, not {}", extents.len()));
+                }
+                let written = access == Access::Mut;
+                Some(TensorArg { name, memory, offset: *offset, elem, extents, strides, written })
+            }
+            (ParamKind::Tensor { optional: true, .. }, Arg::Absent) | (ParamKind::Scalar { .. }, _) => None,
+            (ParamKind::Tensor { .. }, Arg::Absent) => return bad("is not optional".to_owned()),
+            (ParamKind::Tensor { .. }, Arg::Scalar(_)) => return bad("is a tensor".to_owned()),
+        });
+    }
+    Ok(tensors)
+}
+
+/// The scalar slot of an argument, if it is of the right kind.
+fn scalar_bits(elem: Elem, value: Scalar) -> Option<u64> {
+    match value {
+        Scalar::Int(v) if elem == Elem::Bool => Some(u64::from(v != 0)),
+        Scalar::Int(v) if elem.is_int() => Some(titan_core::ir::fold::wrap(elem, v).cast_unsigned()),
+        Scalar::Float(v) if elem.is_float() => Some((crate::ops::cast::cast(Elem::F64, elem).scalar)([v.to_bits(), 0, 0])),
+        Scalar::Int(_) | Scalar::Float(_) => None,
+    }
+}

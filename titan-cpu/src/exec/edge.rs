@@ -1,0 +1,73 @@
+//! Products of tiles that reach beyond their tensors: what is outside is zeros, whose products are zeros, or NaN where the
+//! other factor is not finite.
+
+use super::matrix::{Operand, Sums, multiply};
+use super::pool::{Buffer, bytes, bytes_mut, reserve};
+use crate::rep::Rep;
+use titan_core::ir::Elem;
+
+/// The part of a product's tiles whose factors are inside of their tensors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    /// Elements of the product, and their size in bytes.
+    pub(super) acc: Elem,
+    pub(super) size: usize,
+    /// Columns of the tiles.
+    pub(super) row: usize,
+    /// Rows and columns that are inside.
+    pub(super) inside: [usize; 2],
+}
+
+/// Zeros of every element type that is multiplied.
+const ZEROS: [u64; 1] = [0];
+
+impl Edge {
+    /// Sets what is outside to zero.
+    pub(super) fn clear(&self, dst: &mut [u8]) {
+        let [m, n] = self.inside;
+        for (i, row) in dst.chunks_exact_mut(self.row * self.size).enumerate() {
+            let from = if i < m { n * self.size } else { 0 };
+            row[from..].fill(0);
+        }
+    }
+
+    /// Adds to what is outside the products of `k` elements of the factors with zeros.
+    pub(super) fn add(&self, dst: &mut [u8], k: usize, factors: [Operand<'_>; 2], sums: &mut Buffer) {
+        match Sums::of(self.acc) {
+            Sums::F64 => self.add_products::<f64>(bytemuck::cast_slice_mut(dst), k, factors, sums),
+            // Integers are finite.
+            Sums::I32 => {}
+            Sums::F32 => self.add_products::<f32>(bytemuck::cast_slice_mut(dst), k, factors, sums),
+        }
+    }
+
+    fn add_products<T: Rep + std::ops::AddAssign>(&self, dst: &mut [T], k: usize, [a, b]: [Operand<'_>; 2], sums: &mut Buffer) {
+        let [m, n] = self.inside;
+        let zeros = Operand { data: &bytemuck::bytes_of(&ZEROS)[..self.size], first: 0, strides: [0; 4] };
+        if dst.len() > m * self.row {
+            // Rows of zeros: one stands for all.
+            let products = self.products::<T>([1, n, k], [zeros, b], sums);
+            if !products.is_empty() {
+                for row in dst[m * self.row..].chunks_exact_mut(self.row) {
+                    row.iter_mut().zip(products).for_each(|(d, p)| *d += *p);
+                }
+            }
+        }
+        if self.row > n {
+            let products = self.products::<T>([m, 1, k], [a, zeros], sums);
+            for (row, p) in dst.chunks_exact_mut(self.row).zip(products) {
+                row[n..].iter_mut().for_each(|d| *d += *p);
+            }
+        }
+    }
+
+    /// Products with zeros; none if all of them are zero.
+    fn products<'s, T: Rep>(&self, shape: [usize; 3], factors: [Operand<'_>; 2], sums: &'s mut Buffer) -> &'s [T] {
+        let len = shape[0] * shape[1] * self.size;
+        reserve(sums, len);
+        multiply(self.acc, (bytes_mut(sums, len), shape[1]), shape, false, factors, &mut Buffer::new());
+        let products: &[T] = bytemuck::cast_slice(bytes(sums, len));
+        let zero = T::from_bits(0);
+        if products.iter().all(|p| *p == zero) { &[] } else { products }
+    }
+}

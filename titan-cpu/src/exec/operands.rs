@@ -1,0 +1,236 @@
+//! The operands of a group, block by block: where each is, found once for the group as far as it can be, and per block by a
+//! few additions.
+
+use super::Machine;
+use super::pool::{Buffer, bytes, bytes_mut, reserve};
+use super::tile::Data;
+use crate::ops::words;
+use crate::plan::group::{Group, Input, LONG_ROW, Leaf, MAX_LEAVES};
+
+/// How an operand is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Source {
+    /// One element stands for all: in its cell.
+    #[default]
+    Uniform,
+    /// The same in every block: in its register, which was filled before the first one.
+    Filled,
+    /// Row-major from the first byte of its data on.
+    Dense,
+    /// Row by row, by the strides of its tile.
+    Rows,
+    /// One element for each row of the block: copied to its register.
+    OfRows,
+}
+
+/// Where the elements of one block are, of an operand that is read row by row.
+#[derive(Clone, Copy, Debug, Default)]
+enum Place {
+    /// In its data, from the element of this index on.
+    At(usize),
+    /// In its cell: the same in every element of the block.
+    Cell,
+    /// Copied to its register.
+    #[default]
+    Register,
+}
+
+/// A block: its first element, how many it has, and the coordinates of the first one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) n: usize,
+    /// On the three leading axes.
+    pub(super) row: [usize; 3],
+    pub(super) col: usize,
+}
+
+/// Room for operands that are not read where they are; kept between groups.
+#[derive(Debug, Default)]
+pub(super) struct Inputs {
+    /// Registers of operands that are copied.
+    copies: Vec<Buffer>,
+    /// Operands that are the same in every element.
+    cells: [u64; MAX_LEAVES],
+    /// Of operands that are read row by row, where the current block is.
+    places: [Place; MAX_LEAVES],
+}
+
+/// The operands of a group, at most `N`.
+#[derive(Debug)]
+pub(super) struct Operands<'a, const N: usize> {
+    sources: [Source; N],
+    data: [&'a [u8]; N],
+    /// Elements evaluated at a time: whole rows, or a part of one.
+    pub(super) block: usize,
+    by_rows: bool,
+}
+
+impl Span {
+    /// How many rows the block has, at least one.
+    #[inline]
+    pub(super) fn rows(&self, group: &Group) -> usize {
+        if self.n <= group.cols { 1 } else { self.n / group.cols }
+    }
+
+    /// The first block.
+    pub(super) fn first(group: &Group, block: usize) -> Self {
+        Span { n: block.min(group.len), ..Span::default() }
+    }
+
+    /// The next block, which may be beyond the last one. Whole rows, or a part of one.
+    pub(super) fn next(&self, group: &Group, block: usize) -> Self {
+        let mut next = Span { start: self.start + self.n, col: self.col + self.n, ..*self };
+        if next.col >= group.cols {
+            let rows = if next.col == group.cols { 1 } else { next.col / group.cols };
+            next.col = 0;
+            next.row[2] += rows;
+            for axis in [2, 1] {
+                let extent = usize::try_from(group.shape[axis]).unwrap_or(1).max(1);
+                if next.row[axis] >= extent {
+                    next.row[axis - 1] += next.row[axis] / extent;
+                    next.row[axis] %= extent;
+                }
+            }
+        }
+        let rest = if block < group.cols { group.cols - next.col } else { group.len.saturating_sub(next.start) };
+        next.n = block.min(rest);
+        next
+    }
+}
+
+impl Inputs {
+    /// Makes room for the operands of a group.
+    fn prepare(&mut self, group: &Group) {
+        if self.copies.len() < group.inputs.len() {
+            self.copies.resize(group.inputs.len(), Buffer::new());
+        }
+    }
+
+    /// The register of an operand, of so many bytes.
+    fn copy(&mut self, leaf: usize, n: usize) -> &mut [u8] {
+        reserve(&mut self.copies[leaf], n);
+        bytes_mut(&mut self.copies[leaf], n)
+    }
+
+    /// Fills the cell of an operand.
+    #[inline]
+    fn set_cell(&mut self, leaf: usize, size: usize, bits: u64) {
+        if cfg!(target_endian = "little") {
+            self.cells[leaf] = bits;
+        } else {
+            words::fill(&mut bytemuck::bytes_of_mut(&mut self.cells[leaf])[..size], size, bits);
+        }
+    }
+}
+
+impl<'a, const N: usize> Operands<'a, N> {
+    /// Finds the operands of a group; what is the same in every element is put where it will be read.
+    #[inline]
+    pub(super) fn new(machine: &'a Machine<'_, '_>, group: &Group, inputs: &mut Inputs) -> Self {
+        inputs.prepare(group);
+        let (mut sources, mut data): (_, [&[u8]; N]) = ([Source::Uniform; N], [&[]; N]);
+        let mut by_rows = false;
+        for (number, (source, data)) in sources.iter_mut().zip(&mut data).enumerate().take(group.inputs.len()) {
+            (*source, *data) = machine.source(group, number, inputs);
+            by_rows |= matches!(source, Source::Rows | Source::OfRows);
+        }
+        // Long rows are evaluated one at a time rather than copied together, if they do not follow each other.
+        let one_row = by_rows && group.cols >= LONG_ROW;
+        let block = if one_row { group.block.min(group.cols) } else { group.block };
+        Operands { sources, data, block, by_rows }
+    }
+
+    /// Finds the elements of every operand in one block.
+    #[inline]
+    pub(super) fn of_block<'s>(
+        &self,
+        machine: &Machine<'_, '_>,
+        (group, span): (&Group, Span),
+        inputs: &'s mut Inputs,
+        leaves: &mut [&'s [u8]; N],
+    ) where
+        'a: 's,
+    {
+        if self.by_rows {
+            for number in 0..group.inputs.len() {
+                match self.sources[number] {
+                    Source::Rows => inputs.places[number] = machine.fetch(group, number, span, inputs),
+                    Source::OfRows => machine.fetch_rows(group, number, span, inputs),
+                    Source::Uniform | Source::Filled | Source::Dense => {}
+                }
+            }
+        }
+        let inputs = &*inputs;
+        for (i, (leaf, Input { size, .. })) in leaves.iter_mut().zip(&group.inputs).enumerate() {
+            let n = span.n * size;
+            *leaf = match (self.sources[i], inputs.places[i]) {
+                (Source::Uniform, _) | (Source::Rows, Place::Cell) => &bytemuck::bytes_of(&inputs.cells[i])[..*size],
+                (Source::Dense, _) => &self.data[i][span.start * size..][..n],
+                (Source::Rows, Place::At(at)) => &self.data[i][at * size..][..n],
+                (Source::Filled, _) | (Source::Rows, Place::Register) => bytes(&inputs.copies[i], n),
+                (Source::OfRows, _) => bytes(&inputs.copies[i], span.rows(group) * size),
+            };
+        }
+    }
+}
+
+impl Machine<'_, '_> {
+    /// How an operand is read, and its data if it is read there.
+    fn source(&self, group: &Group, number: usize, inputs: &mut Inputs) -> (Source, &[u8]) {
+        let Input { leaf, size, of_rows, whole } = group.inputs[number];
+        let bits = match leaf {
+            Leaf::Scalar(slot) => self.scalar(slot),
+            Leaf::Tile(slot) => {
+                let tile = &self.tiles[slot as usize];
+                match (tile.data, tile.dense) {
+                    (Data::Splat(bits), _) => bits,
+                    (Data::Nothing, _) => 0,
+                    (Data::Buffer(_) | Data::Memory(_), _) if of_rows => return (Source::OfRows, &[]),
+                    (Data::Buffer(_) | Data::Memory(_), true) => return (Source::Dense, &self.data(slot)[tile.first * size..]),
+                    (Data::Buffer(_) | Data::Memory(_), false) => return (Source::Rows, self.data(slot)),
+                }
+            }
+        };
+        if whole {
+            words::fill(inputs.copy(number, group.block.min(group.len) * size), size, bits);
+            return (Source::Filled, &[]);
+        }
+        inputs.set_cell(number, size, bits);
+        (Source::Uniform, &[])
+    }
+
+    /// Finds an operand of a block in its data, or copies it.
+    fn fetch(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) -> Place {
+        let Input { leaf: Leaf::Tile(slot), size, whole, .. } = group.inputs[leaf] else { return Place::Register };
+        let tile = &self.tiles[slot as usize];
+        let step = tile.strides[3];
+        // In one row the elements follow each other, or are all the same.
+        if span.n <= group.cols && (step == 1 || step == 0 && !whole) {
+            let [i, j, k] = span.row;
+            let first = [i, j, k, span.col]
+                .iter()
+                .zip(tile.strides)
+                .fold(tile.first, |sum, (i, s)| sum.wrapping_add(i.wrapping_mul(s.cast_unsigned())));
+            if step == 1 {
+                return Place::At(first);
+            }
+            let bits = words::element(self.data(slot), size, first);
+            inputs.set_cell(leaf, size, bits);
+            return Place::Cell;
+        }
+        if let Some(tile) = self.strided(slot) {
+            words::gather_run(inputs.copy(leaf, span.n * size), &tile, span.start);
+        }
+        Place::Register
+    }
+
+    /// Copies the elements of an operand for the rows of a block.
+    fn fetch_rows(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) {
+        let Input { leaf: Leaf::Tile(slot), size, .. } = group.inputs[leaf] else { return };
+        if let Some(tile) = self.strided(slot) {
+            let dst = inputs.copy(leaf, span.rows(group) * size);
+            words::gather_run(dst, &tile, span.start / group.cols);
+        }
+    }
+}

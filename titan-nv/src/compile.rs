@@ -1,0 +1,101 @@
+//! From a verified kernel to the variants of an artifact: the whole way, one step a line.
+
+use crate::lower::{EmitError, emit};
+use crate::machine::Machine;
+use crate::target::target;
+use titan_core::artifact::{Assumption, Variant};
+use titan_core::diag::Code;
+use titan_core::ir::{HostExpr, Kernel, ParamKind};
+use titan_core::lower::{LowerError, lower};
+use titan_core::plan::{self, Plan};
+use titan_core::verify::Verified;
+
+/// Why a kernel cannot be compiled for a machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// The target is known, but there is no code generator for it.
+    #[error("kernel `{kernel}`: TITAN does not generate code for {target} yet\n  help: the CPU device runs every kernel; set `TITAN_DEVICE=cpu`")]
+    Target {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// The target's name.
+        target: &'static str,
+    },
+    /// The kernel asks for what the target has not, or has not enough of.
+    #[error("{0}")]
+    Lower(#[from] LowerError),
+    /// The lane IR does not become PTX.
+    #[error("{0}")]
+    Emit(#[from] EmitError),
+}
+
+impl Unsupported {
+    /// The code of the rule.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        Code::Backend
+    }
+}
+
+/// Compiles a kernel for a machine: the variant for aligned arguments first, then the one that assumes nothing.
+///
+/// `source` is the user's file and the line of it on which the kernel begins, for line information.
+///
+/// # Errors
+/// If the machine cannot run the kernel.
+pub fn compile(kernel: &Verified, machine: &Machine, source: Option<(&str, u32)>) -> Result<Vec<Variant>, Unsupported> {
+    if !machine.supported {
+        return Err(Unsupported::Target { kernel: kernel.sig.full_name(), target: machine.name });
+    }
+    let target = target(machine);
+    let mut variants = Vec::new();
+    for aligned in [true, false] {
+        let plan = plan::plan(kernel, &target, aligned);
+        if aligned && plan.vectored.iter().all(|v| !v) {
+            // Nothing is accessed in vectors: both variants would be one.
+            continue;
+        }
+        let lowered = lower(kernel, &plan)?;
+        let ptx = emit(&lowered.func, machine, source)?;
+        variants.push(Variant {
+            target: machine.name.to_owned(),
+            config: config(&plan, &ptx.entry, ptx.version, lowered.barriers),
+            assumptions: if aligned { assumptions(kernel, &plan) } else { Vec::new() },
+            shared_bytes: lowered.func.shared_bytes,
+            threads: lowered.func.threads,
+            notes: [plan.notes, lowered.notes].concat(),
+            sites: lowered.sites,
+            payload: ptx.text.into_bytes(),
+        });
+    }
+    Ok(variants)
+}
+
+fn config(plan: &Plan, entry: &str, version: u32, barriers: usize) -> Vec<(String, String)> {
+    let pairs = [
+        ("entry", entry.to_owned()),
+        ("ptx", format!("{}.{}", version / 10, version % 10)),
+        ("warps", plan.warps.to_string()),
+        ("barriers", barriers.to_string()),
+        ("access", if plan.aligned { "aligned" } else { "any" }.to_owned()),
+    ];
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What wide accesses take for granted: rows of elements that begin on multiples of 16 bytes and are whole multiples long.
+fn assumptions(kernel: &Kernel, plan: &Plan) -> Vec<Assumption> {
+    let mut out = Vec::new();
+    for (index, param) in kernel.sig.params.iter().enumerate() {
+        let (ParamKind::Tensor { elem, shape, .. }, true) = (&param.kind, plan.vectored.get(index) == Some(&true)) else {
+            continue;
+        };
+        let (Ok(number), Some(last)) = (u32::try_from(index), shape.len().checked_sub(1)) else { continue };
+        out.push(Assumption::UnitStride { param: number, axis: u32::try_from(last).unwrap_or(0) });
+        out.push(Assumption::Aligned { param: number, bytes: 16 });
+        out.extend((0u32..).zip(&shape[..last]).map(|(axis, _)| Assumption::StrideMultiple { param: number, axis, bytes: 16 }));
+        out.push(Assumption::Divisible { expr: HostExpr::Dim(index, last), by: i64::from(128 / elem.bits()) });
+    }
+    out.push(Assumption::Index32);
+    out
+}

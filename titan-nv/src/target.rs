@@ -1,0 +1,45 @@
+//! What the middle of the compiler is told of a machine.
+
+use crate::machine::{Feature, Machine, MmaShape};
+use titan_core::ir::{Elem, MMA_TRIPLES};
+use titan_core::lane::MmaAtom;
+use titan_core::plan::Target;
+
+/// The most shared memory that a program of the portable variant takes: what every architecture from sm_80 on grants
+/// (CUDA programming guide, "Technical Specifications per Compute Capability": 99 KB on 8.6 and 8.9).
+const PORTABLE_SHARED: u32 = 99 * 1024;
+
+/// The machine as plans see it.
+#[must_use]
+pub fn target(machine: &Machine) -> Target {
+    Target {
+        name: machine.name,
+        lanes: machine.warp_size,
+        max_warps: machine.threads_per_block / machine.warp_size,
+        registers: machine.registers_per_thread,
+        shared_bytes: if machine.capability < 90 { PORTABLE_SHARED } else { machine.shared_per_block },
+        atoms: atoms(machine),
+        copy_async: machine.has(Feature::CpAsync),
+        load_matrix: machine.has(Feature::LdMatrix),
+        fp8_convert: machine.has(Feature::Fp8Convert),
+        bf16_arithmetic: machine.capability >= 90,
+    }
+}
+
+/// The instructions of a warp for each triple of elements that `mma` takes.
+fn atoms(machine: &Machine) -> Vec<MmaAtom> {
+    let mut atoms = Vec::new();
+    for (a, b, acc) in MMA_TRIPLES {
+        let fp8 = matches!(a, Elem::E4m3 | Elem::E5m2);
+        let missing = fp8 && !machine.has(Feature::Fp8Mma);
+        // Tensor cores have no exact product of f32.
+        if *a == Elem::F32 || missing {
+            continue;
+        }
+        let fits = |s: &&MmaShape| s.family == Feature::MmaSync && s.bits == a.bits();
+        if let Some(shape) = machine.mma.iter().find(fits) {
+            atoms.push(MmaAtom { m: shape.m, n: shape.n.0, k: shape.k, a: *a, b: *b, acc: *acc });
+        }
+    }
+    atoms
+}

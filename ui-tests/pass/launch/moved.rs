@@ -1,0 +1,14 @@
+//! The twin of `ui/launch/moved.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}
+
+fn host(x: Tensor<f32, 1>, y: &mut Tensor<f32, 1>) -> titan::Result<()> {
+    k(&x, y).launch(&x.device().default_stream())?;
+    drop(x);
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! A vector is not yet a tensor.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}
+
+fn host(x: &Vec<f32>, y: &mut Tensor<f32, 1>) -> titan::Result<()> {
+    k(x, y).sync()
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! A view of a tensor that is only read cannot be an output.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}
+
+fn host(x: &Tensor<f32, 1>, y: &Tensor<f32, 1>) -> titan::Result<()> {
+    k(x, &mut y.slice::<0>(0..8)?).sync()
+}
+
+fn main() {}
