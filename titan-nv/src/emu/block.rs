@@ -1,11 +1,9 @@
 //! A block: its warps, its shared memory, its barriers, and who runs next.
 
-use super::exec::{Copy, Fail, Step};
+use super::exec::{Copy, Fail, Step, World};
 use super::launch::Env;
-use super::memory::Memory;
 use super::warp::{Hold, Warp};
 use std::collections::BTreeMap;
-use titan_core::engine::race::Races;
 use titan_core::engine::{
     Agent, BarrierId, Engine, OpId, RendezvousId, Scheduler, Space, SpaceId, State, Wait,
 };
@@ -133,21 +131,21 @@ impl<'a> Block<'a> {
 
     /// Runs until the block ends, polls in vain, or has used up `steps` instructions.
     pub(crate) fn run(
-        &mut self, memory: &mut Memory, races: &mut Option<Races>, steps: &mut u64,
+        &mut self, world: &mut World<'_>,
     ) -> Result<Turn, Box<Fail>> {
         let mut left = 1_u64 << 20;
         loop {
             if self.warps.iter().all(|w| w.live == 0) {
-                return self.finish(memory, races).map(|()| Turn::Done);
+                return self.finish(world).map(|()| Turn::Done);
             }
             if let Some(op) = self.engine.happens() {
-                self.complete(op, memory, races)?;
+                self.complete(op, world)?;
             }
             if let Some((warp, fragment)) = self.pick(false) {
                 self.idle = 0;
                 let quantum = self.scheduler.quantum(QUANTUM);
                 left = left.saturating_sub(quantum.into());
-                self.run_fragment(warp, fragment, quantum, memory, races, steps)?;
+                self.run_fragment(warp, fragment, quantum, world)?;
                 if left == 0 {
                     return Ok(Turn::Spent);
                 }
@@ -155,13 +153,13 @@ impl<'a> Block<'a> {
             }
             // Nobody goes on by itself: what is under way completes, as late as it could.
             if let Some(op) = self.engine.pending().oldest() {
-                self.complete(op, memory, races)?;
+                self.complete(op, world)?;
                 continue;
             }
             self.idle += 1;
             match self.pick(true) {
                 Some((warp, fragment)) if self.idle <= PATIENCE => {
-                    self.run_fragment(warp, fragment, QUANTUM, memory, races, steps)?;
+                    self.run_fragment(warp, fragment, QUANTUM, world)?;
                 }
                 Some(_) => {
                     self.idle = 0;
@@ -173,22 +171,22 @@ impl<'a> Block<'a> {
     }
 
     /// At the end of the block, what is still under way completes.
-    fn finish(&mut self, memory: &mut Memory, races: &mut Option<Races>) -> Result<(), Box<Fail>> {
+    fn finish(&mut self, world: &mut World<'_>) -> Result<(), Box<Fail>> {
         while let Some(op) = self.engine.pending().oldest() {
-            self.complete(op, memory, races)?;
+            self.complete(op, world)?;
         }
         Ok(())
     }
 
     pub(crate) fn complete(
-        &mut self, op: OpId, memory: &mut Memory, races: &mut Option<Races>,
+        &mut self, op: OpId, world: &mut World<'_>,
     ) -> Result<(), Box<Fail>> {
         self.progress += 1;
         let strict = self.env.options.strict();
         let mut place = None;
-        let done = self.engine.complete(op, races, |spaces, op| {
+        let done = self.engine.complete(op, world.races, |spaces, op| {
             place = Some((op.payload.place, op.agent));
-            op.payload.apply(spaces, memory, strict)
+            op.payload.apply(spaces, world.memory, strict)
         });
         done.map_err(|e: Fail| {
             let (at, agent) = place.unwrap_or((u32::MAX, Agent::new(0)));
@@ -198,15 +196,14 @@ impl<'a> Block<'a> {
 
     /// Runs a fragment for some instructions, while it can.
     fn run_fragment(
-        &mut self, warp: usize, fragment: usize, quantum: u32, memory: &mut Memory, races: &mut Option<Races>,
-        steps: &mut u64,
+        &mut self, warp: usize, fragment: usize, quantum: u32, world: &mut World<'_>,
     ) -> Result<(), Box<Fail>> {
         let Some(mut f) = self.resume(warp, fragment) else { return Ok(()) };
         for _ in 0..quantum {
-            *steps += 1;
+            *world.steps += 1;
             let pc = self.warps[warp].fragments[f].pc;
             let mask = self.warps[warp].fragments[f].mask;
-            let step = self.step(warp, f, memory, races).map_err(|fail| {
+            let step = self.step(warp, f, world).map_err(|fail| {
                 let lane = mask.trailing_zeros() as usize;
                 Box::new(fail.or_at(pc, self.agent(warp, lane.min(31))))
             })?;

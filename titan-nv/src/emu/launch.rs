@@ -8,7 +8,7 @@ use super::ast::{Ast, Entry};
 use super::block::{Block, Turn};
 use super::decode;
 use super::error::{EmuError, ErrorCode, Site, ThreadId};
-use super::exec::Fail;
+use super::exec::{Fail, World};
 use super::memory::{DevicePtr, Memory};
 use super::op::Program;
 use titan_core::engine::race::Races;
@@ -276,7 +276,7 @@ impl Kernel<'_> {
             }
             let Some((block, races)) = resident.get_mut(turn) else { continue };
             let progress = block.progress;
-            let done = block.run(memory, races, &mut stats.instructions);
+            let done = block.run(&mut World { memory, races, steps: &mut stats.instructions });
             let id = block.id;
             let moved = block.progress != progress;
             if stats.instructions > options.max_steps {

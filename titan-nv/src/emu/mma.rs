@@ -190,10 +190,10 @@ pub(crate) fn multiply(op: &MmaOp, a: &[Lanes], b: &[Lanes], c: &[Lanes]) -> Vec
         }
     }
     let mut d = vec![[0; 32]; c.len()];
-    for lane in 0..32 {
-        for (r, s) in (0..c.len()).flat_map(|r| (0..per_c).map(move |s| (r, s))) {
+    for (r, s) in (0..c.len()).flat_map(|r| (0..per_c).map(move |s| (r, s))) {
+        for (lane, bits) in d[r].iter_mut().enumerate() {
             let (row, col) = at_c(packed, lane, r, s);
-            d[r][lane] |= result(op, cm[row * n + col]) << (16 * s);
+            *bits |= result(op, cm[row * n + col]) << (16 * s);
         }
     }
     d

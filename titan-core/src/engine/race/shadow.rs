@@ -43,10 +43,12 @@ fn covered(earlier: &Epoch, now: &Epoch, known: Known<'_>) -> bool {
         || known.covers(earlier.component, earlier.clock)
 }
 
-/// The last write to a byte and the reads since, which are one, or many in `Shadow::readers`.
+/// The last write to a byte, the last strong one since, and the reads since the former, which are one, or many in
+/// `Shadow::readers`. A strong write does not hide the weak one before it, after which others must be ordered too.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     write: Epoch,
+    strong: Epoch,
     read: Epoch,
     /// 1 + the index of more readers.
     many: u32,
@@ -61,7 +63,7 @@ pub(super) struct Shadow {
 
 impl Shadow {
     pub(super) fn new(len: usize) -> Shadow {
-        let empty = Cell { write: Epoch::NONE, read: Epoch::NONE, many: 0 };
+        let empty = Cell { write: Epoch::NONE, strong: Epoch::NONE, read: Epoch::NONE, many: 0 };
         Shadow { cells: vec![empty; len], readers: Vec::new(), free: Vec::new() }
     }
 
@@ -76,8 +78,12 @@ impl Shadow {
         let end = start.saturating_add(len).min(self.cells.len());
         for at in start..end {
             let cell = self.cells[at];
-            if touch != Touch::WriteSame && cell.write.clashes(&now, known) {
-                return Some((at, cell.write, true));
+            if touch != Touch::WriteSame {
+                for write in [cell.write, cell.strong] {
+                    if write.clashes(&now, known) {
+                        return Some((at, write, true));
+                    }
+                }
             }
             if touch == Touch::Read {
                 self.read(at, now, known);
@@ -91,10 +97,16 @@ impl Shadow {
                 if let Some(other) = readers.iter().find(|r| r.clashes(&now, known)) {
                     return Some((at, *other, false));
                 }
-                readers.clear();
+            }
+            if now.strong {
+                self.cells[at].strong = now;
+                continue;
+            }
+            if cell.many != 0 {
+                self.readers[cell.many as usize - 1].clear();
                 self.free.push(cell.many - 1);
             }
-            self.cells[at] = Cell { write: now, read: Epoch::NONE, many: 0 };
+            self.cells[at] = Cell { write: now, strong: Epoch::NONE, read: Epoch::NONE, many: 0 };
         }
         None
     }

@@ -181,6 +181,9 @@ fn strong_accesses_may_be_unordered_among_themselves() {
     let mut w = world(2);
     assert!(w.touch(0, 0, rmw, strong, None) && w.touch(1, 0, rmw, strong, None));
     assert!(!w.read(0, 0), "a weak read races with the other's");
+    let mut w = world(2);
+    assert!(w.write(0, 0) && w.touch(0, 0, rmw, strong, None));
+    assert!(!w.touch(1, 0, rmw, strong, None), "nor do they hide the weak write before them");
 }
 
 #[test]

@@ -113,9 +113,9 @@ pub(super) fn annotate(code: &mut [Inst]) {
             }
         }
     }
-    for b in 0..end {
+    for (b, dom) in idom.iter().enumerate().take(end) {
         let last = graph.starts.get(b + 1).map_or(code.len(), |next| *next) - 1;
-        let meet = graph.starts.get(idom[b]).copied();
+        let meet = graph.starts.get(*dom).copied();
         if let Some(meet) = meet.and_then(|m| u32::try_from(m).ok()) {
             code[last].meet = meet;
         }

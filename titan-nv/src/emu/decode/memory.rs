@@ -90,7 +90,7 @@ impl Decoder<'_> {
         if !plain || !whole || ty.bits() > 64 {
             return Err(self.bad_type(ty));
         }
-        if n as u32 * ty.bytes() > 16 {
+        if n * ty.bytes() as usize > 16 {
             return Err(self.unknown("an access of more than 16 bytes"));
         }
         Ok(ty)

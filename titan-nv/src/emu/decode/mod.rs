@@ -213,5 +213,3 @@ pub(crate) fn special(name: &str) -> Option<Special> {
     })
 }
 
-#[cfg(test)]
-mod tests;

@@ -102,34 +102,21 @@ impl Decoder<'_> {
             let (f, mode) = (convert::to_half_satfinite(to).ok_or_else(|| self.bad_type(to))?, mode);
             return self.lane(f, mode, to, [self.src(1, from)?, Src::Imm(0), Src::Imm(0)]);
         }
-        mode.aux = convert::pack(to, from, integral);
         let dst = self.dst_of(self.operand(0)?, to, Width::Wider)?;
         let src = self.src_of(self.operand(1)?, from, Width::Wider)?;
         let widen = match self.declared(self.operand(0)?) {
             Some(declared) if to.is_signed() && declared.bits() > to.bits() => declared.bits(),
             _ => 0,
         };
-        let scalar = Op::Lane { f: convert::scalar, mode, dst, src: [src, Src::Imm(0), Src::Imm(0)] };
-        if widen == 0 {
-            return Ok(scalar);
-        }
-        // The register is wider than the result: its sign goes on.
-        let wide = match widen {
-            16 => Ty::S16,
-            32 => Ty::S32,
-            _ => Ty::S64,
-        };
-        if from.is_float() || mode.sat {
-            return Err(self.unknown("a saturating conversion to a wider register"));
-        }
-        let mode = Mode { aux: convert::pack(wide, to, false), ..mode };
+        mode.aux = convert::pack(to, from, integral, widen);
         Ok(Op::Lane { f: convert::scalar, mode, dst, src: [src, Src::Imm(0), Src::Imm(0)] })
     }
 
     /// Which conversions need a rounding, and which kind.
     fn check_cvt(&self, to: Ty, from: Ty, rnd: Option<(Rnd, bool)>) -> Result<(), EmuError> {
         let (int_to, int_from) = (to.kind() == Kind::Int, from.kind() == Kind::Int);
-        let narrows = to.is_float() && (int_from || to.bits() < from.bits() || to == Ty::Tf32);
+        let other_half = to != from && to.bits() == from.bits();
+        let narrows = to.is_float() && (int_from || to.bits() < from.bits() || to == Ty::Tf32 || other_half);
         let wrong = match rnd {
             None if narrows => Some("a rounding is needed"),
             None if int_to && from.is_float() => Some("a rounding to integer is needed"),
@@ -182,7 +169,7 @@ impl Decoder<'_> {
         let ty = self.ty()?;
         self.end()?;
         self.n_operands(&[2])?;
-        if ty != Ty::U64 && !(ty == Ty::U32) {
+        if !matches!(ty, Ty::U64 | Ty::U32) {
             return Err(self.bad_type(ty));
         }
         if ty == Ty::U32 {

@@ -143,7 +143,7 @@ impl Decoder<'_> {
         match self.operand(i)? {
             Operand::Reg(r) => Ok(PredSrc::Reg(slot(*r)?, false)),
             Operand::Not(r) => Ok(PredSrc::Reg(slot(*r)?, true)),
-            Operand::Int(n @ (0 | 1 | -1)) => Ok(PredSrc::Const(*n != 0)),
+            Operand::Int(n @ -1..=1) => Ok(PredSrc::Const(*n != 0)),
             _ => Err(self.misfit("a predicate register is needed")),
         }
     }

@@ -109,7 +109,7 @@ impl Decoder<'_> {
         self.accept("cta");
         let kind = self.need(&["sync", "arrive", "red"])?;
         let reduction = if kind == "red" { Some(self.need(&["popc", "and", "or"])?) } else { None };
-        let aligned = !always_aligned && self.accept("aligned") || always_aligned;
+        let aligned = always_aligned || self.accept("aligned");
         let Some(reduction) = reduction else {
             self.end()?;
             let n = self.n_operands(if kind == "arrive" { &[2] } else { &[1, 2] })?;

@@ -1,10 +1,10 @@
 //! Loads, stores and atomics of all spaces.
 
-use super::{Fail, Run, Step, Who};
+use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::block::Block;
 use crate::emu::error::ErrorCode;
 use crate::emu::lane::int;
-use crate::emu::memory::{Memory, code_of, from_generic};
+use crate::emu::memory::{code_of, from_generic};
 use crate::emu::mma::Lanes;
 use crate::emu::op::{Addr, AtomFn, Dst, Element, Op, Order, Src};
 use crate::emu::ty::Space;
@@ -25,27 +25,47 @@ pub(super) struct At {
     pub(super) address: u64,
 }
 
+/// What an access to shared memory does, and by whom.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    kind: AccessKind,
+    strength: Strength,
+    helper: Option<Helper>,
+}
+
+impl How {
+    /// By the thread itself.
+    pub(super) const fn own(kind: AccessKind, strength: Strength) -> How {
+        How { kind, strength, helper: None }
+    }
+
+    /// By an asynchronous copy.
+    pub(super) const fn copy(helper: Helper) -> How {
+        How { kind: AccessKind::Write, strength: Strength::Weak, helper: Some(helper) }
+    }
+}
+
 impl Block<'_> {
     pub(super) fn access(
-        &mut self, who: Who, op: &Op, memory: &mut Memory, races: &mut Option<Races>,
+        &mut self, who: Who, op: &Op, world: &mut World<'_>,
     ) -> Run<Step> {
         match op {
             Op::Load { dsts, addr, element, order } => {
-                self.load(who, dsts, addr, (*element, *order), memory, races)?;
-                let polls = self.order_read(who, addr, *order, races)?;
+                self.load(who, dsts, addr, (*element, *order), world)?;
+                let polls = self.order_read(who, addr, *order, world)?;
                 return Ok(if polls { Step::Poll } else { Step::Next });
             }
             Op::Store { srcs, addr, element, order } => {
-                self.order_write(who, addr, *order, races)?;
-                self.store(who, srcs, addr, (*element, *order), memory, races)?;
+                self.order_write(who, addr, *order, world)?;
+                self.store(who, srcs, addr, (*element, *order), world)?;
             }
             Op::Atomic { f, dsts, addr, srcs, second, bytes, order } => {
-                self.order_write(who, addr, *order, races)?;
-                let changed = self.atomic(who, *f, dsts, addr, (srcs, *second, *bytes), memory, races)?;
-                self.order_read(who, addr, *order, races)?;
+                self.order_write(who, addr, *order, world)?;
+                let changed = self.atomic(who, *f, dsts, addr, (srcs, *second, *bytes), world)?;
+                self.order_read(who, addr, *order, world)?;
                 return Ok(if changed { Step::Next } else { Step::Poll });
             }
-            _ => {}
+            _ => return Err(misplaced()),
         }
         Ok(Step::Next)
     }
@@ -74,9 +94,9 @@ impl Block<'_> {
 
     /// Tells the observer of an access to shared memory, which may be a race.
     pub(super) fn tell(
-        &mut self, who: Who, at: At, len: u32, kind: AccessKind, strength: Strength, helper: Option<Helper>,
-        races: &mut Option<Races>,
+        &mut self, who: Who, at: At, len: u32, how: How, world: &mut World<'_>,
     ) -> Run<()> {
+        let How { kind, strength, helper } = how;
         let access = Access {
             agent: self.agent(who.warp, at.lane),
             place: Place::new(who.pc as usize),
@@ -89,14 +109,14 @@ impl Block<'_> {
             unchanged: false,
             helper,
         };
-        self.tell_access(&access, at.lane, races)
+        self.tell_access(&access, at.lane, world)
     }
 
     /// Tells of a thread's own write, which may leave the bytes as they are.
     pub(super) fn tell_write(
-        &mut self, who: Who, at: At, bytes: &[u8], strength: Strength, races: &mut Option<Races>,
+        &mut self, who: Who, at: At, bytes: &[u8], strength: Strength, world: &mut World<'_>,
     ) -> Run<()> {
-        if races.is_none() {
+        if world.races.is_none() {
             return Ok(());
         }
         let mut old = [0; 32];
@@ -114,11 +134,11 @@ impl Block<'_> {
             unchanged: there && old == bytes,
             helper: None,
         };
-        self.tell_access(&access, at.lane, races)
+        self.tell_access(&access, at.lane, world)
     }
 
-    fn tell_access(&self, access: &Access, lane: usize, races: &mut Option<Races>) -> Run<()> {
-        let Some(races) = races else { return Ok(()) };
+    fn tell_access(&self, access: &Access, lane: usize, world: &mut World<'_>) -> Run<()> {
+        let Some(races) = world.races else { return Ok(()) };
         races.event(&Event::Access(*access)).map_err(|_| self.race(races).lane(lane))
     }
 
@@ -159,7 +179,7 @@ impl Block<'_> {
         }
         let near = self.barriers.range(at.address.saturating_sub(7)..at.address + len);
         let live = near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_core::engine::PhaseBarrier::is_live));
-        match live.last() {
+        match live.max_by_key(|(a, _)| **a) {
             None => Ok(()),
             Some((address, _)) => {
                 let message = format!("an ordinary access to the mbarrier at shared address {address:#x}, which is in use");
@@ -180,7 +200,7 @@ impl Block<'_> {
     }
 
     /// Reads bytes; whether all are defined.
-    pub(super) fn read(&mut self, who: Who, at: At, out: &mut [u8], memory: &Memory) -> Run<bool> {
+    pub(super) fn read(&mut self, who: Who, at: At, out: &mut [u8], world: &mut World<'_>) -> Run<bool> {
         let strict = self.env.options.strict();
         let from = |space: &Bytes, out: &mut [u8]| {
             let done = if strict { space.read(at.address, out).map(|()| true) } else { space.read_any(at.address, out) };
@@ -189,7 +209,11 @@ impl Block<'_> {
         match at.space {
             Space::Shared => {
                 self.spare_barriers(at, out.len() as u64)?;
-                self.engine.space(self.shared).map_or(Ok(false), |s| from(s, out))
+                let done = self.engine.space(self.shared).map_or(Ok(false), |s| from(s, out));
+                done.map_err(|f| match f.code {
+                    ErrorCode::Uninitialised => f.help("if another thread writes it, nothing makes this one wait for that"),
+                    _ => f,
+                })
             }
             Space::Local => {
                 let thread = self.warps[who.warp].first + u32::try_from(at.lane).unwrap_or(0);
@@ -205,12 +229,12 @@ impl Block<'_> {
                 out.copy_from_slice(bytes);
                 Ok(true)
             }
-            Space::Global | Space::Const | Space::Generic => from(&memory.space, out),
+            Space::Global | Space::Const | Space::Generic => from(&world.memory.space, out),
         }
     }
 
     /// Writes bytes; undefined ones become undefined in memory.
-    pub(super) fn write(&mut self, who: Who, at: At, bytes: &[u8], defined: bool, memory: &mut Memory) -> Run<()> {
+    pub(super) fn write(&mut self, who: Who, at: At, bytes: &[u8], defined: bool, world: &mut World<'_>) -> Run<()> {
         self.progress += 1;
         let thread = self.warps[who.warp].first + u32::try_from(at.lane).unwrap_or(0);
         self.spare_barriers(at, bytes.len() as u64)?;
@@ -219,7 +243,7 @@ impl Block<'_> {
             Space::Shared => self.engine.space_mut(shared),
             Space::Local => Some(self.local(thread)),
             Space::Param => None,
-            Space::Global | Space::Const | Space::Generic => Some(&mut memory.space),
+            Space::Global | Space::Const | Space::Generic => Some(&mut world.memory.space),
         };
         let Some(space) = space else {
             return Err(Fail::new(ErrorCode::Permission, "parameters cannot be written").lane(at.lane));
@@ -233,8 +257,7 @@ impl Block<'_> {
     }
 
     fn load(
-        &mut self, who: Who, dsts: &[Dst], addr: &Addr, (element, order): (Element, Order), memory: &Memory,
-        races: &mut Option<Races>,
+        &mut self, who: Who, dsts: &[Dst], addr: &Addr, (element, order): (Element, Order), world: &mut World<'_>,
     ) -> Run<()> {
         let addresses = self.addresses(who, addr)?;
         let size = element.bytes as usize;
@@ -246,10 +269,10 @@ impl Block<'_> {
             let at = self.at(lane, addr, addresses[lane], total)?;
             let mut bytes = [0; 32];
             let bytes = &mut bytes[..total as usize];
-            let defined = self.read(who, at, bytes, memory)?;
             if at.space == Space::Shared {
-                self.tell(who, at, total, AccessKind::Read, strength, None, races)?;
+                self.tell(who, at, total, How::own(AccessKind::Read, strength), world)?;
             }
+            let defined = self.read(who, at, bytes, world)?;
             ok |= u32::from(defined) << lane;
             for (values, part) in out.iter_mut().zip(bytes.chunks_exact(size)) {
                 let mut word = [0; 8];
@@ -268,8 +291,7 @@ impl Block<'_> {
     }
 
     fn store(
-        &mut self, who: Who, srcs: &[Src], addr: &Addr, (element, order): (Element, Order), memory: &mut Memory,
-        races: &mut Option<Races>,
+        &mut self, who: Who, srcs: &[Src], addr: &Addr, (element, order): (Element, Order), world: &mut World<'_>,
     ) -> Run<()> {
         let addresses = self.addresses(who, addr)?;
         let size = element.bytes as usize;
@@ -285,9 +307,9 @@ impl Block<'_> {
                 part.copy_from_slice(&value[lane].to_le_bytes()[..size]);
             }
             if at.space == Space::Shared {
-                self.tell_write(who, at, &bytes[..total as usize], strength, races)?;
+                self.tell_write(who, at, &bytes[..total as usize], strength, world)?;
             }
-            self.write(who, at, &bytes[..total as usize], ok >> lane & 1 == 1, memory)?;
+            self.write(who, at, &bytes[..total as usize], ok >> lane & 1 == 1, world)?;
         }
         Ok(())
     }
@@ -296,7 +318,7 @@ impl Block<'_> {
     #[expect(clippy::too_many_arguments, reason = "what an atomic operation is")]
     fn atomic(
         &mut self, who: Who, f: AtomFn, dsts: &[Dst], addr: &Addr, (srcs, second, size): (&[Src], Option<Src>, u32),
-        memory: &mut Memory, races: &mut Option<Races>,
+        world: &mut World<'_>,
     ) -> Run<bool> {
         let addresses = self.addresses(who, addr)?;
         let values = srcs.iter().map(|s| self.need(who, *s)).collect::<Run<Vec<_>>>()?;
@@ -308,11 +330,11 @@ impl Block<'_> {
             let total = size * u32::try_from(srcs.len()).unwrap_or(1);
             let at = self.at(lane, addr, addresses[lane], total)?;
             if at.space == Space::Shared {
-                self.tell(who, at, total, AccessKind::Atomic, Strength::Strong, None, races)?;
+                self.tell(who, at, total, How::own(AccessKind::Atomic, Strength::Strong), world)?;
             }
             let mut bytes = [0; 16];
             let bytes = &mut bytes[..total as usize];
-            if !self.read(who, at, bytes, memory)? {
+            if !self.read(who, at, bytes, world)? {
                 let message = "an atomic operation on bytes that were never written";
                 return Err(Fail::new(ErrorCode::Uninitialised, message).lane(lane));
             }
@@ -328,7 +350,7 @@ impl Block<'_> {
                 continue;
             }
             changed = true;
-            self.write(who, at, bytes, true, memory)?;
+            self.write(who, at, bytes, true, world)?;
         }
         for (dst, values) in dsts.iter().zip(&old) {
             self.warps[who.warp].set_reg(*dst, who.active, values, u32::MAX);
@@ -337,7 +359,7 @@ impl Block<'_> {
     }
 
     /// What a read acquires, now or by a later fence; whether the read may be one of a loop that polls.
-    fn order_read(&mut self, who: Who, addr: &Addr, order: Order, races: &mut Option<Races>) -> Run<bool> {
+    fn order_read(&mut self, who: Who, addr: &Addr, order: Order, world: &mut World<'_>) -> Run<bool> {
         if !order.strong {
             return Ok(false);
         }
@@ -346,7 +368,7 @@ impl Block<'_> {
             let agent = self.agent(who.warp, lane);
             if order.acquire {
                 let event = Event::Acquire { agent, space: SpaceId::new(GLOBAL), address: addresses[lane] };
-                races.event(&event).map_err(|_| Fail::new(ErrorCode::Race, "stopped"))?;
+                world.races.event(&event)?;
             } else if let Some(f) = self.fenced.get_mut(agent.index())
                 && f.read.len() < 64
             {
@@ -357,7 +379,7 @@ impl Block<'_> {
     }
 
     /// What a write releases, by itself or by an earlier fence.
-    fn order_write(&mut self, who: Who, addr: &Addr, order: Order, races: &mut Option<Races>) -> Run<()> {
+    fn order_write(&mut self, who: Who, addr: &Addr, order: Order, world: &mut World<'_>) -> Run<()> {
         if !order.strong {
             return Ok(());
         }
@@ -366,7 +388,7 @@ impl Block<'_> {
             let agent = self.agent(who.warp, lane);
             if order.release || self.fenced.get(agent.index()).is_some_and(|f| f.releases) {
                 let event = Event::Release { agent, space: SpaceId::new(GLOBAL), address: addresses[lane] };
-                races.event(&event).map_err(|_| Fail::new(ErrorCode::Race, "stopped"))?;
+                world.races.event(&event)?;
             }
         }
         Ok(())

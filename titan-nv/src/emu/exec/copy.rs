@@ -6,15 +6,15 @@
 //! The state that an arrival returns is opaque in PTX; here it is the parity of the phase and, above, the arrivals that
 //! were pending before.
 
-use super::{Fail, Run, Step, Who};
+use super::access::How;
+use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::block::{Block, COPY};
 use crate::emu::error::ErrorCode;
 use crate::emu::lane::lo;
 use crate::emu::memory::{Memory, code_of};
-use crate::emu::op::{Addr, Dst, Op, PredSrc, Src};
+use crate::emu::op::{Addr, Op, PredSrc, Src};
 use crate::emu::ty::Space as PtxSpace;
 use crate::emu::warp::{Hold, lanes_of};
-use titan_core::engine::race::Races;
 use titan_core::engine::{
     AccessKind, BarrierId, Completion, Helper, Op as AsyncOp, Place, Signal, Space, Strength,
 };
@@ -48,40 +48,36 @@ impl Copy {
 
 impl Block<'_> {
     pub(super) fn asynchronous(
-        &mut self, who: Who, op: &Op, memory: &mut Memory, races: &mut Option<Races>,
+        &mut self, who: Who, op: &Op, world: &mut World<'_>,
     ) -> Run<Step> {
         match op {
             Op::CopyAsync { dst, src, bytes, src_bytes, ignore } => {
-                self.copy(who, (dst, src), *bytes, (*src_bytes, *ignore), memory, races)?;
+                self.copy(who, (dst, src), *bytes, (*src_bytes, *ignore), world)?;
             }
             Op::CopyCommit => {
                 for lane in lanes_of(who.active) {
                     let agent = self.agent(who.warp, lane);
-                    self.engine.commit(agent, COPY, races).map_err(|s| Fail::from(titan_core::engine::Halt::from(s)))?;
+                    self.engine.commit(agent, COPY, world.races)?;
                 }
             }
-            Op::CopyWait { at_most, uncommitted } => self.copy_wait(who, *at_most, *uncommitted, memory, races)?,
-            Op::CopyArrive { addr, counted } => self.copy_arrive(who, addr, *counted, memory, races)?,
-            Op::BarrierInit { addr, count } => self.init(who, addr, *count, races)?,
-            Op::BarrierInval { addr } => self.invalidate(who, addr, races)?,
-            Op::BarrierArrive { addr, dst, count, bytes, arrives, drops } => {
-                self.arrive(who, addr, *dst, (*count, *bytes), (*arrives, *drops), races)?;
-            }
-            Op::BarrierTest { addr, dst, state, parity, blocks } => {
-                return self.test(who, addr, *dst, (*state, *parity), *blocks, races);
-            }
+            Op::CopyWait { at_most, uncommitted } => self.copy_wait(who, *at_most, *uncommitted, world)?,
+            Op::CopyArrive { addr, counted } => self.copy_arrive(who, addr, *counted, world)?,
+            Op::BarrierInit { addr, count } => self.init(who, addr, *count, world)?,
+            Op::BarrierInval { addr } => self.invalidate(who, addr, world)?,
+            Op::BarrierArrive { .. } => self.arrive(who, op, world)?,
+            Op::BarrierTest { .. } => return self.test(who, op, world),
             Op::BarrierPending { dst, state } => {
                 let pending = self.need(who, *state)?.map(|s| s >> 1);
                 self.warps[who.warp].set_reg(*dst, who.active, &pending, u32::MAX);
             }
-            _ => {}
+            _ => return Err(misplaced()),
         }
         Ok(Step::Next)
     }
 
     fn copy(
         &mut self, who: Who, (dst, src): (&Addr, &Addr), bytes: u32,
-        (src_bytes, ignore): (Option<Src>, Option<PredSrc>), memory: &mut Memory, races: &mut Option<Races>,
+        (src_bytes, ignore): (Option<Src>, Option<PredSrc>), world: &mut World<'_>,
     ) -> Run<()> {
         let (to, from) = (self.addresses(who, dst)?, self.addresses(who, src)?);
         let sizes = src_bytes.map_or(Ok([u64::from(bytes); 32]), |s| self.need(who, s))?;
@@ -96,7 +92,7 @@ impl Block<'_> {
             let source = self.at(lane, src, from[lane], bytes)?;
             let shared = self.engine.space(self.shared);
             let wrong = shared.and_then(|s| s.check(at.address, bytes as usize).err().map(|f| (s.explain(&f), f)));
-            let global = &memory.space;
+            let global = &world.memory.space;
             let wrong = wrong.or_else(|| {
                 let fault = (n > 0).then(|| global.check(source.address, n as usize).err()).flatten();
                 fault.map(|f| (global.explain(&f), f))
@@ -107,31 +103,29 @@ impl Block<'_> {
             let payload = Copy { place: who.pc, to: at.address, from: source.address, bytes, src_bytes: n };
             let agent = self.agent(who.warp, lane);
             let op = AsyncOp { agent, class: COPY, after: vec![], signals: vec![], payload };
-            let id = self.engine.issue(op, false, Place::new(who.pc as usize), races);
-            let id = id.map_err(|s| Fail::from(titan_core::engine::Halt::from(s)))?;
-            let helper = Some(Helper { class: COPY, op: id });
-            self.tell(who, at, bytes, AccessKind::Write, Strength::Weak, helper, races)?;
+            let id = self.engine.issue(op, false, Place::new(who.pc as usize), world.races)?;
+            self.tell(who, at, bytes, How::copy(Helper { class: COPY, op: id }), world)?;
             if self.env.options.completion == Completion::Early {
-                self.complete(id, memory, races).map_err(|f| *f)?;
+                self.complete(id, world).map_err(|f| *f)?;
             }
         }
         Ok(())
     }
 
     fn copy_wait(
-        &mut self, who: Who, at_most: u32, uncommitted: bool, memory: &mut Memory, races: &mut Option<Races>,
+        &mut self, who: Who, at_most: u32, uncommitted: bool, world: &mut World<'_>,
     ) -> Run<()> {
         let strict = self.env.options.strict();
         for lane in lanes_of(who.active) {
             let agent = self.agent(who.warp, lane);
             if uncommitted {
-                self.engine.commit(agent, COPY, races).map_err(|s| Fail::from(titan_core::engine::Halt::from(s)))?;
+                self.engine.commit(agent, COPY, world.races)?;
             }
             let mut place = who.pc;
             self.engine
-                .wait_groups(agent, COPY, at_most, races, |spaces, op| {
+                .wait_groups(agent, COPY, at_most, world.races, |spaces, op| {
                     place = op.payload.place;
-                    op.payload.apply(spaces, memory, strict)
+                    op.payload.apply(spaces, world.memory, strict)
                 })
                 .map_err(|f: Fail| f.or_at(place, agent))?;
         }
@@ -140,7 +134,7 @@ impl Block<'_> {
     }
 
     /// The barrier at an address, and the address.
-    fn barrier_at(&mut self, who: Who, lane: usize, addr: &Addr, address: u64) -> Run<(BarrierId, u64)> {
+    fn barrier_at(&mut self, lane: usize, addr: &Addr, address: u64) -> Run<(BarrierId, u64)> {
         let at = self.at(lane, addr, address, 8)?;
         if at.space != PtxSpace::Shared {
             return Err(Fail::new(ErrorCode::Barrier, "an mbarrier is in shared memory").lane(lane));
@@ -149,7 +143,6 @@ impl Block<'_> {
         if let Some((space, fault)) = shared.and_then(|s| Some((s, s.check(at.address, 8).err()?))) {
             return Err(Fail::new(code_of(&fault), space.explain(&fault)).lane(lane));
         }
-        let _ = who;
         if let Some(id) = self.barriers.get(&at.address) {
             return Ok((*id, at.address));
         }
@@ -159,22 +152,22 @@ impl Block<'_> {
     }
 
     /// Tells that a barrier's bytes are used: by `init` and `inval` as memory is written, by others as by atomics.
-    fn tell_barrier(&mut self, who: Who, lane: usize, address: u64, writes: bool, races: &mut Option<Races>) -> Run<()> {
+    fn tell_barrier(&mut self, who: Who, lane: usize, address: u64, writes: bool, world: &mut World<'_>) -> Run<()> {
         let at = super::access::At { lane, space: PtxSpace::Shared, address };
         let (kind, strength) =
             if writes { (AccessKind::Write, Strength::Weak) } else { (AccessKind::Atomic, Strength::Strong) };
-        self.tell(who, at, 8, kind, strength, None, races)
+        self.tell(who, at, 8, How::own(kind, strength), world)
     }
 
-    fn init(&mut self, who: Who, addr: &Addr, count: Src, races: &mut Option<Races>) -> Run<()> {
+    fn init(&mut self, who: Who, addr: &Addr, count: Src, world: &mut World<'_>) -> Run<()> {
         let (addresses, counts) = (self.addresses(who, addr)?, self.need(who, count)?);
         for lane in lanes_of(who.active) {
-            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
+            let (id, address) = self.barrier_at(lane, addr, addresses[lane])?;
             self.overlap(address, lane)?;
             let agent = self.agent(who.warp, lane);
             let place = Place::new(who.pc as usize);
-            self.engine.init(agent, id, lo(counts[lane]), place, races).map_err(|h| Fail::from(h).lane(lane))?;
-            self.tell_barrier(who, lane, address, true, races)?;
+            self.engine.init(agent, id, lo(counts[lane]), place, world.races).map_err(|h| Fail::from(h).lane(lane))?;
+            self.tell_barrier(who, lane, address, true, world)?;
         }
         self.progress += 1;
         Ok(())
@@ -184,7 +177,7 @@ impl Block<'_> {
     fn overlap(&self, address: u64, lane: usize) -> Run<()> {
         let near = self.barriers.range(address.saturating_sub(7)..address + 8).filter(|(a, _)| **a != address);
         let live = near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_core::engine::PhaseBarrier::is_live));
-        match live.last() {
+        match live.max_by_key(|(a, _)| **a) {
             None => Ok(()),
             Some((other, _)) => {
                 let message = format!("the mbarrier overlaps the one at shared address {other:#x}");
@@ -193,54 +186,51 @@ impl Block<'_> {
         }
     }
 
-    fn invalidate(&mut self, who: Who, addr: &Addr, races: &mut Option<Races>) -> Run<()> {
+    fn invalidate(&mut self, who: Who, addr: &Addr, world: &mut World<'_>) -> Run<()> {
         let addresses = self.addresses(who, addr)?;
         for lane in lanes_of(who.active) {
-            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
+            let (id, address) = self.barrier_at(lane, addr, addresses[lane])?;
             let agent = self.agent(who.warp, lane);
             let place = Place::new(who.pc as usize);
-            self.engine.invalidate(agent, id, place, races).map_err(|h| Fail::from(h).lane(lane))?;
-            self.tell_barrier(who, lane, address, true, races)?;
+            self.engine.invalidate(agent, id, place, world.races).map_err(|h| Fail::from(h).lane(lane))?;
+            self.tell_barrier(who, lane, address, true, world)?;
         }
         Ok(())
     }
 
-    fn arrive(
-        &mut self, who: Who, addr: &Addr, dst: Dst, (count, bytes): (Src, Option<Src>), (arrives, drops): (bool, bool),
-        races: &mut Option<Races>,
-    ) -> Run<()> {
-        let (addresses, counts) = (self.addresses(who, addr)?, self.need(who, count)?);
+    fn arrive(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<()> {
+        let Op::BarrierArrive { addr, dst, count, bytes, arrives, drops } = op else { return Err(misplaced()) };
+        let (addresses, counts) = (self.addresses(who, addr)?, self.need(who, *count)?);
         let bytes = bytes.map_or(Ok([0; 32]), |b| self.need(who, b))?;
         let mut states = [0; 32];
         for lane in lanes_of(who.active) {
-            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
-            self.tell_barrier(who, lane, address, false, races)?;
+            let (id, address) = self.barrier_at(lane, addr, addresses[lane])?;
+            self.tell_barrier(who, lane, address, false, world)?;
             if let Some(b) = self.engine.barrier(id) {
                 states[lane] = u64::from(b.pending()) << 1 | b.phase() & 1;
             }
             let agent = self.agent(who.warp, lane);
             let (n, tx) = (lo(counts[lane]), lo(bytes[lane]));
-            let done = if drops {
-                self.engine.arrive_and_drop(agent, id, n, races)
+            let done = if *drops {
+                self.engine.arrive_and_drop(agent, id, n, world.races)
             } else {
-                self.engine.arrive(agent, id, if arrives { n } else { 0 }, tx, races)
+                self.engine.arrive(agent, id, if *arrives { n } else { 0 }, tx, world.races)
             };
             done.map_err(|h| Fail::from(h).lane(lane))?;
         }
-        self.warps[who.warp].set_reg(dst, who.active, &states, u32::MAX);
+        self.warps[who.warp].set_reg(*dst, who.active, &states, u32::MAX);
         self.progress += 1;
         Ok(())
     }
 
-    fn test(
-        &mut self, who: Who, addr: &Addr, dst: Dst, (state, is_parity): (Src, bool), blocks: bool,
-        races: &mut Option<Races>,
-    ) -> Run<Step> {
-        let (addresses, states) = (self.addresses(who, addr)?, self.need(who, state)?);
+    fn test(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<Step> {
+        let Op::BarrierTest { addr, dst, state, parity, blocks } = op else { return Err(misplaced()) };
+        let (is_parity, blocks) = (*parity, *blocks);
+        let (addresses, states) = (self.addresses(who, addr)?, self.need(who, *state)?);
         let mut passed = 0_u32;
         for lane in lanes_of(who.active) {
-            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
-            self.tell_barrier(who, lane, address, false, races)?;
+            let (id, address) = self.barrier_at(lane, addr, addresses[lane])?;
+            self.tell_barrier(who, lane, address, false, world)?;
             if is_parity && states[lane] > 1 {
                 let message = format!("a parity is 0 or 1, not {}", states[lane]);
                 return Err(Fail::new(ErrorCode::Operand, message).lane(lane));
@@ -250,9 +240,9 @@ impl Block<'_> {
             // A suspended thread is woken by the end of the phase, and tries again.
             let whole = self.warps[who.warp].fragments[who.fragment].mask == who.active;
             let done = if blocks && whole {
-                self.engine.wait_phase(agent, id, parity, races)
+                self.engine.wait_phase(agent, id, parity, world.races)
             } else {
-                self.engine.test(agent, id, parity, races)
+                self.engine.test(agent, id, parity, world.races)
             };
             passed |= u32::from(done.map_err(|h| Fail::from(h).lane(lane))?) << lane;
         }
@@ -261,17 +251,17 @@ impl Block<'_> {
             self.warps[who.warp].fragments[who.fragment].wait = Hold::Agents;
             return Ok(Step::Held);
         }
-        self.warps[who.warp].set_pred(dst, who.active, passed, u32::MAX);
+        self.warps[who.warp].set_pred(*dst, who.active, passed, u32::MAX);
         Ok(if passed == who.active { Step::Next } else { Step::Poll })
     }
 
     fn copy_arrive(
-        &mut self, who: Who, addr: &Addr, counted: bool, memory: &mut Memory, races: &mut Option<Races>,
+        &mut self, who: Who, addr: &Addr, counted: bool, world: &mut World<'_>,
     ) -> Run<()> {
         let addresses = self.addresses(who, addr)?;
         for lane in lanes_of(who.active) {
-            let (barrier, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
-            self.tell_barrier(who, lane, address, false, races)?;
+            let (barrier, address) = self.barrier_at(lane, addr, addresses[lane])?;
+            self.tell_barrier(who, lane, address, false, world)?;
             if counted {
                 self.engine.add_pending(barrier, 1).map_err(|h| Fail::from(h).lane(lane))?;
             } else if !self.engine.barrier(barrier).is_some_and(titan_core::engine::PhaseBarrier::is_live) {
@@ -282,10 +272,9 @@ impl Block<'_> {
             let after = self.engine.pending().of(agent, COPY);
             let payload = Copy { place: who.pc, to: 0, from: 0, bytes: 0, src_bytes: 0 };
             let op = AsyncOp { agent, class: COPY, after, signals: vec![Signal::Arrive { barrier }], payload };
-            let id = self.engine.issue(op, true, Place::new(who.pc as usize), races);
-            let id = id.map_err(|s| Fail::from(titan_core::engine::Halt::from(s)))?;
+            let id = self.engine.issue(op, true, Place::new(who.pc as usize), world.races)?;
             if self.env.options.completion == Completion::Early {
-                self.complete(id, memory, races).map_err(|f| *f)?;
+                self.complete(id, world).map_err(|f| *f)?;
             }
         }
         self.progress += 1;

@@ -3,7 +3,7 @@
 //! The threads that a member mask names must execute the instruction together: one that is elsewhere is an error, though
 //! hardware would wait for it. Reading from a thread that is not there gives what was never written.
 
-use super::{Fail, Run, Step, Who};
+use super::{Fail, Run, Step, Who, misplaced};
 use crate::emu::block::Block;
 use crate::emu::error::ErrorCode;
 use crate::emu::lane::{LaneFn, Mode, lo};
@@ -62,7 +62,7 @@ impl Block<'_> {
                 self.warps[who.warp].set_reg(*dst, who.active, &[leader.into(); 32], u32::MAX);
                 self.warps[who.warp].set_pred(*ok, who.active, 1 << leader, u32::MAX);
             }
-            _ => {}
+            _ => return Err(misplaced()),
         }
         Ok(Step::Next)
     }

@@ -2,13 +2,12 @@
 //!
 //! A row of a matrix counts as accessed by the thread that gives its address.
 
-use super::{Run, Step, Who};
+use super::access::How;
+use super::{Run, Step, Who, World, misplaced};
 use crate::emu::block::Block;
-use crate::emu::memory::Memory;
 use crate::emu::mma::{self, Lanes};
 use crate::emu::op::{Addr, Dst, MmaOp, Op, Src};
 use crate::emu::ty::Space;
-use titan_core::engine::race::Races;
 use titan_core::engine::{AccessKind, Strength};
 
 /// Bytes of a row of an 8×8 matrix of 16-bit elements.
@@ -16,7 +15,7 @@ const ROW: u32 = 16;
 
 impl Block<'_> {
     pub(super) fn matrix(
-        &mut self, who: Who, op: &Op, memory: &mut Memory, races: &mut Option<Races>,
+        &mut self, who: Who, op: &Op, world: &mut World<'_>,
     ) -> Run<Step> {
         if who.active != u32::MAX {
             let whole = self.warps[who.warp].live == u32::MAX;
@@ -25,8 +24,8 @@ impl Block<'_> {
             return Err(super::Fail::new(crate::emu::error::ErrorCode::Divergence, why));
         }
         match op {
-            Op::Ldmatrix { dsts, addr, transposed } => self.load_matrix(who, dsts, addr, *transposed, memory, races)?,
-            Op::Stmatrix { srcs, addr, transposed } => self.store_matrix(who, srcs, addr, *transposed, memory, races)?,
+            Op::Ldmatrix { dsts, addr, transposed } => self.load_matrix(who, dsts, addr, *transposed, world)?,
+            Op::Stmatrix { srcs, addr, transposed } => self.store_matrix(who, srcs, addr, *transposed, world)?,
             Op::Movmatrix { dst, src } => {
                 let values = self.need(who, *src)?;
                 let mut matrix = [[0_u16; 8]; 8];
@@ -37,13 +36,13 @@ impl Block<'_> {
                 self.warps[who.warp].set_reg(*dst, u32::MAX, &gather(&matrix, true), u32::MAX);
             }
             Op::Mma(op) => self.multiply(who, op)?,
-            _ => {}
+            _ => return Err(misplaced()),
         }
         Ok(Step::Next)
     }
 
     fn load_matrix(
-        &mut self, who: Who, dsts: &[Dst], addr: &Addr, transposed: bool, memory: &Memory, races: &mut Option<Races>,
+        &mut self, who: Who, dsts: &[Dst], addr: &Addr, transposed: bool, world: &mut World<'_>,
     ) -> Run<()> {
         let n = dsts.len() * 8;
         let addresses = self.row_addresses(who, addr, n)?;
@@ -53,10 +52,10 @@ impl Block<'_> {
                 let lane = i * 8 + row;
                 let at = self.at(lane, addr, addresses[lane], ROW)?;
                 let mut bytes = [0; ROW as usize];
-                fine &= self.read(who, at, &mut bytes, memory)?;
                 if at.space == Space::Shared {
-                    self.tell(who, at, ROW, AccessKind::Read, Strength::Weak, None, races)?;
+                    self.tell(who, at, ROW, How::own(AccessKind::Read, Strength::Weak), world)?;
                 }
+                fine &= self.read(who, at, &mut bytes, world)?;
                 for (e, pair) in elements.iter_mut().zip(bytes.chunks_exact(2)) {
                     *e = u16::from_le_bytes([pair[0], pair[1]]);
                 }
@@ -74,8 +73,7 @@ impl Block<'_> {
     }
 
     fn store_matrix(
-        &mut self, who: Who, srcs: &[Src], addr: &Addr, transposed: bool, memory: &mut Memory,
-        races: &mut Option<Races>,
+        &mut self, who: Who, srcs: &[Src], addr: &Addr, transposed: bool, world: &mut World<'_>,
     ) -> Run<()> {
         let addresses = self.row_addresses(who, addr, srcs.len() * 8)?;
         for (i, src) in srcs.iter().enumerate() {
@@ -91,9 +89,9 @@ impl Block<'_> {
                 let mut bytes = [0; ROW as usize];
                 bytes.chunks_exact_mut(2).zip(elements).for_each(|(b, e)| b.copy_from_slice(&e.to_le_bytes()));
                 if at.space == Space::Shared {
-                    self.tell_write(who, at, &bytes, Strength::Weak, races)?;
+                    self.tell_write(who, at, &bytes, Strength::Weak, world)?;
                 }
-                self.write(who, at, &bytes, true, memory)?;
+                self.write(who, at, &bytes, true, world)?;
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ use super::op::{Op, PredSrc, Special, Src};
 use super::warp::lanes_of;
 pub(crate) use copy::Copy;
 use titan_core::engine::race::Races;
-use titan_core::engine::{Agent, Halt};
+use titan_core::engine::{Agent, Halt, Stop};
 
 /// An error while running, before it has names: code positions and agents.
 #[derive(Clone, Debug)]
@@ -76,6 +76,25 @@ impl From<Halt> for Fail {
             Halt::Unknown => Fail::new(ErrorCode::Barrier, "there is no such barrier"),
         }
     }
+}
+
+impl From<Stop> for Fail {
+    fn from(stop: Stop) -> Fail {
+        Halt::from(stop).into()
+    }
+}
+
+/// An instruction came to a part of the interpreter that does not have it: a mistake of the emulator.
+fn misplaced() -> Fail {
+    Fail::new(ErrorCode::Unknown, "the emulator has no rule for this instruction")
+}
+
+/// What is outside of a block.
+pub(crate) struct World<'a> {
+    pub(crate) memory: &'a mut Memory,
+    pub(crate) races: &'a mut Option<Races>,
+    /// Instructions so far, of all blocks.
+    pub(crate) steps: &'a mut u64,
 }
 
 /// What comes after an instruction.
@@ -222,7 +241,7 @@ impl<'a> Block<'a> {
 
     /// Executes one instruction.
     pub(crate) fn step(
-        &mut self, warp: usize, fragment: usize, memory: &mut Memory, races: &mut Option<Races>,
+        &mut self, warp: usize, fragment: usize, world: &mut World<'_>,
     ) -> Run<Step> {
         let program = self.env.program;
         let (pc, mask) = {
@@ -241,7 +260,7 @@ impl<'a> Block<'a> {
         match &inst.op {
             Op::Branch { target } => Ok(self.branch(who, mask, *target, inst.meet)),
             Op::BranchIndexed { index, targets } => self.branch_indexed(who, mask, *index, targets, inst.meet),
-            Op::Exit => self.exit(who, races),
+            Op::Exit => self.exit(who, world.races),
             Op::Trap => Err(Fail::new(ErrorCode::Trap, "the kernel trapped")),
             Op::Nop => Ok(Step::Next),
             Op::Lane { .. }
@@ -256,8 +275,8 @@ impl<'a> Block<'a> {
             | Op::Unpack { .. }
             | Op::Convert { .. }
             | Op::IsSpace { .. } => self.scalar(who, &inst.op),
-            Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } => self.access(who, &inst.op, memory, races),
-            Op::Barrier { .. } | Op::WarpBarrier { .. } | Op::Fence { .. } => self.synchronise(who, &inst.op, races),
+            Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } => self.access(who, &inst.op, world),
+            Op::Barrier { .. } | Op::WarpBarrier { .. } | Op::Fence { .. } => self.synchronise(who, &inst.op, world.races),
             Op::Shuffle { .. }
             | Op::Vote { .. }
             | Op::Match { .. }
@@ -272,9 +291,9 @@ impl<'a> Block<'a> {
             | Op::BarrierInval { .. }
             | Op::BarrierArrive { .. }
             | Op::BarrierTest { .. }
-            | Op::BarrierPending { .. } => self.asynchronous(who, &inst.op, memory, races),
+            | Op::BarrierPending { .. } => self.asynchronous(who, &inst.op, world),
             Op::Ldmatrix { .. } | Op::Stmatrix { .. } | Op::Movmatrix { .. } | Op::Mma(_) => {
-                self.matrix(who, &inst.op, memory, races)
+                self.matrix(who, &inst.op, world)
             }
         }
     }

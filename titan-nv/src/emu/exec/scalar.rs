@@ -1,11 +1,11 @@
 //! What each thread computes by itself, and branches.
 
-use super::{Run, Step, Who};
+use super::{Run, Step, Who, misplaced};
 use crate::emu::block::Block;
 use crate::emu::lane::{LaneFn, Mode};
 use crate::emu::memory::{from_generic, to_generic};
 use crate::emu::mma::Lanes;
-use crate::emu::op::{BoolOp, Dst, Op, PredSrc, Src};
+use crate::emu::op::{BoolOp, Op, PredSrc, Src};
 use crate::emu::ty::Space;
 use crate::emu::warp::lanes_of;
 
@@ -37,11 +37,9 @@ impl Block<'_> {
                 let out = map(*f, *mode, who.active, [&a, &b, &c]);
                 self.warps[who.warp].set_reg(*dst, who.active, &out, ok);
             }
-            Op::Setp { f, mode, src, dst, second, combine, packed } => {
-                self.setp(who, (*f, *mode), *src, [*dst, *second], *combine, *packed)?;
-            }
+            Op::Setp { .. } => self.setp(who, op)?,
             Op::Set { f, mode, src, dst, combine, truth } => {
-                let (holds, ok) = self.compare(who, *f, *mode, *src, 0)?;
+                let (holds, ok) = self.compare(who, *f, *mode, *src)?;
                 let holds = self.combined(who, holds, *combine)?;
                 let out: Lanes = std::array::from_fn(|i| if holds >> i & 1 == 1 { *truth } else { 0 });
                 self.warps[who.warp].set_reg(*dst, who.active, &out, ok);
@@ -56,7 +54,7 @@ impl Block<'_> {
                 self.warps[who.warp].set_reg(*dst, who.active, &out, ok);
             }
             Op::Test { f, src, dst } => {
-                let (holds, ok) = self.compare(who, *f, Mode::default(), [*src, Src::Imm(0)], 0)?;
+                let (holds, ok) = self.compare(who, *f, Mode::default(), [*src, Src::Imm(0)])?;
                 self.warps[who.warp].set_pred(*dst, who.active, holds, ok);
             }
             Op::Logic { op, dst, a, b } => {
@@ -68,6 +66,14 @@ impl Block<'_> {
                 self.warps[who.warp].set_pred(*dst, who.active, op.apply(x, y), dx & dy);
             }
             Op::Carry { .. } => self.carry(who, op)?,
+            _ => self.rearrange(who, op)?,
+        }
+        Ok(Step::Next)
+    }
+
+    /// Bits put together, taken apart, and addresses converted.
+    fn rearrange(&mut self, who: Who, op: &Op) -> Run<()> {
+        match op {
             Op::Insert { f, dst, src, at, len } => {
                 let ((a, da), (b, db)) = (self.lanes(who.warp, src[0]), self.lanes(who.warp, src[1]));
                 let ((p, dp), (n, dn)) = (self.lanes(who.warp, *at), self.lanes(who.warp, *len));
@@ -110,9 +116,9 @@ impl Block<'_> {
                 let holds = (0..32).filter(|i| is(values[*i])).fold(0, |m, i| m | 1 << i);
                 self.warps[who.warp].set_pred(*dst, who.active, holds, ok);
             }
-            _ => {}
+            _ => return Err(misplaced()),
         }
-        Ok(Step::Next)
+        Ok(())
     }
 
     fn select_strict(&self, who: Who, p: u32, ok: u32, src: [Src; 2]) -> Run<()> {
@@ -137,11 +143,11 @@ impl Block<'_> {
         }
     }
 
-    /// The threads in which a comparison holds, of the operands shifted right by `shift`, and in which it is defined.
-    fn compare(&self, who: Who, f: LaneFn, mode: Mode, src: [Src; 2], shift: u32) -> Run<(u32, u32)> {
+    /// The threads in which a comparison holds, and in which it is defined.
+    fn compare(&self, who: Who, f: LaneFn, mode: Mode, src: [Src; 2]) -> Run<(u32, u32)> {
         let ((a, da), (b, db)) = (self.lanes(who.warp, src[0]), self.lanes(who.warp, src[1]));
         self.strict(who, da & db, &src)?;
-        let holds = |i: &usize| f(mode, a[*i] >> shift, b[*i] >> shift, 0) != 0;
+        let holds = |i: &usize| f(mode, a[*i], b[*i], 0) != 0;
         Ok((lanes_of(who.active).filter(holds).fold(0, |m, i| m | 1 << i), da & db))
     }
 
@@ -149,22 +155,19 @@ impl Block<'_> {
         combine.map_or(Ok(holds), |(op, p)| Ok(op.apply(holds, self.need_pred(who, p)?)))
     }
 
-    fn setp(
-        &mut self, who: Who, (f, mode): (LaneFn, Mode), src: [Src; 2], dst: [Dst; 2],
-        combine: Option<(BoolOp, PredSrc)>, packed: bool,
-    ) -> Run<()> {
-        let (holds, ok, other) = if packed {
-            let low: LaneFn = f;
-            let (a, ok) = self.compare_half(who, low, mode, src, 0)?;
-            let (b, _) = self.compare_half(who, low, mode, src, 16)?;
-            (a, ok, b)
+    fn setp(&mut self, who: Who, op: &Op) -> Run<()> {
+        let Op::Setp { f, mode, src, dst, second, combine, packed } = op else { return Err(misplaced()) };
+        let (holds, ok, other) = if *packed {
+            let (low, ok) = self.compare_half(who, *f, *mode, *src, 0)?;
+            let (high, _) = self.compare_half(who, *f, *mode, *src, 16)?;
+            (low, ok, high)
         } else {
-            let (holds, ok) = self.compare(who, f, mode, src, 0)?;
+            let (holds, ok) = self.compare(who, *f, *mode, *src)?;
             (holds, ok, !holds)
         };
-        let (first, second) = (self.combined(who, holds, combine)?, self.combined(who, other, combine)?);
-        self.warps[who.warp].set_pred(dst[0], who.active, first, ok);
-        self.warps[who.warp].set_pred(dst[1], who.active, second, ok);
+        let (first, other) = (self.combined(who, holds, *combine)?, self.combined(who, other, *combine)?);
+        self.warps[who.warp].set_pred(*dst, who.active, first, ok);
+        self.warps[who.warp].set_pred(*second, who.active, other, ok);
         Ok(())
     }
 
@@ -178,7 +181,7 @@ impl Block<'_> {
     }
 
     fn carry(&mut self, who: Who, op: &Op) -> Run<()> {
-        let Op::Carry { dst, src, product, bits, subtract, uses, sets } = op else { return Ok(()) };
+        let Op::Carry { dst, src, product, bits, subtract, uses, sets } = op else { return Err(misplaced()) };
         let ((mut a, da), (mut b, db), (c, dc)) =
             (self.lanes(who.warp, src[0]), self.lanes(who.warp, src[1]), self.lanes(who.warp, src[2]));
         let ok = da & db & dc;

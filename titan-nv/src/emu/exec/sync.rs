@@ -1,10 +1,9 @@
 //! Barriers and fences of a block.
 
-use super::{Fail, Run, Step, Who};
+use super::{Fail, Run, Step, Who, misplaced};
 use crate::emu::block::{Block, NOTHING};
 use crate::emu::error::ErrorCode;
-use crate::emu::op::{Op, PredSrc, Reduce, Src};
-use crate::emu::op::Dst;
+use crate::emu::op::{Dst, Op, PredSrc, Reduce, Src};
 use crate::emu::warp::{Hold, lanes_of};
 use titan_core::engine::race::Races;
 use titan_core::engine::{Event, Observer as _, RendezvousId, SpaceId, State};
@@ -24,12 +23,12 @@ impl Block<'_> {
                     let read = if *acquire { std::mem::take(&mut f.read) } else { Vec::new() };
                     for address in read {
                         let event = Event::Acquire { agent, space: SpaceId::new(1), address };
-                        races.event(&event).map_err(|_| Fail::new(ErrorCode::Race, "stopped"))?;
+                        races.event(&event)?;
                     }
                 }
                 Ok(Step::Next)
             }
-            _ => Ok(Step::Next),
+            _ => Err(misplaced()),
         }
     }
 
@@ -93,11 +92,11 @@ impl Block<'_> {
             g.all &= holds == who.active;
             g.any |= holds != 0;
         }
-        self.meet(who, number, expected, waits, reduce, races)
+        self.meet(who, number, (expected, waits), reduce, races)
     }
 
     fn meet(
-        &mut self, who: Who, number: usize, expected: Option<u32>, waits: bool,
+        &mut self, who: Who, number: usize, (expected, waits): (Option<u32>, bool),
         reduce: Option<(Reduce, Dst, PredSrc)>, races: &mut Option<Races>,
     ) -> Run<Step> {
         let place = self.named[number];
@@ -149,8 +148,9 @@ impl Block<'_> {
                     self.gathered.insert(key, gathered);
                 }
                 // Nobody asks for older ones any more.
-                let old = (key.0, key.1.saturating_sub(2));
-                self.gathered.remove(&old);
+                if let Some(old) = key.1.checked_sub(2) {
+                    self.gathered.remove(&(key.0, old));
+                }
             }
         }
     }
@@ -199,7 +199,7 @@ impl Block<'_> {
     fn tell_warp(&self, warp: usize, mask: u32, races: &mut Option<Races>) -> Run<()> {
         let agents = self.agents(warp, mask);
         let event = Event::Meet { rendezvous: RendezvousId::new(usize::from(u16::MAX)), waited: &agents, passed: &[] };
-        races.event(&event).map_err(|_| Fail::new(ErrorCode::Race, "stopped"))
+        Ok(races.event(&event)?)
     }
 
     /// The member mask of an instruction of a warp: the same in all active threads, which are all members.

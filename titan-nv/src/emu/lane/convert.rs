@@ -10,8 +10,10 @@ use super::{LaneFn, Mode, Rnd, lo};
 use crate::emu::ty::Ty;
 
 /// What a conversion is between, packed in [`Mode::aux`]: the function is one, and the types are data.
-pub(crate) fn pack(to: Ty, from: Ty, integral: bool) -> u32 {
-    index(to) | index(from) << 8 | u32::from(integral) << 16
+///
+/// `widen` is 0, or the width of a register to which the sign of a narrower result goes on.
+pub(crate) fn pack(to: Ty, from: Ty, integral: bool, widen: u32) -> u32 {
+    index(to) | index(from) << 8 | u32::from(integral) << 16 | widen << 17
 }
 
 const TYPES: [Ty; 13] = [
@@ -34,12 +36,14 @@ pub(crate) fn knows(ty: Ty) -> bool {
 /// Scalar conversions; `aux` is from [`pack`].
 pub(crate) fn scalar(m: Mode, a: u64, _: u64, _: u64) -> u64 {
     let (to, from, integral) = (unpack(m.aux, 0), unpack(m.aux, 8), m.aux >> 16 & 1 == 1);
-    match (from.is_float(), to.is_float()) {
+    let result = match (from.is_float(), to.is_float()) {
         (false, false) => int_to_int(m, a, from, to),
         (false, true) => int_to_float(m, a, from, to),
         (true, false) => float_to_int(m, a, from, to),
         (true, true) => float_to_float(m, a, from, to, integral),
-    }
+    };
+    let widen = m.aux >> 17;
+    if widen == 0 { result } else { signed(result, to.bits()).cast_unsigned() & mask(widen) }
 }
 
 fn int_value(a: u64, ty: Ty) -> i128 {

@@ -231,12 +231,12 @@ macro_rules! compare {
 pub(crate) fn compare(cmp: &str, ty: Ty) -> Option<LaneFn> {
     Some(match cmp {
         "eq" => compare!(ty, |a, b| a == b),
-        "ne" => compare!(ty, |a, b| a < b || a > b),
+        "ne" => compare!(ty, |a, b| a != b && !a.is_nan() && !b.is_nan()),
         "lt" => compare!(ty, |a, b| a < b),
         "le" => compare!(ty, |a, b| a <= b),
         "gt" => compare!(ty, |a, b| a > b),
         "ge" => compare!(ty, |a, b| a >= b),
-        "equ" => compare!(ty, |a, b| !(a < b || a > b)),
+        "equ" => compare!(ty, |a, b| a == b || a.is_nan() || b.is_nan()),
         "neu" => compare!(ty, |a, b| a != b),
         "ltu" => compare!(ty, |a, b| a.is_nan() || b.is_nan() || a < b),
         "leu" => compare!(ty, |a, b| a.is_nan() || b.is_nan() || a <= b),

@@ -11,7 +11,7 @@ use crate::emu::ty::Ty;
 /// The value of an operand.
 #[inline]
 pub(crate) fn in16(m: Mode, format: Format, bits: u64) -> f64 {
-    let exponent = (1 << format.exp) - 1 << format.frac;
+    let exponent = ((1 << format.exp) - 1) << format.frac;
     let bits = if m.ftz && bits & exponent == 0 { bits & format.sign() } else { bits };
     format.value(bits)
 }
@@ -23,7 +23,7 @@ pub(crate) fn out16(m: Mode, format: Format, x: f64) -> u64 {
     let x = if m.relu && x < 0.0 { 0.0 } else { x };
     let x = if m.relu && x == 0.0 { 0.0 } else { x };
     let bits = format.code(x, m.rnd, false);
-    let exponent = (1 << format.exp) - 1 << format.frac;
+    let exponent = ((1 << format.exp) - 1) << format.frac;
     if m.ftz && bits & exponent == 0 { bits & format.sign() } else { bits }
 }
 

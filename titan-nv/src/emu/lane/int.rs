@@ -105,11 +105,11 @@ pub(crate) fn multiply(part: &str, ty: Ty) -> Option<LaneFn> {
     match part {
         "lo" => wrapping!(ty, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
         "hi" => Some(match ty {
-            Ty::U16 => |_, a, b, c| cut((u(a) * u(b) >> 16) + u(c), 16),
-            Ty::U32 => |_, a, b, c| cut((u(a) * u(b) >> 32) + u(c), 32),
+            Ty::U16 => |_, a, b, c| cut(((u(a) * u(b)) >> 16) + u(c), 16),
+            Ty::U32 => |_, a, b, c| cut(((u(a) * u(b)) >> 32) + u(c), 32),
             Ty::U64 => |_, a, b, c| high_unsigned(a, b).wrapping_add(c),
-            Ty::S16 => |_, a, b, c| cut((s(a, 16) * s(b, 16) >> 16) + u(c), 16),
-            Ty::S32 => |_, a, b, c| cut((s(a, 32) * s(b, 32) >> 32) + u(c), 32),
+            Ty::S16 => |_, a, b, c| cut(((s(a, 16) * s(b, 16)) >> 16) + u(c), 16),
+            Ty::S32 => |_, a, b, c| cut(((s(a, 32) * s(b, 32)) >> 32) + u(c), 32),
             Ty::S64 => |_, a, b, c| cut((s(a, 64) * s(b, 64)) >> 64, 64).wrapping_add(c),
             _ => return None,
         }),
@@ -126,9 +126,8 @@ pub(crate) fn multiply(part: &str, ty: Ty) -> Option<LaneFn> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the upper half of 128 bits")]
 const fn high_unsigned(a: u64, b: u64) -> u64 {
-    (a as u128 * b as u128 >> 64) as u64
+    ((a as u128 * b as u128) >> 64) as u64
 }
 
 /// `mul24` and `mad24`: the operands' low 24 bits.
@@ -136,8 +135,8 @@ pub(crate) fn multiply24(part: &str, ty: Ty) -> Option<LaneFn> {
     Some(match (part, ty) {
         ("lo", Ty::U32) => |_, a, b, c| cut(u(a & 0xFF_FFFF) * u(b & 0xFF_FFFF) + u(c), 32),
         ("lo", Ty::S32) => |_, a, b, c| cut(s(a, 24) * s(b, 24) + u(c), 32),
-        ("hi", Ty::U32) => |_, a, b, c| cut((u(a & 0xFF_FFFF) * u(b & 0xFF_FFFF) >> 16) + u(c), 32),
-        ("hi", Ty::S32) => |_, a, b, c| cut((s(a, 24) * s(b, 24) >> 16) + u(c), 32),
+        ("hi", Ty::U32) => |_, a, b, c| cut(((u(a & 0xFF_FFFF) * u(b & 0xFF_FFFF)) >> 16) + u(c), 32),
+        ("hi", Ty::S32) => |_, a, b, c| cut(((s(a, 24) * s(b, 24)) >> 16) + u(c), 32),
         _ => return None,
     })
 }
@@ -174,7 +173,7 @@ const fn amount(n: i128) -> u32 {
 pub(crate) fn funnel(left: bool, wrap: bool) -> LaneFn {
     match (left, wrap) {
         (true, true) => |_, a, b, n| lo((b << 32 | a) << (n & 31) >> 32).into(),
-        (true, false) => |_, a, b, n| lo(u64::try_from((u128::from(b) << 32 | u128::from(a)) << lo(n).min(32) >> 32 & 0xFFFF_FFFF).unwrap_or(0)).into(),
+        (true, false) => |_, a, b, n| if lo(n) >= 32 { a } else { lo((b << 32 | a) << lo(n) >> 32).into() },
         (false, true) => |_, a, b, n| lo((b << 32 | a) >> (n & 31)).into(),
         (false, false) => |_, a, b, n| lo((b << 32 | a) >> lo(n).min(32)).into(),
     }

@@ -1,7 +1,9 @@
 //! A kernel: its declaration and its body, to the end of its braces.
 
 use super::Parser;
+
 use crate::emu::ast::{Entry, Instr, Loc, Name, Operand, Reg};
+use crate::emu::decode::special;
 use crate::emu::error::{EmuError, ErrorCode};
 use crate::emu::lex::Tok;
 use crate::emu::ty::{Kind, Space, Ty};
@@ -229,6 +231,10 @@ impl Parser<'_> {
         let ty = ty.filter(|t| t.kind() == Kind::Pred || (16..=64).contains(&t.bits())).ok_or_else(unknown)?;
         loop {
             let base = self.word("the name of a register")?.to_owned();
+            // `%tid.x` would be a component of a register `%tid`.
+            if special(&base).is_some() || special(&format!("{base}.x")).is_some() {
+                return Err(EmuError::at(ErrorCode::Symbol, line, format!("`{base}` is a special register")));
+            }
             let names = if self.accept('<') {
                 let n = self.small()?;
                 self.expect('>')?;

@@ -292,5 +292,3 @@ impl<'a> Parser<'a> {
     }
 }
 
-#[cfg(test)]
-mod tests;

@@ -77,15 +77,12 @@ impl Parser<'_> {
         Ok(Operand::Label(usize::MAX))
     }
 
-    /// `+ n` or `- n` after a name; 0 if there is none.
+    /// `+ n` after a name; 0 if there is none.
     fn offset(&mut self) -> Result<i64, EmuError> {
-        if !self.is('+') && !self.is('-') {
+        if !self.accept('+') {
             return Ok(0);
         }
-        let negative = self.is('-');
-        self.next();
         let value = self.constant()?;
-        let value = if negative { -value } else { value };
         i64::try_from(value).map_err(|_| self.error("the offset does not fit 64 bits"))
     }
 
