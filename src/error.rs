@@ -156,6 +156,14 @@ pub enum Error {
         /// Which program of the grid.
         program: [u32; 3],
     },
+    /// The emulator found a mistake in the code of a kernel.
+    #[error("kernel `{kernel}` in the emulator: {report}")]
+    Emulated {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// What it found, and where: lines of the PTX and of the kernel.
+        report: String,
+    },
     /// A launch did not run because a tensor that it uses was not written properly.
     #[error("{what} did not run, because a launch that it depends on failed: {cause}")]
     Dependency {

@@ -1,9 +1,11 @@
 //! What differs between kinds of devices: memory, compiled kernels, running. Each kind is one case of each enum.
 
 use super::device::{Device, DeviceKind};
-use super::kernel::KernelRef;
+#[cfg(feature = "emulator")]
+use super::emulator;
+use super::kernel::{KernelRef, Loaded};
 use crate::error::{Error, Result};
-use titan_core::verify::Verified;
+use titan_core::ir::Const;
 use titan_cpu::memory::Memory;
 use titan_cpu::{Program, RunError};
 
@@ -11,20 +13,31 @@ use titan_cpu::{Program, RunError};
 #[derive(Clone, Debug)]
 pub(crate) enum Storage {
     Cpu(Memory),
+    #[cfg(feature = "emulator")]
+    Emulated(emulator::Memory),
 }
 
 /// A kernel that is ready to run on a device.
 #[derive(Debug)]
 pub(crate) enum Code {
     Cpu(Program),
+    #[cfg(feature = "emulator")]
+    Emulated(emulator::Code, emulator::Space),
 }
 
 /// An argument as a device takes it. Offsets are in bytes, strides in elements.
 pub(crate) enum DeviceArg {
     Tensor { storage: Storage, offset: usize, extents: Vec<i32>, strides: Vec<i64> },
     Absent,
-    Int(i64),
-    Float(f64),
+    Scalar(Const),
+}
+
+/// A launch: the kernel, the values of its shape names, the grid.
+pub(crate) struct Call<'a> {
+    pub(crate) kernel: &'a KernelRef,
+    pub(crate) loaded: &'a Loaded,
+    pub(crate) symbols: &'a [Option<i64>],
+    pub(crate) grid: [u32; 3],
 }
 
 impl Storage {
@@ -33,8 +46,20 @@ impl Storage {
             DeviceKind::Cpu => Memory::zeroed(bytes)
                 .map(Storage::Cpu)
                 .map_err(|_| Error::OutOfMemory { bytes, device: device.to_string() }),
+            DeviceKind::Emulator => Self::emulated(device, bytes),
             DeviceKind::Cuda | DeviceKind::Hip => Err(absent(device)),
         }
+    }
+
+    #[cfg(feature = "emulator")]
+    fn emulated(device: &Device, bytes: usize) -> Result<Storage> {
+        let space = device.emulated().ok_or_else(|| absent(device))?.1;
+        emulator::Memory::zeroed(&space, bytes).map(Storage::Emulated)
+    }
+
+    #[cfg(not(feature = "emulator"))]
+    fn emulated(device: &Device, _bytes: usize) -> Result<Storage> {
+        Err(absent(device))
     }
 
     /// Whether who writes some bytes must be alone in all of the memory.
@@ -42,6 +67,8 @@ impl Storage {
         match self {
             // Its launches lease whole memories, and use every core anyway.
             Storage::Cpu(_) => true,
+            #[cfg(feature = "emulator")]
+            Storage::Emulated(_) => false,
         }
     }
 
@@ -49,6 +76,8 @@ impl Storage {
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         match self {
             Storage::Cpu(memory) => memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e)),
+            #[cfg(feature = "emulator")]
+            Storage::Emulated(memory) => memory.write(offset, bytes),
         }
     }
 
@@ -56,36 +85,56 @@ impl Storage {
     pub(crate) fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
         match self {
             Storage::Cpu(memory) => memory.read(offset, out).map_err(|e| internal("a copy to the host", &e)),
+            #[cfg(feature = "emulator")]
+            Storage::Emulated(memory) => memory.read(offset, out),
         }
     }
 }
 
 impl Code {
     /// Makes a kernel ready for a device.
-    pub(crate) fn compile(device: &Device, kernel: &Verified) -> Result<Code> {
+    pub(crate) fn compile(device: &Device, loaded: &Loaded) -> Result<Code> {
         match device.kind() {
-            DeviceKind::Cpu => Program::compile(kernel).map(Code::Cpu).map_err(|e| Error::Unsupported {
-                kernel: kernel.sig.full_name(),
+            DeviceKind::Cpu => Program::compile(&loaded.kernel).map(Code::Cpu).map_err(|e| Error::Unsupported {
+                kernel: loaded.name.clone(),
                 device: device.to_string(),
                 reason: e.to_string(),
             }),
+            DeviceKind::Emulator => Self::emulated(device, loaded),
             DeviceKind::Cuda | DeviceKind::Hip => Err(absent(device)),
         }
+    }
+
+    #[cfg(feature = "emulator")]
+    fn emulated(device: &Device, loaded: &Loaded) -> Result<Code> {
+        let (machine, space) = device.emulated().ok_or_else(|| absent(device))?;
+        Ok(Code::Emulated(emulator::Code::load(device, loaded, machine)?, space))
+    }
+
+    #[cfg(not(feature = "emulator"))]
+    fn emulated(device: &Device, _loaded: &Loaded) -> Result<Code> {
+        Err(absent(device))
     }
 
     /// How many programs a persistent grid has.
     pub(crate) fn persistent_grid(&self) -> [u32; 3] {
         match self {
             Code::Cpu(_) => [Program::persistent_grid(), 1, 1],
+            #[cfg(feature = "emulator")]
+            Code::Emulated(..) => emulator::Code::persistent_grid(),
         }
     }
 
     /// Runs the grid to its end.
-    pub(crate) fn run(&self, kernel: &KernelRef, name: &str, args: Vec<DeviceArg>, grid: [u32; 3]) -> Result<()> {
+    pub(crate) fn run(&self, call: &Call<'_>, args: Vec<DeviceArg>) -> Result<()> {
         match self {
             Code::Cpu(program) => {
                 let args: Vec<titan_cpu::Arg> = args.into_iter().map(cpu_arg).collect();
-                program.run(&args, grid).map_err(|error| cpu_error(kernel, name, &error))
+                program.run(&args, call.grid).map_err(|error| cpu_error(call.kernel, &call.loaded.name, &error))
+            }
+            #[cfg(feature = "emulator")]
+            Code::Emulated(code, space) => {
+                code.run(space, (call.kernel, call.loaded), args, call.symbols, call.grid)
             }
         }
     }
@@ -96,9 +145,12 @@ fn cpu_arg(arg: DeviceArg) -> titan_cpu::Arg {
         DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides } => {
             titan_cpu::Arg::Tensor { memory, offset, extents, strides }
         }
+        // The devices of arguments have been compared.
+        #[cfg(feature = "emulator")]
+        DeviceArg::Tensor { storage: Storage::Emulated(_), .. } => titan_cpu::Arg::Absent,
         DeviceArg::Absent => titan_cpu::Arg::Absent,
-        DeviceArg::Int(v) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Int(v)),
-        DeviceArg::Float(v) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Float(v)),
+        DeviceArg::Scalar(Const::Int(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Int(v)),
+        DeviceArg::Scalar(Const::Float(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Float(v)),
     }
 }
 

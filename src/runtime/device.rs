@@ -21,6 +21,8 @@ pub enum DeviceKind {
     Cuda,
     /// An AMD GPU.
     Hip,
+    /// An emulator of a GPU: for tests.
+    Emulator,
 }
 
 impl DeviceKind {
@@ -31,6 +33,7 @@ impl DeviceKind {
             DeviceKind::Cpu => "cpu",
             DeviceKind::Cuda => "cuda",
             DeviceKind::Hip => "hip",
+            DeviceKind::Emulator => "emulator",
         }
     }
 }
@@ -49,12 +52,15 @@ struct Inner {
     default: OnceLock<Stream>,
     awaited: [OnceLock<Stream>; AWAIT_STREAMS],
     next_awaited: AtomicUsize,
+    #[cfg(feature = "emulator")]
+    emulated: Option<(&'static titan_nv::Machine, super::emulator::Space)>,
 }
 
 impl Device {
     /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, an AMD GPU, the CPU.
     ///
-    /// `TITAN_DEVICE` is `cpu`, `cuda`, `cuda:N`, `hip` or `hip:N`; empty is as if it were not set.
+    /// `TITAN_DEVICE` is `cpu`, `cuda`, `cuda:N`, `hip` or `hip:N`; with the feature `emulator` also `emulator:sm_80` and the
+    /// like. Empty is as if it were not set.
     ///
     /// # Errors
     /// If `TITAN_DEVICE` names something else, or a device that is not there.
@@ -75,6 +81,34 @@ impl Device {
     /// If there is none.
     pub fn named(name: &str) -> Result<Device> {
         Device::choose("the device", name)
+    }
+
+    /// A new device that runs the PTX of kernels for `target`, `sm_80` say, without a GPU: slowly, but reads of what was never
+    /// written, accesses outside of tensors, misused barriers and races on shared memory are errors.
+    ///
+    /// # Errors
+    /// If there is no such target, or no emulator of it.
+    #[cfg(feature = "emulator")]
+    pub fn emulator(target: &str) -> Result<Device> {
+        let all = titan_nv::Machine::all();
+        let index = all.iter().position(|m| m.name == target && m.supported);
+        let Some((index, machine)) = index.and_then(|i| Some((i, all.get(i)?))) else {
+            return Err(Error::NoSuchDevice {
+                asked_by: "the emulated target",
+                asked: target.to_owned(),
+                available: all.iter().filter(|m| m.supported).map(|m| m.name).collect::<Vec<_>>().join(", "),
+            });
+        };
+        let mut device = Device::new(DeviceKind::Emulator, u32::try_from(index).unwrap_or(0), target.to_owned());
+        if let Some(inner) = Arc::get_mut(&mut device.0) {
+            inner.emulated = Some((machine, super::emulator::Space::default()));
+        }
+        Ok(device)
+    }
+
+    #[cfg(feature = "emulator")]
+    pub(crate) fn emulated(&self) -> Option<(&'static titan_nv::Machine, super::emulator::Space)> {
+        self.0.emulated.clone()
     }
 
     /// The devices of this machine, the best one first.
@@ -167,7 +201,16 @@ impl Device {
     fn new(kind: DeviceKind, ordinal: u32, description: String) -> Device {
         let next_awaited = AtomicUsize::new(0);
         let (default, awaited) = (OnceLock::new(), std::array::from_fn(|_| OnceLock::new()));
-        Device(Arc::new(Inner { kind, ordinal, description, default, awaited, next_awaited }))
+        Device(Arc::new(Inner {
+            kind,
+            ordinal,
+            description,
+            default,
+            awaited,
+            next_awaited,
+            #[cfg(feature = "emulator")]
+            emulated: None,
+        }))
     }
 
     /// The device for this value of `TITAN_DEVICE`.
@@ -182,6 +225,10 @@ impl Device {
     fn choose(asked_by: &'static str, asked: &str) -> Result<Device> {
         let available = Device::available();
         let wanted = asked.trim().to_ascii_lowercase();
+        #[cfg(feature = "emulator")]
+        if let Some(target) = wanted.strip_prefix("emulator:") {
+            return Device::emulator(target);
+        }
         let (kind, ordinal) = wanted.split_once(':').unwrap_or((&wanted, "0"));
         let fits = |d: &&Device| {
             let numbered = d.kind() != DeviceKind::Cpu || !wanted.contains(':');
@@ -216,7 +263,9 @@ fn cpu_description() -> String {
 
 impl PartialEq for Device {
     fn eq(&self, other: &Self) -> bool {
-        (self.kind(), self.ordinal()) == (other.kind(), other.ordinal())
+        // Emulators have memories of their own.
+        let same = self.kind() != DeviceKind::Emulator || Arc::ptr_eq(&self.0, &other.0);
+        same && (self.kind(), self.ordinal()) == (other.kind(), other.ordinal())
     }
 }
 
@@ -226,6 +275,7 @@ impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
             DeviceKind::Cpu => write!(f, "cpu ({})", self.0.description),
+            DeviceKind::Emulator => write!(f, "emulator:{}", self.0.description),
             kind @ (DeviceKind::Cuda | DeviceKind::Hip) => {
                 write!(f, "{}:{} ({})", kind.name(), self.ordinal(), self.0.description)
             }

@@ -6,7 +6,7 @@ use super::lock;
 use crate::error::{Error, Location, Result};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
-use titan_core::artifact::{Artifact, ArtifactError};
+use titan_core::artifact::{Artifact, ArtifactError, Variant};
 use titan_core::ir::Loc;
 use titan_core::text;
 use titan_core::verify::{Verified, verify};
@@ -31,6 +31,10 @@ pub(crate) struct Loaded {
     pub(crate) name: String,
     /// ``kernel `name` ``, for messages.
     pub(crate) title: Arc<str>,
+    /// What is embedded besides the text form.
+    pub(crate) variants: Vec<Variant>,
+    /// Targets for which there is nothing, and why.
+    pub(crate) refused: Vec<(String, String)>,
     codes: Mutex<Vec<(Device, Result<Arc<Code>>)>>,
 }
 
@@ -54,27 +58,34 @@ impl KernelRef {
 
     fn load(&self) -> Result<Loaded> {
         let broken = |reason: String| Error::Artifact { kernel: self.name.to_owned(), reason };
-        let source = self.source().map_err(broken)?;
+        let artifact = self.artifact().map_err(broken)?;
+        let source = source(&artifact).map_err(broken)?;
         let kernel = text::parse_one(&source).map_err(|errors| broken(first(&errors)))?;
         let kernel = verify(kernel).map_err(|errors| broken(first(&errors)))?;
         let name = kernel.sig.full_name();
         let title = format!("kernel `{name}`").into();
-        Ok(Loaded { kernel, name, title, codes: Mutex::default() })
+        let Artifact { variants, refused, .. } = artifact;
+        Ok(Loaded { kernel, name, title, variants, refused, codes: Mutex::default() })
     }
 
-    /// The text form of the kernel: what the variant for the CPU holds, which also tells the signature. Bytes that are no
-    /// artifact are the text itself: tests and tools write it by hand.
-    fn source(&self) -> std::result::Result<String, String> {
-        let bytes = match Artifact::decode(self.artifact) {
-            Ok(artifact) => {
-                let cpu = artifact.variants.into_iter().find(|v| v.target == CPU_TARGET);
-                cpu.ok_or_else(|| "it has no variant for the CPU".to_owned())?.payload
+    /// What is embedded. Bytes that are no artifact are the text form itself: tests and tools write it by hand.
+    fn artifact(&self) -> std::result::Result<Artifact, String> {
+        match Artifact::decode(self.artifact) {
+            Ok(artifact) => Ok(artifact),
+            Err(ArtifactError::NotAnArtifact) => {
+                let cpu = Variant { target: CPU_TARGET.to_owned(), payload: self.artifact.to_vec(), ..Variant::default() };
+                Ok(Artifact { kernel: self.name.to_owned(), variants: vec![cpu], refused: Vec::new() })
             }
-            Err(ArtifactError::NotAnArtifact) => self.artifact.to_vec(),
-            Err(error) => return Err(error.to_string()),
-        };
-        String::from_utf8(bytes).map_err(|_| ArtifactError::NotAnArtifact.to_string())
+            Err(error) => Err(error.to_string()),
+        }
     }
+}
+
+/// The text form of the kernel: what the variant for the CPU holds, which also tells the signature.
+fn source(artifact: &Artifact) -> std::result::Result<String, String> {
+    let cpu = artifact.variants.iter().find(|v| v.target == CPU_TARGET);
+    let cpu = cpu.ok_or_else(|| "it has no variant for the CPU".to_owned())?;
+    String::from_utf8(cpu.payload.clone()).map_err(|_| ArtifactError::NotAnArtifact.to_string())
 }
 
 /// The first of several errors.
@@ -89,7 +100,7 @@ impl Loaded {
         if let Some((_, code)) = codes.iter().find(|(d, _)| d == device) {
             return code.clone();
         }
-        let code = Code::compile(device, &self.kernel).map(Arc::new);
+        let code = Code::compile(device, self).map(Arc::new);
         codes.push((device.clone(), code.clone()));
         code
     }

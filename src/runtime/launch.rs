@@ -1,7 +1,7 @@
 //! Launches: a kernel with its arguments, checked and then run, enqueued or awaited.
 
 use super::arg::{ArgValue, LaunchArg, TensorArg};
-use super::backend::{Code, DeviceArg};
+use super::backend::{Call, Code, DeviceArg};
 use super::buffer::{Access, run_here};
 use super::device::Device;
 use super::event::Event;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use titan_core::analysis::grid::max_extent;
-use titan_core::ir::{Access as Borrow, Const, ParamKind, Signature};
+use titan_core::ir::{Access as Borrow, ParamKind, Signature};
 use titan_core::launch::{ArgInfo, BindError, Bound, Grid, bind, bind_with_grid};
 
 /// A kernel with its arguments, which it borrows until it has been launched.
@@ -42,6 +42,7 @@ struct Work {
     loaded: &'static Loaded,
     code: Arc<Code>,
     args: Vec<DeviceArg>,
+    symbols: Vec<Option<i64>>,
     grid: [u32; 3],
 }
 
@@ -104,7 +105,7 @@ impl<'a> Launch<'a> {
         let title = Arc::clone(&loaded.title);
         let accesses = accesses(&loaded.kernel.sig, &args);
         let args = args.into_iter().map(device_arg).collect();
-        let work = Work { kernel, loaded, code, args, grid };
+        let work = Work { kernel, loaded, code, args, symbols: bound.symbols, grid };
         Ok(Some(Prepared { title, device, accesses, work }))
     }
 }
@@ -119,7 +120,8 @@ impl Prepared {
 
 impl Work {
     fn run(self) -> Result<()> {
-        self.code.run(self.kernel, &self.loaded.name, self.args, self.grid)
+        let call = Call { kernel: self.kernel, loaded: self.loaded, symbols: &self.symbols, grid: self.grid };
+        self.code.run(&call, self.args)
     }
 }
 
@@ -223,7 +225,6 @@ fn device_arg(arg: ArgValue) -> DeviceArg {
             strides: t.strides().to_vec(),
         },
         ArgValue::Absent => DeviceArg::Absent,
-        ArgValue::Scalar(Const::Int(_, value)) => DeviceArg::Int(value),
-        ArgValue::Scalar(Const::Float(_, value)) => DeviceArg::Float(value),
+        ArgValue::Scalar(value) => DeviceArg::Scalar(value),
     }
 }

@@ -18,9 +18,13 @@ mod as_tensor;
 mod backend;
 mod buffer;
 mod device;
+#[cfg(feature = "emulator")]
+mod emulator;
 mod event;
 mod footprint;
 mod future;
+#[cfg(feature = "emulator")]
+mod gpu;
 mod kernel;
 mod launch;
 mod layout;

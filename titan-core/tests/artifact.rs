@@ -38,7 +38,7 @@ fn sample() -> Artifact {
     };
     let amd = Variant { target: "gfx942".to_owned(), payload: b"\x7fELF\0\xff".to_vec(), threads: 256, ..Variant::default() };
     let cpu = Variant { target: "cpu".to_owned(), payload: b"kernel @k() {\n}\n".to_vec(), ..Variant::default() };
-    Artifact { kernel: "gemm::<f16, 128>".to_owned(), variants: vec![fast, amd, cpu] }
+    Artifact { kernel: "gemm::<f16, 128>".to_owned(), variants: vec![fast, amd, cpu], refused: vec![("sm_80".to_owned(), "too large".to_owned())] }
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn an_artifact_reads_back() {
 #[test]
 fn the_bytes_are_those_of_the_format_table() {
     let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
-    let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu] }.encode();
-    let body = b"\x01\0\0\0k\x01\0\0\0\x24\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x07";
+    let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu], refused: Vec::new() }.encode();
+    let body = b"\x01\0\0\0k\x01\0\0\0\x24\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x07\0\0\0\0";
     assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x02\0\0\0");
     assert_eq!(&bytes[24..], body);
     assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
@@ -236,7 +236,7 @@ proptest! {
 
     #[test]
     fn every_artifact_reads_back(kernel in ".{0,20}", variants in proptest::collection::vec(variant(), 0..4)) {
-        let artifact = Artifact { kernel, variants };
+        let artifact = Artifact { kernel, variants, refused: Vec::new() };
         prop_assert_eq!(Artifact::decode(&artifact.encode()), Ok(artifact));
     }
 

@@ -20,7 +20,7 @@ mod runtime;
 mod simd;
 
 pub use arguments::{Arg, RunError, Scalar};
-pub use exec::{PrintSink, set_print_sink};
+pub use exec::{PrintSink, print_line, set_print_sink};
 pub use plan::lower::CompileError;
 pub use program::{Options, Program};
 pub use runtime::memory;

@@ -192,7 +192,7 @@ fn artifact(text: &str) -> Vec<u8> {
         sites: Vec::new(),
         payload: text.as_bytes().to_vec(),
     };
-    Artifact { kernel: kernel_name(text), variants: vec![cpu] }.encode()
+    Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: Vec::new() }.encode()
 }
 
 /// The name after `kernel @`, for people.

@@ -22,6 +22,10 @@ pub(super) fn encode(artifact: &Artifact) -> Vec<u8> {
         inner.variant(v);
         w.bytes(&inner.0);
     });
+    body.list(&artifact.refused, |w, (target, reason)| {
+        w.text(target);
+        w.text(reason);
+    });
     let body = body.0;
     let mut out = Writer(Vec::with_capacity(HEADER + body.len()));
     out.0.extend(MAGIC);
@@ -161,8 +165,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Artifact, ArtifactError> {
         inner.end()?;
         Ok(variant)
     })?;
+    let refused = reader.list("the refusals", |r| Ok((r.text("a target")?, r.text("a reason")?)))?;
     reader.end()?;
-    Ok(Artifact { kernel, variants })
+    Ok(Artifact { kernel, variants, refused })
 }
 
 /// Checks the header, and the body as a whole.

@@ -16,7 +16,7 @@
 //! | 10 | 2 | zero |
 //! | 12 | 4 | length of the body in bytes |
 //! | 16 | 8 | FNV-1a, 64 bits, of the body |
-//! | 24 | | body: text *kernel*; list of variants |
+//! | 24 | | body: text *kernel*; list of variants; list of refusals: text *target*, text *reason* |
 //!
 //! | variant | content |
 //! |---|---|
@@ -60,6 +60,8 @@ pub struct Artifact {
     pub kernel: String,
     /// The variants, best first.
     pub variants: Vec<Variant>,
+    /// Targets that were asked for and have no variant, and why.
+    pub refused: Vec<(String, String)>,
 }
 
 /// A kernel instance compiled for one target under some assumptions.

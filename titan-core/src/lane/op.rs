@@ -171,9 +171,8 @@ words! {
         Trunc = "trunc",
         /// To nearest, ties to even; `f32` and `f64`.
         RoundEven = "round_even",
-        /// 2ˣ within 2 ulp, 1.6 for |x| ≤ ½, `f32` only; subnormal operands and results may be flushed to zero. (NVIDIA's
-        /// interpolator is good to 22.51 bits, 1.41 ulp: S. Oberman and M. Siu, "A high-performance area-efficient
-        /// multifunction interpolator", 2005, table 2; AMD's ISA manuals state 1 ulp.)
+        /// 2ˣ within 2 ulp, within 1.6 ulp for |x| ≤ ½ (`exp` needs it), `f32` only; subnormal operands and results may be
+        /// flushed to zero.
         Ex2Approx = "ex2_approx",
         /// log₂ x, `f32` only: absolute error ≤ 2⁻²¹ in [0.5, 2], 2 ulp elsewhere; subnormal operands may be flushed.
         Lg2Approx = "lg2_approx",

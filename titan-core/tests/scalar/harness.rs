@@ -59,6 +59,13 @@ impl Lane {
         }
     }
 
+    /// How many branches the function has.
+    pub(crate) fn branches(&self) -> usize {
+        let mut n = 0;
+        self.func.walk(&mut |_, op| n += usize::from(op.kind == OpKind::If));
+        n
+    }
+
     pub(crate) fn call(&self) -> impl FnMut(&[u64]) -> u64 {
         self.at(Margin::None)
     }

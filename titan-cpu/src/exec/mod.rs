@@ -22,7 +22,7 @@ mod target;
 mod tile;
 mod tiles;
 
-pub use print::{PrintSink, set_print_sink};
+pub use print::{PrintSink, print_line, set_print_sink};
 
 use crate::plan::{Plan, ScalarSlot, ViewSlot};
 use crate::runtime::view::{View, ViewKey};

@@ -19,7 +19,8 @@ pub fn set_print_sink(sink: Option<PrintSink>) {
     *SINK.write().unwrap_or_else(std::sync::PoisonError::into_inner) = sink;
 }
 
-fn emit(line: &str) {
+/// Prints a line, which ends with its line break, where kernels print: other devices report to the host and end up here.
+pub fn print_line(line: &str) {
     let sink = SINK.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     match sink {
         Some(sink) => sink(line),
@@ -50,7 +51,7 @@ impl Machine<'_, '_> {
             }
         }
         line.push('\n');
-        emit(&line);
+        print_line(&line);
     }
 
     fn print_value(&mut self, line: &mut String, slot: Slot, elem: Elem) {

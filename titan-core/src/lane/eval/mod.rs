@@ -7,6 +7,8 @@
 
 mod arith;
 mod float;
+#[cfg(test)]
+mod tests;
 
 use super::func::{Block, Func, Op, Value};
 use super::op::{OpKind, Ty};

@@ -1,0 +1,172 @@
+//! Devices that run the embedded PTX in an emulator: slowly, and with every mistake an error.
+
+use super::backend::{DeviceArg, Storage};
+use super::device::Device;
+use super::gpu::{self, Facts};
+use super::kernel::{KernelRef, Loaded};
+use super::lock;
+use crate::error::{Error, Result};
+use std::sync::{Arc, Mutex};
+use titan_core::artifact::Variant;
+use titan_core::launch::abi::{self, GpuArg, Slot};
+use titan_core::launch::report;
+use titan_nv::Machine;
+use titan_nv::emu::{self, DevicePtr, Launch, Module, Options, Param, Schedule};
+
+/// Programs of a persistent grid: enough that each has few iterations, and some have none.
+const PERSISTENT: u32 = 6;
+
+/// The memory of an emulated device.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Space(Arc<Mutex<emu::Memory>>);
+
+/// A buffer in it, freed when dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory(Arc<Block>);
+
+struct Block {
+    space: Space,
+    start: DevicePtr,
+}
+
+impl Memory {
+    pub(crate) fn zeroed(space: &Space, bytes: usize) -> Result<Memory> {
+        let mut memory = lock(&space.0);
+        let start = memory.alloc(bytes);
+        memory.write(start, &vec![0; bytes]).map_err(|e| broken("an allocation", &e))?;
+        drop(memory);
+        Ok(Memory(Arc::new(Block { space: space.clone(), start })))
+    }
+
+    fn at(&self, offset: usize) -> DevicePtr {
+        self.0.start.add(i64::try_from(offset).unwrap_or(i64::MAX))
+    }
+
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        lock(&self.0.space.0).write(self.at(offset), bytes).map_err(|e| broken("a copy to the device", &e))
+    }
+
+    pub(crate) fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
+        let bytes = lock(&self.0.space.0).read(self.at(offset), out.len());
+        out.copy_from_slice(&bytes.map_err(|e| broken("a copy to the host", &e))?);
+        Ok(())
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        lock(&self.space.0).free(self.start);
+    }
+}
+
+impl std::fmt::Debug for Block {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.start)
+    }
+}
+
+/// A kernel's PTX, decoded.
+pub(crate) struct Code {
+    slots: Vec<Slot>,
+    variants: Vec<(Variant, Module)>,
+}
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.variants.iter().map(|(v, _)| &v.config)).finish()
+    }
+}
+
+impl Code {
+    /// The variants for a target: those that are embedded, or, for kernels in text form, made now.
+    pub(crate) fn load(device: &Device, loaded: &Loaded, machine: &Machine) -> Result<Code> {
+        let refuse = |reason: String| Error::Unsupported {
+            kernel: loaded.name.clone(),
+            device: device.to_string(),
+            reason,
+        };
+        if let Some((_, reason)) = loaded.refused.iter().find(|(target, _)| target == machine.name) {
+            return Err(refuse(reason.clone()));
+        }
+        let mut variants: Vec<Variant> = loaded.variants.iter().filter(|v| v.target == machine.name).cloned().collect();
+        if variants.is_empty() {
+            variants = titan_nv::compile(&loaded.kernel, machine, Some((&loaded.kernel.sig.name, 1)))
+                .map_err(|e| refuse(e.to_string()))?;
+        }
+        let parse = |v: Variant| {
+            let text = String::from_utf8_lossy(&v.payload).into_owned();
+            let module = Module::parse(&text).map_err(|e| broken("reading PTX", &e))?;
+            Ok((v, module))
+        };
+        let variants = variants.into_iter().map(parse).collect::<Result<Vec<_>>>()?;
+        Ok(Code { slots: abi::slots(&loaded.kernel.sig), variants })
+    }
+
+    pub(crate) const fn persistent_grid() -> [u32; 3] {
+        [PERSISTENT, 1, 1]
+    }
+
+    /// Runs a grid in the emulator.
+    pub(crate) fn run(
+        &self,
+        space: &Space,
+        (kernel, loaded): (&KernelRef, &Loaded),
+        args: Vec<DeviceArg>,
+        symbols: &[Option<i64>],
+        grid: [u32; 3],
+    ) -> Result<()> {
+        let args: Vec<GpuArg> = args.into_iter().map(gpu_arg).collect();
+        let facts = Facts::new(&loaded.kernel.sig, &args, symbols);
+        let chosen = facts.choose(self.variants.iter().map(|(v, _)| v));
+        let found = chosen.and_then(|v| self.variants.iter().find(|(other, _)| std::ptr::eq(other, v)));
+        let Some((variant, module)) = found else {
+            return Err(internal("no variant of the kernel fits its arguments".to_owned()));
+        };
+        let mut memory = lock(&space.0);
+        let words = gpu::new_report(variant);
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let at = memory.upload("the report", &bytes);
+        let params: Vec<Param> = gpu::words(&self.slots, &args, at.address()).into_iter().map(Param::Bytes).collect();
+        let launch =
+            Launch { grid, block: [variant.threads, 1, 1], dynamic_shared: variant.shared_bytes, params: &params };
+        let outcome = Self::launch(module, variant, &launch, &mut memory);
+        let words = memory.read(at, bytes.len()).map_err(|e| broken("the report", &e));
+        memory.free(at);
+        drop(memory);
+        outcome.map_err(|e| Error::Emulated { kernel: loaded.name.clone(), report: e.to_string() })?;
+        let words: Vec<u32> = words?.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        debug_assert!(words.len() >= report::RECORDS);
+        gpu::read_report(kernel, &loaded.name, variant, &words)
+    }
+
+    fn launch(
+        module: &Module,
+        variant: &Variant,
+        launch: &Launch<'_>,
+        memory: &mut emu::Memory,
+    ) -> std::result::Result<(), emu::EmuError> {
+        let entry = variant.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, value)| value);
+        // Every launch meets another order of warps, the same one each time it is repeated.
+        let options = Options { schedule: Schedule::InTurn, ..Options::default() };
+        module.entry(entry)?.run(launch, memory, &options).map(drop)
+    }
+}
+
+fn gpu_arg(arg: DeviceArg) -> GpuArg {
+    match arg {
+        DeviceArg::Tensor { storage: Storage::Emulated(memory), offset, extents, strides } => {
+            GpuArg::Tensor { address: memory.at(offset).address(), extents, strides }
+        }
+        // The devices of arguments have been compared.
+        DeviceArg::Tensor { storage: Storage::Cpu(_), .. } | DeviceArg::Absent => GpuArg::Absent,
+        DeviceArg::Scalar(value) => GpuArg::Scalar(value),
+    }
+}
+
+fn broken(doing: &str, error: &emu::EmuError) -> Error {
+    Error::Internal { doing: doing.to_owned(), message: error.to_string() }
+}
+
+fn internal(message: String) -> Error {
+    Error::Internal { doing: "a launch".to_owned(), message }
+}

@@ -1,0 +1,98 @@
+//! What all GPUs share on the host: which variant fits the arguments, the parameter block, the report.
+
+use super::kernel::KernelRef;
+use crate::error::{Error, Result};
+use titan_core::artifact::{TensorFact, TensorFacts, Variant};
+use titan_core::ir::{Const, HostEnv, ParamKind, Signature, Symbol};
+use titan_core::launch::abi::{self, GpuArg, Slot};
+use titan_core::launch::report::{self, SiteKind};
+
+/// Words of records that a launch may print.
+const PRINT_ROOM: u32 = 1 << 20;
+
+/// The arguments of a launch, as assumptions see them.
+pub(super) struct Facts<'a> {
+    sig: &'a Signature,
+    args: &'a [GpuArg],
+    symbols: &'a [Option<i64>],
+    /// Extents of each tensor.
+    extents: Vec<Vec<i64>>,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn new(sig: &'a Signature, args: &'a [GpuArg], symbols: &'a [Option<i64>]) -> Self {
+        let wide = |arg: &GpuArg| match arg {
+            GpuArg::Tensor { extents, .. } => extents.iter().map(|n| i64::from(*n)).collect(),
+            GpuArg::Absent | GpuArg::Scalar(_) => Vec::new(),
+        };
+        Facts { sig, args, symbols, extents: args.iter().map(wide).collect() }
+    }
+
+    /// The first variant whose assumptions hold.
+    pub(super) fn choose<'v>(&self, mut variants: impl Iterator<Item = &'v Variant>) -> Option<&'v Variant> {
+        variants.find(|v| v.assumptions.iter().all(|a| a.holds(self)))
+    }
+}
+
+impl HostEnv for Facts<'_> {
+    fn symbol(&self, symbol: Symbol) -> i64 {
+        self.symbols.get(symbol.index()).copied().flatten().unwrap_or(0)
+    }
+
+    fn scalar(&self, param: usize) -> i64 {
+        match self.args.get(param) {
+            Some(GpuArg::Scalar(Const::Int(_, value))) => *value,
+            Some(GpuArg::Scalar(Const::Float(..)) | GpuArg::Tensor { .. } | GpuArg::Absent) | None => 0,
+        }
+    }
+
+    fn dim(&self, param: usize, axis: usize) -> i64 {
+        self.extents.get(param).and_then(|e| e.get(axis)).copied().unwrap_or(0)
+    }
+}
+
+impl TensorFacts for Facts<'_> {
+    fn params(&self) -> u32 {
+        u32::try_from(self.args.len()).unwrap_or(0)
+    }
+
+    fn tensor(&self, param: u32) -> Option<TensorFact<'_>> {
+        let index = usize::try_from(param).ok()?;
+        let GpuArg::Tensor { address, strides, .. } = self.args.get(index)? else { return None };
+        let ParamKind::Tensor { elem, .. } = self.sig.params.get(index)?.kind else { return None };
+        Some(TensorFact { address: *address, elem_bits: elem.bits(), extents: &self.extents[index], strides })
+    }
+}
+
+/// The parameter block of a launch, cut into its words.
+pub(super) fn words(slots: &[Slot], args: &[GpuArg], report: u64) -> Vec<Vec<u8>> {
+    let block = abi::pack(slots, args, report);
+    let (at, _) = abi::offsets(slots);
+    slots.iter().zip(at).map(|(slot, at)| block[at..at + slot.bytes()].to_vec()).collect()
+}
+
+/// The words of a new report: with room for records if the variant prints.
+pub(super) fn new_report(variant: &Variant) -> Vec<u32> {
+    let prints = variant.sites.iter().any(|s| matches!(s.kind, SiteKind::Print(..)));
+    let room = if prints { PRINT_ROOM } else { 0 };
+    let mut words = vec![0; report::RECORDS + room as usize];
+    words[report::ROOM] = room;
+    words
+}
+
+/// Prints what a kernel printed, and gives the error of its trap.
+pub(super) fn read_report(kernel: &KernelRef, name: &str, variant: &Variant, words: &[u32]) -> Result<()> {
+    let told = report::read(words, &variant.sites);
+    for line in told.lines {
+        titan_cpu::print_line(&format!("{line}\n"));
+    }
+    if told.lost > 0 {
+        titan_cpu::print_line(&format!("(kernel `{name}` printed more than fits: {} words are lost)\n", told.lost));
+    }
+    match told.trap {
+        None => Ok(()),
+        Some((loc, message, program)) => {
+            Err(Error::Trap { kernel: name.to_owned(), message, location: kernel.location(loc), program })
+        }
+    }
+}
