@@ -75,15 +75,26 @@ fn the_portable_code_runs_where_shared_memory_is_least() {
 }
 
 #[test]
-fn no_code_is_generated_and_the_error_says_so() {
+fn a_kernel_becomes_ptx_where_the_target_is_supported() {
     let text = "kernel @one(%y: mut tensor<f32>[N]) grid(N) {\n    %p = program_id<0> : i32\n    %x = const 1.0 : f32\n    \
                 set %y[%p], %x\n    return\n}\n";
     let kernel = parse(text).expect("the text is a kernel").remove(0);
     let kernel = verify(kernel).expect("the kernel is right");
     for machine in Machine::all() {
-        let error = compile(&kernel, machine).unwrap_err();
-        assert_eq!(error.code().number(), "T0902");
-        let text = error.to_string();
-        assert!(text.starts_with(&format!("kernel `one`: code generation for {} is not part", machine.name)), "{text}");
+        match compile(&kernel, machine, None) {
+            Ok(variants) => {
+                assert!(machine.supported, "{}", machine.name);
+                let last = variants.last().expect("there is a variant");
+                assert!(last.assumptions.is_empty(), "the last variant runs with any arguments");
+                let ptx = String::from_utf8(last.payload.clone()).expect("PTX is text");
+                assert!(ptx.contains(&format!(".target {}\n", machine.name)), "{ptx}");
+            }
+            Err(error) => {
+                assert!(!machine.supported, "{error}");
+                assert_eq!(error.code().number(), "T0902");
+                let text = error.to_string();
+                assert!(text.starts_with(&format!("kernel `one`: TITAN does not generate code for {}", machine.name)), "{text}");
+            }
+        }
     }
 }

@@ -23,7 +23,11 @@ pub(crate) fn download(pinned: &Wheel, dir: &Path) -> Result<PathBuf, Error> {
     }
     // A log that cannot be read leaves the error without pip's words, not without a cause.
     let log = fs::read_to_string(&log_path).unwrap_or_default();
-    Err(if log.contains("No module named pip") { Error::Pip } else { Error::Download { pinned: *pinned, said: tail(&log) } })
+    Err(if log.contains("No module named pip") {
+        Error::Pip
+    } else {
+        Error::Download { pinned: *pinned, said: tail(&log) }
+    })
 }
 
 /// Binary only, so that no package's build script runs; `TMPDIR` so that the bytes can be counted.

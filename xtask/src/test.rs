@@ -10,16 +10,23 @@ use std::process::{Command, Stdio};
 /// How a skipped test says so.
 const MARK: &str = "SKIPPED ";
 
+/// Where tests find NVIDIA's assembler.
+const PTXAS: &str = "TITAN_PTXAS";
+
 /// Every test of the workspace; whether all passed.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is told on the terminal")]
 pub(crate) fn run(args: &[String]) -> io::Result<bool> {
+    let mut tests = cargo();
     for (name, brought) in crate::tools::bring(None) {
-        if let Err(why) = brought {
-            eprintln!("xtask: tests run without {name}: {why}");
+        match brought {
+            Ok((path, _)) if name == "ptxas" && std::env::var_os(PTXAS).is_none() => {
+                tests.env(PTXAS, path);
+            }
+            Ok(_) => {}
+            Err(why) => eprintln!("xtask: tests run without {name}: {why}"),
         }
     }
-    let mut child =
-        cargo().args(["test", "--workspace", "--no-fail-fast"]).args(args).stderr(Stdio::piped()).spawn()?;
+    let mut child = tests.args(["test", "--workspace", "--no-fail-fast"]).args(args).stderr(Stdio::piped()).spawn()?;
     let mut skipped = Vec::new();
     for line in child.stderr.take().into_iter().flat_map(|e| BufReader::new(e).lines()) {
         let line = line?;

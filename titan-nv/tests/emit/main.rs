@@ -8,4 +8,5 @@ mod kernels;
 mod ptxas;
 mod refusals;
 mod text;
+mod tiles;
 mod versions;

@@ -2,7 +2,7 @@
 
 use crate::{cases, kernels};
 use titan_core::ir::{Loc, Pred};
-use titan_core::lane::{Builder, FloatBin, FloatTy, FloatUn, Func, IntBin, OpKind, Space, Ty, Value};
+use titan_core::lane::{Builder, FloatBin, FloatTy, FloatUn, Func, IntBin, Num, OpKind, Space, Ty, Value};
 use titan_nv::{Machine, emit};
 
 fn text(func: &Func) -> String {
@@ -189,4 +189,72 @@ fn a_step_that_may_pass_the_end_of_numbers_compares_distances() {
     for (hi, step, distances) in [(None, 1, 0), (Some(i32::MAX), 1, 0), (None, 2, 1), (Some(i32::MAX), 2, 1), (Some(100), 7, 0)] {
         assert_eq!(count(&text(&counted(hi, step)), "setp.gt.u32"), distances, "{hi:?} by {step}");
     }
+}
+
+/// The text of the one case of a conversion.
+fn conversion(from: Num, to: Num) -> String {
+    let is = |case: &cases::Case| case.kind == OpKind::Convert { from, to } && case.args.len() == 1;
+    text(&cases::registers().into_iter().find(is).unwrap().func)
+}
+
+/// The manual leaves 0 for NaN to conversions of `f16` and `f32` to 32 bits; the others give the integer of the highest bit
+/// alone ("cvt", on NaN).
+#[test]
+fn nan_becomes_zero_by_a_selection_where_the_instruction_does_not() {
+    for (from, to, repaired) in [
+        (Num::F32, Num::S32, false), (Num::F16, Num::U32, false), (Num::Bf16, Num::S32, false),
+        (Num::F32, Num::S64, true), (Num::F16, Num::U64, true), (Num::F64, Num::S32, true), (Num::F64, Num::U64, true),
+        (Num::Bf16, Num::S64, true),
+    ] {
+        let text = conversion(from, to);
+        assert_eq!(count(&text, "setp.nan") == 1 && count(&text, "selp") == 1, repaired, "{from} to {to}:\n{text}");
+    }
+}
+
+/// The manual leaves the low bits of a `tf32` to the implementation; matrix products do not read them.
+#[test]
+fn the_bits_that_a_tf32_has_not_are_cut_unless_only_products_see_it() {
+    assert_eq!(count(&conversion(Num::F32, Num::Tf32), "and.b32"), 1);
+    assert_eq!(count(&conversion(Num::F64, Num::Tf32), "and.b32"), 1);
+    let product = with(|b, from, to| {
+        let atom = cases::atoms().into_iter().find(|a| a.a == titan_core::ir::Elem::Tf32 && a.k == 4).unwrap();
+        let mut args = Vec::new();
+        for i in 0..3 {
+            let x = cases::load(b, Ty::B32, from, i);
+            args.push(b.one(OpKind::Convert { from: Num::F32, to: Num::Tf32 }, &[x]));
+        }
+        let zero = b.f32(0.0);
+        args.extend([zero; 4]);
+        let d = b.op(OpKind::Mma(atom), &args);
+        cases::store(b, d[0], to, 0);
+    });
+    let text = text(&product);
+    assert_eq!((count(&text, "cvt.rna.tf32"), count(&text, "and.b32")), (3, 0), "{text}");
+}
+
+/// Compiling a kernel has 100 ms for everything.
+#[test]
+fn large_functions_are_quick() {
+    let func = with(|b, from, to| {
+        let mut x = cases::load(b, Ty::B32, from, 0);
+        for i in 0..20_000 {
+            let y = b.i32(i);
+            x = b.int(if i % 2 == 0 { IntBin::Mul } else { IntBin::Xor }, x, y);
+            if i % 100 == 0 {
+                let some = b.cmp_s(Pred::Lt, x, y);
+                let mut arms = b.begin_if(some, &[Ty::B32]);
+                b.terminate(OpKind::Yield, &[x]);
+                b.begin_else(&mut arms);
+                b.terminate(OpKind::Yield, &[y]);
+                x = b.end(arms)[0];
+            }
+        }
+        cases::store(b, x, to, 0);
+    });
+    let start = std::time::Instant::now();
+    let lines = text(&func).lines().count();
+    let took = start.elapsed();
+    println!("{lines} lines in {took:?}");
+    // A machine may be busy: a hundred times what it takes alone.
+    assert!(took.as_secs() < 5, "{took:?}");
 }

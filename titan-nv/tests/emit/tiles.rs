@@ -1,0 +1,60 @@
+//! The kernels of titan-core's filetests, from tile IR to what `ptxas` accepts: every operation of the language is in one.
+
+use crate::ptxas;
+use std::path::{Path, PathBuf};
+use titan_core::text;
+use titan_core::verify::{Verified, verify};
+use titan_nv::{Machine, compile};
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = Vec::new();
+    for path in std::fs::read_dir(dir).expect("the filetests are there").flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else if path.extension().is_some_and(|e| e == "tir") {
+            all.push(path);
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Every kernel that is right.
+fn kernels() -> Vec<Verified> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../titan-core/filetests");
+    let texts = files(&dir).into_iter().map(|file| std::fs::read_to_string(file).expect("filetests are text"));
+    let parsed = texts.filter_map(|text| text::parse(&text).ok()).flatten();
+    parsed.filter_map(|kernel| verify(kernel).ok()).collect()
+}
+
+#[test]
+fn kernels_of_the_language_are_assembled() {
+    let Some(ptxas) = ptxas::unless_absent() else { return };
+    let kernels = kernels();
+    for machine in Machine::all().iter().filter(|m| m.supported) {
+        let (mut versions, mut entries, mut refused) = (vec![(7, 0)], String::new(), 0);
+        for (i, kernel) in kernels.iter().enumerate() {
+            let Ok(variants) = compile(kernel, machine, None) else {
+                refused += 1;
+                continue;
+            };
+            for (j, variant) in variants.into_iter().enumerate() {
+                let ptx = String::from_utf8(variant.payload).expect("PTX is text");
+                let version = ptx.lines().find_map(|l| l.strip_prefix(".version ")).expect("PTX has a version");
+                let (major, minor) = version.split_once('.').expect("a version has two numbers");
+                versions.push((major.parse::<u32>().unwrap(), minor.parse::<u32>().unwrap()));
+                let entry = ptx.split_once(".visible .entry ").expect("PTX has a kernel").1;
+                entries += &format!(".visible .entry k{i}_{j}_{entry}");
+            }
+        }
+        let (major, minor) = versions.iter().max().expect("there is one");
+        let header = format!(".version {major}.{minor}\n.target {}\n.address_size 64\n", machine.name);
+        let text = format!("{header}.extern .shared .align 1024 .b8 smem[];\n{entries}");
+        let usages = ptxas::assemble(&ptxas, machine.name, &text).unwrap_or_else(|said| panic!("{}: {said}", machine.name));
+        assert_eq!(usages.len(), versions.len() - 1);
+        assert!(usages.len() > 40, "{} of {} kernels", usages.len(), kernels.len());
+        let spilling: Vec<_> = usages.iter().filter(|u| u.spilled > 0).collect();
+        assert!(spilling.is_empty(), "{}: {spilling:?}", machine.name);
+        println!("{}: {} variants, {refused} kernels refused", machine.name, usages.len());
+    }
+}
