@@ -1,9 +1,8 @@
 //! From IR to steps: values get slots, operations become steps in order.
 
 use super::open::OpenGroup;
-use super::{BlockId, Node, ParamKind, ParamPlan, Plan, ScalarSlot, Slot, Step, TileInfo, TileSlot, TileStep, ViewSlot, dense_strides, shape4};
-use crate::rep;
-use titan_core::ir::{self, Block, Const, Kernel, Loc, Op, OpId, OpKind, ParamKind as IrParam, TileShape, Ty, Value};
+use super::{BlockId, Node, ParamKind, ParamPlan, Plan, Slot, Step, TileSlot};
+use titan_core::ir::{self, Block, Const, Kernel, Loc, Op, OpId, OpKind, ParamKind as IrParam, Ty};
 
 /// A kernel that this device cannot run. The verifier accepts no such kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +37,7 @@ pub(super) enum Region {
 #[derive(Debug)]
 pub(super) struct Lower<'k> {
     pub(super) kernel: &'k Kernel,
-    slots: Vec<Option<Slot>>,
+    pub(super) slots: Vec<Option<Slot>>,
     /// Operations that use a value.
     pub(super) users: Vec<Vec<OpId>>,
     pub(super) plan: Plan,
@@ -107,118 +106,6 @@ impl Lower<'_> {
 
     pub(super) fn wrong<T>(&self, message: &str) -> Result<T> {
         Err(CompileError { message: message.to_owned(), loc: self.loc })
-    }
-
-    /// A new slot for a value.
-    pub(super) fn define(&mut self, value: Value) -> Result<Slot> {
-        let Some(data) = self.kernel.values.get(value.index()) else { return self.wrong("a value that does not exist") };
-        let slot = match data.ty {
-            Ty::Scalar(_) => Slot::Scalar(self.scalar_slot(0)),
-            Ty::Tensor(..) => Slot::View(self.view_slot()),
-            Ty::Tile(elem, shape) => {
-                if shape.problem().is_some() {
-                    return self.wrong("a tile of an illegal shape");
-                }
-                Slot::Tile(self.tile_slot(elem, shape))
-            }
-        };
-        self.slots[value.index()] = Some(slot);
-        Ok(slot)
-    }
-
-    pub(super) fn tile_slot(&mut self, elem: ir::Elem, shape: TileShape) -> TileSlot {
-        let (len, size) = (shape.len(), rep::size(elem));
-        let bytes = len * size;
-        let known = self.plan.classes.iter().position(|c| *c == bytes);
-        let class = known.unwrap_or_else(|| {
-            self.plan.classes.push(bytes);
-            self.plan.classes.len() - 1
-        });
-        let (dims, rank) = (shape4(shape), shape.rank());
-        self.plan.tiles.push(TileInfo { elem, shape: dims, strides: dense_strides(dims), rank, len, size, class });
-        number(self.plan.tiles.len() - 1)
-    }
-
-    pub(super) fn scalar_slot(&mut self, initial: u64) -> ScalarSlot {
-        self.plan.scalars.push(initial);
-        number(self.plan.scalars.len() - 1)
-    }
-
-    fn view_slot(&mut self) -> ViewSlot {
-        self.plan.views += 1;
-        number(self.plan.views - 1)
-    }
-
-    /// The slot of a value that is defined.
-    pub(super) fn slot(&self, value: Value) -> Result<Slot> {
-        match self.slots.get(value.index()).copied().flatten() {
-            Some(slot) => Ok(slot),
-            None => self.wrong("a value used before it is defined"),
-        }
-    }
-
-    /// Lets a value stand for another one.
-    pub(super) fn alias(&mut self, value: Value, slot: Slot) {
-        self.slots[value.index()] = Some(slot);
-    }
-
-    /// The slot of a tile; if an open group makes it, the group is closed.
-    pub(super) fn tile(&mut self, frame: &mut Frame, value: Value) -> Result<TileSlot> {
-        self.close_group_of(frame, value)?;
-        match (self.slot(value)?, self.kernel.ty(value)) {
-            (Slot::Tile(tile), _) => Ok(tile),
-            (Slot::Scalar(from), Ty::Tile(elem, shape)) => {
-                let to = self.tile_slot(elem, shape);
-                self.push(frame, Step::Tile(TileStep::Splat { to, from }), &[], &[Slot::Tile(to)]);
-                Ok(to)
-            }
-            (Slot::Scalar(_) | Slot::View(_), _) => self.wrong("a tile is wanted here"),
-        }
-    }
-
-    /// Whether values of a type are kept as scalars: tiles of one element are, as far as they are computed with.
-    pub(super) fn is_one(&self, ty: Ty) -> bool {
-        self.options.fuse && ty.tile_shape().is_some_and(|s| s.len() == 1)
-    }
-
-    /// The slot of a scalar, or of a tile of one element as a scalar.
-    pub(super) fn one(&mut self, frame: &mut Frame, value: Value) -> Result<ScalarSlot> {
-        self.close_group_of(frame, value)?;
-        match self.slot(value)? {
-            Slot::Scalar(scalar) => Ok(scalar),
-            Slot::Tile(from) => {
-                let (to, elem) = (self.scalar_slot(0), self.kernel.ty(value).elem());
-                self.push(frame, Step::Tile(TileStep::Extract { to, from, elem }), &[Slot::Tile(from)], &[]);
-                Ok(to)
-            }
-            Slot::View(_) => self.wrong("a scalar is wanted here"),
-        }
-    }
-
-    pub(super) fn scalar(&self, value: Value) -> Result<ScalarSlot> {
-        match self.slot(value)? {
-            Slot::Scalar(scalar) => Ok(scalar),
-            Slot::Tile(_) | Slot::View(_) => self.wrong("a scalar is wanted here"),
-        }
-    }
-
-    pub(super) fn view(&self, value: Value) -> Result<ViewSlot> {
-        match self.slot(value)? {
-            Slot::View(view) => Ok(view),
-            Slot::Scalar(_) | Slot::Tile(_) => self.wrong("a tensor is wanted here"),
-        }
-    }
-
-    /// Any value; if it is a tile that an open group makes, the group is closed.
-    pub(super) fn any(&mut self, frame: &mut Frame, value: Value) -> Result<Slot> {
-        match self.kernel.ty(value) {
-            Ty::Tile(..) => Ok(Slot::Tile(self.tile(frame, value)?)),
-            Ty::Scalar(_) | Ty::Tensor(..) => self.slot(value),
-        }
-    }
-
-    pub(super) fn scalars(&self, values: &[Value]) -> Result<Vec<ScalarSlot>> {
-        values.iter().map(|v| self.scalar(*v)).collect()
     }
 
     /// Lowers a block of the IR.

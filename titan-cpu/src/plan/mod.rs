@@ -3,7 +3,7 @@
 //! There are three kinds of slots: scalars (a `u64` each), tiles (a handle of a buffer, or a lazy form) and views. A value of
 //! the IR has one slot for life; a tile's buffer goes back to the pool after the step that uses it last.
 //!
-//! * [`step`]: the steps. [`lower`]: IR to steps, family by family.
+//! * [`step`]: the steps. [`lower`]: IR to steps, family by family. [`slots`]: where values are.
 //! * [`group`]: elementwise operations of one shape as one step. [`open`], [`close`]: how operations become one.
 //! * [`invariant`]: what is the same in every program.
 //! * [`live`]: after which step a tile is dead.
@@ -21,6 +21,7 @@ mod lower_memory;
 mod lower_tile;
 mod open;
 pub(crate) mod product;
+mod slots;
 mod step;
 
 use product::ProductLoop;

@@ -9,15 +9,23 @@ use titan_cpu::{Options, Program, RunError};
 /// Rounds of a test that needs threads to meet.
 const ROUNDS: usize = if cfg!(miri) { 3 } else { 200 };
 
-/// Each program stores its index to one segment of `y`.
+/// Rows and columns of the tiles of [`segments`].
+const TILE: [i32; 2] = if cfg!(miri) { [4, 8] } else { [64, 128] };
+
+/// Each program adds its index to one segment of `y`; those of odd indices take their time before they ask for it.
 fn segments() -> Program {
     let mut k = K::new("segments");
     let (off, y) = (k.input("off", Elem::I32, 1), k.output("y", Elem::F32, 2));
-    let (p, zero) = (k.pid(0), k.i32(0));
+    let (p, zero, one, many) = (k.pid(0), k.i32(0), k.i32(1), k.i32(300));
+    let odd = k.op(OpKind::Binary(BinOp::And), &[p, one]);
+    let times = k.op(OpKind::Binary(BinOp::Mul), &[odd, many]);
+    let open = k.0.begin_for(ForKind::Sequential, [zero, times, one], &[]).unwrap();
+    k.0.terminate(OpKind::Continue(0), &[]);
+    k.0.end_loop(open, &[]);
     let part = k.op(OpKind::Segment, &[y, off, p]);
-    let x = k.load(part, &[zero, zero], &[4, 16]);
+    let x = k.load(part, &[zero, zero], &TILE);
     let id = k.op(OpKind::Cast(Elem::F32), &[p]);
-    let tile = k.op(OpKind::Splat(shape_of(&[4, 16])), &[id]);
+    let tile = k.op(OpKind::Splat(shape_of(&TILE)), &[id]);
     let tile = k.op(OpKind::Binary(BinOp::Add), &[tile, x]);
     k.store(part, &[zero, zero], tile);
     k.compile(Options::default())
@@ -28,17 +36,21 @@ fn segments() -> Program {
 #[test]
 fn segments_out_of_order_are_an_error() {
     let program = segments();
-    let y = Tensor::zeros(Elem::F32, &[16, 16]);
+    let [rows, cols] = TILE;
+    let (end, t) = (i64::from(4 * rows), i64::from(rows));
+    let y = Tensor::zeros(Elem::F32, &[4 * rows, cols]);
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
     for _ in 0..ROUNDS {
-        let off = Tensor::ints(Elem::I32, &[9], &[0, 16, 3, 16, 1, 16, 2, 16, 16]);
-        let error = program.run(&[off.arg(), y.arg()], [8, 1, 1]).unwrap_err();
+        let off = Tensor::ints(Elem::I32, &[9], &[0, end, 3, end, 1, end, 2, end, end]);
+        let error = threads.install(|| program.run(&[off.arg(), y.arg()], [8, 1, 1])).unwrap_err();
         assert!(matches!(&error, RunError::Trap { message, .. } if message.contains("which is not a range")), "{error}");
     }
-    let off = Tensor::ints(Elem::I32, &[5], &[0, 4, 4, 9, 16]);
-    let y = Tensor::zeros(Elem::F32, &[16, 16]);
+    let off = Tensor::ints(Elem::I32, &[5], &[0, t, t, t + t / 2, end]);
+    let y = Tensor::zeros(Elem::F32, &[4 * rows, cols]);
     run(&program, &[off.arg(), y.arg()], [4, 1, 1]);
-    let row = |i: usize| [0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0, 0.0, 3.0, 3.0, 3.0, 3.0, 0.0, 0.0, 0.0][i];
-    assert_eq!(y.values(), (0..256).map(|i| row(i / 16)).collect::<Vec<f64>>());
+    // Each program stores a tile to its segment, of the rows that there are.
+    let of = |row: i64| if (t..t + t / 2).contains(&row) { 2.0 } else if (t + t / 2..2 * t + t / 2).contains(&row) { 3.0 } else { 0.0 };
+    assert_eq!(y.values(), (0..end * i64::from(cols)).map(|i| of(i / i64::from(cols))).collect::<Vec<f64>>());
 }
 
 /// `y[p] = 1` where the grid is one axis of `extent(y)`.
