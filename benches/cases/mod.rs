@@ -25,13 +25,16 @@ pub(crate) enum Work {
     Bytes(u64),
 }
 
+/// What is timed.
+pub(crate) type Call = Box<dyn FnMut()>;
+
 /// A kernel's launch, and what it is compared with.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) rounds: usize,
     pub(crate) work: Option<Work>,
-    pub(crate) ours: Box<dyn FnMut()>,
-    pub(crate) others: Vec<(&'static str, Box<dyn FnMut()>)>,
+    pub(crate) ours: Call,
+    pub(crate) others: Vec<(&'static str, Call)>,
 }
 
 /// Every case.
@@ -59,7 +62,7 @@ fn same(name: &str, ours: &[f32], theirs: &[f32], bound: f32) {
 
 /// Launches that do next to nothing: what is left is the launch.
 fn launches(dev: &Device) -> titan::Result<Vec<Case>> {
-    let case = |name: &str, ours: Box<dyn FnMut()>| Case {
+    let case = |name: &str, ours: Call| Case {
         name: name.to_owned(),
         rounds: MANY_ROUNDS,
         work: None,
