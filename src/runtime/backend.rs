@@ -20,7 +20,7 @@ pub(crate) enum Storage {
 /// A kernel that is ready to run on a device.
 #[derive(Debug)]
 pub(crate) enum Code {
-    Cpu(Program),
+    Cpu(Box<Program>),
     #[cfg(feature = "emulator")]
     Emulated(emulator::Code, emulator::Space),
 }
@@ -36,6 +36,7 @@ pub(crate) enum DeviceArg {
 pub(crate) struct Call<'a> {
     pub(crate) kernel: &'a KernelRef,
     pub(crate) loaded: &'a Loaded,
+    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "GPUs choose a variant by them"))]
     pub(crate) symbols: &'a [Option<i64>],
     pub(crate) grid: [u32; 3],
 }
@@ -95,7 +96,7 @@ impl Code {
     /// Makes a kernel ready for a device.
     pub(crate) fn compile(device: &Device, loaded: &Loaded) -> Result<Code> {
         match device.kind() {
-            DeviceKind::Cpu => Program::compile(&loaded.kernel).map(Code::Cpu).map_err(|e| Error::Unsupported {
+            DeviceKind::Cpu => Program::compile(&loaded.kernel).map(|program| Code::Cpu(Box::new(program))).map_err(|e| Error::Unsupported {
                 kernel: loaded.name.clone(),
                 device: device.to_string(),
                 reason: e.to_string(),

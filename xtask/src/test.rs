@@ -36,7 +36,7 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
         }
         eprintln!("{line}");
     }
-    let passed = child.wait()?.success();
+    let passed = child.wait()?.success() & emulated(args)?;
     println!("\nskipped here: {}", if skipped.is_empty() { "nothing that needs only a CPU" } else { "" });
     skipped.iter().for_each(|s| println!("  {s}"));
     for (what, why) in absent() {
@@ -44,6 +44,17 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
     }
     println!("tests: {}", if passed { "all passed" } else { "FAILED" });
     Ok(passed)
+}
+
+/// The language and the examples once more, with the embedded PTX in the emulator: only if every test was asked for.
+fn emulated(args: &[String]) -> io::Result<bool> {
+    if !args.is_empty() {
+        return Ok(true);
+    }
+    let mut tests = cargo();
+    tests.args(["test", "-p", "titan-gpu", "--features", "emulator", "--test", "language", "--test", "examples"]);
+    tests.args(["--test", "lang_semantics", "--test", "runtime_launch"]);
+    Ok(tests.env("TITAN_DEVICE", "emulator:sm_80").status()?.success())
 }
 
 /// What no test needs, but some would use.
