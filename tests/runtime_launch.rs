@@ -187,7 +187,7 @@ fn a_kernel_comes_in_an_artifact() {
     }";
     let variant =
         |target: &str| Variant { target: target.to_owned(), payload: source.as_bytes().to_vec(), ..Variant::default() };
-    let artifact = |variants| Artifact { kernel: "boxed".to_owned(), variants }.encode();
+    let artifact = |variants| Artifact { kernel: "boxed".to_owned(), variants, refused: Vec::new() }.encode();
     let mut y = Device::cpu().zeros::<f32, 1>([2]).unwrap();
     let kernel = embedded(artifact(vec![variant("sm_80"), variant("cpu")]));
     Launch::new(kernel, vec![(&mut y).into()]).sync().unwrap();
@@ -199,7 +199,7 @@ fn a_kernel_comes_in_an_artifact() {
     newer[8] += 1;
     let text = refusal(newer);
     assert!(
-        text.contains("made by a newer TITAN: format version 2") && text.contains("\n  help: build with"),
+        text.contains("made by a newer TITAN: format version 3") && text.contains("\n  help: build with"),
         "{text}"
     );
     assert!(refusal(vec![0xff, 0xfe]).contains("these bytes are not a TITAN artifact"));

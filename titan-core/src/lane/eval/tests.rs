@@ -29,7 +29,7 @@ fn loops_and_branches_run() {
     b.terminate(OpKind::Continue(0), &[twice]);
     let power = b.end(open)[0];
     b.terminate(OpKind::Return, &[]);
-    let func = b.finish(0).expect("well typed");
+    let func = b.finish().expect("well typed");
     verify(&func).expect("well formed");
     for (limit, want) in [(2, 1), (3, 2), (1000, 512), (1024, 512), (1025, 1024)] {
         assert_eq!(run(&func, &[limit], power), Ok(want));
@@ -42,7 +42,7 @@ fn what_one_thread_cannot_do_is_an_error() {
     let kind = OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: 0, masked: false };
     let loaded = b.one(kind, &[words[0]]);
     b.terminate(OpKind::Return, &[]);
-    let func = b.finish(0).expect("well typed");
+    let func = b.finish().expect("well typed");
     assert!(matches!(run(&func, &[0], loaded), Err(EvalError::Unsupported(_))));
     assert_eq!(run(&func, &[], loaded), Err(EvalError::NoSlot(0)));
 }
@@ -53,7 +53,7 @@ fn operands_beyond_a_contract_are_an_error() {
         let (mut b, words) = builder(&[false, false]);
         let result = b.int(op, words[0], words[1]);
         b.terminate(OpKind::Return, &[]);
-        let func = b.finish(0).expect("well typed");
+        let func = b.finish().expect("well typed");
         assert_eq!(run(&func, &[7, y], result), Err(EvalError::Contract(op.to_string(), vec![7, y])));
     }
 }
@@ -66,7 +66,7 @@ fn an_endless_loop_ends() {
     b.end(open);
     let zero = b.i32(0);
     b.terminate(OpKind::Return, &[]);
-    let func = b.finish(0).expect("well typed");
+    let func = b.finish().expect("well typed");
     assert!(matches!(run(&func, &[], zero), Err(EvalError::Endless(_))));
 }
 
@@ -80,7 +80,7 @@ fn margins_reach_their_ends_and_no_further() {
         let (mut b, words) = builder(&[false]);
         let result = b.one(OpKind::FloatUn(op, FloatTy::F32), &[words[0]]);
         b.terminate(OpKind::Return, &[]);
-        let func = b.finish(0).expect("well typed");
+        let func = b.finish().expect("well typed");
         let mut greatest = 0f64;
         for k in 0..2000u32 {
             let x = 0.6 + f64::from(k) * 0.013;
