@@ -97,7 +97,7 @@ fn what_is_malformed_inside_has_a_place() {
     assert_eq!(decode(b"\x05\0\0\0k"), ArtifactError::Truncated { what: "the kernel's name", at: 24 });
     assert_eq!(decode(b"\x01\0\0\0\xff\0\0\0\0"), ArtifactError::Malformed { what: "a text that is not UTF-8", at: 28 });
     assert_eq!(decode(b"\0\0\0\0\xff\xff\xff\xff"), ArtifactError::Truncated { what: "the variants", at: 28 });
-    assert_eq!(decode(b"\0\0\0\0\0\0\0\0x"), ArtifactError::Malformed { what: "bytes after the end of a section", at: 32 });
+    assert_eq!(decode(b"\0\0\0\0\0\0\0\0\0\0\0\0x"), ArtifactError::Malformed { what: "bytes after the end of a section", at: 36 });
     let deep = [&b"\0\0\0\0\x01\0\0\0\x40\x01\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x03"[..], &[4; 307]].concat();
     assert!(matches!(decode(&deep), ArtifactError::Malformed { what: "an expression that nests too deep", .. }));
 }

@@ -58,7 +58,9 @@ fn an_embedding_does_not_depend_on_the_rest_of_its_batch() {
     let together = encoder.embed(&Batch::pack(&sentences()).unwrap()).unwrap();
     for (sentence, expected) in sentences().iter().zip(&together) {
         let alone = encoder.embed(&Batch::pack(&[sentence]).unwrap()).unwrap();
-        assert_eq!(&alone[0], expected);
+        // Products at the edge of a tensor may sum in another order.
+        let error = alone[0].iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(error < 1e-6, "{error}");
     }
 }
 
