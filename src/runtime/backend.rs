@@ -96,11 +96,15 @@ impl Code {
     /// Makes a kernel ready for a device.
     pub(crate) fn compile(device: &Device, loaded: &Loaded) -> Result<Code> {
         match device.kind() {
-            DeviceKind::Cpu => Program::compile(&loaded.kernel).map(|program| Code::Cpu(Box::new(program))).map_err(|e| Error::Unsupported {
-                kernel: loaded.name.clone(),
-                device: device.to_string(),
-                reason: e.to_string(),
-            }),
+            DeviceKind::Cpu => {
+                Program::compile(&loaded.kernel).map(|program| Code::Cpu(Box::new(program))).map_err(|e| {
+                    Error::Unsupported {
+                        kernel: loaded.name.clone(),
+                        device: device.to_string(),
+                        reason: e.to_string(),
+                    }
+                })
+            }
             DeviceKind::Emulator => Self::emulated(device, loaded),
             DeviceKind::Cuda | DeviceKind::Hip => Err(absent(device)),
         }
@@ -134,9 +138,7 @@ impl Code {
                 program.run(&args, call.grid).map_err(|error| cpu_error(call.kernel, &call.loaded.name, &error))
             }
             #[cfg(feature = "emulator")]
-            Code::Emulated(code, space) => {
-                code.run(space, (call.kernel, call.loaded), args, call.symbols, call.grid)
-            }
+            Code::Emulated(code, space) => code.run(space, (call.kernel, call.loaded), args, call.symbols, call.grid),
         }
     }
 }

@@ -82,11 +82,8 @@ impl std::fmt::Debug for Code {
 impl Code {
     /// The variants for a target: those that are embedded, or, for kernels in text form, made now.
     pub(crate) fn load(device: &Device, loaded: &Loaded, machine: &Machine) -> Result<Code> {
-        let refuse = |reason: String| Error::Unsupported {
-            kernel: loaded.name.clone(),
-            device: device.to_string(),
-            reason,
-        };
+        let refuse =
+            |reason: String| Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason };
         if let Some((_, reason)) = loaded.refused.iter().find(|(target, _)| target == machine.name) {
             return Err(refuse(reason.clone()));
         }

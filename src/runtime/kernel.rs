@@ -75,7 +75,8 @@ impl KernelRef {
         match Artifact::decode(self.artifact) {
             Ok(artifact) => Ok(artifact),
             Err(ArtifactError::NotAnArtifact) => {
-                let cpu = Variant { target: CPU_TARGET.to_owned(), payload: self.artifact.to_vec(), ..Variant::default() };
+                let cpu =
+                    Variant { target: CPU_TARGET.to_owned(), payload: self.artifact.to_vec(), ..Variant::default() };
                 Ok(Artifact { kernel: self.name.to_owned(), variants: vec![cpu], refused: Vec::new() })
             }
             Err(error) => Err(error.to_string()),

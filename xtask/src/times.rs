@@ -24,11 +24,14 @@ struct Times {
 /// Prints both tables.
 #[expect(clippy::print_stdout, reason = "the tables are told on the terminal")]
 pub(crate) fn run() -> io::Result<bool> {
-    let unoptimized = ["--config", "profile.dev.build-override.opt-level=0", "--config", "profile.dev.package.\"*\".opt-level=0"];
+    let unoptimized =
+        ["--config", "profile.dev.build-override.opt-level=0", "--config", "profile.dev.package.\"*\".opt-level=0"];
     for (name, config) in [("unoptimized", &unoptimized[..]), ("opt-level 2", &[])] {
         let Some(table) = measure(config)? else { return Ok(false) };
         println!("\n{name}, microseconds, the quickest of {RUNS}\n");
-        println!("| kernel | instances | total | parse | infer | lower | verify | shadow | print | rest | bytes, cached |");
+        println!(
+            "| kernel | instances | total | parse | infer | lower | verify | shadow | print | rest | bytes, cached |"
+        );
         println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
         for (kernel, Times { instances, parts, bytes }) in table {
             let cells: Vec<String> = parts.iter().map(u64::to_string).collect();

@@ -37,39 +37,59 @@ const PTXAS: Tool = Tool {
 
 /// Triton's library, whose layouts are compared with ours: a wheel for each version of Python, none of which needs a GPU.
 const TRITON: [(&str, Tool); 5] = [
-    ("3.10", triton(
-        "triton-3.7.1-cp310-cp310-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
-        (197_596_267, "ee89fbf782ec2ad50391dd1cf26cbea4f4467154c37f4773026da8fc31c0f58e"),
-        "libtriton.cpython-310-x86_64-linux-gnu.so",
-        (461_068_920, "d2bf2f9d9f1685ea392d4b088393730953203ead1904538ac79627cd60148776"),
-    )),
-    ("3.11", triton(
-        "triton-3.7.1-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
-        (197_701_306, "6744957e9fd610a29680ec2346057d0c86948ed3812468670719f391e94b44a5"),
-        "libtriton.cpython-311-x86_64-linux-gnu.so",
-        (461_594_312, "89448c9bb54bc2fb1e7ef234603ddaef6a29ba4dbcabc6c3c4ada4442d4a0bb9"),
-    )),
-    ("3.12", triton(
-        "triton-3.7.1-cp312-cp312-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
-        (197_719_725, "7e40869937a68206ec70d7f25bb7ec6433cb083f9135e1f36dbd318dc449a728"),
-        "libtriton.cpython-312-x86_64-linux-gnu.so",
-        (461_559_216, "e1e17b42f65d04185099e8512cdedf3989355e7e7d3f429022c5302e4833f3d7"),
-    )),
-    ("3.13", triton(
-        "triton-3.7.1-cp313-cp313-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
-        (197_729_241, "58c0e131da05134a2a4788ccbcc0c1105cf0f54c8e98f19e34cd465396dc15eb"),
-        "libtriton.cpython-313-x86_64-linux-gnu.so",
-        (461_572_032, "26bead528434db254dad259175e0f96fc805fd15ced1affdbeba65891546713f"),
-    )),
-    ("3.14", triton(
-        "triton-3.7.1-cp314-cp314-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
-        (197_729_537, "2020153b08280415ec0da6607834e79166442147e78e144df06b508c75b186d2"),
-        "libtriton.cpython-314-x86_64-linux-gnu.so",
-        (461_571_392, "c53760cb6eb3647bd4109b69b099306f1c524c9edbc400b16ce7797679f7cc72"),
-    )),
+    (
+        "3.10",
+        triton(
+            "triton-3.7.1-cp310-cp310-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
+            (197_596_267, "ee89fbf782ec2ad50391dd1cf26cbea4f4467154c37f4773026da8fc31c0f58e"),
+            "libtriton.cpython-310-x86_64-linux-gnu.so",
+            (461_068_920, "d2bf2f9d9f1685ea392d4b088393730953203ead1904538ac79627cd60148776"),
+        ),
+    ),
+    (
+        "3.11",
+        triton(
+            "triton-3.7.1-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
+            (197_701_306, "6744957e9fd610a29680ec2346057d0c86948ed3812468670719f391e94b44a5"),
+            "libtriton.cpython-311-x86_64-linux-gnu.so",
+            (461_594_312, "89448c9bb54bc2fb1e7ef234603ddaef6a29ba4dbcabc6c3c4ada4442d4a0bb9"),
+        ),
+    ),
+    (
+        "3.12",
+        triton(
+            "triton-3.7.1-cp312-cp312-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
+            (197_719_725, "7e40869937a68206ec70d7f25bb7ec6433cb083f9135e1f36dbd318dc449a728"),
+            "libtriton.cpython-312-x86_64-linux-gnu.so",
+            (461_559_216, "e1e17b42f65d04185099e8512cdedf3989355e7e7d3f429022c5302e4833f3d7"),
+        ),
+    ),
+    (
+        "3.13",
+        triton(
+            "triton-3.7.1-cp313-cp313-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
+            (197_729_241, "58c0e131da05134a2a4788ccbcc0c1105cf0f54c8e98f19e34cd465396dc15eb"),
+            "libtriton.cpython-313-x86_64-linux-gnu.so",
+            (461_572_032, "26bead528434db254dad259175e0f96fc805fd15ced1affdbeba65891546713f"),
+        ),
+    ),
+    (
+        "3.14",
+        triton(
+            "triton-3.7.1-cp314-cp314-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
+            (197_729_537, "2020153b08280415ec0da6607834e79166442147e78e144df06b508c75b186d2"),
+            "libtriton.cpython-314-x86_64-linux-gnu.so",
+            (461_571_392, "c53760cb6eb3647bd4109b69b099306f1c524c9edbc400b16ce7797679f7cc72"),
+        ),
+    ),
 ];
 
-const fn triton(file: &'static str, wheel: (u64, &'static str), name: &'static str, asset: (u64, &'static str)) -> Tool {
+const fn triton(
+    file: &'static str,
+    wheel: (u64, &'static str),
+    name: &'static str,
+    asset: (u64, &'static str),
+) -> Tool {
     Tool {
         wheel: Wheel {
             package: "triton",
