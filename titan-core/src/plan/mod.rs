@@ -1,9 +1,9 @@
 //! The plan of a kernel for a target: how many warps, which layout each tile has, how each product is computed.
 //!
 //! Tiles that are connected by elementwise operations or carried by loops share one layout: they are a *class*
-//! ([`classes`]). Matrix products fix the layouts of their accumulators; then, from the largest tiles to the smallest, a class
+//! (`classes`). Matrix products fix the layouts of their accumulators; then, from the largest tiles to the smallest, a class
 //! takes what fits its neighbours across reductions, broadcasts and transposes, and else what makes its memory accesses wide
-//! ([`homes`]). Tiles that are computed from nothing but scalars and coordinates are *flexible*: they have no layout, and are
+//! (`homes`). Tiles that are computed from nothing but scalars and coordinates are *flexible*: they have no layout, and are
 //! made in whichever one is asked for. Where an operation needs another layout than its operand has, the lowering converts.
 //!
 //! Deliberately absent: stages and roles, which are the schedule's; instructions.
