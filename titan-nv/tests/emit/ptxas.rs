@@ -22,6 +22,12 @@ pub(crate) fn unless_absent() -> Option<PathBuf> {
     found
 }
 
+/// Tells a reader of the tests something.
+pub(crate) fn say(line: &str) {
+    // A test must not fail because stdout is closed.
+    drop(std::io::stdout().write_all(format!("{line}\n").as_bytes()));
+}
+
 /// What the assembler says of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {

@@ -27,7 +27,8 @@ fn of(kind: OpKind, args: usize) -> Func {
 
 #[test]
 fn limits_of_the_machine_are_said_with_numbers() {
-    let cases: [(&str, fn(&mut Func), &str); 5] = [
+    type Spoil = fn(&mut Func);
+    let cases: [(&str, Spoil, &str); 5] = [
         ("sm_80", |f| f.lanes = 64, "kernel `bad::<7>`: sm_80 has warps of 32 lanes, not 64"),
         ("sm_80", |f| f.threads = 0, "kernel `bad::<7>`: sm_80 runs programs of whole warps, at most 1024 threads, not 0"),
         ("sm_80", |f| f.threads = 48, "kernel `bad::<7>`: sm_80 runs programs of whole warps, at most 1024 threads, not 48"),

@@ -1,6 +1,6 @@
 //! What each operation on registers gives, by its contract in `titan_core::lane::op`.
 
-use super::numbers::{self, Number, binary, decode, encode, float, fma, num};
+use super::numbers::{Number, binary, decode, encode, float, fma, num};
 use titan_core::ir::Pred;
 use titan_core::lane::{FloatTy, FloatUn, IntBin, Num, OpKind, Shuffle, Ty, Vote};
 
@@ -61,7 +61,7 @@ fn int(op: IntBin, ty: Ty, a: u64, b: u64) -> Option<u64> {
         IntBin::Add => ua + ub,
         IntBin::Sub => ua - ub,
         IntBin::Mul => (u128::from(a) * u128::from(b)) as i128,
-        IntBin::MulHi => (u128::from(a) * u128::from(b) >> width) as i128,
+        IntBin::MulHi => ((u128::from(a) * u128::from(b)) >> width) as i128,
         IntBin::DivS => sa.checked_div(sb)?,
         IntBin::DivU => ua.checked_div(ub)?,
         IntBin::RemS => sa.checked_rem(sb)?,
@@ -193,7 +193,7 @@ fn a_sum_made_odd_rounds_like_the_exact_one() {
     let (one, tiny) = (0x3c00, 1);
     let half_unit = 0x1000; // 2⁻¹¹
     assert_eq!(fma(FloatTy::F16, [one, half_unit, one]), 0x3c00);
-    let sum = numbers::fma(FloatTy::F16, [half_unit, one, one + 1]);
+    let sum = fma(FloatTy::F16, [half_unit, one, one + 1]);
     assert_eq!(sum, 0x3c02);
     assert_eq!(binary(titan_core::lane::FloatBin::Add, FloatTy::F16, one, tiny), 0x3c00);
 }

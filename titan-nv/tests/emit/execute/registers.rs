@@ -10,6 +10,9 @@ use titan_nv::{EmitError, emit};
 /// One that lacks much, one with 8-bit floats, one with everything.
 const TARGETS: [&str; 3] = ["sm_80", "sm_89", "sm_90a"];
 
+/// What a thread of a case should give, for the operands of all threads.
+type Expect = fn(&Case, &[Vec<u64>], usize) -> Option<Vec<Want>>;
+
 /// Random tuples beside the corners.
 const EXTRA: usize = 1500;
 
@@ -57,14 +60,14 @@ fn results(case: &Case) -> Vec<Ty> {
 }
 
 /// Runs a case and compares; how many threads had something to expect.
-fn check(case: &Case, target: &str, want: &dyn Fn(&[Vec<u64>], usize) -> Option<Vec<Want>>) -> usize {
+fn check(case: &Case, target: &str, expect: Expect) -> usize {
     let exhaustive = target == "sm_80" && matches!(case.kind, OpKind::Convert { .. } | OpKind::FloatUn(..));
     let inputs = inputs(case, exhaustive);
     let tys = results(case);
     let found = cells(&case.func, machine(target), &inputs, tys.len());
     let mut compared = 0;
     for (thread, found) in found.iter().enumerate() {
-        let Some(wants) = want(&inputs, thread) else { continue };
+        let Some(wants) = expect(case, &inputs, thread) else { continue };
         compared += 1;
         assert_eq!(wants.len(), tys.len());
         for ((want, found), ty) in wants.iter().zip(found).zip(&tys) {
@@ -80,15 +83,15 @@ fn runnable(case: &Case, target: &str) -> bool {
     !matches!(emit(&case.func, machine(target), None), Err(EmitError::Operation { .. }))
 }
 
-fn run_all(cases: &[Case], expect: fn(&Case, &[Vec<u64>], usize) -> Option<Vec<Want>>) {
+fn run_all(cases: &[Case], expect: Expect) {
     for target in TARGETS {
         let (mut ran, mut threads) = (0, 0);
         for case in cases.iter().filter(|case| runnable(case, target)) {
-            let compared = check(case, target, &|inputs, thread| expect(case, inputs, thread));
+            let compared = check(case, target, expect);
             assert!(compared > 0, "{}: nothing was compared", case.func.name);
             (ran, threads) = (ran + 1, threads + compared);
         }
-        println!("{target}: {ran} operations, {threads} operand tuples");
+        crate::ptxas::say(&format!("{target}: {ran} operations, {threads} operand tuples"));
     }
 }
 
