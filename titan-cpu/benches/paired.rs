@@ -123,8 +123,14 @@ fn gemm() {
     }
 }
 
+/// Rows in memory, and rows in the second or third cache.
 fn row_kernels() {
-    let (m, n) = (4096, 1024);
+    for (m, rounds) in [(4096, 60), (256, 400)] {
+        rows_of(m, 1024, rounds);
+    }
+}
+
+fn rows_of(m: i32, n: i32, rounds: usize) {
     let (x, w) = (values((m * n) as usize), values(n as usize));
     for rows in [1, 4] {
         for norm in kernels::RowKernel::ALL {
@@ -142,7 +148,7 @@ fn row_kernels() {
             let grid = [(m / rows) as u32, 1, 1];
             let bytes = 8.0 * f64::from(m) * f64::from(n);
             let by_hand = norm.by_hand();
-            pair(&title, 60, Some(bytes), || run(&program, &args, grid), || by_hand(&x, &w, &mut y, n as usize));
+            pair(&title, rounds, Some(bytes), || run(&program, &args, grid), || by_hand(&x, &w, &mut y, n as usize));
         }
     }
 }
