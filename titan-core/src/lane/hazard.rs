@@ -25,9 +25,9 @@ type Touch = (Region, bool);
 struct State {
     /// What was touched since the last barrier.
     touched: BTreeSet<Touch>,
-    /// The marks whose accesses follow.
+    /// The latest marks, whose accesses follow.
     open: BTreeSet<Touch>,
-    /// Whether an access has followed: then the next mark is not one of them.
+    /// Whether some have: then the next mark is not one of them.
     accessed: bool,
     /// What copies under way touch: the buffers they write, the tensors they read.
     flying: BTreeSet<Touch>,
@@ -41,14 +41,11 @@ impl State {
         self.flying.extend(other.flying);
     }
 
-    /// Threads have met: what remains are accesses that are still to come.
-    fn meet(&mut self) {
-        self.touched.clone_from(&self.open);
-    }
-
-    fn mark(&mut self, touch: Touch) {
-        self.touched.insert(touch);
-        self.open.insert(touch);
+    /// A mark comes: if the latest ones have had their accesses, those are what was touched.
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.accessed) {
+            self.touched.append(&mut self.open);
+        }
     }
 
     /// A copy begins between the regions that are marked.
@@ -129,19 +126,17 @@ impl Run<'_> {
     fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
         match &op.kind {
             OpKind::Access { region, write } => {
-                if std::mem::take(&mut state.accessed) {
-                    state.open.clear();
-                }
+                state.settle();
                 let meets = |(other, wrote): &Touch| (*write || *wrote) && self.overlap(*region, *other);
                 if self.barriers.contains(&id) || state.touched.iter().any(meets) {
                     self.barriers.insert(id);
-                    state.meet();
+                    state.touched.clear();
                 }
-                state.mark((*region, *write));
+                state.open.insert((*region, *write));
                 Some(state)
             }
             OpKind::Barrier => {
-                state.meet();
+                state.touched.clear();
                 Some(state)
             }
             OpKind::CopyAsync { .. } => {

@@ -51,6 +51,7 @@ pub fn analyze(func: &Func) -> Uniformity {
         func,
         values: vec![Level::Program; func.values.len()],
         loops: Vec::new(),
+        path: Vec::new(),
         returned: Level::Program,
         changed: true,
         parted: Vec::new(),
@@ -67,6 +68,8 @@ struct Run<'a> {
     func: &'a Func,
     values: Vec<Level>,
     loops: Vec<Enclosing<'a>>,
+    /// What has parted lanes on the way to where control stands: conditions, ends of loops, and lanes that left.
+    path: Vec<Level>,
     /// How far apart lanes are that have ended and those that have not.
     returned: Level,
     changed: bool,
@@ -78,13 +81,14 @@ struct Run<'a> {
 struct Enclosing<'a> {
     op: &'a Op,
     body: Block,
-    /// Where control stands at its head.
-    head: Level,
+    /// How much of the path lies before its head.
+    base: usize,
     /// How far apart lanes leave it.
     exit: Level,
 }
 
-/// What leaves a block early: how far apart, and through how many loops (`u32::MAX` for `return`).
+/// What leaves a block early: how far apart from those that entered the block with it, and through how many loops (`u32::MAX`
+/// for `return`).
 #[derive(Clone, Copy, Default)]
 struct Escape {
     level: Level,
@@ -115,20 +119,32 @@ impl<'a> Run<'a> {
         let func = self.func;
         let mut here = entry.max(self.returned);
         let mut escape = Escape::default();
+        let left = self.path.len();
+        self.path.push(Level::Program);
         for id in &func.block(block).ops {
             let op = func.op(*id);
             let needs = if op.kind == OpKind::Barrier { Level::Program } else { Level::Warp };
             if op.kind.is_convergent() && here > needs {
-                self.parted.push((*id, here));
+                self.part(*id, here);
             }
             let out = self.op(op, here);
             // Some lanes have left: the others go on without them.
             if out.depth.is_some() {
-                here = here.max(out.level);
                 escape = escape.join(out);
+                here = here.max(escape.level);
+                self.path[left] = escape.level;
             }
         }
+        self.path.truncate(left);
         escape
+    }
+
+    /// Keeps that an operation needs more lanes than come.
+    fn part(&mut self, op: OpId, level: Level) {
+        match self.parted.iter_mut().find(|(id, _)| *id == op) {
+            Some((_, known)) => *known = level.max(*known),
+            None => self.parted.push((op, level)),
+        }
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "`source` names every operation without regions")]
@@ -136,13 +152,13 @@ impl<'a> Run<'a> {
         match &op.kind {
             OpKind::If => self.branch(op, here),
             OpKind::For | OpKind::Loop => self.repeat(op, here),
-            OpKind::Break(n) | OpKind::Continue(n) => self.leave(op, *n, here),
+            OpKind::Break(n) | OpKind::Continue(n) => self.leave(op, *n),
             OpKind::Return => {
                 if self.returned < here {
                     self.returned = here;
                     self.changed = true;
                 }
-                Escape { level: here, depth: Some(u32::MAX) }
+                Escape { level: Level::Program, depth: Some(u32::MAX) }
             }
             OpKind::Yield => Escape::default(),
             kind => {
@@ -158,11 +174,13 @@ impl<'a> Run<'a> {
     fn branch(&mut self, op: &'a Op, here: Level) -> Escape {
         let cond = self.join(&op.args);
         let mut escape = Escape::default();
+        self.path.push(cond);
         for region in &op.regions {
             escape = escape.join(self.block(*region, here.max(cond)));
             self.receive(&op.results, *region, cond);
         }
-        escape
+        self.path.pop();
+        Escape { level: escape.level.max(cond), depth: escape.depth }
     }
 
     /// The results of an `if` are what an arm yields, and differ where the condition does.
@@ -182,66 +200,65 @@ impl<'a> Run<'a> {
         let Some(body) = op.regions.first().copied() else { return Escape::default() };
         let is_for = op.kind == OpKind::For;
         let (bounds, init) = op.args.split_at(if is_for { 3 } else { 0 });
-        let mut head = here.max(self.join(bounds));
+        // How far apart lanes are that have ended the loop and those that have not.
+        let mut apart = self.join(bounds);
         let args = &self.func.block(body).args;
         let (index, carried) = args.split_at(usize::from(is_for));
         for value in index {
-            self.raise(*value, head);
+            self.raise(*value, apart);
         }
         for (value, first) in carried.iter().zip(init) {
-            let level = self.values[first.index()].max(self.join(bounds));
-            self.raise(*value, level);
+            self.raise(*value, self.values[first.index()].max(apart));
         }
         if is_for {
             for (result, first) in op.results.iter().zip(init) {
-                let level = self.values[first.index()].max(self.join(bounds));
-                self.raise(*result, level);
+                self.raise(*result, self.values[first.index()].max(apart));
             }
         }
         loop {
-            self.loops.push(Enclosing { op, body, head, exit: head });
-            let escape = self.block(body, head);
-            let exit = self.loops.pop().map_or(head, |l| l.exit);
-            if exit <= head {
+            self.path.push(apart);
+            self.loops.push(Enclosing { op, body, base: self.path.len(), exit: apart });
+            let escape = self.block(body, here.max(apart));
+            let exit = self.loops.pop().map_or(apart, |l| l.exit);
+            self.path.pop();
+            if exit <= apart {
+                let level = escape.level.max(apart);
                 return match escape.depth {
-                    Some(u32::MAX) => Escape { level: escape.level, depth: Some(u32::MAX) },
-                    Some(n) if n > 0 => Escape { level: escape.level, depth: Some(n - 1) },
+                    Some(u32::MAX) => Escape { level, depth: Some(u32::MAX) },
+                    Some(n) if n > 0 => Escape { level, depth: Some(n - 1) },
                     Some(_) | None => Escape::default(),
                 };
             }
             // Lanes leave at different times: those that stay are apart from them, and what is carried differs.
-            head = exit;
+            apart = exit;
             for value in args.iter().chain(&op.results) {
                 self.raise(*value, exit);
             }
         }
     }
 
-    fn leave(&mut self, op: &Op, n: u32, here: Level) -> Escape {
-        let at = self.loops.len().checked_sub(1 + n as usize);
-        if let Some(target) = at.and_then(|at| self.loops.get(at).copied()) {
-            let is_break = matches!(op.kind, OpKind::Break(_));
-            let skip = usize::from(target.op.kind == OpKind::For);
-            let into: Vec<Value> = if is_break {
-                target.op.results.clone()
-            } else {
-                self.func.block(target.body).args.iter().skip(skip).copied().collect()
-            };
-            for (slot, value) in into.iter().zip(&op.args) {
-                let level = self.values[value.index()].max(if here > target.head { here } else { Level::Program });
-                self.raise(*slot, level);
-            }
-            if !is_break && target.op.kind == OpKind::For {
-                for (slot, value) in target.op.results.iter().zip(&op.args) {
-                    let level = self.values[value.index()];
-                    self.raise(*slot, level);
-                }
-            }
-            if let Some(slot) = at.and_then(|at| self.loops.get_mut(at)).filter(|_| is_break) {
-                slot.exit = slot.exit.max(here);
+    fn leave(&mut self, op: &Op, n: u32) -> Escape {
+        let escape = Escape { level: Level::Program, depth: Some(n) };
+        let Some(at) = self.loops.len().checked_sub(1 + n as usize) else { return escape };
+        let Some(target) = self.loops.get(at).copied() else { return escape };
+        // Since all lanes of this round were together.
+        let since = self.path[target.base..].iter().copied().max().unwrap_or_default();
+        let is_break = matches!(op.kind, OpKind::Break(_));
+        let is_for = target.op.kind == OpKind::For;
+        let carried = self.func.block(target.body).args.iter().skip(usize::from(is_for));
+        let into: Vec<Value> = if is_break { target.op.results.clone() } else { carried.copied().collect() };
+        for (slot, value) in into.iter().zip(&op.args) {
+            self.raise(*slot, self.values[value.index()].max(since));
+        }
+        if !is_break && is_for {
+            for (slot, value) in target.op.results.iter().zip(&op.args) {
+                self.raise(*slot, self.values[value.index()].max(since));
             }
         }
-        Escape { level: here, depth: Some(n) }
+        if is_break && let Some(slot) = self.loops.get_mut(at) {
+            slot.exit = slot.exit.max(since);
+        }
+        escape
     }
 }
 

@@ -25,7 +25,7 @@ pub struct LaneError {
 /// The first rule that is broken.
 pub fn verify(func: &Func) -> Result<(), LaneError> {
     let mut run = Run { func, visible: vec![false; func.values.len()], loops: Vec::new() };
-    run.block(func.body, &[])?;
+    run.block(func.body, None)?;
     let together = uniform::analyze(func);
     match together.parted().first() {
         Some((op, _)) => Err(run.error(func.op(*op), "lanes may have parted where all of them are needed")),
@@ -50,10 +50,14 @@ impl Run<'_> {
         values.iter().map(|v| self.func.ty(*v)).collect()
     }
 
-    /// Checks a block whose `yield` takes `gives`; values defined inside are not visible after it.
-    fn block(&mut self, block: Block, gives: &[Ty]) -> Result<(), LaneError> {
+    /// Checks a block whose `yield` takes `gives`, if it may have one; values defined inside are not visible after it.
+    fn block(&mut self, block: Block, gives: Option<&[Ty]>) -> Result<(), LaneError> {
         let func = self.func;
         let data = func.block(block);
+        if data.ops.is_empty() {
+            let message = format!("{block}: a block ends in one terminator, this one is empty");
+            return Err(LaneError { kernel: func.name.clone(), message, loc: Loc::default() });
+        }
         let mut defined: Vec<Value> = data.args.clone();
         for arg in &data.args {
             self.visible[arg.index()] = true;
@@ -76,7 +80,7 @@ impl Run<'_> {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "`infer` names every operation without regions")]
-    fn op(&mut self, id: OpId, gives: &[Ty]) -> Result<(), LaneError> {
+    fn op(&mut self, id: OpId, gives: Option<&[Ty]>) -> Result<(), LaneError> {
         let func = self.func;
         let op = func.op(id);
         if let Some(unknown) = op.args.iter().find(|v| !self.visible[v.index()]) {
@@ -85,7 +89,10 @@ impl Run<'_> {
         let args = self.types(&op.args);
         let results = self.types(&op.results);
         let want = match &op.kind {
-            OpKind::Yield => gives.to_vec(),
+            OpKind::Yield => match gives {
+                Some(gives) => gives.to_vec(),
+                None => return Err(self.error(op, "ends the arms of an `if` only")),
+            },
             OpKind::Return => Vec::new(),
             OpKind::Break(n) | OpKind::Continue(n) => {
                 let enclosing = self.loops.len().checked_sub(1 + *n as usize).and_then(|at| self.loops.get(at));
@@ -110,7 +117,7 @@ impl Run<'_> {
         if !ok {
             return Err(self.error(op, "takes a condition and two arms"));
         }
-        op.regions.iter().try_for_each(|arm| self.block(*arm, results))
+        op.regions.iter().try_for_each(|arm| self.block(*arm, Some(results)))
     }
 
     fn repeat(&mut self, op: &Op, args: &[Ty], results: &[Ty]) -> Result<(), LaneError> {
@@ -124,7 +131,7 @@ impl Run<'_> {
             return Err(self.error(op, "bounds, initial and carried values do not agree"));
         }
         self.loops.push((results.to_vec(), carried.to_vec()));
-        self.block(*body, &[])?;
+        self.block(*body, None)?;
         self.loops.pop();
         Ok(())
     }

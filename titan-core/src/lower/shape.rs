@@ -124,8 +124,12 @@ fn rows(extents: &[u32], bits: u32) -> Encoding {
     }
 }
 
-/// A layout with the same threads for a tile that differs in axes of extent 1 only.
+/// A layout with the same threads for a tile that differs in axes of extent 1 only. Not if the layout goes beyond such an axis:
+/// what lies there is padding, and would be called a copy.
 fn renamed(from: &Layout, extents: &[u32]) -> Option<Layout> {
+    if from.extents().iter().enumerate().any(|(axis, n)| *n == 1 && from.is_padded(axis)) {
+        return None;
+    }
     let real = |e: &[u32]| e.iter().enumerate().filter(|(_, n)| **n > 1).map(|(i, n)| (i, *n)).collect::<Vec<_>>();
     let (old, new) = (real(from.extents()), real(extents));
     if old.iter().map(|(_, n)| n).ne(new.iter().map(|(_, n)| n)) {

@@ -1,6 +1,7 @@
 //! Random kernels.
 
-use crate::launch::{Rng, arguments, as_tiles, lanes, target};
+use crate::launch::{arguments, as_tiles, lanes, target};
+use crate::machine::Rng;
 use crate::random::kernel;
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! Arguments of a launch, for tiles and for lanes alike; and both runs.
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Rng};
 use crate::machine::memory::Memory;
 use crate::random::PROGRAMS;
 use crate::tiles;
@@ -8,38 +8,6 @@ use titan_core::ir::{Elem, Kernel, ParamKind};
 use titan_core::lane::{Func, MmaAtom};
 use titan_core::launch::abi::Slot;
 use titan_core::plan::Target;
-
-/// xorshift64*, S. Vigna.
-pub(crate) struct Rng(u64);
-
-impl Rng {
-    pub(crate) fn new(seed: u64) -> Rng {
-        Rng((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn word(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    pub(crate) fn below(&mut self, n: u32) -> u32 {
-        ((self.word() >> 33) % u64::from(n)) as u32
-    }
-
-    pub(crate) fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u32) as usize]
-    }
-
-    pub(crate) fn permutation(&mut self, n: usize) -> Vec<usize> {
-        let mut all: Vec<usize> = (0..n).collect();
-        for i in (1..n).rev() {
-            all.swap(i, self.below(i as u32 + 1) as usize);
-        }
-        all
-    }
-}
 
 /// A machine like sm_80, with products of bytes.
 pub(crate) fn target(lanes: u32) -> Target {

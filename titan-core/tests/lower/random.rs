@@ -1,6 +1,6 @@
 //! Random kernels on integers: tiles from tensors, through every operation that moves elements, to tensors.
 
-use crate::launch::Rng;
+use crate::machine::Rng;
 use titan_core::ir::{
     Access, ArgOp, BinOp, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, Kernel, OpKind, Pred, ReduceOp,
     TileShape, Ty, Unit, Value,

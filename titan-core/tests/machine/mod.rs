@@ -14,6 +14,9 @@ pub(crate) mod arith;
 mod control;
 mod exchange;
 pub(crate) mod memory;
+mod rng;
+
+pub(crate) use rng::Rng;
 
 use memory::Memory;
 use std::collections::BTreeSet;

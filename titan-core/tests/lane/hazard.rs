@@ -1,0 +1,231 @@
+//! Barriers against following paths: where two touches of different marks conflict there must be one, and each must be needed.
+
+use crate::machine::Rng;
+use crate::structure::{Event, marks, paths};
+use std::collections::BTreeSet;
+use titan_core::ir::Pred;
+use titan_core::lane::hazard::place_barriers;
+use titan_core::lane::{Builder, Func, OpId, OpKind, Region, Space};
+
+/// A touch of a region: by which row of marks on the path, from when to when threads may do it.
+#[derive(Clone, Copy)]
+struct Touch {
+    region: Region,
+    write: bool,
+    mark: usize,
+    from: usize,
+    to: usize,
+}
+
+fn overlap(func: &Func, a: Region, b: Region) -> bool {
+    match (a, b) {
+        (Region::Buffer(a), Region::Buffer(b)) => {
+            let range = |i: u32| {
+                let b = &func.buffers[i as usize];
+                b.offset..b.offset + b.bytes
+            };
+            range(a).any(|byte| range(b).contains(&byte))
+        }
+        _ => a == b,
+    }
+}
+
+/// Touches of a path: what an access touches is what the last marks in a row say; copies go on until they are waited for.
+fn touches(path: &[Event]) -> Vec<Touch> {
+    let mut all: Vec<Touch> = Vec::new();
+    let (mut open, mut accessed): (Vec<(usize, Region, bool)>, bool) = (vec![], true);
+    let mut flying: Vec<usize> = Vec::new();
+    for (i, event) in path.iter().enumerate() {
+        match event {
+            Event::Mark(_, region, write) => {
+                if std::mem::take(&mut accessed) {
+                    open.clear();
+                }
+                let row = open.first().map_or(i, |(first, ..)| *first);
+                open.push((row, *region, *write));
+            }
+            Event::Access(_) | Event::Copy(_) => {
+                accessed = true;
+                for (mark, region, write) in &open {
+                    if matches!(event, Event::Copy(_)) {
+                        flying.push(all.len());
+                    }
+                    all.push(Touch { region: *region, write: *write, mark: *mark, from: i, to: i });
+                }
+            }
+            Event::Wait(_) => flying.drain(..).for_each(|t| all[t].to = i),
+            Event::Barrier => {}
+        }
+    }
+    // Nobody waits for the rest on this path: no barrier helps, and none is asked for.
+    let lost: BTreeSet<usize> = flying.into_iter().collect();
+    all.into_iter().enumerate().filter(|(i, _)| !lost.contains(i)).map(|(_, t)| t).collect()
+}
+
+/// Where barriers stand on a path: those of the program, and those in front of marks.
+fn barriers(path: &[Event], placed: &BTreeSet<OpId>) -> Vec<usize> {
+    let is = |e: &Event| matches!(e, Event::Barrier) || matches!(e, Event::Mark(id, ..) if placed.contains(id));
+    path.iter().enumerate().filter(|(_, e)| is(e)).map(|(i, _)| i).collect()
+}
+
+/// The first pair of touches on a path that meet without a barrier.
+fn meeting(func: &Func, path: &[Event], placed: &BTreeSet<OpId>) -> Option<(usize, usize)> {
+    let (touches, barriers) = (touches(path), barriers(path, placed));
+    for (i, a) in touches.iter().enumerate() {
+        for b in &touches[i + 1..] {
+            let conflict = a.mark != b.mark && (a.write || b.write) && overlap(func, a.region, b.region);
+            if conflict && a.to < b.from && !barriers.iter().any(|at| a.to < *at && *at <= b.from) {
+                return Some((a.from, b.from));
+            }
+        }
+    }
+    None
+}
+
+fn placed(func: &Func) -> BTreeSet<OpId> {
+    let mut with = func.clone();
+    let count = place_barriers(&mut with);
+    let is_new = |i: &usize| with.ops[*i].kind == OpKind::Barrier && func.ops[*i].kind != OpKind::Barrier;
+    let placed: BTreeSet<OpId> = (0..func.ops.len()).filter(is_new).map(OpId::new).collect();
+    assert_eq!(placed.len(), count);
+    with.walk(&mut |_, op| assert!(!matches!(op.kind, OpKind::Access { .. }), "marks have disappeared"));
+    placed
+}
+
+#[test]
+fn barriers_stand_where_some_path_needs_one() {
+    let (mut total, mut kept, mut needless) = (0, 0, Vec::new());
+    for seed in 0..1500 {
+        let mut rng = Rng::new(seed);
+        let func = marks(&mut rng, seed % 3 == 0);
+        let all = paths(&func, 600);
+        let placed = placed(&func);
+        for path in &all {
+            if let Some((a, b)) = meeting(&func, path, &placed) {
+                panic!("seed {seed}: touches {a} and {b} of {path:?} meet; {placed:?}\n{func}");
+            }
+        }
+        total += all.len();
+        kept += placed.len();
+        for barrier in &placed {
+            let mut less = placed.clone();
+            less.remove(barrier);
+            if !all.iter().any(|path| meeting(&func, path, &less).is_some()) {
+                needless.push((seed, func.ops.len(), *barrier));
+            }
+        }
+    }
+    assert!(total > 10_000 && kept > 1500, "only {total} paths and {kept} barriers");
+    needless.sort_by_key(|(_, size, _)| *size);
+    assert!(needless.len() * 100 <= kept, "of {kept} barriers {} are not needed: {:?}", needless.len(), needless.first());
+}
+
+struct Line {
+    b: Builder,
+}
+
+impl Line {
+    fn new(buffers: u32) -> Line {
+        let mut b = Builder::new("k", vec![], 64, 32);
+        (0..buffers).for_each(|_| {
+            b.buffer("b", 64, 16);
+        });
+        Line { b }
+    }
+
+    fn touch(&mut self, buffer: u32, write: bool) {
+        self.b.op(OpKind::Access { region: Region::Buffer(buffer), write }, &[]);
+        self.access();
+    }
+
+    fn access(&mut self) {
+        let base = self.b.one(OpKind::SharedBase, &[]);
+        self.b.op(OpKind::Load { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: false }, &[base]);
+    }
+
+    /// The number of barriers, with buffers at these places.
+    fn count(mut self, offsets: &[u32]) -> usize {
+        self.b.terminate(OpKind::Return, &[]);
+        let mut func = self.b.finish().expect("operands fit");
+        func.buffers.iter_mut().zip(offsets).for_each(|(b, at)| b.offset = *at);
+        place_barriers(&mut func)
+    }
+}
+
+#[test]
+fn reads_do_not_wait_for_reads() {
+    for (first, second, wanted) in [(true, false, 1), (false, true, 1), (true, true, 1), (false, false, 0)] {
+        let mut line = Line::new(2);
+        line.touch(0, first);
+        line.touch(0, second);
+        assert_eq!(line.count(&[0, 64]), wanted, "write {first} then write {second}");
+        // Elsewhere there is nothing to wait for; in the same place there is.
+        for (at, wanted) in [(64, 0), (32, wanted), (0, wanted)] {
+            let mut line = Line::new(2);
+            line.touch(0, first);
+            line.touch(1, second);
+            assert_eq!(line.count(&[0, at]), wanted, "write {first} then write {second} at {at}");
+        }
+    }
+}
+
+#[test]
+fn marks_in_a_row_hold_together() {
+    // Both are read behind the barrier in front of the second mark; who writes the first must wait for that.
+    let mut line = Line::new(2);
+    line.touch(1, true);
+    line.b.op(OpKind::Access { region: Region::Buffer(0), write: false }, &[]);
+    line.b.op(OpKind::Access { region: Region::Buffer(1), write: false }, &[]);
+    line.access();
+    line.touch(0, true);
+    assert_eq!(line.count(&[0, 64]), 2);
+}
+
+#[test]
+fn a_barrier_before_a_wait_does_not_settle_the_copy() {
+    let with = |waits: bool| {
+        let mut line = Line::new(2);
+        line.b.op(OpKind::Access { region: Region::Buffer(0), write: true }, &[]);
+        let (to, from) = (line.b.one(OpKind::SharedBase, &[]), line.b.i64(0));
+        line.b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
+        line.touch(1, true);
+        line.touch(1, false);
+        if waits {
+            line.b.op(OpKind::CopyCommit, &[]);
+            line.b.op(OpKind::CopyWait(0), &[]);
+        }
+        line.touch(0, false);
+        line.count(&[0, 64])
+    };
+    assert_eq!(with(true), 2, "one for the other buffer, one for what others have waited for");
+    assert_eq!(with(false), 1, "without a wait there is nothing to see");
+}
+
+#[test]
+fn loops_come_round() {
+    // Read, then write: the next round's read waits for this round's write, and the write for the read.
+    let build = |rounds: bool, own: bool| {
+        let mut line = Line::new(1);
+        let (lo, hi, one) = (line.b.i32(0), line.b.i32(9), line.b.i32(1));
+        let (open, ..) = line.b.begin_for([lo, hi, one], &[]);
+        line.touch(0, false);
+        if own {
+            line.touch(0, true);
+        }
+        if !rounds {
+            let zero = line.b.i32(0);
+            let always = line.b.cmp_u(Pred::Eq, zero, lo);
+            let mut arms = line.b.begin_if(always, &[]);
+            line.b.terminate(OpKind::Break(0), &[]);
+            line.b.begin_else(&mut arms);
+            line.b.terminate(OpKind::Return, &[]);
+            line.b.end(arms);
+        }
+        line.b.terminate(OpKind::Continue(0), &[]);
+        line.b.end(open);
+        line.count(&[0])
+    };
+    assert_eq!(build(true, true), 2);
+    assert_eq!(build(true, false), 0, "rounds that only read");
+    assert_eq!(build(false, true), 1, "a loop that never comes round");
+}

@@ -1,0 +1,14 @@
+//! The lane IR: what the builder folds, what `verify` refuses, and the analyses against running programs and following paths.
+
+#[path = "../machine/mod.rs"]
+mod machine;
+
+mod banks;
+mod dce;
+mod fold;
+mod hazard;
+mod programs;
+mod shared;
+mod structure;
+mod uniform;
+mod verify;

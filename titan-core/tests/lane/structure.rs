@@ -1,0 +1,350 @@
+//! Random programs of marks, copies and barriers under control that all threads take together; and all their paths.
+
+use crate::machine::Rng;
+use titan_core::ir::Pred;
+use titan_core::lane::{Block, Builder, Func, OpId, OpKind, Region, Space, Ty, Value};
+use titan_core::launch::abi::Slot;
+
+/// What a path goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Mark(OpId, Region, bool),
+    /// A load or store, and the operation.
+    Access(OpId),
+    Copy(OpId),
+    Wait(u32),
+    Barrier,
+}
+
+pub(crate) struct Gen<'r> {
+    rng: &'r mut Rng,
+    b: Builder,
+    cond: Value,
+    loops: u32,
+    depth: u32,
+    buffers: u32,
+    /// Copies that may stay under way in loops and branches.
+    pub(crate) loose: bool,
+}
+
+/// A program in which any buffer may be touched anywhere: for barriers, which do not ask what lies in a buffer.
+pub(crate) fn marks(rng: &mut Rng, loose: bool) -> Func {
+    let mut b = Builder::new("marks", vec![Slot::Scalar { param: 0, wide: false }], 64, 32);
+    let (n, one) = (b.one(OpKind::Slot(0), &[]), b.i32(1));
+    let cond = b.cmp_u(Pred::Lt, n, one);
+    let buffers = 2 + rng.below(3);
+    for i in 0..buffers {
+        b.buffer(&format!("b{i}"), 64, 16);
+    }
+    let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers, loose };
+    g.steps(7);
+    if !g.b.is_terminated() {
+        g.b.terminate(OpKind::Return, &[]);
+    }
+    let mut func = g.b.finish().expect("operands fit");
+    // Places that overlap in part, in whole, or not.
+    for buffer in &mut func.buffers {
+        buffer.offset = rng.of(&[0, 0, 32, 64, 64, 128]);
+    }
+    func
+}
+
+impl Gen<'_> {
+    fn steps(&mut self, most: u32) {
+        for _ in 0..1 + self.rng.below(most) {
+            if self.b.is_terminated() {
+                return;
+            }
+            self.step();
+        }
+    }
+
+    fn mark(&mut self) {
+        let region = match self.rng.below(5) {
+            0 => Region::Tensor(self.rng.below(2)),
+            _ => Region::Buffer(self.rng.below(self.buffers)),
+        };
+        let write = self.rng.below(2) == 0;
+        self.b.op(OpKind::Access { region, write }, &[]);
+    }
+
+    fn access(&mut self) {
+        let base = self.b.one(OpKind::SharedBase, &[]);
+        self.b.op(OpKind::Load { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: false }, &[base]);
+    }
+
+    fn step(&mut self) {
+        match self.rng.below(14) {
+            0..=5 => {
+                for _ in 0..1 + self.rng.below(5) / 4 {
+                    self.mark();
+                }
+                for _ in 0..1 + self.rng.below(2) {
+                    self.access();
+                }
+            }
+            6 => drop(self.b.op(OpKind::Barrier, &[])),
+            7 => {
+                // A copy; others touch other things before it is waited for.
+                let buffer = self.rng.below(self.buffers);
+                self.b.op(OpKind::Access { region: Region::Buffer(buffer), write: true }, &[]);
+                let (to, from) = (self.b.one(OpKind::SharedBase, &[]), self.b.i64(0));
+                self.b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
+                for _ in 0..self.rng.below(3) {
+                    self.mark();
+                    self.access();
+                }
+                if !self.loose || self.rng.below(3) > 0 {
+                    self.b.op(OpKind::CopyCommit, &[]);
+                    self.b.op(OpKind::CopyWait(0), &[]);
+                }
+            }
+            8 | 9 if self.depth < 3 => {
+                let mut arms = self.b.begin_if(self.cond, &[]);
+                self.inside(4, OpKind::Yield);
+                self.b.begin_else(&mut arms);
+                self.inside(3, OpKind::Yield);
+                self.b.end(arms);
+            }
+            10 | 11 if self.depth < 3 => {
+                let (lo, one) = (self.b.i32(0), self.b.i32(1));
+                let hi = self.b.one(OpKind::Slot(0), &[]);
+                let (open, ..) = self.b.begin_for([lo, hi, one], &[]);
+                self.loops += 1;
+                self.inside(5, OpKind::Continue(0));
+                self.loops -= 1;
+                self.b.end(open);
+            }
+            12 if self.depth < 3 => {
+                let (open, _) = self.b.begin_loop(&[], &[]);
+                self.loops += 1;
+                self.depth += 1;
+                self.steps(2);
+                if !self.b.is_terminated() {
+                    self.exit(OpKind::Break(0));
+                }
+                self.depth -= 1;
+                if self.b.is_terminated() {
+                    self.b.end(open);
+                } else {
+                    self.inside(3, OpKind::Continue(0));
+                    self.b.end(open);
+                }
+                self.loops -= 1;
+            }
+            13 if self.loops > 0 => {
+                let n = self.rng.below(self.loops);
+                let kind = self.rng.of(&[0, 0, 1, 1, 2]);
+                self.exit(match kind {
+                    0 => OpKind::Break(n),
+                    1 => OpKind::Continue(n),
+                    _ => OpKind::Return,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn inside(&mut self, most: u32, end: OpKind) {
+        self.depth += 1;
+        self.steps(most);
+        self.depth -= 1;
+        if !self.b.is_terminated() {
+            self.b.terminate(end, &[]);
+        }
+    }
+
+    fn exit(&mut self, kind: OpKind) {
+        let mut arms = self.b.begin_if(self.cond, &[]);
+        self.b.terminate(kind, &[]);
+        self.b.begin_else(&mut arms);
+        self.b.terminate(OpKind::Yield, &[]);
+        self.b.end(arms);
+    }
+}
+
+/// A program in which buffers hold values: written once where they are defined, read below and inside.
+pub(crate) fn values(rng: &mut Rng) -> Func {
+    let mut b = Builder::new("values", vec![Slot::Scalar { param: 0, wide: false }], 64, 32);
+    let (n, one) = (b.one(OpKind::Slot(0), &[]), b.i32(1));
+    let cond = b.cmp_u(Pred::Lt, n, one);
+    let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers: 0, loose: false };
+    g.define(&[], 8);
+    g.b.terminate(OpKind::Return, &[]);
+    g.b.finish().expect("operands fit")
+}
+
+impl Gen<'_> {
+    fn write(&mut self) -> u32 {
+        let (bytes, align) = (16 * (1 + self.rng.below(20)), 1 << (4 + self.rng.below(7)));
+        let buffer = self.b.buffer("value", bytes, align);
+        self.b.op(OpKind::Access { region: Region::Buffer(buffer), write: true }, &[]);
+        buffer
+    }
+
+    /// A block: definitions and uses, of what is visible and what is defined here.
+    fn define(&mut self, visible: &[u32], most: u32) {
+        let mut own = visible.to_vec();
+        let mut flying = Vec::new();
+        for _ in 0..1 + self.rng.below(most) {
+            match self.rng.below(10) {
+                0..=2 => {
+                    let buffer = self.write();
+                    self.address(buffer);
+                    own.push(buffer);
+                }
+                3 => {
+                    let buffer = self.write();
+                    let (to, from) = (self.address(buffer), self.b.i64(0));
+                    self.b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
+                    flying.push(buffer);
+                }
+                4 => {
+                    self.wait(&mut flying, &mut own);
+                }
+                5 | 6 if !own.is_empty() => {
+                    let buffer = own[self.rng.below(own.len() as u32) as usize];
+                    self.b.op(OpKind::Access { region: Region::Buffer(buffer), write: false }, &[]);
+                    self.access();
+                }
+                7 if self.depth < 3 => {
+                    self.wait(&mut flying, &mut own);
+                    let mut arms = self.b.begin_if(self.cond, &[]);
+                    self.nested(&own, OpKind::Yield);
+                    self.b.begin_else(&mut arms);
+                    self.nested(&own, OpKind::Yield);
+                    self.b.end(arms);
+                }
+                8 | 9 if self.depth < 3 => {
+                    self.wait(&mut flying, &mut own);
+                    let (lo, one) = (self.b.i32(0), self.b.i32(1));
+                    let hi = self.b.one(OpKind::Slot(0), &[]);
+                    let (open, ..) = self.b.begin_for([lo, hi, one], &[]);
+                    self.nested(&own, OpKind::Continue(0));
+                    self.b.end(open);
+                }
+                _ => {}
+            }
+        }
+        // As the lowering does: copies are waited for before control goes on. At the end of all nobody must.
+        if self.depth > 0 {
+            self.wait(&mut flying, &mut own);
+        }
+    }
+
+    fn address(&mut self, buffer: u32) -> Value {
+        let at = self.b.one(OpKind::Buffer(buffer), &[]);
+        assert_eq!(self.b.ty(at), Ty::B32);
+        at
+    }
+
+    fn wait(&mut self, flying: &mut Vec<u32>, own: &mut Vec<u32>) {
+        if !flying.is_empty() {
+            self.b.op(OpKind::CopyCommit, &[]);
+            self.b.op(OpKind::CopyWait(0), &[]);
+            own.append(flying);
+        }
+    }
+
+    fn nested(&mut self, visible: &[u32], end: OpKind) {
+        self.depth += 1;
+        self.define(visible, 5);
+        self.depth -= 1;
+        self.b.terminate(end, &[]);
+    }
+}
+
+/// How a block is left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Out {
+    End,
+    Break(u32),
+    Continue(u32),
+    Return,
+}
+
+/// All paths through a function with at most two rounds of each loop, as far as there are not too many.
+pub(crate) fn paths(func: &Func, most: usize) -> Vec<Vec<Event>> {
+    let mut walk = Walk { func, most };
+    walk.block(func.body, vec![vec![]]).into_iter().map(|(path, _)| path).collect()
+}
+
+struct Walk<'f> {
+    func: &'f Func,
+    most: usize,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, block: Block, entry: Vec<Vec<Event>>) -> Vec<(Vec<Event>, Out)> {
+        let (mut at, mut left): (Vec<Vec<Event>>, Vec<(Vec<Event>, Out)>) = (entry, Vec::new());
+        for id in &self.func.block(block).ops {
+            let op = self.func.op(*id);
+            let event = match &op.kind {
+                OpKind::Access { region, write } => Some(Event::Mark(*id, *region, *write)),
+                OpKind::Load { .. } | OpKind::Store { .. } => Some(Event::Access(*id)),
+                OpKind::CopyAsync { .. } => Some(Event::Copy(*id)),
+                OpKind::CopyWait(n) => Some(Event::Wait(*n)),
+                OpKind::Barrier => Some(Event::Barrier),
+                _ => None,
+            };
+            if let Some(event) = event {
+                at.iter_mut().for_each(|p| p.push(event));
+                continue;
+            }
+            let out = match &op.kind {
+                OpKind::Yield => Out::End,
+                OpKind::Break(n) => Out::Break(*n),
+                OpKind::Continue(n) => Out::Continue(*n),
+                OpKind::Return => Out::Return,
+                OpKind::If => {
+                    let both: Vec<_> = op.regions.iter().flat_map(|arm| self.block(*arm, at.clone())).collect();
+                    at = self.split(both, &mut left);
+                    continue;
+                }
+                OpKind::For | OpKind::Loop => {
+                    at = self.repeat(op.regions[0], op.kind == OpKind::For, at, &mut left);
+                    continue;
+                }
+                _ => continue,
+            };
+            left.extend(at.into_iter().map(|p| (p, out)));
+            return left;
+        }
+        left
+    }
+
+    /// Those that go on, after the others have been put aside.
+    fn split(&self, all: Vec<(Vec<Event>, Out)>, left: &mut Vec<(Vec<Event>, Out)>) -> Vec<Vec<Event>> {
+        let mut on = Vec::new();
+        for (path, out) in all.into_iter().take(self.most) {
+            if out == Out::End { on.push(path) } else { left.push((path, out)) }
+        }
+        on
+    }
+
+    fn repeat(&mut self, body: Block, counted: bool, entry: Vec<Vec<Event>>, left: &mut Vec<(Vec<Event>, Out)>) -> Vec<Vec<Event>> {
+        let mut done = Vec::new();
+        let mut at = entry;
+        for round in 0..3 {
+            if counted {
+                done.extend(at.clone());
+            }
+            if round == 2 && counted {
+                break;
+            }
+            let mut next = Vec::new();
+            for (path, out) in self.block(body, at).into_iter().take(self.most) {
+                match out {
+                    Out::Break(0) => done.push(path),
+                    Out::Continue(0) | Out::End => next.push(path),
+                    Out::Break(n) => left.push((path, Out::Break(n - 1))),
+                    Out::Continue(n) => left.push((path, Out::Continue(n - 1))),
+                    Out::Return => left.push((path, Out::Return)),
+                }
+            }
+            at = next;
+        }
+        done.truncate(self.most);
+        done
+    }
+}
