@@ -16,7 +16,7 @@ pub enum Error {
     )]
     Python {
         /// What should be fetched.
-        pinned: &'static Wheel,
+        pinned: Wheel,
         /// What the system said.
         source: io::Error,
     },
@@ -33,7 +33,7 @@ pub enum Error {
     )]
     Download {
         /// What should be fetched.
-        pinned: &'static Wheel,
+        pinned: Wheel,
         /// The end of what pip said, a line each.
         said: String,
     },
@@ -47,7 +47,7 @@ pub enum Error {
         /// The wheel.
         path: PathBuf,
         /// The wheel that was expected.
-        pinned: &'static Wheel,
+        pinned: Wheel,
         /// The hash of this one.
         found: String,
     },

