@@ -276,7 +276,8 @@ struct Walk<'f> {
 
 impl Walk<'_> {
     fn block(&mut self, block: Block, entry: Vec<Vec<Event>>) -> Vec<(Vec<Event>, Out)> {
-        let (mut at, mut left): (Vec<Vec<Event>>, Vec<(Vec<Event>, Out)>) = (entry, Vec::new());
+        let mut at = entry;
+        let mut left: Vec<(Vec<Event>, Out)> = Vec::new();
         for id in &self.func.block(block).ops {
             let op = self.func.op(*id);
             let event = match &op.kind {

@@ -40,10 +40,14 @@ pub(crate) fn complaint(kernel: &Verified, warp: u32, aligned: bool, seed: u64) 
     None
 }
 
+#[expect(clippy::disallowed_methods, reason = "how much is tested is settled when the test runs")]
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
 #[test]
 fn lanes_do_what_tiles_say() {
-    let count: u64 = std::env::var("TITAN_LOWER_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
-    let first: u64 = std::env::var("TITAN_LOWER_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let (count, first) = (setting("TITAN_LOWER_CASES", 60), setting("TITAN_LOWER_FIRST", 0));
     let (mut accepted, mut runs) = (0, 0);
     let mut complaints: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
     for seed in first..first + count {

@@ -38,7 +38,7 @@ fn every_operation_is_assembled_for_every_target() {
         assert_eq!(usages.len(), modules.len(), "{}", machine.name);
         let spilling: Vec<&Usage> = usages.iter().filter(|u| u.spilled > 0).collect();
         assert!(spilling.is_empty(), "{}: {spilling:?}", machine.name);
-        crate::ptxas::say(&format!("{}: {} of {} cases, no spills", machine.name, modules.len(), cases.len()));
+        ptxas::say(&format!("{}: {} of {} cases, no spills", machine.name, modules.len(), cases.len()));
     }
 }
 
@@ -65,5 +65,5 @@ fn kernels_are_assembled_without_spills() {
             table += &format!("{:>10}", usage.registers);
         }
     }
-    crate::ptxas::say(&table);
+    ptxas::say(&table);
 }

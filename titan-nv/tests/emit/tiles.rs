@@ -55,6 +55,6 @@ fn kernels_of_the_language_are_assembled() {
         assert!(usages.len() > 40, "{} of {} kernels", usages.len(), kernels.len());
         let spilling: Vec<_> = usages.iter().filter(|u| u.spilled > 0).collect();
         assert!(spilling.is_empty(), "{}: {spilling:?}", machine.name);
-        crate::ptxas::say(&format!("{}: {} variants, {refused} kernels refused", machine.name, usages.len()));
+        ptxas::say(&format!("{}: {} variants, {refused} kernels refused", machine.name, usages.len()));
     }
 }

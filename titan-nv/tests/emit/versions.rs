@@ -47,7 +47,7 @@ fn a_lower_version_does_not_have_the_instruction() {
         assert!(said.is_err(), "PTX {before} has `{}`", form.text);
         checked += 1;
     }
-    crate::ptxas::say(&format!("{checked} instructions are refused one version lower"));
+    ptxas::say(&format!("{checked} instructions are refused one version lower"));
     assert!(checked > 0);
 }
 
@@ -64,6 +64,6 @@ fn a_lower_target_does_not_have_the_instruction() {
         assert!(said.is_err(), "{} has `{}`", before.name, form.text);
         checked += 1;
     }
-    crate::ptxas::say(&format!("{checked} instructions are refused on the target before"));
+    ptxas::say(&format!("{checked} instructions are refused on the target before"));
     assert!(checked > 0);
 }
