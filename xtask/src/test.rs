@@ -53,7 +53,7 @@ fn emulated(args: &[String]) -> io::Result<bool> {
     }
     let mut tests = cargo();
     tests.args(["test", "-p", "titan-gpu", "--features", "emulator", "--test", "language", "--test", "examples"]);
-    tests.args(["--test", "lang_semantics", "--test", "runtime_launch"]);
+    tests.args(["--test", "lang_semantics", "--test", "runtime_launch", "--test", "differential"]);
     Ok(tests.env("TITAN_DEVICE", "emulator:sm_80").status()?.success())
 }
 

@@ -56,7 +56,8 @@ impl Lower<'_> {
                 let mut part = part;
                 part[last] += i;
                 let inside = self.inside_extents(&layout, part, &tile);
-                regs.extend(self.load_group(&window, part, wide, pad, inside));
+                let loaded = self.load_group(&window, part, wide, pad, inside);
+                regs.extend(if is_zero { loaded } else { self.or_zero(&loaded, inside) });
             }
             if e.fast_axis() == last {
                 self.store_vector(place, super::convert::in_buffer(elem), &regs, here);
@@ -87,6 +88,18 @@ impl Lower<'_> {
         self.b.begin_else(&mut open);
         self.b.terminate(lane::OpKind::Yield, &[]);
         self.b.end(open);
+    }
+
+    /// What was loaded, or zeros beyond the tile.
+    fn or_zero(&mut self, regs: &[Reg], inside: Option<Reg>) -> Vec<Reg> {
+        let Some(inside) = inside else { return regs.to_vec() };
+        regs.iter()
+            .map(|reg| {
+                let ty = self.b.ty(*reg);
+                let zero = self.b.one(lane::OpKind::Const(ty, 0), &[]);
+                self.b.one(lane::OpKind::Select, &[inside, *reg, zero])
+            })
+            .collect()
     }
 
     /// Whether a register's element belongs to the tile, where the layout covers more.

@@ -172,7 +172,9 @@ fn source(kernel: &Kernel, plan: &Plan, product: &Product, arg: Value, is_a: boo
     let [m, n, k] = product.extents;
     let want = if is_a { product.a.clone() } else { product.b.permuted(&[1, 0]) };
     let loaded = root(kernel, arg).is_some();
-    if let (Some(home), false, 1) = (plan.home(arg), loaded, product.batch)
+    // Beyond the tile registers hold anything, which along K must be zero.
+    let padded = want.is_padded(usize::from(is_a));
+    if let (Some(home), false, 1, false) = (plan.home(arg), loaded, product.batch, padded)
         && let Way::Registers(_) = way(home, &want, 32)
     {
         return Source::Registers;

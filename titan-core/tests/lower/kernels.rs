@@ -1,8 +1,9 @@
 //! Random kernels.
 
-use crate::launch::{arguments, as_tiles, lanes, target};
+use crate::launch::{as_tiles, lanes, target};
 use crate::machine::Rng;
 use crate::random::kernel;
+use crate::tensor::arguments;
 use std::collections::BTreeMap;
 use std::io::Write;
 use titan_core::lane;

@@ -9,4 +9,5 @@ mod files;
 mod kernels;
 mod launch;
 mod random;
+mod tensor;
 mod tiles;

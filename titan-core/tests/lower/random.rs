@@ -149,6 +149,7 @@ impl Gen<'_> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one line for each kind of step")]
     fn step(&mut self) {
         let tile = self.pick();
         let shape = self.shape(tile);
@@ -164,7 +165,8 @@ impl Gen<'_> {
             }
             1..=3 => {
                 let other = self.partner(tile);
-                let f = self.rng.of(&[BinOp::Add, BinOp::Sub, BinOp::Mul, BinOp::Min, BinOp::Max, BinOp::And, BinOp::Xor]);
+                let f =
+                    self.rng.of(&[BinOp::Add, BinOp::Sub, BinOp::Mul, BinOp::Min, BinOp::Max, BinOp::And, BinOp::Xor]);
                 self.op(OpKind::Binary(f), &[tile, other])
             }
             4 => {
@@ -274,7 +276,8 @@ impl Gen<'_> {
     }
 
     fn operand(&mut self, rows: i32, columns: i32) -> Value {
-        let pad = self.b.constant(Const::Int(Elem::I8, 0));
+        let pad = self.rng.of(&[0, 0, 3]);
+        let pad = self.b.constant(Const::Int(Elem::I8, pad));
         let tensor = self.inputs[3 + self.rng.below(2) as usize].0;
         let at = [self.small(), self.scalars[1]];
         let turned = self.rng.below(2) == 0;
@@ -282,6 +285,13 @@ impl Gen<'_> {
         let mut tile = self.op(OpKind::Load(Unit::Tile, Self::tile_shape(&shape)), &[tensor, at[0], at[1], pad]);
         if turned {
             tile = self.op(OpKind::Permute([1, 0, 2, 3]), &[tile]);
+        }
+        if self.rng.below(3) == 0 {
+            // Computed: what is beyond the tile is not zero.
+            let shape = Self::tile_shape(&self.shape(tile));
+            let one = self.b.constant(Const::Int(Elem::I8, 1));
+            let ones = self.op(OpKind::Splat(shape), &[one]);
+            tile = self.op(OpKind::Binary(BinOp::Add), &[tile, ones]);
         }
         if self.rng.below(3) == 0 {
             // Not only read by products any more.

@@ -1,6 +1,6 @@
 //! Kernels on integers, run element by element: what the operations of the tile IR mean, written down once more.
 
-use crate::launch::Tensor;
+use crate::tensor::Tensor;
 use titan_core::ir::{ArgOp, BinOp, Block, Const, Elem, Kernel, Op, OpKind, Pred, ReduceOp, Ty, Unit, Value};
 
 /// Elements, row-major; a scalar has no extents.
@@ -187,7 +187,9 @@ impl Run<'_> {
             OpKind::Interleave => each(&|i| args[i % 2].data[i / 2]),
             OpKind::Split => (0..2).map(|half| each(&|i| args[0].data[2 * i + half]).remove(0)).collect(),
             OpKind::Reduce(f, axis) => {
-                vec![Tile::make(&shape, |at| line(&args[0], at, *axis).into_iter().reduce(|x, y| fold(*f, x, y)).expect("one"))]
+                vec![Tile::make(&shape, |at| {
+                    line(&args[0], at, *axis).into_iter().reduce(|x, y| fold(*f, x, y)).expect("one")
+                })]
             }
             OpKind::ArgReduce(f, axis) => arg_reduce(&args[0], &shape, *f, *axis),
             OpKind::Scan(f, axis) => {

@@ -108,7 +108,8 @@ impl Display for Address {
         }
         match self.offset {
             0 => f.write_str("]"),
-            offset => write!(f, "{offset:+}]"),
+            // ptxas takes `+-8`, not `-8`.
+            offset => write!(f, "+{offset}]"),
         }
     }
 }

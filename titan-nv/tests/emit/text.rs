@@ -98,6 +98,18 @@ fn constants_beyond_an_address_are_its_offset() {
     assert!(!text.contains("4096"), "the sum is not computed:\n{text}");
 }
 
+/// `[%r1-8]` is no address, for ptxas and in the manual.
+#[test]
+fn offsets_below_zero_are_added() {
+    let func = with(|b, from, to| {
+        let kind = OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: -16, masked: false };
+        let x = b.one(kind, &[from]);
+        cases::store(b, x, to, 3);
+    });
+    let text = text(&func);
+    assert!(text.contains("+-16];"), "{text}");
+}
+
 #[test]
 fn an_offset_that_does_not_fit_is_computed() {
     let func = with(|b, from, to| {

@@ -1,0 +1,72 @@
+//! How far results may be from the exact value: the table of `docs/semantics.md`, once more.
+//!
+//! A bound is in units in the last place of `f32`, of `f64` for `f64`, counted at the exact value, before one rounding to the
+//! element type. Sums are bounded by what they add up: one rounding for each addition.
+
+use titan_core::ir::{Elem, UnOp};
+
+/// The bounds of functions of one operand. What is not here is exact.
+const FUNCTIONS: [(UnOp, f64); 13] = [
+    (UnOp::Sqrt, 0.5),
+    (UnOp::Recip, 0.5),
+    (UnOp::Rsqrt, 2.0),
+    (UnOp::Exp, 2.0),
+    (UnOp::Exp2, 2.0),
+    (UnOp::Ln, 2.0),
+    (UnOp::Log2, 2.0),
+    (UnOp::Sin, 2.0),
+    (UnOp::Cos, 2.0),
+    (UnOp::Tanh, 4.0),
+    (UnOp::Sigmoid, 4.0),
+    (UnOp::Erf, 4.0),
+    // Exact: here so that nobody looks for it.
+    (UnOp::Neg, 0.0),
+];
+
+/// What an operation may be off by.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Bound {
+    /// In last places of the exact value.
+    pub(crate) ulps: f64,
+    /// In addition, whatever the value is.
+    pub(crate) absolute: f64,
+}
+
+impl Bound {
+    /// The exact value, rounded once to the type.
+    pub(crate) const EXACT: Bound = Bound { ulps: 0.0, absolute: 0.0 };
+}
+
+/// The bound of a function, and of the reference that it is compared with.
+pub(crate) fn function(op: UnOp, elem: Elem, x: f64) -> Bound {
+    let ulps = FUNCTIONS.iter().find(|(f, _)| *f == op).map_or(0.0, |(_, ulps)| *ulps);
+    let double = elem == Elem::F64;
+    // The reference is computed in `f64`, within one place of it.
+    let ulps = match ulps {
+        2.0 if double => 4.0,
+        other => other,
+    };
+    let exact = matches!(op, UnOp::Sqrt | UnOp::Recip) || ulps == 0.0;
+    let reference = if double && !exact { 1.0 } else { 0.0 };
+    // One rounding to the type is allowed to everybody.
+    let ulps = if exact { 0.0 } else { ulps + reference };
+    let small = if double { 2f64.powi(-51) } else { 2f64.powi(-22) };
+    let absolute = match op {
+        UnOp::Ln | UnOp::Log2 if (x - 1.0).abs() < 0.5 => small,
+        UnOp::Sin | UnOp::Cos if x.abs() > 65536.0 => small,
+        _ => 0.0,
+    };
+    Bound { ulps, absolute }
+}
+
+/// The bound of a sum of `n` terms whose magnitudes add up to `magnitude`, in any order, accumulated in `f32` or `f64`.
+pub(crate) fn sum(elem: Elem, n: usize, magnitude: f64) -> Bound {
+    let unit = if elem == Elem::F64 { 2f64.powi(-53) } else { 2f64.powi(-24) };
+    Bound { ulps: 0.0, absolute: n as f64 * unit * magnitude * 1.01 }
+}
+
+/// The bound of a product of `n` factors, in any order.
+pub(crate) fn product(elem: Elem, n: usize, value: f64) -> Bound {
+    let (unit, tiny) = if elem == Elem::F64 { (2f64.powi(-53), 0.0) } else { (2f64.powi(-24), 2f64.powi(-126)) };
+    Bound { ulps: 0.0, absolute: n as f64 * (unit * value.abs() * 1.01 + tiny) }
+}

@@ -1,0 +1,138 @@
+//! Both devices, below the facade: a kernel on tensors of any layout.
+
+use crate::random::PROGRAMS;
+use crate::tensor::Tensor;
+use titan_core::artifact::{TensorFact, TensorFacts, Variant};
+use titan_core::ir::{Const, Elem, HostEnv, Symbol};
+use titan_core::launch::abi::{self, GpuArg};
+use titan_core::launch::report;
+use titan_core::verify::Verified;
+use titan_nv::Machine;
+use titan_nv::emu::{DevicePtr, Launch, Memory, Module, Options, Param};
+
+/// Tensors by parameter; nothing for scalars.
+pub(crate) type Tensors = Vec<Option<Tensor>>;
+
+/// Runs a kernel on the executor.
+pub(crate) fn on_cpu(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Result<Tensors, String> {
+    let program = titan_cpu::Program::compile(kernel).map_err(|e| e.to_string())?;
+    let arg = |t: &Option<Tensor>| {
+        let Some(t) = t else { return Ok(titan_cpu::Arg::Scalar(titan_cpu::Scalar::Int(scalar.into()))) };
+        let memory = titan_cpu::memory::Memory::zeroed(t.bytes.len()).map_err(|e| e.to_string())?;
+        memory.write(0, &t.bytes).map_err(|e| e.to_string())?;
+        let extents = t.extents.iter().map(|n| *n as i32).collect();
+        Ok(titan_cpu::Arg::Tensor {
+            memory,
+            offset: t.skip,
+            extents,
+            strides: t.strides.iter().map(|s| i64::from(*s)).collect(),
+        })
+    };
+    let args = tensors.iter().map(arg).collect::<Result<Vec<_>, String>>()?;
+    program.run(&args, [PROGRAMS, 1, 1]).map_err(|e| e.to_string())?;
+    let mut after = tensors.clone();
+    for (tensor, arg) in after.iter_mut().zip(&args) {
+        if let (Some(tensor), titan_cpu::Arg::Tensor { memory, .. }) = (tensor, arg) {
+            memory.read(0, &mut tensor.bytes).map_err(|e| e.to_string())?;
+        }
+    }
+    Ok(after)
+}
+
+/// Where a tensor lies: address, bits of an element, extents, strides.
+type Place = (u64, u32, Vec<i64>, Vec<i64>);
+
+/// The arguments of a launch, as assumptions see them.
+struct Facts {
+    tensors: Vec<Option<Place>>,
+    scalar: i32,
+}
+
+impl HostEnv for Facts {
+    fn symbol(&self, _symbol: Symbol) -> i64 {
+        0
+    }
+
+    fn scalar(&self, _param: usize) -> i64 {
+        self.scalar.into()
+    }
+
+    fn dim(&self, param: usize, axis: usize) -> i64 {
+        self.tensors[param].as_ref().map_or(0, |t| t.2[axis])
+    }
+}
+
+impl TensorFacts for Facts {
+    fn params(&self) -> u32 {
+        self.tensors.len() as u32
+    }
+
+    fn tensor(&self, param: u32) -> Option<TensorFact<'_>> {
+        let (address, elem_bits, extents, strides) = self.tensors[param as usize].as_ref()?;
+        Some(TensorFact { address: *address, elem_bits: *elem_bits, extents, strides })
+    }
+}
+
+/// What an emulated launch came to.
+pub(crate) enum Emulated {
+    /// What it left, and whether the variant takes things for granted.
+    Done(Tensors, bool),
+    /// The target has no code for the kernel, for a reason that it says.
+    Refused(String),
+}
+
+/// The variants of a kernel for sm_80.
+fn variants(kernel: &Verified) -> Result<Vec<Variant>, String> {
+    let machine = Machine::from_name("sm_80").map_err(|e| e.to_string())?;
+    titan_nv::compile(kernel, machine, Some(("random.tir", 1))).map_err(|e| e.to_string())
+}
+
+/// Runs a kernel in the emulator: the variant that a launch would choose.
+pub(crate) fn emulated(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Result<Emulated, String> {
+    let variants = match variants(kernel) {
+        Ok(variants) => variants,
+        Err(reason) => return Ok(Emulated::Refused(reason)),
+    };
+    let mut memory = Memory::new();
+    let places: Vec<_> = tensors.iter().map(|t| t.as_ref().map(|t| memory.upload("a tensor", &t.bytes))).collect();
+    let address = |i: usize, t: &Tensor| places[i].map_or(0, DevicePtr::address) + t.skip as u64;
+    let wide = |all: &[u32]| all.iter().map(|n| i64::from(*n)).collect::<Vec<_>>();
+    let fact = |(i, t): (usize, &Option<Tensor>)| {
+        t.as_ref().map(|t| (address(i, t), t.elem.bits(), wide(&t.extents), wide(&t.strides)))
+    };
+    let facts = Facts { tensors: tensors.iter().enumerate().map(fact).collect(), scalar };
+    let variant = variants.iter().find(|v| v.assumptions.iter().all(|a| a.holds(&facts))).ok_or("no variant fits")?;
+    let arg = |(i, t): (usize, &Option<Tensor>)| match t {
+        None => GpuArg::Scalar(Const::Int(Elem::I32, scalar.into())),
+        Some(t) => GpuArg::Tensor {
+            address: address(i, t),
+            extents: t.extents.iter().map(|n| *n as i32).collect(),
+            strides: wide(&t.strides),
+        },
+    };
+    let args: Vec<GpuArg> = tensors.iter().enumerate().map(arg).collect();
+    let slots = abi::slots(&kernel.sig);
+    let report = memory.upload("the report", &[0; 4 * report::RECORDS]);
+    let block = abi::pack(&slots, &args, report.address());
+    let (at, _) = abi::offsets(&slots);
+    let params: Vec<Param> =
+        slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec())).collect();
+    let launch = Launch {
+        grid: [PROGRAMS, 1, 1],
+        block: [variant.threads, 1, 1],
+        dynamic_shared: variant.shared_bytes,
+        params: &params,
+    };
+    let text = String::from_utf8_lossy(&variant.payload);
+    let module = Module::parse(&text).map_err(|e| e.to_string())?;
+    let entry = variant.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, value)| value);
+    let run = module.entry(entry).and_then(|k| k.run(&launch, &mut memory, &Options::default()));
+    run.map_err(|e| e.to_string())?;
+    let mut after = tensors.clone();
+    for (tensor, place) in after.iter_mut().zip(&places) {
+        if let (Some(tensor), Some(place)) = (tensor, place) {
+            tensor.bytes = memory.read(*place, tensor.bytes.len()).map_err(|e| e.to_string())?;
+        }
+    }
+    Ok(Emulated::Done(after, !variant.assumptions.is_empty()))
+}
