@@ -4,4 +4,7 @@
 
 mod basics;
 mod harness;
+mod host;
+mod memory;
+mod modules;
 mod order;
