@@ -49,8 +49,7 @@ pub(super) fn execute(driver: &mut Driver, op: Op) {
     let healthy = driver.sticky(context).is_ok();
     let outcome = match work {
         Work::Record { event } => {
-            driver.happened(event, id);
-            return driver.tidy_up();
+            return driver.happened(event, id);
         }
         // What is freed in a broken context is gone as well.
         Work::Free { at, .. } if !healthy => {
@@ -83,7 +82,6 @@ impl Driver {
             self.fail(who.context, Code::LAUNCH_FAILED, &format!("{}{place}", conflict.text));
         }
         self.trace.note(who, touched);
-        self.tidy_up();
     }
 
     /// Copies bytes between any two places.
@@ -107,7 +105,8 @@ impl Driver {
             }
             Place::Host(host) => {
                 if let Some(hole) = written.iter().position(|w| !w).filter(|_| self.setting().strict) {
-                    let message = format!("the host is given bytes that were never written; the first is byte {hole} of {bytes}");
+                    let message =
+                        format!("the host is given bytes that were never written; the first is byte {hole} of {bytes}");
                     return Err((Code::LAUNCH_FAILED, message));
                 }
                 host.write(0, &data);

@@ -44,7 +44,10 @@ fn errors_have_names_and_sentences() {
         let mut text = std::ptr::null::<c_char>();
         let f: unsafe extern "C" fn(u32, *mut *const c_char) -> u32 = cuda.get(name);
         let done = unsafe { f(code, &raw mut text) };
-        (done, if text.is_null() { String::new() } else { unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned() })
+        (
+            done,
+            if text.is_null() { String::new() } else { unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned() },
+        )
     };
     assert_eq!(text("cuGetErrorName", 2), (OK, "CUDA_ERROR_OUT_OF_MEMORY".to_owned()));
     assert_eq!(text("cuGetErrorString", 0), (OK, "no error".to_owned()));

@@ -99,7 +99,10 @@ impl Cuda {
 
     pub(crate) fn upload(&self, values: &[f32]) -> u64 {
         let at = self.alloc(4 * values.len());
-        assert_eq!(call!(self, cuMemcpyHtoD_v2(at => u64, values.as_ptr() => *const f32, 4 * values.len() => usize)), OK);
+        assert_eq!(
+            call!(self, cuMemcpyHtoD_v2(at => u64, values.as_ptr() => *const f32, 4 * values.len() => usize)),
+            OK
+        );
         at
     }
 
@@ -152,7 +155,13 @@ impl Cuda {
         self.launch_with(function, ([grid, 1, 1], [block, 1, 1], 0), stream, params)
     }
 
-    pub(crate) fn launch_with(&self, function: u64, extents: ([u32; 3], [u32; 3], u32), stream: u64, params: &[u64]) -> u32 {
+    pub(crate) fn launch_with(
+        &self,
+        function: u64,
+        extents: ([u32; 3], [u32; 3], u32),
+        stream: u64,
+        params: &[u64],
+    ) -> u32 {
         let pointers: Vec<*const u64> = params.iter().map(std::ptr::from_ref).collect();
         let ([gx, gy, gz], [bx, by, bz], shared) = extents;
         call!(self, cuLaunchKernel(

@@ -19,7 +19,8 @@ fn copies_to_pinned_memory_come_late() {
     // Pinned memory is read when the copy runs, other memory when it is enqueued.
     let mut local = [1.0_f32; 8];
     unsafe { host.write(1.0) };
-    let upload = |from: *const f32| call!(cuda, cuMemcpyHtoDAsync_v2(x => u64, from => *const f32, 4 => usize, stream => u64));
+    let upload =
+        |from: *const f32| call!(cuda, cuMemcpyHtoDAsync_v2(x => u64, from => *const f32, 4 => usize, stream => u64));
     assert_eq!(upload(host), OK);
     unsafe { host.write(2.0) };
     assert_eq!((cuda.sync(stream), cuda.download(x, 1)), (OK, Ok(vec![2.0])));
@@ -91,6 +92,15 @@ fn calls_fail_by_request() {
     assert_eq!([(); 2].map(|()| call!(cuda, cuStreamCreate(&raw mut at => *mut u64, 1 => u32))), [999; 2]);
     assert_eq!(call!(cuda, cuMemAllocAsync(&raw mut at => *mut u64, 4 => usize, 0 => u64)), NOT_SUPPORTED);
     assert_eq!(cuda.set("FAULT", "cuInit"), 1);
+    // Or do nothing: a wait that is left out.
+    assert_eq!(cuda.set("FAULT", "cuStreamCreate:99:1,cuStreamWaitEvent:1+:0"), OK);
+    let (one, other, event, x) = (cuda.stream(), cuda.stream(), cuda.event(), cuda.upload(&[1.0; 32]));
+    let scale = cuda.kernel(KERNELS, "scale");
+    assert_eq!(cuda.launch(scale, (1, 32), one, &[x]), OK);
+    cuda.record(event, one);
+    cuda.wait(other, event);
+    assert_eq!(cuda.launch(scale, (1, 32), other, &[x]), OK);
+    assert_eq!((cuda.sync(other), cuda.sync(one)), (OK, LAUNCH_FAILED));
 }
 
 #[test]
