@@ -57,6 +57,7 @@ fn slices_streams_and_events() {
     for (stream, by) in [(&one, 2.0_f32), (&other, 0.5), (&one, 3.0)] {
         let mut launch = stream.launch_builder(&scale);
         launch.arg(&mut x).arg(&by).arg(&n);
+        // SAFETY: the kernel has these parameters, and `x` has `n` elements.
         unsafe { launch.launch(LaunchConfig::for_num_elems(n)) }.unwrap();
     }
     let y = other.clone_dtod(&x).unwrap();

@@ -262,13 +262,12 @@ fn eager(session: &mut Session) {
 fn step(session: &mut Session, op: OpId) {
     let Some(op) = session.queue.pending.remove(&op) else { return };
     let healthy = session.sticky(op.context).is_ok();
-    match op.work {
-        // After an error, functions are not called: CUDA Driver API, cuLaunchHostFunc.
-        Work::Call(call) if healthy => {
-            session.queue.running.insert(op.id, op.clock);
-            tell(session, Job::Call(op.id, call));
-        }
-        _ => run::execute(session, op),
+    // After an error, functions are not called: CUDA Driver API, cuLaunchHostFunc.
+    if healthy && let Work::Call(call) = op.work {
+        session.queue.running.insert(op.id, op.clock);
+        tell(session, Job::Call(op.id, call));
+    } else {
+        run::execute(session, op);
     }
     OVER.notify_all();
 }

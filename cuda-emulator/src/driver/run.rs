@@ -73,6 +73,13 @@ pub(super) fn execute(driver: &mut Driver, op: Op) {
     }
 }
 
+impl Work {
+    /// The places of a copy, with its bytes.
+    pub(super) fn copied(&self) -> Option<(&Place, &Place, usize)> {
+        if let Work::Copy { from, to, bytes } = self { Some((from, to, *bytes)) } else { None }
+    }
+}
+
 impl Driver {
     /// Compares what was touched with what others touched, and notes it.
     pub(super) fn settle(&mut self, who: Who<'_>, mut touched: Touched) {
@@ -130,6 +137,7 @@ fn unknown(at: u64) -> (Code, String) {
 }
 
 /// The error of the driver for a finding of the emulator.
+#[expect(clippy::wildcard_enum_match_arm, reason = "what hardware has no error for, and whatever is found later")]
 pub(super) fn wrong(error: &EmuError) -> (Code, String) {
     let code = match error.code() {
         ErrorCode::OutOfBounds | ErrorCode::Permission => Code::ILLEGAL_ADDRESS,
