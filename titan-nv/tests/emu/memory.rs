@@ -152,7 +152,7 @@ fn what_a_launch_touches_is_told() {
     let params = [titan_nv::emu::Param::Ptr(x)];
     let launch = titan_nv::emu::Launch { grid: [1; 3], block: [8, 1, 1], dynamic_shared: 0, params: &params };
     memory.watch();
-    module.entry("k").unwrap().run(&launch, &mut memory, &titan_nv::emu::Options::default()).unwrap();
+    module.entry("k").unwrap().run(&launch, &mut memory, &Options::default()).unwrap();
     let touched = memory.touched();
     let from = |at: i64, bytes: i64| vec![(x.add(at).address(), x.add(at + bytes).address())];
     let all = [&touched.reads, &touched.writes, &touched.strong].map(|r| r.iter().collect::<Vec<_>>());
