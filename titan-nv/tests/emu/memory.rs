@@ -128,3 +128,33 @@ fn vector_reductions_of_sm_90() {
     let out = out.unwrap().iter().map(|x| f32::from_bits(*x)).collect::<Vec<_>>();
     assert_eq!(out, [4.0, 8.0, 12.0, 16.0]);
 }
+
+#[test]
+fn windows_are_given_out_again_when_their_allocations_are_forgotten() {
+    let mut memory = titan_nv::emu::Memory::with_windows(5, 6);
+    let places = ["a", "b"].map(|name| memory.try_alloc(name, 16).unwrap());
+    assert_eq!(places.map(|p| p.address() >> 32), [5, 6]);
+    assert_eq!(memory.try_alloc("c", 16), None);
+    memory.free(places[0]);
+    assert_eq!(memory.try_alloc("c", 16), None);
+    memory.forget(places[0]);
+    assert_eq!(memory.try_alloc("c", 16), Some(places[0]));
+}
+
+#[test]
+fn what_a_launch_touches_is_told() {
+    let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 x) {\n\
+        .reg .b64 %p<2>; .reg .b32 %i<2>; ld.param.u64 %p0, [x]; mov.u32 %i0, %tid.x; mad.wide.u32 %p1, %i0, 4, %p0;\n\
+        ld.global.u32 %i1, [%p1]; st.global.u32 [%p1+64], %i1; atom.global.add.u32 %i0, [%p0+128], 1; ret; }\n";
+    let module = titan_nv::emu::Module::parse(text).unwrap();
+    let mut memory = titan_nv::emu::Memory::new();
+    let x = memory.upload("x", &[0; 132]);
+    let params = [titan_nv::emu::Param::Ptr(x)];
+    let launch = titan_nv::emu::Launch { grid: [1; 3], block: [8, 1, 1], dynamic_shared: 0, params: &params };
+    memory.watch();
+    module.entry("k").unwrap().run(&launch, &mut memory, &Options::default()).unwrap();
+    let touched = memory.touched();
+    let from = |at: i64, bytes: i64| vec![(x.add(at).address(), x.add(at + bytes).address())];
+    let all = [&touched.reads, &touched.writes, &touched.strong].map(|r| r.iter().collect::<Vec<_>>());
+    assert_eq!(all, [from(0, 32), from(64, 32), from(128, 4)]);
+}

@@ -82,3 +82,31 @@ fn equal_contents_hash_equally() {
     assert_ne!(StateHasher::of(&s), before, "the same byte, but defined");
     assert_eq!(StateHasher::of(&copy), before);
 }
+
+#[test]
+fn a_forgotten_place_is_free_and_other_ids_stay() {
+    let (mut space, a, b) = two();
+    space.free(a);
+    assert_eq!(space.allocate("c", 0x1000, 4), None);
+    assert_eq!((space.bytes(a), space.describe(a)), (Some(&[][..]), Some(("a", 0x1000, 16))));
+    space.forget(a);
+    space.forget(a);
+    assert_eq!(space.describe(a), None);
+    let c = space.allocate("c", 0x1000, 4).unwrap();
+    assert_eq!([b, c].map(|id| space.describe(id).unwrap().0), ["b", "c"]);
+    assert_eq!((space.check(0x1003, 1), space.check(0x2000, 100)), (Ok(c), Ok(b)));
+}
+
+#[test]
+fn copies_carry_what_is_undefined() {
+    let (mut space, a, b) = two();
+    space.write(0x1000, &[1, 2, 3]).unwrap();
+    space.write(0x2000, &[9; 8]).unwrap();
+    space.copy(0x1001, 0x2000, 4).unwrap();
+    let mut out = [0; 2];
+    space.read(0x2000, &mut out).unwrap();
+    assert_eq!(out, [2, 3]);
+    assert_eq!(space.read(0x2002, &mut out), Err(Fault::Undefined { address: 0x2002, allocation: b }));
+    assert_eq!(space.extract(0x2002, 3), Ok((vec![POISON, POISON, 9], vec![false, false, true])));
+    assert_eq!(space.copy(0x100F, 0x2000, 2), Err(Fault::OutOfBounds { address: 0x100F, len: 2, near: Some(a) }));
+}
