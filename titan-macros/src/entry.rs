@@ -195,12 +195,6 @@ fn resume(mut state: State) -> TokenStream {
 fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     let name = path.rsplit("::").next().unwrap_or(path);
     if names::is_constant_name(name) {
-        let ty = path.rsplit("::").nth(1).filter(|ty| titan_core::ir::Elem::from_name(ty).is_some());
-        if let Some(ty) = ty {
-            let help = format!("of `{ty}` they see `MAX`, `MIN` and, of floats, `INFINITY`, `NEG_INFINITY`, `NAN`, `EPSILON`, `MIN_POSITIVE`");
-            let title = format!("`{path}` is not a constant that kernels see");
-            return Diagnostic::new(Code::NotForKernels, span, title).help(help);
-        }
         let title = format!("`{path}` is not a constant that kernels see");
         return Diagnostic::new(Code::NotForKernels, span, title).help("mark it `#[titan::constant]`, and import it where the kernel stands");
     }

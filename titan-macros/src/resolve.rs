@@ -276,6 +276,13 @@ impl Resolver<'_> {
             }
         } else if consts::builtin(path).is_some() {
             return Res::Builtin;
+        } else if let [.., ty, name] = &path.segments[..]
+            && titan_core::ir::Elem::from_name(&ty.to_string()).is_some()
+        {
+            // No companion stands behind a type.
+            let help = "write its value; they see `MAX`, `MIN`, `BITS` of integers; `MAX`, `MIN`, `INFINITY`, `NEG_INFINITY`, `NAN`, `EPSILON`, `MIN_POSITIVE` of floats";
+            self.cx.error_help(Code::NotForKernels, name.span(), format!("`{}` is not a constant that kernels see", path.text()), help);
+            return Res::None;
         } else if let [first, _] = &path.segments[..]
             && let Some(i) = self.func.generics.iter().position(|g| g.name == *first && g.kind == GenericKind::Elem)
         {
