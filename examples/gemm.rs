@@ -52,8 +52,19 @@ fn rate(dev: &Device, n: usize) -> titan::Result<f64> {
     Ok(2.0 * (n as f64).powi(3) / best / 1e9)
 }
 
+/// What the program carries of each instance: bytes by target, one figure for each variant.
+fn sizes() -> titan::Result<()> {
+    for kernel in titan::kernels()? {
+        let size = |v: &titan::VariantInfo| format!("{} {} B", v.target, v.bytes);
+        let embedded: Vec<String> = kernel.variants.iter().map(size).collect();
+        common::say(&format!("embedded {}: {}", kernel.name, embedded.join(", ")));
+    }
+    Ok(())
+}
+
 fn main() -> titan::Result<()> {
     let dev = Device::best()?;
+    sizes()?;
     common::report("gemm 129 × 257 × 65", &dev, check(&dev, [129, 257, 65])?, 2e-3);
     common::say(&format!("gemm 1024³ in f16: {:.1} GFLOP/s on {dev}", rate(&dev, 1024)?));
     Ok(())

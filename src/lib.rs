@@ -8,7 +8,8 @@ pub use titan_macros::{constant, device, kernel};
 
 pub use error::{Error, Location, Result};
 pub use runtime::{
-    AsTensor, AsTensorMut, Device, DeviceKind, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, View, ViewMut,
+    AsTensor, AsTensorMut, Device, DeviceKind, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, VariantInfo, View,
+    ViewMut, kernels,
 };
 
 /// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
@@ -16,7 +17,8 @@ pub use runtime::{
 pub mod __private {
     pub use titan_macros::{compile, missing, step};
 
-    pub use crate::runtime::{HostTensor, KernelRef, LaunchArg, Reference};
+    pub use crate::runtime::{HostTensor, KernelRef, LaunchArg, Listed, Reference};
+    pub use inventory;
 }
 
 /// The pages whose code blocks are compiled as doc tests.

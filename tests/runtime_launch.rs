@@ -122,6 +122,9 @@ fn a_grid_may_be_overridden() {
     let mut z = Device::cpu().zeros([4]).unwrap();
     fill(&mut z, 1.0).grid([2]).sync().unwrap();
     assert_eq!(z.to_vec().unwrap(), [1.0, 1.0, 0.0, 0.0]);
+    // More programs than these extents need, and no more than others would: they do what the kernel says, here trap.
+    let error = fill(&mut z, 1.0).grid([6]).sync().unwrap_err();
+    assert!(matches!(error, Error::Trap { program: [4.., 0, 0], .. }), "{error}");
     let error = fill(&mut z, 1.0).grid([1 << 31]).sync().unwrap_err();
     assert!(matches!(error, Error::GridOverride { axis: 0, .. }), "{error}");
 }

@@ -58,6 +58,13 @@ impl KernelRef {
         Location { file: self.file.to_owned(), line, column: loc.column }
     }
 
+    /// The name with the instance, where the kernel stands, and what is embedded.
+    pub(crate) fn embedded(&self) -> Result<(String, Location, Artifact)> {
+        let broken = |reason| Error::Artifact { kernel: self.name.to_owned(), reason };
+        let location = Location { file: self.file.to_owned(), line: self.line, column: 0 };
+        Ok((self.name.to_owned(), location, self.artifact().map_err(broken)?))
+    }
+
     fn load(&self) -> Result<Loaded> {
         let broken = |reason: String| Error::Artifact { kernel: self.name.to_owned(), reason };
         let artifact = self.artifact().map_err(broken)?;

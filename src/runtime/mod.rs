@@ -26,6 +26,7 @@ mod future;
 #[cfg(feature = "emulator")]
 mod gpu;
 mod kernel;
+mod kernels;
 mod launch;
 mod layout;
 mod reference;
@@ -40,6 +41,7 @@ pub use as_tensor::{AsTensor, AsTensorMut};
 pub use device::{Device, DeviceKind};
 pub use future::LaunchFuture;
 pub use kernel::KernelRef;
+pub use kernels::{KernelInfo, Listed, VariantInfo, kernels};
 pub use launch::Launch;
 pub use layout::MAX_RANK;
 pub use reference::{HostTensor, Reference};

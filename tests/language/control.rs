@@ -213,3 +213,70 @@ fn output_tiles_are_stored_or_skipped() -> titan::Result<()> {
     }
     Ok(())
 }
+
+/// A function with branches, for elements.
+#[titan::device]
+fn folded(v: f32, at: f32) -> f32 {
+    let mut out = v;
+    if v > at {
+        out = 2.0 * at - v;
+    } else if v < -at {
+        out = -2.0 * at - v;
+    }
+    out
+}
+
+/// Branches in closures: their values and the variables that they assign, of elements and of the whole program.
+#[titan::kernel(grid(cdiv(N, 4)))]
+fn elementwise(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    let v = x.load_tile::<4>([p]).map(|e| {
+        let (mut a, mut b) = (e, 1.0);
+        let c = if e > 2.0 {
+            (a, b) = (b, a);
+            if p > 0 { e } else { 6.0 }
+        } else {
+            b = 7.0;
+            6.0
+        };
+        if p == 1 && e > 5.0 || c < e {
+            a += 100.0;
+        }
+        100.0 * a + 10.0 * b + c
+    });
+    let far = v.reduce::<0>(0.0, |a, b| {
+        let mut m = a;
+        if b > a {
+            m = b;
+        }
+        m
+    });
+    y.store_tile([p], v.map(|e| folded(e, 600.0)) + far);
+}
+
+#[test]
+fn branches_in_closures_choose_element_by_element() -> titan::Result<()> {
+    let dev = device();
+    let xs = ramp(10, 0.0, 1.0);
+    let x = dev.tensor(&xs, [10])?;
+    let of = |p: usize, e: f32| {
+        let (mut a, b, c) = match e > 2.0 {
+            true => (1.0, e, if p > 0 { e } else { 6.0 }),
+            false => (e, 7.0, 6.0),
+        };
+        if p == 1 && e > 5.0 || c < e {
+            a += 100.0;
+        }
+        100.0 * a + 10.0 * b + c
+    };
+    let mut want = Vec::new();
+    for (p, part) in xs.chunks(4).enumerate() {
+        let mut all: Vec<f32> = part.iter().map(|e| of(p, *e)).collect();
+        let kept = all.len();
+        all.resize(4, of(p, 0.0));
+        let far = all.iter().copied().fold(0.0, f32::max);
+        want.extend(all[..kept].iter().map(|v| if *v > 600.0 { 1200.0 - v } else { *v } + far));
+    }
+    assert_eq!(same!(elementwise(dev; &x; f32, [10])), want);
+    Ok(())
+}

@@ -3,8 +3,9 @@
 use crate::plan::{ParamKind, Plan, ScalarSlot};
 use crate::runtime::launch::TensorArg;
 use crate::runtime::memory::Memory;
+use titan_core::analysis::grid::max_extent;
 use titan_core::ir::{Access, Const, Elem, Loc, ParamKind as SigParam, Signature};
-use titan_core::launch::{ArgInfo, Grid, bind};
+use titan_core::launch::{ArgInfo, bind_with_grid};
 
 /// A scalar argument, of the parameter's element type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,7 +67,7 @@ pub enum RunError {
     InUse(String),
 }
 
-/// That programs do not get into each other's way is proved for grids within the kernel's own.
+/// That programs do not get into each other's way is proved for all grids that the kernel can have.
 pub(crate) fn check_grid(signature: &Signature, args: &[Arg], grid: [u32; 3]) -> Result<(), RunError> {
     let extents: Vec<Vec<i64>> = args.iter().map(|arg| arg.extents().iter().map(|n| i64::from(*n)).collect()).collect();
     let mut infos = Vec::with_capacity(args.len());
@@ -78,13 +79,10 @@ pub(crate) fn check_grid(signature: &Signature, args: &[Arg], grid: [u32; 3]) ->
             (Arg::Tensor { .. } | Arg::Absent | Arg::Scalar(_), _) => ArgInfo::Absent,
         });
     }
-    let bound = bind(signature, &infos).map_err(|error| RunError::BadArguments(error.to_string()))?;
-    let own = match bound.grid {
-        Grid::Extents(own) => own,
-        Grid::Persistent => [u32::MAX, 1, 1],
-    };
-    if grid.iter().zip(own).any(|(given, own)| *given > own) {
-        return Err(RunError::BadArguments(format!("a grid of {grid:?} programs, and the kernel's own is {own:?}")));
+    bind_with_grid(signature, &infos, grid).map_err(|error| RunError::BadArguments(error.to_string()))?;
+    let most = [0, 1, 2].map(|axis| max_extent(signature, axis));
+    if grid.iter().zip(most).any(|(given, most)| i64::from(*given) > most) {
+        return Err(RunError::BadArguments(format!("a grid of {grid:?} programs, proved for at most {most:?}")));
     }
     Ok(())
 }

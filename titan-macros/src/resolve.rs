@@ -14,7 +14,7 @@ use titan_core::diag::Code;
 /// Resolves the names of a function. `symbols` are the shape names of a kernel.
 pub(crate) fn resolve(cx: &Ctxt, func: &mut Function, symbols: &[String]) -> Vec<Companion> {
     let mut body = std::mem::replace(&mut func.body, Block { stmts: Vec::new(), close: func.name.span(), span: func.name.span() });
-    let mut r = Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: false };
+    let mut r = Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: false, closure: None };
     for i in 0..r.func.params.len() {
         let name = r.func.params[i].name.clone();
         r.bind(&name);
@@ -27,7 +27,7 @@ pub(crate) fn resolve(cx: &Ctxt, func: &mut Function, symbols: &[String]) -> Vec
 
 /// Resolves the names of host expressions (`grid`, `require`, `#[shape]`): generics, shape names, parameters.
 pub(crate) fn resolve_host(cx: &Ctxt, func: &mut Function, symbols: &[String], exprs: &mut [&mut Expr]) -> Vec<Companion> {
-    let mut r = Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: true };
+    let mut r = Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: true, closure: None };
     let n = r.func.vars.len().min(r.func.params.len());
     for (i, var) in r.func.vars[..n].iter().enumerate() {
         r.scopes[0].push((var.name.to_string(), i));
@@ -40,7 +40,7 @@ pub(crate) fn resolve_host(cx: &Ctxt, func: &mut Function, symbols: &[String], e
 
 /// Resolves the values of `instances(..)`, which may be constants of other items.
 pub(crate) fn resolve_values(cx: &Ctxt, func: &mut Function, values: &mut [&mut GenericArgValue]) -> Vec<Companion> {
-    let mut r = Resolver { cx, func, symbols: &[], scopes: vec![Vec::new()], companions: Vec::new(), host: false };
+    let mut r = Resolver { cx, func, symbols: &[], scopes: vec![Vec::new()], companions: Vec::new(), host: false, closure: None };
     for v in values {
         match v {
             GenericArgValue::Type(t) => r.ty(t),
@@ -56,7 +56,7 @@ pub(crate) fn resolve_constant(cx: &Ctxt, expr: &mut Expr) -> Vec<Companion> {
     let body = Block { stmts: Vec::new(), close: span, span };
     let name = Ident::new("constant", span);
     let mut func = Function { name, generics: Vec::new(), params: Vec::new(), ret: None, body, n_exprs: 0, vars: Vec::new(), intrinsics: Vec::new(), mentions: Vec::new() };
-    let mut r = Resolver { cx, func: &mut func, symbols: &[], scopes: vec![Vec::new()], companions: Vec::new(), host: false };
+    let mut r = Resolver { cx, func: &mut func, symbols: &[], scopes: vec![Vec::new()], companions: Vec::new(), host: false, closure: None };
     r.expr(expr);
     r.companions
 }
@@ -70,6 +70,8 @@ struct Resolver<'a> {
     /// In a grid, shape or requirement: a lone unknown name is a shape name that nobody declared. Constants of other items
     /// stand in braces there.
     host: bool,
+    /// In a closure: the first of its own variables.
+    closure: Option<VarId>,
 }
 
 impl Resolver<'_> {
@@ -126,8 +128,12 @@ impl Resolver<'_> {
                 self.expr(a);
                 self.ty(ty);
             }
-            ExprKind::Binary(_, a, b) | ExprKind::Lazy(_, a, b) | ExprKind::Assign(a, b) | ExprKind::AssignOp(_, a, b)
-            | ExprKind::Index(a, b) | ExprKind::Range { lo: a, hi: b, .. } => {
+            ExprKind::Assign(a, b) | ExprKind::AssignOp(_, a, b) => {
+                self.expr(a);
+                self.expr(b);
+                self.own_place(a);
+            }
+            ExprKind::Binary(_, a, b) | ExprKind::Lazy(_, a, b) | ExprKind::Index(a, b) | ExprKind::Range { lo: a, hi: b, .. } => {
                 self.expr(a);
                 self.expr(b);
             }
@@ -145,6 +151,10 @@ impl Resolver<'_> {
             ExprKind::Break { value, .. } | ExprKind::Return(value) => {
                 if let Some(v) = value {
                     self.expr(v);
+                }
+                if self.closure.is_some() && matches!(e.kind, ExprKind::Return(_)) {
+                    let help = "its value is the last expression: `|v| if v > 0.0 { v } else { 0.0 }`";
+                    self.cx.error_help(Code::Syntax, e.span, "`return` in a closure", help);
                 }
             }
             ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
@@ -186,11 +196,27 @@ impl Resolver<'_> {
                 self.block(body);
             }
             ExprKind::Closure { params, body } => {
+                let outer = self.closure.replace(self.func.vars.len());
                 self.scopes.push(Vec::new());
                 params.iter_mut().for_each(|p| self.pat(p));
                 self.expr(body);
                 self.scopes.pop();
+                self.closure = outer;
             }
+            _ => {}
+        }
+    }
+
+    /// Refuses assignments in a closure to variables outside of it: there is no order of elements in which they happen.
+    fn own_place(&self, place: &Expr) {
+        match &place.kind {
+            ExprKind::Path(path, Res::Local(var)) if self.closure.is_some_and(|first| *var < first) => {
+                let title = format!("a closure assigns to `{}`, a variable outside of it", path.text());
+                let help = "closures work on elements in no order: sums and extrema are `reduce_..`, running ones `scan_..`";
+                self.cx.error_help(Code::Syntax, place.span, title, help);
+            }
+            ExprKind::Tuple(list, _) | ExprKind::Array(list, _) => list.iter().for_each(|e| self.own_place(e)),
+            ExprKind::Paren(inner, _) => self.own_place(inner),
             _ => {}
         }
     }
@@ -250,6 +276,13 @@ impl Resolver<'_> {
             }
         } else if consts::builtin(path).is_some() {
             return Res::Builtin;
+        } else if let [.., ty, name] = &path.segments[..]
+            && titan_core::ir::Elem::from_name(&ty.to_string()).is_some()
+        {
+            // No companion stands behind a type.
+            let help = "write its value; they see `MAX`, `MIN`, `BITS` of integers; `MAX`, `MIN`, `INFINITY`, `NEG_INFINITY`, `NAN`, `EPSILON`, `MIN_POSITIVE` of floats";
+            self.cx.error_help(Code::NotForKernels, name.span(), format!("`{}` is not a constant that kernels see", path.text()), help);
+            return Res::None;
         } else if let [first, _] = &path.segments[..]
             && let Some(i) = self.func.generics.iter().position(|g| g.name == *first && g.kind == GenericKind::Elem)
         {

@@ -50,6 +50,8 @@ pub struct AxisClaims {
     pub segments: Vec<usize>,
     /// The first index of the access.
     pub start: Option<Affine>,
+    /// Whether the first index is known to be even.
+    pub even: bool,
     /// How many elements from the first on.
     pub extent: Option<i64>,
     /// Whether a view may cut the axis at an odd element.
@@ -148,7 +150,11 @@ impl Accesses {
                 continue;
             };
             let claims = &mut view.access.axes[axis];
+            let whole = base.as_ref().is_some_and(Affine::is_even);
             claims.start = base.and_then(|b| b.plus(&start));
+            // Whole tiles of an even extent start at even elements, whatever their number.
+            let even = claims.start.as_ref().is_some_and(Affine::is_even);
+            claims.even = even || (unit == Unit::Tile && extent % 2 == 0 && whole);
             claims.extent = Some(*extent);
             claims.spans.extend(claims.start.as_ref().and_then(|s| s.widened(*extent - 1)));
         }

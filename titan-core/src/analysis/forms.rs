@@ -10,7 +10,9 @@
 //! * the parts of `ragged_tile(y, off, j)`, likewise, if `y` and `off` are invariant and `off` is an input: segment, row
 //!   tile and column tile determine `j`, which traps if there is no such tile.
 //!
-//! Two operations with equal bases and equal invariant operands give the same parts: they are one *group*.
+//! Two operations with equal bases and equal invariant operands give the same parts: they are one *group*. Bases are equal
+//! if their forms are and say all of them: `p + i` and `p + j` of two loops may have one form, `p + r` with `0 ≤ r ≤ 3`, and
+//! be different numbers, so each operation on such a base is a group by itself.
 //!
 //! An invariant value that has no better form is a term of its own. Loop variables of other loops have the range of their
 //! bounds; carried values, and what is read from memory, are unknown.
@@ -184,7 +186,8 @@ impl Forms {
     }
 
     fn part(&mut self, group: &Group, i: usize, range: Range) -> Affine {
-        let same = |g: &Group| g.base == group.base && g.kind == group.kind && g.args == group.args;
+        let known = |g: &Group| g.op == group.op || group.base.is_exact();
+        let same = |g: &Group| known(g) && g.base == group.base && g.kind == group.kind && g.args == group.args;
         let number = self.groups.iter().position(same).unwrap_or_else(|| {
             self.groups.push(group.clone());
             self.groups.len() - 1

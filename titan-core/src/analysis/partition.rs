@@ -304,7 +304,7 @@ impl Output<'_> {
         let bits = self.kernel.ty(self.kernel.param(self.param)).elem().bits();
         let shares = |a: &&&Access| {
             let Some(claims) = a.axes.last() else { return false };
-            let whole = claims.extent.is_some_and(|n| n % 2 == 0) && claims.start.as_ref().is_some_and(Affine::is_even);
+            let whole = claims.extent.is_some_and(|n| n % 2 == 0) && claims.even;
             a.kind != Kind::Read && (claims.odd_cut || !whole)
         };
         let found = accesses.iter().filter(shares).map(|a| explain::shared_bytes(self, a));

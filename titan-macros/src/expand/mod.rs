@@ -171,6 +171,7 @@ impl Expansion<'_> {
                     #inlined
                     static KERNEL: #krate::__private::KernelRef =
                         #krate::__private::KernelRef::new(#full, #artifact, ::core::file!(), #line);
+                    #krate::__private::inventory::submit! { #krate::__private::Listed(&KERNEL) }
                     &KERNEL
                 }
                 #reference

@@ -110,7 +110,7 @@ impl Infer<'_> {
         match crate::consts::eval(arg, &self.env) {
             Ok(ConstValue::Int(v)) if (0..limit).contains(&v) => {}
             Ok(ConstValue::Int(v)) => self.cx.error(Code::GridAxis, arg.span, format!("a grid has axes 0, 1 and 2, not {v}")),
-            _ => self.cx.error(Code::ConstEval, arg.span, "an axis is a constant"),
+            _ => self.cx.error_help(Code::ConstEval, arg.span, "an axis is a constant", "write the number, or a generic parameter"),
         }
     }
 

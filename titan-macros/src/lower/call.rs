@@ -144,7 +144,8 @@ impl FnLower<'_, '_, '_> {
         let site = self.call_site.unwrap_or_else(|| self.sh.b.loc());
         self.sh.inlined += 1;
         self.sh.cx.called(e.span, &device.func.name.to_string());
-        let result = FnLower::new(self.sh, env, infer, Some(site)).inlined(vals, e.span);
+        let (closure, chosen) = (self.closure, self.chosen);
+        let result = FnLower { closure, chosen, ..FnLower::new(self.sh, env, infer, Some(site)) }.inlined(vals, e.span);
         self.sh.inlined -= 1;
         self.sh.cx.returned();
         result
@@ -157,6 +158,11 @@ impl FnLower<'_, '_, '_> {
         let body = &self.env.func.body;
         if !assigned::of_block(body).returns {
             return self.block(body);
+        }
+        if self.closure != super::Closure::None {
+            let title = format!("`{}` returns early, which functions that a closure calls cannot", self.env.func.name);
+            self.sh.cx.error_help(Code::Syntax, span, title, "make its value the last expression: `if c { a } else { b }`");
+            return Err(Stop);
         }
         // An early `return` leaves a loop that runs once.
         let open = self.sh.b.begin_loop(&[]);

@@ -56,25 +56,63 @@ impl FnLower<'_, '_, '_> {
                 (self.op(option.span, OpKind::Present, &[t])?, Some((pat, t)))
             }
         };
-        if self.closure == Closure::Combine || matches!(self.ty(c), Ty::Tile(..)) {
+        let plain = self.closure == Closure::None || (self.closure == Closure::Map && binding.is_some());
+        if !plain || matches!(self.ty(c), Ty::Tile(..)) {
             return self.choose(c, then, other, span);
         }
         self.branch_on(c, binding, then, other, span)
     }
 
-    /// `if` inside a closure: both arms, chosen per element.
+    /// `if` inside a closure: both arms are computed, and chosen from per element. So are the variables that they assign.
     fn choose(&mut self, mask: Value, then: &Block, other: Option<&Expr>, span: Span) -> Lowered<Val> {
-        let Some(other) = other.filter(|_| self.closure != Closure::None) else {
+        if self.closure == Closure::None {
             return Err(self.error(Code::Condition, span, "a condition is one `bool`, not a mask"));
-        };
-        let (a, b) = (self.block(then)?, self.expr(other)?);
-        let (mut a, mut b) = (self.value(a, span)?, self.value(b, span)?);
-        if let Ty::Tile(_, shape) = self.ty(mask) {
-            let elem = self.ty(a).elem();
-            a = self.beside(Val::Value(a), elem, shape, span)?;
-            b = self.beside(Val::Value(b), elem, shape, span)?;
         }
-        Ok(Val::Value(self.op(span, OpKind::Select, &[mask, a, b])?))
+        let merged = self.merged_vars(then, other);
+        let before = self.vars.clone();
+        let a = self.under_a_condition(|f| f.block(then))?;
+        let vars_a = std::mem::replace(&mut self.vars, before.clone());
+        let b = self.under_a_condition(|f| other.map_or(Ok(Val::Unit), |e| f.expr(e)))?;
+        let vars_b = std::mem::replace(&mut self.vars, before);
+        for var in merged {
+            if let (Some(Some(a)), Some(Some(b))) = (vars_a.get(var), vars_b.get(var)) {
+                self.vars[var] = Some(self.pick(mask, a, b, span)?);
+            }
+        }
+        self.pick(mask, &a, &b, span)
+    }
+
+    /// Lowers code whose value may not be chosen.
+    pub(super) fn under_a_condition(&mut self, code: impl FnOnce(&mut Self) -> Lowered<Val>) -> Lowered<Val> {
+        let was = std::mem::replace(&mut self.chosen, true);
+        let val = code(self);
+        self.chosen = was;
+        val
+    }
+
+    /// `a` where the mask holds, `b` elsewhere.
+    fn pick(&mut self, mask: Value, a: &Val, b: &Val, span: Span) -> Lowered<Val> {
+        match (a, b) {
+            (Val::Unit, _) | (_, Val::Unit) => Ok(Val::Unit),
+            (Val::Value(a), Val::Value(b)) if a == b => Ok(Val::Value(*a)),
+            (Val::Value(a), Val::Value(b)) => {
+                let (mut a, mut b) = (*a, *b);
+                let shape = [mask, a, b].into_iter().find_map(|v| self.ty(v).tile_shape());
+                if let Some(shape) = shape {
+                    let elem = self.ty(a).elem();
+                    a = self.beside(Val::Value(a), elem, shape, span)?;
+                    b = self.beside(Val::Value(b), elem, shape, span)?;
+                }
+                Ok(Val::Value(self.op(span, OpKind::Select, &[mask, a, b])?))
+            }
+            (Val::Tuple(a), Val::Tuple(b)) => self.pick_each(mask, a, b, span).map(Val::Tuple),
+            (Val::Array(a), Val::Array(b)) => self.pick_each(mask, a, b, span).map(Val::Array),
+            _ => Err(self.error(Code::Syntax, span, "an `if` in a closure gives scalars")),
+        }
+    }
+
+    fn pick_each(&mut self, mask: Value, a: &[Val], b: &[Val], span: Span) -> Lowered<Vec<Val>> {
+        a.iter().zip(b).map(|(a, b)| self.pick(mask, a, b, span)).collect()
     }
 
     fn branch_on(

@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::{FnLower, Lowered, Val};
+use super::{Closure, FnLower, Lowered, Stop, Val};
 use crate::ast::{Expr, ExprKind, GenericKind, Path, Res};
 use crate::consts::{self, ConstValue};
 use crate::infer::ITy;
@@ -46,6 +46,8 @@ impl FnLower<'_, '_, '_> {
             }
             ExprKind::If { cond, then, other } => self.branch(cond, then, other.as_deref(), e.span),
             ExprKind::Block(b) | ExprKind::Unsafe(b) => self.block(b),
+            ExprKind::While { .. } | ExprKind::Loop { .. } if self.closure != Closure::None => Err(self.loop_in_closure(e.span)),
+            ExprKind::For { .. } if self.closure == Closure::Combine => Err(self.loop_in_closure(e.span)),
             ExprKind::For { label, pat, iter, body } => self.for_loop(label.as_ref(), pat, iter, body, e.span),
             ExprKind::While { label, cond, body } => self.while_loop(label.as_ref(), cond, body, e.span),
             ExprKind::Loop { label, body } => self.endless_loop(label.as_ref(), body, e.span),
@@ -71,7 +73,7 @@ impl FnLower<'_, '_, '_> {
             ExprKind::Range { lo, hi, inclusive } => self.range(lo, hi, *inclusive, e.span),
             ExprKind::Paren(a, _) | ExprKind::Ref { inner: a, .. } => self.expr(a),
             ExprKind::Macro { name, format, args, .. } => self.mac(&name.to_string(), format.as_deref(), args, e.span),
-            ExprKind::Closure { .. } | ExprKind::Bad => Err(super::Stop),
+            ExprKind::Closure { .. } | ExprKind::Bad => Err(Stop),
         }
     }
 
@@ -153,7 +155,7 @@ impl FnLower<'_, '_, '_> {
                 let c = self.const_of(value, elem, e.span)?;
                 Ok(Val::Value(self.sh.b.constant(c)))
             }
-            Res::None => Err(super::Stop),
+            Res::None => Err(Stop),
         }
     }
 
@@ -196,6 +198,12 @@ impl FnLower<'_, '_, '_> {
             return Ok(Val::Value(v));
         }
         Ok(Val::Value(self.op(span, OpKind::Cast(to), &[v])?))
+    }
+
+    fn loop_in_closure(&self, span: Span) -> Stop {
+        let help = "elements take different numbers of turns: loop outside, over whole tiles, with `select` or a mask";
+        self.sh.cx.error_help(Code::Syntax, span, "a loop in a closure, or in a function that one calls", help);
+        Stop
     }
 
     fn range(&mut self, lo: &Expr, hi: &Expr, inclusive: bool, span: Span) -> Lowered<Val> {

@@ -90,6 +90,8 @@ pub(crate) struct FnLower<'s, 'c, 'a> {
     /// The place of all operations of an inlined function: its call.
     call_site: Option<Loc>,
     closure: Closure,
+    /// In code of a closure whose value may not be chosen: it is computed all the same, so it must not stop the program.
+    chosen: bool,
 }
 
 /// Which closure the code being lowered stands in: there `if`, `&&` and `||` evaluate both sides and choose.
@@ -123,7 +125,7 @@ pub(crate) fn kernel(sh: &mut Shared<'_>, env: FnEnv<'_>, infer: Infer<'_>) -> L
 impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
     fn new(sh: &'s mut Shared<'c>, env: FnEnv<'a>, infer: Infer<'a>, call_site: Option<Loc>) -> Self {
         let vars = vec![None; env.func.vars.len()];
-        FnLower { sh, env, infer, vars, loops: Vec::new(), return_loop: None, call_site, closure: Closure::None }
+        FnLower { sh, env, infer, vars, loops: Vec::new(), return_loop: None, call_site, closure: Closure::None, chosen: false }
     }
 
     // Reporting.
@@ -156,13 +158,33 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
     }
 
     fn ops(&mut self, span: Span, kind: OpKind, args: &[Value]) -> Lowered<Vec<Value>> {
+        self.may_be_chosen(&kind, span)?;
         self.at(span);
         self.sh.b.op(kind, args).map_err(|e| self.type_error(span, e))
     }
 
     fn op(&mut self, span: Span, kind: OpKind, args: &[Value]) -> Lowered<Value> {
+        self.may_be_chosen(&kind, span)?;
         self.at(span);
         self.sh.b.op1(kind, args).map_err(|e| self.type_error(span, e))
+    }
+
+    /// Refuses what may stop the program, or is seen outside, where both sides of a choice are computed.
+    fn may_be_chosen(&self, kind: &OpKind, span: Span) -> Lowered<()> {
+        let what = match kind {
+            OpKind::Get => "`get`",
+            OpKind::Segment => "`segment`",
+            OpKind::Assert(_) => "`tassert!`",
+            OpKind::Print(_) => "`tprint!`",
+            _ => return Ok(()),
+        };
+        if !self.chosen {
+            return Ok(());
+        }
+        let title = format!("{what} under a condition in a closure, where both sides are computed");
+        let help = "move it out of the closure, or out of the `if`, `&&` or `||`";
+        self.sh.cx.error_help(Code::Syntax, span, title, help);
+        Err(Stop)
     }
 
     /// An operation without result.

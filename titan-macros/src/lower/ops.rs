@@ -65,7 +65,7 @@ impl FnLower<'_, '_, '_> {
     pub(super) fn lazy(&mut self, op: LazyOp, a: &Expr, b: &Expr, span: Span) -> Lowered<Val> {
         let va = self.expr(a)?;
         if self.closure != Closure::None {
-            let vb = self.expr(b)?;
+            let vb = self.under_a_condition(|f| f.expr(b))?;
             let op = if op == LazyOp::And { BinaryOp::And } else { BinaryOp::Or };
             return self.binary(op, va, vb, span);
         }

@@ -182,7 +182,8 @@ impl Parser<'_> {
             }
             syn::Member::Named(n) => {
                 if !self.has_struct {
-                    self.cx.error(Code::Syntax, n.span(), "kernels have no structs, so no named fields");
+                    let help = "group values in tuples; a program's place is `program_id(axis)`, an extent `x.dim(axis)`";
+                    self.cx.error_help(Code::Syntax, n.span(), "kernels have no structs, so no named fields", help);
                 }
                 self.bad(n.span())
             }

@@ -94,7 +94,10 @@ impl Parser<'_> {
         }
         let mut shape = None;
         for attr in &typed.attrs {
-            if attr.path().is_ident("shape") {
+            if attr.path().is_ident("shape") && shape.is_some() {
+                let help = "a tensor has one `#[shape(..)]`, with a name or an expression for each axis";
+                self.cx.error_help(Code::Attribute, attr.path().span(), "a second `#[shape(..)]`", help);
+            } else if attr.path().is_ident("shape") {
                 shape = Some((attr.path().span(), self.shape_attr(attr)));
             } else if attr.path().is_ident("doc") {
                 let help = "describe parameters in the comment of the function";

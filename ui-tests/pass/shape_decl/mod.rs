@@ -1,9 +1,10 @@
-mod rank;
-mod on_a_scalar;
-mod optional_only;
-mod undeclared_in_grid;
-mod undeclared_in_require;
-mod undeclared_in_shape;
 mod malformed;
 mod never_holds;
 mod of_a_call;
+mod on_a_scalar;
+mod optional_only;
+mod rank;
+mod twice;
+mod undeclared_in_grid;
+mod undeclared_in_require;
+mod undeclared_in_shape;

@@ -1,0 +1,89 @@
+//! The kernels of a program, as a list: for tools, and for those who want to know what they ship.
+//!
+//! Each instance enters itself when the program starts. Code that the linker leaves out is not in the list: a library crate
+//! none of whose functions are used, say.
+
+use super::kernel::KernelRef;
+use crate::error::{Location, Result};
+use titan_core::artifact::Variant;
+
+/// An instance, as the macro enters it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Listed(pub &'static KernelRef);
+
+inventory::collect!(Listed);
+
+/// An instance of a kernel, and what is embedded for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelInfo {
+    /// The name with the instance: `gemm::<f16, 64, 64, 32>`.
+    pub name: String,
+    /// Where the kernel stands.
+    pub location: Location,
+    /// What is embedded, in the order in which a launch asks for it.
+    pub variants: Vec<VariantInfo>,
+    /// Targets for which nothing is embedded, and why.
+    pub refused: Vec<(String, String)>,
+}
+
+/// The code of a kernel for one target, under some assumptions on the arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VariantInfo {
+    /// For which target: `cpu`, `sm_80`.
+    pub target: String,
+    /// The size of the code in bytes: text form for `cpu`, PTX for NVIDIA.
+    pub bytes: usize,
+    /// Threads of a program; 0 where that has no meaning.
+    pub threads: u32,
+    /// Shared memory of a program in bytes.
+    pub shared_bytes: u32,
+    /// How many things it takes for granted; a launch checks them. The last variant of a target has none.
+    pub assumptions: usize,
+    /// What the compiler says of its choices.
+    pub notes: Vec<String>,
+}
+
+/// The kernel instances of this program, by file, line and name.
+///
+/// # Errors
+/// If the compiled form of one cannot be read.
+///
+/// ```
+/// # use titan::prelude::*;
+/// #[titan::kernel]
+/// fn double(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+///     let n = program_id(0);
+///     y.store_tile([n], x.load_tile::<64>([n]) * 2.0);
+/// }
+///
+/// let kernels = titan::kernels()?;
+/// let double = kernels.iter().find(|k| k.name == "double").expect("it is in this program");
+/// assert!(double.variants.iter().any(|v| v.target == "cpu"));
+/// # Ok::<(), titan::Error>(())
+/// ```
+pub fn kernels() -> Result<Vec<KernelInfo>> {
+    let mut all = inventory::iter::<Listed>.into_iter().map(|k| info(k.0)).collect::<Result<Vec<_>>>()?;
+    let place = |k: &KernelInfo| (k.location.file.clone(), k.location.line, k.name.clone());
+    all.sort_by_cached_key(place);
+    Ok(all)
+}
+
+fn info(kernel: &KernelRef) -> Result<KernelInfo> {
+    let (name, location, artifact) = kernel.embedded()?;
+    let variants = artifact.variants.iter().map(variant).collect();
+    Ok(KernelInfo { name, location, variants, refused: artifact.refused })
+}
+
+fn variant(v: &Variant) -> VariantInfo {
+    VariantInfo {
+        target: v.target.clone(),
+        bytes: v.payload.len(),
+        threads: v.threads,
+        shared_bytes: v.shared_bytes,
+        assumptions: v.assumptions.len(),
+        notes: v.notes.clone(),
+    }
+}
