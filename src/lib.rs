@@ -8,8 +8,8 @@ pub use titan_macros::{constant, device, kernel};
 
 pub use error::{Error, Location, Result};
 pub use runtime::{
-    AsTensor, AsTensorMut, Device, DeviceKind, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, VariantInfo, View,
-    ViewMut, kernels,
+    AsTensor, AsTensorMut, Device, DeviceKind, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, VariantInfo,
+    View, ViewMut, kernels,
 };
 
 /// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
