@@ -1,0 +1,1 @@
+//! Tensors in memory of others, and tensors lent to others.
