@@ -73,6 +73,14 @@ impl Buffer {
         Buffer(Arc::new(Inner { device: device.clone(), storage, uses }))
     }
 
+    /// What new work with this access must wait for.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn earlier(&self, access: &Access) -> Vec<Dependency> {
+        let mut waits = Vec::new();
+        collect_dependencies(&lock(&self.0.uses), access, &mut waits);
+        waits
+    }
+
     /// Work beside TITAN's that uses the buffer after all that has been entered.
     #[cfg(feature = "cuda")]
     pub(crate) fn enter_foreign(access: &Access, event: &Event) {

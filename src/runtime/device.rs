@@ -272,10 +272,11 @@ impl Device {
         if let Some(target) = wanted.strip_prefix("emulator:") {
             return Device::emulator(target);
         }
-        let (kind, ordinal) = wanted.split_once(':').unwrap_or((&wanted, "0"));
+        let (kind, ordinal) = wanted.split_once(':').map_or((wanted.as_str(), None), |(kind, n)| (kind, Some(n)));
         let fits = |d: &&Device| {
-            let numbered = d.kind() != DeviceKind::Cpu || !wanted.contains(':');
-            d.kind().name() == kind && numbered && ordinal.parse() == Ok(d.ordinal())
+            // The first of a kind is its best; there is one CPU, without a number.
+            let numbered = ordinal.is_none_or(|n| d.kind() != DeviceKind::Cpu && n.parse() == Ok(d.ordinal()));
+            d.kind().name() == kind && numbered
         };
         available.iter().find(fits).cloned().ok_or_else(|| {
             let (reason, help) = absence(kind).unzip();

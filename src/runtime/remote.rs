@@ -25,6 +25,13 @@ pub(super) struct Remote {
     watcher: Arc<Watcher>,
 }
 
+/// A launch on its way to the device.
+struct Job {
+    what: Arc<str>,
+    work: Work,
+    awaited: bool,
+}
+
 #[derive(Default)]
 struct State {
     /// Launches that have not been seen to end, oldest first.
@@ -67,7 +74,7 @@ impl Remote {
         look_at_orphans();
         let event = Event::new(Some(self.id));
         let (order, waits) = schedule(accesses, &event, |waits| (lock(&self.order), waits));
-        let given = self.give(lane, &event, what, waits, work, awaited);
+        let given = self.give(lane, &event, Job { what, work, awaited }, waits);
         let mut state = lock(&self.state);
         state.look();
         state.running.push_back(event.clone());
@@ -80,15 +87,9 @@ impl Remote {
         Ok(event)
     }
 
-    fn give(
-        &self,
-        lane: &Lane,
-        event: &Event,
-        what: Arc<str>,
-        waits: Vec<Dependency>,
-        work: Work,
-        awaited: bool,
-    ) -> Result<()> {
+    /// Gives work to the device as soon as that knows all that it must wait for.
+    fn give(&self, lane: &Lane, event: &Event, job: Job, waits: Vec<Dependency>) -> Result<()> {
+        let Job { what, work, awaited } = job;
         waits.iter().for_each(|d| d.event.wait_until_given());
         let failed = |d: &Dependency| d.event.error().map(|error| (d.event.clone(), error));
         if let Some((earlier, error)) = waits.iter().filter(|d| d.carries).find_map(failed) {

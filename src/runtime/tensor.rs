@@ -46,11 +46,6 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         Tensor { buffer, layout, elem: PhantomData }
     }
 
-    #[cfg(feature = "cuda")]
-    pub(crate) fn buffer(&self) -> &Buffer {
-        &self.buffer
-    }
-
     /// The same memory under another layout, which lies inside of this one's.
     pub(crate) fn with_layout<const Q: usize>(&self, layout: Layout<Q>) -> Tensor<T, Q> {
         Tensor { buffer: self.buffer.clone(), layout, elem: PhantomData }

@@ -47,7 +47,7 @@ pub(super) fn load(device: &str, kernel: &str, error: LoadError) -> Error {
             Error::Code { kernel, device, message: error.to_string(), log, help: error.help() }
         }
         LoadError::Driver(error) => driver(&device, &error, &format!("loading kernel `{kernel}`")),
-        other => Error::Unsupported { kernel, device, reason: other.to_string() },
+        error @ (LoadError::Threads { .. } | _) => Error::Unsupported { kernel, device, reason: error.to_string() },
     }
 }
 

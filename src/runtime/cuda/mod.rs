@@ -12,6 +12,7 @@ mod code;
 mod error;
 mod interop;
 
+pub use interop::{Borrowed, BorrowedMut, Lent, RawTensor, borrow, borrow_mut, lend, lend_mut, tensor_from_raw};
 
 /// The crate whose types are exchanged here, in the version that TITAN uses.
 pub use titan_nv::runtime::cudarc;
@@ -89,8 +90,13 @@ impl Memory {
 
 /// An event that ends when the device reaches `ready`, after work called `what`.
 fn after(ready: nv::Event, what: &str) -> Event {
+    reached(Mark(Arc::new(ready)), what)
+}
+
+/// An event that ends when the device reaches a point after work called `what`.
+fn reached(mark: Mark, what: &str) -> Event {
     let event = Event::new(None);
-    let mark = backend::Mark::Cuda(Mark(Arc::new(ready)));
+    let mark = backend::Mark::Cuda(mark);
     event.give(event::Remote { what: what.into(), mark, needs: Vec::new(), finish: None });
     event
 }

@@ -87,7 +87,7 @@ const ROWS: &[Row] = &[
     row(803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", Kind::Setup, "the kernel module and the library of the driver have different versions", "restart the machine, or install matching versions"),
     row(804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", Kind::Setup, "the forward-compatibility library does not support the device", "take `compat` folders out of the library path"),
     row(805, "CUDA_ERROR_MPS_CONNECTION_FAILED", Kind::Setup, "the MPS server cannot be reached", "restart it, or unset `CUDA_MPS_PIPE_DIRECTORY`"),
-    row(809, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED", Kind::Setup, "the MPS server has no room for another client", "end other processes"),
+    row(808, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED", Kind::Setup, "the MPS server has no room for another client", "end other processes"),
     row(900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", Kind::Other, "the stream is being captured into a graph", "end the capture before TITAN uses the stream"),
     row(906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", Kind::Other, "another stream is being captured into a graph", "end the capture before TITAN uses the device"),
     row(999, "CUDA_ERROR_UNKNOWN", Kind::Sticky, "the driver does not say what happened", RESTART),

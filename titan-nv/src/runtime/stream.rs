@@ -5,8 +5,10 @@ use super::context::Context;
 use super::driver::Calls;
 use super::error::DriverError;
 use super::event::{Event, Waiting};
+use cudarc::driver::CudaStream;
 use cudarc::driver::sys::{CUevent, CUstream, CUstream_flags_enum, CUstream_st};
 use std::ptr;
+use std::sync::Arc;
 
 /// A stream without its context, which must be current for each call.
 #[derive(Debug)]
@@ -44,8 +46,18 @@ impl RawStream {
 pub struct Stream {
     context: &'static Context,
     stream: RawStream,
-    /// Somebody else's streams are not destroyed here.
-    own: bool,
+    keeper: Keeper,
+}
+
+/// Who destroys a stream.
+#[derive(Debug)]
+enum Keeper {
+    /// This.
+    Own,
+    /// cudarc, with the last handle.
+    Cudarc { _kept: Arc<CudaStream> },
+    /// Whoever made it.
+    Other,
 }
 
 impl Stream {
@@ -55,7 +67,15 @@ impl Stream {
     /// If the driver gives none.
     pub fn new(context: &'static Context) -> Result<Stream, DriverError> {
         let _entered = context.enter()?;
-        Ok(Stream { context, stream: RawStream::new(context.calls)?, own: true })
+        Ok(Stream { context, stream: RawStream::new(context.calls)?, keeper: Keeper::Own })
+    }
+
+    /// A stream of cudarc's, if it is of this context.
+    #[must_use]
+    pub fn of_cudarc(context: &'static Context, stream: Arc<CudaStream>) -> Option<Stream> {
+        let same = stream.context().cu_ctx() == context.raw();
+        let raw = RawStream(Handle(stream.cu_stream()));
+        same.then(|| Stream { context, stream: raw, keeper: Keeper::Cudarc { _kept: stream } })
     }
 
     /// Somebody else's stream.
@@ -64,7 +84,7 @@ impl Stream {
     /// It must be a stream of this context, and outlive the result.
     #[must_use]
     pub unsafe fn foreign(context: &'static Context, raw: CUstream) -> Stream {
-        Stream { context, stream: RawStream(Handle(raw)), own: false }
+        Stream { context, stream: RawStream(Handle(raw)), keeper: Keeper::Other }
     }
 
     /// The context.
@@ -98,7 +118,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.own
+        if matches!(self.keeper, Keeper::Own)
             && let Ok(_entered) = self.context.enter()
         {
             // SAFETY: nobody else has the handle. The manual: work that is under way goes on, and the resources are
