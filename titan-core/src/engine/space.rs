@@ -21,6 +21,9 @@ crate::entity! {
 /// What undefined bytes hold.
 pub const POISON: u8 = 0xFF;
 
+/// The position of an allocation that is forgotten.
+const FORGOTTEN: usize = usize::MAX;
+
 /// An access that is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -58,8 +61,11 @@ pub enum Fault {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Allocation {
+    id: AllocationId,
     name: String,
     base: u64,
+    len: usize,
+    /// Empty once freed.
     bytes: Vec<u8>,
     defined: Bits,
     live: bool,
@@ -68,7 +74,7 @@ struct Allocation {
 
 impl Allocation {
     const fn end(&self) -> u64 {
-        self.base + self.bytes.len() as u64
+        self.base + self.len as u64
     }
 }
 
@@ -104,12 +110,13 @@ impl Space {
         if before.is_some_and(clash) || self.allocations.get(at).is_some_and(clash) {
             return None;
         }
-        self.positions.iter_mut().filter(|p| **p >= at).for_each(|p| *p += 1);
+        self.positions.iter_mut().filter(|p| **p != FORGOTTEN && **p >= at).for_each(|p| *p += 1);
         let bytes = vec![POISON; len];
+        let (id, name) = (AllocationId::new(self.positions.len()), name.into());
         let defined = Bits::new(len);
-        self.allocations.insert(at, Allocation { name: name.into(), base, bytes, defined, live: true, writable: true });
+        self.allocations.insert(at, Allocation { id, name, base, len, bytes, defined, live: true, writable: true });
         self.positions.push(at);
-        Some(AllocationId::new(self.positions.len() - 1))
+        Some(id)
     }
 
     fn get(&self, id: AllocationId) -> Option<&Allocation> {
@@ -125,7 +132,16 @@ impl Space {
     pub fn free(&mut self, id: AllocationId) {
         if let Some(a) = self.get_mut(id) {
             a.live = false;
+            (a.bytes, a.defined) = (Vec::new(), Bits::new(0));
         }
+    }
+
+    /// Removes an allocation with its place: another may take its addresses.
+    pub fn forget(&mut self, id: AllocationId) {
+        let Some(at) = self.positions.get(id.index()).copied().filter(|at| *at < self.allocations.len()) else { return };
+        self.allocations.remove(at);
+        self.positions.iter_mut().filter(|p| **p != FORGOTTEN && **p > at).for_each(|p| *p -= 1);
+        self.positions[id.index()] = FORGOTTEN;
     }
 
     /// Forbids writing to an allocation, or allows it again.
@@ -157,10 +173,10 @@ impl Space {
     /// The allocation's name, base and length.
     #[must_use]
     pub fn describe(&self, id: AllocationId) -> Option<(&str, u64, usize)> {
-        self.get(id).map(|a| (a.name.as_str(), a.base, a.bytes.len()))
+        self.get(id).map(|a| (a.name.as_str(), a.base, a.len))
     }
 
-    /// All bytes of an allocation, undefined ones as [`POISON`].
+    /// All bytes of an allocation, undefined ones as [`POISON`]; none of one that is freed.
     #[must_use]
     pub fn bytes(&self, id: AllocationId) -> Option<&[u8]> {
         self.get(id).map(|a| a.bytes.as_slice())
@@ -184,7 +200,7 @@ impl Space {
         };
         let candidates = [after.checked_sub(1), Some(after)].into_iter().flatten();
         let near = candidates.filter(|i| *i < self.allocations.len()).min_by_key(distance);
-        let id = near.and_then(|n| self.positions.iter().position(|p| *p == n)).map(AllocationId::new);
+        let id = near.map(|n| self.id_at(n));
         match (near, id) {
             (Some(n), Some(allocation)) if !self.allocations[n].live && distance(&n) == 0 => {
                 Fault::Freed { address, allocation }
@@ -194,7 +210,7 @@ impl Space {
     }
 
     fn id_at(&self, position: usize) -> AllocationId {
-        AllocationId::new(self.positions.iter().position(|p| *p == position).unwrap_or(0))
+        self.allocations.get(position).map_or(AllocationId::new(0), |a| a.id)
     }
 
     fn place(&self, address: u64, len: usize) -> Result<(&Allocation, usize), Fault> {
@@ -253,6 +269,40 @@ impl Space {
         let (a, at) = self.place_mut(address, bytes.len())?;
         a.bytes[at..at + bytes.len()].copy_from_slice(bytes);
         a.defined.set(at, bytes.len(), true);
+        Ok(())
+    }
+
+    /// Copies bytes within the memory, as if all were read before any is written; undefined ones become undefined there.
+    ///
+    /// # Errors
+    /// [`Fault`], but not [`Fault::Undefined`].
+    pub fn copy(&mut self, from: u64, to: u64, len: usize) -> Result<(), Fault> {
+        let (bytes, defined) = self.extract(from, len)?;
+        self.insert(to, &bytes, &defined)
+    }
+
+    /// Bytes, and which of them are defined.
+    ///
+    /// # Errors
+    /// [`Fault`], but not [`Fault::Undefined`].
+    pub fn extract(&self, address: u64, len: usize) -> Result<(Vec<u8>, Vec<bool>), Fault> {
+        let (a, at) = self.place(address, len)?;
+        let defined = (at..at + len).map(|i| a.defined.get(i)).collect();
+        Ok((a.bytes[at..at + len].to_vec(), defined))
+    }
+
+    /// Writes bytes, of which only some are defined.
+    ///
+    /// # Errors
+    /// [`Fault`], as for a write.
+    pub fn insert(&mut self, address: u64, bytes: &[u8], defined: &[bool]) -> Result<(), Fault> {
+        let (a, at) = self.place_mut(address, bytes.len())?;
+        a.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        a.defined.set(at, bytes.len(), true);
+        for (i, _) in defined.iter().enumerate().filter(|(i, d)| !**d && *i < bytes.len()) {
+            a.bytes[at + i] = POISON;
+            a.defined.set(at + i, 1, false);
+        }
         Ok(())
     }
 
@@ -338,6 +388,10 @@ impl Bits {
                 self.words[w] &= !mask;
             }
         }
+    }
+
+    fn get(&self, i: usize) -> bool {
+        self.words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1)
     }
 
     fn first_clear(&self, start: usize, len: usize) -> Option<usize> {

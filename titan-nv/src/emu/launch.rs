@@ -17,9 +17,9 @@ use titan_core::engine::{Completion, Schedule, SpaceId, StateHasher};
 /// A parsed module.
 #[derive(Clone, Debug)]
 pub struct Module {
-    ast: Ast,
+    pub(super) ast: Ast,
     programs: Vec<Program>,
-    hash: u128,
+    pub(super) hash: u128,
 }
 
 /// A kernel of a module.
@@ -234,6 +234,14 @@ impl Kernel<'_> {
     /// The size of each parameter, in bytes.
     pub fn param_sizes(&self) -> impl Iterator<Item = u32> + '_ {
         self.module.ast.entries[self.index].params.iter().map(|p| p.size)
+    }
+
+    pub(super) fn entry(&self) -> &Entry {
+        &self.module.ast.entries[self.index]
+    }
+
+    pub(super) fn program(&self) -> &Program {
+        &self.module.programs[self.index]
     }
 
     fn env<'b>(

@@ -6,7 +6,8 @@
 use super::ast::Ast;
 use super::error::{EmuError, ErrorCode};
 use super::ty::Space as PtxSpace;
-use std::collections::BTreeMap;
+use super::touched::{Touch, Touched};
+use std::collections::{BTreeMap, VecDeque};
 use titan_core::engine::{AllocationId, Fault, Space};
 
 /// The first address of an allocation, from the start of its window.
@@ -41,6 +42,12 @@ pub(crate) fn from_generic(address: u64) -> (PtxSpace, u64) {
 pub struct DevicePtr(u64);
 
 impl DevicePtr {
+    /// The pointer of an address.
+    #[must_use]
+    pub const fn from_address(address: u64) -> DevicePtr {
+        DevicePtr(address)
+    }
+
     /// The null pointer.
     pub const NULL: DevicePtr = DevicePtr(0);
 
@@ -65,6 +72,11 @@ pub struct Memory {
     by_base: BTreeMap<u64, AllocationId>,
     /// Variables of modules, by the module's hash and the name.
     variables: BTreeMap<(u128, String), u64>,
+    /// The last window that allocations may take.
+    last: u64,
+    /// Windows whose allocations are forgotten.
+    spare: VecDeque<u64>,
+    touched: Option<Touched>,
 }
 
 impl Default for Memory {
@@ -77,7 +89,21 @@ impl Memory {
     /// Memory without allocations.
     #[must_use]
     pub fn new() -> Memory {
-        Memory { space: Space::new("global"), window: 1, by_base: BTreeMap::new(), variables: BTreeMap::new() }
+        Memory::with_windows(1, u64::MAX)
+    }
+
+    /// Memory whose allocations lie in some windows of 4 GiB only: several memories then share no address.
+    #[must_use]
+    pub fn with_windows(first: u64, last: u64) -> Memory {
+        Memory {
+            space: Space::new("global"),
+            window: first.max(1),
+            by_base: BTreeMap::new(),
+            variables: BTreeMap::new(),
+            last,
+            spare: VecDeque::new(),
+            touched: None,
+        }
     }
 
     /// Allocates undefined bytes, named `buffer1`, `buffer2`, and so on in messages.
@@ -94,6 +120,84 @@ impl Memory {
             self.by_base.insert(base, id);
         }
         DevicePtr(base)
+    }
+
+    /// Allocates undefined bytes, if a window is left.
+    pub fn try_alloc(&mut self, name: &str, bytes: usize) -> Option<DevicePtr> {
+        let windows = 1 + (SKEW + bytes as u64) / WINDOW;
+        if self.window.checked_add(windows)? <= self.last.saturating_add(1) {
+            return Some(self.alloc_named(name, bytes));
+        }
+        let window = (windows == 1).then(|| self.spare.pop_front()).flatten()?;
+        self.alloc_at(name, window * WINDOW + SKEW, bytes)
+    }
+
+    /// Allocates undefined bytes at a place of the caller's; `None` if some of it is taken.
+    pub fn alloc_at(&mut self, name: &str, base: u64, bytes: usize) -> Option<DevicePtr> {
+        let id = self.space.allocate(name, base, bytes)?;
+        self.by_base.insert(base, id);
+        Some(DevicePtr(base))
+    }
+
+    /// Forgets a freed allocation: later uses are no longer told as such, and its addresses may be given out again.
+    pub fn forget(&mut self, ptr: DevicePtr) {
+        if let Some(id) = self.by_base.remove(&ptr.0) {
+            let bytes = self.space.describe(id).map_or(0, |d| d.2);
+            self.space.forget(id);
+            if ptr.0 % WINDOW == SKEW && 1 + (SKEW + bytes as u64) / WINDOW == 1 {
+                self.spare.push_back(ptr.0 / WINDOW);
+            }
+        }
+    }
+
+    /// Begins to note which bytes are touched.
+    pub fn watch(&mut self) {
+        self.touched = Some(Touched::default());
+    }
+
+    /// What kernels touched since [`Memory::watch`]; noting ends.
+    pub fn touched(&mut self) -> Touched {
+        let mut touched = self.touched.take().unwrap_or_default();
+        touched.settle();
+        touched
+    }
+
+    pub(crate) fn touch(&mut self, how: Touch, address: u64, bytes: u32) {
+        if let Some(touched) = &mut self.touched {
+            touched.note(how, address, bytes.into());
+        }
+    }
+
+    /// Copies bytes, written or not, also between memories that are one.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn copy(&mut self, from: DevicePtr, to: DevicePtr, len: usize) -> Result<(), EmuError> {
+        self.space.copy(from.0, to.0, len).map_err(|f| fault(&self.space, &f))
+    }
+
+    /// Bytes, and which of them were written.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn extract(&self, ptr: DevicePtr, len: usize) -> Result<(Vec<u8>, Vec<bool>), EmuError> {
+        self.space.extract(ptr.0, len).map_err(|f| fault(&self.space, &f))
+    }
+
+    /// Puts what [`Memory::extract`] gave.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn insert(&mut self, ptr: DevicePtr, bytes: &[u8], written: &[bool]) -> Result<(), EmuError> {
+        self.space.insert(ptr.0, bytes, written).map_err(|f| fault(&self.space, &f))
+    }
+
+    /// Whether all these bytes belong to one live allocation.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn check(&self, ptr: DevicePtr, len: usize) -> Result<(), EmuError> {
+        self.space.check(ptr.0, len).map(drop).map_err(|f| fault(&self.space, &f))
     }
 
     /// Allocates and writes.
@@ -181,6 +285,16 @@ impl Memory {
             self.set_writable(ptr, v.space != PtxSpace::Const);
         }
         addresses
+    }
+
+    /// Frees a module's variables.
+    pub(crate) fn unload(&mut self, module: u128) {
+        let own: Vec<_> = self.variables.keys().filter(|(m, _)| *m == module).cloned().collect();
+        for key in own {
+            if let Some(base) = self.variables.remove(&key) {
+                self.free(DevicePtr(base));
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::emu::lane::int;
 use crate::emu::memory::{code_of, from_generic};
 use crate::emu::mma::Lanes;
 use crate::emu::op::{Addr, AtomFn, Dst, Element, Op, Order, Src};
+use crate::emu::touched::Touch;
 use crate::emu::ty::Space;
 use crate::emu::warp::lanes_of;
 use titan_core::engine::race::Races;
@@ -272,6 +273,7 @@ impl Block<'_> {
             if at.space == Space::Shared {
                 self.tell(who, at, total, How::own(AccessKind::Read, strength), world)?;
             }
+            touch(at, if order.strong { Touch::Strong } else { Touch::Read }, total, world);
             let defined = self.read(who, at, bytes, world)?;
             ok |= u32::from(defined) << lane;
             for (values, part) in out.iter_mut().zip(bytes.chunks_exact(size)) {
@@ -309,6 +311,7 @@ impl Block<'_> {
             if at.space == Space::Shared {
                 self.tell_write(who, at, &bytes[..total as usize], strength, world)?;
             }
+            touch(at, if order.strong { Touch::Strong } else { Touch::Write }, total, world);
             self.write(who, at, &bytes[..total as usize], ok >> lane & 1 == 1, world)?;
         }
         Ok(())
@@ -332,6 +335,7 @@ impl Block<'_> {
             if at.space == Space::Shared {
                 self.tell(who, at, total, How::own(AccessKind::Atomic, Strength::Strong), world)?;
             }
+            touch(at, Touch::Strong, total, world);
             let mut bytes = [0; 16];
             let bytes = &mut bytes[..total as usize];
             if !self.read(who, at, bytes, world)? {
@@ -392,5 +396,12 @@ impl Block<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Notes a touch of global memory.
+fn touch(at: At, how: Touch, bytes: u32, world: &mut World<'_>) {
+    if matches!(at.space, Space::Global | Space::Const | Space::Generic) {
+        world.memory.touch(how, at.address, bytes);
     }
 }

@@ -13,6 +13,7 @@ use crate::emu::error::ErrorCode;
 use crate::emu::lane::lo;
 use crate::emu::memory::{Memory, code_of};
 use crate::emu::op::{Addr, Op, PredSrc, Src};
+use crate::emu::touched::Touch;
 use crate::emu::ty::Space as PtxSpace;
 use crate::emu::warp::{Hold, lanes_of};
 use titan_core::engine::{
@@ -100,6 +101,7 @@ impl Block<'_> {
             if let Some((message, fault)) = wrong {
                 return Err(Fail::new(code_of(&fault), message).lane(lane));
             }
+            world.memory.touch(Touch::Read, source.address, n);
             let payload = Copy { place: who.pc, to: at.address, from: source.address, bytes, src_bytes: n };
             let agent = self.agent(who.warp, lane);
             let op = AsyncOp { agent, class: COPY, after: vec![], signals: vec![], payload };

@@ -1,0 +1,111 @@
+//! Events: points of a stream that others wait for.
+
+use super::run::Work;
+use super::{Driver, Session, queue};
+use crate::clock::{Clock, OpId};
+use crate::code::{Code, Done};
+use std::time::Instant;
+
+/// An event.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(super) context: u64,
+    timed: bool,
+    /// The operation it was last recorded as, with what is ordered before that.
+    recorded: Option<(OpId, Clock)>,
+    /// When that ran.
+    pub(super) at: Option<Instant>,
+}
+
+/// `CU_EVENT_DISABLE_TIMING`.
+const DISABLE_TIMING: u32 = 2;
+/// `CU_EVENT_BLOCKING_SYNC`, `CU_EVENT_DISABLE_TIMING`, `CU_EVENT_INTERPROCESS`.
+const FLAGS: u32 = 7;
+
+impl Driver {
+    /// A new event.
+    pub(crate) fn new_event(&mut self, context: u64, flags: u32) -> Done<u64> {
+        if flags & !FLAGS != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let handle = self.handle();
+        let event = Event { context, timed: flags & DISABLE_TIMING == 0, recorded: None, at: None };
+        self.events.insert(handle, event);
+        Ok(handle)
+    }
+
+    /// Ends an event; who waits for it already, still does.
+    pub(crate) fn end_event(&mut self, event: u64) -> Done {
+        self.events.remove(&event).map(drop).ok_or(Code::INVALID_HANDLE)
+    }
+
+    fn event(&self, event: u64) -> Done<&Event> {
+        self.events.get(&event).ok_or(Code::INVALID_HANDLE)
+    }
+
+    /// The operation that an event stands for, if it was recorded.
+    pub(crate) fn recorded(&self, event: u64) -> Done<Option<OpId>> {
+        Ok(self.event(event)?.recorded.as_ref().map(|r| r.0))
+    }
+
+    /// The host has waited for an event.
+    pub(crate) fn host_knows_event(&mut self, event: u64) {
+        let clock = self.events.get(&event).and_then(|e| e.recorded.as_ref()).map(|r| r.1.clone());
+        if let Some(clock) = clock {
+            self.host_knows(&clock);
+        }
+    }
+
+    /// Milliseconds between two events, as the emulator took them.
+    pub(crate) fn elapsed(&self, from: u64, to: u64) -> Done<f32> {
+        let (a, b) = (self.event(from)?, self.event(to)?);
+        if !a.timed || !b.timed || a.recorded.is_none() || b.recorded.is_none() {
+            return Err(Code::INVALID_HANDLE);
+        }
+        let (Some(a), Some(b)) = (a.at, b.at) else { return Err(Code::NOT_READY) };
+        Ok(b.saturating_duration_since(a).as_secs_f32() * 1e3)
+    }
+
+    /// The operation of an event's latest record has run.
+    pub(super) fn happened(&mut self, event: u64, op: OpId) {
+        if let Some(e) = self.events.get_mut(&event)
+            && e.recorded.as_ref().is_some_and(|r| r.0 == op)
+        {
+            e.at = Some(Instant::now());
+        }
+    }
+
+    /// Clocks begin anew: everything recorded is over and known.
+    pub(super) fn forget_events(&mut self) {
+        for (_, clock) in self.events.values_mut().filter_map(|e| e.recorded.as_mut()) {
+            clock.clear();
+        }
+    }
+}
+
+/// Records an event on a stream.
+pub(crate) fn record_event(session: &mut Session, event: u64, stream: u64) -> Done {
+    let context = session.event(event)?.context;
+    if session.stream(stream)?.context != context {
+        return Err(Code::INVALID_HANDLE);
+    }
+    let op = queue::enqueue(session, stream, "the record of an event".to_owned(), Work::Record { event })?;
+    let clock = session.stream(stream)?.clock.clone();
+    if let Some(e) = session.events.get_mut(&event) {
+        e.recorded = Some((op, clock));
+        e.at = None;
+    }
+    // Early orders have run it before the event knew.
+    if session.queue.is_over(op) {
+        session.happened(event, op);
+    }
+    Ok(())
+}
+
+/// Makes a stream wait for an event; one that was never recorded is over.
+pub(crate) fn wait_event(session: &mut Session, stream: u64, event: u64) -> Done {
+    let Some((op, clock)) = session.event(event)?.recorded.clone() else { return Ok(()) };
+    session.stream(stream)?;
+    queue::enqueue_after(session, stream, ("the wait for an event".to_owned(), Work::Nothing), Some((op, clock)))?;
+    Ok(())
+}

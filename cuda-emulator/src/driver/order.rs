@@ -1,0 +1,113 @@
+//! Who touched what, and whether anything orders them.
+//!
+//! An operation that has run leaves what it touched until everything that is pending, and the host, is ordered after it.
+//! One that runs later and touches the same bytes, one of the two writing, must have it in its clock.
+
+use super::queue::Queue;
+use crate::clock::{Clock, OpId};
+use titan_nv::emu::{Ranges, Touched};
+
+/// What an operation left.
+#[derive(Debug)]
+struct Mark {
+    op: OpId,
+    stream: u64,
+    context: u64,
+    label: String,
+    touched: Touched,
+}
+
+/// What operations left.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    marks: Vec<Mark>,
+}
+
+/// An operation, for the trace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Who<'a> {
+    pub(crate) op: OpId,
+    pub(crate) stream: u64,
+    pub(crate) context: u64,
+    pub(crate) label: &'a str,
+    pub(crate) clock: &'a Clock,
+}
+
+/// Two operations that touch the same bytes in no order.
+#[derive(Debug)]
+pub(crate) struct Conflict {
+    pub(crate) text: String,
+    /// The first byte that both touch.
+    pub(crate) address: u64,
+}
+
+impl Trace {
+    pub(super) const fn new() -> Trace {
+        Trace { marks: Vec::new() }
+    }
+
+    /// Whether everything is ordered before all that comes.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    /// Forgets what is ordered before everything pending and all that comes.
+    pub(super) fn forget(&mut self, host: &Clock, queue: &Queue) {
+        self.marks.retain(|m| !(host.knows(m.stream, m.op) && queue.clocks().all(|c| c.knows(m.stream, m.op))));
+    }
+
+    /// Lets a clock know all that ran in a context.
+    pub(super) fn teach(&self, context: u64, clock: &mut Clock) {
+        self.marks.iter().filter(|m| m.context == context).for_each(|m| clock.learn(m.stream, m.op));
+    }
+
+    /// The first conflict of what somebody touches with what was touched before.
+    pub(super) fn conflict(&self, label: &str, clock: &Clock, touched: &Touched) -> Option<Conflict> {
+        self.marks.iter().filter(|m| !clock.knows(m.stream, m.op)).find_map(|m| {
+            let (now, before, (start, end)) = clash(touched, &m.touched)?;
+            let bytes = end - start;
+            let text = format!(
+                "unordered accesses to {bytes} bytes at {start:#x}:\n  {label} {now} them,\n  {} {before} them, and \
+                 nothing orders the two: no event that is waited for, no synchronisation, no stream in common",
+                m.label
+            );
+            Some(Conflict { text, address: start })
+        })
+    }
+
+    /// Notes what somebody touched.
+    pub(super) fn note(&mut self, who: Who<'_>, touched: Touched) {
+        let nothing = |r: &Ranges| r.iter().next().is_none();
+        if !(nothing(&touched.reads) && nothing(&touched.writes) && nothing(&touched.strong)) {
+            let Who { op, stream, context, label, .. } = who;
+            self.marks.push(Mark { op, stream, context, label: label.to_owned(), touched });
+        }
+    }
+}
+
+/// What the one and the other do to bytes that both touch, if that needs an order.
+fn clash(now: &Touched, before: &Touched) -> Option<(&'static str, &'static str, (u64, u64))> {
+    const READS: &str = "reads";
+    const WRITES: &str = "writes";
+    const STRONG: &str = "changes by atomic operations";
+    let pairs = [
+        (&now.writes, WRITES, &before.writes, WRITES),
+        (&now.writes, WRITES, &before.reads, READS),
+        (&now.reads, READS, &before.writes, WRITES),
+        (&now.strong, STRONG, &before.writes, WRITES),
+        (&now.strong, STRONG, &before.reads, READS),
+        (&now.writes, WRITES, &before.strong, STRONG),
+        (&now.reads, READS, &before.strong, STRONG),
+    ];
+    pairs.into_iter().find_map(|(a, what, b, other)| a.overlap(b).map(|both| (what, other, both)))
+}
+
+/// What reads these bytes.
+pub(crate) fn reading(address: u64, bytes: u64) -> Touched {
+    Touched { reads: Ranges::one(address, bytes), ..Touched::default() }
+}
+
+/// What writes these bytes.
+pub(crate) fn writing(address: u64, bytes: u64) -> Touched {
+    Touched { writes: Ranges::one(address, bytes), ..Touched::default() }
+}

@@ -1,0 +1,143 @@
+//! What an operation does when it runs, and what becomes of its mistakes.
+
+use super::Driver;
+use super::launch::Launch;
+use super::order::{Who, reading, writing};
+use super::queue::Op;
+use crate::code::Code;
+use crate::runtime::host::{HostBytes, HostCall};
+use titan_nv::emu::{DevicePtr, EmuError, ErrorCode, Touched};
+
+/// Where bytes are.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// On a device.
+    Device(u64),
+    /// In the program's memory.
+    Host(HostBytes),
+    /// Bytes of the program's that were taken when the operation was enqueued.
+    Taken(Vec<u8>),
+}
+
+/// What an operation does.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Runs a kernel.
+    Launch(Box<Launch>),
+    /// Copies so many bytes.
+    Copy { from: Place, to: Place, bytes: usize },
+    /// Repeats a pattern over so many bytes.
+    Fill { at: u64, pattern: Vec<u8>, bytes: usize },
+    /// Memory comes to life.
+    Birth { at: u64, bytes: u64 },
+    /// Memory is freed.
+    Free { at: u64, bytes: u64 },
+    /// A function of the host.
+    Call(HostCall),
+    /// An event.
+    Record { event: u64 },
+    /// Only waits.
+    Nothing,
+}
+
+/// A mistake: the error of the context, and what is told.
+pub(super) type Outcome = Result<Touched, (Code, String)>;
+
+/// Runs an operation to its end.
+pub(super) fn execute(driver: &mut Driver, op: Op) {
+    let Op { id, stream, context, clock, label, work, .. } = op;
+    let healthy = driver.sticky(context).is_ok();
+    let outcome = match work {
+        Work::Record { event } => {
+            driver.happened(event, id);
+            return driver.tidy_up();
+        }
+        // What is freed in a broken context is gone as well.
+        Work::Free { at, .. } if !healthy => {
+            driver.free_now(at);
+            return;
+        }
+        _ if !healthy => return,
+        Work::Launch(launch) => driver.launch_now(context, &launch),
+        Work::Copy { from, to, bytes } => driver.copy_now(from, &to, bytes),
+        Work::Fill { at, pattern, bytes } => driver.fill_now(at, &pattern, bytes),
+        Work::Birth { at, bytes } => Ok(writing(at, bytes)),
+        Work::Free { at, bytes } => {
+            driver.free_now(at);
+            Ok(writing(at, bytes))
+        }
+        Work::Call(_) | Work::Nothing => Ok(Touched::default()),
+    };
+    match outcome {
+        Err((code, report)) => driver.fail(context, code, &format!("{label}: {report}")),
+        Ok(touched) => driver.settle(Who { op: id, stream, context, label: &label, clock: &clock }, touched),
+    }
+}
+
+impl Driver {
+    /// Compares what was touched with what others touched, and notes it.
+    pub(super) fn settle(&mut self, who: Who<'_>, mut touched: Touched) {
+        touched.settle();
+        if let Some(conflict) = self.trace.conflict(who.label, who.clock, &touched) {
+            let place = self.describe(conflict.address).map_or_else(String::new, |d| format!("\n  the first is {d}"));
+            self.fail(who.context, Code::LAUNCH_FAILED, &format!("{}{place}", conflict.text));
+        }
+        self.trace.note(who, touched);
+        self.tidy_up();
+    }
+
+    /// Copies bytes between any two places.
+    fn copy_now(&mut self, from: Place, to: &Place, bytes: usize) -> Outcome {
+        let n = bytes as u64;
+        let (data, written, mut touched) = match from {
+            Place::Device(at) => {
+                let device = self.device_at(at).ok_or_else(|| unknown(at))?;
+                let ptr = DevicePtr::from_address(at);
+                let (data, written) = device.memory.extract(ptr, bytes).map_err(|e| wrong(&e))?;
+                (data, written, reading(at, n))
+            }
+            Place::Host(host) => (host.read(bytes), Vec::new(), reading(host.address(), n)),
+            Place::Taken(data) => (data, Vec::new(), Touched::default()),
+        };
+        match to {
+            Place::Device(at) => {
+                let device = self.device_at_mut(*at).ok_or_else(|| unknown(*at))?;
+                device.memory.insert(DevicePtr::from_address(*at), &data, &written).map_err(|e| wrong(&e))?;
+                touched.writes = writing(*at, n).writes;
+            }
+            Place::Host(host) => {
+                if let Some(hole) = written.iter().position(|w| !w).filter(|_| self.setting().strict) {
+                    let message = format!("the host is given bytes that were never written; the first is byte {hole} of {bytes}");
+                    return Err((Code::LAUNCH_FAILED, message));
+                }
+                host.write(0, &data);
+                touched.writes = writing(host.address(), n).writes;
+            }
+            Place::Taken(_) => return Err((Code::UNKNOWN, "a copy to nowhere".to_owned())),
+        }
+        Ok(touched)
+    }
+
+    fn fill_now(&mut self, at: u64, pattern: &[u8], bytes: usize) -> Outcome {
+        let device = self.device_at_mut(at).ok_or_else(|| unknown(at))?;
+        let data: Vec<u8> = pattern.iter().copied().cycle().take(bytes).collect();
+        device.memory.write(DevicePtr::from_address(at), &data).map_err(|e| wrong(&e))?;
+        Ok(writing(at, bytes as u64))
+    }
+}
+
+fn unknown(at: u64) -> (Code, String) {
+    (Code::ILLEGAL_ADDRESS, format!("{at:#x} is no address of a device"))
+}
+
+/// The error of the driver for a finding of the emulator.
+pub(super) fn wrong(error: &EmuError) -> (Code, String) {
+    let code = match error.code() {
+        ErrorCode::OutOfBounds | ErrorCode::Permission => Code::ILLEGAL_ADDRESS,
+        ErrorCode::Misaligned => Code::MISALIGNED_ADDRESS,
+        ErrorCode::Limit => Code::LAUNCH_TIMEOUT,
+        // Undefined values, races, divergence, barriers, deadlocks and traps have no error of their own on hardware.
+        _ => Code::LAUNCH_FAILED,
+    };
+    (code, error.to_string())
+}

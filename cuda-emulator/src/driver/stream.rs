@@ -1,0 +1,106 @@
+//! Streams: queues of which each operation waits for the one before it.
+
+use super::Driver;
+use crate::clock::{Clock, OpId};
+use crate::code::{Code, Done};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// `CU_STREAM_LEGACY`: the default stream that waits for all others.
+pub(crate) const LEGACY: u64 = 1;
+/// `CU_STREAM_PER_THREAD`: a default stream of each thread.
+pub(crate) const PER_THREAD: u64 = 2;
+
+/// A stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(super) context: u64,
+    /// Whether it waits for the legacy default stream, and that for it.
+    pub(super) blocking: bool,
+    pub(super) priority: i32,
+    pub(super) last: Option<OpId>,
+    /// What everything enqueued from now on is ordered after.
+    pub(super) clock: Clock,
+}
+
+thread_local! {
+    static THREAD: u64 = {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    };
+}
+
+impl Driver {
+    /// A stream of a context.
+    pub(crate) fn new_stream(&mut self, context: u64, blocking: bool) -> u64 {
+        let handle = self.handle();
+        let stream = Stream { context, blocking, priority: 0, last: None, clock: Clock::default() };
+        self.streams.insert(handle, stream);
+        handle
+    }
+
+    /// Sets the priority that a stream tells; it changes nothing.
+    pub(crate) fn prefer(&mut self, stream: u64, priority: i32) {
+        if let Some(s) = self.streams.get_mut(&stream) {
+            s.priority = priority.clamp(-5, 0);
+        }
+    }
+
+    /// The stream that a handle of the caller's means, in the current context.
+    pub(crate) fn resolve(&mut self, context: u64, handle: u64) -> Done<u64> {
+        match handle {
+            0 | LEGACY => Ok(self.context(context)?.null),
+            PER_THREAD => {
+                let thread = THREAD.with(|t| *t);
+                if let Some(stream) = self.context(context)?.own.get(&thread) {
+                    return Ok(*stream);
+                }
+                let stream = self.new_stream(context, true);
+                if let Some(c) = self.contexts.get_mut(&context) {
+                    c.own.insert(thread, stream);
+                }
+                Ok(stream)
+            }
+            _ if self.streams.contains_key(&handle) => Ok(handle),
+            _ => Err(Code::INVALID_HANDLE),
+        }
+    }
+
+    /// A stream by the handle that [`Driver::resolve`] gave.
+    pub(crate) fn stream(&self, stream: u64) -> Done<&Stream> {
+        self.streams.get(&stream).ok_or(Code::INVALID_HANDLE)
+    }
+
+    /// Ends a stream; what is pending on it still runs.
+    pub(crate) fn end_stream(&mut self, handle: u64) -> Done {
+        let context = self.stream(handle)?.context;
+        let c = self.context(context)?;
+        // Default streams are nobody's to destroy.
+        if c.null == handle || c.own.values().any(|s| *s == handle) {
+            return Err(Code::INVALID_HANDLE);
+        }
+        self.streams.remove(&handle);
+        Ok(())
+    }
+}
+
+impl Stream {
+    /// Its context.
+    pub(crate) const fn context(&self) -> u64 {
+        self.context
+    }
+
+    /// Its priority.
+    pub(crate) const fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    /// `CU_STREAM_NON_BLOCKING`, or nothing.
+    pub(crate) const fn flags(&self) -> u32 {
+        if self.blocking { 0 } else { 1 }
+    }
+
+    /// The operation that is over when the stream is idle.
+    pub(crate) const fn last(&self) -> Option<OpId> {
+        self.last
+    }
+}

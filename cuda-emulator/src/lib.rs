@@ -1,0 +1,56 @@
+//! A CUDA driver without a GPU, for tests: the C interface of `libcuda.so.1` over TITAN's emulator of PTX.
+//!
+//! A program that loads the driver when it runs (as cudarc does with dynamic loading) finds this library instead if it
+//! is placed as `libcuda.so.1` where the loader looks first, and then runs from end to end: contexts, memory, modules,
+//! launches, streams, events. `cargo run -p cuda-emulator -- DIR` places it in a folder for `LD_LIBRARY_PATH`.
+//!
+//! **What it is for.** Everything a GPU forgives most of the time is an error here, told on stderr with both sides:
+//! * Streams are queues whose operations run as late as allowed, as early as allowed, or in a random order that a seed
+//!   repeats. Each operation has a vector clock; two that touch the same bytes, one of them writing, with nothing that
+//!   orders them, are an error of the context, whichever ran first. What a kernel touches, the emulator tells byte by byte.
+//! * Memory begins undefined, and reading it before it is written is an error; addresses are not given out again for a
+//!   long time, so that a use after the free is told as such; so are a second free, and one that nothing orders after
+//!   the uses.
+//! * What the emulator finds in kernels (accesses out of bounds, misaligned or undefined, races on shared memory, barriers
+//!   misused) becomes the error that hardware gives (`CUDA_ERROR_ILLEGAL_ADDRESS`, `CUDA_ERROR_LAUNCH_FAILED`, …). It is
+//!   sticky: from then on every call in the context returns it.
+//!
+//! **Settings**, from the environment when the library is first called, or before `cuInit` by
+//! `cuEmulatorSet(key, value)`, an export of its own that takes the key without `CUDA_EMULATOR_`:
+//!
+//! | variable | value | default |
+//! |---|---|---|
+//! | `CUDA_EMULATOR_DEVICES` | one for each device: `sm_80`, `sm_90:sms=4:memory=64` (MiB) | `sm_80:sms=3:memory=256` |
+//! | `CUDA_EMULATOR_ORDER` | `late`, `early`, `random:SEED` | `late` |
+//! | `CUDA_EMULATOR_FAULT` | `cuMemAllocAsync:3:2`: the third call fails with 2; `3+`: all from the third on | none |
+//! | `CUDA_EMULATOR_WITHOUT` | functions that answer `CUDA_ERROR_NOT_SUPPORTED` | none |
+//! | `CUDA_EMULATOR_POOLS` | `0`: no stream-ordered allocation | `1` |
+//! | `CUDA_EMULATOR_VERSION` | what the driver says it is; also decides which PTX it takes | `12080` |
+//! | `CUDA_EMULATOR_STRICT` | `0`: undefined values are errors only where they decide something | `1` |
+//! | `CUDA_EMULATOR_RACES` | `0`: races on shared memory are not looked for | `1` |
+//! | `CUDA_EMULATOR_LOG` | `1`: every call is printed | `0` |
+//!
+//! A driver that *lacks* a symbol is a file in which it has another name: [`place::without`].
+//!
+//! **What it is deliberately not.** It has no time: events give the time that the emulator took, nothing overlaps, clocks
+//! are round numbers. There are no graphs and no stream capture, textures, surfaces, managed memory, peer access, linking,
+//! profiling, or interoperation; such functions are not exported, or answer that they are not supported. Contexts other
+//! than primary ones exist, without flags. Host threads count as one: whatever one thread has waited for is ordered before
+//! what any thread enqueues later. Reads of pinned memory by the host cannot be seen; what a pending copy will write there
+//! is overwritten with `0xFF` when it is enqueued, so that a read too early is at least a wrong one.
+
+mod board;
+mod clock;
+mod code;
+mod driver;
+pub mod place;
+mod runtime;
+mod setting;
+
+/// A line on stderr that no test harness captures.
+pub(crate) fn say(text: &str) {
+    use std::io::Write as _;
+    let text = format!("cuda-emulator: {text}\n");
+    // Nobody is left to tell if this fails.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

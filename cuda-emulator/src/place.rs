@@ -1,0 +1,45 @@
+//! Placing the library where programs look for the driver.
+
+use std::io;
+use std::path::Path;
+
+/// The names by which programs load the driver on Linux.
+pub const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+
+/// The library as a file in which some symbols are missing: a driver that is too old to have them.
+///
+/// A symbol is found by the hash of its name and by the name. The names are bytes of the file; one that begins with
+/// another letter is not found any more, and nothing else changes.
+///
+/// # Errors
+/// The names that the library does not export.
+pub fn without(library: &[u8], symbols: &[&str]) -> Result<Vec<u8>, Vec<String>> {
+    let mut file = library.to_vec();
+    let mut unknown = Vec::new();
+    for symbol in symbols {
+        let name = [&[0], symbol.as_bytes(), &[0]].concat();
+        let places: Vec<usize> = (0..file.len().saturating_sub(name.len())).filter(|i| file[*i..].starts_with(&name)).collect();
+        if places.is_empty() {
+            unknown.push((*symbol).to_owned());
+        }
+        places.into_iter().for_each(|i| file[i + 1] = b'_');
+    }
+    if unknown.is_empty() { Ok(file) } else { Err(unknown) }
+}
+
+/// Writes a library into a folder under all of [`NAMES`], some symbols left out.
+///
+/// # Errors
+/// Those of files, and symbols that the library does not export.
+pub fn place(library: &Path, folder: &Path, missing: &[&str]) -> io::Result<()> {
+    let file = without(&std::fs::read(library)?, missing)
+        .map_err(|unknown| io::Error::other(format!("{} exports no {}", library.display(), unknown.join(", "))))?;
+    std::fs::create_dir_all(folder)?;
+    for name in NAMES {
+        // Written beside and renamed: a program that has the old one loaded keeps it.
+        let new = folder.join(format!("{name}.new"));
+        std::fs::write(&new, &file)?;
+        std::fs::rename(&new, folder.join(name))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,285 @@
+//! Pointers of the caller.
+//!
+//! The functions of the interface get them as these types. C passes them as what they are represented as, and the manual
+//! (CUDA Driver API) demands of every caller what the operations here rely on: that a result points to room for it, that a
+//! text ends, that memory given for a copy stays until the copy is over. Null is checked.
+
+use crate::code::{Code, Done};
+use std::alloc::{Layout, alloc, dealloc};
+use std::ffi::{CStr, c_char, c_void};
+
+/// Where a result goes.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    /// Whether the caller does not want it.
+    pub(crate) const fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Writes the result.
+    pub(crate) fn set(&self, value: T) -> Done {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, and the caller of the interface promises room for a `T`; it may not be aligned.
+        unsafe { self.0.write_unaligned(value) };
+        Ok(())
+    }
+
+    /// Writes the result, if it is wanted.
+    pub(crate) fn offer(&self, value: T) {
+        let _ = self.set(value);
+    }
+}
+
+impl Out<c_char> {
+    /// Writes a text of at most so many bytes, its end included.
+    pub(crate) fn text(&self, text: &str, room: usize) -> Done {
+        if self.0.is_null() || room == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let bytes = text.as_bytes().get(..text.len().min(room - 1)).unwrap_or_default();
+        // SAFETY: the caller of the interface promises `room` bytes, of which at most `room` are written.
+        unsafe {
+            self.0.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            self.0.add(bytes.len()).write(0);
+        }
+        Ok(())
+    }
+}
+
+impl Out<c_void> {
+    /// Writes bytes, of whatever type they are.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Done {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller of the interface promises room for what it asks for, which has these bytes.
+        unsafe { self.0.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(())
+    }
+
+    /// Reads a number that the caller put there.
+    pub(crate) fn number(&self) -> Done<u64> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, and the caller of the interface promises 8 bytes; they may not be aligned.
+        Ok(unsafe { self.0.cast::<u64>().read_unaligned() })
+    }
+}
+
+/// A text that ends.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct Text(*const c_char);
+
+impl Text {
+    /// The text.
+    pub(crate) fn get(&self) -> Done<String> {
+        self.bytes().and_then(|b| String::from_utf8(b).map_err(|_| Code::INVALID_VALUE))
+    }
+
+    /// Its bytes.
+    pub(crate) fn bytes(&self) -> Done<Vec<u8>> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, and the caller of the interface promises that the text ends.
+        Ok(unsafe { CStr::from_ptr(self.0) }.to_bytes().to_vec())
+    }
+}
+
+/// Code: a text that ends, or a file of machine code, of which only the beginning is looked at.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct Image(*const c_char);
+
+impl Image {
+    /// The bytes of the text, or the first four of a file of machine code.
+    pub(crate) fn get(&self) -> Done<Vec<u8>> {
+        // No text begins so, and such a file may contain zeros.
+        Text(self.0).bytes().map(|b| if b.starts_with(b"\x7fELF") { b"\x7fELF".to_vec() } else { b })
+    }
+}
+
+/// An array of values that the caller gives.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct List<T>(*const T);
+
+impl<T: Copy> List<T> {
+    /// No elements.
+    pub(crate) const NONE: List<T> = List(std::ptr::null());
+
+    /// Whether there is none.
+    pub(crate) const fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// One element.
+    pub(crate) fn get(&self, i: usize) -> Done<T> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, and the caller of the interface promises as many elements as are asked for.
+        Ok(unsafe { self.0.add(i).read_unaligned() })
+    }
+}
+
+impl List<Pointer> {
+    /// Replaces an element by a number: how a size that is passed by value is answered.
+    pub(crate) fn replace(&self, i: usize, number: usize) -> Done {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        let value = Pointer(std::ptr::without_provenance_mut(number));
+        // SAFETY: not null, and the caller of the interface promises as many elements, for results as well.
+        unsafe { self.0.cast_mut().add(i).write_unaligned(value) };
+        Ok(())
+    }
+}
+
+/// The first byte of memory of the caller's.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pointer(*mut c_void);
+
+// SAFETY: an address; what is done with it is `HostBytes`'s.
+unsafe impl Send for Pointer {}
+
+impl Pointer {
+    /// The address.
+    pub(crate) fn address(self) -> u64 {
+        self.0.addr() as u64
+    }
+
+    /// The pointer of an address that the driver gave out.
+    pub(crate) fn of(address: u64) -> Pointer {
+        Pointer(std::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(0)))
+    }
+
+    /// As an optional value for results.
+    pub(crate) const fn raw(self) -> *mut c_void {
+        self.0
+    }
+
+    /// Bytes at once: those of a parameter, for example.
+    pub(crate) fn take(self, bytes: usize) -> Done<Vec<u8>> {
+        Ok(self.bytes()?.read(bytes))
+    }
+
+    /// Memory for a copy.
+    pub(crate) fn bytes(self) -> Done<HostBytes> {
+        if self.0.is_null() { Err(Code::INVALID_VALUE) } else { Ok(HostBytes(self)) }
+    }
+}
+
+/// Memory of the caller's that stays until the operation it was given to is over.
+#[derive(Debug)]
+pub(crate) struct HostBytes(Pointer);
+
+impl HostBytes {
+    /// Where it is.
+    pub(crate) fn address(&self) -> u64 {
+        self.0.address()
+    }
+
+    /// Its first bytes.
+    pub(crate) fn read(&self, bytes: usize) -> Vec<u8> {
+        let mut out = vec![0; bytes];
+        // SAFETY: not null, and the caller of the interface promises so many readable bytes until the operation is over.
+        unsafe { out.as_mut_ptr().copy_from_nonoverlapping(self.0.0.cast(), bytes) };
+        out
+    }
+
+    /// Writes bytes, so many after the first.
+    pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
+        // SAFETY: not null, and the caller of the interface promises so many writable bytes until the operation is over.
+        unsafe { self.0.0.cast::<u8>().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    }
+}
+
+/// Pinned memory, which the driver allocates.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    start: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: the memory belongs to this value alone, and is accessed under the driver's lock or by the program.
+unsafe impl Send for Owned {}
+
+/// What pinned memory is aligned to: a page.
+const PAGE: usize = 4096;
+
+impl Owned {
+    /// So many bytes of `0xFF`; `None` if there are none, or too many.
+    pub(crate) fn new(bytes: usize) -> Option<Owned> {
+        let layout = Layout::from_size_align(bytes, PAGE).ok().filter(|l| l.size() > 0)?;
+        // SAFETY: the size is not zero.
+        let start = unsafe { alloc(layout) };
+        if start.is_null() {
+            return None;
+        }
+        // SAFETY: just allocated with this size.
+        unsafe { start.write_bytes(0xFF, bytes) };
+        Some(Owned { start, layout })
+    }
+
+    /// Where it is.
+    pub(crate) fn address(&self) -> u64 {
+        self.start.expose_provenance() as u64
+    }
+
+    /// How many bytes.
+    pub(crate) const fn len(&self) -> usize {
+        self.layout.size()
+    }
+
+    /// All of them.
+    pub(crate) fn read(&self) -> Vec<u8> {
+        let mut out = vec![0; self.len()];
+        // SAFETY: the memory has this size and is initialised; the program does not write to what a launch reads.
+        unsafe { out.as_mut_ptr().copy_from_nonoverlapping(self.start, self.len()) };
+        out
+    }
+
+    /// Writes bytes, so many after the first; what does not fit is left out.
+    pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
+        let n = bytes.len().min(self.len().saturating_sub(at));
+        if n > 0 {
+            // SAFETY: `at + n` is at most the size; the program does not look at what a launch writes.
+            unsafe { self.start.add(at).copy_from_nonoverlapping(bytes.as_ptr(), n) };
+        }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and freed once.
+        unsafe { dealloc(self.start, self.layout) };
+    }
+}
+
+/// A function of the program with its argument.
+#[derive(Debug)]
+pub(crate) struct HostCall {
+    function: extern "C" fn(*mut c_void),
+    argument: Pointer,
+}
+
+impl HostCall {
+    /// A function that was given to the driver; null is no function.
+    pub(crate) fn new(function: Option<extern "C" fn(*mut c_void)>, argument: Pointer) -> Done<HostCall> {
+        Ok(HostCall { function: function.ok_or(Code::INVALID_VALUE)?, argument })
+    }
+
+    /// Calls it.
+    pub(crate) fn call(&self) {
+        (self.function)(self.argument.0);
+    }
+}

@@ -1,0 +1,122 @@
+//! Which bytes of global memory a launch touched: for those who check what launches do to each other.
+
+/// How bytes are touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Touch {
+    Read,
+    Write,
+    /// By an atomic operation, or a strong load or store: allowed to meet its like.
+    Strong,
+}
+
+/// Ranges of addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges {
+    /// First byte, and the byte after the last. Sorted and apart once settled.
+    all: Vec<(u64, u64)>,
+    /// How many were left when they were last settled.
+    settled: usize,
+}
+
+impl Ranges {
+    /// One range.
+    #[must_use]
+    pub fn one(start: u64, bytes: u64) -> Ranges {
+        let mut ranges = Ranges::default();
+        ranges.add(start, bytes);
+        ranges
+    }
+
+    /// Adds a range.
+    pub fn add(&mut self, start: u64, bytes: u64) {
+        let end = start.saturating_add(bytes);
+        match self.all.last_mut() {
+            _ if bytes == 0 => {}
+            Some(last) if start >= last.0 && start <= last.1 => last.1 = last.1.max(end),
+            _ => self.all.push((start, end)),
+        }
+        if self.all.len() > 2 * self.settled + (1 << 12) {
+            self.settle();
+        }
+    }
+
+    /// Sorts, and joins what touches.
+    pub fn settle(&mut self) {
+        self.all.sort_unstable();
+        self.all.dedup_by(|next, kept| {
+            let joined = next.0 <= kept.1;
+            kept.1 = if joined { kept.1.max(next.1) } else { kept.1 };
+            joined
+        });
+        self.settled = self.all.len();
+    }
+
+    /// The ranges: first byte, and the byte after the last.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.all.iter().copied()
+    }
+
+    /// The first bytes that two settled sets share.
+    #[must_use]
+    pub fn overlap(&self, other: &Ranges) -> Option<(u64, u64)> {
+        let (mut i, mut j) = (0, 0);
+        while let (Some(a), Some(b)) = (self.all.get(i), other.all.get(j)) {
+            let (start, end) = (a.0.max(b.0), a.1.min(b.1));
+            if start < end {
+                return Some((start, end));
+            }
+            if a.1 <= b.1 { i += 1 } else { j += 1 }
+        }
+        None
+    }
+}
+
+/// What a launch touched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// By ordinary reads.
+    pub reads: Ranges,
+    /// By ordinary writes.
+    pub writes: Ranges,
+    /// By atomic operations and strong loads and stores.
+    pub strong: Ranges,
+}
+
+impl Touched {
+    pub(crate) fn note(&mut self, how: Touch, address: u64, bytes: u64) {
+        match how {
+            Touch::Read => self.reads.add(address, bytes),
+            Touch::Write => self.writes.add(address, bytes),
+            Touch::Strong => self.strong.add(address, bytes),
+        }
+    }
+
+    /// Sorts all ranges.
+    pub fn settle(&mut self) {
+        self.reads.settle();
+        self.writes.settle();
+        self.strong.settle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_join_and_meet() {
+        let mut a = Ranges::default();
+        for i in (0..100).rev() {
+            a.add(i * 8, 4);
+            a.add(i * 8 + 4, 4);
+        }
+        a.settle();
+        assert_eq!(a.iter().collect::<Vec<_>>(), [(0, 800)]);
+        let mut b = Ranges::one(800, 4);
+        b.settle();
+        assert_eq!(a.overlap(&b), None);
+        b.add(796, 5);
+        b.settle();
+        assert_eq!(a.overlap(&b), Some((796, 800)));
+    }
+}
