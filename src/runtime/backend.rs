@@ -7,9 +7,9 @@ use super::cuda;
 use super::device::{Device, DeviceKind};
 #[cfg(feature = "emulator")]
 use super::emulator;
+use super::event::Event;
 #[cfg(feature = "cuda")]
 use super::event::Finish;
-use super::event::Event;
 use super::kernel::{KernelRef, Loaded};
 use crate::error::{Error, Result};
 use titan_core::ir::Const;
@@ -47,7 +47,10 @@ pub(crate) enum DeviceArg {
 pub(crate) struct Call<'a> {
     pub(crate) kernel: &'static KernelRef,
     pub(crate) loaded: &'static Loaded,
-    #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "GPUs choose a variant by them"))]
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "emulator")),
+        expect(dead_code, reason = "GPUs choose a variant by them")
+    )]
     pub(crate) symbols: &'a [Option<i64>],
     pub(crate) grid: Option<[u32; 3]>,
 }
@@ -247,7 +250,14 @@ impl Code {
 
     /// Puts the grid at the end of a lane, after the points `after`.
     #[cfg(feature = "cuda")]
-    pub(crate) fn give(&self, lane: &Lane, after: &[Mark], call: &Call<'_>, args: Vec<DeviceArg>, sleeps: bool) -> Result<Given> {
+    pub(crate) fn give(
+        &self,
+        lane: &Lane,
+        after: &[Mark],
+        call: &Call<'_>,
+        args: Vec<DeviceArg>,
+        sleeps: bool,
+    ) -> Result<Given> {
         match (self, lane) {
             (Code::Cuda(code), Lane::Cuda(lane)) => code.give(lane, after, call, args, sleeps),
             (Code::Cpu(_), _) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }),

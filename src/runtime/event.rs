@@ -1,8 +1,8 @@
 //! The end of a piece of work on a device, to wait for and to ask how it went.
 //!
 //! A failure is *reported* once: by the first wait, read or launch that touches what the work should have written, or by
-//! `Stream::sync`. Work that depends on failed work does not run and fails as well; reporting its failure also reports
-//! the one that caused it.
+//! `Stream::sync`. Work that depends on failed work does not run, or does not count as having run, and fails as well;
+//! reporting its failure also reports the one that caused it.
 //!
 //! Work on the host is settled by who runs it. A device ends its work by itself, and nobody is called: such work is settled
 //! by whoever asks first, after the work that it depends on, so that failures travel as if it had not run.

@@ -4,7 +4,9 @@ use super::kernel::KernelRef;
 use crate::error::{Error, Result};
 use titan_core::artifact::{TensorFact, TensorFacts, Variant};
 use titan_core::ir::{Const, HostEnv, ParamKind, Signature, Symbol};
-use titan_core::launch::abi::{self, GpuArg, Slot};
+use titan_core::launch::abi::GpuArg;
+#[cfg(feature = "emulator")]
+use titan_core::launch::abi::{self, Slot};
 use titan_core::launch::report::{self, Site, SiteKind};
 
 /// Words of records that a launch may print.

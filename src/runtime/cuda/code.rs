@@ -147,7 +147,9 @@ fn launch(
 /// Memory whose owner's stream follows the launch.
 fn followed(arg: &DeviceArg) -> Option<super::Memory> {
     match arg {
-        DeviceArg::Tensor { storage: Storage::Cuda(memory), .. } if memory.0.follower().is_some() => Some(memory.clone()),
+        DeviceArg::Tensor { storage: Storage::Cuda(memory), .. } if memory.0.follower().is_some() => {
+            Some(memory.clone())
+        }
         DeviceArg::Tensor { .. } | DeviceArg::Absent | DeviceArg::Scalar(_) => None,
     }
 }
@@ -185,8 +187,7 @@ fn variants(device: &Device, capability: u32, loaded: &Loaded) -> Result<Vec<Var
     if let Some((_, reason)) = refused {
         return Err(refuse(reason.clone()));
     }
-    let mut possible: Vec<&Machine> =
-        Machine::all().iter().filter(|m| m.supported && runs_on(m, capability)).collect();
+    let mut possible: Vec<&Machine> = Machine::all().iter().filter(|m| m.supported && runs_on(m, capability)).collect();
     if !embedded.is_empty() || possible.is_empty() {
         return Err(too_old(device, capability, loaded, embedded.iter().map(|(m, _)| m.name)));
     }

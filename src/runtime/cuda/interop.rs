@@ -3,11 +3,11 @@
 //! No thread waits at either border. A borrowed slice's stream is waited for by the first launch that uses the tensor, and
 //! waits itself for every launch as soon as the device has it: the slice may be used, or dropped, right after the borrow.
 
+use super::super::backend::Storage;
 use super::super::buffer::{Access, Buffer};
 use super::super::device::Device;
 use super::super::layout::Layout;
 use super::super::tensor::Tensor;
-use super::super::backend::Storage;
 use super::{Mark, Memory, after, context, error};
 use crate::error::{Error, Result};
 use crate::lang::Elem;
@@ -214,7 +214,8 @@ fn own_stream(
 ) -> Result<nv::Stream> {
     nv::Stream::of_cudarc(context, Arc::clone(stream)).ok_or_else(|| {
         let ordinal = stream.context().ordinal();
-        let whose = if u32::try_from(ordinal) == Ok(device.ordinal()) { "another context of it" } else { "another device" };
+        let whose =
+            if u32::try_from(ordinal) == Ok(device.ordinal()) { "another context of it" } else { "another device" };
         Error::Layout {
             operation,
             problem: format!("the stream belongs to CUDA device {ordinal}, and {device} is {whose}"),
@@ -237,7 +238,8 @@ fn check_pointer<T: Elem>(
     }
     let unit = T::ELEM.bytes_for(1) as u64;
     if !address.is_multiple_of(unit) {
-        let problem = format!("the pointer {address:#x} is not a multiple of {unit}, the bytes of an element `{}`", T::ELEM);
+        let problem =
+            format!("the pointer {address:#x} is not a multiple of {unit}, the bytes of an element `{}`", T::ELEM);
         return refuse(problem, "begin at an element of this type");
     }
     let owner = context.owner(address).map_err(|e| error::driver(&device.to_string(), &e, operation))?;

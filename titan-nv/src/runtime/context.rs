@@ -62,7 +62,8 @@ impl Context {
         let mut raw: CUcontext = ptr::null_mut();
         // SAFETY: `raw` is a place for a context, and the device one of the driver's. It is never released: contexts
         // live as long as the process.
-        calls.check("cuDevicePrimaryCtxRetain", unsafe { (calls.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) })?;
+        let code = unsafe { (calls.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
+        calls.check("cuDevicePrimaryCtxRetain", code)?;
         let _entered = enter(calls, raw)?;
         let streams =
             Streams { allocate: RawStream::new(calls)?, free: RawStream::new(calls)?, copy: RawStream::new(calls)? };

@@ -106,8 +106,7 @@ impl Memory {
         let _entered = context.enter()?;
         let source = bytes.as_ptr().cast::<c_void>();
         // SAFETY: the range lies inside of the memory, and `bytes` is borrowed until the copy has ended, below.
-        let code =
-            unsafe { (context.calls.cuMemcpyHtoDAsync_v2)(self.address(offset), source, bytes.len(), stream) };
+        let code = unsafe { (context.calls.cuMemcpyHtoDAsync_v2)(self.address(offset), source, bytes.len(), stream) };
         context.calls.check("cuMemcpyHtoDAsync", code)?;
         context.streams.copy.wait(context.calls)
     }

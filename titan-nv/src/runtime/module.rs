@@ -4,7 +4,7 @@ use super::Handle;
 use super::context::Context;
 use super::error::{DriverError, Kind};
 use super::stream::Stream;
-use cudarc::driver::sys::{CUfunction, CUfunc_st, CUfunction_attribute as Attribute, CUjit_option as Jit, CUmodule};
+use cudarc::driver::sys::{CUfunc_st, CUfunction, CUfunction_attribute as Attribute, CUjit_option as Jit, CUmodule};
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
 use std::ptr;
