@@ -101,6 +101,14 @@ fn unpacked(b: &Builder, args: &[Value]) -> Option<Vec<Value>> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "`fold` gives no other operations")]
 fn fold_mask(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec<Value>> {
     let (mask, rest) = args.split_last()?;
+    // What does not fit is for `infer` to say.
+    let fits = match kind {
+        OpKind::Load { n, .. } | OpKind::Store { n, .. } => rest.len() == 1 + usize::from(*n),
+        _ => true,
+    };
+    if !fits || b.ty(*mask) != Ty::Pred {
+        return None;
+    }
     let holds = b.func().constant(*mask)? != 0;
     match kind {
         OpKind::Load { space, bytes, n, offset, .. } => {

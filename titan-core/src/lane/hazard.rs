@@ -1,13 +1,13 @@
 //! The region-hazard analysis: where threads of a program could meet in a region, a barrier stands between.
 //!
 //! The state is what has been touched since the last barrier, by region. A mark that writes what was touched, or reads what
-//! was written, needs a barrier in front of it. At joins states unite; around loops they go until nothing changes. So on every path
-//! between two marks that conflict there is a barrier, and none is placed where no path has a conflict. Buffers conflict when
-//! their places overlap, whichever value lies there.
+//! was written, needs a barrier in front of it. At joins states unite; around loops they go until nothing changes. So on every
+//! path between two marks that conflict there is a barrier. What one barrier settles asks for no second one: those that only
+//! a guess about loops asked for are taken away again. Buffers conflict when their places overlap, whichever value lies there.
 //!
 //! Barriers go right in front of the mark: as late as possible, so that what stands before may overlap with waiting. Marks that
-//! follow each other without an access between them hold together: a barrier in front of the last one does not settle the
-//! others, whose accesses come after it.
+//! follow each other without an access between them hold together: an access touches what all of them say, when it happens.
+//! Where control joins, what follows belongs to the marks of every way.
 //!
 //! Asynchronous copies write when they are waited for: a barrier between the copy and the wait settles nothing.
 //!
@@ -25,10 +25,9 @@ type Touch = (Region, bool);
 struct State {
     /// What was touched since the last barrier.
     touched: BTreeSet<Touch>,
-    /// The latest marks, whose accesses follow.
-    open: BTreeSet<Touch>,
-    /// Whether some have: then the next mark is not one of them.
-    accessed: bool,
+    /// The latest marks in a row, which say what an access touches; and whether one has followed, so that the next mark begins
+    /// another row.
+    open: BTreeSet<(Touch, bool)>,
     /// What copies under way touch: the buffers they write, the tensors they read.
     flying: BTreeSet<Touch>,
 }
@@ -37,21 +36,30 @@ impl State {
     fn join(&mut self, other: State) {
         self.touched.extend(other.touched);
         self.open.extend(other.open);
-        self.accessed &= other.accessed;
         self.flying.extend(other.flying);
     }
 
-    /// A mark comes: if the latest ones have had their accesses, those are what was touched.
-    fn settle(&mut self) {
-        if std::mem::take(&mut self.accessed) {
-            self.touched.append(&mut self.open);
-        }
+    fn mark(&mut self, touch: Touch) {
+        self.open.retain(|(_, accessed)| !accessed);
+        self.open.insert((touch, false));
     }
 
-    /// A copy begins between the regions that are marked.
+    fn access(&mut self) {
+        let row = self.row();
+        self.touched.extend(row);
+    }
+
+    /// A copy begins between the regions that are marked. Until it is waited for, no barrier settles it.
     fn copy(&mut self) {
-        self.accessed = true;
-        self.flying.extend(&self.open);
+        let row = self.row();
+        self.flying.extend(row);
+    }
+
+    /// What an access here touches.
+    fn row(&mut self) -> Vec<Touch> {
+        let row: Vec<Touch> = self.open.iter().map(|(touch, _)| *touch).collect();
+        self.open = row.iter().map(|touch| (*touch, true)).collect();
+        row
     }
 
     /// Copies have arrived, except perhaps the latest `n` groups.
@@ -73,15 +81,16 @@ fn join(into: &mut Option<State>, state: State) {
 
 /// Places the barriers of a function whose shared memory is allocated, and removes the marks. Gives the number of barriers.
 pub fn place_barriers(func: &mut Func) -> usize {
-    let mut run = Run { func, barriers: BTreeSet::new(), loops: Vec::new(), heads: BTreeMap::new() };
-    loop {
-        let (barriers, heads) = (run.barriers.len(), run.heads.clone());
-        run.block(func.body, State::default());
-        if run.barriers.len() == barriers && run.heads == heads {
-            break;
+    let mut run = Run { func, fixed: None, conflicts: BTreeSet::new(), loops: Vec::new(), heads: BTreeMap::new() };
+    let mut barriers = run.conflicts(None);
+    // What one barrier settles may have asked for another when less was known of the loops.
+    let settled: Vec<OpId> = barriers.difference(&run.conflicts(Some(&barriers))).copied().collect();
+    for barrier in settled {
+        barriers.remove(&barrier);
+        if !run.conflicts(Some(&barriers)).is_subset(&barriers) {
+            barriers.insert(barrier);
         }
     }
-    let barriers = run.barriers;
     let count = barriers.len();
     for (i, op) in func.ops.iter_mut().enumerate() {
         if barriers.contains(&OpId::new(i)) {
@@ -97,8 +106,10 @@ pub fn place_barriers(func: &mut Func) -> usize {
 
 struct Run<'a> {
     func: &'a Func,
-    /// Marks with a barrier in front.
-    barriers: BTreeSet<OpId>,
+    /// Marks with a barrier in front; if it is not known which, every mark that needs one has it.
+    fixed: Option<BTreeSet<OpId>>,
+    /// Marks that conflict with what was touched before.
+    conflicts: BTreeSet<OpId>,
     loops: Vec<Around>,
     /// What may be pending at the head of each loop.
     heads: BTreeMap<OpId, State>,
@@ -112,6 +123,20 @@ struct Around {
 }
 
 impl Run<'_> {
+    /// The marks that conflict with what was touched since the last barrier, when these have one in front, or all that conflict.
+    fn conflicts(&mut self, fixed: Option<&BTreeSet<OpId>>) -> BTreeSet<OpId> {
+        self.fixed = fixed.cloned();
+        self.heads.clear();
+        loop {
+            let heads = self.heads.clone();
+            self.conflicts.clear();
+            self.block(self.func.body, State::default());
+            if self.heads == heads {
+                return std::mem::take(&mut self.conflicts);
+            }
+        }
+    }
+
     /// What is pending after a block, `None` if its end is not reached.
     fn block(&mut self, block: Block, entry: State) -> Option<State> {
         let func = self.func;
@@ -126,13 +151,15 @@ impl Run<'_> {
     fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
         match &op.kind {
             OpKind::Access { region, write } => {
-                state.settle();
                 let meets = |(other, wrote): &Touch| (*write || *wrote) && self.overlap(*region, *other);
-                if self.barriers.contains(&id) || state.touched.iter().any(meets) {
-                    self.barriers.insert(id);
+                let conflict = state.touched.iter().any(meets);
+                if conflict {
+                    self.conflicts.insert(id);
+                }
+                if self.fixed.as_ref().map_or(conflict, |fixed| fixed.contains(&id)) {
                     state.touched.clear();
                 }
-                state.open.insert((*region, *write));
+                state.mark((*region, *write));
                 Some(state)
             }
             OpKind::Barrier => {
@@ -149,11 +176,10 @@ impl Run<'_> {
             }
             OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
             | OpKind::LoadMatrix { .. } => {
-                state.accessed = true;
+                state.access();
                 Some(state)
             }
             OpKind::If => {
-                state.accessed = true;
                 let mut after = None;
                 for arm in &op.regions {
                     if let Some(out) = self.block(*arm, state.clone()) {
@@ -162,10 +188,7 @@ impl Run<'_> {
                 }
                 after
             }
-            OpKind::For | OpKind::Loop => {
-                state.accessed = true;
-                self.repeat(id, op, state)
-            }
+            OpKind::For | OpKind::Loop => self.repeat(id, op, state),
             OpKind::Break(n) | OpKind::Continue(n) => {
                 let around = self.loops.len().checked_sub(1 + *n as usize).and_then(|at| self.loops.get_mut(at))?;
                 join(if matches!(op.kind, OpKind::Break(_)) { &mut around.exit } else { &mut around.next }, state);

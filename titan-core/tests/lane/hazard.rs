@@ -94,10 +94,10 @@ fn placed(func: &Func) -> BTreeSet<OpId> {
 
 #[test]
 fn barriers_stand_where_some_path_needs_one() {
-    let (mut total, mut kept, mut needless) = (0, 0, Vec::new());
+    let (mut total, mut kept, mut judged) = (0, 0, 0);
     for seed in 0..1500 {
-        let mut rng = Rng::new(seed);
-        let func = marks(&mut rng, seed % 3 == 0);
+        let loose = seed % 3 == 0;
+        let func = marks(&mut Rng::new(seed), loose);
         let all = paths(&func, 600);
         let placed = placed(&func);
         for path in &all {
@@ -107,17 +107,19 @@ fn barriers_stand_where_some_path_needs_one() {
         }
         total += all.len();
         kept += placed.len();
+        // Of large programs not all paths are there, and copies that nobody waits for are no touches.
+        if loose || all.len() >= 400 || func.ops.len() >= 40 {
+            continue;
+        }
+        judged += placed.len();
         for barrier in &placed {
             let mut less = placed.clone();
             less.remove(barrier);
-            if !all.iter().any(|path| meeting(&func, path, &less).is_some()) {
-                needless.push((seed, func.ops.len(), *barrier));
-            }
+            let needed = all.iter().any(|path| meeting(&func, path, &less).is_some());
+            assert!(needed, "seed {seed}: {barrier} of {placed:?} is not needed\n{func}");
         }
     }
-    assert!(total > 10_000 && kept > 1500, "only {total} paths and {kept} barriers");
-    needless.sort_by_key(|(_, size, _)| *size);
-    assert!(needless.len() * 100 <= kept, "of {kept} barriers {} are not needed: {:?}", needless.len(), needless.first());
+    assert!(total > 10_000 && kept > 1500 && judged > 300, "only {total} paths, {kept} barriers, {judged} judged");
 }
 
 struct Line {

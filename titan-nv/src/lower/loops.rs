@@ -35,9 +35,6 @@ impl Lower<'_> {
         let Some(body) = op.regions.first().copied() else {
             return Err(Fault::Defect("a loop has a body".to_owned()));
         };
-        if func.block(body).ops.last().is_some_and(|id| func.op(*id).kind == OpKind::Yield) {
-            return Err(Fault::Refused("`yield` ends an arm, not a loop".to_owned()));
-        }
         let skip = usize::from(op.kind == OpKind::For);
         let carried: Vec<Reg> = func.block(body).args.iter().skip(skip).map(|v| self.out(*v)).collect();
         if op.kind == OpKind::For {

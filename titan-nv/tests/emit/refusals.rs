@@ -99,7 +99,7 @@ fn a_loop_that_yields_is_refused() {
     b.end(open);
     b.terminate(OpKind::Return, &[]);
     let said = refused(&b.finish().unwrap(), "sm_80");
-    assert!(said.contains("`yield` ends an arm, not a loop"), "{said}");
+    assert!(said.contains("yield: ends the arms of an `if` only"), "{said}");
 }
 
 #[test]
