@@ -157,7 +157,7 @@ pub(crate) fn attribute(device: &Fitted, ordinal: u32, number: u32) -> Option<u3
         111 => RESERVED,
         // MEMORY_POOLS_SUPPORTED
         115 => u32::from(device.pools),
-        1..=LAST => 0,
+        n if (1..=LAST).contains(&n) => 0,
         _ => return None,
     })
 }

@@ -22,13 +22,15 @@
 //! |---|---|---|
 //! | `CUDA_EMULATOR_DEVICES` | one for each device: `sm_80`, `sm_90:sms=4:memory=64` (MiB) | `sm_80:sms=3:memory=256` |
 //! | `CUDA_EMULATOR_ORDER` | `late`, `early`, `random:SEED` | `late` |
-//! | `CUDA_EMULATOR_FAULT` | `cuMemAllocAsync:3:2`: the third call fails with 2; `3+`: all from the third on | none |
+//! | `CUDA_EMULATOR_FAULT` | `cuMemAllocAsync:3:2`: the third call fails with 2; `3+`: all from the third on; the code 0: it does nothing and succeeds | none |
 //! | `CUDA_EMULATOR_WITHOUT` | functions that answer `CUDA_ERROR_NOT_SUPPORTED` | none |
 //! | `CUDA_EMULATOR_POOLS` | `0`: no stream-ordered allocation | `1` |
 //! | `CUDA_EMULATOR_VERSION` | what the driver says it is; also decides which PTX it takes | `12080` |
 //! | `CUDA_EMULATOR_STRICT` | `0`: undefined values are errors only where they decide something | `1` |
 //! | `CUDA_EMULATOR_RACES` | `0`: races on shared memory are not looked for | `1` |
 //! | `CUDA_EMULATOR_LOG` | `1`: every call is printed | `0` |
+//!
+//! `CUDA_EMULATOR_FAULT=cuStreamWaitEvent:1+:0` takes every wait out of a program: its tests should fail then.
 //!
 //! A driver that *lacks* a symbol is a file in which it has another name: [`place::without`].
 //!

@@ -12,7 +12,10 @@ fn library() -> std::io::Result<PathBuf> {
         let built = path.metadata().and_then(|m| m.modified()).ok()?;
         Some((built, path))
     });
-    newest.max().map(|(_, path)| path).ok_or_else(|| std::io::Error::other(format!("there is no {name} beside {}", program.display())))
+    newest
+        .max()
+        .map(|(_, path)| path)
+        .ok_or_else(|| std::io::Error::other(format!("there is no {name} beside {}", program.display())))
 }
 
 fn run(args: &[String]) -> std::io::Result<()> {

@@ -18,7 +18,8 @@ pub fn without(library: &[u8], symbols: &[&str]) -> Result<Vec<u8>, Vec<String>>
     let mut unknown = Vec::new();
     for symbol in symbols {
         let name = [&[0], symbol.as_bytes(), &[0]].concat();
-        let places: Vec<usize> = (0..file.len().saturating_sub(name.len())).filter(|i| file[*i..].starts_with(&name)).collect();
+        let zeros = file.iter().enumerate().filter(|(_, byte)| **byte == 0).map(|(i, _)| i);
+        let places: Vec<usize> = zeros.filter(|i| file[*i..].starts_with(&name)).collect();
         if places.is_empty() {
             unknown.push((*symbol).to_owned());
         }

@@ -14,7 +14,7 @@ pub(crate) enum Order {
     Random(u64),
 }
 
-/// A call that fails though nothing is wrong.
+/// A call that fails though nothing is wrong; with the code 0, one that does nothing and says that all is well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) function: String,
@@ -148,7 +148,7 @@ fn fault(text: &str) -> Result<Fault, String> {
         function: function.to_owned(),
         nth: nth.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?,
         onwards,
-        code: Code(code.parse().ok().filter(|c| *c > 0).ok_or_else(wrong)?),
+        code: Code(code.parse().map_err(|_| wrong())?),
         seen: 0,
     })
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
         }
         eprintln!("{line}");
     }
-    let passed = child.wait()?.success() & emulated(args)?;
+    let passed = child.wait()?.success() & emulated(args)? & driven(args)?;
     println!("\nskipped here: {}", if skipped.is_empty() { "nothing that needs only a CPU" } else { "" });
     skipped.iter().for_each(|s| println!("  {s}"));
     for (what, why) in absent() {
@@ -55,6 +55,30 @@ fn emulated(args: &[String]) -> io::Result<bool> {
     tests.args(["test", "-p", "titan-gpu", "--features", "emulator", "--test", "language", "--test", "examples"]);
     tests.args(["--test", "lang_semantics", "--test", "runtime_launch"]);
     Ok(tests.env("TITAN_DEVICE", "emulator:sm_80").status()?.success())
+}
+
+/// Whether the CUDA runtime is there to be tested; until then [`driven`] does nothing.
+const HAS_CUDA_RUNTIME: bool = false;
+
+/// The same once more through the CUDA runtime, with a driver that needs no GPU: placed where the loader looks first, as
+/// late as allowed and in a random order.
+fn driven(args: &[String]) -> io::Result<bool> {
+    if !args.is_empty() || !HAS_CUDA_RUNTIME || !cfg!(target_os = "linux") {
+        return Ok(true);
+    }
+    let folder = crate::tools::target()?.join("cuda-emulator");
+    if !cargo().args(["run", "-p", "cuda-emulator", "--"]).arg(&folder).status()?.success() {
+        return Ok(false);
+    }
+    let mut passed = true;
+    for order in ["late", "random:1"] {
+        let mut tests = cargo();
+        tests.args(["test", "-p", "titan-gpu", "--test", "language", "--test", "examples"]);
+        tests.args(["--test", "lang_semantics", "--test", "runtime_launch"]);
+        tests.env("LD_LIBRARY_PATH", &folder).env("CUDA_EMULATOR_ORDER", order).env("TITAN_DEVICE", "cuda:0");
+        passed &= tests.status()?.success();
+    }
+    Ok(passed)
 }
 
 /// What no test needs, but some would use.

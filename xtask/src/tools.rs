@@ -143,11 +143,16 @@ fn one(tool: &Tool, origin: &Origin) -> Result<(PathBuf, Outcome), String> {
     Ok((path, outcome))
 }
 
-/// `tools` in the folder that cargo builds into, which this program lies in.
+/// Where tools are.
 fn dir() -> io::Result<PathBuf> {
+    target().map(|target| target.join("tools"))
+}
+
+/// The folder that cargo builds into, which this program lies in.
+pub(crate) fn target() -> io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let target = program.parent().and_then(Path::parent).ok_or_else(|| io::Error::other("no target folder"))?;
-    Ok(target.join("tools"))
+    Ok(target.to_path_buf())
 }
 
 #[cfg(unix)]

@@ -94,7 +94,8 @@ impl Driver {
 
     /// A context that is alive, or what the driver says of it.
     pub(crate) fn context(&self, handle: u64) -> Done<&Context> {
-        let was = handle > 0x5F00_0000_0000 && handle <= 0x6000_0000_0000 + 64 * self.handles && handle.is_multiple_of(64);
+        let was =
+            handle > 0x5F00_0000_0000 && handle <= 0x6000_0000_0000 + 64 * self.handles && handle.is_multiple_of(64);
         self.contexts.get(&handle).ok_or(if was { Code::CONTEXT_IS_DESTROYED } else { Code::INVALID_CONTEXT })
     }
 

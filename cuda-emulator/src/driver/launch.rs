@@ -96,7 +96,8 @@ impl Driver {
 
     /// Lets a device reach the pinned memory whose addresses are among the parameters; which that is.
     fn lend(&mut self, device: usize, params: &[Vec<u8>]) -> Vec<(usize, u64)> {
-        let words = params.iter().flat_map(|p| p.chunks_exact(8)).filter_map(|w| Some(u64::from_le_bytes(w.try_into().ok()?)));
+        let words =
+            params.iter().flat_map(|p| p.chunks_exact(8)).filter_map(|w| Some(u64::from_le_bytes(w.try_into().ok()?)));
         let mut bases: Vec<u64> = words.filter_map(|w| self.pinned_at(w).map(|(base, _)| base)).collect();
         bases.sort_unstable();
         bases.dedup();

@@ -334,7 +334,8 @@ pub(crate) fn free_async(session: &mut Session, at: u64, stream: u64) -> Done {
 
 fn not_freeable(driver: &Driver, at: u64) -> Code {
     let name = driver.device_at(at).and_then(|d| d.memory.check(DevicePtr::from_address(at), 1).err());
-    let why = name.map_or_else(|| "not the first byte of an allocation, or already being freed".to_owned(), |e| e.to_string());
+    let why = name
+        .map_or_else(|| "not the first byte of an allocation, or already being freed".to_owned(), |e| e.to_string());
     crate::say(&format!("free of {at:#x}: {why}"));
     Code::INVALID_VALUE
 }
@@ -343,20 +344,16 @@ fn not_freeable(driver: &Driver, at: u64) -> Code {
 pub(crate) fn unpin(session: &mut Session, context: u64, at: u64) -> Done {
     let bytes = session.pinned.get(&at).ok_or(Code::INVALID_VALUE)?.bytes.len() as u64;
     let holds = |place: &Place| matches!(place, Place::Host(h) if (at..at + bytes).contains(&h.address()));
-    let users: Vec<(OpId, String)> = session.queue.pending.values().filter_map(|op| match &op.work {
-        Work::Copy { from, to, .. } if holds(from) || holds(to) => Some((op.id, op.label.clone())),
-        _ => None,
-    }).collect();
+    let uses = |op: &&queue::Op| op.work.copied().is_some_and(|(from, to, _)| holds(from) || holds(to));
+    let users: Vec<(OpId, String)> =
+        session.queue.pending.values().filter(uses).map(|op| (op.id, op.label.clone())).collect();
     if let Some((_, label)) = users.first() {
         let report = format!("cuMemFreeHost of {bytes} bytes at {at:#x} that are still needed: {label} has not run");
-        // It runs first all the same, so that nothing dangles.
-        let label = report.clone();
-        let _ = queue::force(session, context, users.iter().map(|u| u.0).collect());
-        session.fail(context, Code::LAUNCH_FAILED, &label);
+        session.fail(context, Code::LAUNCH_FAILED, &report);
     } else if let Some(c) = session.trace.conflict("cuMemFreeHost of the host", &session.host, &writing(at, bytes)) {
         session.fail(context, Code::LAUNCH_FAILED, &c.text);
     }
-    // Launches that were given the address before must not be given other memory.
+    // What is pending runs first all the same, so that nothing dangles.
     let rest = session.pending_in(context);
     let _ = queue::force(session, context, rest);
     session.pinned.remove(&at);
@@ -376,9 +373,12 @@ pub(crate) fn copy(session: &mut Session, stream: u64, (from, to): (Place, Place
     }
     let pinned = |s: &Session, h: &HostBytes| s.is_pinned(h.address(), bytes);
     // Pageable memory is read at once.
-    let from = match from {
-        Place::Host(h) if !pinned(session, &h) => Place::Taken(h.read(bytes)),
-        other => other,
+    let from = if let Place::Host(h) = &from
+        && !pinned(session, h)
+    {
+        Place::Taken(h.read(bytes))
+    } else {
+        from
     };
     let waits = waits || matches!(&to, Place::Host(h) if !pinned(session, h));
     if let Place::Host(h) = &to {
@@ -400,13 +400,11 @@ pub(crate) fn copy(session: &mut Session, stream: u64, (from, to): (Place, Place
 /// Overwrites what a pending copy will write in the host's memory, unless something pending still needs it.
 fn spoil(session: &Session, to: &HostBytes, bytes: usize) {
     let (start, end) = (to.address(), to.address() + bytes as u64);
-    let meets = |place: &Place, n: usize| {
-        matches!(place, Place::Host(h) if h.address() < end && start < h.address() + n as u64)
-    };
-    let needed = session.queue.pending.values().any(|op| match &op.work {
-        Work::Copy { from, to, bytes } => meets(from, *bytes) || meets(to, *bytes),
-        Work::Launch(_) => session.pinned_at(start).is_some(),
-        _ => false,
+    let meets = |place: &Place, n: usize| matches!(place, Place::Host(h) if h.address() < end && start < h.address() + n as u64);
+    let lent = session.pinned_at(start).is_some();
+    let needed = session.queue.pending.values().any(|op| match op.work.copied() {
+        Some((from, to, n)) => meets(from, n) || meets(to, n),
+        None => lent && matches!(op.work, Work::Launch(_)),
     });
     let unordered = session.trace.conflict("", &session.host, &reading(start, bytes as u64)).is_some();
     if !needed && !unordered {
@@ -415,7 +413,13 @@ fn spoil(session: &Session, to: &HostBytes, bytes: usize) {
 }
 
 /// Enqueues a fill with a pattern.
-pub(crate) fn fill(session: &mut Session, stream: u64, at: u64, (pattern, count): (Vec<u8>, usize), waits: bool) -> Done {
+pub(crate) fn fill(
+    session: &mut Session,
+    stream: u64,
+    at: u64,
+    (pattern, count): (Vec<u8>, usize),
+    waits: bool,
+) -> Done {
     let width = pattern.len() as u64;
     let bytes = count.checked_mul(pattern.len()).ok_or(Code::INVALID_VALUE)?;
     if bytes == 0 {

@@ -67,7 +67,7 @@ impl Trace {
             let (now, before, (start, end)) = clash(touched, &m.touched)?;
             let bytes = end - start;
             let text = format!(
-                "unordered accesses to {bytes} bytes at {start:#x}:\n  {label} {now} them,\n  {} {before} them, and \
+                "unordered accesses to {bytes} bytes at {start:#x}:\n  {label} {now},\n  {} {before}, and \
                  nothing orders the two: no event that is waited for, no synchronisation, no stream in common",
                 m.label
             );
@@ -87,9 +87,9 @@ impl Trace {
 
 /// What the one and the other do to bytes that both touch, if that needs an order.
 fn clash(now: &Touched, before: &Touched) -> Option<(&'static str, &'static str, (u64, u64))> {
-    const READS: &str = "reads";
-    const WRITES: &str = "writes";
-    const STRONG: &str = "changes by atomic operations";
+    const READS: &str = "reads them";
+    const WRITES: &str = "writes them";
+    const STRONG: &str = "changes them by atomic operations";
     let pairs = [
         (&now.writes, WRITES, &before.writes, WRITES),
         (&now.writes, WRITES, &before.reads, READS),

@@ -163,7 +163,7 @@ impl Driver {
     }
 
     /// Forgets what can no longer be unordered with anything; with nothing left, clocks begin anew.
-    pub(super) fn tidy_up(&mut self) {
+    fn tidy_up(&mut self) {
         self.trace.forget(&self.host, &self.queue);
         if self.queue.is_idle() && self.trace.is_empty() {
             self.host.clear();
@@ -206,7 +206,9 @@ pub(super) fn enqueue_after(
     let null = driver.context(context)?.null;
     let (mut after, mut clock): (Vec<OpId>, Clock) = (s.last.into_iter().collect(), driver.host.clone());
     clock.join(&s.clock);
-    for (other, o) in driver.streams.iter().filter(|(h, o)| blocking && o.context == context && o.blocking && **h != stream) {
+    for (other, o) in
+        driver.streams.iter().filter(|(h, o)| blocking && o.context == context && o.blocking && **h != stream)
+    {
         if stream == null || *other == null {
             after.extend(o.last);
             clock.join(&o.clock);
@@ -260,13 +262,12 @@ fn eager(session: &mut Session) {
 fn step(session: &mut Session, op: OpId) {
     let Some(op) = session.queue.pending.remove(&op) else { return };
     let healthy = session.sticky(op.context).is_ok();
-    match op.work {
-        // After an error, functions are not called: CUDA Driver API, cuLaunchHostFunc.
-        Work::Call(call) if healthy => {
-            session.queue.running.insert(op.id, op.clock);
-            tell(session, Job::Call(op.id, call));
-        }
-        _ => run::execute(session, op),
+    // After an error, functions are not called: CUDA Driver API, cuLaunchHostFunc.
+    if healthy && let Work::Call(call) = op.work {
+        session.queue.running.insert(op.id, op.clock);
+        tell(session, Job::Call(op.id, call));
+    } else {
+        run::execute(session, op);
     }
     OVER.notify_all();
 }
@@ -297,11 +298,8 @@ pub(crate) fn query(session: &mut Session, context: u64, op: Option<OpId>) -> Do
     let Some(op) = op.filter(|op| !session.queue.is_over(*op)) else { return session.sticky(context) };
     let needed = session.queue.needed(&[op]);
     let ready: Vec<OpId> = needed.into_iter().filter(|op| session.queue.is_ready(*op)).collect();
-    let chosen = if let Order::Random(_) = session.queue.order {
-        session.queue.pick(&ready)
-    } else {
-        ready.first().copied()
-    };
+    let chosen =
+        if let Order::Random(_) = session.queue.order { session.queue.pick(&ready) } else { ready.first().copied() };
     chosen.into_iter().for_each(|op| step(session, op));
     session.sticky(context)?;
     Err(Code::NOT_READY)
@@ -323,7 +321,8 @@ fn serve(jobs: &Receiver<Job>) {
     let mut seen = 0;
     let mut waiting = false;
     loop {
-        let job = if waiting { jobs.recv_timeout(IDLE) } else { jobs.recv().map_err(|_| RecvTimeoutError::Disconnected) };
+        let job =
+            if waiting { jobs.recv_timeout(IDLE) } else { jobs.recv().map_err(|_| RecvTimeoutError::Disconnected) };
         match job {
             Ok(Job::Pending) => {}
             Ok(Job::Call(op, call)) => {

@@ -49,8 +49,7 @@ pub(super) fn execute(driver: &mut Driver, op: Op) {
     let healthy = driver.sticky(context).is_ok();
     let outcome = match work {
         Work::Record { event } => {
-            driver.happened(event, id);
-            return driver.tidy_up();
+            return driver.happened(event, id);
         }
         // What is freed in a broken context is gone as well.
         Work::Free { at, .. } if !healthy => {
@@ -74,6 +73,13 @@ pub(super) fn execute(driver: &mut Driver, op: Op) {
     }
 }
 
+impl Work {
+    /// The places of a copy, with its bytes.
+    pub(super) fn copied(&self) -> Option<(&Place, &Place, usize)> {
+        if let Work::Copy { from, to, bytes } = self { Some((from, to, *bytes)) } else { None }
+    }
+}
+
 impl Driver {
     /// Compares what was touched with what others touched, and notes it.
     pub(super) fn settle(&mut self, who: Who<'_>, mut touched: Touched) {
@@ -83,7 +89,6 @@ impl Driver {
             self.fail(who.context, Code::LAUNCH_FAILED, &format!("{}{place}", conflict.text));
         }
         self.trace.note(who, touched);
-        self.tidy_up();
     }
 
     /// Copies bytes between any two places.
@@ -107,7 +112,8 @@ impl Driver {
             }
             Place::Host(host) => {
                 if let Some(hole) = written.iter().position(|w| !w).filter(|_| self.setting().strict) {
-                    let message = format!("the host is given bytes that were never written; the first is byte {hole} of {bytes}");
+                    let message =
+                        format!("the host is given bytes that were never written; the first is byte {hole} of {bytes}");
                     return Err((Code::LAUNCH_FAILED, message));
                 }
                 host.write(0, &data);
@@ -131,6 +137,7 @@ fn unknown(at: u64) -> (Code, String) {
 }
 
 /// The error of the driver for a finding of the emulator.
+#[expect(clippy::wildcard_enum_match_arm, reason = "what hardware has no error for, and whatever is found later")]
 pub(super) fn wrong(error: &EmuError) -> (Code, String) {
     let code = match error.code() {
         ErrorCode::OutOfBounds | ErrorCode::Permission => Code::ILLEGAL_ADDRESS,

@@ -21,8 +21,11 @@ pub(super) fn edge(name: &str, body: impl FnOnce() -> Done) -> u32 {
         }
         let fault = session.setting().fault(name);
         drop(session);
-        fault.map_or(Ok(()), Err)?;
-        body()
+        match fault {
+            None => body(),
+            Some(Code(0)) => Ok(()),
+            Some(code) => Err(code),
+        }
     };
     let done = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

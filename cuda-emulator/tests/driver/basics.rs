@@ -1,7 +1,7 @@
 //! Devices, memory, modules and launches that are right.
 
-use crate::harness::{Cuda, KERNELS, OK, call};
-use std::ffi::{CStr, c_char};
+use crate::harness::{Cuda, KERNELS, OK, call, text};
+use std::ffi::c_char;
 
 #[test]
 fn vectors_are_added() {
@@ -34,19 +34,17 @@ fn devices_are_those_of_the_setting() {
     assert_eq!((attribute(0, 0).0, attribute(1, 2).0), (1, 101));
     let mut name = [0_i8; 8];
     assert_eq!(call!(cuda, cuDeviceGetName(name.as_mut_ptr() => *mut i8, 8 => i32, 0 => i32)), OK);
-    assert_eq!(unsafe { CStr::from_ptr(name.as_ptr()) }, c"emulate");
+    assert_eq!(text(name.as_ptr()), "emulate");
 }
 
 #[test]
 fn errors_have_names_and_sentences() {
     let cuda = Cuda::loaded(&[]);
-    let text = |name: &str, code: u32| {
-        let mut text = std::ptr::null::<c_char>();
-        let f: unsafe extern "C" fn(u32, *mut *const c_char) -> u32 = cuda.get(name);
-        let done = unsafe { f(code, &raw mut text) };
-        (done, if text.is_null() { String::new() } else { unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned() })
-    };
-    assert_eq!(text("cuGetErrorName", 2), (OK, "CUDA_ERROR_OUT_OF_MEMORY".to_owned()));
-    assert_eq!(text("cuGetErrorString", 0), (OK, "no error".to_owned()));
-    assert_eq!(text("cuGetErrorName", 12345), (1, String::new()));
+    let mut said = std::ptr::null::<c_char>();
+    let done = call!(cuda, cuGetErrorName(2 => u32, &raw mut said => *mut *const c_char));
+    assert_eq!((done, text(said)), (OK, "CUDA_ERROR_OUT_OF_MEMORY".to_owned()));
+    let done = call!(cuda, cuGetErrorString(0 => u32, &raw mut said => *mut *const c_char));
+    assert_eq!((done, text(said)), (OK, "no error".to_owned()));
+    let done = call!(cuda, cuGetErrorName(12345 => u32, &raw mut said => *mut *const c_char));
+    assert_eq!((done, text(said)), (1, String::new()));
 }

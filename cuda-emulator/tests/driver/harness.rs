@@ -23,6 +23,7 @@ pub(crate) fn library() -> PathBuf {
 /// Calls a function of the driver with its C types.
 macro_rules! call {
     ($cuda:expr, $name:ident($($value:expr => $ty:ty),* $(,)?)) => {
+        // SAFETY: the types are those of the driver's header, and pointers are to values of the test that live on.
         unsafe { $cuda.get::<unsafe extern "C" fn($($ty),*) -> u32>(stringify!($name))($($value),*) }
     };
 }
@@ -56,15 +57,18 @@ impl Cuda {
         let file = std::env::temp_dir().join(format!("cuda-emulator-{}-{n}.so", std::process::id()));
         let bytes = cuda_emulator::place::without(&std::fs::read(library()).unwrap(), missing).unwrap();
         std::fs::write(&file, bytes).unwrap();
+        // SAFETY: the library does nothing when it is loaded, and is not unloaded before the values that need it.
         let library = unsafe { Library::new(&file) }.unwrap();
         Cuda { library, file }
     }
 
     pub(crate) fn get<F: Copy>(&self, name: &str) -> F {
+        // SAFETY: the caller says which type the function has.
         *unsafe { self.library.get::<F>(name.as_bytes()) }.unwrap()
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
+        // SAFETY: only looked up.
         unsafe { self.library.get::<*const c_void>(name.as_bytes()) }.is_ok()
     }
 
@@ -99,7 +103,10 @@ impl Cuda {
 
     pub(crate) fn upload(&self, values: &[f32]) -> u64 {
         let at = self.alloc(4 * values.len());
-        assert_eq!(call!(self, cuMemcpyHtoD_v2(at => u64, values.as_ptr() => *const f32, 4 * values.len() => usize)), OK);
+        assert_eq!(
+            call!(self, cuMemcpyHtoD_v2(at => u64, values.as_ptr() => *const f32, 4 * values.len() => usize)),
+            OK
+        );
         at
     }
 
@@ -152,13 +159,40 @@ impl Cuda {
         self.launch_with(function, ([grid, 1, 1], [block, 1, 1], 0), stream, params)
     }
 
-    pub(crate) fn launch_with(&self, function: u64, extents: ([u32; 3], [u32; 3], u32), stream: u64, params: &[u64]) -> u32 {
+    pub(crate) fn launch_with(
+        &self,
+        function: u64,
+        extents: ([u32; 3], [u32; 3], u32),
+        stream: u64,
+        params: &[u64],
+    ) -> u32 {
         let pointers: Vec<*const u64> = params.iter().map(std::ptr::from_ref).collect();
         let ([gx, gy, gz], [bx, by, bz], shared) = extents;
         call!(self, cuLaunchKernel(
             function => u64, gx => u32, gy => u32, gz => u32, bx => u32, by => u32, bz => u32, shared => u32,
             stream => u64, pointers.as_ptr() => *const *const u64, std::ptr::null() => *const u64))
     }
+}
+
+/// Reads pinned memory.
+pub(crate) fn peek(host: *const f32, len: usize) -> Vec<f32> {
+    // SAFETY: tests read what they allocated, and nothing else is under way then.
+    unsafe { std::slice::from_raw_parts(host, len) }.to_vec()
+}
+
+/// Writes to pinned memory.
+pub(crate) fn poke(host: *mut f32, values: &[f32]) {
+    // SAFETY: as for `peek`.
+    unsafe { host.copy_from_nonoverlapping(values.as_ptr(), values.len()) }
+}
+
+/// A text of the driver's; nothing if it is null.
+pub(crate) fn text(text: *const std::ffi::c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the driver's texts end.
+    unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 impl Drop for Cuda {

@@ -1,6 +1,6 @@
 //! The host's side: pinned memory, functions, calls that fail by request, symbols that are missing.
 
-use crate::harness::{Cuda, KERNELS, LAUNCH_FAILED, NOT_SUPPORTED, OK, OUT_OF_MEMORY, call};
+use crate::harness::{Cuda, KERNELS, LAUNCH_FAILED, NOT_SUPPORTED, OK, OUT_OF_MEMORY, call, peek, poke};
 use std::ffi::c_void;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -12,16 +12,17 @@ fn copies_to_pinned_memory_come_late() {
     let copy = || call!(cuda, cuMemcpyDtoHAsync_v2(host => *mut f32, x => u64, 32 => usize, stream => u64));
     assert_eq!(copy(), OK);
     // Too early: not what will be there.
-    assert!(unsafe { host.read() }.is_nan());
+    assert!(peek(host, 1)[0].is_nan());
     assert_eq!(cuda.sync(stream), OK);
-    assert_eq!(unsafe { std::slice::from_raw_parts(host, 8) }, [5.0; 8]);
+    assert_eq!(peek(host, 8), [5.0; 8]);
 
     // Pinned memory is read when the copy runs, other memory when it is enqueued.
     let mut local = [1.0_f32; 8];
-    unsafe { host.write(1.0) };
-    let upload = |from: *const f32| call!(cuda, cuMemcpyHtoDAsync_v2(x => u64, from => *const f32, 4 => usize, stream => u64));
+    poke(host, &[1.0]);
+    let upload =
+        |from: *const f32| call!(cuda, cuMemcpyHtoDAsync_v2(x => u64, from => *const f32, 4 => usize, stream => u64));
     assert_eq!(upload(host), OK);
-    unsafe { host.write(2.0) };
+    poke(host, &[2.0]);
     assert_eq!((cuda.sync(stream), cuda.download(x, 1)), (OK, Ok(vec![2.0])));
     assert_eq!(upload(local.as_ptr()), OK);
     local[0] = 3.0;
@@ -36,7 +37,7 @@ fn kernels_reach_pinned_memory() {
     for order in ["late", "early"] {
         let cuda = Cuda::new(&[("ORDER", order)]);
         let host = cuda.pinned(32);
-        (0..32_u8).for_each(|i| unsafe { host.add(i.into()).write(i.into()) });
+        poke(host, &(0..32_u8).map(f32::from).collect::<Vec<_>>());
         let mut at = 0_u64;
         let mapped = call!(cuda, cuMemHostGetDevicePointer_v2(&raw mut at => *mut u64, host => *mut f32, 0 => u32));
         assert_eq!(mapped, OK);
@@ -44,7 +45,7 @@ fn kernels_reach_pinned_memory() {
         assert_eq!(cuda.launch(scale, (1, 16), 0, &[at]), OK);
         assert_eq!(cuda.sync(0), OK);
         let expected: Vec<f32> = (0..32_u8).map(|i| f32::from(i) * if i < 16 { 2.0 } else { 1.0 }).collect();
-        assert_eq!(unsafe { std::slice::from_raw_parts(host, 32) }, expected);
+        assert_eq!(peek(host, 32), expected);
         assert_eq!(call!(cuda, cuMemFreeHost(host => *mut f32)), OK);
     }
 }
@@ -56,10 +57,14 @@ struct Note {
 }
 
 extern "C" fn note(argument: *mut c_void) {
-    let note = unsafe { &*argument.cast::<Note>() };
+    // SAFETY: the test waits for this function before the note and the driver end.
+    let (note, cuda) = unsafe {
+        let note = &*argument.cast::<Note>();
+        (note, &*note.cuda)
+    };
     // What functions must not do.
-    let answer = call!(*note.cuda, cuCtxSynchronize());
-    note.sender.send((u64::from(unsafe { note.host.read() }.to_bits()), answer)).unwrap();
+    let answer = call!(cuda, cuCtxSynchronize());
+    note.sender.send((u64::from(peek(note.host, 1)[0].to_bits()), answer)).unwrap();
 }
 
 #[test]
@@ -91,6 +96,15 @@ fn calls_fail_by_request() {
     assert_eq!([(); 2].map(|()| call!(cuda, cuStreamCreate(&raw mut at => *mut u64, 1 => u32))), [999; 2]);
     assert_eq!(call!(cuda, cuMemAllocAsync(&raw mut at => *mut u64, 4 => usize, 0 => u64)), NOT_SUPPORTED);
     assert_eq!(cuda.set("FAULT", "cuInit"), 1);
+    // Or do nothing: a wait that is left out.
+    assert_eq!(cuda.set("FAULT", "cuStreamCreate:99:1,cuStreamWaitEvent:1+:0"), OK);
+    let (one, other, event, x) = (cuda.stream(), cuda.stream(), cuda.event(), cuda.upload(&[1.0; 32]));
+    let scale = cuda.kernel(KERNELS, "scale");
+    assert_eq!(cuda.launch(scale, (1, 32), one, &[x]), OK);
+    cuda.record(event, one);
+    cuda.wait(other, event);
+    assert_eq!(cuda.launch(scale, (1, 32), other, &[x]), OK);
+    assert_eq!((cuda.sync(other), cuda.sync(one)), (OK, LAUNCH_FAILED));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Memory: room, pools, poison, and frees that are too early, too late, or too many.
 
-use crate::harness::{Cuda, ILLEGAL_ADDRESS, INVALID_VALUE, KERNELS, LAUNCH_FAILED, NOT_SUPPORTED, OK, OUT_OF_MEMORY, call};
+use crate::harness::{
+    Cuda, ILLEGAL_ADDRESS, INVALID_VALUE, KERNELS, LAUNCH_FAILED, NOT_SUPPORTED, OK, OUT_OF_MEMORY, call,
+};
 use std::ffi::c_void;
 
 const MIB: usize = 1 << 20;

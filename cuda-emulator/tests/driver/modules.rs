@@ -36,14 +36,18 @@ fn what_cannot_be_compiled_is_refused_with_a_log() {
     assert_eq!(load(&cuda, "\u{7f}ELF").0, 209);
     // Null and what is not there.
     let mut module = 0_u64;
-    assert_eq!(call!(cuda, cuModuleLoadData(&raw mut module => *mut u64, std::ptr::null() => *const i8)), INVALID_VALUE);
+    assert_eq!(
+        call!(cuda, cuModuleLoadData(&raw mut module => *mut u64, std::ptr::null() => *const i8)),
+        INVALID_VALUE
+    );
     assert_eq!(call!(cuda, cuModuleUnload(77 => u64)), 400);
 }
 
 #[test]
 fn newer_targets_run_what_is_older_except_what_is_exact() {
     let cuda = Cuda::new(&[("DEVICES", "sm_90")]);
-    let ptx = |target: &str| format!(".version 8.0\n.target {target}\n.address_size 64\n.visible .entry k() {{ ret; }}\n");
+    let ptx =
+        |target: &str| format!(".version 8.0\n.target {target}\n.address_size 64\n.visible .entry k() {{ ret; }}\n");
     assert_eq!(["sm_80", "sm_86", "sm_90", "sm_90a"].map(|t| load(&cuda, &ptx(t)).0), [OK; 4]);
     let cuda = Cuda::new(&[("DEVICES", "sm_89")]);
     assert_eq!(["sm_80", "sm_89", "sm_90", "sm_90a"].map(|t| load(&cuda, &ptx(t)).0), [OK, OK, 209, 209]);
@@ -62,9 +66,12 @@ fn launches_are_checked() {
     for block in [[0, 1, 1], [1025, 1, 1], [1, 1, 65], [32, 32, 2]] {
         assert_eq!(launch([1; 3], block, 0), INVALID_VALUE, "{block:?}");
     }
-    assert_eq!(call!(cuda, cuLaunchKernel(
+    assert_eq!(
+        call!(cuda, cuLaunchKernel(
         scale => u64, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 0 => u32, 0 => u64,
-        std::ptr::null() => *const u64, std::ptr::null() => *const u64)), INVALID_VALUE);
+        std::ptr::null() => *const u64, std::ptr::null() => *const u64)),
+        INVALID_VALUE
+    );
     assert_eq!(cuda.launch(12345, (1, 1), 0, &[x]), 400);
     assert_eq!(cuda.launch(scale, (1, 1), 12345, &[x]), 400);
     // Nothing of that stays.
@@ -116,7 +123,8 @@ fn variables_belong_to_a_loaded_module() {
     let ptx = CString::new(
         ".version 7.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .u32 n = 5;\n\
          .visible .entry k() { .reg .b32 %r; ld.global.u32 %r, [n]; add.u32 %r, %r, 1; st.global.u32 [n], %r; ret; }\n",
-    ).unwrap();
+    )
+    .unwrap();
     let modules = [(); 2].map(|()| {
         let mut module = 0_u64;
         assert_eq!(call!(cuda, cuModuleLoadData(&raw mut module => *mut u64, ptx.as_ptr() => *const i8)), OK);
@@ -128,8 +136,11 @@ fn variables_belong_to_a_loaded_module() {
     assert_eq!(cuda.launch(k, (1, 1), 0, &[]), OK);
     let values = modules.map(|module| {
         let (mut at, mut bytes, mut value) = (0_u64, 0_usize, 0_u32);
-        assert_eq!(call!(cuda, cuModuleGetGlobal_v2(
-            &raw mut at => *mut u64, &raw mut bytes => *mut usize, module => u64, c"n".as_ptr() => *const i8)), OK);
+        assert_eq!(
+            call!(cuda, cuModuleGetGlobal_v2(
+            &raw mut at => *mut u64, &raw mut bytes => *mut usize, module => u64, c"n".as_ptr() => *const i8)),
+            OK
+        );
         assert_eq!(bytes, 4);
         assert_eq!(call!(cuda, cuMemcpyDtoH_v2(&raw mut value => *mut u32, at => u64, 4 => usize)), OK);
         value

@@ -13,6 +13,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("titan-cli", &["titan-core", "titan-nv", "titan-amd", "titan-cpu"]),
     ("ui-tests", &["titan", "titan-core"]),
     ("examples/minilm", &["titan"]),
+    ("cuda-emulator", &["titan-nv"]),
     ("wheel", &[]),
     ("xtask", &[]),
 ];

@@ -16,6 +16,7 @@ const UNSAFE_DIRS: &[&str] = &[
     "titan-cpu/benches/",
     "titan-nv/src/runtime/",
     "titan-amd/src/runtime/",
+    "cuda-emulator/src/runtime/",
 ];
 
 /// Places elsewhere: the file, and the words around the `unsafe`.

@@ -15,6 +15,7 @@ pub(crate) const PACKAGES: &[&str] = &[
     "ui-tests",
     "xtask",
     "wheel",
+    "cuda-emulator",
     "examples/minilm",
 ];
 
