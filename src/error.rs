@@ -124,16 +124,23 @@ pub enum Error {
     },
     /// The device has no memory left for a tensor, or the host for its elements.
     #[error(
-        "{device} has no {bytes} bytes of memory left\n  help: drop tensors that are no longer needed, or use smaller ones"
+        "{device} has no {bytes} bytes of memory left{}\n  help: drop tensors that are no longer needed, or use smaller ones",
+        room(*free)
     )]
     OutOfMemory {
         /// How many bytes were asked for.
         bytes: usize,
         /// Which device was asked, or `the host`.
         device: String,
+        /// Bytes that are free, and all there are, if the device tells.
+        free: Option<(usize, usize)>,
     },
     /// There is no device of this name.
-    #[error("{asked_by} is `{asked}`, but the devices here are: {available}\n  help: {}", way_to_a_device(asked))]
+    #[error(
+        "{asked_by} is `{asked}`, but the devices here are: {available}{}\n  help: {}",
+        because(reason.as_deref()),
+        way_to_a_device(asked, help)
+    )]
     NoSuchDevice {
         /// Who asked: `TITAN_DEVICE` or a call.
         asked_by: &'static str,
@@ -141,6 +148,10 @@ pub enum Error {
         asked: String,
         /// What there is.
         available: String,
+        /// Why there is none of the kind that was asked for, if somebody knows.
+        reason: Option<String>,
+        /// What to do about that.
+        help: Option<&'static str>,
     },
     /// The kernel stopped itself: a failed `tassert!`, or a `get` or `set` outside of its tensor.
     #[error(
@@ -194,6 +205,89 @@ pub enum Error {
         /// What it lacks.
         reason: String,
     },
+    /// The device is older than all code that the program has for the kernel.
+    #[error(
+        "kernel `{kernel}` cannot run on {device}: its compute capability is {capability}, and there is code for {targets}\n  \
+         help: choose another device with `TITAN_DEVICE`; `cpu` is always there"
+    )]
+    TooOld {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// The device.
+        device: String,
+        /// Its compute capability.
+        capability: String,
+        /// The targets of the code that there is.
+        targets: String,
+    },
+    /// A program of the kernel needs more shared memory than the device grants.
+    #[error(
+        "kernel `{kernel}` needs {needs} bytes of shared memory for a program, and {device} grants {limit}\n  \
+         help: use smaller tiles or fewer stages, or another device"
+    )]
+    SharedMemory {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// The device.
+        device: String,
+        /// Bytes that a program needs.
+        needs: u32,
+        /// Bytes that the device grants.
+        limit: u32,
+    },
+    /// The driver does not take the code of a kernel.
+    #[error("the driver of {device} does not take the code of kernel `{kernel}`: {message}{log}\n  help: {help}")]
+    Code {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// The device.
+        device: String,
+        /// What the driver returned.
+        message: String,
+        /// What its compiler said, on lines of its own.
+        log: String,
+        /// What to do about it.
+        help: &'static str,
+    },
+    /// A call of the device's driver failed.
+    #[error("{doing} failed on {device}: {message}\n  help: {help}")]
+    Driver {
+        /// What was being done.
+        doing: String,
+        /// The device.
+        device: String,
+        /// What the driver returned.
+        message: String,
+        /// What to do about it.
+        help: &'static str,
+    },
+    /// Work on a device failed in a way after which this process can no longer use it.
+    #[error(
+        "{what}, or other work at the same time, failed on {device}: {message}; \
+         the device is lost to this process, and all that its memory held\n  help: {help}"
+    )]
+    DeviceLost {
+        /// The work at which this was found.
+        what: String,
+        /// The device.
+        device: String,
+        /// What the driver returned.
+        message: String,
+        /// What to do about it.
+        help: &'static str,
+    },
+    /// A kernel ran longer than the system allows.
+    #[error("{what} ran for too long on {device}: {message}; the device is lost to this process\n  help: {help}")]
+    Timeout {
+        /// The kernel.
+        what: String,
+        /// The device.
+        device: String,
+        /// What the driver returned.
+        message: String,
+        /// What to do about it.
+        help: &'static str,
+    },
     /// The system gives no thread for a stream.
     #[error(
         "the system gives no thread for a stream: {source}\n  help: use fewer streams, or raise the limit on threads"
@@ -240,13 +334,22 @@ impl fmt::Debug for Error {
 }
 
 /// What to ask for instead of a device that is not there.
-fn way_to_a_device(asked: &str) -> &'static str {
+fn way_to_a_device(asked: &str, help: &Option<&'static str>) -> &'static str {
     let kind = asked.trim().split(':').next().unwrap_or_default();
-    if ["cuda", "hip"].iter().any(|known| kind.eq_ignore_ascii_case(known)) {
-        "this version has no code for GPUs: use `cpu`, or leave `TITAN_DEVICE` unset"
-    } else {
-        "use `cpu`; names of GPUs are `cuda`, `cuda:N`, `hip` and `hip:N`"
+    match help {
+        Some(help) => help,
+        None if kind.eq_ignore_ascii_case("hip") => "this version has no code for AMD GPUs: use `cpu` or `cuda`",
+        None => "use `cpu`, or leave it unset; names of GPUs are `cuda`, `cuda:N`, `hip` and `hip:N`",
     }
+}
+
+fn because(reason: Option<&str>) -> String {
+    reason.map_or_else(String::new, |reason| format!("; {reason}"))
+}
+
+/// What a device says of its memory.
+fn room(free: Option<(usize, usize)>) -> String {
+    free.map_or_else(String::new, |(free, total)| format!(" ({free} of {total} are free)"))
 }
 
 impl Error {

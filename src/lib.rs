@@ -6,6 +6,9 @@ mod runtime;
 
 pub use titan_macros::{constant, device, kernel};
 
+#[cfg(feature = "cuda")]
+pub use runtime::cuda;
+
 pub use error::{Error, Location, Result};
 pub use runtime::{
     AsTensor, AsTensorMut, Device, DeviceKind, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, VariantInfo,

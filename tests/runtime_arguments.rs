@@ -21,7 +21,7 @@ fn add(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] z: Option<&Tensor<f32, 1>>, #
 }
 
 fn counted(n: usize) -> titan::Result<Tensor<f32, 1>> {
-    Device::cpu().from_fn([n], |[i]| i as f32)
+    Device::best().unwrap().from_fn([n], |[i]| i as f32)
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn pointers_to_tensors_are_arguments() -> titan::Result<()> {
 
 #[test]
 fn arguments_say_what_the_types_of_tensors_are() -> titan::Result<()> {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let (x, mut y) = (dev.tensor(&[1, 2, 3], [3])?, dev.zeros([3])?);
     double(&x, &mut y).sync()?;
     assert_eq!(y.to_vec()?, [2, 4, 6]);

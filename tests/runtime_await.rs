@@ -41,12 +41,13 @@ async fn chain(dev: Device, v: f32) -> Result<Vec<f32>> {
 
 #[test]
 fn an_awaited_launch_has_run() {
-    assert_eq!(block_on(chain(Device::cpu(), 2.0)).unwrap(), [3.0; 4]);
+    assert_eq!(block_on(chain(Device::best().unwrap(), 2.0)).unwrap(), [3.0; 4]);
 }
 
 #[test]
 fn futures_move_to_threads() {
-    let threads: Vec<_> = (0..2u8).map(|i| thread::spawn(move || block_on(chain(Device::cpu(), i.into())))).collect();
+    let threads: Vec<_> =
+        (0..2u8).map(|i| thread::spawn(move || block_on(chain(Device::best().unwrap(), i.into())))).collect();
     for (i, thread) in threads.into_iter().enumerate() {
         assert_eq!(thread.join().unwrap().unwrap(), [i as f32 + 1.0; 4]);
     }
@@ -54,7 +55,7 @@ fn futures_move_to_threads() {
 
 #[test]
 fn two_futures_polled_by_one_task_both_end() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let (mut x, mut y) = (dev.zeros([4]).unwrap(), dev.zeros([4]).unwrap());
     let (a, b) = (slow_fill(&mut x, 1.0, 5000).into_future(), slow_fill(&mut y, 2.0, 5000).into_future());
     let (mut a, mut b) = (pin!(a), pin!(b));
@@ -74,7 +75,7 @@ fn two_futures_polled_by_one_task_both_end() {
 
 #[test]
 fn an_awaited_failure_is_its_result() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let mut x: Tensor<f32, 1> = dev.zeros([4]).unwrap();
     assert!(matches!(block_on(trap_at(&mut x, 1).into_future()), Err(Error::Trap { .. })));
     assert!(x.to_vec().is_ok());
@@ -84,7 +85,7 @@ fn an_awaited_failure_is_its_result() {
 
 #[test]
 fn a_future_dropped_midway_leaves_memory_in_order() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let mut x = dev.zeros([4]).unwrap();
     {
         let mut future = pin!(slow_fill(&mut x, 9.0, 20_000).into_future());

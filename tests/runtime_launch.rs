@@ -15,7 +15,7 @@ fn first_line(error: &Error) -> String {
 
 #[test]
 fn a_launch_computes() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let x = dev.tensor(&[1.0f32, 2.0, 3.0], [3]).unwrap();
     let mut y = dev.zeros([3]).unwrap();
     add(&x, &mut y, 0.5).sync().unwrap();
@@ -26,7 +26,7 @@ fn a_launch_computes() {
 
 #[test]
 fn views_are_arguments() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let x = dev.from_fn([2, 3], |[i, j]| (10 * i + j) as f32).unwrap();
     let mut y = dev.zeros::<f32, 2>([3, 4]).unwrap();
     let mut part = y.slice_mut::<1>(1..3).unwrap();
@@ -41,7 +41,7 @@ fn views_are_arguments() {
 
 #[test]
 fn optional_tensors_are_there_or_not() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let x = dev.zeros([2]).unwrap();
     let mut y = dev.zeros([2]).unwrap();
     is_present(Some(&x), &mut y).sync().unwrap();
@@ -52,7 +52,7 @@ fn optional_tensors_are_there_or_not() {
 
 #[test]
 fn a_shape_that_does_not_fit_is_an_error_and_nothing_runs() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let x = dev.zeros([4]).unwrap();
     let mut y = dev.zeros([3]).unwrap();
     let error = add(&x, &mut y, 1.0).sync().unwrap_err();
@@ -71,7 +71,7 @@ fn a_requirement_that_does_not_hold_shows_its_values() {
             return
         }"
     );
-    let x = Device::cpu().zeros::<f32, 1>([10]).unwrap();
+    let x = Device::best().unwrap().zeros::<f32, 1>([10]).unwrap();
     let error = Launch::new(kernel, vec![(&x).into(), 4i32.into()]).sync().unwrap_err();
     assert!(matches!(error, Error::Requirement { .. }));
     assert_eq!(first_line(&error), "kernel `even`: the kernel requires `K % g == 0`, but K = 10 and g = 4");
@@ -80,7 +80,7 @@ fn a_requirement_that_does_not_hold_shows_its_values() {
 
 #[test]
 fn raw_arguments_are_checked_too() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let kernel = kernel!(
         raw,
         "kernel @raw(%y: mut tensor<f32>[N], %n: i32) grid(%n) {
@@ -107,7 +107,7 @@ fn raw_arguments_are_checked_too() {
 
 #[test]
 fn a_grid_without_programs_runs_nothing() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let x = dev.zeros([0]).unwrap();
     let mut y = dev.zeros([0]).unwrap();
     add(&x, &mut y, 1.0).sync().unwrap();
@@ -119,7 +119,7 @@ fn a_grid_without_programs_runs_nothing() {
 
 #[test]
 fn a_grid_may_be_overridden() {
-    let mut z = Device::cpu().zeros([4]).unwrap();
+    let mut z = Device::best().unwrap().zeros([4]).unwrap();
     fill(&mut z, 1.0).grid([2]).sync().unwrap();
     assert_eq!(z.to_vec().unwrap(), [1.0, 1.0, 0.0, 0.0]);
     // More programs than these extents need, and no more than others would: they do what the kernel says, here trap.
@@ -131,7 +131,7 @@ fn a_grid_may_be_overridden() {
 
 #[test]
 fn programs_beyond_the_proof_are_refused() {
-    let mut z = Device::cpu().zeros([4]).unwrap();
+    let mut z = Device::best().unwrap().zeros([4]).unwrap();
     let error = fill(&mut z, 1.0).grid([2, 2]).sync().unwrap_err();
     assert_eq!(
         first_line(&error),
@@ -154,7 +154,7 @@ fn programs_beyond_the_proof_are_refused() {
 
 #[test]
 fn a_trap_names_kernel_place_and_program() {
-    let mut y = Device::cpu().zeros([4]).unwrap();
+    let mut y = Device::best().unwrap().zeros([4]).unwrap();
     trap_at(&mut y, 4).sync().unwrap();
     let error = trap_at(&mut y, 2).sync().unwrap_err();
     let Error::Trap { ref kernel, ref location, program, .. } = error else { panic!("{error}") };
@@ -191,8 +191,8 @@ fn a_kernel_comes_in_an_artifact() {
     let variant =
         |target: &str| Variant { target: target.to_owned(), payload: source.as_bytes().to_vec(), ..Variant::default() };
     let artifact = |variants| Artifact { kernel: "boxed".to_owned(), variants, refused: Vec::new() }.encode();
-    let mut y = Device::cpu().zeros::<f32, 1>([2]).unwrap();
-    let kernel = embedded(artifact(vec![variant("sm_80"), variant("cpu")]));
+    let mut y = Device::best().unwrap().zeros::<f32, 1>([2]).unwrap();
+    let kernel = embedded(artifact(vec![variant("gfx942"), variant("cpu")]));
     Launch::new(kernel, vec![(&mut y).into()]).sync().unwrap();
     assert_eq!(y.to_vec().unwrap(), [1.0; 2]);
 
@@ -210,7 +210,7 @@ fn a_kernel_comes_in_an_artifact() {
 
 #[test]
 fn an_output_that_overlaps_another_argument_is_refused() {
-    let mut y = Device::cpu().zeros::<f32, 1>([8]).unwrap();
+    let mut y = Device::best().unwrap().zeros::<f32, 1>([8]).unwrap();
     let error = {
         // What safe code cannot write, raw arguments can: the same tensor twice.
         let kernel = kernel!(
@@ -223,7 +223,7 @@ fn an_output_that_overlaps_another_argument_is_refused() {
             }"
         );
         let mut all = y.view_mut();
-        let (mut head, mut other) = (all.slice_mut::<0>(0..5).unwrap(), Device::cpu().zeros([5]).unwrap());
+        let (mut head, mut other) = (all.slice_mut::<0>(0..5).unwrap(), Device::best().unwrap().zeros([5]).unwrap());
         std::mem::swap(&mut *head, &mut other);
         drop(head);
         let tail = all.slice_mut::<0>(3..8).unwrap();
@@ -235,7 +235,7 @@ fn an_output_that_overlaps_another_argument_is_refused() {
 
 #[test]
 fn halves_of_one_tensor_may_both_be_written() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let mut y = dev.zeros::<f32, 1>([6]).unwrap();
     let (mut head, mut tail) = y.split_at_mut::<0>(3).unwrap();
     fill_two(&mut head, &mut tail, 2.0).sync().unwrap();
@@ -249,7 +249,7 @@ fn halves_of_one_tensor_may_both_be_written() {
 
 #[test]
 fn a_broadcast_output_is_refused() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let x = dev.zeros::<f32, 1>([1]).unwrap();
     let kernel = kernel!(
         own,
@@ -273,7 +273,7 @@ fn a_broadcast_output_is_refused() {
 fn launches_and_tensors_move_between_threads() {
     fn movable<T: Send>(_: &T) {}
     fn shareable<T: Send + Sync>(_: &T) {}
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let mut y = dev.zeros::<f32, 1>([1]).unwrap();
     shareable(&dev);
     shareable(&dev.default_stream());

@@ -41,7 +41,7 @@ fn reference(x: &Tensor<f32, 1>, b: Option<&Tensor<f32, 1>>, y: &mut Tensor<f32,
 
 #[test]
 fn a_reference_runs_on_copies_and_writes_back() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let x = dev.from_fn([3, 2], |[i, j]| (10 * i + j) as f32).unwrap();
     let b = dev.full([3], 0.5f32).unwrap();
     let mut y = dev.zeros([3, 2]).unwrap();
@@ -53,7 +53,7 @@ fn a_reference_runs_on_copies_and_writes_back() {
 
 #[test]
 fn a_reference_checks_shapes_and_overlap() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let x = dev.zeros([4]).unwrap();
     let mut y = dev.zeros([3]).unwrap();
     assert!(matches!(reference(&x, None, &mut y), Err(Error::Shape { .. })));
@@ -61,7 +61,7 @@ fn a_reference_checks_shapes_and_overlap() {
 
 #[test]
 fn a_trap_in_a_reference_says_where_and_keeps_what_was_stored() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let x = dev.full([3], 2.0f32).unwrap();
     let b = dev.tensor(&[1.0f32, -1.0, 1.0], [3]).unwrap();
     let mut y = dev.zeros([3]).unwrap();

@@ -93,7 +93,7 @@ fn apply<'a>(view: View<'a, f32, 3>, plain: Plain, steps: &[Step]) -> (View<'a, 
 
 fn numbered(shape: [usize; 3]) -> (Tensor<f32, 3>, Plain) {
     let number = |at: &[usize]| (at[0] * 100 + at[1] * 10 + at[2]) as f32;
-    let tensor = Device::cpu().from_fn(shape, |at| number(&at)).unwrap();
+    let tensor = Device::best().unwrap().from_fn(shape, |at| number(&at)).unwrap();
     (tensor, Plain::build(shape.to_vec(), number))
 }
 
@@ -149,7 +149,7 @@ proptest! {
 
 #[test]
 fn large_transposed_tensors_come_back_in_order() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let x = dev.from_fn([300, 200], |[i, j]| (i * 200 + j) as i32).unwrap();
     let t = x.transpose::<0, 1>().unwrap().to_vec().unwrap();
     assert!(t.iter().enumerate().all(|(k, v)| *v == (k % 300 * 200 + k / 300) as i32));
@@ -159,7 +159,7 @@ fn large_transposed_tensors_come_back_in_order() {
 
 #[test]
 fn new_axes_and_broadcast_repeat_without_memory() {
-    let x = Device::cpu().tensor(&[1u8, 2, 3], [3]).unwrap();
+    let x = Device::best().unwrap().tensor(&[1u8, 2, 3], [3]).unwrap();
     let column = x.unsqueeze::<1>().unwrap();
     assert_eq!(column.shape(), [3, 1]);
     let wide = column.broadcast([3, 2]).unwrap();
@@ -176,7 +176,7 @@ fn refused<T: std::fmt::Debug>(result: titan::Result<T>, starts: &str) {
 
 #[test]
 fn views_that_do_not_exist_are_errors() {
-    let x = Device::cpu().zeros::<f32, 2>([4, 6]).unwrap();
+    let x = Device::best().unwrap().zeros::<f32, 2>([4, 6]).unwrap();
     let turned = x.transpose::<0, 1>().unwrap();
     refused(x.slice::<0>(2..5), "slice: 2..5 is not a part of axis 0, whose extent is 4");
     refused(x.split_at::<1>(7), "split: 7 is outside of axis 1, whose extent is 6");
@@ -191,7 +191,7 @@ fn views_that_do_not_exist_are_errors() {
 
 #[test]
 fn packed_types_keep_their_pairs() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let values: Vec<u4> = (0..24).map(|i| u4::from_u8(i % 16)).collect();
     let x = dev.tensor(&values, [4, 6]).unwrap();
     assert_eq!(x.to_vec().unwrap(), values);
@@ -215,7 +215,7 @@ fn packed_types_keep_their_pairs() {
 
 #[test]
 fn shapes_and_data_must_agree() {
-    let dev = Device::cpu();
+    let dev = Device::best().unwrap();
     let error = dev.tensor(&[1.0f32; 5], [2, 3]).unwrap_err();
     assert!(error.to_string().starts_with("5 elements were given for shape [2, 3], which has 6"), "{error}");
     let mut x = dev.full([2, 2], 1.5f64).unwrap();
@@ -238,7 +238,7 @@ fn shapes_and_data_must_agree() {
 #[test]
 fn every_element_type_comes_back() {
     fn round_trip<T: titan::lang::Elem>(values: &[T]) {
-        let x = Device::cpu().tensor(values, [values.len()]).unwrap();
+        let x = Device::best().unwrap().tensor(values, [values.len()]).unwrap();
         assert_eq!(x.to_vec().unwrap(), values);
     }
     use titan::lang::{bf16, e4m3, e5m2, f16, tf32};

@@ -62,8 +62,13 @@ fn what_memory_cannot_hold_says_how_much_was_asked() {
         "check the extents",
     );
     check(
-        &Error::OutOfMemory { bytes: 64, device: text("cpu") },
+        &Error::OutOfMemory { bytes: 64, device: text("cpu"), free: None },
         "cpu has no 64 bytes of memory left",
+        "drop tensors that are no longer needed, or use smaller ones",
+    );
+    check(
+        &Error::OutOfMemory { bytes: 64, device: text("cuda:0"), free: Some((32, 128)) },
+        "cuda:0 has no 64 bytes of memory left (32 of 128 are free)",
         "drop tensors that are no longer needed, or use smaller ones",
     );
     check(
@@ -75,16 +80,27 @@ fn what_memory_cannot_hold_says_how_much_was_asked() {
 
 #[test]
 fn devices_and_kernels_that_do_not_go_together_say_which() {
-    let missing = |asked| Error::NoSuchDevice { asked_by: "TITAN_DEVICE", asked: text(asked), available: text("cpu") };
+    let missing = |asked, (reason, help): (Option<&str>, Option<&'static str>)| Error::NoSuchDevice {
+        asked_by: "TITAN_DEVICE",
+        asked: text(asked),
+        available: text("cpu"),
+        reason: reason.map(text),
+        help,
+    };
     check(
-        &missing("gpu"),
+        &missing("gpu", (None, None)),
         "TITAN_DEVICE is `gpu`, but the devices here are: cpu",
-        "use `cpu`; names of GPUs are `cuda`, `cuda:N`, `hip` and `hip:N`",
+        "use `cpu`, or leave it unset; names of GPUs are `cuda`, `cuda:N`, `hip` and `hip:N`",
     );
     check(
-        &missing("CUDA:1"),
-        "TITAN_DEVICE is `CUDA:1`, but the devices here are: cpu",
-        "this version has no code for GPUs: use `cpu`, or leave `TITAN_DEVICE` unset",
+        &missing("CUDA:1", (Some("there is no driver"), Some("install it"))),
+        "TITAN_DEVICE is `CUDA:1`, but the devices here are: cpu; there is no driver",
+        "install it",
+    );
+    check(
+        &missing("hip", (None, None)),
+        "TITAN_DEVICE is `hip`, but the devices here are: cpu",
+        "this version has no code for AMD GPUs: use `cpu` or `cuda`",
     );
     check(
         &Error::Unsupported { kernel: text("k"), device: text("cpu"), reason: text("no f128") },

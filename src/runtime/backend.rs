@@ -1,8 +1,15 @@
 //! What differs between kinds of devices: memory, compiled kernels, running. Each kind is one case of each enum.
+//!
+//! Devices that run work by themselves have lanes and marks besides: queues of their own, and points in them.
 
+#[cfg(feature = "cuda")]
+use super::cuda;
 use super::device::{Device, DeviceKind};
 #[cfg(feature = "emulator")]
 use super::emulator;
+use super::event::Event;
+#[cfg(feature = "cuda")]
+use super::event::Finish;
 use super::kernel::{KernelRef, Loaded};
 use crate::error::{Error, Result};
 use titan_core::ir::Const;
@@ -13,6 +20,8 @@ use titan_cpu::{Program, RunError};
 #[derive(Clone, Debug)]
 pub(crate) enum Storage {
     Cpu(Memory),
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Memory),
     #[cfg(feature = "emulator")]
     Emulated(emulator::Memory),
 }
@@ -21,6 +30,8 @@ pub(crate) enum Storage {
 #[derive(Debug)]
 pub(crate) enum Code {
     Cpu(Box<Program>),
+    #[cfg(feature = "cuda")]
+    Cuda(Box<cuda::Code>),
     #[cfg(feature = "emulator")]
     Emulated(emulator::Code, emulator::Space),
 }
@@ -32,24 +43,93 @@ pub(crate) enum DeviceArg {
     Scalar(Const),
 }
 
-/// A launch: the kernel, the values of its shape names, the grid.
+/// A launch: the kernel, the values of its shape names, the grid, unless the device sizes it.
 pub(crate) struct Call<'a> {
-    pub(crate) kernel: &'a KernelRef,
-    pub(crate) loaded: &'a Loaded,
-    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "GPUs choose a variant by them"))]
+    pub(crate) kernel: &'static KernelRef,
+    pub(crate) loaded: &'static Loaded,
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "emulator")),
+        expect(dead_code, reason = "GPUs choose a variant by them")
+    )]
     pub(crate) symbols: &'a [Option<i64>],
-    pub(crate) grid: [u32; 3],
+    pub(crate) grid: Option<[u32; 3]>,
+}
+
+/// An in-order queue of a device's own.
+#[cfg(feature = "cuda")]
+#[derive(Debug)]
+pub(crate) enum Lane {
+    Cuda(cuda::Lane),
+}
+
+/// A point in a lane.
+#[cfg(feature = "cuda")]
+#[derive(Clone, Debug)]
+pub(crate) enum Mark {
+    Cuda(cuda::Mark),
+}
+
+/// Work that a lane has got: the point after it, and what to do when it has been reached.
+#[cfg(feature = "cuda")]
+pub(crate) struct Given {
+    pub(crate) mark: Mark,
+    pub(crate) finish: Option<Finish>,
+}
+
+#[cfg(feature = "cuda")]
+impl Lane {
+    /// A new lane of a device that has them.
+    pub(crate) fn new(device: &Device) -> Result<Lane> {
+        cuda::Lane::new(device).map(Lane::Cuda)
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Mark {
+    /// Whether it has been reached, be it by a failure.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Mark::Cuda(mark) => mark.is_over(),
+        }
+    }
+
+    /// Blocks until it has been reached.
+    pub(crate) fn wait(&self) {
+        match self {
+            Mark::Cuda(mark) => mark.wait(),
+        }
+    }
+
+    /// How the work before it, called `what`, ended.
+    pub(crate) fn outcome(&self, what: &str) -> Result<()> {
+        match self {
+            Mark::Cuda(mark) => mark.outcome(what),
+        }
+    }
 }
 
 impl Storage {
-    pub(crate) fn zeroed(device: &Device, bytes: usize) -> Result<Storage> {
+    /// New memory, of zeros if `zeroed`, and the event after which it may be used, unless that is now.
+    pub(crate) fn new(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
         match device.kind() {
             DeviceKind::Cpu => Memory::zeroed(bytes)
-                .map(Storage::Cpu)
-                .map_err(|_| Error::OutOfMemory { bytes, device: device.to_string() }),
-            DeviceKind::Emulator => Self::emulated(device, bytes),
-            DeviceKind::Cuda | DeviceKind::Hip => Err(absent(device)),
+                .map(|memory| (Storage::Cpu(memory), None))
+                .map_err(|_| Error::OutOfMemory { bytes, device: device.to_string(), free: None }),
+            DeviceKind::Cuda => Self::cuda(device, bytes, zeroed),
+            DeviceKind::Emulator => Self::emulated(device, bytes).map(|storage| (storage, None)),
+            DeviceKind::Hip => Err(absent(device)),
         }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
+        let (memory, event) = cuda::Memory::new(device, bytes, zeroed)?;
+        Ok((Storage::Cuda(memory), Some(event)))
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn cuda(device: &Device, _bytes: usize, _zeroed: bool) -> Result<(Storage, Option<Event>)> {
+        Err(absent(device))
     }
 
     #[cfg(feature = "emulator")]
@@ -63,11 +143,24 @@ impl Storage {
         Err(absent(device))
     }
 
+    /// The device's work up to `mark` may use the memory, even when its last handle is gone.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn used_until(&self, mark: &Mark) {
+        match (self, mark) {
+            (Storage::Cuda(memory), Mark::Cuda(mark)) => memory.used_until(mark),
+            (Storage::Cpu(_), _) => {}
+            #[cfg(feature = "emulator")]
+            (Storage::Emulated(_), _) => {}
+        }
+    }
+
     /// Whether who writes some bytes must be alone in all of the memory.
     pub(crate) fn is_used_as_a_whole(&self) -> bool {
         match self {
             // Its launches lease whole memories, and use every core anyway.
             Storage::Cpu(_) => true,
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(_) => false,
             #[cfg(feature = "emulator")]
             Storage::Emulated(_) => false,
         }
@@ -77,6 +170,8 @@ impl Storage {
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         match self {
             Storage::Cpu(memory) => memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e)),
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => memory.write(offset, bytes),
             #[cfg(feature = "emulator")]
             Storage::Emulated(memory) => memory.write(offset, bytes),
         }
@@ -86,6 +181,8 @@ impl Storage {
     pub(crate) fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
         match self {
             Storage::Cpu(memory) => memory.read(offset, out).map_err(|e| internal("a copy to the host", &e)),
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => memory.read(offset, out),
             #[cfg(feature = "emulator")]
             Storage::Emulated(memory) => memory.read(offset, out),
         }
@@ -105,8 +202,9 @@ impl Code {
                     }
                 })
             }
+            DeviceKind::Cuda => Self::cuda(device, loaded),
             DeviceKind::Emulator => Self::emulated(device, loaded),
-            DeviceKind::Cuda | DeviceKind::Hip => Err(absent(device)),
+            DeviceKind::Hip => Err(absent(device)),
         }
     }
 
@@ -121,24 +219,52 @@ impl Code {
         Err(absent(device))
     }
 
-    /// How many programs a persistent grid has.
-    pub(crate) fn persistent_grid(&self) -> [u32; 3] {
-        match self {
-            Code::Cpu(_) => [Program::persistent_grid(), 1, 1],
-            #[cfg(feature = "emulator")]
-            Code::Emulated(..) => emulator::Code::persistent_grid(),
-        }
+    #[cfg(feature = "cuda")]
+    fn cuda(device: &Device, loaded: &Loaded) -> Result<Code> {
+        cuda::Code::load(device, loaded).map(|code| Code::Cuda(Box::new(code)))
     }
 
-    /// Runs the grid to its end.
+    #[cfg(not(feature = "cuda"))]
+    fn cuda(device: &Device, _loaded: &Loaded) -> Result<Code> {
+        Err(absent(device))
+    }
+
+    /// Runs the grid to its end on this thread.
     pub(crate) fn run(&self, call: &Call<'_>, args: Vec<DeviceArg>) -> Result<()> {
         match self {
             Code::Cpu(program) => {
                 let args: Vec<titan_cpu::Arg> = args.into_iter().map(cpu_arg).collect();
-                program.run(&args, call.grid).map_err(|error| cpu_error(call.kernel, &call.loaded.name, &error))
+                let grid = call.grid.unwrap_or([Program::persistent_grid(), 1, 1]);
+                program.run(&args, grid).map_err(|error| cpu_error(call.kernel, &call.loaded.name, &error))
             }
+            // Streams of such a device have lanes.
+            #[cfg(feature = "cuda")]
+            Code::Cuda(_) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "no lane".to_owned() }),
             #[cfg(feature = "emulator")]
-            Code::Emulated(code, space) => code.run(space, (call.kernel, call.loaded), args, call.symbols, call.grid),
+            Code::Emulated(code, space) => {
+                let grid = call.grid.unwrap_or(emulator::Code::persistent_grid());
+                code.run(space, (call.kernel, call.loaded), args, call.symbols, grid)
+            }
+        }
+    }
+
+    /// Puts the grid at the end of a lane, after the points `after`.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn give(
+        &self,
+        lane: &Lane,
+        after: &[Mark],
+        call: &Call<'_>,
+        args: Vec<DeviceArg>,
+        sleeps: bool,
+    ) -> Result<Given> {
+        match (self, lane) {
+            (Code::Cuda(code), Lane::Cuda(lane)) => code.give(lane, after, call, args, sleeps),
+            (Code::Cpu(_), _) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }),
+            #[cfg(feature = "emulator")]
+            (Code::Emulated(..), _) => {
+                Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() })
+            }
         }
     }
 }
@@ -149,6 +275,8 @@ fn cpu_arg(arg: DeviceArg) -> titan_cpu::Arg {
             titan_cpu::Arg::Tensor { memory, offset, extents, strides }
         }
         // The devices of arguments have been compared.
+        #[cfg(feature = "cuda")]
+        DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => titan_cpu::Arg::Absent,
         #[cfg(feature = "emulator")]
         DeviceArg::Tensor { storage: Storage::Emulated(_), .. } => titan_cpu::Arg::Absent,
         DeviceArg::Absent => titan_cpu::Arg::Absent,

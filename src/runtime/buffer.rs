@@ -28,6 +28,10 @@ struct Inner {
     uses: Mutex<Vec<Use>>,
 }
 
+/// Uses that a buffer remembers before it asks devices which of them have ended.
+#[cfg(feature = "cuda")]
+const MANY: usize = 16;
+
 #[derive(Debug)]
 struct Use {
     footprint: Footprint,
@@ -54,8 +58,33 @@ pub(crate) struct Dependency {
 impl Buffer {
     /// Zeros.
     pub(crate) fn zeroed(device: &Device, bytes: usize) -> Result<Buffer> {
-        let storage = Storage::zeroed(device, bytes)?;
-        Ok(Buffer(Arc::new(Inner { device: device.clone(), storage, uses: Mutex::default() })))
+        Storage::new(device, bytes, true).map(|made| Buffer::of(device, bytes, made))
+    }
+
+    /// Any bytes, for who writes all of them next.
+    pub(crate) fn unwritten(device: &Device, bytes: usize) -> Result<Buffer> {
+        Storage::new(device, bytes, false).map(|made| Buffer::of(device, bytes, made))
+    }
+
+    /// Memory whose first `bytes` bytes may be used after `ready`.
+    pub(crate) fn of(device: &Device, bytes: usize, (storage, ready): (Storage, Option<Event>)) -> Buffer {
+        let first = ready.map(|event| Use { footprint: Footprint::whole(bytes), write: true, event });
+        let uses = Mutex::new(first.into_iter().collect());
+        Buffer(Arc::new(Inner { device: device.clone(), storage, uses }))
+    }
+
+    /// What new work with this access must wait for.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn earlier(&self, access: &Access) -> Vec<Dependency> {
+        let mut waits = Vec::new();
+        collect_dependencies(&lock(&self.0.uses), access, &mut waits);
+        waits
+    }
+
+    /// Work beside TITAN's that uses the buffer after all that has been entered.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn enter_foreign(access: &Access, event: &Event) {
+        enter(&mut lock(&access.buffer.0.uses), access, event);
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -75,6 +104,18 @@ impl Buffer {
     }
 }
 
+impl Drop for Inner {
+    /// A device may still be at work on the memory: it is told when that ends, and nobody waits.
+    fn drop(&mut self) {
+        #[cfg(feature = "cuda")]
+        for used in self.uses.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            if let Some(mark) = used.event.mark() {
+                self.storage.used_until(&mark);
+            }
+        }
+    }
+}
+
 /// Enters work with this event into every buffer it uses, and calls `enqueue` with what it must wait for.
 pub(crate) fn schedule<R>(accesses: &[Access], event: &Event, enqueue: impl FnOnce(Vec<Dependency>) -> R) -> R {
     let mut buffers: Vec<&Buffer> = accesses.iter().map(|a| &a.buffer).collect();
@@ -85,6 +126,10 @@ pub(crate) fn schedule<R>(accesses: &[Access], event: &Event, enqueue: impl FnOn
     let mut waits = Vec::new();
     for (address, table) in &mut tables {
         table.retain(|u| !u.event.is_settled());
+        #[cfg(feature = "cuda")]
+        if table.len() > MANY {
+            table.retain(|u| !(u.event.is_over() && u.event.is_settled()));
+        }
         let own = || accesses.iter().filter(|a| a.buffer.address() == *address);
         for access in own() {
             collect_dependencies(table, access, &mut waits);

@@ -54,12 +54,14 @@ struct Inner {
     next_awaited: AtomicUsize,
     #[cfg(feature = "emulator")]
     emulated: Option<(&'static titan_nv::Machine, super::emulator::Space)>,
+    #[cfg(feature = "cuda")]
+    cuda: Option<&'static titan_nv::runtime::Device>,
 }
 
 impl Device {
     /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, an AMD GPU, the CPU.
     ///
-    /// `TITAN_DEVICE` is `cpu`, `cuda`, `cuda:N`, `hip` or `hip:N`; with the feature `emulator` also `emulator:sm_80` and the
+    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one), `cuda:N`, `hip` or `hip:N`; with the feature `emulator` also `emulator:sm_80` and the
     /// like. Empty is as if it were not set.
     ///
     /// # Errors
@@ -97,6 +99,8 @@ impl Device {
                 asked_by: "the emulated target",
                 asked: target.to_owned(),
                 available: all.iter().filter(|m| m.supported).map(|m| m.name).collect::<Vec<_>>().join(", "),
+                reason: None,
+                help: None,
             });
         };
         let mut device = Device::new(DeviceKind::Emulator, u32::try_from(index).unwrap_or(0), target.to_owned());
@@ -111,9 +115,46 @@ impl Device {
         self.0.emulated.clone()
     }
 
-    /// The devices of this machine, the best one first.
+    /// The NVIDIA GPU of this number, in the driver's order, which `CUDA_VISIBLE_DEVICES` changes.
+    ///
+    /// # Errors
+    /// If there is none; the error says why.
+    #[cfg(feature = "cuda")]
+    pub fn cuda(ordinal: u32) -> Result<Device> {
+        Device::choose("the device", &format!("cuda:{ordinal}"))
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn of_cuda(device: &'static titan_nv::runtime::Device, description: String) -> Device {
+        let mut made = Device::new(DeviceKind::Cuda, device.ordinal, description);
+        if let Some(inner) = Arc::get_mut(&mut made.0) {
+            inner.cuda = Some(device);
+        }
+        made
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn as_cuda(&self) -> Option<&'static titan_nv::runtime::Device> {
+        self.0.cuda
+    }
+
+    /// Whether it runs work by itself, in lanes.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn is_remote(&self) -> bool {
+        self.0.cuda.is_some()
+    }
+
+    /// The devices of this machine, the best one first. GPUs too old for any code stand behind the CPU.
     #[must_use]
     pub fn available() -> Vec<Device> {
+        #[cfg(feature = "cuda")]
+        {
+            let usable = |d: &&Device| d.as_cuda().is_some_and(super::cuda::is_usable);
+            let (new, old): (Vec<&Device>, Vec<&Device>) = super::cuda::devices().iter().partition(usable);
+            let cpu = Device::cpu();
+            new.into_iter().chain([&cpu]).chain(old).cloned().collect()
+        }
+        #[cfg(not(feature = "cuda"))]
         vec![Device::cpu()]
     }
 
@@ -152,7 +193,7 @@ impl Device {
         if layout.len() != data.len() {
             return Err(Error::ElementCount { found: data.len(), shape: shape.to_vec(), expected: layout.len() });
         }
-        let mut tensor = Tensor::zeroed(self, layout)?;
+        let mut tensor = Tensor::unwritten(self, layout)?;
         tensor.write(data)?;
         Ok(tensor)
     }
@@ -210,6 +251,8 @@ impl Device {
             next_awaited,
             #[cfg(feature = "emulator")]
             emulated: None,
+            #[cfg(feature = "cuda")]
+            cuda: None,
         }))
     }
 
@@ -229,17 +272,34 @@ impl Device {
         if let Some(target) = wanted.strip_prefix("emulator:") {
             return Device::emulator(target);
         }
-        let (kind, ordinal) = wanted.split_once(':').unwrap_or((&wanted, "0"));
+        let (kind, ordinal) = wanted.split_once(':').map_or((wanted.as_str(), None), |(kind, n)| (kind, Some(n)));
         let fits = |d: &&Device| {
-            let numbered = d.kind() != DeviceKind::Cpu || !wanted.contains(':');
-            d.kind().name() == kind && numbered && ordinal.parse() == Ok(d.ordinal())
+            // The first of a kind is its best; there is one CPU, without a number.
+            let numbered = ordinal.is_none_or(|n| d.kind() != DeviceKind::Cpu && n.parse() == Ok(d.ordinal()));
+            d.kind().name() == kind && numbered
         };
-        available.iter().find(fits).cloned().ok_or_else(|| Error::NoSuchDevice {
-            asked_by,
-            asked: asked.to_owned(),
-            available: available.iter().map(Device::to_string).collect::<Vec<_>>().join(", "),
+        available.iter().find(fits).cloned().ok_or_else(|| {
+            let (reason, help) = absence(kind).unzip();
+            Error::NoSuchDevice {
+                asked_by,
+                asked: asked.to_owned(),
+                available: available.iter().map(Device::to_string).collect::<Vec<_>>().join(", "),
+                reason,
+                help,
+            }
         })
     }
+}
+
+/// Why there is no device of a kind, and what to do about it.
+fn absence(kind: &str) -> Option<(String, &'static str)> {
+    if kind != DeviceKind::Cuda.name() {
+        return None;
+    }
+    #[cfg(feature = "cuda")]
+    return super::cuda::absence();
+    #[cfg(not(feature = "cuda"))]
+    return Some(("this program has no code for NVIDIA GPUs".to_owned(), "build with feature `cuda` of `titan-gpu`"));
 }
 
 /// The next index in row-major order; after the last one, the first.

@@ -135,7 +135,7 @@ impl Code {
         outcome.map_err(|e| Error::Emulated { kernel: loaded.name.clone(), report: e.to_string() })?;
         let words: Vec<u32> = words?.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         debug_assert!(words.len() >= report::RECORDS);
-        gpu::read_report(kernel, &loaded.name, variant, &words)
+        gpu::read_report(kernel, &loaded.name, &variant.sites, &words)
     }
 
     fn launch(
@@ -158,6 +158,8 @@ fn gpu_arg(arg: DeviceArg) -> GpuArg {
         }
         // The devices of arguments have been compared.
         DeviceArg::Tensor { storage: Storage::Cpu(_), .. } | DeviceArg::Absent => GpuArg::Absent,
+        #[cfg(feature = "cuda")]
+        DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => GpuArg::Absent,
         DeviceArg::Scalar(value) => GpuArg::Scalar(value),
     }
 }

@@ -1,9 +1,16 @@
 //! The end of a piece of work on a device, to wait for and to ask how it went.
 //!
 //! A failure is *reported* once: by the first wait, read or launch that touches what the work should have written, or by
-//! `Stream::sync`. Work that depends on failed work does not run and fails as well; reporting its failure also reports
-//! the one that caused it.
+//! `Stream::sync`. Work that depends on failed work does not run, or does not count as having run, and fails as well;
+//! reporting its failure also reports the one that caused it.
+//!
+//! Work on the host is settled by who runs it. A device ends its work by itself, and nobody is called: such work is settled
+//! by whoever asks first, after the work that it depends on, so that failures travel as if it had not run.
 
+#[cfg(feature = "cuda")]
+use super::backend::Mark;
+#[cfg(feature = "cuda")]
+use super::buffer::Dependency;
 use super::lock;
 use crate::error::Error;
 use std::sync::{Arc, Condvar, Mutex};
@@ -23,9 +30,37 @@ struct Inner {
 
 #[derive(Debug)]
 enum State {
+    /// It runs on the host, or a device will get it.
     Pending(Vec<Waker>),
+    /// A device has it.
+    #[cfg(feature = "cuda")]
+    Remote(Box<Remote>, Vec<Waker>),
     Done,
     Failed(Box<Failure>),
+}
+
+/// Work that a device has.
+#[cfg(feature = "cuda")]
+pub(crate) struct Remote {
+    /// What it is, for messages.
+    pub(crate) what: Arc<str>,
+    /// The point in the device's work after it.
+    pub(crate) mark: Mark,
+    /// The work whose results it uses.
+    pub(crate) needs: Vec<Dependency>,
+    /// Reads what it told, unless its results are bad anyway.
+    pub(crate) finish: Option<Finish>,
+}
+
+/// Called when work has ended, with whether it counts as having run.
+#[cfg(feature = "cuda")]
+pub(crate) type Finish = Box<dyn FnOnce(bool) -> crate::error::Result<()> + Send>;
+
+#[cfg(feature = "cuda")]
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote").field("what", &self.what).finish_non_exhaustive()
+    }
 }
 
 /// How a piece of work failed.
@@ -66,8 +101,12 @@ impl Event {
     /// The work has ended. Later calls change nothing.
     pub(crate) fn settle(&self, outcome: Result<(), Box<Failure>>) {
         let mut state = lock(&self.0.state);
-        let State::Pending(wakers) = &mut *state else { return };
-        let wakers = std::mem::take(wakers);
+        let wakers = match &mut *state {
+            State::Pending(wakers) => std::mem::take(wakers),
+            #[cfg(feature = "cuda")]
+            State::Remote(_, wakers) => std::mem::take(wakers),
+            State::Done | State::Failed(_) => return,
+        };
         *state = match outcome {
             Ok(()) => State::Done,
             Err(failure) => State::Failed(failure),
@@ -79,27 +118,58 @@ impl Event {
 
     /// Blocks until the work has ended.
     pub(crate) fn wait(&self) {
+        self.wait_until_given();
+        #[cfg(feature = "cuda")]
+        while let Some(mark) = self.mark() {
+            mark.wait();
+            self.settle_remote();
+        }
+    }
+
+    /// Blocks until the work has ended or a device has it.
+    pub(crate) fn wait_until_given(&self) {
         let state = lock(&self.0.state);
         drop(super::wait_while(&self.0.changed, state, |s| matches!(s, State::Pending(_))));
     }
 
-    /// Whether the work has ended; if not, `waker` is woken when it does.
-    pub(crate) fn poll(&self, waker: &Waker) -> bool {
-        match &mut *lock(&self.0.state) {
-            State::Pending(wakers) => {
-                if !wakers.iter().any(|w| w.will_wake(waker)) {
-                    wakers.push(waker.clone());
-                }
-                false
-            }
+    /// Whether the work has ended. Asks its device.
+    pub(crate) fn is_over(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        if self.mark().is_some_and(|mark| mark.is_over()) {
+            self.settle_remote();
+        }
+        match &*lock(&self.0.state) {
+            State::Pending(_) => false,
+            #[cfg(feature = "cuda")]
+            State::Remote(..) => false,
             State::Done | State::Failed(_) => true,
         }
+    }
+
+    /// Whether the work has ended; if not, `waker` is woken when it does.
+    pub(crate) fn poll(&self, waker: &Waker) -> bool {
+        if self.is_over() {
+            return true;
+        }
+        let mut state = lock(&self.0.state);
+        let wakers = match &mut *state {
+            State::Pending(wakers) => wakers,
+            #[cfg(feature = "cuda")]
+            State::Remote(_, wakers) => wakers,
+            State::Done | State::Failed(_) => return true,
+        };
+        if !wakers.iter().any(|w| w.will_wake(waker)) {
+            wakers.push(waker.clone());
+        }
+        false
     }
 
     /// Whether nothing remains to wait for or to report.
     pub(crate) fn is_settled(&self) -> bool {
         match &*lock(&self.0.state) {
             State::Pending(_) => false,
+            #[cfg(feature = "cuda")]
+            State::Remote(..) => false,
             State::Done => true,
             State::Failed(failure) => failure.reported,
         }
@@ -107,18 +177,16 @@ impl Event {
 
     /// The error of work that has failed, reported or not.
     pub(crate) fn error(&self) -> Option<Error> {
-        match &*lock(&self.0.state) {
-            State::Pending(_) | State::Done => None,
-            State::Failed(failure) => Some(failure.error.clone()),
-        }
+        self.failure(|failure| failure.error.clone())
     }
 
     /// The work that caused the failure of this one.
     fn cause(&self) -> Option<Event> {
-        match &*lock(&self.0.state) {
-            State::Pending(_) | State::Done => None,
-            State::Failed(failure) => failure.cause.clone(),
-        }
+        self.failure(|failure| failure.cause.clone()).flatten()
+    }
+
+    fn failure<R>(&self, look: impl FnOnce(&mut Failure) -> R) -> Option<R> {
+        if let State::Failed(failure) = &mut *lock(&self.0.state) { Some(look(failure)) } else { None }
     }
 
     /// The error of work that has failed and of which nobody has been told, who now is, also of its cause.
@@ -130,13 +198,87 @@ impl Event {
         Some(error)
     }
 
+    /// The error of work that has failed, for the caller who asked for just this work: the cause itself, if nobody has been
+    /// told of it, rather than that something failed for its sake.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn report_here(&self) -> Option<Error> {
+        let error = self.error()?;
+        let cause = self.cause().and_then(|cause| cause.mark_reported());
+        drop(self.mark_reported());
+        Some(cause.map_or(error, |(error, _)| error))
+    }
+
     fn mark_reported(&self) -> Option<(Error, Option<Event>)> {
-        match &mut *lock(&self.0.state) {
-            State::Failed(failure) if !failure.reported => {
-                failure.reported = true;
-                Some((failure.error.clone(), failure.cause.clone()))
-            }
-            State::Pending(_) | State::Done | State::Failed(_) => None,
+        let tell = |failure: &mut Failure| {
+            let first = !std::mem::replace(&mut failure.reported, true);
+            first.then(|| (failure.error.clone(), failure.cause.clone()))
+        };
+        self.failure(tell).flatten()
+    }
+}
+
+/// Work that a device has.
+#[cfg(feature = "cuda")]
+impl Event {
+    /// A device has got the work.
+    pub(crate) fn give(&self, remote: Remote) {
+        let mut state = lock(&self.0.state);
+        if let State::Pending(wakers) = &mut *state {
+            let wakers = std::mem::take(wakers);
+            *state = State::Remote(Box::new(remote), wakers);
         }
+        drop(state);
+        self.0.changed.notify_all();
+    }
+
+    /// The point after the work, if a device has it and has not been asked how it ended.
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        if let State::Remote(remote, _) = &*lock(&self.0.state) { Some(remote.mark.clone()) } else { None }
+    }
+
+    /// Settles work that has ended on its device, after all the work that it needs. Without recursion: chains of launches
+    /// are as long as programs like.
+    fn settle_remote(&self) {
+        let mut chain = vec![self.clone()];
+        while let Some(last) = chain.last() {
+            match last.open_need() {
+                Some(earlier) => chain.push(earlier),
+                None => chain.pop().iter().for_each(Event::conclude),
+            }
+        }
+    }
+
+    /// Needed work that a device has and that has not been settled. It has ended, because the device waits for it.
+    fn open_need(&self) -> Option<Event> {
+        let state = lock(&self.0.state);
+        let State::Remote(remote, _) = &*state else { return None };
+        remote.needs.iter().find(|d| matches!(&*lock(&d.event.0.state), State::Remote(..))).map(|d| d.event.clone())
+    }
+
+    fn conclude(&self) {
+        let mut state = lock(&self.0.state);
+        let State::Remote(remote, wakers) = &mut *state else { return };
+        // Locks go from later to earlier work here as everywhere.
+        let failed = |d: &Dependency| d.event.error().map(|error| (d.event.clone(), error));
+        let bad = remote.needs.iter().filter(|d| d.carries).find_map(failed);
+        let finish = remote.finish.take();
+        let ended = remote.mark.outcome(&remote.what);
+        let told = match (&ended, finish) {
+            (Ok(()), Some(finish)) => super::buffer::guarded(&remote.what, || finish(bad.is_none())),
+            _ => Ok(()),
+        };
+        let outcome = match (ended, bad) {
+            (Err(error), _) => Err(Failure::new(error, false)),
+            (Ok(()), Some((earlier, error))) => Err(Failure::of_dependency(&remote.what, &earlier, error)),
+            (Ok(()), None) => told.map_err(|error| Failure::new(error, false)),
+        };
+        let wakers = std::mem::take(wakers);
+        *state = match outcome {
+            Ok(()) => State::Done,
+            Err(failure) => State::Failed(failure),
+        };
+        drop(state);
+        self.0.changed.notify_all();
+        wakers.into_iter().for_each(Waker::wake);
     }
 }

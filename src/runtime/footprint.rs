@@ -48,6 +48,14 @@ impl Footprint {
         Footprint { lo: first, hi: first + (reach + 1) * unit, unit, axes }
     }
 
+    /// All of a buffer of so many bytes.
+    pub(crate) fn whole(bytes: usize) -> Self {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let mut axes = [(0, 1); MAX_RANK];
+        axes[0] = (1, bytes);
+        Footprint { lo: 0, hi: bytes, unit: 1, axes }
+    }
+
     /// Whether some byte belongs to both, of tensors in one buffer.
     pub(crate) fn overlaps(&self, other: &Footprint) -> bool {
         if self.lo >= self.hi || other.lo >= other.hi || self.hi <= other.lo || other.hi <= self.lo {

@@ -40,7 +40,7 @@ impl Future for LaunchFuture<'_> {
                 None => return Poll::Ready(Ok(())),
                 Some(prepared) => {
                     let stream = prepared.device.awaited_stream();
-                    prepared.enqueue(&stream)?
+                    prepared.enqueue(&stream, true)?
                 }
             },
         };

@@ -4,8 +4,10 @@ use super::kernel::KernelRef;
 use crate::error::{Error, Result};
 use titan_core::artifact::{TensorFact, TensorFacts, Variant};
 use titan_core::ir::{Const, HostEnv, ParamKind, Signature, Symbol};
-use titan_core::launch::abi::{self, GpuArg, Slot};
-use titan_core::launch::report::{self, SiteKind};
+use titan_core::launch::abi::GpuArg;
+#[cfg(feature = "emulator")]
+use titan_core::launch::abi::{self, Slot};
+use titan_core::launch::report::{self, Site, SiteKind};
 
 /// Words of records that a launch may print.
 const PRINT_ROOM: u32 = 1 << 20;
@@ -65,24 +67,45 @@ impl TensorFacts for Facts<'_> {
 }
 
 /// The parameter block of a launch, cut into its words.
+#[cfg(feature = "emulator")]
 pub(super) fn words(slots: &[Slot], args: &[GpuArg], report: u64) -> Vec<Vec<u8>> {
     let block = abi::pack(slots, args, report);
     let (at, _) = abi::offsets(slots);
     slots.iter().zip(at).map(|(slot, at)| block[at..at + slot.bytes()].to_vec()).collect()
 }
 
+/// Words of records that a variant's launch may print.
+fn print_room(variant: &Variant) -> u32 {
+    if variant.sites.iter().any(|s| matches!(s.kind, SiteKind::Print(..))) { PRINT_ROOM } else { 0 }
+}
+
 /// The words of a new report: with room for records if the variant prints.
+#[cfg(feature = "emulator")]
 pub(super) fn new_report(variant: &Variant) -> Vec<u32> {
-    let prints = variant.sites.iter().any(|s| matches!(s.kind, SiteKind::Print(..)));
-    let room = if prints { PRINT_ROOM } else { 0 };
-    let mut words = vec![0; report::RECORDS + room as usize];
-    words[report::ROOM] = room;
-    words
+    let (header, words) = report_header(variant);
+    let mut report = header.to_vec();
+    report.resize(words, 0);
+    report
+}
+
+/// The words at the start of a new report, and how many there are in all; the others may hold anything.
+pub(super) fn report_header(variant: &Variant) -> ([u32; report::RECORDS], usize) {
+    let room = print_room(variant);
+    let mut header = [0; report::RECORDS];
+    header[report::ROOM] = room;
+    (header, report::RECORDS + room as usize)
+}
+
+/// How many words of a report, whose first ones are `header`, say something.
+#[cfg(feature = "cuda")]
+pub(super) fn report_words(header: &[u32]) -> usize {
+    let word = |at: usize| header.get(at).copied().unwrap_or(0);
+    report::RECORDS + word(report::USED).min(word(report::ROOM)) as usize
 }
 
 /// Prints what a kernel printed, and gives the error of its trap.
-pub(super) fn read_report(kernel: &KernelRef, name: &str, variant: &Variant, words: &[u32]) -> Result<()> {
-    let told = report::read(words, &variant.sites);
+pub(super) fn read_report(kernel: &KernelRef, name: &str, sites: &[Site], words: &[u32]) -> Result<()> {
+    let told = report::read(words, sites);
     for line in told.lines {
         titan_cpu::print_line(&format!("{line}\n"));
     }

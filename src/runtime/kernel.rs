@@ -32,10 +32,10 @@ pub(crate) struct Loaded {
     /// ``kernel `name` ``, for messages.
     pub(crate) title: Arc<str>,
     /// What is embedded besides the text form.
-    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "only GPUs run them"))]
+    #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs run them"))]
     pub(crate) variants: Vec<Variant>,
     /// Targets for which there is nothing, and why.
-    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "only GPUs are told"))]
+    #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs are told"))]
     pub(crate) refused: Vec<(String, String)>,
     codes: Mutex<Vec<(Device, Result<Arc<Code>>)>>,
 }

@@ -2,6 +2,8 @@
 
 use super::arg::{ArgValue, LaunchArg, TensorArg};
 use super::backend::{Call, Code, DeviceArg};
+#[cfg(feature = "cuda")]
+use super::backend::{Given, Lane, Mark};
 use super::buffer::{Access, run_here};
 use super::device::Device;
 use super::event::Event;
@@ -37,13 +39,14 @@ pub(crate) struct Prepared {
 }
 
 /// What a device does for a launch.
-struct Work {
+pub(crate) struct Work {
     kernel: &'static KernelRef,
     loaded: &'static Loaded,
     code: Arc<Code>,
     args: Vec<DeviceArg>,
     symbols: Vec<Option<i64>>,
-    grid: [u32; 3],
+    /// `None` if the device sizes it.
+    grid: Option<[u32; 3]>,
 }
 
 impl<'a> Launch<'a> {
@@ -71,6 +74,13 @@ impl<'a> Launch<'a> {
     pub fn sync(self) -> Result<()> {
         match self.prepare(None)? {
             None => Ok(()),
+            #[cfg(feature = "cuda")]
+            Some(prepared) if prepared.device.is_remote() => {
+                let stream = prepared.device.awaited_stream();
+                let event = prepared.enqueue(&stream, false)?;
+                event.wait();
+                event.report_here().map_or(Ok(()), Err)
+            }
             Some(Prepared { title, accesses, work, .. }) => run_here(&title, &accesses, || work.run()),
         }
     }
@@ -83,7 +93,7 @@ impl<'a> Launch<'a> {
     pub fn launch(self, stream: &Stream) -> Result<()> {
         match self.prepare(Some(stream.device()))? {
             None => Ok(()),
-            Some(prepared) => prepared.enqueue(stream).map(drop),
+            Some(prepared) => prepared.enqueue(stream, false).map(drop),
         }
     }
 
@@ -99,8 +109,8 @@ impl<'a> Launch<'a> {
         }
         let code = loaded.code(&device)?;
         let grid = match bound.grid {
-            Grid::Extents(extents) => extents,
-            Grid::Persistent => code.persistent_grid(),
+            Grid::Extents(extents) => Some(extents),
+            Grid::Persistent => None,
         };
         let title = Arc::clone(&loaded.title);
         let accesses = accesses(&loaded.kernel.sig, &args);
@@ -111,17 +121,25 @@ impl<'a> Launch<'a> {
 }
 
 impl Prepared {
-    /// Puts the work at the end of a stream.
-    pub(crate) fn enqueue(self, stream: &Stream) -> Result<Event> {
+    /// Puts the work at the end of a stream. If it is `awaited`, the event wakes whoever polls it.
+    pub(crate) fn enqueue(self, stream: &Stream, awaited: bool) -> Result<Event> {
         let Prepared { title, accesses, work, .. } = self;
-        stream.enqueue(title, &accesses, Box::new(|| work.run()))
+        stream.enqueue(title, &accesses, work, awaited)
     }
 }
 
 impl Work {
-    fn run(self) -> Result<()> {
-        let call = Call { kernel: self.kernel, loaded: self.loaded, symbols: &self.symbols, grid: self.grid };
-        self.code.run(&call, self.args)
+    /// Runs it to its end on this thread.
+    pub(crate) fn run(self) -> Result<()> {
+        let Work { kernel, loaded, code, args, symbols, grid } = self;
+        code.run(&Call { kernel, loaded, symbols: &symbols, grid }, args)
+    }
+
+    /// Puts it at the end of a lane, after the points `after`.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn give(self, lane: &Lane, after: &[Mark], awaited: bool) -> Result<Given> {
+        let Work { kernel, loaded, code, args, symbols, grid } = self;
+        code.give(lane, after, &Call { kernel, loaded, symbols: &symbols, grid }, args, awaited)
     }
 }
 

@@ -47,6 +47,43 @@ impl<const R: usize> Layout<R> {
         Ok(Layout { elem, offset: 0, shape, strides })
     }
 
+    /// Any strides, in memory that begins with the first element. No two elements share a place.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn strided(elem: Elem, shape: [usize; R], strides: [usize; R]) -> Result<Self> {
+        const OPERATION: &str = "strides";
+        let row_major = Layout::unpacked_row_major(elem, shape)?;
+        if row_major.len() == 0 {
+            return Ok(row_major);
+        }
+        let mut axes: Vec<(usize, usize)> = strides.into_iter().zip(shape).filter(|(_, n)| *n > 1).collect();
+        axes.sort_unstable();
+        let mut reach = 1usize;
+        for (stride, extent) in axes {
+            if stride < reach {
+                let problem = format!("with strides {strides:?}, elements of shape {shape:?} share memory");
+                return refuse(OPERATION, problem, "give each axis a stride beyond what the inner ones cover");
+            }
+            let next = (extent - 1).checked_mul(stride).and_then(|far| reach.checked_add(far));
+            // Addresses are reckoned in bytes and in 64 bits with a sign.
+            let fits = |n: &usize| n.checked_mul(8).is_some_and(|bytes| i64::try_from(bytes).is_ok());
+            let Some(next) = next.filter(fits) else {
+                let problem = format!("with strides {strides:?}, shape {shape:?} reaches beyond all addresses");
+                return refuse(OPERATION, problem, "strides are in elements, not bytes; check them");
+            };
+            reach = next;
+        }
+        Layout { elem, offset: 0, shape, strides }.packed(OPERATION)
+    }
+
+    /// How many elements its memory has room for, from the first element to the last.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn reach(&self) -> usize {
+        if self.len() == 0 {
+            return 0;
+        }
+        1 + self.shape.iter().zip(self.strides).map(|(n, stride)| (n - 1) * stride).sum::<usize>()
+    }
+
     /// The number of elements.
     pub(crate) fn len(&self) -> usize {
         self.shape.iter().product()

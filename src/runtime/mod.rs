@@ -17,19 +17,23 @@ mod arg;
 mod as_tensor;
 mod backend;
 mod buffer;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod device;
 #[cfg(feature = "emulator")]
 mod emulator;
 mod event;
 mod footprint;
 mod future;
-#[cfg(feature = "emulator")]
+#[cfg(any(feature = "cuda", feature = "emulator"))]
 mod gpu;
 mod kernel;
 mod kernels;
 mod launch;
 mod layout;
 mod reference;
+#[cfg(feature = "cuda")]
+mod remote;
 mod setting;
 mod stream;
 mod tensor;

@@ -1,12 +1,15 @@
 //! Streams: work that runs in the order in which it was launched, beside the calling thread.
 //!
 //! A stream of the CPU is a queue with one thread, which starts with the first launch and ends when the stream is dropped
-//! and its queue is empty.
+//! and its queue is empty. Devices with queues of their own: `remote.rs`.
 
 use super::buffer::{Access, Dependency, await_dependencies, guarded, schedule};
 use super::device::Device;
 use super::event::{Event, Failure};
+use super::launch::Work;
 use super::lock;
+#[cfg(feature = "cuda")]
+use super::remote::Remote;
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,6 +27,9 @@ pub struct Stream(Arc<Handle>);
 struct Handle {
     device: Device,
     queue: Arc<Queue>,
+    /// Instead of the queue, on devices that have lanes.
+    #[cfg(feature = "cuda")]
+    remote: Option<Remote>,
 }
 
 struct Queue {
@@ -47,7 +53,7 @@ struct Job {
     what: Arc<str>,
     event: Event,
     waits: Vec<Dependency>,
-    work: Box<dyn FnOnce() -> Result<()> + Send>,
+    work: Work,
 }
 
 impl Stream {
@@ -56,7 +62,12 @@ impl Stream {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let queue = Queue { id, state: Mutex::default(), changed: Condvar::new() };
-        Stream(Arc::new(Handle { device: device.clone(), queue: Arc::new(queue) }))
+        Stream(Arc::new(Handle {
+            device: device.clone(),
+            queue: Arc::new(queue),
+            #[cfg(feature = "cuda")]
+            remote: device.is_remote().then(|| Remote::new(id)),
+        }))
     }
 
     /// The device of the stream.
@@ -70,24 +81,26 @@ impl Stream {
     /// # Errors
     /// The first failure on this stream that has not been reported; the other ones count as reported too.
     pub fn sync(&self) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if let Some(remote) = &self.0.remote {
+            return first_of(&remote.sync());
+        }
         let last = lock(&self.0.queue.state).last.clone();
         if let Some(event) = last {
             event.wait();
         }
-        let failed = std::mem::take(&mut lock(&self.0.queue.state).failed);
-        let mut errors = failed.iter().filter_map(Event::report);
-        let first = errors.next();
-        errors.for_each(drop);
-        first.map_or(Ok(()), Err)
+        first_of(&std::mem::take(&mut lock(&self.0.queue.state).failed))
     }
 
-    /// Enters work into the buffers it uses and puts it at the end of the queue.
-    pub(crate) fn enqueue(
-        &self,
-        what: Arc<str>,
-        accesses: &[Access],
-        work: Box<dyn FnOnce() -> Result<()> + Send>,
-    ) -> Result<Event> {
+    /// Enters work into the buffers it uses and puts it at the end of the queue. If it is `awaited`, the event wakes whoever
+    /// polls it.
+    pub(crate) fn enqueue(&self, what: Arc<str>, accesses: &[Access], work: Work, awaited: bool) -> Result<Event> {
+        #[cfg(feature = "cuda")]
+        if let Some(remote) = &self.0.remote {
+            return remote.enqueue(&self.0.device, what, accesses, work, awaited);
+        }
+        // The thread of the queue wakes whoever asks.
+        let _ = awaited;
         self.start_worker()?;
         let queue = &self.0.queue;
         let event = Event::new(Some(queue.id));
@@ -128,7 +141,7 @@ impl Queue {
     fn run(&self, job: Job) {
         let Job { what, event, waits, work } = job;
         let outcome = match await_dependencies(&waits) {
-            None => guarded(&what, work).map_err(|error| Failure::new(error, false)),
+            None => guarded(&what, || work.run()).map_err(|error| Failure::new(error, false)),
             Some((earlier, error)) => Err(Failure::of_dependency(&what, earlier, error)),
         };
         if outcome.is_err() {
@@ -138,6 +151,14 @@ impl Queue {
         }
         event.settle(outcome);
     }
+}
+
+/// The first failure that has not been reported; all count as reported now.
+fn first_of(failed: &[Event]) -> Result<()> {
+    let mut errors = failed.iter().filter_map(Event::report);
+    let first = errors.next();
+    errors.for_each(drop);
+    first.map_or(Ok(()), Err)
 }
 
 impl Drop for Handle {

@@ -33,8 +33,17 @@ pub struct Tensor<T, const R: usize> {
 impl<T: Elem, const R: usize> Tensor<T, R> {
     /// Zeros under a row-major layout.
     pub(crate) fn zeroed(device: &Device, layout: Layout<R>) -> Result<Self> {
-        let buffer = Buffer::zeroed(device, T::ELEM.bytes_for(layout.len()))?;
-        Ok(Tensor { buffer, layout, elem: PhantomData })
+        Ok(Tensor::of(Buffer::zeroed(device, T::ELEM.bytes_for(layout.len()))?, layout))
+    }
+
+    /// Any elements under a row-major layout, for who writes all of them next.
+    pub(crate) fn unwritten(device: &Device, layout: Layout<R>) -> Result<Self> {
+        Ok(Tensor::of(Buffer::unwritten(device, T::ELEM.bytes_for(layout.len()))?, layout))
+    }
+
+    /// The elements of a buffer under a layout, which lies inside of it.
+    pub(crate) fn of(buffer: Buffer, layout: Layout<R>) -> Self {
+        Tensor { buffer, layout, elem: PhantomData }
     }
 
     /// The same memory under another layout, which lies inside of this one's.

@@ -20,7 +20,7 @@ const SHORT_RUN: usize = 64;
 pub(super) fn host_vec<T>(n: usize) -> Result<Vec<T>> {
     let mut out = Vec::new();
     let bytes = n.saturating_mul(size_of::<T>());
-    let refused = |_| Error::OutOfMemory { bytes, device: "the host".to_owned() };
+    let refused = |_| Error::OutOfMemory { bytes, device: "the host".to_owned(), free: None };
     out.try_reserve_exact(n).map_err(refused)?;
     Ok(out)
 }

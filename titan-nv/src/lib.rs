@@ -6,7 +6,9 @@
 //!
 //! With feature `emu`: an emulator of PTX text, for tests and tools, which shares no tables with the rest.
 //!
-//! To come: what only `sm_90a` has, the driver (feature `runtime`).
+//! With feature `runtime`: NVIDIA's driver, opened when the program runs.
+//!
+//! To come: what only `sm_90a` has.
 //!
 //! Deliberately absent: the meaning of tile operations, which all GPUs share (titan-core). Never to come: PTX templates
 //! written by hand. What is emitted comes from the IR.
@@ -17,6 +19,8 @@ pub mod emu;
 pub mod lower;
 pub mod machine;
 pub mod ptx;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 mod target;
 
 pub use compile::{Unsupported, compile};

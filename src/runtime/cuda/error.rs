@@ -1,0 +1,57 @@
+//! What the driver's failures mean to who launched a kernel.
+
+use super::super::device::Device;
+use crate::error::Error;
+use titan_nv::runtime::{Context, DriverError, Kind, LoadError};
+
+/// A call of the driver failed while something was done.
+pub(super) fn driver(device: &str, error: &DriverError, doing: &str) -> Error {
+    match error.kind() {
+        Kind::Sticky | Kind::Timeout => work(device, doing, error),
+        Kind::OutOfMemory | Kind::Setup | Kind::Code | Kind::Other | _ => Error::Driver {
+            doing: doing.to_owned(),
+            device: device.to_owned(),
+            message: error.to_string(),
+            help: error.help(),
+        },
+    }
+}
+
+/// Work called `what` failed on the device.
+pub(super) fn work(device: &str, what: &str, error: &DriverError) -> Error {
+    let (what, device, message) = (what.to_owned(), device.to_owned(), error.to_string());
+    match error.kind() {
+        Kind::Timeout => Error::Timeout { what, device, message, help: error.help() },
+        Kind::Sticky => Error::DeviceLost { what, device, message, help: error.help() },
+        Kind::OutOfMemory | Kind::Setup | Kind::Code | Kind::Other | _ => {
+            Error::Driver { doing: what, device, message, help: error.help() }
+        }
+    }
+}
+
+/// An allocation failed.
+pub(super) fn allocation(device: &Device, context: &'static Context, bytes: usize, error: &DriverError) -> Error {
+    if error.kind() == Kind::OutOfMemory {
+        return Error::OutOfMemory { bytes, device: device.to_string(), free: context.memory().ok() };
+    }
+    driver(&device.to_string(), error, "an allocation")
+}
+
+/// A kernel could not be made ready.
+pub(super) fn load(device: &str, kernel: &str, error: LoadError) -> Error {
+    let (kernel, device) = (kernel.to_owned(), device.to_owned());
+    match error {
+        LoadError::Shared { needs, limit } => Error::SharedMemory { kernel, device, needs, limit },
+        LoadError::Refused { error, log } => {
+            let log = if log.is_empty() { String::new() } else { format!("\n{log}") };
+            Error::Code { kernel, device, message: error.to_string(), log, help: error.help() }
+        }
+        LoadError::Driver(error) => driver(&device, &error, &format!("loading kernel `{kernel}`")),
+        error @ (LoadError::Threads { .. } | _) => Error::Unsupported { kernel, device, reason: error.to_string() },
+    }
+}
+
+/// A defect.
+pub(super) fn internal(doing: &str, message: String) -> Error {
+    Error::Internal { doing: doing.to_owned(), message }
+}

@@ -1,0 +1,145 @@
+//! NVIDIA GPUs, and tensors shared with other users of CUDA.
+//!
+//! Programs share memory with [`cudarc`], in both directions and without copies:
+//!
+//! * [`borrow`] and [`borrow_mut`] make a tensor of a `CudaSlice` or a part of one;
+//! * [`lend`] and [`lend_mut`] give the device pointer of a tensor to a stream of cudarc's;
+//! * [`tensor_from_raw`] makes a tensor of any pointer.
+//!
+//! The contexts are the primary ones, which cudarc's `CudaContext::new` uses as well.
+
+mod code;
+mod error;
+mod interop;
+
+pub use interop::{Borrowed, BorrowedMut, Lent, RawTensor, borrow, borrow_mut, lend, lend_mut, tensor_from_raw};
+
+/// The crate whose types are exchanged here, in the version that TITAN uses.
+pub use titan_nv::runtime::cudarc;
+
+pub(super) use code::Code;
+
+use super::backend;
+use super::device::{Device, DeviceKind};
+use super::event::{self, Event};
+use crate::error::Result;
+use std::sync::{Arc, OnceLock};
+use titan_nv::Machine;
+use titan_nv::runtime::{self as nv, Driver, Waiting};
+
+/// The GPUs of this machine, the best one first.
+pub(super) fn devices() -> &'static [Device] {
+    static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
+    DEVICES.get_or_init(|| {
+        let Ok(driver) = Driver::get() else { return Vec::new() };
+        let mut found: Vec<&'static nv::Device> = driver.devices().iter().collect();
+        found.sort_by_key(|d| {
+            let p = &d.properties;
+            std::cmp::Reverse((p.capability, p.multiprocessors, p.memory, std::cmp::Reverse(d.ordinal)))
+        });
+        found.into_iter().map(|d| Device::of_cuda(d, d.name.clone())).collect()
+    })
+}
+
+/// Why there are no GPUs, and what to do about it.
+pub(super) fn absence() -> Option<(String, &'static str)> {
+    Driver::get().err().map(|absence| (absence.to_string(), absence.help()))
+}
+
+/// Whether some target of TITAN's runs on the device.
+pub(super) fn is_usable(device: &nv::Device) -> bool {
+    let oldest = Machine::all().iter().filter(|m| m.supported).map(|m| m.capability).min();
+    oldest.is_some_and(|oldest| device.properties.capability >= oldest)
+}
+
+/// The context of a device.
+fn context(device: &Device) -> Result<&'static nv::Context> {
+    let found = device.as_cuda().ok_or_else(|| error::internal("a CUDA device", "it is another one".to_owned()))?;
+    found.context().map_err(|e| error::driver(&format!("{device}"), &e, "making a context"))
+}
+
+/// The memory of a buffer.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory(Arc<nv::Memory>);
+
+impl Memory {
+    /// New memory, and the event after which it may be used.
+    pub(super) fn new(device: &Device, bytes: usize, zeroed: bool) -> Result<(Memory, Event)> {
+        let context = context(device)?;
+        let made = nv::Memory::new(context, bytes, zeroed);
+        let (memory, ready) = made.map_err(|e| error::allocation(device, context, bytes, &e))?;
+        Ok((Memory(Arc::new(memory)), after(ready, "an allocation")))
+    }
+
+    pub(super) fn used_until(&self, mark: &Mark) {
+        self.0.used_until(Arc::clone(&mark.0));
+    }
+
+    pub(super) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.0.write(offset, bytes).map_err(|e| error::driver(&self.device(), &e, "a copy to the device"))
+    }
+
+    pub(super) fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
+        self.0.read(offset, out).map_err(|e| error::driver(&self.device(), &e, "a copy to the host"))
+    }
+
+    fn device(&self) -> String {
+        name(self.0.context())
+    }
+}
+
+/// An event that ends when the device reaches `ready`, after work called `what`.
+fn after(ready: nv::Event, what: &str) -> Event {
+    reached(Mark(Arc::new(ready)), what)
+}
+
+/// An event that ends when the device reaches a point after work called `what`.
+fn reached(mark: Mark, what: &str) -> Event {
+    let event = Event::new(None);
+    let mark = backend::Mark::Cuda(mark);
+    event.give(event::Remote { what: what.into(), mark, needs: Vec::new(), finish: None });
+    event
+}
+
+/// A stream of a device.
+#[derive(Debug)]
+pub(crate) struct Lane(nv::Stream);
+
+impl Lane {
+    pub(super) fn new(device: &Device) -> Result<Lane> {
+        let made = nv::Stream::new(context(device)?);
+        made.map(Lane).map_err(|e| error::driver(&device.to_string(), &e, "making a stream"))
+    }
+}
+
+/// A point in a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark(Arc<nv::Event>);
+
+impl Mark {
+    fn at_end(stream: &nv::Stream, sleeps: bool) -> Result<Mark> {
+        let waiting = if sleeps { Waiting::Sleeps } else { Waiting::Spins };
+        let made = stream.mark(waiting);
+        made.map(|e| Mark(Arc::new(e))).map_err(|e| error::driver(&name(stream.context()), &e, "an event"))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        // Failed work is over; `outcome` tells.
+        self.0.is_over().unwrap_or(true)
+    }
+
+    pub(super) fn wait(&self) {
+        // As above.
+        drop(self.0.wait());
+    }
+
+    pub(super) fn outcome(&self, what: &str) -> Result<()> {
+        self.0.wait().map_err(|e| error::work(&name(self.0.context()), what, &e))
+    }
+}
+
+/// A device as `Device` shows it.
+fn name(context: &nv::Context) -> String {
+    let device = context.device();
+    format!("{}:{} ({})", DeviceKind::Cuda.name(), device.ordinal, device.name)
+}

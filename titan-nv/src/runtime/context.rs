@@ -1,0 +1,202 @@
+//! The primary context of a device: what is shared by everything that runs there.
+
+use super::driver::{Calls, Device, Driver};
+use super::error::{DriverError, Kind};
+use super::event::Event;
+use super::stream::RawStream;
+use super::{Handle, lock};
+use cudarc::driver::sys::{
+    CUcontext, CUctx_st, CUevent_st, CUmemPool_attribute, CUmemPoolHandle_st, CUpointer_attribute as Attribute,
+};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Arc, Mutex};
+
+/// The primary context of a device, kept for the life of the process.
+#[derive(Debug)]
+pub struct Context {
+    pub(super) calls: &'static Calls,
+    device: &'static Device,
+    raw: Handle<CUctx_st>,
+    pub(super) streams: Streams,
+    /// Events that nobody uses, by whether they block.
+    pub(super) events: [Mutex<Vec<Handle<CUevent_st>>>; 2],
+    /// Pinned memory that nobody uses, by its size in words.
+    pub(super) pinned: Mutex<Vec<super::pinned::Block>>,
+    /// Where memory comes from in the order of streams.
+    pub(super) pool: Option<Handle<CUmemPoolHandle_st>>,
+    /// Memory to free when its uses have ended, where the device has no pools.
+    pub(super) deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
+}
+
+/// The streams of the context's own.
+///
+/// Memory is freed on another stream than the one it is allocated on: freeing waits for the last uses, and a new allocation
+/// must not.
+#[derive(Debug)]
+pub(super) struct Streams {
+    pub(super) allocate: RawStream,
+    pub(super) free: RawStream,
+    pub(super) copy: RawStream,
+}
+
+/// Makes a context current on this thread, and the earlier one again when it ends.
+#[derive(Debug)]
+pub(super) struct Entered {
+    calls: &'static Calls,
+    earlier: CUcontext,
+}
+
+/// To whom an address belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The device, in the driver's order.
+    pub ordinal: u32,
+    /// The first address of the allocation, and its bytes; if the driver tells.
+    pub range: Option<(u64, usize)>,
+}
+
+impl Context {
+    pub(super) fn new(driver: &'static Driver, device: &'static Device) -> Result<Context, DriverError> {
+        let calls = driver.calls();
+        let mut raw: CUcontext = ptr::null_mut();
+        // SAFETY: `raw` is a place for a context, and the device one of the driver's. It is never released: contexts
+        // live as long as the process.
+        let code = unsafe { (calls.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
+        calls.check("cuDevicePrimaryCtxRetain", code)?;
+        let _entered = enter(calls, raw)?;
+        let streams =
+            Streams { allocate: RawStream::new(calls)?, free: RawStream::new(calls)?, copy: RawStream::new(calls)? };
+        let pool = if device.properties.memory_pools { Some(default_pool(calls, device)?) } else { None };
+        Ok(Context {
+            calls,
+            device,
+            raw: Handle(raw),
+            streams,
+            events: [Mutex::default(), Mutex::default()],
+            pinned: Mutex::default(),
+            pool,
+            deferred: Mutex::default(),
+        })
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &'static Device {
+        self.device
+    }
+
+    /// The handle of the context, for whoever calls the driver without TITAN.
+    #[must_use]
+    pub fn raw(&self) -> CUcontext {
+        self.raw.0
+    }
+
+    /// Makes the context current until the result is dropped.
+    pub(super) fn enter(&self) -> Result<Entered, DriverError> {
+        enter(self.calls, self.raw.0)
+    }
+
+    /// Bytes of memory that are free, and all there are.
+    ///
+    /// # Errors
+    /// If the driver does not say.
+    pub fn memory(&self) -> Result<(usize, usize), DriverError> {
+        let _entered = self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: two places for sizes.
+        self.calls.check("cuMemGetInfo", unsafe { (self.calls.cuMemGetInfo_v2)(&raw mut free, &raw mut total) })?;
+        Ok((free, total))
+    }
+
+    /// To whom an address belongs; `None` if it is no device's memory that the driver knows.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn owner(&self, address: u64) -> Result<Option<Owner>, DriverError> {
+        let _entered = self.enter()?;
+        let mut ordinal = 0i32;
+        // SAFETY: the attribute is an int, and `ordinal` a place for one.
+        match unsafe { self.attribute(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, &raw mut ordinal) } {
+            Ok(()) => {}
+            Err(error) if error.kind() == Kind::Other => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let (mut start, mut bytes) = (0u64, 0usize);
+        // SAFETY: the attributes are an address and a size, and these are places for them.
+        let range = unsafe {
+            self.attribute(Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address, &raw mut start)
+                .and_then(|()| self.attribute(Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE, address, &raw mut bytes))
+        };
+        // Managed memory has no device of its own before it is used.
+        Ok(u32::try_from(ordinal).ok().map(|ordinal| Owner { ordinal, range: range.ok().map(|()| (start, bytes)) }))
+    }
+
+    /// # Safety
+    /// `place` must be writable, and of the type that the attribute has.
+    unsafe fn attribute<T>(&self, attribute: Attribute, address: u64, place: *mut T) -> Result<(), DriverError> {
+        // SAFETY: the caller's; any number may be asked for as an address.
+        let code = unsafe { (self.calls.cuPointerGetAttribute)(place.cast::<c_void>(), attribute, address) };
+        self.calls.check("cuPointerGetAttribute", code)
+    }
+
+    /// Gives back what waits to be freed or is kept for reuse, and blocks for it.
+    pub(super) fn reclaim(&self) {
+        self.free_deferred(true);
+        // Errors will be those of the allocation that is tried next.
+        let _ended = self.streams.free.wait(self.calls);
+        if let Some(pool) = self.pool {
+            // SAFETY: the pool is the device's.
+            let _trimmed = unsafe { (self.calls.cuMemPoolTrimTo)(pool.0, 0) };
+        }
+    }
+
+    /// Frees memory whose uses have ended, or, with `wait`, all of it.
+    pub(super) fn free_deferred(&self, wait: bool) {
+        let mut deferred = lock(&self.deferred);
+        deferred.retain(|(address, uses)| {
+            let over = uses.iter().all(|e| if wait { e.wait().is_ok() } else { e.is_over().unwrap_or(false) });
+            if over {
+                // SAFETY: it was allocated with `cuMemAlloc`, its handle is gone, and so are its uses.
+                let _freed = unsafe { (self.calls.cuMemFree_v2)(*address) };
+            }
+            !over
+        });
+    }
+}
+
+fn enter(calls: &'static Calls, raw: CUcontext) -> Result<Entered, DriverError> {
+    let mut earlier: CUcontext = ptr::null_mut();
+    // SAFETY: `earlier` is a place for a context.
+    calls.check("cuCtxGetCurrent", unsafe { (calls.cuCtxGetCurrent)(&raw mut earlier) })?;
+    if earlier == raw {
+        return Ok(Entered { calls, earlier: ptr::null_mut() });
+    }
+    // SAFETY: `raw` was retained, and is never released.
+    calls.check("cuCtxSetCurrent", unsafe { (calls.cuCtxSetCurrent)(raw) })?;
+    Ok(Entered { calls, earlier })
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // A thread that had no context keeps this one: it will want it again.
+        if !self.earlier.is_null() {
+            // SAFETY: it was current on this thread a moment ago, and nothing here destroys contexts.
+            let _set = unsafe { (self.calls.cuCtxSetCurrent)(self.earlier) };
+        }
+    }
+}
+
+/// The device's pool, told to keep what is freed: asking the system for memory again would synchronize.
+fn default_pool(calls: &Calls, device: &Device) -> Result<Handle<CUmemPoolHandle_st>, DriverError> {
+    let mut pool = ptr::null_mut();
+    // SAFETY: `pool` is a place for a pool, and the device one that has pools.
+    let code = unsafe { (calls.cuDeviceGetDefaultMemPool)(&raw mut pool, device.raw) };
+    calls.check("cuDeviceGetDefaultMemPool", code)?;
+    let mut threshold = u64::MAX;
+    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    // SAFETY: the attribute is a `cuuint64_t`, which `threshold` is; the driver copies it.
+    let code = unsafe { (calls.cuMemPoolSetAttribute)(pool, attribute, (&raw mut threshold).cast::<c_void>()) };
+    calls.check("cuMemPoolSetAttribute", code)?;
+    Ok(Handle(pool))
+}

@@ -1,0 +1,277 @@
+//! The driver of this machine and its devices, or why there are none.
+
+use super::context::Context;
+use super::error::DriverError;
+pub use super::table::SYMBOLS;
+use super::table::{Code, Table};
+use cudarc::driver::sys::{self, CUdevice, CUdevice_attribute as Attribute};
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
+use std::ops::Deref;
+use std::ptr;
+use std::sync::OnceLock;
+
+/// The library as its makers install it: for messages.
+const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+
+/// Why no GPU of NVIDIA's can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Absence {
+    /// The driver's library cannot be opened.
+    NoLibrary {
+        /// What the system's loader says.
+        reason: String,
+    },
+    /// The library lacks functions: it is older than CUDA 12, or something else.
+    MissingSymbols {
+        /// Their names.
+        names: Vec<&'static str>,
+    },
+    /// The driver refuses to start.
+    Start(DriverError),
+    /// The driver is there, but no device.
+    NoDevice,
+}
+
+impl Absence {
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Absence::NoLibrary { .. } => {
+                "install NVIDIA's driver; in containers, pass the GPU through (`--gpus all`); nothing else of CUDA is needed"
+            }
+            Absence::MissingSymbols { .. } => "update NVIDIA's driver: TITAN needs one of CUDA 12.0 or later",
+            Absence::Start(error) => error.help(),
+            Absence::NoDevice => "check `nvidia-smi`, and `CUDA_VISIBLE_DEVICES` if it is set",
+        }
+    }
+}
+
+impl fmt::Display for Absence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Absence::NoLibrary { reason } => {
+                write!(f, "NVIDIA's driver library `{LIBRARY}` cannot be opened ({reason})")
+            }
+            Absence::MissingSymbols { names } => {
+                let (first, rest) = (names.first().copied().unwrap_or("none"), names.len().saturating_sub(1));
+                write!(f, "NVIDIA's driver library has no function `{first}`")?;
+                if rest > 0 { write!(f, " and lacks {rest} others") } else { Ok(()) }
+            }
+            Absence::Start(error) => write!(f, "NVIDIA's driver does not start: {error}"),
+            Absence::NoDevice => f.write_str("NVIDIA's driver finds no device"),
+        }
+    }
+}
+
+impl std::error::Error for Absence {}
+
+/// NVIDIA's driver, started.
+#[derive(Debug)]
+pub struct Driver {
+    calls: Calls,
+    devices: Vec<Device>,
+    /// The version of CUDA that it supports: 12040 is 12.4.
+    pub version: u32,
+}
+
+/// The functions of the driver.
+#[derive(Debug)]
+pub(super) struct Calls(Table);
+
+impl Deref for Calls {
+    type Target = Table;
+    fn deref(&self) -> &Table {
+        &self.0
+    }
+}
+
+/// A device of the driver's.
+#[derive(Debug)]
+pub struct Device {
+    pub(super) raw: CUdevice,
+    /// Which device it is, in the driver's order.
+    pub ordinal: u32,
+    /// Its name.
+    pub name: String,
+    /// What it has.
+    pub properties: Properties,
+    context: OnceLock<Result<Context, DriverError>>,
+}
+
+/// What a device has, as the driver tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// The compute capability times ten: 80, 90.
+    pub capability: u32,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Shared memory that a program may ask for, in bytes.
+    pub shared_per_block: u32,
+    /// The greatest extents of a grid.
+    pub grid: [u32; 3],
+    /// Bytes of memory.
+    pub memory: usize,
+    /// Whether it allocates in the order of streams.
+    pub memory_pools: bool,
+}
+
+impl Driver {
+    /// The driver, started at the first call.
+    ///
+    /// # Errors
+    /// If this machine has none, or no device; later calls say the same.
+    pub fn get() -> Result<&'static Driver, &'static Absence> {
+        static DRIVER: OnceLock<Result<Driver, Absence>> = OnceLock::new();
+        DRIVER.get_or_init(Driver::start).as_ref()
+    }
+
+    /// The devices, in the driver's order.
+    #[must_use]
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    fn start() -> Result<Driver, Absence> {
+        // SAFETY: opening the driver's library runs its initializers, which NVIDIA makes for programs that do so.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(Absence::NoLibrary { reason: why_not(LIBRARY) });
+        }
+        // SAFETY: as above; it is there, so this does not panic.
+        let library = unsafe { sys::culib() };
+        // SAFETY: a library of this name exports the functions of the CUDA driver API.
+        let table = unsafe { Table::load(library) }.map_err(|names| Absence::MissingSymbols { names })?;
+        let calls = Calls(table);
+        // SAFETY: the manual: flags must be 0.
+        calls.check("cuInit", unsafe { (calls.cuInit)(0) }).map_err(Absence::Start)?;
+        let devices = calls.devices().map_err(Absence::Start)?;
+        let mut version = 0;
+        // SAFETY: `version` is a place for an int.
+        let code = unsafe { (calls.cuDriverGetVersion)(&raw mut version) };
+        calls.check("cuDriverGetVersion", code).map_err(Absence::Start)?;
+        let version = u32::try_from(version).unwrap_or(0);
+        if devices.is_empty() { Err(Absence::NoDevice) } else { Ok(Driver { calls, devices, version }) }
+    }
+
+    pub(super) fn calls(&self) -> &Calls {
+        &self.calls
+    }
+}
+
+/// What the loader says to a library that is not there.
+fn why_not(library: &str) -> String {
+    // SAFETY: as for `is_culib_present`, which has just failed to open it.
+    match unsafe { libloading::Library::new(library) } {
+        Ok(_) => "it appeared a moment after it was looked for".to_owned(),
+        Err(error) => {
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            source.unwrap_or_else(|| error.to_string())
+        }
+    }
+}
+
+impl Calls {
+    /// The error of a call that returned this.
+    pub(super) fn check(&self, call: &'static str, code: Code) -> Result<(), DriverError> {
+        if code == 0 { Ok(()) } else { Err(DriverError::new(call, code, || self.name_of(code))) }
+    }
+
+    fn name_of(&self, code: Code) -> Option<String> {
+        let mut name: *const c_char = ptr::null();
+        // SAFETY: `name` is a place for one pointer.
+        let outcome = unsafe { (self.cuGetErrorName)(code, &raw mut name) };
+        if outcome != 0 || name.is_null() {
+            return None;
+        }
+        // SAFETY: the manual: on success `name` points to a NUL-terminated string, which is never freed.
+        Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+    }
+
+    fn devices(&self) -> Result<Vec<Device>, DriverError> {
+        let mut count = 0;
+        // SAFETY: `count` is a place for an int.
+        self.check("cuDeviceGetCount", unsafe { (self.cuDeviceGetCount)(&raw mut count) })?;
+        (0..count).map(|ordinal| self.device(ordinal)).collect()
+    }
+
+    fn device(&self, ordinal: c_int) -> Result<Device, DriverError> {
+        let mut raw = 0;
+        // SAFETY: `raw` is a place for a device.
+        self.check("cuDeviceGet", unsafe { (self.cuDeviceGet)(&raw mut raw, ordinal) })?;
+        let mut name: [c_char; 256] = [0; 256];
+        // SAFETY: `name` has room for 256 characters, the NUL included.
+        self.check("cuDeviceGetName", unsafe { (self.cuDeviceGetName)(name.as_mut_ptr(), 256, raw) })?;
+        let name: Vec<u8> = name.iter().take_while(|c| **c != 0).map(|c| c.to_ne_bytes()[0]).collect();
+        let name = String::from_utf8_lossy(&name).into_owned();
+        let ordinal = u32::try_from(ordinal).unwrap_or(0);
+        Ok(Device { raw, ordinal, name, properties: self.properties(raw)?, context: OnceLock::new() })
+    }
+
+    fn properties(&self, raw: CUdevice) -> Result<Properties, DriverError> {
+        let ask = |attribute: Attribute| {
+            let mut value = 0;
+            // SAFETY: `value` is a place for an int, and `raw` a device.
+            self.check("cuDeviceGetAttribute", unsafe { (self.cuDeviceGetAttribute)(&raw mut value, attribute, raw) })?;
+            Ok(u32::try_from(value).unwrap_or(0))
+        };
+        let mut memory = 0;
+        // SAFETY: `memory` is a place for a size, and `raw` a device.
+        self.check("cuDeviceTotalMem", unsafe { (self.cuDeviceTotalMem_v2)(&raw mut memory, raw) })?;
+        let (major, minor) = (
+            ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        );
+        Ok(Properties {
+            capability: 10 * major + minor,
+            multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            shared_per_block: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            grid: [
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+            ],
+            memory,
+            memory_pools: ask(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0,
+        })
+    }
+}
+
+impl Device {
+    /// Its context, made at the first call.
+    ///
+    /// # Errors
+    /// If the driver gives none: the device is busy, or in a mode that allows none.
+    pub fn context(&'static self) -> Result<&'static Context, DriverError> {
+        let make = || match Driver::get() {
+            Ok(driver) => Context::new(driver, self),
+            Err(_) => Err(DriverError::new("cuInit", 3, || None)),
+        };
+        self.context.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absence_says_what_is_missing_and_what_to_do() {
+        let absent = Absence::NoLibrary { reason: why_not("libtitan-has-no-such-library.so") };
+        let text = absent.to_string();
+        assert!(text.contains(LIBRARY) && text.contains("libtitan-has-no-such-library"), "{text}");
+        assert!(absent.help().contains("install"));
+        let old = Absence::MissingSymbols { names: vec!["cuMemAllocAsync", "cuMemFreeAsync"] };
+        assert_eq!(old.to_string(), "NVIDIA's driver library has no function `cuMemAllocAsync` and lacks 1 others");
+        assert!(old.help().contains("CUDA 12"));
+    }
+
+    #[test]
+    fn asking_for_the_driver_never_panics() {
+        match Driver::get() {
+            Ok(driver) => assert!(!driver.devices().is_empty()),
+            Err(absence) => assert!(!absence.to_string().is_empty()),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Memory of a device, allocated and freed in the order of streams.
+
+use super::context::Context;
+use super::error::{DriverError, Kind};
+use super::event::{Event, Waiting};
+use super::lock;
+use super::stream::Stream;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex};
+
+/// Memory of a device. Its bytes are the device's, not Rust's: what two pieces of work do to them at once is never
+/// undefined behaviour of the program, only of the data.
+#[derive(Debug)]
+pub struct Memory {
+    context: &'static Context,
+    address: u64,
+    bytes: usize,
+    origin: Origin,
+    /// Work that may use it when it is dropped.
+    uses: Mutex<Vec<Arc<Event>>>,
+}
+
+/// Who frees it.
+#[derive(Debug)]
+enum Origin {
+    /// The pool, in the order of a stream.
+    Pool,
+    /// The driver, which waits for the whole device.
+    Device,
+    /// Somebody else, whose stream waits for all work on it.
+    Foreign(Option<Stream>),
+}
+
+impl Memory {
+    /// New memory of `bytes` bytes, zeros if `zeroed`; and the point after which it may be used.
+    ///
+    /// # Errors
+    /// If there is not enough, or the driver fails.
+    pub fn new(context: &'static Context, bytes: usize, zeroed: bool) -> Result<(Memory, Event), DriverError> {
+        let _entered = context.enter()?;
+        context.free_deferred(false);
+        let (address, origin) = match allocate(context, bytes.max(1)) {
+            Err(error) if error.kind() == Kind::OutOfMemory => {
+                context.reclaim();
+                allocate(context, bytes.max(1))?
+            }
+            other => other?,
+        };
+        let memory = Memory { context, address, bytes, origin, uses: Mutex::default() };
+        let stream = context.streams.allocate.raw();
+        if zeroed && bytes > 0 {
+            // SAFETY: the memory has this many bytes, and work of this stream may use it.
+            let code = unsafe { (context.calls.cuMemsetD8Async)(address, 0, bytes, stream) };
+            context.calls.check("cuMemsetD8Async", code)?;
+        }
+        let ready = Event::recorded(context, stream, Waiting::Spins)?;
+        Ok((memory, ready))
+    }
+
+    /// Somebody else's memory. With `stream`, later work of that stream waits for all work that uses the memory.
+    ///
+    /// # Safety
+    /// The `bytes` bytes at `address` must be memory of the context's device until the work that uses the result has ended;
+    /// with `stream`, until the stream has reached that work.
+    #[must_use]
+    pub unsafe fn foreign(context: &'static Context, address: u64, bytes: usize, stream: Option<Stream>) -> Memory {
+        Memory { context, address, bytes, origin: Origin::Foreign(stream), uses: Mutex::default() }
+    }
+
+    /// The context whose device's memory it is.
+    #[must_use]
+    pub fn context(&self) -> &'static Context {
+        self.context
+    }
+
+    /// The address of a byte in it.
+    #[must_use]
+    pub fn address(&self, offset: usize) -> u64 {
+        self.address.wrapping_add(offset as u64)
+    }
+
+    /// The stream whose later work must wait for uses of the memory.
+    #[must_use]
+    pub fn follower(&self) -> Option<&Stream> {
+        match &self.origin {
+            Origin::Foreign(stream) => stream.as_ref(),
+            Origin::Pool | Origin::Device => None,
+        }
+    }
+
+    /// Work that uses the memory, and may go on when it is dropped.
+    pub fn used_until(&self, event: Arc<Event>) {
+        lock(&self.uses).push(event);
+    }
+
+    /// Copies bytes in, and blocks until they are there. Waits for no other work.
+    ///
+    /// # Errors
+    /// If they do not fit, or the driver fails.
+    pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<(), DriverError> {
+        self.check_range("cuMemcpyHtoDAsync", offset, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (context, stream) = (self.context, self.context.streams.copy.raw());
+        let _entered = context.enter()?;
+        let source = bytes.as_ptr().cast::<c_void>();
+        // SAFETY: the range lies inside of the memory, and `bytes` is borrowed until the copy has ended, below.
+        let code = unsafe { (context.calls.cuMemcpyHtoDAsync_v2)(self.address(offset), source, bytes.len(), stream) };
+        context.calls.check("cuMemcpyHtoDAsync", code)?;
+        context.streams.copy.wait(context.calls)
+    }
+
+    /// Copies bytes out, and blocks until they are here. Waits for no other work.
+    ///
+    /// # Errors
+    /// If there are fewer, or the driver fails.
+    pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), DriverError> {
+        self.check_range("cuMemcpyDtoHAsync", offset, out.len())?;
+        if out.is_empty() {
+            return Ok(());
+        }
+        let (context, stream) = (self.context, self.context.streams.copy.raw());
+        let _entered = context.enter()?;
+        let target = out.as_mut_ptr().cast::<c_void>();
+        // SAFETY: the range lies inside of the memory, and `out` is borrowed until the copy has ended, below.
+        let code = unsafe { (context.calls.cuMemcpyDtoHAsync_v2)(target, self.address(offset), out.len(), stream) };
+        context.calls.check("cuMemcpyDtoHAsync", code)?;
+        context.streams.copy.wait(context.calls)
+    }
+
+    fn check_range(&self, call: &'static str, offset: usize, len: usize) -> Result<(), DriverError> {
+        let fits = offset.checked_add(len).is_some_and(|end| end <= self.bytes);
+        self.context.calls.check(call, u32::from(!fits))
+    }
+}
+
+/// Memory of the pool if there is one. The context must be current.
+fn allocate(context: &'static Context, bytes: usize) -> Result<(u64, Origin), DriverError> {
+    let calls = context.calls;
+    let mut address = 0;
+    if context.pool.is_some() {
+        // SAFETY: `address` is a place for an address, and the stream is the context's.
+        let code = unsafe { (calls.cuMemAllocAsync)(&raw mut address, bytes, context.streams.allocate.raw()) };
+        calls.check("cuMemAllocAsync", code)?;
+        return Ok((address, Origin::Pool));
+    }
+    // SAFETY: `address` is a place for an address.
+    calls.check("cuMemAlloc", unsafe { (calls.cuMemAlloc_v2)(&raw mut address, bytes) })?;
+    Ok((address, Origin::Device))
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let uses = std::mem::take(&mut *lock(&self.uses));
+        let context = self.context;
+        match self.origin {
+            Origin::Foreign(_) => {}
+            Origin::Device => lock(&context.deferred).push((self.address, uses)),
+            Origin::Pool => {
+                let Ok(_entered) = context.enter() else { return };
+                let free = &context.streams.free;
+                if uses.iter().all(|e| free.follow(context.calls, e.raw()).is_ok()) {
+                    // SAFETY: the memory came from the pool, nobody has a handle to it any more, and the stream waits for
+                    // all work that uses it.
+                    let _freed = unsafe { (context.calls.cuMemFreeAsync)(self.address, free.raw()) };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! NVIDIA's driver: devices, memory, modules, streams and events. Feature `runtime`.
+//!
+//! ```text
+//! Driver ── Device ── Context ─┬─ Stream ── Event        work in order, and points in it
+//!  library, symbols, cuInit    ├─ Memory, Pinned         of the device; of the host, seen by the device
+//!                              └─ Function               a kernel of a module that the driver has compiled
+//! ```
+//!
+//! All of the crate's `unsafe` is here. The library is opened at run time: a program starts without it, and says why there
+//! is no GPU when one is asked for ([`Absence`]). What was looked up once is called through own pointers, whose results are
+//! plain integers: a driver that is newer than the bindings may return codes that an enum has not, and none of the
+//! functions that panic where a symbol is missing is ever called.
+//!
+//! Contexts are the primary ones, shared with whatever else in the process uses the device, and live as long as the process.
+//!
+//! Deliberately absent: what a launch of TITAN is (variants, arguments, who waits for whom): the facade's runtime.
+
+#![expect(unsafe_code, reason = "this is the module for it")]
+
+mod context;
+mod driver;
+mod error;
+mod event;
+mod memory;
+mod module;
+mod pinned;
+mod stream;
+mod table;
+
+pub use context::{Context, Owner};
+pub use cudarc;
+pub use driver::{Absence, Device, Driver, Properties, SYMBOLS};
+pub use error::{DriverError, Kind};
+pub use event::{Event, Waiting};
+pub use memory::Memory;
+pub use module::{Function, LoadError};
+pub use pinned::Pinned;
+pub use stream::Stream;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks. What a panicking thread left behind is consistent: nothing here panics between two related writes.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A handle of the driver's. The driver may be called from any thread.
+#[derive(Debug)]
+struct Handle<T>(*mut T);
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Handle<T> {}
+
+// SAFETY: the pointer is never followed here; it is a name that the driver gave, and "CUDA Driver API, Difference between
+// the driver and runtime APIs" lets every thread use the names of a context that it has made current.
+unsafe impl<T> Send for Handle<T> {}
+// SAFETY: as above; a shared reference gives no more than a copy of the name.
+unsafe impl<T> Sync for Handle<T> {}

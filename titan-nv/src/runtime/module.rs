@@ -1,0 +1,235 @@
+//! Modules: PTX that the driver has compiled for a device, and the kernel in it.
+
+use super::Handle;
+use super::context::Context;
+use super::error::{DriverError, Kind};
+use super::stream::Stream;
+use cudarc::driver::sys::{CUfunc_st, CUfunction, CUfunction_attribute as Attribute, CUjit_option as Jit, CUmodule};
+use std::ffi::{CString, c_int, c_void};
+use std::fmt;
+use std::ptr;
+
+/// Bytes of each log of the driver's compiler.
+const LOG: usize = 16 * 1024;
+
+/// Shared memory that every kernel may have, in bytes; for more the function's attribute is raised. CUDA programming guide,
+/// "Shared Memory" of each architecture since 7.x.
+const UNASKED: u32 = 48 * 1024;
+
+/// A kernel, ready on a device. It is kept for the life of the process, as kernels are.
+#[derive(Debug)]
+pub struct Function {
+    context: &'static Context,
+    raw: Handle<CUfunc_st>,
+    threads: u32,
+    shared: u32,
+}
+
+/// Why a kernel could not be made ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The driver's compiler refuses the PTX.
+    Refused {
+        /// What the driver returned.
+        error: DriverError,
+        /// What its compiler says.
+        log: String,
+    },
+    /// A program needs more shared memory than the device grants.
+    Shared {
+        /// Bytes that it needs.
+        needs: u32,
+        /// Bytes that the device grants.
+        limit: u32,
+    },
+    /// A program needs more threads than fit, with the registers of each.
+    Threads {
+        /// Threads of a program.
+        needs: u32,
+        /// Threads that fit.
+        limit: u32,
+        /// Registers of each.
+        registers: u32,
+    },
+    /// The driver fails otherwise.
+    Driver(DriverError),
+}
+
+impl From<DriverError> for LoadError {
+    fn from(error: DriverError) -> Self {
+        LoadError::Driver(error)
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Refused { error, log } if log.is_empty() => error.fmt(f),
+            LoadError::Refused { error, log } => write!(f, "{error}: {log}"),
+            LoadError::Shared { needs, limit } => {
+                write!(f, "a program needs {needs} bytes of shared memory, and the device grants {limit}")
+            }
+            LoadError::Threads { needs, limit, registers } => {
+                write!(f, "a program has {needs} threads of {registers} registers, and the device fits {limit} of them")
+            }
+            LoadError::Driver(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl Function {
+    /// Compiles `ptx` for the device of the context, and finds `entry` in it: a kernel of `threads` threads and `shared`
+    /// bytes of dynamic shared memory.
+    ///
+    /// # Errors
+    /// If the device has not what it needs, or the driver refuses it.
+    pub fn load(
+        context: &'static Context,
+        ptx: &[u8],
+        entry: &str,
+        (threads, shared): (u32, u32),
+    ) -> Result<Function, LoadError> {
+        let limit = context.device().properties.shared_per_block;
+        if shared > limit {
+            return Err(LoadError::Shared { needs: shared, limit });
+        }
+        let _entered = context.enter()?;
+        let module = load_module(context, ptx)?;
+        let name = CString::new(entry).map_err(|_| DriverError::new("cuModuleGetFunction", 500, || None))?;
+        let mut raw: CUfunction = ptr::null_mut();
+        // SAFETY: `raw` is a place for a function, the module was loaded, and the name ends with a NUL.
+        let code = unsafe { (context.calls.cuModuleGetFunction)(&raw mut raw, module, name.as_ptr()) };
+        context.calls.check("cuModuleGetFunction", code)?;
+        let function = Function { context, raw: Handle(raw), threads, shared };
+        let fixed = function.attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
+        let needs = shared.saturating_add(fixed);
+        if needs > limit {
+            return Err(LoadError::Shared { needs, limit });
+        }
+        let fits = function.attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+        if threads > fits {
+            let registers = function.attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?;
+            return Err(LoadError::Threads { needs: threads, limit: fits, registers });
+        }
+        if needs > UNASKED {
+            let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            let bytes = c_int::try_from(shared).unwrap_or(c_int::MAX);
+            // SAFETY: the function is of the current context.
+            let code = unsafe { (context.calls.cuFuncSetAttribute)(raw, attribute, bytes) };
+            context.calls.check("cuFuncSetAttribute", code)?;
+        }
+        Ok(function)
+    }
+
+    fn attribute(&self, attribute: Attribute) -> Result<u32, DriverError> {
+        let mut value = 0;
+        // SAFETY: `value` is a place for an int, and the function is of the current context.
+        let code = unsafe { (self.context.calls.cuFuncGetAttribute)(&raw mut value, attribute, self.raw.0) };
+        self.context.calls.check("cuFuncGetAttribute", code)?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    /// How many of its programs the device runs at once.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn resident_programs(&self) -> Result<u32, DriverError> {
+        let _entered = self.context.enter()?;
+        let mut blocks = 0;
+        let threads = c_int::try_from(self.threads).unwrap_or(c_int::MAX);
+        let shared = self.shared as usize;
+        // SAFETY: `blocks` is a place for an int, and the function is of the current context.
+        let code = unsafe {
+            (self.context.calls.cuOccupancyMaxActiveBlocksPerMultiprocessor)(
+                &raw mut blocks,
+                self.raw.0,
+                threads,
+                shared,
+            )
+        };
+        self.context.calls.check("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
+        let blocks = u32::try_from(blocks).unwrap_or(0).max(1);
+        Ok(blocks.saturating_mul(self.context.device().properties.multiprocessors))
+    }
+
+    /// Puts a grid at the end of a stream. `block` holds the parameters, each at its place in `offsets`.
+    ///
+    /// # Errors
+    /// If the driver refuses it.
+    ///
+    /// # Safety
+    /// The parameters must be those of the kernel, in order, and the addresses in them memory of the device that lives until
+    /// the work has ended, used by nobody else in a way that the kernel does not expect.
+    pub unsafe fn launch(
+        &self,
+        stream: &Stream,
+        [x, y, z]: [u32; 3],
+        block: &[u8],
+        offsets: &[usize],
+    ) -> Result<(), DriverError> {
+        let _entered = self.context.enter()?;
+        let mut params: Vec<*mut c_void> = Vec::with_capacity(offsets.len());
+        for at in offsets {
+            let from = block.get(*at..).unwrap_or_default();
+            params.push(from.as_ptr().cast_mut().cast());
+        }
+        let (threads, shared) = (self.threads, self.shared);
+        // SAFETY: the caller answers for the parameters, which the driver copies before it returns; function and stream are
+        // of the current context.
+        let code = unsafe {
+            (self.context.calls.cuLaunchKernel)(
+                self.raw.0,
+                x,
+                y,
+                z,
+                threads,
+                1,
+                1,
+                shared,
+                stream.raw(),
+                params.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        };
+        self.context.calls.check("cuLaunchKernel", code)
+    }
+}
+
+/// Compiles PTX, and gives the compiler's log if it is refused. The context must be current.
+fn load_module(context: &'static Context, ptx: &[u8]) -> Result<CUmodule, LoadError> {
+    let text = CString::new(ptx).map_err(|_| DriverError::new("cuModuleLoadDataEx", 218, || None))?;
+    let (mut info, mut errors) = (vec![0u8; LOG], vec![0u8; LOG]);
+    let mut options = [
+        Jit::CU_JIT_INFO_LOG_BUFFER,
+        Jit::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        Jit::CU_JIT_ERROR_LOG_BUFFER,
+        Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    let size = ptr::without_provenance_mut::<c_void>(LOG);
+    let mut values = [info.as_mut_ptr().cast::<c_void>(), size, errors.as_mut_ptr().cast(), size];
+    let mut module: CUmodule = ptr::null_mut();
+    // SAFETY: `text` ends with a NUL, both logs have the size that is given, and both arrays the count.
+    let code = unsafe {
+        (context.calls.cuModuleLoadDataEx)(
+            &raw mut module,
+            text.as_ptr().cast(),
+            4,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    context.calls.check("cuModuleLoadDataEx", code).map_err(|error| match error.kind() {
+        Kind::Code | Kind::Other => LoadError::Refused { error, log: text_of(&errors) },
+        Kind::OutOfMemory | Kind::Sticky | Kind::Timeout | Kind::Setup => LoadError::Driver(error),
+    })?;
+    Ok(module)
+}
+
+/// What stands before the first NUL.
+fn text_of(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+}

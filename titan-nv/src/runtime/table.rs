@@ -1,0 +1,113 @@
+//! The functions of the driver that are called, as one table that is filled once.
+//!
+//! Types are those of the CUDA driver API manual, version 12.0; results are integers, see [`super::error`].
+
+use cudarc::driver::sys::{
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUjit_option,
+    CUmemPool_attribute, CUmemoryPool, CUmodule, CUpointer_attribute, CUstream,
+};
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+/// A `CUresult`.
+pub(super) type Code = c_uint;
+
+macro_rules! table {
+    ($($name:ident($($ty:ty),*);)*) => {
+        /// The driver's functions.
+        #[expect(non_snake_case, reason = "names of the driver's functions")]
+        pub(super) struct Table {
+            $(pub(super) $name: unsafe extern "C" fn($($ty),*) -> Code,)*
+        }
+
+        /// The names under which they are looked up.
+        pub const SYMBOLS: &[&str] = &[$(stringify!($name)),*];
+
+        impl Table {
+            /// All functions, or the names of those that the library has not.
+            ///
+            /// # Safety
+            /// What the library exports under these names must be the driver's functions.
+            pub(super) unsafe fn load(library: &libloading::Library) -> Result<Table, Vec<&'static str>> {
+                let missing = |name: &&&str| {
+                    // SAFETY: the pointer is only tested; nothing is called through it.
+                    unsafe { library.get::<*const c_void>(name.as_bytes()) }.is_err()
+                };
+                let missing: Vec<&'static str> = SYMBOLS.iter().filter(missing).copied().collect();
+                Ok(Table {
+                    $($name: {
+                        // SAFETY: the caller says that the symbol is the function of this name, and the type is its
+                        // prototype in the manual.
+                        match unsafe { library.get(stringify!($name).as_bytes()) } {
+                            Ok(symbol) => *symbol,
+                            Err(_) => return Err(missing),
+                        }
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+table! {
+    cuInit(c_uint);
+    cuDriverGetVersion(*mut c_int);
+    cuGetErrorName(Code, *mut *const c_char);
+    cuDeviceGetCount(*mut c_int);
+    cuDeviceGet(*mut CUdevice, c_int);
+    cuDeviceGetName(*mut c_char, c_int, CUdevice);
+    cuDeviceGetAttribute(*mut c_int, CUdevice_attribute, CUdevice);
+    cuDeviceTotalMem_v2(*mut usize, CUdevice);
+    cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
+    cuCtxGetCurrent(*mut CUcontext);
+    cuCtxSetCurrent(CUcontext);
+    cuMemGetInfo_v2(*mut usize, *mut usize);
+    cuMemAlloc_v2(*mut CUdeviceptr, usize);
+    cuMemFree_v2(CUdeviceptr);
+    cuMemAllocAsync(*mut CUdeviceptr, usize, CUstream);
+    cuMemFreeAsync(CUdeviceptr, CUstream);
+    cuDeviceGetDefaultMemPool(*mut CUmemoryPool, CUdevice);
+    cuMemPoolSetAttribute(CUmemoryPool, CUmemPool_attribute, *mut c_void);
+    cuMemPoolTrimTo(CUmemoryPool, usize);
+    cuMemsetD8Async(CUdeviceptr, u8, usize, CUstream);
+    cuMemcpyHtoDAsync_v2(CUdeviceptr, *const c_void, usize, CUstream);
+    cuMemcpyDtoHAsync_v2(*mut c_void, CUdeviceptr, usize, CUstream);
+    cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
+    cuMemHostGetDevicePointer_v2(*mut CUdeviceptr, *mut c_void, c_uint);
+    cuPointerGetAttribute(*mut c_void, CUpointer_attribute, CUdeviceptr);
+    cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut CUjit_option, *mut *mut c_void);
+    cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
+    cuFuncGetAttribute(*mut c_int, CUfunction_attribute, CUfunction);
+    cuFuncSetAttribute(CUfunction, CUfunction_attribute, c_int);
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(*mut c_int, CUfunction, c_int, usize);
+    cuLaunchKernel(
+        CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
+    );
+    cuStreamCreate(*mut CUstream, c_uint);
+    cuStreamDestroy_v2(CUstream);
+    cuStreamSynchronize(CUstream);
+    cuStreamWaitEvent(CUstream, CUevent, c_uint);
+    cuEventCreate(*mut CUevent, c_uint);
+    cuEventRecord(CUevent, CUstream);
+    cuEventQuery(CUevent);
+    cuEventSynchronize(CUevent);
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Table of {} functions", SYMBOLS.len())
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_without_the_functions_is_told_by_their_names() {
+        // SAFETY: the C library is in this process already; it has no initializers left to run.
+        let library = unsafe { libloading::Library::new("libc.so.6") }.unwrap();
+        // SAFETY: it exports none of the names, so none becomes a pointer.
+        let missing = unsafe { Table::load(&library) }.unwrap_err();
+        assert_eq!(missing, SYMBOLS);
+    }
+}
