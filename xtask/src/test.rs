@@ -58,7 +58,7 @@ fn emulated(args: &[String]) -> io::Result<bool> {
 }
 
 /// Whether the CUDA runtime is there to be tested; until then [`driven`] does nothing.
-const HAS_CUDA_RUNTIME: bool = false;
+const HAS_CUDA_RUNTIME: bool = true;
 
 /// The same once more through the CUDA runtime, with a driver that needs no GPU: placed where the loader looks first, as
 /// late as allowed and in a random order.
