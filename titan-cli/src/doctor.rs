@@ -25,7 +25,10 @@ pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
         }
         Some((path, slow)) => {
             let name = path.display();
-            writeln!(out, "profiles     {name}: macros, which compile kernels, are not optimized; with many kernels add")?;
+            writeln!(
+                out,
+                "profiles     {name}: macros, which compile kernels, are not optimized; with many kernels add"
+            )?;
             for profile in slow {
                 writeln!(out, "             [profile.{profile}.package]")?;
                 for package in MACRO {
@@ -67,7 +70,8 @@ fn slow_profiles(manifest: &str) -> Vec<&'static str> {
             }
             let of_all = section == format!("[profile.{profile}.build-override]");
             let of_core = section == format!("[profile.{profile}.package.{}]", MACRO[0]);
-            let in_list = section == format!("[profile.{profile}.package]") && line.replace('"', "").starts_with(MACRO[0]);
+            let in_list =
+                section == format!("[profile.{profile}.package]") && line.replace('"', "").starts_with(MACRO[0]);
             (of_all || of_core || in_list) && optimizes(line)
         })
     };
@@ -94,7 +98,11 @@ fn devices() -> Vec<(&'static str, String)> {
         ("cpu", format!("{threads} threads; runs every kernel")),
         (
             "nvidia",
-            format!("{}; kernels carry code for {PORTABLE} and up; {}", driver("/proc/driver/nvidia/version"), none(&later)),
+            format!(
+                "{}; kernels carry code for {PORTABLE} and up; {}",
+                driver("/proc/driver/nvidia/version"),
+                none(&later)
+            ),
         ),
         ("amd", format!("{}; {}", driver("/dev/kfd"), none(&amd))),
     ]
