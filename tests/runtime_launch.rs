@@ -124,7 +124,7 @@ fn a_grid_may_be_overridden() {
     assert_eq!(z.to_vec().unwrap(), [1.0, 1.0, 0.0, 0.0]);
     // More programs than these extents need, and no more than others would: they do what the kernel says, here trap.
     let error = fill(&mut z, 1.0).grid([6]).sync().unwrap_err();
-    assert!(matches!(error, Error::Trap { program: [4.., 0, 0], .. }), "{error}");
+    assert!(matches!(&error, Error::Trap { program, .. } if program[0] >= 4 && program[1..] == [0, 0]), "{error}");
     let error = fill(&mut z, 1.0).grid([1 << 31]).sync().unwrap_err();
     assert!(matches!(error, Error::GridOverride { axis: 0, .. }), "{error}");
 }

@@ -73,10 +73,10 @@ impl TensorFacts for Facts {
     }
 }
 
-/// What an emulated launch came to.
-pub(crate) enum Emulated {
-    /// What it left, and whether the variant takes things for granted.
-    Done(Tensors, bool),
+/// What a launch on a GPU came to.
+pub(crate) enum Outcome {
+    /// What it left.
+    Done(Tensors),
     /// The target has no code for the kernel, for a reason that it says.
     Refused(String),
 }
@@ -87,11 +87,11 @@ fn variants(kernel: &Verified) -> Result<Vec<Variant>, String> {
     titan_nv::compile(kernel, machine, Some(("random.tir", 1))).map_err(|e| e.to_string())
 }
 
-/// Runs a kernel in the emulator: the variant that a launch would choose.
-pub(crate) fn emulated(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Result<Emulated, String> {
+/// Runs a kernel in the emulator: the variant that a launch would choose, and whether that takes things for granted.
+pub(crate) fn emulated(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Result<(Outcome, bool), String> {
     let variants = match variants(kernel) {
         Ok(variants) => variants,
-        Err(reason) => return Ok(Emulated::Refused(reason)),
+        Err(reason) => return Ok((Outcome::Refused(reason), false)),
     };
     let mut memory = Memory::new();
     let places: Vec<_> = tensors.iter().map(|t| t.as_ref().map(|t| memory.upload("a tensor", &t.bytes))).collect();
@@ -134,5 +134,14 @@ pub(crate) fn emulated(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Res
             tensor.bytes = memory.read(*place, tensor.bytes.len()).map_err(|e| e.to_string())?;
         }
     }
-    Ok(Emulated::Done(after, !variant.assumptions.is_empty()))
+    Ok((Outcome::Done(after), !variant.assumptions.is_empty()))
+}
+
+/// Runs a kernel on the GPU that was asked for, if one was.
+pub(crate) fn on_gpu(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Option<Result<Outcome, String>> {
+    #[cfg(feature = "cuda")]
+    let outcome = crate::gpu::gpu().map(|gpu| gpu.run(kernel, tensors, scalar));
+    #[cfg(not(feature = "cuda"))]
+    let outcome = None;
+    outcome
 }

@@ -1,6 +1,6 @@
 //! Random kernels on integers, of many operations each: bytes must agree.
 
-use crate::devices::{Emulated, Tensors, emulated, on_cpu};
+use crate::devices::{Outcome, Tensors, emulated, on_cpu, on_gpu};
 use crate::machine::Rng;
 use crate::random::{PROGRAMS, kernel};
 use crate::report::{say, setting};
@@ -35,16 +35,21 @@ fn complaint(kernel: &Verified, seed: u64, aligned: bool, count: &mut Count) -> 
         Ok(after) => difference("executor", &after, &wanted),
         Err(error) => Some(format!("executor: {error}")),
     };
-    executed.or_else(|| match emulated(kernel, &tensors, scalar) {
-        Ok(Emulated::Done(after, assumes)) => {
+    let emulated = || match emulated(kernel, &tensors, scalar) {
+        Ok((Outcome::Done(after), assumes)) => {
             *(if assumes { &mut count.aligned } else { &mut count.general }) += 1;
             difference("emulator", &after, &wanted)
         }
-        Ok(Emulated::Refused(reason)) => {
+        Ok((Outcome::Refused(reason), _)) => {
             count.refused += 1;
             (!reason.contains("of shared memory")).then(|| format!("refused: {reason}"))
         }
         Err(error) => Some(format!("emulator: {error}")),
+    };
+    executed.or_else(emulated).or_else(|| match on_gpu(kernel, &tensors, scalar)? {
+        Ok(Outcome::Done(after)) => difference("GPU", &after, &wanted),
+        Ok(Outcome::Refused(_)) => None,
+        Err(error) => Some(format!("GPU: {error}")),
     })
 }
 

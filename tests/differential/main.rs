@@ -5,6 +5,8 @@
 //! [`reference`] for single operations on every element type, in `f64` and `i128`. Neither has code in common with what is
 //! tested.
 //!
+//! Where `TITAN_DEVICE` names a GPU, that is the third one.
+//!
 //! `TITAN_DIFFERENTIAL_CASES` is how many random kernels there are, `TITAN_DIFFERENTIAL_FIRST` the first seed.
 
 #[path = "../../titan-core/tests/machine/rng.rs"]
@@ -25,6 +27,8 @@ mod tiles;
 mod bounds;
 mod cases;
 mod devices;
+#[cfg(feature = "cuda")]
+mod gpu;
 mod integers;
 mod numbers;
 mod operations;

@@ -1,7 +1,7 @@
 //! Every operation on every element type that has it, on ragged tensors with and without alignment.
 
 use crate::cases::{Case, Tile, Values, get, load, places, tensor};
-use crate::devices::{Emulated, Tensors, emulated, on_cpu};
+use crate::devices::{Outcome, Tensors, emulated, on_cpu, on_gpu};
 use crate::machine::Rng;
 use crate::numbers::{Num, excess, is_float};
 use crate::random::PROGRAMS;
@@ -251,10 +251,10 @@ fn apart(elem: Elem, found: Num, want: Want) -> f64 {
     if found == want.value { 0.0 } else { f64::INFINITY }
 }
 
-/// The greatest errors of both devices by operation, in last places; and how often what was run.
+/// The greatest errors of executor, emulator and GPU by operation, in last places; and how often what was run.
 #[derive(Default)]
 struct Tally {
-    errors: BTreeMap<String, [f64; 2]>,
+    errors: BTreeMap<String, [f64; 3]>,
     runs: u64,
     refused: BTreeMap<String, u64>,
 }
@@ -274,12 +274,20 @@ fn run(case: &Case, seed: u64, aligned: bool, tally: &mut Tally) -> Result<(), S
     let executed = on_cpu(&verified, &tensors, 1).and_then(|after| worst(case, &outs, &tensors, &after));
     errors[0] = errors[0].max(executed.map_err(|e| format!("executor: {e}"))?);
     match emulated(&verified, &tensors, 1) {
-        Ok(Emulated::Done(after, _)) => {
+        Ok((Outcome::Done(after), _)) => {
             let off = worst(case, &outs, &tensors, &after).map_err(|e| format!("emulator: {e}"))?;
             errors[1] = errors[1].max(off);
         }
-        Ok(Emulated::Refused(reason)) => *tally.refused.entry(reason).or_default() += 1,
+        Ok((Outcome::Refused(reason), _)) => *tally.refused.entry(reason).or_default() += 1,
         Err(error) => return Err(format!("emulator: {error}")),
+    }
+    match on_gpu(&verified, &tensors, 1) {
+        Some(Ok(Outcome::Done(after))) => {
+            let off = worst(case, &outs, &tensors, &after).map_err(|e| format!("GPU: {e}"))?;
+            errors[2] = errors[2].max(off);
+        }
+        Some(Err(error)) => return Err(format!("GPU: {error}")),
+        Some(Ok(Outcome::Refused(_))) | None => {}
     }
     tally.runs += 1;
     Ok(())
@@ -301,8 +309,8 @@ fn operations_are_within_their_bounds() {
         }
     }
     let inexact: Vec<_> = tally.errors.iter().filter(|(_, e)| e.iter().any(|x| *x > 0.0)).collect();
-    say("greatest errors beyond one rounding, in last places: executor, emulator");
-    inexact.iter().for_each(|(name, [cpu, gpu])| say(&format!("  {name:<24}{cpu:>8.3}{gpu:>8.3}")));
+    say("greatest errors beyond one rounding, in last places: executor, emulator, GPU");
+    inexact.iter().for_each(|(name, [cpu, emu, gpu])| say(&format!("  {name:<24}{cpu:>8.3}{emu:>8.3}{gpu:>8.3}")));
     tally.refused.iter().for_each(|(reason, n)| say(&format!("  refused {n} times: {reason}")));
     say(&format!("{} kernels of one operation, {} operations and types", tally.runs, tally.errors.len()));
     assert!(wrong.is_empty(), "{} of {} are wrong:\n{}", wrong.len(), tally.runs, wrong.join("\n"));

@@ -3,6 +3,7 @@
 //! Repository rules that rustc cannot state are tests, in `tests/tidy/`. Deliberately absent: formatting, release chores,
 //! anything that cannot do without more than cargo.
 
+mod bundle;
 mod test;
 mod times;
 mod tools;
@@ -15,6 +16,7 @@ cargo xtask <chore>
   test [ARGS..]   every test of the workspace; ARGS go to `cargo test`
   tools [--from WHEEL]
                   bring what tests compare with to target/tools (about 240 MB); `test` does it too
+  bundle [FOLDER] tests and benchmark for a machine with a GPU and its driver only, stripped, to be copied there
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
   times           how long the macro takes for every example, part by part, unoptimized and optimized
   tidy            only the rules of the repository: layers, headers, lengths, links";
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "tools" => tools(rest),
         "bless" => test::bless(),
+        "bundle" => bundle::run(rest),
         "tidy" => test::tidy(),
         "times" => times::run(),
         "help" | "--help" | "-h" => {

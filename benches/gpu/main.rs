@@ -1,0 +1,108 @@
+//! Kernels on an NVIDIA GPU beside what the vendor has for the same work: one table of ratios.
+//!
+//! Method: each side is a batch of launches that ends in one synchronisation, long enough that launching does not matter; the
+//! sides run alternately over the same memory, after a warm-up, and each round gives one ratio of wall-clock times, theirs by
+//! ours, so that above 1 the kernel is faster. Printed are the best time of one launch, its rate, and the median of the ratios
+//! with their quartiles. Products are compared with cuBLAS where its library can be opened, everything that moves more than it
+//! computes with the driver's own copy of the same number of bytes. Every result is checked before it is timed.
+//!
+//! Arguments: `--small` for sizes that an emulated driver manages, in one round; a word selects the cases that contain it.
+#![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
+
+mod cases;
+mod kernels;
+mod vendor;
+
+use cases::{Case, Work};
+use std::time::Instant;
+use titan::{Device, DeviceKind};
+
+/// How much is run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Sizes for an emulator.
+    pub(crate) small: bool,
+    rounds: usize,
+    /// Seconds that a batch should take.
+    batch: f64,
+}
+
+/// The time of one launch of a batch of `n`.
+fn seconds(side: &mut cases::Side, n: usize) -> titan::Result<f64> {
+    let start = Instant::now();
+    (side.run)(n)?;
+    Ok(start.elapsed().as_secs_f64() / n as f64)
+}
+
+/// The value below which the given part of the sorted values lies.
+fn quantile(sorted: &[f64], part: f64) -> f64 {
+    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
+}
+
+/// Times of one launch by side and round.
+fn measure(case: &mut Case, plan: Plan) -> titan::Result<Vec<Vec<f64>>> {
+    let mut batches = Vec::new();
+    for side in &mut case.sides {
+        let once = seconds(side, 1)?.min(seconds(side, 1)?);
+        let n = if plan.small { 1 } else { (plan.batch / once).clamp(1.0, 10_000.0) as usize };
+        seconds(side, n)?;
+        batches.push(n);
+    }
+    let mut times = vec![Vec::new(); case.sides.len()];
+    for _ in 0..plan.rounds {
+        for ((side, n), times) in case.sides.iter_mut().zip(&batches).zip(&mut times) {
+            times.push(seconds(side, *n)?);
+        }
+    }
+    Ok(times)
+}
+
+fn rate(work: Work, seconds: f64) -> String {
+    match work {
+        Work::Flops(n) => format!("{:9.1} TFLOP/s", n as f64 / seconds / 1e12),
+        Work::Bytes(n) => format!("{:9.1} GB/s", n as f64 / seconds / 1e9),
+        Work::Launch => format!("{:9.2} us", seconds * 1e6),
+    }
+}
+
+fn report(case: &Case, times: &[Vec<f64>]) {
+    for (i, (side, own)) in case.sides.iter().zip(times).enumerate() {
+        let best = own.iter().copied().fold(f64::INFINITY, f64::min);
+        let title = if i == 0 { case.name.as_str() } else { "" };
+        let mut ratios: Vec<f64> = own.iter().zip(&times[0]).map(|(theirs, ours)| theirs / ours).collect();
+        ratios.sort_by(f64::total_cmp);
+        let ratio = |part| quantile(&ratios, part);
+        let ratios = format!("{:6.3} ({:.3} to {:.3})", ratio(0.5), ratio(0.25), ratio(0.75));
+        let ratios = if i == 0 { "" } else { &ratios };
+        println!("{title:34} {:14} {:11.2} us {} {ratios}", side.name, best * 1e6, rate(case.work, best));
+    }
+}
+
+fn main() -> titan::Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let small = args.iter().any(|a| a == "--small");
+    let filter = args.iter().find(|a| !a.starts_with('-')).cloned().unwrap_or_default();
+    let dev = match Device::named("cuda:0") {
+        Ok(dev) if dev.kind() == DeviceKind::Cuda => dev,
+        Ok(other) => {
+            println!("nothing is measured: {other} is no NVIDIA GPU");
+            return Ok(());
+        }
+        Err(error) => {
+            println!("nothing is measured: {error}");
+            return Ok(());
+        }
+    };
+    let plan = Plan { small, rounds: if small { 1 } else { 15 }, batch: 0.02 };
+    let vendor = vendor::Vendor::open(&dev);
+    println!("{dev}; {}", vendor.words());
+    println!("{:34} {:14} {:>14} {:>17} ratio (quartiles)", "", "", "best", "rate");
+    for make in cases::all() {
+        let mut case = make(&dev, &vendor, plan)?;
+        if case.name.contains(&filter) {
+            let times = measure(&mut case, plan)?;
+            report(&case, &times);
+        }
+    }
+    Ok(())
+}

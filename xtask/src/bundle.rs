@@ -1,0 +1,95 @@
+//! A folder for a machine that has a GPU and its driver, and nothing else: the tests and the benchmark, built here, stripped,
+//! and a script that runs them and prints a table. Neither cargo nor a toolkit is needed there; the processor and the system
+//! must be alike.
+
+use super::test::cargo;
+use serde_json::Value;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What the folder may weigh, in bytes.
+const MOST: u64 = 60 << 20;
+
+/// The tests that ask for a device, and those that ask for the driver.
+const TESTS: [&str; 8] = [
+    "language",
+    "lang_semantics",
+    "examples",
+    "runtime_launch",
+    "runtime_order",
+    "runtime_await",
+    "cuda_runtime",
+    "differential",
+];
+
+const SCRIPT: &str = include_str!("bundle.sh");
+
+/// Builds everything and fills a folder.
+#[expect(clippy::print_stdout, reason = "what is in the folder is told on the terminal")]
+pub(crate) fn run(args: &[String]) -> io::Result<bool> {
+    let folder = match args {
+        [] => crate::tools::target()?.join("bundle"),
+        [folder] => PathBuf::from(folder),
+        _ => return Err(io::Error::other("`bundle` takes a folder or nothing")),
+    };
+    // An earlier bundle goes; anything else stays.
+    if folder.join("run.sh").is_file() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    let mut tests = vec!["test", "--no-run", "--features", "emulator"];
+    tests.extend(TESTS.iter().flat_map(|name| ["--test", name]));
+    let Some(mut found) = executables(&tests)? else { return Ok(false) };
+    let Some(benches) = executables(&["bench", "--no-run", "--bench", "gpu"])? else { return Ok(false) };
+    found.extend(benches);
+    let mut total = 0;
+    for (name, path) in &found {
+        let bytes = fs::copy(path, folder.join(name))?;
+        total += bytes;
+        println!("{name:20} {:8} KiB", bytes / 1024);
+    }
+    // Tests of what drivers may answer bring their own.
+    if let Some((_, path)) = found.iter().find(|(name, _)| name == "cuda_runtime") {
+        let library = path.with_file_name("libcuda_emulator.so");
+        total += fs::copy(library, folder.join("libcuda_emulator.so"))?;
+    }
+    fs::write(folder.join("run.sh"), SCRIPT)?;
+    println!("{} in {}: copy it there, and `sh run.sh`", size(total), folder.display());
+    if total > MOST {
+        println!("that is more than {}", size(MOST));
+    }
+    Ok(total <= MOST && found.len() == TESTS.len() + 1)
+}
+
+fn size(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+/// Builds targets of the root package in release, stripped; the name and the place of each program.
+fn executables(args: &[&str]) -> io::Result<Option<Vec<(String, PathBuf)>>> {
+    let release: &[&str] = if args.first() == Some(&"bench") { &[] } else { &["--release"] };
+    let output = cargo()
+        .args(args)
+        .args(release)
+        .args(["-p", "titan-gpu", "--message-format", "json-render-diagnostics"])
+        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
+        .env("CARGO_PROFILE_BENCH_STRIP", "symbols")
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(Some(text.lines().filter_map(executable).collect()))
+}
+
+/// The name and the place of a program that a message of cargo's tells of.
+fn executable(message: &str) -> Option<(String, PathBuf)> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let path = message.get("executable")?.as_str()?;
+    let target = message.get("target")?;
+    let kind = target.get("kind")?.get(0)?.as_str()?;
+    let name = target.get("name")?.as_str()?;
+    matches!(kind, "test" | "bench").then(|| (name.to_owned(), Path::new(path).to_owned()))
+}
