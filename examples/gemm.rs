@@ -55,7 +55,7 @@ fn rate(dev: &Device, n: usize) -> titan::Result<f64> {
 /// What the program carries of each instance: bytes by target, one figure for each variant.
 fn sizes() -> titan::Result<()> {
     for kernel in titan::kernels()? {
-        let size = |v: &titan::VariantInfo| format!("{} {} B", v.target, v.bytes);
+        let size = |v: &titan::VariantInfo| format!("{} {} B", v.target, v.code.len());
         let embedded: Vec<String> = kernel.variants.iter().map(size).collect();
         common::say(&format!("embedded {}: {}", kernel.name, embedded.join(", ")));
     }

@@ -34,8 +34,8 @@ pub struct KernelInfo {
 pub struct VariantInfo {
     /// For which target: `cpu`, `sm_80`.
     pub target: String,
-    /// The size of the code in bytes: text form for `cpu`, PTX for NVIDIA.
-    pub bytes: usize,
+    /// The code: text form for `cpu`, PTX for NVIDIA.
+    pub code: Vec<u8>,
     /// Threads of a program; 0 where that has no meaning.
     pub threads: u32,
     /// Shared memory of a program in bytes.
@@ -80,7 +80,7 @@ fn info(kernel: &KernelRef) -> Result<KernelInfo> {
 fn variant(v: &Variant) -> VariantInfo {
     VariantInfo {
         target: v.target.clone(),
-        bytes: v.payload.len(),
+        code: v.payload.clone(),
         threads: v.threads,
         shared_bytes: v.shared_bytes,
         assumptions: v.assumptions.len(),

@@ -13,6 +13,12 @@ const MARK: &str = "SKIPPED ";
 /// Where tests find NVIDIA's assembler.
 const PTXAS: &str = "TITAN_PTXAS";
 
+/// All packages with all features, whatever is then run of them: so nothing is built twice.
+const EVERY: [&str; 4] = ["test", "--workspace", "--features", "titan-gpu/emulator"];
+
+/// The tests that ask for a device.
+const ON_DEVICES: [&str; 4] = ["language", "examples", "lang_semantics", "runtime_launch"];
+
 /// Every test of the workspace; whether all passed.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is told on the terminal")]
 pub(crate) fn run(args: &[String]) -> io::Result<bool> {
@@ -26,7 +32,7 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
             Err(why) => eprintln!("xtask: tests run without {name}: {why}"),
         }
     }
-    let mut child = tests.args(["test", "--workspace", "--no-fail-fast"]).args(args).stderr(Stdio::piped()).spawn()?;
+    let mut child = tests.args(EVERY).arg("--no-fail-fast").args(args).stderr(Stdio::piped()).spawn()?;
     let mut skipped = Vec::new();
     for line in child.stderr.take().into_iter().flat_map(|e| BufReader::new(e).lines()) {
         let line = line?;
@@ -46,36 +52,35 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
     Ok(passed)
 }
 
-/// The language and the examples once more, with the embedded PTX in the emulator: only if every test was asked for.
-fn emulated(args: &[String]) -> io::Result<bool> {
-    if !args.is_empty() {
-        return Ok(true);
-    }
+/// The tests that ask for a device, once more.
+fn on_device(name: &str) -> Command {
     let mut tests = cargo();
-    tests.args(["test", "-p", "titan-gpu", "--features", "emulator", "--test", "language", "--test", "examples"]);
-    tests.args(["--test", "lang_semantics", "--test", "runtime_launch", "--test", "differential"]);
-    Ok(tests.env("TITAN_DEVICE", "emulator:sm_80").status()?.success())
+    tests.args(EVERY).args(ON_DEVICES.iter().flat_map(|test| ["--test", test])).env("TITAN_DEVICE", name);
+    tests
 }
 
-/// Whether the CUDA runtime is there to be tested; until then [`driven`] does nothing.
-const HAS_CUDA_RUNTIME: bool = true;
+/// With the embedded PTX in the emulator: only if every test was asked for.
+fn emulated(args: &[String]) -> io::Result<bool> {
+    Ok(!args.is_empty() || on_device("emulator:sm_80").status()?.success())
+}
 
-/// The same once more through the CUDA runtime, with a driver that needs no GPU: placed where the loader looks first, as
-/// late as allowed and in a random order.
+/// Through the CUDA runtime, with a driver that needs no GPU: placed where the loader looks first, as late as allowed and in a
+/// random order.
 fn driven(args: &[String]) -> io::Result<bool> {
-    if !args.is_empty() || !HAS_CUDA_RUNTIME || !cfg!(target_os = "linux") {
+    if !args.is_empty() || !cfg!(target_os = "linux") {
         return Ok(true);
     }
-    let folder = crate::tools::target()?.join("cuda-emulator");
-    if !cargo().args(["run", "-p", "cuda-emulator", "--"]).arg(&folder).status()?.success() {
-        return Ok(false);
+    // The tests have built the library beside themselves.
+    let (target, library) = (crate::tools::target()?, "libcuda_emulator.so");
+    let folder = target.join("cuda-emulator");
+    std::fs::create_dir_all(&folder)?;
+    for name in ["libcuda.so.1", "libcuda.so"] {
+        std::fs::copy(target.join("debug/deps").join(library), folder.join(name))?;
     }
     let mut passed = true;
     for order in ["late", "random:1"] {
-        let mut tests = cargo();
-        tests.args(["test", "-p", "titan-gpu", "--test", "language", "--test", "examples"]);
-        tests.args(["--test", "lang_semantics", "--test", "runtime_launch"]);
-        tests.env("LD_LIBRARY_PATH", &folder).env("CUDA_EMULATOR_ORDER", order).env("TITAN_DEVICE", "cuda:0");
+        let mut tests = on_device("cuda:0");
+        tests.env("LD_LIBRARY_PATH", &folder).env("CUDA_EMULATOR_ORDER", order);
         passed &= tests.status()?.success();
     }
     Ok(passed)
@@ -83,7 +88,7 @@ fn driven(args: &[String]) -> io::Result<bool> {
 
 /// What no test needs, but some would use.
 fn absent() -> Vec<(&'static str, &'static str)> {
-    let mut all = vec![("tests on GPUs", "this version launches nothing on GPUs, so there are none")];
+    let mut all = vec![("tests on GPUs", "`cargo xtask bundle` makes what runs there")];
     if !Path::new("/proc/driver/nvidia/version").exists() && !Path::new("/dev/kfd").exists() {
         all.push(("devices", "no NVIDIA and no AMD driver was found; everything ran on the CPU"));
     }

@@ -1,7 +1,7 @@
 //! How many warps a program has.
 //!
 //! A product needs enough warps for its accumulator to leave registers for everything else: at most 128 accumulators a
-//! thread. Other tiles are dealt out so that a thread holds about 16 elements. Four warps keep an SM's four schedulers busy, so
+//! thread, and 160 of two products, one of which may live while the other is computed. Other tiles are dealt out so that a thread holds about 16 elements. Four warps keep an SM's four schedulers busy, so
 //! smaller programs get fewer only if their tiles have not enough elements for them.
 
 use super::Target;
@@ -9,31 +9,36 @@ use crate::ir::{Kernel, OpKind, Ty};
 
 /// Accumulators that a thread may hold.
 const ACCUMULATORS: u64 = 128;
+/// Accumulators of two products that a thread may hold.
+const OF_TWO: u64 = 160;
 /// Elements of other tiles that a thread should hold.
 const ELEMENTS: u64 = 16;
 
 /// The number of warps, a power of two.
 pub(super) fn choose(kernel: &Kernel, target: &Target, notes: &mut Vec<String>) -> u32 {
     let lanes = u64::from(target.lanes);
-    let mut product = 0u64;
+    let mut products = Vec::new();
     let mut largest = 1u64;
     kernel.walk(&mut |_, op| {
         for result in &op.results {
             if let Ty::Tile(_, shape) = kernel.ty(*result) {
                 let n = shape.len() as u64;
                 if op.kind == OpKind::Mma {
-                    product = product.max(n);
+                    products.push(n);
                 }
                 largest = largest.max(n);
             }
         }
     });
-    let (n, per_thread, why) = if product > 0 {
-        (product, ACCUMULATORS, "accumulators")
-    } else {
-        (largest, ELEMENTS, "elements")
+    products.sort_unstable_by(|a, b| b.cmp(a));
+    let (n, per_thread, why) = match products[..] {
+        [first, second, ..] if (first + second) * ACCUMULATORS > first * OF_TWO => {
+            (first + second, OF_TWO, "accumulators of two products")
+        }
+        [first, ..] => (first, ACCUMULATORS, "accumulators"),
+        [] => (largest, ELEMENTS, "elements"),
     };
-    let most = u64::from(target.max_warps.min(if product > 0 { 8 } else { 16 }));
+    let most = u64::from(target.max_warps.min(if products.is_empty() { 16 } else { 8 }));
     let enough = n.div_ceil(per_thread * lanes).next_power_of_two();
     let useful = n.div_ceil(lanes).next_power_of_two();
     let warps = enough.max(4).min(useful).min(most).max(1);
