@@ -26,7 +26,7 @@ use super::affine::{Affine, I32, Range, Term, TermRanges};
 use super::forms::{Forms, is_input};
 use super::number::root;
 use super::uses::Tree;
-use crate::ir::{Def, Kernel, Op, OpId, OpKind, Ty, Unit, Value};
+use crate::ir::{Def, Kernel, Op, OpId, OpKind, TileShape, TtgOp, Ty, Unit, Value};
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,8 +284,9 @@ fn slice_start(forms: &Forms, lo: Value) -> Option<Affine> {
 #[must_use]
 pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
     match kind {
-        OpKind::Load(..) | OpKind::Get | OpKind::GatherRows { .. } | OpKind::Gather => Some(Kind::Read),
-        OpKind::Store(_) | OpKind::Set => Some(Kind::Write),
+        OpKind::Load(..) | OpKind::Get | OpKind::GatherRows { .. } | OpKind::Gather
+        | OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }) => Some(Kind::Read),
+        OpKind::Store(_) | OpKind::Set | OpKind::Ttg(TtgOp::StoreIssue(_)) => Some(Kind::Write),
         OpKind::ScatterRows | OpKind::Scatter => Some(Kind::Scatter),
         OpKind::Atomic(_) | OpKind::AtomicTile(_) => Some(Kind::Atomic),
         OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
@@ -295,25 +296,34 @@ pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
         | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Index(_)
         | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared | OpKind::Unflatten | OpKind::RaggedCount { .. }
         | OpKind::RaggedTile { .. } | OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop
-        | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => None,
+        | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_) => None,
+    }
+}
+
+/// The extents of what is stored: a tile, or what a slot holds.
+fn stored_shape(kernel: &Kernel, value: Value) -> Option<TileShape> {
+    match kernel.ty(value) {
+        Ty::Tile(_, shape) => Some(shape),
+        Ty::Token(_, pipe) => kernel.pipe(pipe)?.fields.first().map(|f| f.shape),
+        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) => None,
     }
 }
 
 /// The unit of an access and its extents along the axes of its view.
 fn extents(kernel: &Kernel, op: &Op, rank: usize) -> (Unit, Vec<i64>) {
-    let stored = || op.args.last().and_then(|v| kernel.ty(*v).tile_shape());
+    let stored = || op.args.last().and_then(|v| stored_shape(kernel, *v));
     let dims = |shape: &[i32]| shape.iter().map(|d| i64::from(*d)).collect::<Vec<i64>>();
     let rows = |width: i64| (0..rank).map(|i| if i + 1 == rank { width } else { 1 }).collect();
-    if let OpKind::Load(unit, shape) = op.kind {
+    if let OpKind::Load(unit, shape) | OpKind::Ttg(TtgOp::Source(unit, shape)) = op.kind {
         return (unit, dims(&shape));
     }
-    if let OpKind::Store(unit) = op.kind {
+    if let OpKind::Store(unit) | OpKind::Ttg(TtgOp::StoreIssue(unit)) = op.kind {
         return (unit, stored().map_or_else(Vec::new, |s| dims(&s)));
     }
     if let OpKind::AtomicTile(_) = op.kind {
         return (Unit::Tile, stored().map_or_else(Vec::new, |s| dims(&s)));
     }
-    if let OpKind::GatherRows { width, .. } = op.kind {
+    if let OpKind::GatherRows { width, .. } | OpKind::Ttg(TtgOp::SourceRows { width, .. }) = op.kind {
         return (Unit::Elem, rows(width.into()));
     }
     if op.kind == OpKind::ScatterRows {

@@ -21,7 +21,7 @@ use super::affine::{Affine, I32, Range, Term, TermRanges};
 use super::grid::program_bounds;
 use super::number::{Numbers, root};
 use crate::ir::{
-    Access, BinOp, Block, Const, Elem, ForKind, Kernel, Op, OpId, OpKind, ParamKind, ReduceOp, Ty, UnOp, Value,
+    Access, BinOp, Block, Const, Elem, ForKind, Kernel, Op, OpId, OpKind, ParamKind, ReduceOp, Ty, UnOp, Value, TtgOp,
 };
 
 /// Parts that together determine a base.
@@ -237,6 +237,7 @@ impl Forms {
                 }
                 (_, _) => arg(0),
             },
+            OpKind::Ttg(TtgOp::Rematerialize) => arg(0),
             OpKind::Interleave => arg(0).join(&arg(1), &self.ranges),
             OpKind::Select => arg(1).join(&arg(2), &self.ranges),
             OpKind::Unary(op) => self.unary(*op, &arg(0)),
@@ -254,7 +255,7 @@ impl Forms {
             | OpKind::GatherRows { .. } | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_)
             | OpKind::AtomicTile(_) | OpKind::Unflatten | OpKind::RaggedTile { .. } | OpKind::Print(_)
             | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop | OpKind::Yield | OpKind::Break(_)
-            | OpKind::Continue(_) | OpKind::Return => Affine::unknown(),
+            | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_) => Affine::unknown(),
         }
     }
 

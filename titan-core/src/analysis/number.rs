@@ -6,7 +6,7 @@
 //!
 //! Deliberately absent: what is read from memory, even where every program reads the same; equalities that need algebra.
 
-use crate::ir::{Def, Kernel, Op, OpId, OpKind, Ty, Value};
+use crate::ir::{Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
 
 /// The numbers of invariant values.
 #[derive(Clone, Debug)]
@@ -58,7 +58,8 @@ const fn may_number(kind: &OpKind) -> bool {
     match kind {
         OpKind::Const(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present | OpKind::Unary(_)
         | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_) | OpKind::Bitcast(_)
-        | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Shared | OpKind::Unflatten => true,
+        | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Shared | OpKind::Unflatten
+        | OpKind::Ttg(TtgOp::Rematerialize) => true,
         OpKind::ProgramId(_) | OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. }
         | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..) | OpKind::ArgReduce(..)
         | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Segment
@@ -66,7 +67,7 @@ const fn may_number(kind: &OpKind) -> bool {
         | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) | OpKind::AtomicTile(_)
         | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } | OpKind::Print(_) | OpKind::Assert(_)
         | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
-        | OpKind::Return => false,
+        | OpKind::Return | OpKind::Ttg(_) => false,
     }
 }
 

@@ -55,6 +55,8 @@ impl Builder {
         };
         let kernel = Kernel {
             sig,
+            pipes: Vec::new(),
+            roles: Vec::new(),
             body,
             values: Vec::new(),
             ops: Vec::new(),

@@ -10,7 +10,15 @@ impl Kernel {
     /// The same kernel, numbered canonically. Equal kernels have equal canonical forms, whatever passes renumbered them.
     #[must_use]
     pub fn canonical(&self) -> Kernel {
-        let mut out = Kernel { sig: self.sig.clone(), body: Block::new(0), values: vec![], ops: vec![], blocks: vec![] };
+        let mut out = Kernel {
+            sig: self.sig.clone(),
+            pipes: self.pipes.clone(),
+            roles: self.roles.clone(),
+            body: Block::new(0),
+            values: vec![],
+            ops: vec![],
+            blocks: vec![],
+        };
         let mut map = Renumber { from: self, values: vec![None; self.values.len()], seen: vec![false; self.blocks.len()] };
         for i in 0..self.sig.params.len() {
             map.value(&mut out, Value::new(i), Def::Param(i));

@@ -4,7 +4,7 @@
 //! result types from their regions and are checked by the verifier.
 
 use super::op::{BinOp, OpKind, UnOp};
-use super::infer_memory as memory;
+use super::{infer_memory as memory, infer_ttg};
 use super::{Elem, TileShape, Ty, mma_is_legal, MMA_LEGAL};
 use crate::diag::Code;
 
@@ -86,6 +86,7 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::RaggedCount { .. } => memory::ragged_count(args),
         OpKind::RaggedTile { .. } => memory::ragged_tile(args),
         OpKind::Unflatten => unflatten(args),
+        OpKind::Ttg(op) => infer_ttg::ttg(op, args),
         OpKind::Print(_) => args.iter().try_for_each(|t| one_value(&[*t]).map(drop)).map(|()| vec![]),
         OpKind::Assert(_) => match args {
             [Ty::Scalar(Elem::Bool) | Ty::Tile(Elem::Bool, _)] => Ok(vec![]),
@@ -148,16 +149,23 @@ fn list(args: &[Ty]) -> String {
     }
 }
 
+fn extents(shape: TileShape) -> String {
+    let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    dims.join(", ")
+}
+
 /// A type in the words of the surface language.
 #[must_use]
 pub fn describe(ty: Ty) -> String {
     match ty {
         Ty::Scalar(e) => format!("`{e}`"),
-        Ty::Tile(e, s) => {
-            let dims: Vec<String> = s.iter().map(ToString::to_string).collect();
-            format!("`Tile<{e}, {}>`", dims.join(", "))
-        }
+        Ty::Tile(e, s) => format!("`Tile<{e}, {}>`", extents(s)),
         Ty::Tensor(e, r) => format!("`Tensor<{e}, {r}>`"),
+        Ty::Source(e, s) => format!("a tile of {s} `{e}` that is not loaded"),
+        Ty::Smem(e, s) => format!("`Smem<{e}, {}>`", extents(s)),
+        Ty::Compute(e, s) => format!("a product of {s} `{e}` under way"),
+        Ty::Acc(e, s, keep) => format!("`Acc<{e}, D{}<{}>, {keep}>`", s.rank(), extents(s)),
+        Ty::Token(token, pipe) => format!("the `{token}` of {pipe}"),
     }
 }
 
@@ -245,7 +253,10 @@ fn bitcast(to: Elem, args: &[Ty]) -> Types {
 }
 
 fn shape_op(kind: &OpKind, args: &[Ty]) -> Types {
-    let Some(Ty::Tile(e, s)) = args.first().copied() else { return Err(operands("a tile", args)) };
+    let (e, s) = match (kind, args.first()) {
+        (_, Some(Ty::Tile(e, s))) | (OpKind::Permute(_), Some(Ty::Smem(e, s))) => (*e, *s),
+        (_, _) => return Err(operands("a tile", args)),
+    };
     match (kind, args) {
         (OpKind::Reshape(to), [_]) => {
             let ty = tile(e, Some(*to))?;
@@ -266,7 +277,9 @@ fn shape_op(kind: &OpKind, args: &[Ty]) -> Types {
             if dims.len() != s.rank() || seen.iter().filter(|x| **x).count() != s.rank() {
                 return Err(TypeError::new(Code::BadAxis, format!("{:?} is not an order of {} axes", &perm[..s.rank()], s.rank())));
             }
-            Ok(vec![tile(e, TileShape::new(&dims))?])
+            let tile = tile(e, TileShape::new(&dims))?;
+            let shape = tile.tile_shape().filter(|_| matches!(args[0], Ty::Smem(..)));
+            Ok(vec![shape.map_or(tile, |s| Ty::Smem(e, s))])
         }
         (OpKind::Interleave, [a, b]) if a == b => {
             let mut dims = s.to_vec();
@@ -315,10 +328,11 @@ fn reduction(axis: u8, args: &[Ty], by_closure: bool) -> Result<(Ty, Ty), TypeEr
 }
 
 fn mma(args: &[Ty]) -> Types {
-    let [Ty::Tile(ea, a), Ty::Tile(eb, b), Ty::Tile(ec, c)] = args else {
+    let [a_arg, b_arg, Ty::Tile(ec, c)] = args else { return Err(operands("three tiles", args)) };
+    let (Some((ea, a)), Some((eb, b))) = (infer_ttg::operand(*a_arg), infer_ttg::operand(*b_arg)) else {
         return Err(operands("three tiles", args));
     };
-    if !mma_is_legal(*ea, *eb, *ec) {
+    if !mma_is_legal(ea, eb, *ec) {
         let message = format!("`mma` has no instruction for elements ({ea}, {eb}, {ec})");
         return Err(TypeError::new(Code::MmaElements, message).help(&format!("legal: {MMA_LEGAL}")));
     }

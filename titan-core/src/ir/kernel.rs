@@ -5,7 +5,7 @@
 
 use super::host_expr::{HostExpr, HostNames, Symbol};
 use super::op::{Op, OpId};
-use super::{Const, Elem, OpKind, Ty};
+use super::{Const, Elem, OpKind, Pipe, PipeDecl, RoleDecl, Ty};
 
 crate::entity!(
     /// An SSA value: a parameter, a block argument or a result.
@@ -156,6 +156,10 @@ impl HostNames for Signature {
 pub struct Kernel {
     /// What a launch needs to know.
     pub sig: Signature,
+    /// Its rings.
+    pub pipes: Vec<PipeDecl>,
+    /// Its roles, in the order of the regions of `ttg.roles`; none if all warps do everything.
+    pub roles: Vec<RoleDecl>,
     /// The outermost block.
     pub body: Block,
     /// Arena of values; the parameters come first.
@@ -195,6 +199,18 @@ impl Kernel {
     #[must_use]
     pub fn block(&self, block: Block) -> &BlockData {
         &self.blocks[block.index()]
+    }
+
+    /// A ring; `None` if there is no such ring.
+    #[must_use]
+    pub fn pipe(&self, pipe: Pipe) -> Option<&PipeDecl> {
+        self.pipes.get(pipe.index())
+    }
+
+    /// The user's name of a ring, or its number.
+    #[must_use]
+    pub fn pipe_name(&self, pipe: Pipe) -> String {
+        self.pipe(pipe).and_then(|p| p.name.clone()).unwrap_or_else(|| pipe.to_string())
     }
 
     /// The user's name of a value, or its number.

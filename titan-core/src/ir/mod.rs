@@ -15,6 +15,8 @@
 //!
 //! What each operation takes, gives and means is a row of [`op_table`]; the numeric meaning is in `docs/semantics.md`.
 //!
+//! The operations of [`TtgOp`] are pipelines: rings of stages, tokens, roles.
+//!
 //! Deliberately absent: pointers, barriers, layouts, threads. They appear further down, in their own dialects.
 
 pub mod builder;
@@ -27,7 +29,9 @@ mod infer_memory;
 mod kernel;
 mod op;
 pub mod op_table;
+mod infer_ttg;
 mod ty;
+mod ttg;
 
 pub use builder::Builder;
 pub use elem::{Elem, MMA_LEGAL, MMA_TRIPLES, mma_is_legal};
@@ -37,4 +41,5 @@ pub use kernel::{
     Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData,
 };
 pub use op::{ArgOp, AtomicOp, BinOp, Const, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
+pub use ttg::{Field, FenceSpace, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
 pub use ty::{TileShape, Ty};

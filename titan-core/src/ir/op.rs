@@ -5,7 +5,7 @@
 //!
 //! Elementwise kinds work on scalars and on tiles alike; broadcasting is always an operation of its own.
 
-use super::{Block, Elem, TileShape, Value};
+use super::{Block, Elem, TileShape, TtgOp, Value};
 use crate::words::words;
 
 words! {
@@ -327,6 +327,9 @@ pub enum OpKind {
     Continue(u32),
     /// Ends the program.
     Return,
+
+    /// Pipelines.
+    Ttg(TtgOp),
 }
 
 /// A place in the user's kernel: lines and columns count from 1, relative to the kernel's first line. Zero is nowhere.
@@ -355,6 +358,8 @@ pub enum Effect {
     Print,
     /// It decides what runs next, or ends a region.
     Control,
+    /// It hands on a right of a pipeline, or orders its memory.
+    Pipeline,
 }
 
 impl OpKind {
@@ -375,7 +380,11 @@ impl OpKind {
             OpKind::Atomic(_) | OpKind::AtomicTile(_) => Effect::Atomic,
             OpKind::Print(_) => Effect::Print,
             OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
-            | OpKind::Return => Effect::Control,
+            | OpKind::Return | OpKind::Ttg(TtgOp::Roles) => Effect::Control,
+            OpKind::Ttg(TtgOp::Source(..) | TtgOp::View { .. } | TtgOp::Rematerialize) => Effect::Pure,
+            OpKind::Ttg(TtgOp::SourceRows { .. } | TtgOp::Read) => Effect::Read,
+            OpKind::Ttg(TtgOp::StoreIssue(_)) => Effect::Write,
+            OpKind::Ttg(_) => Effect::Pipeline,
         }
     }
 

@@ -8,7 +8,7 @@
 //! In the column *elements*, `numbers` are `f64 f32 f16 bf16` and the integers of 8 bits and more, `floats` and `integers`
 //! the two parts of them. T0801 (wrong operands) is not repeated in every row.
 
-use super::{ArgOp, AtomicOp, BinOp, OpKind, Pred, ReduceOp, UnOp, Unit};
+use super::{ArgOp, AtomicOp, BinOp, Fill, OpKind, Pred, ReduceOp, TtgOp, UnOp, Unit};
 use crate::diag::Code;
 
 /// What a group of operations is about, in the order of the documentation.
@@ -42,14 +42,22 @@ pub enum Group {
     Debugging,
     /// Control flow.
     Control,
+    /// Stages of rings.
+    Stages,
+    /// Products under way.
+    Compute,
+    /// Stores under way.
+    Stores,
+    /// Roles and fences.
+    Roles,
 }
 
 impl Group {
     /// Every group.
-    pub const ALL: [Group; 14] = [
+    pub const ALL: [Group; 18] = [
         Group::Values, Group::Arithmetic, Group::Functions, Group::Choice, Group::Conversions, Group::Shapes,
         Group::Reductions, Group::Matrix, Group::Views, Group::Memory, Group::Indexed, Group::Distribution,
-        Group::Debugging, Group::Control,
+        Group::Debugging, Group::Control, Group::Stages, Group::Compute, Group::Stores, Group::Roles,
     ];
 
     /// The heading.
@@ -70,6 +78,10 @@ impl Group {
             Group::Distribution => "Tiles of a program",
             Group::Debugging => "Debugging",
             Group::Control => "Control flow",
+            Group::Stages => "Stages of rings",
+            Group::Compute => "Products under way",
+            Group::Stores => "Stores under way",
+            Group::Roles => "Roles and fences",
         }
     }
 
@@ -81,7 +93,8 @@ impl Group {
             Group::Conversions => Some("casts"),
             Group::Reductions | Group::Matrix => Some("reductions-scans-matrix-products"),
             Group::Views | Group::Memory | Group::Indexed => Some("memory"),
-            Group::Values | Group::Shapes | Group::Distribution | Group::Debugging | Group::Control => None,
+            Group::Values | Group::Shapes | Group::Distribution | Group::Debugging | Group::Control | Group::Stages
+            | Group::Compute | Group::Stores | Group::Roles => None,
         }
     }
 }
@@ -448,4 +461,85 @@ table! {
         "ends an iteration; `<n>` counts loops outward", [EarlyExit];
     Return "return" Control [OpKind::Return]
         "`return`  the end of the kernel", "" => "", NONE, "ends the program", [EarlyExit];
+
+    SourceTile "ttg.source_tile" Stages [OpKind::Ttg(TtgOp::Source(Unit::Tile, _))]
+        "`t.tile([i, j])`", "t: tensor, an i32 per axis, pad: scalar" => "source [A, B]", ANY,
+        "the tile at tile coordinates, named for a copy and not loaded", [RankMismatch IndexType TileSize];
+    SourceAt "ttg.source_at" Stages [OpKind::Ttg(TtgOp::Source(Unit::Elem, _))]
+        "`t.tile_at([r, c])`", "t: tensor, an i32 per axis, pad: scalar" => "source [A, B]", ANY,
+        "the tile whose first element is at these coordinates, named and not loaded", [RankMismatch IndexType TileSize];
+    SourceRows "ttg.source_rows" Stages [OpKind::Ttg(TtgOp::SourceRows { .. })]
+        "`t.rows((i, ..), col)`", "t: tensor, an i32 or Tile<i32, N> per leading axis, col: i32, pad: scalar"
+        => "source [N, W]", ANY, "rows named by indices, for a copy", [IndexType TileSize];
+    Acquire "ttg.stage.acquire" Stages [OpKind::Ttg(TtgOp::Acquire(_))]
+        "`ring.acquire()`  `ring.produce(range)`", "perhaps the time: i32" => "slot", NONE,
+        "waits for Free(s, e) of the next time of the filling side", [RingMade WrongSide WaitCycle TooManyHeld WrongTime];
+    AsyncProduce "ttg.stage.async_produce" Stages [OpKind::Ttg(TtgOp::AsyncProduce { .. })]
+        "`slot.copy(source).commit()`  `slot.copy_if(c, source).commit()`", "slot, a source per field, perhaps a condition"
+        => "", NONE, "starts the copies; Ready(s, e) when the bytes are there, or what `skipped` says if the condition is false",
+        [StageContents SourceWritten];
+    ZeroStage "ttg.stage.zero" Stages [OpKind::Ttg(TtgOp::Fill(Fill::Zero))]
+        "`slot.zero().commit()`", "slot" => "", NONE, "the stage is ready and holds zeros, which the copier writes", [];
+    PoisonStage "ttg.stage.poison" Stages [OpKind::Ttg(TtgOp::Fill(Fill::Poison))]
+        "`slot.poison().commit()`", "slot" => "", NONE, "the stage is ready and may not be read", [];
+    Ready "ttg.stage.ready" Stages [OpKind::Ttg(TtgOp::Ready(_))]
+        "`ring.ready()`  `ring.consume(range)`", "perhaps the time: i32" => "ready", NONE,
+        "claims the next time of the reading side; does not wait", [RingMade WrongSide WrongTime];
+    WaitReady "ttg.stage.wait_ready" Stages [OpKind::Ttg(TtgOp::WaitReady)]
+        "`ready.wait()`", "ready" => "stage", NONE, "waits for Ready(s, e)", [Unbalanced WaitCycle TooManyHeld];
+    Poisoned "ttg.stage.poisoned" Stages [OpKind::Ttg(TtgOp::Poisoned)]
+        "`ready.wait_or_skip()`", "stage" => "bool", NONE, "whether the stage holds nothing", [];
+    ReadPerm "ttg.stage.read_perm" Stages [OpKind::Ttg(TtgOp::ReadPerm)]
+        "`ready.wait()`", "stage" => "rperm", NONE, "the right to read the stage", [PoisonRead];
+    SplitPerm "ttg.rperm.split" Stages [OpKind::Ttg(TtgOp::Split(_))]
+        "`stage.split::<2>()`", "rperm" => "so many parts", NONE, "a part of the right to read for each of several readers",
+        [ReadersApart];
+    JoinPerm "ttg.rperm.join" Stages [OpKind::Ttg(TtgOp::Join)]
+        "`Stage::join(parts)`", "every part" => "rperm", NONE, "the whole right again", [ReadersApart];
+    View "ttg.stage.view" Stages [OpKind::Ttg(TtgOp::View { .. })]
+        "`stage.a()`  `stage.get()`", "rperm or a part" => "smem [A, B]", ANY, "a tile of the stage, where it lies",
+        [StageContents EarlyRelease];
+    ReadStage "ttg.stage.read" Stages [OpKind::Ttg(TtgOp::Read)]
+        "`stage.a().load()`", "smem" => "tile [A, B]", ANY, "its elements, in registers", [EarlyRelease];
+    Consumed "ttg.stage.consumed" Stages [OpKind::Ttg(TtgOp::Consumed)]
+        "`stage.release()`", "rperm, or the stage unread" => "consumed", NONE, "nothing reads the stage any more",
+        [EarlyRelease ReadersApart];
+    Release "ttg.stage.release" Stages [OpKind::Ttg(TtgOp::Release)]
+        "`stage.release()`", "consumed" => "", NONE, "Free(s, e + 1)", [];
+    WriteStage "ttg.stage.write" Stages [OpKind::Ttg(TtgOp::Write)]
+        "`slot.write(tile)`", "slot, a tile per field" => "written", ANY, "fills a slot of a staging ring from registers",
+        [StageContents StagingReused];
+
+    ComputeIssue "ttg.compute.issue" Compute [OpKind::Ttg(TtgOp::ComputeIssue)]
+        "`mma_async(a, b, acc)`", "a: smem or tile, b: smem, acc: tile" => "compute", "the triples of docs/semantics.md",
+        "starts a · b + acc", [MmaElements ShapeMismatch];
+    ComputeWait "ttg.compute.wait" Compute [OpKind::Ttg(TtgOp::ComputeWait)]
+        "`product.wait()`", "compute" => "tile", ANY, "waits for the product", [];
+    AccStart "ttg.acc.start" Compute [OpKind::Ttg(TtgOp::AccStart(_))]
+        "`Acc::<f32, D2<M, N>, KEEP>::zeros()`", "tile" => "acc", ANY, "an accumulator with up to KEEP products under way", [];
+    AccMma "ttg.acc.mma" Compute [OpKind::Ttg(TtgOp::AccMma)]
+        "`acc.mma(stage, |s| (s.a(), s.b()))`", "acc, rperm, a, b" => "acc", "the triples of docs/semantics.md",
+        "starts acc += a · b and takes the stage, which is freed when its product has read it: at most KEEP products late",
+        [MmaElements ShapeMismatch];
+    AccFinish "ttg.acc.finish" Compute [OpKind::Ttg(TtgOp::AccFinish)]
+        "`acc.finish()`", "acc" => "tile", ANY, "waits for every product and frees what they read", [];
+
+    StoreTileAsync "ttg.store.issue_tile" Stores [OpKind::Ttg(TtgOp::StoreIssue(Unit::Tile))]
+        "`written.store(&mut c, [m, n])`", "t: tensor, an i32 per axis, written" => "store", ANY,
+        "starts the store of a slot at tile coordinates", [StoreToInput StageContents];
+    StoreAtAsync "ttg.store.issue_at" Stores [OpKind::Ttg(TtgOp::StoreIssue(Unit::Elem))]
+        "`written.store_at(&mut c, [r, c])`", "t: tensor, an i32 per axis, written" => "store", ANY,
+        "starts the store of a slot at element coordinates", [StoreToInput StageContents];
+    StoreWait "ttg.store.wait" Stores [OpKind::Ttg(TtgOp::StoreWait)]
+        "`store.wait()`", "store" => "", NONE, "waits until the slot has been read: it may be filled again", [];
+
+    Roles "ttg.roles" Roles [OpKind::Ttg(TtgOp::Roles)]
+        "`match role() { Role::Producer => .., Role::Consumer => .. }`", "" => "", NONE,
+        "every role runs its block with its own warps, all at once", [RolesAttr RolesDiverge RoleValue TwoWriters];
+    Finalize "ttg.pipeline.finalize" Roles [OpKind::Ttg(TtgOp::Finalize)]
+        "the end of a role", "" => "", NONE, "nothing of the role is under way any more", [NotFinalized];
+    Rematerialize "ttg.hint.rematerialize" Roles [OpKind::Ttg(TtgOp::Rematerialize)]
+        "", "x" => "as x", ANY, "x, which is cheaper to compute again than to keep", [];
+    FenceProxy "ttg.fence.proxy" Roles [OpKind::Ttg(TtgOp::Fence { .. })]
+        "", "" => "", NONE, "accesses by the proxy `from` come before accesses by the proxy `to`", [];
 }

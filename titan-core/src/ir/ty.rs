@@ -1,6 +1,6 @@
 //! Types of SSA values: scalars, tiles and tensors.
 
-use super::Elem;
+use super::{Elem, Pipe, Token};
 use std::fmt;
 use std::ops::Deref;
 
@@ -105,6 +105,16 @@ pub enum Ty {
     Tile(Elem, TileShape),
     /// A tensor in device memory, or a view of one: run-time extents and strides.
     Tensor(Elem, u8),
+    /// A tile of a tensor that is named, not loaded.
+    Source(Elem, TileShape),
+    /// A tile of a stage, in shared memory.
+    Smem(Elem, TileShape),
+    /// A matrix product under way, and its result's type. Linear.
+    Compute(Elem, TileShape),
+    /// An accumulator that lets so many products be under way. Linear.
+    Acc(Elem, TileShape, u8),
+    /// A right at one time of a ring. Linear.
+    Token(Token, Pipe),
 }
 
 impl Ty {
@@ -113,12 +123,26 @@ impl Ty {
     /// The type of conditions.
     pub const BOOL: Ty = Ty::Scalar(Elem::Bool);
 
-    /// The element type.
+    /// The element type. Tokens, which have none, say `bool`.
     #[must_use]
     pub const fn elem(self) -> Elem {
         match self {
-            Ty::Scalar(e) | Ty::Tile(e, _) | Ty::Tensor(e, _) => e,
+            Ty::Scalar(e) | Ty::Tile(e, _) | Ty::Tensor(e, _) | Ty::Source(e, _) | Ty::Smem(e, _) | Ty::Compute(e, _)
+            | Ty::Acc(e, ..) => e,
+            Ty::Token(..) => Elem::Bool,
         }
+    }
+
+    /// Whether a value of the type is used up exactly once on every path.
+    #[must_use]
+    pub const fn is_linear(self) -> bool {
+        matches!(self, Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..))
+    }
+
+    /// Whether loops may carry a value of the type, and branches give it.
+    #[must_use]
+    pub const fn is_carried(self) -> bool {
+        matches!(self, Ty::Scalar(_) | Ty::Tile(..)) || self.is_linear()
     }
 
     /// The extents, of a tile only.
@@ -126,17 +150,22 @@ impl Ty {
     pub const fn tile_shape(self) -> Option<TileShape> {
         match self {
             Ty::Tile(_, s) => Some(s),
-            Ty::Scalar(_) | Ty::Tensor(..) => None,
+            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => None,
         }
     }
 
-    /// The same scalar or tile of another element type.
+    /// The same type with other elements.
     #[must_use]
     pub const fn with_elem(self, elem: Elem) -> Ty {
         match self {
             Ty::Scalar(_) => Ty::Scalar(elem),
             Ty::Tile(_, s) => Ty::Tile(elem, s),
             Ty::Tensor(_, r) => Ty::Tensor(elem, r),
+            Ty::Source(_, s) => Ty::Source(elem, s),
+            Ty::Smem(_, s) => Ty::Smem(elem, s),
+            Ty::Compute(_, s) => Ty::Compute(elem, s),
+            Ty::Acc(_, s, keep) => Ty::Acc(elem, s, keep),
+            Ty::Token(..) => self,
         }
     }
 }
@@ -153,6 +182,11 @@ impl fmt::Display for Ty {
                 f.write_str(">")
             }
             Ty::Tensor(e, r) => write!(f, "tensor<{e}, {r}>"),
+            Ty::Source(e, s) => write!(f, "source<{s}x{e}>"),
+            Ty::Smem(e, s) => write!(f, "smem<{s}x{e}>"),
+            Ty::Compute(e, s) => write!(f, "compute<{s}x{e}>"),
+            Ty::Acc(e, s, keep) => write!(f, "acc<{keep}, {s}x{e}>"),
+            Ty::Token(token, pipe) => write!(f, "{token}<{}>", pipe.index()),
         }
     }
 }

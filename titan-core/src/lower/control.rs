@@ -87,6 +87,7 @@ impl Lower<'_> {
             OpKind::Loop => self.free_loop(op)?,
             OpKind::If => self.branch(op)?,
             OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(id, op)?,
+            OpKind::Ttg(_) => return Err(self.unsupported(crate::ir::op_table::mnemonic(&op.kind))),
         }
         Ok(())
     }
@@ -125,7 +126,7 @@ impl Lower<'_> {
                     let home = self.home(*slot);
                     out.extend(self.tile(*value, &home)?);
                 }
-                Ty::Tensor(..) => return Err(self.unsupported("a tensor that a loop or branch gives")),
+                _ => return Err(self.unsupported("a tensor or token that a loop or branch gives")),
             }
         }
         Ok(out)
@@ -137,7 +138,7 @@ impl Lower<'_> {
         for slot in slots {
             let n = match self.k.ty(*slot) {
                 Ty::Tile(..) => self.home(*slot).registers(),
-                Ty::Scalar(_) | Ty::Tensor(..) => 1,
+                _ => 1,
             };
             let (own, after) = rest.split_at(n.min(rest.len()));
             rest = after;
@@ -156,7 +157,7 @@ impl Lower<'_> {
             let ty = super::tile::reg_ty(self.k.ty(*slot).elem());
             let n = match self.k.ty(*slot) {
                 Ty::Tile(..) => self.home(*slot).registers(),
-                Ty::Scalar(_) | Ty::Tensor(..) => 1,
+                _ => 1,
             };
             out.extend(std::iter::repeat_n(ty, n));
         }

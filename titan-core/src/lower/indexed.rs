@@ -104,9 +104,9 @@ impl Lower<'_> {
     /// Index tiles, or scalars, in a layout.
     pub(super) fn index_columns(&mut self, args: &[Value], layout: &Layout) -> Result<Vec<Vec<Reg>>, LowerError> {
         args.iter()
-            .map(|arg| match self.k.ty(*arg) {
-                Ty::Tile(..) => self.tile(*arg, layout),
-                Ty::Scalar(_) | Ty::Tensor(..) => Ok(vec![self.scalar(*arg); layout.registers()]),
+            .map(|arg| {
+                let is_tile = matches!(self.k.ty(*arg), Ty::Tile(..));
+                if is_tile { self.tile(*arg, layout) } else { Ok(vec![self.scalar(*arg); layout.registers()]) }
             })
             .collect()
     }
@@ -193,12 +193,11 @@ impl Lower<'_> {
         let narrow = layout.without(1);
         let mut columns = Vec::new();
         for arg in args {
-            columns.push(match self.k.ty(*arg) {
-                Ty::Tile(..) => {
-                    let regs = self.tile(*arg, &narrow)?;
-                    self.spread(&regs, &narrow, layout, 1)
-                }
-                Ty::Scalar(_) | Ty::Tensor(..) => vec![self.scalar(*arg); layout.registers()],
+            columns.push(if matches!(self.k.ty(*arg), Ty::Tile(..)) {
+                let regs = self.tile(*arg, &narrow)?;
+                self.spread(&regs, &narrow, layout, 1)
+            } else {
+                vec![self.scalar(*arg); layout.registers()]
             });
         }
         Ok(columns)

@@ -167,12 +167,11 @@ impl Lower<'_> {
     /// Writes the elements of an argument, each as one word or two.
     fn print_value(&mut self, value: crate::ir::Value, ty: Ty, base: Reg, at: u32, room: Reg) -> Result<(), LowerError> {
         let elem = ty.elem();
-        let (layout, regs) = match ty {
-            Ty::Tile(..) => {
-                let (layout, regs) = self.home_regs(value)?;
-                (Some(layout), regs)
-            }
-            Ty::Scalar(_) | Ty::Tensor(..) => (None, vec![self.scalar(value)]),
+        let (layout, regs) = if matches!(ty, Ty::Tile(..)) {
+            let (layout, regs) = self.home_regs(value)?;
+            (Some(layout), regs)
+        } else {
+            (None, vec![self.scalar(value)])
         };
         let Some(layout) = layout else {
             let first = self.is_first_thread();

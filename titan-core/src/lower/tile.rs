@@ -163,9 +163,10 @@ impl Lower<'_> {
     pub(super) fn elementwise(&mut self, op: &Op, layout: &Layout) -> Result<Vec<Reg>, LowerError> {
         let mut columns = Vec::new();
         for arg in &op.args {
-            columns.push(match self.k.ty(*arg) {
-                Ty::Scalar(_) => vec![self.scalar(*arg); layout.registers()],
-                Ty::Tile(..) | Ty::Tensor(..) => self.tile(*arg, layout)?,
+            columns.push(if matches!(self.k.ty(*arg), Ty::Scalar(_)) {
+                vec![self.scalar(*arg); layout.registers()]
+            } else {
+                self.tile(*arg, layout)?
             });
         }
         let mut done: std::collections::BTreeMap<Vec<Reg>, Reg> = std::collections::BTreeMap::new();

@@ -2,7 +2,8 @@
 //!
 //! Printer and parser share this file, so that they cannot disagree. The mnemonics are those of the op table.
 
-use crate::ir::{ArgOp, AtomicOp, BinOp, Elem, OpKind, Pred, ReduceOp, TileShape, Ty, UnOp, Unit};
+use super::form_ttg;
+use crate::ir::{ArgOp, AtomicOp, BinOp, Elem, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty, UnOp, Unit};
 
 /// How operands are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +40,10 @@ impl Form {
 pub(super) const fn form(kind: &OpKind) -> Form {
     match kind {
         OpKind::Get => Form::At,
-        OpKind::Load(..) | OpKind::GatherRows { .. } | OpKind::Gather => Form::AtOr,
+        OpKind::Load(..) | OpKind::GatherRows { .. } | OpKind::Gather
+        | OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }) => Form::AtOr,
         OpKind::Store(_) | OpKind::Set | OpKind::ScatterRows | OpKind::Scatter | OpKind::Atomic(_)
-        | OpKind::AtomicTile(_) => Form::AtValue,
+        | OpKind::AtomicTile(_) | OpKind::Ttg(TtgOp::StoreIssue(_)) => Form::AtValue,
         OpKind::Print(_) => Form::TextFirst,
         OpKind::Assert(_) => Form::TextLast,
         OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
@@ -51,7 +53,7 @@ pub(super) const fn form(kind: &OpKind) -> Form {
         | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Index(_)
         | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared | OpKind::Unflatten | OpKind::RaggedCount { .. }
         | OpKind::RaggedTile { .. } | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_)
-        | OpKind::Continue(_) | OpKind::Return => Form::Plain,
+        | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_) => Form::Plain,
     }
 }
 
@@ -62,6 +64,7 @@ pub(super) fn attributes(kind: &OpKind, rank: usize) -> Vec<i64> {
         | OpKind::Reduce(_, a) | OpKind::ArgReduce(_, a) | OpKind::ReduceWith(a) | OpKind::Scan(_, a)
         | OpKind::ScanWith(a) => vec![i64::from(*a)],
         OpKind::Iota(n) => vec![i64::from(*n)],
+        OpKind::Ttg(op) => form_ttg::attributes(op),
         OpKind::Broadcast { axis, n } => vec![i64::from(*axis), i64::from(*n)],
         OpKind::RaggedCount { rows, cols } | OpKind::RaggedTile { rows, cols } => vec![i64::from(*rows), i64::from(*cols)],
         OpKind::Permute(perm) => {
@@ -93,6 +96,8 @@ pub(super) enum HeadError {
     NeedsType(&'static str),
     /// The operation needs a text in quotes.
     NeedsText,
+    /// It needs these attributes in braces.
+    Named(&'static str),
 }
 
 /// What is written before and after the operands.
@@ -102,10 +107,21 @@ pub(super) struct Head<'a> {
     /// The first written result type.
     pub(super) ty: Option<Ty>,
     pub(super) text: Option<String>,
+    /// What stands in braces.
+    pub(super) named: &'a [(String, Named)],
+}
+
+/// The value of an attribute in braces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    /// An integer.
+    Int(i64),
+    /// A word.
+    Word(String),
 }
 
 impl Head<'_> {
-    fn ints<const N: usize>(&self, meaning: &'static str) -> Result<[i64; N], HeadError> {
+    pub(super) fn ints<const N: usize>(&self, meaning: &'static str) -> Result<[i64; N], HeadError> {
         self.attrs.try_into().map_err(|_| HeadError::Attributes(N, meaning))
     }
 
@@ -131,11 +147,13 @@ impl Head<'_> {
     fn elem(&self) -> Result<Elem, HeadError> {
         match self.ty {
             Some(Ty::Scalar(e) | Ty::Tile(e, _)) => Ok(e),
-            Some(Ty::Tensor(..)) | None => Err(HeadError::NeedsType("a scalar or tile")),
+            Some(Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)) | None => {
+                Err(HeadError::NeedsType("a scalar or tile"))
+            }
         }
     }
 
-    fn shape(&self) -> Result<TileShape, HeadError> {
+    pub(super) fn shape(&self) -> Result<TileShape, HeadError> {
         self.ty.and_then(Ty::tile_shape).ok_or(HeadError::NeedsType("a tile"))
     }
 
@@ -144,12 +162,18 @@ impl Head<'_> {
     }
 }
 
-fn narrow<T: TryFrom<i64>>(v: i64) -> Result<T, HeadError> {
+pub(super) fn narrow<T: TryFrom<i64>>(v: i64) -> Result<T, HeadError> {
     T::try_from(v).map_err(|_| HeadError::Range(v))
 }
 
 /// The operation of a mnemonic. `const` and operations with regions are the parser's.
 pub(super) fn kind(name: &str, head: &Head<'_>) -> Result<OpKind, HeadError> {
+    if let Some(kind) = form_ttg::kind(name, head) {
+        return kind.map(OpKind::Ttg);
+    }
+    if !head.named.is_empty() {
+        return Err(HeadError::Named(""));
+    }
     Ok(match name {
         "program_id" => OpKind::ProgramId(head.axis()?),
         "num_programs" => OpKind::NumPrograms(head.axis()?),

@@ -6,7 +6,7 @@
 /// A token; the slices are parts of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tok<'a> {
-    /// A word: an identifier or a keyword.
+    /// A word: an identifier, a keyword, or several with dots between them.
     Word(&'a str),
     /// A value with its `%`, and with the `.2` that tells it from others of its name.
     Value(&'a str),
@@ -85,6 +85,10 @@ impl<'a> Lexer<'a> {
             '0'..='9' => self.number(),
             c if starts_word(c) => {
                 self.run(in_word);
+                while self.text[self.at..].strip_prefix('.').is_some_and(|rest| rest.starts_with(starts_word)) {
+                    self.at += 1;
+                    self.run(in_word);
+                }
                 Tok::Word(&self.text[start..self.at])
             }
             c => match SIGNS.iter().find(|s| rest.starts_with(**s)) {

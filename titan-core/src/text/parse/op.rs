@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
     fn right(&mut self, body: &mut Body<'a>, left: Left<'a>) -> Parse<()> {
         match left.mnemonic {
             "const" => self.constant(body, &left)?,
-            "for" | "loop" | "if" | "reduce_with" | "scan_with" => self.region_op(body, &left)?,
+            "for" | "loop" | "if" | "reduce_with" | "scan_with" | "ttg.roles" => self.region_op(body, &left)?,
             _ => self.simple(body, &left)?,
         }
         if self.next.fresh || self.is("}") {
@@ -91,9 +91,15 @@ impl<'a> Parser<'a> {
     fn simple(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
         let attrs = self.attributes()?;
         let operands = self.operands(body)?;
+        let named = self.named()?;
         let types = self.types()?;
         let loc = self.loc(left)?;
-        let head = Head { attrs: &attrs, ty: types.first().copied(), text: operands.text.as_ref().map(|(t, _)| t.clone()) };
+        let head = Head {
+            attrs: &attrs,
+            ty: types.first().copied(),
+            text: operands.text.as_ref().map(|(t, _)| t.clone()),
+            named: &named,
+        };
         let kind = match kind(left.mnemonic, &head) {
             Ok(kind) => kind,
             Err(why) => return self.bad_head(left, &why),
@@ -194,15 +200,25 @@ impl<'a> Parser<'a> {
 
     /// `@3:14`, or the place in the text if that is wanted.
     pub(super) fn loc(&mut self, left: &Left<'a>) -> Parse<Loc> {
+        self.loc_of(left.start)
+    }
+
+    /// The written place of what starts at a byte.
+    pub(super) fn loc_of(&mut self, start: usize) -> Parse<Loc> {
         if self.eat("@") {
             let line = self.int("a line")?;
             self.expect(":")?;
             return Ok(Loc { line, column: self.int("a column")? });
         }
-        let Some(cursor) = &mut self.located else { return Ok(Loc::default()) };
-        cursor.advance(self.text, left.start);
+        Ok(self.place(start))
+    }
+
+    /// The place of a byte, if places are wanted.
+    pub(super) fn place(&mut self, at: usize) -> Loc {
+        let Some(cursor) = &mut self.located else { return Loc::default() };
+        cursor.advance(self.text, at);
         let TextPos { line, column } = cursor.pos;
-        Ok(Loc { line, column })
+        Loc { line, column }
     }
 
     pub(super) fn bad_head<T>(&mut self, left: &Left<'a>, why: &HeadError) -> Parse<T> {
@@ -226,6 +242,8 @@ impl<'a> Parser<'a> {
             HeadError::NeedsType(what) => error(format!("`{name}` needs its result type, {what}"))
                 .help("as in `: tile<128x64xf16>`"),
             HeadError::NeedsText => error(format!("`{name}` needs a text in quotes")),
+            HeadError::Named("") => error(format!("`{name}` takes nothing in braces")),
+            HeadError::Named(what) => error(format!("`{name}` is told in braces what it does")).help(format!("as in `{{{what}}}`")),
         };
         self.error(error)
     }

@@ -3,7 +3,7 @@
 use super::{Body, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::Value;
-use crate::text::form::Form;
+use crate::text::form::{Form, Named};
 use crate::text::lex::Tok;
 use crate::text::suggest::closest;
 
@@ -54,6 +54,22 @@ impl<'a> Parser<'a> {
     /// `<1, 64>` after a mnemonic.
     pub(super) fn attributes(&mut self) -> Parse<Vec<i64>> {
         if self.eat("<") { self.list(">", |p| p.int("an integer")) } else { Ok(Vec::new()) }
+    }
+
+    /// `{ proxy = generic, bytes = 4096 }` after the operands.
+    pub(super) fn named(&mut self) -> Parse<Vec<(String, Named)>> {
+        if self.next.fresh || !self.eat("{") {
+            return Ok(Vec::new());
+        }
+        self.list("}", |p| {
+            let name = p.name("the name of an attribute")?;
+            p.expect("=")?;
+            let value = match p.next.tok {
+                Tok::Word(_) | Tok::Text(_) => Named::Word(p.name("a word")?),
+                Tok::Value(_) | Tok::Number(_) | Tok::Sign(_) | Tok::Bad(_) | Tok::End => Named::Int(p.int("an integer")?),
+            };
+            Ok((name, value))
+        })
     }
 
     pub(super) fn operands(&mut self, body: &mut Body<'a>) -> Parse<Operands> {

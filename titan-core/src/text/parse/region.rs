@@ -2,7 +2,7 @@
 
 use super::op::Left;
 use super::{Body, Name, Parse, Parser};
-use crate::ir::{Block, Def, ForKind, Loc, Op, OpKind, Ty, Value};
+use crate::ir::{Block, Def, ForKind, Loc, Op, OpKind, TtgOp, Ty, Value};
 
 /// The header of an operation with regions.
 struct Header {
@@ -27,6 +27,7 @@ impl<'a> Parser<'a> {
             "for" => self.for_op(body, left),
             "loop" => self.loop_op(body, left),
             "if" => self.if_op(body, left),
+            "ttg.roles" => self.roles_op(body, left),
             _ => self.combine_op(body, left),
         }
     }
@@ -104,6 +105,24 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// `ttg.roles producer { .. } consumer { .. }`, the roles in the order of their declarations.
+    fn roles_op(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
+        let mut regions = Vec::new();
+        let loc = self.loc(left)?;
+        while !self.next.fresh {
+            let at = self.next.at;
+            let name = self.name("the name of a role")?;
+            let declared = body.kernel.roles.get(regions.len()).map(|r| r.name.clone());
+            if declared.as_deref() != Some(name.as_str()) {
+                let role = declared.map_or("there is no further role".to_owned(), |d| format!("the next role is `{d}`"));
+                return self.fail(at, format!("{role}, not `{name}`"));
+            }
+            regions.push(self.arm(body)?);
+        }
+        let op = Op { kind: OpKind::Ttg(TtgOp::Roles), args: vec![], results: vec![], regions, loc };
+        self.agreed(body, left, op, &[], &[])
     }
 
     fn arm(&mut self, body: &mut Body<'a>) -> Parse<Block> {

@@ -4,8 +4,8 @@ use super::expr::Scope;
 use super::{Body, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{
-    Access, Block, BlockData, Def, DimSpec, GridSpec, HostExpr, InstanceArg, Kernel, Param, ParamKind, Signature, Ty,
-    Value, ValueData,
+    Access, Block, BlockData, Def, DimSpec, Field, GridSpec, HostExpr, InstanceArg, Kernel, Loc, Param, ParamKind, PipeDecl,
+    PipeSpace, RoleDecl, Signature, Ty, Value, ValueData,
 };
 use crate::text::lex::{Tok, unquote};
 use std::collections::BTreeMap;
@@ -23,7 +23,9 @@ impl<'a> Parser<'a> {
         for name in names {
             self.declare_param(&mut body, name);
         }
-        if self.block(&mut body).is_err() {
+        if self.pipelines(&mut body).is_err() {
+            self.skip_kernel(start);
+        } else if self.block(&mut body).is_err() {
             self.skip_kernel(start);
         } else if !(self.next.fresh && (self.is_word("kernel") || self.next.tok == Tok::End)) {
             let error = self.unexpected("a kernel or the end of the text");
@@ -60,6 +62,49 @@ impl<'a> Parser<'a> {
         let mut sig = Signature { name, instance, symbols: scope.symbols, params, grid, requires };
         self.resolve(&mut sig, &names, &scope.mentioned)?;
         Ok((sig, names))
+    }
+
+    /// `pipe(4, "ring", tile<128x64xf16>) @1:2 role(producer, 4)`
+    fn pipelines(&mut self, body: &mut Body<'a>) -> Parse<()> {
+        loop {
+            let at = self.next.at;
+            if self.eat_word("pipe") {
+                let mut pipe = self.pipe()?;
+                pipe.loc = self.loc_of(at)?;
+                body.kernel.pipes.push(pipe);
+            } else if self.eat_word("role") {
+                self.expect("(")?;
+                let name = self.name("the name of a role")?;
+                self.expect(",")?;
+                let warps = self.int("how many warps a role has")?;
+                self.expect(")")?;
+                body.kernel.roles.push(RoleDecl { name, warps });
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn pipe(&mut self) -> Parse<PipeDecl> {
+        self.expect("(")?;
+        let slots = self.int("how many slots a ring has")?;
+        let mut pipe = PipeDecl { name: None, slots, fields: Vec::new(), space: PipeSpace::Shared, loc: Loc::default() };
+        while self.eat(",") {
+            match self.next.tok {
+                Tok::Text(_) => pipe.name = Some(self.string("the name of a ring")?),
+                Tok::Word(word) if PipeSpace::from_name(word).is_some() => {
+                    pipe.space = PipeSpace::from_name(word).unwrap_or(PipeSpace::Shared);
+                    self.bump();
+                }
+                Tok::Word(_) | Tok::Value(_) | Tok::Number(_) | Tok::Sign(_) | Tok::Bad(_) | Tok::End => {
+                    let at = self.next.at;
+                    let Ty::Tile(elem, shape) = self.ty()? else { return self.fail(at, "a stage holds tiles") };
+                    pipe.fields.push(Field { elem, shape });
+                }
+            }
+        }
+        self.expect(")")?;
+        Ok(pipe)
     }
 
     fn instance_arg(&mut self) -> Parse<InstanceArg> {
@@ -228,7 +273,15 @@ fn renumber(expr: &mut HostExpr, indices: &[usize]) {
 
 impl Body<'_> {
     fn new(sig: Signature) -> Self {
-        let kernel = Kernel { sig, body: Block::new(0), values: Vec::new(), ops: Vec::new(), blocks: vec![BlockData::default()] };
+        let kernel = Kernel {
+            sig,
+            pipes: Vec::new(),
+            roles: Vec::new(),
+            body: Block::new(0),
+            values: Vec::new(),
+            ops: Vec::new(),
+            blocks: vec![BlockData::default()],
+        };
         Body { kernel, values: BTreeMap::new(), open: vec![Block::new(0)], loops: Vec::new() }
     }
 }

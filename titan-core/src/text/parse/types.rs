@@ -1,10 +1,10 @@
 //! Types.
 
 use super::{Parse, Parser};
-use crate::ir::{Elem, TileShape, Ty};
+use crate::ir::{Elem, Pipe, TileShape, Token, Ty};
 use crate::text::lex::Tok;
 
-const TYPES: &str = "types are written `f32`, `tile<128x64xf16>` and `tensor<f16, 2>`";
+const TYPES: &str = "types are written `f32`, `tile<128x64xf16>`, `tensor<f16, 2>` and, of pipelines, `slot<0>`";
 
 impl Parser<'_> {
     pub(super) fn ty(&mut self) -> Parse<Ty> {
@@ -17,6 +17,25 @@ impl Parser<'_> {
                 self.expect(">")?;
                 Ok(ty)
             }
+            "source" | "smem" | "compute" => {
+                self.expect("<")?;
+                let tile = self.tile()?;
+                self.expect(">")?;
+                let (e, Some(s)) = (tile.elem(), tile.tile_shape()) else { return Ok(tile) };
+                Ok(match word {
+                    "source" => Ty::Source(e, s),
+                    "smem" => Ty::Smem(e, s),
+                    _ => Ty::Compute(e, s),
+                })
+            }
+            "acc" => {
+                self.expect("<")?;
+                let keep = self.int("how many products may be under way")?;
+                self.expect(",")?;
+                let tile = self.tile()?;
+                self.expect(">")?;
+                Ok(tile.tile_shape().map_or(tile, |s| Ty::Acc(tile.elem(), s, keep)))
+            }
             "tensor" => {
                 self.expect("<")?;
                 let elem = self.elem()?;
@@ -25,9 +44,15 @@ impl Parser<'_> {
                 self.expect(">")?;
                 Ok(Ty::Tensor(elem, rank))
             }
-            word => match Elem::from_name(word) {
-                Some(e) => Ok(Ty::Scalar(e)),
-                None => self.fail(at, format!("expected a type, found `{word}`")).or_else(|f| self.add_help(f, TYPES)),
+            word => match (Elem::from_name(word), Token::from_name(word)) {
+                (Some(e), _) => Ok(Ty::Scalar(e)),
+                (None, Some(token)) => {
+                    self.expect("<")?;
+                    let pipe: u32 = self.int("the number of a ring")?;
+                    self.expect(">")?;
+                    Ok(Ty::Token(token, Pipe::new(pipe as usize)))
+                }
+                (None, None) => self.fail(at, format!("expected a type, found `{word}`")).or_else(|f| self.add_help(f, TYPES)),
             },
         }
     }

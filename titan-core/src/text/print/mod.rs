@@ -8,9 +8,10 @@ mod signature;
 
 use self::names::Once;
 use super::form::{Form, attributes, form};
+use super::form_ttg::named;
 use super::lex::quote;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Block, Const, Elem, ForKind, Kernel, Loc, Op, OpKind, Ty, Value};
+use crate::ir::{Block, Const, Elem, ForKind, Kernel, Loc, Op, OpKind, TtgOp, Ty, Value};
 use std::fmt::{Display, Write};
 
 /// The canonical text of a kernel.
@@ -19,6 +20,7 @@ pub fn print(kernel: &Kernel) -> String {
     let names = names::names(kernel);
     let mut printer = Printer { kernel, names, blocks: Once::new(kernel), out: String::new(), depth: 0 };
     printer.signature();
+    printer.pipelines();
     printer.block(kernel.body);
     printer.out.push('\n');
     printer.out
@@ -95,6 +97,7 @@ impl Printer<'_> {
             self.combine(op);
         } else {
             self.simple(op);
+            self.named(&op.kind);
         }
         for (i, v) in op.results.iter().enumerate() {
             if let Some(ty) = self.ty(*v) {
@@ -107,7 +110,10 @@ impl Printer<'_> {
             let _ = write!(self.out, " @{}:{}", op.loc.line, op.loc.column);
         }
         for (i, region) in op.regions.iter().enumerate() {
-            self.out.push_str(if i > 0 { " else " } else { " " });
+            if op.kind == OpKind::Ttg(TtgOp::Roles) {
+                self.role(i);
+            }
+            self.out.push_str(if i > 0 && op.kind == OpKind::If { " else " } else { " " });
             self.block(*region);
         }
     }
@@ -115,8 +121,8 @@ impl Printer<'_> {
     fn head(&mut self, op: &Op) {
         self.out.push_str(mnemonic(&op.kind));
         let rank = match op.args.first().and_then(|v| self.ty(*v)) {
-            Some(Ty::Tile(_, s)) => s.rank(),
-            Some(Ty::Scalar(_) | Ty::Tensor(..)) | None => 4,
+            Some(Ty::Tile(_, s) | Ty::Smem(_, s)) => s.rank(),
+            Some(Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)) | None => 4,
         };
         let attributes = attributes(&op.kind, rank);
         for (i, a) in attributes.iter().enumerate() {
@@ -151,6 +157,25 @@ impl Printer<'_> {
                 self.text(&op.kind);
             }
         }
+    }
+
+    /// The name of the role of a region.
+    fn role(&mut self, region: usize) {
+        self.out.push(' ');
+        match self.kernel.roles.get(region) {
+            Some(role) => self.word(&role.name),
+            None => self.put(format_args!("role{region}")),
+        }
+    }
+
+    /// `{ proxy = generic, bytes = 4096 }`
+    fn named(&mut self, kind: &OpKind) {
+        let OpKind::Ttg(op) = kind else { return };
+        let named = named(op);
+        for (i, (name, value)) in named.iter().enumerate() {
+            self.put(format_args!("{}{name} = {value}", if i > 0 { ", " } else { " {" }));
+        }
+        self.out.push_str(if named.is_empty() { "" } else { "}" });
     }
 
     fn text(&mut self, kind: &OpKind) {

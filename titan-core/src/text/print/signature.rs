@@ -1,7 +1,9 @@
 //! The signature: what stands before the body.
 
 use super::Printer;
-use crate::ir::{Access, Def, DimSpec, GridSpec, HostExpr, HostNames, ParamKind, Signature, Symbol, Value};
+use crate::ir::{
+    Access, Def, DimSpec, GridSpec, HostExpr, HostNames, Loc, ParamKind, PipeSpace, Signature, Symbol, Ty, Value,
+};
 use crate::text::lex::{is_word, quote};
 
 impl Printer<'_> {
@@ -32,6 +34,34 @@ impl Printer<'_> {
             self.exprs(" require(", &sig.requires);
         }
         self.out.push(' ');
+    }
+
+    /// `pipe(4, "ring", tile<128x64xf16>)` and `role(producer, 4)`, one each.
+    pub(super) fn pipelines(&mut self) {
+        let kernel = self.kernel;
+        for pipe in &kernel.pipes {
+            self.put(format_args!("pipe({}", pipe.slots));
+            if let Some(name) = &pipe.name {
+                self.out.push_str(", ");
+                quote(name, &mut self.out);
+            }
+            if pipe.space != PipeSpace::Shared {
+                self.put(format_args!(", {}", pipe.space));
+            }
+            for field in &pipe.fields {
+                self.put(format_args!(", {}", Ty::Tile(field.elem, field.shape)));
+            }
+            self.out.push(')');
+            if pipe.loc != Loc::default() {
+                self.put(format_args!(" @{}:{}", pipe.loc.line, pipe.loc.column));
+            }
+            self.out.push(' ');
+        }
+        for role in &kernel.roles {
+            self.out.push_str("role(");
+            self.word(&role.name);
+            self.put(format_args!(", {}) ", role.warps));
+        }
     }
 
     fn params(&mut self, sig: &Signature) {
@@ -96,7 +126,7 @@ impl Printer<'_> {
         self.out.push_str(&text);
     }
 
-    fn word(&mut self, word: &str) {
+    pub(super) fn word(&mut self, word: &str) {
         if is_word(word) { self.out.push_str(word) } else { quote(word, &mut self.out) }
     }
 
