@@ -8,7 +8,7 @@ use super::host_expr::{HostExpr, Symbol};
 use super::infer::{TypeError, infer};
 use super::kernel::{Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData};
 use super::op::{Const, ForKind, Loc, Op, OpId, OpKind};
-use super::{Access, Elem, Ty};
+use super::{Access, Elem, Pipe, PipeDecl, RoleDecl, TtgOp, Ty};
 
 /// Builds one kernel.
 #[derive(Debug)]
@@ -241,6 +241,38 @@ impl Builder {
         let values = self.push(OpKind::If, vec![open.cond], results, regions);
         self.loc = loc;
         values
+    }
+
+    /// Adds a ring.
+    pub fn pipe(&mut self, decl: PipeDecl) -> Pipe {
+        self.kernel.pipes.push(decl);
+        Pipe::new(self.kernel.pipes.len() - 1)
+    }
+
+    /// Names the roles, in the order in which [`Builder::begin_role`] opens their regions.
+    pub fn set_roles(&mut self, roles: Vec<RoleDecl>) {
+        self.kernel.roles = roles;
+    }
+
+    /// Opens the region of the next role; the one before must have been closed by [`Builder::end_role`].
+    pub fn begin_role(&mut self) -> Block {
+        let region = self.new_block();
+        self.open.push(region);
+        region
+    }
+
+    /// Closes the region of a role: nothing of it is under way any more.
+    pub fn end_role(&mut self) {
+        if !self.is_terminated() {
+            self.terminate(OpKind::Ttg(TtgOp::Finalize), &[]);
+            self.terminate(OpKind::Yield, &[]);
+        }
+        self.open.pop();
+    }
+
+    /// Adds `ttg.roles` with the regions of all roles, in the order of [`Builder::set_roles`].
+    pub fn roles(&mut self, regions: Vec<Block>) {
+        self.push(OpKind::Ttg(TtgOp::Roles), Vec::new(), &[], regions);
     }
 
     /// Opens the region of a `reduce` or `scan` by closure; gives its two scalar arguments.

@@ -153,7 +153,7 @@ impl Head<'_> {
         }
     }
 
-    pub(super) fn shape(&self) -> Result<TileShape, HeadError> {
+    fn shape(&self) -> Result<TileShape, HeadError> {
         self.ty.and_then(Ty::tile_shape).ok_or(HeadError::NeedsType("a tile"))
     }
 

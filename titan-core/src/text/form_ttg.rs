@@ -1,7 +1,7 @@
 //! How pipeline operations are written. `ttg.roles` has blocks, and is the parser's.
 
 use super::form::{Head, HeadError, Named, narrow};
-use crate::ir::{FenceSpace, Fill, Pipe, Proxy, Scope, TtgOp, Ty, Unit};
+use crate::ir::{FenceSpace, Fill, Pipe, Proxy, Scope, TileShape, TtgOp, Ty, Unit};
 
 type Kind = Result<TtgOp, HeadError>;
 
@@ -41,9 +41,9 @@ pub(super) fn named(op: &TtgOp) -> Vec<(&'static str, String)> {
 /// The operation of a mnemonic; `None` if it is none of this dialect.
 pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
     let kind = match name {
-        "ttg.source_tile" => head.shape().map(|s| TtgOp::Source(Unit::Tile, s)),
-        "ttg.source_at" => head.shape().map(|s| TtgOp::Source(Unit::Elem, s)),
-        "ttg.source_rows" => head.shape().and_then(|s| match s[..] {
+        "ttg.source_tile" => shape(head).map(|s| TtgOp::Source(Unit::Tile, s)),
+        "ttg.source_at" => shape(head).map(|s| TtgOp::Source(Unit::Elem, s)),
+        "ttg.source_rows" => shape(head).and_then(|s| match s[..] {
             [rows, width] => Ok(TtgOp::SourceRows { rows, width }),
             _ => Err(HeadError::NeedsType("a rank-2 source")),
         }),
@@ -103,6 +103,13 @@ const fn example(op: &TtgOp) -> &'static str {
 
 const PRODUCE: &str = "bytes = 16384, proxy = generic";
 const FENCE: &str = "from = generic, to = async, scope = cta, space = shared";
+
+fn shape(head: &Head<'_>) -> Result<TileShape, HeadError> {
+    match head.ty {
+        Some(Ty::Source(_, shape)) => Ok(shape),
+        Some(_) | None => Err(HeadError::NeedsType("as in `source<128x64xf16>`")),
+    }
+}
 
 fn pipe(head: &Head<'_>) -> Result<Pipe, HeadError> {
     let [n] = head.ints("the number of the ring")?;

@@ -2,7 +2,7 @@
 
 use super::Error;
 use crate::diag::Code;
-use crate::ir::{Block, Effect, Kernel, Loc, OpId, OpKind};
+use crate::ir::{Block, Effect, Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::ir::op_table::mnemonic;
 
 /// Breaks of rules 4 to 9.
@@ -56,7 +56,7 @@ impl Checker<'_> {
     fn op(&mut self, id: OpId) {
         let op = self.kernel.op(id);
         let name = mnemonic(&op.kind);
-        let wanted = regions(&op.kind);
+        let wanted = self.regions(&op.kind);
         if op.regions.len() != wanted {
             let found = op.regions.len();
             return self.error(op.loc, format!("`{name}` has {}, not {found}", counted(wanted, "region")));
@@ -90,6 +90,16 @@ impl Checker<'_> {
             self.block(*region, op.loc);
         }
         self.around.pop();
+    }
+
+    fn regions(&self, kind: &OpKind) -> usize {
+        if *kind == OpKind::If {
+            2
+        } else if *kind == OpKind::Ttg(TtgOp::Roles) {
+            self.kernel.roles.len()
+        } else {
+            usize::from(kind.is_loop() || is_closure(kind))
+        }
     }
 
     fn in_closure(&self) -> Option<OpId> {
@@ -126,6 +136,7 @@ impl Checker<'_> {
         match (&op.kind, owner) {
             (OpKind::Return, _) => Some(0),
             (OpKind::Yield, Some(o)) if o.kind == OpKind::If => Some(o.results.len()),
+            (OpKind::Yield, Some(o)) if o.kind == OpKind::Ttg(TtgOp::Roles) => Some(0),
             (OpKind::Yield, Some(o)) => {
                 self.error(op.loc, format!("the body of `{}` ends in `continue`, `break` or `return`, not in `yield`", mnemonic(&o.kind)));
                 None
@@ -159,13 +170,6 @@ pub(super) const fn is_closure(kind: &OpKind) -> bool {
     matches!(kind, OpKind::ReduceWith(_) | OpKind::ScanWith(_))
 }
 
-fn regions(kind: &OpKind) -> usize {
-    if *kind == OpKind::If {
-        2
-    } else {
-        usize::from(kind.is_loop() || is_closure(kind))
-    }
-}
 
 fn counted(n: usize, what: &str) -> String {
     match n {

@@ -112,9 +112,15 @@ impl Checker<'_> {
         if matches!(op.kind, OpKind::For(_)) {
             self.agree(op, "a loop", &op.args[bounds..], &op.results);
         }
-        let given = op.args.iter().chain(&op.results).copied().find(|v| matches!(kernel.ty(*v), Ty::Tensor(..)));
+        let given = op.args.iter().chain(&op.results).copied().find(|v| !kernel.ty(*v).is_carried());
         if let Some(v) = given {
-            let title = format!("`{}` is a tensor: tensors are neither carried nor yielded", kernel.display_name(v));
+            let (name, what) = (kernel.display_name(v), describe(kernel.ty(v)));
+            let title = match kernel.ty(v) {
+                Ty::Tensor(..) => format!("`{name}` is a tensor: tensors are neither carried nor yielded"),
+                Ty::Scalar(_) | Ty::Tile(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => {
+                    format!("`{name}` is {what}, which is neither carried nor yielded")
+                }
+            };
             self.error(op, title);
         }
     }
