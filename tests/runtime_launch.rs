@@ -112,9 +112,18 @@ fn a_grid_without_programs_runs_nothing() {
     let mut y = dev.zeros([0]).unwrap();
     add(&x, &mut y, 1.0).sync().unwrap();
     assert!(y.to_vec().unwrap().is_empty() && y.is_empty());
-    let mut z = dev.zeros([2]).unwrap();
-    fill(&mut z, 1.0).grid([0]).sync().unwrap();
-    assert_eq!(z.to_vec().unwrap(), [0.0; 2]);
+    fill(&mut y, 1.0).grid([0]).sync().unwrap();
+}
+
+#[test]
+fn a_grid_without_programs_is_refused_where_outputs_wait() {
+    let mut z = Device::best().unwrap().zeros([2]).unwrap();
+    let error = fill(&mut z, 1.0).grid([0]).sync().unwrap_err();
+    assert!(matches!(error, Error::Grid { .. }), "{error}");
+    assert_eq!(
+        first_line(&error),
+        "kernel `fill`: extent 0 of the grid is 0: no program would run, and `y` of extents [2] would keep what it holds"
+    );
 }
 
 #[test]
