@@ -5,13 +5,14 @@ use super::device::Device;
 use super::gpu::{self, Facts};
 use super::kernel::{KernelRef, Loaded};
 use super::lock;
-use crate::error::{Error, Result};
+use crate::error::{Error, Location, Result};
 use std::sync::{Arc, Mutex};
 use titan_core::artifact::Variant;
+use titan_core::ir::Loc;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
 use titan_nv::Machine;
-use titan_nv::emu::{self, DevicePtr, Launch, Module, Options, Param, Schedule};
+use titan_nv::emu::{self, DevicePtr, Launch, Module, Options, Param, Schedule, Source};
 
 /// Programs of a persistent grid: enough that each has few iterations, and some have none.
 const PERSISTENT: u32 = 6;
@@ -132,7 +133,12 @@ impl Code {
         let words = memory.read(at, bytes.len()).map_err(|e| broken("the report", &e));
         memory.free(at);
         drop(memory);
-        outcome.map_err(|e| Error::Emulated { kernel: loaded.name.clone(), report: e.to_string() })?;
+        // Embedded code counts lines from the kernel's own.
+        let here = |source: &mut Source| {
+            let Location { file, line, column } = kernel.location(Loc { line: source.line, column: source.column });
+            (source.file, source.line, source.column) = (file, line, column);
+        };
+        outcome.map_err(|e| Error::Emulated { kernel: loaded.name.clone(), report: e.renamed(here).to_string() })?;
         let words: Vec<u32> = words?.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         debug_assert!(words.len() >= report::RECORDS);
         gpu::read_report(kernel, &loaded.name, &variant.sites, &words)
