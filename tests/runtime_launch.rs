@@ -160,7 +160,12 @@ fn a_grid_is_one_that_the_device_can_have() {
     let error = all.unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");
     let text = error.to_string();
-    assert!(text.contains("its grid has 65536 programs along axis 1, and the device allows 65535\n  help: make the longest"), "{text}");
+    assert!(
+        text.contains(
+            "its grid has 65536 programs along axis 1, and the device allows 65535\n  help: make the longest"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

@@ -8,9 +8,9 @@ use super::transfer::host_vec;
 use crate::error::{Error, Result};
 use crate::lang::Elem;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(feature = "emulator")]
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What runs kernels.
@@ -100,7 +100,10 @@ impl Device {
             return Err(Error::NoSuchDevice {
                 asked_by: "the emulated target",
                 asked: target.to_owned(),
-                available: format!("emulators of {}", all.iter().filter(|m| m.supported).map(|m| m.name).collect::<Vec<_>>().join(", ")),
+                available: format!(
+                    "emulators of {}",
+                    all.iter().filter(|m| m.supported).map(|m| m.name).collect::<Vec<_>>().join(", ")
+                ),
                 reason: None,
                 help: Some("write one of these targets, `emulator:sm_80` for example"),
             });

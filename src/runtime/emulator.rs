@@ -216,7 +216,10 @@ mod tests {
         let dev = Device::emulator("sm_80").unwrap();
         let error = dev.zeros::<f32, 1>([1 << 60]).unwrap_err();
         assert!(matches!(error, Error::OutOfMemory { bytes, .. } if bytes == 1 << 62), "{error}");
-        assert!(error.to_string().starts_with("emulator:sm_80 has no 4611686018427387904 bytes of memory left\n"), "{error}");
+        assert!(
+            error.to_string().starts_with("emulator:sm_80 has no 4611686018427387904 bytes of memory left\n"),
+            "{error}"
+        );
         // It is none the worse for it, and zeros longer than a piece are all zero.
         assert!(dev.zeros::<u8, 1>([10_000]).unwrap().to_vec().unwrap().iter().all(|b| *b == 0));
     }

@@ -14,8 +14,9 @@ use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use titan_core::analysis::grid::max_extent;
+use titan_core::analysis::partition::Class;
 use titan_core::ir::{Access as Borrow, ParamKind, Signature};
-use titan_core::launch::{ArgInfo, BindError, Bound, Grid, bind, bind_with_grid, refuse_idle};
+use titan_core::launch::{ArgInfo, BindError, Bound, Grid, Output, bind, bind_with_grid, refuse_idle};
 
 /// A kernel with its arguments, which it borrows until it has been launched.
 ///
@@ -166,7 +167,7 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
     };
     let bound = bound.map_err(refuse)?;
     if let Grid::Extents(extents) = bound.grid {
-        refuse_idle(sig, loaded.kernel.partition(), &infos, extents, grid.is_some()).map_err(refuse)?;
+        refuse_idle(sig, outputs(loaded), &infos, extents, grid.is_some()).map_err(refuse)?;
     }
     for (index, first) in args.iter().enumerate() {
         let Some(written) = first.tensor().filter(|_| is_written(sig, index)) else { continue };
@@ -187,6 +188,16 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
         }
     }
     Ok(bound)
+}
+
+/// What the kernel writes, in the order of its parameters.
+fn outputs(loaded: &Loaded) -> impl Iterator<Item = Output> {
+    loaded
+        .kernel
+        .partition()
+        .outputs
+        .iter()
+        .map(|(param, class)| Output { param: *param, only_updated: matches!(class, Class::Scattered | Class::Atomic) })
 }
 
 /// Refuses a grid with more programs than the verifier reckoned with.

@@ -19,7 +19,7 @@ pub mod report;
 mod tests;
 
 pub use error::{BindError, Origin, Rule};
-pub use idle::refuse_idle;
+pub use idle::{Output, refuse_idle};
 
 use crate::ir::{Access, Const, DimSpec, Elem, GridSpec, HostExpr, ParamKind, Signature};
 use env::{Env, Place};

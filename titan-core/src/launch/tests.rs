@@ -1,7 +1,6 @@
 //! One test per message, and a passing twin for each.
 
 use super::*;
-use crate::analysis::partition::{Class, Partition};
 use crate::ir::{Builder, HostOp};
 
 fn sym(b: &mut Builder, name: &str) -> HostExpr {
@@ -238,27 +237,26 @@ fn an_idle_grid_is_refused_where_an_output_waits_for_it() {
     let n = sym(&mut b, "N");
     b.set_grid(GridSpec::Extents(vec![HostExpr::Const(2), HostExpr::binary(HostOp::Div, n, HostExpr::Const(32))]));
     let sig = b.finish().sig;
-    let idle = |class: &Class, (m, n, k): (i64, i64, i64), given: bool| {
+    let idle = |only_updated: bool, (m, n, k): (i64, i64, i64), given: bool| {
         let all = [[m, k], [n, k], [m, n]];
         let args = all.each_ref().map(|extents| f16(extents, &[99, 1]));
         let grid = if given { [1, 0, 1] } else { [2, u32::try_from(n / 32).unwrap(), 1] };
-        let partition = Partition { outputs: vec![(2, class.clone())] };
-        refuse_idle(&sig, &partition, &args, grid, given).err().map(|e| e.to_string())
+        let outputs = [Output { param: 2, only_updated }].into_iter();
+        refuse_idle(&sig, outputs, &args, grid, given).err().map(|e| e.to_string())
     };
-    let stored = Class::Partitioned(Vec::new());
     assert_eq!(
-        idle(&stored, (4, 31, 8), false).unwrap(),
+        idle(false, (4, 31, 8), false).unwrap(),
         "extent 1 of the grid, `N / 32`, is 0, but N = 31: no program would run, and `c` of extents [4, 31] would keep what it holds\n  \
          help: `cdiv(a, b)` rounds up where `a / b` rounds down; do not launch where there is nothing to do"
     );
-    assert!(idle(&stored, (4, 31, 8), true).unwrap().starts_with("extent 1 of the grid is 0: no program would run"));
-    assert_eq!(idle(&stored, (4, 32, 8), false), None, "there are programs");
+    assert!(idle(false, (4, 31, 8), true).unwrap().starts_with("extent 1 of the grid is 0: no program would run"));
+    assert_eq!(idle(false, (4, 32, 8), false), None, "there are programs");
     for empty in [(0, 31, 8), (4, 0, 8)] {
-        assert_eq!(idle(&stored, empty, false), None, "there is nothing to write");
+        assert_eq!(idle(false, empty, false), None, "there is nothing to write");
     }
     // No terms leave a sum as it is; they do not write what stores should.
-    for (class, fine) in [(&stored, false), (&Class::Unchecked, false), (&Class::Scattered, true), (&Class::Atomic, true)] {
-        assert_eq!(idle(class, (4, 31, 0), false).is_none(), fine, "{class:?}");
-        assert!(idle(class, (4, 31, 8), false).is_some(), "{class:?}");
+    for only_updated in [false, true] {
+        assert_eq!(idle(only_updated, (4, 31, 0), false).is_none(), only_updated);
+        assert!(idle(only_updated, (4, 31, 8), false).is_some());
     }
 }
