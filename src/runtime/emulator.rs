@@ -160,10 +160,9 @@ impl Code {
         launch: &Launch<'_>,
         memory: &mut emu::Memory,
     ) -> std::result::Result<(), emu::EmuError> {
-        let entry = variant.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, value)| value);
         // Every launch meets another order of warps, the same one each time it is repeated.
         let options = Options { schedule: Schedule::InTurn, ..Options::default() };
-        module.entry(entry)?.run(launch, memory, &options).map(drop)
+        module.entry(variant.entry())?.run(launch, memory, &options).map(drop)
     }
 }
 

@@ -81,8 +81,7 @@ impl Code {
     fn function<'a>(&self, ready: &'a Ready) -> Result<&'a Function> {
         let made = ready.function.get_or_init(|| {
             let v = &ready.variant;
-            let entry = v.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, value)| value);
-            Function::load(self.context, &v.payload, entry, (v.threads, v.shared_bytes))
+            Function::load(self.context, &v.payload, v.entry(), (v.threads, v.shared_bytes))
                 .map_err(|e| error::load(&name(self.context), &self.kernel, e))
         });
         made.as_ref().map_err(Clone::clone)
