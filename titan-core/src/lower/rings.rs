@@ -160,6 +160,11 @@ impl Lower<'_> {
             }
             TtgOp::WaitReady => {
                 self.wait_group(id);
+                // Here the threads meet: what each of them copied is there for all, and what they read before is free.
+                if let Some((pipe, _)) = self.stage_of(op.args[0]) {
+                    let buffer = self.rings[pipe.index()].buffer;
+                    self.touch(Region::Buffer(buffer), false);
+                }
                 self.pass_on(op);
             }
             TtgOp::ReadPerm | TtgOp::Consumed | TtgOp::Join | TtgOp::Split(_) => self.pass_on(op),
