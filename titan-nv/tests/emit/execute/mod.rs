@@ -51,14 +51,26 @@ pub(super) fn targets_of<'t>(func: &Func, of: &[&'t str]) -> Vec<&'t str> {
     of.iter().filter(has).copied().collect()
 }
 
-/// Emits a function and runs one program of it in some way; what the emulator complains of is given back.
-pub(super) fn with(
-    func: &Func, machine: &Machine, params: &[Param], memory: &mut Memory, options: &Options,
-) -> Result<(), EmuError> {
-    let ptx = emit(func, machine, Some(("kernel.rs", 1))).unwrap_or_else(|e| panic!("{e}"));
-    let module = Module::parse(&ptx.text).unwrap_or_else(|e| panic!("{e}\n{}", ptx.text));
-    let launch = Launch { grid: [1; 3], block: [func.threads, 1, 1], dynamic_shared: func.shared_bytes, params };
-    module.entry(&ptx.entry)?.run(&launch, memory, options).map(|_| ())
+/// A function that is emitted and parsed, to be run in several ways.
+pub(super) struct Ready {
+    module: Module,
+    entry: String,
+    block: [u32; 3],
+    dynamic_shared: u32,
+}
+
+impl Ready {
+    pub(super) fn new(func: &Func, machine: &Machine) -> Ready {
+        let ptx = emit(func, machine, Some(("kernel.rs", 1))).unwrap_or_else(|e| panic!("{e}"));
+        let module = Module::parse(&ptx.text).unwrap_or_else(|e| panic!("{e}\n{}", ptx.text));
+        Ready { module, entry: ptx.entry, block: [func.threads, 1, 1], dynamic_shared: func.shared_bytes }
+    }
+
+    /// Runs one program of it; what the emulator complains of is given back.
+    pub(super) fn run(&self, params: &[Param], memory: &mut Memory, options: &Options) -> Result<(), EmuError> {
+        let launch = Launch { grid: [1; 3], block: self.block, dynamic_shared: self.dynamic_shared, params };
+        self.module.entry(&self.entry)?.run(&launch, memory, options).map(|_| ())
+    }
 }
 
 pub(super) fn bytes(words: &[u32]) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Every way to wait, with what is waited for early, late and at random.
 
-use super::{machine, targets_of, with};
+use super::{Ready, machine, targets_of};
 use crate::waits;
 use titan_nv::emu::{Completion, Memory, Options, Param, Schedule};
 
@@ -11,12 +11,14 @@ fn who_waits_reads_what_others_have_stored() {
     let mut ran = 0;
     for wait in waits::all() {
         for target in targets_of(&wait.case.func, &["sm_80", "sm_90a"]) {
+            let ready = Ready::new(&wait.case.func, machine(target));
             for options in modes() {
                 let mut memory = Memory::new();
                 let from = memory.upload("operands", &operands.iter().flat_map(|o| o.to_le_bytes()).collect::<Vec<_>>());
                 let to = memory.alloc_named("results", 8 * threads);
                 let params = [Param::Ptr(from), Param::Ptr(to)];
-                with(&wait.case.func, machine(target), &params, &mut memory, &options)
+                ready
+                    .run(&params, &mut memory, &options)
                     .unwrap_or_else(|e| panic!("{} on {target} with {options:?}: {e}", wait.case.func.name));
                 let out = memory.read_any(to, 8 * threads).unwrap();
                 let found: Vec<u64> = out.chunks(8).map(|c| u64::from_le_bytes(c.try_into().unwrap()) & 0xffff_ffff).collect();
