@@ -10,8 +10,11 @@
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 
 mod cases;
+#[path = "cases/quantile.rs"]
+mod quantile;
 
 use cases::{Case, Work};
+use quantile::quantile;
 use std::time::Instant;
 
 /// Seconds that a call takes.
@@ -26,11 +29,6 @@ fn seconds(f: &mut dyn FnMut()) -> f64 {
 struct Side {
     seconds: Vec<f64>,
     ratios: Vec<f64>,
-}
-
-/// The value below which the given part of the sorted values lies.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
-    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
 }
 
 /// Runs all sides alternately: ours first, then the others in order.

@@ -1,7 +1,7 @@
 //! The cases: a kernel's launches, and the vendor's calls for the same work.
 
 use crate::Plan;
-use crate::kernels;
+use crate::kernels::{self, common};
 use crate::vendor::{Half, Vendor};
 use std::sync::Arc;
 use titan::prelude::*;
@@ -69,7 +69,7 @@ fn values(n: usize, seed: usize) -> Vec<f32> {
 }
 
 fn launches(dev: &Device) -> Result<Case> {
-    let side = ours(dev.stream()?, |stream| kernels::empty().launch(stream));
+    let side = ours(dev.stream()?, |stream| common::empty().launch(stream));
     Ok(Case { name: "launch of an empty kernel".to_owned(), work: Work::Launch, sides: vec![side] })
 }
 
@@ -143,21 +143,21 @@ fn rms_row(row: &[f32]) -> Vec<f32> {
 }
 
 fn softmax_1024(dev: &Device, vendor: &Vendor, plan: Plan) -> Result<Case> {
-    rows_case!((dev, vendor, plan), "softmax", 1024, 4, softmax_row, |x, y| kernels::softmax::<4, 1024>(&x, y))
+    rows_case!((dev, vendor, plan), "softmax", 1024, 4, softmax_row, |x, y| common::softmax::<4, 1024>(&x, y))
 }
 
 fn softmax_4096(dev: &Device, vendor: &Vendor, plan: Plan) -> Result<Case> {
-    rows_case!((dev, vendor, plan), "softmax", 4096, 1, softmax_row, |x, y| kernels::softmax::<1, 4096>(&x, y))
+    rows_case!((dev, vendor, plan), "softmax", 4096, 1, softmax_row, |x, y| common::softmax::<1, 4096>(&x, y))
 }
 
 fn rms_norm_1024(dev: &Device, vendor: &Vendor, plan: Plan) -> Result<Case> {
     let w = dev.full([1024], 1.0)?;
-    rows_case!((dev, vendor, plan), "RMS norm", 1024, 4, rms_row, |x, y| kernels::rms_norm::<4, 1024>(&x, &w, y, 1e-5))
+    rows_case!((dev, vendor, plan), "RMS norm", 1024, 4, rms_row, |x, y| common::rms_norm::<4, 1024>(&x, &w, y, 1e-5))
 }
 
 fn rms_norm_4096(dev: &Device, vendor: &Vendor, plan: Plan) -> Result<Case> {
     let w = dev.full([4096], 1.0)?;
-    rows_case!((dev, vendor, plan), "RMS norm", 4096, 1, rms_row, |x, y| kernels::rms_norm::<1, 4096>(&x, &w, y, 1e-5))
+    rows_case!((dev, vendor, plan), "RMS norm", 4096, 1, rms_row, |x, y| common::rms_norm::<1, 4096>(&x, &w, y, 1e-5))
 }
 
 /// Tiles of a product.

@@ -1,9 +1,11 @@
-//! The kernels that are measured, as a user writes them.
+//! The kernels that are measured on GPUs, as a user writes them.
+
+/// Those that other benchmarks measure too.
+#[path = "../cases/kernels.rs"]
+#[expect(dead_code, reason = "not all of them are for GPUs")]
+pub(crate) mod common;
 
 use titan::prelude::*;
-
-#[titan::kernel(grid(1))]
-pub(crate) fn empty() {}
 
 #[titan::kernel(instances(BN in [1024, 4096]), grid(cdiv(N, BN)))]
 pub(crate) fn add<const BN: i32>(
@@ -31,28 +33,4 @@ pub(crate) fn gemm<T: Float, const BM: i32, const BN: i32, const BK: i32>(
         acc = mma(a.load_tile::<BM, BK>([m, k]), b.load_tile::<BN, BK>([n, k]).t(), acc);
     }
     c.store_tile([m, n], acc.cast::<T>());
-}
-
-#[titan::kernel(instances(BM in [1, 4], BN in [1024, 4096]), grid(cdiv(M, BM)), require(N <= BN))]
-pub(crate) fn softmax<const BM: i32, const BN: i32>(
-    #[shape(M, N)] x: &Tensor<f32, 2>,
-    #[shape(M, N)] y: &mut Tensor<f32, 2>,
-) {
-    let at = [program_id(0), 0];
-    let v = x.load_tile_or::<BM, BN>(at, f32::NEG_INFINITY);
-    let e = (v - v.reduce_max::<1>().col()).exp();
-    y.store_tile(at, e / e.reduce_sum::<1>().col());
-}
-
-#[titan::kernel(instances(BM in [1, 4], BN in [1024, 4096]), grid(cdiv(M, BM)), require(N <= BN))]
-pub(crate) fn rms_norm<const BM: i32, const BN: i32>(
-    #[shape(M, N)] x: &Tensor<f32, 2>,
-    #[shape(N)] w: &Tensor<f32, 1>,
-    #[shape(M, N)] y: &mut Tensor<f32, 2>,
-    eps: f32,
-) {
-    let at = [program_id(0), 0];
-    let v = x.load_tile::<BM, BN>(at);
-    let rstd = ((v * v).reduce_sum::<1>() / N as f32 + eps).rsqrt();
-    y.store_tile(at, v * rstd.col() * w.load_tile::<BN>([0]).row());
 }

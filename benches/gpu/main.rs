@@ -11,9 +11,12 @@
 
 mod cases;
 mod kernels;
+#[path = "../cases/quantile.rs"]
+mod quantile;
 mod vendor;
 
 use cases::{Case, Work};
+use quantile::quantile;
 use std::time::Instant;
 use titan::{Device, DeviceKind};
 
@@ -32,11 +35,6 @@ fn seconds(side: &mut cases::Side, n: usize) -> titan::Result<f64> {
     let start = Instant::now();
     (side.run)(n)?;
     Ok(start.elapsed().as_secs_f64() / n as f64)
-}
-
-/// The value below which the given part of the sorted values lies.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
-    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
 }
 
 /// Times of one launch by side and round.

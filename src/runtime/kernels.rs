@@ -73,17 +73,17 @@ pub fn kernels() -> Result<Vec<KernelInfo>> {
 
 fn info(kernel: &KernelRef) -> Result<KernelInfo> {
     let (name, location, artifact) = kernel.embedded()?;
-    let variants = artifact.variants.iter().map(variant).collect();
+    let variants = artifact.variants.into_iter().map(variant).collect();
     Ok(KernelInfo { name, location, variants, refused: artifact.refused })
 }
 
-fn variant(v: &Variant) -> VariantInfo {
+fn variant(v: Variant) -> VariantInfo {
     VariantInfo {
-        target: v.target.clone(),
-        code: v.payload.clone(),
+        target: v.target,
+        code: v.payload,
         threads: v.threads,
         shared_bytes: v.shared_bytes,
         assumptions: v.assumptions.len(),
-        notes: v.notes.clone(),
+        notes: v.notes,
     }
 }

@@ -72,9 +72,7 @@ impl Case {
         let at = |tensor: Value, rank: usize| [vec![tensor, p], vec![zero; rank - 1]].concat();
         let mut tiles = Vec::new();
         for (tensor, (elem, shape)) in tensors.iter().zip(&self.inputs) {
-            let pad =
-                b.constant(if is_float(*elem) { Const::Float(*elem, PAD as f64) } else { Const::Int(*elem, PAD) });
-            let args = [at(*tensor, shape.len()), vec![pad]].concat();
+            let args = [at(*tensor, shape.len()), vec![pad(&mut b, *elem)]].concat();
             tiles.push(b.op1(OpKind::Load(Unit::Tile, TileShape::new(shape).expect("a shape")), &args)?);
         }
         let results = (self.build)(&mut b, &tiles)?;
@@ -87,18 +85,20 @@ impl Case {
 
     fn results(&self) -> Result<Shapes, TypeError> {
         let mut b = Builder::new("one", vec![]);
-        let zero = b.i32(0);
         let mut tiles = Vec::new();
         for (elem, shape) in &self.inputs {
-            let tensor = b.tensor("a", *elem, Access::In, false, vec![DimSpec::Any; shape.len()]);
-            let pad = b.constant(if is_float(*elem) { Const::Float(*elem, 0.0) } else { Const::Int(*elem, 0) });
-            let args = [vec![tensor], vec![zero; shape.len()], vec![pad]].concat();
-            tiles.push(b.op1(OpKind::Load(Unit::Tile, TileShape::new(shape).expect("a shape")), &args)?);
+            let one = pad(&mut b, *elem);
+            tiles.push(b.op1(OpKind::Splat(TileShape::new(shape).expect("a shape")), &[one])?);
         }
         let results = (self.build)(&mut b, &tiles)?;
         let of = |ty: Ty| (ty.elem(), ty.tile_shape().expect("a tile").to_vec());
         Ok(results.iter().map(|r| of(b.ty(*r))).collect())
     }
+}
+
+/// The constant that is loaded from outside of a tensor.
+fn pad(b: &mut Builder, elem: Elem) -> Value {
+    b.constant(if is_float(elem) { Const::Float(elem, PAD as f64) } else { Const::Int(elem, PAD) })
 }
 
 /// A random number of a type.

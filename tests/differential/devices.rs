@@ -125,8 +125,7 @@ pub(crate) fn emulated(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Res
     };
     let text = String::from_utf8_lossy(&variant.payload);
     let module = Module::parse(&text).map_err(|e| e.to_string())?;
-    let entry = variant.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, value)| value);
-    let run = module.entry(entry).and_then(|k| k.run(&launch, &mut memory, &Options::default()));
+    let run = module.entry(variant.entry()).and_then(|k| k.run(&launch, &mut memory, &Options::default()));
     run.map_err(|e| e.to_string())?;
     let mut after = tensors.clone();
     for (tensor, place) in after.iter_mut().zip(&places) {

@@ -3,7 +3,6 @@
 use crate::plan::{ParamKind, Plan, ScalarSlot};
 use crate::runtime::launch::TensorArg;
 use crate::runtime::memory::Memory;
-use titan_core::analysis::grid::max_extent;
 use titan_core::ir::{Access, Const, Elem, Loc, ParamKind as SigParam, Signature};
 use titan_core::launch::{ArgInfo, bind_with_grid};
 
@@ -68,7 +67,12 @@ pub enum RunError {
 }
 
 /// That programs do not get into each other's way is proved for all grids that the kernel can have.
-pub(crate) fn check_grid(signature: &Signature, args: &[Arg], grid: [u32; 3]) -> Result<(), RunError> {
+pub(crate) fn check_grid(
+    signature: &Signature,
+    most: [i64; 3],
+    args: &[Arg],
+    grid: [u32; 3],
+) -> Result<(), RunError> {
     let extents: Vec<Vec<i64>> = args.iter().map(|arg| arg.extents().iter().map(|n| i64::from(*n)).collect()).collect();
     let mut infos = Vec::with_capacity(args.len());
     for ((arg, param), extents) in args.iter().zip(&signature.params).zip(&extents) {
@@ -80,7 +84,6 @@ pub(crate) fn check_grid(signature: &Signature, args: &[Arg], grid: [u32; 3]) ->
         });
     }
     bind_with_grid(signature, &infos, grid).map_err(|error| RunError::BadArguments(error.to_string()))?;
-    let most = [0, 1, 2].map(|axis| max_extent(signature, axis));
     if grid.iter().zip(most).any(|(given, most)| i64::from(*given) > most) {
         return Err(RunError::BadArguments(format!("a grid of {grid:?} programs, proved for at most {most:?}")));
     }

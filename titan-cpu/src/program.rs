@@ -10,6 +10,7 @@ use crate::simd::Isa;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
+use titan_core::analysis::grid::max_extent;
 use titan_core::ir::{Elem, Signature};
 use titan_core::verify::Verified;
 
@@ -35,6 +36,8 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Program {
     signature: Signature,
+    /// The most programs along each axis that the verifier reckoned with.
+    most: [i64; 3],
     plan: Plan,
     isa: Isa,
     options: Options,
@@ -73,7 +76,15 @@ impl Program {
     /// As [`Program::compile`].
     pub fn compile_with(kernel: &Verified, options: Options) -> Result<Program, CompileError> {
         let plan = lower(kernel, options)?;
-        Ok(Program { signature: kernel.sig.clone(), plan, isa: Isa::detect(), options, work: Mutex::new(Vec::new()) })
+        let most = [0, 1, 2].map(|axis| max_extent(&kernel.sig, axis));
+        Ok(Program {
+            signature: kernel.sig.clone(),
+            most,
+            plan,
+            isa: Isa::detect(),
+            options,
+            work: Mutex::new(Vec::new()),
+        })
     }
 
     /// How many programs a persistent grid has: one for each thread.
@@ -101,7 +112,7 @@ impl Program {
             BindError::Arguments(message) => RunError::BadArguments(message),
             BindError::InUse(name) => RunError::InUse(name),
         })?;
-        check_grid(&self.signature, args, grid)?;
+        check_grid(&self.signature, self.most, args, grid)?;
         let launch = Launch {
             plan: &self.plan,
             isa: self.isa,
@@ -177,7 +188,6 @@ impl Program {
         }
         views
     }
-
 }
 
 impl Launch<'_> {

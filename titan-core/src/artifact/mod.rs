@@ -85,6 +85,14 @@ pub struct Variant {
     pub payload: Vec<u8>,
 }
 
+impl Variant {
+    /// The name of the kernel in the code, which the configuration has as `entry`; empty where code has no names.
+    #[must_use]
+    pub fn entry(&self) -> &str {
+        self.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, value)| value)
+    }
+}
+
 impl Artifact {
     /// The bytes of the artifact.
     #[must_use]

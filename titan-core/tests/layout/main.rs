@@ -2,6 +2,8 @@
 //! register maps by looking at every thread, and, where it can be had, another compiler's layouts.
 
 mod blocked;
+#[path = "../shared/filetests.rs"]
+mod filetests;
 mod fragments;
 mod oracle;
 mod planned;

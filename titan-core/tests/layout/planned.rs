@@ -1,11 +1,10 @@
 //! The layouts that plans of real kernels are made of.
 
-use std::path::Path;
-use titan_core::ir::{Elem, Kernel};
+use crate::filetests::kernels;
+use titan_core::ir::Elem;
 use titan_core::lane::MmaAtom;
 use titan_core::layout::{Layout, check};
 use titan_core::plan::{Plan, Source, Target, plan};
-use titan_core::text::parse_located;
 use titan_core::verify::verify;
 
 fn target(lanes: u32) -> Target {
@@ -24,21 +23,6 @@ fn target(lanes: u32) -> Target {
         fp8_convert: true,
         bf16_arithmetic: true,
     }
-}
-
-/// Every kernel of the filetests that verifies.
-fn kernels() -> Vec<Kernel> {
-    let mut found = Vec::new();
-    for folder in ["filetests/text", "filetests/verify"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-        paths.sort();
-        for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "tir")) {
-            let Ok(kernels) = parse_located(&std::fs::read_to_string(path).unwrap()) else { continue };
-            found.extend(kernels.into_iter().map(|k| k.kernel));
-        }
-    }
-    found
 }
 
 fn good(what: &str, layout: &Layout) {
@@ -68,7 +52,7 @@ fn look(name: &str, plan: &Plan) -> usize {
 #[test]
 fn plans_are_made_of_good_layouts() {
     let (mut plans, mut layouts) = (0, 0);
-    for kernel in kernels() {
+    for (_, kernel) in kernels() {
         let name = kernel.sig.full_name();
         let Ok(verified) = verify(kernel) else { continue };
         for (lanes, aligned) in [(32, true), (32, false), (64, true)] {

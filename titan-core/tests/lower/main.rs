@@ -4,6 +4,9 @@
 #[path = "../machine/mod.rs"]
 mod machine;
 
+#[path = "../shared/filetests.rs"]
+mod filetests;
+
 mod cases;
 mod files;
 mod kernels;

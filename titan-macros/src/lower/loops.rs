@@ -167,15 +167,21 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    pub(super) fn while_loop(&mut self, label: Option<&Ident>, cond: &Expr, body: &Block, span: Span) -> Lowered<Val> {
-        let mut fx = assigned::of_block(body);
-        fx.assigned.extend(assigned::of_expr(cond).assigned);
-        let carried = self.carried(&fx);
+    /// Opens a loop without bounds; also what the variables were before it.
+    fn begin_loop(&mut self, label: Option<&Ident>, fx: &Effects, span: Span) -> Lowered<(OpenLoop, Vec<Option<Val>>)> {
+        let carried = self.carried(fx);
         let init = self.flat_vars(&carried, span)?;
         let before = self.vars.clone();
         self.at(span);
         let open = self.sh.b.begin_loop(&init);
         self.enter(label, carried, false, &open);
+        Ok((open, before))
+    }
+
+    pub(super) fn while_loop(&mut self, label: Option<&Ident>, cond: &Expr, body: &Block, span: Span) -> Lowered<Val> {
+        let mut fx = assigned::of_block(body);
+        fx.assigned.extend(assigned::of_expr(cond).assigned);
+        let (open, before) = self.begin_loop(label, &fx, span)?;
         let c = self.expr(cond)?;
         let c = self.value(c, cond.span)?;
         self.at(span);
@@ -190,12 +196,7 @@ impl FnLower<'_, '_, '_> {
 
     pub(super) fn endless_loop(&mut self, label: Option<&Ident>, body: &Block, span: Span) -> Lowered<Val> {
         let fx = assigned::of_block(body);
-        let carried = self.carried(&fx);
-        let init = self.flat_vars(&carried, span)?;
-        let before = self.vars.clone();
-        self.at(span);
-        let open = self.sh.b.begin_loop(&init);
-        self.enter(label, carried, false, &open);
+        let (open, before) = self.begin_loop(label, &fx, span)?;
         self.block(body)?;
         self.leave(open, span, before)
     }
