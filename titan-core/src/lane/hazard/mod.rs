@@ -79,8 +79,10 @@ fn insert(func: &mut Func, block: Block, role: Option<Role>, barriers: &BTreeSet
     let ops = func.block(block).ops.clone();
     let mut with = Vec::with_capacity(ops.len());
     for id in ops {
-        let Op { kind, regions, loc, .. } = func.op(id).clone();
-        if let OpKind::Roles(roles) = kind {
+        let op = func.op(id);
+        let (regions, loc) = (op.regions.clone(), op.loc);
+        let roles = if let OpKind::Roles(roles) = &op.kind { Some(roles.clone()) } else { None };
+        if let Some(roles) = roles {
             if barriers.contains(&id) {
                 with.push(OpId::new(func.ops.len()));
                 func.ops.push(Op { kind: OpKind::Barrier, args: Vec::new(), results: Vec::new(), regions: Vec::new(), loc });
