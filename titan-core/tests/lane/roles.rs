@@ -51,12 +51,15 @@ pub(crate) fn named(id: u8, threads: u32) -> OpKind {
     OpKind::NamedBarrier { id, threads, wait: true }
 }
 
+/// An operation, what it is given, and what it gives if it takes that.
+type Typed<'t> = (OpKind, &'t [Ty], Option<&'t [Ty]>);
+
 #[test]
 fn operands_and_attributes_are_checked() {
     use Ty::{B32, B64, Pred};
     let init = |count, masked| OpKind::MbarrierInit { count, masked };
     let arrive = |count, masked| OpKind::MbarrierArrive { count, masked };
-    let cases: [(OpKind, &[Ty], Option<&[Ty]>); 22] = [
+    let cases: [Typed<'_>; 22] = [
         (init(1, false), &[B32], Some(&[])),
         (init((1 << 20) - 1, true), &[B32, Pred], Some(&[])),
         (init(0, false), &[B32], None),

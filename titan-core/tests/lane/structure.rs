@@ -151,6 +151,20 @@ impl Gen<'_> {
         self.b.op(OpKind::Load { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: false }, &[base]);
     }
 
+    fn barrier(&mut self) {
+        let kind = match self.role {
+            // One of the warp settles nothing where there are more.
+            _ if !self.pool.is_empty() && self.rng.below(4) == 0 => OpKind::WarpBarrier,
+            None => OpKind::Barrier,
+            Some(Role { warps: 1, .. }) => OpKind::WarpBarrier,
+            // Where some only arrive, nothing is settled.
+            Some(Role { warps, barrier }) => {
+                OpKind::NamedBarrier { id: barrier, threads: 32 * warps, wait: self.rng.below(3) > 0 }
+            }
+        };
+        self.b.op(kind, &[]);
+    }
+
     fn step(&mut self) {
         match self.rng.below(14) {
             0..=5 => {
@@ -161,19 +175,7 @@ impl Gen<'_> {
                     self.access();
                 }
             }
-            6 => {
-                let kind = match self.role {
-                    // One of the warp settles nothing where there are more.
-                    _ if !self.pool.is_empty() && self.rng.below(4) == 0 => OpKind::WarpBarrier,
-                    None => OpKind::Barrier,
-                    Some(Role { warps: 1, .. }) => OpKind::WarpBarrier,
-                    // Where some only arrive, nothing is settled.
-                    Some(Role { warps, barrier }) => {
-                        OpKind::NamedBarrier { id: barrier, threads: 32 * warps, wait: self.rng.below(3) > 0 }
-                    }
-                };
-                self.b.op(kind, &[]);
-            }
+            6 => self.barrier(),
             7 => {
                 // A copy; others touch other things before it is waited for.
                 let region = if self.pool.is_empty() {

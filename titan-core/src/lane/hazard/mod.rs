@@ -19,9 +19,10 @@
 //!    else its named one, with its threads. The program's barrier must not stand there.
 //! 2. *What is outside and what is inside.* Only the program's barrier orders them. If anything in any role conflicts with what
 //!    was touched before, it stands in front of the roles; behind them, all that is marked in them counts as touched.
-//! 3. *Two roles.* They run at the same time, and no barrier is of them both. What both touch is a ring ([`Region::Ring`]),
-//!    which a protocol of mbarriers or counters orders, or both only read it. Anything else is an error: nothing is placed, the
-//!    marks stay, and [`super::verify`] says which. Tensors are excepted: the tile IR has looked at what roles do to them.
+//! 3. *Two roles.* They run at the same time, and no barrier is of them both. What both touch is a ring
+//!    ([`Region::Ring`](super::Region::Ring)), which a protocol of mbarriers or counters orders, or both only read it. Anything
+//!    else is an error: nothing is placed, the marks stay, and [`super::verify`] says which. Tensors are excepted: the tile IR
+//!    has looked at what roles do to them.
 //!
 //! A ring never conflicts with itself: no barrier comes between accesses that a protocol orders. It does conflict with the
 //! same buffer marked as an ordinary one, and with others in its place: so its mbarriers are initialised, and its bytes used

@@ -44,13 +44,10 @@ impl Run<'_> {
     pub(super) fn is_whole(&self, kind: &OpKind) -> bool {
         let lanes = self.func.lanes;
         let here = self.role.map_or(self.func.threads, |role| role.warps.saturating_mul(lanes));
-        match kind {
-            OpKind::WarpBarrier => here == lanes,
-            OpKind::NamedBarrier { id, threads, wait } => {
-                *wait && *threads == here && self.role.is_some_and(|role| role.barrier == *id)
-            }
-            kind => *kind == OpKind::Barrier && self.role.is_none(),
+        if let OpKind::NamedBarrier { id, threads, wait } = kind {
+            return *wait && *threads == here && self.role.is_some_and(|role| role.barrier == *id);
         }
+        if *kind == OpKind::WarpBarrier { here == lanes } else { *kind == OpKind::Barrier && self.role.is_none() }
     }
 }
 
