@@ -68,7 +68,8 @@ fn named(kernel: &Kernel, value: Value) -> String {
         }
         Ty::Compute(..) => "a matrix product under way".to_owned(),
         Ty::Acc(..) => "an accumulator with products under way".to_owned(),
-        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) => "a value".to_owned(),
+        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..)
+        | Ty::Raw(_) => "a value".to_owned(),
     };
     match own {
         Some(name) => format!("{name}, {kind},"),

@@ -113,7 +113,7 @@ impl Run<'_> {
             Ty::I32 => Some(Known::Int(self.symbols.int(value, &env, &mut state.facts))),
             Ty::BOOL => Some(Known::Condition(self.symbols.condition(value, &env, &mut state.facts))),
             Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..)
-            | Ty::Token(..) => None,
+            | Ty::Token(..) | Ty::Raw(_) => None,
         }
     }
 

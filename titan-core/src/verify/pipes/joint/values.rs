@@ -276,7 +276,8 @@ impl<'k> Symbols<'k> {
                 Ty::Scalar(Elem::I32) => Arg::Int(self.int(*arg, env, facts)),
                 Ty::Scalar(Elem::Bool) => Arg::Condition(self.condition(*arg, env, facts)),
                 Ty::Tensor(..) => Arg::Param(root(kernel, *arg)?),
-                Ty::Scalar(_) | Ty::Tile(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => {
+                Ty::Scalar(_) | Ty::Tile(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)
+                | Ty::Raw(_) => {
                     Arg::Value(*arg, self.age(*arg, env))
                 }
             });
