@@ -59,6 +59,7 @@
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
 //! are uniform by construction), and everything that only a target knows.
 
+mod barriers;
 mod control;
 mod ids;
 mod optional;

@@ -6,7 +6,7 @@
 //!
 //! A kernel without pipeline operations passes at once.
 
-mod joint;
+pub(super) mod joint;
 mod shape;
 mod tokens;
 
@@ -16,11 +16,12 @@ use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 /// Breaks of rules 28 to 43, of the first group that has any.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut any = !kernel.pipes.is_empty() || !kernel.roles.is_empty();
+    any |= crate::verify::barriers::objects::any(kernel);
     kernel.walk(&mut |_, op| any |= matches!(op.kind, OpKind::Ttg(_)));
     if !any {
         return Vec::new();
     }
-    for group in [shape::check, tokens::check, joint::check] {
+    for group in [shape::check, crate::verify::barriers::check, tokens::check, joint::check] {
         let errors = group(kernel);
         if !errors.is_empty() {
             return errors;
@@ -30,13 +31,13 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
 }
 
 /// The one `ttg.roles`, if there is one.
-fn roles_op(kernel: &Kernel) -> Option<OpId> {
+pub(super) fn roles_op(kernel: &Kernel) -> Option<OpId> {
     let top = &kernel.block(kernel.body).ops;
     top.iter().copied().find(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles))
 }
 
 /// What runs at once: the regions of the roles with their names, or the whole kernel.
-fn threads(kernel: &Kernel) -> Vec<(String, Block)> {
+pub(super) fn threads(kernel: &Kernel) -> Vec<(String, Block)> {
     match roles_op(kernel) {
         Some(op) => {
             let names = kernel.roles.iter().map(|r| format!("`{}`", r.name));

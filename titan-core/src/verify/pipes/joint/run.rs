@@ -8,37 +8,52 @@
 //! one by one: a role that must run ahead does, and accumulators fill up. Where it matters whether a loop runs at all, or
 //! which way a branch goes, both are tried, for all roles alike.
 
+use super::cyclic::Turns;
 use super::linear::{Condition, Facts, Linear};
 use super::state::{Frame, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
 use crate::ir::{Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::verify::Error;
+use crate::verify::barriers::machine::Machine;
+use crate::verify::barriers::objects::Objects;
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a role waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wait {
-    pub(super) role: usize,
-    pub(super) op: OpId,
-    pub(super) pipe: Pipe,
-    /// To be filled, or to be free.
-    pub(super) filled: bool,
+pub(in crate::verify) struct Wait {
+    pub(in crate::verify) role: usize,
+    pub(in crate::verify) op: OpId,
+    pub(in crate::verify) on: On,
+}
+
+/// What ends a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum On {
+    /// A stage that is filled.
+    Filled(Pipe),
+    /// A slot that is free.
+    Free(Pipe),
+    /// A phase of a barrier.
+    Phase(usize, i64),
 }
 
 /// A wait that does not end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stuck {
-    pub(super) wait: Wait,
+#[derive(Clone, Debug)]
+pub(in crate::verify) struct Stuck {
+    pub(in crate::verify) wait: Wait,
     /// Who could end it.
-    pub(super) provider: Option<usize>,
+    pub(in crate::verify) provider: Option<usize>,
     /// The loop at whose end that role stands, and whether the loop does anything to the ring.
-    pub(super) behind: Option<(OpId, bool)>,
+    pub(in crate::verify) behind: Option<(OpId, bool)>,
     /// How many stages of the ring the role that waits holds itself.
-    pub(super) holds: usize,
+    pub(in crate::verify) holds: usize,
+    /// What there is to say of a phase that does not complete.
+    pub(in crate::verify) told: Option<Error>,
 }
 
 /// How a step went.
-pub(super) enum Step {
+pub(in crate::verify) enum Step {
     Moved,
     Blocked(Wait),
     AtLoop,
@@ -49,7 +64,7 @@ pub(super) enum Step {
 
 /// Why the roles do not fit together.
 #[derive(Clone, Debug)]
-pub(super) enum Fault {
+pub(in crate::verify) enum Fault {
     /// Everybody waits or has ended; roles that have ended, and the cases that led here.
     Stuck { waits: Vec<Stuck>, ended: Vec<bool> },
     /// Everybody has ended, but a ring is not empty.
@@ -64,6 +79,8 @@ pub(super) enum Fault {
     Staging { op: OpId, pipe: Pipe },
     /// A written time is not the clock's.
     Time { op: OpId, pipe: Pipe },
+    /// Something that barriers, groups and memory do not allow.
+    Barrier(Box<Error>),
     /// A branch in a loop turns at this iteration; not a fault, but a request.
     Turn(Linear),
     /// Too many cases.
@@ -75,16 +92,18 @@ const STEPS: usize = 200_000;
 /// How many iterations are taken off the front of a loop, beyond the slots of all rings.
 const AHEAD: usize = 4;
 
-pub(super) struct Run<'k> {
-    pub(super) kernel: &'k Kernel,
-    pub(super) symbols: Symbols<'k>,
+pub(in crate::verify) struct Run<'k> {
+    pub(in crate::verify) kernel: &'k Kernel,
+    pub(in crate::verify) symbols: Symbols<'k>,
     /// Operations that matter here.
-    pub(super) events: BTreeSet<OpId>,
-    pub(super) staging: BTreeSet<Pipe>,
+    pub(in crate::verify) events: BTreeSet<OpId>,
+    pub(in crate::verify) staging: BTreeSet<Pipe>,
+    pub(in crate::verify) objects: Objects,
+    pub(in crate::verify) turns: Turns,
     /// What is added to the times of readers and of fillers, by ring, to get those of the whole kernel.
-    pub(super) clocks: [Vec<Linear>; 2],
+    pub(in crate::verify) clocks: [Vec<Linear>; 2],
     /// Whether written times are checked.
-    pub(super) timed: bool,
+    pub(in crate::verify) timed: bool,
     serial: u32,
     steps: usize,
     /// Loops with a counter of which nothing is known.
@@ -92,13 +111,15 @@ pub(super) struct Run<'k> {
 }
 
 impl<'k> Run<'k> {
-    pub(super) fn new(kernel: &'k Kernel) -> Self {
+    pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
         let zero = vec![Linear::default(); kernel.pipes.len()];
         let mut run = Run {
             kernel,
             symbols: Symbols::new(kernel),
             events: BTreeSet::new(),
             staging: BTreeSet::new(),
+            objects: Objects::new(kernel),
+            turns: Turns::new(kernel),
             clocks: [zero.clone(), zero],
             timed: true,
             serial: 0,
@@ -118,7 +139,7 @@ impl<'k> Run<'k> {
             let loops: Vec<usize> = (0..around.len()).rev().filter(|i| kernel.op(around[*i]).kind.is_loop()).collect();
             let from = match op.kind {
                 OpKind::Break(n) | OpKind::Continue(n) => loops.get(n as usize).filter(|i| self.events.contains(&around[**i])).copied(),
-                OpKind::Return if !kernel.pipes.is_empty() => Some(0),
+                OpKind::Return if !kernel.pipes.is_empty() || !self.objects.is_empty() => Some(0),
                 _ => None,
             };
             if let Some(from) = from {
@@ -130,7 +151,7 @@ impl<'k> Run<'k> {
         }
     }
 
-    pub(super) fn next_serial(&mut self) -> u32 {
+    pub(in crate::verify) fn next_serial(&mut self) -> u32 {
         self.serial += 1;
         self.serial
     }
@@ -142,7 +163,8 @@ impl<'k> Run<'k> {
             let op = self.kernel.op(*id);
             let inside = op.regions.iter().fold(false, |any, r| self.find_events(*r) | any);
             let tokens = op.args.iter().chain(&op.results).any(|v| self.kernel.ty(*v).is_linear());
-            if inside || tokens || matches!(op.kind, OpKind::Ttg(_)) {
+            let names = matches!(op.kind, OpKind::Ttg(_) | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_));
+            if inside || tokens || names {
                 self.events.insert(*id);
                 any = true;
             }
@@ -177,12 +199,13 @@ impl<'k> Run<'k> {
                 }
             });
         }
-        let role = |block| Role { frames: vec![Frame::Block(block, 0)], env: Env::default(), tokens: BTreeMap::new() };
-        State { rings, roles: threads.iter().map(|(_, block)| role(*block)).collect(), facts }
+        let role = |block| Role { frames: vec![Frame::Block(block, 0)], env: Env::default(), tokens: BTreeMap::new(), marks: BTreeMap::new() };
+        let machine = Machine::new(&self.objects, threads.len());
+        State { rings, roles: threads.iter().map(|(_, block)| role(*block)).collect(), facts, machine }
     }
 
     /// Runs everything.
-    pub(super) fn all(&mut self) -> Result<(), Fault> {
+    pub(in crate::verify) fn all(&mut self) -> Result<(), Fault> {
         let start = self.start();
         let goal = vec![0; start.roles.len()];
         for end in self.run(start, &goal)? {
@@ -192,13 +215,14 @@ impl<'k> Run<'k> {
                     return Err(Fault::Left { pipe: Pipe::new(i), filled: ring.filled.low, read });
                 }
             }
+            self.ended(&end)?;
         }
         Ok(())
     }
 
     /// Runs until every role has at most as many open frames as its goal says; `usize::MAX` does not run. Gives a state for
     /// each case.
-    fn run(&mut self, mut state: State, goal: &[usize]) -> Result<Vec<State>, Fault> {
+    pub(in crate::verify) fn run(&mut self, mut state: State, goal: &[usize]) -> Result<Vec<State>, Fault> {
         loop {
             let mut moved = false;
             let (mut waits, mut loops, mut branch) = (Vec::new(), Vec::new(), None);
@@ -304,28 +328,49 @@ impl<'k> Run<'k> {
     fn share_a_ring(&self, state: &State, a: usize, b: usize) -> bool {
         let body = |r: usize| loop_of(state, r).and_then(|l| self.kernel.op(l.op).regions.first().copied());
         let (Some(a), Some(b)) = (body(a), body(b)) else { return false };
+        let barriers = |o: &usize| self.objects.serves(self.kernel, a, *o) && self.objects.serves(self.kernel, b, *o);
         (0..self.kernel.pipes.len()).map(Pipe::new).any(|p| self.touches(a, p) && self.touches(b, p))
+            || (0..self.objects.barriers.len()).any(|o| barriers(&o))
     }
 
     /// Whom a wait waits for.
     fn provider(&self, state: &State, wait: &Wait) -> Option<usize> {
+        if let On::Phase(barrier, _) = wait.on {
+            let serves = |r: &usize| {
+                let inside = loop_of(state, *r).map(|l| self.kernel.op(l.op).regions.clone()).unwrap_or_default();
+                inside.iter().any(|b| self.objects.serves(self.kernel, *b, barrier))
+            };
+            return (0..state.roles.len()).filter(|r| *r != wait.role).find(serves);
+        }
         let standing = self.one_who_could(state, wait).filter(|p| *p != wait.role)?;
         let inside = loop_of(state, standing).map(|l| self.kernel.op(l.op).regions.clone())?;
-        inside.iter().any(|b| self.touches(*b, wait.pipe)).then_some(standing)
+        inside.iter().any(|b| self.waited_in(*b, wait.on)).then_some(standing)
     }
 
     /// The role that fills what is waited for, or one that has not given it back.
     fn one_who_could(&self, state: &State, wait: &Wait) -> Option<usize> {
-        let ring = &state.rings[wait.pipe.index()];
-        let slots = i64::from(self.kernel.pipe(wait.pipe).map_or(1, |p| p.slots));
-        if wait.filled {
-            return ring.filler;
+        match wait.on {
+            On::Filled(pipe) => state.rings[pipe.index()].filler,
+            On::Free(pipe) => {
+                let ring = &state.rings[pipe.index()];
+                let slots = i64::from(self.kernel.pipe(pipe).map_or(1, |p| p.slots));
+                ring.readers.iter().find(|r| !r.released.has(ring.acquired - slots)).map(|r| r.role)
+            }
+            On::Phase(..) => None,
         }
-        ring.readers.iter().find(|r| !r.released.has(ring.acquired - slots)).map(|r| r.role)
+    }
+
+    fn waited_in(&self, block: crate::ir::Block, on: On) -> bool {
+        match on {
+            On::Filled(pipe) | On::Free(pipe) => self.touches(block, pipe),
+            On::Phase(barrier, _) => self.objects.serves(self.kernel, block, barrier),
+        }
     }
 
     fn may_run_ahead(&self, state: &State, role: usize) -> bool {
         let slots: usize = self.kernel.pipes.iter().map(|p| p.slots as usize).sum();
+        let turning = self.objects.barriers.iter().map(|b| b.n).chain(self.objects.memories.iter().map(|m| m.n)).max();
+        let slots = slots + 2 * usize::try_from(turning.unwrap_or(0)).unwrap_or(0);
         let ahead = loop_of(state, role).map_or(0, |l| l.done.as_constant().unwrap_or(0));
         usize::try_from(ahead).is_ok_and(|n| n < slots + AHEAD)
     }
@@ -353,6 +398,18 @@ impl<'k> Run<'k> {
     /// One iteration of all these loops stands for all that they have in common: the state after them, or nothing if one
     /// iteration changes something.
     fn together(&mut self, state: &State, roles: &[usize], common: &Linear) -> Result<Option<State>, Fault> {
+        let mut without = BTreeSet::new();
+        loop {
+            match self.arbitrary(state, roles, common, &mut without)? {
+                Some(done) => return Ok(done),
+                None => continue,
+            }
+        }
+    }
+
+    /// As [`Run::together`]; nothing if a carried value turned out to follow nothing, which is remembered.
+    fn arbitrary(&mut self, state: &State, roles: &[usize], common: &Linear, without: &mut BTreeSet<Value>) -> Result<Option<Option<State>>, Fault> {
+        let plan = self.plan(state, roles, common, without)?;
         let counter = self.symbols.counter();
         let i = Linear::atom(counter);
         let mut once = state.clone();
@@ -362,6 +419,9 @@ impl<'k> Run<'k> {
         for role in roles {
             goal[*role] = once.roles[*role].frames.len();
             self.forget_carried(&mut once, *role);
+        }
+        self.shift(&mut once, &plan, &i);
+        for role in roles {
             self.enter(&mut once, *role, Some(&i));
         }
         let timed = std::mem::replace(&mut self.timed, false);
@@ -370,10 +430,15 @@ impl<'k> Run<'k> {
         self.counters.pop();
         self.timed = timed;
         let ends = ends?;
-        if !ends.iter().all(|end| end.same(state, roles)) {
+        let astray = self.astray(&plan, &once, &ends, &i);
+        if !astray.is_empty() {
+            without.extend(astray);
             return Ok(None);
         }
-        let Some(end) = ends.first() else { return Ok(None) };
+        if !ends.iter().all(|end| end.same(state, roles)) {
+            return Ok(Some(None));
+        }
+        let Some(end) = ends.first() else { return Ok(Some(None)) };
         let passed: Vec<[i64; 2]> = (end.rings.iter().zip(&state.rings)).map(|(a, b)| passed(a, b)).collect();
         if self.timed {
             self.times(once, &goal, (&i, counter), &passed)?;
@@ -390,7 +455,8 @@ impl<'k> Run<'k> {
                 l.done = l.done.plus(1, common);
             }
         }
-        Ok(Some(next))
+        self.shift(&mut next, &plan, common);
+        Ok(Some(Some(next)))
     }
 
     /// The same iteration again, now that it is known how the clocks go: written times are checked.
@@ -452,9 +518,9 @@ impl<'k> Run<'k> {
             let provider = self.one_who_could(state, &wait);
             let behind = provider.and_then(|r| loop_of(state, r)).map(|l| {
                 let body = self.kernel.op(l.op).regions.first().copied();
-                (l.op, body.is_some_and(|b| self.touches(b, wait.pipe)))
+                (l.op, body.is_some_and(|b| self.waited_in(b, wait.on)))
             });
-            Stuck { wait, provider, behind, holds: self.holds(state, &wait) }
+            Stuck { wait, provider, behind, holds: self.holds(state, &wait), told: self.incomplete(state, &wait) }
         };
         Fault::Stuck { waits: waits.into_iter().map(stuck).collect(), ended }
     }
@@ -462,14 +528,15 @@ impl<'k> Run<'k> {
     /// How many times of a ring the role that waits holds itself.
     fn holds(&self, state: &State, wait: &Wait) -> usize {
         use super::state::Held;
+        let (On::Filled(pipe) | On::Free(pipe)) = wait.on else { return 0 };
         let count = |held: &Held| match held {
-            Held::Time(p, _) => usize::from(*p == wait.pipe),
-            Held::Acc(list) => list.iter().filter(|(p, _)| *p == wait.pipe).count(),
+            Held::Time(p, _) => usize::from(*p == pipe),
+            Held::Acc(list) => list.iter().filter(|(p, _)| *p == pipe).count(),
             Held::Product => 0,
         };
         let all: usize = state.roles[wait.role].tokens.values().map(count).sum();
         // The claim that is waited for is none that is held.
-        all.saturating_sub(usize::from(wait.filled))
+        all.saturating_sub(usize::from(wait.on == On::Filled(pipe)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What one operation does, for one role.
 
 use super::linear::{Condition, Linear};
-use super::run::{Fault, Run, Step, Wait};
+use super::run::{Fault, On, Run, Step, Wait};
 use super::state::{Frame, Held, Loop, State};
 use super::values::Known;
 use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
@@ -11,7 +11,7 @@ const UNROLL: i64 = 64;
 
 impl Run<'_> {
     /// Takes the next step of a role, if it can be taken.
-    pub(super) fn step(&mut self, state: &mut State, role: usize) -> Result<Step, Fault> {
+    pub(in crate::verify) fn step(&mut self, state: &mut State, role: usize) -> Result<Step, Fault> {
         match state.roles[role].frames.last() {
             None => Ok(Step::Ended),
             Some(Frame::Loop(l)) => {
@@ -69,6 +69,10 @@ impl Run<'_> {
                 None => Ok(Self::advance(state, role)),
                 Some(wait) => Ok(Step::Blocked(wait)),
             },
+            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => match self.barrier_event(state, role, (id, op))? {
+                None => Ok(Self::advance(state, role)),
+                Some(wait) => Ok(Step::Blocked(wait)),
+            },
             _ => Ok(Self::advance(state, role)),
         }
     }
@@ -101,7 +105,7 @@ impl Run<'_> {
     }
 
     /// The carried arguments of a loop.
-    pub(super) fn carried(&self, op: &Op) -> Vec<Value> {
+    pub(in crate::verify) fn carried(&self, op: &Op) -> Vec<Value> {
         let body = op.regions.first().map_or(&[][..], |b| &self.kernel.block(*b).args);
         body.get(1..).unwrap_or_default().to_vec()
     }
@@ -118,7 +122,7 @@ impl Run<'_> {
     }
 
     /// Starts an iteration: the next one, or one that is `beyond` the next.
-    pub(super) fn enter(&mut self, state: &mut State, role: usize, beyond: Option<&Linear>) {
+    pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize, beyond: Option<&Linear>) {
         let here = &mut state.roles[role];
         let Some(Frame::Loop(l)) = here.frames.last_mut() else { return };
         let op = self.kernel.op(l.op);
@@ -206,7 +210,7 @@ impl Run<'_> {
                     return Ok(None);
                 };
                 if !state.rings[pipe.index()].filled.has(t) {
-                    return Ok(Some(Wait { role, op: id, pipe, filled: true }));
+                    return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
                 }
                 drop(taken(state));
                 give(state, role, &op.results, &Held::Time(pipe, t));
@@ -261,7 +265,7 @@ impl Run<'_> {
             if self.staging.contains(&pipe) {
                 return Err(Fault::Staging { op: id, pipe });
             }
-            return Ok(Some(Wait { role, op: id, pipe, filled: false }));
+            return Ok(Some(Wait { role, op: id, on: On::Free(pipe) }));
         }
         self.check_time(state, role, (id, op), (pipe, t, true))?;
         let ring = &mut state.rings[pipe.index()];
@@ -300,7 +304,7 @@ impl Run<'_> {
     }
 
     /// Whether an iteration of a block does anything to a ring.
-    pub(super) fn touches(&self, block: Block, pipe: Pipe) -> bool {
+    pub(in crate::verify) fn touches(&self, block: Block, pipe: Pipe) -> bool {
         let mut found = false;
         self.kernel.walk_block(block, &mut |_, op| {
             let names = |v: &Value| matches!(self.kernel.ty(*v), Ty::Token(_, p) if p == pipe);

@@ -37,28 +37,28 @@ enum Arg {
 
 /// What a value is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Known {
+pub(in crate::verify) enum Known {
     Int(Linear),
     Condition(Condition),
 }
 
 /// What loops and branches give to values, in one role.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Env {
-    pub(super) known: BTreeMap<Value, Known>,
+pub(in crate::verify) struct Env {
+    pub(in crate::verify) known: BTreeMap<Value, Known>,
     /// Which iteration this is, of everything: what is loaded in two iterations differs.
-    pub(super) serial: u32,
+    pub(in crate::verify) serial: u32,
 }
 
 /// Atoms and their meaning.
-pub(super) struct Symbols<'k> {
+pub(in crate::verify) struct Symbols<'k> {
     kernel: &'k Kernel,
     keys: Vec<Key>,
     counters: u32,
 }
 
 impl<'k> Symbols<'k> {
-    pub(super) fn new(kernel: &'k Kernel) -> Self {
+    pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
         Symbols { kernel, keys: Vec::new(), counters: 0 }
     }
 
@@ -71,13 +71,13 @@ impl<'k> Symbols<'k> {
     }
 
     /// The counter of a loop that begins.
-    pub(super) fn counter(&mut self) -> Atom {
+    pub(in crate::verify) fn counter(&mut self) -> Atom {
         self.counters += 1;
         self.intern(Key::Counter(self.counters)).0
     }
 
     /// What the launch has checked.
-    pub(super) fn requirements(&mut self, facts: &mut Facts) {
+    pub(in crate::verify) fn requirements(&mut self, facts: &mut Facts) {
         for require in &self.kernel.sig.requires {
             if let Some(condition) = self.host_condition(require, facts) {
                 facts.assume(&condition, true);
@@ -155,20 +155,37 @@ impl<'k> Symbols<'k> {
     }
 
     /// `of / by` for what is not negative and a positive constant.
-    fn quotient(&mut self, of: &Linear, by: i64, facts: &mut Facts) -> Option<Linear> {
+    pub(in crate::verify) fn quotient(&mut self, of: &Linear, by: i64, facts: &mut Facts) -> Option<Linear> {
         if by <= 0 || !facts.is_not_negative(of) {
             return None;
         }
-        if let Some(c) = of.as_constant() {
-            return Some(Linear::constant(c / by));
+        // What divides is taken out, so that equal quotients have equal atoms.
+        let (mut whole, mut rest) = of.divided(by);
+        if whole != Linear::default() && !facts.is_not_negative(&rest) {
+            (whole, rest) = (Linear::default(), of.clone());
         }
-        let (atom, _) = self.intern(Key::Quotient(of.clone(), by));
-        facts.quotient(atom, of, by);
-        Some(Linear::atom(atom))
+        if let Some(c) = rest.as_constant() {
+            return Some(whole.plus_const(c / by));
+        }
+        let (atom, _) = self.intern(Key::Quotient(rest.clone(), by));
+        facts.quotient(atom, &rest, by);
+        Some(whole.plus(1, &Linear::atom(atom)))
+    }
+
+    /// What an atom is the quotient of, and by what.
+    pub(in crate::verify) fn quotient_of(&self, atom: Atom) -> Option<(&Linear, i64)> {
+        match self.keys.get(atom.0) {
+            Some(Key::Quotient(of, by)) => Some((of, *by)),
+            Some(_) | None => None,
+        }
+    }
+
+    pub(in crate::verify) fn kernel(&self) -> &'k Kernel {
+        self.kernel
     }
 
     /// An integer; whatever it is, it is one.
-    pub(super) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
+    pub(in crate::verify) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
         match self.known(value, env, facts) {
             Some(Known::Int(l)) => l,
             Some(Known::Condition(_)) | None => Linear::atom(self.intern(Key::Value(value, self.age(value, env))).0),
@@ -176,7 +193,7 @@ impl<'k> Symbols<'k> {
     }
 
     /// A condition.
-    pub(super) fn condition(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Condition {
+    pub(in crate::verify) fn condition(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Condition {
         match self.known(value, env, facts) {
             Some(Known::Condition(c)) => c,
             Some(Known::Int(_)) | None => Condition::Opaque(self.intern(Key::Value(value, self.age(value, env))).0, true),
@@ -203,6 +220,11 @@ impl<'k> Symbols<'k> {
                 whole.then(|| Known::Int(self.dim(param, usize::from(*axis), facts)))
             }
             (OpKind::Ttg(TtgOp::Rematerialize), Ty::Scalar(_)) => self.known(op.args[0], env, facts),
+            (OpKind::Select | OpKind::Binary(BinOp::Xor | BinOp::Sub | BinOp::And), Ty::I32)
+                if let Some(turned) = self.turning(op, env, facts) =>
+            {
+                Some(Known::Int(turned))
+            }
             (OpKind::Binary(bin), Ty::Scalar(Elem::I32)) => self.binary(*bin, op, env, facts).map(Known::Int),
             (OpKind::Cmp(pred), Ty::Scalar(_)) if kernel.ty(op.args[0]) == Ty::I32 => {
                 let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
@@ -293,7 +315,7 @@ impl<'k> Symbols<'k> {
 
 impl Symbols<'_> {
     /// How often a range of this span is stepped through.
-    pub(super) fn trips(&mut self, span: &Linear, step: i64, facts: &mut Facts) -> Linear {
+    pub(in crate::verify) fn trips(&mut self, span: &Linear, step: i64, facts: &mut Facts) -> Linear {
         if step == 1 {
             return span.clone();
         }
@@ -304,7 +326,7 @@ impl Symbols<'_> {
     }
 
     /// The number of iterations of a range of which nothing else is known: equal ranges are stepped through equally often.
-    pub(super) fn dealt(&mut self, kind: crate::ir::ForKind, range: [&Linear; 3], facts: &mut Facts) -> Linear {
+    pub(in crate::verify) fn dealt(&mut self, kind: crate::ir::ForKind, range: [&Linear; 3], facts: &mut Facts) -> Linear {
         let args = range.map(|l| Arg::Int(l.clone())).to_vec();
         self.extent(Key::Op(OpKind::For(kind), args), facts)
     }
