@@ -21,10 +21,11 @@ const WORD: u64 = 8;
 
 /// Breaks of rules 44 to 50.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
-    if !super::objects::any(kernel) {
-        return Vec::new();
-    }
     let mut errors = Vec::new();
+    fences(kernel, &mut errors);
+    if !super::objects::any(kernel) {
+        return errors;
+    }
     regions(kernel, &mut errors);
     words(kernel, &mut errors);
     lives(kernel, &mut errors);
@@ -316,13 +317,21 @@ fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
             wrong(errors, op, format!("{registers} registers a thread: multiples of 8 from 24 to 256 are possible"));
         }
         OpKind::Amd(AmdOp::SetPrio { level }) if level > 3 => wrong(errors, op, format!("there is no priority {level}: there are 0 to 3")),
-        OpKind::Ttg(TtgOp::Fence { from, to, .. }) if from == to => {
-            let title = format!("a fence between the {from} proxy and itself orders nothing");
-            errors.push(Error::new(Code::FencePointless, op.loc, title).help("name the proxy of the accesses before, and that of those after"));
-        }
         _ => {}
     });
     registers(kernel, errors);
+}
+
+/// Rule 51: a fence is between two proxies.
+fn fences(kernel: &Kernel, errors: &mut Vec<Error>) {
+    kernel.walk(&mut |_, op| {
+        if let OpKind::Ttg(TtgOp::Fence { from, to, .. }) = op.kind
+            && from == to
+        {
+            let title = format!("a fence between the {from} proxy and itself orders nothing");
+            errors.push(Error::new(Code::FencePointless, op.loc, title).help("name the proxy of the accesses before, and that of those after"));
+        }
+    });
 }
 
 /// What all roles have at most is there.

@@ -111,7 +111,9 @@ impl Run<'_> {
             (None, _) => {
                 let alike = |o: usize| {
                     let distance = start.minus(&state.machine.origins[o]).as_constant()?;
-                    (advance[o] == grown).then_some(Follows::Object(o, distance))
+                    // Of a stage only the remainder is known.
+                    let same = advance[o] == grown || turn.is_some_and(|n| grown.minus(&advance[o]).residue(n) == Some(0));
+                    same.then_some(Follows::Object(o, distance))
                 };
                 (0..advance.len()).find_map(alike)?
             }

@@ -69,7 +69,7 @@ impl Report<'_> {
                 let title = format!("the time that is written is not the one that the clock of {} shows here", self.ring(pipe));
                 Error::new(Code::WrongTime, self.loc(op), title).help("leave the time out, or count every `acquire` or `ready` of the ring")
             }
-            Fault::Barrier(error) => *error,
+            Fault::Barrier(error) | Fault::Suspect(error) => *error,
             Fault::Turn(_) | Fault::Lost => {
                 let loc = self.kernel.pipes.first().map_or(Loc::default(), |p| p.loc);
                 Error::new(Code::RolesDiverge, loc, "it cannot be shown that the roles fit together: there are too many cases")

@@ -81,6 +81,8 @@ pub(in crate::verify) enum Fault {
     Time { op: OpId, pipe: Pipe },
     /// Something that barriers, groups and memory do not allow.
     Barrier(Box<Error>),
+    /// As that, of an arbitrary iteration, if all are like the first one that was run.
+    Suspect(Box<Error>),
     /// A branch in a loop turns at this iteration; not a fault, but a request.
     Turn(Linear),
     /// Too many cases.
@@ -309,10 +311,14 @@ impl<'k> Run<'k> {
                 Ok(Some(next)) => return self.run(next, goal),
                 Ok(None) => return self.ahead(state, goal, &roles),
                 Err(Fault::Turn(turn)) => return self.turn(&state, goal, &roles, (&turn, &common)),
+                Err(Fault::Suspect(error)) => return self.later(state, goal, &roles, Fault::Barrier(error)),
                 Err(Fault::Stuck { waits, ended }) => {
                     let ahead = waits.iter().find_map(|w| self.provider(&state, &w.wait).filter(|r| roles.contains(r) && roles.len() > 1));
                     if let Some(ahead) = ahead.filter(|r| self.may_run_ahead(&state, *r)) {
                         return self.ahead(state, goal, &[ahead]).map_err(|_| Fault::Stuck { waits, ended });
+                    }
+                    if !self.objects.is_empty() {
+                        return self.later(state, goal, &roles, Fault::Stuck { waits, ended });
                     }
                     fault.get_or_insert(Fault::Stuck { waits, ended });
                 }
@@ -322,6 +328,14 @@ impl<'k> Run<'k> {
         let apart: Vec<(usize, OpId)> = at.iter().filter_map(|r| loop_of(&state, *r).map(|l| (*r, l.op))).collect();
         let differ = apart.len() > 1 && left.windows(2).any(|w| w[0].1.minus(&w[1].1).as_constant().is_none());
         Err(if differ { Fault::Apart { loops: apart } } else { fault.unwrap_or(Fault::Apart { loops: apart }) })
+    }
+
+    /// An arbitrary iteration has a fault: perhaps because the first ones are unlike the rest, and then it is gone later.
+    fn later(&mut self, state: State, goal: &[usize], roles: &[usize], fault: Fault) -> Result<Vec<State>, Fault> {
+        if !roles.iter().all(|r| self.may_run_ahead(&state, *r)) {
+            return Err(fault);
+        }
+        self.ahead(state, goal, roles).map_err(|other| if let Fault::Apart { .. } = other { fault } else { other })
     }
 
     /// Whether the loops at which two roles stand use a ring together.
@@ -429,7 +443,7 @@ impl<'k> Run<'k> {
         let ends = self.run(once.clone(), &goal);
         self.counters.pop();
         self.timed = timed;
-        let ends = ends?;
+        let ends = ends.map_err(|fault| if let Fault::Barrier(error) = fault { Fault::Suspect(error) } else { fault })?;
         let astray = self.astray(&plan, &once, &ends, &i);
         if !astray.is_empty() {
             without.extend(astray);
@@ -507,6 +521,7 @@ impl<'k> Run<'k> {
         match self.together(state, roles, turn) {
             Ok(Some(next)) => self.run(next, goal),
             Ok(None) => self.ahead(state.clone(), goal, roles),
+            Err(Fault::Suspect(error)) => self.later(state.clone(), goal, roles, Fault::Barrier(error)),
             Err(Fault::Turn(other)) => self.turn(state, goal, roles, (&other, turn)),
             Err(other) => Err(other),
         }
