@@ -117,7 +117,7 @@ codes! {
     BarrierLife "T0703" Titan "a barrier that is used before it is initialised or after it is gone";
     BarrierCount "T0704" Titan "arrivals that are not those that a barrier counts";
     TxBytes "T0705" Titan "bytes that are announced to a barrier and not brought, or the reverse";
-    WaitParity "T0706" Titan "a parity that does not follow the phases of its barrier";
+    WaitParity "T0706" Titan "an index or parity that does not follow the phases of its barrier";
     InFlight "T0707" Titan "memory that is touched while something under way may touch it";
     NeverCompletes "T0708" Titan "a wait for something that never comes";
     GroupOpen "T0709" Titan "asynchronous work whose group is never closed";

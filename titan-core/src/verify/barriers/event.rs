@@ -16,10 +16,10 @@ use crate::verify::Error;
 
 /// The operation of a role at which something happens.
 #[derive(Clone, Copy)]
-struct At<'k> {
-    role: usize,
-    id: OpId,
-    op: &'k Op,
+pub(super) struct At<'k> {
+    pub(super) role: usize,
+    pub(super) id: OpId,
+    pub(super) op: &'k Op,
 }
 
 /// What an operation brings to a phase.
@@ -114,7 +114,7 @@ impl<'k> Run<'k> {
         let Some(counter) = self.counter(state, at, (named, n), name)? else { return Ok(0) };
         match counter.minus(&state.machine.origins[object]).residue(n) {
             Some(slot) => Ok(slot),
-            None => refuse(self.not_shown(at, format!("which of `{name}` is meant: its index does not go with those that were used before"))),
+            None => refuse(self.not_shown(at, format!("which of {name} is meant: its index does not go with those that were used before"))),
         }
     }
 
@@ -125,10 +125,10 @@ impl<'k> Run<'k> {
         let stage = self.symbols.int(index, &env, &mut state.facts);
         match (self.symbols.cyclic(&stage), stage.as_constant()) {
             (Some((counter, by)), _) if by == n => Ok(Some(counter)),
-            (Some((_, by)), _) => refuse(self.not_shown(at, format!("what becomes of `{name}`: there are {n}, but the index turns every {by}"))),
+            (Some((_, by)), _) => refuse(self.not_shown(at, format!("what becomes of {name}: there are {n}, but the index turns every {by}"))),
             (None, Some(c)) if (0..n).contains(&c) => Ok(Some(stage)),
             (None, Some(c)) => refuse(Error::new(Code::RegionMade, at.op.loc, format!("there is no `{name}[{c}]`: there are {n}"))),
-            (None, None) => refuse(self.not_shown(at, format!("which of `{name}` is meant: the index is not `t mod {n}` of a counter"))),
+            (None, None) => refuse(self.not_shown(at, format!("which of {name} is meant: the index is not `t mod {n}` of a counter"))),
         }
     }
 
@@ -164,10 +164,10 @@ impl<'k> Run<'k> {
         if !state.machine.knows(at.role, barrier, before) {
             let role = self.role_name(at.role);
             let error = if brings.copied > 0 {
-                let title = format!("a copy brings its bytes to `{name}` when the phase that it belongs to may be complete without it");
+                let title = format!("a copy brings its bytes to {name} when the phase that it belongs to may be complete without it");
                 Error::new(Code::TxBytes, at.op.loc, title).help("announce the bytes of all copies of a phase")
             } else {
-                let title = format!("{role} comes to `{name}` without knowing that the phase before is complete: it may count in that one");
+                let title = format!("{role} comes to {name} without knowing that the phase before is complete: it may count in that one");
                 Error::new(Code::PhaseMixed, at.op.loc, title).help("wait for that phase first, or for something that comes after it")
             };
             return refuse(error);
@@ -201,23 +201,23 @@ impl<'k> Run<'k> {
         match wrong {
             Wrong::TooMany { arrived } => {
                 let count = self.objects.barriers[barrier].count;
-                let title = format!("`{name}` counts {count} arrivals a phase, but {arrived} come");
+                let title = format!("{name} counts {count} arrivals a phase, but {arrived} come");
                 Error::new(Code::BarrierCount, loc, title).related(made, "the barrier")
             }
             Wrong::MoreBytes { expected, copied } => {
-                let title = format!("`{name}` is told of {expected} bytes, but copies bring {copied}: its phase completes before all of them are there");
+                let title = format!("{name} is told of {expected} bytes, but copies bring {copied}: its phase completes before all of them are there");
                 Error::new(Code::TxBytes, loc, title).help("announce the bytes of all copies of a phase")
             }
             Wrong::Lapped { waiting } => {
                 let role = self.role_name(waiting.role);
-                let title = format!("`{name}` may complete another phase while {role} still waits for the one before, and then waits for the next");
+                let title = format!("{name} may complete another phase while {role} still waits for the one before, and then waits for the next");
                 Error::new(Code::PhaseMixed, loc, title)
                     .related(self.kernel.op(waiting.op).loc, "it waits here")
                     .help("let whoever waits arrive somewhere after it, and whoever arrives here wait for that")
             }
             Wrong::Bare { role } => {
                 let role = self.role_name(*role);
-                let title = format!("{role} announces bytes to `{name}` and does not arrive after: the phase may be complete before");
+                let title = format!("{role} announces bytes to {name} and does not arrive after: the phase may be complete before");
                 Error::new(Code::PhaseMixed, loc, title).help("`ttg.nv.mbarrier.arrive_expect_tx` does both")
             }
         }
@@ -266,7 +266,7 @@ impl<'k> Run<'k> {
         if last < time {
             return Ok(Some(Wait { role: at.role, op: at.id, on: On::Phase(barrier, time) }));
         }
-        if last > time && !state.machine.knows(at.role, barrier, time) {
+        if last > time {
             return refuse(self.lapped(at, barrier));
         }
         self.pass(state, at, barrier, time);
@@ -283,8 +283,16 @@ impl<'k> Run<'k> {
 
     fn lapped(&self, at: At<'_>, barrier: usize) -> Error {
         let (role, name) = (self.role_name(at.role), &self.objects.barriers[barrier].name);
-        let title = format!("{role} waits for a phase of `{name}` that may be over when it looks: it would wait for the next one of that parity");
+        let title = format!("{role} waits for a phase of {name} that may be over when it looks: it would wait for the next one of that parity");
         Error::new(Code::PhaseMixed, at.op.loc, title).help("wait for every phase, in order, and let nobody arrive for the next one before")
+    }
+
+    /// Nothing has completed when the role looks first, or one phase has: the parity means the one before that.
+    fn before_the_first(&self, at: At<'_>, name: &str) -> Error {
+        let role = self.role_name(at.role);
+        let title = format!("{role} waits first for the phase of {name} before the first: it waits for nothing or, if the first is complete, for the second");
+        Error::new(Code::WaitParity, at.op.loc, title)
+            .help("whoever waits for what others bring starts with parity 0, whoever waits for a free slot with 1, and nobody frees it before")
     }
 
     fn wait_parity(&mut self, state: &mut State, at: At<'k>) -> Waits {
@@ -299,7 +307,8 @@ impl<'k> Run<'k> {
         let time = if (last - wanted).rem_euclid(2 * n) == 0 { last } else { last + n };
         // Of a phase that the role does not know it must know the one before: then it waits for this one.
         if !known && (time != last || !state.machine.knows(at.role, barrier, last - n)) {
-            return refuse(self.lapped(at, barrier));
+            let first = last < n && time != last;
+            return refuse(if first { self.before_the_first(at, &name) } else { self.lapped(at, barrier) });
         }
         if time > last {
             return Ok(Some(Wait { role: at.role, op: at.id, on: On::Phase(barrier, time) }));
@@ -310,10 +319,17 @@ impl<'k> Run<'k> {
 
     /// The time that a parity means, modulo two turns, counted from where the barriers stand.
     fn wanted(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), name: &str) -> Result<i64, Fault> {
-        let wrong = |title: String| {
-            let help = "the parity of time `t` is `(t / n) % 2` for `n` barriers; whoever waits for the turn before takes the other one";
-            Error::new(Code::WaitParity, at.op.loc, title).help(help)
-        };
+        let (time, still) = self.meant(state, at, (named, n), name)?;
+        match time.minus(&state.machine.origins[named.object]).residue(2 * n) {
+            Some(wanted) => Ok(wanted),
+            None if still => refuse(wrong(at, format!("the parity stays the same while the phases of {name} go on"))),
+            None => refuse(wrong(at, format!("the parity does not go with the phases of {name}"))),
+        }
+    }
+
+    /// The time that a parity means, modulo two turns, and whether the parity is a constant.
+    pub(super) fn meant(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), name: &str) -> Result<(Linear, bool), Fault> {
+        let wrong = |title: String| wrong(at, title);
         let env = state.roles[at.role].env.clone();
         let parity = self.symbols.int(at.op.args[1], &env, &mut state.facts);
         let stage = self.counter(state, at, (named, n), name)?;
@@ -325,35 +341,30 @@ impl<'k> Run<'k> {
             Some(c) => Linear::constant(c),
             None => match self.symbols.cyclic(&parity) {
                 Some((of, 2)) => of,
-                Some(_) | None => return refuse(self.not_shown(at, format!("which phase of `{name}` is meant: the parity is not that of a counter"))),
+                Some(_) | None => return refuse(self.not_shown(at, format!("which phase of {name} is meant: the parity is not that of a counter"))),
             },
         };
-        let origin = state.machine.origins[named.object].clone();
         let time = match &stage {
             None => turns,
             Some(stage) if stage.as_constant().is_some() => stage.plus(n, &turns),
             Some(_) if still.is_some() => {
-                return refuse(wrong(format!("the parity stays the same while the phases of `{name}` go on")));
+                return refuse(wrong(format!("the parity stays the same while the phases of {name} go on")));
             }
             Some(stage) => {
                 let Some((rest, by, whole)) = self.turns_of(&turns) else {
-                    return refuse(wrong(format!("the parity does not turn when the {n} stages of `{name}` begin again")));
+                    return refuse(wrong(format!("the parity does not turn when the {n} stages of {name} begin again")));
                 };
                 if by != n {
-                    return refuse(wrong(format!("the parity turns every {by} stages, but `{name}` has {n}")));
+                    return refuse(wrong(format!("the parity turns every {by} stages, but {name} has {n}")));
                 }
                 let time = rest.plus(n, &whole);
                 if time.minus(stage).residue(n) != Some(0) {
-                    return refuse(wrong(format!("the parity is that of another stage of `{name}` than the one that is waited for")));
+                    return refuse(wrong(format!("the parity is that of another stage of {name} than the one that is waited for")));
                 }
                 time
             }
         };
-        match time.minus(&origin).residue(2 * n) {
-            Some(wanted) => Ok(wanted),
-            None if still.is_some() => refuse(wrong(format!("the parity stays the same while the phases of `{name}` go on"))),
-            None => refuse(wrong(format!("the parity does not go with the phases of `{name}`"))),
-        }
+        Ok((time, still.is_some()))
     }
 
     /// `rest div by + whole`
@@ -440,7 +451,7 @@ impl<'k> Run<'k> {
         match state.machine.gone.get(&barrier) {
             None => Ok(()),
             Some(op) => {
-                let title = format!("`{}` is used when it may have been invalidated", self.objects.barriers[barrier].name);
+                let title = format!("{} is used when it may have been invalidated", self.objects.barriers[barrier].name);
                 refuse(Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(*op).loc, "it is invalidated here"))
             }
         }
@@ -454,13 +465,14 @@ impl<'k> Run<'k> {
             let using = state.machine.using(at.role, barrier);
             if let Some(record) = using {
                 let role = self.role_name(record.role);
-                let title = format!("`{name}` is invalidated while {role} may still use it");
+                let title = format!("{name} is invalidated while {role} may still use it");
                 let error = Error::new(Code::BarrierLife, at.op.loc, title);
                 return refuse(error.related(self.kernel.op(record.op).loc, "it is used here").help("wait for something that comes after its last use"));
             }
-            if let Some((_, phase)) = state.machine.unfinished(barrier).filter(|(_, p)| p.copied > 0 || p.expected > 0) {
-                let title = format!("`{name}` is invalidated while {} bytes may be on their way to it", phase.copied.max(phase.expected));
-                return refuse(Error::new(Code::BarrierLife, at.op.loc, title));
+            if let Some(copy) = state.machine.on_the_way(at.role, barrier) {
+                let title = format!("{name} is invalidated while bytes may be on their way to it");
+                let error = Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, "the copy");
+                return refuse(error.help(format!("wait for {name} first")));
             }
             state.machine.gone.insert(barrier, at.id);
         }
@@ -482,6 +494,11 @@ impl<'k> Run<'k> {
         state.machine.access(&self.objects, at.role, at.id, access);
         Ok(())
     }
+}
+
+fn wrong(at: At<'_>, title: String) -> Error {
+    let help = "the parity of time `t` is `(t / n) % 2` for `n` barriers; whoever waits for the turn before takes the other one";
+    Error::new(Code::WaitParity, at.op.loc, title).help(help)
 }
 
 fn last(op: &Op) -> Value {

@@ -163,9 +163,14 @@ impl Machine {
         self.phases.get(barrier).and_then(|p| p.open.get(&time)).cloned().unwrap_or_default()
     }
 
-    /// Phases that somebody has arrived at or brought bytes to.
-    pub(in crate::verify) fn unfinished(&self, barrier: usize) -> Option<(i64, Phase)> {
-        self.phases.get(barrier).and_then(|p| p.open.iter().next()).map(|(t, p)| (*t, p.clone()))
+    /// A copy whose bytes go to a barrier, of which a role does not know that it is done.
+    pub(in crate::verify) fn on_the_way(&self, role: usize, barrier: usize) -> Option<Record> {
+        let brings = |r: &&Record| match r.what {
+            What::Access { copy: true, pending: Pending::Phase(b, _), .. } => b == barrier,
+            What::Access { copy: true, pending: Pending::Done, .. } => r.known & bit(role) == 0 && r.carriers().any(|b| b == barrier),
+            What::Access { .. } | What::Completed { .. } | What::Passed { .. } | What::Touched { .. } => false,
+        };
+        self.records.iter().find(brings).cloned()
     }
 
     /// Whether a role knows that a phase is complete. Of the phases before the first everybody knows.

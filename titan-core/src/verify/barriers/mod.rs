@@ -1,6 +1,7 @@
 //! Rules of barrier-level programs.
 
 pub(super) mod event;
+mod forms;
 pub(super) mod machine;
 pub(super) mod objects;
 mod place;

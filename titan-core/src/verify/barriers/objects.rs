@@ -22,6 +22,7 @@ pub(in crate::verify) enum Kind {
 /// A barrier, or several that turn together.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Barrier {
+    /// In words: the user's name is quoted.
     pub(in crate::verify) name: String,
     pub(in crate::verify) kind: Kind,
     /// Where it is made, or named first.
@@ -147,7 +148,7 @@ impl Objects {
 
     fn barriers_of(&mut self, kernel: &Kernel, (op, alloc): (OpId, Value), n: i64, count: u32) {
         let picks = picks(kernel, alloc, |kind| *kind == OpKind::Nv(NvOp::MbarrierAt));
-        let name = kernel.display_name(alloc);
+        let name = format!("`{}`", kernel.display_name(alloc));
         let add = |all: &mut Objects, name: String, n: i64| {
             all.barriers.push(Barrier { name, kind: Kind::Mbarrier, op, n, count });
             all.of_alloc.entry(alloc).or_default().push(all.barriers.len() - 1);
@@ -159,7 +160,7 @@ impl Objects {
             Some(apart) if n > 1 => {
                 let mut own: BTreeMap<i64, usize> = BTreeMap::new();
                 for (picked, index) in apart {
-                    let object = *own.entry(index).or_insert_with(|| add(self, format!("{name}[{index}]"), 1));
+                    let object = *own.entry(index).or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), 1));
                     self.barrier_of.insert(picked, Named { object, index: None });
                 }
             }
@@ -177,7 +178,7 @@ impl Objects {
 
     fn memories_of(&mut self, kernel: &Kernel, region: Value, (offset, bytes): (u64, u64), parts: i64) {
         let picks = picks(kernel, region, |kind| *kind == OpKind::Region(RegionOp::At));
-        let name = kernel.display_name(region);
+        let name = format!("`{}`", kernel.display_name(region));
         let add = |all: &mut Objects, name: String, n: i64, span: (u64, u64)| {
             all.memories.push(Memory { name, n, span });
             all.memories.len() - 1
@@ -193,7 +194,7 @@ impl Objects {
                 for (picked, index) in apart {
                     let first = offset.saturating_add(part.saturating_mul(u64::try_from(index).unwrap_or(0)));
                     let span = (first, first.saturating_add(part));
-                    let object = *own.entry(index).or_insert_with(|| add(self, format!("{name}[{index}]"), 1, span));
+                    let object = *own.entry(index).or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), 1, span));
                     self.memory_of.insert(picked, Named { object, index: None });
                 }
             }

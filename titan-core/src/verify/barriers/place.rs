@@ -190,6 +190,7 @@ fn one_life(kernel: &Kernel, (made, alloc): (OpId, Value), inits: &[(OpId, Loc)]
     let mine = Uses { kernel, alloc };
     if let Some(early) = begin[..begins].iter().find_map(|o| mine.first_in(*o)) {
         errors.push(Error::new(Code::BarrierLife, early, format!("`{name}` is used before it is initialised")).related(*at, "it is initialised here"));
+        return;
     }
     let fence = begin[begins..].iter().position(|o| {
         matches!(kernel.op(*o).kind, OpKind::Nv(NvOp::FenceMbarrierInit))
@@ -265,7 +266,8 @@ fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
             error(errors, Code::RegionMade, op.loc, format!("{bytes} bytes do not fit into {room} of `{name}`"));
         }
         // PTX ISA, "cp.async.bulk": size and addresses are multiples of 16.
-        if bulk && (bytes % 16 != 0 || !offset.is_multiple_of(16) || !room.is_multiple_of(16) && region != Some(whole)) {
+        let whole_parts = placed(kernel, whole).is_none_or(|(_, all, parts)| all % parts.max(1) == 0);
+        if bulk && whole_parts && (bytes % 16 != 0 || !offset.is_multiple_of(16) || !room.is_multiple_of(16) && region != Some(whole)) {
             let title = format!("a bulk copy of {bytes} bytes of `{name}`, at byte {offset}: sizes and places are multiples of 16");
             error(errors, Code::RegionMade, op.loc, title);
         }
@@ -300,10 +302,11 @@ fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| match op.kind {
         OpKind::Nv(NvOp::BarrierSync { id, threads } | NvOp::BarrierArrive { id, threads }) => {
             // PTX ISA, "bar": sixteen barriers, whole warps.
-            if id >= 16 {
+            let again = named.contains_key(&id);
+            if id >= 16 && !again {
                 wrong(errors, op, format!("there is no barrier {id}: a program has 0 to 15"));
             }
-            if threads == 0 || threads % 32 != 0 || threads > 1024 {
+            if !again && (threads == 0 || threads % 32 != 0 || threads > 1024) {
                 wrong(errors, op, format!("{threads} threads at barrier {id}: whole warps of 32, up to 1024"));
             }
             let (other, loc) = *named.entry(id).or_insert((threads, op.loc));

@@ -10,7 +10,7 @@
 //! for all.
 
 mod clock;
-mod cyclic;
+pub(in crate::verify) mod cyclic;
 pub(in crate::verify) mod linear;
 pub(in crate::verify) mod run;
 pub(in crate::verify) mod state;
@@ -28,9 +28,13 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     if kernel.pipes.is_empty() && !crate::verify::barriers::objects::any(kernel) {
         return Vec::new();
     }
-    match Run::new(kernel).all() {
+    let mut run = Run::new(kernel);
+    match run.all() {
         Ok(()) => Vec::new(),
-        Err(fault) => vec![Report { kernel, roles: threads(kernel).into_iter().map(|(name, _)| name).collect() }.fault(fault)],
+        Err(fault) => {
+            let report = Report { kernel, roles: threads(kernel).into_iter().map(|(name, _)| name).collect() };
+            vec![run.explain(report.fault(fault))]
+        }
     }
 }
 

@@ -178,7 +178,7 @@ impl<'k> Run<'k> {
     }
 
     /// The state before anything has happened.
-    fn start(&mut self) -> State {
+    pub(in crate::verify) fn start(&mut self) -> State {
         let kernel = self.kernel;
         let threads = threads(kernel);
         let mut facts = Facts::default();
