@@ -219,7 +219,7 @@ const RULES: &str = "\
   an operation makes are in its result type: `splat %x : tile<8x8xf32>`, `cast %x : f16`.
 * Memory operations index their tensor and name the padding: `load_tile %a[%i, %j] or %zero : tile<8x8xf16>`,
   `store_at %c[%i, %j], %v`, `gather_rows %t[%page, %row, %column] or %zero : tile<16x64xf16>`.
-* What stands in braces says what an operation is told: `ttg.nv.mbarrier.init %full {count = 1}`. It is not left out.
+* What stands in braces says what an operation is told: `ttg.nv.mbarrier.init %full {count = 1}`. What is usual is left out: one part, no multicast.
 * An access to shared memory names its proxy. Work that an operation starts is done when the phase of a barrier completes, or
   when a wait leaves fewer of its class under way than there are younger ones; if neither is said, with the operation.
 * Result types are printed, and may be left out where they follow from the operands. A written type that is not the one that

@@ -56,6 +56,30 @@
 //! 26. It is partitioned, scattered, atomic or taken out by the user, and only one of these. T0402, T0406
 //! 27. Parts of 4-bit outputs do not share bytes. T0407
 //!
+//! **Pipelines** (`pipes`): rules 28 to 43, in the header of that module.
+//!
+//! **Barriers** (`barriers`): programs that state their protocol themselves.
+//!
+//! 44. A region lies in shared memory, and has the parts that are picked. T0701
+//! 45. A barrier has a word of its own, aligned, that nothing else touches. T0702
+//! 46. A barrier is initialised once, before it is used, with a count that can be, and fenced. T0703, T0704
+//! 47. Copies fit their regions; they come from inputs, and go to outputs that are outside of the output rule. T0701, T0617,
+//!     T0402, T0405, T0712
+//! 48. Before the roles part, barriers are made and nothing else happens to them. T0712
+//! 49. Named barriers, registers and priorities are those that a program has. T0714
+//! 50. Tokens of groups are numbered in the order of the text. T0715
+//! 51. A fence is between two proxies. T0713
+//!
+//! All roles together, for any number of iterations, by the induction of `pipes`:
+//!
+//! 52. What touches memory comes after everything that it must come after, and what is under way is waited for. T0707, T0709
+//! 53. The arrivals of a phase are those that its barrier counts, its bytes those that are announced. T0704, T0705
+//! 54. Arrivals and waits meet the phases that they mean; parities follow the clocks of their barriers. T0706, T0711
+//! 55. Whoever waits goes on. T0708
+//! 56. A barrier is invalidated when nobody uses it any more, and not used after. T0703
+//! 57. At the end nothing is under way, and groups are waited for in order. T0710, T0715
+//! 58. What cannot be followed is refused. T0712
+//!
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
 //! are uniform by construction), and everything that only a target knows.
 

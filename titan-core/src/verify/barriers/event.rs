@@ -201,7 +201,8 @@ impl<'k> Run<'k> {
         match wrong {
             Wrong::TooMany { arrived } => {
                 let count = self.objects.barriers[barrier].count;
-                let title = format!("{name} counts {count} arrivals a phase, but {arrived} come");
+                let counts = if count == 1 { "1 arrival".to_owned() } else { format!("{count} arrivals") };
+                let title = format!("{name} counts {counts} a phase, but {arrived} come");
                 Error::new(Code::BarrierCount, loc, title).related(made, "the barrier")
             }
             Wrong::MoreBytes { expected, copied } => {

@@ -114,7 +114,8 @@ impl Run<'_> {
             return Some(error(Code::TxBytes, title).help("announce the bytes of the copies of a phase, no more"));
         }
         if phase.arrived > 0 {
-            let title = format!("{name} counts {} arrivals a phase, but {} come: {role} waits forever", own.count, phase.arrived);
+            let comes = if phase.arrived == 1 { "1 comes".to_owned() } else { format!("{} come", phase.arrived) };
+            let title = format!("{name} counts {} arrivals a phase, but {comes}: {role} waits forever", own.count);
             let last = phase.last.map(|op| self.kernel.op(op).loc);
             let error = error(Code::BarrierCount, title).related(made, "the barrier");
             return Some(last.map_or(error.clone(), |at| error.related(at, "the last arrival")));

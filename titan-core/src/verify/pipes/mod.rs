@@ -4,7 +4,8 @@
 //! * `tokens`: every token is used up once on every path, and nothing is read after it was given back (rules 35 to 38);
 //! * `joint`: all roles run together: rings are filled as often as they are read, and nobody waits forever (rules 39 to 43).
 //!
-//! A kernel without pipeline operations passes at once.
+//! Programs of barriers have rules of their own, `crate::verify::barriers`, and run with the rest in `joint`. A kernel without
+//! any of these operations passes at once.
 
 pub(super) mod joint;
 mod shape;
