@@ -270,7 +270,9 @@ impl<'k> Run<'k> {
 
     /// A branch of which the direction is open: at its turning point, if a counter decides it, or both ways.
     fn try_both(&mut self, state: &State, condition: &Condition, goal: &[usize]) -> Result<Vec<State>, Fault> {
-        if let Some(turn) = self.counters.last().and_then(|c| condition.turning_point(*c)) {
+        let turn = self.counters.last().and_then(|c| Some((*c, condition.turning_point(*c)?)));
+        // What turns again and again has no such point.
+        if let Some((_, turn)) = turn.filter(|(c, turn)| !self.symbols.depends(turn, *c)) {
             return Err(Fault::Turn(turn));
         }
         let mut ends = Vec::new();

@@ -5,7 +5,7 @@
 
 use super::linear::{Facts, Linear};
 use super::values::Env;
-use crate::ir::{Block, Class, OpId, Pipe, Value};
+use crate::ir::{Block, Class, ForKind, OpId, Pipe, Value};
 use crate::verify::barriers::machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,12 +87,20 @@ pub(in crate::verify) enum Frame {
     Loop(Loop),
 }
 
+/// What the index of a loop is.
+#[derive(Clone, Debug)]
+pub(in crate::verify) enum Index {
+    /// So much from so much on.
+    Steps { lo: Linear, step: i64 },
+    /// Iterations that are dealt to programs, or a step that is not known: equal ranges have equal indices.
+    Dealt(ForKind, [Linear; 3]),
+}
+
 /// A loop that is being run.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Loop {
     pub(in crate::verify) op: OpId,
-    pub(in crate::verify) lo: Linear,
-    pub(in crate::verify) step: i64,
+    pub(in crate::verify) index: Index,
     /// Iterations so far, and in all.
     pub(in crate::verify) done: Linear,
     pub(in crate::verify) total: Linear,

@@ -2,7 +2,7 @@
 
 use super::linear::{Condition, Linear};
 use super::run::{Fault, On, Run, Step, Wait};
-use super::state::{Frame, Held, Loop, State};
+use super::state::{Frame, Held, Index, Loop, State};
 use super::values::Known;
 use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 
@@ -82,16 +82,17 @@ impl Run<'_> {
         let env = state.roles[role].env.clone();
         let [lo, hi, step] = [0, 1, 2].map(|i| self.symbols.int(op.args[i], &env, &mut state.facts));
         let span = hi.minus(&lo);
-        let total = match (kind, step.as_constant()) {
+        let (total, index) = match (kind, step.as_constant()) {
             (ForKind::Sequential | ForKind::Pipelined, Some(step)) if step > 0 => {
                 let some = Condition::NotNegative(span.clone(), true);
-                match state.facts.decide(&some) {
+                let total = match state.facts.decide(&some) {
                     None => return Ok(Step::AtBranch(some)),
                     Some(false) => Linear::default(),
                     Some(true) => self.symbols.trips(&span, step, &mut state.facts),
-                }
+                };
+                (total, Index::Steps { lo, step })
             }
-            (_, _) => self.symbols.dealt(kind, [&lo, &hi, &step], &mut state.facts),
+            (_, _) => (self.symbols.dealt(kind, [&lo, &hi, &step], &mut state.facts), Index::Dealt(kind, [lo, hi, step])),
         };
         let args = self.carried(op);
         let known: Vec<Option<Known>> = op.args[3..].iter().map(|v| self.value(*v, state, role)).collect();
@@ -99,8 +100,7 @@ impl Run<'_> {
         for ((from, to), known) in op.args[3..].iter().zip(&args).zip(known) {
             bind(here, *from, *to, known);
         }
-        let step = step.as_constant().unwrap_or(1);
-        here.frames.push(Frame::Loop(Loop { op: id, lo, step, done: Linear::default(), total }));
+        here.frames.push(Frame::Loop(Loop { op: id, index, done: Linear::default(), total }));
         Ok(Step::Moved)
     }
 
@@ -130,7 +130,10 @@ impl Run<'_> {
         if beyond.is_none() {
             l.done = l.done.plus_const(1);
         }
-        let index = l.lo.plus(l.step, &at);
+        let index = match &l.index {
+            Index::Steps { lo, step } => lo.plus(*step, &at),
+            Index::Dealt(kind, range) => self.symbols.dealt_index(*kind, range, &at),
+        };
         let Some(body) = op.regions.first().copied() else { return };
         if let Some(arg) = self.kernel.block(body).args.first() {
             here.env.known.insert(*arg, Known::Int(index));

@@ -172,6 +172,22 @@ impl<'k> Symbols<'k> {
         Some(whole.plus(1, &Linear::atom(atom)))
     }
 
+    /// Whether a counter is in it, also as a part of what its atoms stand for.
+    pub(in crate::verify) fn depends(&self, l: &Linear, counter: Atom) -> bool {
+        l.terms().any(|(atom, _)| {
+            atom == counter
+                || match self.keys.get(atom.0) {
+                    Some(Key::Quotient(of, _)) => self.depends(of, counter),
+                    Some(Key::Op(_, args)) => args.iter().any(|arg| match arg {
+                        Arg::Int(l) | Arg::Condition(Condition::NotNegative(l, _) | Condition::Zero(l, _)) => self.depends(l, counter),
+                        Arg::Condition(Condition::Opaque(a, _)) => self.depends(&Linear::atom(*a), counter),
+                        Arg::Condition(Condition::Known(_)) | Arg::Param(_) | Arg::Value(..) => false,
+                    }),
+                    Some(Key::Symbol(_) | Key::Dim(..) | Key::Value(..) | Key::Counter(_)) | None => false,
+                }
+        })
+    }
+
     /// What an atom is the quotient of, and by what.
     pub(in crate::verify) fn quotient_of(&self, atom: Atom) -> Option<(&Linear, i64)> {
         match self.keys.get(atom.0) {
@@ -323,6 +339,12 @@ impl Symbols<'_> {
             Some(trips) => trips,
             None => self.dealt(crate::ir::ForKind::Sequential, [span, &Linear::default(), &Linear::constant(step)], facts),
         }
+    }
+
+    /// The index of an iteration of such a range.
+    pub(in crate::verify) fn dealt_index(&mut self, kind: crate::ir::ForKind, range: &[Linear; 3], at: &Linear) -> Linear {
+        let args = range.iter().chain([at]).map(|l| Arg::Int(l.clone())).collect();
+        Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)).0)
     }
 
     /// The number of iterations of a range of which nothing else is known: equal ranges are stepped through equally often.
