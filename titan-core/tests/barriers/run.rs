@@ -263,6 +263,9 @@ impl<'k> Run<'k> {
         let op = self.kernel.def_op(value).ok_or("a barrier")?;
         let first = *self.of_alloc.get(&op.args[0]).ok_or("a barrier that is made")?;
         let index = usize::try_from(self.get(thread, op.args[1])?).map_err(|_| "an index below 0")?;
+        if first + index >= self.all_of(op.args[0])?.end {
+            return Err("an index beyond the barriers".to_owned());
+        }
         Ok(first + index)
     }
 
