@@ -13,6 +13,8 @@
 //!
 //! Deliberately absent: whether the protocol is right, which the verifier has shown; tensor maps.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
+
 mod meet;
 
 use super::staging::Tile;

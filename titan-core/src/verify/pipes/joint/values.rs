@@ -1,5 +1,7 @@
 //! What scalars are, symbolically: computed from their definitions when somebody asks.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "what is not named is not known")]
+
 use super::linear::{Atom, Condition, Facts, Linear};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
