@@ -7,6 +7,7 @@ mod groups;
 mod launch;
 mod matmul;
 mod memory;
+mod ring_attention;
 mod ring_gemm;
 mod ring_programs;
 mod rings;

@@ -317,3 +317,110 @@ fn staged_stores() {
         check(text, &[&a], (&[n], &want), [1, 1, 1]);
     }
 }
+
+/// One thread that fills ahead of what it reads.
+#[test]
+fn without_roles() {
+    for ahead in [0, 1, 3] {
+        let text = format!(
+            "kernel @ahead(%a: in tensor<f32>[N], %c: mut tensor<f32>[P]) grid(1) pipe(4, \"ring\", tile<8xf32>) {{
+            %n = dim<0> %a
+            %zero = const 0 : i32
+            %one = const 1 : i32
+            %seven = const 7 : i32
+            %eight = const 8 : i32
+            %ahead = const {ahead} : i32
+            %up = add %n, %seven
+            %steps = div %up, %eight
+            %more = add %steps, %ahead
+            %pad = const -1.5 : f32
+            for %t = %zero to %more step %one {{
+                %fills = lt %t, %steps
+                if %fills {{
+                    {FILL}
+                    yield
+                }} else {{
+                    yield
+                }}
+                %reads = ge %t, %ahead
+                if %reads {{
+                    {}
+                    %v = ttg.stage.view<0> %p : smem<8xf32>
+                    %x = ttg.stage.read %v
+                    %u = sub %t, %ahead
+                    store_tile %c[%u], %x
+                    {}
+                    yield
+                }} else {{
+                    yield
+                }}
+                continue
+            }}
+            return
+            }}",
+            take(""),
+            give("")
+        );
+        for n in [0, 3, 8, 40, 2500] {
+            let (a, values) = f32s(&[n], 3);
+            let want = padded(&values);
+            check(&text, &[&a], (&[i32::try_from(want.len()).unwrap()], &want), [1, 1, 1]);
+        }
+    }
+}
+
+/// Rows that are named by an index each, of a tensor of rank 3, and a scalar one.
+#[test]
+fn copied_rows() {
+    let text = "kernel @rows(%kv: in tensor<f32>[P, S, D], %at: in tensor<i32>[N], %c: mut tensor<f32>[Q, E]) grid(cdiv(E, 8))
+        pipe(2, \"rows\", tile<4x8xf32>) role(fill, 1) role(read, 4) {
+        %col = program_id<0>
+        %n = dim<0> %at
+        %zero = const 0 : i32
+        %one = const 1 : i32
+        %four = const 4 : i32
+        %eight = const 8 : i32
+        %steps = div %n, %four
+        %none = const -1 : i32
+        %pad = const 9.0 : f32
+        ttg.roles fill {
+            for %t = %zero to %steps step %one {
+                %pages = load_tile %at[%t] or %none : tile<4xi32>
+                %from = mul %col, %eight
+                %src = ttg.source_rows %kv[%pages, %t, %from] or %pad : source<4x8xf32>
+                %f = ttg.stage.acquire<0>
+                ttg.stage.async_produce %f, %src {bytes = 128, proxy = generic}
+                continue
+            }
+            ttg.pipeline.finalize
+            yield
+        } read {
+            for %u = %zero to %steps step %one {
+                %r = ttg.stage.ready<0>
+                %s = ttg.stage.wait_ready %r
+                %p = ttg.stage.read_perm %s
+                %v = ttg.stage.view<0> %p : smem<4x8xf32>
+                %x = ttg.stage.read %v
+                store_tile %c[%u, %col], %x
+                %k = ttg.stage.consumed %p
+                ttg.stage.release %k
+                continue
+            }
+            ttg.pipeline.finalize
+            yield
+        }
+        return
+        }";
+    let (pages, rows, width) = (5, 3, 13);
+    let (kv, values) = f32s(&[pages, rows, width], 3);
+    let named: [i64; 16] = [0, 4, 2, 2, -1, 3, 1, 5, 4, 4, 0, 1, 2, 3, 4, 0];
+    let at = Tensor::ints(Elem::I32, &[16], &named);
+    let (pages, rows, width) = (5, 3, 13usize);
+    let element = |e: usize| {
+        let (row, col) = (e / 16, e % 16);
+        let (page, of) = (usize::try_from(named[row]).ok().filter(|p| *p < pages), row / 4);
+        page.filter(|_| of < rows && col < width).map_or(9.0, |page| values[(page * rows + of) * width + col])
+    };
+    let want: Vec<f64> = (0..16 * 16).map(element).collect();
+    check(text, &[&kv, &at], (&[16, 16], &want), [2, 1, 1]);
+}
