@@ -179,8 +179,8 @@ impl<'p> Machine<'p, '_> {
             && !product.rings.is_empty()
         {
             // What is there of the stages; more may come while the role waits in an iteration.
-            let left = (hi - counter.index).max(0).div_euclid(step) + i64::from((hi - counter.index).max(0) % step > 0);
-            counter.index += self.staged_product(product, left) * step;
+            let span = (hi - counter.index).max(0);
+            counter.index += self.staged_product(product, span / step + i64::from(span % step > 0)) * step;
         }
         while counter.index < hi {
             let (index, number) = (counter.index, counter.number);

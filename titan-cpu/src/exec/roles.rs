@@ -6,6 +6,9 @@
 //! What a role may have to wait in is run here, with a stack of its own that outlives a turn; everything else, blocks inside
 //! of it included, as it is without roles.
 
+#[cfg(test)]
+mod tests;
+
 use super::control::{Counter, Flow};
 use super::{Machine, Outcome, trap};
 use crate::plan::rings::RingStep;
@@ -87,38 +90,39 @@ impl<'p> Machine<'p, '_> {
     }
 
     fn must_wait(&self, node: &Node) -> bool {
-        match &node.step {
-            Step::Ring(RingStep::Acquire { ring, .. }) => self.rings[*ring].is_full(),
-            Step::Ring(RingStep::Wait { ring, time }) => !self.is_filled(*ring, *time),
-            _ => false,
+        let Step::Ring(step) = &node.step else { return false };
+        match step {
+            RingStep::Acquire { ring, .. } => self.rings[*ring].is_full(),
+            RingStep::Wait { ring, time } => !self.is_filled(*ring, *time),
+            RingStep::Produce { .. } | RingStep::Fill { .. } | RingStep::Ready { .. } | RingStep::Poisoned { .. }
+            | RingStep::View { .. } | RingStep::Release { .. } => false,
         }
     }
 
     /// Runs a step, or goes into the block inside of it; if the step ends its block, how.
     fn go_on(&mut self, role: &mut Stack<'p>, node: &'p Node) -> Outcome<Option<Flow>> {
         let waits = |block: &BlockId| self.plan.waits[*block];
-        match &node.step {
-            Step::For(f) if waits(&f.body) => {
-                let mut counter = self.enter(f, node.loc)?;
-                if self.iterate(&mut counter) {
-                    role.push(level(f.body, Kind::For(counter)));
-                } else {
-                    self.leave_for(f);
-                    self.next(role);
-                }
+        if let Step::For(f) = &node.step
+            && waits(&f.body)
+        {
+            let counter = self.enter(f, node.loc)?;
+            self.iterate_next(role, level(f.body, Kind::For(counter)));
+        } else if let Step::Loop { enter, body } = &node.step
+            && waits(body)
+        {
+            self.moves(enter);
+            role.push(level(*body, Kind::Endless));
+        } else if let Step::If { condition, then, other } = &node.step
+            && (waits(then) || waits(other))
+        {
+            let arm = if self.scalar(*condition) != 0 { *then } else { *other };
+            role.push(level(arm, Kind::Arm));
+        } else {
+            let flow = self.node(node)?;
+            if flow.is_none() {
+                self.next(role);
             }
-            Step::Loop { enter, body } if waits(body) => {
-                self.moves(enter);
-                role.push(level(*body, Kind::Endless));
-            }
-            Step::If { condition, then, other } if waits(then) || waits(other) => {
-                let arm = if self.scalar(*condition) != 0 { *then } else { *other };
-                role.push(level(arm, Kind::Arm));
-            }
-            _ => match self.node(node)? {
-                Some(flow) => return Ok(Some(flow)),
-                None => self.next(role),
-            },
+            return Ok(flow);
         }
         Ok(None)
     }
@@ -149,7 +153,7 @@ impl<'p> Machine<'p, '_> {
                     if self.stop.load(Relaxed) {
                         return false;
                     }
-                    self.iterate_again(role, level);
+                    self.iterate_next(role, level);
                     return true;
                 }
                 Flow::Yield => {
@@ -162,8 +166,8 @@ impl<'p> Machine<'p, '_> {
         true
     }
 
-    /// The next iteration of a loop, or what comes after the loop.
-    fn iterate_again(&mut self, role: &mut Stack<'p>, mut level: Level<'p>) {
+    /// The next iteration of a loop, which may be the first one, or what comes after the loop.
+    fn iterate_next(&mut self, role: &mut Stack<'p>, mut level: Level<'p>) {
         level.at = 0;
         if let Kind::For(counter) = &mut level.kind
             && !self.iterate(counter)

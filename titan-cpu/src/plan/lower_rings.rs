@@ -5,7 +5,7 @@
 use super::lower::{Frame, Lower, Region, Result};
 use super::rings::{RingPlan, RingStep, Source};
 use super::{MemoryStep, Slot, Step, TileStep, shape4};
-use titan_core::ir::{Block, Fill, Kernel, Op, OpKind, Pipe, Token, TtgOp, Ty, Value};
+use titan_core::ir::{Block, Fill, Kernel, Op, OpKind, Token, TtgOp, Ty, Value};
 
 /// Which roles read each ring. A kernel without roles is one.
 pub(super) fn readers(kernel: &Kernel) -> Vec<Vec<usize>> {
@@ -40,7 +40,8 @@ impl Lower<'_> {
             // Sources are looked at where they are copied; the rest is for the memory of a GPU.
             (TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Finalize | TtgOp::Fence { .. } | TtgOp::StoreWait, ..) => Ok(()),
             (TtgOp::Roles, ..) => self.roles(frame, op),
-            (TtgOp::Acquire(_) | TtgOp::Ready(_), _, [result]) => self.clock(frame, ttg, *result),
+            (TtgOp::Acquire(ring), _, [result]) => self.acquire(frame, ring.index(), *result),
+            (TtgOp::Ready(ring), _, [result]) => self.ready(frame, ring.index(), *result),
             (TtgOp::AsyncProduce { skipped, .. }, [slot, copied @ ..], []) => self.produce(frame, *slot, copied, *skipped),
             (TtgOp::Fill(fill), [slot], []) => {
                 let (ring, time) = self.time(*slot)?;
@@ -101,31 +102,33 @@ impl Lower<'_> {
 
     /// The ring and the time of a token.
     fn time(&self, token: Value) -> Result<(usize, u32)> {
-        match self.kernel.ty(token) {
-            Ty::Token(kind, ring) if kind != Token::Written && ring.index() < self.plan.rings.len() => {
-                Ok((ring.index(), self.scalar(token)?))
+        let Ty::Token(kind, ring) = self.kernel.ty(token) else { return self.wrong("a token of a ring is wanted here") };
+        if kind == Token::Written || ring.index() >= self.plan.rings.len() {
+            return self.wrong("a token of a ring is wanted here");
+        }
+        Ok((ring.index(), self.scalar(token)?))
+    }
+
+    fn acquire(&mut self, frame: &mut Frame, ring: usize, result: Value) -> Result<()> {
+        match self.plan.rings.get(ring).map(|ring| ring.readers) {
+            // What is written is stored from where it is.
+            Some(0) => self.define(result).map(drop),
+            Some(_) => {
+                let to = self.new_scalar(result)?;
+                self.ring_step(frame, RingStep::Acquire { ring, to });
+                Ok(())
             }
-            _ => self.wrong("a token of a ring is wanted here"),
+            None => self.wrong("a ring that does not exist"),
         }
     }
 
-    fn clock(&mut self, frame: &mut Frame, ttg: &TtgOp, result: Value) -> Result<()> {
-        let readers = |ring: &Pipe| self.readers.get(ring.index()).cloned();
-        let reader = |roles: &[usize]| roles.iter().position(|role| *role == self.role);
-        let to = match ttg {
-            TtgOp::Acquire(ring) => match readers(ring) {
-                // What is written is stored from where it is.
-                Some(roles) if roles.is_empty() => return self.define(result).map(drop),
-                Some(_) => RingStep::Acquire { ring: ring.index(), to: self.new_scalar(result)? },
-                None => return self.wrong("a ring that does not exist"),
-            },
-            TtgOp::Ready(ring) => match readers(ring).and_then(|roles| reader(&roles)) {
-                Some(reader) => RingStep::Ready { ring: ring.index(), reader, to: self.new_scalar(result)? },
-                None => return self.wrong("a ring that the role does not read"),
-            },
-            _ => return self.wrong("an operation with the wrong operands"),
+    fn ready(&mut self, frame: &mut Frame, ring: usize, result: Value) -> Result<()> {
+        let mut readers = self.readers.get(ring).into_iter().flatten();
+        let Some(reader) = readers.position(|role| *role == self.role) else {
+            return self.wrong("a ring that the role does not read");
         };
-        self.ring_step(frame, to);
+        let to = self.new_scalar(result)?;
+        self.ring_step(frame, RingStep::Ready { ring, reader, to });
         Ok(())
     }
 

@@ -105,7 +105,8 @@ fn stages(body: &[Node]) -> Option<Vec<(RingId, usize)>> {
         }
         let (found, time) = match step {
             RingStep::Wait { ring, time } | RingStep::View { ring, time, .. } | RingStep::Release { ring, time } => (*ring, *time),
-            _ => return None,
+            RingStep::Acquire { .. } | RingStep::Produce { .. } | RingStep::Fill { .. } | RingStep::Ready { .. }
+            | RingStep::Poisoned { .. } => return None,
         };
         // Claimed is 0, waited for is 1, given back is 2.
         let state = open.iter_mut().find(|(ring, _, at, _)| *ring == found && *at == time).map(|(.., state)| state)?;
@@ -181,12 +182,12 @@ fn coordinate(plan: &Plan, factor: &Factor) -> Option<ScalarSlot> {
     let at = match factor.origin {
         Origin::Tensor { at, .. } => at,
         Origin::Stage { ring, field } => {
-            let copied = |node: &Node| match &node.step {
-                Step::Ring(RingStep::Produce { ring: to, sources, .. }) if *to == ring => match sources.get(field) {
-                    Some(Source::Tile { from, .. }) => from.at.as_slice().try_into().ok(),
-                    Some(Source::Rows { .. }) | None => None,
-                },
-                _ => None,
+            let copied = |node: &Node| {
+                let Step::Ring(RingStep::Produce { ring: to, sources, .. }) = &node.step else { return None };
+                match sources.get(field).filter(|_| *to == ring)? {
+                    Source::Tile { from, .. } => from.at.as_slice().try_into().ok(),
+                    Source::Rows { .. } => None,
+                }
             };
             plan.blocks.iter().flatten().find_map(copied)?
         }

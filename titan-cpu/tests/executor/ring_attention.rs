@@ -8,38 +8,66 @@ const BM: usize = 16;
 const BN: usize = 8;
 const D: usize = 8;
 
+fn take(ring: u32, name: &str) -> String {
+    format!(
+        "%r{name} = ttg.stage.ready<{ring}>
+        %there{name} = ttg.stage.wait_ready %r{name}
+        %p{name} = ttg.stage.read_perm %there{name}
+        %v{name} = ttg.stage.view<0> %p{name} : smem<{BN}x{D}xf16>"
+    )
+}
+
+fn give(name: &str) -> String {
+    format!("%g{name} = ttg.stage.consumed %p{name}\nttg.stage.release %g{name}")
+}
+
+/// Scores of queries with a stage of keys; what is beyond the last key does not count.
+fn scores(name: &str, step: &str) -> String {
+    let (take, give) = (take(0, name), give(name));
+    format!(
+        "{take}
+        %t{name} = permute<1, 0> %v{name}
+        %z{name} = splat %f0 : tile<{BM}x{BN}xf32>
+        %q{name} = ttg.compute.issue %q, %t{name}, %z{name}
+        %raw{name} = ttg.compute.wait %q{name}
+        {give}
+        %i{name} = iota<{BN}> : tile<{BN}xi32>
+        %first{name} = mul {step}, %bn
+        %b{name} = splat %first{name} : tile<{BN}xi32>
+        %key{name} = add %i{name}, %b{name}
+        %end{name} = splat %keys : tile<{BN}xi32>
+        %in{name} = lt %key{name}, %end{name}
+        %all{name} = broadcast<0, {BM}> %in{name}
+        %low{name} = splat %least : tile<{BM}x{BN}xf32>
+        %x{name} = select %all{name}, %raw{name}, %low{name}"
+    )
+}
+
+/// One step of the sum of values, by the scores `%s` with them.
+fn sum() -> String {
+    let (take, give) = (take(1, "v"), give("v"));
+    format!(
+        "%row = reduce_max<1> %s
+        %mn = max %mi, %row
+        %mb = broadcast<1, {BN}> %mn
+        %sh = sub %s, %mb
+        %p = exp %sh
+        %old = sub %mi, %mn
+        %scale = exp %old
+        %ps = reduce_sum<1> %p
+        %ls = mul %li, %scale
+        %ln = add %ls, %ps
+        %wide = broadcast<1, {D}> %scale
+        %as = mul %acc, %wide
+        %ph = cast %p : tile<{BM}x{BN}xf16>
+        {take}
+        %product = ttg.compute.issue %ph, %vv, %as
+        %an = ttg.compute.wait %product
+        {give}"
+    )
+}
+
 fn text(slots: [u32; 2]) -> String {
-    let take = |ring: u32, name: &str| {
-        format!(
-            "%r{name} = ttg.stage.ready<{ring}>
-            %there{name} = ttg.stage.wait_ready %r{name}
-            %p{name} = ttg.stage.read_perm %there{name}
-            %v{name} = ttg.stage.view<0> %p{name} : smem<{BN}x{D}xf16>"
-        )
-    };
-    let give = |name: &str| format!("%g{name} = ttg.stage.consumed %p{name}\nttg.stage.release %g{name}");
-    // Scores of queries with a stage of keys; what is beyond the last key does not count.
-    let scores = |name: &str, step: &str| {
-        format!(
-            "{}
-            %t{name} = permute<1, 0> %v{name}
-            %z{name} = splat %f0 : tile<{BM}x{BN}xf32>
-            %q{name} = ttg.compute.issue %q, %t{name}, %z{name}
-            %raw{name} = ttg.compute.wait %q{name}
-            {}
-            %i{name} = iota<{BN}> : tile<{BN}xi32>
-            %first{name} = mul {step}, %bn
-            %b{name} = splat %first{name} : tile<{BN}xi32>
-            %key{name} = add %i{name}, %b{name}
-            %end{name} = splat %keys : tile<{BN}xi32>
-            %in{name} = lt %key{name}, %end{name}
-            %all{name} = broadcast<0, {BM}> %in{name}
-            %low{name} = splat %least : tile<{BM}x{BN}xf32>
-            %x{name} = select %all{name}, %raw{name}, %low{name}",
-            take(0, name),
-            give(name)
-        )
-    };
     format!(
         "kernel @attention(%q_: in tensor<f16>[M, {D}], %k_: in tensor<f16>[N, {D}], %v_: in tensor<f16>[N, {D}],
             %o: mut tensor<f32>[M, {D}]) grid(cdiv(M, {BM})) require(N > 0)
@@ -82,23 +110,7 @@ fn text(slots: [u32; 2]) -> String {
                     }} else {{
                         yield %s
                     }}
-                    %row = reduce_max<1> %s
-                    %mn = max %mi, %row
-                    %mb = broadcast<1, {BN}> %mn
-                    %sh = sub %s, %mb
-                    %p = exp %sh
-                    %old = sub %mi, %mn
-                    %scale = exp %old
-                    %ps = reduce_sum<1> %p
-                    %ls = mul %li, %scale
-                    %ln = add %ls, %ps
-                    %wide = broadcast<1, {D}> %scale
-                    %as = mul %acc, %wide
-                    %ph = cast %p : tile<{BM}x{BN}xf16>
-                    {values}
-                    %product = ttg.compute.issue %ph, %vv, %as
-                    %an = ttg.compute.wait %product
-                    {give_values}
+                    {sum}
                     continue %mn, %ln, %an, %ahead
                 }}
                 %lb = broadcast<1, {D}> %sum
@@ -114,8 +126,7 @@ fn text(slots: [u32; 2]) -> String {
         bytes = BN * D * 2,
         first = scores("a", "%zero"),
         ahead = scores("b", "%next"),
-        values = take(1, "v"),
-        give_values = give("v"),
+        sum = sum(),
     )
 }
 

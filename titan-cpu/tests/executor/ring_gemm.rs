@@ -24,16 +24,18 @@ struct Gemm {
 const PLAIN: Gemm = Gemm { elem: Elem::F16, tile: [16, 8, 8], slots: 3, keep: 1, persistent: false, apart: false };
 
 impl Gemm {
-    fn text(&self) -> String {
-        let (elem, [bm, bn, bk], Gemm { slots, keep, .. }) = (self.elem, self.tile, *self);
-        let (ta, tb) = (format!("{bm}x{bk}x{elem}"), format!("{bn}x{bk}x{elem}"));
-        let rings = match self.apart {
-            true => format!("pipe({slots}, \"a\", tile<{ta}>) pipe({slots}, \"b\", tile<{tb}>)"),
-            false => format!("pipe({slots}, \"ring\", tile<{ta}>, tile<{tb}>)"),
-        };
+    /// The types of the factors' tiles.
+    fn tiles(&self) -> [String; 2] {
+        let (elem, [bm, bn, bk]) = (self.elem, self.tile);
+        [format!("{bm}x{bk}x{elem}"), format!("{bn}x{bk}x{elem}")]
+    }
+
+    /// Copies `%sa` and `%sb`.
+    fn produce(&self) -> String {
+        let (elem, [bm, bn, bk]) = (self.elem, self.tile);
         let bytes = |rows: i32| rows * bk * elem.bits() as i32 / 8;
         let braces = |bytes: i32| format!("{{bytes = {bytes}, proxy = generic}}");
-        let produce = match self.apart {
+        match self.apart {
             true => format!(
                 "%slot = ttg.stage.acquire<0>
                 ttg.stage.async_produce %slot, %sa {}
@@ -43,7 +45,12 @@ impl Gemm {
                 braces(bytes(bn))
             ),
             false => format!("%slot = ttg.stage.acquire<0>\nttg.stage.async_produce %slot, %sa, %sb {}", braces(bytes(bm + bn))),
-        };
+        }
+    }
+
+    /// Multiplies `%acc` into `%acc2`.
+    fn consume(&self) -> String {
+        let [ta, tb] = self.tiles();
         let take = |ring: u32, suffix: &str| {
             format!(
                 "%r{suffix} = ttg.stage.ready<{ring}>
@@ -51,7 +58,7 @@ impl Gemm {
                 %p{suffix} = ttg.stage.read_perm %there{suffix}\n"
             )
         };
-        let consume = match self.apart {
+        match self.apart {
             true => format!(
                 "{}{}%va = ttg.stage.view<0> %pa : smem<{ta}>
                 %vb = ttg.stage.view<0> %pb : smem<{tb}>
@@ -72,7 +79,17 @@ impl Gemm {
                 %acc2 = ttg.acc.mma %acc, %pa, %va, %vbt",
                 take(0, "a")
             ),
+        }
+    }
+
+    fn text(&self) -> String {
+        let (elem, [bm, bn, bk], Gemm { slots, keep, .. }) = (self.elem, self.tile, *self);
+        let [ta, tb] = self.tiles();
+        let rings = match self.apart {
+            true => format!("pipe({slots}, \"a\", tile<{ta}>) pipe({slots}, \"b\", tile<{tb}>)"),
+            false => format!("pipe({slots}, \"ring\", tile<{ta}>, tile<{tb}>)"),
         };
+        let (produce, consume) = (self.produce(), self.consume());
         let (start, finish) = match self.apart {
             true => ("%acc0 = ttg.hint.rematerialize %z".to_owned(), "%sum = ttg.hint.rematerialize %done".to_owned()),
             false => (format!("%acc0 = ttg.acc.start<{keep}> %z"), "%sum = ttg.acc.finish %done".to_owned()),
@@ -225,89 +242,5 @@ fn padding_is_multiplied_too() {
         let tc = Tensor::zeros(Elem::F32, &[21, 13]);
         run(&compile_text(&gemm.text(), options), &[ta.arg(), tb.arg(), tc.arg()], [3, 2, 1]);
         assert_close(&tc.values(), &want, 1e-5, &format!("{options:?}"));
-    }
-}
-
-/// Parts of a sum that do not follow each other: every second step, offsets in elements, tiles that overlap, and factors that
-/// start at different places. A loop over such stages is no single product.
-#[test]
-fn stages_in_any_order() {
-    let text = |at: [&str; 2]| {
-        format!(
-            "kernel @steps(%a: in tensor<f32>[M, K], %b: in tensor<f32>[N, K], %c: mut tensor<f32>[M, N])
-            grid(cdiv(M, 4), cdiv(N, 4)) pipe(2, tile<4x4xf32>, tile<4x4xf32>) role(f, 1) role(r, 4) {{
-                %m = program_id<0>
-                %n = program_id<1>
-                %zero = const 0 : i32
-                %one = const 1 : i32
-                %two = const 2 : i32
-                %three = const 3 : i32
-                %four = const 4 : i32
-                %steps = const 7 : i32
-                %pad = const 0.0 : f32
-                %m4 = mul %m, %four
-                %n4 = mul %n, %four
-                ttg.roles f {{
-                    for %t = %zero to %steps step %one {{
-                        %t2 = mul %t, %two
-                        %t3 = mul %t, %three
-                        %t4 = mul %t, %four
-                        %late = add %t4, %two
-                        %back = sub %steps, %t
-                        %fixed = add %zero, %three
-                        %sa = ttg.source_at %a[%m4, {}] or %pad : source<4x4xf32>
-                        %sb = ttg.source_at %b[%n4, {}] or %pad : source<4x4xf32>
-                        %slot = ttg.stage.acquire<0>
-                        ttg.stage.async_produce %slot, %sa, %sb {{bytes = 128, proxy = generic}}
-                        continue
-                    }}
-                    ttg.pipeline.finalize
-                    yield
-                }} r {{
-                    %f0 = const 0.0 : f32
-                    %z = splat %f0 : tile<4x4xf32>
-                    %acc0 = ttg.acc.start<1> %z
-                    %done = for %t5 = %zero to %steps step %one carry(%acc = %acc0) {{
-                        %r = ttg.stage.ready<0>
-                        %s = ttg.stage.wait_ready %r
-                        %p = ttg.stage.read_perm %s
-                        %va = ttg.stage.view<0> %p : smem<4x4xf32>
-                        %vb = ttg.stage.view<1> %p : smem<4x4xf32>
-                        %vbt = permute<1, 0> %vb
-                        %acc2 = ttg.acc.mma %acc, %p, %va, %vbt
-                        continue %acc2
-                    }}
-                    %sum = ttg.acc.finish %done
-                    store_tile %c[%m, %n], %sum
-                    ttg.pipeline.finalize
-                    yield
-                }}
-                return
-            }}",
-            at[0], at[1]
-        )
-    };
-    let place = |name: &str, t: i64| match name {
-        "%t2" => 2 * t,
-        "%t3" => 3 * t,
-        "%t4" => 4 * t,
-        "%late" => 4 * t + 2,
-        "%back" => 7 - t,
-        _ => 3,
-    };
-    let (a, b) = (data(Elem::F32, 6 * 21, 3), data(Elem::F32, 9 * 21, 5));
-    let (ta, tb) = (Tensor::new(Elem::F32, &[6, 21], &a), Tensor::new(Elem::F32, &[9, 21], &b));
-    let at = |x: &[f64], i: usize, l: i64| usize::try_from(l).ok().filter(|l| *l < 21).map_or(0.0, |l| x[i * 21 + l]);
-    for names in [["%t4", "%t4"], ["%t2", "%t2"], ["%late", "%late"], ["%t4", "%late"], ["%back", "%t3"], ["%fixed", "%t4"], ["%fixed", "%fixed"]] {
-        let element = |e: usize| -> f64 {
-            let steps = (0..7).flat_map(|t| (0..4).map(move |l| (t, l)));
-            steps.map(|(t, l)| at(&a, e / 9, place(names[0], t) + l) * at(&b, e % 9, place(names[1], t) + l)).sum()
-        };
-        let want: Vec<f64> = (0..54).map(element).collect();
-        for options in all_options() {
-            let tc = Tensor::zeros(Elem::F32, &[6, 9]);
-            run(&compile_text(&text(names), options), &[ta.arg(), tb.arg(), tc.arg()], [2, 3, 1]);
-            assert_close(&tc.values(), &want, 1e-4, &format!("{names:?} {options:?}"));
-        }
     }
 }

@@ -273,7 +273,7 @@ fn stages_hold_what_was_copied_to_them() {
         let kernel = titan_core::text::parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
         if titan_core::verify::verify(kernel).is_err() {
             refused += 1;
-            assert!(refused < 200, "nearly all programs are refused");
+            assert!(refused < 100, "nearly all programs should be good");
             continue;
         }
         good += 1;
