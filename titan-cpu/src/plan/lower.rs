@@ -169,6 +169,7 @@ impl Lower<'_> {
             }
             OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield
             | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.control(frame, op),
+            OpKind::Ttg(_) => self.wrong("the CPU does not run rings and roles"),
         }
     }
 

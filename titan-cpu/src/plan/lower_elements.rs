@@ -33,6 +33,7 @@ impl Lower<'_> {
                 self.push(frame, Step::Scalar { to, f: f.scalar, args }, &[], &[]);
                 Ok(())
             }
+            Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => self.wrong("arithmetic of a token"),
         }
     }
 
@@ -142,7 +143,9 @@ impl Lower<'_> {
                 }
                 Ok(OpenArg::Leaf(Leaf::Tile(self.tile(frame, value)?), size, false))
             }
-            Ty::Tile(..) | Ty::Tensor(..) => self.wrong("an operand of another shape"),
+            Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => {
+                self.wrong("an operand of another shape")
+            }
         }
     }
 

@@ -19,6 +19,9 @@ impl Lower<'_> {
                 }
                 Slot::Tile(self.tile_slot(elem, shape))
             }
+            Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => {
+                return self.wrong("the CPU does not run rings and roles");
+            }
         };
         self.slots[value.index()] = Some(slot);
         Ok(slot)
@@ -111,7 +114,9 @@ impl Lower<'_> {
     pub(super) fn any(&mut self, frame: &mut Frame, value: Value) -> Result<Slot> {
         match self.kernel.ty(value) {
             Ty::Tile(..) => Ok(Slot::Tile(self.tile(frame, value)?)),
-            Ty::Scalar(_) | Ty::Tensor(..) => self.slot(value),
+            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => {
+                self.slot(value)
+            }
         }
     }
 
