@@ -31,7 +31,7 @@ pub enum Error {
         /// Which condition, with the values in it.
         why: Box<BindError>,
     },
-    /// The grid has no legal extents.
+    /// The grid has no legal extents, or no programs although outputs have elements.
     #[error("kernel `{kernel}`: {why}")]
     Grid {
         /// The kernel, with its instance.

@@ -279,7 +279,8 @@ fn grids_without_programs_do_not_reach_the_driver() {
     with("grids_without_programs_do_not_reach_the_driver", &[("CUDA_EMULATOR_FAULT", "cuLaunchKernel:1+:1")], || {
         let dev = device();
         let mut x = dev.full([4], 7.0f32).unwrap();
-        fill(&mut x, 1.0).grid([0]).sync().unwrap();
+        assert!(matches!(fill(&mut x, 1.0).grid([0]).sync(), Err(Error::Grid { .. })));
+        fill(&mut dev.zeros([0]).unwrap(), 1.0).grid([0]).sync().unwrap();
         fill(&mut dev.zeros([0]).unwrap(), 1.0).launch(&dev.default_stream()).unwrap();
         assert_eq!(x.to_vec().unwrap(), [7.0; 4]);
     });

@@ -6,7 +6,7 @@ mod runtime_kernels;
 
 use runtime_kernels::{add, add_one, fill, fill_two, is_present, kernel, scale, trap_at};
 use titan::__private::{KernelRef, LaunchArg};
-use titan::{Device, Error, Launch, Tensor};
+use titan::{Device, DeviceKind, Error, Launch, Tensor};
 use titan_core::artifact::{Artifact, Variant};
 
 fn first_line(error: &Error) -> String {
@@ -112,9 +112,18 @@ fn a_grid_without_programs_runs_nothing() {
     let mut y = dev.zeros([0]).unwrap();
     add(&x, &mut y, 1.0).sync().unwrap();
     assert!(y.to_vec().unwrap().is_empty() && y.is_empty());
-    let mut z = dev.zeros([2]).unwrap();
-    fill(&mut z, 1.0).grid([0]).sync().unwrap();
-    assert_eq!(z.to_vec().unwrap(), [0.0; 2]);
+    fill(&mut y, 1.0).grid([0]).sync().unwrap();
+}
+
+#[test]
+fn a_grid_without_programs_is_refused_where_outputs_wait() {
+    let mut z = Device::best().unwrap().zeros([2]).unwrap();
+    let error = fill(&mut z, 1.0).grid([0]).sync().unwrap_err();
+    assert!(matches!(error, Error::Grid { .. }), "{error}");
+    assert_eq!(
+        first_line(&error),
+        "kernel `fill`: extent 0 of the grid is 0: no program would run, and `y` of extents [2] would keep what it holds"
+    );
 }
 
 #[test]
@@ -127,6 +136,36 @@ fn a_grid_may_be_overridden() {
     assert!(matches!(&error, Error::Trap { program, .. } if program[0] >= 4 && program[1..] == [0, 0]), "{error}");
     let error = fill(&mut z, 1.0).grid([1 << 31]).sync().unwrap_err();
     assert!(matches!(error, Error::GridOverride { axis: 0, .. }), "{error}");
+}
+
+#[test]
+fn a_grid_is_one_that_the_device_can_have() {
+    let dev = Device::best().unwrap();
+    let kernel = kernel!(
+        columns,
+        "kernel @columns(%y: mut tensor<i8>[N]) grid(1, N) {
+            %p = program_id<1> : i32
+            %one = const 1 : i8
+            set %y[%p], %one
+            return
+        }"
+    );
+    let mut y = dev.zeros::<i8, 1>([65_536]).unwrap();
+    Launch::new(kernel, vec![(&mut *y.slice_mut::<0>(0..100).unwrap()).into()]).sync().unwrap();
+    let all = Launch::new(kernel, vec![(&mut y).into()]).sync();
+    if dev.kind() == DeviceKind::Cpu {
+        all.unwrap();
+        return assert!(y.to_vec().unwrap().iter().all(|v| *v == 1));
+    }
+    let error = all.unwrap_err();
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains(
+            "its grid has 65536 programs along axis 1, and the device allows 65535\n  help: make the longest"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl<const N: i32> RowIndex<N> for i32 {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name {N} rows of a tensor of rank {R}",
     label = "needs one index for every axis but the last",
-    note = "of rank 2: `ix`; of rank 3: `(i, j)`; of rank 4: `(i, j, k)`; each an `i32` or a `Tile<i32, N>`"
+    note = "of rank 2: `ix`; of rank 3: `(i, j)`; of rank 4: `(i, j, k)`; of rank 5: `(i, j, k, l)`; each an `i32` or a `Tile<i32, N>`"
 )]
 pub trait RowIndices<const N: i32, const R: usize> {
     /// For every leading axis, the indices of all rows.
@@ -66,7 +66,7 @@ macro_rules! tuples {
         }
     )*};
 }
-tuples! { 2 I; 3 I J; 4 I J K; }
+tuples! { 2 I; 3 I J; 4 I J K; 5 I J K L; }
 
 impl<T: Elem, const R: usize> Tensor<T, R> {
     /// N rows of W elements of the last axis from `col`, rows named by the other axes. Out of range: zero.

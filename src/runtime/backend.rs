@@ -135,7 +135,7 @@ impl Storage {
     #[cfg(feature = "emulator")]
     fn emulated(device: &Device, bytes: usize) -> Result<Storage> {
         let space = device.emulated().ok_or_else(|| absent(device))?.1;
-        emulator::Memory::zeroed(&space, bytes).map(Storage::Emulated)
+        emulator::Memory::zeroed(&space, device, bytes).map(Storage::Emulated)
     }
 
     #[cfg(not(feature = "emulator"))]

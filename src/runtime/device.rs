@@ -8,6 +8,8 @@ use super::transfer::host_vec;
 use crate::error::{Error, Result};
 use crate::lang::Elem;
 use std::fmt;
+#[cfg(feature = "emulator")]
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -61,8 +63,8 @@ struct Inner {
 impl Device {
     /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, an AMD GPU, the CPU.
     ///
-    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one), `cuda:N`, `hip` or `hip:N`; with the feature `emulator` also `emulator:sm_80` and the
-    /// like. Empty is as if it were not set.
+    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one), `cuda:N`, `hip` or `hip:N`; with the feature `emulator` also
+    /// `emulator:sm_80` and the like, which is one device however often it is asked for. Empty is as if it were not set.
     ///
     /// # Errors
     /// If `TITAN_DEVICE` names something else, or a device that is not there.
@@ -98,9 +100,12 @@ impl Device {
             return Err(Error::NoSuchDevice {
                 asked_by: "the emulated target",
                 asked: target.to_owned(),
-                available: all.iter().filter(|m| m.supported).map(|m| m.name).collect::<Vec<_>>().join(", "),
+                available: format!(
+                    "emulators of {}",
+                    all.iter().filter(|m| m.supported).map(|m| m.name).collect::<Vec<_>>().join(", ")
+                ),
                 reason: None,
-                help: None,
+                help: Some("write one of these targets, `emulator:sm_80` for example"),
             });
         };
         let mut device = Device::new(DeviceKind::Emulator, u32::try_from(index).unwrap_or(0), target.to_owned());
@@ -108,6 +113,19 @@ impl Device {
             inner.emulated = Some((machine, super::emulator::Space::default()));
         }
         Ok(device)
+    }
+
+    /// The one emulator of a target that goes by name: tensors of two calls of [`Device::best`] are on one device.
+    #[cfg(feature = "emulator")]
+    fn named_emulator(target: &str) -> Result<Device> {
+        static NAMED: Mutex<Vec<Device>> = Mutex::new(Vec::new());
+        let mut named = super::lock(&NAMED);
+        if let Some(known) = named.iter().find(|d| d.0.description == target) {
+            return Ok(known.clone());
+        }
+        let new = Device::emulator(target)?;
+        named.push(new.clone());
+        Ok(new)
     }
 
     #[cfg(feature = "emulator")]
@@ -270,7 +288,7 @@ impl Device {
         let wanted = asked.trim().to_ascii_lowercase();
         #[cfg(feature = "emulator")]
         if let Some(target) = wanted.strip_prefix("emulator:") {
-            return Device::emulator(target);
+            return Device::named_emulator(target);
         }
         let (kind, ordinal) = wanted.split_once(':').map_or((wanted.as_str(), None), |(kind, n)| (kind, Some(n)));
         let fits = |d: &&Device| {
@@ -293,6 +311,13 @@ impl Device {
 
 /// Why there is no device of a kind, and what to do about it.
 fn absence(kind: &str) -> Option<(String, &'static str)> {
+    if kind == DeviceKind::Emulator.name() {
+        return Some(if cfg!(feature = "emulator") {
+            ("an emulator has a target".to_owned(), "write it behind a colon, as in `emulator:sm_80`")
+        } else {
+            ("this program has no emulator".to_owned(), "build with feature `emulator` of `titan-gpu`")
+        });
+    }
     if kind != DeviceKind::Cuda.name() {
         return None;
     }
@@ -370,11 +395,18 @@ mod tests {
 
     #[test]
     fn other_settings_say_what_was_asked_and_what_is_there() {
-        for name in ["gpu", "cuda:9999", "hip:x", "cpu:0", "cuda:", ":0"] {
+        for name in ["gpu", "cuda:9999", "hip:x", "cpu:0", "cuda:", ":0", "emulator"] {
             let text = Device::by_setting(Some(name)).unwrap_err().to_string();
             assert!(text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the devices here are: ")), "{text}");
             assert!(text.contains("cpu ("), "{text}");
         }
+    }
+
+    #[test]
+    #[cfg(not(feature = "emulator"))]
+    fn an_emulator_that_is_not_built_in_names_its_feature() {
+        let text = Device::named("emulator:sm_80").unwrap_err().to_string();
+        assert!(text.contains("; this program has no emulator\n  help: build with feature `emulator`"), "{text}");
     }
 
     #[test]

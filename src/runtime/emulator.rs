@@ -5,16 +5,20 @@ use super::device::Device;
 use super::gpu::{self, Facts};
 use super::kernel::{KernelRef, Loaded};
 use super::lock;
-use crate::error::{Error, Result};
+use crate::error::{Error, Location, Result};
 use std::sync::{Arc, Mutex};
 use titan_core::artifact::Variant;
+use titan_core::ir::Loc;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
 use titan_nv::Machine;
-use titan_nv::emu::{self, DevicePtr, Launch, Module, Options, Param, Schedule};
+use titan_nv::emu::{self, DevicePtr, Launch, Module, Options, Param, Schedule, Source};
 
 /// Programs of a persistent grid: enough that each has few iterations, and some have none.
 const PERSISTENT: u32 = 6;
+
+/// The greatest extents of a grid (CUDA C++ Programming Guide, "Compute Capabilities"; the same for every NVIDIA GPU).
+const GRID: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 
 /// The memory of an emulated device.
 #[derive(Clone, Debug, Default)]
@@ -30,12 +34,17 @@ struct Block {
 }
 
 impl Memory {
-    pub(crate) fn zeroed(space: &Space, bytes: usize) -> Result<Memory> {
+    pub(crate) fn zeroed(space: &Space, device: &Device, bytes: usize) -> Result<Memory> {
         let mut memory = lock(&space.0);
         // An empty buffer has an address too.
-        let bytes = bytes.max(1);
-        let start = memory.alloc(bytes);
-        memory.write(start, &vec![0; bytes]).map_err(|e| broken("an allocation", &e))?;
+        let start = memory.try_alloc("a tensor", bytes.max(1));
+        let start = start.ok_or_else(|| Error::OutOfMemory { bytes, device: device.to_string(), free: None })?;
+        const ZEROS: [u8; 1 << 12] = [0; 1 << 12];
+        for at in (0..bytes.max(1)).step_by(ZEROS.len()) {
+            let part = &ZEROS[..(bytes.max(1) - at).min(ZEROS.len())];
+            let to = start.add(i64::try_from(at).unwrap_or(i64::MAX));
+            memory.write(to, part).map_err(|e| broken("an allocation", &e))?;
+        }
         drop(memory);
         Ok(Memory(Arc::new(Block { space: space.clone(), start })))
     }
@@ -69,6 +78,7 @@ impl std::fmt::Debug for Block {
 
 /// A kernel's PTX, decoded.
 pub(crate) struct Code {
+    device: String,
     slots: Vec<Slot>,
     variants: Vec<(Variant, Module)>,
 }
@@ -98,7 +108,7 @@ impl Code {
             Ok((v, module))
         };
         let variants = variants.into_iter().map(parse).collect::<Result<Vec<_>>>()?;
-        Ok(Code { slots: abi::slots(&loaded.kernel.sig), variants })
+        Ok(Code { device: device.to_string(), slots: abi::slots(&loaded.kernel.sig), variants })
     }
 
     pub(crate) const fn persistent_grid() -> [u32; 3] {
@@ -114,6 +124,7 @@ impl Code {
         symbols: &[Option<i64>],
         grid: [u32; 3],
     ) -> Result<()> {
+        gpu::check_grid(&loaded.name, &self.device, grid, GRID)?;
         let args: Vec<GpuArg> = args.into_iter().map(gpu_arg).collect();
         let facts = Facts::new(&loaded.kernel.sig, &args, symbols);
         let chosen = facts.choose(self.variants.iter().map(|(v, _)| v));
@@ -132,7 +143,12 @@ impl Code {
         let words = memory.read(at, bytes.len()).map_err(|e| broken("the report", &e));
         memory.free(at);
         drop(memory);
-        outcome.map_err(|e| Error::Emulated { kernel: loaded.name.clone(), report: e.to_string() })?;
+        // Embedded code counts lines from the kernel's own.
+        let here = |source: &mut Source| {
+            let Location { file, line, column } = kernel.location(Loc { line: source.line, column: source.column });
+            (source.file, source.line, source.column) = (file, line, column);
+        };
+        outcome.map_err(|e| Error::Emulated { kernel: loaded.name.clone(), report: e.renamed(here).to_string() })?;
         let words: Vec<u32> = words?.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         debug_assert!(words.len() >= report::RECORDS);
         gpu::read_report(kernel, &loaded.name, &variant.sites, &words)
@@ -169,4 +185,41 @@ fn broken(doing: &str, error: &emu::EmuError) -> Error {
 
 fn internal(message: String) -> Error {
     Error::Internal { doing: "a launch".to_owned(), message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_emulator_that_goes_by_name_is_one_device() {
+        let named = || Device::named("emulator:sm_80").unwrap();
+        assert_eq!(named(), Device::named(" Emulator:SM_80 ").unwrap());
+        assert_ne!(named(), Device::named("emulator:sm_86").unwrap());
+        assert_ne!(named(), Device::emulator("sm_80").unwrap(), "a new one has memory of its own");
+        let x = named().full([3], 2.0f32).unwrap();
+        assert_eq!(x.to_device(&named()).unwrap().to_vec().unwrap(), [2.0; 3]);
+    }
+
+    #[test]
+    fn targets_that_no_emulator_has_are_told() {
+        let text = |name: &str| Device::named(name).unwrap_err().to_string();
+        let turing = text("emulator:sm_75");
+        assert!(turing.contains("is `sm_75`, but the devices here are: emulators of sm_80, "), "{turing}");
+        assert!(turing.ends_with("\n  help: write one of these targets, `emulator:sm_80` for example"), "{turing}");
+        assert!(text("emulator").ends_with("help: write it behind a colon, as in `emulator:sm_80`"));
+    }
+
+    #[test]
+    fn more_memory_than_the_host_has_is_an_error() {
+        let dev = Device::emulator("sm_80").unwrap();
+        let error = dev.zeros::<f32, 1>([1 << 60]).unwrap_err();
+        assert!(matches!(error, Error::OutOfMemory { bytes, .. } if bytes == 1 << 62), "{error}");
+        assert!(
+            error.to_string().starts_with("emulator:sm_80 has no 4611686018427387904 bytes of memory left\n"),
+            "{error}"
+        );
+        // It is none the worse for it, and zeros longer than a piece are all zero.
+        assert!(dev.zeros::<u8, 1>([10_000]).unwrap().to_vec().unwrap().iter().all(|b| *b == 0));
+    }
 }

@@ -66,6 +66,17 @@ impl TensorFacts for Facts<'_> {
     }
 }
 
+/// Refuses a grid that the device cannot have.
+pub(super) fn check_grid(kernel: &str, device: &str, grid: [u32; 3], limits: [u32; 3]) -> Result<()> {
+    let beyond = grid.into_iter().zip(limits).enumerate().find(|(_, (found, most))| found > most);
+    let Some((axis, (found, most))) = beyond else { return Ok(()) };
+    let reason = format!(
+        "its grid has {found} programs along axis {axis}, and the device allows {most}\n  \
+         help: make the longest axis of the grid the first, or fold axes into it and take them apart with `unflatten`"
+    );
+    Err(Error::Unsupported { kernel: kernel.to_owned(), device: device.to_owned(), reason })
+}
+
 /// The parameter block of a launch, cut into its words.
 #[cfg(feature = "emulator")]
 pub(super) fn words(slots: &[Slot], args: &[GpuArg], report: u64) -> Vec<Vec<u8>> {

@@ -14,13 +14,14 @@ use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use titan_core::analysis::grid::max_extent;
+use titan_core::analysis::partition::Class;
 use titan_core::ir::{Access as Borrow, ParamKind, Signature};
-use titan_core::launch::{ArgInfo, BindError, Bound, Grid, bind, bind_with_grid};
+use titan_core::launch::{ArgInfo, BindError, Bound, Grid, Output, bind, bind_with_grid, refuse_idle};
 
 /// A kernel with its arguments, which it borrows until it has been launched.
 ///
 /// The launch itself owns what it uses: after `.launch(&stream)` the tensors may be dropped, read or passed on at once.
-/// A grid without programs is legal and does nothing.
+/// A grid without programs does nothing; it is an error if outputs have elements that wait for it.
 #[derive(Debug)]
 #[must_use = "a launch does nothing until `.sync()`, `.launch(&stream)` or `.await`"]
 pub struct Launch<'a> {
@@ -165,6 +166,9 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
         None => bind(sig, &infos),
     };
     let bound = bound.map_err(refuse)?;
+    if let Grid::Extents(extents) = bound.grid {
+        refuse_idle(sig, outputs(loaded), &infos, extents, grid.is_some()).map_err(refuse)?;
+    }
     for (index, first) in args.iter().enumerate() {
         let Some(written) = first.tensor().filter(|_| is_written(sig, index)) else { continue };
         if !written.exclusive {
@@ -184,6 +188,16 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
         }
     }
     Ok(bound)
+}
+
+/// What the kernel writes, in the order of its parameters.
+fn outputs(loaded: &Loaded) -> impl Iterator<Item = Output> {
+    loaded
+        .kernel
+        .partition()
+        .outputs
+        .iter()
+        .map(|(param, class)| Output { param: *param, only_updated: matches!(class, Class::Scattered | Class::Atomic) })
 }
 
 /// Refuses a grid with more programs than the verifier reckoned with.

@@ -30,6 +30,7 @@ mod devices;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod integers;
+mod mutants;
 mod numbers;
 mod operations;
 mod reference;

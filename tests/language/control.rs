@@ -280,3 +280,39 @@ fn branches_in_closures_choose_element_by_element() -> titan::Result<()> {
     assert_eq!(same!(elementwise(dev; &x; f32, [10])), want);
     Ok(())
 }
+
+#[titan::kernel(grid(N / 64))]
+fn rounds_down(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<64>([p]) + 1.0);
+}
+
+#[titan::kernel(grid(n - 2))]
+fn as_many_as(#[shape(_)] y: &mut Tensor<f32, 1>, n: i32) {
+    y.set([program_id(0)], 1.0);
+}
+
+#[titan::kernel(grid(cdiv(N, 64)))]
+fn count(#[shape(N)] x: &Tensor<i32, 1>, #[shape(_)] y: &mut Tensor<i32, 1>) {
+    y.atomic_add([x.load_tile_or::<64>([program_id(0)], -1)], Tile::<i32, 64>::ones());
+}
+
+#[test]
+fn grids_without_programs() -> titan::Result<()> {
+    let dev = device();
+    let text = |result: titan::Result<()>| result.unwrap_err().to_string();
+    let (x, mut y) = (dev.zeros([50])?, dev.zeros([50])?);
+    let idle = "extent 0 of the grid, `N / 64`, is 0, but N = 50: no program would run, and `y` of extents [50] would keep what it holds";
+    assert!(text(rounds_down(&x, &mut y).sync()).contains(idle));
+    assert!(text(rounds_down::reference(&x, &mut y)).contains(idle));
+    assert!(text(as_many_as(&mut y, 2).sync()).contains("`n - 2`, is 0, but n = 2: no program"));
+    assert!(text(as_many_as(&mut y, 1).sync()).contains("extent 0 of the grid, `n - 2`, is -1, but must be 0 to 2147483647"));
+    as_many_as(&mut y, 5).sync()?;
+    assert_eq!(y.to_vec()?[..4], [1.0, 1.0, 1.0, 0.0]);
+    // Nothing to write, or nothing to add.
+    rounds_down(&dev.zeros([0])?, &mut dev.zeros([0])?).sync()?;
+    let mut sums = dev.full([3], 7)?;
+    count(&dev.zeros([0])?, &mut sums).sync()?;
+    assert_eq!(sums.to_vec()?, [7; 3]);
+    Ok(())
+}

@@ -183,3 +183,68 @@ fn small_types_load_and_convert() -> titan::Result<()> {
     assert_eq!(got[24..], [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
     Ok(())
 }
+
+#[titan::kernel(grid(1))]
+fn five_axes(#[shape(A, B, C, D, E)] x: &Tensor<i32, 5>, ix: &Tensor<i32, 1>, y: &mut Tensor<i32, 2>) {
+    let i = ix.load_tile::<4>([0]);
+    let one = Tile::<i32, 4>::ones();
+    y.store_tile([0, 0], x.index::<0>(1).load_tile::<1, 1, 1, 4>([1, 2, 1, 0]).reshape::<1, 4>());
+    y.store_tile([1, 0], x.index::<3>(2).load_tile::<1, 1, 1, 4>([1, 0, 2, 0]).reshape::<1, 4>());
+    y.store_tile([2, 0], x.index::<4>(3).index::<0>(7).load_tile::<1, 1, 1>([0, 0, 0]).broadcast::<0, 4>().reshape::<1, 4>());
+    y.store_tile([3, 0], x.gather_or([i, one, one, one, one], -5).broadcast::<0, 1>());
+    y.store_tile([4, 0], x.gather_or([one, one, one, one, i], -5).broadcast::<0, 1>());
+    let rows = x.gather_rows_or::<4, 4>((i, 1, one, 0), 2, -7);
+    y.store_at([5, 0], rows);
+    let later = x.slice::<0>(1..9);
+    y.store_tile([9, 0], Tile::<i32, 1, 4>::full(later.get([0, 1, 2, 1, 4]) + 10000 * later.dim(0) + 1000 * x.dim(4)));
+    y.store_tile([10, 0], later.index::<0>(0).slice::<3>(3..5).load_tile::<1, 1, 1, 4>([0, 1, 2, 0]).reshape::<1, 4>());
+}
+
+#[titan::kernel(grid(2))]
+fn five_written(#[shape(2, 3, 4, 3, 5)] y: &mut Tensor<i32, 5>) {
+    let p = program_id(0);
+    for i in 0..3 {
+        y.index_mut::<0>(p).index_mut::<2>(i).store_tile([0, 0, 0], Tile::<i32, 3, 4, 5>::full(10 * p + i));
+        y.set([p, i, 3, 2, 4], 100 * p + i);
+    }
+}
+
+#[titan::kernel(grid(3))]
+fn five_scattered(#[shape(2, 3, 4, 3, 5)] y: &mut Tensor<i32, 5>) {
+    let i = iota::<8>();
+    let p = i * 0 + program_id(0);
+    y.scatter([i % 4 - 1, p, i % 4, p, p + i / 4], i * 10 + p);
+}
+
+#[titan::kernel(grid(3))]
+fn outside_of_five(x: &Tensor<i32, 5>, y: &mut Tensor<i32, 1>) {
+    let p = program_id(0);
+    y.set([p], x.get([p, 0, 0, 0, 1]));
+}
+
+#[test]
+fn tensors_of_five_axes() -> titan::Result<()> {
+    let dev = device();
+    let x = dev.from_fn([2, 3, 4, 3, 5], |at| at.iter().fold(0, |n, i| 10 * n + *i as i32))?;
+    let got = same!(five_axes(dev; &x, &dev.tensor(&[1, -1, 0, 2], [4])?; i32, [11, 4]));
+    let want = [
+        [11210, 11211, 11212, 11213],
+        [10220, 10221, 10222, 10223],
+        [0; 4],
+        [11111, -5, 1111, -5],
+        [11111, -5, 11110, 11112],
+        [11102, 11103, 11104, -7],
+        [-7; 4],
+        [1102, 1103, 1104, -7],
+        [-7; 4],
+        [11214 + 15000; 4],
+        [10123, 10124, 0, 0],
+    ];
+    assert_eq!(got, want.concat());
+    same!(five_written(dev; ; i32, [2, 3, 4, 3, 5]));
+    same!(five_scattered(dev; ; i32, [2, 3, 4, 3, 5]));
+    let mut y = dev.zeros([3])?;
+    let text = outside_of_five(&x, &mut y).sync().unwrap_err().to_string();
+    assert!(text.contains("tests/language/memory.rs:") && text.contains("[2, 0, 0]"), "{text}");
+    Ok(())
+}

@@ -15,6 +15,7 @@ pub mod launch;
 pub mod layout;
 pub mod lower;
 pub mod num;
+pub mod pipeline;
 pub mod plan;
 pub mod text;
 pub mod verify;

@@ -92,13 +92,7 @@ impl Code {
         let Some(grid) = grid else {
             return Ok([function.resident_programs().map_err(|e| self.failed(&e))?, 1, 1]);
         };
-        let limits = self.context.device().properties.grid;
-        for (axis, (found, most)) in grid.into_iter().zip(limits).enumerate() {
-            if found > most {
-                let reason = format!("its grid has {found} programs along axis {axis}, and the device allows {most}");
-                return Err(Error::Unsupported { kernel: self.kernel.clone(), device: name(self.context), reason });
-            }
-        }
+        gpu::check_grid(&self.kernel, &name(self.context), grid, self.context.device().properties.grid)?;
         Ok(grid)
     }
 

@@ -101,7 +101,7 @@ impl Space {
         &self.name
     }
 
-    /// Makes an allocation of undefined bytes; `None` if one of that place exists.
+    /// Makes an allocation of undefined bytes; `None` if one of that place exists, or if the host has not so much memory.
     pub fn allocate(&mut self, name: impl Into<String>, base: u64, len: usize) -> Option<AllocationId> {
         let end = base.checked_add(len as u64)?;
         let at = self.allocations.partition_point(|a| a.base < base);
@@ -110,8 +110,10 @@ impl Space {
         if before.is_some_and(clash) || self.allocations.get(at).is_some_and(clash) {
             return None;
         }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).ok()?;
+        bytes.resize(len, POISON);
         self.positions.iter_mut().filter(|p| **p != FORGOTTEN && **p >= at).for_each(|p| *p += 1);
-        let bytes = vec![POISON; len];
         let (id, name) = (AllocationId::new(self.positions.len()), name.into());
         let defined = Bits::new(len);
         self.allocations.insert(at, Allocation { id, name, base, len, bytes, defined, live: true, writable: true });

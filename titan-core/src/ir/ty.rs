@@ -145,13 +145,19 @@ impl Ty {
         matches!(self, Ty::Scalar(_) | Ty::Tile(..)) || self.is_linear()
     }
 
-    /// The extents, of a tile only.
+    /// The extents of a tile, wherever it is: loaded or not, in shared memory, under way.
     #[must_use]
     pub const fn tile_shape(self) -> Option<TileShape> {
         match self {
-            Ty::Tile(_, s) => Some(s),
-            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => None,
+            Ty::Tile(_, s) | Ty::Source(_, s) | Ty::Smem(_, s) | Ty::Compute(_, s) | Ty::Acc(_, s, _) => Some(s),
+            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Token(..) => None,
         }
+    }
+
+    /// Whether the elements of a value are held in registers: tiles, and what products under way become.
+    #[must_use]
+    pub const fn is_in_registers(self) -> bool {
+        matches!(self, Ty::Tile(..) | Ty::Compute(..) | Ty::Acc(..))
     }
 
     /// The same type with other elements.

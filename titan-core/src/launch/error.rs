@@ -151,6 +151,24 @@ pub enum BindError {
         /// Its value.
         value: i64,
     },
+    /// A grid without programs, and an output that has elements.
+    #[error(
+        "extent {axis} of the grid{} is 0{}: no program would run, and `{output}` of extents {extents:?} would keep what it holds\n  help: `cdiv(a, b)` rounds up where `a / b` rounds down; do not launch where there is nothing to do",
+        Declared(declared.as_deref()),
+        But(values)
+    )]
+    Idle {
+        /// Which axis.
+        axis: usize,
+        /// What is declared; `None` if the launch gave the grid.
+        declared: Option<String>,
+        /// The names in it with their values.
+        values: Vec<(String, i64)>,
+        /// The parameter that is left alone.
+        output: String,
+        /// The extents of its argument.
+        extents: Vec<i64>,
+    },
 }
 
 /// Which part of a signature an error is about.
@@ -180,7 +198,7 @@ impl BindError {
             BindError::Shape { .. } => Rule::Shape,
             BindError::Requirement { .. } => Rule::Requirement,
             BindError::Unbound { rule, .. } | BindError::NoValue { rule, .. } => *rule,
-            BindError::GridAxes { .. } | BindError::Grid { .. } => Rule::Grid,
+            BindError::GridAxes { .. } | BindError::Grid { .. } | BindError::Idle { .. } => Rule::Grid,
         }
     }
 }
@@ -207,6 +225,15 @@ impl fmt::Display for Equation<'_> {
             return write!(f, "the kernel declares {}", self.value);
         }
         write!(f, "`{}` is {}", self.declared, self.value)
+    }
+}
+
+/// ``, `N / 128`,``.
+struct Declared<'a>(Option<&'a str>);
+
+impl fmt::Display for Declared<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |text| write!(f, ", `{text}`,"))
     }
 }
 

@@ -4,19 +4,22 @@
 //! the shape names, every `#[shape(..)]`, every requirement; last the grid. The first thing that is wrong is the error, in
 //! the user's names, with a way out.
 //!
-//! A grid without programs (an extent of 0) is legal and runs nothing, as a loop over an empty range does: tensors without
-//! rows need no special case at the call. A negative extent is an error.
+//! A grid without programs (an extent of 0) runs nothing, as a loop over an empty range does: tensors without rows need no
+//! special case at the call. It is an error where an output has elements that no program would write, see [`refuse_idle`]. So
+//! is a negative extent.
 //!
 //! Deliberately absent: memory, devices, overlap of arguments. Those are the runtime's.
 
 pub mod abi;
 mod env;
 mod error;
+mod idle;
 pub mod report;
 #[cfg(test)]
 mod tests;
 
 pub use error::{BindError, Origin, Rule};
+pub use idle::{Output, refuse_idle};
 
 use crate::ir::{Access, Const, DimSpec, Elem, GridSpec, HostExpr, ParamKind, Signature};
 use env::{Env, Place};

@@ -230,3 +230,33 @@ fn an_expression_that_overflows_is_an_error_with_its_values() {
     );
     assert!(bind(&sig, &n(-1)).is_err(), "2^64 - 1 is not -1");
 }
+
+#[test]
+fn an_idle_grid_is_refused_where_an_output_waits_for_it() {
+    let mut b = gemm();
+    let n = sym(&mut b, "N");
+    b.set_grid(GridSpec::Extents(vec![HostExpr::Const(2), HostExpr::binary(HostOp::Div, n, HostExpr::Const(32))]));
+    let sig = b.finish().sig;
+    let idle = |only_updated: bool, (m, n, k): (i64, i64, i64), given: bool| {
+        let all = [[m, k], [n, k], [m, n]];
+        let args = all.each_ref().map(|extents| f16(extents, &[99, 1]));
+        let grid = if given { [1, 0, 1] } else { [2, u32::try_from(n / 32).unwrap(), 1] };
+        let outputs = [Output { param: 2, only_updated }].into_iter();
+        refuse_idle(&sig, outputs, &args, grid, given).err().map(|e| e.to_string())
+    };
+    assert_eq!(
+        idle(false, (4, 31, 8), false).unwrap(),
+        "extent 1 of the grid, `N / 32`, is 0, but N = 31: no program would run, and `c` of extents [4, 31] would keep what it holds\n  \
+         help: `cdiv(a, b)` rounds up where `a / b` rounds down; do not launch where there is nothing to do"
+    );
+    assert!(idle(false, (4, 31, 8), true).unwrap().starts_with("extent 1 of the grid is 0: no program would run"));
+    assert_eq!(idle(false, (4, 32, 8), false), None, "there are programs");
+    for empty in [(0, 31, 8), (4, 0, 8)] {
+        assert_eq!(idle(false, empty, false), None, "there is nothing to write");
+    }
+    // No terms leave a sum as it is; they do not write what stores should.
+    for only_updated in [false, true] {
+        assert_eq!(idle(only_updated, (4, 31, 0), false).is_none(), only_updated);
+        assert!(idle(only_updated, (4, 31, 8), false).is_some());
+    }
+}

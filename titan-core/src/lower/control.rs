@@ -4,7 +4,7 @@
 
 use super::reduce::Combine;
 use super::tile::Held;
-use super::{Lower, LowerError, Reg};
+use super::{Lower, LowerError, Moving, Reg};
 use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pred, Ty, Value};
 use crate::lane::{self, IntBin};
 use std::collections::BTreeMap;
@@ -85,9 +85,12 @@ impl Lower<'_> {
             OpKind::Assert(message) => self.assert(op, message)?,
             OpKind::For(kind) => self.counted_loop(op, *kind)?,
             OpKind::Loop => self.free_loop(op)?,
-            OpKind::If => self.branch(op)?,
+            OpKind::If => {
+                self.branch(op)?;
+                self.close_group(id);
+            }
             OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(id, op)?,
-            OpKind::Ttg(_) => return Err(self.unsupported(crate::ir::op_table::mnemonic(&op.kind))),
+            OpKind::Ttg(ttg) => self.ring_op(id, op, ttg)?,
         }
         Ok(())
     }
@@ -122,7 +125,7 @@ impl Lower<'_> {
         for (value, slot) in values.iter().zip(slots) {
             match self.k.ty(*slot) {
                 Ty::Scalar(_) => out.push(self.scalar(*value)),
-                Ty::Tile(..) => {
+                ty if ty.is_in_registers() => {
                     let home = self.home(*slot);
                     out.extend(self.tile(*value, &home)?);
                 }
@@ -137,7 +140,7 @@ impl Lower<'_> {
         let mut rest = regs;
         for slot in slots {
             let n = match self.k.ty(*slot) {
-                Ty::Tile(..) => self.home(*slot).registers(),
+                ty if ty.is_in_registers() => self.home(*slot).registers(),
                 _ => 1,
             };
             let (own, after) = rest.split_at(n.min(rest.len()));
@@ -156,7 +159,7 @@ impl Lower<'_> {
         for slot in slots {
             let ty = super::tile::reg_ty(self.k.ty(*slot).elem());
             let n = match self.k.ty(*slot) {
-                Ty::Tile(..) => self.home(*slot).registers(),
+                ty if ty.is_in_registers() => self.home(*slot).registers(),
                 _ => 1,
             };
             out.extend(std::iter::repeat_n(ty, n));
@@ -187,7 +190,11 @@ impl Lower<'_> {
                 [zero, trips, one]
             }
         };
+        let moving = self.moving(&op.regions);
+        let init = [init, self.clocks(&moving)].concat();
         let (open, at, inside) = self.b.begin_for(range, &init);
+        let (inside, clocks) = inside.split_at(inside.len() - moving.len());
+        self.set_clocks(&moving, clocks);
         let value = if by_one {
             at
         } else {
@@ -195,10 +202,14 @@ impl Lower<'_> {
             self.b.add(bounds[0], skip)
         };
         self.hold(index, Held::Scalar(value));
-        self.restore(&carried, &inside);
+        self.restore(&carried, inside);
+        self.moving.push(Moving { is_loop: true, clocks: moving.clone() });
         self.block(body)?;
+        self.moving.pop();
         let out = self.b.end(open);
-        self.restore(&op.results, &out);
+        let (out, clocks) = out.split_at(out.len() - moving.len());
+        self.set_clocks(&moving, clocks);
+        self.restore(&op.results, out);
         Ok(())
     }
 
@@ -219,35 +230,57 @@ impl Lower<'_> {
     fn free_loop(&mut self, op: &Op) -> Result<(), LowerError> {
         let body = op.regions[0];
         let carried = self.k.block(body).args.clone();
-        let init = self.flatten(&op.args, &carried)?;
-        let results = self.widths(&op.results);
+        let moving = self.moving(&op.regions);
+        let init = [self.flatten(&op.args, &carried)?, self.clocks(&moving)].concat();
+        let mut results = self.widths(&op.results);
+        results.extend(moving.iter().map(|_| lane::Ty::B32));
         let (open, inside) = self.b.begin_loop(&init, &results);
-        self.restore(&carried, &inside);
+        let (inside, clocks) = inside.split_at(inside.len() - moving.len());
+        self.set_clocks(&moving, clocks);
+        self.restore(&carried, inside);
+        self.moving.push(Moving { is_loop: true, clocks: moving.clone() });
         self.block(body)?;
+        self.moving.pop();
         let out = self.b.end(open);
-        self.restore(&op.results, &out);
+        let (out, clocks) = out.split_at(out.len() - moving.len());
+        self.set_clocks(&moving, clocks);
+        self.restore(&op.results, out);
         Ok(())
     }
 
     fn branch(&mut self, op: &Op) -> Result<(), LowerError> {
         let cond = self.scalar(op.args[0]);
-        let results = self.widths(&op.results);
+        let moving = self.moving(&op.regions);
+        let before = self.clocks(&moving);
+        let mut results = self.widths(&op.results);
+        results.extend(moving.iter().map(|_| lane::Ty::B32));
         let mut open = self.b.begin_if(cond, &results);
+        self.moving.push(Moving { is_loop: false, clocks: moving.clone() });
         self.block(op.regions[0])?;
         self.b.begin_else(&mut open);
+        self.set_clocks(&moving, &before);
         match op.regions.get(1) {
             Some(other) => self.block(*other)?,
-            None => self.b.terminate(lane::OpKind::Yield, &[]),
+            None => self.b.terminate(lane::OpKind::Yield, &before),
         }
+        self.moving.pop();
         let out = self.b.end(open);
-        self.restore(&op.results, &out);
+        let (out, clocks) = out.split_at(out.len() - moving.len());
+        self.set_clocks(&moving, clocks);
+        self.restore(&op.results, out);
         Ok(())
     }
 
     /// Terminators: their operands become what the receiving end holds.
     fn leave(&mut self, id: OpId, op: &Op) -> Result<(), LowerError> {
         let slots = self.receivers(id, op);
-        let regs = self.flatten(&op.args, &slots)?;
+        let mut regs = self.flatten(&op.args, &slots)?;
+        let carrier = match op.kind {
+            OpKind::Yield => self.moving.last(),
+            OpKind::Break(n) | OpKind::Continue(n) => self.moving.iter().rev().filter(|m| m.is_loop).nth(n as usize),
+            _ => None,
+        };
+        regs.extend(carrier.map(|m| self.clocks(&m.clocks)).unwrap_or_default());
         let kind = match op.kind {
             OpKind::Break(n) => lane::OpKind::Break(n),
             OpKind::Continue(n) => lane::OpKind::Continue(n),

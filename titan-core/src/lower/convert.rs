@@ -26,7 +26,7 @@ impl Lower<'_> {
     /// A new buffer.
     pub(super) fn stage(&mut self, name: &str, encoding: Encoding) -> Staged {
         let buffer = self.b.buffer(name, encoding.bytes(), encoding.align());
-        Staged { buffer, encoding }
+        Staged { buffer, encoding, base: None }
     }
 
     /// Says that a buffer is read or written from here on.
@@ -88,7 +88,7 @@ impl Lower<'_> {
         let fast = e.fast_axis();
         // Panels: the fast coordinate is divided; constant parts must not carry into the thread's.
         let carries = (part[fast] % e.row) + reach[fast] >= e.row && e.extents[fast] > e.row;
-        let base = self.b.one(OpKind::Buffer(staged.buffer), &[]);
+        let base = self.base_of(staged);
         if carries {
             let sum: Vec<Reg> =
                 thread.iter().zip(part).map(|(t, p)| self.b.add_const(*t, i64::from(p))).collect();
@@ -107,6 +107,14 @@ impl Lower<'_> {
         let offset = self.swizzled(e, linear);
         let address = self.b.add(base, offset);
         Place { space: Space::Shared, address, offset: high.cast_signed() }
+    }
+
+    /// Where a tile begins.
+    fn base_of(&mut self, staged: &Staged) -> Reg {
+        let base = self.b.one(OpKind::Buffer(staged.buffer), &[]);
+        let Some((offset, skip)) = staged.base else { return base };
+        let base = self.b.add(base, offset);
+        self.b.add_const(base, i64::from(skip))
     }
 
     /// The linear offset of coordinates.

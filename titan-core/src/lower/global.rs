@@ -68,18 +68,26 @@ impl Lower<'_> {
         let value = op.args[rank + 1];
         let layout = self.store_layout(value, &view);
         let regs = self.tile(value, &layout)?;
-        let window = self.window(&view, unit, &coords, &layout);
+        self.store_registers(&view, (unit, &coords), &regs, &layout)
+    }
+
+    /// Stores a tile that threads hold in a layout.
+    pub(super) fn store_registers(
+        &mut self, view: &View, (unit, coords): (Unit, &[Value]), regs: &[Reg], layout: &Layout,
+    ) -> Result<(), LowerError> {
+        let rank = view.extents.len();
+        let window = self.window(view, unit, coords, layout);
         if view.elem.bits() < 8 && (window.vector < 2 || layout.vector(rank - 1) < 2) {
             return Err(self.unsupported("a store of 4-bit elements at odd columns"));
         }
-        self.touch_view(&view, true);
-        let first = self.is_first_copy(&layout);
+        self.touch_view(view, true);
+        let first = self.is_first_copy(layout);
         let n = window.vector.min(layout.vector(rank - 1));
         for register in (0..layout.registers()).step_by(n as usize) {
             let part = layout.register_coords(register);
             let mask = self.window_mask(&window, part);
             let mask = self.both(mask, first);
-            let mask = self.inside_tile(&layout, part, mask);
+            let mask = self.inside_tile(layout, part, mask);
             let place = self.window_place(&window, part);
             self.store_vector(place, view.elem, &regs[register..register + n as usize], mask);
         }

@@ -11,6 +11,7 @@
 //! | `tensor` | parameters and views |
 //! | `global` | loads and stores of tiles |
 //! | `staging` | loads to shared memory |
+//! | `rings` | stages that are filled ahead |
 //! | `indexed` | single elements, gathers, scatters |
 //! | `atomic` | atomic updates |
 //! | `convert` | from one layout into another |
@@ -37,6 +38,7 @@ mod indexed;
 mod product;
 mod reduce;
 mod report;
+mod rings;
 mod scan;
 pub mod scalar;
 mod shape;
@@ -53,6 +55,7 @@ use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
 use crate::launch::report::Site;
 use crate::layout::Layout;
+use crate::pipeline::vtok::{self, Groups};
 use crate::plan::Plan;
 use crate::verify::Verified;
 use std::collections::BTreeMap;
@@ -81,6 +84,7 @@ pub struct Lowered {
 pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
     let mut run = Lower::new(kernel, plan);
     run.parameters();
+    run.rings();
     run.block(kernel.body)?;
     let Lower { b, sites, .. } = run;
     let internal = |message: String| LowerError::internal(kernel, message);
@@ -107,6 +111,12 @@ fn conflict_notes(kernel: &Kernel, func: &Func) -> Vec<String> {
     worst.into_iter().map(|(line, n)| format!("line {line} of `{name}`: {n}-way bank conflicts in shared memory")).collect()
 }
 
+/// The clocks of rings that a loop or branch carries.
+struct Moving {
+    is_loop: bool,
+    clocks: Vec<rings::Clock>,
+}
+
 /// The lowering of one kernel.
 struct Lower<'a> {
     k: &'a Kernel,
@@ -122,6 +132,11 @@ struct Lower<'a> {
     at: Option<OpId>,
     /// Whether asynchronous copies have been started that nobody waited for yet.
     copying: bool,
+    rings: Vec<rings::Ring>,
+    /// Where commit groups end, and what waits allow.
+    groups: Groups,
+    /// The clocks that the open loops and branches carry, the innermost last.
+    moving: Vec<Moving>,
 }
 
 impl<'a> Lower<'a> {
@@ -138,6 +153,9 @@ impl<'a> Lower<'a> {
             tree: Tree::new(kernel),
             at: None,
             copying: false,
+            rings: Vec::new(),
+            groups: vtok::assign(kernel),
+            moving: Vec::new(),
         }
     }
 

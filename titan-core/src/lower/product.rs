@@ -24,11 +24,14 @@ impl Lower<'_> {
         let Some(product) = self.plan.products.get(&id).cloned() else {
             return Err(LowerError::internal(self.k, "a product without a plan".to_owned()));
         };
-        let mut acc = self.tile(op.args[2], &product.acc)?;
+        let Some([a_value, b_value, acc_value]) = crate::plan::operands(op) else {
+            return Err(LowerError::internal(self.k, "a product without operands".to_owned()));
+        };
+        let mut acc = self.tile(acc_value, &product.acc)?;
         let each = acc.len() / product.batch as usize;
         for batch in 0..product.batch {
-            let a = self.operand(op.args[0], &product, true, batch)?;
-            let b = self.operand(op.args[1], &product, false, batch)?;
+            let a = self.operand(a_value, &product, true, batch)?;
+            let b = self.operand(b_value, &product, false, batch)?;
             let part = &mut acc[batch as usize * each..][..each];
             match product.method {
                 Method::Atom(atom) => self.by_atoms(&product, &atom, &a, &b, part)?,
@@ -62,8 +65,8 @@ impl Lower<'_> {
                     Some(Held::Buffer(held)) => held.clone(),
                     _ => self.staged(value, staged, encoding, [product.batch, batch])?,
                 };
-                let encoding = if is_a { held.encoding } else { held.encoding.permuted(&[1, 0]) };
-                Ok(Operand::Staged(Staged { buffer: held.buffer, encoding }))
+                let encoding = if is_a { held.encoding.clone() } else { held.encoding.permuted(&[1, 0]) };
+                Ok(Operand::Staged(Staged { encoding, ..held }))
             }
         }
     }
@@ -95,7 +98,7 @@ impl Lower<'_> {
     }
 
     /// Fills a buffer with zeros: what instructions read beyond a tile must not be anything.
-    fn clear(&mut self, staged: &Staged, elem: Elem) {
+    pub(super) fn clear(&mut self, staged: &Staged, elem: Elem) {
         let extents = &staged.encoding.extents;
         let layout = crate::plan::wide(extents, elem.bits(), self.plan.target.lanes, self.plan.warps);
         let zero = self.zero(elem);

@@ -22,7 +22,7 @@ impl Lower<'_> {
                 // Through shared memory, where the order of elements is that of the shapes.
                 let bits = super::convert::in_buffer(elem).bits();
                 let write = self.stage("reshape", rows(source.extents(), bits));
-                let read = super::tile::Staged { buffer: write.buffer, encoding: rows(home.extents(), bits) };
+                let read = super::tile::Staged { encoding: rows(home.extents(), bits), ..write.clone() };
                 self.write_buffer(&write, &regs, &source, elem);
                 self.read_buffer(&read, &home, elem)
             }

@@ -68,7 +68,7 @@ impl Lower<'_> {
                 }
             }
         }
-        self.copying |= copy;
+        self.copying |= copy && staged.base.is_none();
     }
 
     /// One asynchronous copy: of zeros where the first mask does not hold, none at all where the second does not.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation; what is no tile is a defect")]
 
+use super::rings::Source;
 use super::tensor::View;
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{Elem, Op, OpKind, Ty, Value};
@@ -20,6 +21,10 @@ pub(super) enum Held {
     Tile(Vec<Reg>),
     /// A tile in shared memory.
     Buffer(Staged),
+    /// A stage of a ring, by its offset.
+    Stage(Reg),
+    /// A tile of a tensor that is not loaded.
+    Source(Box<Source>),
 }
 
 /// A tile in shared memory.
@@ -29,6 +34,8 @@ pub(super) struct Staged {
     pub(super) buffer: u32,
     /// How it lies there.
     pub(super) encoding: Encoding,
+    /// Where it begins in the buffer: an offset that is computed, and a constant one. Nothing: at the start.
+    pub(super) base: Option<(Reg, u32)>,
 }
 
 /// The width of the register of an element.
@@ -98,7 +105,7 @@ impl Lower<'_> {
                 self.convert(&regs, &home, layout, self.k.ty(value).elem())?
             }
             Some(Held::Buffer(staged)) => self.read_buffer(&staged, layout, self.k.ty(value).elem()),
-            Some(Held::Scalar(_) | Held::Tensor(_)) => {
+            Some(Held::Scalar(_) | Held::Tensor(_) | Held::Stage(_) | Held::Source(_)) => {
                 self.b.fail(format!("{value} is no tile"));
                 Vec::new()
             }

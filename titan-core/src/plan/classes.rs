@@ -2,7 +2,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "what shares no layout is not named")]
 
 use crate::analysis::uses::Tree;
-use crate::ir::{Kernel, Op, OpId, OpKind, Ty, Value};
+use crate::ir::{Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
 
 /// Tiles in classes of one layout.
 pub(super) struct Classes {
@@ -47,7 +47,7 @@ impl Classes {
 
     /// Whether a value has a layout of its own.
     pub(super) fn has_home(&self, kernel: &Kernel, value: Value) -> bool {
-        matches!(kernel.ty(value), Ty::Tile(..)) && !self.is_flexible(value)
+        kernel.ty(value).is_in_registers() && !self.is_flexible(value)
     }
 
     fn unite(&mut self, kernel: &Kernel, a: Value, b: Value) {
@@ -71,7 +71,10 @@ impl Classes {
                     self.flexible[op.results[0].index()] = true;
                 }
             }
-            OpKind::Mma => self.unite(kernel, op.results[0], op.args[2]),
+            OpKind::Mma | OpKind::Ttg(TtgOp::ComputeIssue) => self.unite(kernel, op.results[0], op.args[2]),
+            OpKind::Ttg(TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish | TtgOp::Rematerialize) => {
+                self.unite(kernel, op.results[0], op.args[0]);
+            }
             OpKind::Gather => {
                 for arg in &op.args {
                     self.unite(kernel, op.results[0], *arg);

@@ -16,10 +16,10 @@ mod warps;
 
 pub use classes::is_elementwise;
 pub use homes::wide;
-pub use products::{Method, Product, Source};
+pub use products::{Method, Product, Source, operands};
 pub use target::Target;
 
-use crate::ir::{Def, Kernel, OpId, OpKind, Ty, Value};
+use crate::ir::{Def, Kernel, OpId, OpKind, TtgOp, Ty, Value};
 use crate::layout::{Encoding, Layout};
 use crate::verify::Verified;
 use classes::Classes;
@@ -38,6 +38,8 @@ pub struct Plan {
     pub products: BTreeMap<OpId, Product>,
     /// Loaded tiles that only matrix products read go to shared memory at once, and lie there like this. By value.
     pub resident: Vec<Option<Encoding>>,
+    /// How the tiles of stages lie in shared memory, by ring and field.
+    pub stages: Vec<Vec<Encoding>>,
     /// Whether the arguments are taken to be aligned, so that accesses are wide.
     pub aligned: bool,
     /// Tensor parameters, by index, of which tiles are loaded or stored: the assumptions are about them.
@@ -73,6 +75,7 @@ pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
         target: target.clone(),
         warps,
         resident: vec![None; kernel.values.len()],
+        stages: Vec::new(),
         homes,
         products,
         aligned,
@@ -91,6 +94,7 @@ fn vectored(kernel: &Kernel) -> Vec<bool> {
         let rows = matches!(
             op.kind,
             OpKind::Load(..) | OpKind::Store(_) | OpKind::GatherRows { .. } | OpKind::ScatterRows | OpKind::AtomicTile(_)
+                | OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::StoreIssue(_))
         );
         if rows && let Some(param) = op.args.first().and_then(|t| parameter(kernel, *t)) {
             out[param] = true;

@@ -3,7 +3,7 @@
 
 use super::{Plan, Target};
 use crate::analysis::uses::Tree;
-use crate::ir::{Elem, Kernel, OpId, OpKind, Ty, Value};
+use crate::ir::{Elem, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use crate::lane::MmaAtom;
 use crate::layout::atoms::{self, WarpGrid};
 use crate::layout::convert::{Way, way};
@@ -55,8 +55,8 @@ pub struct Product {
 pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, notes: &mut Vec<String>) -> BTreeMap<OpId, Product> {
     let mut products = BTreeMap::new();
     kernel.walk(&mut |id, op| {
-        if op.kind == OpKind::Mma
-            && let Some(product) = one(kernel, target, warps, &op.args)
+        if let Some(args) = operands(op)
+            && let Some(product) = one(kernel, target, warps, args)
         {
             let name = match product.method {
                 Method::Atom(a) => format!("m{}n{}k{} of {}", a.m, a.n, a.k, a.a),
@@ -70,11 +70,19 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, notes: &mut V
     products
 }
 
-fn one(kernel: &Kernel, target: &Target, warps: u32, args: &[Value]) -> Option<Product> {
-    let [Ty::Tile(a, a_shape), Ty::Tile(b, b_shape), Ty::Tile(acc, _)] = [args[0], args[1], args[2]].map(|v| kernel.ty(v))
-    else {
-        return None;
-    };
+/// A, B and the accumulator of a matrix product; `None` for other operations.
+#[must_use]
+pub fn operands(op: &Op) -> Option<[Value; 3]> {
+    match (&op.kind, &op.args[..]) {
+        (OpKind::Mma | OpKind::Ttg(TtgOp::ComputeIssue), [a, b, acc])
+        | (OpKind::Ttg(TtgOp::AccMma), [acc, _, a, b]) => Some([*a, *b, *acc]),
+        (_, _) => None,
+    }
+}
+
+fn one(kernel: &Kernel, target: &Target, warps: u32, args: [Value; 3]) -> Option<Product> {
+    let [(a, a_shape), (b, b_shape), (acc, _)] = args.map(|v| (kernel.ty(v).elem(), kernel.ty(v).tile_shape()));
+    let (a_shape, b_shape) = (a_shape?, b_shape?);
     let (a_shape, b_shape): (Vec<u32>, Vec<u32>) = (a_shape.into(), b_shape.into());
     let rank = a_shape.len();
     let batch = if rank == 3 { a_shape[0] } else { 1 };
@@ -149,8 +157,7 @@ fn simple(target: &Target, warps: u32, [m, n, k]: [u32; 3]) -> (Layout, Layout, 
 pub(super) fn settle(kernel: &Kernel, plan: &mut Plan) {
     let ids: Vec<OpId> = plan.products.keys().copied().collect();
     for id in ids {
-        let args = kernel.op(id).args.clone();
-        let Some(product) = plan.products.get(&id) else { continue };
+        let (Some(args), Some(product)) = (operands(kernel.op(id)), plan.products.get(&id)) else { continue };
         let a = source(kernel, plan, product, args[0], true);
         let b = source(kernel, plan, product, args[1], false);
         if let Some(product) = plan.products.get_mut(&id) {
@@ -158,6 +165,7 @@ pub(super) fn settle(kernel: &Kernel, plan: &mut Plan) {
         }
     }
     let tree = Tree::new(kernel);
+    plan.stages = stages(kernel, plan, &tree);
     kernel.walk(&mut |_, op| {
         if let OpKind::Load(..) = op.kind
             && let Some(encoding) = resident(kernel, plan, &tree, op.results[0])
@@ -199,7 +207,7 @@ fn source(kernel: &Kernel, plan: &Plan, product: &Product, arg: Value, is_a: boo
 fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
     let op = kernel.def_op(value)?;
     match op.kind {
-        OpKind::Load(..) => Some((value, false)),
+        OpKind::Load(..) | OpKind::Ttg(TtgOp::View { .. }) => Some((value, false)),
         OpKind::Permute(_) if kernel.ty(value).tile_shape().is_some_and(|s| s.rank() == 2) => {
             let (load, transposed) = root(kernel, op.args[0])?;
             let swaps = matches!(op.kind, OpKind::Permute([1, 0, ..]));
@@ -207,6 +215,34 @@ fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
         }
         _ => None,
     }
+}
+
+/// How the tiles of stages lie in shared memory, by ring and field: as their sources do, with room for what instructions read.
+fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
+    let mut extents: Vec<Vec<Vec<u32>>> =
+        kernel.pipes.iter().map(|p| p.fields.iter().map(|f| Vec::from(f.shape)).collect()).collect();
+    kernel.walk(&mut |_, op| {
+        let (OpKind::Ttg(TtgOp::View { field, .. }), Some(Ty::Token(Token::Rperm | Token::Part, pipe))) =
+            (&op.kind, op.args.first().map(|v| kernel.ty(*v)))
+        else {
+            return;
+        };
+        let mut found = Vec::new();
+        let _ = readers(kernel, plan, tree, (op.results[0], false), &mut found);
+        let Some(own) = extents.get_mut(pipe.index()).and_then(|p| p.get_mut(usize::from(*field))) else { return };
+        for encoding in found {
+            for (own, read) in own.iter_mut().zip(&encoding.extents) {
+                *own = (*own).max(*read);
+            }
+        }
+    });
+    let pipe = |(at, extents): (usize, Vec<Vec<u32>>)| -> Vec<Encoding> {
+        let fields = kernel.pipe(Pipe::new(at)).map_or(&[][..], |p| &p.fields);
+        let order: Vec<usize> = (0..4).collect();
+        let bits = |i: usize| fields.get(i).map_or(8, |f| f.elem.bits().max(8));
+        extents.iter().enumerate().map(|(i, e)| Encoding::swizzled(e, bits(i), &order[..e.len()])).collect()
+    };
+    extents.into_iter().enumerate().map(pipe).collect()
 }
 
 /// How a loaded tile lies in shared memory, if nothing but products read it, from there, and all of them alike.
@@ -226,12 +262,13 @@ fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found
         match op.kind {
             OpKind::Permute([1, 0, ..]) => readers(kernel, plan, tree, (op.results[0], !transposed), found)?,
             OpKind::Permute(_) => readers(kernel, plan, tree, (op.results[0], transposed), found)?,
-            OpKind::Mma => {
+            _ if operands(op).is_some() => {
+                let args = operands(op)?;
                 let product = plan.products.get(id).filter(|p| p.batch == 1)?;
                 let elem = kernel.ty(value).elem();
                 let sides = [(0, product.staged.0, &product.a_source), (1, product.staged.1, &product.b_source)];
                 for (arg, staged, source) in sides {
-                    if op.args[arg] != value {
+                    if args[arg] != value {
                         continue;
                     }
                     let Source::Shared(encoding) = source else { return None };
@@ -240,7 +277,7 @@ fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found
                     }
                     found.push(if transposed { encoding.permuted(&[1, 0]) } else { encoding.clone() });
                 }
-                if op.args[2] == value {
+                if args[2] == value {
                     return None;
                 }
             }

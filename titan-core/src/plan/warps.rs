@@ -5,7 +5,7 @@
 //! smaller programs get fewer only if their tiles have not enough elements for them.
 
 use super::Target;
-use crate::ir::{Kernel, OpKind, Ty};
+use crate::ir::Kernel;
 
 /// Accumulators that a thread may hold.
 const ACCUMULATORS: u64 = 128;
@@ -21,9 +21,9 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, notes: &mut Vec<String>) 
     let mut largest = 1u64;
     kernel.walk(&mut |_, op| {
         for result in &op.results {
-            if let Ty::Tile(_, shape) = kernel.ty(*result) {
+            if let (true, Some(shape)) = (kernel.ty(*result).is_in_registers(), kernel.ty(*result).tile_shape()) {
                 let n = shape.len() as u64;
-                if op.kind == OpKind::Mma {
+                if super::products::operands(op).is_some() {
                     products.push(n);
                 }
                 largest = largest.max(n);

@@ -62,6 +62,7 @@
 mod control;
 mod ids;
 mod optional;
+mod pipes;
 mod scope;
 mod signature;
 mod structure;
@@ -125,6 +126,7 @@ pub fn verify(kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
         }
     };
     none(errors)?;
+    none(pipes::check(&kernel))?;
     Ok(Verified { kernel, partition })
 }
 

@@ -86,13 +86,18 @@ impl<'m> Machine<'_, 'm> {
 
     /// The place of one element, which must exist.
     fn element(&self, place: &Place, what: &str, loc: Loc) -> Outcome<(View<'m>, i64)> {
-        let (view, at) = (self.view(place.view), self.start(place, [1; 4]));
-        match view.offset_inside(at) {
+        let mut at = [0i64; 5];
+        let lead = 5 - place.at.len().min(5);
+        for (to, slot) in at[lead..].iter_mut().zip(&place.at) {
+            *to = i64::from(self.int(*slot));
+        }
+        let whole = self.view(place.view);
+        let view = whole.outer(at[0]);
+        match view.offset_inside([at[1], at[2], at[3], at[4]]) {
             Some(offset) => Ok((view, offset)),
             None => {
-                let lead = 4 - view.rank().min(4);
-                let (at, extents) = (&at[lead..], &view.extents()[lead..]);
-                trap(loc, format!("`{what}` of the element {at:?} of a tensor of extents {extents:?}"))
+                let extents: Vec<i32> = (0u8..5).take(whole.rank()).map(|axis| whole.extent(axis)).collect();
+                trap(loc, format!("`{what}` of the element {:?} of a tensor of extents {extents:?}", &at[lead..]))
             }
         }
     }

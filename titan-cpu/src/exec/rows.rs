@@ -7,18 +7,18 @@ use crate::plan::{ScalarSlot, Slot, TileSlot, ViewSlot};
 use crate::runtime::view::View;
 
 impl Machine<'_, '_> {
-    /// The leading coordinates of row `i`, on four axes.
-    fn row(&self, rows: &[Slot], i: usize) -> [i64; 4] {
-        let mut at = [0; 4];
-        let lead = 3usize.saturating_sub(rows.len());
-        for (axis, index) in rows.iter().enumerate().take(3) {
+    /// The coordinates of the start of row `i` on four axes, and the view that they are in.
+    fn row<'v>(&self, view: &View<'v>, rows: &[Slot], i: usize, col: i64) -> (View<'v>, [i64; 4]) {
+        let mut at = [0; 5];
+        let lead = 4usize.saturating_sub(rows.len());
+        for (axis, index) in rows.iter().enumerate().take(4) {
             at[lead + axis] = match index {
                 Slot::Scalar(scalar) => i64::from(self.int(*scalar)),
                 Slot::Tile(tile) => self.lane(*tile, i),
                 Slot::View(_) => -1,
             };
         }
-        at
+        (view.outer(at[0]), [at[1], at[2], at[3], col])
     }
 
     /// Element `i` of a dense `i32` tile.
@@ -41,8 +41,7 @@ impl Machine<'_, '_> {
         let width = usize::try_from(info.shape[3]).unwrap_or(1);
         self.make(to, |m, out| {
             for (i, row) in out.chunks_exact_mut(width * info.size).enumerate() {
-                let mut at = m.row(rows, i);
-                at[3] = col;
+                let (view, mut at) = m.row(&view, rows, i, col);
                 let inside = view.inside(at, [1, 1, 1, info.shape[3]]);
                 if !inside.is_all([1, 1, 1, info.shape[3]]) {
                     words::fill(row, info.size, pad);
@@ -63,8 +62,7 @@ impl Machine<'_, '_> {
         let col = i64::from(self.int(col));
         let width = usize::try_from(info.shape[3]).unwrap_or(1);
         for (i, row) in self.dense(from).chunks_exact(width * info.size).enumerate() {
-            let mut at = self.row(rows, i);
-            at[3] = col;
+            let (view, mut at) = self.row(&view, rows, i, col);
             let inside = view.inside(at, [1, 1, 1, info.shape[3]]);
             if !inside.is_empty() {
                 at[3] += inside.lo[3];
@@ -76,12 +74,13 @@ impl Machine<'_, '_> {
 
     /// The element that lane `i` names, if it exists.
     fn lane_element(&self, view: &View<'_>, at: &[TileSlot], i: usize) -> Option<i64> {
-        let mut coordinates = [0; 4];
-        let lead = 4 - at.len().min(4);
-        for (axis, tile) in at.iter().enumerate().take(4) {
-            coordinates[lead + axis] = self.lane(*tile, i);
+        let mut all = [0; 5];
+        let lead = 5 - at.len().min(5);
+        for (to, tile) in all[lead..].iter_mut().zip(at) {
+            *to = self.lane(*tile, i);
         }
-        view.offset_inside(coordinates)
+        let [outer, inner @ ..] = all;
+        view.outer(outer).offset_inside(inner)
     }
 
     pub(super) fn gather(&mut self, to: TileSlot, view: ViewSlot, at: &[TileSlot], pad: ScalarSlot) {

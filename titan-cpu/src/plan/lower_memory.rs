@@ -82,7 +82,7 @@ impl Lower<'_> {
     }
 
     fn place(&self, tensor: Value, at: &[Value], unit: Unit) -> Result<Place> {
-        if at.len() > 4 || at.is_empty() {
+        if at.len() > 5 || at.is_empty() {
             return self.wrong("coordinates of another rank");
         }
         Ok(Place { view: self.view(tensor)?, at: self.scalars(at)?, unit })

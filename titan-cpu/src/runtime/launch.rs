@@ -26,6 +26,8 @@ pub(super) struct Slot {
     pub(super) base: i64,
     pub(super) extents: [i32; 4],
     pub(super) strides: [i64; 4],
+    /// Extent and stride of the first of five axes; 1 and 0 for fewer.
+    pub(super) first: (i32, i64),
     pub(super) rank: usize,
     pub(super) writable: bool,
     pub(super) frozen: bool,
@@ -91,7 +93,7 @@ impl Slot {
     fn check(arg: &TensorArg<'_>) -> Result<Slot, String> {
         let name = arg.name;
         let rank = arg.extents.len();
-        if rank != arg.strides.len() || !(1..=4).contains(&rank) {
+        if rank != arg.strides.len() || !(1..=5).contains(&rank) {
             return Err(format!("`{name}`: {rank} extents and {} strides", arg.strides.len()));
         }
         let bits = arg.elem.bits() as usize;
@@ -116,6 +118,7 @@ impl Slot {
             base,
             extents: [1; 4],
             strides: [0; 4],
+            first: (1, 0),
             rank,
             writable: arg.written,
             frozen: false,
@@ -123,8 +126,14 @@ impl Slot {
             memory: arg.memory.id(),
             span: (!empty).then_some((first * bits as i128, (last + 1) * bits as i128 - 1)),
         };
-        slot.extents[4 - rank..].copy_from_slice(arg.extents);
-        slot.strides[4 - rank..].copy_from_slice(arg.strides);
+        let (mut extents, mut strides) = (arg.extents, arg.strides);
+        if let ([extent, inner @ ..], [stride, rest @ ..]) = (extents, strides)
+            && rank == 5
+        {
+            (slot.first, extents, strides) = ((*extent, *stride), inner, rest);
+        }
+        slot.extents[4 - extents.len()..].copy_from_slice(extents);
+        slot.strides[4 - strides.len()..].copy_from_slice(strides);
         Ok(slot)
     }
 
@@ -185,6 +194,7 @@ fn axes(slot: &Slot) -> Vec<(i128, i128)> {
         .strides
         .iter()
         .zip(&slot.extents)
+        .chain([(&slot.first.1, &slot.first.0)])
         .filter(|(_, n)| **n > 1)
         .map(|(s, n)| (i128::from(*s).abs(), i128::from(*n)))
         .collect();

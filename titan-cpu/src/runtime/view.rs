@@ -1,6 +1,8 @@
 //! Views of tensors during a launch: where coordinates become addresses.
 //!
-//! A view has four axes; a tensor of lower rank has leading axes of extent 1, so that the last axis is always number 3.
+//! A view has four axes, and before them an outer one; a tensor of lower rank has leading axes of extent 1, so that the last
+//! axis is always number 3. Tiles have four axes at most, so only single elements, rows and parts of a tensor of rank 5 are
+//! named by the outer axis, and [`View::outer`] then leaves a view without it.
 //! Element offsets count elements from the start of the memory, for the 4-bit types nibbles.
 
 use super::launch::Slot;
@@ -21,6 +23,8 @@ pub(crate) struct View<'m> {
     pub(super) base: i64,
     extents: [i32; 4],
     strides: [i64; 4],
+    /// Extent and stride of the first axis of a tensor of rank 5; 1 and 0 below.
+    first: (i32, i64),
     rank: usize,
     pub(super) writable: bool,
     /// What the tensor spans, if nothing in the launch writes there.
@@ -41,6 +45,7 @@ pub(crate) struct ViewKey {
     base: i64,
     extents: [i32; 4],
     strides: [i64; 4],
+    first: (i32, i64),
 }
 
 /// Memory that a launch only reads.
@@ -99,6 +104,7 @@ impl<'m> View<'m> {
             base: slot.base,
             extents: slot.extents,
             strides: slot.strides,
+            first: slot.first,
             rank: slot.rank,
             writable: slot.writable && exclusive,
             frozen: Frozen::new(lease, slot),
@@ -118,6 +124,7 @@ impl<'m> View<'m> {
             base: 0,
             extents: [0; 4],
             strides: [0; 4],
+            first: (0, 0),
             rank,
             writable: false,
             frozen: None,
@@ -141,18 +148,25 @@ impl<'m> View<'m> {
         self.rank
     }
 
-    fn axis(&self, axis: u8) -> usize {
-        (4 - self.rank.min(4) + usize::from(axis)).min(3)
+    /// Which of the four axes an axis of the tensor is; `None` for the one before them.
+    fn axis(&self, axis: u8) -> Option<usize> {
+        (4 + usize::from(axis)).checked_sub(self.rank.min(5)).map(|axis| axis.min(3))
     }
 
     /// The extent along an axis of the tensor.
     pub(crate) fn extent(&self, axis: u8) -> i32 {
-        self.extents[self.axis(axis)]
+        self.axis(axis).map_or(self.first.0, |axis| self.extents[axis])
     }
 
-    /// The extents of all four axes.
+    /// The extents of the last four axes.
     pub(crate) fn extents(&self) -> [i32; 4] {
         self.extents
+    }
+
+    /// Of a tensor of rank 5 the part at this coordinate of its first axis; of others the view itself.
+    #[inline]
+    pub(crate) fn outer(&self, at: i64) -> Self {
+        if self.rank < 5 { *self } else { self.index(0, i32::try_from(at).unwrap_or(-1)) }
     }
 
     pub(crate) fn strides(&self) -> [i64; 4] {
@@ -163,17 +177,21 @@ impl<'m> View<'m> {
     pub(crate) fn index(&self, axis: u8, at: i32) -> Self {
         let axis = self.axis(axis);
         let mut view = *self;
-        if at < 0 || at >= self.extents[axis] {
+        let (extent, stride) = axis.map_or(self.first, |axis| (self.extents[axis], self.strides[axis]));
+        if at < 0 || at >= extent {
             view.outside = true;
         } else {
-            view.base = self.base.wrapping_add(i64::from(at).wrapping_mul(self.strides[axis]));
+            view.base = self.base.wrapping_add(i64::from(at).wrapping_mul(stride));
         }
         // The axes before it move up, and a new one of extent 1 takes their place.
-        for i in (1..=axis).rev() {
-            view.extents[i] = self.extents[i - 1];
-            view.strides[i] = self.strides[i - 1];
+        if let Some(axis) = axis {
+            for i in (1..=axis).rev() {
+                view.extents[i] = self.extents[i - 1];
+                view.strides[i] = self.strides[i - 1];
+            }
+            (view.extents[0], view.strides[0]) = self.first;
         }
-        (view.extents[0], view.strides[0]) = (1, 0);
+        view.first = (1, 0);
         view.rank = self.rank.saturating_sub(1);
         view
     }
@@ -182,10 +200,14 @@ impl<'m> View<'m> {
     pub(crate) fn slice(&self, axis: u8, lo: i32, hi: i32) -> Self {
         let axis = self.axis(axis);
         let mut view = *self;
-        let extent = self.extents[axis];
+        let (extent, stride) = axis.map_or(self.first, |axis| (self.extents[axis], self.strides[axis]));
         let (lo, hi) = (lo.clamp(0, extent), hi.clamp(0, extent));
-        view.base = self.base.wrapping_add(i64::from(lo).wrapping_mul(self.strides[axis]));
-        view.extents[axis] = (hi - lo).max(0);
+        view.base = self.base.wrapping_add(i64::from(lo).wrapping_mul(stride));
+        let left = (hi - lo).max(0);
+        match axis {
+            Some(axis) => view.extents[axis] = left,
+            None => view.first.0 = left,
+        }
         view
     }
 
@@ -202,7 +224,13 @@ impl<'m> View<'m> {
 
     /// Which elements these are, if nothing in the launch writes them.
     pub(crate) fn constant(&self) -> Option<ViewKey> {
-        self.frozen.filter(|_| !self.outside).map(|_| ViewKey { base: self.base, extents: self.extents, strides: self.strides, bytes: self.bytes.addr().get() })
+        self.frozen.filter(|_| !self.outside).map(|_| ViewKey {
+            base: self.base,
+            extents: self.extents,
+            strides: self.strides,
+            first: self.first,
+            bytes: self.bytes.addr().get(),
+        })
     }
 
     /// The offset of an element, which need not exist.

@@ -186,6 +186,14 @@ impl EmuError {
         self
     }
 
+    /// The same with other names for the places in the kernel's source: those of `.loc` are what the compiler was told.
+    #[must_use]
+    pub fn renamed(mut self, rename: impl Fn(&mut Source)) -> EmuError {
+        self.0.site.sources.iter_mut().for_each(&rename);
+        self.0.other.iter_mut().flat_map(|(site, _)| &mut site.sources).for_each(&rename);
+        self
+    }
+
     /// All that it says.
     #[must_use]
     pub fn report(&self) -> &Report {

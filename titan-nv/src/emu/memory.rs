@@ -122,11 +122,13 @@ impl Memory {
         DevicePtr(base)
     }
 
-    /// Allocates undefined bytes, if a window is left.
+    /// Allocates undefined bytes, if a window is left and the host has so much memory.
     pub fn try_alloc(&mut self, name: &str, bytes: usize) -> Option<DevicePtr> {
-        let windows = 1 + (SKEW + bytes as u64) / WINDOW;
+        let windows = 1 + SKEW.checked_add(bytes as u64)? / WINDOW;
         if self.window.checked_add(windows)? <= self.last.saturating_add(1) {
-            return Some(self.alloc_named(name, bytes));
+            let ptr = self.alloc_at(name, self.window.checked_mul(WINDOW)?.checked_add(SKEW)?, bytes)?;
+            self.window += windows;
+            return Some(ptr);
         }
         let window = (windows == 1).then(|| self.spare.pop_front()).flatten()?;
         self.alloc_at(name, window * WINDOW + SKEW, bytes)

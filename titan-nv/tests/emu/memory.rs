@@ -142,6 +142,16 @@ fn windows_are_given_out_again_when_their_allocations_are_forgotten() {
 }
 
 #[test]
+fn more_than_there_is_is_not_allocated() {
+    let mut memory = titan_nv::emu::Memory::new();
+    for bytes in [1 << 61, usize::MAX] {
+        assert_eq!(memory.try_alloc("much", bytes), None);
+    }
+    let place = memory.try_alloc("little", 16).unwrap();
+    memory.write(place, &[1; 16]).unwrap();
+}
+
+#[test]
 fn what_a_launch_touches_is_told() {
     let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 x) {\n\
         .reg .b64 %p<2>; .reg .b32 %i<2>; ld.param.u64 %p0, [x]; mov.u32 %i0, %tid.x; mad.wide.u32 %p1, %i0, 4, %p0;\n\

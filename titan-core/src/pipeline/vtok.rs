@@ -1,0 +1,209 @@
+//! Virtual tokens of completion classes that only count: who waits for a group waits for all older ones.
+//!
+//! A copy that a thread starts belongs to the thread's next commit group; groups complete in order, and a wait names how many
+//! of the youngest may still be under way (`cp.async.wait_group`, `s_waitcnt`). The token of a stage is the ordinal of its
+//! group. Where it is waited for, the immediate is the number of groups that are surely younger, on every path: the minimum
+//! over the paths that lead there. What is not known to be younger is waited for too, so a wait that the order of the program
+//! asks for out of turn is correct and slow, never wrong.
+//!
+//! A branch that only fills stages closes its group behind it, on both of its ways: an iteration that has nothing to copy
+//! closes an empty one. So the count is the same to the last iteration, although the last ones copy nothing.
+//!
+//! Ordinals are never unrolled. The state at a point is, for each ring, how many stages its filling side is ahead of its
+//! reading side, and the number of younger groups of each of those stages. Loops of constant length are walked; others must
+//! lead back to the state at their head, which is the minimum over what enters it.
+//!
+//! [`check`] tries the result with numbers, and shares nothing with this.
+
+mod check;
+
+pub use check::check;
+
+use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Loops of so many iterations are walked one by one.
+const WALK: i64 = 64;
+
+/// Where groups are closed, and what waits allow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Groups {
+    /// How many groups may be under way after a `wait_ready`.
+    pub waits: BTreeMap<OpId, u32>,
+    /// Branches and copies after which a group is closed.
+    pub commits: BTreeSet<OpId>,
+}
+
+/// What is known of a ring's stages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Ring {
+    /// How many stages are filled, or would be, and not claimed; `None` if it depends.
+    ahead: Option<i64>,
+    /// Of the latest stages, the latest first: how many groups are surely younger.
+    younger: VecDeque<u32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct State {
+    rings: Vec<Ring>,
+    /// Claims: which of the latest stages they are.
+    claims: BTreeMap<Value, (Pipe, i64)>,
+}
+
+impl State {
+    fn join(&mut self, other: &State) {
+        for (a, b) in self.rings.iter_mut().zip(&other.rings) {
+            if a.ahead != b.ahead {
+                a.ahead = None;
+            }
+            a.younger.truncate(b.younger.len());
+            for (x, y) in a.younger.iter_mut().zip(&b.younger) {
+                *x = (*x).min(*y);
+            }
+        }
+        self.claims.retain(|v, at| other.claims.get(v) == Some(at));
+    }
+
+    /// A group is closed that holds a stage of each of these rings, in this order.
+    fn commit(&mut self, filled: &[Pipe], deepest: usize) {
+        for ring in &mut self.rings {
+            ring.younger.iter_mut().for_each(|n| *n += 1);
+        }
+        for pipe in filled {
+            let Some(ring) = self.rings.get_mut(pipe.index()) else { continue };
+            ring.younger.push_front(0);
+            ring.younger.truncate(deepest);
+            ring.ahead = ring.ahead.map(|n| n + 1);
+            for (p, age) in self.claims.values_mut() {
+                if p == pipe {
+                    *age += 1;
+                }
+            }
+        }
+    }
+}
+
+/// Assigns the groups of a kernel whose copies are all of one counting class.
+#[must_use]
+pub fn assign(kernel: &Kernel) -> Groups {
+    let deepest = kernel.pipes.iter().map(|p| p.slots as usize).max().unwrap_or(1);
+    let rings = kernel.pipes.iter().map(|_| Ring { ahead: Some(0), younger: VecDeque::new() }).collect();
+    let mut walk = Walk { kernel, deepest, out: Groups::default() };
+    walk.block(kernel.body, &mut State { rings, claims: BTreeMap::new() });
+    walk.out
+}
+
+struct Walk<'k> {
+    kernel: &'k Kernel,
+    deepest: usize,
+    out: Groups,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, block: Block, state: &mut State) {
+        for id in &self.kernel.block(block).ops {
+            self.op(*id, state);
+        }
+    }
+
+    fn op(&mut self, id: OpId, state: &mut State) {
+        let kernel = self.kernel;
+        let op = kernel.op(id);
+        match &op.kind {
+            OpKind::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => {
+                self.out.commits.insert(id);
+                let filled: Vec<Pipe> = filled(kernel, id).into_iter().collect();
+                state.commit(&filled, self.deepest);
+            }
+            OpKind::Ttg(TtgOp::Ready(pipe)) => {
+                let Some(ring) = state.rings.get_mut(pipe.index()) else { return };
+                if let (Some(ahead), Some(claim)) = (ring.ahead, op.results.first()) {
+                    state.claims.insert(*claim, (*pipe, ahead - 1));
+                    ring.ahead = Some(ahead - 1);
+                }
+            }
+            OpKind::Ttg(TtgOp::WaitReady) => {
+                let claim = op.args.first().and_then(|v| state.claims.get(v)).copied();
+                let younger = claim.and_then(|(pipe, age)| {
+                    let age = usize::try_from(age).ok()?;
+                    state.rings.get(pipe.index())?.younger.get(age).copied()
+                });
+                let allowed = younger.unwrap_or(0);
+                self.out.waits.entry(id).and_modify(|n| *n = (*n).min(allowed)).or_insert(allowed);
+            }
+            OpKind::If => self.branch(id, state),
+            OpKind::For(_) => self.counted(id, state),
+            OpKind::Loop => self.around(op.regions[0], state),
+            OpKind::Ttg(TtgOp::Roles) => op.regions.iter().for_each(|r| self.block(*r, &mut state.clone())),
+            _ => {}
+        }
+    }
+
+    fn branch(&mut self, id: OpId, state: &mut State) {
+        let op = self.kernel.op(id);
+        if let Some(filled) = only_fills(self.kernel, id) {
+            self.out.commits.insert(id);
+            return state.commit(&filled, self.deepest);
+        }
+        let before = state.clone();
+        for (i, region) in op.regions.iter().enumerate() {
+            let mut arm = before.clone();
+            self.block(*region, &mut arm);
+            if i == 0 { *state = arm } else { state.join(&arm) }
+        }
+    }
+
+    fn counted(&mut self, id: OpId, state: &mut State) {
+        let op = self.kernel.op(id);
+        let bound = |i: usize| op.args.get(i).and_then(|v| self.kernel.int_constant(*v));
+        if let (Some(lo), Some(hi), Some(step @ 1..)) = (bound(0), bound(1), bound(2)) {
+            let trips = (hi - lo).max(0).div_euclid(step) + i64::from((hi - lo).max(0) % step > 0);
+            if trips <= WALK {
+                return (0..trips).for_each(|_| self.block(op.regions[0], state));
+            }
+        }
+        self.around(op.regions[0], state);
+    }
+
+    /// A loop of any length: what holds at its head holds after it.
+    fn around(&mut self, body: Block, state: &mut State) {
+        loop {
+            let mut once = state.clone();
+            self.block(body, &mut once);
+            let before = state.clone();
+            state.join(&once);
+            if *state == before {
+                return;
+            }
+        }
+    }
+}
+
+/// The ring of the slot that an operation fills.
+fn filled(kernel: &Kernel, id: OpId) -> Option<Pipe> {
+    let slot = kernel.op(id).args.first()?;
+    if let Ty::Token(Token::Slot, pipe) = kernel.ty(*slot) { Some(pipe) } else { None }
+}
+
+/// The rings that a branch fills, in order, if it does nothing else to rings, has one way on which nothing happens, and
+/// fills without loops or further branches.
+fn only_fills(kernel: &Kernel, id: OpId) -> Option<Vec<Pipe>> {
+    let op = kernel.op(id);
+    let mut found = Vec::new();
+    let mut arms = 0;
+    for region in &op.regions {
+        let before = found.len();
+        for inner in &kernel.block(*region).ops {
+            let op = kernel.op(*inner);
+            match &op.kind {
+                OpKind::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => found.extend(filled(kernel, *inner)),
+                OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Source(..) | TtgOp::SourceRows { .. }) | OpKind::Yield => {}
+                OpKind::Ttg(_) => return None,
+                _ if !op.regions.is_empty() => return None,
+                _ => {}
+            }
+        }
+        arms += usize::from(found.len() > before);
+    }
+    (arms == 1).then_some(found)
+}

@@ -1,0 +1,158 @@
+//! The independent checker of virtual tokens: groups as a queue, loops and branches with numbers.
+//!
+//! Every loop runs as often as it is told, every branch on a counter of its loop goes both ways in turn, and a wait that
+//! allows `n` groups finds all older ones complete, and no others. A stage that is read must be complete by then.
+
+use super::Groups;
+use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A stage that is read before its group must be complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Early {
+    /// The wait.
+    pub wait: OpId,
+    /// How often the loops ran.
+    pub trips: i64,
+}
+
+/// Checks what [`super::assign`] gave: with loops of every length up to `most`.
+///
+/// # Errors
+/// The first wait after which its stage may still be under way.
+pub fn check(kernel: &Kernel, groups: &Groups, most: i64) -> Result<(), Early> {
+    for trips in 0..=most {
+        let mut run = Run {
+            kernel,
+            groups,
+            trips,
+            counters: BTreeMap::new(),
+            open: Vec::new(),
+            queue: VecDeque::new(),
+            complete: BTreeSet::new(),
+            clocks: vec![(0, 0); kernel.pipes.len()],
+            claims: BTreeMap::new(),
+            early: None,
+        };
+        run.block(kernel.body);
+        if let Some(wait) = run.early {
+            return Err(Early { wait, trips });
+        }
+    }
+    Ok(())
+}
+
+struct Run<'k> {
+    kernel: &'k Kernel,
+    groups: &'k Groups,
+    /// How often loops of unknown length run.
+    trips: i64,
+    /// Integers that are known: counters, and what is computed of them.
+    counters: BTreeMap<Value, i64>,
+    /// Stages in the group that is not closed yet.
+    open: Vec<(Pipe, i64)>,
+    /// Closed groups that may be under way, the oldest first.
+    queue: VecDeque<Vec<(Pipe, i64)>>,
+    complete: BTreeSet<(Pipe, i64)>,
+    /// Of each ring, the next times of its filling and of its reading side.
+    clocks: Vec<(i64, i64)>,
+    claims: BTreeMap<Value, (Pipe, i64)>,
+    early: Option<OpId>,
+}
+
+impl Run<'_> {
+    fn block(&mut self, block: Block) {
+        for id in &self.kernel.block(block).ops {
+            self.op(*id);
+            if self.groups.commits.contains(id) {
+                let group = std::mem::take(&mut self.open);
+                self.queue.push_back(group);
+            }
+        }
+    }
+
+    /// An integer: constants, counters, sums; bounds of which nothing is known are as long as loops run.
+    fn int(&self, value: Value) -> i64 {
+        if let Some(known) = self.counters.get(&value) {
+            return *known;
+        }
+        if let Some(c) = self.kernel.int_constant(value) {
+            return c;
+        }
+        let Some(op) = self.kernel.def_op(value) else { return self.trips };
+        match (&op.kind, &op.args[..]) {
+            (OpKind::Binary(crate::ir::BinOp::Add), [a, b]) => self.int(*a) + self.int(*b),
+            (OpKind::Binary(crate::ir::BinOp::Sub), [a, b]) => self.int(*a) - self.int(*b),
+            (_, _) => self.trips,
+        }
+    }
+
+    fn holds(&self, value: Value) -> bool {
+        let Some(op) = self.kernel.def_op(value) else { return true };
+        let (OpKind::Cmp(pred), [a, b]) = (&op.kind, &op.args[..]) else { return true };
+        let (a, b) = (self.int(*a), self.int(*b));
+        match pred {
+            crate::ir::Pred::Eq => a == b,
+            crate::ir::Pred::Ne => a != b,
+            crate::ir::Pred::Lt => a < b,
+            crate::ir::Pred::Le => a <= b,
+            crate::ir::Pred::Gt => a > b,
+            crate::ir::Pred::Ge => a >= b,
+        }
+    }
+
+    fn op(&mut self, id: OpId) {
+        let kernel = self.kernel;
+        let op = kernel.op(id);
+        match &op.kind {
+            OpKind::For(_) => {
+                let [lo, hi, step] = [0, 1, 2].map(|i| self.int(op.args[i]));
+                let body = op.regions[0];
+                let mut at = lo;
+                while at < hi && self.early.is_none() {
+                    if let Some(counter) = kernel.block(body).args.first() {
+                        self.counters.insert(*counter, at);
+                    }
+                    self.block(body);
+                    at += step.max(1);
+                }
+            }
+            OpKind::Loop => (0..self.trips).for_each(|_| self.block(op.regions[0])),
+            OpKind::If => {
+                let arm = usize::from(!self.holds(op.args[0]));
+                op.regions.get(arm).into_iter().for_each(|r| self.block(*r));
+            }
+            OpKind::Ttg(ttg) => self.event(id, ttg),
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, id: OpId, ttg: &TtgOp) {
+        let op = self.kernel.op(id);
+        let ring = |v: Option<&Value>| if let Ty::Token(Token::Slot, pipe) = self.kernel.ty(*v?) { Some(pipe) } else { None };
+        match ttg {
+            TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) => {
+                let Some(pipe) = ring(op.args.first()) else { return };
+                let clock = &mut self.clocks[pipe.index()];
+                self.open.push((pipe, clock.0));
+                clock.0 += 1;
+            }
+            TtgOp::Ready(pipe) => {
+                let clock = &mut self.clocks[pipe.index()];
+                self.claims.extend(op.results.first().map(|claim| (*claim, (*pipe, clock.1))));
+                clock.1 += 1;
+            }
+            TtgOp::WaitReady => {
+                let allowed = self.groups.waits.get(&id).map_or(0, |n| *n as usize);
+                while self.queue.len() > allowed {
+                    self.complete.extend(self.queue.pop_front().unwrap_or_default());
+                }
+                let awaited = op.args.first().and_then(|v| self.claims.get(v));
+                if awaited.is_none_or(|stage| !self.complete.contains(stage)) {
+                    self.early.get_or_insert(id);
+                }
+            }
+            _ => {}
+        }
+    }
+}

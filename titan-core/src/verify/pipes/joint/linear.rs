@@ -1,0 +1,273 @@
+//! Integers that are known up to symbols, and what follows from what is assumed of them.
+//!
+//! A [`Linear`] is `c + Σ kᵢ·aᵢ` over *atoms*: extents, loop counters, quotients, anything else. Equal expressions are equal
+//! atoms, whoever computes them, so two roles that count the same way are seen to do so. [`Facts`] are inequalities; whether
+//! another one follows is decided by adding up a few of them, which is all that loop bounds and guards ask for. What is not
+//! decided is tried both ways.
+//!
+//! Sums are taken as if they did not wrap: bounds of loops are extents and their quotients, and stay below 2³¹ with the
+//! constants that kernels add to them.
+
+use crate::ir::Pred;
+use std::collections::BTreeMap;
+
+/// Something of which nothing is known but what the facts say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Atom(pub(super) usize);
+
+/// `constant + Σ coefficient · atom`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Linear {
+    constant: i64,
+    terms: BTreeMap<Atom, i64>,
+}
+
+impl Linear {
+    pub(super) fn constant(constant: i64) -> Linear {
+        Linear { constant, terms: BTreeMap::new() }
+    }
+
+    pub(super) fn atom(atom: Atom) -> Linear {
+        Linear { constant: 0, terms: BTreeMap::from([(atom, 1)]) }
+    }
+
+    pub(super) fn as_constant(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// `self + times · other`
+    pub(super) fn plus(&self, times: i64, other: &Linear) -> Linear {
+        let mut sum = self.clone();
+        sum.constant = sum.constant.wrapping_add(times.wrapping_mul(other.constant));
+        for (atom, k) in &other.terms {
+            let slot = sum.terms.entry(*atom).or_default();
+            *slot = slot.wrapping_add(times.wrapping_mul(*k));
+        }
+        sum.terms.retain(|_, k| *k != 0);
+        sum
+    }
+
+    pub(super) fn minus(&self, other: &Linear) -> Linear {
+        self.plus(-1, other)
+    }
+
+    pub(super) fn plus_const(&self, c: i64) -> Linear {
+        self.plus(1, &Linear::constant(c))
+    }
+
+    pub(super) fn times(&self, k: i64) -> Linear {
+        Linear::default().plus(k, self)
+    }
+
+    /// How often an atom is in it.
+    pub(super) fn coefficient(&self, atom: Atom) -> i64 {
+        self.terms.get(&atom).copied().unwrap_or(0)
+    }
+
+    /// One atom and a constant.
+    fn as_shifted_atom(&self) -> Option<(Atom, i64)> {
+        let mut terms = self.terms.iter();
+        match (terms.next(), terms.next()) {
+            (Some((atom, 1)), None) => Some((*atom, self.constant)),
+            (_, _) => None,
+        }
+    }
+}
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    Known(bool),
+    /// The integer is not negative, or that inverted.
+    NotNegative(Linear, bool),
+    /// The integer is zero, or that inverted.
+    Zero(Linear, bool),
+    /// Something else that holds or not.
+    Opaque(Atom, bool),
+}
+
+impl Condition {
+    pub(super) fn compare(pred: Pred, a: &Linear, b: &Linear) -> Condition {
+        match pred {
+            Pred::Eq => Condition::Zero(a.minus(b), true),
+            Pred::Ne => Condition::Zero(a.minus(b), false),
+            Pred::Lt => Condition::NotNegative(b.minus(a).plus_const(-1), true),
+            Pred::Le => Condition::NotNegative(b.minus(a), true),
+            Pred::Gt => Condition::NotNegative(a.minus(b).plus_const(-1), true),
+            Pred::Ge => Condition::NotNegative(a.minus(b), true),
+        }
+    }
+
+    pub(super) fn not(self) -> Condition {
+        match self {
+            Condition::Known(v) => Condition::Known(!v),
+            Condition::NotNegative(l, v) => Condition::NotNegative(l, !v),
+            Condition::Zero(l, v) => Condition::Zero(l, !v),
+            Condition::Opaque(a, v) => Condition::Opaque(a, !v),
+        }
+    }
+
+    /// Where a counter crosses from one truth to the other: the first count of the second truth.
+    pub(super) fn turning_point(&self, counter: Atom) -> Option<Linear> {
+        let Condition::NotNegative(l, _) = self else { return None };
+        let rest = |k: i64| l.plus(-k, &Linear::atom(counter));
+        match l.coefficient(counter) {
+            // counter + rest ≥ 0 from −rest on.
+            1 => Some(rest(1).times(-1)),
+            // rest − counter ≥ 0 up to rest.
+            -1 => Some(rest(-1).plus_const(1)),
+            _ => None,
+        }
+    }
+}
+
+/// What is assumed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    /// Integers that are not negative.
+    not_negative: Vec<Linear>,
+    opaque: Vec<(Condition, bool)>,
+    /// Quotients: the atom, what is divided, by what. Neither is negative.
+    quotients: BTreeMap<Atom, (Linear, i64)>,
+}
+
+/// How many facts are added up.
+const DEPTH: usize = 5;
+
+impl Facts {
+    pub(super) fn assume(&mut self, condition: &Condition, holds: bool) {
+        match condition {
+            Condition::Known(_) => {}
+            Condition::NotNegative(l, v) if *v == holds => self.not_negative.push(l.clone()),
+            Condition::NotNegative(l, _) => self.not_negative.push(l.times(-1).plus_const(-1)),
+            Condition::Zero(l, v) if *v == holds => self.not_negative.extend([l.clone(), l.times(-1)]),
+            Condition::Zero(..) | Condition::Opaque(..) => self.opaque.push((condition.clone(), holds)),
+        }
+    }
+
+    /// `atom` is `of / by`, neither negative.
+    pub(super) fn quotient(&mut self, atom: Atom, of: &Linear, by: i64) {
+        if self.quotients.insert(atom, (of.clone(), by)).is_none() {
+            let whole = Linear::atom(atom).times(by);
+            self.not_negative.push(Linear::atom(atom));
+            self.not_negative.push(of.minus(&whole));
+            self.not_negative.push(whole.plus_const(by - 1).minus(of));
+        }
+    }
+
+    pub(super) fn decide(&self, condition: &Condition) -> Option<bool> {
+        match condition {
+            Condition::Known(v) => Some(*v),
+            Condition::NotNegative(l, v) => {
+                if self.is_not_negative(l) {
+                    Some(*v)
+                } else if self.is_not_negative(&l.times(-1).plus_const(-1)) {
+                    Some(!*v)
+                } else {
+                    None
+                }
+            }
+            Condition::Zero(l, v) => {
+                let (up, down) = (self.is_not_negative(l), self.is_not_negative(&l.times(-1)));
+                if up && down {
+                    return Some(*v);
+                }
+                let apart = self.is_not_negative(&l.plus_const(-1)) || self.is_not_negative(&l.times(-1).plus_const(-1));
+                if apart { Some(!*v) } else { self.told(condition) }
+            }
+            Condition::Opaque(..) => self.told(condition),
+        }
+    }
+
+    fn told(&self, condition: &Condition) -> Option<bool> {
+        let other = condition.clone().not();
+        self.opaque.iter().find_map(|(c, holds)| {
+            if c == condition {
+                Some(*holds)
+            } else if *c == other {
+                Some(!*holds)
+            } else {
+                None
+            }
+        })
+    }
+
+    pub(super) fn is_not_negative(&self, l: &Linear) -> bool {
+        self.follows(l, DEPTH)
+    }
+
+    /// Whether `l ≥ 0`: one of its atoms is bounded by a fact, and so on.
+    fn follows(&self, l: &Linear, depth: usize) -> bool {
+        let Some((atom, k)) = l.terms.iter().next().map(|(a, k)| (*a, *k)) else { return l.constant >= 0 };
+        if depth == 0 {
+            return false;
+        }
+        if let Some((quotient, c)) = l.as_shifted_atom()
+            && let Some((of, by)) = self.quotients.get(&quotient)
+            && c <= 0
+            && self.follows(&of.plus_const(c.wrapping_mul(*by)), depth - 1)
+        {
+            // q + c ≥ 0 if of ≥ −c · by.
+            return true;
+        }
+        self.not_negative.iter().any(|fact| {
+            let m = fact.coefficient(atom);
+            // l − (k / m) · fact has the atom no more, and is not greater than l.
+            m.signum() == k.signum() && m != 0 && k % m == 0 && self.follows(&l.plus(-(k / m), fact), depth - 1)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn x(n: usize) -> Linear {
+        Linear::atom(Atom(n))
+    }
+
+    #[test]
+    fn guards_of_loops_follow_from_their_bounds() {
+        let (i, n) = (x(0), x(1));
+        let mut facts = Facts::default();
+        // 0 ≤ i and i ≤ n − 2
+        facts.assume(&Condition::compare(Pred::Ge, &i, &Linear::default()), true);
+        facts.assume(&Condition::compare(Pred::Le, &i, &n.plus_const(-2)), true);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Lt, &i.plus_const(1), &n)), Some(true));
+        assert_eq!(facts.decide(&Condition::compare(Pred::Lt, &i.plus_const(2), &n)), None);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &i, &n)), Some(false));
+        assert_eq!(facts.decide(&Condition::compare(Pred::Eq, &i, &n)), Some(false));
+        assert_eq!(facts.decide(&Condition::compare(Pred::Gt, &n, &Linear::constant(1))), Some(true));
+    }
+
+    #[test]
+    fn a_quotient_rounded_up_of_something_is_something() {
+        let (s, q) = (x(0), x(1));
+        let mut facts = Facts::default();
+        facts.assume(&Condition::compare(Pred::Gt, &s, &Linear::default()), true);
+        facts.quotient(Atom(1), &s.plus_const(127), 128);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &q, &Linear::constant(1))), Some(true));
+        assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &q, &Linear::constant(2))), None);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Le, &q, &s)), None, "true, but beyond a few facts");
+    }
+
+    #[test]
+    fn what_was_tried_is_remembered_in_both_spellings() {
+        let mut facts = Facts::default();
+        let c = Condition::Opaque(Atom(7), true);
+        assert_eq!(facts.decide(&c), None);
+        facts.assume(&c, false);
+        assert_eq!(facts.decide(&c), Some(false));
+        assert_eq!(facts.decide(&c.not()), Some(true));
+    }
+
+    #[test]
+    fn a_guard_turns_where_its_counter_reaches_it() {
+        let (t, n) = (Atom(0), x(1));
+        let below = Condition::compare(Pred::Lt, &Linear::atom(t), &n);
+        assert_eq!(below.turning_point(t), Some(n.clone()));
+        let from = Condition::compare(Pred::Ge, &Linear::atom(t), &Linear::constant(3));
+        assert_eq!(from.turning_point(t), Some(Linear::constant(3)));
+        assert_eq!(Condition::Zero(n, true).turning_point(t), None);
+    }
+}

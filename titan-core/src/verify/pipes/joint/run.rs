@@ -1,0 +1,435 @@
+//! All roles together, for any number of iterations.
+//!
+//! Roles only wait for each other in rings, and a ring is a bounded queue, so which role goes first makes no difference to
+//! how far they get: if one order of steps brings all of them to their ends, every order does. So one order is sought. Each
+//! role runs as far as it can. When all of them wait or stand at the heads of loops, loops that run equally often go
+//! together: one iteration of all of them, for a counter of which nothing is known but its range, must lead back to the same
+//! state. Then it does so every time, and all iterations are done at once. If it does not, iterations are taken off the front
+//! one by one: a role that must run ahead does, and accumulators fill up. Where it matters whether a loop runs at all, or
+//! which way a branch goes, both are tried, for all roles alike.
+
+use super::linear::{Condition, Facts, Linear};
+use super::state::{Frame, Reader, Ring, Role, State, Times};
+use super::values::{Env, Symbols};
+use crate::ir::{Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::verify::pipes::threads;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a role waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) role: usize,
+    pub(super) op: OpId,
+    pub(super) pipe: Pipe,
+    /// To be filled, or to be free.
+    pub(super) filled: bool,
+}
+
+/// How a step went.
+pub(super) enum Step {
+    Moved,
+    Blocked(Wait),
+    AtLoop,
+    /// It depends.
+    AtBranch(Condition),
+    Ended,
+}
+
+/// Why the roles do not fit together.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    /// Everybody waits or has ended; roles that have ended, and the cases that led here.
+    Stuck { waits: Vec<Wait>, ended: Vec<bool>, loops: Vec<(usize, OpId)>, held: Vec<(usize, Pipe, usize)> },
+    /// Everybody has ended, but a ring is not empty.
+    Left { pipe: Pipe, filled: i64, read: i64 },
+    /// Loops about which nothing can be shown.
+    Apart { loops: Vec<(usize, OpId)> },
+    /// A loop without a count has pipeline operations in it.
+    Endless { role: usize, op: OpId },
+    /// A loop with pipeline operations is left early.
+    Early { role: usize, op: OpId },
+    /// A staging slot is taken again before its store was waited for.
+    Staging { op: OpId, pipe: Pipe },
+    /// A written time is not the clock's.
+    Time { op: OpId, pipe: Pipe },
+    /// A branch in a loop turns at this iteration; not a fault, but a request.
+    Turn(Linear),
+    /// Too many cases.
+    Lost,
+}
+
+/// How many steps are taken before giving up: no kernel that people write comes near.
+const STEPS: usize = 200_000;
+/// How many iterations are taken off the front of a loop, beyond the slots of all rings.
+const AHEAD: usize = 4;
+
+pub(super) struct Run<'k> {
+    pub(super) kernel: &'k Kernel,
+    pub(super) symbols: Symbols<'k>,
+    /// Operations that matter here.
+    pub(super) events: BTreeSet<OpId>,
+    pub(super) staging: BTreeSet<Pipe>,
+    /// What is added to the times of readers and of fillers, by ring, to get those of the whole kernel.
+    pub(super) clocks: [Vec<Linear>; 2],
+    /// Whether written times are checked.
+    pub(super) timed: bool,
+    serial: u32,
+    steps: usize,
+    /// Loops with a counter of which nothing is known.
+    counters: Vec<super::linear::Atom>,
+}
+
+impl<'k> Run<'k> {
+    pub(super) fn new(kernel: &'k Kernel) -> Self {
+        let zero = vec![Linear::default(); kernel.pipes.len()];
+        let mut run = Run {
+            kernel,
+            symbols: Symbols::new(kernel),
+            events: BTreeSet::new(),
+            staging: BTreeSet::new(),
+            clocks: [zero.clone(), zero],
+            timed: true,
+            serial: 0,
+            steps: 0,
+            counters: Vec::new(),
+        };
+        run.find_events(kernel.body);
+        run
+    }
+
+    pub(super) fn next_serial(&mut self) -> u32 {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// Marks what matters in a block; gives whether anything does.
+    fn find_events(&mut self, block: crate::ir::Block) -> bool {
+        let mut any = false;
+        for id in &self.kernel.block(block).ops {
+            let op = self.kernel.op(*id);
+            let inside = op.regions.iter().fold(false, |any, r| self.find_events(*r) | any);
+            let tokens = op.args.iter().chain(&op.results).any(|v| self.kernel.ty(*v).is_linear());
+            if inside || tokens || matches!(op.kind, OpKind::Ttg(_)) {
+                self.events.insert(*id);
+                any = true;
+            }
+            if let (OpKind::Ttg(TtgOp::Write), Some(Ty::Token(_, pipe))) = (&op.kind, op.args.first().map(|v| self.kernel.ty(*v))) {
+                self.staging.insert(pipe);
+            }
+        }
+        any
+    }
+
+    /// The state before anything has happened.
+    fn start(&mut self) -> State {
+        let kernel = self.kernel;
+        let threads = threads(kernel);
+        let mut facts = Facts::default();
+        self.symbols.requirements(&mut facts);
+        let mut rings: Vec<Ring> =
+            kernel.pipes.iter().map(|_| Ring { filler: None, acquired: 0, filled: Times::default(), readers: Vec::new() }).collect();
+        for (role, (_, block)) in threads.iter().enumerate() {
+            kernel.walk_block(*block, &mut |_, op| {
+                let reader = |pipe: Pipe, rings: &mut Vec<Ring>| {
+                    let readers = &mut rings[pipe.index()].readers;
+                    if !readers.iter().any(|r| r.role == role) {
+                        readers.push(Reader { role, claimed: 0, released: Times::default() });
+                    }
+                };
+                match (&op.kind, op.args.first().map(|v| kernel.ty(*v))) {
+                    (OpKind::Ttg(TtgOp::Acquire(pipe)), _) => rings[pipe.index()].filler = Some(role),
+                    (OpKind::Ttg(TtgOp::Ready(pipe)), _) => reader(*pipe, &mut rings),
+                    (OpKind::Ttg(TtgOp::Write), Some(Ty::Token(_, pipe))) => reader(pipe, &mut rings),
+                    (_, _) => {}
+                }
+            });
+        }
+        let role = |block| Role { frames: vec![Frame::Block(block, 0)], env: Env::default(), tokens: BTreeMap::new() };
+        State { rings, roles: threads.iter().map(|(_, block)| role(*block)).collect(), facts }
+    }
+
+    /// Runs everything.
+    pub(super) fn all(&mut self) -> Result<(), Fault> {
+        let start = self.start();
+        let goal = vec![0; start.roles.len()];
+        for end in self.run(start, &goal)? {
+            for (i, ring) in end.rings.iter().enumerate() {
+                let read = ring.readers.iter().map(|r| r.released.low).min().unwrap_or(0);
+                if ring.readers.iter().any(|r| r.released.low != ring.filled.low || r.claimed != ring.acquired) {
+                    return Err(Fault::Left { pipe: Pipe::new(i), filled: ring.filled.low, read });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs until every role has at most as many open frames as its goal says; `usize::MAX` does not run. Gives a state for
+    /// each case.
+    fn run(&mut self, mut state: State, goal: &[usize]) -> Result<Vec<State>, Fault> {
+        loop {
+            let mut moved = false;
+            let (mut waits, mut loops, mut branch) = (Vec::new(), Vec::new(), None);
+            for role in 0..state.roles.len() {
+                while state.roles[role].frames.len() > goal[role] {
+                    self.steps += 1;
+                    if self.steps > STEPS {
+                        return Err(Fault::Lost);
+                    }
+                    match self.step(&mut state, role)? {
+                        Step::Moved => moved = true,
+                        Step::Blocked(wait) => {
+                            waits.push(wait);
+                            break;
+                        }
+                        Step::AtLoop => {
+                            loops.push(role);
+                            break;
+                        }
+                        Step::AtBranch(condition) => {
+                            branch = Some(condition);
+                            break;
+                        }
+                        Step::Ended => break,
+                    }
+                }
+            }
+            if goal.iter().enumerate().all(|(role, goal)| state.roles[role].frames.len() <= *goal) {
+                return Ok(vec![state]);
+            }
+            if moved {
+                continue;
+            }
+            if let Some(condition) = branch {
+                return self.try_both(&state, &condition, goal);
+            }
+            if loops.is_empty() {
+                return Err(self.stuck(&state, waits));
+            }
+            return self.loops(state, goal, &loops, &waits);
+        }
+    }
+
+    /// A branch of which the direction is open: at its turning point, if a counter decides it, or both ways.
+    fn try_both(&mut self, state: &State, condition: &Condition, goal: &[usize]) -> Result<Vec<State>, Fault> {
+        if let Some(turn) = self.counters.last().and_then(|c| condition.turning_point(*c)) {
+            return Err(Fault::Turn(turn));
+        }
+        let mut ends = Vec::new();
+        for holds in [true, false] {
+            let mut case = state.clone();
+            case.facts.assume(condition, holds);
+            ends.extend(self.run(case, goal)?);
+        }
+        Ok(ends)
+    }
+
+    /// Some roles stand at loops, and nobody can go on otherwise.
+    fn loops(&mut self, state: State, goal: &[usize], at: &[usize], waits: &[Wait]) -> Result<Vec<State>, Fault> {
+        // Who is waited for runs ahead.
+        if let Some(ahead) = waits.iter().find_map(|w| self.provider(&state, w).filter(|r| at.contains(r))) {
+            return self.ahead(state, goal, &[ahead]);
+        }
+        let left: Vec<(usize, Linear)> = at.iter().map(|r| (*r, loop_of(&state, *r).map_or_else(Linear::default, |l| l.left()))).collect();
+        let mut fault = None;
+        for (pivot, own) in &left {
+            let group: Vec<(usize, i64)> =
+                left.iter().filter_map(|(r, other)| Some((*r, other.minus(own).as_constant()?))).collect();
+            if group.first().is_none_or(|(first, _)| first != pivot) {
+                continue;
+            }
+            let least = group.iter().map(|(_, more)| *more).min().unwrap_or(0);
+            let common = own.plus_const(least);
+            let roles: Vec<usize> = group.iter().map(|(r, _)| *r).collect();
+            let some = Condition::NotNegative(common.clone(), true);
+            if state.facts.decide(&some) != Some(true) {
+                return self.try_both(&state, &some, goal);
+            }
+            match self.together(&state, &roles, &common) {
+                Ok(Some(next)) => return self.run(next, goal),
+                Ok(None) => return self.ahead(state, goal, &roles),
+                Err(Fault::Turn(turn)) => return self.turn(&state, goal, &roles, (&turn, &common)),
+                Err(Fault::Stuck { waits, ended, loops, held }) => {
+                    let ahead = waits.iter().find_map(|w| self.provider(&state, w).filter(|r| roles.contains(r) && roles.len() > 1));
+                    if let Some(ahead) = ahead.filter(|r| self.may_run_ahead(&state, *r)) {
+                        return self.ahead(state, goal, &[ahead]).map_err(|_| Fault::Stuck { waits, ended, loops, held });
+                    }
+                    fault.get_or_insert(Fault::Stuck { waits, ended, loops, held });
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        let apart: Vec<(usize, OpId)> = at.iter().filter_map(|r| loop_of(&state, *r).map(|l| (*r, l.op))).collect();
+        let differ = apart.len() > 1 && left.windows(2).any(|w| w[0].1.minus(&w[1].1).as_constant().is_none());
+        Err(if differ { Fault::Apart { loops: apart } } else { fault.unwrap_or(Fault::Apart { loops: apart }) })
+    }
+
+    /// Whom a wait waits for.
+    fn provider(&self, state: &State, wait: &Wait) -> Option<usize> {
+        let ring = &state.rings[wait.pipe.index()];
+        let slots = i64::from(self.kernel.pipe(wait.pipe).map_or(1, |p| p.slots));
+        let provider = if wait.filled {
+            ring.filler
+        } else {
+            ring.readers.iter().find(|r| !r.released.has(ring.acquired - slots)).map(|r| r.role)
+        };
+        let standing = provider.filter(|p| *p != wait.role)?;
+        let inside = loop_of(state, standing).map(|l| self.kernel.op(l.op).regions.clone())?;
+        inside.iter().any(|b| self.touches(*b, wait.pipe)).then_some(standing)
+    }
+
+    fn may_run_ahead(&self, state: &State, role: usize) -> bool {
+        let slots: usize = self.kernel.pipes.iter().map(|p| p.slots as usize).sum();
+        let ahead = loop_of(state, role).map_or(0, |l| l.done.as_constant().unwrap_or(0));
+        usize::try_from(ahead).is_ok_and(|n| n < slots + AHEAD)
+    }
+
+    /// The loops of these roles run one iteration, if they run at all.
+    fn ahead(&mut self, state: State, goal: &[usize], roles: &[usize]) -> Result<Vec<State>, Fault> {
+        for role in roles {
+            if !self.may_run_ahead(&state, *role) {
+                let loops = roles.iter().filter_map(|r| loop_of(&state, *r).map(|l| (*r, l.op))).collect();
+                return Err(Fault::Apart { loops });
+            }
+            let left = loop_of(&state, *role).map_or_else(Linear::default, |l| l.left());
+            let some = Condition::NotNegative(left.plus_const(-1), true);
+            if state.facts.decide(&some).is_none() {
+                return self.try_both(&state, &some, goal);
+            }
+        }
+        let mut state = state;
+        for role in roles {
+            self.enter(&mut state, *role, None);
+        }
+        self.run(state, goal)
+    }
+
+    /// One iteration of all these loops stands for all that they have in common: the state after them, or nothing if one
+    /// iteration changes something.
+    fn together(&mut self, state: &State, roles: &[usize], common: &Linear) -> Result<Option<State>, Fault> {
+        let counter = self.symbols.counter();
+        let i = Linear::atom(counter);
+        let mut once = state.clone();
+        once.facts.assume(&Condition::NotNegative(i.clone(), true), true);
+        once.facts.assume(&Condition::NotNegative(common.minus(&i).plus_const(-1), true), true);
+        let mut goal = vec![usize::MAX; state.roles.len()];
+        for role in roles {
+            goal[*role] = once.roles[*role].frames.len();
+            self.forget_carried(&mut once, *role);
+            self.enter(&mut once, *role, Some(&i));
+        }
+        let timed = std::mem::replace(&mut self.timed, false);
+        self.counters.push(counter);
+        let ends = self.run(once.clone(), &goal);
+        self.counters.pop();
+        self.timed = timed;
+        let ends = ends?;
+        if !ends.iter().all(|end| end.same(state, roles)) {
+            return Ok(None);
+        }
+        let Some(end) = ends.first() else { return Ok(None) };
+        let passed: Vec<[i64; 2]> = (end.rings.iter().zip(&state.rings)).map(|(a, b)| passed(a, b)).collect();
+        if self.timed {
+            self.times(once, &goal, (&i, counter), &passed)?;
+        }
+        for (ring, by) in passed.iter().enumerate() {
+            for side in [0, 1] {
+                self.clocks[side][ring] = self.clocks[side][ring].plus(by[side], common);
+            }
+        }
+        let mut next = state.clone();
+        for role in roles {
+            self.forget_carried(&mut next, *role);
+            if let Some(Frame::Loop(l)) = next.roles[*role].frames.last_mut() {
+                l.done = l.done.plus(1, common);
+            }
+        }
+        Ok(Some(next))
+    }
+
+    /// The same iteration again, now that it is known how the clocks go: written times are checked.
+    fn times(&mut self, once: State, goal: &[usize], (i, counter): (&Linear, super::linear::Atom), passed: &[[i64; 2]]) -> Result<(), Fault> {
+        let before = self.clocks.clone();
+        let mut only_constant = true;
+        for (ring, by) in passed.iter().enumerate() {
+            for side in [0, 1] {
+                only_constant &= by[side] == 0;
+                // The times of the state are those of the first iteration.
+                self.clocks[side][ring] = self.clocks[side][ring].plus(by[side], i);
+            }
+        }
+        let written = self.kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_))) && !op.args.is_empty());
+        if written && !only_constant {
+            self.counters.push(counter);
+            let checked = self.run(once, goal);
+            self.counters.pop();
+            self.clocks = before;
+            return checked.map(drop);
+        }
+        self.clocks = before;
+        Ok(())
+    }
+
+    /// What loops carry besides tokens is anything, after some iterations.
+    fn forget_carried(&self, state: &mut State, role: usize) {
+        let Some(l) = loop_of(state, role) else { return };
+        let args: Vec<Value> = self.carried(self.kernel.op(l.op));
+        for arg in args {
+            state.roles[role].env.known.remove(&arg);
+        }
+    }
+
+    /// The loops go together up to the iteration at which a branch in them turns.
+    fn turn(&mut self, state: &State, goal: &[usize], roles: &[usize], (turn, common): (&Linear, &Linear)) -> Result<Vec<State>, Fault> {
+        // Not before the first iteration, not after the last one, or in between.
+        let before = Condition::NotNegative(turn.times(-1), true);
+        let after = Condition::NotNegative(turn.minus(common), true);
+        for open in [&before, &after] {
+            if state.facts.decide(open).is_none() {
+                return self.try_both(state, open, goal);
+            }
+        }
+        if state.facts.decide(&before) == Some(true) || state.facts.decide(&after) == Some(true) {
+            return Err(Fault::Lost);
+        }
+        match self.together(state, roles, turn) {
+            Ok(Some(next)) => self.run(next, goal),
+            Ok(None) => self.ahead(state.clone(), goal, roles),
+            Err(Fault::Turn(other)) => self.turn(state, goal, roles, (&other, turn)),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn stuck(&self, state: &State, waits: Vec<Wait>) -> Fault {
+        let ended = state.roles.iter().map(|r| r.frames.is_empty()).collect();
+        let loops = (0..state.roles.len()).filter_map(|r| loop_of(state, r).map(|l| (r, l.op))).collect();
+        let held = waits.iter().map(|w| (w.role, w.pipe, self.holds(state, w))).collect();
+        Fault::Stuck { waits, ended, loops, held }
+    }
+
+    /// How many times of a ring the role that waits holds itself.
+    fn holds(&self, state: &State, wait: &Wait) -> usize {
+        use super::state::Held;
+        let count = |held: &Held| match held {
+            Held::Time(p, _) => usize::from(*p == wait.pipe),
+            Held::Acc(list) => list.iter().filter(|(p, _)| *p == wait.pipe).count(),
+            Held::Product => 0,
+        };
+        let all: usize = state.roles[wait.role].tokens.values().map(count).sum();
+        // The claim that is waited for is none that is held.
+        all.saturating_sub(usize::from(wait.filled))
+    }
+}
+
+/// The loop at whose head a role stands.
+fn loop_of(state: &State, role: usize) -> Option<&super::state::Loop> {
+    match state.roles[role].frames.last() {
+        Some(Frame::Loop(l)) => Some(l),
+        Some(Frame::Block(..)) | None => None,
+    }
+}
+
+/// How far the clocks went: that of the readers, and that of the filler.
+fn passed(after: &Ring, before: &Ring) -> [i64; 2] {
+    let read = |r: &Ring| r.readers.first().map_or(0, |r| r.claimed);
+    [read(after) - read(before), after.acquired - before.acquired]
+}

@@ -1,0 +1,330 @@
+//! What one operation does, for one role.
+
+use super::linear::{Condition, Linear};
+use super::run::{Fault, Run, Step, Wait};
+use super::state::{Frame, Held, Loop, State};
+use super::values::Known;
+use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+
+/// Loops of so few iterations are run one by one.
+const UNROLL: i64 = 64;
+
+impl Run<'_> {
+    /// Takes the next step of a role, if it can be taken.
+    pub(super) fn step(&mut self, state: &mut State, role: usize) -> Result<Step, Fault> {
+        match state.roles[role].frames.last() {
+            None => Ok(Step::Ended),
+            Some(Frame::Loop(l)) => {
+                let left = l.left();
+                if state.facts.is_not_negative(&left.times(-1)) {
+                    self.exit(state, role);
+                    return Ok(Step::Moved);
+                }
+                if left.as_constant().is_some_and(|n| n <= UNROLL) {
+                    self.enter(state, role, None);
+                    return Ok(Step::Moved);
+                }
+                Ok(Step::AtLoop)
+            }
+            Some(Frame::Block(block, at)) => match self.kernel.block(*block).ops.get(*at) {
+                Some(id) => self.op(state, role, *id),
+                None => Ok(Step::Ended),
+            },
+        }
+    }
+
+    /// The next operation is done.
+    fn advance(state: &mut State, role: usize) -> Step {
+        if let Some(Frame::Block(_, at)) = state.roles[role].frames.last_mut() {
+            *at += 1;
+        }
+        Step::Moved
+    }
+
+    fn op(&mut self, state: &mut State, role: usize, id: OpId) -> Result<Step, Fault> {
+        let kernel = self.kernel;
+        let op = kernel.op(id);
+        if op.kind.is_terminator() {
+            return self.leave(state, role, id, op);
+        }
+        if !self.events.contains(&id) {
+            return Ok(Self::advance(state, role));
+        }
+        match &op.kind {
+            OpKind::For(kind) => self.begin(state, role, (id, op), *kind),
+            OpKind::Loop => Err(Fault::Endless { role, op: id }),
+            OpKind::If => {
+                let env = state.roles[role].env.clone();
+                let condition = self.symbols.condition(op.args[0], &env, &mut state.facts);
+                Ok(match state.facts.decide(&condition) {
+                    Some(first) => {
+                        let arm = op.regions[usize::from(!first)];
+                        state.roles[role].frames.push(Frame::Block(arm, 0));
+                        Step::Moved
+                    }
+                    None => Step::AtBranch(condition),
+                })
+            }
+            OpKind::Ttg(ttg) => match self.event(state, role, (id, op), ttg)? {
+                None => Ok(Self::advance(state, role)),
+                Some(wait) => Ok(Step::Blocked(wait)),
+            },
+            _ => Ok(Self::advance(state, role)),
+        }
+    }
+
+    /// Opens a loop: how often it runs must be known to be a number.
+    fn begin(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), kind: ForKind) -> Result<Step, Fault> {
+        let env = state.roles[role].env.clone();
+        let [lo, hi, step] = [0, 1, 2].map(|i| self.symbols.int(op.args[i], &env, &mut state.facts));
+        let span = hi.minus(&lo);
+        let total = match (kind, step.as_constant()) {
+            (ForKind::Sequential | ForKind::Pipelined, Some(step)) if step > 0 => {
+                let some = Condition::NotNegative(span.clone(), true);
+                match state.facts.decide(&some) {
+                    None => return Ok(Step::AtBranch(some)),
+                    Some(false) => Linear::default(),
+                    Some(true) => self.symbols.trips(&span, step, &mut state.facts),
+                }
+            }
+            (_, _) => self.symbols.dealt(kind, [&lo, &hi, &step], &mut state.facts),
+        };
+        let args = self.carried(op);
+        let known: Vec<Option<Known>> = op.args[3..].iter().map(|v| self.value(*v, state, role)).collect();
+        let here = &mut state.roles[role];
+        for ((from, to), known) in op.args[3..].iter().zip(&args).zip(known) {
+            bind(here, *from, *to, known);
+        }
+        let step = step.as_constant().unwrap_or(1);
+        here.frames.push(Frame::Loop(Loop { op: id, lo, step, done: Linear::default(), total }));
+        Ok(Step::Moved)
+    }
+
+    /// The carried arguments of a loop.
+    pub(super) fn carried(&self, op: &Op) -> Vec<Value> {
+        let body = op.regions.first().map_or(&[][..], |b| &self.kernel.block(*b).args);
+        body.get(1..).unwrap_or_default().to_vec()
+    }
+
+    /// What is known of a value that is handed on.
+    fn value(&mut self, value: Value, state: &mut State, role: usize) -> Option<Known> {
+        let env = state.roles[role].env.clone();
+        match self.kernel.ty(value) {
+            Ty::I32 => Some(Known::Int(self.symbols.int(value, &env, &mut state.facts))),
+            Ty::BOOL => Some(Known::Condition(self.symbols.condition(value, &env, &mut state.facts))),
+            Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..)
+            | Ty::Token(..) => None,
+        }
+    }
+
+    /// Starts an iteration: the next one, or one that is `beyond` the next.
+    pub(super) fn enter(&mut self, state: &mut State, role: usize, beyond: Option<&Linear>) {
+        let here = &mut state.roles[role];
+        let Some(Frame::Loop(l)) = here.frames.last_mut() else { return };
+        let op = self.kernel.op(l.op);
+        let at = beyond.map_or_else(|| l.done.clone(), |i| l.done.plus(1, i));
+        if beyond.is_none() {
+            l.done = l.done.plus_const(1);
+        }
+        let index = l.lo.plus(l.step, &at);
+        let Some(body) = op.regions.first().copied() else { return };
+        if let Some(arg) = self.kernel.block(body).args.first() {
+            here.env.known.insert(*arg, Known::Int(index));
+        }
+        here.env.serial = self.next_serial();
+        here.frames.push(Frame::Block(body, 0));
+    }
+
+    /// A loop has run: its results are what it carries.
+    fn exit(&mut self, state: &mut State, role: usize) {
+        let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return };
+        let op = self.kernel.op(l.op);
+        let args = self.carried(op);
+        let known: Vec<Option<Known>> = args.iter().map(|v| state.roles[role].env.known.get(v).cloned()).collect();
+        for ((from, to), known) in args.iter().zip(&op.results).zip(known) {
+            bind(&mut state.roles[role], *from, *to, known);
+        }
+        Self::advance(state, role);
+    }
+
+    fn leave(&mut self, state: &mut State, role: usize, id: OpId, op: &Op) -> Result<Step, Fault> {
+        match op.kind {
+            OpKind::Yield => {
+                state.roles[role].frames.pop();
+                let Some(Frame::Block(block, at)) = state.roles[role].frames.last().cloned() else { return Ok(Step::Moved) };
+                let Some(branch) = self.kernel.block(block).ops.get(at) else { return Ok(Step::Moved) };
+                let results = self.kernel.op(*branch).results.clone();
+                self.hand_on(state, role, &op.args, &results);
+                Ok(Self::advance(state, role))
+            }
+            OpKind::Continue(0) => {
+                while matches!(state.roles[role].frames.last(), Some(Frame::Block(..))) {
+                    state.roles[role].frames.pop();
+                }
+                let Some(Frame::Loop(l)) = state.roles[role].frames.last() else { return Ok(Step::Ended) };
+                let args = self.carried(self.kernel.op(l.op));
+                self.hand_on(state, role, &op.args, &args);
+                Ok(Step::Moved)
+            }
+            OpKind::Return => {
+                state.roles[role].frames.clear();
+                Ok(Step::Moved)
+            }
+            _ => Err(Fault::Early { role, op: id }),
+        }
+    }
+
+    fn hand_on(&mut self, state: &mut State, role: usize, from: &[Value], to: &[Value]) {
+        let known: Vec<Option<Known>> = from.iter().map(|v| self.value(*v, state, role)).collect();
+        let held: Vec<Option<Held>> = from.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
+        let here = &mut state.roles[role];
+        for ((to, known), held) in to.iter().zip(known).zip(held) {
+            match known {
+                Some(known) => drop(here.env.known.insert(*to, known)),
+                None => drop(here.env.known.remove(to)),
+            }
+            if let Some(held) = held {
+                here.tokens.insert(*to, held);
+            }
+        }
+    }
+
+    /// What an operation does to rings; what it waits for, if it cannot be done yet.
+    fn event(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), ttg: &TtgOp) -> Result<Option<Wait>, Fault> {
+        let taken = |state: &mut State| op.args.first().and_then(|v| state.roles[role].tokens.remove(v));
+        match ttg {
+            TtgOp::Acquire(pipe) => return self.acquire(state, role, (id, op), *pipe),
+            TtgOp::Ready(pipe) => {
+                let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) else { return Ok(None) };
+                let t = reader.claimed;
+                reader.claimed += 1;
+                self.check_time(state, role, (id, op), (*pipe, t, false))?;
+                give(state, role, &op.results, &Held::Time(*pipe, t));
+            }
+            TtgOp::WaitReady => {
+                let Some(Held::Time(pipe, t)) = op.args.first().and_then(|v| state.roles[role].tokens.get(v)).cloned() else {
+                    return Ok(None);
+                };
+                if !state.rings[pipe.index()].filled.has(t) {
+                    return Ok(Some(Wait { role, op: id, pipe, filled: true }));
+                }
+                drop(taken(state));
+                give(state, role, &op.results, &Held::Time(pipe, t));
+            }
+            TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) | TtgOp::Write => {
+                if let Some(Held::Time(pipe, t)) = taken(state) {
+                    state.rings[pipe.index()].filled.add(t);
+                    give(state, role, &op.results, &Held::Time(pipe, t));
+                }
+            }
+            TtgOp::Release | TtgOp::StoreWait => {
+                if let Some(Held::Time(pipe, t)) = taken(state) {
+                    release(state, role, pipe, t);
+                }
+            }
+            TtgOp::ReadPerm | TtgOp::Consumed | TtgOp::Split(_) => {
+                if let Some(held) = taken(state) {
+                    give(state, role, &op.results, &held);
+                }
+            }
+            TtgOp::Join => {
+                let parts: Vec<Option<Held>> = op.args.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
+                if let Some(Some(held)) = parts.first() {
+                    give(state, role, &op.results, held);
+                }
+            }
+            TtgOp::StoreIssue(_) => {
+                if let Some(held) = op.args.last().and_then(|v| state.roles[role].tokens.remove(v)) {
+                    give(state, role, &op.results, &held);
+                }
+            }
+            TtgOp::ComputeIssue => give(state, role, &op.results, &Held::Product),
+            TtgOp::ComputeWait => drop(taken(state)),
+            TtgOp::AccStart(_) => give(state, role, &op.results, &Held::Acc(Vec::new())),
+            TtgOp::AccMma => self.accumulate(state, role, op),
+            TtgOp::AccFinish => {
+                if let Some(Held::Acc(list)) = taken(state) {
+                    list.into_iter().for_each(|(pipe, t)| release(state, role, pipe, t));
+                }
+            }
+            TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Poisoned | TtgOp::View { .. } | TtgOp::Read | TtgOp::Roles
+            | TtgOp::Finalize | TtgOp::Rematerialize | TtgOp::Fence { .. } => {}
+        }
+        Ok(None)
+    }
+
+    fn acquire(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), pipe: Pipe) -> Result<Option<Wait>, Fault> {
+        let slots = i64::from(self.kernel.pipe(pipe).map_or(1, |p| p.slots));
+        let ring = &state.rings[pipe.index()];
+        let t = ring.acquired;
+        if !ring.readers.iter().all(|r| r.released.has(t - slots)) {
+            if self.staging.contains(&pipe) {
+                return Err(Fault::Staging { op: id, pipe });
+            }
+            return Ok(Some(Wait { role, op: id, pipe, filled: false }));
+        }
+        self.check_time(state, role, (id, op), (pipe, t, true))?;
+        state.rings[pipe.index()].acquired += 1;
+        give(state, role, &op.results, &Held::Time(pipe, t));
+        Ok(None)
+    }
+
+    /// A written time must be the clock's.
+    fn check_time(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), (pipe, t, fills): (Pipe, i64, bool)) -> Result<(), Fault> {
+        let (Some(written), true) = (op.args.first(), self.timed) else { return Ok(()) };
+        let env = state.roles[role].env.clone();
+        let written = self.symbols.int(*written, &env, &mut state.facts);
+        let clock = self.clocks[usize::from(fills)][pipe.index()].plus_const(t);
+        if state.facts.decide(&Condition::Zero(written.minus(&clock), true)) == Some(true) {
+            return Ok(());
+        }
+        Err(Fault::Time { op: id, pipe })
+    }
+
+    /// A product takes its stage; the oldest ones beyond those that may be under way have been read.
+    fn accumulate(&mut self, state: &mut State, role: usize, op: &Op) {
+        let [acc, stage, ..] = op.args[..] else { return };
+        let Ty::Acc(_, _, keep) = self.kernel.ty(acc) else { return };
+        let tokens = &mut state.roles[role].tokens;
+        let (Some(Held::Acc(mut list)), Some(Held::Time(pipe, t))) = (tokens.remove(&acc), tokens.remove(&stage)) else { return };
+        list.push((pipe, t));
+        while list.len() > usize::from(keep) {
+            let (pipe, t) = list.remove(0);
+            release(state, role, pipe, t);
+        }
+        give(state, role, &op.results, &Held::Acc(list));
+    }
+
+    /// Whether an iteration of a block does anything to a ring.
+    pub(super) fn touches(&self, block: Block, pipe: Pipe) -> bool {
+        let mut found = false;
+        self.kernel.walk_block(block, &mut |_, op| {
+            let names = |v: &Value| matches!(self.kernel.ty(*v), Ty::Token(_, p) if p == pipe);
+            found |= op.args.iter().chain(&op.results).any(names);
+        });
+        found
+    }
+}
+
+/// Hands a value and what it holds to another.
+fn bind(role: &mut super::state::Role, from: Value, to: Value, known: Option<Known>) {
+    match known {
+        Some(known) => drop(role.env.known.insert(to, known)),
+        None => drop(role.env.known.remove(&to)),
+    }
+    if let Some(held) = role.tokens.remove(&from) {
+        role.tokens.insert(to, held);
+    }
+}
+
+fn give(state: &mut State, role: usize, results: &[Value], held: &Held) {
+    for result in results {
+        state.roles[role].tokens.insert(*result, held.clone());
+    }
+}
+
+fn release(state: &mut State, role: usize, pipe: Pipe, t: i64) {
+    if let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) {
+        reader.released.add(t);
+    }
+}

@@ -1,0 +1,310 @@
+//! What scalars are, symbolically: computed from their definitions when somebody asks.
+
+use super::linear::{Atom, Condition, Facts, Linear};
+use crate::analysis::forms::is_input;
+use crate::analysis::number::root;
+use crate::ir::{
+    BinOp, Const, Def, DimSpec, Elem, HostExpr, HostOp, Kernel, Op, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty, UnOp, Value,
+};
+use std::collections::BTreeMap;
+
+/// What an atom stands for; equal keys are one atom.
+#[derive(Clone, Debug, PartialEq)]
+enum Key {
+    /// A shape name.
+    Symbol(Symbol),
+    /// The extent of a parameter's axis.
+    Dim(usize, usize),
+    /// A value of which nothing is known, in one iteration of what is around it.
+    Value(Value, u32),
+    /// The counter of a loop.
+    Counter(u32),
+    /// A quotient of two integers.
+    Quotient(Linear, i64),
+    /// An operation on scalars, and their values.
+    Op(OpKind, Vec<Arg>),
+}
+
+/// An operand as part of a key.
+#[derive(Clone, Debug, PartialEq)]
+enum Arg {
+    Int(Linear),
+    Condition(Condition),
+    /// A parameter.
+    Param(usize),
+    Value(Value, u32),
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Known {
+    Int(Linear),
+    Condition(Condition),
+}
+
+/// What loops and branches give to values, in one role.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Env {
+    pub(super) known: BTreeMap<Value, Known>,
+    /// Which iteration this is, of everything: what is loaded in two iterations differs.
+    pub(super) serial: u32,
+}
+
+/// Atoms and their meaning.
+pub(super) struct Symbols<'k> {
+    kernel: &'k Kernel,
+    keys: Vec<Key>,
+    counters: u32,
+}
+
+impl<'k> Symbols<'k> {
+    pub(super) fn new(kernel: &'k Kernel) -> Self {
+        Symbols { kernel, keys: Vec::new(), counters: 0 }
+    }
+
+    fn intern(&mut self, key: Key) -> (Atom, bool) {
+        if let Some(at) = self.keys.iter().position(|k| *k == key) {
+            return (Atom(at), false);
+        }
+        self.keys.push(key);
+        (Atom(self.keys.len() - 1), true)
+    }
+
+    /// The counter of a loop that begins.
+    pub(super) fn counter(&mut self) -> Atom {
+        self.counters += 1;
+        self.intern(Key::Counter(self.counters)).0
+    }
+
+    /// What the launch has checked.
+    pub(super) fn requirements(&mut self, facts: &mut Facts) {
+        for require in &self.kernel.sig.requires {
+            if let Some(condition) = self.host_condition(require, facts) {
+                facts.assume(&condition, true);
+            }
+        }
+    }
+
+    fn host_condition(&mut self, expr: &HostExpr, facts: &mut Facts) -> Option<Condition> {
+        let HostExpr::Binary(op, a, b) = expr else { return None };
+        let pred = match op {
+            HostOp::Eq => Pred::Eq,
+            HostOp::Ne => Pred::Ne,
+            HostOp::Lt => Pred::Lt,
+            HostOp::Le => Pred::Le,
+            HostOp::Gt => Pred::Gt,
+            HostOp::Ge => Pred::Ge,
+            HostOp::And => {
+                for side in [a, b] {
+                    if let Some(condition) = self.host_condition(side, facts) {
+                        facts.assume(&condition, true);
+                    }
+                }
+                return None;
+            }
+            HostOp::Add | HostOp::Sub | HostOp::Mul | HostOp::Div | HostOp::Rem | HostOp::Cdiv | HostOp::Min | HostOp::Max
+            | HostOp::Or => return None,
+        };
+        Some(Condition::compare(pred, &self.host(a, facts)?, &self.host(b, facts)?))
+    }
+
+    fn host(&mut self, expr: &HostExpr, facts: &mut Facts) -> Option<Linear> {
+        match expr {
+            HostExpr::Const(c) => Some(Linear::constant(*c)),
+            HostExpr::Symbol(s) => Some(self.extent(Key::Symbol(*s), facts)),
+            HostExpr::Scalar(p) => Some(Linear::atom(self.intern(Key::Value(self.kernel.param(*p), 0)).0)),
+            HostExpr::Dim(p, axis) => Some(self.dim(*p, *axis, facts)),
+            HostExpr::Not(_) => None,
+            HostExpr::Binary(op, a, b) => {
+                let (a, b) = (self.host(a, facts)?, self.host(b, facts)?);
+                match (op, a.as_constant(), b.as_constant()) {
+                    (HostOp::Add, ..) => Some(a.plus(1, &b)),
+                    (HostOp::Sub, ..) => Some(a.minus(&b)),
+                    (HostOp::Mul, Some(k), _) => Some(b.times(k)),
+                    (HostOp::Mul, _, Some(k)) => Some(a.times(k)),
+                    (HostOp::Div, _, Some(k)) => self.quotient(&a, k, facts),
+                    (HostOp::Cdiv, _, Some(k)) => self.quotient(&a.plus_const(k - 1), k, facts),
+                    (_, _, _) => None,
+                }
+            }
+        }
+    }
+
+    /// An extent, which is not negative.
+    fn extent(&mut self, key: Key, facts: &mut Facts) -> Linear {
+        let atom = Linear::atom(self.intern(key).0);
+        if !facts.is_not_negative(&atom) {
+            facts.assume(&Condition::NotNegative(atom.clone(), true), true);
+        }
+        atom
+    }
+
+    fn dim(&mut self, param: usize, axis: usize, facts: &mut Facts) -> Linear {
+        let declared = self.kernel.sig.params.get(param).and_then(|p| match &p.kind {
+            ParamKind::Tensor { shape, .. } => shape.get(axis),
+            ParamKind::Scalar(_) => None,
+        });
+        match declared {
+            Some(DimSpec::Bind(s)) => self.extent(Key::Symbol(*s), facts),
+            Some(DimSpec::Equals(e)) => match self.host(e, facts) {
+                Some(l) => l,
+                None => self.extent(Key::Dim(param, axis), facts),
+            },
+            Some(DimSpec::Any) | None => self.extent(Key::Dim(param, axis), facts),
+        }
+    }
+
+    /// `of / by` for what is not negative and a positive constant.
+    fn quotient(&mut self, of: &Linear, by: i64, facts: &mut Facts) -> Option<Linear> {
+        if by <= 0 || !facts.is_not_negative(of) {
+            return None;
+        }
+        if let Some(c) = of.as_constant() {
+            return Some(Linear::constant(c / by));
+        }
+        let (atom, _) = self.intern(Key::Quotient(of.clone(), by));
+        facts.quotient(atom, of, by);
+        Some(Linear::atom(atom))
+    }
+
+    /// An integer; whatever it is, it is one.
+    pub(super) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
+        match self.known(value, env, facts) {
+            Some(Known::Int(l)) => l,
+            Some(Known::Condition(_)) | None => Linear::atom(self.intern(Key::Value(value, self.age(value, env))).0),
+        }
+    }
+
+    /// A condition.
+    pub(super) fn condition(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Condition {
+        match self.known(value, env, facts) {
+            Some(Known::Condition(c)) => c,
+            Some(Known::Int(_)) | None => Condition::Opaque(self.intern(Key::Value(value, self.age(value, env))).0, true),
+        }
+    }
+
+    /// Parameters are older than every iteration.
+    fn age(&self, value: Value, env: &Env) -> u32 {
+        if let Def::Param(_) = self.kernel.value(value).def { 0 } else { env.serial }
+    }
+
+    fn known(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Option<Known> {
+        if let Some(known) = env.known.get(&value) {
+            return Some(known.clone());
+        }
+        let kernel = self.kernel;
+        let op = kernel.def_op(value)?;
+        match (&op.kind, kernel.ty(value)) {
+            (OpKind::Const(Const::Int(Elem::Bool, v)), _) => Some(Known::Condition(Condition::Known(*v != 0))),
+            (OpKind::Const(Const::Int(_, v)), _) => Some(Known::Int(Linear::constant(*v))),
+            (OpKind::Dim(axis), _) => {
+                let param = root(kernel, op.args[0])?;
+                let whole = kernel.param(param) == op.args[0];
+                whole.then(|| Known::Int(self.dim(param, usize::from(*axis), facts)))
+            }
+            (OpKind::Ttg(TtgOp::Rematerialize), Ty::Scalar(_)) => self.known(op.args[0], env, facts),
+            (OpKind::Binary(bin), Ty::Scalar(Elem::I32)) => self.binary(*bin, op, env, facts).map(Known::Int),
+            (OpKind::Cmp(pred), Ty::Scalar(_)) if kernel.ty(op.args[0]) == Ty::I32 => {
+                let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
+                Some(Known::Condition(Condition::compare(*pred, &a, &b)))
+            }
+            (OpKind::Unary(UnOp::Not), Ty::Scalar(Elem::Bool)) => Some(Known::Condition(self.condition(op.args[0], env, facts).not())),
+            (_, Ty::Scalar(elem)) => self.structural(op, elem, env, facts),
+            (_, _) => None,
+        }
+    }
+
+    fn binary(&mut self, bin: BinOp, op: &Op, env: &Env, facts: &mut Facts) -> Option<Linear> {
+        if let Some(rounded) = self.rounded_up(op, env, facts) {
+            return Some(rounded);
+        }
+        let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
+        match (bin, a.as_constant(), b.as_constant()) {
+            (BinOp::Add, ..) => Some(a.plus(1, &b)),
+            (BinOp::Sub, ..) => Some(a.minus(&b)),
+            (BinOp::Mul, Some(k), _) => Some(b.times(k)),
+            (BinOp::Mul, _, Some(k)) => Some(a.times(k)),
+            (BinOp::Div, _, Some(k)) => self.quotient(&a, k, facts).or_else(|| self.opaque(bin, &a, &b)),
+            (BinOp::Rem, _, Some(k)) => {
+                let quotient = self.quotient(&a, k, facts);
+                quotient.map(|q| a.plus(-k, &q)).or_else(|| self.opaque(bin, &a, &b))
+            }
+            (_, _, _) => self.opaque(bin, &a, &b),
+        }
+    }
+
+    fn opaque(&mut self, bin: BinOp, a: &Linear, b: &Linear) -> Option<Linear> {
+        let args = vec![Arg::Int(a.clone()), Arg::Int(b.clone())];
+        Some(Linear::atom(self.intern(Key::Op(OpKind::Binary(bin), args)).0))
+    }
+
+    /// `a / b + (a % b > 0)`: how `cdiv` is written out.
+    fn rounded_up(&mut self, op: &Op, env: &Env, facts: &mut Facts) -> Option<Linear> {
+        let kernel = self.kernel;
+        let def = |v: Value, kind: OpKind| kernel.def_op(v).filter(|o| o.kind == kind);
+        if op.kind != OpKind::Binary(BinOp::Add) {
+            return None;
+        }
+        let quotient = def(op.args[0], OpKind::Binary(BinOp::Div))?;
+        let up = def(op.args[1], OpKind::Cast(Elem::I32))?;
+        let more = def(up.args[0], OpKind::Cmp(Pred::Gt))?;
+        let rest = def(more.args[0], OpKind::Binary(BinOp::Rem))?;
+        if rest.args != quotient.args || kernel.int_constant(more.args[1]) != Some(0) {
+            return None;
+        }
+        let by = kernel.int_constant(quotient.args[1])?;
+        let of = self.int(quotient.args[0], env, facts);
+        self.quotient(&of.plus_const(by - 1), by, facts)
+    }
+
+    /// The same operation on the same scalars gives the same, in every role. Inputs do not change.
+    fn structural(&mut self, op: &Op, elem: Elem, env: &Env, facts: &mut Facts) -> Option<Known> {
+        let kernel = self.kernel;
+        let stable = match &op.kind {
+            OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_)
+            | OpKind::Bitcast(_) | OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Present => true,
+            OpKind::Unflatten => op.results.len() == 1,
+            OpKind::Get => root(kernel, op.args[0]).is_some_and(|p| is_input(kernel, p) && kernel.param(p) == op.args[0]),
+            _ => false,
+        };
+        if !stable {
+            return None;
+        }
+        let mut args = Vec::new();
+        for arg in &op.args {
+            args.push(match kernel.ty(*arg) {
+                Ty::Scalar(Elem::I32) => Arg::Int(self.int(*arg, env, facts)),
+                Ty::Scalar(Elem::Bool) => Arg::Condition(self.condition(*arg, env, facts)),
+                Ty::Tensor(..) => Arg::Param(root(kernel, *arg)?),
+                Ty::Scalar(_) | Ty::Tile(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => {
+                    Arg::Value(*arg, self.age(*arg, env))
+                }
+            });
+        }
+        let atom = self.intern(Key::Op(op.kind.clone(), args)).0;
+        match elem {
+            Elem::I32 => Some(Known::Int(Linear::atom(atom))),
+            Elem::Bool => Some(Known::Condition(Condition::Opaque(atom, true))),
+            _ => None,
+        }
+    }
+}
+
+impl Symbols<'_> {
+    /// How often a range of this span is stepped through.
+    pub(super) fn trips(&mut self, span: &Linear, step: i64, facts: &mut Facts) -> Linear {
+        if step == 1 {
+            return span.clone();
+        }
+        match self.quotient(&span.plus_const(step - 1), step, facts) {
+            Some(trips) => trips,
+            None => self.dealt(crate::ir::ForKind::Sequential, [span, &Linear::default(), &Linear::constant(step)], facts),
+        }
+    }
+
+    /// The number of iterations of a range of which nothing else is known: equal ranges are stepped through equally often.
+    pub(super) fn dealt(&mut self, kind: crate::ir::ForKind, range: [&Linear; 3], facts: &mut Facts) -> Linear {
+        let args = range.map(|l| Arg::Int(l.clone())).to_vec();
+        self.extent(Key::Op(OpKind::For(kind), args), facts)
+    }
+}

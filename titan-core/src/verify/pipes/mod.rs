@@ -1,0 +1,77 @@
+//! Rules of pipelines. They are checked when everything else holds, in this order:
+//!
+//! * `shape`: rings and roles as they are declared, what stages hold, who fills and who reads (rules 28 to 34);
+//! * `tokens`: every token is used up once on every path, and nothing is read after it was given back (rules 35 to 38);
+//! * `joint`: all roles run together: rings are filled as often as they are read, and nobody waits forever (rules 39 to 43).
+//!
+//! A kernel without pipeline operations passes at once.
+
+mod joint;
+mod shape;
+mod tokens;
+
+use super::Error;
+use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
+
+/// Breaks of rules 28 to 43, of the first group that has any.
+pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+    let mut any = !kernel.pipes.is_empty() || !kernel.roles.is_empty();
+    kernel.walk(&mut |_, op| any |= matches!(op.kind, OpKind::Ttg(_)));
+    if !any {
+        return Vec::new();
+    }
+    for group in [shape::check, tokens::check, joint::check] {
+        let errors = group(kernel);
+        if !errors.is_empty() {
+            return errors;
+        }
+    }
+    Vec::new()
+}
+
+/// The one `ttg.roles`, if there is one.
+fn roles_op(kernel: &Kernel) -> Option<OpId> {
+    let top = &kernel.block(kernel.body).ops;
+    top.iter().copied().find(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles))
+}
+
+/// What runs at once: the regions of the roles with their names, or the whole kernel.
+fn threads(kernel: &Kernel) -> Vec<(String, Block)> {
+    match roles_op(kernel) {
+        Some(op) => {
+            let names = kernel.roles.iter().map(|r| format!("`{}`", r.name));
+            names.zip(kernel.op(op).regions.iter().copied()).collect()
+        }
+        None => vec![("the kernel".to_owned(), kernel.body)],
+    }
+}
+
+/// The ring of a token.
+fn ring_of(kernel: &Kernel, value: Value) -> Option<Pipe> {
+    if let Ty::Token(_, pipe) = kernel.ty(value) { Some(pipe) } else { None }
+}
+
+/// A token in words: by its name and ring.
+fn named(kernel: &Kernel, value: Value) -> String {
+    let own = kernel.value(value).name.as_ref().map(|n| format!("`{n}`"));
+    let kind = match kernel.ty(value) {
+        Ty::Token(token, pipe) => {
+            let word = match token {
+                Token::Slot => "a slot",
+                Token::Ready => "a claim to a stage",
+                Token::Stage | Token::Rperm | Token::Consumed => "a stage",
+                Token::Part => "a part of the right to read a stage",
+                Token::Written => "a slot that was written",
+                Token::Store => "a store from a slot",
+            };
+            format!("{word} of `{}`", kernel.pipe_name(pipe))
+        }
+        Ty::Compute(..) => "a matrix product under way".to_owned(),
+        Ty::Acc(..) => "an accumulator with products under way".to_owned(),
+        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) => "a value".to_owned(),
+    };
+    match own {
+        Some(name) => format!("{name}, {kind},"),
+        None => kind,
+    }
+}

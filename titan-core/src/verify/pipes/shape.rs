@@ -1,0 +1,302 @@
+//! Rules 28 to 34: what is declared, who does what, and what stages hold. Nothing here depends on the order of operations.
+
+use super::{roles_op, threads};
+use crate::analysis::access::{Kind, kind_of};
+use crate::analysis::forms::is_input;
+use crate::analysis::number::root;
+use crate::diag::Code;
+use crate::ir::op_table::mnemonic;
+use crate::ir::{Block, Def, Field, Kernel, Loc, Op, OpId, OpKind, Pipe, PipeDecl, TtgOp, Ty, Value};
+use crate::verify::Error;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A program has at most so many warps.
+const MAX_WARPS: u32 = 32;
+
+/// Breaks of rules 28 to 34.
+pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+    let mut errors = Vec::new();
+    roles(kernel, &mut errors);
+    rings(kernel, &mut errors);
+    if !errors.is_empty() {
+        return errors;
+    }
+    contents(kernel, &mut errors);
+    sides(kernel, &mut errors);
+    values(kernel, &mut errors);
+    outputs(kernel, &mut errors);
+    ends(kernel, &mut errors);
+    errors
+}
+
+/// Rule 28: one `ttg.roles` at the top, which ends the kernel.
+fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let mut error = |loc: Loc, title: String| errors.push(Error::new(Code::RolesAttr, loc, title));
+    let mut found: Vec<(OpId, Loc)> = Vec::new();
+    kernel.walk(&mut |id, op| {
+        if op.kind == OpKind::Ttg(TtgOp::Roles) {
+            found.push((id, op.loc));
+        }
+    });
+    let top = &kernel.block(kernel.body).ops;
+    for (i, (id, loc)) in found.iter().enumerate() {
+        let Some(at) = top.iter().position(|o| o == id) else {
+            error(*loc, "the roles part inside of a loop, branch or role: they part once, for the whole kernel".to_owned());
+            continue;
+        };
+        if i > 0 {
+            error(*loc, "the roles part a second time".to_owned());
+        }
+        if let Some(after) = top[at + 1..].iter().map(|o| kernel.op(*o)).find(|o| o.kind != OpKind::Return) {
+            error(after.loc, format!("`{}` after the roles: the kernel ends with them", mnemonic(&after.kind)));
+        }
+    }
+    let loc = found.first().map_or(Loc::default(), |(_, loc)| *loc);
+    if found.is_empty() && !kernel.roles.is_empty() {
+        error(loc, format!("the kernel declares {} roles, and they never part", kernel.roles.len()));
+    }
+    for (i, role) in kernel.roles.iter().enumerate() {
+        if kernel.roles[..i].iter().any(|r| r.name == role.name) {
+            error(loc, format!("two roles are called `{}`", role.name));
+        }
+        if role.warps == 0 {
+            error(loc, format!("the role `{}` has no warps", role.name));
+        }
+    }
+    let warps: u64 = kernel.roles.iter().map(|r| u64::from(r.warps)).sum();
+    if warps > u64::from(MAX_WARPS) {
+        error(loc, format!("the roles have {warps} warps together: a program has at most {MAX_WARPS}"));
+    }
+}
+
+/// Rule 29: rings have slots and contents, and operations name rings that exist.
+fn rings(kernel: &Kernel, errors: &mut Vec<Error>) {
+    for (i, pipe) in kernel.pipes.iter().enumerate() {
+        let name = kernel.pipe_name(Pipe::new(i));
+        let mut error = |title: String| errors.push(Error::new(Code::RingMade, pipe.loc, title));
+        if !(1..=PipeDecl::MAX_SLOTS).contains(&pipe.slots) {
+            error(format!("`{name}` has {} slots: 1 to {} are possible", pipe.slots, PipeDecl::MAX_SLOTS));
+        }
+        if pipe.fields.is_empty() || pipe.fields.len() > PipeDecl::MAX_FIELDS {
+            error(format!("a stage of `{name}` holds {} tiles: 1 to {} are possible", pipe.fields.len(), PipeDecl::MAX_FIELDS));
+        }
+        if let Some(problem) = pipe.fields.iter().find_map(|f| f.shape.problem()) {
+            error(format!("a stage of `{name}`: {problem}"));
+        }
+        if pipe.bytes() > u64::from(u32::MAX) {
+            error(format!("a stage of `{name}` has {} bytes", pipe.bytes()));
+        }
+    }
+    let exists = |ty: Ty| if let Ty::Token(_, pipe) = ty { kernel.pipe(pipe).is_some() } else { true };
+    for value in kernel.values.iter().filter(|v| !exists(v.ty)) {
+        let loc = if let Def::Result(op, _) = value.def { kernel.op(op).loc } else { Loc::default() };
+        errors.push(Error::new(Code::RingMade, loc, format!("`{}` names a ring that does not exist", value.ty)));
+    }
+}
+
+/// Rule 30: copies, views and stores fit the stage.
+fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
+    kernel.walk(&mut |_, op| {
+        let OpKind::Ttg(ttg) = &op.kind else { return };
+        let token = op.args.iter().find_map(|v| if let Ty::Token(_, pipe) = kernel.ty(*v) { Some(pipe) } else { None });
+        let Some((pipe, decl)) = token.and_then(|p| Some((p, kernel.pipe(p)?))) else { return };
+        let found: Vec<Field> = match ttg {
+            TtgOp::AsyncProduce { .. } | TtgOp::Write => op.args.iter().filter_map(|v| field(kernel.ty(*v))).collect(),
+            TtgOp::View { field: at, elem, shape } => return view((kernel, pipe, decl), op, usize::from(*at), Field { elem: *elem, shape: *shape }, errors),
+            TtgOp::StoreIssue(_) => return store((kernel, pipe, decl), op, errors),
+            _ => return,
+        };
+        let ring = kernel.pipe_name(pipe);
+        if found != decl.fields {
+            let title = format!("a stage of `{ring}` holds {}, but is filled with {}", list(&decl.fields), list(&found));
+            errors.push(Error::new(Code::StageContents, op.loc, title).related(decl.loc, "the ring"));
+        } else if let TtgOp::AsyncProduce { bytes, .. } = ttg
+            && u64::from(*bytes) != decl.bytes()
+        {
+            let less = if u64::from(*bytes) < decl.bytes() { "readers would not wait for the rest" } else { "readers would wait forever" };
+            let title = format!("a stage of `{ring}` has {} bytes, but {bytes} are announced: {less}", decl.bytes());
+            errors.push(Error::new(Code::StageContents, op.loc, title));
+        }
+    });
+}
+
+/// What a source or tile puts into a stage.
+const fn field(ty: Ty) -> Option<Field> {
+    match ty {
+        Ty::Source(elem, shape) | Ty::Tile(elem, shape) => Some(Field { elem, shape }),
+        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => None,
+    }
+}
+
+fn list(fields: &[Field]) -> String {
+    let one = |f: &Field| format!("{}", Ty::Tile(f.elem, f.shape));
+    fields.iter().map(one).collect::<Vec<_>>().join(" and ")
+}
+
+fn view((kernel, pipe, decl): (&Kernel, Pipe, &PipeDecl), op: &Op, at: usize, wanted: Field, errors: &mut Vec<Error>) {
+    let ring = kernel.pipe_name(pipe);
+    let title = match decl.fields.get(at) {
+        None => format!("a stage of `{ring}` has {} tiles, and no tile {at}", decl.fields.len()),
+        Some(found) if *found != wanted => format!("tile {at} of `{ring}` is {}, not {}", list(&[*found]), list(&[wanted])),
+        Some(_) => return,
+    };
+    errors.push(Error::new(Code::StageContents, op.loc, title).related(decl.loc, "the ring"));
+}
+
+fn store((kernel, pipe, decl): (&Kernel, Pipe, &PipeDecl), op: &Op, errors: &mut Vec<Error>) {
+    let tensor = op.args.first().map(|t| kernel.ty(*t));
+    let (Some(Ty::Tensor(elem, rank)), [field]) = (tensor, &decl.fields[..]) else {
+        let title = format!("a stage of `{}` holds {} tiles: one is stored at a time", kernel.pipe_name(pipe), decl.fields.len());
+        return errors.push(Error::new(Code::StageContents, op.loc, title));
+    };
+    if field.elem != elem || field.shape.rank() != usize::from(rank) {
+        let title = format!("a stage of `{}` holds {}, which a tensor of `{elem}` and rank {rank} does not take", kernel.pipe_name(pipe), list(&[*field]));
+        errors.push(Error::new(Code::StageContents, op.loc, title));
+    }
+}
+
+/// What a thread does to a ring.
+#[derive(Default)]
+struct Sides {
+    /// The first `acquire` of each thread that fills.
+    fill: BTreeMap<usize, Loc>,
+    /// The first `ready` of each thread that reads.
+    read: BTreeMap<usize, Loc>,
+    /// The first `write`: a staging ring.
+    write: Option<Loc>,
+    copy: Option<Loc>,
+}
+
+/// Rule 31: one role fills a ring, and somebody reads it; a staging ring is read by stores.
+fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let threads = threads(kernel);
+    let mut rings: Vec<Sides> = kernel.pipes.iter().map(|_| Sides::default()).collect();
+    for (thread, (_, block)) in threads.iter().enumerate() {
+        kernel.walk_block(*block, &mut |_, op| {
+            let pipe = |token: Option<&Value>| if let Ty::Token(_, p) = kernel.ty(*token?) { Some(p.index()) } else { None };
+            match &op.kind {
+                OpKind::Ttg(TtgOp::Acquire(p)) => drop(rings[p.index()].fill.entry(thread).or_insert(op.loc)),
+                OpKind::Ttg(TtgOp::Ready(p)) => drop(rings[p.index()].read.entry(thread).or_insert(op.loc)),
+                OpKind::Ttg(TtgOp::Write) => pipe(op.args.first()).into_iter().for_each(|p| rings[p].write = Some(op.loc)),
+                OpKind::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => {
+                    pipe(op.args.first()).into_iter().for_each(|p| rings[p].copy = Some(op.loc));
+                }
+                _ => {}
+            }
+        });
+    }
+    if let Some(parted) = roles_op(kernel) {
+        for id in &kernel.block(kernel.body).ops {
+            let op = kernel.op(*id);
+            if *id != parted && matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_))) {
+                let title = format!("`{}` before the roles part: a ring is filled and read by roles", mnemonic(&op.kind));
+                errors.push(Error::new(Code::WrongSide, op.loc, title));
+            }
+        }
+    }
+    for (i, ring) in rings.iter().enumerate() {
+        one_ring(kernel, Pipe::new(i), ring, &threads, errors);
+    }
+}
+
+fn one_ring(kernel: &Kernel, pipe: Pipe, ring: &Sides, threads: &[(String, Block)], errors: &mut Vec<Error>) {
+    let (name, made) = (kernel.pipe_name(pipe), kernel.pipe(pipe).map_or(Loc::default(), |p| p.loc));
+    let mut error = |loc: Loc, title: String, related: Option<(Loc, &str)>| {
+        let error = Error::new(Code::WrongSide, loc, title);
+        errors.push(related.map_or(error.clone(), |(at, what)| error.related(at, what)));
+    };
+    let mut fill = ring.fill.iter();
+    let first = fill.next();
+    if let (Some((a, at)), Some((b, loc))) = (first, fill.next()) {
+        let title = format!("`{name}` is filled by {} and by {}: one role fills a ring", threads[*a].0, threads[*b].0);
+        error(*loc, title, Some((*at, "the other one")));
+    }
+    let read = ring.read.iter().next();
+    match (first, read, ring.write) {
+        (None, None, _) => error(made, format!("nobody fills and nobody reads `{name}`"), None),
+        (None, Some((_, loc)), _) => error(*loc, format!("nobody fills `{name}`: whoever reads it waits forever"), Some((made, "the ring"))),
+        (Some((_, loc)), None, None) => error(*loc, format!("nobody reads `{name}`: its slots are never free again"), Some((made, "the ring"))),
+        (Some(_), Some((_, loc)), Some(_)) => error(*loc, format!("`{name}` is a staging ring: its stages are stored, not read"), Some((made, "the ring"))),
+        (Some(_), Some(_), None) | (Some(_), None, Some(_)) => {}
+    }
+    if let (Some(copy), Some(write)) = (ring.copy, ring.write) {
+        error(copy, format!("`{name}` is copied to and written: a ring is one or the other"), Some((write, "it is written here")));
+    }
+}
+
+/// Rule 32: a tile that all warps make is not one role's, unless it follows from scalars.
+fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let Some(parted) = roles_op(kernel) else { return };
+    let mut outside: BTreeSet<Value> = BTreeSet::new();
+    for id in &kernel.block(kernel.body).ops {
+        let op = kernel.op(*id);
+        let made_anywhere = matches!(op.kind, OpKind::Splat(_) | OpKind::Iota(_));
+        outside.extend(op.results.iter().filter(|v| !made_anywhere && matches!(kernel.ty(**v), Ty::Tile(..))));
+    }
+    let mut seen = BTreeSet::new();
+    for region in &kernel.op(parted).regions {
+        kernel.walk_block(*region, &mut |_, op| {
+            for value in op.args.iter().filter(|v| outside.contains(v)) {
+                if seen.insert(*value) {
+                    let name = kernel.display_name(*value);
+                    let title = format!("`{name}` is a tile of all warps, and is used by one role");
+                    let made = kernel.def_op(*value).map_or(Loc::default(), |o| o.loc);
+                    let error = Error::new(Code::RoleValue, op.loc, title).related(made, "it is made here");
+                    errors.push(error.help("make it in the role that uses it"));
+                }
+            }
+        });
+    }
+}
+
+/// Rules 33 and 34: an output is one role's, and nothing is copied from an output.
+fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let mut writers: BTreeMap<usize, (usize, Loc)> = BTreeMap::new();
+    let threads = threads(kernel);
+    for (thread, (name, block)) in threads.iter().enumerate() {
+        kernel.walk_block(*block, &mut |_, op| {
+            let writes = matches!(kind_of(&op.kind), Some(Kind::Write));
+            let Some(param) = op.args.first().filter(|_| writes).and_then(|t| root(kernel, *t)) else { return };
+            let (other, loc) = *writers.entry(param).or_insert((thread, op.loc));
+            if other != thread {
+                let tensor = kernel.display_name(kernel.param(param));
+                let title = format!("`{tensor}` is stored by {} and by {name}: their order is open", threads[other].0);
+                let error = Error::new(Code::TwoWriters, op.loc, title).related(loc, "the other store");
+                errors.push(error.help("let one role store it, or split it into two outputs"));
+            }
+        });
+    }
+    kernel.walk(&mut |_, op| {
+        if !matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. })) {
+            return;
+        }
+        if let Some(param) = op.args.first().and_then(|t| root(kernel, *t)).filter(|p| !is_input(kernel, *p)) {
+            let tensor = kernel.display_name(kernel.param(param));
+            let title = format!("a copy from `{tensor}`, which the kernel may write while it is under way");
+            let error = Error::new(Code::SourceWritten, op.loc, title);
+            errors.push(error.help(format!("take `{tensor}` by `&`, or load it: `{tensor}.load_tile(..)` is in order with the stores")));
+        }
+    });
+}
+
+/// Rule 43: roles end in `finalize`, and nothing else does.
+fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let Some(parted) = roles_op(kernel) else { return };
+    for (role, region) in kernel.roles.iter().zip(&kernel.op(parted).regions) {
+        let ops = &kernel.block(*region).ops;
+        let last = ops.len().checked_sub(2).map(|i| kernel.op(ops[i]));
+        if last.is_none_or(|op| op.kind != OpKind::Ttg(TtgOp::Finalize)) {
+            let loc = ops.last().map_or(Loc::default(), |id| kernel.op(*id).loc);
+            let title = format!("the role `{}` does not end in `ttg.pipeline.finalize`: it may leave something under way", role.name);
+            errors.push(Error::new(Code::NotFinalized, loc, title));
+        }
+        kernel.walk_block(*region, &mut |id, op| {
+            let inner = op.kind == OpKind::Ttg(TtgOp::Finalize) && ops.len().checked_sub(2).map(|i| ops[i]) != Some(id);
+            if inner || op.kind == OpKind::Return {
+                let title = format!("`{}` in the middle of the role `{}`, which others wait for", mnemonic(&op.kind), role.name);
+                errors.push(Error::new(Code::NotFinalized, op.loc, title));
+            }
+        });
+    }
+}
+

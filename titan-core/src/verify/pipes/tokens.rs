@@ -1,0 +1,419 @@
+//! Rules 35 to 38: tokens are used up once on every path, and borrows end before what they borrow.
+//!
+//! The walk follows every path of a block with what is live on it. At joins the arms must agree; at the end of a loop's body
+//! what was there at its head must be there again. A product under way borrows the stages that its operands lie in; carried
+//! products borrow carried stages, so the walk repeats a body until the borrows no longer change.
+
+use super::{named, ring_of};
+use crate::diag::Code;
+use crate::ir::{Block, Fill, Kernel, Loc, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, UnOp, Use, Value};
+use crate::verify::Error;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Breaks of rules 35 to 38.
+pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+    let mut poison = BTreeSet::new();
+    kernel.walk(&mut |_, op| {
+        let may = matches!(op.kind, OpKind::Ttg(TtgOp::Fill(Fill::Poison) | TtgOp::AsyncProduce { skipped: Some(Fill::Poison), .. }));
+        poison.extend(op.args.first().filter(|_| may).and_then(|slot| ring_of(kernel, *slot)));
+    });
+    let mut walk = Walk { kernel, poison, loops: Vec::new(), errors: Vec::new(), reported: BTreeSet::new() };
+    walk.block(kernel.body, State::default());
+    walk.errors
+}
+
+/// What is known of the tokens on one path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct State {
+    /// Tokens, and where each was used up.
+    tokens: BTreeMap<Value, Option<Loc>>,
+    /// How many loops were open where a token was made.
+    level: BTreeMap<Value, usize>,
+    /// Which stages a product or a tile in shared memory reads.
+    borrows: BTreeMap<Value, BTreeSet<Value>>,
+    /// Stages that are known not to be poison.
+    sound: BTreeSet<Value>,
+    /// Which split a part comes from.
+    parts: BTreeMap<Value, OpId>,
+}
+
+struct Loop {
+    /// Tokens at the head, without the carried ones.
+    head: BTreeMap<Value, Option<Loc>>,
+    exits: Vec<State>,
+    /// What carried products borrow, as the ends of the body say.
+    carried: BTreeMap<Value, BTreeSet<Value>>,
+    args: Vec<Value>,
+}
+
+struct Walk<'a> {
+    kernel: &'a Kernel,
+    /// Rings whose stages may be poison.
+    poison: BTreeSet<Pipe>,
+    loops: Vec<Loop>,
+    errors: Vec<Error>,
+    reported: BTreeSet<(Value, Code)>,
+}
+
+impl Walk<'_> {
+    fn report(&mut self, value: Value, error: Error) {
+        if self.reported.insert((value, error.code)) {
+            self.errors.push(error);
+        }
+    }
+
+    /// Where a value was made.
+    fn born(&self, value: Value) -> Loc {
+        self.kernel.def_op(value).map_or_else(Loc::default, |op| op.loc)
+    }
+
+    /// Follows a block; gives the state at its `yield`, or at the end of a role.
+    fn block(&mut self, block: Block, mut state: State) -> Option<State> {
+        for arg in &self.kernel.block(block).args {
+            self.make(*arg, &mut state);
+        }
+        for id in self.kernel.block(block).ops.clone() {
+            let op = self.kernel.op(id);
+            if op.kind.is_terminator() {
+                return self.leave(op, state);
+            }
+            state = self.op(id, op, state)?;
+        }
+        Some(state)
+    }
+
+    fn make(&self, value: Value, state: &mut State) {
+        if self.kernel.ty(value).is_linear() {
+            state.tokens.insert(value, None);
+            state.level.insert(value, self.loops.len());
+        }
+    }
+
+    fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
+        let mut state = match &op.kind {
+            OpKind::If => self.branch(op, state)?,
+            OpKind::For(_) | OpKind::Loop => self.looped(op, state)?,
+            OpKind::Ttg(TtgOp::Roles) => {
+                for region in &op.regions {
+                    if let Some(end) = self.block(*region, state.clone()) {
+                        self.all_gone(&end, 0, op.loc);
+                    }
+                }
+                state
+            }
+            _ => {
+                self.plain(id, op, &mut state);
+                state
+            }
+        };
+        for result in &op.results {
+            self.make(*result, &mut state);
+        }
+        Some(state)
+    }
+
+    fn plain(&mut self, id: OpId, op: &Op, state: &mut State) {
+        for arg in &op.args {
+            if let Ty::Smem(..) = self.kernel.ty(*arg) {
+                self.read(*arg, op, state);
+            }
+        }
+        let how = if let OpKind::Ttg(t) = &op.kind { t.uses() } else { Use::Move };
+        for (i, arg) in op.args.iter().enumerate() {
+            if self.kernel.ty(*arg).is_linear() && !op.args[..i].contains(arg) {
+                self.take(*arg, op, how, state);
+            }
+        }
+        self.borrow(id, op, state);
+        if let OpKind::Ttg(TtgOp::Consumed) = op.kind {
+            self.released(op.args[0], op, state);
+        }
+        if let (OpKind::Ttg(TtgOp::ReadPerm), [stage]) = (&op.kind, &op.args[..]) {
+            self.sound(*stage, op, state);
+        }
+    }
+
+    /// A token is used, or used up.
+    fn take(&mut self, token: Value, op: &Op, how: Use, state: &mut State) {
+        match state.tokens.get(&token) {
+            Some(None) if how == Use::Move => {
+                state.tokens.insert(token, Some(op.loc));
+            }
+            Some(None) | None => {}
+            Some(Some(before)) => {
+                let error = Error::new(Code::TokenTwice, op.loc, format!("{} is used again after it was used up", named(self.kernel, token)));
+                let error = error.related(*before, "it was used up here");
+                self.report(token, error.help("every token of a pipeline is used up once"));
+            }
+        }
+    }
+
+    /// A tile in shared memory is read: its stage must be there.
+    fn read(&mut self, tile: Value, op: &Op, state: &State) {
+        for stage in state.borrows.get(&tile).into_iter().flatten() {
+            if let Some(Some(given)) = state.tokens.get(stage) {
+                let title = format!("{} is read after it was given back", named(self.kernel, *stage));
+                let error = Error::new(Code::EarlyRelease, op.loc, title).related(*given, "it was given back here");
+                self.report(tile, error.help("what is needed later is loaded to registers first, with `.load()`"));
+            }
+        }
+    }
+
+    /// Who borrows what after an operation.
+    fn borrow(&mut self, id: OpId, op: &Op, state: &mut State) {
+        let of = |state: &State, v: &Value| state.borrows.get(v).cloned().unwrap_or_default();
+        match (&op.kind, &op.args[..]) {
+            (OpKind::Ttg(TtgOp::View { .. }), [stage]) => {
+                state.borrows.insert(op.results[0], BTreeSet::from([*stage]));
+            }
+            (OpKind::Permute(_), [tile]) => {
+                let stages = of(state, tile);
+                state.borrows.insert(op.results[0], stages);
+            }
+            (OpKind::Ttg(TtgOp::ComputeIssue), [a, b, _]) => {
+                let stages = of(state, a).into_iter().chain(of(state, b)).collect();
+                state.borrows.insert(op.results[0], stages);
+            }
+            (OpKind::Ttg(TtgOp::AccMma), [acc, own, a, b]) => {
+                let mut stages: BTreeSet<Value> = of(state, acc).into_iter().chain(of(state, a)).chain(of(state, b)).collect();
+                stages.remove(own);
+                state.borrows.insert(op.results[0], stages);
+            }
+            (OpKind::Ttg(TtgOp::Split(_)), _) => state.parts.extend(op.results.iter().map(|part| (*part, id))),
+            (OpKind::Ttg(TtgOp::Join), parts) => self.join(op, parts, state),
+            (_, _) => {}
+        }
+    }
+
+    /// All parts of one split, and whoever reads a part reads the whole.
+    fn join(&mut self, op: &Op, parts: &[Value], state: &mut State) {
+        let split = parts.first().and_then(|p| state.parts.get(p)).copied();
+        let wanted = split.map_or(&[][..], |id| &self.kernel.op(id).results[..]);
+        let mut sorted = [parts.to_vec(), wanted.to_vec()];
+        sorted.iter_mut().for_each(|list| list.sort_unstable());
+        if sorted[0] != sorted[1] {
+            let title = format!("{} of the {} parts of one right to read are joined", parts.len(), wanted.len());
+            let error = Error::new(Code::ReadersApart, op.loc, title);
+            let error = split.map_or(error.clone(), |id| error.related(self.kernel.op(id).loc, "it is split here"));
+            self.report(op.results[0], error.help("join every part, once"));
+        }
+        for stages in state.borrows.values_mut() {
+            if parts.iter().any(|p| stages.remove(p)) {
+                stages.insert(op.results[0]);
+            }
+        }
+    }
+
+    /// A stage is given back: nothing under way may read it.
+    fn released(&mut self, stage: Value, op: &Op, state: &State) {
+        let under_way = state.tokens.iter().filter(|(_, used)| used.is_none()).map(|(token, _)| *token);
+        let reader = under_way.filter(|t| matches!(self.kernel.ty(*t), Ty::Compute(..) | Ty::Acc(..)))
+            .find(|t| state.borrows.get(t).is_some_and(|b| b.contains(&stage)));
+        if let Some(reader) = reader {
+            let title = format!("{} is given back while {} still reads it", named(self.kernel, stage), named(self.kernel, reader).trim_end_matches(','));
+            let error = Error::new(Code::EarlyRelease, op.loc, title).related(self.born(reader), "it starts here");
+            self.report(stage, error.help("`.wait()` for the product first, or let an `Acc` take the stage"));
+        }
+    }
+
+    fn sound(&mut self, stage: Value, op: &Op, state: &State) {
+        let may = ring_of(self.kernel, stage).filter(|p| self.poison.contains(p));
+        if let (Some(pipe), false) = (may, state.sound.contains(&stage)) {
+            let ring = self.kernel.pipe_name(pipe);
+            let title = format!("{} is read, but it may be poison: a copy to `{ring}` may be skipped", named(self.kernel, stage));
+            let error = Error::new(Code::PoisonRead, op.loc, title);
+            self.report(stage, error.help("`if let Some(stage) = ready.wait_filled() { .. }`, or fill with zeros instead"));
+        }
+    }
+
+    /// The stage that an arm of a branch knows to be sound: the second of `if poisoned`, the first of `if !poisoned`.
+    fn asked(&self, cond: Value) -> Option<(Value, usize)> {
+        let op = self.kernel.def_op(cond)?;
+        match (&op.kind, &op.args[..]) {
+            (OpKind::Ttg(TtgOp::Poisoned), [stage]) => Some((*stage, 1)),
+            (OpKind::Unary(UnOp::Not), [inner]) => self.asked(*inner).map(|(stage, arm)| (stage, 1 - arm)),
+            (_, _) => None,
+        }
+    }
+
+    fn branch(&mut self, op: &Op, state: State) -> Option<State> {
+        let asked = self.asked(op.args[0]);
+        let mut ends = Vec::new();
+        for (arm, region) in op.regions.iter().enumerate() {
+            let mut inside = state.clone();
+            inside.sound.extend(asked.filter(|(_, sound)| *sound == arm).map(|(stage, _)| stage));
+            if let Some(mut end) = self.block(*region, inside) {
+                self.gone_but(&end, &state, op.loc);
+                let given = self.kernel.block(*region).ops.last().map_or(&[][..], |id| &self.kernel.op(*id).args);
+                rename(&mut end, given, &op.results);
+                ends.push(end);
+            }
+        }
+        self.meet(ends, &state, op.loc)
+    }
+
+    /// What a region made must be gone at its end.
+    fn gone_but(&mut self, end: &State, before: &State, exit: Loc) {
+        for (token, used) in &end.tokens {
+            if used.is_none() && !before.tokens.contains_key(token) {
+                self.lost(*token, exit);
+            }
+        }
+    }
+
+    /// Where paths meet, they agree on the tokens that were there before.
+    fn meet(&mut self, ends: Vec<State>, before: &State, loc: Loc) -> Option<State> {
+        let mut ends = ends.into_iter();
+        let mut met = ends.next()?;
+        for end in ends {
+            for token in before.tokens.keys() {
+                let (a, b) = (met.tokens.get(token).copied().flatten(), end.tokens.get(token).copied().flatten());
+                if a.is_some() != b.is_some() {
+                    let title = format!("{} is used up on one path only", named(self.kernel, *token));
+                    let error = Error::new(Code::TokenLost, self.born(*token), title).related(loc, "of this branch");
+                    let error = error.related(a.or(b).unwrap_or_default(), "it is used up here");
+                    self.report(*token, error.help("use it up on the other path too"));
+                }
+                met.tokens.insert(*token, a.or(b));
+            }
+            for (value, stages) in end.borrows {
+                met.borrows.entry(value).or_default().extend(stages);
+            }
+            met.sound.retain(|s| end.sound.contains(s));
+        }
+        met.tokens.retain(|t, _| before.tokens.contains_key(t));
+        Some(met)
+    }
+
+    fn looped(&mut self, op: &Op, mut state: State) -> Option<State> {
+        let bounds = if op.kind == OpKind::Loop { 0 } else { 3 };
+        let skip = usize::from(bounds > 0);
+        let init = op.args.get(bounds..).unwrap_or_default().to_vec();
+        let Some(body) = op.regions.first().copied() else { return Some(state) };
+        let args: Vec<Value> = self.kernel.block(body).args.iter().skip(skip).copied().collect();
+        for value in &init {
+            if self.kernel.ty(*value).is_linear() {
+                self.take(*value, op, Use::Move, &mut state);
+            }
+        }
+        let mut inside = state.clone();
+        rename(&mut inside, &init, &args);
+        loop {
+            let head = state.tokens.clone();
+            self.loops.push(Loop { head, exits: Vec::new(), carried: BTreeMap::new(), args: args.clone() });
+            self.block(body, inside.clone());
+            let Some(done) = self.loops.pop() else { return None };
+            let before = inside.borrows.clone();
+            for (value, stages) in &done.carried {
+                inside.borrows.entry(*value).or_default().extend(stages);
+            }
+            if inside.borrows != before {
+                continue;
+            }
+            let mut ends = done.exits;
+            for end in &mut ends {
+                end.tokens.retain(|t, _| state.tokens.contains_key(t));
+            }
+            if op.kind != OpKind::Loop {
+                // A `for` ends at its head.
+                let mut end = inside.clone();
+                rename(&mut end, &args, &op.results);
+                end.tokens.retain(|t, _| state.tokens.contains_key(t));
+                ends.push(end);
+            }
+            return self.meet(ends, &state, op.loc);
+        }
+    }
+
+    /// A terminator: what it brings is used up, what stays behind must be gone.
+    fn leave(&mut self, op: &Op, mut state: State) -> Option<State> {
+        for arg in &op.args {
+            if self.kernel.ty(*arg).is_linear() {
+                self.take(*arg, op, Use::Move, &mut state);
+            }
+        }
+        match op.kind {
+            OpKind::Yield => return Some(state),
+            OpKind::Return => self.all_gone(&state, 0, op.loc),
+            OpKind::Break(n) | OpKind::Continue(n) => {
+                let Some(at) = self.loops.len().checked_sub(1 + n as usize) else { return None };
+                self.all_gone(&state, at + 1, op.loc);
+                self.end_of(at, op, state);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The end of an iteration, or of a loop.
+    fn end_of(&mut self, at: usize, op: &Op, mut state: State) {
+        if let OpKind::Break(_) = op.kind {
+            self.loops[at].exits.push(state);
+            return;
+        }
+        for (token, before) in self.loops[at].head.clone() {
+            if let (None, Some(Some(used))) = (before, state.tokens.get(&token)) {
+                let title = format!("{} is used up in a loop, and is not there in the next iteration", named(self.kernel, token));
+                let error = Error::new(Code::TokenTwice, *used, title).related(self.born(token), "it is made here, outside of the loop");
+                self.report(token, error);
+            }
+        }
+        let args = self.loops[at].args.clone();
+        rename(&mut state, &op.args, &args);
+        for arg in args {
+            let stages = state.borrows.get(&arg).cloned().unwrap_or_default();
+            self.loops[at].carried.entry(arg).or_default().extend(stages);
+        }
+    }
+
+    /// Tokens that were made inside of loop number `level` and are still there.
+    fn all_gone(&mut self, state: &State, level: usize, exit: Loc) {
+        for (token, used) in &state.tokens {
+            if used.is_none() && state.level.get(token).copied().unwrap_or(0) >= level {
+                self.lost(*token, exit);
+            }
+        }
+    }
+
+    fn lost(&mut self, token: Value, exit: Loc) {
+        let kernel = self.kernel;
+        let name = named(kernel, token);
+        let (code, what, help) = match kernel.ty(token) {
+            Ty::Token(Token::Slot, _) => {
+                (Code::TokenLost, "is never filled: whoever reads it waits forever", "`.copy(..).commit()`, or `.zero().commit()`")
+            }
+            Ty::Token(Token::Ready, _) => (Code::TokenLost, "is never waited for", "`.wait()` for it, and release it"),
+            Ty::Token(Token::Part, _) => (Code::ReadersApart, "is never joined: the stage cannot be given back", "`Stage::join([..])`"),
+            Ty::Token(Token::Written, _) => (Code::TokenLost, "is never stored", "`.store(&mut c, [..])`"),
+            Ty::Token(Token::Store, _) => (Code::TokenLost, "is never waited for: its slot is never free again", "`.wait()` for it"),
+            Ty::Compute(..) => (Code::TokenLost, "is never waited for", "`.wait()` gives its result"),
+            Ty::Acc(..) => (Code::TokenLost, "is never finished: what its products read is never given back", "`.finish()` gives its tile"),
+            Ty::Token(Token::Stage | Token::Rperm | Token::Consumed, _) | Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..)
+            | Ty::Source(..) | Ty::Smem(..) => {
+                (Code::TokenLost, "is never given back: its slot is never free again", "`.release()` it, or let an `Acc` take it")
+            }
+        };
+        let mut error = Error::new(code, self.born(token), format!("{name} {what}"));
+        if exit != Loc::default() && exit != self.born(token) {
+            error = error.related(exit, "control leaves here");
+        }
+        self.report(token, error.help(help));
+    }
+}
+
+/// `from` become `to`, also where they are borrowed.
+fn rename(state: &mut State, from: &[Value], to: &[Value]) {
+    for (a, b) in from.iter().zip(to) {
+        let stages = state.borrows.get(a).cloned();
+        if let Some(stages) = stages {
+            state.borrows.insert(*b, stages);
+        }
+    }
+    for stages in state.borrows.values_mut() {
+        for (a, b) in from.iter().zip(to) {
+            if stages.remove(a) {
+                stages.insert(*b);
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Pipelines before the verifier: programs of roles, as text, against a run of their steps.
+
+mod program;
+mod random;
+mod shapes;

@@ -1,0 +1,141 @@
+//! Random programs: what is accepted runs to its end for every extent that is tried, and of what runs little is refused.
+
+use super::program::{Count, Guard, Item, Program};
+
+/// A xorshift generator.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// What both sides do, in one structure, so that many programs are good: then some are changed.
+fn pair(rng: &mut Rng, depth: u64, rings: usize, out: [&mut Vec<Item>; 2], looped: bool) {
+    let [fill, read] = out;
+    for _ in 0..=rng.below(2) {
+        let ring = rng.below(rings as u64) as usize;
+        match rng.below(if depth == 0 { 3 } else { 7 }) {
+            0 | 1 => {
+                fill.push(Item::Fill(ring));
+                read.push(Item::Read(ring));
+            }
+            2 => {
+                let other = rng.below(rings as u64) as usize;
+                fill.extend([Item::Fill(ring), Item::Fill(other)]);
+                read.extend([Item::Take(ring, 10 + depth as usize), Item::Read(other), Item::Give(10 + depth as usize)]);
+            }
+            3 if looped => {
+                let guard = if rng.one_in(2) { Guard::From(rng.below(3) as i64) } else { Guard::Below(rng.below(3) as i64, count(rng)) };
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                pair(rng, 0, rings, [&mut a, &mut b], looped);
+                fill.push(Item::If(guard, a));
+                read.push(Item::If(guard, b));
+            }
+            _ => {
+                let count = count(rng);
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                pair(rng, depth - 1, rings, [&mut a, &mut b], true);
+                fill.push(Item::Loop(count, a));
+                read.push(Item::Loop(count, b));
+            }
+        }
+    }
+}
+
+fn count(rng: &mut Rng) -> Count {
+    match rng.below(5) {
+        0 => Count { extent: None, more: rng.below(4) as i64 },
+        1 => Count { extent: Some(1), more: 0 },
+        _ => Count { extent: Some(0), more: rng.below(3) as i64 - 1 },
+    }
+}
+
+/// One change somewhere: an item dropped, doubled or swapped, a count that is off.
+fn change(rng: &mut Rng, items: &mut Vec<Item>) {
+    if items.is_empty() {
+        return;
+    }
+    let at = rng.below(items.len() as u64) as usize;
+    if let (Item::Loop(_, body) | Item::If(_, body), false) = (&mut items[at], rng.one_in(3)) {
+        return change(rng, body);
+    }
+    match rng.below(4) {
+        0 if matches!(items[at], Item::Fill(_) | Item::Read(_)) => drop(items.remove(at)),
+        1 if matches!(items[at], Item::Fill(_) | Item::Read(_) | Item::Loop(..)) => {
+            let again = items[at].clone();
+            items.insert(at, again);
+        }
+        2 => {
+            if let Item::Loop(count, _) = &mut items[at] {
+                count.more += if rng.one_in(2) { 1 } else { -1 };
+            }
+        }
+        _ => {
+            let other = rng.below(items.len() as u64) as usize;
+            let whole = |i: &Item| matches!(i, Item::Fill(_) | Item::Read(_) | Item::Loop(..) | Item::If(..));
+            if whole(&items[at]) && whole(&items[other]) && !items.iter().any(|i| matches!(i, Item::Take(..))) {
+                items.swap(at, other);
+            }
+        }
+    }
+}
+
+fn program(rng: &mut Rng) -> Program {
+    let rings = 1 + rng.below(2) as usize;
+    let slots = (0..rings).map(|_| 1 + rng.below(4) as usize).collect();
+    let (mut fill, mut read) = (Vec::new(), Vec::new());
+    pair(rng, 2, rings, [&mut fill, &mut read], false);
+    for _ in 0..rng.below(3) {
+        let side = if rng.one_in(2) { &mut fill } else { &mut read };
+        change(rng, side);
+    }
+    let mut roles = vec![fill, read.clone()];
+    if rng.one_in(4) {
+        if rng.one_in(3) {
+            change(rng, &mut read);
+        }
+        roles.push(read);
+    }
+    Program { slots, roles }
+}
+
+/// Every ring is filled and read by somebody.
+fn is_whole(program: &Program) -> bool {
+    let text = program.text();
+    (0..program.slots.len()).all(|r| text.contains(&format!("acquire<{r}>")) && text.contains(&format!("ready<{r}>")))
+}
+
+#[test]
+fn what_is_accepted_runs() {
+    let mut rng = Rng(0x9e37_79b9_7f4a_7c15);
+    let (mut good, mut refused, mut bad) = (0, Vec::new(), 0);
+    for _ in 0..3000 {
+        let program = program(&mut rng);
+        if !is_whole(&program) {
+            continue;
+        }
+        let verdict = program.verdict();
+        let failing = (0..9).flat_map(|n| (0..5).map(move |m| [n, m])).find(|e| !program.runs(*e));
+        match (verdict, failing) {
+            (None, None) => good += 1,
+            (None, Some(extents)) => panic!("accepted, but it does not run for {extents:?}\n{}", program.text()),
+            (Some(_), Some(_)) => bad += 1,
+            (Some(code), None) => refused.push((code, program)),
+        }
+    }
+    println!("{good} good, {bad} bad, {} run but are refused", refused.len());
+    for (code, program) in refused.iter().take(4) {
+        println!("{code:?} {program:?}");
+    }
+    assert!(good > 500 && bad > 300, "too few of one kind to say anything");
+    assert!(refused.len() * 20 < good, "{} of {good} programs that run are refused", refused.len());
+}
