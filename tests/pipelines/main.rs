@@ -1,5 +1,6 @@
 //! Kernels with pipelines in the user's hands, run as the reference on ragged shapes against plain loops.
 
+mod attention;
 mod gemm;
 
 use titan::prelude::*;

@@ -1,6 +1,7 @@
 //! Rings, and the side that fills them.
 //!
-//! The n-th `acquire` and the n-th `ready` of a ring name its time n, in whatever order the tokens are then used.
+//! The n-th `acquire` and the n-th `ready` of a ring name its time n, in whatever order the tokens are then used. Each role
+//! that reads has a clock of its own: every one of them reads every stage.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,8 +25,9 @@ pub struct Ring<B: Bundle, const D: i32> {
 pub(super) type Times<B> = RefCell<Clocks<B>>;
 
 pub(super) struct Clocks<B: Bundle> {
-    pub(super) acquired: u64,
-    pub(super) claimed: u64,
+    acquired: u64,
+    /// By each role that reads.
+    claimed: BTreeMap<usize, u64>,
     pub(super) stages: BTreeMap<u64, Contents<B>>,
 }
 
@@ -41,7 +43,7 @@ impl<B: Bundle, const D: i32> Ring<B, D> {
     #[expect(clippy::new_without_default, reason = "rings are made in one place of a kernel, by this name")]
     #[must_use]
     pub fn new() -> Self {
-        let empty = || RefCell::new(Clocks { acquired: 0, claimed: 0, stages: BTreeMap::new() });
+        let empty = || RefCell::new(Clocks { acquired: 0, claimed: BTreeMap::new(), stages: BTreeMap::new() });
         Ring { times: role::shared(empty) }
     }
 
@@ -55,8 +57,9 @@ impl<B: Bundle, const D: i32> Ring<B, D> {
     /// The next stage to read, perhaps still being filled.
     pub fn ready(&self) -> Ready<'_, B> {
         let mut clocks = self.times.borrow_mut();
-        clocks.claimed += 1;
-        Ready { times: &self.times, time: clocks.claimed - 1 }
+        let claimed = clocks.claimed.entry(role::current()).or_default();
+        *claimed += 1;
+        Ready { times: &self.times, time: *claimed - 1 }
     }
 
     /// One `acquire` for each value of the range.

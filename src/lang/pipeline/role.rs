@@ -91,6 +91,11 @@ pub fn role<R: Roles>() -> R {
     R::ALL[nth]
 }
 
+/// The number of the role that runs.
+pub(super) fn current() -> usize {
+    STATE.with_borrow(|s| s.role)
+}
+
 /// Does what happens once in a program, although several runs come by.
 pub(in crate::lang) fn once<R: Clone + 'static>(action: impl FnOnce() -> R) -> R {
     let (before, first) = STATE.with_borrow(|s| (s.before, s.first));

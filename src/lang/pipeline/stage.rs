@@ -23,27 +23,21 @@ impl<'r, B: Bundle> Ready<'r, B> {
     /// Waits until the bytes are there. The stage must not be poison.
     #[track_caller]
     pub fn wait(self) -> Stage<'r, B> {
-        match self.contents() {
-            Contents::Poison => trap("a stage is read that holds nothing: `wait_filled` asks"),
-            Contents::Copy(source) => Stage::of(B::load(&source)),
-            Contents::Zeros => Stage::of(B::zeros()),
+        match self.wait_filled() {
+            Some(stage) => stage,
+            None => trap("a stage is read that holds nothing: `wait_filled` asks"),
         }
     }
 
     /// Waits; `None` if the stage is poison, which then has been given back.
     #[track_caller]
     pub fn wait_filled(self) -> Option<Stage<'r, B>> {
-        match self.contents() {
-            Contents::Poison => None,
-            Contents::Copy(source) => Some(Stage::of(B::load(&source))),
-            Contents::Zeros => Some(Stage::of(B::zeros())),
+        match self.times.borrow().stages.get(&self.time) {
+            Some(Contents::Poison) => None,
+            Some(Contents::Copy(source)) => Some(Stage::of(B::load(source))),
+            Some(Contents::Zeros) => Some(Stage::of(B::zeros())),
+            None => trap(format!("stage {} of a ring is waited for, which no role fills", self.time)),
         }
-    }
-
-    #[track_caller]
-    fn contents(&self) -> Contents<B> {
-        let found = self.times.borrow_mut().stages.remove(&self.time);
-        found.unwrap_or_else(|| trap(format!("stage {} of a ring is waited for, which no role fills", self.time)))
     }
 }
 

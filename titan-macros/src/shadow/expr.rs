@@ -1,7 +1,7 @@
 //! Expressions, statements and patterns of the shadow.
 
 use super::{Shadow, path_at};
-use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, GenericArg, LazyOp, Pat, PatKind, Path, Res, RoleArm, Stmt, UnaryOp};
+use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, GenericArg, LazyOp, ParamTyKind, Pat, PatKind, Path, Res, RoleArm, Stmt, UnaryOp};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 
@@ -116,6 +116,10 @@ impl Shadow<'_> {
                 // An operator became a call: its parentheses would be superfluous.
                 if matches!(a.kind, ExprKind::Binary(..)) { inner } else { delimited(Delimiter::Parenthesis, inner, *group) }
             }
+            ExprKind::Ref { mutable: true, inner } if self.is_output(inner) => {
+                let inner = self.expr(inner);
+                quote_spanned!(span=> &mut *#inner)
+            }
             ExprKind::Ref { mutable, inner } => {
                 let (m, inner) = (mutable.then(|| quote!(mut)), self.expr(inner));
                 quote_spanned!(span=> &#m #inner)
@@ -131,6 +135,12 @@ impl Shadow<'_> {
             ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
             | ExprKind::Loop { .. } | ExprKind::Break { .. } | ExprKind::Continue { .. } | ExprKind::Return(_) => self.control(e),
         }
+    }
+
+    /// Whether an expression is a `&mut Tensor` of the signature, which is lent again as `&mut *c`.
+    fn is_output(&self, e: &Expr) -> bool {
+        let ExprKind::Path(_, Res::Local(var)) = e.kind else { return false };
+        self.func.params.get(var).is_some_and(|p| ParamTyKind::of(p) == ParamTyKind::Mut)
     }
 
     /// `condition(c)`; what is a `bool` by its form stays as it is.

@@ -214,6 +214,9 @@ impl Run<'_> {
             TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) | TtgOp::Write => {
                 if let Some(Held::Time(pipe, t)) = taken(state) {
                     state.rings[pipe.index()].filled.add(t);
+                    // Who writes a staging slot is who stores it.
+                    let stores = state.rings[pipe.index()].readers.iter_mut().filter(|_| *ttg == TtgOp::Write);
+                    stores.for_each(|r| r.claimed += 1);
                     give(state, role, &op.results, &Held::Time(pipe, t));
                 }
             }
