@@ -2,6 +2,7 @@
 
 mod attention;
 mod gemm;
+mod roles;
 
 use titan::prelude::*;
 
