@@ -43,50 +43,8 @@ impl<T: Elem, S: Shape> Bundle for Smem<T, S> {
     }
 }
 
-/// The names of a stage's tiles, as types.
-#[expect(non_camel_case_types, reason = "they are named like the methods that rustc speaks of")]
-#[allow(missing_docs)]
-pub mod field {
-    #[derive(Debug)]
-    pub enum a {}
-    #[derive(Debug)]
-    pub enum b {}
-    #[derive(Debug)]
-    pub enum c {}
-    #[derive(Debug)]
-    pub enum d {}
-    #[derive(Debug)]
-    pub enum get {}
-}
-
-/// A bundle with a tile of this name.
-#[diagnostic::on_unimplemented(
-    message = "a stage of `{Self}` has no tile `{F}`",
-    label = "no such tile in the stage",
-    note = "the one tile of a stage is `.get()`; several are `.a()`, `.b()`, `.c()`, `.d()`, in the order of the ring's type"
-)]
-pub trait Field<F>: Bundle {
-    /// Its elements.
-    type Elem: Elem;
-    /// Its extents.
-    type Shape: Shape;
-
-    #[doc(hidden)]
-    fn tile(tiles: &Self::Tiles) -> Tile<Self::Elem, Self::Shape>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Elem, S: Shape> Field<field::get> for Smem<T, S> {
-    type Elem = T;
-    type Shape = S;
-
-    fn tile(tiles: &Tile<T, S>) -> Tile<T, S> {
-        *tiles
-    }
-}
-
 macro_rules! bundles {
-    ($([$($t:ident $s:ident $n:tt)*] $($field:ident $et:ident $es:ident $at:tt)*;)*) => {$(
+    ($([$($t:ident $s:ident $n:tt)*])*) => {$(
         impl<$($t: Elem, $s: Shape),*> Bundle for ($(Smem<$t, $s>,)*) {
             type Source = ($(Source<$t, $s>,)*);
             type Tiles = ($(Tile<$t, $s>,)*);
@@ -99,26 +57,10 @@ macro_rules! bundles {
                 ($(Tile::<$t, $s>::zeros(),)*)
             }
         }
-        fields! { [$($t $s)*] $($field $et $es $at)* }
     )*};
 }
-macro_rules! fields {
-    ([$($t:ident $s:ident)*]) => {};
-    ([$($t:ident $s:ident)*] $field:ident $et:ident $es:ident $at:tt $($rest:tt)*) => {
-        #[diagnostic::do_not_recommend]
-        impl<$($t: Elem, $s: Shape),*> Field<field::$field> for ($(Smem<$t, $s>,)*) {
-            type Elem = $et;
-            type Shape = $es;
-
-            fn tile(tiles: &Self::Tiles) -> Tile<$et, $es> {
-                tiles.$at
-            }
-        }
-        fields! { [$($t $s)*] $($rest)* }
-    };
-}
 bundles! {
-    [T0 S0 0 T1 S1 1] a T0 S0 0 b T1 S1 1;
-    [T0 S0 0 T1 S1 1 T2 S2 2] a T0 S0 0 b T1 S1 1 c T2 S2 2;
-    [T0 S0 0 T1 S1 1 T2 S2 2 T3 S3 3] a T0 S0 0 b T1 S1 1 c T2 S2 2 d T3 S3 3;
+    [T0 S0 0 T1 S1 1]
+    [T0 S0 0 T1 S1 1 T2 S2 2]
+    [T0 S0 0 T1 S1 1 T2 S2 2 T3 S3 3]
 }

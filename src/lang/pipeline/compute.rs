@@ -4,7 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::bundle::Bundle;
-use super::stage::{SmemRef, Stage};
+use super::stage::Stage;
+use super::views::SmemRef;
 use crate::lang::elem::Elem;
 use crate::lang::mma::{MmaShapes, MmaTypes, mma};
 use crate::lang::shape::Shape;

@@ -5,7 +5,8 @@
 //! |---|---|
 //! | `bundle.rs` | [`Smem`] and what a stage holds |
 //! | `ring.rs` | [`Ring`], and the filling side: [`Slot`], [`Filling`] |
-//! | `stage.rs` | the reading side: [`Ready`], [`Stage`], [`Part`], [`SmemRef`] |
+//! | `stage.rs` | the reading side: [`Ready`], [`Stage`], [`Part`] |
+//! | `views.rs` | the tiles of a stage: [`SmemRef`] |
 //! | `source.rs` | what is copied: [`Source`] |
 //! | `compute.rs` | [`mma_async`], [`Compute`], [`Acc`] |
 //! | `staging.rs` | stores that run by themselves: [`Staging`] |
@@ -24,13 +25,15 @@ mod role;
 mod source;
 mod stage;
 mod staging;
+mod views;
 
-pub use self::bundle::{Bundle, Field, Smem, field};
+pub use self::bundle::{Bundle, Smem};
 pub use self::compute::{Acc, Compute, mma_async, mma_async_reg};
 pub use self::ring::{Filling, Ring, Slot};
 pub use self::role::{Nobody, Roles, role};
 pub use self::source::Source;
-pub use self::stage::{Part, Readers, Ready, SmemRef, Stage};
-pub use self::staging::{Staging, StagingSlot, Store, Written};
+pub use self::stage::{Part, Readers, Ready, Stage};
+pub use self::staging::{OfRank, Staging, StagingSlot, Store, Written};
+pub use self::views::{Has, SmemRef, field};
 
 pub(super) use self::role::{RoleState, begin_program, begin_role, once};

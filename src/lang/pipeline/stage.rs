@@ -1,16 +1,13 @@
-//! The side of a ring that reads: stages, parts of the right to read one, and the tiles in it.
+//! The side of a ring that reads: stages, and parts of the right to read one.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use super::bundle::{Bundle, Field, field};
+use super::bundle::Bundle;
 use super::ring::{Contents, Times};
-use crate::lang::elem::Elem;
-use crate::lang::layout::Transpose;
 use crate::lang::program::trap;
-use crate::lang::shape::{D1, D2, D3, Shape};
-use crate::lang::tile::Tile;
+use crate::lang::shape::D1;
 
 /// The right to wait for one stage, once.
 #[must_use = "a claimed stage must be waited for: `ready.wait()`"]
@@ -50,7 +47,7 @@ impl<B: Bundle> fmt::Debug for Ready<'_, B> {
 /// The right to read one stage. It is given back once, when nothing reads it any more.
 #[must_use = "a stage must be released, or given to an `Acc`"]
 pub struct Stage<'r, B: Bundle> {
-    tiles: B::Tiles,
+    pub(super) tiles: B::Tiles,
     ring: PhantomData<&'r ()>,
 }
 
@@ -85,7 +82,7 @@ impl<'r, B: Bundle> Stage<'r, B> {
 /// Part of the right to read one stage, for one of several readers.
 #[must_use = "the parts of a stage must be joined: `Stage::join([..])`"]
 pub struct Part<'r, B: Bundle> {
-    tiles: B::Tiles,
+    pub(super) tiles: B::Tiles,
     whole: Rc<()>,
     count: usize,
     ring: PhantomData<&'r ()>,
@@ -122,108 +119,14 @@ macro_rules! readers {
 }
 readers! { 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 }
 
-macro_rules! views {
-    ($($token:ident: $($(#[$doc:meta])* $name:ident)*;)*) => {$(
-        impl<B: Bundle> $token<'_, B> {
-            $(
-                $(#[$doc])*
-                #[must_use]
-                pub fn $name(
-                    &self,
-                ) -> SmemRef<'_, <B as Field<field::$name>>::Elem, <B as Field<field::$name>>::Shape>
-                where
-                    B: Field<field::$name>,
-                {
-                    SmemRef { tile: <B as Field<field::$name>>::tile(&self.tiles), stage: PhantomData }
-                }
-            )*
-        }
-
-        impl<B: Bundle> fmt::Debug for $token<'_, B> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(stringify!($token))
-            }
-        }
-    )*};
-}
-views! {
-    Stage:
-        /// Its first tile of several.
-        a
-        /// Its second tile.
-        b
-        /// Its third tile.
-        c
-        /// Its fourth tile.
-        d
-        /// Its only tile.
-        get;
-    Part:
-        /// The stage's first tile of several.
-        a
-        /// The stage's second tile.
-        b
-        /// The stage's third tile.
-        c
-        /// The stage's fourth tile.
-        d
-        /// The stage's only tile.
-        get;
-}
-
-/// A tile of a stage, where it lies. The stage cannot be given back while this is in use.
-pub struct SmemRef<'s, T, S> {
-    pub(super) tile: Tile<T, S>,
-    stage: PhantomData<&'s ()>,
-}
-
-impl<T, S> Clone for SmemRef<'_, T, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T, S> Copy for SmemRef<'_, T, S> {}
-
-impl<'s, T: Elem, S: Shape> SmemRef<'s, T, S> {
-    /// Its last two axes exchanged, without a copy: of rank 2 and 3.
-    #[must_use]
-    pub fn t(self) -> <Self as Transpose>::Out
-    where
-        Self: Transpose,
-    {
-        self.transpose()
-    }
-
-    /// Its elements, in registers.
-    #[must_use]
-    pub fn load(self) -> Tile<T, S> {
-        self.tile
-    }
-
-    fn of(tile: Tile<T, S>) -> SmemRef<'s, T, S> {
-        SmemRef { tile, stage: PhantomData }
-    }
-}
-
-impl<T, S> fmt::Debug for SmemRef<'_, T, S> {
+impl<B: Bundle> fmt::Debug for Stage<'_, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SmemRef")
+        f.write_str("Stage")
     }
 }
 
-impl<'s, T: Elem, const A: i32, const B: i32> Transpose for SmemRef<'s, T, D2<A, B>> {
-    type Out = SmemRef<'s, T, D2<B, A>>;
-
-    fn transpose(self) -> Self::Out {
-        SmemRef::of(self.tile.t())
-    }
-}
-
-impl<'s, T: Elem, const A: i32, const B: i32, const C: i32> Transpose for SmemRef<'s, T, D3<A, B, C>> {
-    type Out = SmemRef<'s, T, D3<A, C, B>>;
-
-    fn transpose(self) -> Self::Out {
-        SmemRef::of(self.tile.t())
+impl<B: Bundle> fmt::Debug for Part<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Part of {}", self.count)
     }
 }

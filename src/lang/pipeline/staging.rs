@@ -4,10 +4,11 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::bundle::{Bundle, Smem};
+use crate::lang::access::origin;
 use crate::lang::elem::Elem;
 use crate::lang::own::Own;
 use crate::lang::shape::{D1, D2, D3, D4, Shape};
-use crate::lang::tensor::Tensor;
+use crate::lang::tensor::{Tensor, coordinates};
 use crate::lang::tile::Tile;
 
 /// `D` slots in shared memory through which tiles are stored.
@@ -54,24 +55,41 @@ pub struct Written<'r, T, S> {
     ring: PhantomData<&'r ()>,
 }
 
-macro_rules! stores {
-    ($($rank:literal $shape:ident $($n:ident)*;)*) => {$(
-        impl<'r, T: Elem, $(const $n: i32),*> Written<'r, T, $shape<$($n),*>> {
-            /// Starts the store to the tile with this tile index. Outside: dropped.
-            pub fn store(self, to: &mut Tensor<T, $rank>, index: [i32; $rank]) -> Store<'r> {
-                to.store_tile(index, self.tile);
-                Store(PhantomData)
-            }
+impl<'r, T: Elem, S: Shape> Written<'r, T, S> {
+    /// Starts the store to the tile with this tile index. Outside: dropped.
+    pub fn store<const R: usize>(self, to: &mut Tensor<T, R>, index: [i32; R]) -> Store<'r>
+    where
+        S: OfRank<R>,
+    {
+        to.write(coordinates::<S, R>(origin::<S, R>(index)), &self.tile.values(), |_, new| new);
+        Store(PhantomData)
+    }
 
-            /// Starts the store to the tile that starts at this element. Outside: dropped.
-            pub fn store_at(self, to: &mut Tensor<T, $rank>, first: [i32; $rank]) -> Store<'r> {
-                to.store_at(first, self.tile);
-                Store(PhantomData)
-            }
-        }
+    /// Starts the store to the tile that starts at this element. Outside: dropped.
+    pub fn store_at<const R: usize>(self, to: &mut Tensor<T, R>, first: [i32; R]) -> Store<'r>
+    where
+        S: OfRank<R>,
+    {
+        to.write(coordinates::<S, R>(first.map(i64::from)), &self.tile.values(), |_, new| new);
+        Store(PhantomData)
+    }
+}
+
+/// A shape of so many axes.
+#[diagnostic::on_unimplemented(
+    message = "a slot of `{Self}` is stored to a tensor of rank {R}",
+    label = "ranks differ",
+    note = "`D1<A>` to `D4<A, B, C, D>` are stored to tensors of rank 1 to 4"
+)]
+pub trait OfRank<const R: usize> {}
+
+macro_rules! ranks {
+    ($($rank:literal $shape:ident $($n:ident)*;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$(const $n: i32),*> OfRank<$rank> for $shape<$($n),*> {}
     )*};
 }
-stores! { 1 D1 A; 2 D2 A B; 3 D3 A B C; 4 D4 A B C D; }
+ranks! { 1 D1 A; 2 D2 A B; 3 D3 A B C; 4 D4 A B C D; }
 
 impl<T, S> fmt::Debug for Written<'_, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -187,11 +187,17 @@ impl Walk<'_> {
 
     /// All parts of one split, and whoever reads a part reads the whole.
     fn join(&mut self, op: &Op, parts: &[Value], state: &mut State) {
+        if let Some(twice) = parts.iter().enumerate().find(|(i, p)| parts[..*i].contains(p)).map(|(_, p)| *p) {
+            let title = format!("{} is joined with itself", named(self.kernel, twice));
+            self.report(twice, Error::new(Code::TokenTwice, op.loc, title).help("join every part, once"));
+        }
         let split = parts.first().and_then(|p| state.parts.get(p)).copied();
         let wanted = split.map_or(&[][..], |id| &self.kernel.op(id).results[..]);
         let mut sorted = [parts.to_vec(), wanted.to_vec()];
         sorted.iter_mut().for_each(|list| list.sort_unstable());
-        if sorted[0] != sorted[1] {
+        // What is said here is not said again of each part.
+        state.tokens.extend(wanted.iter().map(|part| (*part, Some(op.loc))));
+        if sorted[0].windows(2).all(|w| w[0] != w[1]) && sorted[0] != sorted[1] {
             let title = format!("{} of the {} parts of one right to read are joined", parts.len(), wanted.len());
             let error = Error::new(Code::ReadersApart, op.loc, title);
             let error = split.map_or(error.clone(), |id| error.related(self.kernel.op(id).loc, "it is split here"));
@@ -376,6 +382,10 @@ impl Walk<'_> {
     }
 
     fn lost(&mut self, token: Value, exit: Loc) {
+        // In a loop, what is used up in each iteration is not lost after them.
+        if self.reported.contains(&(token, Code::TokenTwice)) {
+            return;
+        }
         let kernel = self.kernel;
         let name = named(kernel, token);
         let (code, what, help) = match kernel.ty(token) {

@@ -63,7 +63,8 @@ impl Infer<'_> {
         let most = PipeDecl::MAX_FIELDS;
         let help = "one `Smem<T, A, B>`, or a tuple of two to four of them";
         if list.is_empty() || list.len() > most || (in_tuple && list.len() == 1) {
-            self.cx.error_help(Code::RingMade, arg.span, format!("a stage of {} tiles", list.len()), format!("a stage holds {help}"));
+            let what = if list.len() == 1 { "a tuple of one tile".to_owned() } else { format!("{} tiles", list.len()) };
+            self.cx.error_help(Code::RingMade, arg.span, format!("a stage of {what}"), format!("a stage holds {help}"));
             return None;
         }
         let mut fields = Vec::new();

@@ -92,13 +92,13 @@ impl Infer<'_> {
         let tile = |e: E, s: S| self.describe(&ITy::Tile(e, s));
         match ty {
             PipeTy::Ring(f, d) => format!("`Ring<{}, {d}>`", describe_fields(f)),
-            PipeTy::Side(_, true) => "the slots of a ring".to_owned(),
-            PipeTy::Side(_, false) => "the stages of a ring".to_owned(),
+            PipeTy::Side(_, true) => "a walk over the slots of a ring".to_owned(),
+            PipeTy::Side(_, false) => "a walk over the stages of a ring".to_owned(),
             PipeTy::Slot(f) => format!("a slot of `{}`", describe_fields(f)),
             PipeTy::Filling(f) => format!("a copy to a slot of `{}`", describe_fields(f)),
             PipeTy::Ready(f) => format!("a claimed stage of `{}`", describe_fields(f)),
             PipeTy::Stage(f) => format!("a stage of `{}`", describe_fields(f)),
-            PipeTy::Filled(f) => format!("a stage of `{}` or nothing", describe_fields(f)),
+            PipeTy::Filled(_) => "what `wait_filled` gives".to_owned(),
             PipeTy::Part(f) => format!("a part of a stage of `{}`", describe_fields(f)),
             PipeTy::Source(s) => format!("a source of `{}`", s.elem),
             PipeTy::View(e, s) => format!("a tile of a stage, {}", tile(*e, *s)),
@@ -109,7 +109,7 @@ impl Infer<'_> {
             PipeTy::Written(f) => format!("a written slot of `{}`", describe_fields(f)),
             PipeTy::Store => "a store under way".to_owned(),
             PipeTy::Work(_) => "a schedule of output tiles".to_owned(),
-            PipeTy::Indices(_) => "the indices of output tiles".to_owned(),
+            PipeTy::Indices(_) => "a walk over output tiles".to_owned(),
         }
     }
 

@@ -8,13 +8,18 @@ use crate::infer::pipe::PipeTy;
 use crate::method::Method;
 use crate::method_pipe::PipeMethod as M;
 use proc_macro2::Span;
+use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Proxy, TtgOp, Ty, Value};
 
 impl FnLower<'_, '_, '_> {
     /// `t.tile([i, j])`, `t.tile_at([r, c])`, `t.rows((i, ..), col)`
     pub(in crate::lower) fn source(&mut self, e: &Expr, method: Method, t: Value, args: &[Expr]) -> Lowered<Val> {
         let ITy::Pipe(PipeTy::Source(source)) = *self.infer.ty(e.id) else { return Err(Stop) };
-        let shape = self.shape(source.shape, e.span)?;
+        let Some(shape) = self.infer.shape_of(source.shape) else {
+            let diag = Diagnostic::new(Code::CannotInfer, e.span, "the extents of a source are not known here");
+            self.sh.cx.unless_broken(diag.help("copy it to a slot, or name them: `x.tile::<8, 8>(..)`"));
+            return Err(Stop);
+        };
         let mut operands = vec![t];
         let op = match method {
             Method::Source(unit) => {
