@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::path::Path;
 use titan_core::ir::op_table::{Group, OPS, OpRow, mnemonic, row};
 use titan_core::ir::{
-    ArgOp, AtomicOp, BinOp, Const, Effect, Elem, ForKind, OpKind, Pred, ReduceOp, TileShape, UnOp, Unit,
+    ArgOp, AtomicOp, BinOp, Const, Effect, Elem, FenceSpace, Fill, ForKind, OpKind, Pipe, Pred, Proxy, ReduceOp, Scope,
+    TileShape, TtgOp, UnOp, Unit,
 };
 use titan_core::text::GRAMMAR;
 
@@ -31,7 +32,23 @@ fn kinds() -> Vec<OpKind> {
     kinds.extend(ArgOp::ALL.iter().map(|o| OpKind::ArgReduce(*o, 0)));
     kinds.extend(AtomicOp::ALL.iter().flat_map(|o| [OpKind::Atomic(*o), OpKind::AtomicTile(*o)]));
     kinds.extend(Unit::ALL.iter().flat_map(|u| [OpKind::Load(*u, tile), OpKind::Store(*u)]));
+    kinds.extend(pipelines(tile).into_iter().map(OpKind::Ttg));
     kinds
+}
+
+fn pipelines(shape: TileShape) -> Vec<TtgOp> {
+    let (pipe, elem) = (Pipe::new(0), Elem::F16);
+    let mut ops = vec![
+        TtgOp::SourceRows { rows: 8, width: 8 }, TtgOp::Acquire(pipe), TtgOp::Ready(pipe), TtgOp::WaitReady, TtgOp::Poisoned,
+        TtgOp::AsyncProduce { bytes: 512, proxy: Proxy::Generic, skipped: None }, TtgOp::ReadPerm, TtgOp::Split(2),
+        TtgOp::Join, TtgOp::View { field: 0, elem, shape }, TtgOp::Read, TtgOp::Consumed, TtgOp::Release,
+        TtgOp::ComputeIssue, TtgOp::ComputeWait, TtgOp::AccStart(1), TtgOp::AccMma, TtgOp::AccFinish, TtgOp::Write,
+        TtgOp::StoreWait, TtgOp::Roles, TtgOp::Finalize, TtgOp::Rematerialize,
+        TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope: Scope::Cta, space: FenceSpace::Shared },
+    ];
+    ops.extend(Unit::ALL.iter().flat_map(|u| [TtgOp::Source(*u, shape), TtgOp::StoreIssue(*u)]));
+    ops.extend(Fill::ALL.iter().map(|f| TtgOp::Fill(*f)));
+    ops
 }
 
 #[test]
@@ -79,6 +96,7 @@ fn effect(row: &OpRow) -> &'static str {
         Some(Effect::Atomic) => "atomic",
         Some(Effect::Print) => "prints",
         Some(Effect::Control) => "control",
+        Some(Effect::Pipeline) => "pipeline",
         None => "?",
     }
 }

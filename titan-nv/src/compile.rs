@@ -5,10 +5,12 @@ use crate::machine::Machine;
 use crate::target::target;
 use titan_core::artifact::{Assumption, Variant};
 use titan_core::diag::Code;
-use titan_core::ir::{HostExpr, Kernel, ParamKind};
-use titan_core::lower::{LowerError, lower};
+use titan_core::ir::{HostExpr, Kernel, OpId, ParamKind, Value};
+use titan_core::lower::{LowerError, Lowered, lower};
+use titan_core::pipeline::depth;
+use titan_core::pipeline::implicit::{self, Candidate};
 use titan_core::plan::{self, Plan};
-use titan_core::verify::Verified;
+use titan_core::verify::{Verified, verify};
 
 /// Why a kernel cannot be compiled for a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +58,8 @@ pub fn compile(kernel: &Verified, machine: &Machine, source: Option<(&str, u32)>
             // Nothing is accessed in vectors: both variants would be one.
             continue;
         }
-        let lowered = lower(kernel, &plan)?;
+        let (kernel, plan, lowered) = pipelined(kernel, plan)?;
+        let kernel = &kernel;
         let ptx = emit(&lowered.func, machine, source)?;
         variants.push(Variant {
             target: machine.name.to_owned(),
@@ -70,6 +73,50 @@ pub fn compile(kernel: &Verified, machine: &Machine, source: Option<(&str, u32)>
         });
     }
     Ok(variants)
+}
+
+/// The kernel with its pipelined loops as rings where that pays, planned and lowered: where copies by threads may run ahead.
+fn pipelined(kernel: &Verified, plan: Plan) -> Result<(Verified, Plan, Lowered), LowerError> {
+    let (mut kernel, mut plan) = (kernel.clone(), plan);
+    let mut done = 0;
+    while let Some(candidate) = next_candidate(&kernel, &plan, done) {
+        match deepest(&kernel, &plan, &candidate) {
+            Some((ringed, with_ring)) => (kernel, plan) = (ringed, with_ring),
+            None => done += 1,
+        }
+    }
+    let lowered = lower(&kernel, &plan)?;
+    Ok((kernel, plan, lowered))
+}
+
+fn next_candidate(kernel: &Verified, plan: &Plan, skip: usize) -> Option<Candidate> {
+    if !plan.aligned || !plan.target.copy_async {
+        return None;
+    }
+    let staged = |value: Value| plan.resident.get(value.index()).is_some_and(Option::is_some);
+    implicit::candidates(kernel, &staged).into_iter().nth(skip)
+}
+
+/// The loop with as many slots as fit beside everything else.
+fn deepest(kernel: &Verified, plan: &Plan, candidate: &Candidate) -> Option<(Verified, Plan)> {
+    let encoding = |load: &OpId| plan.resident.get(kernel.op(*load).results.first()?.index())?.as_ref();
+    let stage = candidate.loads.iter().filter_map(encoding).map(|e| u64::from(e.bytes().next_multiple_of(e.align()))).sum();
+    let looped = kernel.op(candidate.op);
+    let bound = |i: usize| looped.args.get(i).and_then(|v| kernel.int_constant(*v));
+    let trips = bound(0).zip(bound(1)).map(|(lo, hi)| hi.saturating_sub(lo));
+    for depth in depth::depths(stage, plan.target.shared_bytes.into(), trips) {
+        let Some(ringed) = implicit::pipeline(kernel, candidate, depth.slots) else { continue };
+        let Ok(ringed) = verify(ringed) else { continue };
+        let mut next = plan::plan(&ringed, &plan.target, plan.aligned);
+        if lower(&ringed, &next).is_ok() {
+            let names: Vec<String> = candidate.loads.iter().map(|l| kernel.display_name(kernel.op(*l).results[0])).collect();
+            let (names, slots, far) = (names.join(", "), depth.slots, depth.distance());
+            next.notes.extend(plan.notes.iter().filter(|n| n.starts_with("pipelined:")).cloned());
+            next.notes.push(format!("pipelined: {names} in {slots} slots, copied {far} iterations ahead"));
+            return Some((ringed, next));
+        }
+    }
+    None
 }
 
 fn config(plan: &Plan, entry: &str, version: u32, barriers: usize) -> Vec<(String, String)> {

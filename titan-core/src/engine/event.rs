@@ -9,6 +9,7 @@
 //! | [`Event::Observe`] | takes over what a complete phase published |
 //! | [`Event::Meet`] | everything of the participants before is ordered before everything after |
 //! | [`Event::Release`], [`Event::Acquire`] | the same through a word of memory |
+//! | [`Event::Overwrite`] | what was published through a word is no longer to be had there |
 //! | [`Event::Fence`] | orders accesses of one proxy before those of another |
 //!
 //! An observer that has seen enough returns [`Stop`]; why is the observer's to tell.
@@ -191,6 +192,15 @@ pub enum Event<'a> {
         waited: &'a [Agent],
         /// Those who only arrived: what they did before is ordered before what those who waited do after.
         passed: &'a [Agent],
+    },
+    /// A word of memory gets a value that does not come from the one before: who reads it learns nothing of what was published
+    /// through the word until then. (PTX ISA, "Memory Consistency Model": observation order goes on through atomic
+    /// read-modify-writes, and not through stores.)
+    Overwrite {
+        /// Which memory.
+        space: SpaceId,
+        /// The word.
+        address: u64,
     },
     /// An agent publishes through a word of memory.
     Release {

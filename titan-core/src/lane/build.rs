@@ -6,7 +6,7 @@
 
 use super::fold;
 use super::func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
-use super::op::{FloatBin, FloatTy, IntBin, OpKind, Ty};
+use super::op::{FloatBin, FloatTy, IntBin, OpKind, Role, Ty};
 use super::types::{TypeError, infer};
 use crate::ir::{Loc, Pred};
 use crate::launch::abi::Slot;
@@ -193,7 +193,14 @@ impl Builder {
         Open { kind: OpKind::If, args: vec![cond], regions: vec![block], results: results.to_vec(), loc: self.loc }
     }
 
-    /// Closes the first arm, which must have its terminator, and opens the second.
+    /// Opens the code of the first of these roles; each yields values of these types. [`Builder::begin_else`] opens the next.
+    pub fn begin_roles(&mut self, roles: &[Role], results: &[Ty]) -> Open {
+        let (block, _) = self.open_block(&[]);
+        let kind = OpKind::Roles(roles.to_vec());
+        Open { kind, args: Vec::new(), regions: vec![block], results: results.to_vec(), loc: self.loc }
+    }
+
+    /// Closes an arm or a role's code, which must have its terminator, and opens the next.
     pub fn begin_else(&mut self, open: &mut Open) {
         self.open.pop();
         let (block, _) = self.open_block(&[]);

@@ -53,7 +53,7 @@ pub struct Op {
     pub args: Vec<Value>,
     /// Results.
     pub results: Vec<Value>,
-    /// The body of a loop, the two arms of an `if`.
+    /// The body of a loop, the two arms of an `if`, the code of each role.
     pub regions: Vec<Block>,
     /// Where the user wrote what it is part of.
     pub loc: Loc,

@@ -16,13 +16,16 @@
 //! Structured as in the tile IR, with the same terminators. A condition may differ between the lanes of a program:
 //! [`uniform`] finds out, and operations that need all lanes ([`OpKind::is_convergent`]) are errors where they do.
 //!
+//! Warps may have roles ([`OpKind::Roles`]): the code of several runs at the same time, and what they exchange a protocol of
+//! mbarriers or sequence counters orders.
+//!
 //! # Shared memory
 //!
 //! A lowering names buffers and marks what it does to them ([`OpKind::Access`]); [`shared`] gives them places, reusing those of
 //! buffers that are no longer needed, and [`hazard`] puts barriers where threads could otherwise meet.
 //!
-//! Deliberately absent: registers, instruction selection and scheduling (the back ends'), roles and pipelines (gone before),
-//! undefined behaviour: what an operation does not define, [`verify`] refuses or the op table of [`op`] forbids by a contract
+//! Deliberately absent: registers, instruction selection and scheduling (the back ends'), stages and tokens of pipelines (gone
+//! before: what is left of them are arrivals and waits), undefined behaviour: what an operation does not define, [`verify`] refuses or the op table of [`op`] forbids by a contract
 //! that the lowering keeps.
 
 pub mod banks;
@@ -43,7 +46,7 @@ mod verify;
 pub use build::Builder;
 pub use dce::eliminate_dead;
 pub use func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
-pub use op::{AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Region, Shuffle, Space, Ty, Vote};
+pub use op::{AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Region, Role, Shuffle, Space, Ty, Vote};
 pub use print::mnemonic;
 pub use types::TypeError;
 pub use verify::{LaneError, verify};

@@ -2,8 +2,23 @@
 //! The operations of the lane IR, each with its contract: what it takes, gives, and where it is defined.
 //!
 //! A back end implements every row for every target it supports, or refuses the function with an error that names the row.
-//! "Convergent" operations exchange something between lanes: all lanes of the warp (of the program, for barriers) must
-//! reach them together.
+//! "Convergent" operations exchange something between lanes: all lanes of the warp (of the program, for its barrier and for
+//! roles; of the role, for a role's barrier) must reach them together.
+//!
+//! # Waiting for some threads only
+//!
+//! | | who waits | for what | orders |
+//! |---|---|---|---|
+//! | [`OpKind::Barrier`] | all threads | each other | all that any of them did before, before all that any does after |
+//! | [`OpKind::NamedBarrier`] | the warps that come | each other | the same, of those warps |
+//! | [`OpKind::WarpBarrier`] | a warp | its lanes | the same, of those lanes |
+//! | [`OpKind::MbarrierWait`] | the thread | the arrivals of a phase | what each did before it arrived, before what the thread does after |
+//! | [`OpKind::SequenceWait`] | the thread | a number in a word | what was done before the word was stored so, before what the thread does after |
+//!
+//! An mbarrier is 8 bytes of shared memory on a multiple of 8, of no meaning to others. It counts arrivals; with the last one
+//! that it expects a *phase* ends and the next begins. The phases are 0, 1, 0, … by their parity, from
+//! [`OpKind::MbarrierInit`] on; the phase before the first counts as a complete one of parity 1. Whoever waits must not be
+//! more than one phase behind. Everything here is seen by the threads of one program.
 
 use crate::ir::Pred;
 use crate::words::words;
@@ -301,6 +316,20 @@ pub enum Region {
     Buffer(u32),
     /// The tensor of a parameter.
     Tensor(u32),
+    /// A buffer of the function whose accesses a protocol orders: slots of a ring, mbarriers, sequence counters. Threads touch it
+    /// as that protocol lets them, so that between two such accesses no barrier is placed; between these and others of the same
+    /// bytes one is. The protocol sees to it that what is copied there asynchronously has arrived before it ends.
+    Ring(u32),
+}
+
+/// Some warps of a program, which run code of their own: see [`OpKind::Roles`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Role {
+    /// How many. The warps of the first role have the least numbers, and so on.
+    pub warps: u32,
+    /// The named barrier, 1 to 15, at which these warps and no others meet. It is free for [`super::hazard`], and for the
+    /// role's own code.
+    pub barrier: u8,
 }
 
 /// What an operation does, with its attributes.
@@ -328,8 +357,8 @@ pub enum OpKind {
     /// The address of a buffer, `b32`. Replaced when shared memory is allocated: back ends never see it.
     Buffer(u32),
     /// Says that the accesses that follow are to this region, up to the next such mark that stands behind an access (marks
-    /// in a row hold together), and that no two threads touch one element among them unless all read. Barriers are placed by
-    /// these marks, which then disappear.
+    /// in a row hold together) or where roles part or end, and that no two threads touch one element among them unless all
+    /// read, or a protocol orders them ([`Region::Ring`]). Barriers are placed by these marks, which then disappear.
     Access {
         /// Which.
         region: Region,
@@ -447,6 +476,48 @@ pub enum OpKind {
     CopyCommit,
     /// Waits until at most `n` of this thread's latest groups are under way. Other threads see the bytes after a barrier.
     CopyWait(u32),
+    /// Arrives at the mbarrier at `a` once all copies that this thread has started before are complete, closed groups or not. The
+    /// thread goes on. The arrival is one of those that the phase expects. If masked and `p` does not hold: nothing.
+    CopyArrive {
+        /// Whether it depends on a condition.
+        masked: bool,
+    },
+
+    /// Makes an mbarrier of the 8 bytes at `a`, which is not one: each phase expects `count` arrivals. One thread does it, and a
+    /// barrier stands between it and every use.
+    MbarrierInit {
+        /// From 1 to 2²⁰ − 1.
+        count: u32,
+        /// Whether it depends on a condition.
+        masked: bool,
+    },
+    /// Makes 8 ordinary bytes of the mbarrier at `a`. One thread does it, and a barrier stands between every use and it.
+    MbarrierInvalidate {
+        /// Whether it depends on a condition.
+        masked: bool,
+    },
+    /// Arrives `count` times at the mbarrier at `a`, with release: who waits for the phase sees what this thread has done and
+    /// seen before. The phase expects at least so many more.
+    MbarrierArrive {
+        /// From 1 to 2²⁰ − 1; not every target has more than 1.
+        count: u32,
+        /// Whether it depends on a condition.
+        masked: bool,
+    },
+    /// Waits until the phase of parity `b` (`b32`, 0 or 1) of the mbarrier at `a` is complete, with acquire. Lanes wait each
+    /// for itself and come out together.
+    MbarrierWait,
+    /// Stores the `b32` `b` at the shared address `a`, with release: who loads it so sees what this thread has done and seen
+    /// before.
+    StoreRelease {
+        /// Whether it depends on a condition.
+        masked: bool,
+    },
+    /// Loads a `b32` from the shared address `a`, with acquire. Lanes may get different values from one address.
+    LoadAcquire,
+    /// Waits until the `b32` at the shared address `a` has come to `b`: until `word − b`, wrapping, is not negative. With
+    /// acquire, as of [`OpKind::LoadAcquire`]; the word is stored by [`OpKind::StoreRelease`] and only ever grows.
+    SequenceWait,
 
     /// A `b32` of another lane. Convergent.
     Shuffle(Shuffle),
@@ -454,6 +525,19 @@ pub enum OpKind {
     Vote(Vote),
     /// All threads of the program wait for each other; what they wrote before is seen after. Convergent.
     Barrier,
+    /// Warps meet at the barrier `id`, which counts `threads` threads; those that do not wait are only counted, and what they
+    /// did before is seen by those that wait. Convergent: each warp comes as a whole; of those that come for one meeting all
+    /// name one number of threads, and it is theirs.
+    NamedBarrier {
+        /// From 1 to 15.
+        id: u8,
+        /// A multiple of the lanes of a warp, at most the program's threads.
+        threads: u32,
+        /// Whether the warp waits.
+        wait: bool,
+    },
+    /// The lanes of the warp wait for each other; what they wrote before is seen after. Convergent.
+    WarpBarrier,
     /// `n` (1, 2, 4) 8×8 matrices of 16-bit elements from shared memory, as the fragments of a warp: lane `8 i + r` gives the
     /// address of row `r` of matrix `i`, 16 bytes on a multiple of 16. Lane `l` gets elements `2 (l mod 4)` and the next of row
     /// `l / 4`, or of the transposed matrix. Convergent.
@@ -474,6 +558,11 @@ pub enum OpKind {
     Loop,
     /// A branch.
     If,
+    /// The warps of the program part: those of each role run its code, all at the same time, and come together again behind.
+    /// Together they are all warps of the program, and each has a barrier of its own. The results are what a thread's role
+    /// yields. The code of a role ends in `yield`: it neither ends threads nor leaves a loop around it, and in it only named
+    /// barriers can be waited at. What roles do to the same memory a protocol orders: see [`super::hazard`]. Convergent.
+    Roles(Vec<Role>),
     /// The end of an arm, with its values.
     Yield,
     /// Leaves the enclosing loop number `n` (0 is the innermost) with its results.
@@ -490,7 +579,8 @@ impl OpKind {
     pub const fn is_convergent(&self) -> bool {
         matches!(
             self,
-            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Barrier | OpKind::LoadMatrix { .. } | OpKind::Mma(_)
+            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier
+                | OpKind::LoadMatrix { .. } | OpKind::Mma(_) | OpKind::Roles(_)
         )
     }
 
@@ -500,8 +590,11 @@ impl OpKind {
         !matches!(
             self,
             OpKind::Access { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_) | OpKind::CopyAsync { .. }
-                | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::Barrier | OpKind::For | OpKind::Loop | OpKind::If
-                | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return
+                | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. }
+                | OpKind::MbarrierInvalidate { .. } | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait
+                | OpKind::StoreRelease { .. } | OpKind::LoadAcquire | OpKind::SequenceWait | OpKind::Barrier
+                | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier | OpKind::For | OpKind::Loop | OpKind::If
+                | OpKind::Roles(_) | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return
         )
     }
 

@@ -39,7 +39,8 @@ impl Func {
         for (i, region) in op.regions.iter().enumerate() {
             let args = &self.block(*region).args;
             let args = if args.is_empty() { String::new() } else { format!(" ({})", list(args)) };
-            f.write_str(if i == 0 { "" } else { " else" })?;
+            let between = if matches!(op.kind, OpKind::Roles(_)) { " and" } else { " else" };
+            f.write_str(if i == 0 { "" } else { between })?;
             writeln!(f, "{args} {{")?;
             self.print_block(f, *region, depth + 1)?;
             write!(f, "{pad}}}")?;
@@ -89,12 +90,24 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::CopyAsync { bytes, offset, masked } => format!("copy_async.{bytes}{}{offset:+}", mask(masked)),
         OpKind::CopyCommit => "copy_commit".into(),
         OpKind::CopyWait(n) => format!("copy_wait {n}"),
+        OpKind::CopyArrive { masked } => format!("copy_arrive{}", mask(masked)),
+        OpKind::MbarrierInit { count, masked } => format!("mbarrier_init{} {count}", mask(masked)),
+        OpKind::MbarrierInvalidate { masked } => format!("mbarrier_invalidate{}", mask(masked)),
+        OpKind::MbarrierArrive { count, masked } => format!("mbarrier_arrive{} {count}", mask(masked)),
+        OpKind::MbarrierWait => "mbarrier_wait".into(),
+        OpKind::StoreRelease { masked } => format!("store_release{}", mask(masked)),
+        OpKind::LoadAcquire => "load_acquire".into(),
+        OpKind::SequenceWait => "sequence_wait".into(),
         OpKind::Shuffle(Shuffle::Xor(bits)) => format!("shuffle.xor {bits}"),
         OpKind::Shuffle(Shuffle::Up(n)) => format!("shuffle.up {n}"),
         OpKind::Shuffle(Shuffle::Lane(n)) => format!("shuffle.lane {n}"),
         OpKind::Shuffle(Shuffle::Index) => "shuffle.index".into(),
         OpKind::Vote(vote) => format!("vote.{vote}"),
         OpKind::Barrier => "barrier".into(),
+        OpKind::NamedBarrier { id, threads, wait } => {
+            format!("named_barrier.{} {id} of {threads}", if *wait { "sync" } else { "arrive" })
+        }
+        OpKind::WarpBarrier => "warp_barrier".into(),
         OpKind::LoadMatrix { n, transposed, offset } => {
             format!("load_matrix.x{n}{}{offset:+}", if *transposed { ".t" } else { "" })
         }
@@ -102,6 +115,10 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::For => "for".into(),
         OpKind::Loop => "loop".into(),
         OpKind::If => "if".into(),
+        OpKind::Roles(roles) => {
+            let each = roles.iter().map(|r| format!("{} warps with barrier {}", r.warps, r.barrier));
+            format!("roles({})", each.collect::<Vec<_>>().join(", "))
+        }
         OpKind::Yield => "yield".into(),
         OpKind::Break(n) => format!("break<{n}>"),
         OpKind::Continue(n) => format!("continue<{n}>"),

@@ -1,12 +1,21 @@
 //! Allocation of shared memory: buffers that are not needed at the same time lie in the same place.
 //!
 //! A buffer is needed from the first mark ([`OpKind::Access`]) to the last, in program order; if marks stand inside of a loop
-//! and outside of it, in the whole loop; if it is copied to asynchronously, at least to the next wait. Inside of one iteration a buffer is written before it is read, because what the
-//! lowering puts there is a value of that iteration. Places are first fit, the largest buffers first.
+//! and outside of it, in the whole loop; if it is copied to asynchronously, at least to the next wait. Inside of one iteration a
+//! buffer is written before it is read, because what the lowering puts there is a value of that iteration. A ring
+//! ([`Region::Ring`]) is not: it is needed in all of the loops around its marks, and copies into it have arrived by its last
+//! mark.
+//!
+//! Roles run at the same time, and program order says nothing of them: buffers that are marked in different roles, or one in
+//! several roles and the other in one of these, are needed at the same time. Those of one role alone may take each other's
+//! place.
+//!
+//! Places are first fit, the largest buffers first.
 
 use super::func::{Block, Func, Op, OpId, Value};
 use super::op::{IntBin, OpKind, Region, Ty};
 use super::{Def, ValueData};
+use std::collections::BTreeSet;
 
 /// When a buffer is needed: positions in program order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +32,21 @@ impl Span {
 
 /// Gives every buffer its place, replaces [`OpKind::Buffer`] and sets the size of the shared memory.
 pub fn allocate(func: &mut Func) {
-    let mut walk = Walk { func, clock: 0, spans: vec![None; func.buffers.len()], marked: None, flying: Vec::new() };
+    let n = func.buffers.len();
+    let mut walk = Walk {
+        func,
+        clock: 0,
+        spans: vec![None; n],
+        rings: vec![false; n],
+        codes: vec![BTreeSet::new(); n],
+        role: None,
+        marked: None,
+        flying: Vec::new(),
+    };
     walk.block(func.body);
     // What nobody waits for is under way to the end.
     walk.arrive();
-    let spans = walk.spans;
+    let Walk { spans, codes, .. } = walk;
     let mut order: Vec<usize> = (0..func.buffers.len()).filter(|b| spans[*b].is_some()).collect();
     order.sort_by_key(|b| (std::cmp::Reverse(func.buffers[*b].bytes), *b));
     let mut placed: Vec<usize> = Vec::new();
@@ -37,7 +56,7 @@ pub fn allocate(func: &mut Func) {
         let (bytes, align) = (func.buffers[buffer].bytes, func.buffers[buffer].align.max(16));
         let mut taken: Vec<(u32, u32)> = placed
             .iter()
-            .filter(|p| spans[**p].is_some_and(|s| s.meets(span)))
+            .filter(|p| spans[**p].is_some_and(|s| s.meets(span)) || at_once(&codes[**p], &codes[buffer]))
             .map(|p| (func.buffers[*p].offset, func.buffers[*p].offset + func.buffers[*p].bytes))
             .collect();
         taken.sort_unstable();
@@ -57,11 +76,24 @@ pub fn allocate(func: &mut Func) {
     place(func);
 }
 
+/// The code of a role: which roles, and which of them.
+type Code = (OpId, usize);
+
+/// Whether there are different roles of the same program in one of which is one buffer, and in the other the other.
+fn at_once(a: &BTreeSet<Code>, b: &BTreeSet<Code>) -> bool {
+    a.iter().any(|(split, role)| b.iter().any(|(other, also)| split == other && role != also))
+}
+
 struct Walk<'a> {
     func: &'a Func,
     clock: u32,
     spans: Vec<Option<Span>>,
-    /// The buffer that was marked last.
+    /// Which buffers are rings somewhere.
+    rings: Vec<bool>,
+    /// In the code of which roles buffers are marked.
+    codes: Vec<BTreeSet<Code>>,
+    role: Option<Code>,
+    /// The buffer that was marked last, if it is not a ring.
     marked: Option<u32>,
     /// Buffers to which copies are under way.
     flying: Vec<u32>,
@@ -74,25 +106,43 @@ impl Walk<'_> {
         for id in &func.block(block).ops {
             let op = func.op(*id);
             self.clock += 1;
-            if let OpKind::Access { region: Region::Buffer(buffer), .. } = op.kind {
-                let now = Span { first: self.clock, last: self.clock };
-                let slot = &mut self.spans[buffer as usize];
-                *slot = Some(slot.map_or(now, |s| Span { first: s.first, last: now.last }));
-            }
             match op.kind {
-                OpKind::Access { region: Region::Buffer(buffer), .. } => self.marked = Some(buffer),
+                OpKind::Access { region: Region::Buffer(buffer), .. } => {
+                    self.mark(buffer as usize);
+                    self.marked = Some(buffer);
+                }
+                OpKind::Access { region: Region::Ring(buffer), .. } => {
+                    self.mark(buffer as usize);
+                    self.rings[buffer as usize] = true;
+                    self.marked = None;
+                }
                 OpKind::CopyAsync { .. } => self.flying.extend(self.marked),
                 OpKind::CopyWait(0) => self.arrive(),
                 _ => {}
             }
             let before = self.clock;
-            for region in &op.regions {
+            for (i, region) in op.regions.iter().enumerate() {
+                if matches!(op.kind, OpKind::Roles(_)) {
+                    self.role = Some((*id, i));
+                    self.marked = None;
+                }
                 self.block(*region);
+            }
+            if matches!(op.kind, OpKind::Roles(_)) {
+                self.role = None;
+                self.marked = None;
             }
             if matches!(op.kind, OpKind::For | OpKind::Loop) {
                 self.stretch(Span { first: before, last: self.clock });
             }
         }
+    }
+
+    fn mark(&mut self, buffer: usize) {
+        let now = Span { first: self.clock, last: self.clock };
+        let slot = &mut self.spans[buffer];
+        *slot = Some(slot.map_or(now, |s| Span { first: s.first, last: now.last }));
+        self.codes[buffer].extend(self.role);
     }
 
     /// Copies have arrived.
@@ -104,12 +154,13 @@ impl Walk<'_> {
         }
     }
 
-    /// A buffer that is used in a loop and before it is needed in all of it. (If it is used after it, its last mark says so,
+    /// A buffer that is used in a loop and before it, or a ring that is used in it, is needed in all of it. (If it is used after it, its last mark says so,
     /// and its first one in the loop is not the first of all; the same holds then.)
     fn stretch(&mut self, around: Span) {
-        for span in self.spans.iter_mut().flatten() {
-            if span.first <= around.first && span.last > around.first {
-                span.last = span.last.max(around.last);
+        for (span, ring) in self.spans.iter_mut().zip(&self.rings) {
+            let Some(span) = span else { continue };
+            if span.last > around.first && (*ring || span.first <= around.first) {
+                *span = Span { first: span.first.min(around.first), last: span.last.max(around.last) };
             }
         }
     }

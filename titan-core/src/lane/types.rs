@@ -1,6 +1,6 @@
 //! The types that follow: what widths an operation takes and gives.
 //!
-//! Structured operations (`for`, `loop`, `if` and the terminators) are [`super::verify`]'s, which sees regions.
+//! Structured operations (`for`, `loop`, `if`, roles and the terminators) are [`super::verify`]'s, which sees regions.
 
 use super::func::Func;
 use super::op::{FloatUn, IntBin, OpKind, Shuffle, Ty};
@@ -30,6 +30,13 @@ fn expect(kind: &OpKind, args: &[Ty], want: &[Ty]) -> Result<(), TypeError> {
 fn wrong(kind: &OpKind, args: &[Ty]) -> TypeError {
     TypeError { message: format!("{kind:?} does not take {args:?}") }
 }
+
+fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), TypeError> {
+    if holds { Ok(()) } else { Err(TypeError { message: otherwise() }) }
+}
+
+/// The most arrivals that an mbarrier counts in a phase.
+const MAX_ARRIVALS: u32 = (1 << 20) - 1;
 
 /// The type of one element of a load or store.
 fn memory_ty(kind: &OpKind, bytes: u8, n: u8) -> Result<Ty, TypeError> {
@@ -100,7 +107,19 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         OpKind::UnpackBytes { .. } => (vec![B32], vec![B32; 4]),
         OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
         | OpKind::CopyAsync { .. } => memory(kind, args)?,
-        OpKind::Access { .. } | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::Barrier => (vec![], vec![]),
+        OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate { .. }
+        | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait | OpKind::StoreRelease { .. } | OpKind::LoadAcquire
+        | OpKind::SequenceWait => protocol(kind, args)?,
+        OpKind::NamedBarrier { id, threads, .. } => {
+            check(matches!(id, 1..=15), || format!("{kind:?}: named barriers are 1 to 15"))?;
+            let whole = *threads > 0 && *threads <= func.threads && threads.is_multiple_of(func.lanes.max(1));
+            let (all, lanes) = (func.threads, func.lanes);
+            check(whole, || format!("{kind:?}: whole warps of {lanes}, at most {all} threads"))?;
+            (vec![], vec![])
+        }
+        OpKind::Access { .. } | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::Barrier | OpKind::WarpBarrier => {
+            (vec![], vec![])
+        }
         OpKind::Shuffle(Shuffle::Index) => (vec![B32, B32], vec![B32]),
         OpKind::Shuffle(_) => (vec![B32], vec![B32]),
         OpKind::Vote(_) => (vec![Pred], vec![Pred]),
@@ -111,11 +130,29 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
             want.extend(std::iter::repeat_n(regs.acc, regs.c));
             (want, vec![regs.acc; regs.c])
         }
-        OpKind::For | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
-        | OpKind::Return => return Ok(vec![]),
+        OpKind::For | OpKind::Loop | OpKind::If | OpKind::Roles(_) | OpKind::Yield | OpKind::Break(_)
+        | OpKind::Continue(_) | OpKind::Return => return Ok(vec![]),
     };
     expect(kind, args, &want)?;
     Ok(give)
+}
+
+/// What operations on mbarriers and sequence counters take and give. Addresses are shared ones.
+#[expect(clippy::wildcard_enum_match_arm, reason = "`infer` gives no other operations")]
+fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError> {
+    use Ty::{B32, Pred};
+    if let OpKind::MbarrierInit { count, .. } | OpKind::MbarrierArrive { count, .. } = kind {
+        check((1..=MAX_ARRIVALS).contains(count), || format!("{kind:?}: an mbarrier counts 1 to {MAX_ARRIVALS} arrivals"))?;
+    }
+    let address = |masked: bool| if masked { vec![B32, Pred] } else { vec![B32] };
+    Ok(match kind {
+        OpKind::CopyArrive { masked } | OpKind::MbarrierInit { masked, .. } | OpKind::MbarrierInvalidate { masked }
+        | OpKind::MbarrierArrive { masked, .. } => (address(*masked), vec![]),
+        OpKind::StoreRelease { masked: true } => (vec![B32, B32, Pred], vec![]),
+        OpKind::StoreRelease { masked: false } | OpKind::MbarrierWait | OpKind::SequenceWait => (vec![B32, B32], vec![]),
+        OpKind::LoadAcquire => (vec![B32], vec![B32]),
+        _ => return Err(wrong(kind, args)),
+    })
 }
 
 fn int(kind: &OpKind, op: IntBin, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {

@@ -5,11 +5,14 @@
 //! gives if lanes leave it at different times. Where lanes may have parted, an operation that needs them together
 //! ([`OpKind::is_convergent`], barriers of the whole program) is an error. Stores and loads there are ordinary.
 //!
+//! The code of a role is run by its warps together: there a role's own barrier may stand, and the program's may not. What a
+//! role yields differs from warp to warp, because the roles differ.
+//!
 //! Loads from one address give all lanes one value: programs have no races (the output rule), and barriers separate what
 //! the threads of a program exchange.
 
 use super::func::{Block, Func, Op, OpId, Value};
-use super::op::{OpKind, Shuffle};
+use super::op::{OpKind, Role, Shuffle};
 
 /// How widely a value is the same, or how many lanes are together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -17,6 +20,8 @@ pub enum Level {
     /// In the whole program.
     #[default]
     Program,
+    /// In each role. No value is known to be that and no more; lanes are so far apart at the code of a role.
+    Role,
     /// In each warp.
     Warp,
     /// Not known to be the same in any two lanes.
@@ -52,6 +57,7 @@ pub fn analyze(func: &Func) -> Uniformity {
         values: vec![Level::Program; func.values.len()],
         loops: Vec::new(),
         path: Vec::new(),
+        role: None,
         returned: Level::Program,
         changed: true,
         parted: Vec::new(),
@@ -70,6 +76,8 @@ struct Run<'a> {
     loops: Vec<Enclosing<'a>>,
     /// What has parted lanes on the way to where control stands: conditions, ends of loops, and lanes that left.
     path: Vec<Level>,
+    /// The role whose code is being walked.
+    role: Option<Role>,
     /// How far apart lanes are that have ended and those that have not.
     returned: Level,
     changed: bool,
@@ -123,8 +131,7 @@ impl<'a> Run<'a> {
         self.path.push(Level::Program);
         for id in &func.block(block).ops {
             let op = func.op(*id);
-            let needs = if op.kind == OpKind::Barrier { Level::Program } else { Level::Warp };
-            if op.kind.is_convergent() && here > needs {
+            if op.kind.is_convergent() && here > self.needs(&op.kind) {
                 self.part(*id, here);
             }
             let out = self.op(op, here);
@@ -139,6 +146,16 @@ impl<'a> Run<'a> {
         escape
     }
 
+    /// How far apart lanes may be at an operation that is convergent.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all others are of one warp")]
+    fn needs(&self, kind: &OpKind) -> Level {
+        match kind {
+            OpKind::Barrier | OpKind::Roles(_) => Level::Program,
+            OpKind::NamedBarrier { id, .. } if self.role.is_some_and(|role| role.barrier == *id) => Level::Role,
+            _ => Level::Warp,
+        }
+    }
+
     /// Keeps that an operation needs more lanes than come.
     fn part(&mut self, op: OpId, level: Level) {
         match self.parted.iter_mut().find(|(id, _)| *id == op) {
@@ -151,6 +168,7 @@ impl<'a> Run<'a> {
     fn op(&mut self, op: &'a Op, here: Level) -> Escape {
         match &op.kind {
             OpKind::If => self.branch(op, here),
+            OpKind::Roles(roles) => self.split(roles, op, here),
             OpKind::For | OpKind::Loop => self.repeat(op, here),
             OpKind::Break(n) | OpKind::Continue(n) => self.leave(op, *n),
             OpKind::Return => {
@@ -181,6 +199,19 @@ impl<'a> Run<'a> {
         }
         self.path.pop();
         Escape { level: escape.level.max(cond), depth: escape.depth }
+    }
+
+    fn split(&mut self, roles: &[Role], op: &'a Op, here: Level) -> Escape {
+        let mut escape = Escape::default();
+        self.path.push(Level::Warp);
+        for (role, code) in roles.iter().zip(&op.regions) {
+            let around = self.role.replace(*role);
+            escape = escape.join(self.block(*code, here.max(Level::Role)));
+            self.role = around;
+            self.receive(&op.results, *code, Level::Warp);
+        }
+        self.path.pop();
+        Escape { level: escape.level.max(Level::Warp), depth: escape.depth }
     }
 
     /// The results of an `if` are what an arm yields, and differ where the condition does.
@@ -266,14 +297,17 @@ impl<'a> Run<'a> {
 const fn source(kind: &OpKind) -> Option<Level> {
     match kind {
         OpKind::ThreadId | OpKind::LaneId | OpKind::Atomic { .. } | OpKind::CompareSwap(_) | OpKind::LoadMatrix { .. }
-        | OpKind::Mma(_) | OpKind::Shuffle(Shuffle::Xor(_) | Shuffle::Up(_)) => Some(Level::Lane),
+        | OpKind::Mma(_) | OpKind::Shuffle(Shuffle::Xor(_) | Shuffle::Up(_)) | OpKind::LoadAcquire => Some(Level::Lane),
         OpKind::WarpId | OpKind::Vote(_) | OpKind::Shuffle(Shuffle::Lane(_)) => Some(Level::Warp),
         OpKind::Const(..) | OpKind::Slot(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::SharedBase
         | OpKind::Buffer(_) | OpKind::Access { .. } | OpKind::Int(_) | OpKind::MulWide { .. } | OpKind::IntCmp { .. } | OpKind::Extend { .. } | OpKind::Truncate(_)
         | OpKind::FromPred | OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..)
         | OpKind::Convert { .. } | OpKind::Select | OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. }
         | OpKind::Load { .. } | OpKind::Store { .. } | OpKind::CopyAsync { .. } | OpKind::CopyCommit | OpKind::CopyWait(_)
-        | OpKind::Shuffle(Shuffle::Index) | OpKind::Barrier | OpKind::For | OpKind::Loop | OpKind::If | OpKind::Yield
+        | OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate { .. }
+        | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait | OpKind::StoreRelease { .. } | OpKind::SequenceWait
+        | OpKind::Shuffle(Shuffle::Index) | OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier
+        | OpKind::For | OpKind::Loop | OpKind::If | OpKind::Roles(_) | OpKind::Yield
         | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => None,
     }
 }

@@ -2,10 +2,11 @@
 //! be. A violation is a defect of the lowering; it is an error all the same, never a panic.
 
 use super::func::{Block, Func, Op, OpId, Value};
-use super::op::{OpKind, Ty};
+use super::op::{OpKind, Role, Ty};
 use super::types::infer;
-use super::{print, uniform};
+use super::{hazard, print, uniform};
 use crate::ir::Loc;
+use std::collections::BTreeSet;
 
 /// A function that is not right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,11 +25,25 @@ pub struct LaneError {
 /// # Errors
 /// The first rule that is broken.
 pub fn verify(func: &Func) -> Result<(), LaneError> {
-    let mut run = Run { func, visible: vec![false; func.values.len()], loops: Vec::new() };
+    let mut run = Run {
+        func,
+        visible: vec![false; func.values.len()],
+        loops: Vec::new(),
+        role: None,
+        barriers: BTreeSet::new(),
+    };
+    func.walk(&mut |_, op| {
+        if let OpKind::Roles(roles) = &op.kind {
+            run.barriers.extend(roles.iter().map(|role| role.barrier));
+        }
+    });
     run.block(func.body, None)?;
     let together = uniform::analyze(func);
-    match together.parted().first() {
-        Some((op, _)) => Err(run.error(func.op(*op), "lanes may have parted where all of them are needed")),
+    if let Some((op, _)) = together.parted().first() {
+        return Err(run.error(func.op(*op), "lanes may have parted where all of them are needed"));
+    }
+    match hazard::unordered(func) {
+        Some((op, message)) => Err(run.error(func.op(op), &message)),
         None => Ok(()),
     }
 }
@@ -38,6 +53,10 @@ struct Run<'a> {
     visible: Vec<bool>,
     /// Types that `break` and `continue` of each enclosing loop take.
     loops: Vec<(Vec<Ty>, Vec<Ty>)>,
+    /// The role whose code is being checked.
+    role: Option<Role>,
+    /// The barriers that belong to roles.
+    barriers: BTreeSet<u8>,
 }
 
 impl Run<'_> {
@@ -91,8 +110,11 @@ impl Run<'_> {
         let want = match &op.kind {
             OpKind::Yield => match gives {
                 Some(gives) => gives.to_vec(),
-                None => return Err(self.error(op, "ends the arms of an `if` only")),
+                None => return Err(self.error(op, "ends the arms of an `if` only, and the code of roles")),
             },
+            OpKind::Return if self.role.is_some() => {
+                return Err(self.error(op, "a role's threads go on behind it: its code ends in `yield`"));
+            }
             OpKind::Return => Vec::new(),
             OpKind::Break(n) | OpKind::Continue(n) => {
                 let enclosing = self.loops.len().checked_sub(1 + *n as usize).and_then(|at| self.loops.get(at));
@@ -100,13 +122,14 @@ impl Run<'_> {
                 if matches!(op.kind, OpKind::Break(_)) { broken.clone() } else { continued.clone() }
             }
             OpKind::If => return self.branch(op, &results),
+            OpKind::Roles(roles) => return self.split(op, roles, &results),
             OpKind::For | OpKind::Loop => return self.repeat(op, &args, &results),
             kind => {
                 let found = infer(func, kind, &args).map_err(|e| self.error(op, &e.message))?;
                 if found != results {
                     return Err(self.error(op, "results of another type"));
                 }
-                return Ok(());
+                return self.barrier(op);
             }
         };
         if args == want { Ok(()) } else { Err(self.error(op, &format!("takes {want:?}, not {args:?}"))) }
@@ -118,6 +141,47 @@ impl Run<'_> {
             return Err(self.error(op, "takes a condition and two arms"));
         }
         op.regions.iter().try_for_each(|arm| self.block(*arm, Some(results)))
+    }
+
+    /// A role's barrier is of its warps, in its code.
+    fn barrier(&self, op: &Op) -> Result<(), LaneError> {
+        let OpKind::NamedBarrier { id, threads, .. } = op.kind else { return Ok(()) };
+        match self.role.filter(|role| role.barrier == id) {
+            Some(role) if threads != role.warps.saturating_mul(self.func.lanes) => {
+                Err(self.error(op, &format!("barrier {id} is of all {} warps of its role", role.warps)))
+            }
+            None if self.barriers.contains(&id) => Err(self.error(op, &format!("barrier {id} belongs to a role"))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn split(&mut self, op: &Op, roles: &[Role], results: &[Ty]) -> Result<(), LaneError> {
+        let all: u64 = roles.iter().map(|role| u64::from(role.warps)).sum();
+        let threads = all * u64::from(self.func.lanes);
+        if roles.iter().any(|role| role.warps == 0) || threads != u64::from(self.func.threads) {
+            return Err(self.error(op, &format!("roles of {threads} threads in a program of {}", self.func.threads)));
+        }
+        if !op.args.is_empty() || op.regions.len() != roles.len() {
+            return Err(self.error(op, "takes no operands, and the code of each role"));
+        }
+        for (i, role) in roles.iter().enumerate() {
+            let taken = roles[..i].iter().any(|other| other.barrier == role.barrier);
+            if taken || !matches!(role.barrier, 1..=15) {
+                return Err(self.error(op, "each role has a barrier of its own, 1 to 15"));
+            }
+        }
+        if self.role.is_some() {
+            return Err(self.error(op, "the warps of a role have no roles in it"));
+        }
+        // A role does not leave the loops around it.
+        let around = std::mem::take(&mut self.loops);
+        for (role, code) in roles.iter().zip(&op.regions) {
+            self.role = Some(*role);
+            self.block(*code, Some(results))?;
+        }
+        self.role = None;
+        self.loops = around;
+        Ok(())
     }
 
     fn repeat(&mut self, op: &Op, args: &[Ty], results: &[Ty]) -> Result<(), LaneError> {

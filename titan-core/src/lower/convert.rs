@@ -26,7 +26,7 @@ impl Lower<'_> {
     /// A new buffer.
     pub(super) fn stage(&mut self, name: &str, encoding: Encoding) -> Staged {
         let buffer = self.b.buffer(name, encoding.bytes(), encoding.align());
-        Staged { buffer, encoding, base: None }
+        Staged { buffer, encoding, base: None, ordered: false }
     }
 
     /// Says that a buffer is read or written from here on.
@@ -36,7 +36,7 @@ impl Lower<'_> {
 
     /// Stores a tile into a buffer. Elements of 4 bits take a byte there.
     pub(super) fn write_buffer(&mut self, staged: &Staged, regs: &[Reg], layout: &Layout, elem: Elem) {
-        self.touch(Region::Buffer(staged.buffer), true);
+        self.touch(staged.region(), true);
         let elem = in_buffer(elem);
         let first = self.is_first_copy(layout);
         let inside = self.is_element(layout);
@@ -54,7 +54,7 @@ impl Lower<'_> {
     /// Loads a tile from a buffer. Padding is whatever lies nearby, but inside of the buffer.
     pub(super) fn read_buffer(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> Vec<Reg> {
         self.settle_copies();
-        self.touch(Region::Buffer(staged.buffer), false);
+        self.touch(staged.region(), false);
         let elem = in_buffer(elem);
         let inside = self.is_element(layout);
         let zero = self.zero(elem);

@@ -9,10 +9,16 @@ impl Lower<'_> {
     /// What lane and warp add to the coordinates along an axis.
     pub(super) fn thread_coord(&mut self, layout: &Layout, axis: usize) -> Reg {
         let lane = self.b.one(OpKind::LaneId, &[]);
-        let warp = self.b.one(OpKind::WarpId, &[]);
+        let warp = self.warp_number();
         let of_lane = self.number_coord(layout.lane_bits(), lane, axis);
         let of_warp = self.number_coord(layout.warp_bits(), warp, axis);
         self.b.add(of_lane, of_warp)
+    }
+
+    /// The number of this warp among those that run the same code.
+    pub(super) fn warp_number(&mut self) -> Reg {
+        let warp = self.b.one(OpKind::WarpId, &[]);
+        self.b.add_const(warp, -i64::from(self.crew.first))
     }
 
     /// What the bits of a number add: runs of bits that step by doubling amounts are one shift and mask.
@@ -60,7 +66,7 @@ impl Lower<'_> {
         let mut holds = self.b.pred(true);
         for (mask, kind) in [(lanes, OpKind::LaneId), (warps, OpKind::WarpId)] {
             if mask != 0 {
-                let number = self.b.one(kind, &[]);
+                let number = if kind == OpKind::WarpId { self.warp_number() } else { self.b.one(kind, &[]) };
                 let mask = self.b.i32(mask);
                 let copies = self.b.and(number, mask);
                 let none = self.b.cmp_u(Pred::Eq, copies, zero);
@@ -73,8 +79,8 @@ impl Lower<'_> {
     /// Whether this is the first thread of the program.
     pub(super) fn is_first_thread(&mut self) -> Reg {
         let thread = self.b.one(OpKind::ThreadId, &[]);
-        let zero = self.b.i32(0);
-        self.b.cmp_u(Pred::Eq, thread, zero)
+        let first = self.b.i32((self.crew.first * self.plan.target.lanes).cast_signed());
+        self.b.cmp_u(Pred::Eq, thread, first)
     }
 
     /// For each register, whether it holds an element of the tile and not padding; `None` if the layout has no padding.

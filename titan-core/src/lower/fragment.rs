@@ -4,7 +4,7 @@ use super::product::Operand;
 use super::tile::Staged;
 use super::{Lower, LowerError, Reg};
 use crate::ir::Elem;
-use crate::lane::{self, Region};
+use crate::lane;
 use crate::layout::{Bit, Coords, Layout};
 
 impl Lower<'_> {
@@ -16,7 +16,7 @@ impl Lower<'_> {
             Operand::Fragments(regs) => Ok(words.iter().map(|w| self.word_of(&regs[*w..][..per_word], elem)).collect()),
             Operand::Staged(staged) => {
                 self.settle_copies();
-                self.touch(Region::Buffer(staged.buffer), false);
+                self.touch(staged.region(), false);
                 let parts: Vec<Coords> = words.iter().map(|w| layout.register_coords(*w)).collect();
                 let straight = staged.encoding.fast_axis() == 1 && elem.bits() <= 32;
                 let turned = staged.encoding.fast_axis() == 0 && elem.bits() == 16;
@@ -73,7 +73,7 @@ impl Lower<'_> {
     fn load_some(&mut self, staged: &Staged, layout: &Layout, group: &Group) -> Vec<Reg> {
         let Group { first: part, steps, n, turned } = *group;
         let lane = self.b.one(lane::OpKind::LaneId, &[]);
-        let warp = self.b.one(lane::OpKind::WarpId, &[]);
+        let warp = self.warp_number();
         let seven = self.b.i32(7);
         let row = self.b.and(lane, seven);
         let one = self.b.i32(1);

@@ -100,7 +100,7 @@ impl Lower<'_> {
         let bits = view.elem.bits();
         let last = home.rank() - 1;
         let run: u32 = home.vector(last) << home.lanes_along(last).len();
-        let wide = crate::plan::wide(home.extents(), bits, self.plan.target.lanes, self.plan.warps);
+        let wide = crate::plan::wide(home.extents(), bits, self.plan.target.lanes, self.crew.warps);
         let wide_run: u32 = wide.vector(last) << wide.lanes_along(last).len();
         if run * bits < 256 && wide_run > run && !self.is_copied(&home) { wide } else { home }
     }

@@ -111,6 +111,14 @@ fn conflict_notes(kernel: &Kernel, func: &Func) -> Vec<String> {
     worst.into_iter().map(|(line, n)| format!("line {line} of `{name}`: {n}-way bank conflicts in shared memory")).collect()
 }
 
+/// Warps that run code together: all of the program, or a role's.
+#[derive(Clone, Copy, Debug)]
+struct Crew {
+    first: u32,
+    warps: u32,
+    role: Option<usize>,
+}
+
 /// The clocks of rings that a loop or branch carries.
 struct Moving {
     is_loop: bool,
@@ -133,6 +141,8 @@ struct Lower<'a> {
     /// Whether asynchronous copies have been started that nobody waited for yet.
     copying: bool,
     rings: Vec<rings::Ring>,
+    /// The warps that run what is lowered: the number of the first one, and how many; and the role's number.
+    crew: Crew,
     /// Where commit groups end, and what waits allow.
     groups: Groups,
     /// The clocks that the open loops and branches carry, the innermost last.
@@ -154,7 +164,8 @@ impl<'a> Lower<'a> {
             at: None,
             copying: false,
             rings: Vec::new(),
-            groups: vtok::assign(kernel),
+            crew: Crew { first: 0, warps: plan.warps, role: None },
+            groups: vtok::assign(kernel, &|pipe| !rings::parts_roles(kernel, pipe)),
             moving: Vec::new(),
         }
     }

@@ -7,7 +7,7 @@ use super::tile::{Held, Staged, register_index};
 use super::vector::Place;
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{BinOp, Elem, Op, OpId, Value};
-use crate::lane::{self, MmaAtom, Region};
+use crate::lane::{self, MmaAtom};
 use crate::layout::{Encoding, Layout};
 use crate::plan::{Method, Product, Source};
 
@@ -80,7 +80,7 @@ impl Lower<'_> {
         let staged = self.stage(&name, encoding.clone());
         let extents = self.extents(value);
         let (layout, regs) = if extents.len() == 3 {
-            let flat = crate::plan::wide(&extents[1..], elem.bits(), self.plan.target.lanes, self.plan.warps);
+            let flat = crate::plan::wide(&extents[1..], elem.bits(), self.plan.target.lanes, self.crew.warps);
             let regs = self.tile(value, &flat.batched(batches))?;
             let each = flat.registers();
             (flat, regs[batch as usize * each..][..each].to_vec())
@@ -100,7 +100,7 @@ impl Lower<'_> {
     /// Fills a buffer with zeros: what instructions read beyond a tile must not be anything.
     pub(super) fn clear(&mut self, staged: &Staged, elem: Elem) {
         let extents = &staged.encoding.extents;
-        let layout = crate::plan::wide(extents, elem.bits(), self.plan.target.lanes, self.plan.warps);
+        let layout = crate::plan::wide(extents, elem.bits(), self.plan.target.lanes, self.crew.warps);
         let zero = self.zero(elem);
         let regs = vec![zero; layout.registers()];
         self.write_buffer(staged, &regs, &layout, elem);
@@ -135,8 +135,8 @@ impl Lower<'_> {
             return Err(LowerError::internal(self.k, "operands of multiply-adds lie in shared memory".to_owned()));
         };
         self.settle_copies();
-        self.touch(Region::Buffer(a.buffer), false);
-        self.touch(Region::Buffer(b.buffer), false);
+        self.touch(a.region(), false);
+        self.touch(b.region(), false);
         let flat = if product.acc.rank() == 3 { product.acc.without(0) } else { product.acc.clone() };
         let elem = product.staged.0;
         let k = product.extents[2];

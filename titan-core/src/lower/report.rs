@@ -77,13 +77,13 @@ impl Lower<'_> {
     /// Whether a condition holds in all threads, known to all of them.
     fn everywhere(&mut self, cond: Reg) -> Result<Reg, LowerError> {
         let warp = self.b.one(lane::OpKind::Vote(Vote::All), &[cond]);
-        if self.plan.warps == 1 {
+        if self.crew.warps == 1 {
             let word = self.b.one(lane::OpKind::FromPred, &[warp]);
             let zero = self.b.i32(0);
             return Ok(self.b.cmp_u(Pred::Ne, word, zero));
         }
         // One element per warp; all threads read all of them, from addresses that are the same for all.
-        let warps = self.plan.warps;
+        let warps = self.crew.warps;
         let extents = [warps];
         let staged = self.stage("assertion", Encoding::padded(&extents, 32, &[0], 0));
         let lanes = self.plan.target.lanes.trailing_zeros() as usize;
@@ -143,7 +143,7 @@ impl Lower<'_> {
         let first = self.is_first_thread();
         let add = lane::OpKind::Atomic { op: AtomicFn::Add, space: Space::Global, masked: true };
         let start = self.b.one(add, &[used, n, first]);
-        let start = if self.plan.warps == 1 {
+        let start = if self.crew.warps == 1 {
             self.b.one(lane::OpKind::Shuffle(Shuffle::Lane(0)), &[start])
         } else {
             let staged = self.stage("print", Encoding::padded(&[1], 32, &[0], 0));

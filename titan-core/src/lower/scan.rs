@@ -35,7 +35,7 @@ impl Lower<'_> {
         let mut lane = vec![1; rank];
         lane[axis] = along;
         let mut warp = vec![1; rank];
-        let (mut lanes_left, mut warps_left) = (lanes / along, self.plan.warps);
+        let (mut lanes_left, mut warps_left) = (lanes / along, self.crew.warps);
         for other in (0..rank).filter(|a| *a != axis) {
             let n = extents[other].next_power_of_two().min(lanes_left);
             lane[other] = n;

@@ -6,7 +6,7 @@ use super::tile::Staged;
 use super::vector::{Place, elem_bytes};
 use super::{Lower, Reg};
 use crate::ir::{Pred, Unit, Value};
-use crate::lane::{self, Region};
+use crate::lane;
 use crate::layout::{Coords, Layout};
 
 /// A tile of a tensor.
@@ -19,17 +19,17 @@ pub(super) struct Tile<'a> {
 }
 
 impl Lower<'_> {
-    /// Copies a tile to shared memory: asynchronously where the machine can and the padding is zero.
-    pub(super) fn load_to_buffer(&mut self, from: &Tile<'_>, staged: &Staged) {
+    /// Copies a tile to shared memory: asynchronously where the machine can and the padding is zero; gives whether so.
+    pub(super) fn load_to_buffer(&mut self, from: &Tile<'_>, staged: &Staged) -> bool {
         let (view, pad) = (from.view, from.pad);
         let elem = view.elem;
         let tile = self.extents(from.value);
         let e = &staged.encoding;
-        let layout = crate::plan::wide(&e.extents, e.bits, self.plan.target.lanes, self.plan.warps);
+        let layout = crate::plan::wide(&e.extents, e.bits, self.plan.target.lanes, self.crew.warps);
         // The origin counts in the tile's own extents, which the buffer's may exceed.
         let window = self.window(view, from.unit, from.coords, &layout.with_extents(&tile));
         self.touch_view(view, false);
-        self.touch(Region::Buffer(staged.buffer), true);
+        self.touch(staged.region(), true);
         let last = layout.rank() - 1;
         let n = layout.vector(last).min(e.vector()).max(1);
         let wide = window.vector.min(n);
@@ -69,6 +69,7 @@ impl Lower<'_> {
             }
         }
         self.copying |= copy && staged.base.is_none();
+        copy
     }
 
     /// One asynchronous copy: of zeros where the first mask does not hold, none at all where the second does not.

@@ -2,7 +2,7 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation; what is no tile is a defect")]
 
-use super::rings::Source;
+use super::rings::{Source, Stage};
 use super::tensor::View;
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{Elem, Op, OpKind, Ty, Value};
@@ -21,8 +21,8 @@ pub(super) enum Held {
     Tile(Vec<Reg>),
     /// A tile in shared memory.
     Buffer(Staged),
-    /// A stage of a ring, by its offset.
-    Stage(Reg),
+    /// A stage of a ring.
+    Stage(Stage),
     /// A tile of a tensor that is not loaded.
     Source(Box<Source>),
 }
@@ -36,6 +36,15 @@ pub(super) struct Staged {
     pub(super) encoding: Encoding,
     /// Where it begins in the buffer: an offset that is computed, and a constant one. Nothing: at the start.
     pub(super) base: Option<(Reg, u32)>,
+    /// Whether a protocol orders who touches it when.
+    pub(super) ordered: bool,
+}
+
+impl Staged {
+    /// What accesses to it touch.
+    pub(super) const fn region(&self) -> lane::Region {
+        if self.ordered { lane::Region::Ring(self.buffer) } else { lane::Region::Buffer(self.buffer) }
+    }
 }
 
 /// The width of the register of an element.
@@ -85,7 +94,7 @@ impl Lower<'_> {
             return home.clone();
         }
         let bits = self.k.ty(value).elem().bits();
-        crate::plan::wide(&self.extents(value), bits, self.plan.target.lanes, self.plan.warps)
+        crate::plan::wide(&self.extents(value), bits, self.plan.target.lanes, self.crew.warps)
     }
 
     /// The registers of a tile in a layout.

@@ -1,1 +1,282 @@
-//! placeholder
+//! Loops over `pipelined(..)` become rings: the tiles of an iteration are copied while earlier ones are computed with.
+//!
+//! The loads of a body that only matrix products read, and whose coordinates follow from the loop's counter, fill the stages
+//! of one ring. Time runs from 0 to N + P: at time t the copies of iteration t begin, if there is one (t < N), and iteration
+//! t − P is computed, if there is one (t ≥ P). The times before P, which only copy, are a loop of their own in front:
+//!
+//! ```text
+//! for t in 0..P        { if t < N { acquire; copy iteration t } }
+//! for c in 0..N        { wait for stage c; if c + P < N { acquire; copy iteration c + P }; compute with it; release }
+//! ```
+//!
+//! This is right for every N, 0 and fewer than P included. The wait comes before the next copy begins, so that one barrier
+//! serves both: what was copied is there for all, and what was read is free again.
+//!
+//! Deliberately absent: the choice of D and P, which the caller makes; loads that go to registers.
+
+use super::edit::Edit;
+use crate::ir::{
+    BinOp, Block, Def, Field, ForKind, Kernel, Loc, Op, OpId, OpKind, PipeDecl, PipeSpace, Pred, Proxy, Ty, TtgOp, Value,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A loop that can be pipelined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The loop.
+    pub op: OpId,
+    /// Its loads that become copies, in the order of the program.
+    pub loads: Vec<OpId>,
+}
+
+/// The pipelined loops of a kernel whose loads may run ahead; `staged` says of which loads the tiles go to shared memory and
+/// are only read by matrix products.
+#[must_use]
+pub fn candidates(kernel: &Kernel, staged: &dyn Fn(Value) -> bool) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    kernel.walk(&mut |id, op| {
+        let (OpKind::For(ForKind::Pipelined), [body]) = (&op.kind, &op.regions[..]) else { return };
+        if op.args.get(2).and_then(|s| kernel.int_constant(*s)) != Some(1) {
+            return;
+        }
+        let inside = inside(kernel, *body);
+        let ahead = |load: &OpId| {
+            let op = kernel.op(*load);
+            let zero = op.args.last().and_then(|pad| kernel.constant(*pad)).is_some_and(is_zero);
+            let plain = matches!(op.kind, OpKind::Load(..)) && zero && staged(op.results[0]);
+            let input = op.args.first().and_then(|t| crate::analysis::number::root(kernel, *t));
+            let input = input.is_some_and(|p| crate::analysis::forms::is_input(kernel, p));
+            plain && input && op.args.iter().all(|v| computed_ahead(kernel, *body, &inside, *v, 0))
+        };
+        let loads: Vec<OpId> = kernel.block(*body).ops.iter().copied().filter(ahead).take(PipeDecl::MAX_FIELDS).collect();
+        if !loads.is_empty() {
+            found.push(Candidate { op: id, loads });
+        }
+    });
+    found
+}
+
+fn is_zero(c: crate::ir::Const) -> bool {
+    match c {
+        crate::ir::Const::Int(_, v) => v == 0,
+        crate::ir::Const::Float(_, v) => v.to_bits() == 0,
+    }
+}
+
+/// Values that are defined in a block or inside of it.
+fn inside(kernel: &Kernel, block: Block) -> BTreeSet<Value> {
+    let mut found: BTreeSet<Value> = kernel.block(block).args.iter().copied().collect();
+    kernel.walk_block(block, &mut |_, op| {
+        found.extend(&op.results);
+        for region in &op.regions {
+            found.extend(&kernel.block(*region).args);
+        }
+    });
+    found
+}
+
+/// Whether a value of a loop's body can be computed for a later iteration: it follows from the counter.
+fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value: Value, depth: usize) -> bool {
+    if !inside.contains(&value) {
+        return true;
+    }
+    if kernel.block(body).args.first() == Some(&value) {
+        return true;
+    }
+    let Some(op) = kernel.def_op(value).filter(|_| depth < 64) else { return false };
+    let pure = matches!(
+        op.kind,
+        OpKind::Const(_) | OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::Cast(_)
+            | OpKind::Bitcast(_) | OpKind::Dim(_) | OpKind::Unflatten | OpKind::Index(_) | OpKind::Slice(_)
+            | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Ttg(TtgOp::Rematerialize)
+    );
+    let scalar = op.results.iter().all(|v| matches!(kernel.ty(*v), Ty::Scalar(_) | Ty::Tensor(..)));
+    pure && scalar && op.args.iter().all(|v| computed_ahead(kernel, body, inside, *v, depth + 1))
+}
+
+/// Pipelines a loop with D slots, copies running D − 1 iterations ahead. The kernel is not verified again.
+///
+/// `None` if the loop is not as [`candidates`] found it.
+#[must_use]
+pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32) -> Option<Kernel> {
+    let distance = i64::from(slots).checked_sub(1)?;
+    let looped = kernel.op(candidate.op).clone();
+    let [lo, hi, ..] = looped.args[..] else { return None };
+    let body = *looped.regions.first()?;
+    let parent = parent_of(kernel, candidate.op)?;
+    let counter = *kernel.block(body).args.first()?;
+    let decl = ring(kernel, candidate, slots, looped.loc)?;
+    let bytes = u32::try_from(decl.bytes()).ok()?;
+    let mut edit = Edit::new(kernel.clone());
+    edit.kernel.pipes.push(decl);
+    let made = Made { candidate, inside: inside(kernel, body), counter, bytes };
+    edit.loc = looped.loc;
+    // In front: the first copies.
+    let [zero, one, far] = [edit.i32(0)?, edit.i32(1)?, edit.i32(distance)?];
+    let ahead = edit.block(&[Ty::I32], |edit, args| {
+        let at = edit.one(OpKind::Binary(BinOp::Add), &[lo, args[0]])?;
+        let some = edit.one(OpKind::Cmp(Pred::Lt), &[at, hi])?;
+        made.copy_if(edit, some, at)?;
+        edit.raw(OpKind::Continue(0), &[], &[], Vec::new());
+        Some(())
+    })?;
+    edit.raw(OpKind::For(ForKind::Sequential), &[zero, far, one], &[], vec![ahead]);
+    let last = edit.one(OpKind::Binary(BinOp::Sub), &[hi, far])?;
+    edit.put_before(parent, candidate.op);
+    // Nothing is under way after the loop: its memory may serve others.
+    edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
+    edit.put_after(parent, candidate.op);
+    // Inside: wait, begin the copies of a later iteration, read where the copies are.
+    let first = *candidate.loads.first()?;
+    edit.loc = kernel.op(first).loc;
+    let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len() - 1);
+    let ready = edit.one(OpKind::Ttg(TtgOp::Ready(pipe)), &[])?;
+    let stage = edit.one(OpKind::Ttg(TtgOp::WaitReady), &[ready])?;
+    let perm = edit.one(OpKind::Ttg(TtgOp::ReadPerm), &[stage])?;
+    let some = edit.one(OpKind::Cmp(Pred::Lt), &[counter, last])?;
+    let at = edit.one(OpKind::Binary(BinOp::Add), &[counter, far])?;
+    made.copy_if(&mut edit, some, at)?;
+    for (field, load) in (0u8..).zip(&candidate.loads) {
+        let (elem, shape) = tile_of(kernel, *load)?;
+        let view = edit.one(OpKind::Ttg(TtgOp::View { field, elem, shape }), &[perm])?;
+        let value = kernel.op(*load).results[0];
+        edit.kernel.values[view.index()].name = kernel.value(value).name.clone();
+        edit.replace(value, view);
+        retype(&mut edit.kernel, view);
+    }
+    edit.put_before(body, first);
+    for load in &candidate.loads {
+        edit.take_out(body, *load);
+    }
+    // Behind the last product: the slot is free again.
+    let consumed = edit.one(OpKind::Ttg(TtgOp::Consumed), &[perm])?;
+    edit.op(OpKind::Ttg(TtgOp::Release), &[consumed])?;
+    let behind = last_reader(&edit.kernel, body, perm)?;
+    edit.put_after(body, behind);
+    if let Some(op) = edit.kernel.ops.get_mut(candidate.op.index()) {
+        op.kind = OpKind::For(ForKind::Sequential);
+    }
+    Some(edit.kernel.canonical())
+}
+
+fn ring(kernel: &Kernel, candidate: &Candidate, slots: u32, loc: Loc) -> Option<PipeDecl> {
+    let mut fields = Vec::new();
+    let mut names = Vec::new();
+    for load in &candidate.loads {
+        let (elem, shape) = tile_of(kernel, *load)?;
+        fields.push(Field { elem, shape });
+        names.extend(kernel.value(kernel.op(*load).results[0]).name.clone());
+    }
+    let name = (!names.is_empty()).then(|| names.join(", "));
+    Some(PipeDecl { name, slots, fields, space: PipeSpace::Shared, loc })
+}
+
+fn tile_of(kernel: &Kernel, load: OpId) -> Option<(crate::ir::Elem, crate::ir::TileShape)> {
+    let ty = kernel.ty(*kernel.op(load).results.first()?);
+    Some((ty.elem(), ty.tile_shape()?))
+}
+
+/// What the copies of an iteration are made of.
+struct Made<'a> {
+    candidate: &'a Candidate,
+    inside: BTreeSet<Value>,
+    counter: Value,
+    bytes: u32,
+}
+
+impl Made<'_> {
+    /// `if some { acquire; copy iteration at }`
+    fn copy_if(&self, edit: &mut Edit, some: Value, at: Value) -> Option<()> {
+        let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len().checked_sub(1)?);
+        let copies = edit.block(&[], |edit, _| {
+            let mut known = BTreeMap::from([(self.counter, at)]);
+            let slot = edit.one(OpKind::Ttg(TtgOp::Acquire(pipe)), &[])?;
+            let mut args = vec![slot];
+            for load in &self.candidate.loads {
+                let op: Op = edit.kernel.op(*load).clone();
+                let OpKind::Load(unit, shape) = op.kind else { return None };
+                let mut of = Vec::new();
+                for arg in &op.args {
+                    of.push(self.ahead(edit, *arg, &mut known)?);
+                }
+                args.push(edit.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &of)?);
+            }
+            let kind = TtgOp::AsyncProduce { bytes: self.bytes, proxy: Proxy::Generic, skipped: None };
+            edit.op(OpKind::Ttg(kind), &args)?;
+            edit.raw(OpKind::Yield, &[], &[], Vec::new());
+            Some(())
+        })?;
+        let nothing = edit.block(&[], |edit, _| {
+            edit.raw(OpKind::Yield, &[], &[], Vec::new());
+            Some(())
+        })?;
+        edit.raw(OpKind::If, &[some], &[], vec![copies, nothing]);
+        Some(())
+    }
+
+    /// A value of the body, computed for another iteration.
+    fn ahead(&self, edit: &mut Edit, value: Value, known: &mut BTreeMap<Value, Value>) -> Option<Value> {
+        if let Some(done) = known.get(&value) {
+            return Some(*done);
+        }
+        if !self.inside.contains(&value) {
+            return Some(value);
+        }
+        let Def::Result(id, _) = edit.kernel.value(value).def else { return None };
+        let op = edit.kernel.op(id).clone();
+        let mut args = Vec::new();
+        for arg in &op.args {
+            args.push(self.ahead(edit, *arg, known)?);
+        }
+        let results = edit.op(op.kind, &args)?;
+        known.extend(op.results.iter().copied().zip(results));
+        known.get(&value).copied()
+    }
+}
+
+/// Transposes of what lies in shared memory lie there too.
+fn retype(kernel: &mut Kernel, view: Value) {
+    let mut open = vec![view];
+    while let Some(value) = open.pop() {
+        let moved: Vec<Value> = kernel.ops.iter()
+            .filter(|op| matches!(op.kind, OpKind::Permute(_)) && op.args.first() == Some(&value))
+            .map(|op| op.results[0])
+            .collect();
+        for result in moved {
+            let ty = &mut kernel.values[result.index()].ty;
+            if let Ty::Tile(elem, shape) = *ty {
+                *ty = Ty::Smem(elem, shape);
+            }
+            open.push(result);
+        }
+    }
+}
+
+/// The last operation of a block that reads a stage, itself or inside.
+fn last_reader(kernel: &Kernel, body: Block, perm: Value) -> Option<OpId> {
+    let mut stage: BTreeSet<Value> = BTreeSet::from([perm]);
+    let mut last = None;
+    for id in &kernel.block(body).ops {
+        let mut reads = false;
+        let mut visit = |op: &Op| {
+            if op.args.iter().any(|v| stage.contains(v)) {
+                reads = true;
+                stage.extend(op.results.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..))));
+            }
+        };
+        let op = kernel.op(*id);
+        visit(op);
+        let mut inner = Vec::new();
+        op.regions.iter().for_each(|r| kernel.walk_block(*r, &mut |_, op| inner.push(op.clone())));
+        inner.iter().for_each(&mut visit);
+        if reads {
+            last = Some(*id);
+        }
+    }
+    last
+}
+
+/// The block in which an operation stands.
+fn parent_of(kernel: &Kernel, op: OpId) -> Option<Block> {
+    (0..kernel.blocks.len()).map(Block::new).find(|b| kernel.block(*b).ops.contains(&op))
+}

@@ -1,10 +1,13 @@
 //! Pipelines made and counted: the transforms between tile IR and its lowering.
 //!
 //! * [`implicit`] turns loops over `pipelined(..)` into rings whose copies run ahead;
+//! * [`depth`] says how far ahead;
 //! * [`vtok`] counts the commit groups of copies, and says how many may be under way where a stage is waited for.
 //!
 //! Deliberately absent: the choice of slots and distances by search, which is the scheduler's; roles, which the lowering
 //! parts.
 
+pub mod depth;
+mod edit;
 pub mod implicit;
 pub mod vtok;

@@ -83,18 +83,19 @@ impl State {
     }
 }
 
-/// Assigns the groups of a kernel whose copies are all of one counting class.
+/// Assigns the groups of the rings that `counts` names, whose copies are all of one counting class; others wait otherwise.
 #[must_use]
-pub fn assign(kernel: &Kernel) -> Groups {
+pub fn assign(kernel: &Kernel, counts: &dyn Fn(Pipe) -> bool) -> Groups {
     let deepest = kernel.pipes.iter().map(|p| p.slots as usize).max().unwrap_or(1);
     let rings = kernel.pipes.iter().map(|_| Ring { ahead: Some(0), younger: VecDeque::new() }).collect();
-    let mut walk = Walk { kernel, deepest, out: Groups::default() };
+    let mut walk = Walk { kernel, deepest, counts, out: Groups::default() };
     walk.block(kernel.body, &mut State { rings, claims: BTreeMap::new() });
     walk.out
 }
 
 struct Walk<'k> {
     kernel: &'k Kernel,
+    counts: &'k dyn Fn(Pipe) -> bool,
     deepest: usize,
     out: Groups,
 }
@@ -111,8 +112,11 @@ impl Walk<'_> {
         let op = kernel.op(id);
         match &op.kind {
             OpKind::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => {
+                let filled: Vec<Pipe> = filled(kernel, id).into_iter().filter(|p| (self.counts)(*p)).collect();
+                if filled.is_empty() {
+                    return;
+                }
                 self.out.commits.insert(id);
-                let filled: Vec<Pipe> = filled(kernel, id).into_iter().collect();
                 state.commit(&filled, self.deepest);
             }
             OpKind::Ttg(TtgOp::Ready(pipe)) => {
@@ -141,7 +145,8 @@ impl Walk<'_> {
 
     fn branch(&mut self, id: OpId, state: &mut State) {
         let op = self.kernel.op(id);
-        if let Some(filled) = only_fills(self.kernel, id) {
+        let filled = only_fills(self.kernel, id).filter(|filled| filled.iter().all(|p| (self.counts)(*p)));
+        if let Some(filled) = filled {
             self.out.commits.insert(id);
             return state.commit(&filled, self.deepest);
         }

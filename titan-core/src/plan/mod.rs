@@ -25,13 +25,27 @@ use crate::verify::Verified;
 use classes::Classes;
 use std::collections::BTreeMap;
 
+/// How the slots of a ring between roles are given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FreeBy {
+    /// Every warp that reads arrives at an mbarrier of the slot.
+    #[default]
+    Mbarrier,
+    /// The warps that read meet, and one thread stores how often the slot was given back.
+    Sequence,
+}
+
 /// How a kernel is laid out on a target.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The machine.
     pub target: Target,
-    /// Warps of a program.
+    /// Warps of a program; where roles part, of all of them together.
     pub warps: u32,
+    /// How many warps each role has.
+    pub roles: Vec<u32>,
+    /// How the slots of rings between roles are given back.
+    pub free: FreeBy,
     /// The layout of each tile that has one, by value.
     pub homes: Vec<Option<Layout>>,
     /// How each `mma` is computed.
@@ -67,13 +81,20 @@ impl Plan {
 #[must_use]
 pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
     let mut notes = Vec::new();
-    let warps = warps::choose(kernel, target, &mut notes);
-    let products = products::choose(kernel, target, warps, &mut notes);
     let classes = Classes::of(kernel);
-    let homes = homes::choose(kernel, target, warps, &classes, &products);
+    let (warps, products, homes) = if kernel.roles.is_empty() {
+        let warps = warps::choose(kernel, target, &mut notes);
+        let products = products::choose(kernel, target, warps, &mut notes);
+        let homes = homes::choose(kernel, target, warps, &classes, &products);
+        (warps, products, homes)
+    } else {
+        by_role(kernel, target, &classes, &mut notes)
+    };
     let mut plan = Plan {
         target: target.clone(),
         warps,
+        roles: kernel.roles.iter().map(|r| r.warps).collect(),
+        free: FreeBy::default(),
         resident: vec![None; kernel.values.len()],
         stages: Vec::new(),
         homes,
@@ -85,6 +106,43 @@ pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
     products::settle(kernel, &mut plan);
     note_waste(kernel, &mut plan);
     plan
+}
+
+/// Products and layouts where each role has its own warps: what a role computes is laid out over them.
+fn by_role(
+    kernel: &Kernel, target: &Target, classes: &Classes, notes: &mut Vec<String>,
+) -> (u32, BTreeMap<OpId, Product>, Vec<Option<Layout>>) {
+    let mut products = BTreeMap::new();
+    let mut homes = vec![None; kernel.values.len()];
+    let mut parted = None;
+    kernel.walk(&mut |id, op| {
+        if op.kind == OpKind::Ttg(TtgOp::Roles) {
+            parted = Some(id);
+        }
+    });
+    let regions = parted.map(|id| kernel.op(id).regions.clone()).unwrap_or_default();
+    for (role, region) in kernel.roles.iter().zip(regions) {
+        // The lowering refuses other numbers.
+        let warps = 1 << role.warps.max(1).ilog2();
+        let mut own = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+        kernel.walk_block(region, &mut |id, op| {
+            own.0.insert(id);
+            own.1.extend(op.results.iter().copied());
+            own.1.extend(op.regions.iter().flat_map(|r| kernel.block(*r).args.iter().copied()));
+        });
+        let mut said = Vec::new();
+        let of_role = products::choose(kernel, target, warps, &mut said);
+        let laid_out = homes::choose(kernel, target, warps, classes, &of_role);
+        if of_role.keys().any(|id| own.0.contains(id)) {
+            notes.extend(said);
+        }
+        products.extend(of_role.into_iter().filter(|(id, _)| own.0.contains(id)));
+        for value in own.1 {
+            homes[value.index()] = laid_out[value.index()].clone();
+        }
+        notes.push(format!("role {}: {} warps", role.name, role.warps));
+    }
+    (kernel.roles.iter().map(|r| r.warps).sum(), products, homes)
 }
 
 /// The tensors whose rows are accessed.

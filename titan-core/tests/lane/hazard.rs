@@ -1,7 +1,7 @@
 //! Barriers against following paths: where two touches of different marks conflict there must be one, and each must be needed.
 
 use crate::machine::Rng;
-use crate::structure::{Event, marks, paths};
+use crate::structure::{Event, marks, paths, role_marks};
 use std::collections::BTreeSet;
 use titan_core::ir::Pred;
 use titan_core::lane::hazard::place_barriers;
@@ -19,7 +19,8 @@ struct Touch {
 
 fn overlap(func: &Func, a: Region, b: Region) -> bool {
     match (a, b) {
-        (Region::Buffer(a), Region::Buffer(b)) => {
+        (Region::Ring(a), Region::Ring(b)) if a == b => false,
+        (Region::Buffer(a) | Region::Ring(a), Region::Buffer(b) | Region::Ring(b)) => {
             let range = |i: u32| {
                 let b = &func.buffers[i as usize];
                 b.offset..b.offset + b.bytes
@@ -54,7 +55,11 @@ fn touches(path: &[Event]) -> Vec<Touch> {
                 }
             }
             Event::Wait(_) => flying.drain(..).for_each(|t| all[t].to = i),
-            Event::Barrier => {}
+            Event::Enter(_) | Event::Leave => {
+                open.clear();
+                accessed = true;
+            }
+            Event::Barrier | Event::Own => {}
         }
     }
     // Nobody waits for the rest on this path: no barrier helps, and none is asked for.
@@ -62,19 +67,53 @@ fn touches(path: &[Event]) -> Vec<Touch> {
     all.into_iter().enumerate().filter(|(i, _)| !lost.contains(i)).map(|(_, t)| t).collect()
 }
 
-/// Where barriers stand on a path: those of the program, and those in front of marks.
-fn barriers(path: &[Event], placed: &BTreeSet<OpId>) -> Vec<usize> {
-    let is = |e: &Event| matches!(e, Event::Barrier) || matches!(e, Event::Mark(id, ..) if placed.contains(id));
-    path.iter().enumerate().filter(|(_, e)| is(e)).map(|(i, _)| i).collect()
+/// Where barriers stand on a path, and of all threads or of those of a role: those of the program, and those that were placed.
+fn barriers(path: &[Event], placed: &BTreeSet<OpId>) -> Vec<(usize, bool)> {
+    let mut inside = false;
+    let mut all = Vec::new();
+    for (i, event) in path.iter().enumerate() {
+        match event {
+            Event::Barrier => all.push((i, true)),
+            Event::Own => all.push((i, false)),
+            Event::Mark(id, ..) if placed.contains(id) => all.push((i, !inside)),
+            Event::Enter(id) => {
+                inside = true;
+                all.extend(placed.contains(id).then_some((i, true)));
+            }
+            Event::Leave => inside = false,
+            _ => {}
+        }
+    }
+    all
 }
 
-/// The first pair of touches on a path that meet without a barrier.
+/// For each place on a path, how often it has come into the code of a role, if it is in it.
+fn codes(path: &[Event]) -> Vec<Option<usize>> {
+    let (mut n, mut now) = (0, None);
+    path.iter()
+        .map(|event| {
+            if let Event::Enter(_) = event {
+                n += 1;
+                now = Some(n);
+            }
+            let here = now;
+            if *event == Event::Leave {
+                now = None;
+            }
+            here
+        })
+        .collect()
+}
+
+/// The first pair of touches on a path that meet without a barrier of both.
 fn meeting(func: &Func, path: &[Event], placed: &BTreeSet<OpId>) -> Option<(usize, usize)> {
-    let (touches, barriers) = (touches(path), barriers(path, placed));
+    let (touches, barriers, codes) = (touches(path), barriers(path, placed), codes(path));
     for (i, a) in touches.iter().enumerate() {
         for b in &touches[i + 1..] {
             let conflict = a.mark != b.mark && (a.write || b.write) && overlap(func, a.region, b.region);
-            if conflict && a.to < b.from && !barriers.iter().any(|at| a.to < *at && *at <= b.from) {
+            let own = codes[a.to].is_some() && codes[a.to] == codes[b.from];
+            let between = |(at, all): &(usize, bool)| (*all || own) && a.to < *at && *at <= b.from;
+            if conflict && a.to < b.from && !barriers.iter().any(between) {
                 return Some((a.from, b.from));
             }
         }
@@ -85,8 +124,13 @@ fn meeting(func: &Func, path: &[Event], placed: &BTreeSet<OpId>) -> Option<(usiz
 fn placed(func: &Func) -> BTreeSet<OpId> {
     let mut with = func.clone();
     let count = place_barriers(&mut with);
-    let is_new = |i: &usize| with.ops[*i].kind == OpKind::Barrier && func.ops[*i].kind != OpKind::Barrier;
-    let placed: BTreeSet<OpId> = (0..func.ops.len()).filter(is_new).map(OpId::new).collect();
+    let is_new = |i: &usize| with.ops[*i].kind != func.ops[*i].kind;
+    let mut placed: BTreeSet<OpId> = (0..func.ops.len()).filter(is_new).map(OpId::new).collect();
+    // In front of roles they are operations that were not there.
+    for block in &with.blocks {
+        let pairs = block.ops.iter().zip(block.ops.iter().skip(1));
+        placed.extend(pairs.filter(|(new, _)| new.index() >= func.ops.len()).map(|(_, roles)| *roles));
+    }
     assert_eq!(placed.len(), count);
     with.walk(&mut |_, op| assert!(!matches!(op.kind, OpKind::Access { .. }), "marks have disappeared"));
     placed
@@ -120,6 +164,30 @@ fn barriers_stand_where_some_path_needs_one() {
         }
     }
     assert!(total > 10_000 && kept > 1500 && judged > 300, "only {total} paths, {kept} barriers, {judged} judged");
+}
+
+#[test]
+fn roles_have_barriers_of_their_own_and_the_program_stands_around_them() {
+    let (mut total, mut own, mut around) = (0, 0, 0);
+    for seed in 0..800 {
+        let func = role_marks(&mut Rng::new(seed));
+        let all = paths(&func, 150);
+        let placed = placed(&func);
+        for path in &all {
+            if let Some((a, b)) = meeting(&func, path, &placed) {
+                panic!("seed {seed}: touches {a} and {b} of {path:?} meet; {placed:?}\n{func}");
+            }
+        }
+        total += all.len();
+        let is_roles = |id: &&OpId| matches!(func.op(**id).kind, OpKind::Roles(_));
+        around += placed.iter().filter(is_roles).count();
+        let mut with = func.clone();
+        place_barriers(&mut with);
+        titan_core::lane::verify(&with).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{with}"));
+        let new = with.ops.iter().zip(&func.ops).filter(|(new, old)| new.kind != old.kind);
+        own += new.filter(|(new, _)| matches!(new.kind, OpKind::NamedBarrier { .. } | OpKind::WarpBarrier)).count();
+    }
+    assert!(total > 10_000 && own > 400 && around > 300, "only {total} paths, {own} and {around} barriers");
 }
 
 struct Line {

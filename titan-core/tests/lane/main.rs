@@ -8,6 +8,8 @@ mod dce;
 mod fold;
 mod hazard;
 mod programs;
+mod role_memory;
+mod roles;
 mod shared;
 mod structure;
 mod uniform;

@@ -3,7 +3,7 @@
 use crate::machine::Rng;
 use crate::machine::memory::Memory;
 use titan_core::ir::Pred;
-use titan_core::lane::{Builder, Func, IntBin, OpKind, Shuffle, Space, Ty, Value, Vote};
+use titan_core::lane::{Builder, Func, IntBin, OpKind, Role, Shuffle, Space, Ty, Value, Vote};
 use titan_core::launch::abi::Slot;
 
 /// Two warps of 32.
@@ -17,6 +17,8 @@ struct Gen<'r> {
     /// Results that each enclosing loop's `break` and `continue` take.
     loops: Vec<(usize, usize)>,
     depth: u32,
+    /// The role whose code is being made.
+    role: Option<Role>,
     address: Value,
     /// Whether operations that need all lanes stand anywhere.
     meets: bool,
@@ -33,7 +35,7 @@ pub(crate) fn program(rng: &mut Rng, meets: bool) -> Func {
     }
     words.push(b.one(OpKind::ProgramId(0), &[]));
     let conds = vec![b.cmp_u(Pred::Lt, words[0], words[1]), b.cmp_u(Pred::Lt, words[2], words[1]), b.cmp_u(Pred::Lt, words[3], words[0])];
-    let mut g = Gen { rng, b, words, conds, loops: vec![], depth: 0, address, meets };
+    let mut g = Gen { rng, b, words, conds, loops: vec![], depth: 0, role: None, address, meets };
     g.steps(8);
     g.b.terminate(OpKind::Return, &[]);
     g.b.finish().expect("operands fit")
@@ -70,7 +72,7 @@ impl Gen<'_> {
     }
 
     fn step(&mut self) {
-        match self.rng.below(20) {
+        match self.rng.below(21) {
             0..=3 => {
                 let (f, x, y) = (self.rng.of(&[IntBin::Add, IntBin::Xor, IntBin::And, IntBin::Mul, IntBin::MinU]), self.word(), self.word());
                 let z = self.b.int(f, x, y);
@@ -111,14 +113,15 @@ impl Gen<'_> {
             14 | 15 if self.depth < 3 => self.counted(),
             16 if self.depth < 3 => self.free(),
             17 if self.depth > 0 => self.leave(),
+            18 if self.meets && self.depth < 3 && self.role.is_none() => self.split(),
             _ => {}
         }
     }
 
     fn meet(&mut self) {
         let (x, p) = (self.word(), self.cond());
-        match self.rng.below(5) {
-            0 => drop(self.b.op(OpKind::Barrier, &[])),
+        match self.rng.below(6) {
+            0 => self.barrier(),
             1 => {
                 let vote = self.rng.of(&[Vote::Any, Vote::All]);
                 let z = self.b.one(OpKind::Vote(vote), &[p]);
@@ -139,6 +142,39 @@ impl Gen<'_> {
                 self.words.push(z);
             }
         }
+    }
+
+    fn barrier(&mut self) {
+        let kind = match (self.role, self.rng.below(3)) {
+            (Some(Role { warps, barrier }), 0 | 1) => {
+                OpKind::NamedBarrier { id: barrier, threads: 32 * warps, wait: self.rng.below(2) == 0 }
+            }
+            (_, 2) => OpKind::WarpBarrier,
+            _ => OpKind::Barrier,
+        };
+        self.b.op(kind, &[]);
+    }
+
+    /// Roles of one warp each, or of both warps at once.
+    fn split(&mut self) {
+        let roles = match self.rng.below(2) {
+            0 => vec![Role { warps: 2, barrier: 3 }],
+            _ => vec![Role { warps: 1, barrier: 1 }, Role { warps: 1, barrier: 2 }],
+        };
+        let n = self.rng.below(3) as usize;
+        let around = std::mem::take(&mut self.loops);
+        let mut open = self.b.begin_roles(&roles, &vec![Ty::B32; n]);
+        for (i, role) in roles.iter().enumerate() {
+            if i > 0 {
+                self.b.begin_else(&mut open);
+            }
+            self.role = Some(*role);
+            self.arm(n);
+        }
+        self.role = None;
+        self.loops = around;
+        let results = self.b.end(open);
+        self.words.extend(results);
     }
 
     /// What is defined inside is forgotten behind.
@@ -229,7 +265,7 @@ impl Gen<'_> {
         let (kind, count) = match (self.rng.below(5), around) {
             (0 | 1, Some((breaks, _))) => (OpKind::Break(n as u32), breaks),
             (2 | 3, Some((_, continues))) if continues != usize::MAX => (OpKind::Continue(n as u32), continues),
-            (4, _) => (OpKind::Return, 0),
+            (4, _) if self.role.is_none() => (OpKind::Return, 0),
             _ => return,
         };
         let values: Vec<Value> = (0..count).map(|_| self.word()).collect();

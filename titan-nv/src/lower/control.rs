@@ -1,13 +1,14 @@
-//! Structured control as labels and branches: blocks, arms, and ways out of loops; [`super::loops`] has the loops.
+//! Structured control as labels and branches: blocks, arms, roles, and ways out of loops; [`super::loops`] has the loops.
 
 use super::copies::{self, From};
 use super::error::Fault;
 use super::{Arg, Done, Lower, form_of};
 use crate::ptx::isa::control::{BRANCH, BRANCH_UNIFORM, MOVE_BITS, RETURN};
 use crate::ptx::{Guard, Label, Line, Reg};
+use titan_core::ir::Pred as Cmp;
 use titan_core::lane::op::OpKind;
 use titan_core::lane::uniform::Level;
-use titan_core::lane::{Block, Op, Value};
+use titan_core::lane::{Block, Op, Role, Ty, Value};
 
 /// An enclosing loop.
 #[derive(Clone, Debug)]
@@ -34,6 +35,7 @@ impl Lower<'_> {
             self.locate(op);
             let done = match op.kind {
                 OpKind::If => self.branch(op),
+                OpKind::Roles(ref roles) => self.split(roles, op),
                 OpKind::For => self.for_loop(op),
                 OpKind::Loop => self.endless(op),
                 OpKind::Return => self.inst(&RETURN, &[]),
@@ -48,8 +50,11 @@ impl Lower<'_> {
                 | OpKind::FromPred | OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..)
                 | OpKind::Convert { .. } | OpKind::Select | OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. }
                 | OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
-                | OpKind::CopyAsync { .. } | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::Shuffle(_)
-                | OpKind::Vote(_) | OpKind::Barrier | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => self.op(op),
+                | OpKind::CopyAsync { .. } | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::CopyArrive { .. }
+                | OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate { .. } | OpKind::MbarrierArrive { .. }
+                | OpKind::MbarrierWait | OpKind::StoreRelease { .. } | OpKind::LoadAcquire | OpKind::SequenceWait
+                | OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Barrier | OpKind::NamedBarrier { .. }
+                | OpKind::WarpBarrier | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => self.op(op),
             };
             done.map_err(|fault| fault.at(func, self.machine, op))?;
         }
@@ -170,6 +175,30 @@ impl Lower<'_> {
         }
         self.place(other, false);
         self.arm(*no, &results)?;
+        self.place(end, false);
+        Ok(())
+    }
+
+    /// The code of each role in turn, behind a branch of the warps that are not in it; the last has all that are left.
+    fn split(&mut self, roles: &[Role], op: &Op) -> Done {
+        let results = self.outs(op);
+        let Some(warp) = self.warp_id else { return Err(Fault::Defect("the warp's number is not there".to_owned())) };
+        let end = self.label();
+        let mut above = 0u32;
+        for (i, (role, code)) in roles.iter().zip(&op.regions).enumerate() {
+            if i + 1 == roles.len() {
+                self.arm(*code, &results)?;
+                break;
+            }
+            above = above.saturating_add(role.warps);
+            let next = self.label();
+            let others = self.compare((Cmp::Ge, false, Ty::B32), Arg::Reg(warp), Arg::Bits(u64::from(above)))?;
+            self.branch_to(Some(Guard { reg: others, negated: false }), true, next)?;
+            if self.arm(*code, &results)? {
+                self.jump(end)?;
+            }
+            self.place(next, false);
+        }
         self.place(end, false);
         Ok(())
     }

@@ -49,7 +49,7 @@ impl Lower<'_> {
     }
 
     /// The condition of a masked operation, its last operand, and the operands without it.
-    fn mask<'v>(&mut self, masked: bool, args: &'v [Value]) -> Result<(Option<Guard>, &'v [Value]), Fault> {
+    pub(super) fn mask<'v>(&mut self, masked: bool, args: &'v [Value]) -> Result<(Option<Guard>, &'v [Value]), Fault> {
         match args.split_last() {
             Some((mask, rest)) if masked => Ok((Some(self.guard(*mask)?), rest)),
             Some(_) | None => Ok((None, args)),

@@ -2,7 +2,7 @@
 //! sequence where the machine has none.
 //!
 //! ```text
-//! verify ─▶ what is needed (uses) ─▶ blocks (control, loops) ─▶ operations (words, int, float, convert, memory, warp) ─▶ check ─▶ text
+//! verify ─▶ what is needed (uses) ─▶ blocks (control, loops) ─▶ operations (words, int, float, convert, memory, sync, warp) ─▶ check ─▶ text
 //! ```
 //!
 //! * A value is a virtual register; ptxas allocates the real ones. Constants are immediates, or moved where a form takes none.
@@ -21,6 +21,7 @@ mod float;
 mod int;
 mod loops;
 mod memory;
+mod sync;
 mod uses;
 mod warp;
 mod words;
@@ -295,7 +296,7 @@ impl Lower<'_> {
     /// where all lanes are together.
     fn prologue(&mut self) -> Done {
         let mut wanted = false;
-        self.func.walk(&mut |_, op| wanted |= op.kind == OpKind::WarpId);
+        self.func.walk(&mut |_, op| wanted |= matches!(op.kind, OpKind::WarpId | OpKind::Roles(_)));
         if !wanted {
             return Ok(());
         }
@@ -321,14 +322,15 @@ impl Lower<'_> {
             OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. } => self.repack(op),
             OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
             | OpKind::CopyAsync { .. } | OpKind::CopyCommit | OpKind::CopyWait(_) => self.memory_op(op),
-            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Barrier | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => {
-                self.warp_op(op)
-            }
+            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => self.warp_op(op),
+            OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate { .. }
+            | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait | OpKind::StoreRelease { .. } | OpKind::LoadAcquire
+            | OpKind::SequenceWait | OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier => self.sync_op(op),
             OpKind::Buffer(_) | OpKind::Access { .. } => {
                 Err(Fault::Refused("shared memory is to be allocated, and barriers placed, before".to_owned()))
             }
-            OpKind::For | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
-            | OpKind::Return => Err(Fault::Defect("control where an operation was expected".to_owned())),
+            OpKind::For | OpKind::Loop | OpKind::If | OpKind::Roles(_) | OpKind::Yield | OpKind::Break(_)
+            | OpKind::Continue(_) | OpKind::Return => Err(Fault::Defect("control where an operation was expected".to_owned())),
         }
     }
 }

@@ -80,6 +80,12 @@ const fn offset(kind: &OpKind, operand: usize) -> Option<i32> {
             0,
         ) => Some(*offset),
         (OpKind::Atomic { .. } | OpKind::CompareSwap(_), 0) | (OpKind::CopyAsync { .. }, 1) => Some(0),
+        (
+            OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate { .. }
+            | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait | OpKind::StoreRelease { .. } | OpKind::LoadAcquire
+            | OpKind::SequenceWait,
+            0,
+        ) => Some(0),
         _ => None,
     }
 }
@@ -90,7 +96,9 @@ fn guard_operand(op: &Op) -> Option<usize> {
     match &op.kind {
         OpKind::If | OpKind::Select | OpKind::FromPred => Some(0),
         OpKind::Load { masked: true, .. } | OpKind::Store { masked: true, .. } | OpKind::Atomic { masked: true, .. }
-        | OpKind::CopyAsync { masked: true, .. } => op.args.len().checked_sub(1),
+        | OpKind::CopyAsync { masked: true, .. } | OpKind::CopyArrive { masked: true }
+        | OpKind::MbarrierInit { masked: true, .. } | OpKind::MbarrierInvalidate { masked: true }
+        | OpKind::MbarrierArrive { masked: true, .. } | OpKind::StoreRelease { masked: true } => op.args.len().checked_sub(1),
         _ => None,
     }
 }

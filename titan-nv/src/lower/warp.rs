@@ -3,12 +3,12 @@
 use super::error::{Fault, first, two};
 use super::{Arg, Done, Lower, form_of};
 use crate::ptx::Reg;
-use crate::ptx::isa::warp::{BARRIER, LOAD_MATRIX, MMA, SHUFFLE_LANE, SHUFFLE_UP, SHUFFLE_XOR, VOTE};
+use crate::ptx::isa::warp::{LOAD_MATRIX, MMA, SHUFFLE_LANE, SHUFFLE_UP, SHUFFLE_XOR, VOTE};
 use titan_core::lane::op::OpKind;
 use titan_core::lane::{MmaAtom, Op, Shuffle};
 
 /// All lanes of the warp.
-const MEMBERS: u64 = 0xffff_ffff;
+pub(super) const MEMBERS: u64 = 0xffff_ffff;
 /// The clamp of a shuffle in a segment of the whole warp: lanes up to 31, or from 0.
 const UP_TO_31: u64 = 31;
 const FROM_0: u64 = 0;
@@ -31,7 +31,6 @@ impl Lower<'_> {
                 let cond = Arg::Value(first(&op.args)?);
                 self.inst(form_of(VOTE, vote)?, &[Arg::Reg(first(&outs)?), cond, Arg::Bits(MEMBERS)])
             }
-            OpKind::Barrier => self.inst(&BARRIER, &[Arg::Bits(0)]),
             OpKind::LoadMatrix { n, transposed, offset } => {
                 let address = self.address(first(&op.args)?, *offset)?;
                 self.inst(form_of(LOAD_MATRIX, &(*n, *transposed))?, &[Arg::Regs(outs), Arg::Address(address)])

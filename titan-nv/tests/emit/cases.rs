@@ -352,5 +352,6 @@ pub(crate) fn signs() -> Vec<Case> {
 
 /// Every case.
 pub(crate) fn all() -> Vec<Case> {
-    [registers(), signs(), atomics(), accesses(), copies(), matrices()].concat()
+    let waits = crate::waits::all().into_iter().map(|wait| wait.case).collect();
+    [registers(), signs(), atomics(), accesses(), copies(), matrices(), waits].concat()
 }

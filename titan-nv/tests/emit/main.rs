@@ -7,6 +7,8 @@ mod execute;
 mod kernels;
 mod ptxas;
 mod refusals;
+mod rings;
 mod text;
 mod tiles;
 mod versions;
+mod waits;

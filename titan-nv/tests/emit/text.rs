@@ -270,3 +270,26 @@ fn large_functions_are_quick() {
     // A machine may be busy: a hundred times what it takes alone.
     assert!(took.as_secs() < 5, "{took:?}");
 }
+
+#[test]
+fn who_waits_looks_again_until_it_is_so() {
+    use crate::rings::{Free, program};
+    let on = |target: &str, free| emit(&program(2, free, None), Machine::from_name(target).unwrap(), None).unwrap().text;
+    let old = on("sm_80", Free::Mbarrier);
+    assert!(old.starts_with("// ring2") && old.contains(".version 7.1\n"), "{old}");
+    assert_eq!((old.matches("mbarrier.test_wait.parity").count(), old.matches("mbarrier.try_wait").count()), (2, 0));
+    // Look, and back unless it is so: each lane for itself. The roles part by whole warps.
+    let lines: Vec<&str> = old.lines().map(str::trim).collect();
+    for at in (0..lines.len()).filter(|i| lines[*i].starts_with("mbarrier.test_wait")) {
+        let label = lines[at - 1].trim_end_matches(':');
+        let done = lines[at].split([' ', ',']).nth(1).unwrap();
+        assert_eq!(lines[at + 1], format!("@!{done} bra {label};"));
+    }
+    let at = lines.iter().position(|l| *l == "bar.sync 0;").unwrap();
+    assert!(lines[at + 1].starts_with("setp.ge.u32") && lines[at + 2].contains(" bra.uni "), "{old}");
+    let new = on("sm_90a", Free::Mbarrier);
+    assert_eq!((new.matches("mbarrier.test_wait.parity").count(), new.matches("mbarrier.try_wait.parity").count()), (0, 2));
+    let counted = on("sm_80", Free::Sequence);
+    assert_eq!((counted.matches("ld.acquire.cta.shared").count(), counted.matches("st.release.cta.shared").count()), (1, 1));
+    assert_eq!(counted.matches("bar.sync 2, 64;").count(), 1, "{counted}");
+}

@@ -82,6 +82,24 @@ fn flags_release_and_acquire() {
 }
 
 #[test]
+fn a_store_publishes_for_its_own_thread_only() {
+    // Warp 0 fills and raises the flag to 1; warp 1, which takes nothing over, to 2; warp 2 waits for 2 and reads what warp 0 filled.
+    let body = |second: &str| format!("
+        mov.u32 %r0, w; setp.eq.u32 %p0, %ti, 0; @%p0 st.shared.u32 [%r0], 0; bar.sync 0;
+        mad.lo.u32 %r1, %lane, 4, %r0; mov.u32 %v, 0; setp.ge.u32 %p1, %ti, 64; @%p1 bra TAKE; setp.ge.u32 %p1, %ti, 32; @%p1 bra NEXT;
+        st.shared.u32 [%r1+128], %lane; bar.warp.sync -1; @%p0 st.release.cta.shared.u32 [%r0], 1; bra DONE;
+        NEXT: ld.relaxed.cta.shared.u32 %r2, [%r0]; setp.ne.u32 %p2, %r2, 1; @%p2 bra NEXT;
+        setp.eq.u32 %p3, %lane, 0; bar.warp.sync -1; @%p3 {second} bra DONE;
+        TAKE: ld.relaxed.cta.shared.u32 %r2, [%r0]; setp.ne.u32 %p2, %r2, 2; @%p2 bra TAKE;
+        ld.acquire.cta.shared.u32 %r2, [%r0]; ld.shared.u32 %v, [%r1+128];
+        DONE: st.global.u32 [%mine], %v;");
+    let want = |t: u32| t.saturating_sub(64);
+    gives("sm_80", WORDS, &body("atom.relaxed.cta.shared.add.u32 %r3, [%r0], 1;"), 96, want);
+    gives("sm_80", WORDS, &body("st.release.cta.shared.u32 [%r0], 2;").replacen("ld.relaxed", "ld.acquire", 1), 96, want);
+    fails(WORDS, &body("st.release.cta.shared.u32 [%r0], 2;"), 96, ErrorCode::Race, "ld.shared.u32 %v");
+}
+
+#[test]
 fn an_arrival_orders_what_came_before_it() {
     let mbar = ".shared .align 8 .b64 bar;\n.shared .align 4 .b32 w[64];\n";
     let body = |late: bool| {

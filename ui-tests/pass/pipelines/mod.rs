@@ -1,4 +1,5 @@
 mod filled_after_a_branch;
+mod joined_with_itself;
 mod released_under_a_forgotten_product;
 mod accumulator_not_kept;
 mod slot_dropped;

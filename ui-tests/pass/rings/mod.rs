@@ -8,7 +8,6 @@ mod released_in_a_loop;
 mod read_after_release;
 mod read_after_split;
 mod joined_twice;
-mod joined_with_itself;
 mod source_shape;
 mod source_element;
 mod source_rank;

@@ -258,6 +258,10 @@ impl Clocks {
         self.barriers.remove(&barrier);
     }
 
+    pub(super) fn overwrite(&mut self, address: u64) {
+        self.words.remove(&address);
+    }
+
     pub(super) fn release(&mut self, agent: Agent, address: u64) {
         let mut word = self.words.remove(&address).unwrap_or_default();
         join(&mut word, &self.vector(agent));

@@ -131,6 +131,7 @@ impl Observer for Races {
             Event::Flip { barrier, .. } => clocks.flip(barrier),
             Event::Observe { barrier, agent, .. } => clocks.observe(agent, barrier),
             Event::Meet { waited, passed, .. } => clocks.meet(waited, passed),
+            Event::Overwrite { address, .. } => clocks.overwrite(address),
             Event::Release { agent, address, .. } => clocks.release(agent, address),
             Event::Acquire { agent, address, .. } => clocks.acquire(agent, address),
             Event::Complete { op, .. } => clocks.forget(op),

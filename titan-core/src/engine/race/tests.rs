@@ -201,6 +201,24 @@ fn words_publish_by_release_and_acquire() {
 }
 
 #[test]
+fn a_store_ends_what_was_published_through_the_word() {
+    for stores in [false, true] {
+        let mut w = of(3);
+        let (space, address) = (w.space, 0x120);
+        w.write(0, 0);
+        w.races.event(&Event::Release { agent: Agent::new(0), space, address }).unwrap();
+        w.write(1, 4);
+        if stores {
+            w.races.event(&Event::Overwrite { space, address }).unwrap();
+        }
+        w.races.event(&Event::Release { agent: Agent::new(1), space, address }).unwrap();
+        w.races.event(&Event::Acquire { agent: Agent::new(2), space, address }).unwrap();
+        assert!(w.read(2, 4));
+        assert_eq!(w.read(2, 0), !stores, "what the first has done comes with a value that continues its own");
+    }
+}
+
+#[test]
 fn another_block_begins_with_nothing_to_race_with() {
     let mut w = of(2);
     w.write(0, 0);

@@ -88,7 +88,7 @@ fn rings(kernel: &Kernel, errors: &mut Vec<Error>) {
         }
     }
     let exists = |ty: Ty| if let Ty::Token(_, pipe) = ty { kernel.pipe(pipe).is_some() } else { true };
-    for value in kernel.values.iter().filter(|v| !exists(v.ty)) {
+    if let Some(value) = kernel.values.iter().find(|v| !exists(v.ty)) {
         let loc = if let Def::Result(op, _) = value.def { kernel.op(op).loc } else { Loc::default() };
         errors.push(Error::new(Code::RingMade, loc, format!("`{}` names a ring that does not exist", value.ty)));
     }

@@ -52,12 +52,13 @@ struct Walk<'a> {
     poison: BTreeSet<Pipe>,
     loops: Vec<Loop>,
     errors: Vec<Error>,
-    reported: BTreeSet<(Value, Code)>,
+    /// Tokens about which something has been said.
+    reported: BTreeSet<Value>,
 }
 
 impl Walk<'_> {
     fn report(&mut self, value: Value, error: Error) {
-        if self.reported.insert((value, error.code)) {
+        if self.reported.insert(value) {
             self.errors.push(error);
         }
     }
@@ -113,8 +114,9 @@ impl Walk<'_> {
     }
 
     fn plain(&mut self, id: OpId, op: &Op, state: &mut State) {
+        let again = op.args.iter().any(|v| matches!(state.tokens.get(v), Some(Some(_))));
         for arg in &op.args {
-            if let Ty::Smem(..) = self.kernel.ty(*arg) {
+            if let (Ty::Smem(..), false) = (self.kernel.ty(*arg), again) {
                 self.read(*arg, op, state);
             }
         }
@@ -154,7 +156,7 @@ impl Walk<'_> {
             if let Some(Some(given)) = state.tokens.get(stage) {
                 let title = format!("{} is read after it was given back", named(self.kernel, *stage));
                 let error = Error::new(Code::EarlyRelease, op.loc, title).related(*given, "it was given back here");
-                self.report(tile, error.help("what is needed later is loaded to registers first, with `.load()`"));
+                self.report(*stage, error.help("what is needed later is loaded to registers first, with `.load()`"));
             }
         }
     }
@@ -187,21 +189,23 @@ impl Walk<'_> {
 
     /// All parts of one split, and whoever reads a part reads the whole.
     fn join(&mut self, op: &Op, parts: &[Value], state: &mut State) {
-        if let Some(twice) = parts.iter().enumerate().find(|(i, p)| parts[..*i].contains(p)).map(|(_, p)| *p) {
-            let title = format!("{} is joined with itself", named(self.kernel, twice));
-            self.report(twice, Error::new(Code::TokenTwice, op.loc, title).help("join every part, once"));
-        }
         let split = parts.first().and_then(|p| state.parts.get(p)).copied();
         let wanted = split.map_or(&[][..], |id| &self.kernel.op(id).results[..]);
         let mut sorted = [parts.to_vec(), wanted.to_vec()];
         sorted.iter_mut().for_each(|list| list.sort_unstable());
-        // What is said here is not said again of each part.
-        state.tokens.extend(wanted.iter().map(|part| (*part, Some(op.loc))));
-        if sorted[0].windows(2).all(|w| w[0] != w[1]) && sorted[0] != sorted[1] {
-            let title = format!("{} of the {} parts of one right to read are joined", parts.len(), wanted.len());
+        if sorted[0] != sorted[1] {
+            let foreign = parts.iter().any(|p| !wanted.contains(p));
+            let title = if foreign {
+                "parts of the rights to read two stages are joined".to_owned()
+            } else if parts.len() < wanted.len() {
+                format!("{} of the {} parts of a right to read are joined", parts.len(), wanted.len())
+            } else {
+                "a part of a right to read is joined twice".to_owned()
+            };
             let error = Error::new(Code::ReadersApart, op.loc, title);
             let error = split.map_or(error.clone(), |id| error.related(self.kernel.op(id).loc, "it is split here"));
             self.report(op.results[0], error.help("join every part, once"));
+            self.reported.extend(parts.iter().chain(wanted));
         }
         for stages in state.borrows.values_mut() {
             if parts.iter().any(|p| stages.remove(p)) {
@@ -216,7 +220,7 @@ impl Walk<'_> {
         let reader = under_way.filter(|t| matches!(self.kernel.ty(*t), Ty::Compute(..) | Ty::Acc(..)))
             .find(|t| state.borrows.get(t).is_some_and(|b| b.contains(&stage)));
         if let Some(reader) = reader {
-            let title = format!("{} is given back while {} still reads it", named(self.kernel, stage), named(self.kernel, reader).trim_end_matches(','));
+            let title = format!("{} is given back while {} still reads it", named(self.kernel, stage), named(self.kernel, reader));
             let error = Error::new(Code::EarlyRelease, op.loc, title).related(self.born(reader), "it starts here");
             self.report(stage, error.help("`.wait()` for the product first, or let an `Acc` take the stage"));
         }
@@ -382,10 +386,6 @@ impl Walk<'_> {
     }
 
     fn lost(&mut self, token: Value, exit: Loc) {
-        // In a loop, what is used up in each iteration is not lost after them.
-        if self.reported.contains(&(token, Code::TokenTwice)) {
-            return;
-        }
         let kernel = self.kernel;
         let name = named(kernel, token);
         let (code, what, help) = match kernel.ty(token) {

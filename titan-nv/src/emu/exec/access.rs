@@ -57,11 +57,11 @@ impl Block<'_> {
                 return Ok(if polls { Step::Poll } else { Step::Next });
             }
             Op::Store { srcs, addr, element, order } => {
-                self.order_write(who, addr, *order, world)?;
+                self.order_write(who, addr, *order, true, world)?;
                 self.store(who, srcs, addr, (*element, *order), world)?;
             }
             Op::Atomic { f, dsts, addr, srcs, second, bytes, order } => {
-                self.order_write(who, addr, *order, world)?;
+                self.order_write(who, addr, *order, false, world)?;
                 let changed = self.atomic(who, *f, dsts, addr, (srcs, *second, *bytes), world)?;
                 self.order_read(who, addr, *order, world)?;
                 return Ok(if changed { Step::Next } else { Step::Poll });
@@ -382,14 +382,17 @@ impl Block<'_> {
         Ok(true)
     }
 
-    /// What a write releases, by itself or by an earlier fence.
-    fn order_write(&mut self, who: Who, addr: &Addr, order: Order, world: &mut World<'_>) -> Run<()> {
+    /// What a write releases, by itself or by an earlier fence. A store ends what was released through the word before.
+    fn order_write(&mut self, who: Who, addr: &Addr, order: Order, stores: bool, world: &mut World<'_>) -> Run<()> {
         if !order.strong {
             return Ok(());
         }
         let addresses = self.addresses(who, addr)?;
         for lane in lanes_of(who.active) {
             let agent = self.agent(who.warp, lane);
+            if stores {
+                world.races.event(&Event::Overwrite { space: SpaceId::new(GLOBAL), address: addresses[lane] })?;
+            }
             if order.release || self.fenced.get(agent.index()).is_some_and(|f| f.releases) {
                 let event = Event::Release { agent, space: SpaceId::new(GLOBAL), address: addresses[lane] };
                 world.races.event(&event)?;

@@ -11,7 +11,8 @@
 //! | [`float`] | floating point, half precision |
 //! | [`convert`] | `cvt` |
 //! | [`memory`] | `ld`, `st`, `atom`, `cp.async` |
-//! | [`warp`] | `shfl`, `vote`, `bar`, `ldmatrix`, `mma` |
+//! | [`sync`] | `bar`, `mbarrier`, accesses that order others |
+//! | [`warp`] | `shfl`, `vote`, `ldmatrix`, `mma` |
 //!
 //! Deliberately absent: forms that nothing emits yet.
 
@@ -20,6 +21,7 @@ pub mod convert;
 pub mod float;
 pub mod int;
 pub mod memory;
+pub mod sync;
 pub mod warp;
 
 use titan_core::lane::{Space, Ty};
@@ -86,6 +88,7 @@ pub fn all() -> Vec<&'static Form> {
     rows.extend(float::all());
     rows.extend(convert::all());
     rows.extend(memory::all());
+    rows.extend(sync::all());
     rows.extend(warp::all());
     rows
 }

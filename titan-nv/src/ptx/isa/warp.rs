@@ -1,5 +1,5 @@
 //! tidy: table
-//! What lanes do together: shuffles, votes, barriers, matrices.
+//! What lanes do together: shuffles, votes, matrices.
 
 use super::Slot::{Const, In, Ins, Int, Memory, Out, Outs};
 use super::{Form, Slot, form};
@@ -27,9 +27,6 @@ pub static VOTE: &[(Vote, Form)] = &[
     (Vote::Any, form("vote.sync.any.pred", &[Out(Pred), In(Pred), Const], SYNC, 60, 30)),
     (Vote::All, form("vote.sync.all.pred", &[Out(Pred), In(Pred), Const], SYNC, 60, 30)),
 ];
-
-/// The program's barrier.
-pub static BARRIER: Form = form("bar.sync", &[Const], SYNC, 10, 10);
 
 /// Matrices from shared memory: how many, transposed or not.
 pub static LOAD_MATRIX: &[((u8, bool), Form)] = &[
@@ -76,7 +73,7 @@ pub static MMA: &[(MmaAtom, Form)] = &[
 /// Every row.
 #[must_use]
 pub fn all() -> Vec<&'static Form> {
-    let mut rows = vec![&SHUFFLE_XOR, &SHUFFLE_UP, &SHUFFLE_LANE, &BARRIER];
+    let mut rows = vec![&SHUFFLE_XOR, &SHUFFLE_UP, &SHUFFLE_LANE];
     rows.extend(VOTE.iter().map(|(_, form)| form));
     rows.extend(LOAD_MATRIX.iter().map(|(_, form)| form));
     rows.extend(MMA.iter().map(|(_, form)| form));

@@ -7,12 +7,14 @@ mod memory;
 mod numbers;
 mod reference;
 mod registers;
+mod rings;
 mod values;
+mod waits;
 mod whole;
 
 use titan_core::lane::{Func, Ty};
-use titan_nv::emu::{Launch, Memory, Module, Options, Param};
-use titan_nv::{Machine, emit};
+use titan_nv::emu::{EmuError, Launch, Memory, Module, Options, Param};
+use titan_nv::{EmitError, Machine, emit};
 
 pub(super) fn machine(name: &str) -> &'static Machine {
     Machine::from_name(name).unwrap()
@@ -37,6 +39,38 @@ pub(super) fn launch(func: &Func, machine: &Machine, grid: [u32; 3], params: &[P
     // What does not end is given up.
     let options = Options { max_steps: 1 << 24, ..Options::default() };
     kernel.run(&launch, memory, &options).unwrap_or_else(|e| panic!("{e}\n{}", ptx.text));
+}
+
+/// Those of some targets that have all operations of a function.
+pub(super) fn targets_of<'t>(func: &Func, of: &[&'t str]) -> Vec<&'t str> {
+    let has = |name: &&&str| match emit(func, machine(name), None) {
+        Ok(_) => true,
+        Err(EmitError::Operation { .. }) => false,
+        Err(error) => panic!("{error}"),
+    };
+    of.iter().filter(has).copied().collect()
+}
+
+/// A function that is emitted and parsed, to be run in several ways.
+pub(super) struct Ready {
+    module: Module,
+    entry: String,
+    block: [u32; 3],
+    dynamic_shared: u32,
+}
+
+impl Ready {
+    pub(super) fn new(func: &Func, machine: &Machine) -> Ready {
+        let ptx = emit(func, machine, Some(("kernel.rs", 1))).unwrap_or_else(|e| panic!("{e}"));
+        let module = Module::parse(&ptx.text).unwrap_or_else(|e| panic!("{e}\n{}", ptx.text));
+        Ready { module, entry: ptx.entry, block: [func.threads, 1, 1], dynamic_shared: func.shared_bytes }
+    }
+
+    /// Runs one program of it; what the emulator complains of is given back.
+    pub(super) fn run(&self, params: &[Param], memory: &mut Memory, options: &Options) -> Result<(), EmuError> {
+        let launch = Launch { grid: [1; 3], block: self.block, dynamic_shared: self.dynamic_shared, params };
+        self.module.entry(&self.entry)?.run(&launch, memory, options).map(|_| ())
+    }
 }
 
 pub(super) fn bytes(words: &[u32]) -> Vec<u8> {

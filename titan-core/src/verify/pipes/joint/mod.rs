@@ -15,7 +15,7 @@ mod state;
 mod step;
 mod values;
 
-use self::run::{Fault, Run, Wait};
+use self::run::{Fault, Run, Stuck, Wait};
 use super::threads;
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, Pipe, Ty};
@@ -48,7 +48,7 @@ impl Report<'_> {
 
     fn fault(&self, fault: Fault) -> Error {
         match fault {
-            Fault::Stuck { waits, ended, held, .. } => self.stuck(&waits, &ended, &held),
+            Fault::Stuck { waits, ended } => self.stuck(&waits, &ended),
             Fault::Left { pipe, filled, read } => self.left(pipe, filled, read),
             Fault::Apart { loops } => self.apart(&loops),
             Fault::Endless { role, op } => {
@@ -81,37 +81,55 @@ impl Report<'_> {
         format!("{} waits for {what} of {}", self.roles[wait.role], self.ring(wait.pipe))
     }
 
-    fn stuck(&self, waits: &[Wait], ended: &[bool], held: &[(usize, Pipe, usize)]) -> Error {
+    fn stuck(&self, waits: &[Stuck], ended: &[bool]) -> Error {
         let Some(first) = waits.first() else { return self.apart(&[]) };
-        // What nobody will do any more is the clearest.
-        for wait in waits {
-            let others = (0..ended.len()).filter(|r| *r != wait.role);
-            let alone = others.clone().all(|r| ended[r]) && ended.len() > 1;
-            let slots = self.kernel.pipe(wait.pipe).map_or(0, |p| p.slots as usize);
-            let holds = held.iter().find(|(r, p, _)| (*r, *p) == (wait.role, wait.pipe)).map_or(0, |(_, _, n)| *n);
-            if alone && wait.filled {
-                let title = format!("{} that nobody fills: it is read more often than it is filled", self.waits(wait));
-                return self.error(Code::Unbalanced, wait, title).help("let both sides count to the same end, also if that is zero");
+        waits.iter().find_map(|stuck| self.alone(stuck, ended)).unwrap_or_else(|| {
+            let mut error = self.error(Code::WaitCycle, &first.wait, format!("{}, and nobody can go on", self.waits(&first.wait)));
+            for other in &waits[1..] {
+                error = error.related(self.loc(other.wait.op), self.waits(&other.wait));
             }
-            if alone && holds < slots {
-                let title = format!("{} that nobody gives back: it is filled more often than it is read", self.waits(wait));
-                return self.error(Code::Unbalanced, wait, title).help("let both sides count to the same end, also if that is zero");
+            if let (Some((op, _)), Some(role)) = (first.behind, first.provider) {
+                let what = if first.wait.filled { "fills it only after this loop" } else { "frees it only after this loop" };
+                error = error.related(self.loc(op), format!("{} {what}", self.roles[role]));
             }
-            if holds >= slots.max(1) {
-                let title = format!("{} while it holds {}", self.waits(wait), if slots == 1 { "the only one".to_owned() } else { format!("all {slots}") });
-                let help = "give a stage back before the next one is needed, or give the ring more slots";
-                return self.error(Code::TooManyHeld, wait, title).help(help);
+            error.help("fill and read rings in one order in all roles, or give them more slots")
+        })
+    }
+
+    /// A wait that is wrong by itself, whatever the others do.
+    fn alone(&self, stuck: &Stuck, ended: &[bool]) -> Option<Error> {
+        let wait = &stuck.wait;
+        let slots = self.kernel.pipe(wait.pipe).map_or(0, |p| p.slots as usize);
+        let what = self.waits(wait);
+        let same_end = "let both sides count to the same end, also if that is zero";
+        if stuck.holds >= slots.max(1) {
+            let all = if slots == 1 { "the only one".to_owned() } else { format!("all {slots}") };
+            let help = "give a stage back before the next one is needed, or give the ring more slots";
+            return Some(self.error(Code::TooManyHeld, wait, format!("{what} while it holds {all}")).help(help));
+        }
+        if stuck.provider == Some(wait.role) {
+            let (code, title, help) = if wait.filled {
+                (Code::WaitCycle, format!("{what} that it fills only later itself"), "fill a stage before it is read")
+            } else {
+                let title = format!("{what} that it frees only later itself: {} are filled and not read", slots);
+                (Code::TooManyHeld, title, "read a stage first, or give the ring more slots")
+            };
+            return Some(self.error(code, wait, title).help(help));
+        }
+        let provider = stuck.provider?;
+        let verbs = if wait.filled { ["fills", "read", "filled"] } else { ["gives back", "filled", "read"] };
+        if ended[provider] {
+            let title = format!("{what} that nobody {}: it is {} more often than it is {}", verbs[0], verbs[1], verbs[2]);
+            return Some(self.error(Code::Unbalanced, wait, title).help(same_end));
+        }
+        match stuck.behind {
+            Some((op, true)) => {
+                let title = format!("{what} that nobody {} in this iteration: it is {} more often than it is {}", verbs[0], verbs[1], verbs[2]);
+                let error = self.error(Code::Unbalanced, wait, title);
+                Some(error.related(self.loc(op), format!("the loop of {}", self.roles[provider])).help(same_end))
             }
+            Some((_, false)) | None => None,
         }
-        let mut error = self.error(Code::WaitCycle, first, format!("{}, and nobody can go on", self.waits(first)));
-        for other in &waits[1..] {
-            error = error.related(self.loc(other.op), self.waits(other));
-        }
-        for (role, ended) in ended.iter().enumerate().filter(|(_, ended)| **ended) {
-            debug_assert!(ended);
-            error = error.help(format!("{} has ended by then", self.roles[role]));
-        }
-        error.help("fill and read rings in one order in all roles, or give them more slots")
     }
 
     fn error(&self, code: Code, wait: &Wait, title: String) -> Error {
@@ -129,7 +147,11 @@ impl Report<'_> {
         };
         let mut error = Error::new(Code::Unbalanced, self.last(pipe, true), title);
         if let Some(decl) = self.kernel.pipe(pipe) {
-            error = error.related(decl.loc, "the ring").related(self.last(pipe, false), "it is read here");
+            error = error.related(decl.loc, "the ring");
+            let read = self.last(pipe, false);
+            if read != Loc::default() {
+                error = error.related(read, "it is read here");
+            }
         }
         error.help("let both sides count to the same end")
     }

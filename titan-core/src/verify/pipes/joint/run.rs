@@ -25,6 +25,18 @@ pub(super) struct Wait {
     pub(super) filled: bool,
 }
 
+/// A wait that does not end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stuck {
+    pub(super) wait: Wait,
+    /// Who could end it.
+    pub(super) provider: Option<usize>,
+    /// The loop at whose end that role stands, and whether the loop does anything to the ring.
+    pub(super) behind: Option<(OpId, bool)>,
+    /// How many stages of the ring the role that waits holds itself.
+    pub(super) holds: usize,
+}
+
 /// How a step went.
 pub(super) enum Step {
     Moved,
@@ -39,7 +51,7 @@ pub(super) enum Step {
 #[derive(Clone, Debug)]
 pub(super) enum Fault {
     /// Everybody waits or has ended; roles that have ended, and the cases that led here.
-    Stuck { waits: Vec<Wait>, ended: Vec<bool>, loops: Vec<(usize, OpId)>, held: Vec<(usize, Pipe, usize)> },
+    Stuck { waits: Vec<Stuck>, ended: Vec<bool> },
     /// Everybody has ended, but a ring is not empty.
     Left { pipe: Pipe, filled: i64, read: i64 },
     /// Loops about which nothing can be shown.
@@ -94,7 +106,28 @@ impl<'k> Run<'k> {
             counters: Vec::new(),
         };
         run.find_events(kernel.body);
+        run.find_exits(kernel.body, &mut Vec::new());
         run
+    }
+
+    /// Marks what leads out of a loop that matters.
+    fn find_exits(&mut self, block: crate::ir::Block, around: &mut Vec<OpId>) {
+        let kernel = self.kernel;
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            let loops: Vec<usize> = (0..around.len()).rev().filter(|i| kernel.op(around[*i]).kind.is_loop()).collect();
+            let from = match op.kind {
+                OpKind::Break(n) | OpKind::Continue(n) => loops.get(n as usize).filter(|i| self.events.contains(&around[**i])).copied(),
+                OpKind::Return if !kernel.pipes.is_empty() => Some(0),
+                _ => None,
+            };
+            if let Some(from) = from {
+                self.events.extend(around.get(from..).unwrap_or_default());
+            }
+            around.push(*id);
+            op.regions.iter().for_each(|r| self.find_exits(*r, around));
+            around.pop();
+        }
     }
 
     pub(super) fn next_serial(&mut self) -> u32 {
@@ -240,6 +273,10 @@ impl<'k> Run<'k> {
             let least = group.iter().map(|(_, more)| *more).min().unwrap_or(0);
             let common = own.plus_const(least);
             let roles: Vec<usize> = group.iter().map(|(r, _)| *r).collect();
+            if at.iter().any(|other| !roles.contains(other) && roles.iter().any(|r| self.share_a_ring(&state, *r, *other))) {
+                // Loops of other lengths do the other half.
+                continue;
+            }
             let some = Condition::NotNegative(common.clone(), true);
             if state.facts.decide(&some) != Some(true) {
                 return self.try_both(&state, &some, goal);
@@ -248,12 +285,12 @@ impl<'k> Run<'k> {
                 Ok(Some(next)) => return self.run(next, goal),
                 Ok(None) => return self.ahead(state, goal, &roles),
                 Err(Fault::Turn(turn)) => return self.turn(&state, goal, &roles, (&turn, &common)),
-                Err(Fault::Stuck { waits, ended, loops, held }) => {
-                    let ahead = waits.iter().find_map(|w| self.provider(&state, w).filter(|r| roles.contains(r) && roles.len() > 1));
+                Err(Fault::Stuck { waits, ended }) => {
+                    let ahead = waits.iter().find_map(|w| self.provider(&state, &w.wait).filter(|r| roles.contains(r) && roles.len() > 1));
                     if let Some(ahead) = ahead.filter(|r| self.may_run_ahead(&state, *r)) {
-                        return self.ahead(state, goal, &[ahead]).map_err(|_| Fault::Stuck { waits, ended, loops, held });
+                        return self.ahead(state, goal, &[ahead]).map_err(|_| Fault::Stuck { waits, ended });
                     }
-                    fault.get_or_insert(Fault::Stuck { waits, ended, loops, held });
+                    fault.get_or_insert(Fault::Stuck { waits, ended });
                 }
                 Err(other) => return Err(other),
             }
@@ -263,18 +300,28 @@ impl<'k> Run<'k> {
         Err(if differ { Fault::Apart { loops: apart } } else { fault.unwrap_or(Fault::Apart { loops: apart }) })
     }
 
+    /// Whether the loops at which two roles stand use a ring together.
+    fn share_a_ring(&self, state: &State, a: usize, b: usize) -> bool {
+        let body = |r: usize| loop_of(state, r).and_then(|l| self.kernel.op(l.op).regions.first().copied());
+        let (Some(a), Some(b)) = (body(a), body(b)) else { return false };
+        (0..self.kernel.pipes.len()).map(Pipe::new).any(|p| self.touches(a, p) && self.touches(b, p))
+    }
+
     /// Whom a wait waits for.
     fn provider(&self, state: &State, wait: &Wait) -> Option<usize> {
-        let ring = &state.rings[wait.pipe.index()];
-        let slots = i64::from(self.kernel.pipe(wait.pipe).map_or(1, |p| p.slots));
-        let provider = if wait.filled {
-            ring.filler
-        } else {
-            ring.readers.iter().find(|r| !r.released.has(ring.acquired - slots)).map(|r| r.role)
-        };
-        let standing = provider.filter(|p| *p != wait.role)?;
+        let standing = self.one_who_could(state, wait).filter(|p| *p != wait.role)?;
         let inside = loop_of(state, standing).map(|l| self.kernel.op(l.op).regions.clone())?;
         inside.iter().any(|b| self.touches(*b, wait.pipe)).then_some(standing)
+    }
+
+    /// The role that fills what is waited for, or one that has not given it back.
+    fn one_who_could(&self, state: &State, wait: &Wait) -> Option<usize> {
+        let ring = &state.rings[wait.pipe.index()];
+        let slots = i64::from(self.kernel.pipe(wait.pipe).map_or(1, |p| p.slots));
+        if wait.filled {
+            return ring.filler;
+        }
+        ring.readers.iter().find(|r| !r.released.has(ring.acquired - slots)).map(|r| r.role)
     }
 
     fn may_run_ahead(&self, state: &State, role: usize) -> bool {
@@ -401,9 +448,15 @@ impl<'k> Run<'k> {
 
     fn stuck(&self, state: &State, waits: Vec<Wait>) -> Fault {
         let ended = state.roles.iter().map(|r| r.frames.is_empty()).collect();
-        let loops = (0..state.roles.len()).filter_map(|r| loop_of(state, r).map(|l| (r, l.op))).collect();
-        let held = waits.iter().map(|w| (w.role, w.pipe, self.holds(state, w))).collect();
-        Fault::Stuck { waits, ended, loops, held }
+        let stuck = |wait: Wait| {
+            let provider = self.one_who_could(state, &wait);
+            let behind = provider.and_then(|r| loop_of(state, r)).map(|l| {
+                let body = self.kernel.op(l.op).regions.first().copied();
+                (l.op, body.is_some_and(|b| self.touches(b, wait.pipe)))
+            });
+            Stuck { wait, provider, behind, holds: self.holds(state, &wait) }
+        };
+        Fault::Stuck { waits: waits.into_iter().map(stuck).collect(), ended }
     }
 
     /// How many times of a ring the role that waits holds itself.

@@ -214,9 +214,6 @@ impl Run<'_> {
             TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) | TtgOp::Write => {
                 if let Some(Held::Time(pipe, t)) = taken(state) {
                     state.rings[pipe.index()].filled.add(t);
-                    // Who writes a staging slot is who stores it.
-                    let stores = state.rings[pipe.index()].readers.iter_mut().filter(|_| *ttg == TtgOp::Write);
-                    stores.for_each(|r| r.claimed += 1);
                     give(state, role, &op.results, &Held::Time(pipe, t));
                 }
             }
@@ -267,7 +264,11 @@ impl Run<'_> {
             return Ok(Some(Wait { role, op: id, pipe, filled: false }));
         }
         self.check_time(state, role, (id, op), (pipe, t, true))?;
-        state.rings[pipe.index()].acquired += 1;
+        let ring = &mut state.rings[pipe.index()];
+        ring.acquired += 1;
+        if self.staging.contains(&pipe) {
+            ring.readers.iter_mut().for_each(|r| r.claimed += 1);
+        }
         give(state, role, &op.results, &Held::Time(pipe, t));
         Ok(None)
     }

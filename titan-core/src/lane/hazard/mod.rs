@@ -11,77 +11,43 @@
 //!
 //! Asynchronous copies write when they are waited for: a barrier between the copy and the wait settles nothing.
 //!
-//! Deliberately absent: fences between proxies (all accesses here are generic); waiting for copies, which the lowering does.
+//! # Roles
+//!
+//! Where warps have roles ([`OpKind::Roles`]), there are three cases:
+//!
+//! 1. *A role by itself.* Its code is a program of its threads, whose barrier is the role's: that of the warp if it has one warp,
+//!    else its named one, with its threads. The program's barrier must not stand there.
+//! 2. *What is outside and what is inside.* Only the program's barrier orders them. If anything in any role conflicts with what
+//!    was touched before, it stands in front of the roles; behind them, all that is marked in them counts as touched.
+//! 3. *Two roles.* They run at the same time, and no barrier is of them both. What both touch is a ring
+//!    ([`Region::Ring`](super::Region::Ring)), which a protocol of mbarriers or counters orders, or both only read it. Anything
+//!    else is an error: nothing is placed, the marks stay, and [`super::verify`] says which. Tensors are excepted: the tile IR
+//!    has looked at what roles do to them.
+//!
+//! A ring never conflicts with itself: no barrier comes between accesses that a protocol orders. It does conflict with the
+//! same buffer marked as an ordinary one, and with others in its place: so its mbarriers are initialised, and its bytes used
+//! again, on the other side of a barrier. Copies into a ring arrive by its protocol: whoever waits for all of its slots, as
+//! a role does before it ends, has waited for them. Arrivals and waits at mbarriers and sequence counters are accesses to the
+//! ring, and settle nothing else.
+//!
+//! Deliberately absent: fences between proxies (all accesses here are generic); waiting for copies, which the lowering does;
+//! whether a protocol is right, which is decided where rings still have stages.
+
+mod roles;
+mod state;
 
 use super::func::{Block, Func, Op, OpId};
-use super::op::{OpKind, Region};
+use super::op::{OpKind, Role};
+use state::{State, conflict, join};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A region, and whether it is written.
-type Touch = (Region, bool);
-
-/// What threads may have done where control stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct State {
-    /// What was touched since the last barrier.
-    touched: BTreeSet<Touch>,
-    /// The latest marks in a row, which say what an access touches; and whether one has followed, so that the next mark begins
-    /// another row.
-    open: BTreeSet<(Touch, bool)>,
-    /// What copies under way touch: the buffers they write, the tensors they read.
-    flying: BTreeSet<Touch>,
-}
-
-impl State {
-    fn join(&mut self, other: State) {
-        self.touched.extend(other.touched);
-        self.open.extend(other.open);
-        self.flying.extend(other.flying);
-    }
-
-    fn mark(&mut self, touch: Touch) {
-        self.open.retain(|(_, accessed)| !accessed);
-        self.open.insert((touch, false));
-    }
-
-    fn access(&mut self) {
-        let row = self.row();
-        self.touched.extend(row);
-    }
-
-    /// A copy begins between the regions that are marked. Until it is waited for, no barrier settles it.
-    fn copy(&mut self) {
-        let row = self.row();
-        self.flying.extend(row);
-    }
-
-    /// What an access here touches.
-    fn row(&mut self) -> Vec<Touch> {
-        let row: Vec<Touch> = self.open.iter().map(|(touch, _)| *touch).collect();
-        self.open = row.iter().map(|touch| (*touch, true)).collect();
-        row
-    }
-
-    /// Copies have arrived, except perhaps the latest `n` groups.
-    fn wait(&mut self, n: u32) {
-        self.touched.extend(&self.flying);
-        if n == 0 {
-            self.flying.clear();
-        }
-    }
-}
-
-/// Joins what comes in from one more side.
-fn join(into: &mut Option<State>, state: State) {
-    match into {
-        Some(into) => into.join(state),
-        None => *into = Some(state),
-    }
-}
-
-/// Places the barriers of a function whose shared memory is allocated, and removes the marks. Gives the number of barriers.
+/// Places the barriers of a function whose shared memory is allocated, and removes the marks. Gives the number of barriers. If
+/// roles touch what nothing orders, the function stays as it is, and is refused by [`super::verify`].
 pub fn place_barriers(func: &mut Func) -> usize {
-    let mut run = Run { func, fixed: None, conflicts: BTreeSet::new(), loops: Vec::new(), heads: BTreeMap::new() };
+    if unordered(func).is_some() {
+        return 0;
+    }
+    let mut run = Run::new(func);
     let mut barriers = run.conflicts(None);
     // What one barrier settles may have asked for another when less was known of the loops.
     let settled: Vec<OpId> = barriers.difference(&run.conflicts(Some(&barriers))).copied().collect();
@@ -91,17 +57,49 @@ pub fn place_barriers(func: &mut Func) -> usize {
             barriers.insert(barrier);
         }
     }
-    let count = barriers.len();
-    for (i, op) in func.ops.iter_mut().enumerate() {
-        if barriers.contains(&OpId::new(i)) {
-            op.kind = OpKind::Barrier;
-        }
-    }
+    insert(func, func.body, None, &barriers);
     let keep: Vec<bool> = func.ops.iter().map(|op| !matches!(op.kind, OpKind::Access { .. })).collect();
     for block in &mut func.blocks {
         block.ops.retain(|op| keep[op.index()]);
     }
-    count
+    barriers.len()
+}
+
+/// A mark in the code of a role that nothing orders with what others do, and why; in functions with roles only.
+pub(super) fn unordered(func: &Func) -> Option<(OpId, String)> {
+    if !func.ops.iter().any(|op| matches!(op.kind, OpKind::Roles(_))) {
+        return None;
+    }
+    let mut run = Run::new(func);
+    run.conflicts(None);
+    run.unordered.or_else(|| roles::between(func))
+}
+
+/// Puts the barriers of a block and of what is in it: marks become them, roles get one in front.
+fn insert(func: &mut Func, block: Block, role: Option<Role>, barriers: &BTreeSet<OpId>) {
+    let ops = func.block(block).ops.clone();
+    let mut with = Vec::with_capacity(ops.len());
+    for id in ops {
+        let op = func.op(id);
+        let (regions, loc) = (op.regions.clone(), op.loc);
+        let roles = if let OpKind::Roles(roles) = &op.kind { Some(roles.clone()) } else { None };
+        if let Some(roles) = roles {
+            if barriers.contains(&id) {
+                with.push(OpId::new(func.ops.len()));
+                func.ops.push(Op { kind: OpKind::Barrier, args: Vec::new(), results: Vec::new(), regions: Vec::new(), loc });
+            }
+            for (role, code) in roles.into_iter().zip(regions) {
+                insert(func, code, Some(role), barriers);
+            }
+        } else {
+            if barriers.contains(&id) {
+                func.ops[id.index()].kind = role.map_or(OpKind::Barrier, |role| roles::barrier(func, role));
+            }
+            regions.into_iter().for_each(|inner| insert(func, inner, role, barriers));
+        }
+        with.push(id);
+    }
+    func.blocks[block.index()].ops = with;
 }
 
 struct Run<'a> {
@@ -113,6 +111,10 @@ struct Run<'a> {
     loops: Vec<Around>,
     /// What may be pending at the head of each loop.
     heads: BTreeMap<OpId, State>,
+    /// The role whose code is being walked.
+    role: Option<Role>,
+    /// The first operation found that no barrier can order, and why.
+    unordered: Option<(OpId, String)>,
 }
 
 /// A loop that is being walked: what is pending where it goes on, and where it is left.
@@ -123,6 +125,18 @@ struct Around {
 }
 
 impl Run<'_> {
+    fn new(func: &Func) -> Run<'_> {
+        Run {
+            func,
+            fixed: None,
+            conflicts: BTreeSet::new(),
+            loops: Vec::new(),
+            heads: BTreeMap::new(),
+            role: None,
+            unordered: None,
+        }
+    }
+
     /// The marks that conflict with what was touched since the last barrier, when these have one in front, or all that conflict.
     fn conflicts(&mut self, fixed: Option<&BTreeSet<OpId>>) -> BTreeSet<OpId> {
         self.fixed = fixed.cloned();
@@ -151,19 +165,18 @@ impl Run<'_> {
     fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
         match &op.kind {
             OpKind::Access { region, write } => {
-                let meets = |(other, wrote): &Touch| (*write || *wrote) && self.overlap(*region, *other);
-                let conflict = state.touched.iter().any(meets);
-                if conflict {
-                    self.conflicts.insert(id);
-                }
-                if self.fixed.as_ref().map_or(conflict, |fixed| fixed.contains(&id)) {
+                let touch = (*region, *write);
+                let meets = state.touched.iter().any(|other| conflict(self.func, touch, *other));
+                if self.settle(id, meets) {
                     state.touched.clear();
                 }
-                state.mark((*region, *write));
+                state.mark(touch);
                 Some(state)
             }
-            OpKind::Barrier => {
-                state.touched.clear();
+            kind @ (OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier) => {
+                if self.is_whole(kind) {
+                    state.touched.clear();
+                }
                 Some(state)
             }
             OpKind::CopyAsync { .. } => {
@@ -175,7 +188,9 @@ impl Run<'_> {
                 Some(state)
             }
             OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
-            | OpKind::LoadMatrix { .. } => {
+            | OpKind::LoadMatrix { .. } | OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. }
+            | OpKind::MbarrierInvalidate { .. } | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait
+            | OpKind::StoreRelease { .. } | OpKind::LoadAcquire | OpKind::SequenceWait => {
                 state.access();
                 Some(state)
             }
@@ -188,6 +203,7 @@ impl Run<'_> {
                 }
                 after
             }
+            OpKind::Roles(roles) => self.split(id, roles, op, state),
             OpKind::For | OpKind::Loop => self.repeat(id, op, state),
             OpKind::Break(n) | OpKind::Continue(n) => {
                 let around = self.loops.len().checked_sub(1 + *n as usize).and_then(|at| self.loops.get_mut(at))?;
@@ -197,6 +213,14 @@ impl Run<'_> {
             OpKind::Return => None,
             _ => Some(state),
         }
+    }
+
+    /// Notes that an operation needs a barrier in front; whether it has one.
+    fn settle(&mut self, id: OpId, needs: bool) -> bool {
+        if needs {
+            self.conflicts.insert(id);
+        }
+        self.fixed.as_ref().map_or(needs, |fixed| fixed.contains(&id))
     }
 
     fn repeat(&mut self, id: OpId, op: &Op, state: State) -> Option<State> {
@@ -219,16 +243,5 @@ impl Run<'_> {
         }
         self.heads.insert(id, head);
         exit
-    }
-
-    fn overlap(&self, a: Region, b: Region) -> bool {
-        match (a, b) {
-            (Region::Buffer(a), Region::Buffer(b)) => {
-                let (a, b) = (&self.func.buffers[a as usize], &self.func.buffers[b as usize]);
-                a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes
-            }
-            (Region::Tensor(a), Region::Tensor(b)) => a == b,
-            (Region::Buffer(_), Region::Tensor(_)) | (Region::Tensor(_), Region::Buffer(_)) => false,
-        }
     }
 }

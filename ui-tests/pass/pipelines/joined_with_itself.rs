@@ -1,4 +1,4 @@
-//! The twin of `ui/rings/joined_with_itself.rs`, without the mistake.
+//! The twin of `ui/pipelines/joined_with_itself.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

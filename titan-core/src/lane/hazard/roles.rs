@@ -1,0 +1,112 @@
+//! Roles: their code runs at the same time, each by threads that have a barrier of their own.
+//!
+//! Before roles part and behind them everybody is together, so what is outside and what is inside meets as in any program: all
+//! that a role's code marks anywhere stands for the whole of it. Inside, a role is a program of its own that begins with
+//! nothing touched. What is left is what two roles do to the same memory, which nothing here can order.
+
+use super::super::func::{Block, Func, Op, OpId};
+use super::super::op::{OpKind, Region, Role};
+use super::state::{State, Touch, conflict, join};
+use super::Run;
+use std::collections::BTreeSet;
+
+impl Run<'_> {
+    /// Walks the code of each role. Gives what is pending behind.
+    pub(super) fn split(&mut self, id: OpId, roles: &[Role], op: &Op, mut state: State) -> Option<State> {
+        let func = self.func;
+        let inside: BTreeSet<Touch> = op.regions.iter().flat_map(|code| marks(func, *code)).map(|(_, touch)| touch).collect();
+        let meets = |outside: &BTreeSet<Touch>| {
+            inside.iter().any(|touch| outside.iter().any(|other| conflict(func, *touch, *other)))
+        };
+        if meets(&state.flying) {
+            self.unordered.get_or_insert((id, "a role touches what a copy from before it is still on its way to".to_owned()));
+        }
+        if self.settle(id, meets(&state.touched)) {
+            state.touched.clear();
+        }
+        let mut after = None;
+        for (role, code) in roles.iter().zip(&op.regions) {
+            let around = self.role.replace(*role);
+            if let Some(out) = self.block(*code, State::default()) {
+                join(&mut after, out);
+            }
+            self.role = around;
+        }
+        let after = after?;
+        // That a role waits for its copies from before says nothing of those of others.
+        state.touched.extend(inside.into_iter().chain(state.flying.iter().copied()));
+        state.flying.extend(after.flying);
+        state.close();
+        Some(state)
+    }
+
+    /// Whether all threads that walk here wait at a barrier.
+    pub(super) fn is_whole(&self, kind: &OpKind) -> bool {
+        let lanes = self.func.lanes;
+        let here = self.role.map_or(self.func.threads, |role| role.warps.saturating_mul(lanes));
+        if let OpKind::NamedBarrier { id, threads, wait } = kind {
+            return *wait && *threads == here && self.role.is_some_and(|role| role.barrier == *id);
+        }
+        if *kind == OpKind::WarpBarrier { here == lanes } else { *kind == OpKind::Barrier && self.role.is_none() }
+    }
+}
+
+/// The barrier of the threads of a role.
+pub(super) fn barrier(func: &Func, role: Role) -> OpKind {
+    if role.warps == 1 {
+        return OpKind::WarpBarrier;
+    }
+    OpKind::NamedBarrier { id: role.barrier, threads: role.warps.saturating_mul(func.lanes), wait: true }
+}
+
+/// The marks of a block and what is in it, in program order.
+fn marks(func: &Func, block: Block) -> Vec<(OpId, Touch)> {
+    let mut all = Vec::new();
+    for id in &func.block(block).ops {
+        let op = func.op(*id);
+        if let OpKind::Access { region, write } = op.kind {
+            all.push((*id, (region, write)));
+        }
+        all.extend(op.regions.iter().flat_map(|inner| marks(func, *inner)));
+    }
+    all
+}
+
+/// The first mark of a role that meets what another role does to the same buffer, and what to say of it.
+///
+/// What roles do to tensors the tile IR has looked at: the elements differ, or a protocol orders them.
+pub(super) fn between(func: &Func) -> Option<(OpId, String)> {
+    let mut found = None;
+    func.walk(&mut |_, op| {
+        if found.is_none() && matches!(op.kind, OpKind::Roles(_)) {
+            let codes: Vec<Vec<(OpId, Touch)>> = op.regions.iter().map(|code| marks(func, *code)).collect();
+            found = meeting(func, &codes);
+        }
+    });
+    found
+}
+
+fn meeting(func: &Func, codes: &[Vec<(OpId, Touch)>]) -> Option<(OpId, String)> {
+    for (i, code) in codes.iter().enumerate() {
+        for (j, before) in codes[..i].iter().enumerate() {
+            for (id, touch) in code {
+                if before.iter().any(|(_, other)| same_buffer(func, *touch, *other)) {
+                    let (Region::Buffer(n) | Region::Ring(n)) = touch.0 else { continue };
+                    let name = func.buffers.get(n as usize).map_or("?", |b| b.name.as_str());
+                    return Some((*id, format!("roles {j} and {i} touch `{name}` at the same time, and it is not their ring")));
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Whether two touches of buffers need an order. Before shared memory is allocated, buffers are in nobody's way but their own.
+fn same_buffer(func: &Func, a: Touch, b: Touch) -> bool {
+    match (a.0, b.0) {
+        (Region::Tensor(_), _) | (_, Region::Tensor(_)) => false,
+        (Region::Buffer(x) | Region::Ring(x), Region::Buffer(y) | Region::Ring(y)) => {
+            (x == y || func.shared_bytes > 0) && conflict(func, a, b)
+        }
+    }
+}

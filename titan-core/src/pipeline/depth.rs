@@ -1,0 +1,52 @@
+//! How deep a pipelined loop is: the rule that stands in for the scheduler's search.
+//!
+//! As many slots as fit, at most [`MOST`], and at least two; the copies run one iteration fewer ahead, so that a slot is free
+//! when it is needed. More slots hide more latency until the memory of other programs on the same multiprocessor is worth
+//! more; four are what hand-written kernels for machines with `cp.async` use.
+
+/// The greatest number of slots that the rule gives.
+pub const MOST: u32 = 4;
+
+/// How deep a loop is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// D, the slots.
+    pub slots: u32,
+}
+
+impl Depth {
+    /// P, how many iterations copies run ahead.
+    #[must_use]
+    pub const fn distance(self) -> u32 {
+        self.slots.saturating_sub(1)
+    }
+}
+
+/// The depths to try for a loop whose stage takes so many bytes of so many, the deepest first. None if two do not fit, or if
+/// the loop has fewer than two iterations.
+#[must_use]
+pub fn depths(stage_bytes: u64, shared_bytes: u64, trips: Option<i64>) -> Vec<Depth> {
+    let fit = shared_bytes.checked_div(stage_bytes.max(1)).unwrap_or(0);
+    let useful = trips.map_or(u64::from(MOST), |n| u64::try_from(n).unwrap_or(0));
+    let most = fit.min(u64::from(MOST)).min(useful);
+    (2..=u32::try_from(most).unwrap_or(0)).rev().map(|slots| Depth { slots }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(stage: u64, shared: u64, trips: Option<i64>) -> Vec<u32> {
+        depths(stage, shared, trips).into_iter().map(|d| d.slots).collect()
+    }
+
+    #[test]
+    fn as_many_as_fit_and_no_more_than_iterations() {
+        assert_eq!(slots(16 << 10, 99 << 10, None), [4, 3, 2]);
+        assert_eq!(slots(48 << 10, 99 << 10, None), [2]);
+        assert_eq!(slots(60 << 10, 99 << 10, None), [0u32; 0]);
+        assert_eq!(slots(16 << 10, 99 << 10, Some(3)), [3, 2]);
+        assert_eq!(slots(16 << 10, 99 << 10, Some(1)), [0u32; 0]);
+        assert_eq!(Depth { slots: 4 }.distance(), 3);
+    }
+}

@@ -1,0 +1,89 @@
+//! Changes to a kernel in place: operations are appended to its arenas, and put into blocks where they belong.
+
+use crate::ir::infer::infer;
+use crate::ir::{Block, BlockData, Const, Def, Elem, Kernel, Loc, Op, OpId, OpKind, Ty, Value, ValueData};
+
+/// A kernel that is being changed. Blocks are numbered as they come; [`Kernel::canonical`] numbers anew.
+pub(super) struct Edit {
+    pub(super) kernel: Kernel,
+    /// Operations that are being collected, to be put somewhere.
+    pub(super) pending: Vec<OpId>,
+    pub(super) loc: Loc,
+}
+
+impl Edit {
+    pub(super) fn new(kernel: Kernel) -> Self {
+        Edit { kernel, pending: Vec::new(), loc: Loc::default() }
+    }
+
+    fn value(&mut self, ty: Ty, def: Def) -> Value {
+        self.kernel.values.push(ValueData { ty, name: None, def });
+        Value::new(self.kernel.values.len() - 1)
+    }
+
+    /// Adds an operation whose result types follow; `None` if it does not take the operands.
+    pub(super) fn op(&mut self, kind: OpKind, args: &[Value]) -> Option<Vec<Value>> {
+        let tys: Vec<Ty> = args.iter().map(|v| self.kernel.ty(*v)).collect();
+        let types = infer(&kind, &tys).ok()?;
+        Some(self.raw(kind, args, &types, Vec::new()))
+    }
+
+    /// Adds an operation that has one result.
+    pub(super) fn one(&mut self, kind: OpKind, args: &[Value]) -> Option<Value> {
+        self.op(kind, args)?.first().copied()
+    }
+
+    /// Adds an operation with these result types.
+    pub(super) fn raw(&mut self, kind: OpKind, args: &[Value], types: &[Ty], regions: Vec<Block>) -> Vec<Value> {
+        let id = OpId::new(self.kernel.ops.len());
+        let results: Vec<Value> = types.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::Result(id, i))).collect();
+        self.kernel.ops.push(Op { kind, args: args.to_vec(), results: results.clone(), regions, loc: self.loc });
+        self.pending.push(id);
+        results
+    }
+
+    pub(super) fn i32(&mut self, value: i64) -> Option<Value> {
+        self.one(OpKind::Const(Const::Int(Elem::I32, value)), &[])
+    }
+
+    /// What is collected becomes a block of its own; what was collected before goes on.
+    pub(super) fn block(&mut self, args: &[Ty], fill: impl FnOnce(&mut Self, &[Value]) -> Option<()>) -> Option<Block> {
+        let block = Block::new(self.kernel.blocks.len());
+        self.kernel.blocks.push(BlockData::default());
+        let args: Vec<Value> = args.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::BlockArg(block, i))).collect();
+        let outer = std::mem::take(&mut self.pending);
+        let filled = fill(self, &args);
+        let ops = std::mem::replace(&mut self.pending, outer);
+        let data = &mut self.kernel.blocks[block.index()];
+        (data.args, data.ops) = (args, ops);
+        filled.map(|()| block)
+    }
+
+    /// What is collected goes into a block, in front of one of its operations.
+    pub(super) fn put_before(&mut self, block: Block, op: OpId) {
+        let pending = std::mem::take(&mut self.pending);
+        let ops = &mut self.kernel.blocks[block.index()].ops;
+        let at = ops.iter().position(|o| *o == op).unwrap_or(ops.len());
+        ops.splice(at..at, pending);
+    }
+
+    /// What is collected goes behind an operation.
+    pub(super) fn put_after(&mut self, block: Block, op: OpId) {
+        let pending = std::mem::take(&mut self.pending);
+        let ops = &mut self.kernel.blocks[block.index()].ops;
+        let at = ops.iter().position(|o| *o == op).map_or(ops.len(), |at| at + 1);
+        ops.splice(at..at, pending);
+    }
+
+    /// Takes an operation out of its block.
+    pub(super) fn take_out(&mut self, block: Block, op: OpId) {
+        self.kernel.blocks[block.index()].ops.retain(|o| *o != op);
+    }
+
+    /// Uses of a value become uses of another one.
+    pub(super) fn replace(&mut self, from: Value, to: Value) {
+        for op in &mut self.kernel.ops {
+            op.args.iter_mut().filter(|v| **v == from).for_each(|v| *v = to);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Waiting for others: barriers, mbarriers, sequence counters. Polling is a loop of one instruction that looks, and a branch.
+//!
+//! Lanes of a warp poll each for itself, so the branch is not `.uni`; where it falls through, ptxas has them meet again.
+
+use super::error::{Fault, first, two};
+use super::{Arg, Done, Lower};
+use crate::ptx::isa::sync::{
+    ARRIVE, ARRIVE_MANY, BARRIER, BARRIER_ARRIVE, BARRIER_SOME, BARRIER_WARP, COPY_ARRIVE, INIT, INVALIDATE, LOAD_ACQUIRE,
+    STORE_RELEASE, TEST_WAIT, TRY_WAIT,
+};
+use crate::ptx::{Guard, Label, Reg};
+use titan_core::ir::Pred as Cmp;
+use titan_core::lane::op::OpKind;
+use titan_core::lane::{IntBin, Op, Ty};
+
+impl Lower<'_> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
+    pub(super) fn sync_op(&mut self, op: &Op) -> Done {
+        let number = |n: u32| Arg::Bits(u64::from(n));
+        match op.kind {
+            OpKind::Barrier => self.inst(&BARRIER, &[Arg::Bits(0)]),
+            OpKind::NamedBarrier { id, threads, wait } => {
+                self.inst(if wait { &BARRIER_SOME } else { &BARRIER_ARRIVE }, &[Arg::Bits(u64::from(id)), number(threads)])
+            }
+            OpKind::WarpBarrier => self.inst(&BARRIER_WARP, &[Arg::Bits(super::warp::MEMBERS)]),
+            OpKind::MbarrierInit { count, masked } => {
+                let (guard, args) = self.mask(masked, &op.args)?;
+                let at = self.address(first(args)?, 0)?;
+                self.guarded(guard, &INIT, &[Arg::Address(at), number(count)])
+            }
+            OpKind::MbarrierInvalidate { masked } => {
+                let (guard, args) = self.mask(masked, &op.args)?;
+                let at = self.address(first(args)?, 0)?;
+                self.guarded(guard, &INVALIDATE, &[Arg::Address(at)])
+            }
+            OpKind::MbarrierArrive { count, masked } => {
+                let (guard, args) = self.mask(masked, &op.args)?;
+                let at = Arg::Address(self.address(first(args)?, 0)?);
+                // Nobody asks for the state, which names the phase by more than its parity.
+                let state = Arg::Reg(self.fresh(Ty::B64));
+                match count {
+                    1 => self.guarded(guard, &ARRIVE, &[state, at]),
+                    count => self.guarded(guard, &ARRIVE_MANY, &[state, at, number(count)]),
+                }
+            }
+            OpKind::CopyArrive { masked } => {
+                let (guard, args) = self.mask(masked, &op.args)?;
+                let at = self.address(first(args)?, 0)?;
+                self.guarded(guard, &COPY_ARRIVE, &[Arg::Address(at)])
+            }
+            OpKind::MbarrierWait => self.mbarrier_wait(op),
+            OpKind::StoreRelease { masked } => {
+                let (guard, args) = self.mask(masked, &op.args)?;
+                let [at, value] = two(args)?;
+                let at = self.address(at, 0)?;
+                self.guarded(guard, &STORE_RELEASE, &[Arg::Address(at), Arg::Value(value)])
+            }
+            OpKind::LoadAcquire => {
+                let (out, at) = (self.out(first(&op.results)?), self.address(first(&op.args)?, 0)?);
+                self.inst(&LOAD_ACQUIRE, &[Arg::Reg(out), Arg::Address(at)])
+            }
+            OpKind::SequenceWait => self.sequence_wait(op),
+            _ => Err(Fault::Defect("no operation that waits".to_owned())),
+        }
+    }
+
+    /// `test_wait` looks once; `try_wait`, where the machine has it, lets the thread sleep for a while before it says no.
+    fn mbarrier_wait(&mut self, op: &Op) -> Done {
+        let [at, parity] = two(&op.args)?;
+        let (at, done) = (self.address(at, 0)?, self.fresh(Ty::Pred));
+        let form = if self.has(&TRY_WAIT) { &TRY_WAIT } else { &TEST_WAIT };
+        let again = self.poll();
+        self.inst(form, &[Arg::Reg(done), Arg::Address(at), Arg::Value(parity)])?;
+        self.unless(done, again)
+    }
+
+    /// The difference wraps as the numbers do.
+    fn sequence_wait(&mut self, op: &Op) -> Done {
+        let [at, target] = two(&op.args)?;
+        let (at, word, ahead) = (self.address(at, 0)?, self.fresh(Ty::B32), self.fresh(Ty::B32));
+        let target = Arg::Reg(self.reg(target)?);
+        let again = self.poll();
+        self.inst(&LOAD_ACQUIRE, &[Arg::Reg(word), Arg::Address(at)])?;
+        self.int(IntBin::Sub, ahead, &[Arg::Reg(word), target])?;
+        let done = self.compare((Cmp::Ge, true, Ty::B32), Arg::Reg(ahead), Arg::Bits(0))?;
+        self.unless(done, again)
+    }
+
+    fn poll(&mut self) -> Label {
+        let again = self.label();
+        self.place(again, true);
+        again
+    }
+
+    fn unless(&mut self, done: Reg, again: Label) -> Done {
+        self.branch_to(Some(Guard { reg: done, negated: true }), false, again)
+    }
+}

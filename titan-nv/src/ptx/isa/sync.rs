@@ -1,0 +1,57 @@
+//! tidy: table
+//! Barriers, mbarriers, and accesses that order others.
+//!
+//! `mbarrier.arrive` is `.release` and waits are `.acquire` at `.cta` scope where they do not say otherwise. Where the manual
+//! has a spelling `.shared::cta`, which came later, `.shared` means the same.
+
+use super::Slot::{Const, In, Int, Memory, Out};
+use super::{Form, form};
+use titan_core::lane::Space::Shared;
+use titan_core::lane::Ty::{B32, B64, Pred};
+
+const MOVE: &str = "Data Movement and Conversion Instructions: ld, st";
+const BAR: &str = "Parallel Synchronization and Communication Instructions: bar, barrier";
+const BAR_WARP: &str = "Parallel Synchronization and Communication Instructions: bar.warp.sync";
+const MBARRIER: &str = "Parallel Synchronization and Communication Instructions: mbarrier";
+
+/// The program's barrier.
+pub static BARRIER: Form = form("bar.sync", &[Const], BAR, 10, 10);
+/// A numbered barrier of so many threads, whole warps of them.
+pub static BARRIER_SOME: Form = form("bar.sync", &[Const, Const], BAR, 20, 20);
+/// The same, without waiting.
+pub static BARRIER_ARRIVE: Form = form("bar.arrive", &[Const, Const], BAR, 20, 20);
+/// The warp's, of the lanes of a mask.
+pub static BARRIER_WARP: Form = form("bar.warp.sync", &[Const], BAR_WARP, 60, 30);
+
+/// Makes an mbarrier that expects so many arrivals.
+pub static INIT: Form = form("mbarrier.init.shared.b64", &[Memory(Shared), Int(B32)], MBARRIER, 70, 80);
+/// Ends it.
+pub static INVALIDATE: Form = form("mbarrier.inval.shared.b64", &[Memory(Shared)], MBARRIER, 70, 80);
+/// One arrival; gives the state.
+pub static ARRIVE: Form = form("mbarrier.arrive.shared.b64", &[Out(B64), Memory(Shared)], MBARRIER, 70, 80);
+/// Several arrivals. "Support for count argument without the modifier .noComplete".
+pub static ARRIVE_MANY: Form =
+    form("mbarrier.arrive.shared::cta.b64", &[Out(B64), Memory(Shared), Int(B32)], MBARRIER, 78, 90);
+/// Arrives when the thread's copies are complete.
+pub static COPY_ARRIVE: Form =
+    form("cp.async.mbarrier.arrive.noinc.shared.b64", &[Memory(Shared)], MBARRIER, 70, 80);
+/// Whether a phase is complete.
+pub static TEST_WAIT: Form =
+    form("mbarrier.test_wait.parity.shared.b64", &[Out(Pred), Memory(Shared), Int(B32)], MBARRIER, 71, 80);
+/// The same, after waiting for some time.
+pub static TRY_WAIT: Form =
+    form("mbarrier.try_wait.parity.shared.b64", &[Out(Pred), Memory(Shared), Int(B32)], MBARRIER, 78, 90);
+
+/// A word of shared memory, with release.
+pub static STORE_RELEASE: Form = form("st.release.cta.shared.b32", &[Memory(Shared), In(B32)], MOVE, 60, 70);
+/// A word of shared memory, with acquire.
+pub static LOAD_ACQUIRE: Form = form("ld.acquire.cta.shared.b32", &[Out(B32), Memory(Shared)], MOVE, 60, 70);
+
+/// Every row.
+#[must_use]
+pub fn all() -> Vec<&'static Form> {
+    vec![
+        &BARRIER, &BARRIER_SOME, &BARRIER_ARRIVE, &BARRIER_WARP, &INIT, &INVALIDATE, &ARRIVE, &ARRIVE_MANY, &COPY_ARRIVE,
+        &TEST_WAIT, &TRY_WAIT, &STORE_RELEASE, &LOAD_ACQUIRE,
+    ]
+}

@@ -1,0 +1,113 @@
+//! Every kernel on every number of steps from 0 to 3 D + 1, ragged, in every mode.
+
+use super::harness::{Arg, Code, Tensor, embedded, modes, with_free};
+use super::kernels::{self, Multiply};
+use titan_core::plan::FreeBy;
+
+const M: i32 = 37;
+const N: i32 = 24;
+
+/// C = A · Bᵀ, of the steps that are kept.
+fn product(a: &Tensor, b: &Tensor, k: i32, keep: impl Fn(i32) -> bool) -> Vec<f32> {
+    let at = |t: &Tensor, r: i32, c: i32| t.values[(r * k + c) as usize];
+    let sum = |m: i32, n: i32| (0..k).filter(|i| keep(i / 16)).map(|i| at(a, m, i) * at(b, n, i)).sum();
+    (0..M).flat_map(|m| (0..N).map(move |n| (m, n))).map(|(m, n)| sum(m, n)).collect()
+}
+
+fn check(code: &Code, k: i32, grid: [u32; 3], keep: impl Fn(i32) -> bool, what: &str) {
+    let (a, b) = (Tensor::whole(&[M, k], true, 1), Tensor::whole(&[N, k], true, 2));
+    let wanted = product(&a, &b, k, keep);
+    for options in modes() {
+        let c = Tensor::new(&[M, N], false, |_| f32::NAN);
+        let args = [Arg::In(a.clone()), Arg::In(b.clone()), Arg::Out(c)];
+        let found = code.run(&args, grid, &options).unwrap_or_else(|e| panic!("{what}, k = {k}, {options:?}: {e}"));
+        assert_eq!(found, wanted, "{what}, k = {k}, {options:?}");
+    }
+}
+
+/// Numbers of steps up to 3 D + 1; the last step is ragged or not.
+fn depths(slots: i32) -> impl Iterator<Item = i32> {
+    (0..=3 * slots + 1).map(|n| if n % 2 == 1 { 16 * n - 8 } else { 16 * n })
+}
+
+const GRID: [u32; 3] = [2, 2, 1];
+
+#[test]
+fn loops_are_pipelined() {
+    let code = embedded(&kernels::implicit(), true);
+    assert!(code.notes.iter().any(|n| n == "pipelined: at, bt in 4 slots, copied 3 iterations ahead"), "{:?}", code.notes);
+    depths(4).for_each(|k| check(&code, k, GRID, |_| true, "implicit"));
+    let plain = embedded(&kernels::implicit(), false);
+    [0, 1, 17, 40].into_iter().for_each(|k| check(&plain, k, GRID, |_| true, "implicit, unaligned"));
+}
+
+#[test]
+fn one_role_copies_and_one_multiplies() {
+    for (slots, how) in [(1, Multiply::AtOnce), (2, Multiply::Token), (3, Multiply::Acc(1)), (4, Multiply::Registers), (3, Multiply::Acc(2))] {
+        let text = kernels::roles(slots, [1, 4], how);
+        let code = embedded(&text, true);
+        depths(slots as i32).for_each(|k| check(&code, k, GRID, |_| true, &format!("{slots} slots, {how:?}")));
+        let plain = embedded(&text, false);
+        [0, 7, 35].into_iter().for_each(|k| check(&plain, k, GRID, |_| true, "roles, unaligned"));
+    }
+}
+
+#[test]
+fn slots_are_given_back_by_numbers_too() {
+    for slots in [1, 3] {
+        let code = with_free(&kernels::roles(slots, [2, 4], Multiply::AtOnce), FreeBy::Sequence, true);
+        depths(slots as i32).for_each(|k| check(&code, k, GRID, |_| true, &format!("{slots} slots, by numbers")));
+    }
+}
+
+#[test]
+fn clocks_run_on_over_the_tiles_of_a_persistent_program() {
+    let code = embedded(&kernels::persistent(3), true);
+    for k in [0, 16, 40, 64, 120] {
+        for programs in [1, 3] {
+            check(&code, k, [programs, 1, 1], |_| true, "persistent");
+        }
+    }
+}
+
+#[test]
+fn all_warps_copy_ahead_of_what_they_multiply() {
+    for (slots, ahead) in [(1, 0), (2, 1), (4, 3), (4, 2)] {
+        let code = embedded(&kernels::one_thread(slots, ahead), true);
+        depths(slots as i32).for_each(|k| check(&code, k, GRID, |_| true, &format!("{slots} slots, {ahead} ahead")));
+    }
+}
+
+#[test]
+fn skipped_steps_are_zeros_or_passed_over() {
+    for poison in [false, true] {
+        let code = embedded(&kernels::skipping(2, poison), true);
+        depths(2).for_each(|k| check(&code, k, GRID, |step| step % 2 == 1, &format!("poison {poison}")));
+    }
+}
+
+#[test]
+fn results_leave_through_a_staging_ring() {
+    let code = embedded(&kernels::staged(2), true);
+    [0, 16, 56].into_iter().for_each(|k| check(&code, k, GRID, |_| true, "staged"));
+}
+
+#[test]
+fn two_roles_read_every_stage() {
+    for free in [FreeBy::Mbarrier, FreeBy::Sequence] {
+        let code = with_free(&kernels::two_readers(2), free, true);
+        for k in depths(2) {
+            let (a, b) = (Tensor::whole(&[M, k], true, 1), Tensor::whole(&[N, k], true, 2));
+            let wanted = product(&a, &b, k, |_| true);
+            for options in modes() {
+                let empty = || Tensor::new(&[M, N], false, |_| f32::NAN);
+                for both in [false, true] {
+                    let (first, second) = (Arg::Out(empty()), Arg::Out(empty()));
+                    let args = [Arg::In(a.clone()), Arg::In(b.clone()), if both { second } else { first }, Arg::Out(empty())];
+                    let found = code.run(&args, GRID, &options).unwrap_or_else(|e| panic!("k = {k}, {free:?}, {options:?}: {e}"));
+                    assert_eq!(found, wanted, "k = {k}, {free:?}, {options:?}");
+                }
+            }
+        }
+    }
+}
