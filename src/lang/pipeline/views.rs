@@ -12,16 +12,20 @@ use crate::lang::tile::Tile;
 
 /// The names of a stage's tiles, as types.
 #[expect(non_camel_case_types, reason = "they are named like the methods that rustc speaks of")]
-#[allow(missing_docs)]
 pub mod field {
+    /// The first tile of several.
     #[derive(Debug)]
     pub enum a {}
+    /// The second tile.
     #[derive(Debug)]
     pub enum b {}
+    /// The third tile.
     #[derive(Debug)]
     pub enum c {}
+    /// The fourth tile.
     #[derive(Debug)]
     pub enum d {}
+    /// The only tile.
     #[derive(Debug)]
     pub enum get {}
 }
