@@ -34,7 +34,6 @@ impl Lower<'_> {
                 self.push(frame, Step::Scalar { to, f: f.scalar, args }, &[], &[]);
                 Ok(())
             }
-            Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => self.wrong("arithmetic of a token"),
         }
     }
 
