@@ -12,6 +12,8 @@ mod flash_attention;
 mod gemm;
 #[path = "../../benches/gpu/kernels.rs"]
 mod gpu_kernels;
+#[path = "../../examples/gemm_ws.rs"]
+mod gemm_ws;
 #[path = "../../examples/grouped_gemm.rs"]
 mod grouped_gemm;
 #[path = "../../examples/linear_gelu.rs"]
