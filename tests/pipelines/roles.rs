@@ -59,9 +59,11 @@ fn two_sums<const D: i32>(
             }
             across.store_tile([0], sum);
         }
-        Role::Fill => for (t, slot) in ring.produce(0..n) {
-            slot.copy(x.rows(order.load_tile::<8>([t]), 0)).commit();
-        },
+        Role::Fill => {
+            for (t, slot) in ring.produce(0..n) {
+                slot.copy(x.rows(order.load_tile::<8>([t]), 0)).commit();
+            }
+        }
         Role::Columns => {
             let mut sum = Tile::<f32, 8>::zeros();
             for (_, ready) in ring.consume(0..n) {
