@@ -1,6 +1,6 @@
 //! Attention whose two products overlap.
 
-use crate::{Random, close};
+use crate::{Random, close, device};
 use titan::prelude::*;
 
 /// `O = softmax(Q · Kᵀ) · V`, not scaled. `Q · K[j + 1]` is under way before `P[j] · V[j]` starts, and each stage goes back when
@@ -78,15 +78,21 @@ fn attention(q: &[f16], k: &[f16], v: &[f16], [s, d]: [usize; 2]) -> Vec<f64> {
 
 #[test]
 fn two_products_overlap() {
-    let (dev, mut random, d) = (Device::cpu(), Random(3), 16);
+    let (mut random, d) = (Random(3), 16);
     // From one block of keys to more than three times round the rings, ragged or not.
     for s in [1, 15, 16, 17, 31, 33, 48, 60, 80, 97, 112] {
         let [q, k, v] = std::array::from_fn(|_| random.many::<f16>(s * d));
         let want = attention(&q, &k, &v, [s, d]);
-        let [q, k, v] = [q, k, v].map(|x| dev.tensor(&x, [s, d]).unwrap());
-        let mut o = dev.full([s, d], f16::NAN).unwrap();
-        attention_ws::reference::<8, 16, 16>(&q, &k, &v, &mut o).unwrap();
-        close(&o.to_vec().unwrap(), &want, 5e-3);
+        for (dev, launched) in [(Device::cpu(), false), (device(), true)] {
+            let [q, k, v] = [&q, &k, &v].map(|x| dev.tensor(x, [s, d]).unwrap());
+            let mut o = dev.full([s, d], f16::NAN).unwrap();
+            if launched {
+                attention_ws::<8, 16, 16>(&q, &k, &v, &mut o).sync().unwrap();
+            } else {
+                attention_ws::reference::<8, 16, 16>(&q, &k, &v, &mut o).unwrap();
+            }
+            close(&o.to_vec().unwrap(), &want, 5e-3);
+        }
     }
 }
 

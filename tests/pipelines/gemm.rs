@@ -1,6 +1,6 @@
 //! Matrix products: `C[m, n] = Σ_k A[m, k] · B[n, k]`.
 
-use crate::{Random, close, product};
+use crate::{Random, close, device, product};
 use titan::prelude::*;
 
 /// One output tile per program; one product stays under way.
@@ -210,8 +210,8 @@ type Inputs<'a> = (&'a Tensor<f16, 2>, &'a Tensor<f16, 2>);
 
 /// Every ragged shape, every number of steps from none to beyond three times round the ring.
 #[track_caller]
-fn agrees(bk: usize, slots: usize, kernel: impl Fn(Inputs<'_>, &mut Tensor<f16, 2>) -> titan::Result<()>) {
-    let (dev, mut random) = (Device::cpu(), Random(7));
+fn agrees(dev: &Device, bk: usize, slots: usize, kernel: impl Fn(Inputs<'_>, &mut Tensor<f16, 2>) -> titan::Result<()>) {
+    let mut random = Random(7);
     for (m, n) in [(16, 24), (1, 1), (33, 50)] {
         for steps in 0..=3 * slots + 1 {
             let k = if steps == 0 { 0 } else { steps * bk - steps % 3 };
@@ -227,29 +227,34 @@ fn agrees(bk: usize, slots: usize, kernel: impl Fn(Inputs<'_>, &mut Tensor<f16, 
 
 #[test]
 fn an_output_tile_per_program() {
-    agrees(8, 4, |(a, b), c| gemm_ws::reference::<16, 24, 8, 4>(a, b, c));
+    agrees(&Device::cpu(), 8, 4, |(a, b), c| gemm_ws::reference::<16, 24, 8, 4>(a, b, c));
+    agrees(&device(), 8, 4, |(a, b), c| gemm_ws::<16, 24, 8, 4>(a, b, c).sync());
 }
 
 #[test]
 fn persistent_over_output_tiles() {
-    agrees(8, 4, |(a, b), c| gemm_ws_persistent::reference::<16, 24, 8, 4>(a, b, c));
+    agrees(&Device::cpu(), 8, 4, |(a, b), c| gemm_ws_persistent::reference::<16, 24, 8, 4>(a, b, c));
+    agrees(&device(), 8, 4, |(a, b), c| gemm_ws_persistent::<16, 24, 8, 4>(a, b, c).sync());
 }
 
 #[test]
 fn stages_released_by_hand() {
-    agrees(8, 1, |(a, b), c| gemm_ws_sync::reference::<16, 24, 8, 1>(a, b, c));
-    agrees(8, 3, |(a, b), c| gemm_ws_sync::reference::<16, 24, 8, 3>(a, b, c));
+    agrees(&Device::cpu(), 8, 1, |(a, b), c| gemm_ws_sync::reference::<16, 24, 8, 1>(a, b, c));
+    agrees(&device(), 8, 1, |(a, b), c| gemm_ws_sync::<16, 24, 8, 1>(a, b, c).sync());
+    agrees(&Device::cpu(), 8, 3, |(a, b), c| gemm_ws_sync::reference::<16, 24, 8, 3>(a, b, c));
+    agrees(&device(), 8, 3, |(a, b), c| gemm_ws_sync::<16, 24, 8, 3>(a, b, c).sync());
 }
 
 #[test]
 fn two_readers_of_a_stage() {
-    agrees(8, 2, |(a, b), c| gemm_halves::reference::<16, 24, 8, 2>(a, b, c));
+    agrees(&Device::cpu(), 8, 2, |(a, b), c| gemm_halves::reference::<16, 24, 8, 2>(a, b, c));
+    agrees(&device(), 8, 2, |(a, b), c| gemm_halves::<16, 24, 8, 2>(a, b, c).sync());
 }
 
 /// Every other pair of steps counts.
 #[track_caller]
-fn agrees_masked(kernel: impl Fn(Inputs<'_>, &Tensor<i32, 1>, &mut Tensor<f16, 2>) -> titan::Result<()>) {
-    let (dev, mut random, bk) = (Device::cpu(), Random(9), 8);
+fn agrees_masked(dev: &Device, kernel: impl Fn(Inputs<'_>, &Tensor<i32, 1>, &mut Tensor<f16, 2>) -> titan::Result<()>) {
+    let (mut random, bk) = (Random(9), 8);
     for (m, n) in [(16, 24), (33, 50)] {
         for steps in 0..=10 {
             let k = steps * bk;
@@ -268,10 +273,12 @@ fn agrees_masked(kernel: impl Fn(Inputs<'_>, &Tensor<i32, 1>, &mut Tensor<f16, 2
 
 #[test]
 fn stages_that_hold_nothing_are_passed_over() {
-    agrees_masked(|(a, b), keep, c| gemm_masked::reference::<16, 24, 8, 3>(a, b, keep, c));
+    agrees_masked(&Device::cpu(), |(a, b), keep, c| gemm_masked::reference::<16, 24, 8, 3>(a, b, keep, c));
+    agrees_masked(&device(), |(a, b), keep, c| gemm_masked::<16, 24, 8, 3>(a, b, keep, c).sync());
 }
 
 #[test]
 fn stores_by_themselves_and_stages_of_zeros() {
-    agrees_masked(|(a, b), keep, c| gemm_staged::reference::<16, 24, 8, 3>(a, b, keep, c));
+    agrees_masked(&Device::cpu(), |(a, b), keep, c| gemm_staged::reference::<16, 24, 8, 3>(a, b, keep, c));
+    agrees_masked(&device(), |(a, b), keep, c| gemm_staged::<16, 24, 8, 3>(a, b, keep, c).sync());
 }

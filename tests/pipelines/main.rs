@@ -1,10 +1,15 @@
-//! Kernels with pipelines in the user's hands, run as the reference on ragged shapes against plain loops.
+//! Kernels with pipelines in the user's hands, run as the reference and on the device on ragged shapes, against plain loops.
 
 mod attention;
 mod gemm;
 mod roles;
 
 use titan::prelude::*;
+
+/// The device that the tests are pointed at.
+fn device() -> Device {
+    Device::best().expect("there is a device")
+}
 
 /// Numbers in −1..1, the same on every run.
 struct Random(u64);

@@ -1,6 +1,6 @@
 //! Roles: what stands before they part happens once, several may read one ring, and rings may lie in any order.
 
-use crate::Random;
+use crate::{Random, device};
 use titan::prelude::*;
 
 /// Before the roles part: a counter goes up, and its old value is what all of them see.
@@ -91,6 +91,11 @@ fn two_roles_read_every_stage() {
         let (mut a, mut d) = (dev.zeros([8]).unwrap(), dev.zeros([8]).unwrap());
         two_sums::reference::<2>(&x, &order, &mut a, &mut d).unwrap();
         assert_eq!((a.to_vec().unwrap(), d.to_vec().unwrap()), (across.to_vec(), down.to_vec()));
+        let dev = device();
+        let (x, order) = (dev.tensor(&x.to_vec().unwrap(), [m, 8]).unwrap(), dev.tensor(&order.to_vec().unwrap(), [m]).unwrap());
+        let (mut a, mut d) = (dev.zeros([8]).unwrap(), dev.zeros([8]).unwrap());
+        two_sums::<2>(&x, &order, &mut a, &mut d).sync().unwrap();
+        assert_eq!((a.to_vec().unwrap(), d.to_vec().unwrap()), (across.to_vec(), down.to_vec()));
     }
 }
 
@@ -120,6 +125,9 @@ fn rings_need_no_roles() {
         let x: Vec<f32> = (0..m * n).map(|i| i as f32).collect();
         let mut y = dev.zeros([m, n]).unwrap();
         one_ahead::reference(&dev.tensor(&x, [m, n]).unwrap(), &mut y).unwrap();
+        assert_eq!(y.to_vec().unwrap(), x.iter().map(|x| x * 2.0).collect::<Vec<_>>());
+        let (dev, mut y) = (device(), device().zeros([m, n]).unwrap());
+        one_ahead(&dev.tensor(&x, [m, n]).unwrap(), &mut y).sync().unwrap();
         assert_eq!(y.to_vec().unwrap(), x.iter().map(|x| x * 2.0).collect::<Vec<_>>());
     }
 }

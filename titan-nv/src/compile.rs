@@ -7,7 +7,7 @@ use titan_core::artifact::{Assumption, Variant};
 use titan_core::diag::Code;
 use titan_core::ir::{HostExpr, Kernel, OpId, ParamKind, Value};
 use titan_core::lower::{LowerError, Lowered, lower};
-use titan_core::pipeline::depth;
+use titan_core::pipeline::{depth, fuse};
 use titan_core::pipeline::implicit::{self, Candidate};
 use titan_core::plan::{self, Plan};
 use titan_core::verify::{Verified, verify};
@@ -58,7 +58,7 @@ pub fn compile(kernel: &Verified, machine: &Machine, source: Option<(&str, u32)>
             // Nothing is accessed in vectors: both variants would be one.
             continue;
         }
-        let (kernel, plan, lowered) = pipelined(kernel, plan)?;
+        let (kernel, plan, lowered) = if kernel.roles.is_empty() { pipelined(kernel, plan)? } else { parted(kernel, plan)? };
         let kernel = &kernel;
         let ptx = emit(&lowered.func, machine, source)?;
         variants.push(Variant {
@@ -87,6 +87,20 @@ fn pipelined(kernel: &Verified, plan: Plan) -> Result<(Verified, Plan, Lowered),
     }
     let lowered = lower(&kernel, &plan)?;
     Ok((kernel, plan, lowered))
+}
+
+/// A kernel with roles, as one crew if that is possible: threads that copy may as well compute. Else each role has its warps.
+fn parted(kernel: &Verified, plan: Plan) -> Result<(Verified, Plan, Lowered), LowerError> {
+    for distance in (0..=fuse::greatest_distance(kernel)).rev().filter(|_| plan.target.copy_async) {
+        let Some(Ok(fused)) = fuse::fuse(kernel, distance).map(verify) else { continue };
+        let mut next = plan::plan(&fused, &plan.target, plan.aligned);
+        if let Ok(lowered) = lower(&fused, &next) {
+            next.notes.push(format!("roles fused: all warps copy {distance} iterations ahead and compute"));
+            return Ok((fused, next, lowered));
+        }
+    }
+    let lowered = lower(kernel, &plan)?;
+    Ok((kernel.clone(), plan, lowered))
 }
 
 fn next_candidate(kernel: &Verified, plan: &Plan, skip: usize) -> Option<Candidate> {

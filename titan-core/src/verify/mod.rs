@@ -56,6 +56,35 @@
 //! 26. It is partitioned, scattered, atomic or taken out by the user, and only one of these. T0402, T0406
 //! 27. Parts of 4-bit outputs do not share bytes. T0407
 //!
+//! **Pipelines: declarations** (`pipes::shape`)
+//!
+//! 28. Roles part once, at the top, and end the kernel; they have names of their own and 1 to 32 warps together. T0601
+//! 29. A ring has 1 to 64 slots of 1 to 4 tiles, and operations name rings that there are. T0602
+//! 30. What is copied, written, seen or stored fits the stage, and the bytes that are announced are the stage's. T0613
+//! 31. One role fills a ring and somebody reads it; a ring is copied to and read, or written and stored. T0608
+//! 32. A tile is used by the role that makes it, unless it follows from scalars. T0615
+//! 33. An output is stored by one role. T0616
+//! 34. Nothing is copied from what the kernel writes. T0617
+//! 35. A role ends in `finalize`, at its end and nowhere else. T0619
+//!
+//! **Pipelines: tokens** (`pipes::tokens`)
+//!
+//! 36. A token is used up on every path. T0603
+//! 37. It is used up once. T0604
+//! 38. What is in a stage is read before the stage is given back, by products under way too. T0605
+//! 39. The parts of a right to read are joined, all of one. T0606
+//! 40. A stage that may be poison is read where it is known not to be. T0607
+//!
+//! **Pipelines: all roles together** (`pipes::joint`)
+//!
+//! 41. A ring is filled exactly as often as each reader reads it. T0609
+//! 42. Nobody waits for what comes only after it goes on itself (T0610), or for a slot that it holds (T0611).
+//! 43. Loops and branches of the roles correspond. T0612
+//! 44. A time that is written is the one that the clock shows. T0614
+//! 45. A staging slot is taken again after its store has been waited for. T0618
+//!
+//! What these rules give is proven in `docs/protocol.md`.
+//!
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
 //! are uniform by construction), and everything that only a target knows.
 
