@@ -210,7 +210,12 @@ type Inputs<'a> = (&'a Tensor<f16, 2>, &'a Tensor<f16, 2>);
 
 /// Every ragged shape, every number of steps from none to beyond three times round the ring.
 #[track_caller]
-fn agrees(dev: &Device, bk: usize, slots: usize, kernel: impl Fn(Inputs<'_>, &mut Tensor<f16, 2>) -> titan::Result<()>) {
+fn agrees(
+    dev: &Device,
+    bk: usize,
+    slots: usize,
+    kernel: impl Fn(Inputs<'_>, &mut Tensor<f16, 2>) -> titan::Result<()>,
+) {
     let mut random = Random(7);
     for (m, n) in [(16, 24), (1, 1), (33, 50)] {
         for steps in 0..=3 * slots + 1 {
