@@ -17,9 +17,11 @@ fn gemm_ws<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     let (m, n, steps) = (program_id(0), program_id(1), cdiv(K, BK));
     let ring = Ring::<(Smem<f16, BM, BK>, Smem<f16, BN, BK>), D>::new();
     match role() {
-        Role::Producer => for (t, slot) in ring.produce(0..steps) {
-            slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
-        },
+        Role::Producer => {
+            for (t, slot) in ring.produce(0..steps) {
+                slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
+            }
+        }
         Role::Consumer => {
             let mut acc = Acc::<f32, D2<BM, BN>, 1>::zeros();
             for (_t, ready) in ring.consume(0..steps) {
@@ -44,18 +46,22 @@ fn gemm_ws_persistent<const BM: i32, const BN: i32, const BK: i32, const D: i32>
     let ring = Ring::<(Smem<f16, BM, BK>, Smem<f16, BN, BK>), D>::new();
     let work = c.work::<BM, BN>();
     match role() {
-        Role::Producer => for [m, n] in work.indices() {
-            for (t, slot) in ring.produce(0..steps) {
-                slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
+        Role::Producer => {
+            for [m, n] in work.indices() {
+                for (t, slot) in ring.produce(0..steps) {
+                    slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
+                }
             }
-        },
-        Role::Consumer => for out in work.tiles() {
-            let mut acc = Acc::<f32, D2<BM, BN>, 1>::zeros();
-            for (_t, ready) in ring.consume(0..steps) {
-                acc = acc.mma(ready.wait(), |s| (s.a(), s.b().t()));
+        }
+        Role::Consumer => {
+            for out in work.tiles() {
+                let mut acc = Acc::<f32, D2<BM, BN>, 1>::zeros();
+                for (_t, ready) in ring.consume(0..steps) {
+                    acc = acc.mma(ready.wait(), |s| (s.a(), s.b().t()));
+                }
+                out.store(acc.finish().cast());
             }
-            out.store(acc.finish().cast());
-        },
+        }
     }
 }
 
@@ -73,9 +79,11 @@ fn gemm_ws_sync<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     let (m, n, steps) = (program_id(0), program_id(1), cdiv(a.dim(1), BK));
     let ring = Ring::<(Smem<f16, BM, BK>, Smem<f16, BN, BK>), D>::new();
     match role() {
-        Role::Producer => for (t, slot) in ring.produce(0..steps) {
-            slot.copy((a.tile_at([m * BM, t * BK]), b.tile::<BN, BK>([n, t]))).commit();
-        },
+        Role::Producer => {
+            for (t, slot) in ring.produce(0..steps) {
+                slot.copy((a.tile_at([m * BM, t * BK]), b.tile::<BN, BK>([n, t]))).commit();
+            }
+        }
         Role::Consumer => {
             let mut acc = Tile::<f32, BM, BN>::zeros();
             for (_t, ready) in ring.consume(0..steps) {
@@ -102,9 +110,11 @@ fn gemm_halves<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     let (m, n, steps) = (program_id(0), program_id(1), cdiv(K, BK));
     let ring = Ring::<(Smem<f16, BM, BK>, Smem<f16, BN, BK>, Smem<f16, BN, BK>), D>::new();
     match role() {
-        Role::Producer => for (t, slot) in ring.produce(0..steps) {
-            slot.copy((a.tile([m, t]), b.tile([2 * n, t]), b.tile([2 * n + 1, t]))).commit();
-        },
+        Role::Producer => {
+            for (t, slot) in ring.produce(0..steps) {
+                slot.copy((a.tile([m, t]), b.tile([2 * n, t]), b.tile([2 * n + 1, t]))).commit();
+            }
+        }
         Role::Consumer => {
             let (mut left, mut right) = (Tile::<f32, BM, BN>::zeros(), Tile::<f32, BM, BN>::zeros());
             for (_t, ready) in ring.consume(0..steps) {
@@ -136,9 +146,11 @@ fn gemm_masked<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     let (m, n, steps) = (program_id(0), program_id(1), cdiv(K, BK));
     let ring = Ring::<(Smem<f16, BM, BK>, Smem<f16, BN, BK>), D>::new();
     match role() {
-        Role::Producer => for (t, slot) in ring.produce(0..steps) {
-            slot.copy_or_poison(keep.get([t]) != 0, (a.tile([m, t]), b.tile([n, t]))).commit();
-        },
+        Role::Producer => {
+            for (t, slot) in ring.produce(0..steps) {
+                slot.copy_or_poison(keep.get([t]) != 0, (a.tile([m, t]), b.tile([n, t]))).commit();
+            }
+        }
         Role::Consumer => {
             let mut acc = Tile::<f32, BM, BN>::zeros();
             for (_t, ready) in ring.consume(0..steps) {
@@ -168,25 +180,29 @@ fn gemm_staged<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     let staging = Staging::<Smem<f16, BM, BN>, 2>::new();
     let work = c.work::<BM, BN>();
     match role() {
-        Role::Producer => for [m, n] in work.indices() {
-            for (t, slot) in ring.produce(0..steps) {
-                if t % 2 == 0 {
-                    slot.copy_if(keep.get([t]) != 0, (a.tile([m, t]), b.tile([n, t]))).commit();
-                } else if keep.get([t]) != 0 {
-                    slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
-                } else {
-                    slot.zero().commit();
+        Role::Producer => {
+            for [m, n] in work.indices() {
+                for (t, slot) in ring.produce(0..steps) {
+                    if t % 2 == 0 {
+                        slot.copy_if(keep.get([t]) != 0, (a.tile([m, t]), b.tile([n, t]))).commit();
+                    } else if keep.get([t]) != 0 {
+                        slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
+                    } else {
+                        slot.zero().commit();
+                    }
                 }
             }
-        },
-        Role::Consumer => for out in work.tiles() {
-            let mut acc = Acc::<f32, _, 2>::from_tile(Tile::<f32, BM, BN>::zeros());
-            for (_t, ready) in ring.consume(0..steps) {
-                acc = acc.mma(ready.wait(), |s| (s.a(), s.b().t()));
+        }
+        Role::Consumer => {
+            for out in work.tiles() {
+                let mut acc = Acc::<f32, _, 2>::from_tile(Tile::<f32, BM, BN>::zeros());
+                for (_t, ready) in ring.consume(0..steps) {
+                    acc = acc.mma(ready.wait(), |s| (s.a(), s.b().t()));
+                }
+                let written = staging.acquire().write(acc.finish().cast());
+                out.store_from(written).wait();
             }
-            let written = staging.acquire().write(acc.finish().cast());
-            out.store_from(written).wait();
-        },
+        }
     }
 }
 
@@ -194,7 +210,12 @@ type Inputs<'a> = (&'a Tensor<f16, 2>, &'a Tensor<f16, 2>);
 
 /// Every ragged shape, every number of steps from none to beyond three times round the ring.
 #[track_caller]
-fn agrees(dev: &Device, bk: usize, slots: usize, kernel: impl Fn(Inputs<'_>, &mut Tensor<f16, 2>) -> titan::Result<()>) {
+fn agrees(
+    dev: &Device,
+    bk: usize,
+    slots: usize,
+    kernel: impl Fn(Inputs<'_>, &mut Tensor<f16, 2>) -> titan::Result<()>,
+) {
     let mut random = Random(7);
     for (m, n) in [(16, 24), (1, 1), (33, 50)] {
         for steps in 0..=3 * slots + 1 {
@@ -244,7 +265,8 @@ fn agrees_masked(dev: &Device, kernel: impl Fn(Inputs<'_>, &Tensor<i32, 1>, &mut
             let k = steps * bk;
             let keep: Vec<i32> = (0..steps).map(|t| i32::from(t % 4 < 2)).collect();
             let (mut a, b): (Vec<f16>, Vec<f16>) = (random.many(m * k), random.many(n * k));
-            let inputs = (dev.tensor(&a, [m, k]).unwrap(), dev.tensor(&b, [n, k]).unwrap(), dev.tensor(&keep, [steps]).unwrap());
+            let inputs =
+                (dev.tensor(&a, [m, k]).unwrap(), dev.tensor(&b, [n, k]).unwrap(), dev.tensor(&keep, [steps]).unwrap());
             (0..m * k).filter(|i| keep[i % k / bk] == 0).for_each(|i| a[i] = f16::ZERO);
             let want = product(&a, &b, [m, n, k]);
             let mut c = dev.full([m, n], f16::NAN).unwrap();

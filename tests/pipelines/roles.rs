@@ -59,9 +59,11 @@ fn two_sums<const D: i32>(
             }
             across.store_tile([0], sum);
         }
-        Role::Fill => for (t, slot) in ring.produce(0..n) {
-            slot.copy(x.rows(order.load_tile::<8>([t]), 0)).commit();
-        },
+        Role::Fill => {
+            for (t, slot) in ring.produce(0..n) {
+                slot.copy(x.rows(order.load_tile::<8>([t]), 0)).commit();
+            }
+        }
         Role::Columns => {
             let mut sum = Tile::<f32, 8>::zeros();
             for (_, ready) in ring.consume(0..n) {
@@ -90,7 +92,8 @@ fn two_roles_read_every_stage() {
         two_sums::reference::<2>(&x, &order, &mut a, &mut d).unwrap();
         assert_eq!((a.to_vec().unwrap(), d.to_vec().unwrap()), (across.to_vec(), down.to_vec()));
         let dev = device();
-        let (x, order) = (dev.tensor(&x.to_vec().unwrap(), [m, 8]).unwrap(), dev.tensor(&order.to_vec().unwrap(), [m]).unwrap());
+        let (x, order) =
+            (dev.tensor(&x.to_vec().unwrap(), [m, 8]).unwrap(), dev.tensor(&order.to_vec().unwrap(), [m]).unwrap());
         let (mut a, mut d) = (dev.zeros([8]).unwrap(), dev.zeros([8]).unwrap());
         two_sums::<2>(&x, &order, &mut a, &mut d).sync().unwrap();
         assert_eq!((a.to_vec().unwrap(), d.to_vec().unwrap()), (across.to_vec(), down.to_vec()));

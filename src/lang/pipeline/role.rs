@@ -99,7 +99,10 @@ pub(super) fn current() -> usize {
 /// Does what happens once in a program, although several runs come by.
 pub(in crate::lang) fn once<R: Clone + 'static>(action: impl FnOnce() -> R) -> R {
     let (before, first) = STATE.with_borrow(|s| (s.before, s.first));
-    if before && !first && let Some(known) = STATE.with_borrow_mut(|s| s.log.known()) {
+    if before
+        && !first
+        && let Some(known) = STATE.with_borrow_mut(|s| s.log.known())
+    {
         return known;
     }
     let value = action();
