@@ -17,18 +17,22 @@ pub fn gemm_ws<const BM: i32, const BN: i32, const BK: i32>(
     let ring = Ring::<(Smem<f16, BM, BK>, Smem<f16, BN, BK>), 3>::new();
     let work = c.work::<BM, BN>();
     match role() {
-        Role::Producer => for [m, n] in work.indices() {
-            for (t, slot) in ring.produce(0..steps) {
-                slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
+        Role::Producer => {
+            for [m, n] in work.indices() {
+                for (t, slot) in ring.produce(0..steps) {
+                    slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
+                }
             }
-        },
-        Role::Consumer => for out in work.tiles() {
-            let mut acc = Acc::<f32, D2<BM, BN>, 1>::zeros();
-            for (_t, ready) in ring.consume(0..steps) {
-                acc = acc.mma(ready.wait(), |s| (s.a(), s.b().t()));
+        }
+        Role::Consumer => {
+            for out in work.tiles() {
+                let mut acc = Acc::<f32, D2<BM, BN>, 1>::zeros();
+                for (_t, ready) in ring.consume(0..steps) {
+                    acc = acc.mma(ready.wait(), |s| (s.a(), s.b().t()));
+                }
+                out.store(acc.finish().cast());
             }
-            out.store(acc.finish().cast());
-        },
+        }
     }
 }
 

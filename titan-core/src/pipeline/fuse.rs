@@ -83,6 +83,10 @@ fn is_inner(kernel: &Kernel, body: Block) -> bool {
     kernel.block(body).ops.iter().any(direct)
 }
 
+fn same_constant(kernel: &Kernel, a: Value, b: Value) -> bool {
+    kernel.int_constant(a).is_some_and(|c| kernel.int_constant(b) == Some(c))
+}
+
 struct Fuse {
     distance: i64,
     /// What values of the filling role are now.
@@ -135,9 +139,9 @@ impl Fuse {
         if is_inner(&edit.kernel, *from) && is_inner(&edit.kernel, *to) {
             return self.inner(edit, (*from, &bounds), (computes, *to));
         }
-        // A loop around loops: both run equally often, so one counter does for both if they begin alike.
-        let same = edit.kernel.int_constant(bounds[0]) == edit.kernel.int_constant(read.args[0]) && bounds[2] == read.args[2];
-        if !same && bounds[..] != read.args[..3] {
+        // A loop around loops: one counter does for both if they begin and step alike. That they end alike is verified.
+        let alike = |i: usize| bounds[i] == read.args[i] || same_constant(&edit.kernel, bounds[i], read.args[i]);
+        if !alike(0) || !alike(2) {
             return None;
         }
         let counter = *edit.kernel.block(*to).args.first()?;
@@ -161,7 +165,7 @@ impl Fuse {
         }
         let counter = *edit.kernel.block(to).args.first()?;
         let first = *edit.kernel.op(computes).args.first()?;
-        if edit.kernel.int_constant(first) != edit.kernel.int_constant(lo) && first != lo {
+        if first != lo && !same_constant(&edit.kernel, first, lo) {
             return None;
         }
         let [zero, one, far] = [edit.i32(0)?, edit.i32(1)?, edit.i32(self.distance)?];

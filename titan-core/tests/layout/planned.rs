@@ -59,7 +59,7 @@ fn plans_are_made_of_good_layouts() {
             let plan = plan(&verified, &target(lanes), aligned);
             plans += 1;
             layouts += look(&name, &plan);
-            assert!(plan.warps.is_power_of_two());
+            assert!(plan.warps.is_power_of_two() || !plan.roles.is_empty());
         }
     }
     assert!(plans > 100 && layouts > 100, "only {plans} plans with {layouts} layouts");
