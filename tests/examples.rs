@@ -11,6 +11,8 @@ mod conv2d;
 mod flash_attention;
 #[path = "../examples/gemm.rs"]
 mod gemm;
+#[path = "../examples/gemm_ws.rs"]
+mod gemm_ws;
 #[path = "../examples/grouped_gemm.rs"]
 mod grouped_gemm;
 #[path = "../examples/linear_gelu.rs"]
@@ -57,6 +59,14 @@ fn flash_attention_agrees() {
     within(2e-3, flash_attention::check(&dev, 77, 100, true));
     within(2e-3, flash_attention::check(&dev, 70, 70, false));
     within(2e-3, flash_attention::check(&dev, 1, 65, true));
+}
+
+#[test]
+fn gemm_ws_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(2e-3, gemm_ws::check(&dev, [65, 70, 33]));
+    within(2e-3, gemm_ws::check(&dev, [64, 64, 0]));
+    within(2e-3, gemm_ws::check(&dev, [1, 1, 200]));
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn reference(x: &Tensor<f32, 1>, b: Option<&Tensor<f32, 1>>, y: &mut Tensor<f32,
     let x_host = HostTensor::new(x)?;
     let b_host = b.map(HostTensor::new).transpose()?;
     let mut y_host = HostTensor::new(y)?;
-    let ended = run.run(|| shift(x_host.tensor(), b_host.as_ref().map(HostTensor::tensor), y_host.tensor_mut()));
+    let ended = run.run(&[0], || shift(x_host.tensor(), b_host.as_ref().map(HostTensor::tensor), y_host.tensor_mut()));
     y_host.copy_back(y)?;
     ended
 }

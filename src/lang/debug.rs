@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use super::pipeline::once;
 use super::shape::Shape;
 use super::tile::Tile;
 
@@ -63,8 +64,12 @@ impl<S: Shape> Holds for Tile<bool, S> {
 }
 
 /// What `tprint!` calls: the line goes to [`capture_prints`] if that is under way on this thread, else to stdout.
-#[expect(clippy::print_stdout, reason = "this is what a kernel's author asked to see")]
 pub fn emit_print(line: String) {
+    once(|| print(line));
+}
+
+#[expect(clippy::print_stdout, reason = "this is what a kernel's author asked to see")]
+fn print(line: String) {
     let left = PRINTED.with_borrow_mut(|lines| match lines {
         Some(lines) => {
             lines.push(line);

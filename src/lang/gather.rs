@@ -143,7 +143,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     }
 }
 
-fn row_coordinates<const N: i32, const W: i32, const R: usize>(
+pub(super) fn row_coordinates<const N: i32, const W: i32, const R: usize>(
     leading: &[Vec<i64>],
     col: i32,
 ) -> impl Iterator<Item = [i64; R]> {

@@ -3,14 +3,61 @@
 use half::{bf16, f16};
 
 use super::elem::{Cast, Elem};
+use super::pipeline::SmemRef;
 use super::shape::{D2, D3, Shape, product};
 use super::storage::{e4m3, e5m2, tf32};
 use super::tile::Tile;
 
 /// `c[m, n] + Σ_k a[m, k] · b[k, n]`; of rank 3, for every batch. Products are exact, sums accumulate in `C`'s type or
-/// better, `i32` wraps.
+/// better, `i32` wraps. The operands `a` and `b` are tiles in registers or in shared memory.
 #[must_use]
-pub fn mma<A, B, C, SA, SB, SC>(a: Tile<A, SA>, b: Tile<B, SB>, c: Tile<C, SC>) -> Tile<C, SC>
+pub fn mma<A, B, C, SC>(a: A, b: B, c: Tile<C, SC>) -> Tile<C, SC>
+where
+    A: MmaOperand,
+    B: MmaOperand,
+    C: Elem,
+    A::Elem: MmaTypes<B::Elem, C>,
+    A::Shape: MmaShapes<B::Shape, SC>,
+    SC: Shape,
+{
+    product_of(a.registers(), b.registers(), c)
+}
+
+/// What `mma` multiplies: a tile, wherever it lies.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no operand of `mma`",
+    label = "not a tile",
+    note = "operands are tiles in registers, `Tile`, or in a stage, as `stage.a()`"
+)]
+pub trait MmaOperand {
+    /// Its elements.
+    type Elem: Elem;
+    /// Its extents.
+    type Shape: Shape;
+
+    #[doc(hidden)]
+    fn registers(self) -> Tile<Self::Elem, Self::Shape>;
+}
+
+impl<T: Elem, S: Shape> MmaOperand for Tile<T, S> {
+    type Elem = T;
+    type Shape = S;
+
+    fn registers(self) -> Self {
+        self
+    }
+}
+
+impl<T: Elem, S: Shape> MmaOperand for SmemRef<'_, T, S> {
+    type Elem = T;
+    type Shape = S;
+
+    fn registers(self) -> Tile<T, S> {
+        self.load()
+    }
+}
+
+fn product_of<A, B, C, SA, SB, SC>(a: Tile<A, SA>, b: Tile<B, SB>, c: Tile<C, SC>) -> Tile<C, SC>
 where
     A: MmaTypes<B, C>,
     B: Elem,

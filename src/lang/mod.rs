@@ -21,14 +21,14 @@
 //! | `a += b` and the like | `a = ops::add(a, b)`, or `ops::add_assign(&mut a, b)` where `b` does not mention `a` |
 //! | `x.abs()`, `x.max(y)`, `x.min(y)`, `x.clamp(lo, hi)` | `ops::abs(x)`, `ops::max(x, y)`, …: Rust's methods of scalars differ or panic at the edges |
 //! | `if c`, `while c`, `a && b`, `a \|\| b` | `if condition(c)` and so on |
+//! | `match role() { Role::Producer => .., .. }` | as it is; `Role` is an enumeration of the expansion |
+//! | `stage.split::<2>()` | `stage.split::<D1<2>>()` |
 //! | `x as U` | as it is, between Rust's own number types; `.cast::<U>()` otherwise |
 //! | `{ BK / 2 }` as an extent | a constant parameter of its own |
 //!
 //! `&&`, `||`, ranges, `if`, `for`, `while`, `loop`, closures and all other methods stay. Constant shape arguments of
 //! `load_tile`, `load_at`, `gather_rows`, `tiles`, `ragged`, `work`, `broadcast`, `iota` and the axes of reductions are
 //! numbers here as there. Scalar `f32` methods that std is about to add (`erf`) want `allow(unstable_name_collisions)`.
-//!
-//! Absent: rings, roles and asynchronous copies.
 
 mod access;
 mod arena;
@@ -45,6 +45,7 @@ mod mma;
 pub mod ops;
 mod own;
 mod permute;
+pub mod pipeline;
 mod program;
 mod reduce;
 mod shape;
@@ -62,10 +63,11 @@ pub use self::elementwise::{Beside, select};
 pub use self::float::Float;
 pub use self::gather::{RowIndex, RowIndices};
 pub use self::layout::Transpose;
-pub use self::mma::{MmaShapes, MmaTypes, mma};
+pub use self::mma::{MmaOperand, MmaShapes, MmaTypes, mma};
 pub use self::own::{Own, Work};
 pub use self::permute::{Permuted2, Permuted3, Permuted4};
-pub use self::program::{Trap, num_programs, pipelined, program_id, run, trap, unflatten};
+pub use self::pipeline::{Acc, Compute, Part, Ready, Ring, Roles, Slot, Smem, SmemRef, Stage, Staging, mma_async, mma_async_reg, role};
+pub use self::program::{Trap, num_programs, pipelined, program_id, run, run_roles, trap, unflatten};
 pub use self::shape::{Axis, D1, D2, D3, D4, Insert, Shape, cdiv};
 pub use self::storage::{e4m3, e5m2, i4, tf32, u4};
 pub use self::tensor::{Shared, Tensor};

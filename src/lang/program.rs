@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
 use super::arena;
 use super::arith::{Arith, Integral};
+use super::pipeline::{RoleState, begin_program, begin_role};
 
 thread_local! {
     static CURRENT: Cell<Program> = const { Cell::new(Program { id: [0; 3], grid: [1; 3] }) };
@@ -99,14 +100,29 @@ pub fn trap(message: impl Into<String>) -> ! {
 ///
 /// # Errors
 /// The first trap; later programs do not run. Memory keeps what was stored before.
-pub fn run(grid: [i32; 3], mut body: impl FnMut()) -> Result<(), Trap> {
-    let _outer = Restore(CURRENT.get());
+pub fn run(grid: [i32; 3], body: impl FnMut()) -> Result<(), Trap> {
+    run_roles(grid, &[0], body)
+}
+
+/// As [`run`], of a kernel with roles: once for every role of a program, in this order of their numbers.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_roles(grid: [i32; 3], roles: &[usize], mut body: impl FnMut()) -> Result<(), Trap> {
+    let _outer = Restore { program: CURRENT.get(), roles: Some(begin_program(RoleState::new())) };
+    let mut program = || {
+        begin_program(RoleState::new());
+        for (nth, role) in roles.iter().enumerate() {
+            begin_role(*role, roles.len() > 1, nth == 0);
+            body();
+        }
+    };
     let axis = |n: i32| 0..n.max(0);
     for z in axis(grid[2]) {
         for y in axis(grid[1]) {
             for x in axis(grid[0]) {
                 CURRENT.set(Program { id: [x, y, z], grid });
-                let ended = catch_unwind(AssertUnwindSafe(&mut body));
+                let ended = catch_unwind(AssertUnwindSafe(&mut program));
                 arena::clear();
                 if let Err(payload) = ended {
                     return match payload.downcast::<Trap>() {
@@ -121,10 +137,16 @@ pub fn run(grid: [i32; 3], mut body: impl FnMut()) -> Result<(), Trap> {
 }
 
 /// Puts the thread's program back when `run` ends, however it ends.
-struct Restore(Program);
+struct Restore {
+    program: Program,
+    roles: Option<RoleState>,
+}
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        CURRENT.set(self.0);
+        CURRENT.set(self.program);
+        if let Some(roles) = self.roles.take() {
+            begin_program(roles);
+        }
     }
 }

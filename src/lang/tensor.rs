@@ -7,6 +7,7 @@
 //! | `access.rs` | tiles: `load_tile`, `load_at`, `store_tile`, `store_at`, `atomic_add_tile` and the like |
 //! | `gather.rs` | elements and rows by index tiles: `gather`, `gather_rows`, `scatter`, `atomic_add` and the like |
 //! | `own.rs` | output tiles dealt to programs: `tiles`, `ragged`, `work` |
+//! | `pipeline/source.rs` | parts named for copies: `tile`, `tile_at`, `rows` |
 //!
 //! Addresses and coordinates are `i64` inside; nothing overflows.
 
@@ -14,6 +15,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::elem::Elem;
+use super::pipeline::once;
 use super::program::trap;
 use super::shape::Shape;
 use super::tile::Tile;
@@ -122,14 +124,14 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     #[track_caller]
     pub fn get(&self, at: [i32; R]) -> T {
         let Some(place) = self.place(at.map(i64::from)) else { self.outside("get", at) };
-        self.memory.lock()[place]
+        once(|| self.memory.lock()[place])
     }
 
     /// Stores one element. Outside the tensor: a trap.
     #[track_caller]
     pub fn set(&mut self, at: [i32; R], value: T) {
         let Some(place) = self.place(at.map(i64::from)) else { self.outside("set", at) };
-        self.memory.lock()[place] = value;
+        once(|| self.memory.lock()[place] = value);
     }
 
     /// A mutable view for stores that no rule proves disjoint.
@@ -170,18 +172,22 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
 
     /// The elements at these places, `pad` where there is none.
     pub(super) fn read<S: Shape>(&self, at: impl Iterator<Item = [i64; R]>, pad: T) -> Tile<T, S> {
-        let memory = self.memory.lock();
-        Tile::new(at.map(|at| self.place(at).map_or(pad, |place| memory[place])).collect())
+        once(|| {
+            let memory = self.memory.lock();
+            Tile::new(at.map(|at| self.place(at).map_or(pad, |place| memory[place])).collect())
+        })
     }
 
     /// Replaces the elements at these places by `f` of the old and the new one.
     pub(super) fn write(&mut self, at: impl Iterator<Item = [i64; R]>, values: &[T], f: impl Fn(T, T) -> T) {
-        let mut memory = self.memory.lock();
-        for (at, new) in at.zip(values) {
-            if let Some(place) = self.place(at) {
-                memory[place] = f(memory[place], *new);
+        once(|| {
+            let mut memory = self.memory.lock();
+            for (at, new) in at.zip(values) {
+                if let Some(place) = self.place(at) {
+                    memory[place] = f(memory[place], *new);
+                }
             }
-        }
+        });
     }
 }
 

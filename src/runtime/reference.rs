@@ -92,14 +92,14 @@ impl Reference {
         Ok(Reference { loaded, grid })
     }
 
-    /// Calls `body` once per program, one after the other on this thread.
+    /// Calls `body` once per role of each program, roles in this order of their numbers, one after the other on this thread.
     ///
     /// # Errors
     /// The first trap.
-    pub fn run(self, body: impl FnMut()) -> Result<()> {
+    pub fn run(self, roles: &[usize], body: impl FnMut()) -> Result<()> {
         // The check of the arguments has refused extents beyond `i32`.
         let grid = self.grid.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
-        lang::run(grid, body).map_err(|trap| Error::Trap {
+        lang::run_roles(grid, roles, body).map_err(|trap| Error::Trap {
             kernel: self.loaded.name.clone(),
             message: trap.message,
             location: Location { file: trap.file.to_owned(), line: trap.line, column: trap.column },

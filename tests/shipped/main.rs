@@ -10,6 +10,8 @@ mod conv2d;
 mod flash_attention;
 #[path = "../../examples/gemm.rs"]
 mod gemm;
+#[path = "../../examples/gemm_ws.rs"]
+mod gemm_ws;
 #[path = "../../benches/gpu/kernels.rs"]
 mod gpu_kernels;
 #[path = "../../examples/grouped_gemm.rs"]

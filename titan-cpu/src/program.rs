@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use titan_core::analysis::grid::max_extent;
-use titan_core::ir::{Elem, Signature};
+use titan_core::ir::{Elem, Kernel, Signature};
 use titan_core::verify::Verified;
 
 /// How a program is compiled. Every choice gives the same results, within the freedom of `docs/semantics.md`; the ones that
@@ -75,6 +75,11 @@ impl Program {
     /// # Errors
     /// As [`Program::compile`].
     pub fn compile_with(kernel: &Verified, options: Options) -> Result<Program, CompileError> {
+        Self::of(kernel, options)
+    }
+
+    /// Of a kernel that no verifier has seen: for tests of what no verified kernel does.
+    pub(crate) fn of(kernel: &Kernel, options: Options) -> Result<Program, CompileError> {
         let plan = lower(kernel, options)?;
         let most = [0, 1, 2].map(|axis| max_extent(&kernel.sig, axis));
         Ok(Program {

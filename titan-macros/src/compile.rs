@@ -8,12 +8,13 @@ use crate::instance::{self, Instance};
 use crate::items::{FnEnv, Items};
 use crate::lower::{self, Places, Shared};
 use crate::names::Companion;
+use crate::pipeline;
 use crate::resolve;
 use crate::signature;
 use proc_macro2::Ident;
 use titan_core::analysis::grid::infer_grid;
 use titan_core::diag::{Code, Diagnostic};
-use titan_core::ir::{Builder, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind};
+use titan_core::ir::{Builder, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind, RoleDecl};
 use titan_core::verify::{Verified, verify};
 
 /// An instance with its IR.
@@ -56,6 +57,7 @@ pub(crate) fn resolve(cx: &Ctxt, item: &mut KernelItem) -> Vec<Companion> {
 
 /// Compiles every instance.
 pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compiled> {
+    pipeline::check(cx, item);
     let instances = instance::expand(cx, item, items);
     let total = instances.len();
     instances
@@ -92,6 +94,8 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
     }
     let mut places = Places::new(item.func.name.span());
     let mut sh = Shared::new(cx, b, &mut places);
+    let roles = item.config.roles.iter().flat_map(|(_, list)| list);
+    sh.roles = roles.map(|r| (r.arm(), RoleDecl { name: r.name.to_string(), warps: r.warps })).collect();
     for (name, param, axis) in signature::symbol_dims(&sh.b) {
         let tensor = sh.b.kernel().param(param);
         let dim = sh.b.op1(OpKind::Dim(axis), &[tensor]).ok()?;

@@ -8,7 +8,7 @@ use crate::clock::{self, Part};
 use crate::expand::{Expansion, fallback, imports};
 use crate::items::Items;
 use crate::shadow::Shadow;
-use crate::{cache, env, method, parse, resolve};
+use crate::{cache, env, method, parse, pipeline, resolve};
 use crate::names::{self, Companion};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
@@ -73,6 +73,7 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         let title = format!("`{}` calls itself, but device functions are inlined", func.name);
         cx.error_help(Code::DeviceFn, itself.span(), title, "write a loop");
     }
+    pipeline::check_device(&cx, &func);
     let mut shadow = Shadow::new(&krate, &func);
     let body = shadow.body();
     let params = shadow.params();

@@ -1,5 +1,6 @@
 //! The methods of the language: a name and a receiver give a [`Method`]. Inference and lowering match on it.
 
+use crate::method_pipe::{self, PipeKind, PipeMethod};
 use titan_core::ir::{ArgOp, AtomicOp, BinOp, ReduceOp, UnOp, Unit};
 
 /// What a receiver is, as far as the choice of a method goes.
@@ -9,6 +10,8 @@ pub(crate) enum Receiver {
     Tile,
     Tensor,
     Own,
+    /// Rings, tokens, products under way.
+    Pipe(PipeKind),
 }
 
 impl Receiver {
@@ -18,6 +21,7 @@ impl Receiver {
             Receiver::Tile => "a tile",
             Receiver::Tensor => "a tensor",
             Receiver::Own => "an output tile",
+            Receiver::Pipe(kind) => kind.describe(),
         }
     }
 }
@@ -69,6 +73,15 @@ pub(crate) enum Method {
     OwnLoad,
     OwnStore,
     OwnSkip,
+    /// `out.store_from(written)`
+    OwnStoreFrom,
+    /// `t.tile([i, j])` and `t.tile_at([r, c])`
+    Source(Unit),
+    /// `t.rows((i, ..), col)`
+    SourceRows,
+    /// `c.work::<..>()`
+    Work,
+    Pipe(PipeMethod),
 }
 
 /// The method of this name for this receiver.
@@ -83,8 +96,10 @@ pub(crate) fn lookup(recv: Receiver, name: &str) -> Option<Method> {
             "load" => Method::OwnLoad,
             "store" => Method::OwnStore,
             "skip" => Method::OwnSkip,
+            "store_from" => Method::OwnStoreFrom,
             _ => return None,
         }),
+        Receiver::Pipe(kind) => method_pipe::lookup(kind, name).map(Method::Pipe),
     }
 }
 
@@ -175,6 +190,10 @@ fn tensor(name: &str) -> Option<Method> {
         "atomic_max_tile" => Method::AtomicTile(AtomicOp::Max),
         "atomic_min_tile" => Method::AtomicTile(AtomicOp::Min),
         "tiles" => Method::Tiles,
+        "work" => Method::Work,
+        "tile" => Method::Source(Unit::Tile),
+        "tile_at" => Method::Source(Unit::Elem),
+        "rows" => Method::SourceRows,
         "ragged" => Method::Ragged,
         "shared" => Method::Shared,
         "is_some" => Method::IsSome(true),

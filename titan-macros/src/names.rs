@@ -24,11 +24,16 @@ pub(crate) fn builtin(path: &Path) -> Option<Builtin> {
     let names: Vec<String> = path.segments.iter().map(ToString::to_string).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let name = match &names[..] {
-        [.., "Tile", f] => {
-            return match *f {
-                "zeros" => Some(Builtin::TileZeros),
-                "ones" => Some(Builtin::TileOnes),
-                "full" => Some(Builtin::TileFull),
+        [.., ty @ ("Tile" | "Ring" | "Staging" | "Acc" | "Stage"), f] => {
+            return match (*ty, *f) {
+                ("Tile", "zeros") => Some(Builtin::TileZeros),
+                ("Tile", "ones") => Some(Builtin::TileOnes),
+                ("Tile", "full") => Some(Builtin::TileFull),
+                ("Ring", "new") => Some(Builtin::RingNew),
+                ("Staging", "new") => Some(Builtin::StagingNew),
+                ("Acc", "zeros") => Some(Builtin::AccZeros),
+                ("Acc", "from_tile") => Some(Builtin::AccFromTile),
+                ("Stage", "join") => Some(Builtin::StageJoin),
                 _ => None,
             };
         }
@@ -39,13 +44,16 @@ pub(crate) fn builtin(path: &Path) -> Option<Builtin> {
 }
 
 /// The functions of the language.
-const FUNCTIONS: [(&str, Builtin); 9] = [
+const FUNCTIONS: [(&str, Builtin); 12] = [
     ("program_id", Builtin::ProgramId),
     ("num_programs", Builtin::NumPrograms),
     ("cdiv", Builtin::Cdiv),
     ("unflatten", Builtin::Unflatten),
     ("pipelined", Builtin::Pipelined),
     ("mma", Builtin::Mma),
+    ("mma_async", Builtin::MmaAsync),
+    ("mma_async_reg", Builtin::MmaAsyncReg),
+    ("role", Builtin::Role),
     ("iota", Builtin::Iota),
     ("select", Builtin::Select),
     ("Some", Builtin::Some),

@@ -158,7 +158,7 @@ impl Resolver<'_> {
                 }
             }
             ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
-            | ExprKind::Loop { .. } | ExprKind::Closure { .. } => self.scoped(&mut e.kind),
+            | ExprKind::Loop { .. } | ExprKind::Closure { .. } | ExprKind::Roles { .. } => self.scoped(&mut e.kind),
         }
     }
 
@@ -203,6 +203,10 @@ impl Resolver<'_> {
                 self.scopes.pop();
                 self.closure = outer;
             }
+            ExprKind::Roles { path, arms } => {
+                self.callee(path);
+                arms.iter_mut().for_each(|a| self.expr(&mut a.body));
+            }
             _ => {}
         }
     }
@@ -240,7 +244,7 @@ impl Resolver<'_> {
                     self.companion(key, path.clone());
                 }
             }
-            TypeKind::Tile(elem, args, _) => {
+            TypeKind::Tile(elem, args, _) | TypeKind::Smem(elem, args, _) => {
                 self.ty(elem);
                 self.generic_args(args);
             }

@@ -94,6 +94,58 @@ const KERNELS: &[(&str, &str)] = &[
             y.set([r], best + (i ^ j | 3 << 2) as f32 - x.slice::<1>(0..i).segment(off, j).dim(0) as f32);
         }",
     ),
+    (
+        "instances((BM, BN, D) in [(16, 8, 2)]), roles(load: 1 warp, math: 2 warpgroups)",
+        "fn product<const BM: i32, const BN: i32, const D: i32>(
+            #[shape(M, K)] a: &Tensor<f16, 2>, #[shape(N, K)] b: &Tensor<f16, 2>, #[shape(M, N)] c: &mut Tensor<f16, 2>, n: i32,
+        ) {
+            let (ring, staging) = (Ring::<(Smem<f16, BM, 16>, Smem<f16, BN, 16>), D>::new(), Staging::<Smem<f16, BM, BN>, 1>::new());
+            let work = c.work::<BM, BN>();
+            match role() {
+                Role::Load => for [m, n] in work.indices() {
+                    for (t, slot) in ring.produce(0..cdiv(K, 16)) { slot.copy((a.tile([m, t]), b.tile([n, t]))).commit(); }
+                },
+                Role::Math => for out in work.tiles() {
+                    let mut acc = Acc::<f32, D2<BM, BN>, 1>::zeros();
+                    for (_, ready) in ring.consume(0..cdiv(K, 16)) { acc = acc.mma(ready.wait(), |s| (s.a(), s.b().t())); }
+                    out.store_from(staging.acquire().write(acc.finish().cast())).wait();
+                },
+            }
+        }",
+    ),
+    (
+        "roles(fill: 1 warp, read: 1 warp), grid(1), require(N > 0)",
+        "fn parts(#[shape(N, _)] x: &Tensor<f16, 2>, ix: &Tensor<i32, 1>, y: &mut Tensor<f32, 2>, n: i32) {
+            let ring = Ring::<Smem<f16, 16, 16>, 2>::new();
+            match role() {
+                Role::Fill => {
+                    ring.acquire().zero().commit();
+                    for (t, slot) in ring.produce(0..n) {
+                        if t > 2 {
+                            slot.copy_or_poison(t != 3, x.tile_at([t, 0])).commit();
+                        } else if t > 1 {
+                            slot.copy_if(n > t, x.rows(ix.load_tile::<16>([t]), 0)).commit();
+                        } else {
+                            slot.poison().commit();
+                        }
+                    }
+                }
+                Role::Read => {
+                    let mut sum = Tile::<f32, 16, 16>::zeros();
+                    if let Some(first) = ring.ready().wait_filled() { first.release(); }
+                    for (_, ready) in ring.consume(0..n) {
+                        if let Some(stage) = ready.wait_filled() {
+                            let [p, q] = stage.split::<2>();
+                            let next = mma_async(p.get(), q.get().t(), sum);
+                            sum = mma_async_reg(q.get().load(), p.get(), next.wait()).wait();
+                            Stage::join([p, q]).release();
+                        } else { sum += 1.0; }
+                    }
+                    y.store_tile([0, 0], sum);
+                }
+            }
+        }",
+    ),
     ("grid(1)", "fn calls(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) { y.set([0], util::double::<8>(x.get([WIDTH]))); }"),
 ];
 
@@ -120,6 +172,8 @@ const WORDS: &[&str] = &[
     "fn", "const", "let", "mut", "if", "else", "for", "in", "while", "loop", "match", "break", "continue", "return", "unsafe", "async",
     "move", "as", "struct", "Some", "Tile", "Tensor", "Option", "f32", "f16", "i32", "i4", "bool", "usize", "T", "N", "BM", "x", "y", "acc",
     "program_id", "cdiv", "pipelined", "mma", "select", "iota", "unflatten", "zeros", "load_tile", "store_tile", "tiles", "store", "index",
+    "role", "Role", "Ring", "Smem", "Acc", "Staging", "Stage", "acquire", "ready", "copy", "commit", "wait", "wait_filled", "release",
+    "produce", "consume", "get", "join", "mma_async", "finish", "work", "tile", "roles", "warp",
     "cast", "reshape", "split", "row", "t", "map", "shape", "instances", "grid", "require", "crate", "self", "true", "device", "r#fn", "größe", "_",
 ];
 

@@ -5,9 +5,9 @@ use crate::machine::Machine;
 use crate::target::target;
 use titan_core::artifact::{Assumption, Variant};
 use titan_core::diag::Code;
-use titan_core::ir::{HostExpr, Kernel, OpId, ParamKind, Value};
+use titan_core::ir::{HostExpr, Kernel, OpId, ParamKind, Pipe, Value};
 use titan_core::lower::{LowerError, Lowered, lower};
-use titan_core::pipeline::depth;
+use titan_core::pipeline::{depth, fuse};
 use titan_core::pipeline::implicit::{self, Candidate};
 use titan_core::plan::{self, Plan};
 use titan_core::verify::{Verified, verify};
@@ -58,7 +58,7 @@ pub fn compile(kernel: &Verified, machine: &Machine, source: Option<(&str, u32)>
             // Nothing is accessed in vectors: both variants would be one.
             continue;
         }
-        let (kernel, plan, lowered) = pipelined(kernel, plan)?;
+        let (kernel, plan, lowered) = if kernel.roles.is_empty() { pipelined(kernel, plan)? } else { parted(kernel, plan)? };
         let kernel = &kernel;
         let ptx = emit(&lowered.func, machine, source)?;
         variants.push(Variant {
@@ -87,6 +87,48 @@ fn pipelined(kernel: &Verified, plan: Plan) -> Result<(Verified, Plan, Lowered),
     }
     let lowered = lower(&kernel, &plan)?;
     Ok((kernel, plan, lowered))
+}
+
+/// A kernel with roles, as one crew if that is possible: threads that copy may as well compute. Else each role has its warps.
+fn parted(kernel: &Verified, plan: Plan) -> Result<(Verified, Plan, Lowered), LowerError> {
+    let deepest = kernel.pipes.iter().map(|p| p.slots).max().unwrap_or(1);
+    for fewer in 0..deepest {
+        let shallow = with_fewer_slots(kernel, fewer);
+        for distance in (0..=fuse::greatest_distance(&shallow)).rev().filter(|_| plan.target.copy_async) {
+            let Some(Ok(fused)) = fuse::fuse(&shallow, distance).map(verify) else { continue };
+            let mut next = plan::plan(&fused, &plan.target, plan.aligned);
+            if let Ok(lowered) = lower(&fused, &next) {
+                next.notes.push(format!("roles fused: all warps copy {distance} iterations ahead and compute"));
+                next.notes.extend(slots_note(kernel, fewer, plan.target.name));
+                return Ok((fused, next, lowered));
+            }
+        }
+        let Ok(shallow) = verify(shallow) else { continue };
+        let mut next = plan::plan(&shallow, &plan.target, plan.aligned);
+        if let Ok(lowered) = lower(&shallow, &next) {
+            next.notes.extend(slots_note(kernel, fewer, plan.target.name));
+            return Ok((shallow, next, lowered));
+        }
+    }
+    let lowered = lower(kernel, &plan)?;
+    Ok((kernel.clone(), plan, lowered))
+}
+
+/// Rings of fewer slots do the same, later: where the memory is short, and the roles still fit together.
+fn with_fewer_slots(kernel: &Kernel, fewer: u32) -> Kernel {
+    let mut shallow = kernel.clone();
+    shallow.pipes.iter_mut().for_each(|p| p.slots = p.slots.saturating_sub(fewer).max(1));
+    shallow
+}
+
+fn slots_note(kernel: &Kernel, fewer: u32, target: &str) -> Option<String> {
+    let one = |i: usize| {
+        let slots = kernel.pipes[i].slots;
+        let (name, left) = (kernel.pipe_name(Pipe::new(i)), slots.saturating_sub(fewer).max(1));
+        (left < slots).then(|| format!("`{name}` has {left} slots of {slots}"))
+    };
+    let rings: Vec<String> = (0..kernel.pipes.len()).filter_map(one).collect();
+    (!rings.is_empty()).then(|| format!("the shared memory of {target} is short: {}", rings.join(", ")))
 }
 
 fn next_candidate(kernel: &Verified, plan: &Plan, skip: usize) -> Option<Candidate> {

@@ -17,6 +17,18 @@ struct Elsewhere {
 
 const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
+        code: Code::WrongTime,
+        why: "only a text of tile IR writes times",
+        fails: Some(("titan-core/filetests/verify/pipe_time_of_the_next.tir", "; error[T0614]")),
+        passes: Some(("titan-core/filetests/verify/pipe_time_of_the_next.tir", "kernel @passes")),
+    },
+    Elsewhere {
+        code: Code::NotFinalized,
+        why: "only a text of tile IR can leave out what the macro writes at the end of each arm",
+        fails: Some(("titan-core/filetests/verify/pipe_role_without_finalize.tir", "; error[T0619]")),
+        passes: Some(("titan-core/filetests/verify/pipe_role_without_finalize.tir", "kernel @passes")),
+    },
+    Elsewhere {
         code: Code::Structure,
         why: "only a text of tile IR can break a block",
         fails: Some(("titan-core/filetests/verify/terminator_missing.tir", "; error[T0802]")),

@@ -17,7 +17,7 @@ const PTXAS: &str = "TITAN_PTXAS";
 const EVERY: [&str; 4] = ["test", "--workspace", "--features", "titan-gpu/emulator"];
 
 /// The tests that ask for a device.
-const ON_DEVICES: [&str; 4] = ["language", "examples", "lang_semantics", "runtime_launch"];
+const ON_DEVICES: [&str; 5] = ["language", "examples", "lang_semantics", "pipelines", "runtime_launch"];
 
 /// Every test of the workspace; whether all passed.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is told on the terminal")]

@@ -249,6 +249,15 @@ impl Builder {
         Pipe::new(self.kernel.pipes.len() - 1)
     }
 
+    /// Names a ring after the user's variable, unless it has a name.
+    pub fn name_pipe(&mut self, pipe: Pipe, name: &str) {
+        if let Some(decl) = self.kernel.pipes.get_mut(pipe.index())
+            && decl.name.is_none()
+        {
+            decl.name = Some(name.to_owned());
+        }
+    }
+
     /// Names the roles, in the order in which [`Builder::begin_role`] opens their regions.
     pub fn set_roles(&mut self, roles: Vec<RoleDecl>) {
         self.kernel.roles = roles;

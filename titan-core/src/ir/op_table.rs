@@ -505,7 +505,7 @@ table! {
     WaitReady "ttg.stage.wait_ready" Stages [OpKind::Ttg(TtgOp::WaitReady)]
         "`ready.wait()`", "ready" => "stage", NONE, "waits for Ready(s, e)", [Unbalanced WaitCycle TooManyHeld];
     Poisoned "ttg.stage.poisoned" Stages [OpKind::Ttg(TtgOp::Poisoned)]
-        "`ready.wait_or_skip()`", "stage" => "bool", NONE, "whether the stage holds nothing", [];
+        "`if let Some(stage) = ready.wait_filled() { .. }`", "stage" => "bool", NONE, "whether the stage holds nothing", [];
     ReadPerm "ttg.stage.read_perm" Stages [OpKind::Ttg(TtgOp::ReadPerm)]
         "`ready.wait()`", "stage" => "rperm", NONE, "the right to read the stage", [PoisonRead];
     SplitPerm "ttg.rperm.split" Stages [OpKind::Ttg(TtgOp::Split(_))]

@@ -130,6 +130,10 @@ impl Lower<'_> {
         let mut out = self.b.end(open);
         let good = out.pop().unwrap_or(zero);
         self.trap_unless(good, "the offsets of the segments are not in order or not inside of the tensor")?;
+        if self.crew.role.is_some() {
+            // A role goes on: with no tiles.
+            out = out.into_iter().map(|reg| self.b.select(good, reg, zero)).collect();
+        }
         Ok(out)
     }
 }

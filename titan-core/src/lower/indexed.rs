@@ -16,7 +16,12 @@ impl Lower<'_> {
         let exists = self.exists(&view, &at);
         self.trap_unless(exists, "`get` outside of the tensor")?;
         self.touch_view(&view, false);
-        let reg = self.get_element(&view, &at);
+        let reg = if self.crew.role.is_some() {
+            let zero = self.zero(view.elem);
+            self.masked_element(&view, &at, Some((exists, zero)))
+        } else {
+            self.get_element(&view, &at)
+        };
         self.hold(op.results[0], Held::Scalar(reg));
         Ok(())
     }
@@ -31,7 +36,8 @@ impl Lower<'_> {
         self.trap_unless(exists, "`set` outside of the tensor")?;
         self.touch_view(&view, true);
         let first = self.is_first_thread();
-        self.put_element(&view, &at, value, Some(first))
+        let mask = if self.crew.role.is_some() { self.b.and(first, exists) } else { first };
+        self.put_element(&view, &at, value, Some(mask))
     }
 
     /// Whether an element exists.
@@ -50,7 +56,7 @@ impl Lower<'_> {
     }
 
     /// Loads an element, or gives the padding where the mask does not hold.
-    fn masked_element(&mut self, view: &View, at: &[Reg], mask: Option<(Reg, Reg)>) -> Reg {
+    pub(super) fn masked_element(&mut self, view: &View, at: &[Reg], mask: Option<(Reg, Reg)>) -> Reg {
         let address = self.address_of(view, at);
         let place = Place { space: Space::Global, address, offset: 0 };
         if view.elem.bits() >= 8 {
@@ -189,7 +195,7 @@ impl Lower<'_> {
     }
 
     /// The indices of rows, one register per register of the tile.
-    fn row_indices(&mut self, args: &[Value], layout: &Layout) -> Result<Vec<Vec<Reg>>, LowerError> {
+    pub(super) fn row_indices(&mut self, args: &[Value], layout: &Layout) -> Result<Vec<Vec<Reg>>, LowerError> {
         let narrow = layout.without(1);
         let mut columns = Vec::new();
         for arg in args {
@@ -204,7 +210,7 @@ impl Lower<'_> {
     }
 
     /// The coordinates of a register's element in the tensor.
-    fn row_element(&mut self, rows: &[Vec<Reg>], register: usize, column: Reg, layout: &Layout) -> Vec<Reg> {
+    pub(super) fn row_element(&mut self, rows: &[Vec<Reg>], register: usize, column: Reg, layout: &Layout) -> Vec<Reg> {
         let mut at: Vec<Reg> = rows.iter().map(|c| c[register]).collect();
         let thread = self.thread_coord(layout, 1);
         let own = self.b.add_const(thread, i64::from(layout.register_coords(register)[1]));
@@ -213,7 +219,7 @@ impl Lower<'_> {
     }
 
     /// How many neighbours of a row are accessed at once.
-    fn row_vector(&mut self, view: &View, column: Value, layout: &Layout) -> u32 {
+    pub(super) fn row_vector(&mut self, view: &View, column: Value, layout: &Layout) -> u32 {
         let step = self.divisor(column);
         let n = if view.aligned { (128 / view.elem.bits()).min(step) } else { 1 };
         n.min(layout.vector(1))

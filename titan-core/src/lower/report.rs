@@ -15,7 +15,8 @@ impl Lower<'_> {
         i32::try_from(self.sites.len()).unwrap_or(i32::MAX)
     }
 
-    /// Ends the program with a message unless a condition, the same in all threads, holds.
+    /// Ends the program with a message unless a condition, the same in all threads, holds. A role, which others wait for, goes on:
+    /// the launch fails when it is over, and until then what the condition was about must be left alone.
     pub(super) fn trap_unless(&mut self, cond: Reg, message: &str) -> Result<(), LowerError> {
         if self.b.func().constant(cond) == Some(1) {
             return Ok(());
@@ -30,7 +31,8 @@ impl Lower<'_> {
         self.b.begin_else(&mut reporter);
         self.b.terminate(lane::OpKind::Yield, &[]);
         self.b.end(reporter);
-        self.b.terminate(lane::OpKind::Return, &[]);
+        let end = if self.crew.role.is_some() { lane::OpKind::Yield } else { lane::OpKind::Return };
+        self.b.terminate(end, &[]);
         self.b.begin_else(&mut open);
         self.b.terminate(lane::OpKind::Yield, &[]);
         self.b.end(open);

@@ -13,9 +13,11 @@
 //!
 //! Deliberately absent: whether the protocol is right, which the verifier has shown; tensor maps.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
+
 mod meet;
 
-use super::staging::Tile;
+use super::staging::{Rows, Tile};
 use super::tensor::View;
 use super::tile::{Held, Staged};
 use super::vector::Place;
@@ -64,9 +66,17 @@ pub(super) struct Stage {
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     view: View,
-    unit: Unit,
-    coords: Vec<Value>,
+    what: What,
     pad: Reg,
+}
+
+/// Which elements of a tensor a copy names.
+#[derive(Clone, Debug)]
+enum What {
+    /// A tile at coordinates.
+    Tile(Unit, Vec<Value>),
+    /// Rows by indices, from a column on.
+    Rows(Vec<Value>, Value),
 }
 
 /// Which clock of which ring, and which of its numbers.
@@ -210,7 +220,14 @@ impl Lower<'_> {
                 let view = self.view(op.args[0])?;
                 let rank = view.extents.len();
                 let pad = self.scalar(op.args[rank + 1]);
-                let source = Source { view, unit: *unit, coords: op.args[1..=rank].to_vec(), pad };
+                let source = Source { view, what: What::Tile(*unit, op.args[1..=rank].to_vec()), pad };
+                self.hold(op.results[0], Held::Source(Box::new(source)));
+            }
+            TtgOp::SourceRows { .. } => {
+                let view = self.view(op.args[0])?;
+                let rank = view.extents.len();
+                let pad = self.scalar(op.args[rank + 1]);
+                let source = Source { view, what: What::Rows(op.args[1..rank].to_vec(), op.args[rank]), pad };
                 self.hold(op.results[0], Held::Source(Box::new(source)));
             }
             TtgOp::Acquire(pipe) => {
@@ -256,9 +273,6 @@ impl Lower<'_> {
             TtgOp::StoreIssue(unit) => self.store_stage(op, *unit)?,
             TtgOp::Finalize => self.drain(),
             TtgOp::Roles => self.part(op)?,
-            TtgOp::SourceRows { .. } => {
-                return Err(self.unsupported("a copy of rows that are named by indices"));
-            }
         }
         Ok(())
     }
@@ -347,8 +361,16 @@ impl Lower<'_> {
             let mut view = source.view.clone();
             // What is skipped is outside: zeros, and nothing is read.
             view.exists = self.both(view.exists, asked);
-            let tile = Tile { view: &view, unit: source.unit, coords: &source.coords, value, pad: source.pad };
-            let copies = self.load_to_buffer(&tile, &staged);
+            let copies = match &source.what {
+                What::Tile(unit, coords) => {
+                    let tile = Tile { view: &view, unit: *unit, coords, value, pad: source.pad };
+                    self.load_to_buffer(&tile, &staged)
+                }
+                What::Rows(rows, column) => {
+                    let rows = Rows { view: &view, rows, column: *column, value, pad: source.pad };
+                    self.rows_to_buffer(&rows, &staged)?
+                }
+            };
             copied |= copies;
             stored |= !copies;
         }

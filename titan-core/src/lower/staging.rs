@@ -4,7 +4,7 @@
 use super::tensor::View;
 use super::tile::Staged;
 use super::vector::{Place, elem_bytes};
-use super::{Lower, Reg};
+use super::{Lower, LowerError, Reg};
 use crate::ir::{Pred, Unit, Value};
 use crate::lane;
 use crate::layout::{Coords, Layout};
@@ -18,7 +18,59 @@ pub(super) struct Tile<'a> {
     pub(super) pad: Reg,
 }
 
+/// Rows of a tensor, named by indices.
+pub(super) struct Rows<'a> {
+    pub(super) view: &'a View,
+    /// One index, or a tile of them, for each axis but the last.
+    pub(super) rows: &'a [Value],
+    /// The first column.
+    pub(super) column: Value,
+    pub(super) value: Value,
+    pub(super) pad: Reg,
+}
+
 impl Lower<'_> {
+    /// Copies rows to shared memory, as [`Lower::load_to_buffer`] does a tile. What the buffer has beyond the rows becomes zero.
+    pub(super) fn rows_to_buffer(&mut self, from: &Rows<'_>, staged: &Staged) -> Result<bool, LowerError> {
+        let (view, pad) = (from.view, from.pad);
+        let tile = self.extents(from.value);
+        let e = &staged.encoding;
+        if e.extents != tile {
+            self.clear(staged, view.elem);
+        }
+        let layout = crate::plan::wide(&tile, e.bits, self.plan.target.lanes, self.crew.warps);
+        let rows = self.row_indices(from.rows, &layout)?;
+        let column = self.scalar(from.column);
+        self.touch_view(view, false);
+        self.touch(staged.region(), true);
+        let n = self.row_vector(view, from.column, &layout).min(e.vector()).max(1);
+        let is_zero = self.b.func().constant(pad) == Some(0);
+        let bytes = n * elem_bytes(view.elem);
+        let copies = self.plan.target.copy_async && is_zero && matches!(bytes, 4 | 8 | 16) && e.fast_axis() == 1 && e.extents == tile;
+        let first = self.is_first_copy(&layout);
+        for register in (0..layout.registers()).step_by(n as usize) {
+            let part = layout.register_coords(register);
+            let here = self.inside_tile(&layout, part, first);
+            let at = self.row_element(&rows, register, column, &layout);
+            let exists = self.exists(view, &at);
+            let place = self.place(staged, &layout, register);
+            if copies {
+                let address = self.address_of(view, &at);
+                let source = Place { space: lane::Space::Global, address, offset: 0 };
+                self.copy_async([source, place], [Some(exists), here], bytes);
+                continue;
+            }
+            for i in 0..n as usize {
+                let at = self.row_element(&rows, register + i, column, &layout);
+                let exists = self.exists(view, &at);
+                let reg = self.masked_element(view, &at, Some((exists, pad)));
+                let place = self.place(staged, &layout, register + i);
+                self.store_vector(place, super::convert::in_buffer(view.elem), &[reg], here);
+            }
+        }
+        Ok(copies)
+    }
+
     /// Copies a tile to shared memory: asynchronously where the machine can and the padding is zero; gives whether so.
     pub(super) fn load_to_buffer(&mut self, from: &Tile<'_>, staged: &Staged) -> bool {
         let (view, pad) = (from.view, from.pad);

@@ -159,15 +159,18 @@ impl Lower<'_> {
         let below = self.b.cmp_s(Pred::Lt, at, last);
         let named = self.b.and(not_negative, below);
         self.trap_unless(named, "a segment that the offsets do not have")?;
-        let lo = self.get_element(&offsets, &[at]);
-        let hi = self.get_element(&offsets, &[next]);
+        // A role goes on after a trap: with a segment that has no rows.
+        let guard = self.crew.role.is_some().then_some((named, zero));
+        let lo = self.masked_element(&offsets, &[at], guard);
+        let hi = self.masked_element(&offsets, &[next], guard);
         let a = self.b.cmp_s(Pred::Le, zero, lo);
         let b = self.b.cmp_s(Pred::Le, lo, hi);
         let c = self.b.cmp_s(Pred::Le, hi, view.extents[0]);
         let ab = self.b.and(a, b);
         let ok = self.b.and(ab, c);
         self.trap_unless(ok, "the offsets of a segment are not in order or not inside of the tensor")?;
-        view.extents[0] = self.b.int(IntBin::Sub, hi, lo);
+        let rows = self.b.int(IntBin::Sub, hi, lo);
+        view.extents[0] = if guard.is_some() { self.b.select(ok, rows, zero) } else { rows };
         view.address = self.moved(&view, lo, view.strides[0]);
         view.aligned &= view.strides.len() > 1;
         Ok(view)

@@ -2,6 +2,7 @@
 //!
 //! * [`implicit`] turns loops over `pipelined(..)` into rings whose copies run ahead;
 //! * [`depth`] says how far ahead;
+//! * [`fuse`] makes one crew of a role that copies and a role that computes;
 //! * [`vtok`] counts the commit groups of copies, and says how many may be under way where a stage is waited for.
 //!
 //! Deliberately absent: the choice of slots and distances by search, which is the scheduler's; roles, which the lowering
@@ -9,5 +10,6 @@
 
 pub mod depth;
 mod edit;
+pub mod fuse;
 pub mod implicit;
 pub mod vtok;

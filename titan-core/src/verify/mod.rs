@@ -56,29 +56,56 @@
 //! 26. It is partitioned, scattered, atomic or taken out by the user, and only one of these. T0402, T0406
 //! 27. Parts of 4-bit outputs do not share bytes. T0407
 //!
-//! **Pipelines** (`pipes`): rules 28 to 43, in the header of that module.
+//! **Pipelines: declarations** (`pipes::shape`)
+//!
+//! 28. Roles part once, at the top, and end the kernel; they have names of their own and 1 to 32 warps together. T0601
+//! 29. A ring has 1 to 64 slots of 1 to 4 tiles, and operations name rings that there are. T0602
+//! 30. What is copied, written, seen or stored fits the stage, and the bytes that are announced are the stage's. T0613
+//! 31. One role fills a ring and somebody reads it; a ring is copied to and read, or written and stored. T0608
+//! 32. A tile is used by the role that makes it, unless it follows from scalars. T0615
+//! 33. An output is stored by one role. T0616
+//! 34. Nothing is copied from what the kernel writes. T0617
+//! 35. A role ends in `finalize`, at its end and nowhere else. T0619
+//!
+//! **Pipelines: tokens** (`pipes::tokens`)
+//!
+//! 36. A token is used up on every path. T0603
+//! 37. It is used up once. T0604
+//! 38. What is in a stage is read before the stage is given back, by products under way too. T0605
+//! 39. The parts of a right to read are joined, all of one. T0606
+//! 40. A stage that may be poison is read where it is known not to be. T0607
+//!
+//! **Pipelines: all roles together** (`pipes::joint`)
+//!
+//! 41. A ring is filled exactly as often as each reader reads it. T0609
+//! 42. Nobody waits for what comes only after it goes on itself (T0610), or for a slot that it holds (T0611).
+//! 43. Loops and branches of the roles correspond. T0612
+//! 44. A time that is written is the one that the clock shows. T0614
+//! 45. A staging slot is taken again after its store has been waited for. T0618
+//!
+//! What these rules give is proven in `docs/protocol.md`.
 //!
 //! **Barriers** (`barriers`): programs that state their protocol themselves.
 //!
-//! 44. A region lies in shared memory, and has the parts that are picked. T0701
-//! 45. A barrier has a word of its own, aligned, that nothing else touches. T0702
-//! 46. A barrier is initialised once, before it is used, with a count that can be, and fenced. T0703, T0704
-//! 47. Copies fit their regions; they come from inputs, and go to outputs that are outside of the output rule. T0701, T0617,
+//! 46. A region lies in shared memory, and has the parts that are picked. T0701
+//! 47. A barrier has a word of its own, aligned, that nothing else touches. T0702
+//! 48. A barrier is initialised once, before it is used, with a count that can be, and fenced. T0703, T0704
+//! 49. Copies fit their regions; they come from inputs, and go to outputs that are outside of the output rule. T0701, T0617,
 //!     T0402, T0405, T0712
-//! 48. Before the roles part, barriers are made and nothing else happens to them. T0712
-//! 49. Named barriers, registers and priorities are those that a program has. T0714
-//! 50. Tokens of groups are numbered in the order of the text. T0715
-//! 51. A fence is between two proxies. T0713
+//! 50. Before the roles part, barriers are made and nothing else happens to them. T0712
+//! 51. Named barriers, registers and priorities are those that a program has. T0714
+//! 52. Tokens of groups are numbered in the order of the text. T0715
+//! 53. A fence is between two proxies. T0713
 //!
 //! All roles together, for any number of iterations, by the induction of `pipes`:
 //!
-//! 52. What touches memory comes after everything that it must come after, and what is under way is waited for. T0707, T0709
-//! 53. The arrivals of a phase are those that its barrier counts, its bytes those that are announced. T0704, T0705
-//! 54. Arrivals and waits meet the phases that they mean; parities follow the clocks of their barriers. T0706, T0711
-//! 55. Whoever waits goes on. T0708
-//! 56. A barrier is invalidated when nobody uses it any more, and not used after. T0703
-//! 57. At the end nothing is under way, and groups are waited for in order. T0710, T0715
-//! 58. What cannot be followed is refused. T0712
+//! 54. What touches memory comes after everything that it must come after, and what is under way is waited for. T0707, T0709
+//! 55. The arrivals of a phase are those that its barrier counts, its bytes those that are announced. T0704, T0705
+//! 56. Arrivals and waits meet the phases that they mean; parities follow the clocks of their barriers. T0706, T0711
+//! 57. Whoever waits goes on. T0708
+//! 58. A barrier is invalidated when nobody uses it any more, and not used after. T0703
+//! 59. At the end nothing is under way, and groups are waited for in order. T0710, T0715
+//! 60. What cannot be followed is refused. T0712
 //!
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
 //! are uniform by construction), and everything that only a target knows.

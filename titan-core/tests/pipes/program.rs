@@ -53,7 +53,9 @@ impl Program {
             let _ = write!(out, "pipe({slots}, tile<16xf32>) ");
         }
         if self.roles.len() > 1 {
-            (0..self.roles.len()).for_each(|r| drop(write!(out, "role(r{r}, 1) ")));
+            for r in 0..self.roles.len() {
+                let _ = write!(out, "role(r{r}, 1) ");
+            }
         }
         out.push_str("{\n  %n = dim<0> %a\n  %m = dim<0> %b\n  %zero = const 0 : i32\n  %one = const 1 : i32\n");
         out.push_str("  %v = const 0.0 : f32\n");

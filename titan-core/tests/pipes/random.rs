@@ -3,7 +3,7 @@
 use super::program::{Count, Guard, Item, Program};
 
 /// A xorshift generator.
-struct Rng(u64);
+pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
     fn below(&mut self, n: u64) -> u64 {
@@ -107,6 +107,30 @@ fn program(rng: &mut Rng) -> Program {
     }
     Program { slots, roles }
 }
+
+/// A program of one thread: what both sides do, the reading side some items later.
+pub(crate) fn single(rng: &mut Rng) -> Program {
+    let rings = 1 + rng.below(2) as usize;
+    let slots = (0..rings).map(|_| 1 + rng.below(5) as usize).collect();
+    let (mut fill, mut read) = (Vec::new(), Vec::new());
+    pair(rng, 0, rings, [&mut fill, &mut read], true);
+    let late = rng.below(3) as i64;
+    let body = if rng.one_in(3) {
+        let body = vec![Item::If(Guard::Below(0, NS), fill), Item::If(Guard::From(late), read)];
+        Item::Loop(Count { extent: Some(0), more: late }, body)
+    } else {
+        let mut body = fill;
+        body.extend(read);
+        Item::Loop(NS, body)
+    };
+    let mut items = vec![body];
+    if rng.one_in(3) {
+        items = vec![Item::Loop(Count { extent: Some(1), more: 0 }, items)];
+    }
+    Program { slots, roles: vec![items] }
+}
+
+const NS: Count = Count { extent: Some(0), more: 0 };
 
 /// Every ring is filled and read by somebody.
 fn is_whole(program: &Program) -> bool {

@@ -129,3 +129,21 @@ fn one_thread_fills_ahead_of_what_it_reads() {
         }
     }
 }
+
+#[test]
+fn a_condition_computed_once_is_one_condition_for_all_roles() {
+    // Of a sum over a tile nothing is known but that both roles ask for the same one.
+    let text = "kernel @p(%a: in tensor<f32>[N], %c: mut tensor<f32>[K]) grid(1) pipe(1, tile<16xf32>) role(r0, 1) role(r1, 1) {
+        %zero = const 0 : i32\n %one = const 1 : i32\n %v = const 0.0 : f32\n %n = dim<0> %a
+        %t = load_tile %a[%zero] or %v : tile<16xf32>\n %s = reduce_sum<0> %t\n %b = gt %s, %v
+        ttg.roles r0 {
+          for %i = %zero to %n step %one {\n if %b {\n %f = ttg.stage.acquire<0>\n ttg.stage.zero %f\n yield\n } else {\n yield\n }\n continue\n }
+          ttg.pipeline.finalize\n yield
+        } r1 {
+          for %j = %zero to %n step %one {\n if %b {\n %r = ttg.stage.ready<0>\n %w = ttg.stage.wait_ready %r\n %k = ttg.stage.consumed %w\n ttg.stage.release %k\n yield\n } else {\n yield\n }\n continue\n }
+          set %c[%zero], %v\n ttg.pipeline.finalize\n yield
+        }
+        return\n}";
+    let kernel = titan_core::text::parse_one(text).unwrap();
+    assert_eq!(titan_core::verify::verify(kernel).map(drop), Ok(()));
+}

@@ -19,7 +19,18 @@ pub(super) enum Flow {
     Return,
 }
 
-impl Machine<'_, '_> {
+/// The iterations of a counted loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counter<'p> {
+    pub(super) f: &'p ForLoop,
+    index: i64,
+    hi: i64,
+    step: i64,
+    /// Of the iteration, for those that are dealt out.
+    number: u32,
+}
+
+impl<'p> Machine<'p, '_> {
     pub(super) fn block(&mut self, block: BlockId) -> Outcome<Flow> {
         let plan = self.plan;
         for node in &plan.blocks[block] {
@@ -36,7 +47,7 @@ impl Machine<'_, '_> {
     }
 
     /// Runs a step; if it ends the block, how.
-    fn node(&mut self, node: &Node) -> Outcome<Option<Flow>> {
+    pub(super) fn node(&mut self, node: &'p Node) -> Outcome<Option<Flow>> {
         match &node.step {
             Step::Scalar { to, f, args } => {
                 let bits = f(args.map(|a| self.scalar(a)));
@@ -57,6 +68,8 @@ impl Machine<'_, '_> {
             Step::Tile(step) => self.tile_step(step, node)?,
             Step::Fact(step) => self.fact(step, node.loc)?,
             Step::Memory(step) => self.memory_step(step, node.loc)?,
+            Step::Ring(step) => self.ring_step(step, node.loc)?,
+            Step::Roles(blocks) => return self.roles(blocks, node.loc),
             Step::Print { format, args } => self.print(format, args),
             Step::Assert { message, condition } => self.assert(message, *condition, node.loc)?,
         }
@@ -72,7 +85,7 @@ impl Machine<'_, '_> {
     }
 
     /// Copies values at once: sources are read before any target is set.
-    fn moves(&mut self, moves: &Moves) {
+    pub(super) fn moves(&mut self, moves: &Moves) {
         match moves[..] {
             [] => {}
             [(from, to)] => self.one_move(from, to),
@@ -127,35 +140,62 @@ impl Machine<'_, '_> {
         self.work.moved = scalars;
     }
 
-    fn for_loop(&mut self, f: &ForLoop, loc: Loc) -> Outcome<Option<Flow>> {
+    fn for_loop(&mut self, f: &'p ForLoop, loc: Loc) -> Outcome<Option<Flow>> {
+        let mut counter = self.enter(f, loc)?;
+        while self.iterate(&mut counter) {
+            match self.block(f.body)? {
+                Flow::Yield | Flow::Continue(0) => {}
+                Flow::Break(0) => return Ok(None),
+                Flow::Break(n) => return Ok(Some(Flow::Break(n - 1))),
+                Flow::Continue(n) => return Ok(Some(Flow::Continue(n - 1))),
+                Flow::Return => return Ok(Some(Flow::Return)),
+            }
+            if self.stop.load(Relaxed) {
+                return Ok(Some(Flow::Return));
+            }
+        }
+        self.leave_for(f);
+        Ok(None)
+    }
+
+    /// Begins a loop: its carried values have their initial ones.
+    pub(super) fn enter(&mut self, f: &'p ForLoop, loc: Loc) -> Outcome<Counter<'p>> {
         let [lo, hi, step] = f.bounds.map(|b| i64::from(self.int(b)));
         if step <= 0 {
             return trap(loc, format!("the step of a loop is {step}; it must be positive"));
         }
         self.moves(&f.enter);
-        let mut index = lo;
-        if let Some(product) = &f.product {
-            index = self.product_loop(product, lo, hi);
+        let index = match &f.product {
+            Some(product) if product.rings.is_empty() => self.product_loop(product, lo, hi),
+            Some(_) | None => lo,
+        };
+        Ok(Counter { f, index, hi, step, number: 0 })
+    }
+
+    /// Goes on to the next iteration of this program. False if there is none.
+    pub(super) fn iterate(&mut self, counter: &mut Counter<'p>) -> bool {
+        let Counter { f, hi, step, .. } = *counter;
+        if let Some(product) = &f.product
+            && !product.rings.is_empty()
+        {
+            // What is there of the stages; more may come while the role waits in an iteration.
+            let span = (hi - counter.index).max(0);
+            counter.index += self.staged_product(product, span / step + i64::from(span % step > 0)) * step;
         }
-        let mut number = 0u32;
-        while index < hi {
-            let mine = f.kind != ForKind::Distributed || number % self.grid[0].max(1) == self.program[0];
-            if mine {
+        while counter.index < hi {
+            let (index, number) = (counter.index, counter.number);
+            counter.index += step;
+            counter.number = number.wrapping_add(1);
+            if f.kind != ForKind::Distributed || number % self.grid[0].max(1) == self.program[0] {
                 self.set(f.index, index.cast_unsigned());
-                match self.block(f.body)? {
-                    Flow::Yield | Flow::Continue(0) => {}
-                    Flow::Break(0) => return Ok(None),
-                    Flow::Break(n) => return Ok(Some(Flow::Break(n - 1))),
-                    Flow::Continue(n) => return Ok(Some(Flow::Continue(n - 1))),
-                    Flow::Return => return Ok(Some(Flow::Return)),
-                }
-                if self.stop.load(Relaxed) {
-                    return Ok(Some(Flow::Return));
-                }
+                return true;
             }
-            number = number.wrapping_add(1);
-            index += step;
         }
+        false
+    }
+
+    /// Ends a loop that has run to its end: its results have the last values.
+    pub(super) fn leave_for(&mut self, f: &ForLoop) {
         self.moves(&f.leave);
         // The results have the values now; the carried slots give them up, so that they can be reused in place.
         for (from, _) in &f.leave {
@@ -165,7 +205,6 @@ impl Machine<'_, '_> {
                 self.kill(*from);
             }
         }
-        Ok(None)
     }
 
     fn endless(&mut self, enter: &Moves, body: BlockId) -> Outcome<Option<Flow>> {

@@ -56,18 +56,27 @@ impl<'m> Machine<'_, 'm> {
     }
 
     fn load(&mut self, to: TileSlot, from: &Place, pad: ScalarSlot) {
-        let info = &self.plan.tiles[to as usize];
-        let (view, start) = (&self.views[from.view as usize], self.start(from, info.shape));
-        if self.lazy
-            && let Some((data, first)) = view.frozen_tile(start, info.shape)
-        {
-            let strides = view.strides().map(|s| isize::try_from(s).unwrap_or(0));
-            let dense = (0..4).all(|axis| info.shape[axis] == 1 || strides[axis] == info.strides[axis]);
-            self.set_tile(to, Tile { data: Data::Memory(data), first, strides, dense });
+        let (view, start) = (&self.views[from.view as usize], self.start(from, self.plan.tiles[to as usize].shape));
+        if let Some(tile) = self.lazy_tile(to, view, start) {
+            self.set_tile(to, tile);
             return;
         }
         let (view, pad) = (*view, self.scalar(pad));
-        self.make(to, |_, out| load_tile(&view, start, info.shape, info.size, pad, out));
+        self.load_dense(to, &view, start, pad);
+    }
+
+    /// The tile of a slot, left where it is, if it is wholly in a tensor that the launch does not write.
+    pub(super) fn lazy_tile(&self, to: TileSlot, view: &View<'m>, start: [i64; 4]) -> Option<Tile<'m>> {
+        let info = &self.plan.tiles[to as usize];
+        let (data, first) = if self.lazy { view.frozen_tile(start, info.shape)? } else { return None };
+        let strides = view.strides().map(|s| isize::try_from(s).unwrap_or(0));
+        let dense = (0..4).all(|axis| info.shape[axis] == 1 || strides[axis] == info.strides[axis]);
+        Some(Tile { data: Data::Memory(data), first, strides, dense })
+    }
+
+    pub(super) fn load_dense(&mut self, to: TileSlot, view: &View<'_>, start: [i64; 4], pad: u64) {
+        let info = &self.plan.tiles[to as usize];
+        self.make(to, |_, out| load_tile(view, start, info.shape, info.size, pad, out));
     }
 
     fn store(&mut self, to: &Place, from: TileSlot, how: Write) {

@@ -5,6 +5,7 @@
 //!   [`fold`]: tile steps.
 //! * [`elements`], [`operands`], [`target`]: groups of elementwise steps.
 //! * [`memory`], [`rows`], [`ragged`]: loads, stores, gathers, views. [`print`]: text.
+//! * [`rings`]: stages. [`roles`]: who goes on when. [`staged`]: loops over stages that are one product.
 
 mod control;
 mod edge;
@@ -17,7 +18,10 @@ pub(crate) mod pool;
 mod print;
 mod product_loop;
 mod ragged;
+mod rings;
+mod roles;
 mod rows;
+mod staged;
 mod target;
 mod tile;
 mod tiles;
@@ -75,6 +79,7 @@ pub(crate) struct Machine<'p, 'm> {
     isa: Isa,
     views: Vec<View<'m>>,
     tiles: Vec<Tile<'m>>,
+    rings: Vec<rings::Ring<'m>>,
     grid: [u32; 3],
     program: [u32; 3],
     /// Programs that this thread is to run from this one on, one after the other.
@@ -102,6 +107,7 @@ impl<'p, 'm> Machine<'p, 'm> {
             isa: launch.isa,
             views,
             tiles: vec![Tile::default(); launch.plan.tiles.len()],
+            rings: launch.plan.rings.iter().map(|ring| rings::Ring::new(*ring)).collect(),
             grid: launch.grid,
             program: [0; 3],
             following: 1,
@@ -119,6 +125,7 @@ impl<'p, 'm> Machine<'p, 'm> {
     pub(crate) fn run(&mut self, program: [u32; 3], following: u64) -> Outcome<()> {
         self.program = program;
         self.following = usize::try_from(following).unwrap_or(usize::MAX);
+        self.rings.iter_mut().for_each(rings::Ring::reset);
         let done = self.block(self.plan.body);
         for slot in 0..self.tiles.len() {
             if !matches!(self.tiles[slot].data, tile::Data::Nothing) && !self.plan.kept[slot] {

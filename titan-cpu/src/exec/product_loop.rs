@@ -12,8 +12,9 @@ use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::{Data, Tile};
 use crate::ops::words::Strided;
 use crate::plan::TileSlot;
-use crate::plan::product::{Factor, ProductLoop};
+use crate::plan::product::{Factor, Origin, ProductLoop};
 use crate::rep;
+use crate::runtime::view::View;
 
 /// Elements of k that are converted at a time, if they need it.
 const CONVERT_K: usize = 256;
@@ -41,13 +42,40 @@ struct Key {
     programs: usize,
 }
 
+/// What a factor of a product takes of a tensor, but for its extent along k.
+#[derive(Clone, Debug)]
+pub(super) struct Strip<'m> {
+    pub(super) view: View<'m>,
+    /// The first element along the other axis, and how many the tile has.
+    pub(super) first: i64,
+    pub(super) tile: i32,
+    pub(super) k_axis: usize,
+    /// The tiles have zeros outside of the tensor.
+    pub(super) zeros: bool,
+    pub(super) is_transposed: bool,
+}
+
 /// A run of iterations that is done at once.
 #[derive(Clone, Debug)]
-struct Run {
-    /// The first iteration after it.
-    end: i64,
+pub(super) struct Run {
+    /// How many.
+    pub(super) count: i64,
     /// Elements of k.
     k: std::ops::Range<i64>,
+}
+
+impl Run {
+    /// Of `most` iterations from element `from` of k on those whose tiles are inside along k, and one more if both factors
+    /// end in it: there zeros meet zeros.
+    pub(super) fn of(strips: [&Strip<'_>; 2], unit: i32, from: i64, most: i64) -> Option<Self> {
+        let unit = i64::from(unit.max(1));
+        let [a, b] = strips.map(|strip| i64::from(strip.view.extents()[2 + strip.k_axis]));
+        let whole = (a.min(b) - from).div_euclid(unit);
+        let partial = a == b && (a - from) % unit != 0 && whole < most && strips.iter().all(|strip| strip.zeros);
+        let end = from + whole.min(most) * unit;
+        let run = if partial { Run { count: whole + 1, k: from..a } } else { Run { count: whole.min(most), k: from..end } };
+        (from >= 0 && run.count > 0 && !run.k.is_empty()).then_some(run)
+    }
 }
 
 /// Where a panel's first element is.
@@ -55,70 +83,65 @@ fn place(panel: &Strided<'_>) -> (usize, [isize; 4]) {
     (panel.data.as_ptr().addr().wrapping_add(panel.first.wrapping_mul(panel.size)), panel.strides)
 }
 
+/// The part of a tensor that the tiles of a run cover, for so many programs, each of which has some; as a factor of a product.
+fn panel<'m>(strip: &Strip<'m>, run: &Run, programs: usize) -> Option<Strided<'m>> {
+    let (k, other) = (strip.k_axis, 1 - strip.k_axis);
+    let (tile, extent) = (i64::from(strip.tile), i64::from(strip.view.extents()[2 + other]));
+    let programs = i64::try_from(programs).ok()?;
+    let count = (extent - strip.first).min(tile * programs);
+    let is_clipped = count < tile * programs;
+    if strip.first < 0 || count <= tile * (programs - 1) || is_clipped && !strip.zeros {
+        return None;
+    }
+    let mut start = [0i64; 4];
+    let mut shape = [1i32; 4];
+    (start[2 + k], shape[2 + k]) = (run.k.start, i32::try_from(run.k.end - run.k.start).ok()?);
+    (start[2 + other], shape[2 + other]) = (strip.first, i32::try_from(count).ok()?);
+    let (data, first) = strip.view.frozen_tile(start, shape)?;
+    let strides = strip.view.strides().map(|s| isize::try_from(s).unwrap_or(0));
+    let panel = Strided { data, first, strides, shape, size: rep::size(strip.view.elem()) };
+    Some(if strip.is_transposed { panel.transposed() } else { panel })
+}
+
 impl<'m> Machine<'_, 'm> {
     /// Does the iterations from `lo` on for which every tile is inside of tensors that the launch does not write, or beyond
     /// their edge with zeros, all at once. Gives the first iteration that is still to be done.
     pub(super) fn product_loop(&mut self, product: &ProductLoop, lo: i64, hi: i64) -> i64 {
-        if lo < 0 || !self.lazy {
-            return lo;
+        let (Some(a), Some(b)) = (self.strip(&product.a), self.strip(&product.b)) else { return lo };
+        let unit = i64::from(product.step[2].max(1));
+        let done = Run::of([&a, &b], product.step[2], lo * unit, hi - lo).filter(|run| self.product(product, [&a, &b], run));
+        done.map_or(lo, |run| lo + run.count)
+    }
+
+    /// What a factor takes of the tensor from which its tiles are loaded.
+    fn strip(&self, factor: &Factor) -> Option<Strip<'m>> {
+        let Origin::Tensor { view, at, pad } = factor.origin else { return None };
+        let (other, k_axis) = (1 - factor.k_axis, factor.k_axis);
+        let (tile, is_transposed) = (factor.shape[other], factor.is_transposed);
+        let (view, first) = (self.view(view), i64::from(self.int(at[other])) * i64::from(tile));
+        Some(Strip { view, first, tile, k_axis, zeros: self.scalar(pad) == 0, is_transposed })
+    }
+
+    /// Adds a run of iterations to the accumulator. False if it cannot be done at once.
+    pub(super) fn product(&mut self, product: &ProductLoop, [a, b]: [&Strip<'m>; 2], run: &Run) -> bool {
+        if !self.lazy {
+            return false;
         }
-        let Some(run) = self.run_of(product, lo, hi) else { return lo };
-        let Some(b) = self.panel(&product.b, &run, 1) else { return lo };
-        let Some(a) = self.panel(&product.a, &run, 1) else { return lo };
-        if !self.take_kept(product, &a, &b) {
-            let several = self.several(product, &run);
-            match several {
+        let (Some(left), Some(right)) = (panel(a, run, 1), panel(b, run, 1)) else { return false };
+        if !self.take_kept(product, &left, &right) {
+            match self.several(product, a, run) {
                 Some((programs, rows)) => {
-                    self.keep(product, &rows, &b, programs);
-                    self.take_kept(product, &a, &b);
+                    self.keep(product, &rows, &right, programs);
+                    self.take_kept(product, &left, &right);
                 }
-                None => self.accumulate(product, &a, &b),
+                None => self.accumulate(product, &left, &right),
             }
         }
-        run.end
-    }
-
-    /// Whether a factor's tiles have zeros outside of the tensor.
-    fn pads_zeros(&self, factor: &Factor) -> bool {
-        self.scalar(factor.pad) == 0
-    }
-
-    /// The iterations whose tiles are inside along k, and one more if both factors end in it: there zeros meet zeros.
-    fn run_of(&self, product: &ProductLoop, lo: i64, hi: i64) -> Option<Run> {
-        let unit = i64::from(product.step[2].max(1));
-        let extent = |factor: &Factor| i64::from(self.view(factor.view).extents()[2 + factor.k_axis]);
-        let (a, b) = (extent(&product.a), extent(&product.b));
-        let whole = (a / unit).min(b / unit);
-        let partial = a == b && a % unit != 0 && whole < hi && self.pads_zeros(&product.a) && self.pads_zeros(&product.b);
-        let run = if partial { Run { end: whole + 1, k: lo * unit..a } } else { Run { end: whole.min(hi), k: lo * unit..whole.min(hi) * unit } };
-        (run.end > lo && !run.k.is_empty()).then_some(run)
-    }
-
-    /// The part of a tensor that the tiles of a run cover, for so many programs, each of which has some; as a factor of a
-    /// product.
-    fn panel(&self, factor: &Factor, run: &Run, programs: usize) -> Option<Strided<'m>> {
-        let (k, other) = (factor.k_axis, 1 - factor.k_axis);
-        let view = self.view(factor.view);
-        let (tile, extent) = (i64::from(factor.shape[other]), i64::from(view.extents()[2 + other]));
-        let first = i64::from(self.int(factor.at[other])) * tile;
-        let programs = i64::try_from(programs).ok()?;
-        let count = (extent - first).min(tile * programs);
-        let is_clipped = count < tile * programs;
-        if first < 0 || count <= tile * (programs - 1) || is_clipped && !self.pads_zeros(factor) {
-            return None;
-        }
-        let mut start = [0i64; 4];
-        let mut shape = [1i32; 4];
-        (start[2 + k], shape[2 + k]) = (run.k.start, i32::try_from(run.k.end - run.k.start).ok()?);
-        (start[2 + other], shape[2 + other]) = (first, i32::try_from(count).ok()?);
-        let (data, first) = view.frozen_tile(start, shape)?;
-        let strides = view.strides().map(|s| isize::try_from(s).unwrap_or(0));
-        let panel = Strided { data, first, strides, shape, size: rep::size(view.elem()) };
-        Some(if factor.is_transposed { panel.transposed() } else { panel })
+        true
     }
 
     /// For how many programs the product is to be done at once, if for several, and their rows of `a`.
-    fn several(&self, product: &ProductLoop, run: &Run) -> Option<(usize, Strided<'m>)> {
+    fn several(&self, product: &ProductLoop, a: &Strip<'m>, run: &Run) -> Option<(usize, Strided<'m>)> {
         let zero = matches!(self.tiles[product.acc as usize].data, Data::Splat(0));
         if !product.by_program || !zero {
             return None;
@@ -126,7 +149,7 @@ impl<'m> Machine<'_, 'm> {
         let rows = usize::try_from(product.step[0]).ok()?.max(1);
         let in_row = usize::try_from(self.grid[0].saturating_sub(self.program[0])).ok()?;
         let most = self.following.min(in_row).min(ROWS / rows);
-        (2..=most).rev().find_map(|programs| Some((programs, self.panel(&product.a, run, programs)?)))
+        (2..=most).rev().find_map(|programs| Some((programs, panel(a, run, programs)?)))
     }
 
     fn keep(&mut self, product: &ProductLoop, rows: &Strided<'m>, b: &Strided<'m>, programs: usize) {
@@ -184,8 +207,7 @@ impl<'m> Machine<'_, 'm> {
         if !add {
             edge.clear(dst);
         }
-        let convert_a = conversion(self.view(product.a.view).elem());
-        let convert_b = conversion(self.view(product.b.view).elem());
+        let [convert_a, convert_b] = product.elems.map(conversion);
         let part = if convert_a.is_none() && convert_b.is_none() { depth } else { CONVERT_K };
         for from in (0..depth).step_by(part.max(1)) {
             let k = part.min(depth - from);

@@ -3,13 +3,35 @@
 use super::Machine;
 use super::memory::{Write, count, write};
 use crate::ops::words;
-use crate::plan::{ScalarSlot, Slot, TileSlot, ViewSlot};
+use crate::plan::{ScalarSlot, Slot, TileInfo, TileSlot, ViewSlot};
 use crate::runtime::view::View;
 
+/// The coordinates of the start of a row on four axes, and the view that they are in.
+fn row_start<'v>(view: &View<'v>, row: [i64; 4], col: i64) -> (View<'v>, [i64; 4]) {
+    (view.outer(row[0]), [row[1], row[2], row[3], col])
+}
+
+/// Fills a dense tile with rows of a tensor from a column on, with padding outside of it.
+pub(super) fn fill_rows(view: &View<'_>, info: &TileInfo, (col, pad): (i64, u64), out: &mut [u8], row_at: impl Fn(usize) -> [i64; 4]) {
+    let width = usize::try_from(info.shape[3]).unwrap_or(1);
+    for (i, row) in out.chunks_exact_mut(width * info.size).enumerate() {
+        let (view, mut at) = row_start(view, row_at(i), col);
+        let inside = view.inside(at, [1, 1, 1, info.shape[3]]);
+        if !inside.is_all([1, 1, 1, info.shape[3]]) {
+            words::fill(row, info.size, pad);
+        }
+        if !inside.is_empty() {
+            at[3] += inside.lo[3];
+            let (lo, hi) = (count(0, inside.lo[3]) * info.size, count(0, inside.hi[3]) * info.size);
+            view.read_run(view.offset(at), view.strides()[3], &mut row[lo..hi]);
+        }
+    }
+}
+
 impl Machine<'_, '_> {
-    /// The coordinates of the start of row `i` on four axes, and the view that they are in.
-    fn row<'v>(&self, view: &View<'v>, rows: &[Slot], i: usize, col: i64) -> (View<'v>, [i64; 4]) {
-        let mut at = [0; 5];
+    /// The coordinates of row `i` on the axes before the column.
+    pub(super) fn row(&self, rows: &[Slot], i: usize) -> [i64; 4] {
+        let mut at = [0; 4];
         let lead = 4usize.saturating_sub(rows.len());
         for (axis, index) in rows.iter().enumerate().take(4) {
             at[lead + axis] = match index {
@@ -18,7 +40,7 @@ impl Machine<'_, '_> {
                 Slot::View(_) => -1,
             };
         }
-        (view.outer(at[0]), [at[1], at[2], at[3], col])
+        at
     }
 
     /// Element `i` of a dense `i32` tile.
@@ -26,7 +48,7 @@ impl Machine<'_, '_> {
         bytemuck::cast_slice::<u8, i32>(self.dense(tile)).get(i).copied().unwrap_or(-1).into()
     }
 
-    fn dense_rows(&mut self, rows: &[Slot]) {
+    pub(super) fn dense_rows(&mut self, rows: &[Slot]) {
         for row in rows {
             if let Slot::Tile(tile) = row {
                 self.make_dense(*tile);
@@ -38,21 +60,7 @@ impl Machine<'_, '_> {
         self.dense_rows(rows);
         let (info, view) = (self.plan.tiles[to as usize], self.view(view));
         let (col, pad) = (i64::from(self.int(col)), self.scalar(pad));
-        let width = usize::try_from(info.shape[3]).unwrap_or(1);
-        self.make(to, |m, out| {
-            for (i, row) in out.chunks_exact_mut(width * info.size).enumerate() {
-                let (view, mut at) = m.row(&view, rows, i, col);
-                let inside = view.inside(at, [1, 1, 1, info.shape[3]]);
-                if !inside.is_all([1, 1, 1, info.shape[3]]) {
-                    words::fill(row, info.size, pad);
-                }
-                if !inside.is_empty() {
-                    at[3] += inside.lo[3];
-                    let (lo, hi) = (count(0, inside.lo[3]) * info.size, count(0, inside.hi[3]) * info.size);
-                    view.read_run(view.offset(at), view.strides()[3], &mut row[lo..hi]);
-                }
-            }
-        });
+        self.make(to, |m, out| fill_rows(&view, &info, (col, pad), out, |i| m.row(rows, i)));
     }
 
     pub(super) fn scatter_rows(&mut self, view: ViewSlot, rows: &[Slot], col: ScalarSlot, from: TileSlot) {
@@ -62,7 +70,7 @@ impl Machine<'_, '_> {
         let col = i64::from(self.int(col));
         let width = usize::try_from(info.shape[3]).unwrap_or(1);
         for (i, row) in self.dense(from).chunks_exact(width * info.size).enumerate() {
-            let (view, mut at) = self.row(&view, rows, i, col);
+            let (view, mut at) = row_start(&view, self.row(rows, i), col);
             let inside = view.inside(at, [1, 1, 1, info.shape[3]]);
             if !inside.is_empty() {
                 at[3] += inside.lo[3];

@@ -94,8 +94,8 @@ impl Known {
                 | MemoryStep::ScatterRows { .. } | MemoryStep::Gather { .. } | MemoryStep::Scatter { .. }
                 | MemoryStep::Atomic { .. } | MemoryStep::AtomicTile { .. },
             )
-            | Step::Print { .. } | Step::Assert { .. } | Step::For(_) | Step::Loop { .. } | Step::If { .. } | Step::Yield(_)
-            | Step::Break(..) | Step::Continue(..) | Step::Return => false,
+            | Step::Ring(_) | Step::Print { .. } | Step::Assert { .. } | Step::For(_) | Step::Loop { .. } | Step::If { .. }
+            | Step::Roles(_) | Step::Yield(_) | Step::Break(..) | Step::Continue(..) | Step::Return => false,
         }
     }
 

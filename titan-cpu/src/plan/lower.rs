@@ -46,6 +46,9 @@ pub(super) struct Lower<'k> {
     pub(super) regions: Vec<Region>,
     pub(super) options: crate::Options,
     pub(super) loc: Loc,
+    /// The role whose block is being lowered, and which roles read each ring.
+    pub(super) role: usize,
+    pub(super) readers: Vec<Vec<usize>>,
 }
 
 /// Compiles a kernel.
@@ -67,16 +70,20 @@ pub(crate) fn lower(kernel: &Kernel, options: crate::Options) -> Result<Plan> {
         scalars: Vec::new(),
         tiles: Vec::new(),
         views: 0,
+        rings: Vec::new(),
+        waits: Vec::new(),
         classes: Vec::new(),
         cost: 0,
     };
     let slots = vec![None; kernel.values.len()];
-    let mut lower =
-        Lower { kernel, slots, users, plan, args: Vec::new(), regions: Vec::new(), options, loc: Loc::default() };
+    let (loc, readers) = (Loc::default(), super::lower_rings::readers(kernel));
+    let mut lower = Lower { kernel, slots, users, plan, args: Vec::new(), regions: Vec::new(), options, loc, role: 0, readers };
     lower.params()?;
+    lower.rings();
     lower.plan.body = lower.block(kernel.body)?;
     super::product::mark_by_program(&mut lower.plan);
     super::invariant::hoist(&mut lower.plan);
+    super::rings::mark_waits(&mut lower.plan);
     lower.args.resize(lower.plan.blocks.len(), Vec::new());
     super::live::mark_kills(&mut lower.plan, &lower.args);
     lower.plan.cost = super::lower_control::cost(&lower.plan, lower.plan.body);
@@ -169,6 +176,7 @@ impl Lower<'_> {
             }
             OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield
             | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.control(frame, op),
+            OpKind::Ttg(ttg) => self.ring_op(frame, op, ttg),
         }
     }
 

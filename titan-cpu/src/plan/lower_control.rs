@@ -83,8 +83,8 @@ impl Lower<'_> {
         let enter: Moves = enter.into_iter().zip(carried.iter().copied()).collect();
         let leave = carried.into_iter().zip(results.iter().copied()).collect();
         let unit = self.plan.scalars[bounds[2] as usize] == 1 && self.kernel.int_constant(*step) == Some(1);
-        let product = (self.options.products && unit && kind != ForKind::Distributed)
-            .then(|| super::product::recognize(&self.plan.blocks[id], index, &enter, &self.plan.tiles))
+        let product = (self.options.products && kind != ForKind::Distributed)
+            .then(|| super::product::recognize(&self.plan.blocks[id], (index, unit), &enter, &self.plan.tiles))
             .flatten();
         let step = Step::For(Box::new(ForLoop { kind, bounds, index, enter, leave, body: id, product }));
         self.push(frame, step, &uses, &results);

@@ -60,7 +60,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn new_scalar(&mut self, result: Value) -> Result<u32> {
+    pub(super) fn new_scalar(&mut self, result: Value) -> Result<u32> {
         match self.define(result)? {
             Slot::Scalar(scalar) => Ok(scalar),
             Slot::Tile(_) | Slot::View(_) => self.wrong("a scalar is wanted here"),
@@ -81,7 +81,7 @@ impl Lower<'_> {
         }
     }
 
-    fn place(&self, tensor: Value, at: &[Value], unit: Unit) -> Result<Place> {
+    pub(super) fn place(&self, tensor: Value, at: &[Value], unit: Unit) -> Result<Place> {
         if at.len() > 5 || at.is_empty() {
             return self.wrong("coordinates of another rank");
         }
@@ -175,7 +175,7 @@ impl Lower<'_> {
         })
     }
 
-    fn slots_of(&mut self, frame: &mut Frame, values: &[Value]) -> Result<Vec<Slot>> {
+    pub(super) fn slots_of(&mut self, frame: &mut Frame, values: &[Value]) -> Result<Vec<Slot>> {
         values.iter().map(|v| self.any(frame, *v)).collect()
     }
 

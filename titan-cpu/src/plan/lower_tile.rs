@@ -63,7 +63,7 @@ impl Lower<'_> {
         Ok(true)
     }
 
-    fn new_tile(&mut self, result: Value) -> Result<u32> {
+    pub(super) fn new_tile(&mut self, result: Value) -> Result<u32> {
         match self.define(result)? {
             Slot::Tile(tile) => Ok(tile),
             Slot::Scalar(_) | Slot::View(_) => self.wrong("a tile is wanted here"),

@@ -5,7 +5,7 @@
 //!
 //! * [`step`]: the steps. [`lower`]: IR to steps, family by family. [`slots`]: where values are.
 //! * [`group`]: elementwise operations of one shape as one step. [`open`], [`close`]: how operations become one.
-//! * [`invariant`]: what is the same in every program.
+//! * [`rings`]: rings of stages, and what is done to them. [`invariant`]: what is the same in every program.
 //! * [`live`]: after which step a tile is dead.
 //!
 //! Axes are those of four-dimensional tiles: a shape of lower rank has leading extents of 1.
@@ -18,13 +18,16 @@ pub(crate) mod lower;
 mod lower_control;
 mod lower_elements;
 mod lower_memory;
+mod lower_rings;
 mod lower_tile;
 mod open;
 pub(crate) mod product;
+pub(crate) mod rings;
 mod slots;
 mod step;
 
 use product::ProductLoop;
+use rings::RingPlan;
 pub(crate) use step::{FactStep, MemoryStep, Step, TileStep};
 use titan_core::ir::{Access, Elem, ForKind, Loc, TileShape, Unit};
 
@@ -89,6 +92,9 @@ pub(crate) struct Plan {
     pub(crate) scalars: Vec<u64>,
     pub(crate) tiles: Vec<TileInfo>,
     pub(crate) views: usize,
+    pub(crate) rings: Vec<RingPlan>,
+    /// Blocks in which a role may have to wait for another one, themselves or in blocks inside.
+    pub(crate) waits: Vec<bool>,
     /// Buffer sizes in bytes.
     pub(crate) classes: Vec<usize>,
     /// Elements that one program computes, about.

@@ -4,7 +4,7 @@
 use super::lower::{Frame, Lower, Result, number};
 use super::{ScalarSlot, Slot, Step, TileInfo, TileSlot, TileStep, ViewSlot, dense_strides, shape4};
 use crate::rep;
-use titan_core::ir::{Elem, TileShape, Ty, Value};
+use titan_core::ir::{Elem, TileShape, Token, Ty, Value};
 
 impl Lower<'_> {
     /// A new slot for a value.
@@ -13,7 +13,14 @@ impl Lower<'_> {
         let slot = match data.ty {
             Ty::Scalar(_) => Slot::Scalar(self.scalar_slot(0)),
             Ty::Tensor(..) => Slot::View(self.view_slot()),
-            Ty::Tile(elem, shape) => {
+            // What was written to a slot is kept, not a time.
+            Ty::Token(Token::Written, ring) => match self.kernel.pipe(ring).and_then(|p| p.fields.first()) {
+                Some(field) => Slot::Tile(self.tile_slot(field.elem, field.shape)),
+                None => return self.wrong("a ring without contents"),
+            },
+            Ty::Token(..) => Slot::Scalar(self.scalar_slot(0)),
+            Ty::Source(..) => return self.wrong("a tile that is only named"),
+            Ty::Tile(elem, shape) | Ty::Smem(elem, shape) | Ty::Compute(elem, shape) | Ty::Acc(elem, shape, _) => {
                 if shape.problem().is_some() {
                     return self.wrong("a tile of an illegal shape");
                 }
@@ -65,7 +72,7 @@ impl Lower<'_> {
         self.close_group_of(frame, value)?;
         match (self.slot(value)?, self.kernel.ty(value)) {
             (Slot::Tile(tile), _) => Ok(tile),
-            (Slot::Scalar(from), Ty::Tile(elem, shape)) => {
+            (Slot::Scalar(from), Ty::Tile(elem, shape) | Ty::Smem(elem, shape)) => {
                 let to = self.tile_slot(elem, shape);
                 self.push(frame, Step::Tile(TileStep::Splat { to, from }), &[], &[Slot::Tile(to)]);
                 Ok(to)
@@ -110,8 +117,8 @@ impl Lower<'_> {
     /// Any value; if it is a tile that an open group makes, the group is closed.
     pub(super) fn any(&mut self, frame: &mut Frame, value: Value) -> Result<Slot> {
         match self.kernel.ty(value) {
-            Ty::Tile(..) => Ok(Slot::Tile(self.tile(frame, value)?)),
-            Ty::Scalar(_) | Ty::Tensor(..) => self.slot(value),
+            Ty::Tile(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) => Ok(Slot::Tile(self.tile(frame, value)?)),
+            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Token(..) => self.slot(value),
         }
     }
 

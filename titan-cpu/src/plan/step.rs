@@ -1,6 +1,7 @@
 //! What programs do, step by step, in families; what a step sets, and the blocks inside of it.
 
 use super::group::Group;
+use super::rings::RingStep;
 use super::{BlockId, Combine, ForLoop, Moves, Place, Restride, RowIndex, ScalarSlot, Slot, TileSlot, ViewSlot};
 use crate::ops::ScalarFn;
 use crate::ops::reduce::ReduceFn;
@@ -13,6 +14,7 @@ pub(crate) enum Step {
     Fact(FactStep),
     Tile(TileStep),
     Memory(MemoryStep),
+    Ring(RingStep),
     Scalar { to: ScalarSlot, f: ScalarFn, args: [ScalarSlot; 3] },
     Elements(Box<Group>),
     Print { format: String, args: Vec<(Slot, Elem)> },
@@ -20,6 +22,8 @@ pub(crate) enum Step {
     For(Box<ForLoop>),
     Loop { enter: Moves, body: BlockId },
     If { condition: ScalarSlot, then: BlockId, other: BlockId },
+    /// The blocks of the roles, which take turns.
+    Roles(Vec<BlockId>),
     Yield(Moves),
     Break(u32, Moves),
     Continue(u32, Moves),
@@ -81,6 +85,7 @@ impl Step {
             Step::Fact(step) => step.for_each_set(f),
             Step::Tile(step) => step.for_each_set(f),
             Step::Memory(step) => step.for_each_set(f),
+            Step::Ring(step) => step.for_each_set(f),
             Step::Scalar { to, .. } => f(*to),
             Step::Elements(group) => group.outs.iter().for_each(|out| if_scalar(out.slot(), f)),
             Step::For(inner) => {
@@ -90,7 +95,7 @@ impl Step {
             Step::Loop { enter: moves, .. } | Step::Yield(moves) | Step::Break(_, moves) | Step::Continue(_, moves) => {
                 moves.iter().for_each(|(_, to)| if_scalar(*to, f));
             }
-            Step::Print { .. } | Step::Assert { .. } | Step::If { .. } | Step::Return => {}
+            Step::Print { .. } | Step::Assert { .. } | Step::If { .. } | Step::Roles(_) | Step::Return => {}
         }
     }
 
@@ -100,14 +105,15 @@ impl Step {
             Step::For(f) => vec![f.body],
             Step::Loop { body, .. } => vec![*body],
             Step::If { then, other, .. } => vec![*then, *other],
+            Step::Roles(blocks) => blocks.clone(),
             Step::Tile(TileStep::ReduceWith { f, .. } | TileStep::ScanWith { f, .. }) => vec![f.block],
             Step::Tile(
                 TileStep::Iota { .. } | TileStep::Splat { .. } | TileStep::Extract { .. } | TileStep::Restride { .. }
                 | TileStep::Interleave { .. } | TileStep::Split { .. } | TileStep::Reduce { .. } | TileStep::ArgReduce { .. }
                 | TileStep::Scan { .. } | TileStep::Mma { .. },
             )
-            | Step::Fact(_) | Step::Memory(_) | Step::Scalar { .. } | Step::Elements(_) | Step::Print { .. }
-            | Step::Assert { .. } | Step::Yield(_) | Step::Break(..) | Step::Continue(..) | Step::Return => Vec::new(),
+            | Step::Fact(_) | Step::Memory(_) | Step::Ring(_) | Step::Scalar { .. } | Step::Elements(_)
+            | Step::Print { .. } | Step::Assert { .. } | Step::Yield(_) | Step::Break(..) | Step::Continue(..) | Step::Return => Vec::new(),
         }
     }
 }

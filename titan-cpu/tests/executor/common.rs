@@ -71,6 +71,13 @@ impl K {
     }
 }
 
+/// The program of a kernel as text.
+pub(crate) fn compile_text(text: &str, options: Options) -> Program {
+    let kernel = titan_core::text::parse_one(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    let kernel = verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    Program::compile_with(&kernel, options).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
 /// A grid with the axes that a kernel names, as large as any test runs.
 fn grid_of(kernel: &titan_core::ir::Kernel) -> GridSpec {
     let (mut axes, mut distributed) = (0, false);

@@ -25,7 +25,8 @@ fn apply(elem: Elem, shape: &[i32], values: &[f64], options: Options, f: &dyn Fn
     for ((out, ty), value) in outs.iter().zip(&tys).zip(results) {
         match ty {
             Ty::Tile(..) => k.store(*out, &vec![zero; rank(ty)], value),
-            Ty::Scalar(_) | Ty::Tensor(..) => drop(k.run(OpKind::Set, &[*out, zero, value])),
+            Ty::Scalar(_) => drop(k.run(OpKind::Set, &[*out, zero, value])),
+            other => panic!("a result of type {other}"),
         }
     }
     let program = k.compile(options);

@@ -5,6 +5,7 @@
 
 mod op;
 mod ty;
+mod walk;
 
 pub(crate) use op::{BinaryOp, LazyOp, UnaryOp};
 pub(crate) use ty::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
@@ -38,6 +39,34 @@ pub(crate) struct KernelConfig {
     pub(crate) requires: Vec<Expr>,
     /// `crate = path`
     pub(crate) krate: Option<TokenStream>,
+    /// `roles(producer: 1 warp, consumer: 2 warpgroups)`
+    pub(crate) roles: Option<(Span, Vec<RoleAttr>)>,
+}
+
+/// One entry of `roles(..)`.
+#[derive(Debug)]
+pub(crate) struct RoleAttr {
+    pub(crate) name: Ident,
+    pub(crate) warps: u32,
+}
+
+impl RoleAttr {
+    /// The name of its arm: `producer` is `Role::Producer`.
+    pub(crate) fn arm(&self) -> String {
+        let name = self.name.to_string();
+        let mut upper = true;
+        let mut out = String::new();
+        for c in name.trim_start_matches("r#").chars() {
+            if c == '_' {
+                upper = true;
+            } else if std::mem::take(&mut upper) {
+                out.extend(c.to_uppercase());
+            } else {
+                out.push(c);
+            }
+        }
+        out
+    }
 }
 
 /// One entry of `instances(..)`.
@@ -159,6 +188,8 @@ pub(crate) enum ExprKind {
     Paren(Box<Expr>, Span),
     Ref { mutable: bool, inner: Box<Expr> },
     Macro { name: Ident, format: Option<String>, args: Vec<Expr>, tokens: TokenStream },
+    /// `match role() { Role::Producer => .., .. }`; the path is that of `role`.
+    Roles { path: Path, arms: Vec<RoleArm> },
     /// What could not be parsed; an error has been reported.
     Bad,
 }
@@ -169,6 +200,14 @@ pub(crate) enum Cond {
     Expr(Expr),
     /// `if let Some(x) = option`
     LetSome { pat: Pat, option: Expr, span: Span },
+}
+
+/// An arm of `match role()`.
+#[derive(Debug, Clone)]
+pub(crate) struct RoleArm {
+    /// `Role`, and the name of the role.
+    pub(crate) path: [Ident; 2],
+    pub(crate) body: Expr,
 }
 
 /// What a path of an expression names.
@@ -215,6 +254,25 @@ pub(crate) enum Builtin {
     TileOnes,
     TileFull,
     Some,
+    Role,
+    MmaAsync,
+    MmaAsyncReg,
+    RingNew,
+    StagingNew,
+    AccZeros,
+    AccFromTile,
+    StageJoin,
+}
+
+impl Builtin {
+    /// Whether it is a function of a type, as `Tile::zeros`.
+    pub(crate) const fn of_a_type(self) -> bool {
+        matches!(
+            self,
+            Builtin::TileZeros | Builtin::TileOnes | Builtin::TileFull | Builtin::RingNew | Builtin::StagingNew
+                | Builtin::AccZeros | Builtin::AccFromTile | Builtin::StageJoin
+        )
+    }
 }
 
 /// A block.

@@ -19,6 +19,8 @@ pub(crate) enum TypeKind {
     Elem(Ident, TokenStream),
     /// `Tile<T, A, B>` or `Tile<T, S>`
     Tile(Box<TypeRef>, Vec<GenericArg>, Path),
+    /// `Smem<T, A, B>` or `Smem<T, S>`
+    Smem(Box<TypeRef>, Vec<GenericArg>, Path),
     /// `D2<A, B>` as a shape argument
     Dims(Vec<GenericArg>),
     /// `&Tensor<T, R>`, `&mut Tensor<T, R>`, with `optional` for `Option<&Tensor<T, R>>`

@@ -39,7 +39,9 @@ fn comparison(krate: &TokenStream, name: &Ident) -> Option<TokenStream> {
     let args = match name.to_string().as_str() {
         "iota" | "unflatten" => quote!(::<1>),
         "select" => quote!(::<#single, #matrix, #single, #single>),
-        "mma" => quote!(::<#half, #half, #single, #matrix, #matrix, #matrix>),
+        "mma" => quote!(::<#krate::lang::Tile<#half, #matrix>, #krate::lang::Tile<#half, #matrix>, #single, #matrix>),
+        "mma_async" | "mma_async_reg" => quote!(::<#half, #half, #single, #matrix, #matrix, #matrix>),
+        "role" => quote!(::<#krate::lang::pipeline::Nobody>),
         "cdiv" | "program_id" | "num_programs" | "pipelined" => quote!(),
         _ => return None,
     };

@@ -26,7 +26,7 @@ use crate::ctxt::{Diag, Reports, compile_error};
 use crate::items::Items;
 use crate::shadow::Shadow;
 use proc_macro2::{Span, TokenStream};
-use quote::quote;
+use quote::{format_ident, quote};
 
 /// What the parts of an expansion share.
 pub(crate) struct Expansion<'a> {
@@ -99,6 +99,7 @@ impl Expansion<'_> {
         let reference = self.shared_reference(body);
         let instances = group.iter().map(|c| self.instance(c, body));
         let tripwire = self.tripwire(any, shadow);
+        let roles = self.roles();
         let cfg = self.cfgs();
         quote! {
             #(#cfg)*
@@ -107,6 +108,7 @@ impl Expansion<'_> {
                 #[allow(unused_imports)]
                 use #krate::lang::{Cast as _, Float as _};
                 #(#aliases)*
+                #roles
                 #quiet
                 #[allow(non_snake_case, non_upper_case_globals, unstable_name_collisions, overflowing_literals)]
                 #[allow(unused_parens, unused_braces, unused_qualifications, dead_code, clippy::all, clippy::pedantic, clippy::nursery)]
@@ -115,6 +117,21 @@ impl Expansion<'_> {
                 #(#instances)*
                 #tripwire
             };
+        }
+    }
+
+    /// `Role`, which only the shadow sees.
+    fn roles(&self) -> TokenStream {
+        let Some((_, roles)) = &self.item.config.roles else { return TokenStream::new() };
+        let krate = self.krate;
+        let names: Vec<_> = roles.iter().map(|r| format_ident!("{}", r.arm(), span = r.name.span())).collect();
+        quote! {
+            #[allow(dead_code)]
+            #[derive(Clone, Copy)]
+            enum Role { #(#names),* }
+            impl #krate::lang::Roles for Role {
+                const ALL: &'static [Self] = &[#(Role::#names),*];
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use crate::items::FnEnv;
 use crate::shadow::Shadow;
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
+use titan_core::ir::{Block, Kernel, OpKind, Pipe, TtgOp};
 
 impl Expansion<'_> {
     /// The reference of all instances of a tuple of element types.
@@ -46,12 +47,12 @@ impl Expansion<'_> {
         quote! {
             #[allow(non_snake_case, non_upper_case_globals, clippy::too_many_arguments)]
             fn __titan_reference<const __TITAN_RUN: bool, #generics>(
-                __titan_kernel: &'static #krate::__private::KernelRef, #host
+                __titan_kernel: &'static #krate::__private::KernelRef, __titan_roles: &[usize], #host
             ) -> #krate::Result<()> {
                 let __titan_args = ::std::vec![#(#krate::__private::LaunchArg::from(#launch)),*];
                 let __titan_reference = #krate::__private::Reference::new(__titan_kernel, __titan_args)?;
                 #(#hosts)*
-                let __titan_done = __titan_reference.run(|| { #name #args (#(#pass),*); });
+                let __titan_done = __titan_reference.run(__titan_roles, || { #name #args (#(#pass),*); });
                 #(#back)*
                 __titan_done
             }
@@ -62,11 +63,12 @@ impl Expansion<'_> {
     pub(super) fn reference(&self, c: &Compiled, body: &Body<'_>) -> TokenStream {
         let (krate, Body { shadow, host, args, .. }) = (self.krate, body);
         let consts = self.shadow_args(c, shadow);
+        let roles = c.kernel.as_ref().map_or_else(|| vec![0], |k| role_order(k));
         let (trait_name, generics) = (surface::trait_name(&self.item.func.name), surface::instance_args(c));
         quote! {
             #[allow(clippy::too_many_arguments)]
             fn reference<const __TITAN_RUN: bool>(#host) -> #krate::Result<()> {
-                __titan_reference::<__TITAN_RUN, #(#consts),*>(<Self as #trait_name #generics>::kernel(), #args)
+                __titan_reference::<__TITAN_RUN, #(#consts),*>(<Self as #trait_name #generics>::kernel(), &[#(#roles),*], #args)
             }
         }
     }
@@ -86,4 +88,40 @@ impl Expansion<'_> {
         });
         consts.chain(fresh).collect()
     }
+}
+
+/// The roles of a kernel, those that fill a ring before those that read it as far as that is possible: in the reference they
+/// run one after the other.
+fn role_order(kernel: &Kernel) -> Vec<usize> {
+    let mut regions = Vec::new();
+    kernel.walk(&mut |_, op| {
+        if op.kind == OpKind::Ttg(TtgOp::Roles) {
+            regions.clone_from(&op.regions);
+        }
+    });
+    if regions.is_empty() {
+        return vec![0];
+    }
+    let sides: Vec<(Vec<Pipe>, Vec<Pipe>)> = regions.iter().map(|r| sides(kernel, *r)).collect();
+    let mut left: Vec<usize> = (0..sides.len()).collect();
+    let mut order = Vec::new();
+    while let Some(first) = left.first().copied() {
+        let waits = |reader: usize, on: usize| on != reader && sides[reader].1.iter().any(|p| sides[on].0.contains(p));
+        let free = left.iter().copied().find(|r| !left.iter().any(|on| waits(*r, *on)));
+        let next = free.unwrap_or(first);
+        order.push(next);
+        left.retain(|r| *r != next);
+    }
+    order
+}
+
+/// The rings that a role fills, and those that it reads.
+fn sides(kernel: &Kernel, region: Block) -> (Vec<Pipe>, Vec<Pipe>) {
+    let (mut fills, mut reads) = (Vec::new(), Vec::new());
+    kernel.walk_block(region, &mut |_, op| match op.kind {
+        OpKind::Ttg(TtgOp::Acquire(pipe)) => fills.push(pipe),
+        OpKind::Ttg(TtgOp::Ready(pipe)) => reads.push(pipe),
+        _ => {}
+    });
+    (fills, reads)
 }

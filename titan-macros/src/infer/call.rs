@@ -29,7 +29,10 @@ impl Infer<'_> {
         let i32 = |s: &mut Self| ITy::Scalar(s.known(Elem::I32));
         let name = path.last().map(ToString::to_string).unwrap_or_default();
         let n = match b {
-            Builtin::TileZeros | Builtin::TileOnes | Builtin::Iota => 0,
+            Builtin::TileZeros | Builtin::TileOnes | Builtin::Iota | Builtin::Role | Builtin::RingNew | Builtin::StagingNew
+            | Builtin::AccZeros => 0,
+            Builtin::AccFromTile | Builtin::StageJoin => 1,
+            Builtin::MmaAsync | Builtin::MmaAsyncReg => 3,
             Builtin::ProgramId | Builtin::NumPrograms | Builtin::Pipelined | Builtin::TileFull | Builtin::Some => 1,
             Builtin::Cdiv | Builtin::Unflatten => 2,
             Builtin::Mma | Builtin::Select => 3,
@@ -82,6 +85,8 @@ impl Infer<'_> {
                 }
                 ITy::Tile(elem, shape)
             }
+            Builtin::Role | Builtin::MmaAsync | Builtin::MmaAsyncReg | Builtin::RingNew | Builtin::StagingNew | Builtin::AccZeros
+            | Builtin::AccFromTile | Builtin::StageJoin => self.pipe_builtin(b, path, args, span),
             Builtin::Some => {
                 self.cx.error(Code::Syntax, span, "options are made by the host; kernels ask `if let Some(x) = option`");
                 ITy::Unknown
@@ -116,13 +121,19 @@ impl Infer<'_> {
 
     fn mma(&mut self, args: &[Expr], span: Span) -> ITy {
         let tys: Vec<ITy> = args.iter().map(|a| self.expr(a)).collect();
-        let [ITy::Tile(_, a), ITy::Tile(_, b), ITy::Tile(ec, c)] = &tys[..] else {
+        self.mma_types(&tys, span)
+    }
+
+    /// The type of a product of operands of these types, in registers or in a stage, and an accumulator.
+    pub(super) fn mma_types(&mut self, tys: &[ITy], span: Span) -> ITy {
+        let operand = |n: usize| tys.get(n).and_then(Self::operand_tile);
+        let (Some((_, a)), Some((_, b)), Some(ITy::Tile(ec, c))) = (operand(0), operand(1), tys.get(2)) else {
             if !tys.iter().any(|t| matches!(t, ITy::Unknown | ITy::Never)) {
                 self.cx.error(Code::Arguments, span, "`mma` takes three tiles");
             }
             return ITy::Unknown;
         };
-        let (Some(sa), Some(sb)) = (self.shape_of(*a), self.shape_of(*b)) else {
+        let (Some(sa), Some(sb)) = (self.shape_of(a), self.shape_of(b)) else {
             return self.cannot_infer(span, "the shape of an operand of `mma`", "write its type");
         };
         let dims = match (&sa[..], &sb[..]) {

@@ -1,5 +1,6 @@
 //! Branches and loops.
 
+use super::pipe::PipeTy;
 use super::{ITy, Infer, TensorTy};
 use crate::ast::{Block, Cond, Expr, ExprKind};
 use crate::consts::{self, ConstValue};
@@ -41,6 +42,13 @@ impl Infer<'_> {
                 self.unify(&want, &ty, e.span);
                 ITy::Never
             }
+            ExprKind::Roles { arms, .. } => {
+                for arm in arms {
+                    let ty = self.expr(&arm.body);
+                    self.unify(&ITy::Unit, &ty, arm.body.span);
+                }
+                ITy::Unit
+            }
             _ => ITy::Unknown,
         }
     }
@@ -59,6 +67,7 @@ impl Infer<'_> {
             Cond::LetSome { pat, option, .. } => {
                 let ty = match self.expr(option) {
                     ITy::Tensor(t) if t.optional => ITy::Tensor(TensorTy { optional: false, ..t }),
+                    ITy::Pipe(PipeTy::Filled(fields)) => ITy::Pipe(PipeTy::Stage(fields)),
                     ITy::Unknown | ITy::Never => ITy::Unknown,
                     other => self.no_such("`Some`", &other, option.span),
                 };
@@ -97,10 +106,16 @@ impl Infer<'_> {
         match self.expr(iter) {
             ITy::Range => ITy::Scalar(self.known(Elem::I32)),
             ITy::OwnIter(own) => ITy::Own(own),
+            ITy::Pipe(PipeTy::Side(fields, fills)) => {
+                let token = if fills { PipeTy::Slot(fields) } else { PipeTy::Ready(fields) };
+                ITy::Tuple(vec![ITy::Scalar(self.known(Elem::I32)), ITy::Pipe(token)])
+            }
+            ITy::Pipe(PipeTy::Indices(rank)) => ITy::Array(Box::new(ITy::Scalar(self.known(Elem::I32))), rank),
             ITy::Unknown | ITy::Never => ITy::Unknown,
             other => {
                 let title = format!("{} is not something to loop over", self.describe(&other));
-                let help = "loops run over `a..b`, `pipelined(a..b)`, `c.tiles::<..>()` or `y.ragged::<..>(off)`";
+                let help = "loops run over `a..b`, `pipelined(a..b)`, `c.tiles::<..>()`, `y.ragged::<..>(off)`, \
+                    `ring.produce(a..b)` or `ring.consume(a..b)`";
                 self.cx.error_help(Code::Syntax, iter.span, title, help);
                 ITy::Unknown
             }

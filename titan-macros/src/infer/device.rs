@@ -168,7 +168,7 @@ impl Infer<'_> {
                 }
                 _ => ITy::Unknown,
             },
-            TypeKind::Infer | TypeKind::Dims(_) | TypeKind::Tensor { .. } => {
+            TypeKind::Infer | TypeKind::Dims(_) | TypeKind::Smem(..) | TypeKind::Tensor { .. } => {
                 self.cx.error(Code::DeviceFn, span, format!("`{}` returns something that kernels cannot take", dev.func.name));
                 ITy::Unknown
             }

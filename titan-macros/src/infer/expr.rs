@@ -75,7 +75,8 @@ impl Infer<'_> {
             ExprKind::Call { path, callee, args, .. } => self.call(e, path, callee, args),
             ExprKind::Method { recv, name, generics, args, .. } => self.method(recv, name, generics, args),
             ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
-            | ExprKind::Loop { .. } | ExprKind::Break { .. } | ExprKind::Continue { .. } | ExprKind::Return(_) => self.control(e),
+            | ExprKind::Loop { .. } | ExprKind::Break { .. } | ExprKind::Continue { .. } | ExprKind::Return(_)
+            | ExprKind::Roles { .. } => self.control(e),
             ExprKind::Bad => ITy::Never,
             ExprKind::Array(list, _) => self.array(list, e.span),
             ExprKind::Tuple(list, _) if list.is_empty() => ITy::Unit,

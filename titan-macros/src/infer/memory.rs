@@ -62,6 +62,8 @@ impl Infer<'_> {
                 }
                 ITy::Tensor(t)
             }
+            Method::Source(_) | Method::SourceRows => self.source(method, t, call),
+            Method::Work => self.work(t, call, span),
             Method::Tiles | Method::Ragged => self.own_iter(method == Method::Ragged, t, call),
             Method::Shared => {
                 self.takes(call, 0);
@@ -243,6 +245,12 @@ impl Infer<'_> {
                     self.unify(&want, &got, call.args[0].span);
                 }
                 ITy::Unit
+            }
+            Method::OwnStoreFrom => {
+                if self.takes(call, 1) {
+                    return self.store_from(o, &call.args[0]);
+                }
+                ITy::Unknown
             }
             _ => {
                 self.takes(call, 0);

@@ -1,6 +1,6 @@
 //! Methods of scalars and tiles; those of tensors are in [`super::memory`].
 
-use super::{ITy, Infer, S, TensorTy};
+use super::{ITy, Infer, S, TensorTy, pipe};
 use crate::ast::{Expr, ExprKind, GenericArg, GenericArgValue};
 use crate::method::{self, Method, Receiver, lookup};
 use proc_macro2::{Ident, Span};
@@ -31,7 +31,9 @@ impl Infer<'_> {
             self.cx.error_help(Code::MaybeAbsent, name.span(), title, format!("`if let Some({option}) = {option} {{ .. }}`"));
             return ITy::Unknown;
         }
+        let kind = if let ITy::Pipe(pipe) = &ty { pipe.kind() } else { None };
         let receiver = match &ty {
+            _ if kind.is_some() => kind.map_or(Receiver::Scalar, Receiver::Pipe),
             ITy::Scalar(_) => Receiver::Scalar,
             ITy::Tile(..) => Receiver::Tile,
             ITy::Tensor(_) => Receiver::Tensor,
@@ -56,6 +58,10 @@ impl Infer<'_> {
             return ITy::Unknown;
         };
         match ty {
+            ITy::Pipe(pipe) => match method {
+                Method::Pipe(method) => self.pipe_method(method, &pipe, &call),
+                _ => ITy::Unknown,
+            },
             ITy::Tensor(t) => self.tensor_method(method, t, &call),
             ITy::Own(o) => self.own_method(method, o, &call),
             value => self.value_method(method, &value, &call),
@@ -69,6 +75,10 @@ impl Infer<'_> {
             (ITy::Range, "step_by") => "count the steps: `for i in 0..cdiv(n, 2) { let at = 2 * i; .. }`".to_owned(),
             (ITy::Range, "rev") => "count down inside: `for i in 0..n { let at = n - 1 - i; .. }`".to_owned(),
             (ITy::Range, _) => "loops run over `a..b` as it is".to_owned(),
+            (ITy::Pipe(pipe::PipeTy::Filled(_)), _) => "`if let Some(stage) = ready.wait_filled() { .. }`".to_owned(),
+            (ITy::Pipe(_), "step_by" | "rev" | "enumerate" | "take" | "skip" | "zip" | "map" | "filter" | "for_each" | "chain") => {
+                "a `for` walks it as it is".to_owned()
+            }
             (_, "clone" | "to_owned" | "into") => "scalars and tiles are copied as they are, and converted by `.cast::<U>()`".to_owned(),
             (_, "powi" | "powf" | "pow") => "multiply, or `(x.ln() * n).exp()`".to_owned(),
             (_, name) => match method::similar_of_values(name) {

@@ -12,6 +12,7 @@ mod indices;
 mod memory;
 mod method;
 mod ops;
+pub(crate) mod pipe;
 mod shapes;
 mod unify;
 mod written;
@@ -53,6 +54,8 @@ pub(crate) enum ITy {
     Range,
     Array(Box<ITy>, usize),
     Tuple(Vec<ITy>),
+    /// Of a pipeline: rings, tokens, products under way.
+    Pipe(pipe::PipeTy),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -263,6 +266,7 @@ impl<'a> Infer<'a> {
                 let list: Vec<String> = list.iter().map(|t| self.describe(t)).collect();
                 format!("({})", list.join(", "))
             }
+            ITy::Pipe(ty) => self.describe_pipe(ty),
         }
     }
 

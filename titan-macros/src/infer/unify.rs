@@ -67,6 +67,7 @@ impl Infer<'_> {
             }
             (ITy::Array(x, n), ITy::Array(y, m)) if n == m => ITy::Array(Box::new(self.unify(x, y, span)), *n),
             (ITy::Tensor(x), ITy::Tensor(y)) if x.elem == y.elem && x.rank == y.rank && x.optional == y.optional => a.clone(),
+            (ITy::Pipe(x), ITy::Pipe(y)) => self.unify_pipe(x, y, span),
             _ if a == b => a.clone(),
             _ => {
                 let title = format!("{} where {} is expected", self.describe(b), self.describe(a));

@@ -44,6 +44,11 @@ impl Infer<'_> {
                     _ => ITy::Unknown,
                 }
             }
+            TypeKind::Smem(..) => {
+                let help = "it stands in the type of a ring: `Ring::<Smem<f16, 128, 64>, 4>::new()`";
+                self.cx.error_help(Code::RingMade, t.span, "`Smem` is not the type of a value", help);
+                ITy::Unknown
+            }
             TypeKind::Dims(_) => ITy::Unknown,
         }
     }

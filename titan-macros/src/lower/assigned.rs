@@ -81,6 +81,7 @@ impl Effects {
                 self.expr(cond);
                 self.block(body);
             }
+            ExprKind::Roles { arms, .. } => arms.iter().for_each(|a| self.expr(&a.body)),
             ExprKind::Break { value, .. } => value.iter().for_each(|v| self.expr(v)),
             ExprKind::Return(value) => {
                 self.returns = true;

@@ -15,7 +15,7 @@ const MAX_INLINED: usize = 64;
 impl FnLower<'_, '_, '_> {
     pub(super) fn call(&mut self, e: &Expr, path: &Path, callee: &Callee, args: &[Expr]) -> Lowered<Val> {
         match callee {
-            Callee::Builtin(b) => self.builtin(e, *b, args),
+            Callee::Builtin(b) => self.builtin(e, *b, path, args),
             Callee::Device(key) => {
                 let items = self.env.items;
                 let device = items.devices.get(key).ok_or(Stop)?;
@@ -25,7 +25,7 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    fn builtin(&mut self, e: &Expr, b: Builtin, args: &[Expr]) -> Lowered<Val> {
+    fn builtin(&mut self, e: &Expr, b: Builtin, path: &Path, args: &[Expr]) -> Lowered<Val> {
         let span = e.span;
         match b {
             Builtin::ProgramId | Builtin::NumPrograms => {
@@ -55,7 +55,7 @@ impl FnLower<'_, '_, '_> {
                 let mut operands = Vec::new();
                 for a in args {
                     let val = self.expr(a)?;
-                    operands.push(self.value(val, a.span)?);
+                    operands.push(self.in_registers(val, a.span)?);
                 }
                 Ok(Val::Value(self.op(span, OpKind::Mma, &operands)?))
             }
@@ -86,7 +86,9 @@ impl FnLower<'_, '_, '_> {
                 let v = self.value(val, span)?;
                 Ok(Val::Value(self.op(span, OpKind::Splat(shape), &[v])?))
             }
-            Builtin::Some => Err(Stop),
+            Builtin::RingNew | Builtin::StagingNew | Builtin::AccZeros | Builtin::AccFromTile | Builtin::MmaAsync
+            | Builtin::MmaAsyncReg | Builtin::StageJoin => self.pipe_builtin(e, b, path, args),
+            Builtin::Some | Builtin::Role => Err(Stop),
         }
     }
 

@@ -1,12 +1,36 @@
 //! Blocks and branches.
 
 use super::assigned;
+use super::val::PipeVal;
 use super::{Closure, FnLower, Lowered, Stop, Val};
 use crate::ast::{Block, Cond, Expr, Pat, Stmt, VarId};
 use crate::consts::{self, ConstValue};
 use proc_macro2::Span;
+use std::collections::BTreeSet;
 use titan_core::diag::Code;
-use titan_core::ir::{OpKind, Ty, Value};
+use titan_core::ir::{OpKind, Ty, TtgOp, Value};
+
+/// An arm of a branch.
+pub(super) enum Arm<'x> {
+    Block(&'x Block),
+    /// With an optional tensor, which is there.
+    Tensor(&'x Pat, Value, &'x Block),
+    /// With a stage that is not poison.
+    Stage(&'x Pat, Value, &'x Block),
+    /// With a stage that is poison and goes back unread.
+    Passed(Value, Option<&'x Expr>),
+    Else(Option<&'x Expr>),
+}
+
+impl Arm<'_> {
+    /// The variables that it assigns.
+    fn assigned(&self) -> BTreeSet<VarId> {
+        match self {
+            Arm::Block(b) | Arm::Tensor(_, _, b) | Arm::Stage(_, _, b) => assigned::of_block(b).assigned,
+            Arm::Passed(_, e) | Arm::Else(e) => e.map(|e| assigned::of_expr(e).assigned).unwrap_or_default(),
+        }
+    }
+}
 
 impl FnLower<'_, '_, '_> {
     pub(super) fn block(&mut self, block: &Block) -> Lowered<Val> {
@@ -51,8 +75,10 @@ impl FnLower<'_, '_, '_> {
                 (self.value(c, e.span)?, None)
             }
             Cond::LetSome { pat, option, .. } => {
-                let t = self.expr(option)?;
-                let t = self.tensor(t, option.span)?;
+                let t = match self.expr(option)? {
+                    Val::Pipe(PipeVal::Filled(ready)) => return self.branch_filled(ready, pat, (then, other), option.span),
+                    t => self.tensor(t, option.span)?,
+                };
                 (self.op(option.span, OpKind::Present, &[t])?, Some((pat, t)))
             }
         };
@@ -60,7 +86,8 @@ impl FnLower<'_, '_, '_> {
         if !plain || matches!(self.ty(c), Ty::Tile(..)) {
             return self.choose(c, then, other, span);
         }
-        self.branch_on(c, binding, then, other, span)
+        let first = binding.map_or(Arm::Block(then), |(pat, t)| Arm::Tensor(pat, t, then));
+        self.branch_on(c, first, Arm::Else(other), span)
     }
 
     /// `if` inside a closure: both arms are computed, and chosen from per element. So are the variables that they assign.
@@ -68,7 +95,7 @@ impl FnLower<'_, '_, '_> {
         if self.closure == Closure::None {
             return Err(self.error(Code::Condition, span, "a condition is one `bool`, not a mask"));
         }
-        let merged = self.merged_vars(then, other);
+        let merged = self.merged_vars(&Arm::Block(then), &Arm::Else(other));
         let before = self.vars.clone();
         let a = self.under_a_condition(|f| f.block(then))?;
         let vars_a = std::mem::replace(&mut self.vars, before.clone());
@@ -115,32 +142,19 @@ impl FnLower<'_, '_, '_> {
         a.iter().zip(b).map(|(a, b)| self.pick(mask, a, b, span)).collect()
     }
 
-    fn branch_on(
-        &mut self,
-        cond: Value,
-        binding: Option<(&Pat, Value)>,
-        then: &Block,
-        other: Option<&Expr>,
-        span: Span,
-    ) -> Lowered<Val> {
-        let merged = self.merged_vars(then, other);
+    pub(super) fn branch_on(&mut self, cond: Value, first: Arm<'_>, second: Arm<'_>, span: Span) -> Lowered<Val> {
+        let merged = self.merged_vars(&first, &second);
         let before = self.vars.clone();
         let owns_before = self.owns_snapshot();
         self.at(span);
         let mut open = self.sh.b.begin_if(cond);
-        if let Some((pat, tensor)) = binding {
-            self.bind(pat, Val::Tensor(tensor))?;
-        }
-        let a = self.block(then)?;
+        let a = self.arm(&first, span)?;
         let end_a = self.arm_end(&a, &merged, span)?;
         let owns_a = self.owns_snapshot();
         let vars_a = std::mem::replace(&mut self.vars, before.clone());
         self.owns_restore(&owns_before);
         self.sh.b.begin_else(&mut open);
-        let b = match other {
-            Some(e) => self.expr(e)?,
-            None => Val::Unit,
-        };
+        let b = self.arm(&second, span)?;
         let end_b = self.arm_end(&b, &merged, span)?;
         let (results, shape_vars, shape_val) = match (&end_a, &end_b) {
             (Some(tys), Some(_)) => {
@@ -171,10 +185,29 @@ impl FnLower<'_, '_, '_> {
         Ok(shape_val.rebuild(&mut values))
     }
 
+    fn arm(&mut self, arm: &Arm<'_>, span: Span) -> Lowered<Val> {
+        match arm {
+            Arm::Block(b) => self.block(b),
+            Arm::Tensor(pat, tensor, b) => {
+                self.bind(pat, Val::Tensor(*tensor))?;
+                self.block(b)
+            }
+            Arm::Stage(pat, stage, b) => {
+                let rperm = self.op(span, OpKind::Ttg(TtgOp::ReadPerm), &[*stage])?;
+                self.bind(pat, Val::Value(rperm))?;
+                self.block(b)
+            }
+            Arm::Passed(stage, other) => {
+                self.release(*stage, span)?;
+                other.map_or(Ok(Val::Unit), |e| self.expr(e))
+            }
+            Arm::Else(other) => other.map_or(Ok(Val::Unit), |e| self.expr(e)),
+        }
+    }
+
     /// The variables that have a value after the branch and may have got it inside.
-    fn merged_vars(&self, then: &Block, other: Option<&Expr>) -> Vec<VarId> {
-        let a = assigned::of_block(then).assigned;
-        let b = other.map(|e| assigned::of_expr(e).assigned).unwrap_or_default();
+    fn merged_vars(&self, first: &Arm<'_>, second: &Arm<'_>) -> Vec<VarId> {
+        let (a, b) = (first.assigned(), second.assigned());
         let declared_inside = |v: VarId| self.vars[v].is_none() && !(a.contains(&v) && b.contains(&v));
         a.union(&b).copied().filter(|v| !declared_inside(*v)).collect()
     }
@@ -188,6 +221,7 @@ impl FnLower<'_, '_, '_> {
         if !val.flatten(&mut values) {
             return Err(self.error(Code::Syntax, span, "an `if` gives scalars and tiles, not tensors or output tiles"));
         }
+        self.carriable(&values, span)?;
         let tys = values.iter().map(|v| self.ty(*v)).collect();
         self.at(span);
         self.sh.b.terminate(OpKind::Yield, &values);
@@ -203,7 +237,18 @@ impl FnLower<'_, '_, '_> {
                 return Err(self.error(Code::Syntax, span, title));
             }
         }
+        self.carriable(&values, span)?;
         Ok(values)
+    }
+
+    /// Refuses what has no value of its own: tiles in stages and sources.
+    pub(super) fn carriable(&self, values: &[Value], span: Span) -> Lowered<()> {
+        if values.iter().all(|v| self.ty(*v).is_carried()) {
+            return Ok(());
+        }
+        let title = "a tile of a stage or a source is the value of a branch or loop";
+        self.sh.cx.error_help(Code::Syntax, span, title, "name it where it is used; `.load()` brings a tile of a stage to registers");
+        Err(Stop)
     }
 
     /// Control does not come here, but a block needs its end.

@@ -39,6 +39,7 @@ impl FnLower<'_, '_, '_> {
                     ITy::Tile(..) => Receiver::Tile,
                     ITy::Tensor(_) => Receiver::Tensor,
                     ITy::Own(_) => Receiver::Own,
+                    ITy::Pipe(pipe) => pipe.kind().map_or(Receiver::Scalar, Receiver::Pipe),
                     _ => Receiver::Scalar,
                 };
                 let method = lookup(receiver, &name.to_string()).ok_or_else(|| self.internal(e.span, "an unknown operation"))?;
@@ -73,6 +74,7 @@ impl FnLower<'_, '_, '_> {
             ExprKind::Range { lo, hi, inclusive } => self.range(lo, hi, *inclusive, e.span),
             ExprKind::Paren(a, _) | ExprKind::Ref { inner: a, .. } => self.expr(a),
             ExprKind::Macro { name, format, args, .. } => self.mac(&name.to_string(), format.as_deref(), args, e.span),
+            ExprKind::Roles { arms, .. } => self.roles(arms, e.span),
             ExprKind::Closure { .. } | ExprKind::Bad => Err(Stop),
         }
     }
@@ -162,8 +164,8 @@ impl FnLower<'_, '_, '_> {
     fn assign(&mut self, place: &Expr, val: Val) -> Lowered<Val> {
         match (&place.kind, val) {
             (ExprKind::Path(_, Res::Local(var)), val) => {
-                if matches!(val, Val::Tensor(_) | Val::Own(_) | Val::Tiles(_)) {
-                    let title = "tensors and output tiles are bound by `let`, not assigned";
+                if matches!(val, Val::Tensor(_) | Val::Own(_) | Val::Tiles(_) | Val::Pipe(_)) {
+                    let title = "tensors, output tiles and rings are bound by `let`, not assigned";
                     return Err(self.error(Code::Syntax, place.span, title));
                 }
                 self.name(&val, &self.func().vars[*var].name.to_string());
@@ -259,6 +261,10 @@ impl FnLower<'_, '_, '_> {
             return Ok(Val::Unit);
         }
         match r {
+            r if matches!(method, Method::Pipe(_)) => match method {
+                Method::Pipe(method) => self.pipe_method(e, method, r, args),
+                _ => Err(Stop),
+            },
             Val::Tensor(t) => self.tensor_method(e, method, t, generics, args),
             Val::Own(own) => self.own_method(method, &own, args, e.span),
             Val::Value(v) => self.value_method(e, method, v, generics, args),

@@ -1,7 +1,7 @@
 //! Loops, and what leaves them.
 
 use super::assigned::{self, Effects};
-use super::val::{RangeVal, Tiles};
+use super::val::{PipeVal, RangeVal, Tiles};
 use super::{FnLower, Lowered, OwnVal, Stop, Val};
 use crate::ast::{Block, Expr, Pat, VarId};
 use proc_macro2::{Ident, Span};
@@ -22,6 +22,8 @@ pub(super) struct LoopCtx {
     pub(super) results: Option<Vec<Ty>>,
     /// A `for` has its carried values as results, without a `break`.
     pub(super) counted: bool,
+    /// Of a loop over a side of a ring: where that is named.
+    pub(super) side: Option<(Span, &'static str)>,
 }
 
 impl FnLower<'_, '_, '_> {
@@ -42,7 +44,7 @@ impl FnLower<'_, '_, '_> {
             }
         }
         let label = label.map(ToString::to_string);
-        self.loops.push(LoopCtx { label, level, carried, value: None, results: None, counted });
+        self.loops.push(LoopCtx { label, level, carried, value: None, results: None, counted, side: None });
     }
 
     /// Ends the body, closes the loop and gives variables and value after it.
@@ -89,9 +91,9 @@ impl FnLower<'_, '_, '_> {
 
     pub(super) fn for_loop(&mut self, label: Option<&Ident>, pat: &Pat, iter: &Expr, body: &Block, span: Span) -> Lowered<Val> {
         let over = self.expr(iter)?;
-        let (range, tiles) = match over {
-            Val::Range(r) => (r, None),
-            Val::Tiles(t) => (self.tiles_range(t, span)?, Some(t)),
+        let range = match &over {
+            Val::Range(r) | Val::Pipe(PipeVal::Side { range: r, .. }) => *r,
+            Val::Tiles(t) | Val::Pipe(PipeVal::Indices(t)) => self.tiles_range(t, span)?,
             _ => return Err(self.internal(span, "a loop over something else")),
         };
         let fx = assigned::of_block(body);
@@ -103,9 +105,11 @@ impl FnLower<'_, '_, '_> {
         let open = self.sh.b.begin_for(range.kind, [range.lo, range.hi, one], &init).map_err(|e| self.type_error(span, e))?;
         let index = open.index.ok_or(Stop)?;
         self.enter(label, carried, true, &open);
-        let item = match tiles {
-            None => Val::Value(index),
-            Some(t) => Val::Own(self.own_tile(t, index, span)?),
+        let item = match over {
+            Val::Tiles(t) => Val::Own(self.own_tile(&t, index, span)?),
+            Val::Pipe(PipeVal::Indices(t)) => Val::Array(self.tile_index(&t, index, span)?.into_iter().map(Val::Value).collect()),
+            Val::Pipe(PipeVal::Side { pipe, fills, span, .. }) => self.side_item(pipe, fills, index, span)?,
+            _ => Val::Value(index),
         };
         self.bind(pat, item)?;
         self.block(body)?;
@@ -113,27 +117,35 @@ impl FnLower<'_, '_, '_> {
     }
 
     /// The numbers of an output's tiles: `0 .. count`, dealt to the programs.
-    pub(super) fn tiles_range(&mut self, t: Tiles, span: Span) -> Lowered<RangeVal> {
-        let hi = match t.offsets {
-            Some(off) => {
+    pub(super) fn tiles_range(&mut self, t: &Tiles, span: Span) -> Lowered<RangeVal> {
+        let hi = match (t.offsets, &t.counts) {
+            (_, Some((_, total))) => *total,
+            (Some(off), None) => {
                 let (rows, cols) = (t.shape[0], t.shape[1]);
                 self.op(span, OpKind::RaggedCount { rows, cols }, &[t.tensor, off])?
             }
-            None => {
+            (None, None) => {
                 let counts = self.tile_counts(t, span)?;
-                let mut total = counts[0];
-                for n in &counts[1..] {
-                    total = self.op(span, OpKind::Binary(BinOp::Mul), &[total, *n])?;
-                }
-                total
+                self.product(&counts, span)?
             }
         };
         let lo = self.i32(0);
         Ok(RangeVal { lo, hi, kind: ForKind::Distributed })
     }
 
+    pub(super) fn product(&mut self, factors: &[Value], span: Span) -> Lowered<Value> {
+        let mut total = *factors.first().ok_or(Stop)?;
+        for n in &factors[1..] {
+            total = self.op(span, OpKind::Binary(BinOp::Mul), &[total, *n])?;
+        }
+        Ok(total)
+    }
+
     /// Tiles along each axis: the quotient rounded up, without overflow.
-    pub(super) fn tile_counts(&mut self, t: Tiles, span: Span) -> Lowered<Vec<Value>> {
+    pub(super) fn tile_counts(&mut self, t: &Tiles, span: Span) -> Lowered<Vec<Value>> {
+        if let Some((counts, _)) = &t.counts {
+            return Ok(counts.clone());
+        }
         let mut counts = Vec::new();
         for (axis, extent) in t.shape.iter().enumerate() {
             let dim = self.op(span, OpKind::Dim(u8::try_from(axis).unwrap_or(0)), &[t.tensor])?;
@@ -149,7 +161,7 @@ impl FnLower<'_, '_, '_> {
     }
 
     /// The output tile of this number.
-    pub(super) fn own_tile(&mut self, t: Tiles, number: Value, span: Span) -> Lowered<OwnVal> {
+    pub(super) fn own_tile(&mut self, t: &Tiles, number: Value, span: Span) -> Lowered<OwnVal> {
         let id = self.born(span);
         match t.offsets {
             Some(off) => {
@@ -159,12 +171,17 @@ impl FnLower<'_, '_, '_> {
                 Ok(OwnVal { id, tensor: view, index: parts[1..].to_vec(), group: Some(parts[0]), shape: t.shape })
             }
             None => {
-                let mut args = vec![number];
-                args.extend(self.tile_counts(t, span)?);
-                let index = self.ops(span, OpKind::Unflatten, &args)?;
+                let index = self.tile_index(t, number, span)?;
                 Ok(OwnVal { id, tensor: t.tensor, index, group: None, shape: t.shape })
             }
         }
+    }
+
+    /// The coordinates of the tile of this number.
+    fn tile_index(&mut self, t: &Tiles, number: Value, span: Span) -> Lowered<Vec<Value>> {
+        let mut args = vec![number];
+        args.extend(self.tile_counts(t, span)?);
+        self.ops(span, OpKind::Unflatten, &args)
     }
 
     /// Opens a loop without bounds; also what the variables were before it.
@@ -214,6 +231,7 @@ impl FnLower<'_, '_, '_> {
     pub(super) fn break_loop(&mut self, label: Option<&Ident>, value: Option<&Expr>, span: Span) -> Lowered<Val> {
         let value = value.map(|e| self.expr(e)).transpose()?;
         let target = self.target(label, span)?;
+        self.stays_in_sides(target, "break", span)?;
         self.break_to(target, value, span)?;
         Ok(Val::Unit)
     }
@@ -227,6 +245,7 @@ impl FnLower<'_, '_, '_> {
         {
             return Err(self.error(Code::Syntax, span, "a loop gives scalars and tiles, not tensors or output tiles"));
         }
+        self.carriable(&values, span)?;
         let tys = values.iter().map(|v| self.ty(*v)).collect();
         let ctx = &mut self.loops[target];
         ctx.results = Some(tys);
@@ -241,6 +260,7 @@ impl FnLower<'_, '_, '_> {
 
     pub(super) fn continue_loop(&mut self, label: Option<&Ident>, span: Span) -> Lowered<Val> {
         let target = self.target(label, span)?;
+        self.stays_in_sides(target + 1, "continue", span)?;
         let (carried, level) = (self.loops[target].carried.clone(), self.loops[target].level);
         self.owns_must_end(level + 1, span);
         let values = self.flat_vars(&carried, span)?;

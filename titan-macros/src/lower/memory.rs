@@ -6,7 +6,7 @@ use crate::ast::{Expr, GenericArg};
 use crate::infer::ITy;
 use crate::method::Method;
 use proc_macro2::Span;
-use titan_core::ir::{ForKind, OpKind, Ty, Unit, Value};
+use titan_core::ir::{ForKind, OpKind, Unit, Value};
 
 impl FnLower<'_, '_, '_> {
     pub(super) fn tensor_method(&mut self, e: &Expr, method: Method, t: Value, generics: &[GenericArg], args: &[Expr]) -> Lowered<Val> {
@@ -80,20 +80,22 @@ impl FnLower<'_, '_, '_> {
                     }
                     None => None,
                 };
-                Ok(Val::Tiles(Tiles { tensor: t, shape: own.shape, offsets }))
+                Ok(Val::Tiles(Tiles { tensor: t, shape: own.shape, offsets, counts: None }))
             }
+            Method::Source(_) | Method::SourceRows => self.source(e, method, t, args),
+            Method::Work => self.work(e, t),
             Method::Shared => Ok(Val::Tensor(self.op(span, OpKind::Shared, &[t])?)),
             _ => Err(self.no_meaning(span)),
         }
     }
 
     /// `[i, j]`, appended.
-    fn coordinates(&mut self, arg: &Expr, out: &mut Vec<Value>) -> Lowered<()> {
+    pub(super) fn coordinates(&mut self, arg: &Expr, out: &mut Vec<Value>) -> Lowered<()> {
         if self.expr(arg)?.flatten(out) { Ok(()) } else { Err(self.internal(arg.span, "coordinates of another kind")) }
     }
 
     /// Row indices: a tuple or one of them.
-    fn rows(&mut self, arg: &Expr, out: &mut Vec<Value>) -> Lowered<()> {
+    pub(super) fn rows(&mut self, arg: &Expr, out: &mut Vec<Value>) -> Lowered<()> {
         self.coordinates(arg, out)
     }
 
@@ -143,11 +145,9 @@ impl FnLower<'_, '_, '_> {
             Method::OwnStore => {
                 let val = self.expr(&args[0])?;
                 let v = self.value(val, args[0].span)?;
-                match self.ty(v) {
-                    Ty::Tile(..) => self.store_own(own, v, span),
-                    Ty::Scalar(_) | Ty::Tensor(..) => Err(Stop),
-                }
+                if self.ty(v).tile_shape().is_some() { self.store_own(own, v, span) } else { Err(Stop) }
             }
+            Method::OwnStoreFrom => self.store_own_from(own, &args[0], span),
             Method::OwnSkip => Ok(self.skip_own(own, span)),
             _ => Err(self.no_meaning(span)),
         }

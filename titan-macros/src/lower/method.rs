@@ -95,7 +95,7 @@ impl FnLower<'_, '_, '_> {
         let val = self.expr(arg)?;
         match self.ty(recv) {
             Ty::Tile(e, s) => self.beside(val, e, s, arg.span),
-            Ty::Scalar(_) | Ty::Tensor(..) => self.value(val, arg.span),
+            _ => self.value(val, arg.span),
         }
     }
 

@@ -13,6 +13,7 @@ mod memory;
 mod method;
 mod ops;
 mod own;
+mod pipe;
 mod val;
 
 use crate::ast::{Function, Pat, PatKind, VarId};
@@ -22,8 +23,8 @@ use crate::items::FnEnv;
 use proc_macro2::{LineColumn, Span};
 use std::collections::BTreeMap;
 use titan_core::diag::{Code, Diagnostic};
-use titan_core::ir::{Builder, Const, Elem, Loc, OpKind, TileShape, Ty, TypeError, UnOp, Value};
-use val::{OwnVal, Val};
+use titan_core::ir::{Builder, Const, Elem, Loc, OpKind, RoleDecl, TileShape, Ty, TypeError, UnOp, Value};
+use val::{OwnVal, PipeVal, Val};
 
 /// Lowering stops here: an error has been reported.
 #[derive(Debug)]
@@ -65,6 +66,8 @@ pub(crate) struct Shared<'c> {
     pub(crate) places: &'c mut Places,
     /// Values of the shape names.
     pub(crate) symbols: BTreeMap<String, Value>,
+    /// The roles of the attribute, each with the name of its arm.
+    pub(crate) roles: Vec<(String, RoleDecl)>,
     owns: Vec<own::OwnState>,
     /// Open loops.
     depth: usize,
@@ -74,7 +77,7 @@ pub(crate) struct Shared<'c> {
 
 impl<'c> Shared<'c> {
     pub(crate) fn new(cx: &'c Ctxt, b: Builder, places: &'c mut Places) -> Self {
-        Shared { cx, b, places, symbols: BTreeMap::new(), owns: Vec::new(), depth: 0, inlined: 0 }
+        Shared { cx, b, places, symbols: BTreeMap::new(), roles: Vec::new(), owns: Vec::new(), depth: 0, inlined: 0 }
     }
 }
 
@@ -112,7 +115,7 @@ pub(crate) fn kernel(sh: &mut Shared<'_>, env: FnEnv<'_>, infer: Infer<'_>) -> L
         let value = f.sh.b.kernel().param(i);
         f.vars[i] = Some(match f.sh.b.ty(value) {
             Ty::Tensor(..) => Val::Tensor(value),
-            Ty::Scalar(_) | Ty::Tile(..) => Val::Value(value),
+            _ => Val::Value(value),
         });
     }
     f.block(&f.env.func.body)?;
@@ -256,7 +259,7 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
                     let v = if e == elem { v } else { self.op(span, OpKind::Cast(elem), &[v])? };
                     self.op(span, OpKind::Splat(shape), &[v])
                 }
-                Ty::Tile(..) | Ty::Tensor(..) => Ok(v),
+                _ => Ok(v),
             },
             Val::Row(v) if shape.rank() == 2 => self.op(span, OpKind::Broadcast { axis: 0, n: shape[0] }, &[v]),
             Val::Col(v) if shape.rank() == 2 => self.op(span, OpKind::Broadcast { axis: 1, n: shape[1] }, &[v]),
@@ -298,7 +301,8 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
     fn name(&mut self, val: &Val, name: &str) {
         match val {
             Val::Value(v) | Val::Row(v) | Val::Col(v) | Val::Tensor(v) => self.sh.b.name(*v, name),
-            Val::Unit | Val::Own(_) | Val::Tiles(_) | Val::Range(_) | Val::Array(_) | Val::Tuple(_) => {}
+            Val::Pipe(PipeVal::Ring(pipe)) => self.sh.b.name_pipe(*pipe, name),
+            Val::Unit | Val::Own(_) | Val::Tiles(_) | Val::Range(_) | Val::Array(_) | Val::Tuple(_) | Val::Pipe(_) => {}
         }
     }
 

@@ -57,7 +57,7 @@ impl FnLower<'_, '_, '_> {
     pub(super) fn rank2(&self, v: Value, span: Span) -> Lowered<(Elem, TileShape)> {
         match self.ty(v) {
             Ty::Tile(e, s) => Ok((e, s)),
-            Ty::Scalar(_) | Ty::Tensor(..) => Err(self.internal(span, "a row beside a scalar")),
+            _ => Err(self.internal(span, "a row beside a scalar")),
         }
     }
 

@@ -2,9 +2,10 @@
 //! accepts, so that is reported here.
 
 use super::{FnLower, Lowered, OwnVal, Val};
+use crate::ast::Expr;
 use proc_macro2::Span;
 use titan_core::diag::{Code, Diagnostic};
-use titan_core::ir::{OpKind, Unit, Value};
+use titan_core::ir::{OpKind, TtgOp, Unit, Value};
 
 /// What has become of an output tile.
 #[derive(Debug, Clone)]
@@ -44,6 +45,16 @@ impl FnLower<'_, '_, '_> {
         args.extend(&own.index);
         args.push(value);
         self.effect(span, OpKind::Store(Unit::Tile), &args)
+    }
+
+    /// The tile is stored out of a staging slot.
+    pub(super) fn store_own_from(&mut self, own: &OwnVal, written: &Expr, span: Span) -> Lowered<Val> {
+        self.consume(own, span);
+        let slot = self.expr(written)?;
+        let mut args = vec![own.tensor];
+        args.extend(&own.index);
+        args.push(self.value(slot, written.span)?);
+        self.op(span, OpKind::Ttg(TtgOp::StoreIssue(Unit::Tile)), &args).map(Val::Value)
     }
 
     pub(super) fn skip_own(&mut self, own: &OwnVal, span: Span) -> Val {

@@ -1,6 +1,7 @@
 //! What an expression is during lowering: SSA values, or compounds of them that exist only at compile time.
 
-use titan_core::ir::{ForKind, TileShape, Value};
+use proc_macro2::Span;
+use titan_core::ir::{Fill, ForKind, Pipe, TileShape, Value};
 
 #[derive(Debug, Clone)]
 pub(super) enum Val {
@@ -18,6 +19,30 @@ pub(super) enum Val {
     Range(RangeVal),
     Array(Vec<Val>),
     Tuple(Vec<Val>),
+    Pipe(PipeVal),
+}
+
+/// What of a pipeline is no SSA value. Tokens are.
+#[derive(Debug, Clone)]
+pub(super) enum PipeVal {
+    Ring(Pipe),
+    /// `ring.produce(range)` or, with `fills` false, `ring.consume(range)`
+    Side { pipe: Pipe, range: RangeVal, fills: bool, span: Span },
+    /// A slot and what it will hold.
+    Filling { slot: Value, contents: Contents, span: Span },
+    /// What `wait_filled` was called on.
+    Filled(Value),
+    Work(Tiles),
+    /// `work.indices()`
+    Indices(Tiles),
+}
+
+/// What a slot will hold.
+#[derive(Debug, Clone)]
+pub(super) enum Contents {
+    /// Sources, and what there is instead of them unless a condition holds.
+    Copy(Vec<Value>, Option<(Value, Fill)>),
+    Fill(Fill),
 }
 
 /// `lo..hi`
@@ -39,12 +64,14 @@ pub(super) struct OwnVal {
     pub(super) shape: TileShape,
 }
 
-/// `c.tiles::<..>()` or `y.ragged::<..>(off)`
-#[derive(Debug, Clone, Copy)]
+/// `c.tiles::<..>()`, `y.ragged::<..>(off)` or those of `c.work::<..>()`
+#[derive(Debug, Clone)]
 pub(super) struct Tiles {
     pub(super) tensor: Value,
     pub(super) shape: TileShape,
     pub(super) offsets: Option<Value>,
+    /// Tiles along each axis and in all, if they were counted before: all roles then walk the same.
+    pub(super) counts: Option<(Vec<Value>, Value)>,
 }
 
 impl Val {
@@ -57,7 +84,7 @@ impl Val {
                 true
             }
             Val::Array(list) | Val::Tuple(list) => list.iter().all(|v| v.flatten(out)),
-            Val::Tensor(_) | Val::Own(_) | Val::Tiles(_) | Val::Range(_) => false,
+            Val::Tensor(_) | Val::Own(_) | Val::Tiles(_) | Val::Range(_) | Val::Pipe(_) => false,
         }
     }
 
@@ -70,7 +97,7 @@ impl Val {
             Val::Col(v) => Val::Col(next(*v)),
             Val::Array(list) => Val::Array(list.iter().map(|v| v.rebuild(from)).collect()),
             Val::Tuple(list) => Val::Tuple(list.iter().map(|v| v.rebuild(from)).collect()),
-            Val::Unit | Val::Tensor(_) | Val::Own(_) | Val::Tiles(_) | Val::Range(_) => self.clone(),
+            Val::Unit | Val::Tensor(_) | Val::Own(_) | Val::Tiles(_) | Val::Range(_) | Val::Pipe(_) => self.clone(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `#[titan::kernel(instances(..), grid(..), require(..), crate = path)]`.
+//! `#[titan::kernel(instances(..), grid(..), require(..), roles(..), crate = path)]`.
 
 use super::{Parser, first_span};
 use crate::ast::{GenericArgValue, InstanceAxis, InstanceValue, KernelConfig};
@@ -10,7 +10,7 @@ use syn::punctuated::Punctuated;
 use syn::{Token, token};
 use titan_core::diag::Code;
 
-const KEYS: &str = "`instances(..)`, `grid(..)`, `require(..)` and `crate = path`";
+const KEYS: &str = "`instances(..)`, `grid(..)`, `require(..)`, `roles(..)` and `crate = path`";
 
 /// One `key(..)` or `key = ..`.
 struct Entry {
@@ -22,6 +22,7 @@ enum Value {
     Instances(Vec<Axis>),
     Exprs(Vec<syn::Expr>),
     Path(TokenStream),
+    Roles(syn::Result<Vec<super::roles::Entry>>),
     Unknown,
 }
 
@@ -45,6 +46,8 @@ pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
             (_, Value::Instances(axes)) => config.instances = axes.into_iter().filter_map(|a| axis(p, a)).collect(),
             ("grid", Value::Exprs(list)) => config.grid = Some((key.span(), list.iter().map(|e| p.expr(e)).collect())),
             (_, Value::Exprs(list)) => config.requires = list.iter().map(|e| p.expr(e)).collect(),
+            (_, Value::Roles(Ok(list))) => config.roles = Some((key.span(), p.role_list(key.span(), &list))),
+            (_, Value::Roles(Err(e))) => p.roles_syntax(&e),
             (_, Value::Path(body)) => match syn::parse2::<syn::Path>(body) {
                 Ok(path) => config.krate = Some(path.to_token_stream()),
                 Err(e) => p.cx.error_help(Code::Attribute, e.span(), "`crate` is a path", "as in `crate = ::titan`"),
@@ -69,6 +72,11 @@ impl syn::parse::Parse for Entry {
                 "instances" => Value::Instances(list(&body)?),
                 "grid" | "require" => Value::Exprs(list(&body)?),
                 "crate" => Value::Path(body.parse()?),
+                "roles" => {
+                    let tokens = body.parse::<TokenStream>()?;
+                    let list = Punctuated::<_, Token![,]>::parse_terminated.parse2(tokens);
+                    Value::Roles(list.map(|l| l.into_iter().collect()))
+                }
                 _ => {
                     body.parse::<TokenStream>()?;
                     Value::Unknown
@@ -83,7 +91,7 @@ impl syn::parse::Parse for Entry {
         let expr = input.parse::<syn::Expr>()?;
         match key.to_string().as_str() {
             "crate" => Ok(Entry { key, value: Value::Path(expr.to_token_stream()) }),
-            "instances" | "grid" | "require" => {
+            "instances" | "grid" | "require" | "roles" => {
                 Err(syn::Error::new(equals.span, format!("`{key}` is written with parentheses: `{key}(..)`")))
             }
             _ => Ok(Entry { key, value: Value::Unknown }),

@@ -44,6 +44,7 @@ impl Parser<'_> {
                 let value = r.expr.as_ref().map(|e| self.boxed(e));
                 self.make(r.return_token.span, ExprKind::Return(value))
             }
+            syn::Expr::Match(m) => self.roles(m),
             other => self.unsupported(other),
         }
     }

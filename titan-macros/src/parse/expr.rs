@@ -31,7 +31,9 @@ impl Parser<'_> {
             syn::Expr::Call(c) => self.call(c),
             syn::Expr::MethodCall(m) => self.method(m),
             syn::Expr::If(_) | syn::Expr::ForLoop(_) | syn::Expr::While(_) | syn::Expr::Loop(_) | syn::Expr::Block(_)
-            | syn::Expr::Unsafe(_) | syn::Expr::Break(_) | syn::Expr::Continue(_) | syn::Expr::Return(_) => self.control(e),
+            | syn::Expr::Unsafe(_) | syn::Expr::Break(_) | syn::Expr::Continue(_) | syn::Expr::Return(_) | syn::Expr::Match(_) => {
+                self.control(e)
+            }
             syn::Expr::Array(a) => {
                 let items = a.elems.iter().map(|e| self.expr(e)).collect();
                 let span = a.bracket_token.span;
@@ -69,7 +71,7 @@ impl Parser<'_> {
     pub(super) fn unsupported(&mut self, e: &syn::Expr) -> Expr {
         let span = first_span(e.to_token_stream());
         let (what, help) = match e {
-            syn::Expr::Match(_) => ("`match`", "write `if` and `else if`"),
+            syn::Expr::Match(_) => ("`match`", "write `if` and `else if`; `match role() { .. }` tells roles apart"),
             syn::Expr::Struct(_) => {
                 self.has_struct = true;
                 ("a struct", "kernels have scalars, tiles, tuples and arrays")

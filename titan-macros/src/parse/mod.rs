@@ -7,6 +7,7 @@ mod control;
 mod expr;
 mod macros;
 mod pat;
+mod roles;
 mod signature;
 mod stmt;
 mod ty;

@@ -52,7 +52,7 @@ impl Parser<'_> {
         match &mut inner.kind {
             TypeKind::Tensor { mutable, .. } => *mutable = r.mutability.is_some(),
             TypeKind::Infer => {}
-            TypeKind::Elem(..) | TypeKind::Tile(..) | TypeKind::Dims(_) | TypeKind::Tuple(_) | TypeKind::Array(..) => {
+            TypeKind::Elem(..) | TypeKind::Tile(..) | TypeKind::Smem(..) | TypeKind::Dims(_) | TypeKind::Tuple(_) | TypeKind::Array(..) => {
                 let title = "a reference to something that is not a tensor";
                 self.cx.error_help(Code::Parameter, span, title, "scalars and tiles are passed by value");
             }
@@ -71,6 +71,11 @@ impl Parser<'_> {
                 let mut args = args.into_iter();
                 let Some(elem) = args.next().and_then(|a| self.arg_type(a)) else { return self.bad_type(span) };
                 TypeKind::Tile(Box::new(elem), args.collect(), plain(path))
+            }
+            ("Smem", 2..) => {
+                let mut args = args.into_iter();
+                let Some(elem) = args.next().and_then(|a| self.arg_type(a)) else { return self.bad_type(span) };
+                TypeKind::Smem(Box::new(elem), args.collect(), plain(path))
             }
             ("D1" | "D2" | "D3" | "D4", 1..) => {
                 self.mention(path, true);

@@ -1,7 +1,7 @@
 //! Expressions, statements and patterns of the shadow.
 
 use super::{Shadow, path_at};
-use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, GenericArg, LazyOp, Pat, PatKind, Path, Res, Stmt, UnaryOp};
+use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, GenericArg, LazyOp, ParamTyKind, Pat, PatKind, Path, Res, RoleArm, Stmt, UnaryOp};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 
@@ -116,6 +116,10 @@ impl Shadow<'_> {
                 // An operator became a call: its parentheses would be superfluous.
                 if matches!(a.kind, ExprKind::Binary(..)) { inner } else { delimited(Delimiter::Parenthesis, inner, *group) }
             }
+            ExprKind::Ref { mutable: true, inner } if self.is_output(inner) => {
+                let inner = self.expr(inner);
+                quote_spanned!(span=> &mut *#inner)
+            }
             ExprKind::Ref { mutable, inner } => {
                 let (m, inner) = (mutable.then(|| quote!(mut)), self.expr(inner));
                 quote_spanned!(span=> &#m #inner)
@@ -127,9 +131,16 @@ impl Shadow<'_> {
                 quote_spanned!(span=> |#(#params),*| #body)
             }
             ExprKind::Bad => quote_spanned!(span=> ::core::unreachable!()),
+            ExprKind::Roles { path, arms } => self.roles(path, arms, span),
             ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
             | ExprKind::Loop { .. } | ExprKind::Break { .. } | ExprKind::Continue { .. } | ExprKind::Return(_) => self.control(e),
         }
+    }
+
+    /// Whether an expression is a `&mut Tensor` of the signature, which is lent again as `&mut *c`.
+    fn is_output(&self, e: &Expr) -> bool {
+        let ExprKind::Path(_, Res::Local(var)) = e.kind else { return false };
+        self.func.params.get(var).is_some_and(|p| ParamTyKind::of(p) == ParamTyKind::Mut)
     }
 
     /// `condition(c)`; what is a `bool` by its form stays as it is.
@@ -193,11 +204,14 @@ impl Shadow<'_> {
     fn builtin(&mut self, b: Builtin, path: &Path) -> TokenStream {
         let span = path.span();
         let name = path.last().map(ToString::to_string).unwrap_or_default();
-        if !matches!(b, Builtin::TileZeros | Builtin::TileOnes | Builtin::TileFull) {
+        if !b.of_a_type() {
             let f = path_at(self.krate, &["lang", &name], span);
             let args = path.generics.as_ref().map(|(_, g)| self.generic_args(g));
             let args = args.map(|a| quote!(::<#(#a),*>));
             return quote!(#f #args);
+        }
+        if !matches!(b, Builtin::TileZeros | Builtin::TileOnes | Builtin::TileFull) {
+            return self.path(path);
         }
         let at = path.segments.first().map_or(span, Ident::span);
         let tile = path.parent();
@@ -288,6 +302,20 @@ impl Shadow<'_> {
             }
             _ => TokenStream::new(),
         }
+    }
+
+    /// The arms as written. `Role` is made beside the shadow.
+    fn roles(&mut self, path: &Path, arms: &[RoleArm], span: Span) -> TokenStream {
+        let role = self.builtin(Builtin::Role, path);
+        let arms: Vec<TokenStream> = arms
+            .iter()
+            .map(|arm| {
+                let ([of, name], body) = (&arm.path, self.expr(&arm.body));
+                quote!(#of::#name => #body,)
+            })
+            .collect();
+        let keyword = Ident::new("match", span);
+        quote!(#keyword #role() { #(#arms)* })
     }
 
     fn mac(&mut self, name: &Ident, args: &[Expr], format: Option<&str>, tokens: &TokenStream) -> TokenStream {

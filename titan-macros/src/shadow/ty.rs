@@ -10,7 +10,7 @@ impl Shadow<'_> {
         match &t.kind {
             TypeKind::Infer => quote_spanned!(t.span=> _),
             TypeKind::Elem(_, path) => path.clone(),
-            TypeKind::Tile(elem, dims, path) => {
+            TypeKind::Tile(elem, dims, path) | TypeKind::Smem(elem, dims, path) => {
                 let (elem, shape, tile) = (self.ty(elem), self.shape(dims, t.span), path.tokens());
                 quote!(#tile<#elem, #shape>)
             }

@@ -1,7 +1,6 @@
 //! Kernels from text to results.
 
 use titan_core::engine::{Completion, Schedule};
-use titan_core::ir::Const;
 use titan_core::launch::abi::{self, GpuArg};
 use titan_core::launch::report;
 use titan_core::lower::lower;
@@ -107,8 +106,6 @@ impl Tensor {
 pub(crate) enum Arg {
     In(Tensor),
     Out(Tensor),
-    Int(i32),
-    Bool(bool),
 }
 
 impl Code {
@@ -130,8 +127,6 @@ impl Code {
                     let strides = (0..t.extents.len()).map(stride).collect();
                     GpuArg::Tensor { address: at.address(), extents: t.extents.clone(), strides }
                 }
-                Arg::Int(v) => GpuArg::Scalar(Const::Int(titan_core::ir::Elem::I32, i64::from(*v))),
-                Arg::Bool(v) => GpuArg::Scalar(Const::Int(titan_core::ir::Elem::Bool, i64::from(*v))),
             });
         }
         let words = vec![0u8; 4 * (report::RECORDS + 256)];

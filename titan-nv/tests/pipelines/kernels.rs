@@ -109,7 +109,6 @@ pub(crate) fn persistent(slots: usize) -> String {
     };
     let producer = looped("%w", &format!("        for %t = %zero to %steps step %one {{\n{}            continue\n        }}\n", copy("%t")));
     let consumer = looped("%x", &format!("{}        store_tile %c[%m, %n], %end\n", consume(Multiply::Acc(1)))).replace("%m", "%m.2").replace("%n,", "%n.2,").replace("%n]", "%n.2]").replace("%n =", "%n.2 =");
-    let consumer = consumer.replace("%m.2, %n.2 =", "%m.2, %n.2 =");
     gemm("grid persistent", &more, &format!("{head}{work}"), &format!("    ttg.roles producer {{\n{producer}{END}    }} consumer {{\n{consumer}{END}    }}\n    return\n"))
 }
 
@@ -143,7 +142,7 @@ pub(crate) fn one_thread(slots: usize, ahead: usize) -> String {
 /// Two roles read every stage: one multiplies the upper rows of A, one the lower.
 pub(crate) fn two_readers(slots: usize) -> String {
     let more = format!("{}role(producer, 2) role(left, 4) role(right, 2) ", ring(slots));
-    let right = consume(Multiply::Registers).replace("%z =", "%z.3 =").replace("%z)", "%z.3)").replace("%end", "%end.3").replace("%acc", "%acc.3").replace("%next", "%next.3").replace("%u ", "%u.3 ").replace("%ready", "%ready.3").replace("%stage ", "%stage.3 ").replace("wait_ready %ready.3", "wait_ready %ready.3").replace("read_perm %stage\n", "read_perm %stage.3\n").replace("%perm", "%perm.3").replace("%va", "%va.3").replace("%vb ", "%vb.3 ").replace("> %vb\n", "> %vb.3\n").replace("%vbt", "%vbt.3").replace("%ra", "%ra.3").replace("%rb", "%rb.3").replace("%over", "%over.3");
+    let right = consume(Multiply::Registers).replace("%z =", "%z.3 =").replace("%z)", "%z.3)").replace("%end", "%end.3").replace("%acc", "%acc.3").replace("%next", "%next.3").replace("%u ", "%u.3 ").replace("%ready", "%ready.3").replace("%stage ", "%stage.3 ").replace("read_perm %stage\n", "read_perm %stage.3\n").replace("%perm", "%perm.3").replace("%va", "%va.3").replace("%vb ", "%vb.3 ").replace("> %vb\n", "> %vb.3\n").replace("%vbt", "%vbt.3").replace("%ra", "%ra.3").replace("%rb", "%rb.3").replace("%over", "%over.3");
     let body = format!(
         "    ttg.roles producer {{\n        for %t = %zero to %steps step %one {{\n{}            continue\n        }}\n{END}    }} left {{\n{}        store_tile %c[%m, %n], %end\n{END}    }} right {{\n{right}        store_tile %d[%m, %n], %end.3\n{END}    }}\n    return\n",
         copy("%t"), consume(Multiply::AtOnce),

@@ -45,8 +45,13 @@ fn loops_are_pipelined() {
 fn one_role_copies_and_one_multiplies() {
     for (slots, how) in [(1, Multiply::AtOnce), (2, Multiply::Token), (3, Multiply::Acc(1)), (4, Multiply::Registers), (3, Multiply::Acc(2))] {
         let text = kernels::roles(slots, [1, 4], how);
-        let code = embedded(&text, true);
-        depths(slots as i32).for_each(|k| check(&code, k, GRID, |_| true, &format!("{slots} slots, {how:?}")));
+        let fused = embedded(&text, true);
+        assert!(fused.notes.iter().any(|n| n.starts_with("roles fused")), "{:?}", fused.notes);
+        let parted = with_free(&text, FreeBy::Mbarrier, true);
+        for k in depths(slots as i32) {
+            check(&fused, k, GRID, |_| true, &format!("{slots} slots, {how:?}, fused"));
+            check(&parted, k, GRID, |_| true, &format!("{slots} slots, {how:?}"));
+        }
         let plain = embedded(&text, false);
         [0, 7, 35].into_iter().for_each(|k| check(&plain, k, GRID, |_| true, "roles, unaligned"));
     }
@@ -62,10 +67,14 @@ fn slots_are_given_back_by_numbers_too() {
 
 #[test]
 fn clocks_run_on_over_the_tiles_of_a_persistent_program() {
-    let code = embedded(&kernels::persistent(3), true);
-    for k in [0, 16, 40, 64, 120] {
-        for programs in [1, 3] {
-            check(&code, k, [programs, 1, 1], |_| true, "persistent");
+    let text = kernels::persistent(3);
+    let fused = embedded(&text, true);
+    assert!(fused.notes.iter().any(|n| n == "roles fused: all warps copy 2 iterations ahead and compute"), "{:?}", fused.notes);
+    for code in [fused, with_free(&text, FreeBy::Mbarrier, true)] {
+        for k in [0, 16, 40, 64, 120] {
+            for programs in [1, 3] {
+                check(&code, k, [programs, 1, 1], |_| true, "persistent");
+            }
         }
     }
 }
@@ -110,4 +119,16 @@ fn two_roles_read_every_stage() {
             }
         }
     }
+}
+
+#[test]
+fn rings_that_do_not_fit_have_fewer_slots() {
+    // 60 slots of 1536 bytes fit; of tiles sixteen times as large they do not.
+    let text = kernels::roles(60, [1, 4], Multiply::Acc(1));
+    assert!(!embedded(&text, true).notes.iter().any(|n| n.contains("is short")));
+    let large = text.replace("32x16xf16", "128x64xf16").replace("16x16xf16", "64x64xf16").replace("bytes = 1536", "bytes = 24576");
+    let large = large.replace("32x16xf32", "128x64xf32").replace("const 15 :", "const 63 :").replace("const 16 :", "const 64 :");
+    let code = embedded(&large.replace("cdiv(M, 32), cdiv(N, 16)", "cdiv(M, 128), cdiv(N, 64)"), true);
+    let note = code.notes.iter().find(|n| n.contains("is short")).unwrap();
+    assert_eq!(note, "the shared memory of sm_80 is short: `ring` has 4 slots of 60");
 }

@@ -3,6 +3,8 @@
 //! Every loop runs as often as it is told, every branch on a counter of its loop goes both ways in turn, and a wait that
 //! allows `n` groups finds all older ones complete, and no others. A stage that is read must be complete by then.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
+
 use super::Groups;
 use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -23,9 +23,7 @@ impl<'a> Parser<'a> {
         for name in names {
             self.declare_param(&mut body, name);
         }
-        if self.pipelines(&mut body).is_err() {
-            self.skip_kernel(start);
-        } else if self.block(&mut body).is_err() {
+        if self.pipelines(&mut body).and_then(|()| self.block(&mut body)).is_err() {
             self.skip_kernel(start);
         } else if !(self.next.fresh && (self.is_word("kernel") || self.next.tok == Tok::End)) {
             let error = self.unexpected("a kernel or the end of the text");

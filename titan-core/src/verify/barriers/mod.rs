@@ -1,9 +1,9 @@
-//! Rules 44 to 58: programs that state their protocol themselves, in regions, barriers, groups and counters.
+//! Rules 46 to 60: programs that state their protocol themselves, in regions, barriers, groups and counters.
 //!
-//! * `place`: what does not depend on the order of operations (rules 44 to 51);
+//! * `place`: what does not depend on the order of operations (rules 46 to 53);
 //! * `objects`: what each value names;
 //! * `machine`: barriers, groups and accesses, and who knows of what;
-//! * `event`: what one operation does to them, as the roles run together in `crate::verify::pipes::joint` (rules 52 to 58);
+//! * `event`: what one operation does to them, as the roles run together in `crate::verify::pipes::joint` (rules 54 to 60);
 //! * `forms`: parities that are wrong as they are written; `words`: messages.
 //!
 //! A role is one thread of control. Deliberately absent: races between the threads of one role; the order of proxies, for

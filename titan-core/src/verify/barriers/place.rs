@@ -1,4 +1,4 @@
-//! Rules 44 to 50: where regions and barriers lie, how barriers begin, and numbers that a program does not have. Nothing here
+//! Rules 46 to 53: where regions and barriers lie, how barriers begin, and numbers that a program does not have. Nothing here
 //! depends on the order of operations, but that barriers begin before all else.
 
 use super::super::pipes::{roles_op, threads};
@@ -19,7 +19,7 @@ const REGISTERS: u64 = 65_536;
 /// Bytes of an mbarrier, and its alignment (PTX ISA, "mbarrier").
 const WORD: u64 = 8;
 
-/// Breaks of rules 44 to 50.
+/// Breaks of rules 46 to 53.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     fences(kernel, &mut errors);
@@ -58,7 +58,7 @@ fn part(kernel: &Kernel, value: Value) -> Option<(u64, u64, Value)> {
     placed(kernel, value).map(|(offset, bytes, _)| (offset, bytes, value))
 }
 
-/// Rule 44: a region lies in shared memory, and has the parts that are picked.
+/// Rule 46: a region lies in shared memory, and has the parts that are picked.
 fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| match (&op.kind, &op.args[..]) {
         (OpKind::Region(RegionOp::Place { offset, bytes, parts }), _) => {
@@ -101,7 +101,7 @@ struct Words {
     region: Value,
 }
 
-/// Rule 45: a barrier has 8 bytes of its own, aligned.
+/// Rule 47: a barrier has 8 bytes of its own, aligned.
 fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut all: Vec<Words> = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -150,7 +150,7 @@ fn beginning(kernel: &Kernel) -> &[OpId] {
     &top[..end]
 }
 
-/// Rule 46: barriers are initialised once, before all else, and fenced.
+/// Rule 48: barriers are initialised once, before all else, and fenced.
 fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
     let begin = beginning(kernel);
     let mut inits: BTreeMap<Value, Vec<(OpId, Loc)>> = BTreeMap::new();
@@ -251,7 +251,7 @@ impl Uses<'_> {
     }
 }
 
-/// Rule 47: copies fit their regions, come from what does not change and go to what the output rule leaves open.
+/// Rule 49: copies fit their regions, come from what does not change and go to what the output rule leaves open.
 fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
         let (bytes, bulk) = match op.kind {
@@ -295,7 +295,7 @@ fn tensor(kernel: &Kernel, op: &Op, stores: bool, errors: &mut Vec<Error>) {
     }
 }
 
-/// Rule 49: threads, registers and numbers.
+/// Rule 51: threads, registers and numbers.
 fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut named: BTreeMap<u8, (u32, Loc)> = BTreeMap::new();
     let wrong = |errors: &mut Vec<Error>, op: &Op, title: String| error(errors, Code::Participants, op.loc, title);
@@ -325,7 +325,7 @@ fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
     registers(kernel, errors);
 }
 
-/// Rule 51: a fence is between two proxies.
+/// Rule 53: a fence is between two proxies.
 fn fences(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
         if let OpKind::Ttg(TtgOp::Fence { from, to, .. }) = op.kind
@@ -358,7 +358,7 @@ fn registers(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// Rule 50: tokens of a class are numbered in the order of the text, role by role.
+/// Rule 52: tokens of a class are numbered in the order of the text, role by role.
 fn tokens(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (_, block) in threads(kernel) {
         let mut next: BTreeMap<crate::ir::Class, u32> = BTreeMap::new();
@@ -383,7 +383,7 @@ fn ordinal(n: u32) -> String {
     }
 }
 
-/// Rule 48: before the roles part, barriers are made and nothing else happens to them.
+/// Rule 50: before the roles part, barriers are made and nothing else happens to them.
 fn outside(kernel: &Kernel, errors: &mut Vec<Error>) {
     if roles_op(kernel).is_none() {
         return;

@@ -1,8 +1,8 @@
 //! Rules of pipelines. They are checked when everything else holds, in this order:
 //!
-//! * `shape`: rings and roles as they are declared, what stages hold, who fills and who reads (rules 28 to 34);
-//! * `tokens`: every token is used up once on every path, and nothing is read after it was given back (rules 35 to 38);
-//! * `joint`: all roles run together: rings are filled as often as they are read, and nobody waits forever (rules 39 to 43).
+//! * `shape`: rings and roles as they are declared, what stages hold, who fills and who reads (rules 28 to 35);
+//! * `tokens`: every token is used up once on every path, and nothing is read after it was given back (rules 36 to 40);
+//! * `joint`: all roles run together: rings are filled as often as they are read, and nobody waits forever (rules 41 to 45).
 //!
 //! Programs of barriers have rules of their own, `crate::verify::barriers`, and run with the rest in `joint`. A kernel without
 //! any of these operations passes at once.
@@ -14,7 +14,7 @@ mod tokens;
 use super::Error;
 use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 
-/// Breaks of rules 28 to 43, of the first group that has any.
+/// Breaks of rules 28 to 45, of the first group that has any.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut any = !kernel.pipes.is_empty() || !kernel.roles.is_empty();
     any |= crate::verify::barriers::objects::any(kernel);

@@ -1,4 +1,6 @@
-//! Rules 28 to 34: what is declared, who does what, and what stages hold. Nothing here depends on the order of operations.
+//! Rules 28 to 35: what is declared, who does what, and what stages hold. Nothing here depends on the order of operations.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
 use super::{roles_op, threads};
 use crate::analysis::access::{Kind, kind_of};
@@ -13,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A program has at most so many warps.
 const MAX_WARPS: u32 = 32;
 
-/// Breaks of rules 28 to 34.
+/// Breaks of rules 28 to 35.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     roles(kernel, &mut errors);
@@ -280,7 +282,7 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     });
 }
 
-/// Rule 43: roles end in `finalize`, and nothing else does.
+/// Rule 35: roles end in `finalize`, and nothing else does.
 fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
     let Some(parted) = roles_op(kernel) else { return };
     for (role, region) in kernel.roles.iter().zip(&kernel.op(parted).regions) {

@@ -1,8 +1,10 @@
-//! Rules 35 to 38: tokens are used up once on every path, and borrows end before what they borrow.
+//! Rules 36 to 40: tokens are used up once on every path, and borrows end before what they borrow.
 //!
 //! The walk follows every path of a block with what is live on it. At joins the arms must agree; at the end of a loop's body
 //! what was there at its head must be there again. A product under way borrows the stages that its operands lie in; carried
 //! products borrow carried stages, so the walk repeats a body until the borrows no longer change.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns tokens is named")]
 
 use super::{named, ring_of};
 use crate::diag::Code;
@@ -10,7 +12,7 @@ use crate::ir::{Block, Fill, Kernel, Loc, Op, OpId, OpKind, Pipe, Token, TtgOp, 
 use crate::verify::Error;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Breaks of rules 35 to 38.
+/// Breaks of rules 36 to 40.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut poison = BTreeSet::new();
     kernel.walk(&mut |_, op| {
@@ -312,7 +314,7 @@ impl Walk<'_> {
             let head = state.tokens.clone();
             self.loops.push(Loop { head, exits: Vec::new(), carried: BTreeMap::new(), args: args.clone() });
             self.block(body, inside.clone());
-            let Some(done) = self.loops.pop() else { return None };
+            let done = self.loops.pop()?;
             let before = inside.borrows.clone();
             for (value, stages) in &done.carried {
                 inside.borrows.entry(*value).or_default().extend(stages);
@@ -346,7 +348,7 @@ impl Walk<'_> {
             OpKind::Yield => return Some(state),
             OpKind::Return => self.all_gone(&state, 0, op.loc),
             OpKind::Break(n) | OpKind::Continue(n) => {
-                let Some(at) = self.loops.len().checked_sub(1 + n as usize) else { return None };
+                let at = self.loops.len().checked_sub(1 + n as usize)?;
                 self.all_gone(&state, at + 1, op.loc);
                 self.end_of(at, op, state);
             }

@@ -1,13 +1,15 @@
-//! Rules 39 to 42: all roles run together to their ends, whatever the loops count to.
+//! Rules 41 to 45: all roles run together to their ends, whatever the loops count to.
 //!
-//! * 39. A ring is filled exactly as often as each of its readers reads it, and is empty at the end. T0609
-//! * 40. Nobody waits forever: for a stage that comes only after it goes on itself (T0610), or for a slot that it holds (T0611).
-//! * 41. Loops and branches of the roles correspond: what one counts the others count. T0612
-//! * 42. A written time is the one that the clock of the ring shows. T0614 A staging slot is filled again only after its store
-//!   has been waited for. T0618
+//! * 41. A ring is filled exactly as often as each of its readers reads it, and is empty at the end. T0609
+//! * 42. Nobody waits forever: for a stage that comes only after it goes on itself (T0610), or for a slot that it holds (T0611).
+//! * 43. Loops and branches of the roles correspond: what one counts the others count. T0612
+//! * 44. A written time is the one that the clock of the ring shows. T0614
+//! * 45. A staging slot is filled again only after its store has been waited for. T0618
 //!
 //! This is what `docs/protocol.md` proves deadlock freedom from. Times are never unrolled: `run` says how one iteration stands
 //! for all.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
 mod clock;
 pub(in crate::verify) mod cyclic;
@@ -23,7 +25,7 @@ use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, Pipe, Ty};
 use crate::verify::Error;
 
-/// Breaks of rules 39 to 42: the first that is found.
+/// Breaks of rules 41 to 45: the first that is found.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     if kernel.pipes.is_empty() && !crate::verify::barriers::objects::any(kernel) {
         return Vec::new();
@@ -135,7 +137,7 @@ impl Report<'_> {
             let (code, title, help) = if filled {
                 (Code::WaitCycle, format!("{what} that it fills only later itself"), "fill a stage before it is read")
             } else {
-                let title = format!("{what} that it frees only later itself: {} are filled and not read", slots);
+                let title = format!("{what} that it frees only later itself: {slots} are filled and not read");
                 (Code::TooManyHeld, title, "read a stage first, or give the ring more slots")
             };
             return Some(self.error(code, wait, title).help(help));

@@ -8,9 +8,11 @@
 //! one by one: a role that must run ahead does, and accumulators fill up. Where it matters whether a loop runs at all, or
 //! which way a branch goes, both are tried, for all roles alike.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
+
 use super::cyclic::Turns;
 use super::linear::{Condition, Facts, Linear};
-use super::state::{Frame, Reader, Ring, Role, State, Times};
+use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
 use crate::ir::{Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 use crate::verify::Error;
@@ -228,8 +230,8 @@ impl<'k> Run<'k> {
         loop {
             let mut moved = false;
             let (mut waits, mut loops, mut branch) = (Vec::new(), Vec::new(), None);
-            for role in 0..state.roles.len() {
-                while state.roles[role].frames.len() > goal[role] {
+            for (role, goal) in goal.iter().enumerate() {
+                while state.roles[role].frames.len() > *goal {
                     self.steps += 1;
                     if self.steps > STEPS {
                         return Err(Fault::Lost);
@@ -290,7 +292,7 @@ impl<'k> Run<'k> {
         if let Some(ahead) = waits.iter().find_map(|w| self.provider(&state, w).filter(|r| at.contains(r))) {
             return self.ahead(state, goal, &[ahead]);
         }
-        let left: Vec<(usize, Linear)> = at.iter().map(|r| (*r, loop_of(&state, *r).map_or_else(Linear::default, |l| l.left()))).collect();
+        let left: Vec<(usize, Linear)> = at.iter().map(|r| (*r, loop_of(&state, *r).map_or_else(Linear::default, Loop::left))).collect();
         let mut fault = None;
         for (pivot, own) in &left {
             let group: Vec<(usize, i64)> =
@@ -398,7 +400,7 @@ impl<'k> Run<'k> {
                 let loops = roles.iter().filter_map(|r| loop_of(&state, *r).map(|l| (*r, l.op))).collect();
                 return Err(Fault::Apart { loops });
             }
-            let left = loop_of(&state, *role).map_or_else(Linear::default, |l| l.left());
+            let left = loop_of(&state, *role).map_or_else(Linear::default, Loop::left);
             let some = Condition::NotNegative(left.plus_const(-1), true);
             if state.facts.decide(&some).is_none() {
                 return self.try_both(&state, &some, goal);
@@ -558,7 +560,7 @@ impl<'k> Run<'k> {
 }
 
 /// The loop at whose head a role stands.
-fn loop_of(state: &State, role: usize) -> Option<&super::state::Loop> {
+fn loop_of(state: &State, role: usize) -> Option<&Loop> {
     match state.roles[role].frames.last() {
         Some(Frame::Loop(l)) => Some(l),
         Some(Frame::Block(..)) | None => None,

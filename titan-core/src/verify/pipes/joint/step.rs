@@ -1,5 +1,7 @@
 //! What one operation does, for one role.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
+
 use super::linear::{Condition, Linear};
 use super::run::{Fault, On, Run, Step, Wait};
 use super::state::{Frame, Held, Index, Loop, State};

@@ -1,12 +1,14 @@
 //! What scalars are, symbolically: computed from their definitions when somebody asks.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "what is not named is not known")]
+
 use super::linear::{Atom, Condition, Facts, Linear};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::ir::{
-    BinOp, Const, Def, DimSpec, Elem, HostExpr, HostOp, Kernel, Op, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty, UnOp, Value,
+    BinOp, Const, Def, DimSpec, Elem, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty, UnOp, Value,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What an atom stands for; equal keys are one atom.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,11 +57,14 @@ pub(in crate::verify) struct Symbols<'k> {
     kernel: &'k Kernel,
     keys: Vec<Key>,
     counters: u32,
+    /// Operations of the kernel's own block.
+    once: BTreeSet<OpId>,
 }
 
 impl<'k> Symbols<'k> {
     pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
-        Symbols { kernel, keys: Vec::new(), counters: 0 }
+        let once = kernel.block(kernel.body).ops.iter().copied().collect();
+        Symbols { kernel, keys: Vec::new(), counters: 0, once }
     }
 
     fn intern(&mut self, key: Key) -> (Atom, bool) {
@@ -216,9 +221,14 @@ impl<'k> Symbols<'k> {
         }
     }
 
-    /// Parameters are older than every iteration.
+    /// Parameters, and what is computed once for the kernel, are older than every iteration.
     fn age(&self, value: Value, env: &Env) -> u32 {
-        if let Def::Param(_) = self.kernel.value(value).def { 0 } else { env.serial }
+        let once = match self.kernel.value(value).def {
+            Def::Param(_) => true,
+            Def::Result(op, _) => self.once.contains(&op),
+            Def::BlockArg(..) => false,
+        };
+        if once { 0 } else { env.serial }
     }
 
     fn known(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Option<Known> {

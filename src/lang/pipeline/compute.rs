@@ -1,0 +1,140 @@
+//! Matrix products that run by themselves while their operands lie in shared memory.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use super::bundle::Bundle;
+use super::stage::Stage;
+use super::views::SmemRef;
+use crate::lang::elem::Elem;
+use crate::lang::mma::{MmaShapes, MmaTypes, mma};
+use crate::lang::shape::Shape;
+use crate::lang::tile::Tile;
+
+/// A product under way. Until it is waited for, the stages that it reads are borrowed.
+#[must_use = "a product under way must be waited for: `product.wait()`"]
+pub struct Compute<'s, C, S> {
+    result: Tile<C, S>,
+    stages: PhantomData<&'s ()>,
+}
+
+impl<C: Elem, S: Shape> Compute<'_, C, S> {
+    /// Waits for the product: `a · b + acc`.
+    #[must_use]
+    pub fn wait(self) -> Tile<C, S> {
+        self.result
+    }
+}
+
+/// Without this, rustc would let a stage go at the last use of a product that nobody waits for.
+impl<C, S> Drop for Compute<'_, C, S> {
+    fn drop(&mut self) {}
+}
+
+impl<C, S> fmt::Debug for Compute<'_, C, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Compute")
+    }
+}
+
+/// Starts `a · b + acc`, of operands as for [`mma`], both in shared memory.
+pub fn mma_async<'s, A, B, C, SA, SB, SC>(
+    a: SmemRef<'s, A, SA>,
+    b: SmemRef<'s, B, SB>,
+    acc: Tile<C, SC>,
+) -> Compute<'s, C, SC>
+where
+    A: MmaTypes<B, C>,
+    B: Elem,
+    C: Elem,
+    SA: MmaShapes<SB, SC>,
+    SB: Shape,
+    SC: Shape,
+{
+    Compute { result: mma(a.tile, b.tile, acc), stages: PhantomData }
+}
+
+/// As [`mma_async`], the left operand in registers.
+pub fn mma_async_reg<'s, A, B, C, SA, SB, SC>(
+    a: Tile<A, SA>,
+    b: SmemRef<'s, B, SB>,
+    acc: Tile<C, SC>,
+) -> Compute<'s, C, SC>
+where
+    A: MmaTypes<B, C>,
+    B: Elem,
+    C: Elem,
+    SA: MmaShapes<SB, SC>,
+    SB: Shape,
+    SC: Shape,
+{
+    Compute { result: mma(a, b.tile, acc), stages: PhantomData }
+}
+
+/// An accumulator with up to `KEEP` products under way. It takes the stages that they read, and gives each back when its
+/// product has read it.
+///
+/// In kernels: `Acc::<f32, D2<128, 256>, 1>::zeros()`.
+#[must_use = "products under way must be waited for: `acc.finish()`"]
+pub struct Acc<'r, C, S, const KEEP: i32> {
+    sum: Tile<C, S>,
+    stages: PhantomData<&'r ()>,
+}
+
+impl<'r, C: Elem, S: Shape, const KEEP: i32> Acc<'r, C, S, KEEP> {
+    /// Starts from zeros.
+    pub fn zeros() -> Self {
+        Self::from_tile(Tile::zeros())
+    }
+
+    /// Starts from a tile.
+    pub fn from_tile(tile: Tile<C, S>) -> Self {
+        Acc { sum: tile, stages: PhantomData }
+    }
+
+    /// Starts `acc += a · b`, takes the stage, and waits until at most `KEEP` products are under way. `operands` names both
+    /// operands in the stage: `acc.mma(stage, |s| (s.a(), s.b().t()))`.
+    pub fn mma<B: Bundle, TA, TB, SA, SB>(
+        self,
+        stage: Stage<'r, B>,
+        operands: impl for<'s> FnOnce(&'s Stage<'r, B>) -> (SmemRef<'s, TA, SA>, SmemRef<'s, TB, SB>),
+    ) -> Self
+    where
+        TA: MmaTypes<TB, C>,
+        TB: Elem,
+        SA: MmaShapes<SB, S>,
+        SB: Shape,
+    {
+        let (a, b) = operands(&stage);
+        Self::from_tile(mma(a.tile, b.tile, self.sum))
+    }
+
+    /// As [`Acc::mma`], the left operand in registers: `acc.mma_reg(stage, p, |s| s.get())`.
+    pub fn mma_reg<B: Bundle, TA, TB, SA, SB>(
+        self,
+        stage: Stage<'r, B>,
+        a: Tile<TA, SA>,
+        operand: impl for<'s> FnOnce(&'s Stage<'r, B>) -> SmemRef<'s, TB, SB>,
+    ) -> Self
+    where
+        TA: MmaTypes<TB, C>,
+        TB: Elem,
+        SA: MmaShapes<SB, S>,
+        SB: Shape,
+    {
+        let b = operand(&stage).tile;
+        Self::from_tile(mma(a, b, self.sum))
+    }
+
+    /// Waits for all products.
+    #[must_use]
+    pub fn finish(self) -> Tile<C, S> {
+        self.sum
+    }
+}
+
+impl<C, S, const KEEP: i32> fmt::Debug for Acc<'_, C, S, KEEP> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acc").field("under_way", &KEEP).finish_non_exhaustive()
+    }
+}

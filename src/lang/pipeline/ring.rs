@@ -1,0 +1,144 @@
+//! Rings, and the side that fills them.
+//!
+//! The n-th `acquire` and the n-th `ready` of a ring name its time n, in whatever order the tokens are then used. Each role
+//! that reads has a clock of its own: every one of them reads every stage.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::bundle::Bundle;
+use super::role;
+use super::stage::Ready;
+use crate::lang::condition::Condition;
+
+/// `D` stages of the tiles `B` in shared memory, with a clock for each side that runs on from loop to loop.
+///
+/// In kernels: `Ring::<(Smem<f16, 128, 64>, Smem<f16, 256, 64>), 4>::new()`, at the top of the kernel.
+pub struct Ring<B: Bundle, const D: i32> {
+    times: Rc<Times<B>>,
+}
+
+/// What the sides of a ring have done so far.
+pub(super) type Times<B> = RefCell<Clocks<B>>;
+
+pub(super) struct Clocks<B: Bundle> {
+    acquired: u64,
+    /// By each role that reads.
+    claimed: BTreeMap<usize, u64>,
+    pub(super) stages: BTreeMap<u64, Contents<B>>,
+}
+
+/// What a committed stage holds.
+pub(super) enum Contents<B: Bundle> {
+    Copy(B::Source),
+    Zeros,
+    Poison,
+}
+
+impl<B: Bundle, const D: i32> Ring<B, D> {
+    /// A ring of free slots.
+    #[expect(clippy::new_without_default, reason = "rings are made in one place of a kernel, by this name")]
+    #[must_use]
+    pub fn new() -> Self {
+        let empty = || RefCell::new(Clocks { acquired: 0, claimed: BTreeMap::new(), stages: BTreeMap::new() });
+        Ring { times: role::shared(empty) }
+    }
+
+    /// The next free slot, once its last reader has given it back.
+    pub fn acquire(&self) -> Slot<'_, B> {
+        let mut clocks = self.times.borrow_mut();
+        clocks.acquired += 1;
+        Slot { times: &self.times, time: clocks.acquired - 1 }
+    }
+
+    /// The next stage to read, perhaps still being filled.
+    pub fn ready(&self) -> Ready<'_, B> {
+        let mut clocks = self.times.borrow_mut();
+        let claimed = clocks.claimed.entry(role::current()).or_default();
+        *claimed += 1;
+        Ready { times: &self.times, time: *claimed - 1 }
+    }
+
+    /// One `acquire` for each value of the range.
+    pub fn produce(&self, range: Range<i32>) -> impl Iterator<Item = (i32, Slot<'_, B>)> {
+        range.map(|t| (t, self.acquire()))
+    }
+
+    /// One `ready` for each value of the range.
+    pub fn consume(&self, range: Range<i32>) -> impl Iterator<Item = (i32, Ready<'_, B>)> {
+        range.map(|t| (t, self.ready()))
+    }
+}
+
+impl<B: Bundle, const D: i32> fmt::Debug for Ring<B, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring").field("slots", &D).finish_non_exhaustive()
+    }
+}
+
+/// The right to fill one slot, once.
+#[must_use = "an acquired slot must be filled and committed: `slot.copy(source).commit()`"]
+pub struct Slot<'r, B: Bundle> {
+    times: &'r Times<B>,
+    time: u64,
+}
+
+impl<'r, B: Bundle> Slot<'r, B> {
+    /// Copies to the slot: a source, or a tuple of one for each of its tiles.
+    pub fn copy(self, source: B::Source) -> Filling<'r, B> {
+        self.with(Contents::Copy(source))
+    }
+
+    /// Copies if the condition holds; otherwise the stage holds zeros.
+    pub fn copy_if(self, condition: impl Condition, source: B::Source) -> Filling<'r, B> {
+        if condition.holds() { self.copy(source) } else { self.zero() }
+    }
+
+    /// Copies if the condition holds; otherwise the stage holds nothing, and its reader asks with `wait_filled`.
+    pub fn copy_or_poison(self, condition: impl Condition, source: B::Source) -> Filling<'r, B> {
+        if condition.holds() { self.copy(source) } else { self.poison() }
+    }
+
+    /// Zeros instead of a copy.
+    pub fn zero(self) -> Filling<'r, B> {
+        self.with(Contents::Zeros)
+    }
+
+    /// Nothing instead of a copy: the reader asks with `wait_filled`.
+    pub fn poison(self) -> Filling<'r, B> {
+        self.with(Contents::Poison)
+    }
+
+    fn with(self, contents: Contents<B>) -> Filling<'r, B> {
+        Filling { slot: self, contents }
+    }
+}
+
+impl<B: Bundle> fmt::Debug for Slot<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Slot of time {}", self.time)
+    }
+}
+
+/// A slot and what it will hold.
+#[must_use = "a copy starts with `.commit()`"]
+pub struct Filling<'r, B: Bundle> {
+    slot: Slot<'r, B>,
+    contents: Contents<B>,
+}
+
+impl<B: Bundle> Filling<'_, B> {
+    /// Starts the copy; the stage is ready when its bytes are there.
+    pub fn commit(self) {
+        self.slot.times.borrow_mut().stages.insert(self.slot.time, self.contents);
+    }
+}
+
+impl<B: Bundle> fmt::Debug for Filling<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Filling of time {}", self.slot.time)
+    }
+}

@@ -1,0 +1,132 @@
+//! The side of a ring that reads: stages, and parts of the right to read one.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use super::bundle::Bundle;
+use super::ring::{Contents, Times};
+use crate::lang::program::trap;
+use crate::lang::shape::D1;
+
+/// The right to wait for one stage, once.
+#[must_use = "a claimed stage must be waited for: `ready.wait()`"]
+pub struct Ready<'r, B: Bundle> {
+    pub(super) times: &'r Times<B>,
+    pub(super) time: u64,
+}
+
+impl<'r, B: Bundle> Ready<'r, B> {
+    /// Waits until the bytes are there. The stage must not be poison.
+    #[track_caller]
+    pub fn wait(self) -> Stage<'r, B> {
+        match self.wait_filled() {
+            Some(stage) => stage,
+            None => trap("a stage is read that holds nothing: `wait_filled` asks"),
+        }
+    }
+
+    /// Waits; `None` if the stage is poison, which then has been given back.
+    #[track_caller]
+    pub fn wait_filled(self) -> Option<Stage<'r, B>> {
+        match self.times.borrow().stages.get(&self.time) {
+            Some(Contents::Poison) => None,
+            Some(Contents::Copy(source)) => Some(Stage::of(B::load(source))),
+            Some(Contents::Zeros) => Some(Stage::of(B::zeros())),
+            None => trap(format!("stage {} of a ring is waited for, which no role fills", self.time)),
+        }
+    }
+}
+
+impl<B: Bundle> fmt::Debug for Ready<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ready of time {}", self.time)
+    }
+}
+
+/// The right to read one stage. It is given back once, when nothing reads it any more.
+#[must_use = "a stage must be released, or given to an `Acc`"]
+pub struct Stage<'r, B: Bundle> {
+    pub(super) tiles: B::Tiles,
+    ring: PhantomData<&'r ()>,
+}
+
+impl<'r, B: Bundle> Stage<'r, B> {
+    pub(super) fn of(tiles: B::Tiles) -> Self {
+        Stage { tiles, ring: PhantomData }
+    }
+
+    /// Gives the stage back: its slot may be filled again.
+    pub fn release(self) {}
+
+    /// The right to read for each of several readers, to be joined again. In kernels: `stage.split::<2>()`.
+    pub fn split<N: Readers>(self) -> N::Of<Part<'r, B>> {
+        let whole = Rc::new(());
+        N::each(|| Part { tiles: self.tiles, whole: Rc::clone(&whole), count: N::COUNT, ring: PhantomData })
+    }
+
+    /// The whole right to read again, of all its parts.
+    #[track_caller]
+    pub fn join<const N: usize>(parts: [Part<'r, B>; N]) -> Self {
+        let [first, ..] = &parts[..] else { trap("a stage is joined of its parts, not of none") };
+        if parts.iter().any(|p| !Rc::ptr_eq(&p.whole, &first.whole)) {
+            trap("parts of different stages are joined");
+        }
+        if first.count != N {
+            trap(format!("{N} of {} parts of a stage are joined", first.count));
+        }
+        Stage::of(first.tiles)
+    }
+}
+
+/// Part of the right to read one stage, for one of several readers.
+#[must_use = "the parts of a stage must be joined: `Stage::join([..])`"]
+pub struct Part<'r, B: Bundle> {
+    pub(super) tiles: B::Tiles,
+    whole: Rc<()>,
+    count: usize,
+    ring: PhantomData<&'r ()>,
+}
+
+/// How many readers a stage is split for.
+#[diagnostic::on_unimplemented(
+    message = "a stage is not split for `{Self}`",
+    label = "not a number of readers",
+    note = "a stage is split for 2 to 16 readers: `stage.split::<2>()`"
+)]
+pub trait Readers {
+    /// An array of as many.
+    type Of<P>;
+    #[doc(hidden)]
+    const COUNT: usize;
+
+    #[doc(hidden)]
+    fn each<P>(make: impl FnMut() -> P) -> Self::Of<P>;
+}
+
+macro_rules! readers {
+    ($($n:literal)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Readers for D1<$n> {
+            type Of<P> = [P; $n];
+            const COUNT: usize = $n;
+
+            fn each<P>(mut make: impl FnMut() -> P) -> [P; $n] {
+                std::array::from_fn(|_| make())
+            }
+        }
+    )*};
+}
+readers! { 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 }
+
+impl<B: Bundle> fmt::Debug for Stage<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stage")
+    }
+}
+
+impl<B: Bundle> fmt::Debug for Part<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Part of {}", self.count)
+    }
+}

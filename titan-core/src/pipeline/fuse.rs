@@ -1,0 +1,252 @@
+//! Roles become one crew: a role that only copies and a role that computes, as a loop in which all warps do both.
+//!
+//! Machines whose threads copy by themselves gain nothing from warps that do nothing else. The loops of the two roles, which
+//! the verifier has matched, are put into one: the copies of iteration t + P begin after the wait of iteration t, and the first
+//! P of them in front of the loop. Loops around them, as those of a persistent program, are matched from the outside in.
+//!
+//! Nothing here decides whether the result is right: the caller has it verified, and takes the greatest P that passes.
+//!
+//! Deliberately absent: more than two roles, stages that are waited for in front of the loop, filling roles that compute. They
+//! stay roles.
+
+use super::edit::Edit;
+use crate::ir::{BinOp, Block, ForKind, Kernel, OpId, OpKind, Pred, Ty, TtgOp, Value};
+use std::collections::BTreeMap;
+
+/// The same kernel without roles, copies running `distance` iterations ahead; `None` if its roles are not of the kind that is
+/// fused. It is not verified.
+///
+/// The products of such machines have read their operands when the next instruction begins: accumulators keep no stages.
+#[must_use]
+pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
+    let top = &kernel.block(kernel.body).ops;
+    let parted = *top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
+    let [a, b] = kernel.op(parted).regions[..] else { return None };
+    let (fill, read) = match [a, b].map(|block| (fills(kernel, block), reads(kernel, block))) {
+        [(true, false), (false, true)] => (a, b),
+        [(false, true), (true, false)] => (b, a),
+        _ => return None,
+    };
+    let mut edit = Edit::new(kernel.clone());
+    edit.loc = kernel.op(parted).loc;
+    let body = edit.kernel.body;
+    let mut fuse = Fuse { distance: i64::from(distance), names: BTreeMap::new() };
+    let (fill, read) = (kernel.block(fill).ops.clone(), kernel.block(read).ops.clone());
+    fuse.sequence(&mut edit, &fill, &read)?;
+    edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
+    edit.put_before(body, parted);
+    edit.take_out(body, parted);
+    edit.kernel.roles.clear();
+    for op in &mut edit.kernel.ops {
+        if let OpKind::Ttg(TtgOp::AccStart(keep)) = &mut op.kind {
+            *keep = 0;
+        }
+    }
+    for value in &mut edit.kernel.values {
+        if let Ty::Acc(_, _, keep) = &mut value.ty {
+            *keep = 0;
+        }
+    }
+    Some(edit.kernel.canonical())
+}
+
+/// How far ahead copies can run at most: one less than the slots of the shallowest ring.
+#[must_use]
+pub fn greatest_distance(kernel: &Kernel) -> u32 {
+    kernel.pipes.iter().map(|p| p.slots.saturating_sub(1)).min().unwrap_or(0)
+}
+
+fn any(kernel: &Kernel, block: Block, wanted: impl Fn(&OpKind) -> bool) -> bool {
+    let mut found = false;
+    kernel.walk_block(block, &mut |_, op| found |= wanted(&op.kind));
+    found
+}
+
+fn fills(kernel: &Kernel, block: Block) -> bool {
+    any(kernel, block, |k| matches!(k, OpKind::Ttg(TtgOp::Acquire(_))))
+}
+
+fn reads(kernel: &Kernel, block: Block) -> bool {
+    any(kernel, block, |k| matches!(k, OpKind::Ttg(TtgOp::Ready(_))))
+}
+
+/// Whether an operation, or one inside of it, does anything to a ring.
+fn is_event(kernel: &Kernel, id: OpId) -> bool {
+    let op = kernel.op(id);
+    let own = matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_)));
+    own || op.regions.iter().any(|r| fills(kernel, *r) || reads(kernel, *r))
+}
+
+/// Whether a loop does something to rings itself, not only loops inside of it.
+fn is_inner(kernel: &Kernel, body: Block) -> bool {
+    let direct = |id: &OpId| matches!(kernel.op(*id).kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_)));
+    kernel.block(body).ops.iter().any(direct)
+}
+
+fn same_constant(kernel: &Kernel, a: Value, b: Value) -> bool {
+    kernel.int_constant(a).is_some_and(|c| kernel.int_constant(b) == Some(c))
+}
+
+struct Fuse {
+    distance: i64,
+    /// What values of the filling role are now.
+    names: BTreeMap<Value, Value>,
+}
+
+impl Fuse {
+    /// The operations of both, one after the other, loop by loop.
+    fn sequence(&mut self, edit: &mut Edit, fill: &[OpId], read: &[OpId]) -> Option<()> {
+        let (mut fill, mut read) = (fill.iter(), read.iter());
+        loop {
+            let (copies, computes) = (self.up_to_loop(edit, &mut fill, true)?, self.up_to_loop(edit, &mut read, false)?);
+            match (copies, computes) {
+                (None, None) => return Some(()),
+                (Some(copies), Some(computes)) => self.looped(edit, copies, computes)?,
+                (_, _) => return None,
+            }
+        }
+    }
+
+    /// Takes over what has nothing to do with rings, up to the next loop that has.
+    fn up_to_loop(&mut self, edit: &mut Edit, ops: &mut std::slice::Iter<'_, OpId>, fills: bool) -> Option<Option<OpId>> {
+        for id in ops {
+            if edit.kernel.op(*id).kind.is_terminator() || edit.kernel.op(*id).kind == OpKind::Ttg(TtgOp::Finalize) {
+                continue;
+            }
+            if is_event(&edit.kernel, *id) {
+                let counted = matches!(edit.kernel.op(*id).kind, OpKind::For(_));
+                return if counted { Some(Some(*id)) } else { None };
+            }
+            if fills {
+                self.copy(edit, *id)?;
+            } else {
+                edit.pending.push(*id);
+            }
+        }
+        Some(None)
+    }
+
+    /// Two loops become one.
+    fn looped(&mut self, edit: &mut Edit, copies: OpId, computes: OpId) -> Option<()> {
+        let (fill, read) = (edit.kernel.op(copies).clone(), edit.kernel.op(computes).clone());
+        let (OpKind::For(a), OpKind::For(b)) = (&fill.kind, &read.kind) else { return None };
+        let ([from], [to]) = (&fill.regions[..], &read.regions[..]) else { return None };
+        // A filling role that carries something computes.
+        let bounds: Vec<Value> = fill.args.iter().map(|v| self.name(*v)).collect();
+        if bounds.len() != 3 || (*a == ForKind::Distributed) != (*b == ForKind::Distributed) {
+            return None;
+        }
+        if is_inner(&edit.kernel, *from) && is_inner(&edit.kernel, *to) {
+            return self.inner(edit, (*from, &bounds), (computes, *to));
+        }
+        // A loop around loops: one counter does for both if they begin and step alike. That they end alike is verified.
+        let alike = |i: usize| bounds[i] == read.args[i] || same_constant(&edit.kernel, bounds[i], read.args[i]);
+        if !alike(0) || !alike(2) {
+            return None;
+        }
+        let counter = *edit.kernel.block(*to).args.first()?;
+        self.names.insert(*edit.kernel.block(*from).args.first()?, counter);
+        let (fill_ops, read_ops) = (edit.kernel.block(*from).ops.clone(), edit.kernel.block(*to).ops.clone());
+        let last = *read_ops.last()?;
+        let outer = std::mem::take(&mut edit.pending);
+        let done = self.sequence(edit, &fill_ops, &read_ops);
+        let mut inside = std::mem::replace(&mut edit.pending, outer);
+        inside.push(last);
+        edit.kernel.blocks[to.index()].ops = inside;
+        edit.pending.push(computes);
+        done
+    }
+
+    /// The loops over stages.
+    fn inner(&mut self, edit: &mut Edit, (from, bounds): (Block, &[Value]), (computes, to): (OpId, Block)) -> Option<()> {
+        let [lo, hi, step] = bounds[..] else { return None };
+        if edit.kernel.int_constant(step) != Some(1) {
+            return None;
+        }
+        let counter = *edit.kernel.block(to).args.first()?;
+        let first = *edit.kernel.op(computes).args.first()?;
+        if first != lo && !same_constant(&edit.kernel, first, lo) {
+            return None;
+        }
+        let [zero, one, far] = [edit.i32(0)?, edit.i32(1)?, edit.i32(self.distance)?];
+        if self.distance > 0 {
+            let ahead = edit.block(&[Ty::I32], |edit, args| {
+                let at = edit.one(OpKind::Binary(BinOp::Add), &[lo, args[0]])?;
+                let some = edit.one(OpKind::Cmp(Pred::Lt), &[at, hi])?;
+                self.copy_if(edit, from, (some, at))?;
+                edit.raw(OpKind::Continue(0), &[], &[], Vec::new());
+                Some(())
+            })?;
+            edit.raw(OpKind::For(ForKind::Sequential), &[zero, far, one], &[], vec![ahead]);
+        }
+        let last = edit.one(OpKind::Binary(BinOp::Sub), &[hi, far])?;
+        edit.pending.push(computes);
+        let outer = std::mem::take(&mut edit.pending);
+        let some = edit.one(OpKind::Cmp(Pred::Lt), &[counter, last])?;
+        let at = edit.one(OpKind::Binary(BinOp::Add), &[counter, far])?;
+        self.copy_if(edit, from, (some, at))?;
+        let ops = edit.kernel.block(to).ops.clone();
+        let waits = |id: &&OpId| edit.kernel.op(**id).kind == OpKind::Ttg(TtgOp::WaitReady);
+        let claims = |id: &&OpId| matches!(edit.kernel.op(**id).kind, OpKind::Ttg(TtgOp::Ready(_)));
+        if self.distance > 0 {
+            let wait = *ops.iter().find(waits)?;
+            edit.put_after(to, wait);
+        } else {
+            let claim = *ops.iter().find(claims)?;
+            edit.put_before(to, claim);
+        }
+        edit.pending = outer;
+        Some(())
+    }
+
+    /// `if some { the copies of iteration at }`
+    fn copy_if(&mut self, edit: &mut Edit, from: Block, (some, at): (Value, Value)) -> Option<()> {
+        let counter = *edit.kernel.block(from).args.first()?;
+        let ops = edit.kernel.block(from).ops.clone();
+        let copies = edit.block(&[], |edit, _| {
+            self.names.insert(counter, at);
+            for id in &ops {
+                if !edit.kernel.op(*id).kind.is_terminator() {
+                    self.copy(edit, *id)?;
+                }
+            }
+            edit.raw(OpKind::Yield, &[], &[], Vec::new());
+            Some(())
+        })?;
+        let nothing = edit.block(&[], |edit, _| {
+            edit.raw(OpKind::Yield, &[], &[], Vec::new());
+            Some(())
+        })?;
+        edit.raw(OpKind::If, &[some], &[], vec![copies, nothing]);
+        Some(())
+    }
+
+    fn name(&self, value: Value) -> Value {
+        self.names.get(&value).copied().unwrap_or(value)
+    }
+
+    /// A copy of an operation of the filling role, with what is inside of it.
+    fn copy(&mut self, edit: &mut Edit, id: OpId) -> Option<()> {
+        let op = edit.kernel.op(id).clone();
+        let args: Vec<Value> = op.args.iter().map(|v| self.name(*v)).collect();
+        let types: Vec<Ty> = op.results.iter().map(|v| edit.kernel.ty(*v)).collect();
+        let mut regions = Vec::new();
+        for region in &op.regions {
+            let data = edit.kernel.block(*region).clone();
+            let tys: Vec<Ty> = data.args.iter().map(|v| edit.kernel.ty(*v)).collect();
+            regions.push(edit.block(&tys, |edit, inside| {
+                self.names.extend(data.args.iter().copied().zip(inside.iter().copied()));
+                data.ops.iter().try_for_each(|inner| self.copy(edit, *inner))
+            })?);
+        }
+        let loc = std::mem::replace(&mut edit.loc, op.loc);
+        let results = edit.raw(op.kind, &args, &types, regions);
+        edit.loc = loc;
+        for (old, new) in op.results.iter().zip(&results) {
+            let name = edit.kernel.value(*old).name.clone();
+            edit.kernel.values[new.index()].name = name;
+            self.names.insert(*old, *new);
+        }
+        Some(())
+    }
+}

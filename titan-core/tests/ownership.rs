@@ -1,0 +1,117 @@
+//! `docs/ownership.md`: for each class of pipeline bugs, who rejects it and what is said. The messages are those of the
+//! filetests, so what is shown is tested.
+
+use std::fmt::Write;
+use std::path::Path;
+
+/// Who rejects a class, and a kernel of it.
+enum Layer {
+    /// The verifier; the kernel is a filetest. The text says what rustc reports of the same mistake in Rust.
+    Verifier(&'static str, &'static str),
+    /// It cannot be written; why.
+    Construction(&'static str),
+}
+use Layer::{Construction, Verifier};
+
+const CLASSES: &[(&str, Layer)] = &[
+    ("a release that is omitted", Verifier("perm_dropped", "")),
+    ("a release on one path only", Verifier("released_in_one_arm", "")),
+    ("a release that is doubled", Verifier("released_twice", "E0382: use of moved value")),
+    ("a release that is early: a product still reads the stage", Verifier("release_under_a_product", "E0505: cannot move out, with both places")),
+    ("a release that is early: a product of an earlier iteration still reads", Verifier("release_under_a_carried_product", "E0505")),
+    ("use after release", Verifier("read_after_release", "E0382, or E0505 of what borrows")),
+    ("a release, copy or wait of the wrong slot", Construction("tokens act on themselves: a slot is what `acquire` gave, and is named nowhere")),
+    ("a wrong or stale parity, a wrong first phase, a phase that never toggles", Construction("parities are made from the clock when a ring is lowered; a time that is written down is checked")),
+    ("a time that is not the clock's", Verifier("time_that_stands_still", "")),
+    ("a skipped wait for a free slot", Construction("only `acquire` gives a slot, and it waits")),
+    ("a skipped wait for the bytes", Construction("only `wait` gives a stage that can be read")),
+    ("a claim that is never waited for", Verifier("ready_dropped", "")),
+    ("transaction bytes too few: a race", Verifier("bytes_too_few", "computed, not written")),
+    ("transaction bytes too many: a hang", Verifier("bytes_too_many", "computed, not written")),
+    ("a copy that does not fit its stage", Verifier("another_shape", "E0308: mismatched types")),
+    ("a copy that signals another slot's barrier, one barrier for all slots", Construction("each slot has its own, made when the ring is lowered")),
+    ("arrival counts too high or too low", Construction("counts are the threads of the roles that use the ring")),
+    ("a reader of several that never joins", Verifier("part_missing", "")),
+    ("a reader that stops early", Verifier("a_reader_stops_early", "")),
+    ("`wait_group` one too large or omitted", Construction("counts are assigned from virtual tokens, and checked by another program")),
+    ("a slot that is never filled", Verifier("slot_dropped", "")),
+    ("two copies into one slot", Verifier("slot_filled_twice", "E0382: use of moved value")),
+    ("exit with copies in flight", Verifier("role_without_finalize", "")),
+    ("a staging slot written before its store has read it", Verifier("staging_slot_reused", "")),
+    ("a store that nobody waits for", Verifier("store_dropped", "")),
+    ("a producer that runs one tile more", Verifier("one_stage_too_many", "")),
+    ("a consumer that runs one tile more", Verifier("bound_one_off", "")),
+    ("a tail that one side skips", Verifier("guard_on_one_side", "")),
+    ("trip count 0: a wait before a loop that does not run", Verifier("read_before_an_empty_loop", "")),
+    ("copies further ahead than there are slots", Verifier("prefetch_beyond_the_ring", "")),
+    ("stages held until none is left", Verifier("holds_every_slot", "")),
+    ("products under way that keep every stage", Verifier("accumulator_holds_every_slot", "")),
+    ("roles that wait for each other in a circle", Verifier("rings_in_another_order", "")),
+    ("roles that each wait for the other's first word", Verifier("wait_before_the_first_word", "")),
+    ("loops of the roles that do not correspond", Verifier("loops_of_two_lengths", "")),
+    ("an early exit of one role", Verifier("left_early", "T0501 in Rust")),
+    ("depth that differs between the roles", Construction("a ring is declared once, for all of them")),
+    ("two roles that fill one ring", Verifier("two_fillers", "")),
+    ("a ring that nobody reads", Verifier("nobody_reads", "")),
+    ("tokens that cross roles", Construction("a role's tokens are visible in the role only; those of before are used up by none")),
+    ("a poisoned stage that is read", Verifier("poison_not_asked", "")),
+    ("a stage that is read before it was ever written", Construction("the wait that gives it comes after its fill")),
+    ("an accumulator that is touched before its product is done", Construction("a product under way is no tile until `.wait()` or `.finish()` gives one")),
+    ("a product that nobody waits for", Verifier("product_dropped", "")),
+    ("slots, or a ring and a barrier word, that share bytes", Construction("places are allocated, and liveness treats roles as concurrent")),
+    ("divergent barriers", Construction("conditions are one `bool` of the whole role: a mask is no condition (E0308)")),
+    ("copies from what the kernel writes", Verifier("copied_from_an_output", "")),
+    ("two roles that store one output", Verifier("stored_by_two_roles", "")),
+    ("a tile of all warps in one role", Verifier("tile_of_all_warps", "")),
+];
+
+/// What the first error of a filetest says: its code, title, helps and notes.
+fn said(name: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("filetests/verify/pipe_{name}.tir"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let comments = text.lines().map(str::trim).skip_while(|l| !l.starts_with("; error["));
+    let first = comments.enumerate().take_while(|(i, l)| *i == 0 || (l.starts_with("; ") && !l.starts_with("; error[")));
+    first.map(|(_, l)| l.trim_start_matches("; ").to_owned()).collect()
+}
+
+fn page() -> String {
+    let mut out = "# Who rejects which bug\n\n<!-- Made by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test ownership`. -->\n\n\
+        The classes of bugs that pipelines written by hand have, and where each one ends here. *verifier*: the macro reports it at the \
+        user's token, from the rules that [protocol.md](protocol.md) proves things of. Where the mistake is one of ownership, rustc sees it \
+        first, and the verifier stays silent. *construction*: there is no way to say it. The messages are those of tests.\n".to_owned();
+    for (class, layer) in CLASSES {
+        let _ = write!(out, "\n### {}{}\n\n", class[..1].to_uppercase(), &class[1..]);
+        match layer {
+            Construction(why) => {
+                let _ = writeln!(out, "*construction*: {why}.");
+            }
+            Verifier(file, rustc) => {
+                if !rustc.is_empty() {
+                    let _ = write!(out, "In Rust: {rustc}. ");
+                }
+                let _ = writeln!(out, "*verifier*:\n\n```text");
+                for line in said(file) {
+                    let _ = writeln!(out, "{line}");
+                }
+                out.push_str("```\n");
+            }
+        }
+    }
+    out.push_str("\n## What must pass, and does\n\n\
+        Stages given back in another order than they came; a claim made long before it is waited for; a copy ahead of a loop and the \
+        rest in it; an accumulator that releases one iteration late; roles that feed each other, if one of them begins; guards of \
+        loop counters that hold on all iterations but the first or the last; zero iterations. Each has a kernel among the passing twins \
+        of `titan-core/filetests/verify` and in `titan-core/tests/pipes`.\n");
+    out
+}
+
+#[test]
+fn the_page_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/ownership.md");
+    let wanted = page();
+    if std::env::var_os("TITAN_BLESS").is_some() {
+        std::fs::write(&path, &wanted).expect("the page can be written");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == wanted, "docs/ownership.md is not current: `TITAN_BLESS=1 cargo test -p titan-gpu-core --test ownership`");
+}

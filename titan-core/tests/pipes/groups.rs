@@ -1,0 +1,92 @@
+//! Virtual tokens: what is assigned never lets a stage be read early, and lets copies run on where they may.
+
+use super::program::Item::{Fill, Give, If, Loop, Read, Take};
+use super::program::{Count, Guard, Item, Program};
+use super::random::{Rng, single};
+use titan_core::ir::{Kernel, OpKind, TtgOp};
+use titan_core::pipeline::vtok::{self, Groups};
+
+const N: Count = Count { extent: Some(0), more: 0 };
+
+fn kernel(program: &Program) -> Kernel {
+    titan_core::text::parse_one(&program.text()).expect("a kernel")
+}
+
+/// The waits of a kernel in program order.
+fn waits(kernel: &Kernel, groups: &Groups) -> Vec<u32> {
+    let mut found = Vec::new();
+    kernel.walk(&mut |id, op| {
+        if op.kind == OpKind::Ttg(TtgOp::WaitReady) {
+            found.push(groups.waits[&id]);
+        }
+    });
+    found
+}
+
+/// As `pipelined(..)` is written out: P copies in front, then one of each.
+fn ahead(slots: usize, distance: i64) -> Program {
+    let first = Count { extent: None, more: distance };
+    let body = vec![Take(0, 0), If(Guard::Below(distance, N), vec![Fill(0)]), Give(0)];
+    Program { slots: vec![slots], roles: vec![vec![Loop(first, vec![If(Guard::Below(0, N), vec![Fill(0)])]), Loop(N, body)]] }
+}
+
+#[test]
+fn copies_run_as_far_ahead_as_they_are_begun() {
+    for slots in 2..7 {
+        for distance in 1..slots as i64 {
+            let program = ahead(slots, distance);
+            assert_eq!(program.verdict(), None, "{}", program.text());
+            let kernel = kernel(&program);
+            let groups = vtok::assign(&kernel, &|_| true);
+            assert_eq!(waits(&kernel, &groups), [distance as u32 - 1], "{slots} slots, {distance} ahead");
+            assert_eq!(vtok::check(&kernel, &groups, 3 * slots as i64 + 1), Ok(()));
+            // One group more may be the awaited one.
+            let mut wrong = groups.clone();
+            wrong.waits.values_mut().for_each(|n| *n += 1);
+            assert!(vtok::check(&kernel, &wrong, 3 * slots as i64 + 1).is_err());
+        }
+    }
+}
+
+#[test]
+fn rings_of_one_class_are_counted_together() {
+    // Keys and values, as attention has them: the keys of an iteration are followed by its values and by the next ones.
+    let body: Vec<Item> = vec![Take(0, 0), Take(1, 1), If(Guard::Below(1, N), vec![Fill(0), Fill(1)]), Give(0), Give(1)];
+    let first = Count { extent: None, more: 1 };
+    let front = Loop(first, vec![If(Guard::Below(0, N), vec![Fill(0), Fill(1)])]);
+    let program = Program { slots: vec![2, 2], roles: vec![vec![front, Loop(N, body)]] };
+    assert_eq!(program.verdict(), None);
+    let kernel = kernel(&program);
+    let groups = vtok::assign(&kernel, &|_| true);
+    assert_eq!(waits(&kernel, &groups), [0, 0], "both are in one group");
+    assert_eq!(vtok::check(&kernel, &groups, 9), Ok(()));
+}
+
+#[test]
+fn a_wait_out_of_turn_waits_for_everything() {
+    // The second stage is waited for first, then the first one: no count names what is older.
+    let program = Program { slots: vec![4, 4], roles: vec![vec![Loop(N, vec![Fill(0), Fill(1), Read(1), Read(0)])]] };
+    let kernel = kernel(&program);
+    let groups = vtok::assign(&kernel, &|_| true);
+    assert_eq!(waits(&kernel, &groups), [0, 1]);
+    assert_eq!(vtok::check(&kernel, &groups, 9), Ok(()));
+}
+
+#[test]
+fn no_random_program_reads_early() {
+    let mut rng = Rng(0x1234_5678_9abc_def1);
+    let (mut checked, mut free) = (0, 0);
+    for _ in 0..2000 {
+        let program = single(&mut rng);
+        if program.verdict().is_some() {
+            continue;
+        }
+        let kernel = kernel(&program);
+        let groups = vtok::assign(&kernel, &|_| true);
+        assert_eq!(vtok::check(&kernel, &groups, 7), Ok(()), "{}", program.text());
+        checked += 1;
+        free += usize::from(groups.waits.values().any(|n| *n > 0));
+    }
+    println!("{checked} programs, {free} with copies under way behind a wait");
+    assert!(checked > 300 && free > 60);
+}

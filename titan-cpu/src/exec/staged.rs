@@ -1,0 +1,70 @@
+//! Loops over stages that are one matrix product: what was to be copied to them, one behind the other, is the same as tiles
+//! loaded in a loop.
+
+use super::Machine;
+use super::product_loop::{Run, Strip};
+use super::rings::{Content, Copied};
+use crate::plan::product::{Factor, Origin, ProductLoop};
+use crate::runtime::view::View;
+
+/// A stage of a factor: the tensor, the first element, what is outside.
+type Place<'a, 'm> = (&'a View<'m>, [i64; 4], u64);
+
+impl<'m> Machine<'_, 'm> {
+    /// Of at most so many iterations does those whose stages are there, if they follow each other along k; gives how many.
+    pub(super) fn staged_product(&mut self, product: &ProductLoop, most: i64) -> i64 {
+        let Some((a, from, there)) = self.stages_of(product, &product.a, most) else { return 0 };
+        let Some((b, also_from, also_there)) = self.stages_of(product, &product.b, there) else { return 0 };
+        let run = Run::of([&a, &b], product.step[2], from, also_there).filter(|_| from == also_from);
+        let Some(run) = run else { return 0 };
+        if !self.product(product, [&a, &b], &run) {
+            return 0;
+        }
+        for (ring, reader) in &product.rings {
+            let count = run.count.cast_unsigned();
+            let time = self.rings[*ring].claim(*reader, count);
+            (time..time + count).for_each(|time| self.rings[*ring].release(time));
+        }
+        run.count
+    }
+
+    /// What a factor takes of a tensor in the stages from the next one on; the first element along k, and how many stages go
+    /// on from there.
+    fn stages_of(&self, product: &ProductLoop, factor: &Factor, most: i64) -> Option<(Strip<'m>, i64, i64)> {
+        let Origin::Stage { ring, .. } = factor.origin else { return None };
+        let (_, reader) = product.rings.iter().find(|(known, _)| *known == ring)?;
+        let first = self.rings[ring].clock(*reader);
+        let (view, start, pad) = self.place_in(factor, first)?;
+        let (k, other) = (factor.k_axis, 1 - factor.k_axis);
+        let strip = Strip {
+            view: *view,
+            first: start[2 + other],
+            tile: factor.shape[other],
+            k_axis: k,
+            zeros: pad == 0,
+            is_transposed: factor.is_transposed,
+        };
+        let elements = view.constant()?;
+        let (mut want, mut count) = (start, 1);
+        while count < most {
+            want[2 + k] += i64::from(factor.shape[k]);
+            let next = self.place_in(factor, first + count.cast_unsigned());
+            if !next.is_some_and(|(v, at, p)| at == want && p == pad && v.constant() == Some(elements)) {
+                break;
+            }
+            count += 1;
+        }
+        Some((strip, start[2 + k], count.min(most)))
+    }
+
+    fn place_in(&self, factor: &Factor, time: u64) -> Option<Place<'_, 'm>> {
+        let Origin::Stage { ring, field } = factor.origin else { return None };
+        match self.rings[ring].content(time) {
+            Content::Copied(copied) => match copied.get(field)? {
+                Copied::Tile { view, start, pad } => Some((view, *start, *pad)),
+                Copied::Rows { .. } => None,
+            },
+            Content::Nothing | Content::Zero | Content::Poison => None,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Functions of pipelines: what makes rings and accumulators, and products that run by themselves.
+
+use super::super::{ElemSlot, ITy, Infer};
+use super::{Fields, PipeTy};
+use crate::ast::{Builtin, Expr, GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
+use proc_macro2::Span;
+use titan_core::diag::Code;
+use titan_core::ir::{Field, PipeDecl};
+
+impl Infer<'_> {
+    pub(in crate::infer) fn pipe_builtin(&mut self, b: Builtin, path: &Path, args: &[Expr], span: Span) -> ITy {
+        let generics = path.generics.as_ref().map(|(_, g)| &g[..]).unwrap_or_default();
+        let made = match b {
+            Builtin::RingNew => self.ring(generics, span).map(|(f, d)| PipeTy::Ring(f, d)),
+            Builtin::StagingNew => self.ring(generics, span).and_then(|(f, d)| self.staging(f, d, span)),
+            Builtin::AccZeros | Builtin::AccFromTile => self.acc(generics, args.first(), span),
+            Builtin::MmaAsync | Builtin::MmaAsyncReg => self.mma_async(b == Builtin::MmaAsyncReg, args, span),
+            Builtin::StageJoin => match self.expr(&args[0]) {
+                ITy::Array(item, _) if matches!(*item, ITy::Pipe(PipeTy::Part(_))) => match *item {
+                    ITy::Pipe(PipeTy::Part(fields)) => Some(PipeTy::Stage(fields)),
+                    _ => None,
+                },
+                ITy::Unknown | ITy::Never => None,
+                other => {
+                    let title = format!("`Stage::join` takes the parts of a stage, not {}", self.describe(&other));
+                    self.cx.error(Code::Arguments, args[0].span, title);
+                    None
+                }
+            },
+            _ => None,
+        };
+        made.map_or(ITy::Unknown, ITy::Pipe)
+    }
+
+    /// `Ring::<(Smem<..>, Smem<..>), D>`
+    fn ring(&mut self, generics: &[GenericArg], span: Span) -> Option<(Fields, u32)> {
+        let [bundle, slots] = generics else {
+            self.cannot_infer(span, "what a stage holds", "write it: `Ring::<(Smem<f16, 128, 64>, Smem<f16, 64, 64>), 4>::new()`");
+            return None;
+        };
+        let fields = self.bundle(bundle);
+        let d = self.env.const_arg(slots);
+        let d = self.fault(d)?;
+        let max = PipeDecl::MAX_SLOTS;
+        match u32::try_from(d) {
+            Ok(d) if (1..=max).contains(&d) => Some((fields?, d)),
+            _ => {
+                let title = format!("a ring of {d} slots");
+                self.cx.error_help(Code::RingMade, slots.span, title, format!("a ring has 1 to {max} slots; 2 to 4 hide most copies"));
+                None
+            }
+        }
+    }
+
+    /// The tiles of a stage.
+    fn bundle(&mut self, arg: &GenericArg) -> Option<Fields> {
+        let list = match &arg.value {
+            GenericArgValue::Type(TypeRef { kind: TypeKind::Tuple(list), .. }) => &list[..],
+            GenericArgValue::Type(t) => std::slice::from_ref(t),
+            GenericArgValue::Const(_) => &[],
+        };
+        let in_tuple = matches!(&arg.value, GenericArgValue::Type(TypeRef { kind: TypeKind::Tuple(_), .. }));
+        let most = PipeDecl::MAX_FIELDS;
+        let help = "one `Smem<T, A, B>`, or a tuple of two to four of them";
+        if list.is_empty() || list.len() > most || (in_tuple && list.len() == 1) {
+            let what = if list.len() == 1 { "a tuple of one tile".to_owned() } else { format!("{} tiles", list.len()) };
+            self.cx.error_help(Code::RingMade, arg.span, format!("a stage of {what}"), format!("a stage holds {help}"));
+            return None;
+        }
+        let mut fields = Vec::new();
+        for t in list {
+            let TypeKind::Smem(elem, dims, _) = &t.kind else {
+                self.cx.error_help(Code::RingMade, t.span, "a stage holds tiles in shared memory", help);
+                return None;
+            };
+            let e = self.elem_ref(elem);
+            let shape = self.env.shape(dims, t.span);
+            let shape = self.fault(shape)?;
+            fields.push(Field { elem: self.elem_of(e)?, shape });
+        }
+        Some(fields)
+    }
+
+    fn staging(&self, fields: Fields, slots: u32, span: Span) -> Option<PipeTy> {
+        if fields.len() == 1 {
+            return Some(PipeTy::Staging(fields, slots));
+        }
+        let title = format!("a staging ring of {} tiles", fields.len());
+        self.cx.error_help(Code::RingMade, span, title, "it holds one: `Staging::<Smem<f16, 128, 64>, 2>::new()`");
+        None
+    }
+
+    /// `Acc::<f32, D2<M, N>, KEEP>`
+    fn acc(&mut self, generics: &[GenericArg], tile: Option<&Expr>, span: Span) -> Option<PipeTy> {
+        let given = tile.map(|t| (self.expr(t), t.span));
+        let [elem, shape, keep] = generics else {
+            let help = "write them: `Acc::<f32, D2<128, 256>, 1>::zeros()`";
+            self.cannot_infer(span, "the tile of an accumulator and how many products are under way", help);
+            return None;
+        };
+        let e = match &elem.value {
+            GenericArgValue::Type(t) => self.elem_ref(t),
+            GenericArgValue::Const(_) => self.fresh(ElemSlot::Any),
+        };
+        let s = if let GenericArgValue::Type(TypeRef { kind: TypeKind::Infer, .. }) = &shape.value {
+            self.fresh_shape()
+        } else {
+            let shape = self.env.shape(std::slice::from_ref(shape), shape.span);
+            let shape = self.fault(shape)?;
+            self.known_shape(shape)
+        };
+        if let Some((ty, at)) = given {
+            self.unify(&ITy::Tile(e, s), &ty, at);
+        }
+        let k = self.env.const_arg(keep);
+        let k = self.fault(k)?;
+        match u8::try_from(k) {
+            Ok(k) if k < 64 => Some(PipeTy::Acc(e, s, k)),
+            _ => {
+                let title = format!("{k} products under way");
+                self.cx.error_help(Code::Operands, keep.span, title, "0 to 63: 0 waits for each, 1 hides one behind the next");
+                None
+            }
+        }
+    }
+
+    fn mma_async(&mut self, in_registers: bool, args: &[Expr], span: Span) -> Option<PipeTy> {
+        let tys: Vec<ITy> = args.iter().map(|a| self.expr(a)).collect();
+        let fits = match &tys[..] {
+            [ITy::Tile(..), ITy::Pipe(PipeTy::View(..)), ITy::Tile(..)] => in_registers,
+            [ITy::Pipe(PipeTy::View(..)), ITy::Pipe(PipeTy::View(..)), ITy::Tile(..)] => !in_registers,
+            _ => false,
+        };
+        if !fits {
+            if !tys.iter().any(|t| matches!(t, ITy::Unknown | ITy::Never)) {
+                let left = if in_registers { "a tile" } else { "a tile of a stage" };
+                self.cx.error(Code::Arguments, span, format!("a product under way is of {left}, a tile of a stage and an accumulator"));
+            }
+            return None;
+        }
+        match self.mma_types(&tys, span) {
+            ITy::Tile(e, s) => Some(PipeTy::Compute(e, s)),
+            _ => None,
+        }
+    }
+}

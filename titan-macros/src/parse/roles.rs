@@ -1,0 +1,114 @@
+//! Roles: `roles(producer: 1 warp, consumer: 2 warpgroups)` and `match role() { Role::Producer => .., .. }`.
+
+use super::{Parser, first_span};
+use crate::ast::{Expr, ExprKind, RoleArm, RoleAttr};
+use proc_macro2::{Ident, Span};
+use quote::ToTokens;
+use syn::{Token, parse::ParseStream};
+use titan_core::diag::Code;
+
+/// Warps of a warpgroup.
+const WARPGROUP: u32 = 4;
+/// Warps of a program: 1024 threads.
+const MAX_WARPS: u32 = 32;
+/// How the attribute is written.
+const EXAMPLE: &str = "as in `roles(producer: 1 warp, consumer: 2 warpgroups)`";
+
+/// `producer: 1 warp`, as far as it is that.
+pub(super) struct Entry {
+    name: Ident,
+    count: syn::LitInt,
+    unit: Ident,
+}
+
+impl syn::parse::Parse for Entry {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let name = input.parse()?;
+        input.parse::<Token![:]>()?;
+        Ok(Entry { name, count: input.parse()?, unit: input.parse()? })
+    }
+}
+
+impl Parser<'_> {
+    /// The roles of the attribute.
+    pub(super) fn role_list(&self, key: Span, entries: &[Entry]) -> Vec<RoleAttr> {
+        let mut roles: Vec<RoleAttr> = Vec::new();
+        for entry in entries {
+            let role = RoleAttr { name: entry.name.clone(), warps: self.warps(entry) };
+            if roles.iter().any(|r| r.arm() == role.arm()) {
+                self.cx.error_help(Code::RolesAttr, role.name.span(), format!("two roles are `Role::{}`", role.arm()), "each role has its own name");
+            } else {
+                roles.push(role);
+            }
+        }
+        let warps = roles.iter().fold(0u32, |sum, r| sum.saturating_add(r.warps));
+        if roles.is_empty() {
+            self.cx.error_help(Code::RolesAttr, key, "`roles` names no role", EXAMPLE);
+        } else if warps > MAX_WARPS {
+            let title = format!("the roles have {warps} warps; a program has at most {MAX_WARPS}");
+            self.cx.error_help(Code::RolesAttr, key, title, "a warp is 32 threads, a warpgroup 4 warps");
+        }
+        roles
+    }
+
+    fn warps(&self, entry: &Entry) -> u32 {
+        let each = match entry.unit.to_string().as_str() {
+            "warp" | "warps" => 1,
+            "warpgroup" | "warpgroups" => WARPGROUP,
+            other => {
+                let title = format!("a role has warps or warpgroups, not `{other}`");
+                self.cx.error_help(Code::RolesAttr, entry.unit.span(), title, EXAMPLE);
+                1
+            }
+        };
+        match entry.count.base10_parse::<u32>() {
+            Ok(n @ 1..) => n.saturating_mul(each),
+            _ => {
+                let title = format!("`{}` has no warp", entry.name);
+                self.cx.error_help(Code::RolesAttr, entry.count.span(), title, "a role has at least one warp");
+                1
+            }
+        }
+    }
+
+    /// What is wrong with the text between the parentheses of `roles(..)`.
+    pub(super) fn roles_syntax(&self, error: &syn::Error) {
+        self.cx.error_help(Code::RolesAttr, error.span(), format!("this is not a list of roles: {error}"), EXAMPLE);
+    }
+
+    /// `match role() { .. }`; every other `match` is not part of kernels.
+    pub(super) fn roles(&mut self, m: &syn::ExprMatch) -> Expr {
+        let syn::Expr::Call(call) = &*m.expr else { return self.unsupported(&syn::Expr::Match(m.clone())) };
+        let syn::Expr::Path(function) = &*call.func else { return self.unsupported(&syn::Expr::Match(m.clone())) };
+        if function.path.segments.last().is_none_or(|s| s.ident != "role") || !call.args.is_empty() {
+            return self.unsupported(&syn::Expr::Match(m.clone()));
+        }
+        let path = self.path(&function.path);
+        let arms = m.arms.iter().filter_map(|a| self.role_arm(a)).collect();
+        self.make(m.match_token.span, ExprKind::Roles { path, arms })
+    }
+
+    fn role_arm(&mut self, arm: &syn::Arm) -> Option<RoleArm> {
+        self.no_attrs(&arm.attrs);
+        if let Some((guard, _)) = &arm.guard {
+            let help = "a role always runs its arm; what depends on a condition stands in an `if` inside";
+            self.cx.error_help(Code::RolesAttr, guard.span, "an arm of `match role()` with a condition", help);
+        }
+        let body = self.expr(&arm.body);
+        if let syn::Pat::Path(p) = &arm.pat
+            && let [of, name] = &p.path.segments.iter().collect::<Vec<_>>()[..]
+            && of.ident == "Role"
+            && p.path.leading_colon.is_none()
+        {
+            return Some(RoleArm { path: [of.ident.clone(), name.ident.clone()], body });
+        }
+        let span = first_span(arm.pat.to_token_stream());
+        let (title, help) = match &arm.pat {
+            syn::Pat::Wild(_) => ("a wildcard in `match role()`", "write one arm for each role of the attribute"),
+            syn::Pat::Or(_) => ("an arm of `match role()` for several roles", "write one arm for each role: they run at the same time, apart"),
+            _ => ("an arm of `match role()` that names no role", "arms are `Role::Producer`, for a role `producer` of the attribute"),
+        };
+        self.cx.error_help(Code::RolesAttr, span, title, help);
+        None
+    }
+}

@@ -1,0 +1,12 @@
+//! The twin of `ui/ring_made/in_a_branch.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(y: &mut Tensor<f32, 1>, n: i32) {
+    let ring = Ring::<Smem<f32, 8, 8>, 2>::new();
+    if n > 0 {
+        ring.acquire().zero().commit();
+        ring.ready().wait().release();
+    }
+    y.set([0], 1.0);
+}

@@ -1,0 +1,8 @@
+//! The twin of `ui/ring_made/in_a_device_function.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::device]
+fn part(x: Tile<f32, 8>) -> Tile<f32, 8> {
+    let ones = Tile::<f32, 8>::ones();
+    x + ones
+}

@@ -1,0 +1,11 @@
+//! The twin of `ui/rings/get_of_two.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f16, 2>, y: &mut Tensor<f32, 2>) {
+    let ring = Ring::<(Smem<f16, 8, 16>, Smem<f16, 8, 16>), 2>::new();
+    ring.acquire().copy((x.tile([0, 0]), x.tile([1, 0]))).commit();
+    let stage = ring.ready().wait();
+    y.store_tile([0, 0], stage.a().load().cast());
+    stage.release();
+}

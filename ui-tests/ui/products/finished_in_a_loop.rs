@@ -1,0 +1,15 @@
+//! An accumulator is finished after the loop.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f16, 2>, y: &mut Tensor<f32, 2>) {
+    let ring = Ring::<(Smem<f16, 8, 16>, Smem<f16, 8, 16>), 2>::new();
+    ring.acquire().copy((x.tile([0, 0]), x.tile([1, 0]))).commit();
+    let mut acc = Acc::<f32, D2<8, 8>, 1>::zeros();
+    acc = acc.mma(ring.ready().wait(), |s| (s.a(), s.b().t()));
+    for i in 0..2 {
+        y.store_tile([i, 0], acc.finish());
+    }
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! An accumulator is finished once.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f16, 2>, y: &mut Tensor<f32, 2>) {
+    let ring = Ring::<(Smem<f16, 8, 16>, Smem<f16, 8, 16>), 2>::new();
+    ring.acquire().copy((x.tile([0, 0]), x.tile([1, 0]))).commit();
+    let acc = Acc::<f32, D2<8, 8>, 0>::zeros().mma(ring.ready().wait(), |s| (s.a(), s.b().t()));
+    let v = acc.finish();
+    y.store_tile([0, 0], v + acc.finish());
+}
+
+fn main() {}

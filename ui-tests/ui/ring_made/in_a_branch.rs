@@ -1,0 +1,14 @@
+//! A ring does not depend on a condition.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(y: &mut Tensor<f32, 1>, n: i32) {
+    if n > 0 {
+        let ring = Ring::<Smem<f32, 8, 8>, 2>::new();
+        ring.acquire().zero().commit();
+        ring.ready().wait().release();
+    }
+    y.set([0], 1.0);
+}
+
+fn main() {}

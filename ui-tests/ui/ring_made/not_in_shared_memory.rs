@@ -1,0 +1,12 @@
+//! A stage holds tiles in shared memory.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(y: &mut Tensor<f32, 1>) {
+    let ring = Ring::<Tile<f32, 8, 8>, 2>::new();
+    ring.acquire().zero().commit();
+    ring.ready().wait().release();
+    y.set([0], 1.0);
+}
+
+fn main() {}

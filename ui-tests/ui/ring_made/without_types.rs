@@ -1,0 +1,12 @@
+//! A ring says what its stages hold.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(y: &mut Tensor<f32, 1>) {
+    let ring = Ring::new();
+    ring.acquire().zero().commit();
+    ring.ready().wait().release();
+    y.set([0], 1.0);
+}
+
+fn main() {}

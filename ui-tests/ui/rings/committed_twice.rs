@@ -1,0 +1,15 @@
+//! A copy is committed once.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    let ring = Ring::<Smem<f32, 8, 8>, 2>::new();
+    let copy = ring.acquire().copy(x.tile([0, 0]));
+    copy.commit();
+    copy.commit();
+    let stage = ring.ready().wait();
+    y.store_tile([0, 0], stage.get().load());
+    stage.release();
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! A stage that is split is read by its parts.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    let ring = Ring::<Smem<f32, 8, 8>, 2>::new();
+    ring.acquire().copy(x.tile([0, 0])).commit();
+    let stage = ring.ready().wait();
+    let [p, q] = stage.split::<2>();
+    y.store_tile([0, 0], stage.get().load());
+    Stage::join([p, q]).release();
+}
+
+fn main() {}
