@@ -123,12 +123,12 @@ fn two_roles_read_every_stage() {
 
 #[test]
 fn rings_that_do_not_fit_have_fewer_slots() {
-    // 60 slots of 1536 bytes fit; of tiles sixteen times as large they do not.
-    let text = kernels::roles(60, [1, 4], Multiply::Acc(1));
+    // Eight slots of 1536 bytes fit; of tiles sixteen times as large they do not.
+    let text = kernels::roles(8, [1, 4], Multiply::Acc(1));
     assert!(!embedded(&text, true).notes.iter().any(|n| n.contains("is short")));
     let large = text.replace("32x16xf16", "128x64xf16").replace("16x16xf16", "64x64xf16").replace("bytes = 1536", "bytes = 24576");
     let large = large.replace("32x16xf32", "128x64xf32").replace("const 15 :", "const 63 :").replace("const 16 :", "const 64 :");
     let code = embedded(&large.replace("cdiv(M, 32), cdiv(N, 16)", "cdiv(M, 128), cdiv(N, 64)"), true);
     let note = code.notes.iter().find(|n| n.contains("is short")).unwrap();
-    assert_eq!(note, "the shared memory of sm_80 is short: `ring` has 4 slots of 60");
+    assert_eq!(note, "the shared memory of sm_80 is short: `ring` has 4 slots of 8");
 }
