@@ -1,5 +1,7 @@
 //! How operations on regions, barriers, groups and counters are written: what they are told stands in braces.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
+
 use super::form::{Head, HeadError, Named, narrow};
 use crate::ir::{AmdOp, NvGroup, NvOp, OpKind, Raw, RegionOp, Ty};
 

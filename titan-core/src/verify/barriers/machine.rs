@@ -396,7 +396,7 @@ impl Machine {
     }
 
     /// Everything, counted from where each object stands.
-    fn shifted(&self) -> (Vec<(Times, Vec<(i64, Phase)>)>, Vec<Seen>) {
+    fn shifted(&self) -> (Vec<SeenPhases>, Vec<Seen>) {
         let phase = |(i, p): (usize, &Phases)| {
             let base = self.base(i);
             let open = p.open.iter().map(|(t, phase)| (t - base, Phase { last: None, ..phase.clone() })).collect();
@@ -426,6 +426,9 @@ impl Machine {
         (what, record.role, record.known, sent)
     }
 }
+
+/// The phases of a barrier.
+type SeenPhases = (Times, Vec<(i64, Phase)>);
 
 /// A record without its place in the text.
 type Seen = (What, usize, Roles, BTreeSet<(usize, i64)>);

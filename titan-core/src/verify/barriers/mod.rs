@@ -4,7 +4,7 @@
 //! * `objects`: what each value names;
 //! * `machine`: barriers, groups and accesses, and who knows of what;
 //! * `event`: what one operation does to them, as the roles run together in `crate::verify::pipes::joint` (rules 54 to 60);
-//! * `forms`: parities that are wrong as they are written; `words`: messages.
+//! * `parity`: which phase a parity means; `forms`: parities that are wrong as they are written; `words`: messages.
 //!
 //! A role is one thread of control. Deliberately absent: races between the threads of one role; the order of proxies, for
 //! which fences are placed and checked elsewhere; the contents of memory; other programs of a cluster.
@@ -13,6 +13,7 @@ pub(super) mod event;
 mod forms;
 pub(super) mod machine;
 pub(super) mod objects;
+mod parity;
 mod place;
 mod words;
 

@@ -4,6 +4,8 @@
 //! but for the index. Barriers of one `alloc` that are picked by constants alone are barriers of their own; if one is picked
 //! by anything else, all of them turn together, like the stages of a ring. Regions likewise.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
+
 use crate::ir::{AmdOp, Block, Kernel, NvOp, Op, OpId, OpKind, Raw, RegionOp, Ty, Value};
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,8 @@
 //! Rules 46 to 53: where regions and barriers lie, how barriers begin, and numbers that a program does not have. Nothing here
 //! depends on the order of operations, but that barriers begin before all else.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
+
 use super::super::pipes::{roles_op, threads};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
@@ -134,7 +136,7 @@ fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
         let regions = op.args.iter().filter(|v| kernel.ty(**v) == Ty::Raw(Raw::Region)).filter_map(|v| part(kernel, *v));
         for (_, _, region) in regions.collect::<Vec<_>>() {
             let Some((first, bytes, _)) = placed(kernel, region).filter(|_| !seen.contains(&region)) else { continue };
-            if let Some(own) = all.iter().find(|w| w.region != region && w.first < first + bytes && first < w.end || w.region == region) {
+            if let Some(own) = all.iter().find(|w| w.region == region || w.first < first + bytes && first < w.end) {
                 seen.push(region);
                 let title = format!("`{}` holds the word of `{}`, and `{}` touches it", kernel.display_name(region), own.name, mnemonic(&op.kind));
                 errors.push(Error::new(Code::BarrierWord, op.loc, title).related(own.loc, "the barrier"));

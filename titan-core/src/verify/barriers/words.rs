@@ -1,5 +1,7 @@
 //! Messages about barriers and memory.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
+
 use super::super::pipes::joint::run::{Fault, On, Run, Wait};
 use super::super::pipes::joint::state::State;
 use super::machine::{Pending, Record, What};

@@ -18,6 +18,7 @@ pub(in crate::verify) mod run;
 pub(in crate::verify) mod state;
 mod step;
 pub(in crate::verify) mod values;
+mod waits;
 
 use self::run::{Fault, On, Run, Stuck, Wait};
 use super::threads;
