@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::path::Path;
 use titan_core::ir::op_table::{Group, OPS, OpRow, mnemonic, row};
 use titan_core::ir::{
-    ArgOp, AtomicOp, BinOp, Const, Effect, Elem, FenceSpace, Fill, ForKind, OpKind, Pipe, Pred, Proxy, ReduceOp, Scope,
-    TileShape, TtgOp, UnOp, Unit,
+    AmdOp, ArgOp, AtomicOp, BinOp, Completion, Const, Effect, Elem, FenceSpace, Fill, ForKind, NvGroup, NvOp, OpKind, Pipe,
+    Pred, Proxy, ReduceOp, RegionOp, Scope, TileShape, TtgOp, UnOp, Unit,
 };
 use titan_core::text::GRAMMAR;
 
@@ -33,6 +33,7 @@ fn kinds() -> Vec<OpKind> {
     kinds.extend(AtomicOp::ALL.iter().flat_map(|o| [OpKind::Atomic(*o), OpKind::AtomicTile(*o)]));
     kinds.extend(Unit::ALL.iter().flat_map(|u| [OpKind::Load(*u, tile), OpKind::Store(*u)]));
     kinds.extend(pipelines(tile).into_iter().map(OpKind::Ttg));
+    kinds.extend(barriers());
     kinds
 }
 
@@ -49,6 +50,33 @@ fn pipelines(shape: TileShape) -> Vec<TtgOp> {
     ops.extend(Unit::ALL.iter().flat_map(|u| [TtgOp::Source(*u, shape), TtgOp::StoreIssue(*u)]));
     ops.extend(Fill::ALL.iter().map(|f| TtgOp::Fill(*f)));
     ops
+}
+
+fn barriers() -> Vec<OpKind> {
+    let mut kinds: Vec<OpKind> = [
+        RegionOp::Place { offset: 0, bytes: 64, parts: 1 }, RegionOp::At, RegionOp::Read, RegionOp::Write, RegionOp::Wait,
+    ].map(OpKind::Region).to_vec();
+    kinds.extend([
+        NvOp::MbarrierAlloc { at: 0, n: 1 }, NvOp::MbarrierAt, NvOp::MbarrierInit { count: 1 }, NvOp::MbarrierInval,
+        NvOp::Arrive { arrivals: 1 }, NvOp::ArriveExpectTx { bytes: 64 }, NvOp::ExpectTx { bytes: 64 }, NvOp::MbarrierWait,
+        NvOp::WaitParity, NvOp::TryWait, NvOp::TestWait, NvOp::FenceMbarrierInit, NvOp::CpAsync { bytes: 64 },
+        NvOp::CpAsyncArrive { noinc: true, arrivals: 32 }, NvOp::WgmmaFence, NvOp::Wgmma,
+        NvOp::BarrierSync { id: 1, threads: 64 }, NvOp::BarrierArrive { id: 1, threads: 64 }, NvOp::ClusterArrive,
+        NvOp::ClusterWait, NvOp::SetMaxNReg { registers: 40 },
+    ].map(OpKind::Nv));
+    for tensor in [false, true] {
+        kinds.push(OpKind::Nv(NvOp::BulkLoad { tensor, bytes: 64, multicast: 0 }));
+        kinds.push(OpKind::Nv(NvOp::BulkStore { tensor, bytes: 64 }));
+    }
+    for group in NvGroup::ALL.iter().copied() {
+        kinds.push(OpKind::Nv(NvOp::Commit { group, n: 0 }));
+        kinds.push(OpKind::Nv(NvOp::WaitGroup { group, n: 0, read: true }));
+    }
+    kinds.extend([
+        AmdOp::Waitcnt { vmcnt: 0, lgkmcnt: 0 }, AmdOp::BufferLoadLds { bytes: 64, n: 0 }, AmdOp::DsRead { n: 0 },
+        AmdOp::DsWrite { n: 0 }, AmdOp::Barrier, AmdOp::Mfma, AmdOp::SetPrio { level: 1 },
+    ].map(OpKind::Amd));
+    kinds
 }
 
 #[test]
@@ -86,19 +114,25 @@ fn the_groups_are_in_order_and_none_is_empty() {
     }
 }
 
-fn effect(row: &OpRow) -> &'static str {
-    let kind = kinds().into_iter().find(|k| mnemonic(k) == row.mnemonic);
-    match kind.map(|k| k.effect()) {
-        Some(Effect::Pure) => "",
-        Some(Effect::Read) => "reads",
-        Some(Effect::Trap) => "may trap",
-        Some(Effect::Write) => "writes",
-        Some(Effect::Atomic) => "atomic",
-        Some(Effect::Print) => "prints",
-        Some(Effect::Control) => "control",
-        Some(Effect::Pipeline) => "pipeline",
-        None => "?",
-    }
+fn effect(row: &OpRow) -> String {
+    let kind = kinds().into_iter().find(|k| mnemonic(k) == row.mnemonic).expect("every row has an operation");
+    let effect = match kind.effect() {
+        Effect::Pure => "",
+        Effect::Read => "reads",
+        Effect::Trap => "may trap",
+        Effect::Write => "writes",
+        Effect::Atomic => "atomic",
+        Effect::Print => "prints",
+        Effect::Control => "control",
+        Effect::Pipeline => "pipeline",
+    };
+    let proxy = kind.proxy().map(|p| format!("{p} proxy"));
+    let completion = match kind.completion() {
+        Completion::Immediate => None,
+        Completion::Phase => Some("by phase".to_owned()),
+        Completion::Prefix(class) => Some(format!("by prefix of `{class}`")),
+    };
+    std::iter::once(effect.to_owned()).chain(proxy).chain(completion).filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// A line of the filetests that uses a mnemonic, of telling length: what is shown is tested.
@@ -142,7 +176,8 @@ fn ops_md() -> String {
         "# Operations\n\n{MADE}\nWhat a kernel can say, by spelling. Numbers, rounding and corner cases: \
          [semantics.md](semantics.md). {TERMS}"
     );
-    for group in Group::ALL {
+    let written = |group: &Group| OPS.iter().any(|r| r.group == *group && !r.surface.is_empty());
+    for group in Group::ALL.into_iter().filter(written) {
         let _ = write!(out, "\n## {}\n\n", group.title());
         if let Some(anchor) = group.semantics() {
             let _ = write!(out, "Details: [semantics.md](semantics.md#{anchor}).\n\n");
@@ -171,7 +206,7 @@ fn ir_md() -> String {
         for row in OPS.iter().filter(|r| r.group == group) {
             let example = example(row.mnemonic, &examples);
             assert!(!example.is_empty(), "no filetest shows `{}`", row.mnemonic);
-            let cells = [row.operands, row.result, row.elements, effect(row), row.meaning].map(cell);
+            let cells = [row.operands, row.result, row.elements, &effect(row), row.meaning].map(cell);
             let _ = writeln!(out, "| `{}` | `{}` | {} |", row.mnemonic, cell(&example), cells.join(" | "));
         }
     }
@@ -184,6 +219,9 @@ const RULES: &str = "\
   an operation makes are in its result type: `splat %x : tile<8x8xf32>`, `cast %x : f16`.
 * Memory operations index their tensor and name the padding: `load_tile %a[%i, %j] or %zero : tile<8x8xf16>`,
   `store_at %c[%i, %j], %v`, `gather_rows %t[%page, %row, %column] or %zero : tile<16x64xf16>`.
+* What stands in braces says what an operation is told: `ttg.nv.mbarrier.init %full {count = 1}`. What is usual is left out: one part, no multicast.
+* An access to shared memory names its proxy. Work that an operation starts is done when the phase of a barrier completes, or
+  when a wait leaves fewer of its class under way than there are younger ones; if neither is said, with the operation.
 * Result types are printed, and may be left out where they follow from the operands. A written type that is not the one that
   follows is T0804.
 * `%acc` is a value that the user called `acc`, `%acc.2` another one; `%7` has no name, and its number means nothing.

@@ -26,7 +26,7 @@ use super::affine::{Affine, I32, Range, Term, TermRanges};
 use super::forms::{Forms, is_input};
 use super::number::root;
 use super::uses::Tree;
-use crate::ir::{Def, Kernel, Op, OpId, OpKind, TileShape, TtgOp, Ty, Unit, Value};
+use crate::ir::{AmdOp, Def, Kernel, NvOp, Op, OpId, OpKind, TileShape, TtgOp, Ty, Unit, Value};
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,6 +287,8 @@ pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
         OpKind::Load(..) | OpKind::Get | OpKind::GatherRows { .. } | OpKind::Gather
         | OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }) => Some(Kind::Read),
         OpKind::Store(_) | OpKind::Set | OpKind::Ttg(TtgOp::StoreIssue(_)) => Some(Kind::Write),
+        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => Some(Kind::Read),
+        OpKind::Nv(NvOp::BulkStore { .. }) => Some(Kind::Write),
         OpKind::ScatterRows | OpKind::Scatter => Some(Kind::Scatter),
         OpKind::Atomic(_) | OpKind::AtomicTile(_) => Some(Kind::Atomic),
         OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
@@ -296,7 +298,8 @@ pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
         | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Index(_)
         | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared | OpKind::Unflatten | OpKind::RaggedCount { .. }
         | OpKind::RaggedTile { .. } | OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop
-        | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_) => None,
+        | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_)
+        | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => None,
     }
 }
 
@@ -305,7 +308,7 @@ fn stored_shape(kernel: &Kernel, value: Value) -> Option<TileShape> {
     match kernel.ty(value) {
         Ty::Tile(_, shape) => Some(shape),
         Ty::Token(_, pipe) => kernel.pipe(pipe)?.fields.first().map(|f| f.shape),
-        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) => None,
+        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Raw(_) => None,
     }
 }
 

@@ -255,7 +255,9 @@ impl Forms {
             | OpKind::GatherRows { .. } | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_)
             | OpKind::AtomicTile(_) | OpKind::Unflatten | OpKind::RaggedTile { .. } | OpKind::Print(_)
             | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop | OpKind::Yield | OpKind::Break(_)
-            | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_) => Affine::unknown(),
+            | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_) | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
+                Affine::unknown()
+            }
         }
     }
 

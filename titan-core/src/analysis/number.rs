@@ -67,7 +67,7 @@ const fn may_number(kind: &OpKind) -> bool {
         | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) | OpKind::AtomicTile(_)
         | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } | OpKind::Print(_) | OpKind::Assert(_)
         | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
-        | OpKind::Return | OpKind::Ttg(_) => false,
+        | OpKind::Return | OpKind::Ttg(_) | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => false,
     }
 }
 

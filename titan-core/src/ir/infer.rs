@@ -4,8 +4,8 @@
 //! result types from their regions and are checked by the verifier.
 
 use super::op::{BinOp, OpKind, UnOp};
-use super::{infer_memory as memory, infer_ttg};
-use super::{Elem, TileShape, Ty, mma_is_legal, MMA_LEGAL};
+use super::{infer_memory as memory, infer_raw, infer_ttg};
+use super::{Elem, Raw, TileShape, Ty, mma_is_legal, MMA_LEGAL};
 use crate::diag::Code;
 
 /// Why an operation cannot take its operands.
@@ -87,6 +87,9 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::RaggedTile { .. } => memory::ragged_tile(args),
         OpKind::Unflatten => unflatten(args),
         OpKind::Ttg(op) => infer_ttg::ttg(op, args),
+        OpKind::Region(op) => infer_raw::region(op, args),
+        OpKind::Nv(op) => infer_raw::nv(op, args),
+        OpKind::Amd(op) => infer_raw::amd(op, args),
         OpKind::Print(_) => args.iter().try_for_each(|t| one_value(&[*t]).map(drop)).map(|()| vec![]),
         OpKind::Assert(_) => match args {
             [Ty::Scalar(Elem::Bool) | Ty::Tile(Elem::Bool, _)] => Ok(vec![]),
@@ -166,6 +169,10 @@ pub fn describe(ty: Ty) -> String {
         Ty::Compute(e, s) => format!("a product of {s} `{e}` under way"),
         Ty::Acc(e, s, keep) => format!("`Acc<{e}, D{}<{}>, {keep}>`", s.rank(), extents(s)),
         Ty::Token(token, pipe) => format!("the `{token}` of {pipe}"),
+        Ty::Raw(Raw::Region) => "a region".to_owned(),
+        Ty::Raw(Raw::Mbarrier) => "a barrier".to_owned(),
+        Ty::Raw(Raw::State) => "the state of a barrier".to_owned(),
+        Ty::Raw(Raw::Vtok(class, _)) => format!("the token of a group of `{class}`"),
     }
 }
 

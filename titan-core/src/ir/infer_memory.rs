@@ -186,7 +186,7 @@ fn row_indices(ix: &[Ty], rank: usize, rows: i32, args: &[Ty]) -> Result<(), Typ
         Ty::Scalar(Elem::I32) => true,
         Ty::Tile(Elem::I32, s) => s[..] == [rows],
         Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..)
-        | Ty::Token(..) => false,
+        | Ty::Token(..) | Ty::Raw(_) => false,
     });
     if !fits {
         return Err(operands("`i32` scalars or `Tile<i32, N>` as row indices", args));

@@ -138,6 +138,6 @@ fn store(args: &[Ty]) -> Types {
 pub(super) const fn operand(ty: Ty) -> Option<(Elem, super::TileShape)> {
     match ty {
         Ty::Tile(e, s) | Ty::Smem(e, s) => Some((e, s)),
-        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => None,
+        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) | Ty::Raw(_) => None,
     }
 }

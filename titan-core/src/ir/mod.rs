@@ -15,10 +15,12 @@
 //!
 //! What each operation takes, gives and means is a row of [`op_table`]; the numeric meaning is in `docs/semantics.md`.
 //!
-//! The operations of [`TtgOp`] are pipelines: rings of stages, tokens, roles.
+//! The operations of [`TtgOp`] are pipelines: rings of stages, tokens, roles. Those of [`RegionOp`], [`NvOp`] and [`AmdOp`]
+//! are what pipelines become: ranges of shared memory, barriers, groups and counters of a target.
 //!
-//! Deliberately absent: pointers, barriers, layouts, threads. They appear further down, in their own dialects.
+//! Deliberately absent: pointers, layouts, threads. They appear further down, in their own dialects.
 
+mod amd;
 pub mod builder;
 mod canonical;
 mod elem;
@@ -26,13 +28,17 @@ pub mod fold;
 pub mod host_expr;
 pub mod infer;
 mod infer_memory;
+mod infer_raw;
 mod kernel;
+mod nv;
 mod op;
 pub mod op_table;
 mod infer_ttg;
+mod region;
 mod ty;
 mod ttg;
 
+pub use amd::AmdOp;
 pub use builder::Builder;
 pub use elem::{Elem, MMA_LEGAL, MMA_TRIPLES, mma_is_legal};
 pub use host_expr::{HostEnv, HostExpr, HostExprError, HostNames, HostOp, Symbol};
@@ -40,6 +46,8 @@ pub use infer::TypeError;
 pub use kernel::{
     Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData,
 };
+pub use nv::{NvGroup, NvOp};
 pub use op::{ArgOp, AtomicOp, BinOp, Const, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
+pub use region::{Class, Completion, Raw, RegionOp};
 pub use ttg::{Field, FenceSpace, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
 pub use ty::{TileShape, Ty};

@@ -5,7 +5,7 @@
 //!
 //! Elementwise kinds work on scalars and on tiles alike; broadcasting is always an operation of its own.
 
-use super::{Block, Elem, TileShape, TtgOp, Value};
+use super::{AmdOp, Block, Completion, Elem, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value};
 use crate::words::words;
 
 words! {
@@ -330,6 +330,12 @@ pub enum OpKind {
 
     /// Pipelines.
     Ttg(TtgOp),
+    /// Ranges of shared memory.
+    Region(RegionOp),
+    /// Barriers, copies and groups of NVIDIA GPUs.
+    Nv(NvOp),
+    /// Counters of AMD GPUs.
+    Amd(AmdOp),
 }
 
 /// A place in the user's kernel: lines and columns count from 1, relative to the kernel's first line. Zero is nowhere.
@@ -385,6 +391,38 @@ impl OpKind {
             OpKind::Ttg(TtgOp::SourceRows { .. } | TtgOp::Read) => Effect::Read,
             OpKind::Ttg(TtgOp::StoreIssue(_)) => Effect::Write,
             OpKind::Ttg(_) => Effect::Pipeline,
+            OpKind::Region(RegionOp::Place { .. } | RegionOp::At) => Effect::Pure,
+            OpKind::Region(RegionOp::Read | RegionOp::Write | RegionOp::Wait) => Effect::Pipeline,
+            OpKind::Nv(op) => op.effect(),
+            OpKind::Amd(op) => op.effect(),
+        }
+    }
+
+    /// The proxy through which the operation accesses shared memory, as it is written; `None` if it names none.
+    #[must_use]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "tile operations access shared memory only when they are lowered")]
+    pub const fn proxy(&self) -> Option<Proxy> {
+        match self {
+            OpKind::Ttg(TtgOp::AsyncProduce { proxy, .. }) => Some(*proxy),
+            OpKind::Ttg(TtgOp::Read | TtgOp::Write) => Some(Proxy::Generic),
+            OpKind::Ttg(TtgOp::StoreIssue(_) | TtgOp::ComputeIssue | TtgOp::AccMma) => Some(Proxy::Async),
+            OpKind::Region(RegionOp::Read | RegionOp::Write) => Some(Proxy::Generic),
+            OpKind::Nv(op) => op.proxy(),
+            OpKind::Amd(op) => op.proxy(),
+            _ => None,
+        }
+    }
+
+    /// How what the operation starts is known to be done.
+    #[must_use]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "tile operations are done when they are")]
+    pub const fn completion(&self) -> Completion {
+        match self {
+            // A target chooses the class of the others.
+            OpKind::Ttg(TtgOp::AsyncProduce { .. }) => Completion::Phase,
+            OpKind::Nv(op) => op.completion(),
+            OpKind::Amd(op) => op.completion(),
+            _ => Completion::Immediate,
         }
     }
 

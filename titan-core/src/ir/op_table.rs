@@ -8,7 +8,7 @@
 //! In the column *elements*, `numbers` are `f64 f32 f16 bf16` and the integers of 8 bits and more, `floats` and `integers`
 //! the two parts of them. T0801 (wrong operands) is not repeated in every row.
 
-use super::{ArgOp, AtomicOp, BinOp, Fill, OpKind, Pred, ReduceOp, TtgOp, UnOp, Unit};
+use super::{AmdOp, ArgOp, AtomicOp, BinOp, Fill, NvGroup, NvOp, OpKind, Pred, ReduceOp, RegionOp, TtgOp, UnOp, Unit};
 use crate::diag::Code;
 
 /// What a group of operations is about, in the order of the documentation.
@@ -50,14 +50,25 @@ pub enum Group {
     Stores,
     /// Roles and fences.
     Roles,
+    /// Ranges of shared memory.
+    Regions,
+    /// Mbarriers.
+    Barriers,
+    /// Asynchronous copies and their groups.
+    Copies,
+    /// What warpgroups do.
+    Warpgroups,
+    /// What waves of AMD GPUs do.
+    Waves,
 }
 
 impl Group {
     /// Every group.
-    pub const ALL: [Group; 18] = [
+    pub const ALL: [Group; 23] = [
         Group::Values, Group::Arithmetic, Group::Functions, Group::Choice, Group::Conversions, Group::Shapes,
         Group::Reductions, Group::Matrix, Group::Views, Group::Memory, Group::Indexed, Group::Distribution,
-        Group::Debugging, Group::Control, Group::Stages, Group::Compute, Group::Stores, Group::Roles,
+        Group::Debugging, Group::Control, Group::Stages, Group::Compute, Group::Stores, Group::Roles, Group::Regions,
+        Group::Barriers, Group::Copies, Group::Warpgroups, Group::Waves,
     ];
 
     /// The heading.
@@ -82,6 +93,11 @@ impl Group {
             Group::Compute => "Products under way",
             Group::Stores => "Stores under way",
             Group::Roles => "Roles and fences",
+            Group::Regions => "Regions of shared memory",
+            Group::Barriers => "Barriers in shared memory",
+            Group::Copies => "Asynchronous copies",
+            Group::Warpgroups => "Warpgroups",
+            Group::Waves => "Waves of AMD GPUs",
         }
     }
 
@@ -94,7 +110,8 @@ impl Group {
             Group::Reductions | Group::Matrix => Some("reductions-scans-matrix-products"),
             Group::Views | Group::Memory | Group::Indexed => Some("memory"),
             Group::Values | Group::Shapes | Group::Distribution | Group::Debugging | Group::Control | Group::Stages
-            | Group::Compute | Group::Stores | Group::Roles => None,
+            | Group::Compute | Group::Stores | Group::Roles | Group::Regions | Group::Barriers | Group::Copies
+            | Group::Warpgroups | Group::Waves => None,
         }
     }
 }
@@ -542,4 +559,96 @@ table! {
         "", "x" => "as x", ANY, "x, which is cheaper to compute again than to keep", [];
     FenceProxy "ttg.fence.proxy" Roles [OpKind::Ttg(TtgOp::Fence { .. })]
         "", "" => "", NONE, "accesses by the proxy `from` come before accesses by the proxy `to`", [];
+
+    Region "ttg.region" Regions [OpKind::Region(RegionOp::Place { .. })]
+        "", "" => "region", NONE, "bytes of shared memory, in equal parts; regions may overlap", [RegionMade];
+    RegionAt "ttg.region.at" Regions [OpKind::Region(RegionOp::At)]
+        "", "region, i: i32" => "region", NONE, "one of the parts", [RegionMade NotShown];
+    RegionRead "ttg.region.read" Regions [OpKind::Region(RegionOp::Read)]
+        "", "region" => "", NONE, "ordinary loads of all of it", [InFlight];
+    RegionWrite "ttg.region.write" Regions [OpKind::Region(RegionOp::Write)]
+        "", "region" => "", NONE, "ordinary stores to all of it", [InFlight];
+    VtokWait "ttg.vtok.wait" Regions [OpKind::Region(RegionOp::Wait)]
+        "", "vtok" => "", NONE, "waits for a group, and so for all older ones of its class", [GroupOrder NotShown];
+
+    MbarrierAlloc "ttg.nv.mbarrier.alloc" Barriers [OpKind::Nv(NvOp::MbarrierAlloc { .. })]
+        "", "region" => "mbarrier", NONE, "n barriers of 8 bytes each, from byte `at` of a region on", [BarrierWord];
+    MbarrierAt "ttg.nv.mbarrier.at" Barriers [OpKind::Nv(NvOp::MbarrierAt)]
+        "", "mbarrier, i: i32" => "mbarrier", NONE, "one of them", [BarrierWord NotShown];
+    MbarrierInit "ttg.nv.mbarrier.init" Barriers [OpKind::Nv(NvOp::MbarrierInit { .. })]
+        "", "mbarrier" => "", NONE, "phase 0 begins, which `count` arrivals and the announced bytes complete", [BarrierLife BarrierCount];
+    MbarrierInval "ttg.nv.mbarrier.inval" Barriers [OpKind::Nv(NvOp::MbarrierInval)]
+        "", "mbarrier" => "", NONE, "the words are ordinary memory again", [BarrierLife];
+    Arrive "ttg.nv.mbarrier.arrive" Barriers [OpKind::Nv(NvOp::Arrive { .. })]
+        "", "mbarrier" => "mbarrier.state", NONE, "so many arrivals; the phase in which they counted", [BarrierCount PhaseMixed];
+    ArriveExpectTx "ttg.nv.mbarrier.arrive_expect_tx" Barriers [OpKind::Nv(NvOp::ArriveExpectTx { .. })]
+        "", "mbarrier" => "mbarrier.state", NONE, "announces bytes to the phase and arrives once", [TxBytes BarrierCount PhaseMixed];
+    ExpectTx "ttg.nv.mbarrier.expect_tx" Barriers [OpKind::Nv(NvOp::ExpectTx { .. })]
+        "", "mbarrier" => "", NONE, "announces bytes to the phase", [TxBytes PhaseMixed];
+    MbarrierWait "ttg.nv.mbarrier.wait" Barriers [OpKind::Nv(NvOp::MbarrierWait)]
+        "", "mbarrier, state" => "", NONE, "waits for the phase of an arrival", [NeverCompletes PhaseMixed NotShown];
+    WaitParity "ttg.nv.mbarrier.wait_parity" Barriers [OpKind::Nv(NvOp::WaitParity)]
+        "", "mbarrier, parity: i32" => "", NONE, "waits until the phase of this parity is complete", [WaitParity NeverCompletes PhaseMixed NotShown];
+    TryWait "ttg.nv.mbarrier.try_wait" Barriers [OpKind::Nv(NvOp::TryWait)]
+        "", "mbarrier, parity: i32" => "bool", NONE, "whether it is, after a while; nothing is concluded from it", [];
+    TestWait "ttg.nv.mbarrier.test_wait" Barriers [OpKind::Nv(NvOp::TestWait)]
+        "", "mbarrier, parity: i32" => "bool", NONE, "whether it is; nothing is concluded from it", [];
+    FenceMbarrierInit "ttg.nv.fence.mbarrier_init" Barriers [OpKind::Nv(NvOp::FenceMbarrierInit)]
+        "", "" => "", NONE, "barriers that were initialised are known to bulk copies and to the cluster", [BarrierLife];
+
+    BulkTensorLoad "ttg.nv.cp_async_bulk_tensor.load" Copies [OpKind::Nv(NvOp::BulkLoad { tensor: true, .. })]
+        "", "t: tensor, an i32 per axis, region, mbarrier" => "", ANY,
+        "starts a copy of a box of a tensor; its bytes are taken from what the barrier expects", [TxBytes InFlight PhaseMixed NotShown];
+    BulkTensorStore "ttg.nv.cp_async_bulk_tensor.store" Copies [OpKind::Nv(NvOp::BulkStore { tensor: true, .. })]
+        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts a copy to a box of a tensor, in the open group of bulk stores", [InFlight UnderWay];
+    BulkLoad "ttg.nv.cp_async_bulk.load" Copies [OpKind::Nv(NvOp::BulkLoad { tensor: false, .. })]
+        "", "t: tensor, an i32 per axis, region, mbarrier" => "", ANY, "the same of contiguous bytes", [TxBytes InFlight PhaseMixed NotShown];
+    BulkStore "ttg.nv.cp_async_bulk.store" Copies [OpKind::Nv(NvOp::BulkStore { tensor: false, .. })]
+        "", "t: tensor, an i32 per axis, region" => "", ANY, "the same to contiguous bytes", [InFlight UnderWay];
+    CpAsync "ttg.nv.cp_async" Copies [OpKind::Nv(NvOp::CpAsync { .. })]
+        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts copies of the role's threads, in the open group", [InFlight GroupOpen UnderWay];
+    CpAsyncArrive "ttg.nv.cp_async.mbarrier_arrive" Copies [OpKind::Nv(NvOp::CpAsyncArrive { .. })]
+        "", "mbarrier" => "", NONE, "arrives when all earlier `cp.async` of the role are done; without `noinc` the count is raised first", [BarrierCount PhaseMixed];
+    CpAsyncCommit "ttg.nv.cp_async.commit_group" Copies [OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. })]
+        "", "" => "vtok", NONE, "closes the open group", [GroupOrder];
+    CpAsyncWait "ttg.nv.cp_async.wait_group" Copies [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, .. })]
+        "", "" => "", NONE, "waits until at most n groups are under way", [];
+    BulkCommit "ttg.nv.bulk_group.commit" Copies [OpKind::Nv(NvOp::Commit { group: NvGroup::BulkStore, .. })]
+        "", "" => "vtok", NONE, "closes the open group of bulk stores", [GroupOrder];
+    BulkWait "ttg.nv.bulk_group.wait" Copies [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, .. })]
+        "", "" => "", NONE, "waits until at most n groups have not yet written or, with `read`, not yet read their regions", [];
+
+    WgmmaFence "ttg.nv.wgmma.fence" Warpgroups [OpKind::Nv(NvOp::WgmmaFence)]
+        "", "" => "", NONE, "registers are in order before products that use them", [];
+    WgmmaMma "ttg.nv.wgmma.mma_async" Warpgroups [OpKind::Nv(NvOp::Wgmma)]
+        "", "one or two regions" => "", NONE, "starts products of what is in shared memory, in the open group", [InFlight GroupOpen UnderWay];
+    WgmmaCommit "ttg.nv.wgmma.commit_group" Warpgroups [OpKind::Nv(NvOp::Commit { group: NvGroup::Wgmma, .. })]
+        "", "" => "vtok", NONE, "closes the open group", [GroupOrder];
+    WgmmaWait "ttg.nv.wgmma.wait_group" Warpgroups [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, .. })]
+        "", "" => "", NONE, "waits until at most n groups are under way", [];
+    SetMaxNReg "ttg.nv.setmaxnreg" Warpgroups [OpKind::Nv(NvOp::SetMaxNReg { .. })]
+        "", "" => "", NONE, "each thread of the role has so many registers from here on", [Participants];
+    BarrierSync "ttg.nv.barrier.sync" Warpgroups [OpKind::Nv(NvOp::BarrierSync { .. })]
+        "", "" => "", NONE, "comes to a named barrier and waits for the rest of its threads", [Participants NeverCompletes PhaseMixed];
+    BarrierArrive "ttg.nv.barrier.arrive" Warpgroups [OpKind::Nv(NvOp::BarrierArrive { .. })]
+        "", "" => "", NONE, "comes to a named barrier and goes on", [Participants PhaseMixed];
+    ClusterArrive "ttg.nv.cluster.arrive" Warpgroups [OpKind::Nv(NvOp::ClusterArrive)]
+        "", "" => "", NONE, "comes to the barrier of the cluster", [PhaseMixed];
+    ClusterWait "ttg.nv.cluster.wait" Warpgroups [OpKind::Nv(NvOp::ClusterWait)]
+        "", "" => "", NONE, "waits for the rest of the cluster", [NeverCompletes];
+
+    Waitcnt "ttg.amd.s_waitcnt" Waves [OpKind::Amd(AmdOp::Waitcnt { .. })]
+        "", "" => "", NONE, "waits until the counters are no higher", [];
+    BufferLoadLds "ttg.amd.buffer_load_lds" Waves [OpKind::Amd(AmdOp::BufferLoadLds { .. })]
+        "", "t: tensor, an i32 per axis, region" => "vtok", ANY, "starts a copy into local memory; counts in `vmcnt`", [InFlight UnderWay GroupOrder];
+    DsRead "ttg.amd.ds_read" Waves [OpKind::Amd(AmdOp::DsRead { .. })]
+        "", "region" => "vtok", NONE, "starts reading local memory; counts in `lgkmcnt`", [InFlight GroupOrder];
+    DsWrite "ttg.amd.ds_write" Waves [OpKind::Amd(AmdOp::DsWrite { .. })]
+        "", "region" => "vtok", NONE, "starts writing local memory; counts in `lgkmcnt`", [InFlight GroupOrder];
+    SBarrier "ttg.amd.s_barrier" Waves [OpKind::Amd(AmdOp::Barrier)]
+        "", "" => "", NONE, "every wave of the program comes here before any goes on; waits for no counter", [NeverCompletes];
+    Mfma "ttg.amd.mfma" Waves [OpKind::Amd(AmdOp::Mfma)]
+        "", "a, b, acc: tiles" => "as acc", "the triples of docs/semantics.md", "a · b + acc", [MmaElements ShapeMismatch];
+    SetPrio "ttg.amd.s_setprio" Waves [OpKind::Amd(AmdOp::SetPrio { .. })]
+        "", "" => "", NONE, "the priority of the wave among those of its unit", [];
 }

@@ -1,6 +1,6 @@
 //! Types of SSA values: scalars, tiles and tensors.
 
-use super::{Elem, Pipe, Token};
+use super::{Elem, Pipe, Raw, Token};
 use std::fmt;
 use std::ops::Deref;
 
@@ -115,6 +115,8 @@ pub enum Ty {
     Acc(Elem, TileShape, u8),
     /// A right at one time of a ring. Linear.
     Token(Token, Pipe),
+    /// What only barrier-level programs name.
+    Raw(Raw),
 }
 
 impl Ty {
@@ -123,13 +125,13 @@ impl Ty {
     /// The type of conditions.
     pub const BOOL: Ty = Ty::Scalar(Elem::Bool);
 
-    /// The element type. Tokens, which have none, say `bool`.
+    /// The element type. Tokens and barriers, which have none, say `bool`.
     #[must_use]
     pub const fn elem(self) -> Elem {
         match self {
             Ty::Scalar(e) | Ty::Tile(e, _) | Ty::Tensor(e, _) | Ty::Source(e, _) | Ty::Smem(e, _) | Ty::Compute(e, _)
             | Ty::Acc(e, ..) => e,
-            Ty::Token(..) => Elem::Bool,
+            Ty::Token(..) | Ty::Raw(_) => Elem::Bool,
         }
     }
 
@@ -150,7 +152,7 @@ impl Ty {
     pub const fn tile_shape(self) -> Option<TileShape> {
         match self {
             Ty::Tile(_, s) | Ty::Source(_, s) | Ty::Smem(_, s) | Ty::Compute(_, s) | Ty::Acc(_, s, _) => Some(s),
-            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Token(..) => None,
+            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Token(..) | Ty::Raw(_) => None,
         }
     }
 
@@ -171,7 +173,7 @@ impl Ty {
             Ty::Smem(_, s) => Ty::Smem(elem, s),
             Ty::Compute(_, s) => Ty::Compute(elem, s),
             Ty::Acc(_, s, keep) => Ty::Acc(elem, s, keep),
-            Ty::Token(..) => self,
+            Ty::Token(..) | Ty::Raw(_) => self,
         }
     }
 }
@@ -193,6 +195,7 @@ impl fmt::Display for Ty {
             Ty::Compute(e, s) => write!(f, "compute<{s}x{e}>"),
             Ty::Acc(e, s, keep) => write!(f, "acc<{keep}, {s}x{e}>"),
             Ty::Token(token, pipe) => write!(f, "{token}<{}>", pipe.index()),
+            Ty::Raw(raw) => raw.fmt(f),
         }
     }
 }

@@ -91,6 +91,9 @@ impl Lower<'_> {
             }
             OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(id, op)?,
             OpKind::Ttg(ttg) => self.ring_op(id, op, ttg)?,
+            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
+                return Err(self.unsupported("barriers, groups and counters that a program places itself"));
+            }
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 //!
 //! Printer and parser share this file, so that they cannot disagree. The mnemonics are those of the op table.
 
-use super::form_ttg;
-use crate::ir::{ArgOp, AtomicOp, BinOp, Elem, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty, UnOp, Unit};
+use super::{form_raw, form_ttg};
+use crate::ir::{AmdOp, ArgOp, AtomicOp, BinOp, Elem, NvOp, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty, UnOp, Unit};
 
 /// How operands are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) enum Form {
     AtOr,
     /// `op %t[%i, %j], %v`
     AtValue,
+    /// `op %t[%i, %j], %a, %b`: an index for each axis of the tensor
+    AtMany,
     /// `op "text", %a, %b`
     TextFirst,
     /// `op %a, "text"`
@@ -30,6 +32,7 @@ impl Form {
             Form::At => "%t[%i, …]",
             Form::AtOr => "%t[%i, …] or %padding",
             Form::AtValue => "%t[%i, …], %value",
+            Form::AtMany => "%t[%i, …], %a, …",
             Form::TextFirst => "\"text\", %a, …",
             Form::TextLast => "%condition, \"text\"",
         }
@@ -44,6 +47,8 @@ pub(super) const fn form(kind: &OpKind) -> Form {
         | OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }) => Form::AtOr,
         OpKind::Store(_) | OpKind::Set | OpKind::ScatterRows | OpKind::Scatter | OpKind::Atomic(_)
         | OpKind::AtomicTile(_) | OpKind::Ttg(TtgOp::StoreIssue(_)) => Form::AtValue,
+        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::BulkStore { .. } | NvOp::CpAsync { .. })
+        | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => Form::AtMany,
         OpKind::Print(_) => Form::TextFirst,
         OpKind::Assert(_) => Form::TextLast,
         OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
@@ -53,7 +58,7 @@ pub(super) const fn form(kind: &OpKind) -> Form {
         | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Index(_)
         | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared | OpKind::Unflatten | OpKind::RaggedCount { .. }
         | OpKind::RaggedTile { .. } | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_)
-        | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_) => Form::Plain,
+        | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_) | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => Form::Plain,
     }
 }
 
@@ -79,8 +84,13 @@ pub(super) fn attributes(kind: &OpKind, rank: usize) -> Vec<i64> {
         | OpKind::Store(_) | OpKind::Get | OpKind::Set | OpKind::GatherRows { .. } | OpKind::ScatterRows
         | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) | OpKind::AtomicTile(_) | OpKind::Unflatten
         | OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield
-        | OpKind::Return => vec![],
+        | OpKind::Return | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => vec![],
     }
+}
+
+/// What stands in braces.
+pub(super) fn named(kind: &OpKind) -> Vec<(&'static str, String)> {
+    if let OpKind::Ttg(op) = kind { form_ttg::named(op) } else { form_raw::braces_of(kind) }
 }
 
 /// Why a head does not make an operation.
@@ -147,7 +157,7 @@ impl Head<'_> {
     fn elem(&self) -> Result<Elem, HeadError> {
         match self.ty {
             Some(Ty::Scalar(e) | Ty::Tile(e, _)) => Ok(e),
-            Some(Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)) | None => {
+            Some(Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) | Ty::Raw(_)) | None => {
                 Err(HeadError::NeedsType("a scalar or tile"))
             }
         }
@@ -170,6 +180,9 @@ pub(super) fn narrow<T: TryFrom<i64>>(v: i64) -> Result<T, HeadError> {
 pub(super) fn kind(name: &str, head: &Head<'_>) -> Result<OpKind, HeadError> {
     if let Some(kind) = form_ttg::kind(name, head) {
         return kind.map(OpKind::Ttg);
+    }
+    if let Some(kind) = form_raw::kind(name, head) {
+        return kind;
     }
     if !head.named.is_empty() {
         return Err(HeadError::Named(""));

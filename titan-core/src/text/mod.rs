@@ -27,6 +27,7 @@
 //! The grammar is [`GRAMMAR`], explained in `docs/ir.md`.
 
 mod form;
+mod form_raw;
 mod form_ttg;
 mod lex;
 mod parse;

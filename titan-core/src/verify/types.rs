@@ -117,7 +117,8 @@ impl Checker<'_> {
             let (name, what) = (kernel.display_name(v), describe(kernel.ty(v)));
             let title = match kernel.ty(v) {
                 Ty::Tensor(..) => format!("`{name}` is a tensor: tensors are neither carried nor yielded"),
-                Ty::Scalar(_) | Ty::Tile(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => {
+                Ty::Scalar(_) | Ty::Tile(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)
+                | Ty::Raw(_) => {
                     format!("`{name}` is {what}, which is neither carried nor yielded")
                 }
             };

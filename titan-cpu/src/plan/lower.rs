@@ -4,7 +4,7 @@ use super::open::OpenGroup;
 use super::{BlockId, Node, ParamKind, ParamPlan, Plan, Slot, Step, TileSlot};
 use titan_core::ir::{self, Block, Const, Kernel, Loc, Op, OpId, OpKind, ParamKind as IrParam, Ty};
 
-/// A kernel that this device cannot run. The verifier accepts no such kernel.
+/// A kernel that this device cannot run: of those that the verifier accepts, one with barriers of a GPU (`ttg.nv`, `ttg.amd`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (line {}, column {})", loc.line, loc.column)]
 #[non_exhaustive]
@@ -177,6 +177,10 @@ impl Lower<'_> {
             OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield
             | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.control(frame, op),
             OpKind::Ttg(ttg) => self.ring_op(frame, op, ttg),
+            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
+                let name = ir::op_table::mnemonic(&op.kind);
+                self.wrong(&format!("`{name}` is an operation of a device: the CPU runs rings (`ttg`), not barriers"))
+            }
         }
     }
 

@@ -24,7 +24,7 @@ impl Lower<'_> {
         match ty {
             Ty::Tile(_, shape) if !self.is_one(ty) => self.join(frame, shape4(shape), new, &op.args),
             Ty::Tile(..) | Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..)
-            | Ty::Token(..) => {
+            | Ty::Token(..) | Ty::Raw(_) => {
                 let mut args = [0; 3];
                 for (slot, arg) in args.iter_mut().zip(&op.args) {
                     *slot = self.one(frame, *arg)?;
@@ -143,9 +143,8 @@ impl Lower<'_> {
                 }
                 Ok(OpenArg::Leaf(Leaf::Tile(self.tile(frame, value)?), size, false))
             }
-            Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => {
-                self.wrong("an operand of another shape")
-            }
+            Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)
+            | Ty::Raw(_) => self.wrong("an operand of another shape"),
         }
     }
 

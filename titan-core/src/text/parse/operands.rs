@@ -29,6 +29,7 @@ impl Operands {
             Form::At => self.indexed == Some(n.saturating_sub(1)) && !self.padded && self.text.is_none(),
             Form::AtOr => self.indexed == Some(n.saturating_sub(2)) && self.padded && self.text.is_none(),
             Form::AtValue => self.indexed == Some(n.saturating_sub(2)) && n >= 2 && !self.padded && self.text.is_none(),
+            Form::AtMany => self.indexed.is_some() && !self.padded && self.text.is_none(),
             Form::TextFirst => self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == 0),
             Form::TextLast => self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == n),
         }

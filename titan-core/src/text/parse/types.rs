@@ -1,7 +1,7 @@
 //! Types.
 
 use super::{Parse, Parser};
-use crate::ir::{Elem, Pipe, TileShape, Token, Ty};
+use crate::ir::{Class, Elem, Pipe, Raw, TileShape, Token, Ty};
 use crate::text::lex::Tok;
 
 const TYPES: &str = "types are written `f32`, `tile<128x64xf16>`, `tensor<f16, 2>` and, of pipelines, `slot<0>`";
@@ -44,6 +44,10 @@ impl Parser<'_> {
                 self.expect(">")?;
                 Ok(Ty::Tensor(elem, rank))
             }
+            "region" => Ok(Ty::Raw(Raw::Region)),
+            "mbarrier" => Ok(Ty::Raw(Raw::Mbarrier)),
+            "mbarrier.state" => Ok(Ty::Raw(Raw::State)),
+            "vtok" => self.vtok(),
             word => match (Elem::from_name(word), Token::from_name(word)) {
                 (Some(e), _) => Ok(Ty::Scalar(e)),
                 (None, Some(token)) => {
@@ -55,6 +59,22 @@ impl Parser<'_> {
                 (None, None) => self.fail(at, format!("expected a type, found `{word}`")).or_else(|f| self.add_help(f, TYPES)),
             },
         }
+    }
+
+    /// `vtok<cp_async, 2>`, from `<` on.
+    fn vtok(&mut self) -> Parse<Ty> {
+        self.expect("<")?;
+        let at = self.next.at;
+        let name = self.name("a class of work")?;
+        let Some(class) = Class::from_name(&name) else {
+            let names: Vec<&str> = Class::ALL.iter().map(|c| c.name()).collect();
+            return self.fail(at, format!("`{name}` is not a class of work"))
+                .or_else(|f| self.add_help(f, &format!("classes: {}", names.join(", "))));
+        };
+        self.expect(",")?;
+        let n = self.int("the number of a token")?;
+        self.expect(">")?;
+        Ok(Ty::Raw(Raw::Vtok(class, n)))
     }
 
     /// `128x64xf16`

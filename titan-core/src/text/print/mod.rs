@@ -7,8 +7,7 @@ mod names;
 mod signature;
 
 use self::names::Once;
-use super::form::{Form, attributes, form};
-use super::form_ttg::named;
+use super::form::{Form, attributes, form, named};
 use super::lex::quote;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Block, Const, Elem, ForKind, Kernel, Loc, Op, OpKind, TtgOp, Ty, Value};
@@ -122,7 +121,7 @@ impl Printer<'_> {
         self.out.push_str(mnemonic(&op.kind));
         let rank = match op.args.first().and_then(|v| self.ty(*v)) {
             Some(Ty::Tile(_, s) | Ty::Smem(_, s)) => s.rank(),
-            Some(Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)) | None => 4,
+            Some(Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) | Ty::Raw(_)) | None => 4,
         };
         let attributes = attributes(&op.kind, rank);
         for (i, a) in attributes.iter().enumerate() {
@@ -147,6 +146,12 @@ impl Printer<'_> {
                 self.indexed(first, &rest[..n]);
                 self.operands(", ", &rest[n..]);
             }
+            Form::AtMany => {
+                let rank = first.first().and_then(|v| self.ty(*v)).map_or(0, |ty| if let Ty::Tensor(_, rank) = ty { rank } else { 0 });
+                let (indices, values) = rest.split_at(usize::from(rank).min(rest.len()));
+                self.indexed(first, indices);
+                self.operands(", ", values);
+            }
             Form::TextFirst => {
                 self.text(&op.kind);
                 self.operands(", ", &op.args);
@@ -170,8 +175,7 @@ impl Printer<'_> {
 
     /// `{ proxy = generic, bytes = 4096 }`
     fn named(&mut self, kind: &OpKind) {
-        let OpKind::Ttg(op) = kind else { return };
-        let named = named(op);
+        let named = named(kind);
         for (i, (name, value)) in named.iter().enumerate() {
             self.put(format_args!("{}{name} = {value}", if i > 0 { ", " } else { " {" }));
         }

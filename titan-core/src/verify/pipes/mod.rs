@@ -4,9 +4,10 @@
 //! * `tokens`: every token is used up once on every path, and nothing is read after it was given back (rules 36 to 40);
 //! * `joint`: all roles run together: rings are filled as often as they are read, and nobody waits forever (rules 41 to 45).
 //!
-//! A kernel without pipeline operations passes at once.
+//! Programs of barriers have rules of their own, `crate::verify::barriers`, and run with the rest in `joint`. A kernel without
+//! any of these operations passes at once.
 
-mod joint;
+pub(super) mod joint;
 mod shape;
 mod tokens;
 
@@ -16,11 +17,12 @@ use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 /// Breaks of rules 28 to 45, of the first group that has any.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut any = !kernel.pipes.is_empty() || !kernel.roles.is_empty();
+    any |= crate::verify::barriers::objects::any(kernel);
     kernel.walk(&mut |_, op| any |= matches!(op.kind, OpKind::Ttg(_)));
     if !any {
         return Vec::new();
     }
-    for group in [shape::check, tokens::check, joint::check] {
+    for group in [shape::check, crate::verify::barriers::check, tokens::check, joint::check] {
         let errors = group(kernel);
         if !errors.is_empty() {
             return errors;
@@ -30,13 +32,13 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
 }
 
 /// The one `ttg.roles`, if there is one.
-fn roles_op(kernel: &Kernel) -> Option<OpId> {
+pub(super) fn roles_op(kernel: &Kernel) -> Option<OpId> {
     let top = &kernel.block(kernel.body).ops;
     top.iter().copied().find(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles))
 }
 
 /// What runs at once: the regions of the roles with their names, or the whole kernel.
-fn threads(kernel: &Kernel) -> Vec<(String, Block)> {
+pub(super) fn threads(kernel: &Kernel) -> Vec<(String, Block)> {
     match roles_op(kernel) {
         Some(op) => {
             let names = kernel.roles.iter().map(|r| format!("`{}`", r.name));
@@ -68,7 +70,8 @@ fn named(kernel: &Kernel, value: Value) -> String {
         }
         Ty::Compute(..) => "a matrix product under way".to_owned(),
         Ty::Acc(..) => "an accumulator with products under way".to_owned(),
-        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) => "a value".to_owned(),
+        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..)
+        | Ty::Raw(_) => "a value".to_owned(),
     };
     match own {
         Some(name) => format!("{name}, {kind},"),

@@ -126,7 +126,8 @@ fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
 const fn field(ty: Ty) -> Option<Field> {
     match ty {
         Ty::Source(elem, shape) | Ty::Tile(elem, shape) => Some(Field { elem, shape }),
-        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => None,
+        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)
+        | Ty::Raw(_) => None,
     }
 }
 

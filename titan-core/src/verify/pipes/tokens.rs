@@ -401,7 +401,7 @@ impl Walk<'_> {
             Ty::Compute(..) => (Code::TokenLost, "is never waited for", "`.wait()` gives its result"),
             Ty::Acc(..) => (Code::TokenLost, "is never finished: what its products read is never given back", "`.finish()` gives its tile"),
             Ty::Token(Token::Stage | Token::Rperm | Token::Consumed, _) | Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..)
-            | Ty::Source(..) | Ty::Smem(..) => {
+            | Ty::Source(..) | Ty::Smem(..) | Ty::Raw(_) => {
                 (Code::TokenLost, "is never given back: its slot is never free again", "`.release()` it, or let an `Acc` take it")
             }
         };

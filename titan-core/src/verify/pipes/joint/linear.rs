@@ -13,30 +13,30 @@ use std::collections::BTreeMap;
 
 /// Something of which nothing is known but what the facts say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Atom(pub(super) usize);
+pub(in crate::verify) struct Atom(pub(in crate::verify) usize);
 
 /// `constant + Σ coefficient · atom`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Linear {
+pub(in crate::verify) struct Linear {
     constant: i64,
     terms: BTreeMap<Atom, i64>,
 }
 
 impl Linear {
-    pub(super) fn constant(constant: i64) -> Linear {
+    pub(in crate::verify) fn constant(constant: i64) -> Linear {
         Linear { constant, terms: BTreeMap::new() }
     }
 
-    pub(super) fn atom(atom: Atom) -> Linear {
+    pub(in crate::verify) fn atom(atom: Atom) -> Linear {
         Linear { constant: 0, terms: BTreeMap::from([(atom, 1)]) }
     }
 
-    pub(super) fn as_constant(&self) -> Option<i64> {
+    pub(in crate::verify) fn as_constant(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
     }
 
     /// `self + times · other`
-    pub(super) fn plus(&self, times: i64, other: &Linear) -> Linear {
+    pub(in crate::verify) fn plus(&self, times: i64, other: &Linear) -> Linear {
         let mut sum = self.clone();
         sum.constant = sum.constant.wrapping_add(times.wrapping_mul(other.constant));
         for (atom, k) in &other.terms {
@@ -47,21 +47,41 @@ impl Linear {
         sum
     }
 
-    pub(super) fn minus(&self, other: &Linear) -> Linear {
+    pub(in crate::verify) fn minus(&self, other: &Linear) -> Linear {
         self.plus(-1, other)
     }
 
-    pub(super) fn plus_const(&self, c: i64) -> Linear {
+    pub(in crate::verify) fn plus_const(&self, c: i64) -> Linear {
         self.plus(1, &Linear::constant(c))
     }
 
-    pub(super) fn times(&self, k: i64) -> Linear {
+    pub(in crate::verify) fn times(&self, k: i64) -> Linear {
         Linear::default().plus(k, self)
     }
 
     /// How often an atom is in it.
-    pub(super) fn coefficient(&self, atom: Atom) -> i64 {
+    pub(in crate::verify) fn coefficient(&self, atom: Atom) -> i64 {
         self.terms.get(&atom).copied().unwrap_or(0)
+    }
+
+    /// Its atoms, and how often each is in it.
+    pub(in crate::verify) fn terms(&self) -> impl Iterator<Item = (Atom, i64)> + '_ {
+        self.terms.iter().map(|(atom, k)| (*atom, *k))
+    }
+
+    /// What is left when it is divided by a constant, if everything that it is a sum of divides.
+    pub(in crate::verify) fn residue(&self, by: i64) -> Option<i64> {
+        self.terms.values().all(|k| k % by == 0).then(|| self.constant.rem_euclid(by))
+    }
+
+    /// It is `by · whole + rest`, with the least constant in `rest`.
+    pub(in crate::verify) fn divided(&self, by: i64) -> (Linear, Linear) {
+        let mut whole = Linear::constant(self.constant.div_euclid(by));
+        for (atom, k) in self.terms.iter().filter(|(_, k)| **k % by == 0) {
+            whole.terms.insert(*atom, k / by);
+        }
+        let rest = self.plus(-by, &whole);
+        (whole, rest)
     }
 
     /// One atom and a constant.
@@ -76,7 +96,7 @@ impl Linear {
 
 /// A condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
+pub(in crate::verify) enum Condition {
     Known(bool),
     /// The integer is not negative, or that inverted.
     NotNegative(Linear, bool),
@@ -87,7 +107,7 @@ pub(super) enum Condition {
 }
 
 impl Condition {
-    pub(super) fn compare(pred: Pred, a: &Linear, b: &Linear) -> Condition {
+    pub(in crate::verify) fn compare(pred: Pred, a: &Linear, b: &Linear) -> Condition {
         match pred {
             Pred::Eq => Condition::Zero(a.minus(b), true),
             Pred::Ne => Condition::Zero(a.minus(b), false),
@@ -98,7 +118,7 @@ impl Condition {
         }
     }
 
-    pub(super) fn not(self) -> Condition {
+    pub(in crate::verify) fn not(self) -> Condition {
         match self {
             Condition::Known(v) => Condition::Known(!v),
             Condition::NotNegative(l, v) => Condition::NotNegative(l, !v),
@@ -108,7 +128,7 @@ impl Condition {
     }
 
     /// Where a counter crosses from one truth to the other: the first count of the second truth.
-    pub(super) fn turning_point(&self, counter: Atom) -> Option<Linear> {
+    pub(in crate::verify) fn turning_point(&self, counter: Atom) -> Option<Linear> {
         let Condition::NotNegative(l, _) = self else { return None };
         let rest = |k: i64| l.plus(-k, &Linear::atom(counter));
         match l.coefficient(counter) {
@@ -123,7 +143,7 @@ impl Condition {
 
 /// What is assumed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
+pub(in crate::verify) struct Facts {
     /// Integers that are not negative.
     not_negative: Vec<Linear>,
     opaque: Vec<(Condition, bool)>,
@@ -135,7 +155,7 @@ pub(super) struct Facts {
 const DEPTH: usize = 5;
 
 impl Facts {
-    pub(super) fn assume(&mut self, condition: &Condition, holds: bool) {
+    pub(in crate::verify) fn assume(&mut self, condition: &Condition, holds: bool) {
         match condition {
             Condition::Known(_) => {}
             Condition::NotNegative(l, v) if *v == holds => self.not_negative.push(l.clone()),
@@ -146,7 +166,7 @@ impl Facts {
     }
 
     /// `atom` is `of / by`, neither negative.
-    pub(super) fn quotient(&mut self, atom: Atom, of: &Linear, by: i64) {
+    pub(in crate::verify) fn quotient(&mut self, atom: Atom, of: &Linear, by: i64) {
         if self.quotients.insert(atom, (of.clone(), by)).is_none() {
             let whole = Linear::atom(atom).times(by);
             self.not_negative.push(Linear::atom(atom));
@@ -155,7 +175,7 @@ impl Facts {
         }
     }
 
-    pub(super) fn decide(&self, condition: &Condition) -> Option<bool> {
+    pub(in crate::verify) fn decide(&self, condition: &Condition) -> Option<bool> {
         match condition {
             Condition::Known(v) => Some(*v),
             Condition::NotNegative(l, v) => {
@@ -192,7 +212,7 @@ impl Facts {
         })
     }
 
-    pub(super) fn is_not_negative(&self, l: &Linear) -> bool {
+    pub(in crate::verify) fn is_not_negative(&self, l: &Linear) -> bool {
         self.follows(l, DEPTH)
     }
 

@@ -11,13 +11,16 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
-mod linear;
-mod run;
-mod state;
+mod clock;
+pub(in crate::verify) mod cyclic;
+pub(in crate::verify) mod linear;
+pub(in crate::verify) mod run;
+pub(in crate::verify) mod state;
 mod step;
-mod values;
+pub(in crate::verify) mod values;
+mod waits;
 
-use self::run::{Fault, Run, Stuck, Wait};
+use self::run::{Fault, On, Run, Stuck, Wait};
 use super::threads;
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, Pipe, Ty};
@@ -25,12 +28,16 @@ use crate::verify::Error;
 
 /// Breaks of rules 41 to 45: the first that is found.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
-    if kernel.pipes.is_empty() {
+    if kernel.pipes.is_empty() && !crate::verify::barriers::objects::any(kernel) {
         return Vec::new();
     }
-    match Run::new(kernel).all() {
+    let mut run = Run::new(kernel);
+    match run.all() {
         Ok(()) => Vec::new(),
-        Err(fault) => vec![Report { kernel, roles: threads(kernel).into_iter().map(|(name, _)| name).collect() }.fault(fault)],
+        Err(fault) => {
+            let report = Report { kernel, roles: threads(kernel).into_iter().map(|(name, _)| name).collect() };
+            vec![run.explain(report.fault(fault))]
+        }
     }
 }
 
@@ -69,6 +76,7 @@ impl Report<'_> {
                 let title = format!("the time that is written is not the one that the clock of {} shows here", self.ring(pipe));
                 Error::new(Code::WrongTime, self.loc(op), title).help("leave the time out, or count every `acquire` or `ready` of the ring")
             }
+            Fault::Barrier(error) | Fault::Suspect(error) => *error,
             Fault::Turn(_) | Fault::Lost => {
                 let loc = self.kernel.pipes.first().map_or(Loc::default(), |p| p.loc);
                 Error::new(Code::RolesDiverge, loc, "it cannot be shown that the roles fit together: there are too many cases")
@@ -79,19 +87,31 @@ impl Report<'_> {
 
     /// Who waits for what, in words.
     fn waits(&self, wait: &Wait) -> String {
-        let what = if wait.filled { "a stage" } else { "a free slot" };
-        format!("{} waits for {what} of {}", self.roles[wait.role], self.ring(wait.pipe))
+        let what = match wait.on {
+            On::Filled(pipe) => format!("a stage of {}", self.ring(pipe)),
+            On::Free(pipe) => format!("a free slot of {}", self.ring(pipe)),
+            On::Phase(..) => "a barrier".to_owned(),
+        };
+        format!("{} waits for {what}", self.roles[wait.role])
     }
 
     fn stuck(&self, waits: &[Stuck], ended: &[bool]) -> Error {
         let Some(first) = waits.first() else { return self.apart(&[]) };
+        // What is certainly wrong is said before who waits for whom.
+        if let Some(told) = waits.iter().filter_map(|stuck| stuck.told.clone()).min_by_key(|e| e.code) {
+            let others = waits.iter().filter(|s| told.code == Code::NeverCompletes && self.loc(s.wait.op) != told.site);
+            return others.fold(told.clone(), |e, other| {
+                let also = other.told.as_ref().map_or_else(|| self.waits(&other.wait), |t| t.title.clone());
+                e.related(self.loc(other.wait.op), also)
+            });
+        }
         waits.iter().find_map(|stuck| self.alone(stuck, ended)).unwrap_or_else(|| {
             let mut error = self.error(Code::WaitCycle, &first.wait, format!("{}, and nobody can go on", self.waits(&first.wait)));
             for other in &waits[1..] {
                 error = error.related(self.loc(other.wait.op), self.waits(&other.wait));
             }
             if let (Some((op, _)), Some(role)) = (first.behind, first.provider) {
-                let what = if first.wait.filled { "fills it only after this loop" } else { "frees it only after this loop" };
+                let what = if matches!(first.wait.on, On::Filled(_)) { "fills it only after this loop" } else { "frees it only after this loop" };
                 error = error.related(self.loc(op), format!("{} {what}", self.roles[role]));
             }
             error.help("fill and read rings in one order in all roles, or give them more slots")
@@ -101,7 +121,12 @@ impl Report<'_> {
     /// A wait that is wrong by itself, whatever the others do.
     fn alone(&self, stuck: &Stuck, ended: &[bool]) -> Option<Error> {
         let wait = &stuck.wait;
-        let slots = self.kernel.pipe(wait.pipe).map_or(0, |p| p.slots as usize);
+        let (filled, pipe) = match wait.on {
+            On::Filled(pipe) => (true, pipe),
+            On::Free(pipe) => (false, pipe),
+            On::Phase(..) => return None,
+        };
+        let slots = self.kernel.pipe(pipe).map_or(0, |p| p.slots as usize);
         let what = self.waits(wait);
         let same_end = "let both sides count to the same end, also if that is zero";
         if stuck.holds >= slots.max(1) {
@@ -110,7 +135,7 @@ impl Report<'_> {
             return Some(self.error(Code::TooManyHeld, wait, format!("{what} while it holds {all}")).help(help));
         }
         if stuck.provider == Some(wait.role) {
-            let (code, title, help) = if wait.filled {
+            let (code, title, help) = if filled {
                 (Code::WaitCycle, format!("{what} that it fills only later itself"), "fill a stage before it is read")
             } else {
                 let title = format!("{what} that it frees only later itself: {slots} are filled and not read");
@@ -119,7 +144,7 @@ impl Report<'_> {
             return Some(self.error(code, wait, title).help(help));
         }
         let provider = stuck.provider?;
-        let verbs = if wait.filled { ["fills", "read", "filled"] } else { ["gives back", "filled", "read"] };
+        let verbs = if filled { ["fills", "read", "filled"] } else { ["gives back", "filled", "read"] };
         if ended[provider] {
             let title = format!("{what} that nobody {}: it is {} more often than it is {}", verbs[0], verbs[1], verbs[2]);
             return Some(self.error(Code::Unbalanced, wait, title).help(same_end));
@@ -135,8 +160,13 @@ impl Report<'_> {
     }
 
     fn error(&self, code: Code, wait: &Wait, title: String) -> Error {
-        let made = self.kernel.pipe(wait.pipe).map_or(Loc::default(), |p| p.loc);
-        Error::new(code, self.loc(wait.op), title).related(made, "the ring")
+        let error = Error::new(code, self.loc(wait.op), title);
+        match wait.on {
+            On::Filled(pipe) | On::Free(pipe) => {
+                error.related(self.kernel.pipe(pipe).map_or(Loc::default(), |p| p.loc), "the ring")
+            }
+            On::Phase(..) => error,
+        }
     }
 
     fn left(&self, pipe: Pipe, filled: i64, read: i64) -> Error {

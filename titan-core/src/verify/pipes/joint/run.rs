@@ -10,37 +10,52 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
+use super::cyclic::Turns;
 use super::linear::{Condition, Facts, Linear};
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
 use crate::ir::{Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::verify::Error;
+use crate::verify::barriers::machine::Machine;
+use crate::verify::barriers::objects::Objects;
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a role waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wait {
-    pub(super) role: usize,
-    pub(super) op: OpId,
-    pub(super) pipe: Pipe,
-    /// To be filled, or to be free.
-    pub(super) filled: bool,
+pub(in crate::verify) struct Wait {
+    pub(in crate::verify) role: usize,
+    pub(in crate::verify) op: OpId,
+    pub(in crate::verify) on: On,
+}
+
+/// What ends a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum On {
+    /// A stage that is filled.
+    Filled(Pipe),
+    /// A slot that is free.
+    Free(Pipe),
+    /// A phase of a barrier.
+    Phase(usize, i64),
 }
 
 /// A wait that does not end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stuck {
-    pub(super) wait: Wait,
+#[derive(Clone, Debug)]
+pub(in crate::verify) struct Stuck {
+    pub(in crate::verify) wait: Wait,
     /// Who could end it.
-    pub(super) provider: Option<usize>,
+    pub(in crate::verify) provider: Option<usize>,
     /// The loop at whose end that role stands, and whether the loop does anything to the ring.
-    pub(super) behind: Option<(OpId, bool)>,
+    pub(in crate::verify) behind: Option<(OpId, bool)>,
     /// How many stages of the ring the role that waits holds itself.
-    pub(super) holds: usize,
+    pub(in crate::verify) holds: usize,
+    /// What there is to say of a phase that does not complete.
+    pub(in crate::verify) told: Option<Error>,
 }
 
 /// How a step went.
-pub(super) enum Step {
+pub(in crate::verify) enum Step {
     Moved,
     Blocked(Wait),
     AtLoop,
@@ -51,7 +66,7 @@ pub(super) enum Step {
 
 /// Why the roles do not fit together.
 #[derive(Clone, Debug)]
-pub(super) enum Fault {
+pub(in crate::verify) enum Fault {
     /// Everybody waits or has ended; roles that have ended, and the cases that led here.
     Stuck { waits: Vec<Stuck>, ended: Vec<bool> },
     /// Everybody has ended, but a ring is not empty.
@@ -66,6 +81,10 @@ pub(super) enum Fault {
     Staging { op: OpId, pipe: Pipe },
     /// A written time is not the clock's.
     Time { op: OpId, pipe: Pipe },
+    /// Something that barriers, groups and memory do not allow.
+    Barrier(Box<Error>),
+    /// As that, of an arbitrary iteration, if all are like the first one that was run.
+    Suspect(Box<Error>),
     /// A branch in a loop turns at this iteration; not a fault, but a request.
     Turn(Linear),
     /// Too many cases.
@@ -74,19 +93,19 @@ pub(super) enum Fault {
 
 /// How many steps are taken before giving up: no kernel that people write comes near.
 const STEPS: usize = 200_000;
-/// How many iterations are taken off the front of a loop, beyond the slots of all rings.
-const AHEAD: usize = 4;
 
-pub(super) struct Run<'k> {
-    pub(super) kernel: &'k Kernel,
-    pub(super) symbols: Symbols<'k>,
+pub(in crate::verify) struct Run<'k> {
+    pub(in crate::verify) kernel: &'k Kernel,
+    pub(in crate::verify) symbols: Symbols<'k>,
     /// Operations that matter here.
-    pub(super) events: BTreeSet<OpId>,
-    pub(super) staging: BTreeSet<Pipe>,
+    pub(in crate::verify) events: BTreeSet<OpId>,
+    pub(in crate::verify) staging: BTreeSet<Pipe>,
+    pub(in crate::verify) objects: Objects,
+    pub(in crate::verify) turns: Turns,
     /// What is added to the times of readers and of fillers, by ring, to get those of the whole kernel.
-    pub(super) clocks: [Vec<Linear>; 2],
+    pub(in crate::verify) clocks: [Vec<Linear>; 2],
     /// Whether written times are checked.
-    pub(super) timed: bool,
+    pub(in crate::verify) timed: bool,
     serial: u32,
     steps: usize,
     /// Loops with a counter of which nothing is known.
@@ -94,13 +113,15 @@ pub(super) struct Run<'k> {
 }
 
 impl<'k> Run<'k> {
-    pub(super) fn new(kernel: &'k Kernel) -> Self {
+    pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
         let zero = vec![Linear::default(); kernel.pipes.len()];
         let mut run = Run {
             kernel,
             symbols: Symbols::new(kernel),
             events: BTreeSet::new(),
             staging: BTreeSet::new(),
+            objects: Objects::new(kernel),
+            turns: Turns::new(kernel),
             clocks: [zero.clone(), zero],
             timed: true,
             serial: 0,
@@ -120,7 +141,7 @@ impl<'k> Run<'k> {
             let loops: Vec<usize> = (0..around.len()).rev().filter(|i| kernel.op(around[*i]).kind.is_loop()).collect();
             let from = match op.kind {
                 OpKind::Break(n) | OpKind::Continue(n) => loops.get(n as usize).filter(|i| self.events.contains(&around[**i])).copied(),
-                OpKind::Return if !kernel.pipes.is_empty() => Some(0),
+                OpKind::Return if !kernel.pipes.is_empty() || !self.objects.is_empty() => Some(0),
                 _ => None,
             };
             if let Some(from) = from {
@@ -132,7 +153,7 @@ impl<'k> Run<'k> {
         }
     }
 
-    pub(super) fn next_serial(&mut self) -> u32 {
+    pub(in crate::verify) fn next_serial(&mut self) -> u32 {
         self.serial += 1;
         self.serial
     }
@@ -144,7 +165,8 @@ impl<'k> Run<'k> {
             let op = self.kernel.op(*id);
             let inside = op.regions.iter().fold(false, |any, r| self.find_events(*r) | any);
             let tokens = op.args.iter().chain(&op.results).any(|v| self.kernel.ty(*v).is_linear());
-            if inside || tokens || matches!(op.kind, OpKind::Ttg(_)) {
+            let names = matches!(op.kind, OpKind::Ttg(_) | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_));
+            if inside || tokens || names {
                 self.events.insert(*id);
                 any = true;
             }
@@ -156,7 +178,7 @@ impl<'k> Run<'k> {
     }
 
     /// The state before anything has happened.
-    fn start(&mut self) -> State {
+    pub(in crate::verify) fn start(&mut self) -> State {
         let kernel = self.kernel;
         let threads = threads(kernel);
         let mut facts = Facts::default();
@@ -179,12 +201,13 @@ impl<'k> Run<'k> {
                 }
             });
         }
-        let role = |block| Role { frames: vec![Frame::Block(block, 0)], env: Env::default(), tokens: BTreeMap::new() };
-        State { rings, roles: threads.iter().map(|(_, block)| role(*block)).collect(), facts }
+        let role = |block| Role { frames: vec![Frame::Block(block, 0)], env: Env::default(), tokens: BTreeMap::new(), marks: BTreeMap::new() };
+        let machine = Machine::new(&self.objects, threads.len());
+        State { rings, roles: threads.iter().map(|(_, block)| role(*block)).collect(), facts, machine }
     }
 
     /// Runs everything.
-    pub(super) fn all(&mut self) -> Result<(), Fault> {
+    pub(in crate::verify) fn all(&mut self) -> Result<(), Fault> {
         let start = self.start();
         let goal = vec![0; start.roles.len()];
         for end in self.run(start, &goal)? {
@@ -194,13 +217,14 @@ impl<'k> Run<'k> {
                     return Err(Fault::Left { pipe: Pipe::new(i), filled: ring.filled.low, read });
                 }
             }
+            self.ended(&end)?;
         }
         Ok(())
     }
 
     /// Runs until every role has at most as many open frames as its goal says; `usize::MAX` does not run. Gives a state for
     /// each case.
-    fn run(&mut self, mut state: State, goal: &[usize]) -> Result<Vec<State>, Fault> {
+    pub(in crate::verify) fn run(&mut self, mut state: State, goal: &[usize]) -> Result<Vec<State>, Fault> {
         loop {
             let mut moved = false;
             let (mut waits, mut loops, mut branch) = (Vec::new(), Vec::new(), None);
@@ -246,7 +270,9 @@ impl<'k> Run<'k> {
 
     /// A branch of which the direction is open: at its turning point, if a counter decides it, or both ways.
     fn try_both(&mut self, state: &State, condition: &Condition, goal: &[usize]) -> Result<Vec<State>, Fault> {
-        if let Some(turn) = self.counters.last().and_then(|c| condition.turning_point(*c)) {
+        let turn = self.counters.last().and_then(|c| Some((*c, condition.turning_point(*c)?)));
+        // What turns again and again has no such point.
+        if let Some((_, turn)) = turn.filter(|(c, turn)| !self.symbols.depends(turn, *c)) {
             return Err(Fault::Turn(turn));
         }
         let mut ends = Vec::new();
@@ -287,10 +313,14 @@ impl<'k> Run<'k> {
                 Ok(Some(next)) => return self.run(next, goal),
                 Ok(None) => return self.ahead(state, goal, &roles),
                 Err(Fault::Turn(turn)) => return self.turn(&state, goal, &roles, (&turn, &common)),
+                Err(Fault::Suspect(error)) => return self.later(state, goal, &roles, Fault::Barrier(error)),
                 Err(Fault::Stuck { waits, ended }) => {
                     let ahead = waits.iter().find_map(|w| self.provider(&state, &w.wait).filter(|r| roles.contains(r) && roles.len() > 1));
                     if let Some(ahead) = ahead.filter(|r| self.may_run_ahead(&state, *r)) {
                         return self.ahead(state, goal, &[ahead]).map_err(|_| Fault::Stuck { waits, ended });
+                    }
+                    if !self.objects.is_empty() {
+                        return self.later(state, goal, &roles, Fault::Stuck { waits, ended });
                     }
                     fault.get_or_insert(Fault::Stuck { waits, ended });
                 }
@@ -302,34 +332,12 @@ impl<'k> Run<'k> {
         Err(if differ { Fault::Apart { loops: apart } } else { fault.unwrap_or(Fault::Apart { loops: apart }) })
     }
 
-    /// Whether the loops at which two roles stand use a ring together.
-    fn share_a_ring(&self, state: &State, a: usize, b: usize) -> bool {
-        let body = |r: usize| loop_of(state, r).and_then(|l| self.kernel.op(l.op).regions.first().copied());
-        let (Some(a), Some(b)) = (body(a), body(b)) else { return false };
-        (0..self.kernel.pipes.len()).map(Pipe::new).any(|p| self.touches(a, p) && self.touches(b, p))
-    }
-
-    /// Whom a wait waits for.
-    fn provider(&self, state: &State, wait: &Wait) -> Option<usize> {
-        let standing = self.one_who_could(state, wait).filter(|p| *p != wait.role)?;
-        let inside = loop_of(state, standing).map(|l| self.kernel.op(l.op).regions.clone())?;
-        inside.iter().any(|b| self.touches(*b, wait.pipe)).then_some(standing)
-    }
-
-    /// The role that fills what is waited for, or one that has not given it back.
-    fn one_who_could(&self, state: &State, wait: &Wait) -> Option<usize> {
-        let ring = &state.rings[wait.pipe.index()];
-        let slots = i64::from(self.kernel.pipe(wait.pipe).map_or(1, |p| p.slots));
-        if wait.filled {
-            return ring.filler;
+    /// An arbitrary iteration has a fault: perhaps because the first ones are unlike the rest, and then it is gone later.
+    fn later(&mut self, state: State, goal: &[usize], roles: &[usize], fault: Fault) -> Result<Vec<State>, Fault> {
+        if !roles.iter().all(|r| self.may_run_ahead(&state, *r)) {
+            return Err(fault);
         }
-        ring.readers.iter().find(|r| !r.released.has(ring.acquired - slots)).map(|r| r.role)
-    }
-
-    fn may_run_ahead(&self, state: &State, role: usize) -> bool {
-        let slots: usize = self.kernel.pipes.iter().map(|p| p.slots as usize).sum();
-        let ahead = loop_of(state, role).map_or(0, |l| l.done.as_constant().unwrap_or(0));
-        usize::try_from(ahead).is_ok_and(|n| n < slots + AHEAD)
+        self.ahead(state, goal, roles).map_err(|other| if let Fault::Apart { .. } = other { fault } else { other })
     }
 
     /// The loops of these roles run one iteration, if they run at all.
@@ -355,6 +363,18 @@ impl<'k> Run<'k> {
     /// One iteration of all these loops stands for all that they have in common: the state after them, or nothing if one
     /// iteration changes something.
     fn together(&mut self, state: &State, roles: &[usize], common: &Linear) -> Result<Option<State>, Fault> {
+        let mut without = BTreeSet::new();
+        loop {
+            match self.arbitrary(state, roles, common, &mut without)? {
+                Some(done) => return Ok(done),
+                None => continue,
+            }
+        }
+    }
+
+    /// As [`Run::together`]; nothing if a carried value turned out to follow nothing, which is remembered.
+    fn arbitrary(&mut self, state: &State, roles: &[usize], common: &Linear, without: &mut BTreeSet<Value>) -> Result<Option<Option<State>>, Fault> {
+        let plan = self.plan(state, roles, common, without)?;
         let counter = self.symbols.counter();
         let i = Linear::atom(counter);
         let mut once = state.clone();
@@ -364,6 +384,9 @@ impl<'k> Run<'k> {
         for role in roles {
             goal[*role] = once.roles[*role].frames.len();
             self.forget_carried(&mut once, *role);
+        }
+        self.shift(&mut once, &plan, &i);
+        for role in roles {
             self.enter(&mut once, *role, Some(&i));
         }
         let timed = std::mem::replace(&mut self.timed, false);
@@ -371,11 +394,16 @@ impl<'k> Run<'k> {
         let ends = self.run(once.clone(), &goal);
         self.counters.pop();
         self.timed = timed;
-        let ends = ends?;
-        if !ends.iter().all(|end| end.same(state, roles)) {
+        let ends = ends.map_err(|fault| if let Fault::Barrier(error) = fault { Fault::Suspect(error) } else { fault })?;
+        let astray = self.astray(&plan, &once, &ends, &i);
+        if !astray.is_empty() {
+            without.extend(astray);
             return Ok(None);
         }
-        let Some(end) = ends.first() else { return Ok(None) };
+        if !ends.iter().all(|end| end.same(state, roles)) {
+            return Ok(Some(None));
+        }
+        let Some(end) = ends.first() else { return Ok(Some(None)) };
         let passed: Vec<[i64; 2]> = (end.rings.iter().zip(&state.rings)).map(|(a, b)| passed(a, b)).collect();
         if self.timed {
             self.times(once, &goal, (&i, counter), &passed)?;
@@ -392,7 +420,8 @@ impl<'k> Run<'k> {
                 l.done = l.done.plus(1, common);
             }
         }
-        Ok(Some(next))
+        self.shift(&mut next, &plan, common);
+        Ok(Some(Some(next)))
     }
 
     /// The same iteration again, now that it is known how the clocks go: written times are checked.
@@ -443,40 +472,15 @@ impl<'k> Run<'k> {
         match self.together(state, roles, turn) {
             Ok(Some(next)) => self.run(next, goal),
             Ok(None) => self.ahead(state.clone(), goal, roles),
+            Err(Fault::Suspect(error)) => self.later(state.clone(), goal, roles, Fault::Barrier(error)),
             Err(Fault::Turn(other)) => self.turn(state, goal, roles, (&other, turn)),
             Err(other) => Err(other),
         }
     }
-
-    fn stuck(&self, state: &State, waits: Vec<Wait>) -> Fault {
-        let ended = state.roles.iter().map(|r| r.frames.is_empty()).collect();
-        let stuck = |wait: Wait| {
-            let provider = self.one_who_could(state, &wait);
-            let behind = provider.and_then(|r| loop_of(state, r)).map(|l| {
-                let body = self.kernel.op(l.op).regions.first().copied();
-                (l.op, body.is_some_and(|b| self.touches(b, wait.pipe)))
-            });
-            Stuck { wait, provider, behind, holds: self.holds(state, &wait) }
-        };
-        Fault::Stuck { waits: waits.into_iter().map(stuck).collect(), ended }
-    }
-
-    /// How many times of a ring the role that waits holds itself.
-    fn holds(&self, state: &State, wait: &Wait) -> usize {
-        use super::state::Held;
-        let count = |held: &Held| match held {
-            Held::Time(p, _) => usize::from(*p == wait.pipe),
-            Held::Acc(list) => list.iter().filter(|(p, _)| *p == wait.pipe).count(),
-            Held::Product => 0,
-        };
-        let all: usize = state.roles[wait.role].tokens.values().map(count).sum();
-        // The claim that is waited for is none that is held.
-        all.saturating_sub(usize::from(wait.filled))
-    }
 }
 
 /// The loop at whose head a role stands.
-fn loop_of(state: &State, role: usize) -> Option<&Loop> {
+pub(super) fn loop_of(state: &State, role: usize) -> Option<&Loop> {
     match state.roles[role].frames.last() {
         Some(Frame::Loop(l)) => Some(l),
         Some(Frame::Block(..)) | None => None,

@@ -5,53 +5,54 @@
 
 use super::linear::{Facts, Linear};
 use super::values::Env;
-use crate::ir::{Block, OpId, Pipe, Value};
+use crate::ir::{Block, Class, ForKind, OpId, Pipe, Value};
+use crate::verify::barriers::machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Times at which something has happened: all below `low`, and some above.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Times {
-    pub(super) low: i64,
+pub(in crate::verify) struct Times {
+    pub(in crate::verify) low: i64,
     above: BTreeSet<i64>,
 }
 
 impl Times {
-    pub(super) fn has(&self, t: i64) -> bool {
+    pub(in crate::verify) fn has(&self, t: i64) -> bool {
         t < self.low || self.above.contains(&t)
     }
 
-    pub(super) fn add(&mut self, t: i64) {
+    pub(in crate::verify) fn add(&mut self, t: i64) {
         self.above.insert(t);
         while self.above.remove(&self.low) {
             self.low += 1;
         }
     }
 
-    fn shifted(&self, by: i64) -> Times {
+    pub(in crate::verify) fn shifted(&self, by: i64) -> Times {
         Times { low: self.low - by, above: self.above.iter().map(|t| t - by).collect() }
     }
 }
 
 /// One reader of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reader {
+pub(in crate::verify) struct Reader {
     /// Which role.
-    pub(super) role: usize,
+    pub(in crate::verify) role: usize,
     /// Its clock.
-    pub(super) claimed: i64,
-    pub(super) released: Times,
+    pub(in crate::verify) claimed: i64,
+    pub(in crate::verify) released: Times,
 }
 
 /// A ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ring {
+pub(in crate::verify) struct Ring {
     /// Its role that fills.
-    pub(super) filler: Option<usize>,
+    pub(in crate::verify) filler: Option<usize>,
     /// The filling side's clock.
-    pub(super) acquired: i64,
-    pub(super) filled: Times,
+    pub(in crate::verify) acquired: i64,
+    pub(in crate::verify) filled: Times,
     /// Several readers, or the stores of a staging ring.
-    pub(super) readers: Vec<Reader>,
+    pub(in crate::verify) readers: Vec<Reader>,
 }
 
 impl Ring {
@@ -68,7 +69,7 @@ impl Ring {
 
 /// What a token names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(in crate::verify) enum Held {
     /// One time of a ring.
     Time(Pipe, i64),
     /// The stages that an accumulator has not given back, oldest first.
@@ -79,50 +80,70 @@ pub(super) enum Held {
 
 /// A place in a role.
 #[derive(Clone, Debug)]
-pub(super) enum Frame {
+pub(in crate::verify) enum Frame {
     /// The next operation of a block.
     Block(Block, usize),
     /// The head of a loop.
     Loop(Loop),
 }
 
+/// What the index of a loop is.
+#[derive(Clone, Debug)]
+pub(in crate::verify) enum Index {
+    /// So much from so much on.
+    Steps { lo: Linear, step: i64 },
+    /// Iterations that are dealt to programs, or a step that is not known: equal ranges have equal indices.
+    Dealt(ForKind, [Linear; 3]),
+}
+
 /// A loop that is being run.
 #[derive(Clone, Debug)]
-pub(super) struct Loop {
-    pub(super) op: OpId,
-    pub(super) lo: Linear,
-    pub(super) step: i64,
+pub(in crate::verify) struct Loop {
+    pub(in crate::verify) op: OpId,
+    pub(in crate::verify) index: Index,
     /// Iterations so far, and in all.
-    pub(super) done: Linear,
-    pub(super) total: Linear,
+    pub(in crate::verify) done: Linear,
+    pub(in crate::verify) total: Linear,
 }
 
 impl Loop {
-    pub(super) fn left(&self) -> Linear {
+    pub(in crate::verify) fn left(&self) -> Linear {
         self.total.minus(&self.done)
     }
 }
 
+/// What a value names that is good for one iteration.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::verify) enum Mark {
+    /// A phase of a barrier.
+    Phase(usize, i64),
+    /// A group.
+    Group(Class, i64),
+}
+
 /// A role on its way.
 #[derive(Clone, Debug)]
-pub(super) struct Role {
+pub(in crate::verify) struct Role {
     /// Innermost last; none when it has ended.
-    pub(super) frames: Vec<Frame>,
-    pub(super) env: Env,
-    pub(super) tokens: BTreeMap<Value, Held>,
+    pub(in crate::verify) frames: Vec<Frame>,
+    pub(in crate::verify) env: Env,
+    pub(in crate::verify) tokens: BTreeMap<Value, Held>,
+    /// States of barriers and tokens of groups, with the iteration in which they were made.
+    pub(in crate::verify) marks: BTreeMap<Value, (Mark, u32)>,
 }
 
 /// Everything.
 #[derive(Clone, Debug)]
-pub(super) struct State {
-    pub(super) rings: Vec<Ring>,
-    pub(super) roles: Vec<Role>,
-    pub(super) facts: Facts,
+pub(in crate::verify) struct State {
+    pub(in crate::verify) rings: Vec<Ring>,
+    pub(in crate::verify) roles: Vec<Role>,
+    pub(in crate::verify) facts: Facts,
+    pub(in crate::verify) machine: Machine,
 }
 
 impl State {
     /// Whether both are at the same place, but for the times that have passed.
-    pub(super) fn same(&self, other: &State, roles: &[usize]) -> bool {
+    pub(in crate::verify) fn same(&self, other: &State, roles: &[usize]) -> bool {
         let rings = self.rings.iter().zip(&other.rings).all(|(a, b)| a.shifted() == b.shifted());
         let held = |state: &State, held: &Held| {
             let shift = |(p, t): &(Pipe, i64)| (*p, t - state.rings.get(p.index()).map_or(0, Ring::base));
@@ -135,6 +156,6 @@ impl State {
         let tokens = |state: &State, role: usize| -> Vec<(Value, Held)> {
             state.roles[role].tokens.iter().map(|(v, h)| (*v, held(state, h))).collect()
         };
-        rings && roles.iter().all(|r| tokens(self, *r) == tokens(other, *r))
+        rings && self.machine.same(&other.machine) && roles.iter().all(|r| tokens(self, *r) == tokens(other, *r))
     }
 }

@@ -3,8 +3,8 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
 use super::linear::{Condition, Linear};
-use super::run::{Fault, Run, Step, Wait};
-use super::state::{Frame, Held, Loop, State};
+use super::run::{Fault, On, Run, Step, Wait};
+use super::state::{Frame, Held, Index, Loop, State};
 use super::values::Known;
 use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 
@@ -13,7 +13,7 @@ const UNROLL: i64 = 64;
 
 impl Run<'_> {
     /// Takes the next step of a role, if it can be taken.
-    pub(super) fn step(&mut self, state: &mut State, role: usize) -> Result<Step, Fault> {
+    pub(in crate::verify) fn step(&mut self, state: &mut State, role: usize) -> Result<Step, Fault> {
         match state.roles[role].frames.last() {
             None => Ok(Step::Ended),
             Some(Frame::Loop(l)) => {
@@ -71,6 +71,10 @@ impl Run<'_> {
                 None => Ok(Self::advance(state, role)),
                 Some(wait) => Ok(Step::Blocked(wait)),
             },
+            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => match self.barrier_event(state, role, (id, op))? {
+                None => Ok(Self::advance(state, role)),
+                Some(wait) => Ok(Step::Blocked(wait)),
+            },
             _ => Ok(Self::advance(state, role)),
         }
     }
@@ -80,16 +84,17 @@ impl Run<'_> {
         let env = state.roles[role].env.clone();
         let [lo, hi, step] = [0, 1, 2].map(|i| self.symbols.int(op.args[i], &env, &mut state.facts));
         let span = hi.minus(&lo);
-        let total = match (kind, step.as_constant()) {
+        let (total, index) = match (kind, step.as_constant()) {
             (ForKind::Sequential | ForKind::Pipelined, Some(step)) if step > 0 => {
                 let some = Condition::NotNegative(span.clone(), true);
-                match state.facts.decide(&some) {
+                let total = match state.facts.decide(&some) {
                     None => return Ok(Step::AtBranch(some)),
                     Some(false) => Linear::default(),
                     Some(true) => self.symbols.trips(&span, step, &mut state.facts),
-                }
+                };
+                (total, Index::Steps { lo, step })
             }
-            (_, _) => self.symbols.dealt(kind, [&lo, &hi, &step], &mut state.facts),
+            (_, _) => (self.symbols.dealt(kind, [&lo, &hi, &step], &mut state.facts), Index::Dealt(kind, [lo, hi, step])),
         };
         let args = self.carried(op);
         let known: Vec<Option<Known>> = op.args[3..].iter().map(|v| self.value(*v, state, role)).collect();
@@ -97,13 +102,12 @@ impl Run<'_> {
         for ((from, to), known) in op.args[3..].iter().zip(&args).zip(known) {
             bind(here, *from, *to, known);
         }
-        let step = step.as_constant().unwrap_or(1);
-        here.frames.push(Frame::Loop(Loop { op: id, lo, step, done: Linear::default(), total }));
+        here.frames.push(Frame::Loop(Loop { op: id, index, done: Linear::default(), total }));
         Ok(Step::Moved)
     }
 
     /// The carried arguments of a loop.
-    pub(super) fn carried(&self, op: &Op) -> Vec<Value> {
+    pub(in crate::verify) fn carried(&self, op: &Op) -> Vec<Value> {
         let body = op.regions.first().map_or(&[][..], |b| &self.kernel.block(*b).args);
         body.get(1..).unwrap_or_default().to_vec()
     }
@@ -115,12 +119,12 @@ impl Run<'_> {
             Ty::I32 => Some(Known::Int(self.symbols.int(value, &env, &mut state.facts))),
             Ty::BOOL => Some(Known::Condition(self.symbols.condition(value, &env, &mut state.facts))),
             Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..)
-            | Ty::Token(..) => None,
+            | Ty::Token(..) | Ty::Raw(_) => None,
         }
     }
 
     /// Starts an iteration: the next one, or one that is `beyond` the next.
-    pub(super) fn enter(&mut self, state: &mut State, role: usize, beyond: Option<&Linear>) {
+    pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize, beyond: Option<&Linear>) {
         let here = &mut state.roles[role];
         let Some(Frame::Loop(l)) = here.frames.last_mut() else { return };
         let op = self.kernel.op(l.op);
@@ -128,7 +132,10 @@ impl Run<'_> {
         if beyond.is_none() {
             l.done = l.done.plus_const(1);
         }
-        let index = l.lo.plus(l.step, &at);
+        let index = match &l.index {
+            Index::Steps { lo, step } => lo.plus(*step, &at),
+            Index::Dealt(kind, range) => self.symbols.dealt_index(*kind, range, &at),
+        };
         let Some(body) = op.regions.first().copied() else { return };
         if let Some(arg) = self.kernel.block(body).args.first() {
             here.env.known.insert(*arg, Known::Int(index));
@@ -208,7 +215,7 @@ impl Run<'_> {
                     return Ok(None);
                 };
                 if !state.rings[pipe.index()].filled.has(t) {
-                    return Ok(Some(Wait { role, op: id, pipe, filled: true }));
+                    return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
                 }
                 drop(taken(state));
                 give(state, role, &op.results, &Held::Time(pipe, t));
@@ -263,7 +270,7 @@ impl Run<'_> {
             if self.staging.contains(&pipe) {
                 return Err(Fault::Staging { op: id, pipe });
             }
-            return Ok(Some(Wait { role, op: id, pipe, filled: false }));
+            return Ok(Some(Wait { role, op: id, on: On::Free(pipe) }));
         }
         self.check_time(state, role, (id, op), (pipe, t, true))?;
         let ring = &mut state.rings[pipe.index()];
@@ -302,7 +309,7 @@ impl Run<'_> {
     }
 
     /// Whether an iteration of a block does anything to a ring.
-    pub(super) fn touches(&self, block: Block, pipe: Pipe) -> bool {
+    pub(in crate::verify) fn touches(&self, block: Block, pipe: Pipe) -> bool {
         let mut found = false;
         self.kernel.walk_block(block, &mut |_, op| {
             let names = |v: &Value| matches!(self.kernel.ty(*v), Ty::Token(_, p) if p == pipe);

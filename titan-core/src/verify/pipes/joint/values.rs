@@ -39,21 +39,21 @@ enum Arg {
 
 /// What a value is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Known {
+pub(in crate::verify) enum Known {
     Int(Linear),
     Condition(Condition),
 }
 
 /// What loops and branches give to values, in one role.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Env {
-    pub(super) known: BTreeMap<Value, Known>,
+pub(in crate::verify) struct Env {
+    pub(in crate::verify) known: BTreeMap<Value, Known>,
     /// Which iteration this is, of everything: what is loaded in two iterations differs.
-    pub(super) serial: u32,
+    pub(in crate::verify) serial: u32,
 }
 
 /// Atoms and their meaning.
-pub(super) struct Symbols<'k> {
+pub(in crate::verify) struct Symbols<'k> {
     kernel: &'k Kernel,
     keys: Vec<Key>,
     counters: u32,
@@ -62,7 +62,7 @@ pub(super) struct Symbols<'k> {
 }
 
 impl<'k> Symbols<'k> {
-    pub(super) fn new(kernel: &'k Kernel) -> Self {
+    pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
         let once = kernel.block(kernel.body).ops.iter().copied().collect();
         Symbols { kernel, keys: Vec::new(), counters: 0, once }
     }
@@ -76,13 +76,13 @@ impl<'k> Symbols<'k> {
     }
 
     /// The counter of a loop that begins.
-    pub(super) fn counter(&mut self) -> Atom {
+    pub(in crate::verify) fn counter(&mut self) -> Atom {
         self.counters += 1;
         self.intern(Key::Counter(self.counters)).0
     }
 
     /// What the launch has checked.
-    pub(super) fn requirements(&mut self, facts: &mut Facts) {
+    pub(in crate::verify) fn requirements(&mut self, facts: &mut Facts) {
         for require in &self.kernel.sig.requires {
             if let Some(condition) = self.host_condition(require, facts) {
                 facts.assume(&condition, true);
@@ -160,20 +160,53 @@ impl<'k> Symbols<'k> {
     }
 
     /// `of / by` for what is not negative and a positive constant.
-    fn quotient(&mut self, of: &Linear, by: i64, facts: &mut Facts) -> Option<Linear> {
+    pub(in crate::verify) fn quotient(&mut self, of: &Linear, by: i64, facts: &mut Facts) -> Option<Linear> {
         if by <= 0 || !facts.is_not_negative(of) {
             return None;
         }
-        if let Some(c) = of.as_constant() {
-            return Some(Linear::constant(c / by));
+        // What divides is taken out, so that equal quotients have equal atoms.
+        let (mut whole, mut rest) = of.divided(by);
+        if whole != Linear::default() && !facts.is_not_negative(&rest) {
+            (whole, rest) = (Linear::default(), of.clone());
         }
-        let (atom, _) = self.intern(Key::Quotient(of.clone(), by));
-        facts.quotient(atom, of, by);
-        Some(Linear::atom(atom))
+        if let Some(c) = rest.as_constant() {
+            return Some(whole.plus_const(c / by));
+        }
+        let (atom, _) = self.intern(Key::Quotient(rest.clone(), by));
+        facts.quotient(atom, &rest, by);
+        Some(whole.plus(1, &Linear::atom(atom)))
+    }
+
+    /// Whether a counter is in it, also as a part of what its atoms stand for.
+    pub(in crate::verify) fn depends(&self, l: &Linear, counter: Atom) -> bool {
+        l.terms().any(|(atom, _)| {
+            atom == counter
+                || match self.keys.get(atom.0) {
+                    Some(Key::Quotient(of, _)) => self.depends(of, counter),
+                    Some(Key::Op(_, args)) => args.iter().any(|arg| match arg {
+                        Arg::Int(l) | Arg::Condition(Condition::NotNegative(l, _) | Condition::Zero(l, _)) => self.depends(l, counter),
+                        Arg::Condition(Condition::Opaque(a, _)) => self.depends(&Linear::atom(*a), counter),
+                        Arg::Condition(Condition::Known(_)) | Arg::Param(_) | Arg::Value(..) => false,
+                    }),
+                    Some(Key::Symbol(_) | Key::Dim(..) | Key::Value(..) | Key::Counter(_)) | None => false,
+                }
+        })
+    }
+
+    /// What an atom is the quotient of, and by what.
+    pub(in crate::verify) fn quotient_of(&self, atom: Atom) -> Option<(&Linear, i64)> {
+        match self.keys.get(atom.0) {
+            Some(Key::Quotient(of, by)) => Some((of, *by)),
+            Some(_) | None => None,
+        }
+    }
+
+    pub(in crate::verify) fn kernel(&self) -> &'k Kernel {
+        self.kernel
     }
 
     /// An integer; whatever it is, it is one.
-    pub(super) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
+    pub(in crate::verify) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
         match self.known(value, env, facts) {
             Some(Known::Int(l)) => l,
             Some(Known::Condition(_)) | None => Linear::atom(self.intern(Key::Value(value, self.age(value, env))).0),
@@ -181,7 +214,7 @@ impl<'k> Symbols<'k> {
     }
 
     /// A condition.
-    pub(super) fn condition(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Condition {
+    pub(in crate::verify) fn condition(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Condition {
         match self.known(value, env, facts) {
             Some(Known::Condition(c)) => c,
             Some(Known::Int(_)) | None => Condition::Opaque(self.intern(Key::Value(value, self.age(value, env))).0, true),
@@ -213,6 +246,11 @@ impl<'k> Symbols<'k> {
                 whole.then(|| Known::Int(self.dim(param, usize::from(*axis), facts)))
             }
             (OpKind::Ttg(TtgOp::Rematerialize), Ty::Scalar(_)) => self.known(op.args[0], env, facts),
+            (OpKind::Select | OpKind::Binary(BinOp::Xor | BinOp::Sub | BinOp::And), Ty::I32)
+                if let Some(turned) = self.turning(op, env, facts) =>
+            {
+                Some(Known::Int(turned))
+            }
             (OpKind::Binary(bin), Ty::Scalar(Elem::I32)) => self.binary(*bin, op, env, facts).map(Known::Int),
             (OpKind::Cmp(pred), Ty::Scalar(_)) if kernel.ty(op.args[0]) == Ty::I32 => {
                 let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
@@ -286,7 +324,8 @@ impl<'k> Symbols<'k> {
                 Ty::Scalar(Elem::I32) => Arg::Int(self.int(*arg, env, facts)),
                 Ty::Scalar(Elem::Bool) => Arg::Condition(self.condition(*arg, env, facts)),
                 Ty::Tensor(..) => Arg::Param(root(kernel, *arg)?),
-                Ty::Scalar(_) | Ty::Tile(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => {
+                Ty::Scalar(_) | Ty::Tile(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)
+                | Ty::Raw(_) => {
                     Arg::Value(*arg, self.age(*arg, env))
                 }
             });
@@ -302,7 +341,7 @@ impl<'k> Symbols<'k> {
 
 impl Symbols<'_> {
     /// How often a range of this span is stepped through.
-    pub(super) fn trips(&mut self, span: &Linear, step: i64, facts: &mut Facts) -> Linear {
+    pub(in crate::verify) fn trips(&mut self, span: &Linear, step: i64, facts: &mut Facts) -> Linear {
         if step == 1 {
             return span.clone();
         }
@@ -312,8 +351,14 @@ impl Symbols<'_> {
         }
     }
 
+    /// The index of an iteration of such a range.
+    pub(in crate::verify) fn dealt_index(&mut self, kind: crate::ir::ForKind, range: &[Linear; 3], at: &Linear) -> Linear {
+        let args = range.iter().chain([at]).map(|l| Arg::Int(l.clone())).collect();
+        Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)).0)
+    }
+
     /// The number of iterations of a range of which nothing else is known: equal ranges are stepped through equally often.
-    pub(super) fn dealt(&mut self, kind: crate::ir::ForKind, range: [&Linear; 3], facts: &mut Facts) -> Linear {
+    pub(in crate::verify) fn dealt(&mut self, kind: crate::ir::ForKind, range: [&Linear; 3], facts: &mut Facts) -> Linear {
         let args = range.map(|l| Arg::Int(l.clone())).to_vec();
         self.extent(Key::Op(OpKind::For(kind), args), facts)
     }

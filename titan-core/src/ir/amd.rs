@@ -1,0 +1,79 @@
+//! The dialect `ttg.amd`: what a wave of gfx942 starts and waits for by counters.
+//!
+//! A wave counts its vector memory operations (`vmcnt`) and those on its local memory (`lgkmcnt`) that are under way; each
+//! kind returns in order (CDNA3 ISA, "Manually inserted wait states and s_waitcnt"). `s_waitcnt` waits until a counter is no
+//! higher than its immediate: there is no waiting for one operation.
+//!
+//! Deliberately absent: scalar memory, which counts in `lgkmcnt` out of order, and exports.
+
+use super::region::{Class, Completion};
+use super::{Effect, Proxy};
+
+/// An operation of the dialect. What each takes, gives and means is a row of [`super::op_table`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AmdOp {
+    /// Waits until the counters are no higher; 63 and 15 are no wait.
+    Waitcnt {
+        /// Vector memory operations under way.
+        vmcnt: u32,
+        /// Operations on local memory under way.
+        lgkmcnt: u32,
+    },
+    /// A copy from a tensor to a region that passes no register.
+    BufferLoadLds {
+        /// How many bytes.
+        bytes: u32,
+        /// The number of its token.
+        n: u32,
+    },
+    /// Starts reading a region.
+    DsRead {
+        /// The number of its token.
+        n: u32,
+    },
+    /// Starts writing a region.
+    DsWrite {
+        /// The number of its token.
+        n: u32,
+    },
+    /// All waves of the program come here before any goes on.
+    Barrier,
+    /// A matrix product in registers.
+    Mfma,
+    /// The priority of the wave.
+    SetPrio {
+        /// 0 to 3.
+        level: u32,
+    },
+}
+
+impl AmdOp {
+    /// What the operation may do.
+    #[must_use]
+    pub const fn effect(&self) -> Effect {
+        match self {
+            AmdOp::Mfma => Effect::Pure,
+            AmdOp::Waitcnt { .. } | AmdOp::BufferLoadLds { .. } | AmdOp::DsRead { .. } | AmdOp::DsWrite { .. }
+            | AmdOp::Barrier | AmdOp::SetPrio { .. } => Effect::Pipeline,
+        }
+    }
+
+    /// The proxy of the accesses to shared memory: gfx942 has one.
+    #[must_use]
+    pub const fn proxy(&self) -> Option<Proxy> {
+        match self {
+            AmdOp::BufferLoadLds { .. } | AmdOp::DsRead { .. } | AmdOp::DsWrite { .. } => Some(Proxy::Generic),
+            AmdOp::Waitcnt { .. } | AmdOp::Barrier | AmdOp::Mfma | AmdOp::SetPrio { .. } => None,
+        }
+    }
+
+    /// How the work that the operation starts is known to be done.
+    #[must_use]
+    pub const fn completion(&self) -> Completion {
+        match self {
+            AmdOp::BufferLoadLds { .. } => Completion::Prefix(Class::Vmcnt),
+            AmdOp::DsRead { .. } | AmdOp::DsWrite { .. } => Completion::Prefix(Class::Lgkmcnt),
+            AmdOp::Waitcnt { .. } | AmdOp::Barrier | AmdOp::Mfma | AmdOp::SetPrio { .. } => Completion::Immediate,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What barrier-level programs are made of on every target: ranges of shared memory, and how asynchronous work completes.
+//!
+//! A *region* is a range of bytes of shared memory. Regions may overlap: that is how an epilogue takes over the memory of a
+//! ring. A region has equal *parts*, one of which an index picks. Who may touch which bytes when is decided by barriers and
+//! groups ([`super::nv`], [`super::amd`]), and shown by the verifier.
+//!
+//! Asynchronous work completes in one of two ways. *By phase*: a barrier in shared memory counts arrivals and bytes, and
+//! whoever waits for its phase waits for exactly these. *By prefix*: work of one class completes in order, a wait names how
+//! many of the youngest may still be under way, and so waits for all older ones. A [`Ty::Raw`](super::Ty::Raw) of
+//! [`Raw::Vtok`] names one such group.
+//!
+//! Deliberately absent: what regions hold. Elements and layouts are those of tiles.
+
+use crate::words::words;
+use std::fmt;
+
+words! {
+    /// Work that completes in order.
+    Class {
+        /// `cp.async` groups.
+        CpAsync = "cp_async",
+        /// `wgmma` groups.
+        Wgmma = "wgmma",
+        /// Groups of bulk copies from shared memory.
+        BulkStore = "bulk_store",
+        /// Vector memory operations of a wave of gfx942.
+        Vmcnt = "vmcnt",
+        /// Operations of a wave on its local memory, gfx942.
+        Lgkmcnt = "lgkmcnt",
+    }
+}
+
+/// How the work of an operation is known to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// It is done when the operation is.
+    Immediate,
+    /// The phase of a barrier completes.
+    Phase,
+    /// A wait for this class lets no more than the younger ones be under way.
+    Prefix(Class),
+}
+
+/// What only barrier-level programs name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Raw {
+    /// Bytes of shared memory.
+    Region,
+    /// Barriers in shared memory, or one of them.
+    Mbarrier,
+    /// The phase in which an arrival counted.
+    State,
+    /// A group of a class: the one that is closed, or started, by the `n`-th place in the text that does so.
+    Vtok(Class, u32),
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Raw::Region => f.write_str("region"),
+            Raw::Mbarrier => f.write_str("mbarrier"),
+            Raw::State => f.write_str("mbarrier.state"),
+            Raw::Vtok(class, n) => write!(f, "vtok<{class}, {n}>"),
+        }
+    }
+}
+
+/// An operation on regions. What each takes, gives and means is a row of [`super::op_table`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionOp {
+    /// A range of shared memory.
+    Place {
+        /// Its first byte.
+        offset: u32,
+        /// How many.
+        bytes: u32,
+        /// How many equal parts it has.
+        parts: u32,
+    },
+    /// One part.
+    At,
+    /// Reads all of it with ordinary loads.
+    Read,
+    /// Writes all of it with ordinary stores.
+    Write,
+    /// Waits for the group of a token, and so for all older ones of its class.
+    Wait,
+}

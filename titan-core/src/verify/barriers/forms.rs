@@ -1,0 +1,119 @@
+//! Parities that are wrong as they are written.
+//!
+//! A parity that does not turn with its barrier shows as something else: a wait that comes too late, or memory that is touched
+//! too early, in one of the first iterations. So when a program is refused for such a reason, its waits are looked at once
+//! more, in arbitrary iterations of the loops around them, and if one of them cannot be right, that is what is said.
+
+use super::super::pipes::joint::cyclic::Turn;
+use super::super::pipes::joint::linear::{Condition, Linear};
+use super::super::pipes::joint::run::{Fault, Run};
+use super::super::pipes::joint::state::State;
+use super::super::pipes::joint::values::{Env, Known};
+use super::super::pipes::threads;
+use super::event::At;
+use crate::diag::Code;
+use crate::ir::{Block, NvOp, Op, OpKind, Ty, Value};
+use crate::verify::Error;
+
+impl Run<'_> {
+    /// A wait whose parity is wrong as it is written, if that explains an error.
+    pub(in crate::verify) fn explain(&mut self, error: Error) -> Error {
+        if !matches!(error.code, Code::WaitParity | Code::PhaseMixed | Code::InFlight | Code::NeverCompletes | Code::BarrierCount) {
+            return error;
+        }
+        let mut state = self.start();
+        for (role, (_, block)) in threads(self.kernel).into_iter().enumerate() {
+            if let Some(wrong) = self.wrong_form(&mut state, role, block, &Env::default(), &[]) {
+                return if wrong.site == error.site { wrong } else { wrong.related(error.site, error.title) };
+            }
+        }
+        error
+    }
+
+    fn wrong_form(&mut self, state: &mut State, role: usize, block: Block, env: &Env, around: &[Block]) -> Option<Error> {
+        let kernel = self.kernel;
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            if op.kind == OpKind::Nv(NvOp::WaitParity) {
+                state.roles[role].env = env.clone();
+                let found = self.wrong_wait(state, At { role, id: *id, op }, around);
+                if found.is_some() {
+                    return found;
+                }
+            }
+            for region in &op.regions {
+                let found = if let OpKind::For(_) = op.kind {
+                    let inside = self.inside(state, op, *region, env);
+                    let around: Vec<Block> = around.iter().copied().chain([*region]).collect();
+                    self.wrong_form(state, role, *region, &inside, &around)
+                } else {
+                    self.wrong_form(state, role, *region, env, around)
+                };
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        None
+    }
+
+    fn wrong_wait(&mut self, state: &mut State, at: At<'_>, around: &[Block]) -> Option<Error> {
+        let named = self.objects.barrier(*at.op.args.first()?)?;
+        let (n, name) = (self.objects.barriers[named.object].n, self.objects.barriers[named.object].name.clone());
+        let env = state.roles[at.role].env.clone();
+        let stage = named.index.map(|v| self.symbols.int(v, &env, &mut state.facts));
+        if let Some((_, by)) = stage.and_then(|s| self.symbols.cyclic(&s)).filter(|(_, by)| *by != n) {
+            let title = format!("the index turns every {by} stages, but {name} has {n}");
+            return Some(Error::new(Code::WaitParity, at.op.loc, title).help("let all roles count the same number of stages"));
+        }
+        match self.meant(state, at, (named, n), &name) {
+            Err(Fault::Barrier(error)) if error.code == Code::WaitParity => Some(*error),
+            Ok((_, true)) if n == 1 && around.iter().any(|b| self.objects.serves(self.kernel, *b, named.object)) => {
+                let title = format!("the parity stays the same while the phases of {name} go on");
+                Some(Error::new(Code::WaitParity, at.op.loc, title).help("turn the parity in each iteration: `p ^ 1`, or `t % 2` of a counter"))
+            }
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// What is known in an arbitrary iteration.
+    fn inside(&mut self, state: &mut State, op: &Op, body: Block, env: &Env) -> Env {
+        let mut inside = env.clone();
+        let args: Vec<Value> = self.kernel.block(body).args.clone();
+        let lo = op.args.first().map(|v| self.symbols.int(*v, env, &mut state.facts)).unwrap_or_default();
+        let i = self.somewhere(state);
+        if let Some(index) = args.first() {
+            inside.known.insert(*index, Known::Int(lo.plus(1, &i)));
+        }
+        let next = self.kernel.block(body).ops.last().map_or(&[][..], |id| &self.kernel.op(*id).args);
+        let mut counters: Vec<(Value, Linear)> = Vec::new();
+        for ((arg, init), next) in args.iter().skip(1).zip(op.args.iter().skip(3)).zip(next) {
+            if self.kernel.ty(*arg) != Ty::I32 {
+                continue;
+            }
+            let counter = match self.turns.get(*arg) {
+                _ if next == arg => Some(self.symbols.int(*init, env, &mut state.facts)),
+                Some(Turn::Stage(n)) => {
+                    let counter = self.somewhere(state);
+                    counters.push((*arg, counter.clone()));
+                    self.symbols.remainder(&counter, n, &mut state.facts)
+                }
+                Some(Turn::Parity(n, stage)) => {
+                    let counter = counters.iter().find(|(s, _)| *s == stage).map(|(_, c)| c.clone());
+                    counter.and_then(|c| self.symbols.quotient(&c, n, &mut state.facts))
+                        .and_then(|turns| self.symbols.remainder(&turns, 2, &mut state.facts))
+                }
+                None => Some(self.somewhere(state)),
+            };
+            inside.known.extend(counter.map(|l| (*arg, Known::Int(l))));
+        }
+        inside
+    }
+
+    /// Some number that is not negative.
+    fn somewhere(&mut self, state: &mut State) -> Linear {
+        let atom = Linear::atom(self.symbols.counter());
+        state.facts.assume(&Condition::NotNegative(atom.clone(), true), true);
+        atom
+    }
+}

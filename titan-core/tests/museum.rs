@@ -1,0 +1,105 @@
+//! The museum: bugs of other people's pipelines, written down as kernels. The verifier rejects each of them for the reason
+//! that it should, and accepts its repaired twin; `docs/museum.md` is made from the files and from what the verifier says.
+
+use std::fmt::Write;
+use std::path::Path;
+use titan_core::diag::Diagnostic;
+use titan_core::ir::Loc;
+use titan_core::text::{Located, parse_located};
+use titan_core::verify::verify;
+
+/// One exhibit.
+struct Exhibit {
+    name: String,
+    title: String,
+    link: String,
+    class: String,
+    happened: String,
+    here: String,
+    text: String,
+    bug: Located,
+    repaired: Located,
+}
+
+fn field(text: &str, name: &str, file: &str) -> String {
+    let line = text.lines().find_map(|l| l.strip_prefix(&format!("; {name}: ")));
+    line.unwrap_or_else(|| panic!("{file} does not say `; {name}:`")).to_owned()
+}
+
+fn exhibits() -> Vec<Exhibit> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/museum");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    paths.sort();
+    let read = |path: &std::path::PathBuf| {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(path).expect("a text");
+        let kernels = parse_located(&text).expect("it parses");
+        let [bug, repaired] = <[Located; 2]>::try_from(kernels).unwrap_or_else(|_| panic!("{name}: two kernels"));
+        let title = text.lines().nth(1).and_then(|l| l.strip_prefix("; ")).unwrap_or_else(|| panic!("{name}: a title")).to_owned();
+        let [link, class, happened, here] = ["link", "class", "happened", "here"].map(|f| field(&text, f, &name));
+        Exhibit { name, title, link, class, happened, here, text, bug, repaired }
+    };
+    paths.iter().map(read).collect()
+}
+
+fn place(exhibit: &Exhibit, loc: Loc) -> String {
+    let line = if loc == Loc::default() { exhibit.bug.at.line } else { loc.line };
+    let source = usize::try_from(line).ok().and_then(|n| exhibit.text.lines().nth(n.checked_sub(1)?)).unwrap_or_default();
+    format!("{line:>4} | {}", source.trim())
+}
+
+/// An error as the tools show it, with the lines that it speaks of.
+fn rendered(exhibit: &Exhibit, error: &Diagnostic<Loc>) -> String {
+    let mut out = format!("error[{}]: {}\n{}\n", error.code, error.title, place(exhibit, error.site));
+    for (loc, what) in &error.related {
+        let _ = writeln!(out, "note: {what}\n{}", place(exhibit, *loc));
+    }
+    for help in &error.help {
+        let _ = writeln!(out, "help: {help}");
+    }
+    out
+}
+
+#[test]
+fn every_bug_is_rejected_and_every_repair_accepted() {
+    let all = exhibits();
+    assert!(all.len() >= 18, "{} exhibits", all.len());
+    for e in &all {
+        assert_eq!([&e.bug.kernel.sig.name, &e.repaired.kernel.sig.name], ["bug", "repaired"], "{}", e.name);
+        assert!(verify(e.bug.kernel.clone()).is_err(), "{} is accepted", e.name);
+        assert_eq!(verify(e.repaired.kernel.clone()).err(), None, "{} is not repaired", e.name);
+        assert!(e.link.starts_with("https://"), "{}", e.name);
+    }
+}
+
+#[test]
+fn the_page_is_current() {
+    let mut table = String::new();
+    let mut rooms = String::new();
+    for e in exhibits() {
+        let errors = verify(e.bug.kernel.clone()).expect_err("a bug");
+        let first = &errors[0];
+        let _ = writeln!(table, "| [{}](#{}) | [report]({}) | {} | [{}](errors/{}.md) |", e.title, e.name, e.link, e.class, first.code, first.code);
+        let messages: Vec<String> = errors.iter().map(|d| rendered(&e, d)).collect();
+        let file = format!("../titan-core/filetests/museum/{}.tir", e.name);
+        let _ = write!(
+            rooms,
+            "\n## {}\n\n*{}* ([report]({})). {}\n\n[{}.tir]({file}): {}\n\n```text\n{}```\n",
+            e.name, e.title, e.link, e.happened, e.name, e.here, messages.join("\n"),
+        );
+    }
+    let page = format!(
+        "# The bug museum\n\n\
+         <!-- Made from titan-core/filetests/museum by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test museum`. -->\n\n\
+         Bugs of pipelines that were reported in public, written down as kernels of the text form: with rings and tokens where\n\
+         these can express the bug, with barriers and groups otherwise. The verifier rejects each, for any number of iterations,\n\
+         and accepts its repaired twin. Each is the protocol of the bug in the smallest program that has it, not the code that\n\
+         was reported; what happened is told in our words.\n\n\
+         | bug | where | class | rule |\n|---|---|---|---|\n{table}{rooms}"
+    );
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/museum.md");
+    if std::env::var_os("TITAN_BLESS").is_some() {
+        std::fs::write(&path, &page).expect("the page can be written");
+    }
+    assert!(std::fs::read_to_string(&path).unwrap_or_default() == page, "docs/museum.md is not current: TITAN_BLESS=1 rewrites it");
+}
