@@ -274,7 +274,7 @@ impl<'k> Run<'k> {
         }
         let over = std::mem::take(&mut self.threads[thread].during);
         if !over.is_empty() {
-            over.iter().for_each(|a| drop(self.accesses.remove(a)));
+            self.accesses.retain(|id, _| !over.contains(id));
             return Ok(true);
         }
         let Some(frame) = self.threads[thread].frames.last().cloned() else {
