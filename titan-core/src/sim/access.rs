@@ -6,7 +6,7 @@
 
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, stopped};
-use super::plan::{BULK_LOAD, BULK_STORE, CP_ASYNC, LGKMCNT};
+use super::plan::{BULK_LOAD, BULK_STORE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
 use super::store::{Res, Span, Touch, Work, bytes_of};
 use super::value::View;
 use crate::engine::{self, Access, AccessKind, Agent, Class, Event, Helper, Place, Proxy, Signal, Strength};
@@ -112,7 +112,7 @@ impl Machine<'_> {
         let kind = if t.touch.write { AccessKind::Write } else { AccessKind::Read };
         let access = Access {
             agent: Agent::new(t.agent), place: Place::new(t.op.index()), space, address: lo, len: u32::try_from(hi - lo).unwrap_or(u32::MAX),
-            kind, proxy, strength: Strength::Weak, unchanged: false, helper,
+            kind, proxy, strength: Strength::Weak, unchanged: false, helper, tag: t.time.unwrap_or(0),
         };
         self.tell(obs, &Event::Access(access))
     }
@@ -127,7 +127,7 @@ impl Machine<'_> {
         for (address, len) in bytes_of(t, view, first, shape) {
             let access = Access {
                 agent: Agent::new(agent), place: Place::new(op.index()), space: self.store.global, address, len, kind, proxy,
-                strength: Strength::Weak, unchanged: false, helper,
+                strength: Strength::Weak, unchanged: false, helper, tag: 0,
             };
             self.tell(obs, &Event::Access(access))?;
         }
@@ -143,10 +143,10 @@ impl Machine<'_> {
         for touch in &touches {
             self.check(&Touching { agent, op, time, touch: touch.clone(), class: Some(class) })?;
         }
-        let ungrouped = class == BULK_LOAD || (class == CP_ASYNC && touches.is_empty());
+        let ungrouped = matches!(class, BULK_LOAD | RING_COPY) || (class == CP_ASYNC && touches.is_empty());
         let new = engine::Op { agent: Agent::new(agent), class, after, signals, payload: work };
         let id = self.engine.issue(new, ungrouped, Place::new(op.index()), &mut &mut *obs).map_err(|engine::event::Stop| stopped())?;
-        let proxy = if matches!(class, CP_ASYNC | super::plan::VMCNT | LGKMCNT) { Proxy::Generic } else { Proxy::Async };
+        let proxy = if matches!(class, CP_ASYNC | RING_COPY | VMCNT | LGKMCNT) { Proxy::Generic } else { Proxy::Async };
         for touch in touches {
             let told = Touching { agent, op, time, touch, class: Some(class) };
             self.tell_shared(&told, proxy, Self::helper(class, id), obs)?;
@@ -177,7 +177,7 @@ impl Machine<'_> {
     pub(super) fn check_under_way(&self, agent: usize, op: Option<OpId>) -> Res<()> {
         let thread = self.look(agent)?;
         for (class, what) in [
-            (CP_ASYNC, "a copy"), (super::plan::WGMMA, "a product"), (BULK_STORE, "a store"), (super::plan::VMCNT, "a copy"),
+            (CP_ASYNC, "a copy"), (WGMMA, "a product"), (BULK_STORE, "a store"), (VMCNT, "a copy"),
             (LGKMCNT, "an access to local memory"),
         ] {
             let groups = &thread.groups[usize::from(class.0)];

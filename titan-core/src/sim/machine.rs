@@ -10,10 +10,10 @@ use super::plan::{CLASSES, Plan};
 use super::store::{Res, Setup, Span, Store, Touch, Work};
 use super::value::{Num, Val, View};
 use crate::engine::{
-    self, Agent, BarrierId, Completion, Engine, Event, Halt, Helper, Observer, Place, RendezvousId, Space, State, Wait,
+    self, Agent, BarrierId, Completion, Engine, Event, Halt, Helper, Observer, Place, Space, State, Wait,
 };
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Block, ForKind, Kernel, Op, OpId, OpKind, ParamKind, Pipe, TtgOp, Value};
+use crate::ir::{AmdOp, Block, ForKind, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pipe, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
@@ -140,7 +140,8 @@ pub(super) struct Cta {
     /// Barriers that were initialised and not made known, and by whom.
     pub(super) unfenced: BTreeMap<BarrierId, usize>,
     pub(super) named: BTreeMap<u8, Named>,
-    pub(super) meeting: RendezvousId,
+    /// Where all agents of the program meet.
+    pub(super) block: Option<BarrierId>,
 }
 
 /// Programs of a cluster while they run.
@@ -152,7 +153,7 @@ pub(super) struct Machine<'k> {
     pub(super) threads: Vec<Rc<Thread>>,
     pub(super) ctas: Vec<Cta>,
     /// The barrier of the cluster.
-    pub(super) cluster: BarrierId,
+    pub(super) cluster: Option<BarrierId>,
     pub(super) printed: Vec<String>,
 }
 
@@ -162,33 +163,37 @@ impl<'k> Machine<'k> {
         plan: &'k Plan<'k>, store: Store, engine: Engine<Work>, programs: &[[u32; 3]], obs: Obs<'_, '_>,
     ) -> Res<Machine<'k>> {
         let mut machine =
-            Machine { plan, engine, store, threads: Vec::new(), ctas: Vec::new(), cluster: BarrierId::new(0), printed: Vec::new() };
-        machine.cluster = machine.engine.add_barrier();
-        let per = plan.agents();
+            Machine { plan, engine, store, threads: Vec::new(), ctas: Vec::new(), cluster: None, printed: Vec::new() };
+        let everybody = programs.len() * (plan.agents() - 1).max(1);
+        let comes = |op: &Op| matches!(op.kind, OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait));
+        if !plan.who(|_, op| comes(op)).is_empty() {
+            machine.cluster = Some(machine.made(0, index(everybody), obs)?);
+        }
         for (cta, program) in programs.iter().enumerate() {
             machine.add_cta(cta, *program, obs)?;
-            for local in 0..per {
+            for local in 0..plan.agents() {
                 machine.add_thread(cta, local);
             }
         }
-        let everybody = u32::try_from(programs.len() * (per - 1).max(1)).unwrap_or(u32::MAX);
-        let place = Place::new(0);
-        machine.engine.init(Agent::new(0), machine.cluster, everybody, place, &mut &mut *obs).map_err(|h| machine.fault(0, None, h))?;
         Ok(machine)
     }
 
+    /// A barrier that is there before the first operation.
+    fn made(&mut self, agent: usize, count: u32, obs: Obs<'_, '_>) -> Res<BarrierId> {
+        let barrier = self.engine.add_barrier();
+        let done = self.engine.init(Agent::new(agent), barrier, count, None, Place::new(0), &mut &mut *obs);
+        done.map(|()| barrier).map_err(|h| self.fault(agent, None, h))
+    }
+
     fn add_cta(&mut self, cta: usize, program: [u32; 3], obs: Obs<'_, '_>) -> Res<()> {
-        let (plan, agent) = (self.plan, Agent::new(cta * self.plan.agents()));
+        let (plan, agent) = (self.plan, cta * self.plan.agents());
         let mut rings = Vec::new();
         for ring in &plan.rings {
             let mut sides = (Vec::new(), Vec::new());
             let readers = u32::try_from(ring.readers.len()).unwrap_or(1).max(1);
             for _ in 0..if ring.staging { 0 } else { ring.slots } {
-                for (side, count) in [(&mut sides.0, 1), (&mut sides.1, readers)] {
-                    let barrier = self.engine.add_barrier();
-                    self.engine.init(agent, barrier, count, Place::new(0), &mut &mut *obs).map_err(|h| self.fault(agent.index(), None, h))?;
-                    side.push(barrier);
-                }
+                sides.0.push(self.made(agent, 1, obs)?);
+                sides.1.push(self.made(agent, readers, obs)?);
             }
             rings.push(sides);
         }
@@ -197,9 +202,10 @@ impl<'k> Machine<'k> {
             let barriers: Vec<BarrierId> = (0..alloc.n).map(|_| self.engine.add_barrier()).collect();
             made.extend(barriers.first().map(|b| (index(alloc.value.index()), *b)));
         }
-        let meeting = self.engine.add_meeting();
+        let meets = !plan.who(|_, op| op.kind == OpKind::Amd(AmdOp::Barrier)).is_empty();
+        let block = if meets { Some(self.made(agent, index((plan.agents() - 1).max(1)), obs)?) } else { None };
         self.ctas.push(Cta {
-            program, rings, made, meeting,
+            program, rings, made, block,
             holds: plan.rings.iter().map(|r| vec![Holds::Nothing; usize::try_from(r.slots).unwrap_or(0)]).collect(),
             words: BTreeMap::new(), unfenced: BTreeMap::new(), named: BTreeMap::new(),
         });
@@ -319,7 +325,7 @@ impl<'k> Machine<'k> {
                 self.thread(agent)?.frames.clear();
                 Ok(Moved::On)
             }
-            OpKind::Ttg(TtgOp::Roles) => self.part(agent, id, op, obs),
+            OpKind::Ttg(TtgOp::Roles) => self.part(agent, op, obs),
             _ => {
                 let moved = self.exec(agent, id, op, obs)?;
                 if matches!(moved, Moved::On | Moved::Polled) {
@@ -336,7 +342,7 @@ impl<'k> Machine<'k> {
             OpKind::Ttg(ttg) => return self.ttg(agent, id, op, ttg, obs),
             OpKind::Region(region) => return self.region(agent, id, op, *region, obs),
             OpKind::Nv(nv) => return self.nv(agent, id, op, *nv, obs),
-            OpKind::Amd(crate::ir::AmdOp::Mfma) => {}
+            OpKind::Amd(AmdOp::Mfma) => {}
             OpKind::Amd(amd) => return self.amd(agent, id, op, *amd, obs),
             kind => match kind.effect() {
                 crate::ir::Effect::Pure => {}
@@ -434,7 +440,7 @@ impl<'k> Machine<'k> {
     }
 
     /// Roles part; the program's own thread waits for them.
-    fn part(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
+    fn part(&mut self, agent: usize, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         let per = self.plan.agents();
         let roles: Vec<usize> = (agent + 1..agent + per).collect();
         let state = |m: &Self, r: usize| m.engine.agents().state(Agent::new(r));
@@ -446,21 +452,22 @@ impl<'k> Machine<'k> {
                 thread.frames.push(Frame { block: *block, at: 0, op: None, count: None });
                 self.engine.agents_mut().set(Agent::new(*role), State::Ready);
             }
-            self.forked(agent, &roles, obs)?;
+            let into: Vec<Agent> = roles.iter().map(|r| Agent::new(*r)).collect();
+            self.tell(obs, &Event::Fork { agent: Agent::new(agent), into: &into })?;
         }
         if roles.iter().all(|r| state(self, *r) == State::Done) {
-            self.joined(agent, &roles, obs)?;
+            let agents: Vec<Agent> = roles.iter().map(|r| Agent::new(*r)).collect();
+            self.tell(obs, &Event::Join { agents: &agents, into: Agent::new(agent) })?;
             self.advance(agent)?;
             return Ok(Moved::On);
         }
-        let _ = id;
         self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_MEET)));
         Ok(Moved::Blocked)
     }
 
     fn end(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
         self.check_under_way(agent, None)?;
-        self.leave_cluster(agent, obs)?;
+        self.leave_meetings(agent, obs)?;
         self.engine.exit(&[Agent::new(agent)], &mut &mut *obs).map_err(|h| self.fault(agent, None, h))?;
         let per = self.plan.agents();
         let main = agent / per * per;

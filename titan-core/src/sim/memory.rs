@@ -339,7 +339,7 @@ impl Machine<'_> {
     }
 
     /// A tile of a tensor, named for a copy.
-    pub(super) fn named(&self, agent: usize, op: &Op, ttg: &TtgOp) -> Res<Val> {
+    pub(super) fn source_of(&self, agent: usize, op: &Op, ttg: &TtgOp) -> Res<Val> {
         let view = self.view(agent, op, 0)?;
         let rank = view.extents.len();
         let Some(shape) = op.results.first().and_then(|v| self.kernel().ty(*v).tile_shape()) else { return Ok(Val::Unknown) };

@@ -22,8 +22,10 @@ pub const VMCNT: Class = Class(4);
 pub const LGKMCNT: Class = Class(5);
 /// Bulk loads, which are in no group.
 pub const BULK_LOAD: Class = Class(6);
+/// Copies of a ring through the generic proxy, of which a barrier tells.
+pub const RING_COPY: Class = Class(7);
 /// How many classes there are.
-pub(super) const CLASSES: usize = 7;
+pub(super) const CLASSES: usize = 8;
 
 /// The greatest part of shared memory that is modelled, in bytes: more than any target has.
 const MAX_SHARED: u64 = 1 << 20;
