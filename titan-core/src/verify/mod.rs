@@ -158,6 +158,47 @@ impl Deref for Verified {
     }
 }
 
+/// A kernel whose parts fit together: every name exists, every type follows, every block ends as it should. It may break any
+/// other rule: what runs it finds out what that does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WellFormed {
+    kernel: Kernel,
+}
+
+impl WellFormed {
+    /// The kernel, to be changed and checked again.
+    #[must_use]
+    pub fn into_kernel(self) -> Kernel {
+        self.kernel
+    }
+}
+
+impl Deref for WellFormed {
+    type Target = Kernel;
+    fn deref(&self) -> &Kernel {
+        &self.kernel
+    }
+}
+
+impl From<Verified> for WellFormed {
+    fn from(verified: Verified) -> WellFormed {
+        WellFormed { kernel: verified.kernel }
+    }
+}
+
+/// Checks only rules 1 to 18: arenas, structure, types and visibility, signature. Machines that run kernels need no more, so
+/// that they can show what goes wrong in kernels which [`verify`] refuses.
+///
+/// # Errors
+/// Every broken rule of the first group that has any, in program order.
+pub fn well_formed(kernel: Kernel) -> Result<WellFormed, Vec<Diagnostic<Loc>>> {
+    none(ids::check(&kernel))?;
+    none(structure::check(&kernel))?;
+    none([types::check(&kernel), scope::check(&kernel)].concat())?;
+    none(signature::check(&kernel))?;
+    Ok(WellFormed { kernel })
+}
+
 /// One error.
 type Error = Diagnostic<Loc>;
 

@@ -109,6 +109,7 @@ impl Block<'_> {
             strength,
             unchanged: false,
             helper,
+            tag: 0,
         };
         self.tell_access(&access, at.lane, world)
     }
@@ -134,6 +135,7 @@ impl Block<'_> {
             strength,
             unchanged: there && old == bytes,
             helper: None,
+            tag: 0,
         };
         self.tell_access(&access, at.lane, world)
     }

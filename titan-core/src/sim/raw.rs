@@ -1,0 +1,493 @@
+//! Operations that state a protocol themselves: regions, mbarriers, copies and groups, named and cluster barriers.
+//!
+//! Regions have no elements in the IR, so what is copied to them is not kept: only that somebody wrote there. A role acts as
+//! one thread of control, and says how many of its threads arrive.
+
+use super::access::{shared, tensor};
+use super::finding::{Found, Kind};
+use super::machine::{Machine, Moved, Named, Obs, index};
+use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, VMCNT, WGMMA};
+use super::store::{Effect, Res, Work};
+use super::value::{Num, Val};
+use crate::engine::{self, Agent, BarrierId, Class, Place, Proxy, Scope, Signal, Storage};
+use crate::ir::{self, AmdOp, NvGroup, NvOp, Op, OpId, RegionOp};
+
+/// A region: the first byte and the end.
+type Bytes = (u64, u64);
+
+impl Machine<'_> {
+    /// An operation on regions.
+    pub(super) fn region(&mut self, agent: usize, id: OpId, op: &Op, what: RegionOp, obs: Obs<'_, '_>) -> Res<Moved> {
+        match what {
+            RegionOp::Place { offset, bytes, parts } => {
+                let region = Val::Region { lo: offset.into(), len: bytes.into(), parts: parts.into() };
+                self.set(agent, &op.results, [region])?;
+            }
+            RegionOp::At => {
+                let Val::Region { lo, len, parts } = self.arg(agent, op, 0) else { return Err(unknown("a region")) };
+                let i = self.int(agent, op, 1)?;
+                let part = len / parts.max(1);
+                match u64::try_from(i).ok().filter(|i| *i < parts) {
+                    Some(i) => self.set(agent, &op.results, [Val::Region { lo: lo + i * part, len: part, parts: 1 }])?,
+                    None => return Err(Found::new(Kind::Bounds, format!("part {i} of a region of {parts}"))),
+                }
+            }
+            RegionOp::Read | RegionOp::Write => {
+                let (lo, hi) = self.bytes(agent, op, 0)?;
+                let cta = self.cta(agent);
+                let write = what == RegionOp::Write;
+                self.touch(agent, id, None, shared(cta, lo, hi, write), obs)?;
+                let Machine { engine, store, .. } = self;
+                if write {
+                    store.define(engine, cta, lo, hi)?;
+                } else {
+                    store.read_shared(&*engine, cta, lo, hi - lo)?;
+                }
+            }
+            RegionOp::Wait => {
+                let Val::Group(class, group) = self.arg(agent, op, 0) else { return Err(unknown("a group")) };
+                self.wait_for(agent, class, group, obs)?;
+            }
+        }
+        Ok(Moved::On)
+    }
+
+    fn bytes(&self, agent: usize, op: &Op, i: usize) -> Res<Bytes> {
+        match self.arg(agent, op, i) {
+            Val::Region { lo, len, .. } => Ok((lo, lo + len)),
+            _ => Err(unknown("a region")),
+        }
+    }
+
+    /// The barriers that an operand names: the first, how many, the operation that made them, and which of those is first.
+    fn barriers_of(&self, agent: usize, cta: usize, op: &Op, i: usize) -> Res<(BarrierId, u32)> {
+        let Val::Barriers { made, first, n } = self.arg(agent, op, i) else { return Err(unknown("a barrier")) };
+        let base = self.ctas.get(cta).and_then(|c| c.made.get(&made)).ok_or_else(|| unknown("a barrier"))?;
+        Ok((BarrierId::new(base.index() + first as usize), n))
+    }
+
+    fn one_barrier(&self, agent: usize, op: &Op, i: usize) -> Res<BarrierId> {
+        match self.barriers_of(agent, self.cta(agent), op, i)? {
+            (barrier, 1) => Ok(barrier),
+            (_, n) => Err(Found::new(Kind::Barrier, format!("{n} barriers, where one is meant"))),
+        }
+    }
+
+    /// What a barrier is called.
+    pub(super) fn barrier_name(&self, barrier: BarrierId) -> String {
+        if Some(barrier) == self.cluster {
+            return "the barrier of the cluster".to_owned();
+        }
+        for cta in &self.ctas {
+            if Some(barrier) == cta.block {
+                return "the barrier of the program".to_owned();
+            }
+            for (i, (ready, free)) in cta.rings.iter().enumerate() {
+                let name = self.kernel().pipe_name(ir::Pipe::new(i));
+                for (side, what) in [(ready, "ready"), (free, "free")] {
+                    if let Some(slot) = side.iter().position(|b| *b == barrier) {
+                        return format!("{name}.{what}[{slot}]");
+                    }
+                }
+            }
+            if let Some((id, _)) = cta.named.iter().find(|(_, n)| n.barrier == barrier) {
+                return format!("barrier {id}");
+            }
+            for alloc in &self.plan.allocs {
+                let Some(base) = cta.made.get(&index(alloc.value.index())) else { continue };
+                if let Some(i) = barrier.index().checked_sub(base.index()).filter(|i| *i < alloc.n as usize) {
+                    let name = self.kernel().display_name(alloc.value);
+                    return if alloc.n == 1 { name } else { format!("{name}[{i}]") };
+                }
+            }
+        }
+        barrier.to_string()
+    }
+
+    /// An operation of an NVIDIA GPU.
+    pub(super) fn nv(&mut self, agent: usize, id: OpId, op: &Op, what: NvOp, obs: Obs<'_, '_>) -> Res<Moved> {
+        match what {
+            NvOp::MbarrierAlloc { n, .. } => {
+                let made = op.results.first().map_or(0, |v| index(v.index()));
+                self.set(agent, &op.results, [Val::Barriers { made, first: 0, n }])?;
+            }
+            NvOp::MbarrierAt => {
+                let Val::Barriers { made, first, n } = self.arg(agent, op, 0) else { return Err(unknown("a barrier")) };
+                let i = self.int(agent, op, 1)?;
+                match u32::try_from(i).ok().filter(|i| *i < n) {
+                    Some(i) => self.set(agent, &op.results, [Val::Barriers { made, first: first + i, n: 1 }])?,
+                    None => return Err(Found::new(Kind::Bounds, format!("barrier {i} of {n}"))),
+                }
+            }
+            NvOp::MbarrierInit { count } => self.init(agent, id, op, count, obs)?,
+            NvOp::MbarrierInval => self.invalidate(agent, id, op, obs)?,
+            NvOp::Arrive { arrivals } => self.arrive(agent, id, op, (arrivals, 0), obs)?,
+            NvOp::ArriveExpectTx { bytes } => self.arrive(agent, id, op, (1, bytes), obs)?,
+            NvOp::ExpectTx { bytes } => self.arrive(agent, id, op, (0, bytes), obs)?,
+            NvOp::MbarrierWait | NvOp::WaitParity => return self.wait(agent, id, op, obs),
+            NvOp::TryWait | NvOp::TestWait => {
+                let (barrier, parity) = (self.one_barrier(agent, op, 0)?, self.int(agent, op, 1)? & 1 == 1);
+                let passed = self.engine.test(Agent::new(agent), barrier, parity, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+                self.set(agent, &op.results, [Val::Num(Num::Int(passed.into()))])?;
+                return Ok(if passed { Moved::On } else { Moved::Polled });
+            }
+            NvOp::FenceMbarrierInit => {
+                if let Some(cta) = self.cta_mut(agent) {
+                    cta.unfenced.retain(|_, who| *who != agent);
+                }
+                let place = Place::new(id.index());
+                let (from, to, scope) = (Proxy::Generic, Proxy::Async, Scope::Cluster);
+                self.tell(obs, &engine::Event::Fence { agent: Agent::new(agent), from, to, scope, place })?;
+            }
+            NvOp::BulkLoad { bytes, multicast, .. } => self.bulk_load(agent, id, op, (bytes, multicast), obs)?,
+            NvOp::BulkStore { bytes, .. } => self.bulk_store(agent, id, op, bytes, obs)?,
+            NvOp::CpAsync { bytes } => self.copy(agent, id, op, (CP_ASYNC, bytes), obs)?,
+            NvOp::CpAsyncArrive { noinc, arrivals } => self.copies_arrive(agent, id, op, (noinc, arrivals), obs)?,
+            NvOp::Wgmma => self.wgmma(agent, id, op, obs)?,
+            NvOp::Commit { group, .. } => {
+                let class = class_of(group);
+                let n = self.commit(agent, class, obs)?;
+                if class == BULK_STORE {
+                    self.commit(agent, BULK_WRITE, obs)?;
+                }
+                self.set(agent, &op.results, [Val::Group(class, n)])?;
+            }
+            NvOp::WaitGroup { group, n, read } => {
+                let class = class_of(group);
+                self.wait_groups(agent, class, n, obs)?;
+                if class == BULK_STORE && !read {
+                    self.wait_groups(agent, BULK_WRITE, n, obs)?;
+                }
+            }
+            NvOp::BarrierSync { id: named, threads } => return self.come(agent, id, (named, threads, true), obs),
+            NvOp::BarrierArrive { id: named, threads } => return self.come(agent, id, (named, threads, false), obs),
+            NvOp::ClusterArrive | NvOp::ClusterWait => return self.cluster(agent, id, what == NvOp::ClusterArrive, obs),
+            NvOp::SetMaxNReg { registers } => self.registers(agent, registers)?,
+            NvOp::WgmmaFence => {}
+        }
+        Ok(Moved::On)
+    }
+
+    fn cta_mut(&mut self, agent: usize) -> Option<&mut super::machine::Cta> {
+        let cta = self.cta(agent);
+        self.ctas.get_mut(cta)
+    }
+
+    /// The first word of the barriers that an operand names.
+    fn word(&self, agent: usize, op: &Op) -> Res<u64> {
+        let Val::Barriers { made, first, .. } = self.arg(agent, op, 0) else { return Err(unknown("a barrier")) };
+        let alloc = self.plan.allocs.iter().find(|a| index(a.value.index()) == made).ok_or_else(|| unknown("a barrier"))?;
+        let made = self.kernel().op(alloc.op);
+        let (lo, hi) = self.bytes(agent, made, 0)?;
+        let ir::OpKind::Nv(NvOp::MbarrierAlloc { at, n }) = made.kind else { return Err(unknown("a barrier")) };
+        let start = lo + u64::from(at);
+        if start % 8 != 0 || start + 8 * u64::from(n) > hi {
+            return Err(Found::new(Kind::Barrier, format!("barriers at byte {at} of a region of {} bytes: each has an aligned word of 8", hi - lo)));
+        }
+        Ok(start + 8 * u64::from(first))
+    }
+
+    fn init(&mut self, agent: usize, id: OpId, op: &Op, count: u32, obs: Obs<'_, '_>) -> Res<()> {
+        let (first, n) = self.barriers_of(agent, self.cta(agent), op, 0)?;
+        let (start, cta) = (self.word(agent, op)?, self.cta(agent));
+        for i in 0..n {
+            let (barrier, address) = (BarrierId::new(first.index() + i as usize), start + 8 * u64::from(i));
+            let other = self.ctas.get(cta).and_then(|c| c.words.get(&address)).copied().filter(|b| *b != barrier);
+            if let Some(other) = other {
+                let message = format!("`{}` and `{}` have one word", self.barrier_name(barrier), self.barrier_name(other));
+                return Err(Found::new(Kind::Barrier, message));
+            }
+            let storage = self.store.shared.get(cta).map(|space| Storage { space: *space, address, len: 8 });
+            let place = Place::new(id.index());
+            self.engine.init(Agent::new(agent), barrier, count, storage, place, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+            if let Some(cta) = self.ctas.get_mut(cta) {
+                cta.words.insert(address, barrier);
+                cta.unfenced.insert(barrier, agent);
+            }
+        }
+        Ok(())
+    }
+
+    fn invalidate(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        let (first, n) = self.barriers_of(agent, self.cta(agent), op, 0)?;
+        let cta = self.cta(agent);
+        for i in 0..n {
+            let barrier = BarrierId::new(first.index() + i as usize);
+            let brings = |s: &Signal| matches!(s, Signal::Bytes { barrier: b, .. } | Signal::Arrive { barrier: b } if *b == barrier);
+            let used = self.engine.pending().iter().find(|(_, o)| o.signals.iter().any(brings)).map(|(_, o)| (o.agent, o.payload.op));
+            let waits = self.engine.agents().iter().find(|(_, s)| matches!(s, engine::State::Blocked(engine::Wait::Phase { barrier: b, .. }) if *b == barrier));
+            if used.is_some() || waits.is_some() {
+                let name = self.barrier_name(barrier);
+                let mut found = Found::new(Kind::Barrier, format!("`{name}` is invalidated in use")).side(self.side(agent, id, None, None));
+                if let Some((who, op)) = used {
+                    found = found.side(self.side(who.index(), op, None, None));
+                }
+                return Err(found);
+            }
+            self.engine.invalidate(Agent::new(agent), barrier, Place::new(id.index()), &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+            if let Some(cta) = self.ctas.get_mut(cta) {
+                cta.words.retain(|_, b| *b != barrier);
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, agent: usize, id: OpId, op: &Op, (count, bytes): (u32, u32), obs: Obs<'_, '_>) -> Res<()> {
+        let barrier = self.one_barrier(agent, op, 0)?;
+        let phase = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase);
+        self.engine.arrive(Agent::new(agent), barrier, count, bytes, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+        self.set(agent, &op.results, [Val::Phase(phase & 1)])
+    }
+
+    fn wait(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
+        let barrier = self.one_barrier(agent, op, 0)?;
+        let parity = match self.arg(agent, op, 1) {
+            Val::Phase(parity) => parity == 1,
+            _ => self.int(agent, op, 1)? & 1 == 1,
+        };
+        let passed = self.engine.wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+        Ok(if passed { Moved::On } else { Moved::Blocked })
+    }
+
+    /// The bytes of a region that a copy touches.
+    fn copied(&self, agent: usize, op: &Op, (at, bytes): (usize, u32)) -> Res<Bytes> {
+        let (lo, hi) = self.bytes(agent, op, at)?;
+        if u64::from(bytes) > hi - lo {
+            return Err(Found::new(Kind::Bounds, format!("{bytes} bytes are copied, and the region has {}", hi - lo)));
+        }
+        Ok((lo, lo + u64::from(bytes)))
+    }
+
+    fn bulk_load(&mut self, agent: usize, id: OpId, op: &Op, (bytes, multicast): (u32, u16), obs: Obs<'_, '_>) -> Res<()> {
+        let n = op.args.len();
+        let (lo, hi) = self.copied(agent, op, (n.saturating_sub(2), bytes))?;
+        let own = self.cta(agent);
+        let to: Vec<usize> = if multicast == 0 { vec![own] } else { (0..16).filter(|i| multicast >> i & 1 == 1).collect() };
+        for cta in to {
+            if cta >= self.ctas.len() {
+                return Err(Found::new(Kind::Bounds, format!("a copy to program {cta} of a cluster of {}", self.ctas.len())));
+            }
+            let (barrier, _) = self.barriers_of(agent, cta, op, n.saturating_sub(1))?;
+            if self.ctas.get(cta).is_some_and(|c| c.unfenced.contains_key(&barrier)) {
+                let name = self.barrier_name(barrier);
+                return Err(Found::new(Kind::Fence, format!("a bulk copy arrives at `{name}`, which was initialised without a fence after it")));
+            }
+            let work = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, true)], effect: Effect::Define { cta, lo, hi } };
+            self.start(agent, BULK_LOAD, (Vec::new(), vec![Signal::Bytes { barrier, bytes }]), work, obs)?;
+        }
+        Ok(())
+    }
+
+    fn bulk_store(&mut self, agent: usize, id: OpId, op: &Op, bytes: u32, obs: Obs<'_, '_>) -> Res<()> {
+        let (cta, at) = (self.cta(agent), op.args.len().saturating_sub(1));
+        let (lo, hi) = self.copied(agent, op, (at, bytes))?;
+        let read = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, false)], effect: Effect::Expect { cta, lo, hi } };
+        let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
+        let view = self.view(agent, op, 0)?;
+        // How the bytes lie in the tensor is not said: two stores of one tensor are not held against each other.
+        let mut touch = tensor(&view, None, None, true, true);
+        touch.strong = true;
+        let write = Work { op: id, time: None, touches: vec![touch], effect: Effect::None };
+        self.start(agent, BULK_WRITE, (vec![read], Vec::new()), write, obs)?;
+        Ok(())
+    }
+
+    /// A copy into shared memory that its class counts.
+    fn copy(&mut self, agent: usize, id: OpId, op: &Op, (class, bytes): (Class, u32), obs: Obs<'_, '_>) -> Res<()> {
+        let (cta, at) = (self.cta(agent), op.args.len().saturating_sub(1));
+        let (lo, hi) = self.copied(agent, op, (at, bytes))?;
+        let work = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, true)], effect: Effect::Define { cta, lo, hi } };
+        self.start(agent, class, (Vec::new(), Vec::new()), work, obs).map(drop)
+    }
+
+    fn copies_arrive(&mut self, agent: usize, id: OpId, op: &Op, (noinc, arrivals): (bool, u32), obs: Obs<'_, '_>) -> Res<()> {
+        let barrier = self.one_barrier(agent, op, 0)?;
+        if !noinc {
+            self.engine.add_pending(barrier, arrivals, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+        }
+        let before = self.engine.pending().of(Agent::new(agent), CP_ASYNC);
+        let signals = vec![Signal::Arrive { barrier }; arrivals as usize];
+        let work = Work { op: id, time: None, touches: Vec::new(), effect: Effect::None };
+        self.start(agent, CP_ASYNC, (before, signals), work, obs)?;
+        // The barrier tells of them: nobody needs to wait for their group.
+        let groups = &mut self.thread(agent)?.groups[usize::from(CP_ASYNC.0)];
+        groups.open = 0;
+        groups.sizes.iter_mut().for_each(|n| *n = 0);
+        Ok(())
+    }
+
+    fn wgmma(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        let cta = self.cta(agent);
+        for i in 0..op.args.len() {
+            let (lo, hi) = self.bytes(agent, op, i)?;
+            let before = self.engine.pending().of(Agent::new(agent), WGMMA).last().copied();
+            let work = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, false)], effect: Effect::Expect { cta, lo, hi } };
+            self.start(agent, WGMMA, (before.into_iter().collect(), Vec::new()), work, obs)?;
+        }
+        Ok(())
+    }
+
+    /// Comes to a named barrier, and waits there or goes on.
+    fn come(&mut self, agent: usize, id: OpId, (named, threads, waits): (u8, u32, bool), obs: Obs<'_, '_>) -> Res<Moved> {
+        if self.look(agent)?.met.is_some() {
+            return self.meet(agent, id, (BarrierId::new(0), 0), obs);
+        }
+        let own = self.threads_of(agent, threads)?;
+        let barrier = self.named(agent, id, (named, threads), obs)?;
+        if waits {
+            return self.meet(agent, id, (barrier, own), obs);
+        }
+        self.engine.arrive(Agent::new(agent), barrier, own, 0, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+        Ok(Moved::On)
+    }
+
+    /// How many threads an agent comes with.
+    fn threads_of(&self, agent: usize, all: u32) -> Res<u32> {
+        let role = self.look(agent)?.local.checked_sub(1).and_then(|r| self.kernel().roles.get(r));
+        let own = role.map_or(all, |r| r.warps.saturating_mul(32));
+        if all % 32 != 0 || all == 0 || own > all {
+            return Err(Found::new(Kind::Participants, format!("a barrier of {all} threads, to which {own} come at once")));
+        }
+        Ok(own)
+    }
+
+    /// The named barrier of a number, which all that come count with the same number of threads.
+    fn named(&mut self, agent: usize, id: OpId, (named, threads): (u8, u32), obs: Obs<'_, '_>) -> Res<BarrierId> {
+        if named >= 16 {
+            return Err(Found::new(Kind::Participants, format!("there is no barrier {named}: they have numbers below 16")));
+        }
+        let known = self.ctas.get(self.cta(agent)).and_then(|c| c.named.get(&named)).cloned();
+        if let Some(known) = known {
+            let idle = self.engine.barrier(known.barrier).is_some_and(|b| b.pending() == known.threads);
+            if known.threads == threads {
+                return Ok(known.barrier);
+            }
+            if !idle {
+                return Err(Found::new(Kind::Participants, format!("barrier {named} gathers {} threads, and one comes who counts {threads}", known.threads)));
+            }
+        }
+        let barrier = self.engine.add_barrier();
+        self.engine.init(Agent::new(agent), barrier, threads, None, Place::new(id.index()), &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+        if let Some(cta) = self.cta_mut(agent) {
+            cta.named.insert(named, Named { threads, barrier });
+        }
+        Ok(barrier)
+    }
+
+    fn cluster(&mut self, agent: usize, id: OpId, arrives: bool, obs: Obs<'_, '_>) -> Res<Moved> {
+        let (met, barrier) = (self.look(agent)?.cluster, self.cluster.ok_or_else(|| unknown("a barrier of the cluster"))?);
+        match (arrives, met) {
+            (true, None) => {
+                let parity = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase) & 1 == 1;
+                self.thread(agent)?.cluster = Some(parity);
+                self.engine.arrive(Agent::new(agent), barrier, 1, 0, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+                Ok(Moved::On)
+            }
+            (true, Some(_)) => Err(Found::new(Kind::Participants, format!("{} comes to the cluster again without having waited", self.role(agent)))),
+            (false, None) => Err(Found::new(Kind::Participants, format!("{} waits for a cluster to which it has not come", self.role(agent)))),
+            (false, Some(parity)) => {
+                let passed = self.engine.wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+                if passed {
+                    self.thread(agent)?.cluster = None;
+                }
+                Ok(if passed { Moved::On } else { Moved::Blocked })
+            }
+        }
+    }
+
+    /// An agent that has ended is not waited for, by its cluster or its program.
+    pub(super) fn leave_meetings(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<()> {
+        let thread = self.look(agent)?;
+        if thread.local == 0 && self.plan.roles_op.is_some() {
+            return Ok(());
+        }
+        let cluster = self.cluster.filter(|_| thread.cluster.is_none());
+        let block = self.ctas.get(thread.cta).and_then(|c| c.block);
+        for barrier in [cluster, block].into_iter().flatten() {
+            self.engine.arrive_and_drop(Agent::new(agent), barrier, 1, &mut &mut *obs).map_err(|h| self.fault(agent, None, h))?;
+        }
+        Ok(())
+    }
+
+    /// `setmaxnreg` changes nothing here, but what there is of registers is checked.
+    fn registers(&mut self, agent: usize, registers: u32) -> Res<()> {
+        if !(24..=256).contains(&registers) || registers % 8 != 0 {
+            return Err(Found::new(Kind::Participants, format!("{registers} registers: a multiple of 8 from 24 to 256 can be set")));
+        }
+        self.thread(agent)?.registers = Some(registers);
+        let (per, main) = (self.plan.agents(), agent / self.plan.agents() * self.plan.agents());
+        let of = |a: usize| {
+            let warps = (a - main).checked_sub(1).and_then(|r| self.kernel().roles.get(r)).map_or(0, |r| r.warps);
+            u64::from(warps) * 32 * u64::from(self.threads.get(a).and_then(|t| t.registers).unwrap_or(0))
+        };
+        let all: u64 = (main..main + per).map(of).sum();
+        if all > 65536 {
+            return Err(Found::new(Kind::Participants, format!("the roles ask for {all} registers, and a program has 65536")));
+        }
+        Ok(())
+    }
+
+    /// An operation of an AMD GPU.
+    pub(super) fn amd(&mut self, agent: usize, id: OpId, op: &Op, what: AmdOp, obs: Obs<'_, '_>) -> Res<Moved> {
+        match what {
+            AmdOp::Waitcnt { vmcnt, lgkmcnt } => {
+                self.wait_groups(agent, VMCNT, vmcnt, obs)?;
+                self.wait_groups(agent, LGKMCNT, lgkmcnt, obs)?;
+            }
+            AmdOp::BufferLoadLds { bytes, .. } => {
+                self.copy(agent, id, op, (VMCNT, bytes), obs)?;
+                let group = self.commit(agent, VMCNT, obs)?;
+                self.set(agent, &op.results, [Val::Group(VMCNT, group)])?;
+            }
+            AmdOp::DsRead { .. } | AmdOp::DsWrite { .. } => {
+                let ((lo, hi), cta) = (self.bytes(agent, op, 0)?, self.cta(agent));
+                let write = matches!(what, AmdOp::DsWrite { .. });
+                let effect = if write { Effect::Define { cta, lo, hi } } else { Effect::Expect { cta, lo, hi } };
+                let before = self.engine.pending().of(Agent::new(agent), LGKMCNT).last().copied();
+                let work = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, write)], effect };
+                self.start(agent, LGKMCNT, (before.into_iter().collect(), Vec::new()), work, obs)?;
+                let group = self.commit(agent, LGKMCNT, obs)?;
+                self.set(agent, &op.results, [Val::Group(LGKMCNT, group)])?;
+            }
+            AmdOp::Barrier => return self.s_barrier(agent, id, obs),
+            AmdOp::Mfma | AmdOp::SetPrio { .. } => {}
+        }
+        Ok(Moved::On)
+    }
+
+    /// All agents of a program meet; those that have ended are not waited for.
+    fn s_barrier(&mut self, agent: usize, id: OpId, obs: Obs<'_, '_>) -> Res<Moved> {
+        match self.ctas.get(self.cta(agent)).and_then(|c| c.block) {
+            Some(barrier) => self.meet(agent, id, (barrier, 1), obs),
+            None => Err(unknown("a barrier of the program")),
+        }
+    }
+
+    /// Arrives at a barrier with a count, and waits there.
+    fn meet(&mut self, agent: usize, id: OpId, (barrier, count): (BarrierId, u32), obs: Obs<'_, '_>) -> Res<Moved> {
+        if self.look(agent)?.met.is_none() {
+            let parity = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase) & 1 == 1;
+            self.engine.arrive(Agent::new(agent), barrier, count, 0, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+            self.thread(agent)?.met = Some((index(barrier.index()), parity));
+        }
+        let Some((barrier, parity)) = self.look(agent)?.met else { return Ok(Moved::On) };
+        let barrier = BarrierId::new(barrier as usize);
+        let passed = self.engine.wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+        if passed {
+            self.thread(agent)?.met = None;
+        }
+        Ok(if passed { Moved::On } else { Moved::Blocked })
+    }
+}
+
+const fn class_of(group: NvGroup) -> Class {
+    match group {
+        NvGroup::CpAsync => CP_ASYNC,
+        NvGroup::Wgmma => WGMMA,
+        NvGroup::BulkStore => BULK_STORE,
+    }
+}
+
+fn unknown(what: &str) -> Box<Found> {
+    Found::not_modelled(format!("{what} that is not made here"))
+}
