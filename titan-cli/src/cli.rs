@@ -1,6 +1,6 @@
 //! The command line: names, help and what they take.
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 /// The command line of `titan`.
 pub(crate) fn command() -> Command {
@@ -14,6 +14,7 @@ pub(crate) fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(Command::new("check").about("Read and verify a file; show every finding").arg(file()).arg(json()))
+        .subcommand(sim().arg(file()).arg(json()))
         .subcommand(
             Command::new("fmt")
                 .about("Print the canonical text of a file; comments inside kernels are lost")
@@ -27,6 +28,30 @@ pub(crate) fn command() -> Command {
         .subcommand(
             Command::new("doctor").about("Look at the toolchain, this crate's profiles, the cache and the devices"),
         )
+}
+
+/// The command that runs kernels.
+fn sim() -> Command {
+    let value = |name: &'static str, says: &'static str| Arg::new(name).long(name).help(says);
+    let flag = |name: &'static str, says: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(says);
+    Command::new("sim")
+        .about("Run kernels without a device, and find what is wrong with their pipelines")
+        .arg(value("kernel", "Only this kernel of the file").value_name("NAME"))
+        .arg(
+            value("set", "An extent or a scalar argument; extents are 64 and integers 4 otherwise")
+                .value_name("NAME=VALUE")
+                .action(ArgAction::Append),
+        )
+        .arg(value("grid", "Another grid than the kernel's own").value_name("X,Y,Z"))
+        .arg(value("cluster", "Programs of a cluster, along axis 0").value_name("N").value_parser(value_parser!(u32).range(1..=16)))
+        .arg(flag("sanitize", "Also find accesses that nothing orders, whatever the order was in this run"))
+        .arg(flag("strict", "With --sanitize: a read after a read through another proxy wants a fence, too"))
+        .arg(flag("protocol", "Leave out what tiles hold: only copies, waits and arrivals"))
+        .arg(value("seed", "Let the roles take turns at random").value_name("N").value_parser(value_parser!(u64)))
+        .arg(value("complete", "When asynchronous work completes").value_parser(["late", "early", "random"]))
+        .arg(value("runs", "So many runs, each with the seed that follows").value_name("N").value_parser(value_parser!(u64).range(1..)))
+        .arg(value("schedule", "The run that a finding names").value_name("SCHEDULE").conflicts_with_all(["seed", "complete", "runs"]))
+        .arg(value("timeline", "Draw the last run into this file").value_name("FILE.svg"))
 }
 
 /// The file of `check` and `fmt`.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! titan check FILE.tir     reads and verifies tile IR; every finding with its source lines, or `--json`
+//! titan sim FILE.tir       runs it without a device: races, deadlocks, what was never written, with the schedule
 //! titan fmt FILE.tir       the canonical text of a file
 //! titan explain T0402      what a code means and how to mend it
 //! titan doctor             what of this machine and this crate matters to TITAN
@@ -12,12 +13,16 @@
 //! Deliberately absent: compiling kernels (that is `cargo build`), and commands for parts that do not exist yet: `opt`,
 //! `emit`, `sim` and `schedule` come with what they show.
 
+mod arguments;
 mod check;
 mod cli;
 mod doctor;
 mod explain;
 mod fmt;
+mod picture;
 mod report;
+mod sim;
+mod timeline;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -40,6 +45,7 @@ fn main() -> ExitCode {
     let mut out = io::stdout().lock();
     let done = match matches.subcommand() {
         Some(("check", m)) => check::run(cli::file(m), cli::json(m), &mut out),
+        Some(("sim", m)) => sim::run(m, &mut out),
         Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),
         Some(("explain", m)) => explain::run(cli::code(m), &mut out),
         Some(("doctor", _)) => doctor::run(&mut out),
