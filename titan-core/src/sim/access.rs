@@ -6,7 +6,7 @@
 
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, stopped};
-use super::plan::{BULK_LOAD, BULK_STORE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
+use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
 use super::store::{Res, Span, Touch, Work, bytes_of};
 use super::value::View;
 use crate::engine::{self, Access, AccessKind, Agent, Class, Event, Helper, Place, Proxy, Signal, Strength};
@@ -53,9 +53,9 @@ impl Machine<'_> {
         if !(a.write || b.write) || (a.strong && b.strong) || !a.span.overlaps(&b.span) {
             return None;
         }
-        // Operations of a wave on its local memory are done in order.
-        let in_order = |c: Option<Class>| c == Some(LGKMCNT);
-        if new.agent == old.agent && in_order(new.class) && in_order(old.class) {
+        // Operations of a wave on its local memory are done in order, and so are the writes of a role's stores to a tensor.
+        let in_order = |c: Option<Class>| matches!(c, Some(LGKMCNT | BULK_WRITE));
+        if new.agent == old.agent && new.class == old.class && in_order(new.class) {
             return None;
         }
         let (mut first, mut second) = (self.side_of(new), self.side_of(old));

@@ -77,6 +77,7 @@ pub(super) fn pure(scope: &Scope<'_>, op: &Op) -> Res<Vec<Val>> {
         OpKind::Const(Const::Float(e, x)) => one(Some(Val::Num(Num::Float(float::round(*e, *x))))),
         OpKind::ProgramId(axis) => one(along(scope.program, *axis)),
         OpKind::NumPrograms(axis) => one(along(scope.grid, *axis)),
+        OpKind::Present => one(Some(Val::Num(Num::Int(matches!(scope.arg(op, 0), Val::Tensor(_)).into())))),
         OpKind::Unflatten => Ok(unflatten(scope, op)),
         OpKind::Dim(_) | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Shared => one(Some(view(scope, op)?)),
         OpKind::Ttg(_) => one(Some(scope.arg(op, 0))),

@@ -24,6 +24,7 @@
 mod access;
 mod arith;
 mod eval;
+pub mod explore;
 mod finding;
 mod machine;
 mod memory;
@@ -37,6 +38,7 @@ mod value;
 mod wait;
 mod watch;
 
+pub use explore::{Explored, Limits, Verdict, explore};
 pub use finding::{Choice, Finding, Kind, Schedule, Side};
 pub use plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
 pub use run::{replay, run};

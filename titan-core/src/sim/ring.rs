@@ -484,7 +484,8 @@ impl Machine<'_> {
         let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
         let written = tensor(&view, first.as_deref(), Some(shape), true, false);
         let put = Work { op: id, time: Some(s.time), touches: vec![written], effect: Effect::Put { id: kept, view: Rc::clone(&view), first: first.clone(), shape } };
-        let put = self.start(agent, BULK_WRITE, (vec![read], Vec::new()), put, obs)?;
+        let before = self.engine.pending().of(Agent::new(agent), BULK_WRITE).last().copied();
+        let put = self.start(agent, BULK_WRITE, (before.into_iter().chain([read]).collect(), Vec::new()), put, obs)?;
         if let Some(first) = first.as_deref() {
             let helper = Self::helper(BULK_WRITE, put);
             self.tell_tensor((agent, id), (&view, first, shape), engine::AccessKind::Write, helper, obs)?;

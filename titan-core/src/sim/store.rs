@@ -252,6 +252,9 @@ impl Store {
             return Err(Found::new(Kind::Bounds, format!("`{}` is an input, and is stored to", t.name)));
         }
         let size = bytes::size(t.elem);
+        if values.len() != shape.len() * size {
+            return Err(Found::new(Kind::Bounds, format!("{} bytes are stored as a tile of {} of `{}`", values.len(), shape.len() * size, t.name)));
+        }
         let space = spaces.space_mut(self.global).ok_or_else(no_memory)?;
         for run in runs(t, view, first, shape) {
             let part = &values[run.at * size..(run.at + run.n) * size];

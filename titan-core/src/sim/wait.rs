@@ -45,11 +45,6 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether an agent stands at a wait that does not pass now.
-    pub(super) fn waits(&self, agent: usize) -> bool {
-        self.awaited(agent).is_some_and(|(b, parity)| self.engine.barrier(b).is_some_and(|b| !b.passed(parity)))
-    }
-
     /// Blocks every agent that would only find out that it must wait.
     pub(super) fn settle(&mut self) {
         for agent in 0..self.threads.len() {

@@ -1,0 +1,7 @@
+//! The simulator and the model checker, on kernels of the filetests, of the museum, and on its own.
+#![expect(clippy::print_stdout, reason = "what was found in which kernel, and how fast")]
+
+mod args;
+mod explore;
+mod filetests;
+mod gemm;
