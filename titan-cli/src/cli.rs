@@ -50,7 +50,9 @@ fn sim() -> Command {
         .arg(value("seed", "Let the roles take turns at random").value_name("N").value_parser(value_parser!(u64)))
         .arg(value("complete", "When asynchronous work completes").value_parser(["late", "early", "random"]))
         .arg(value("runs", "So many runs, each with the seed that follows").value_name("N").value_parser(value_parser!(u64).range(1..)))
-        .arg(value("schedule", "The run that a finding names").value_name("SCHEDULE").conflicts_with_all(["seed", "complete", "runs"]))
+        .arg(flag("explore", "Look at every order, not at some").conflicts_with_all(["seed", "complete", "runs", "timeline"]))
+        .arg(value("max-states", "With --explore: give up after so many states").value_name("N").value_parser(value_parser!(u64)))
+        .arg(value("schedule", "The run that a finding names").value_name("SCHEDULE").conflicts_with_all(["seed", "complete", "runs", "explore"]))
         .arg(value("timeline", "Draw the last run into this file").value_name("FILE.svg"))
 }
 

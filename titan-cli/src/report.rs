@@ -56,6 +56,8 @@ pub(crate) enum Verdict {
     /// Nothing was found, and everything was looked at that the command looks at.
     Clean,
     Findings,
+    /// Nothing was found before a bound was reached: not shown to be right.
+    Bound,
 }
 
 impl Verdict {
@@ -63,6 +65,7 @@ impl Verdict {
         match self {
             Verdict::Clean => "clean",
             Verdict::Findings => "findings",
+            Verdict::Bound => "bound",
         }
     }
 }
@@ -111,7 +114,7 @@ impl Report<'_> {
     const fn outcome(&self) -> Outcome {
         match self.verdict {
             Verdict::Clean => Outcome::Clean,
-            Verdict::Findings => Outcome::Findings,
+            Verdict::Findings | Verdict::Bound => Outcome::Findings,
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! One run is in turn and completes everything as late as it may; `--seed` makes the order of the roles random, `--complete`
 //! says when asynchronous work completes, `--runs` repeats with the seeds that follow. A finding comes with the words that
-//! show it again. Kernels that the verifier refuses run too, and it is said.
+//! show it again. `--explore` looks at every order instead, up to a bound, which is told when it is reached. Kernels that the verifier refuses run too, and it is said.
 
 use crate::arguments::{Arguments, Settings, make};
 use crate::check::place;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use titan_core::engine::Completion;
 use titan_core::ir::Kernel;
-use titan_core::sim::{self, Options, Schedule, Statistics};
+use titan_core::sim::{self, Explored, Limits, Options, Schedule, Statistics};
 use titan_core::text::{TextPos, parse_located};
 use titan_core::verify::{WellFormed, verify, well_formed};
 
@@ -28,6 +28,8 @@ struct Request<'a> {
     runs: u64,
     schedule: Option<Schedule>,
     timeline: Option<&'a str>,
+    /// Every order instead of one, up to so many states.
+    explore: Option<u64>,
     json: bool,
 }
 
@@ -62,6 +64,7 @@ impl<'a> Request<'a> {
             runs: runs.unwrap_or(1),
             schedule: schedule.transpose()?,
             timeline: text("timeline"),
+            explore: m.get_flag("explore").then(|| m.get_one::<u64>("max-states").copied().unwrap_or(Limits::default().max_states)),
             json: crate::cli::json(m),
         })
     }
@@ -109,22 +112,30 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         return Err(io::Error::other("a picture shows one kernel: name it with `--kernel`"));
     }
     let mut more = Map::new();
-    let mut runs = Vec::new();
+    let (mut runs, mut bound) = (Vec::new(), false);
     for found in &kernels {
         let name = &found.kernel.sig.name;
         if !request.json && found.refused > 0 {
             let errors = if found.refused == 1 { "1 error".to_owned() } else { format!("{} errors", found.refused) };
             writeln!(out, "{}: the verifier refuses `{name}` with {errors} (`titan check`); it runs as it is", request.path)?;
         }
-        let done = simulate(found, &request)?;
+        let done = match request.explore {
+            Some(most) => explore(found, &request, most)?,
+            None => simulate(found, &request)?,
+        };
         if !request.json {
             done.summary(out, &request, name)?;
         }
+        bound |= done.bound.is_some();
         runs.push(done.json(name));
         findings.extend(done.findings.iter().map(|f| finding(f, found, &request)));
     }
     more.insert("runs".to_owned(), Value::Array(runs));
-    let verdict = if findings.is_empty() { Verdict::Clean } else { Verdict::Findings };
+    let verdict = match (findings.is_empty(), bound) {
+        (false, _) => Verdict::Findings,
+        (true, true) => Verdict::Bound,
+        (true, false) => Verdict::Clean,
+    };
     let names = kernels.iter().map(|k| k.kernel.sig.name.clone()).collect();
     let report = Report { command: "sim", path: request.path, text: &text, kernels: names, verdict, findings, more };
     if request.json { report.json(out) } else { report.snippets(out) }
@@ -157,6 +168,7 @@ fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Found>, Vec<Fin
 }
 
 /// What came of the runs of one kernel.
+#[derive(Default)]
 struct Done {
     told: Vec<(String, String)>,
     runs: u64,
@@ -164,14 +176,30 @@ struct Done {
     printed: Vec<String>,
     findings: Vec<sim::Finding>,
     seed: Option<u64>,
+    explored: Option<Explored>,
+    bound: Option<String>,
+}
+
+/// Looks at every order in which a kernel can run.
+fn explore(found: &Found, request: &Request<'_>, max_states: u64) -> io::Result<Done> {
+    let Arguments { args, told } = make(&found.kernel, &request.settings)?;
+    let limits = Limits { max_states, cluster: request.options.cluster.unwrap_or(1), ..Limits::default() };
+    let verdict = sim::explore(&found.kernel, &args, request.grid, &limits)
+        .map_err(|e| io::Error::other(format!("`{}`: {e}", found.kernel.sig.name)))?;
+    let mut done = Done { told, explored: Some(*verdict.explored()), ..Done::default() };
+    match verdict {
+        sim::Verdict::Safe(_) => {}
+        sim::Verdict::Finding(finding, _) => done.findings.push(*finding),
+        sim::Verdict::Bound(bound, _) => done.bound = Some(bound),
+    }
+    Ok(done)
 }
 
 /// Runs a kernel as often as is asked for, until something is found.
 fn simulate(found: &Found, request: &Request<'_>) -> io::Result<Done> {
     let kernel: &Kernel = &found.kernel;
     let Arguments { args, told } = make(kernel, &request.settings)?;
-    let mut done =
-        Done { told, runs: 0, statistics: Statistics::default(), printed: Vec::new(), findings: Vec::new(), seed: None };
+    let mut done = Done { told, ..Done::default() };
     let refuse = |e: titan_core::launch::BindError| io::Error::other(format!("`{}`: {e}", kernel.sig.name));
     for run in 0..request.runs {
         let options = request.options(run);
@@ -204,6 +232,16 @@ impl Done {
         for line in &self.printed {
             writeln!(out, "{line}")?;
         }
+        if let Some(explored) = &self.explored {
+            let said = match (&self.bound, self.findings.is_empty()) {
+                (_, false) => "something found".to_owned(),
+                (Some(bound), true) => format!("nothing found, but not all was looked at: {bound}"),
+                (None, true) => "nothing is wrong in any order".to_owned(),
+            };
+            let Explored { states, transitions, depth, .. } = explored;
+            let path = request.path;
+            return writeln!(out, "{path}: `{name}`{with}: {said} ({states} states, {transitions} steps, {depth} deep)");
+        }
         let Statistics { programs, steps, issued, .. } = self.statistics;
         let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
         let verdict = if self.findings.is_empty() { "nothing found" } else { "something found" };
@@ -220,11 +258,16 @@ impl Done {
 
     fn json(&self, name: &str) -> Value {
         let Statistics { programs, steps, issued, .. } = self.statistics;
+        let explored = self.explored.map(|e| {
+            json!({ "states": e.states, "transitions": e.transitions, "depth": e.depth, "ends": e.ends, "occupied": e.occupied })
+        });
         json!({
             "kernel": name,
+            "explored": explored,
+            "bound": self.bound,
             "arguments": self.told.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<Map<_, _>>(),
             "runs": self.runs,
-            "statistics": { "programs": programs, "operations": steps, "asynchronous": issued },
+            "statistics": self.explored.is_none().then(|| json!({ "programs": programs, "operations": steps, "asynchronous": issued })),
             "seed": self.seed,
             "printed": self.printed,
         })

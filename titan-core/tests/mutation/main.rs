@@ -1,7 +1,11 @@
 //! Every good pipeline of the tree, broken in every way that there is a row for, and given to each layer of checks.
 
+#[path = "../sim/args.rs"]
+mod args;
+
 mod barriers;
 mod kinds;
+mod layers;
 mod rings;
 mod sources;
 mod text;
