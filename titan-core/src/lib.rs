@@ -17,5 +17,7 @@ pub mod lower;
 pub mod num;
 pub mod pipeline;
 pub mod plan;
+#[cfg(feature = "engine")]
+pub mod sanitize;
 pub mod text;
 pub mod verify;
