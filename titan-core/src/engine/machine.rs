@@ -134,6 +134,7 @@ impl<X> Engine<X> {
     ///
     /// # Errors
     /// [`Halt`].
+    #[expect(clippy::too_many_arguments, reason = "what a barrier is, and who makes it where")]
     pub fn init(
         &mut self, agent: Agent, barrier: BarrierId, count: u32, storage: Option<Storage>, place: Place,
         obs: &mut impl Observer,
@@ -218,6 +219,7 @@ impl<X> Engine<X> {
     ) -> Result<bool, Halt> {
         let b = self.at(barrier)?;
         if !b.is_live() {
+            obs.event(&Event::Wait { agent, wait: Wait::Phase { barrier, parity } })?;
             return Err(Halt::Barrier(barrier, BarrierFault::NotLive));
         }
         let (passed, phase) = (b.passed(parity), b.phase());
@@ -255,12 +257,15 @@ impl<X> Engine<X> {
         for agent in agents {
             meeting.arrive(*agent, expected, waits).map_err(|e| Halt::Meeting(place, e))?;
             if waits {
-                let wait = Wait::Meeting { rendezvous: place };
-                self.agents.set(*agent, State::Blocked(wait));
-                obs.event(&Event::Wait { agent: *agent, wait })?;
+                self.agents.set(*agent, State::Blocked(Wait::Meeting { rendezvous: place }));
             }
         }
-        self.try_meet(place, obs)
+        self.try_meet(place, obs)?;
+        let wait = Wait::Meeting { rendezvous: place };
+        for agent in agents.iter().filter(|a| self.agents.state(**a) == State::Blocked(wait)) {
+            obs.event(&Event::Wait { agent: *agent, wait })?;
+        }
+        Ok(())
     }
 
     fn try_meet(&mut self, place: RendezvousId, obs: &mut impl Observer) -> Result<(), Halt> {
@@ -277,14 +282,11 @@ impl<X> Engine<X> {
     /// # Errors
     /// [`Halt`].
     pub fn exit(&mut self, agents: &[Agent], obs: &mut impl Observer) -> Result<(), Halt> {
-        for agent in agents {
-            self.agents.set(*agent, State::Done);
-            obs.event(&Event::Exit { agent: *agent })?;
-        }
+        agents.iter().for_each(|agent| self.agents.set(*agent, State::Done));
         for i in 0..self.meetings.len() {
             self.try_meet(RendezvousId::new(i), obs)?;
         }
-        Ok(())
+        agents.iter().try_for_each(|agent| Ok(obs.event(&Event::Exit { agent: *agent })?))
     }
 
     /// Begins an operation, in the open group of its agent and class unless it is `ungrouped`. With [`Completion::Early`]

@@ -40,6 +40,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("lower", &["diag", "num", "ir", "analysis", "verify", "launch", "lane", "layout", "plan", "pipeline"]),
     ("artifact", &["diag", "ir", "launch", "text"]),
     ("engine", &["entity"]),
+    ("sanitize", &["entity", "engine"]),
     ("filetest", &["diag", "ir", "text", "analysis", "verify"]),
 ];
 

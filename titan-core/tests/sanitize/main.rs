@@ -1,0 +1,11 @@
+//! The sanitizer, rule by rule: a program of events that breaks the rule, and one, minimally different, that does not;
+//! and random programs against the race observer.
+
+mod barrier;
+mod commit;
+mod end;
+mod harness;
+mod proxy;
+mod publish;
+mod random;
+mod visible;
