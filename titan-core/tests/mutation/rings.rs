@@ -105,7 +105,8 @@ fn early_release(t: &Text) -> Vec<Text> {
 }
 
 fn late_view(t: &Text) -> Vec<Text> {
-    let views = t.ops("ttg.stage.view");
+    // Where the arm that reads may never be taken, nothing is read.
+    let views = if t.ops("ttg.stage.poisoned").is_empty() { t.ops("ttg.stage.view") } else { Vec::new() };
     let copy = |view: usize| {
         let perm = uses(t.line(view)).first()?.clone();
         let done = (view..t.0.len()).find(|i| op(t.line(*i)) == "ttg.stage.consumed" && uses(t.line(*i)).contains(&perm))?;
