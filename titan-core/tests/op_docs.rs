@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use titan_core::ir::op_table::{Group, OPS, OpRow, mnemonic, row};
 use titan_core::ir::{
-    AmdOp, ArgOp, AtomicOp, BinOp, Completion, Const, Effect, Elem, FenceSpace, Fill, ForKind, NvGroup, NvOp, OpKind, Pipe,
+    AmdOp, ArgOp, AtomicOp, BinOp, Call, Completion, Const, Effect, Elem, FenceSpace, Fill, ForKind, NvGroup, NvOp, OpKind, Pipe,
     Pred, Proxy, ReduceOp, RegionOp, Scope, TileShape, TtgOp, UnOp, Unit,
 };
 use titan_core::text::GRAMMAR;
@@ -55,6 +55,7 @@ fn pipelines(shape: TileShape) -> Vec<TtgOp> {
 fn barriers() -> Vec<OpKind> {
     let mut kinds: Vec<OpKind> = [
         RegionOp::Place { offset: 0, bytes: 64, parts: 1 }, RegionOp::At, RegionOp::Read, RegionOp::Write, RegionOp::Wait,
+        RegionOp::Call(Call { name: String::new(), access: None, proxy: None }),
     ].map(OpKind::Region).to_vec();
     kinds.extend([
         NvOp::MbarrierAlloc { at: 0, n: 1 }, NvOp::MbarrierAt, NvOp::MbarrierInit { count: 1 }, NvOp::MbarrierInval,

@@ -21,6 +21,7 @@ fn does(kind: &OpKind) -> &'static str {
         OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => "is copied to",
         OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
         OpKind::Nv(NvOp::Wgmma) => "is read by a product",
+        OpKind::Region(RegionOp::Call(_)) => "is touched by a call",
         OpKind::Region(RegionOp::Write) | OpKind::Amd(AmdOp::DsWrite { .. }) => "is written",
         _ => "is read",
     }
@@ -33,6 +34,7 @@ fn may(kind: &OpKind, role: Option<&str>) -> String {
         ("is copied to", _) => format!("a copy{of} into it may still be under way"),
         ("is stored from", _) => format!("a store{of} may still read it"),
         ("is read by a product", _) => format!("a product{of} may still read it"),
+        ("is touched by a call", _) => format!("a call{of} may still touch it"),
         ("is written", Some(role)) => format!("{role} may still write it"),
         ("is written", None) => "it may still be written".to_owned(),
         (_, Some(role)) => format!("{role} may still read it"),
@@ -46,6 +48,7 @@ fn access(kind: &OpKind, name: &str) -> String {
         "is copied to" => format!("a copy into {name}"),
         "is stored from" => format!("a store from {name}"),
         "is read by a product" => format!("a product that reads {name}"),
+        "is touched by a call" => format!("a call that touches {name}"),
         "is written" => format!("a write to {name}"),
         _ => format!("a read of {name}"),
     }
