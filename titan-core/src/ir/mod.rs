@@ -36,6 +36,7 @@ pub mod op_table;
 mod infer_ttg;
 mod region;
 mod ty;
+pub mod traffic;
 mod ttg;
 
 pub use amd::AmdOp;
