@@ -16,7 +16,7 @@ pub(super) fn is_copy(kind: &OpKind) -> bool {
 }
 
 /// What an access does.
-fn does(kind: &OpKind) -> &'static str {
+pub(super) fn does(kind: &OpKind) -> &'static str {
     match kind {
         OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => "is copied to",
         OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
@@ -43,7 +43,7 @@ fn may(kind: &OpKind, role: Option<&str>) -> String {
 }
 
 /// An access, named.
-fn access(kind: &OpKind, name: &str) -> String {
+pub(super) fn access(kind: &OpKind, name: &str) -> String {
     match does(kind) {
         "is copied to" => format!("a copy into {name}"),
         "is stored from" => format!("a store from {name}"),
