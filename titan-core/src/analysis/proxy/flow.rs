@@ -4,7 +4,7 @@
 
 use super::bytes::{Place, Touched, touched};
 use super::reach::{Meet, Reach, meet, threads};
-use super::state::State;
+use super::state::{Flight, State};
 use super::{Found, Hazard, Overlay, Pair, Reuse};
 use crate::ir::traffic::{Order, Traffic, traffic};
 use crate::ir::{Block, Class, Def, Kernel, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp};
@@ -196,7 +196,7 @@ impl Flow<'_> {
                 }
             }
             Order::Ends if !(self.roles && op.kind == OpKind::Return) => {
-                let open = state.stores.iter().map(|(store, f)| Reuse { store: *store, younger: f.younger });
+                let open = state.stores.iter().map(|((store, _), f)| Reuse { store: *store, younger: f.younger });
                 let open: BTreeSet<Reuse> = open.collect();
                 if !open.is_empty() {
                     self.reuses.entry(id).or_default().extend(open);
@@ -218,7 +218,7 @@ impl Flow<'_> {
             for (key, mark) in &state.seen {
                 let open = if scope > Scope::Cta { mark.cluster } else { mark.cta };
                 let conflicts = t.writes || mark.touched.writes;
-                if !open || !conflicts || !t.meets(&mark.touched, foreign || mark.loose) {
+                if !open || !conflicts || !t.meets(&mark.touched, foreign || key.loose) {
                     continue;
                 }
                 let pair = Pair { generic: key.op, user, scope, space: mark.touched.space() };
@@ -228,8 +228,8 @@ impl Flow<'_> {
             }
         }
         if t.writes && matches!(t.place, Place::Shared { .. }) {
-            for (store, flight) in &state.stores {
-                if t.meets(&flight.touched, foreign || flight.loose) {
+            for ((store, loose), flight) in &state.stores {
+                if t.meets(&flight.touched, foreign || *loose) {
                     self.reuses.entry(at).or_default().insert(Reuse { store: *store, younger: flight.younger });
                 }
             }
@@ -244,7 +244,7 @@ impl Flow<'_> {
                 Proxy::Async | Proxy::Tensormap => {}
             }
             if matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })) && matches!(t.place, Place::Shared { .. }) {
-                state.stores.insert(id, super::state::Flight { touched: *t, loose: false, younger: None });
+                state.stores.insert((id, false), Flight { touched: *t, younger: None });
             }
         }
         if self.overlay.commits.contains(&id) {

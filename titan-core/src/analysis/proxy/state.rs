@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 /// More groups than anybody counts.
 const MANY: u32 = 64;
 
-/// An access: which of an operation's, and whether it may not have landed yet.
+/// An access: which of an operation's, whether it may not have landed yet, and whether it is of an earlier iteration, so that
+/// the index that picked its part may mean another one by now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) op: OpId,
     pub(super) n: usize,
     pub(super) landing: bool,
+    pub(super) loose: bool,
 }
 
 /// What is known of an access.
@@ -24,8 +26,6 @@ pub(super) struct Mark {
     pub(super) cta: bool,
     /// Not covered for the cluster.
     pub(super) cluster: bool,
-    /// Whether the index that picked its part may mean another one by now.
-    pub(super) loose: bool,
     /// Of copies that may not have landed: how many groups are closed after theirs at least; `None` if it may be open.
     younger: Option<u32>,
     /// The barrier that will tell that it has landed.
@@ -38,16 +38,19 @@ pub(super) struct State {
     pub(super) seen: BTreeMap<Key, Mark>,
     /// How many groups were closed since that of a token, at most.
     tokens: BTreeMap<OpId, (Class, u32)>,
-    /// Bulk stores that may read their regions.
-    pub(super) stores: BTreeMap<OpId, Flight>,
+    /// Bulk stores that may read their regions, and whether they are of an earlier iteration.
+    pub(super) stores: BTreeMap<(OpId, bool), Flight>,
 }
 
 /// A bulk store under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flight {
     pub(super) touched: Touched,
-    pub(super) loose: bool,
     pub(super) younger: Option<u32>,
+}
+
+fn join_flight(a: Flight, b: Flight) -> Flight {
+    Flight { touched: a.touched, younger: a.younger.min(b.younger) }
 }
 
 fn join_mark(a: Mark, b: Mark) -> Mark {
@@ -55,7 +58,6 @@ fn join_mark(a: Mark, b: Mark) -> Mark {
         touched: a.touched,
         cta: a.cta || b.cta,
         cluster: a.cluster || b.cluster,
-        loose: a.loose || b.loose,
         younger: a.younger.min(b.younger),
         tells: a.tells.filter(|t| b.tells == Some(*t)),
     }
@@ -74,16 +76,15 @@ impl State {
         for (op, (class, n)) in &other.tokens {
             self.tokens.entry(*op).and_modify(|t| t.1 = t.1.max(*n)).or_insert((*class, *n));
         }
-        for (op, flight) in &other.stores {
-            let joined = |f: &mut Flight| *f = Flight { loose: f.loose || flight.loose, younger: f.younger.min(flight.younger), ..*f };
-            self.stores.entry(*op).and_modify(joined).or_insert(*flight);
+        for (key, flight) in &other.stores {
+            self.stores.entry(*key).and_modify(|f| *f = join_flight(*f, *flight)).or_insert(*flight);
         }
     }
 
     /// A generic access.
     pub(super) fn access(&mut self, (op, n): (OpId, usize), touched: Touched, landing: bool, loose: bool) {
-        let mark = Mark { touched, cta: true, cluster: true, loose, younger: None, tells: None };
-        self.seen.insert(Key { op, n, landing }, mark);
+        let mark = Mark { touched, cta: true, cluster: true, younger: None, tells: None };
+        self.seen.insert(Key { op, n, landing, loose }, mark);
     }
 
     /// A fence generic → async.
@@ -150,15 +151,20 @@ impl State {
         let landed: Vec<(Key, Mark)> = self.seen.iter().filter(|(k, m)| k.landing && which(m)).map(|(k, m)| (*k, *m)).collect();
         for (key, mark) in landed {
             self.seen.remove(&key);
-            let known = self.seen.get(&Key { landing: false, ..key }).is_some_and(|m| m.loose);
-            self.access((key.op, key.n), mark.touched, false, mark.loose || known);
+            self.access((key.op, key.n), mark.touched, false, key.loose);
         }
     }
 
     /// The next iteration of a loop: indices that are made anew in it mean other parts.
     pub(super) fn next_iteration(&mut self, made: impl Fn(crate::ir::Value) -> bool) {
         let anew = |t: &Touched| t.base().is_some_and(&made);
-        self.seen.values_mut().for_each(|m| m.loose |= anew(&m.touched));
-        self.stores.values_mut().for_each(|f| f.loose |= anew(&f.touched));
+        for (key, mark) in self.seen.clone().into_iter().filter(|(k, m)| !k.loose && anew(&m.touched)) {
+            self.seen.remove(&key);
+            self.seen.entry(Key { loose: true, ..key }).and_modify(|m| *m = join_mark(*m, mark)).or_insert(mark);
+        }
+        for ((op, _), flight) in self.stores.clone().into_iter().filter(|((_, loose), f)| !loose && anew(&f.touched)) {
+            self.stores.remove(&(op, false));
+            self.stores.entry((op, true)).and_modify(|f| *f = join_flight(*f, flight)).or_insert(flight);
+        }
     }
 }
