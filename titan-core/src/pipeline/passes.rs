@@ -120,11 +120,8 @@ fn only_multiplied(kernel: &Kernel, tile: Value) -> bool {
     kernel.walk(&mut |id, op| users.extend(op.args.contains(&tile).then_some(id)));
     let multiplies = |id: &OpId| {
         let op = kernel.op(*id);
-        match op.kind {
-            OpKind::Mma => op.args.get(2) != Some(&tile),
-            OpKind::Permute(_) => op.results.iter().all(|r| only_multiplied(kernel, *r)),
-            _ => false,
-        }
+        let factor = op.kind == OpKind::Mma && op.args.get(2) != Some(&tile);
+        factor || matches!(op.kind, OpKind::Permute(_)) && op.results.iter().all(|r| only_multiplied(kernel, *r))
     };
     !users.is_empty() && users.iter().all(multiplies)
 }

@@ -43,12 +43,8 @@ fn needs(kernel: &Kernel, block: Block, found: &Found) -> bool {
     kernel.block(block).ops.iter().any(|id| {
         let op = kernel.op(*id);
         let own = found.at(*id).is_some_and(|h| !h.pairs.is_empty());
-        let inside = match op.kind {
-            OpKind::If => op.regions.iter().all(|arm| needs(kernel, *arm, found)),
-            _ if op.kind.is_loop() => op.regions.iter().any(|body| needs(kernel, *body, found)),
-            _ => false,
-        };
-        own || inside
+        let arms = op.kind == OpKind::If && op.regions.iter().all(|arm| needs(kernel, *arm, found));
+        own || arms || op.kind.is_loop() && op.regions.iter().any(|body| needs(kernel, *body, found))
     })
 }
 

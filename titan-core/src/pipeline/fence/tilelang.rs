@@ -39,13 +39,14 @@ struct Walk<'k> {
 }
 
 fn side(op: &Op) -> Side {
-    match &op.kind {
-        // A call that only reads its regions leaves the state.
-        OpKind::Region(RegionOp::Call(call)) if call.declared() == CallProxy::Generic => {
-            if (0..op.args.len()).any(|i| call.touch(i).writes()) { Side::Generic } else { Side::None }
-        }
-        kind => traffic(kind).side(),
+    // A call that only reads its regions leaves the state.
+    if let OpKind::Region(RegionOp::Call(call)) = &op.kind
+        && call.declared() == CallProxy::Generic
+        && !(0..op.args.len()).any(|i| call.touch(i).writes())
+    {
+        return Side::None;
     }
+    traffic(&op.kind).side()
 }
 
 impl Walk<'_> {
