@@ -5,7 +5,9 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 /// The command line of `titan`.
 pub(crate) fn command() -> Command {
     let file = || Arg::new("FILE").required(true).help("A file of tile IR");
-    let json = || Arg::new("json").long("json").action(ArgAction::SetTrue).help("The verdict as one JSON object, see docs/cli.md");
+    let json = || {
+        Arg::new("json").long("json").action(ArgAction::SetTrue).help("The verdict as one JSON object, see docs/cli.md")
+    };
     Command::new("titan")
         .about("Checks, formats and explains the tile IR of TITAN kernels")
         .version(env!("CARGO_PKG_VERSION"))

@@ -42,9 +42,12 @@ fn check_shows_what_the_verifier_finds_in_its_line() {
 #[test]
 fn check_says_the_same_to_programs() {
     let clean: Value = serde_json::from_str(&stdout(&["check", "--json", "gemm.tir"], 0)).expect("JSON");
-    assert_eq!(clean, json!({
-        "format": 1, "command": "check", "file": "gemm.tir", "verdict": "clean", "kernels": ["gemm"], "findings": [],
-    }));
+    assert_eq!(
+        clean,
+        json!({
+            "format": 1, "command": "check", "file": "gemm.tir", "verdict": "clean", "kernels": ["gemm"], "findings": [],
+        })
+    );
     let wrong: Value = serde_json::from_str(&stdout(&["check", "--json", "overlap.tir"], 1)).expect("JSON");
     assert_eq!(wrong["verdict"], "findings");
     let finding = &wrong["findings"][0];
