@@ -14,6 +14,7 @@ pub(crate) fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(Command::new("check").about("Read and verify a file; show every finding").arg(file()).arg(json()))
+        .subcommand(opt().arg(file()))
         .subcommand(sim().arg(file()).arg(json()))
         .subcommand(
             Command::new("fmt")
@@ -28,6 +29,35 @@ pub(crate) fn command() -> Command {
         .subcommand(
             Command::new("doctor").about("Look at the toolchain, this crate's profiles, the cache and the devices"),
         )
+}
+
+/// The command that changes kernels.
+fn opt() -> Command {
+    Command::new("opt")
+        .about("Run passes over a file and print what comes of it")
+        .arg(
+            Arg::new("passes")
+                .long("passes")
+                .required(true)
+                .value_name("A,B")
+                .value_delimiter(',')
+                .action(ArgAction::Append)
+                .help("The passes, in order"),
+        )
+        .arg(
+            Arg::new("call")
+                .long("call")
+                .value_name("NAME=PROXY")
+                .action(ArgAction::Append)
+                .help("How an opaque call that does not say so reaches memory"),
+        )
+        .arg(
+            Arg::new("remove-unneeded")
+                .long("remove-unneeded")
+                .action(ArgAction::SetTrue)
+                .help("Remove fences that order nothing; they are told otherwise"),
+        )
+        .after_help(crate::opt::listed())
 }
 
 /// The command that runs kernels.

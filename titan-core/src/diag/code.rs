@@ -127,6 +127,7 @@ codes! {
     FencePointless "T0713" Titan "a fence between a proxy and itself";
     Participants "T0714" Titan "threads, registers or numbers that a program does not have";
     GroupOrder "T0715" Titan "tokens of groups that are numbered or waited for out of order";
+    Unfenced "T0716" Titan "an asynchronous access that may not see ordinary accesses of the same bytes";
     Operands "T0801" Titan "an operation with the wrong operands";
     Structure "T0802" Titan "a block or region that is not well formed";
     Visibility "T0803" Titan "a value used where it is not defined";

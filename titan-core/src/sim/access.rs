@@ -100,9 +100,16 @@ impl Machine<'_> {
 
     /// An access of an agent itself, through the generic proxy.
     pub(super) fn touch(&self, agent: usize, op: OpId, time: Option<u64>, touch: Touch, obs: Obs<'_, '_>) -> Res<()> {
+        self.touch_through(Proxy::Generic, (agent, op, time), touch, obs)
+    }
+
+    /// The same through another proxy.
+    pub(super) fn touch_through(
+        &self, proxy: Proxy, (agent, op, time): (usize, OpId, Option<u64>), touch: Touch, obs: Obs<'_, '_>,
+    ) -> Res<()> {
         let new = Touching { agent, op, time, touch, class: None };
         self.check(&new)?;
-        self.tell_shared(&new, Proxy::Generic, None, obs)
+        self.tell_shared(&new, proxy, None, obs)
     }
 
     /// Tells of an access to shared memory.

@@ -340,7 +340,7 @@ impl<'k> Machine<'k> {
         match &op.kind {
             OpKind::Ttg(TtgOp::Rematerialize) => {}
             OpKind::Ttg(ttg) => return self.ttg(agent, id, op, ttg, obs),
-            OpKind::Region(region) => return self.region(agent, id, op, *region, obs),
+            OpKind::Region(region) => return self.region(agent, id, op, region, obs),
             OpKind::Nv(nv) => return self.nv(agent, id, op, *nv, obs),
             OpKind::Amd(AmdOp::Mfma) => {}
             OpKind::Amd(amd) => return self.amd(agent, id, op, *amd, obs),

@@ -10,15 +10,15 @@ use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, VMCNT, W
 use super::store::{Effect, Res, Work};
 use super::value::{Num, Val};
 use crate::engine::{self, Agent, BarrierId, Class, Place, Proxy, Scope, Signal, Storage};
-use crate::ir::{self, AmdOp, NvGroup, NvOp, Op, OpId, RegionOp};
+use crate::ir::{self, AmdOp, Call, CallProxy, NvGroup, NvOp, Op, OpId, RegionOp};
 
 /// A region: the first byte and the end.
 type Bytes = (u64, u64);
 
 impl Machine<'_> {
     /// An operation on regions.
-    pub(super) fn region(&mut self, agent: usize, id: OpId, op: &Op, what: RegionOp, obs: Obs<'_, '_>) -> Res<Moved> {
-        match what {
+    pub(super) fn region(&mut self, agent: usize, id: OpId, op: &Op, what: &RegionOp, obs: Obs<'_, '_>) -> Res<Moved> {
+        match *what {
             RegionOp::Place { offset, bytes, parts } => {
                 let region = Val::Region { lo: offset.into(), len: bytes.into(), parts: parts.into() };
                 self.set(agent, &op.results, [region])?;
@@ -35,7 +35,7 @@ impl Machine<'_> {
             RegionOp::Read | RegionOp::Write => {
                 let (lo, hi) = self.bytes(agent, op, 0)?;
                 let cta = self.cta(agent);
-                let write = what == RegionOp::Write;
+                let write = *what == RegionOp::Write;
                 self.touch(agent, id, None, shared(cta, lo, hi, write), obs)?;
                 let Machine { engine, store, .. } = self;
                 if write {
@@ -44,12 +44,39 @@ impl Machine<'_> {
                     store.read_shared(&*engine, cta, lo, hi - lo)?;
                 }
             }
+            RegionOp::Call(ref call) => self.call(agent, id, op, call, obs)?,
             RegionOp::Wait => {
                 let Val::Group(class, group) = self.arg(agent, op, 0) else { return Err(unknown("a group")) };
                 self.wait_for(agent, class, group, obs)?;
             }
         }
         Ok(Moved::On)
+    }
+
+    /// What an opaque call says that it does; what it computes is not known.
+    fn call(&mut self, agent: usize, id: OpId, op: &Op, call: &Call, obs: Obs<'_, '_>) -> Res<()> {
+        let proxy = match call.declared() {
+            CallProxy::Generic => Proxy::Generic,
+            CallProxy::Async => Proxy::Async,
+            CallProxy::None => return Ok(()),
+        };
+        if call.access.is_none() {
+            return Err(Found::not_modelled(format_args!("`{}` does not say what it does to its regions", call.name)));
+        }
+        for i in 0..op.args.len() {
+            let ((lo, hi), cta) = (self.bytes(agent, op, i)?, self.cta(agent));
+            let touch = call.touch(i);
+            for write in [touch.reads().then_some(false), touch.writes().then_some(true)].into_iter().flatten() {
+                self.touch_through(proxy, (agent, id, None), shared(cta, lo, hi, write), obs)?;
+                let Machine { engine, store, .. } = self;
+                if write {
+                    store.define(engine, cta, lo, hi)?;
+                } else {
+                    store.read_shared(&*engine, cta, lo, hi - lo)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn bytes(&self, agent: usize, op: &Op, i: usize) -> Res<Bytes> {

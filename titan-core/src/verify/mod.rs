@@ -107,6 +107,10 @@
 //! 59. At the end nothing is under way, and groups are waited for in order. T0710, T0715
 //! 60. What cannot be followed is refused. T0712
 //!
+//! When all of that holds:
+//!
+//! 61. What the async proxy touches is fenced from what was touched ordinarily before ([`crate::analysis::proxy`]). T0716
+//!
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
 //! are uniform by construction), and everything that only a target knows.
 

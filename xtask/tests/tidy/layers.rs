@@ -36,12 +36,12 @@ const MODULES: &[(&str, &[&str])] = &[
     ("lane", &["words", "entity", "num", "ir", "launch"]),
     ("layout", &["ir", "lane"]),
     ("plan", &["ir", "analysis", "verify", "lane", "layout"]),
-    ("pipeline", &["ir", "analysis"]),
+    ("pipeline", &["ir", "analysis", "verify"]),
     ("lower", &["diag", "num", "ir", "analysis", "verify", "launch", "lane", "layout", "plan", "pipeline"]),
     ("artifact", &["diag", "ir", "launch", "text"]),
     ("engine", &["entity"]),
     ("sanitize", &["entity", "engine"]),
-    ("filetest", &["diag", "ir", "text", "analysis", "verify"]),
+    ("filetest", &["diag", "ir", "text", "analysis", "verify", "pipeline"]),
 ];
 
 /// What would make titan-core depend on more than its arguments: word, and what to do instead.

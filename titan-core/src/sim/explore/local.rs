@@ -1,7 +1,7 @@
 //! Which operations touch nothing that others can touch, and which accesses an agent is about to make.
 
 use crate::engine::{Agent, Class};
-use crate::ir::{Access, AmdOp, Effect, Kernel, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Ty, Unit, Value};
+use crate::ir::{CallProxy, Access, AmdOp, Effect, Kernel, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Ty, Unit, Value};
 use crate::sim::access::{Touching, shared, tensor};
 use crate::sim::machine::Machine;
 use crate::sim::plan::{BULK_STORE, BULK_WRITE, CP_ASYNC, Plan, WGMMA};
@@ -133,6 +133,16 @@ impl Machine<'_> {
                 Val::Region { lo, len, .. } => one(shared(self.cta(agent), lo, lo + len, *what == RegionOp::Write), None),
                 _ => Vec::new(),
             },
+            OpKind::Region(RegionOp::Call(call)) if call.declared() != CallProxy::None => {
+                let one = |(i, _): (usize, _)| match self.arg(agent, op, i) {
+                    Val::Region { lo, len, .. } => {
+                        let touch = shared(self.cta(agent), lo, lo + len, call.touch(i).writes());
+                        Some(Touching { agent, op: id, time: None, touch, class: None })
+                    }
+                    _ => None,
+                };
+                op.args.iter().enumerate().filter_map(one).collect()
+            }
             OpKind::Ttg(TtgOp::Read) => match self.arg(agent, op, 0) {
                 Val::Smem(smem) => self.stage_bytes(agent, smem.pipe, smem.time, Some(smem.field), id, false),
                 _ => Vec::new(),

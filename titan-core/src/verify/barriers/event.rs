@@ -12,7 +12,7 @@ use super::machine::{Pending, Record, What, Wrong, bit};
 use super::objects::{Kind, Named};
 use super::words;
 use crate::diag::Code;
-use crate::ir::{AmdOp, Class, NvOp, Op, OpId, OpKind, RegionOp, Value};
+use crate::ir::{AmdOp, Call, CallProxy, Class, NvOp, Op, OpId, OpKind, RegionOp, Value};
 use crate::verify::Error;
 
 /// The operation of a role at which something happens.
@@ -44,6 +44,7 @@ impl<'k> Run<'k> {
         match &op.kind {
             OpKind::Region(RegionOp::Read) => self.access(state, at, op.args[0], false, Pending::Done)?,
             OpKind::Region(RegionOp::Write) => self.access(state, at, op.args[0], true, Pending::Done)?,
+            OpKind::Region(RegionOp::Call(call)) => self.call(state, at, call)?,
             OpKind::Region(RegionOp::Wait) => self.wait_token(state, at)?,
             OpKind::Region(RegionOp::Place { .. } | RegionOp::At) => {}
             OpKind::Nv(nv) => return self.nv(state, at, *nv),
@@ -383,6 +384,22 @@ impl<'k> Run<'k> {
                 return refuse(error.help(format!("wait for {name} first")));
             }
             state.machine.gone.insert(barrier, at.id);
+        }
+        Ok(())
+    }
+
+    /// What an opaque call does to its regions, one after the other.
+    fn call(&mut self, state: &mut State, at: At<'k>, call: &Call) -> Result<(), Fault> {
+        if call.declared() == CallProxy::None {
+            return Ok(());
+        }
+        for (i, region) in at.op.args.iter().enumerate() {
+            if call.touch(i).reads() {
+                self.access(state, at, *region, false, Pending::Done)?;
+            }
+            if call.touch(i).writes() {
+                self.access(state, at, *region, true, Pending::Done)?;
+            }
         }
         Ok(())
     }
