@@ -5,7 +5,7 @@ use crate::{Outcome, cli, read};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, Write};
-use titan_core::ir::CallProxy;
+use titan_core::ir::{CallProxy, Loc};
 use titan_core::pipeline::fence::Options;
 use titan_core::pipeline::passes;
 use titan_core::text::{parse_located, print};
@@ -43,10 +43,12 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     let mut printed = Vec::new();
     for kernel in kernels {
         let name = kernel.sig.name.clone();
-        let passed = passes::run(kernel, &names, &options).map_err(|e| io::Error::other(format!("{path}: kernel `{name}`: {e}")))?;
+        let mut passed = passes::run(kernel, &names, &options).map_err(|e| io::Error::other(format!("{path}: kernel `{name}`: {e}")))?;
         for note in &passed.notes {
             writeln!(io::stderr(), "`{name}`: {note}")?;
         }
+        // Places in the file that was read are no places of the file that is written.
+        passed.kernel.ops.iter_mut().for_each(|op| op.loc = Loc::default());
         printed.push(print(&passed.kernel));
     }
     write!(out, "{}", printed.join("\n"))?;

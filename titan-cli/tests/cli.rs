@@ -142,6 +142,23 @@ fn sim_draws_a_run() {
 }
 
 #[test]
+fn opt_places_what_is_missing() {
+    assert!(stdout(&["check", "unfenced.tir"], 1).contains("error[T0709]"));
+    let output = titan(&["opt", "unfenced.tir", "--passes", "fence"]);
+    let told = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(told.contains("fence placed before `ttg.nv.cp_async_bulk_tensor.store` at 12:9"), "{told}");
+    let fenced = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(!fenced.contains(" @"), "places of another file\n{fenced}");
+    let path = std::env::temp_dir().join(format!("titan-cli-{}.tir", std::process::id()));
+    std::fs::write(&path, &fenced).expect("a file");
+    let name = path.to_str().expect("UTF-8");
+    let (checked, again) = (stdout(&["check", name], 0), stdout(&["opt", name, "--passes", "fence"], 0));
+    std::fs::remove_file(&path).expect("it can go");
+    assert!(checked.contains("nothing wrong"), "{checked}");
+    assert_eq!(again, fenced, "once is enough");
+}
+
+#[test]
 fn explain_knows_every_code() {
     assert!(stdout(&["explain", "T0402"], 0).contains("T0402"));
     assert_eq!(stdout(&["explain", "t0402"], 0), stdout(&["explain", "[T0402]"], 0));
@@ -162,7 +179,8 @@ fn doctor_names_what_it_looks_at() {
 fn a_wrong_command_line_is_a_usage_error() {
     for args in [&[][..], &["check"], &["frobnicate"], &["check", "no_such_file.tir"], &["explain", "T9999"],
         &["sim", "ring.tir", "--set", "Q=3"], &["sim", "ring.tir", "--kernel", "rung"], &["sim", "ring.tir", "--grid", "1,x"],
-        &["sim", "ring.tir", "--explore", "--seed", "1"], &["sim", "ring.tir", "--schedule", "what"]] {
+        &["opt", "unfenced.tir"], &["opt", "unfenced.tir", "--passes", "fense"], &["opt", "unfenced.tir", "--passes", "fuse"],
+        &["opt", "unfenced.tir", "--passes", "fence", "--call", "f=sync"], &["sim", "ring.tir", "--explore", "--seed", "1"], &["sim", "ring.tir", "--schedule", "what"]] {
         let output = titan(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(!output.stderr.is_empty(), "{args:?} says why");
