@@ -6,7 +6,7 @@ use super::publish::Slot;
 use super::report::{Deed, Finding, Rule, Side};
 use super::visible::{Deal, conflict, record, unfenced};
 use super::{Sanitizer, at_barrier, deed};
-use crate::engine::{Access, Agent, BarrierId, Class, OpId, Scope, Signal, Stop, Strength};
+use crate::engine::{Access, Agent, BarrierFault, BarrierId, Class, OpId, Scope, Signal, Stop, Strength};
 
 /// An operation under way.
 #[derive(Clone, Debug)]
@@ -160,7 +160,7 @@ impl Sanitizer {
             under.signals.push((barrier, span));
         }
         if !live {
-            return self.report(Finding::of(Rule::BarrierNotLive, side, turned));
+            return self.report(Finding::misuse(BarrierFault::NotLive, side, turned));
         }
         let Some(span) = span else { return Ok(()) };
         self.still_there(&side, span)?;

@@ -53,6 +53,17 @@ impl Commits {
         self.groups.get(&(agent, class)).map_or(0, |g| g.commits)
     }
 
+    /// How many groups are known to be complete.
+    pub(super) fn complete(&self, agent: Agent, class: Class) -> u32 {
+        self.groups.get(&(agent, class)).map_or(0, |g| g.complete)
+    }
+
+    /// How many groups of each agent and class are committed and not known to be complete, where there are any.
+    pub(super) fn open_groups(&self) -> Vec<((Agent, Class), u32)> {
+        let open = |g: &Groups| g.commits.saturating_sub(g.complete);
+        self.groups.iter().map(|(key, g)| (*key, open(g))).filter(|(_, n)| *n > 0).collect()
+    }
+
     /// An operation accesses something.
     pub(super) fn accessed(&mut self, agent: Agent, class: Class, group: Option<u32>, span: Span) {
         let groups = self.groups.entry((agent, class)).or_default();

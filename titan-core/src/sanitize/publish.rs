@@ -28,8 +28,8 @@ pub(super) struct Slot(u32);
 /// An effect is published in a slot, with fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    slot: Slot,
-    levels: Levels,
+    pub(super) slot: Slot,
+    pub(super) levels: Levels,
 }
 
 /// How often something was published in a slot, and who has seen how much of it.
@@ -91,6 +91,11 @@ impl Slots {
                 slot
             }
         }
+    }
+
+    /// The words through which something is published.
+    pub(super) fn words(&self) -> impl Iterator<Item = ((SpaceId, u64), Slot)> {
+        self.words.iter().map(|(word, slot)| (*word, *slot))
     }
 
     /// The word has a value that does not come from the one before.

@@ -101,6 +101,18 @@ fn operands_of_wgmma_are_free_after_its_wait() {
 }
 
 #[test]
+fn an_operand_read_again_is_free_after_the_later_wait() {
+    breaks(Rule::PendingAccess, |w, right| {
+        for _ in 0..2 {
+            w.op(0, WGMMA, &[(R, 0, 0, 64)], &[]);
+            w.commit(0, WGMMA);
+        }
+        w.wait_groups(0, WGMMA, u32::from(!right));
+        w.write(0, 0);
+    }, 1);
+}
+
+#[test]
 fn a_staging_buffer_is_free_after_the_store_has_read_it() {
     breaks(Rule::PendingAccess, |w, right| {
         w.op(0, STORE, &[(R, 0, 0, 64)], &[]);

@@ -1,5 +1,6 @@
 //! The sanitizer, rule by rule: a program of events that breaks the rule, and one, minimally different, that does not;
 //! and random programs against the race observer.
+#![expect(clippy::print_stdout, reason = "how fast it was")]
 
 mod barrier;
 mod commit;
@@ -8,4 +9,6 @@ mod harness;
 mod proxy;
 mod publish;
 mod random;
+mod state;
 mod visible;
+mod words;
