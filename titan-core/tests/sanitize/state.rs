@@ -87,8 +87,9 @@ fn events_are_taken_quickly() {
         w.complete(op);
         for reader in [1, 2] {
             w.wait(reader, full, parity);
-            w.op(reader, TENSOR, &[(R, 0, slot << 15, 1 << 15)], &[]);
+            let product = w.op(reader, TENSOR, &[(R, 0, slot << 15, 1 << 15)], &[]);
             let commit = w.op(reader, TENSOR, &[], &[arrival(empty)]);
+            w.complete(product);
             w.complete(commit);
         }
     }
