@@ -6,6 +6,7 @@ mod barrier;
 mod commit;
 mod end;
 mod harness;
+mod oracle;
 mod proxy;
 mod publish;
 mod random;
