@@ -190,6 +190,24 @@ fn storage_may_be_data_again_after_the_invalidation() {
 }
 
 #[test]
+fn uses_of_one_barrier_are_published_at_another() {
+    breaks(Rule::OutstandingWrite, |w, right| {
+        let (a, b) = (w.barrier(2), w.barrier(1));
+        w.arrive(1, a);
+        if right {
+            w.arrive(1, b);
+        }
+        w.arrive(1, a);
+        if !right {
+            w.arrive(1, b);
+        }
+        w.wait(0, a, false);
+        let place = w.next();
+        w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
+    }, 2);
+}
+
+#[test]
 fn dropping_and_adding_arrivals_counts() {
     let mut w = world(2);
     let b = w.barrier(2);

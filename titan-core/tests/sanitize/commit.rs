@@ -167,6 +167,24 @@ fn an_arrival_of_copies_does_not_publish_what_their_agent_wrote() {
 }
 
 #[test]
+fn an_arrival_of_copies_publishes_its_agents_copies_even_if_they_were_waited_for_but_no_others() {
+    breaks(Rule::PendingAccess, |w, right| {
+        let b = w.barrier(1);
+        w.op(0, CP, &[(W, 0, 0, 16)], &[]);
+        w.commit(0, CP);
+        w.wait_groups(0, CP, 0);
+        w.meet(&[0, 1]);
+        if !right {
+            w.op(1, CP, &[(W, 0, 0, 16)], &[]);
+        }
+        let arrive = w.op(0, CP, &[], &[arrival(b)]);
+        w.complete(arrive);
+        w.wait(2, b, false);
+        w.read(2, 0);
+    }, 3);
+}
+
+#[test]
 fn empty_groups_count() {
     let mut w = world(1);
     w.op(0, CP, &[(W, 0, 0, 16)], &[]);

@@ -330,7 +330,7 @@ impl Run {
     fn load(&mut self, who: usize) {
         let b = self.barriers[2];
         if self.loads.len() < 2 && self.rng.below(2) == 0 {
-            let op = self.work(who, LOAD, Some(W), vec![bytes(b, 4)]);
+            let op = self.work(who, LOAD, None, vec![bytes(b, 4)]);
             self.loads.push(op);
         } else if !self.loads.is_empty() {
             let op = self.loads.swap_remove(self.rng.below(self.loads.len()));

@@ -33,6 +33,20 @@ fn loops_come_back_to_states_they_had() {
 }
 
 #[test]
+fn groups_are_counted_from_the_last_that_is_complete() {
+    let mut w = world(1);
+    let hashes = [0, 1, 2].map(|_| {
+        w.op(0, CP, &[(W, 0, 0, 16)], &[]);
+        w.commit(0, CP);
+        w.wait_groups(0, CP, 0);
+        w.read(0, 0);
+        StateHasher::of(&w.s)
+    });
+    w.clean();
+    assert_eq!(hashes[1], hashes[2]);
+}
+
+#[test]
 fn the_order_of_unrelated_events_does_not_matter_and_that_of_related_ones_does() {
     let run = |order: [usize; 4]| {
         let mut w = world(3);
