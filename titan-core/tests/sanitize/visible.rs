@@ -93,8 +93,11 @@ fn lanes_of_different_writers_stay_apart() {
         let a = Access { place, ..w.base(who, W, 0, address, 16) };
         w.access(a);
     }
-    // Now both know the same of both.
+    // Now both know the same of both, and one access is to both.
     w.meet(&[0, 1]);
+    let a = w.base(0, R, 0, 0, 32);
+    w.access(a);
+    assert_eq!(w.s.lanes(), 2);
     w.read(2, 16);
     assert_eq!(w.only().others[0].agent, agent(1));
 }
