@@ -13,7 +13,7 @@ use crate::engine::{
     self, Agent, BarrierId, Completion, Engine, Event, Halt, Helper, Observer, Place, Space, State, Wait,
 };
 use crate::ir::op_table::mnemonic;
-use crate::ir::{AmdOp, Block, ForKind, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pipe, TtgOp, Value};
+use crate::ir::{self, AmdOp, Block, ForKind, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pipe, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
@@ -100,6 +100,12 @@ pub(super) struct Thread {
     pub(super) read: Vec<Reader>,
     pub(super) groups: [Groups; CLASSES],
     pub(super) accs: BTreeMap<u32, Acc>,
+    /// Products that were not waited for.
+    pub(super) products: BTreeSet<u32>,
+    /// Rights to read that are in parts: ring, time, how many.
+    pub(super) parts: BTreeMap<(usize, u64), u8>,
+    /// Staging slots that are written and not stored: ring, time.
+    pub(super) written: BTreeSet<(usize, u64)>,
     /// The number of the next product or accumulator.
     pub(super) next: u32,
     /// The barrier at which it has arrived and waits, and the parity.
@@ -280,8 +286,12 @@ impl<'k> Machine<'k> {
     }
 
     pub(super) fn set(&mut self, agent: usize, values: &[Value], new: impl IntoIterator<Item = Val>) -> Res<()> {
+        let data = self.store.data;
         let thread = self.thread(agent)?;
         for (value, new) in values.iter().zip(new) {
+            if data && matches!(new, Val::Unknown) {
+                return Err(Found::not_modelled("a value that is not computed"));
+            }
             if let Some(slot) = thread.env.get_mut(value.index()) {
                 *slot = new;
             }
@@ -337,6 +347,10 @@ impl<'k> Machine<'k> {
     }
 
     fn exec(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
+        if !matches!(op.kind.effect(), ir::Effect::Pure) {
+            let tag = if let Val::Token { time, .. } = self.arg(agent, op, 0) { time } else { 0 };
+            self.tell(obs, &Event::At { agent: Agent::new(agent), place: Place::new(id.index()), tag })?;
+        }
         match &op.kind {
             OpKind::Ttg(TtgOp::Rematerialize) => {}
             OpKind::Ttg(ttg) => return self.ttg(agent, id, op, ttg, obs),
@@ -344,8 +358,9 @@ impl<'k> Machine<'k> {
             OpKind::Nv(nv) => return self.nv(agent, id, op, *nv, obs),
             OpKind::Amd(AmdOp::Mfma) => {}
             OpKind::Amd(amd) => return self.amd(agent, id, op, *amd, obs),
+            OpKind::Mma if self.reads_stages(op) => return self.mma_of_stages(agent, id, op, obs).map(|()| Moved::On),
             kind => match kind.effect() {
-                crate::ir::Effect::Pure => {}
+                ir::Effect::Pure => {}
                 _ => return self.memory(agent, id, op, obs).map(|()| Moved::On),
             },
         }

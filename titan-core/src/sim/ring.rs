@@ -57,10 +57,14 @@ impl Machine<'_> {
             TtgOp::ReadPerm | TtgOp::Consumed => {
                 let slot = self.slot(agent, op, 0)?;
                 self.check_held(agent, slot)?;
+                if *ttg == TtgOp::ReadPerm && self.holds(slot) == Holds::Poison(slot.time) {
+                    self.check_stage(agent, slot)?;
+                }
                 self.set(agent, &op.results, [token(slot)])?;
             }
             TtgOp::Split(parts) => {
                 let slot = self.slot(agent, op, 0)?;
+                self.thread(agent)?.parts.insert((slot.ring, slot.time), *parts);
                 self.set(agent, &op.results, vec![token(slot); usize::from(*parts)])?;
             }
             TtgOp::Join => self.join(agent, op)?,
@@ -287,6 +291,10 @@ impl Machine<'_> {
                 return Err(Found::new(Kind::Token, format!("parts of times {} and {} are joined", first.time, other.time)));
             }
         }
+        let parts = self.thread(agent)?.parts.remove(&(first.ring, first.time)).map_or(0, usize::from);
+        if parts != op.args.len() {
+            return Err(Found::new(Kind::Token, format!("{} of {parts} parts of a right to read are joined", op.args.len())));
+        }
         self.set(agent, &op.results, [token(first)])
     }
 
@@ -311,11 +319,41 @@ impl Machine<'_> {
 
     fn read_stage(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
         let Val::Smem(smem) = self.arg(agent, op, 0) else { return Err(misused("a stage")) };
-        let (s, lo, len) = self.placed(agent, &smem)?;
+        let tile = self.read_tile(agent, id, &smem, obs)?;
+        self.set(agent, &op.results, [tile])
+    }
+
+    /// A tile of a stage, read by ordinary loads.
+    fn read_tile(&self, agent: usize, id: OpId, smem: &Smem, obs: Obs<'_, '_>) -> Res<Val> {
+        let (s, lo, len) = self.placed(agent, smem)?;
         self.check_stage(agent, s)?;
         self.touch(agent, id, Some(s.time), shared(s.cta, lo, lo + len, false), obs)?;
-        let tile = self.store.stage(&self.engine, s.cta, lo, &smem)?;
-        self.set(agent, &op.results, [tile.map_or(Val::Unknown, |t| Val::Tile(Rc::new(t)))])
+        let tile = self.store.stage(&self.engine, s.cta, lo, smem)?;
+        Ok(tile.map_or(Val::Unknown, |t| Val::Tile(Rc::new(t))))
+    }
+
+    /// Whether a product reads stages where they lie.
+    pub(super) fn reads_stages(&self, op: &Op) -> bool {
+        op.args.iter().any(|v| matches!(self.kernel().ty(*v), Ty::Smem(..)))
+    }
+
+    /// A product that reads stages and is done at once.
+    pub(super) fn mma_of_stages(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        let mut tiles = Vec::new();
+        for i in 0..op.args.len() {
+            tiles.push(match self.arg(agent, op, i) {
+                Val::Smem(smem) => self.read_tile(agent, id, &smem, obs)?,
+                other => other,
+            });
+        }
+        let elem = op.results.first().map_or(Elem::F32, |v| self.kernel().ty(*v).elem());
+        let sum = match &tiles[..] {
+            [Val::Tile(a), Val::Tile(b), Val::Tile(c)] => {
+                Val::Tile(Rc::new(Tile { shape: c.shape, cells: super::arith::product::mma(a, b, c, elem) }))
+            }
+            _ => Val::Unknown,
+        };
+        self.set(agent, &op.results, [sum])
     }
 
     /// Gives a stage back.
@@ -344,11 +382,15 @@ impl Machine<'_> {
                 let number = self.number(agent)?;
                 self.keep_tile(agent, number, op, 2)?;
                 let group = self.issue_product(agent, id, op, (number, 0), obs)?;
+                self.thread(agent)?.products.insert(number);
                 self.set(agent, &op.results, [Val::Compute { id: number, group }])
             }
             TtgOp::ComputeWait => {
                 let Val::Compute { id: number, group } = self.arg(agent, op, 0) else { return Err(misused("a product")) };
                 self.wait_for(agent, WGMMA, group, obs)?;
+                if !self.thread(agent)?.products.remove(&number) {
+                    return Err(Found::new(Kind::Token, "a product is waited for twice"));
+                }
                 self.take_tile(agent, number, op)
             }
             TtgOp::AccStart(keep) => {
@@ -441,6 +483,9 @@ impl Machine<'_> {
         let s = self.slot(agent, op, 0)?;
         let fields = self.ring(s.ring)?.fields.clone();
         self.hold(s, Holds::Stage(s.time));
+        if !self.thread(agent)?.written.insert((s.ring, s.time)) {
+            return Err(Found::new(Kind::Token, format!("time {} of a staging ring is written twice", s.time)));
+        }
         for (i, (offset, len)) in fields.into_iter().enumerate() {
             let lo = s.base + offset;
             self.touch(agent, id, Some(s.time), shared(s.cta, lo, lo + len, true), obs)?;
@@ -468,6 +513,9 @@ impl Machine<'_> {
         let view = self.view(agent, op, 0)?;
         let rank = view.extents.len();
         let s = self.slot(agent, op, op.args.len().saturating_sub(1))?;
+        if !self.thread(agent)?.written.remove(&(s.ring, s.time)) {
+            return Err(Found::new(Kind::Token, format!("time {} of a staging ring is stored twice, or was not written", s.time)));
+        }
         let Some(shape) = self.kernel().pipe(Pipe::new(s.ring)).and_then(|p| p.fields.first()).map(|f| f.shape) else { return Err(misused("a slot")) };
         let Some((offset, len)) = self.ring(s.ring)?.fields.first().copied() else { return Err(misused("a slot")) };
         if shape.rank() != rank {
@@ -511,8 +559,20 @@ impl Machine<'_> {
         self.tell(obs, &Event::Fence { agent: Agent::new(agent), from: proxy(from), to: proxy(to), scope, place })
     }
 
-    /// At the end of a program its rings are empty.
+    /// At the end of a program its rings are empty, and no right is left over.
     pub(super) fn check_rings(&self, main: usize) -> Res<()> {
+        for agent in main..main + self.plan.agents() {
+            let (thread, who) = (self.look(agent)?, self.role(agent));
+            let left = [
+                (thread.written.is_empty(), "a slot of a staging ring that is written and not stored"),
+                (thread.parts.is_empty(), "parts of a right to read that are not joined"),
+                (thread.products.is_empty(), "a product that is not waited for"),
+                (thread.accs.is_empty(), "an accumulator that is not finished"),
+            ];
+            if let Some((_, what)) = left.into_iter().find(|(none, _)| !none) {
+                return Err(Found::new(Kind::Token, format!("{who} ends with {what}")));
+            }
+        }
         for (i, ring) in self.plan.rings.iter().enumerate() {
             let name = self.kernel().pipe_name(Pipe::new(i));
             let filled = ring.fillers.iter().map(|f| self.look(main + f).map(|t| t.fill[i])).collect::<Res<Vec<u64>>>()?;

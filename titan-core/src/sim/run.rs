@@ -165,7 +165,6 @@ impl<'k> Cluster<'k> {
             other => other,
         };
         let (engine, global, shared) = engine_of(plan, global, programs.len(), options.data, completion);
-        let agents = programs.len() * plan.agents();
         let mut watch = Watch::default();
         if options.sanitize {
             let bytes = usize::try_from(plan.shared).unwrap_or(0);
@@ -174,7 +173,7 @@ impl<'k> Cluster<'k> {
             if plan.roles_op.is_some() && options.data {
                 spaces.push((global, usize::try_from(ends).unwrap_or(0)));
             }
-            watch = Watch::new(agents, &spaces);
+            watch = Watch::new(programs.len(), plan.agents(), &shared, &spaces, options);
         }
         let defined = vec![super::store::Ranges::default(); programs.len()];
         let store = Store {

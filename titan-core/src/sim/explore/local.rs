@@ -68,6 +68,7 @@ impl Machine<'_> {
             OpKind::Ttg(ttg) => self.is_local_ttg(agent, op, ttg, privacy),
             OpKind::Region(region) => matches!(region, RegionOp::Place { .. } | RegionOp::At),
             OpKind::Nv(nv) => self.is_local_nv(agent, *nv),
+            OpKind::Mma if self.reads_stages(op) => false,
             OpKind::Amd(amd) => matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
             kind => match kind.effect() {
                 Effect::Pure | Effect::Control => true,
@@ -141,6 +142,10 @@ impl Machine<'_> {
                 Val::Token { pipe, time } => self.stage_bytes(agent, pipe as usize, time, None, id, true),
                 _ => Vec::new(),
             },
+            OpKind::Mma => op.args.iter().filter_map(|v| match self.val(agent, *v) {
+                Val::Smem(smem) => Some(self.stage_bytes(agent, smem.pipe, smem.time, Some(smem.field), id, false)),
+                _ => None,
+            }).flatten().collect(),
             kind => match kind.effect() {
                 Effect::Read => self.tensor_touch(agent, op, id, false),
                 Effect::Write | Effect::Atomic => self.tensor_touch(agent, op, id, true),
