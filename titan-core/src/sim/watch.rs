@@ -4,9 +4,10 @@ use super::finding::{Found, Kind, Side};
 use super::machine::{Machine, index};
 use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
 use super::Options;
-use super::store::Touch;
+use super::tensor::Tensor;
+use super::work::Touch;
 use crate::engine::race::{self, Race, Races};
-use crate::engine::{AccessKind, Agent, BarrierId, Class, Event, Observer, SpaceId, Stop};
+use crate::engine::{AccessKind, Agent, BarrierId, Class, Deadlock, Event, Observer, SpaceId, Stop};
 use crate::ir::OpId;
 use crate::sanitize::{self, Config, Names, Rule, Sanitizer, TooManyPartitions, Unit, Work};
 
@@ -71,6 +72,11 @@ fn sanitizer(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Resul
 
 /// A finding of the sanitizer, in words of the kernel.
 fn said(machine: &Machine<'_>, found: &sanitize::Finding) -> Box<Found> {
+    if found.rule == Rule::Deadlock {
+        let agents = std::iter::once(&found.now).chain(&found.others).map(|s| s.agent);
+        let waits = agents.zip(&found.waits).map(|(agent, wait)| (agent, *wait, String::new())).collect();
+        return machine.deadlocked(&Deadlock { waits });
+    }
     let kind = match found.rule {
         Rule::OutstandingWrite | Rule::OutstandingRead | Rule::PendingAccess | Rule::UnorderedAsync => Kind::Race,
         Rule::MissingFence | Rule::NarrowFence => Kind::Fence,
@@ -78,7 +84,7 @@ fn said(machine: &Machine<'_>, found: &sanitize::Finding) -> Box<Found> {
         Rule::Deadlock => Kind::Deadlock,
         Rule::BarrierBytes | Rule::BarrierOverlap | Rule::BarrierReinit | Rule::BarrierNotLive | Rule::BarrierCount
         | Rule::ArriveUnderflow | Rule::BytesOverflow | Rule::InvalidateWaiting | Rule::InvalidatePending => Kind::Barrier,
-        _ => Kind::NotModelled,
+        Rule::UnknownAgent => Kind::NotModelled,
     };
     let names = InKernel(machine);
     let mut out = Found::new(kind, found.headline(&names));
@@ -108,7 +114,7 @@ fn touch_of(machine: &Machine<'_>, space: SpaceId, lo: u64, len: u64, write: boo
 
 /// The output that holds a byte of device memory.
 fn output(machine: &Machine<'_>, space: SpaceId, at: u64) -> String {
-    let holds = |t: &&super::store::Tensor| t.bytes.is_none() && at >= t.base && space == machine.store.global;
+    let holds = |t: &&Tensor| t.bytes.is_none() && at >= t.base && space == machine.store.global;
     let t = machine.store.setup.tensors.iter().flatten().filter(holds).max_by_key(|t| t.base);
     t.map(|t| t.name.clone()).unwrap_or_default()
 }

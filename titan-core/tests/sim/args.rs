@@ -44,7 +44,7 @@ pub(crate) fn make(sig: &Signature, extent: i64, scalar: i64) -> Vec<Arg> {
         ParamKind::Scalar(e) if e.is_float() => Arg::Scalar(Const::Float(*e, 0.5)),
         ParamKind::Scalar(Elem::Bool) => Arg::Scalar(Const::Int(Elem::Bool, 1)),
         // Two counts that need not be equal are not.
-        ParamKind::Scalar(e) => Arg::Scalar(Const::Int(*e, scalar + i64::from(p.name == "m"))),
+        ParamKind::Scalar(e) => Arg::Scalar(Const::Int(*e, if p.name == "m" { scalar - 1 + scalar % 2 * 2 } else { scalar })),
         ParamKind::Tensor { elem, shape, .. } => {
             let shape: Vec<i64> = shape.iter().map(dim).collect();
             let n = usize::try_from(shape.iter().product::<i64>()).unwrap();

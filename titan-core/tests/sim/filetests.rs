@@ -115,13 +115,13 @@ fn bad_pipelines_are_found() {
                 Some((found, mut args)) => {
                     *table.entry(found.kind.code()).or_insert(0) += 1;
                     let again = replay(&kernel, &mut args, None, &Options { max_steps: 100_000, ..Options::default() }, &found.schedule).unwrap();
-                    if again.findings.is_empty() {
-                        println!("{name}: not seen again: {found} [{}]", found.schedule);
-                    }
+                    assert!(!again.findings.is_empty(), "{name}: not seen again: {found} [{}]", found.schedule);
                 }
                 None => missed.push(name.clone()),
             }
         }
     }
     println!("{n} refused kernels: explorer finds {}, sampling {by_run}\n{table:?}\nnot found: {missed:?}", n - missed.len());
+    // What is only declared wrongly, or wrong for arguments that are not tried, no run shows.
+    assert!(missed.len() * 7 < n, "{missed:?}");
 }
