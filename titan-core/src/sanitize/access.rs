@@ -6,7 +6,7 @@ use super::publish::Slot;
 use super::report::{Deed, Finding, Rule, Side};
 use super::visible::{Deal, conflict, record, unfenced};
 use super::{Sanitizer, at_barrier, deed};
-use crate::engine::{Access, Agent, BarrierId, Class, OpId, Scope, Signal, Stop, Strength};
+use crate::engine::{Access, Agent, BarrierFault, BarrierId, Class, OpId, Scope, Signal, Stop, Strength};
 
 /// An operation under way.
 #[derive(Clone, Debug)]
@@ -55,8 +55,7 @@ impl Sanitizer {
         let deal = Deal { op, group, unchanged: a.unchanged, ..self.deal(side, a.strength == Strength::Strong) };
         match a.helper {
             None => self.slots.learned(p),
-            Some(h) if group.is_some() || unit == Unit::Base => self.commits.accessed(a.agent, h.class, group, span),
-            Some(_) => {}
+            Some(h) => self.commits.accessed(a.agent, h.class, group, span),
         }
         self.effect(span, &deal)
     }
@@ -104,11 +103,14 @@ impl Sanitizer {
         let (config, p) = (&self.config, deal.side.partition);
         let mut found: Option<(Rule, Side, Span)> = None;
         self.memory.space(space).each_of(start, end, |first, last, state| {
-            if found.is_none() {
+            // What is not ordered comes before what is not fenced.
+            let fence = |rule: &Rule| matches!(rule, Rule::MissingFence | Rule::NarrowFence);
+            if found.as_ref().is_none_or(|(rule, ..)| fence(rule)) {
                 let near = |e: &super::effect::Effect| config.cta_of(e.side.partition) == config.cta_of(p);
-                let fenced = || if deal.side.barrier.is_some() { None } else { unfenced(state, deal, near) };
+                let skip = found.is_some() || deal.side.barrier.is_some();
+                let fenced = || if skip { None } else { unfenced(state, deal, near) };
                 let wrong = conflict(state, deal).or_else(fenced);
-                found = wrong.map(|(rule, e)| (rule, e.side, (space, first, last)));
+                found = wrong.map(|(rule, e)| (rule, e.side, (space, first, last))).or(found);
             }
             record(state, deal);
         });
@@ -135,7 +137,7 @@ impl Sanitizer {
                 self.slots.publish_unit(p, work.unit, slot, &mut self.memory);
                 return (slot, None);
             }
-            let spans = self.commits.spans(agent, class);
+            let spans = self.commits.places(agent, class);
             let left = self.slots.publish_class((agent, class), &spans, slot, &mut self.memory);
             self.commits.keep(agent, class, &left);
             (slot, Some(left))
@@ -160,7 +162,7 @@ impl Sanitizer {
             under.signals.push((barrier, span));
         }
         if !live {
-            return self.report(Finding::of(Rule::BarrierNotLive, side, turned));
+            return self.report(Finding::misuse(BarrierFault::NotLive, side, turned));
         }
         let Some(span) = span else { return Ok(()) };
         self.still_there(&side, span)?;

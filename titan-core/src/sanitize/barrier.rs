@@ -58,19 +58,22 @@ impl Life {
         phases.checked_sub(1).and_then(|last| self.slots[(last & 1) as usize])
     }
 
-    /// Applies a change; the rule that it breaks, or the slot that is forgotten if a phase ended.
-    pub(super) fn apply(&mut self, change: Change) -> Result<Option<Slot>, Rule> {
+    /// The slots that are kept, with the parity of their phases.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (u8, Slot)> {
+        [0, 1].into_iter().zip(self.slots).filter_map(|(parity, slot)| Some((parity, slot?)))
+    }
+
+    /// Applies a change; how it is a misuse, or the slot that is forgotten if a phase ended.
+    pub(super) fn apply(&mut self, change: Change) -> Result<Option<Slot>, BarrierFault> {
         let b = &mut self.state;
         let before = b.phase();
         // The announcement comes first, so that the arrival cannot end the phase without it.
-        let bytes = u32::try_from(change.bytes.unsigned_abs()).map_err(|_| Rule::BytesOverflow)?;
+        let bytes = u32::try_from(change.bytes.unsigned_abs()).map_err(|_| BarrierFault::Bytes(change.bytes))?;
         if bytes > 0 {
-            let done = if change.bytes > 0 { b.expect(bytes) } else { b.complete(bytes) };
-            done.map_err(rule_of)?;
+            let _ended = if change.bytes > 0 { b.expect(bytes) } else { b.complete(bytes) }?;
         }
         if change.count > 0 {
-            let done = if change.drops { b.arrive_and_drop(change.count) } else { b.arrive(change.count) };
-            done.map_err(rule_of)?;
+            let _ended = if change.drops { b.arrive_and_drop(change.count) } else { b.arrive(change.count) }?;
         }
         let ended = b.phase() != before;
         Ok(if ended { self.slots[(self.state.phase() & 1) as usize].take() } else { None })
@@ -104,6 +107,10 @@ pub(super) struct Lives {
 impl Lives {
     pub(super) fn get(&mut self, barrier: BarrierId) -> &mut Life {
         self.lives.entry(barrier).or_default()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (BarrierId, &Life)> {
+        self.lives.iter().map(|(b, life)| (*b, life))
     }
 
     pub(super) fn find(&self, barrier: BarrierId) -> Option<&Life> {

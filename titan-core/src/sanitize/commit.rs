@@ -28,7 +28,7 @@
 use super::lanes::{Memory, Span};
 use super::mask::{Mask, Partition};
 use crate::engine::{Agent, Class};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The groups of one agent and class.
 #[derive(Clone, Debug, Default)]
@@ -37,8 +37,8 @@ struct Groups {
     complete: u32,
     /// What was accessed, with the group; not yet waited for.
     accessed: VecDeque<(u32, Span)>,
-    /// What was accessed outside of groups.
-    loose: Vec<Span>,
+    /// Where anything was accessed that may still be there: what an arrival of all earlier operations publishes.
+    places: BTreeSet<Span>,
 }
 
 /// The groups of all agents.
@@ -53,13 +53,22 @@ impl Commits {
         self.groups.get(&(agent, class)).map_or(0, |g| g.commits)
     }
 
+    /// How many groups are known to be complete.
+    pub(super) fn complete(&self, agent: Agent, class: Class) -> u32 {
+        self.groups.get(&(agent, class)).map_or(0, |g| g.complete)
+    }
+
+    /// How many groups of each agent and class are committed and not known to be complete, where there are any.
+    pub(super) fn open_groups(&self) -> Vec<((Agent, Class), u32)> {
+        let open = |g: &Groups| g.commits.saturating_sub(g.complete);
+        self.groups.iter().map(|(key, g)| (*key, open(g))).filter(|(_, n)| *n > 0).collect()
+    }
+
     /// An operation accesses something.
     pub(super) fn accessed(&mut self, agent: Agent, class: Class, group: Option<u32>, span: Span) {
         let groups = self.groups.entry((agent, class)).or_default();
-        match group {
-            Some(group) => groups.accessed.push_back((group, span)),
-            None => groups.loose.push(span),
-        }
+        groups.accessed.extend(group.map(|group| (group, span)));
+        groups.places.insert(span);
     }
 
     pub(super) fn commit(&mut self, agent: Agent, class: Class, commits: u32) {
@@ -86,18 +95,15 @@ impl Commits {
         any
     }
 
-    /// Where an agent's operations of a class, not known complete, have accessed something.
-    pub(super) fn spans(&self, agent: Agent, class: Class) -> Vec<Span> {
-        self.groups.get(&(agent, class)).map_or_else(Vec::new, |g| {
-            g.accessed.iter().map(|(_, span)| *span).chain(g.loose.iter().copied()).collect()
-        })
+    /// Where an agent's operations of a class have accessed something.
+    pub(super) fn places(&self, agent: Agent, class: Class) -> Vec<Span> {
+        self.groups.get(&(agent, class)).map_or_else(Vec::new, |g| g.places.iter().copied().collect())
     }
 
     /// Keeps of these places only those where something of theirs still is.
     pub(super) fn keep(&mut self, agent: Agent, class: Class, left: &[Span]) {
         if let Some(g) = self.groups.get_mut(&(agent, class)) {
-            g.accessed.retain(|(_, span)| left.contains(span));
-            g.loose.retain(|span| left.contains(span));
+            g.places = left.iter().copied().collect();
         }
     }
 }

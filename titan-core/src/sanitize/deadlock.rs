@@ -16,7 +16,7 @@ use super::config::Config;
 use crate::engine::{Agent, BarrierId, Wait};
 
 /// Who waits, and who has ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Waiting {
     waits: Vec<Option<Wait>>,
     over: Vec<bool>,

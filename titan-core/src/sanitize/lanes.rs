@@ -36,9 +36,6 @@ impl Lanes {
 
     /// Lanes for all bytes of a range, and only for those: the first bytes.
     fn cover(&mut self, start: u64, end: u64) -> Vec<u64> {
-        if self.lanes.get(&start).is_some_and(|l| l.end == end) {
-            return vec![start];
-        }
         self.cut(start);
         self.cut(end);
         let (mut at, mut firsts, mut gaps) = (start, Vec::new(), Vec::new());
@@ -63,6 +60,13 @@ impl Lanes {
     /// Calls `f` with each lane of a range: its first byte, the byte after its last, its state.
     pub(super) fn each_of(&mut self, start: u64, end: u64, mut f: impl FnMut(u64, u64, &mut State)) {
         if start >= end {
+            return;
+        }
+        // Most accesses are like one before.
+        if let Some(lane) = self.lanes.get_mut(&start).filter(|l| l.end == end) {
+            f(start, end, &mut lane.state);
+            self.merge(start);
+            self.merge(end);
             return;
         }
         let firsts = self.cover(start, end);

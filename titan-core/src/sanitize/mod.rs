@@ -17,6 +17,7 @@
 //! | `proxy` | fences between proxies |
 //! | `barrier` | counts, bytes, life and storage of barriers |
 //! | `deadlock`, `access`, `sync` | who waits; what each event does |
+//! | `hash` | which states are the same, for a model checker |
 //! | [`report`] | findings, and the words for them |
 //!
 //! ```
@@ -53,6 +54,7 @@ mod commit;
 pub mod config;
 mod deadlock;
 mod effect;
+mod hash;
 mod lanes;
 pub mod mask;
 mod proxy;
@@ -65,7 +67,7 @@ pub use config::{Config, TooManyPartitions, Work};
 pub use mask::{MAX_PARTITIONS, Partition, Unit};
 pub use report::{Deed, Finding, Names, Rule, Side};
 
-use crate::engine::{Access, Agent, BarrierId, Class, Event, Observer, OpId, Place, Stop};
+use crate::engine::{Access, Agent, BarrierFault, BarrierId, Class, Event, Observer, OpId, Place, Stop};
 use access::Under;
 use barrier::Lives;
 use commit::Commits;
@@ -265,7 +267,12 @@ impl Observer for Sanitizer {
 impl Finding {
     fn of(rule: Rule, now: Side, other: Option<Side>) -> Finding {
         let others = other.into_iter().collect();
-        Finding { rule, bytes: now.bytes, now, others, waits: Vec::new(), pending: None }
+        Finding { rule, bytes: now.bytes, now, others, waits: Vec::new(), fault: None, pending: None }
+    }
+
+    /// A misuse of a barrier.
+    fn misuse(fault: BarrierFault, now: Side, other: Option<Side>) -> Finding {
+        Finding { fault: Some(fault), ..Finding::of(barrier::rule_of(fault), now, other) }
     }
 }
 

@@ -25,11 +25,11 @@ use crate::engine::{Proxy, Scope};
 const LEVELS: usize = 6;
 
 /// For each proxy and scope, the partitions that have fenced an effect.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Fences(Option<Box<[u64; LEVELS]>>);
 
 /// The levels at which one partition has fenced an effect, a bit for each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Levels(u8);
 
 impl Levels {

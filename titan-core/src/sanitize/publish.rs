@@ -28,8 +28,8 @@ pub(super) struct Slot(u32);
 /// An effect is published in a slot, with fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    slot: Slot,
-    levels: Levels,
+    pub(super) slot: Slot,
+    pub(super) levels: Levels,
 }
 
 /// How often something was published in a slot, and who has seen how much of it.
@@ -56,11 +56,15 @@ pub(super) struct Slots {
 /// The marks that an effect may have before those of dead slots are looked for.
 const MARKS: usize = 6;
 
-fn mark(e: &mut Effect, slot: Slot, levels: Levels) {
-    match e.marks.iter_mut().find(|m| m.slot == slot) {
-        Some(m) => m.levels.add(levels),
-        None => e.marks.push(Mark { slot, levels }),
+fn mark(e: &mut Effect, slot: Slot, levels: Levels, live: &BTreeMap<Slot, Published>) {
+    if let Some(m) = e.marks.iter_mut().find(|m| m.slot == slot) {
+        m.levels.add(levels);
+        return;
     }
+    if e.marks.len() >= MARKS {
+        e.marks.retain(|m| live.contains_key(&m.slot));
+    }
+    e.marks.push(Mark { slot, levels });
 }
 
 impl Slots {
@@ -91,6 +95,11 @@ impl Slots {
                 slot
             }
         }
+    }
+
+    /// The words through which something is published.
+    pub(super) fn words(&self) -> impl Iterator<Item = ((SpaceId, u64), Slot)> {
+        self.words.iter().map(|(word, slot)| (*word, *slot))
     }
 
     /// The word has a value that does not come from the one before.
@@ -125,10 +134,7 @@ impl Slots {
             if e.seen.base() & everybody == everybody && levels.is_empty() {
                 return;
             }
-            if e.marks.len() >= MARKS {
-                e.marks.retain(|m| live.contains_key(&m.slot));
-            }
-            mark(e, slot, levels);
+            mark(e, slot, levels, live);
         };
         if again {
             memory.each_in(storage.as_slice(), publish);
@@ -141,9 +147,10 @@ impl Slots {
     pub(super) fn publish_op(&mut self, op: OpId, spans: &[Span], slot: Slot, memory: &mut Memory) {
         let Some(published) = self.live.get_mut(&slot) else { return };
         published.times += 1;
+        let live = &self.live;
         memory.each_in(spans, |e| {
             if e.op == Some(op) {
-                mark(e, slot, Levels::default());
+                mark(e, slot, Levels::default(), live);
             }
         });
     }
@@ -152,10 +159,11 @@ impl Slots {
     pub(super) fn forward(&mut self, from: Slot, to: Slot, spans: Option<&[Span]>, memory: &mut Memory) {
         let Some(published) = self.live.get_mut(&to) else { return };
         published.times += 1;
+        let live = &self.live;
         let forward = |e: &mut Effect| {
             let found = e.marks.iter().find(|m| m.slot == from).copied();
             if let Some(m) = found {
-                mark(e, to, m.levels);
+                mark(e, to, m.levels, live);
             }
         };
         match spans {
@@ -165,11 +173,11 @@ impl Slots {
     }
 
     /// *Frontier* of an ordered unit: what it sees now.
-    pub(super) fn publish_unit(&mut self, p: Partition, unit: Unit, slot: Slot, memory: &mut Memory) {
+    pub(super) fn publish_unit(&self, p: Partition, unit: Unit, slot: Slot, memory: &mut Memory) {
         memory.each(|e| {
             if e.seen.has(p, unit) {
                 let levels = e.fences.of(p);
-                mark(e, slot, levels);
+                mark(e, slot, levels, &self.live);
             }
         });
     }
@@ -177,14 +185,14 @@ impl Slots {
     /// *Frontier* of a class without a unit: what operations of one agent have done and nobody has replaced; the bytes
     /// where that was.
     pub(super) fn publish_class(
-        &mut self, (agent, class): (Agent, Class), spans: &[Span], slot: Slot, memory: &mut Memory,
+        &self, (agent, class): (Agent, Class), spans: &[Span], slot: Slot, memory: &mut Memory,
     ) -> Vec<Span> {
         let mut left = Vec::new();
         for span in spans {
             let mut there = false;
             memory.each_in(&[*span], |e| {
                 if e.side.agent == agent && e.side.class == Some(class) {
-                    mark(e, slot, Levels::default());
+                    mark(e, slot, Levels::default(), &self.live);
                     there = true;
                 }
             });

@@ -4,7 +4,7 @@
 //! are: programs may compare them.
 
 use super::mask::{Partition, Unit};
-use crate::engine::{Agent, BarrierId, Class, Place, Proxy, SpaceId, Wait};
+use crate::engine::{Agent, BarrierFault, BarrierId, Class, Place, Proxy, SpaceId, Wait};
 use std::fmt::Write as _;
 
 /// Which rule was broken. The table with the source of each is docs/sanitizer.md.
@@ -211,6 +211,8 @@ pub struct Finding {
     pub others: Vec<Side>,
     /// Of a deadlock, what each side waits for, in the order `now`, `others`.
     pub waits: Vec<Wait>,
+    /// How a barrier was misused, with numbers.
+    pub fault: Option<BarrierFault>,
     /// The name of the class of asynchronous work that is outstanding.
     pub pending: Option<&'static str>,
 }
@@ -277,9 +279,12 @@ impl Finding {
     #[must_use]
     pub fn headline(&self, names: &dyn Names) -> String {
         let pending = self.pending.map_or_else(String::new, |p| format!(" ({p})"));
-        match self.bytes {
-            Some((space, address, len)) => format!("{}: {}{pending}", names.bytes(space, address, len), self.rule.says()),
-            None => format!("{}{pending}", self.rule.says()),
+        let says = self.fault.map_or_else(|| self.rule.says().to_owned(), |f| f.to_string());
+        match (self.now.barrier, self.bytes) {
+            _ if !self.waits.is_empty() => says,
+            (Some(barrier), _) => format!("{}: {says}{pending}", names.barrier(barrier)),
+            (None, Some((space, address, len))) => format!("{}: {says}{pending}", names.bytes(space, address, len)),
+            (None, None) => format!("{says}{pending}"),
         }
     }
 

@@ -1,12 +1,14 @@
 //! What barriers, meetings, fences and ends do.
 
 use super::access::bytes_of;
-use super::barrier::{Change, rule_of};
+use super::barrier::Change;
 use super::lanes::Span;
 use super::mask::{Unit, bit};
 use super::report::{Deed, Finding, Rule, Side};
 use super::{Sanitizer, at_barrier};
-use crate::engine::{Agent, BarrierId, Helper, OpId, Proxy, RendezvousId, Scope, SpaceId, Stop, Storage, Wait};
+use crate::engine::{
+    Agent, BarrierFault, BarrierId, Helper, OpId, Proxy, RendezvousId, Scope, SpaceId, Stop, Storage, Wait,
+};
 
 impl Sanitizer {
     /// A side that uses a barrier: its bytes are the barrier's.
@@ -43,7 +45,7 @@ impl Sanitizer {
         let side = self.user(agent, Deed::Init, barrier);
         let wrong = self.lives.get(barrier).state.init(count).err();
         if let Some(fault) = wrong {
-            return self.report(Finding::of(rule_of(fault), side, turned));
+            return self.report(Finding::misuse(fault, side, turned));
         }
         let life = self.lives.get(barrier);
         (life.turned, life.arrived) = (Some(side), None);
@@ -64,7 +66,7 @@ impl Sanitizer {
         let life = self.lives.get(barrier);
         if !life.state.is_live() {
             let turned = life.turned;
-            return self.report(Finding::of(Rule::BarrierNotLive, side, turned));
+            return self.report(Finding::misuse(BarrierFault::NotLive, side, turned));
         }
         if let Some(waiter) = self.waiting.at(barrier) {
             let other = self.user(waiter, Deed::Wait, barrier);
@@ -90,7 +92,7 @@ impl Sanitizer {
         let Err(fault) = life.state.add_pending(count) else { return Ok(()) };
         let (turned, arrived) = (life.turned, life.arrived);
         let now = arrived.or(turned).unwrap_or_else(|| self.user(Agent::new(0), Deed::Arrive, barrier));
-        self.report(Finding::of(rule_of(fault), now, turned))
+        self.report(Finding::misuse(fault, now, turned))
     }
 
     pub(super) fn arrive(
@@ -106,7 +108,7 @@ impl Sanitizer {
         let life = self.lives.get(barrier);
         let (live, turned, span) = (life.state.is_live(), life.turned, life.span());
         if !live {
-            return self.report(Finding::of(Rule::BarrierNotLive, side, turned));
+            return self.report(Finding::misuse(BarrierFault::NotLive, side, turned));
         }
         if helper.is_none() {
             self.touch(side, true)?;
@@ -149,7 +151,7 @@ impl Sanitizer {
         let before = life.arrived.or(life.turned);
         life.arrived = Some(side);
         match life.apply(change) {
-            Err(rule) => self.report(Finding::of(rule, side, before)),
+            Err(fault) => self.report(Finding::misuse(fault, side, before)),
             Ok(forgotten) => {
                 if let Some(slot) = forgotten {
                     self.slots.close(slot);
@@ -170,7 +172,7 @@ impl Sanitizer {
         let life = self.lives.get(barrier);
         let (live, turned, slot) = (life.state.is_live(), life.turned, life.complete(phase));
         if !live {
-            return self.report(Finding::of(Rule::BarrierNotLive, side, turned));
+            return self.report(Finding::misuse(BarrierFault::NotLive, side, turned));
         }
         self.touch(side, true)?;
         if let Some(slot) = slot {
@@ -189,7 +191,7 @@ impl Sanitizer {
             let life = self.lives.get(barrier);
             if !life.state.is_live() {
                 let turned = life.turned;
-                return self.report(Finding::of(Rule::BarrierNotLive, side, turned));
+                return self.report(Finding::misuse(BarrierFault::NotLive, side, turned));
             }
             passed = life.state.passed(parity);
         }

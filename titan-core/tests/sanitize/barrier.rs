@@ -153,12 +153,12 @@ fn ordinary_accesses_leave_live_barriers_alone() {
             let place = w.next();
             w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
         }
-        let a = w.base(0, R, 0, 0x1004, 4);
+        let a = w.base(0, R, 0, BARRIERS + 4, 4);
         w.access(a);
     }, 1);
     let mut w = world(1);
     w.init(0, 0, 1);
-    let a = w.base(0, W, 0, 0xFF8, 8);
+    let a = w.base(0, W, 0, BARRIERS - 8, 8);
     w.access(a);
     w.clean();
 }
@@ -184,8 +184,26 @@ fn storage_may_be_data_again_after_the_invalidation() {
         if right {
             w.meet(&[0, 1]);
         }
-        let a = w.base(1, W, 0, 0x1000, 16);
+        let a = w.base(1, W, 0, BARRIERS, 16);
         w.access(a);
+    }, 2);
+}
+
+#[test]
+fn uses_of_one_barrier_are_published_at_another() {
+    breaks(Rule::OutstandingWrite, |w, right| {
+        let (a, b) = (w.barrier(2), w.barrier(1));
+        w.arrive(1, a);
+        if right {
+            w.arrive(1, b);
+        }
+        w.arrive(1, a);
+        if !right {
+            w.arrive(1, b);
+        }
+        w.wait(0, a, false);
+        let place = w.next();
+        w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
     }, 2);
 }
 

@@ -101,6 +101,18 @@ fn operands_of_wgmma_are_free_after_its_wait() {
 }
 
 #[test]
+fn an_operand_read_again_is_free_after_the_later_wait() {
+    breaks(Rule::PendingAccess, |w, right| {
+        for _ in 0..2 {
+            w.op(0, WGMMA, &[(R, 0, 0, 64)], &[]);
+            w.commit(0, WGMMA);
+        }
+        w.wait_groups(0, WGMMA, u32::from(!right));
+        w.write(0, 0);
+    }, 1);
+}
+
+#[test]
 fn a_staging_buffer_is_free_after_the_store_has_read_it() {
     breaks(Rule::PendingAccess, |w, right| {
         w.op(0, STORE, &[(R, 0, 0, 64)], &[]);
@@ -152,6 +164,24 @@ fn an_arrival_of_copies_does_not_publish_what_their_agent_wrote() {
         w.wait(1, b, false);
         w.read(1, if right { 0 } else { 32 });
     }, 2);
+}
+
+#[test]
+fn an_arrival_of_copies_publishes_its_agents_copies_even_if_they_were_waited_for_but_no_others() {
+    breaks(Rule::PendingAccess, |w, right| {
+        let b = w.barrier(1);
+        w.op(0, CP, &[(W, 0, 0, 16)], &[]);
+        w.commit(0, CP);
+        w.wait_groups(0, CP, 0);
+        w.meet(&[0, 1]);
+        if !right {
+            w.op(1, CP, &[(W, 0, 0, 16)], &[]);
+        }
+        let arrive = w.op(0, CP, &[], &[arrival(b)]);
+        w.complete(arrive);
+        w.wait(2, b, false);
+        w.read(2, 0);
+    }, 3);
 }
 
 #[test]

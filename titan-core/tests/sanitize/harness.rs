@@ -15,7 +15,7 @@ pub(crate) const AMD: Class = Class(5);
 pub(crate) const LAUNCH: Class = Class(6);
 
 /// Where barriers lie.
-const BARRIERS: u64 = 0x1000;
+pub(crate) const BARRIERS: u64 = 0x10_0000;
 
 pub(crate) struct World {
     pub(crate) engine: Engine<()>,

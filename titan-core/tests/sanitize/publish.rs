@@ -50,6 +50,21 @@ fn a_copy_publishes_its_own_writes_only() {
 }
 
 #[test]
+fn a_copy_publishes_its_reads_of_global_memory_too() {
+    breaks(Rule::OutstandingRead, |w, right| {
+        let b = w.barrier(1);
+        w.arrive_expecting(0, b, 64);
+        let op = w.op(0, LOAD, &[(R, 2, 0, 64), (W, 0, 0, 64)], &[bytes(b, 64)]);
+        w.complete(op);
+        if right {
+            w.wait(1, b, false);
+        }
+        let a = w.base(1, W, 2, 0, 64);
+        w.access(a);
+    }, 2);
+}
+
+#[test]
 fn announcing_bytes_publishes_nothing() {
     breaks(Rule::OutstandingWrite, |w, right| {
         let b = w.barrier(1);
@@ -142,6 +157,24 @@ fn a_read_again_is_published_no_more() {
         w.wait(0, b, false);
         w.write(0, 0);
     }, 2);
+}
+
+#[test]
+fn a_read_under_way_is_not_replaced_by_a_later_one() {
+    breaks(Rule::OutstandingRead, |w, right| {
+        let (a, b) = (w.barrier(1), w.barrier(1));
+        w.arrive_expecting(0, a, 64);
+        w.arrive_expecting(0, b, 64);
+        let first = w.op(0, LOAD, &[(R, 0, 0, 64)], &[bytes(a, 64)]);
+        let second = w.op(0, LOAD, &[(R, 0, 0, 64)], &[bytes(b, 64)]);
+        w.complete(first);
+        w.complete(second);
+        if right {
+            w.wait(0, a, false);
+        }
+        w.wait(0, b, false);
+        w.write(0, 0);
+    }, 1);
 }
 
 #[test]

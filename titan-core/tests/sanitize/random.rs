@@ -169,7 +169,7 @@ impl Run {
                 self.engine.complete(op, &mut self.both, none).unwrap();
             }
             _ if phase > 0 => {
-                let passed = self.engine.test(agent(who), b, phase % 2 == 0, &mut self.both).unwrap();
+                let passed = self.engine.test(agent(who), b, phase.is_multiple_of(2), &mut self.both).unwrap();
                 assert!(passed, "the last complete phase");
             }
             _ => {}

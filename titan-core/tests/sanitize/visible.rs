@@ -86,6 +86,20 @@ fn lanes_that_become_alike_are_one() {
 }
 
 #[test]
+fn lanes_of_different_writers_stay_apart() {
+    let mut w = world(3);
+    let place = titan_core::engine::Place::new(5);
+    for (who, address) in [(0, 0), (1, 16)] {
+        let a = Access { place, ..w.base(who, W, 0, address, 16) };
+        w.access(a);
+    }
+    // Now both know the same of both.
+    w.meet(&[0, 1]);
+    w.read(2, 16);
+    assert_eq!(w.only().others[0].agent, agent(1));
+}
+
+#[test]
 fn spaces_are_apart() {
     let mut w = world(2);
     w.write(0, 0);

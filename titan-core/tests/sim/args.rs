@@ -66,7 +66,7 @@ pub(crate) fn fill(elem: Elem, n: usize) -> Vec<u8> {
             Elem::Bf16 => titan_core::num::bf16_from_f64(value(i)).into(),
             Elem::E4m3 => titan_core::num::e4m3_from_f64(value(i)).into(),
             Elem::E5m2 => titan_core::num::e5m2_from_f64(value(i)).into(),
-            Elem::Bool => (i % 3 == 0).into(),
+            Elem::Bool => i.is_multiple_of(3).into(),
             _ => (i % 3) as u64,
         }
     };

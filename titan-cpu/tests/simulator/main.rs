@@ -34,7 +34,7 @@ fn bytes(elem: Elem, n: usize, salt: usize) -> Vec<u8> {
         Elem::Bf16 => num::bf16_from_f64(value(i)).into(),
         Elem::E4m3 => num::e4m3_from_f64(value(i)).into(),
         Elem::E5m2 => num::e5m2_from_f64(value(i)).into(),
-        Elem::Bool => (i % 3 == 0).into(),
+        Elem::Bool => i.is_multiple_of(3).into(),
         _ => ((i * 5 + salt) % 17) as u64,
     };
     match elem.bits() {

@@ -158,7 +158,7 @@ impl Block<'_> {
         let at = super::access::At { lane, space: PtxSpace::Shared, address };
         let (kind, strength) =
             if writes { (AccessKind::Write, Strength::Weak) } else { (AccessKind::Atomic, Strength::Strong) };
-        self.tell(who, at, 8, How::own(kind, strength), world)
+        self.tell(who, at, 8, How::barrier(kind, strength), world)
     }
 
     fn init(&mut self, who: Who, addr: &Addr, count: Src, world: &mut World<'_>) -> Run<()> {
