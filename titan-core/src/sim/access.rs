@@ -7,7 +7,8 @@
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, stopped};
 use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
-use super::store::{Res, Span, Touch, Work, bytes_of};
+use super::tensor::bytes_of;
+use super::work::{Res, Span, Touch, Work};
 use super::value::View;
 use crate::engine::{self, Access, AccessKind, Agent, Class, Event, Helper, Place, Proxy, Signal, Strength};
 use crate::ir::{OpId, TileShape};

@@ -1,8 +1,9 @@
 //! Operations that only compute: scalars, tiles, and views of tensors.
+#![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::arith::{self, bytes, cast, float, product, reduce, shape};
 use super::finding::{Found, Kind};
-use super::store::Res;
+use super::work::Res;
 use super::value::{Cells, Num, Tile, Val, View};
 use crate::ir::{Const, Elem, Kernel, Op, OpKind, TileShape, Ty, Value};
 use std::collections::BTreeMap;
@@ -69,7 +70,6 @@ pub(super) fn value(ty: Ty, cells: Cells) -> Val {
 ///
 /// # Errors
 /// Traps of views.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the families of operations, one after the other")]
 pub(super) fn pure(scope: &Scope<'_>, op: &Op) -> Res<Vec<Val>> {
     let one = |v: Option<Val>| Ok(vec![v.unwrap_or_default()]);
     match &op.kind {
@@ -121,7 +121,6 @@ fn unflatten(scope: &Scope<'_>, op: &Op) -> Vec<Val> {
     out
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "operations on single elements; nothing else comes here")]
 fn elementwise(scope: &Scope<'_>, op: &Op) -> Option<Val> {
     let (elem, ty) = (scope.elem(op, 0), scope.result(op));
     let a = scope.cells(op, 0)?;
@@ -151,7 +150,6 @@ fn elementwise(scope: &Scope<'_>, op: &Op) -> Option<Val> {
     Some(value(ty, cells))
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "operations on whole tiles; nothing else comes here")]
 fn tiles(scope: &Scope<'_>, op: &Op) -> Option<Val> {
     let ty = scope.result(op);
     let shape = ty.tile_shape();
@@ -222,7 +220,6 @@ fn by_closure(scope: &Scope<'_>, op: &Op) -> Res<Option<Val>> {
 }
 
 /// Facts and views of tensors.
-#[expect(clippy::wildcard_enum_match_arm, reason = "operations on views; nothing else comes here")]
 fn view(scope: &Scope<'_>, op: &Op) -> Res<Val> {
     let Val::Tensor(t) = scope.arg(op, 0) else { return Err(Found::new(Kind::Trap, "a tensor is used that was not given")) };
     let known = |i: usize| scope.int(op, i).ok_or_else(|| Found::not_modelled("a view that depends on what is not computed"));

@@ -3,146 +3,27 @@
 //! Each program has its own thread, agent `cta · (1 + roles)`, and behind it its roles. Where roles part, the thread hands
 //! over to them and waits until all have ended. All state is `Clone`, and hashes without what is over, so that the model
 //! checker can come back to it; what an agent has is behind an `Rc`, so that a copy of a state costs little.
+#![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::eval::{Scope, pure};
 use super::finding::{Found, Kind, Side};
+use super::control::ROLES_PART;
 use super::plan::{CLASSES, Plan};
-use super::store::{Res, Setup, Span, Store, Touch, Work};
-use super::value::{Num, Val, View};
+use super::state::{Cta, Frame, Holds, Moved, Reader, Thread};
+use super::store::Store;
+use super::tensor::Setup;
+use super::value::{Val, View};
+use super::work::{Res, Span, Touch, Work};
 use crate::engine::{
     self, Agent, BarrierId, Completion, Engine, Event, Halt, Helper, Observer, Place, Space, State, Wait,
 };
 use crate::ir::op_table::mnemonic;
-use crate::ir::{AmdOp, Block, ForKind, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pipe, TtgOp, Value};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::ir::{self, AmdOp, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pipe, TtgOp, Value};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Who is told.
 pub(super) type Obs<'a, 'b> = &'a mut (dyn Observer + 'b);
-
-/// What became of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moved {
-    /// It is done.
-    On,
-    /// It is done, and found that there is nothing to do yet: others should run.
-    Polled,
-    /// It waits; the agent will try again.
-    Blocked,
-    /// The agent has ended.
-    Ended,
-}
-
-/// A place in nested control flow.
-#[derive(Clone, Debug, Hash)]
-pub(super) struct Frame {
-    pub(super) block: Block,
-    pub(super) at: usize,
-    /// The operation whose block this is; `None` is the agent's outermost.
-    op: Option<OpId>,
-    /// Of a counted loop: the index, the end, the step.
-    count: Option<(i64, i64, i64)>,
-}
-
-/// What a reader of a ring has done.
-#[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Reader {
-    pub(super) claimed: u64,
-    /// All times below are given back, and these.
-    pub(super) below: u64,
-    pub(super) beyond: BTreeSet<u64>,
-}
-
-impl Reader {
-    /// Gives a time back; whether it was not before.
-    pub(super) fn release(&mut self, time: u64) -> bool {
-        if time < self.below || !self.beyond.insert(time) {
-            return false;
-        }
-        while self.beyond.remove(&self.below) {
-            self.below += 1;
-        }
-        true
-    }
-
-    pub(super) fn released(&self, time: u64) -> bool {
-        time < self.below || self.beyond.contains(&time)
-    }
-}
-
-/// The groups of one class of an agent that were not waited for.
-#[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Groups {
-    pub(super) open: u32,
-    pub(super) committed: u32,
-    /// Operations of each group that was not waited for, the oldest first.
-    pub(super) sizes: VecDeque<u32>,
-}
-
-/// An accumulator: how many products may be unread, and the stages that they hold.
-#[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Acc {
-    pub(super) keep: usize,
-    /// Group, ring, time.
-    pub(super) held: VecDeque<(u32, usize, u64)>,
-}
-
-/// An agent's own state.
-#[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Thread {
-    pub(super) cta: usize,
-    /// Its number in its program: 0 is the program's own thread.
-    pub(super) local: usize,
-    pub(super) frames: Vec<Frame>,
-    pub(super) env: Vec<Val>,
-    /// For each ring, the next time to fill.
-    pub(super) fill: Vec<u64>,
-    pub(super) read: Vec<Reader>,
-    pub(super) groups: [Groups; CLASSES],
-    pub(super) accs: BTreeMap<u32, Acc>,
-    /// The number of the next product or accumulator.
-    pub(super) next: u32,
-    /// The barrier at which it has arrived and waits, and the parity.
-    pub(super) met: Option<(u32, bool)>,
-    /// The parity of the cluster's barrier at which it has arrived.
-    pub(super) cluster: Option<bool>,
-    pub(super) registers: Option<u32>,
-}
-
-/// What a slot of a ring holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Holds {
-    #[default]
-    Nothing,
-    /// The stage of this time, or what is on its way.
-    Stage(u64),
-    Poison(u64),
-}
-
-/// A named barrier that gathers.
-#[derive(Clone, Debug, Hash)]
-pub(super) struct Named {
-    pub(super) threads: u32,
-    pub(super) barrier: BarrierId,
-}
-
-/// A program of the cluster.
-#[derive(Clone, Debug)]
-pub(super) struct Cta {
-    pub(super) program: [u32; 3],
-    /// For each ring: barriers Ready and Free of each slot.
-    pub(super) rings: Vec<(Vec<BarrierId>, Vec<BarrierId>)>,
-    pub(super) holds: Vec<Vec<Holds>>,
-    /// The first barrier of each allocation of the kernel.
-    pub(super) made: BTreeMap<u32, BarrierId>,
-    /// Where the words of live barriers are.
-    pub(super) words: BTreeMap<u64, BarrierId>,
-    /// Barriers that were initialised and not made known, and by whom.
-    pub(super) unfenced: BTreeMap<BarrierId, usize>,
-    pub(super) named: BTreeMap<u8, Named>,
-    /// Where all agents of the program meet.
-    pub(super) block: Option<BarrierId>,
-}
 
 /// Programs of a cluster while they run.
 #[derive(Clone, Debug)]
@@ -280,8 +161,12 @@ impl<'k> Machine<'k> {
     }
 
     pub(super) fn set(&mut self, agent: usize, values: &[Value], new: impl IntoIterator<Item = Val>) -> Res<()> {
+        let data = self.store.data;
         let thread = self.thread(agent)?;
         for (value, new) in values.iter().zip(new) {
+            if data && matches!(new, Val::Unknown) {
+                return Err(Found::not_modelled("a value that is not computed"));
+            }
             if let Some(slot) = thread.env.get_mut(value.index()) {
                 *slot = new;
             }
@@ -300,7 +185,6 @@ impl<'k> Machine<'k> {
         self.dispatch(agent, id, op, obs).map_err(|e| located(e, self))
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "control is here, everything else in `exec`")]
     fn dispatch(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         match &op.kind {
             OpKind::For(kind) => self.enter_for(agent, id, op, *kind).map(|()| Moved::On),
@@ -337,6 +221,10 @@ impl<'k> Machine<'k> {
     }
 
     fn exec(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
+        if !matches!(op.kind.effect(), ir::Effect::Pure) {
+            let tag = if let Val::Token { time, .. } = self.arg(agent, op, 0) { time } else { 0 };
+            self.tell(obs, &Event::At { agent: Agent::new(agent), place: Place::new(id.index()), tag })?;
+        }
         match &op.kind {
             OpKind::Ttg(TtgOp::Rematerialize) => {}
             OpKind::Ttg(ttg) => return self.ttg(agent, id, op, ttg, obs),
@@ -344,8 +232,9 @@ impl<'k> Machine<'k> {
             OpKind::Nv(nv) => return self.nv(agent, id, op, *nv, obs),
             OpKind::Amd(AmdOp::Mfma) => {}
             OpKind::Amd(amd) => return self.amd(agent, id, op, *amd, obs),
+            OpKind::Mma if self.reads_stages(op) => return self.mma_of_stages(agent, id, op, obs).map(|()| Moved::On),
             kind => match kind.effect() {
-                crate::ir::Effect::Pure => {}
+                ir::Effect::Pure => {}
                 _ => return self.memory(agent, id, op, obs).map(|()| Moved::On),
             },
         }
@@ -359,126 +248,6 @@ impl<'k> Machine<'k> {
             frame.at += 1;
         }
         Ok(())
-    }
-
-    fn enter_for(&mut self, agent: usize, id: OpId, op: &Op, kind: ForKind) -> Res<()> {
-        let (mut lo, hi, mut step) = (self.int(agent, op, 0)?, self.int(agent, op, 1)?, self.int(agent, op, 2)?);
-        if kind == ForKind::Distributed {
-            let program = self.ctas.get(self.cta(agent)).map_or(0, |c| c.program[0]);
-            lo += i64::from(program) * step;
-            step *= i64::from(self.store.setup.grid[0].max(1));
-        }
-        let init: Vec<Val> = op.args.iter().skip(3).map(|v| self.val(agent, *v)).collect();
-        self.enter(agent, id, op, Some((lo, hi, step)), init)?;
-        self.head(agent)
-    }
-
-    fn enter_loop(&mut self, agent: usize, id: OpId, op: &Op) -> Res<()> {
-        let init: Vec<Val> = op.args.iter().map(|v| self.val(agent, *v)).collect();
-        self.enter(agent, id, op, None, init)
-    }
-
-    fn enter(&mut self, agent: usize, id: OpId, op: &Op, count: Option<(i64, i64, i64)>, init: Vec<Val>) -> Res<()> {
-        let Some(block) = op.regions.first().copied() else { return Err(Found::not_modelled("a loop without a body")) };
-        let args = &self.kernel().block(block).args;
-        self.set(agent, &args[usize::from(count.is_some()).min(args.len())..], init)?;
-        self.thread(agent)?.frames.push(Frame { block, at: 0, op: Some(id), count });
-        Ok(())
-    }
-
-    /// At the head of a counted loop: an iteration, or the end.
-    fn head(&mut self, agent: usize) -> Res<()> {
-        let kernel = self.kernel();
-        let Some(frame) = self.look(agent)?.frames.last().cloned() else { return Ok(()) };
-        let (Some((index, hi, _)), Some(op)) = (frame.count, frame.op) else { return Ok(()) };
-        let args = &kernel.block(frame.block).args;
-        if index < hi {
-            return self.set(agent, args, [Val::Num(Num::Int(index))]);
-        }
-        let last: Vec<Val> = args.iter().skip(1).map(|v| self.val(agent, *v)).collect();
-        self.thread(agent)?.frames.pop();
-        self.set(agent, &kernel.op(op).results, last)?;
-        self.advance(agent)
-    }
-
-    /// The frame of the loop number `n` around, with everything inside it gone.
-    fn unwind(&mut self, agent: usize, n: u32) -> Res<Frame> {
-        let (kernel, mut left) = (self.kernel(), n);
-        let thread = self.thread(agent)?;
-        while let Some(frame) = thread.frames.last() {
-            let is_loop = frame.op.is_some_and(|o| kernel.op(o).kind.is_loop());
-            if is_loop && left == 0 {
-                return Ok(frame.clone());
-            }
-            left -= u32::from(is_loop);
-            thread.frames.pop();
-        }
-        Err(Found::not_modelled("a way out of more loops than there are"))
-    }
-
-    fn again(&mut self, agent: usize, op: &Op, n: u32) -> Res<()> {
-        let next: Vec<Val> = op.args.iter().map(|v| self.val(agent, *v)).collect();
-        let frame = self.unwind(agent, n)?;
-        let args = &self.kernel().block(frame.block).args;
-        let skip = usize::from(frame.count.is_some()).min(args.len());
-        self.set(agent, &args[skip..], next)?;
-        if let Some(frame) = self.thread(agent)?.frames.last_mut() {
-            frame.at = 0;
-            frame.count = frame.count.map(|(i, hi, step)| (i.saturating_add(step), hi, step));
-        }
-        self.head(agent)
-    }
-
-    /// The end of an arm, or of a role.
-    fn leave(&mut self, agent: usize, op: &Op) -> Res<()> {
-        let values: Vec<Val> = op.args.iter().map(|v| self.val(agent, *v)).collect();
-        let Some(frame) = self.thread(agent)?.frames.pop() else { return Ok(()) };
-        let Some(inner) = frame.op else { return Ok(()) };
-        let results = self.kernel().op(inner).results.clone();
-        self.set(agent, &results, values)?;
-        self.advance(agent)
-    }
-
-    /// Roles part; the program's own thread waits for them.
-    fn part(&mut self, agent: usize, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
-        let per = self.plan.agents();
-        let roles: Vec<usize> = (agent + 1..agent + per).collect();
-        let state = |m: &Self, r: usize| m.engine.agents().state(Agent::new(r));
-        if roles.iter().any(|r| state(self, *r) == State::Blocked(Wait::Other(ROLES_PART))) {
-            let env = self.look(agent)?.env.clone();
-            for (role, block) in roles.iter().zip(&op.regions) {
-                let thread = self.thread(*role)?;
-                thread.env.clone_from(&env);
-                thread.frames.push(Frame { block: *block, at: 0, op: None, count: None });
-                self.engine.agents_mut().set(Agent::new(*role), State::Ready);
-            }
-            let into: Vec<Agent> = roles.iter().map(|r| Agent::new(*r)).collect();
-            self.tell(obs, &Event::Fork { agent: Agent::new(agent), into: &into })?;
-        }
-        if roles.iter().all(|r| state(self, *r) == State::Done) {
-            let agents: Vec<Agent> = roles.iter().map(|r| Agent::new(*r)).collect();
-            self.tell(obs, &Event::Join { agents: &agents, into: Agent::new(agent) })?;
-            self.advance(agent)?;
-            return Ok(Moved::On);
-        }
-        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_MEET)));
-        Ok(Moved::Blocked)
-    }
-
-    fn end(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
-        self.check_under_way(agent, None)?;
-        self.leave_meetings(agent, obs)?;
-        self.engine.exit(&[Agent::new(agent)], &mut &mut *obs).map_err(|h| self.fault(agent, None, h))?;
-        let per = self.plan.agents();
-        let main = agent / per * per;
-        let done = |r: usize| self.engine.agents().state(Agent::new(r)) == State::Done;
-        if agent != main && (main + 1..main + per).all(done) {
-            self.engine.agents_mut().wake(|w| w == Wait::Other(ROLES_MEET));
-        }
-        if agent == main {
-            self.check_rings(agent)?;
-        }
-        Ok(Moved::Ended)
     }
 
     /// Tells of an event.
@@ -581,11 +350,6 @@ impl From<Halt> for Failed {
 pub(super) fn stopped() -> Box<Found> {
     Found::new(Kind::Race, "")
 }
-
-/// A role that has not begun.
-const ROLES_PART: u32 = 0;
-/// A program's own thread while its roles run.
-pub(super) const ROLES_MEET: u32 = 1;
 
 /// The value of a parameter.
 fn parameter(setup: &Setup, i: usize, kind: &ParamKind) -> Val {

@@ -1,11 +1,12 @@
 //! Loads and stores of tensors, by tiles, elements and indices; what prints and traps.
+#![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::access::tensor;
 use super::arith::{binary, bytes, shape::extents};
 use super::eval::{from_bytes, narrow};
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
-use super::store::Res;
+use super::work::Res;
 use super::value::{Cells, Named, Num, Source, Val, View};
 use crate::engine::AccessKind;
 use crate::ir::{AtomicOp, BinOp, Op, OpId, OpKind, TileShape, TtgOp, Unit};
@@ -16,7 +17,6 @@ type At = (Rc<View>, Vec<i64>);
 
 impl Machine<'_> {
     /// An operation that touches tensors, prints or traps.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the operations with effects; others do not come here")]
     pub(super) fn memory(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
         let result = match &op.kind {
             OpKind::Load(unit, shape) => self.load(agent, id, op, (*unit, *shape), obs)?,

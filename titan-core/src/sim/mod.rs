@@ -11,9 +11,10 @@
 //! | file | part |
 //! |---|---|
 //! | `plan` | what is known beforehand: where rings lie, who reads them |
-//! | `machine`, `wait` | agents, control flow, one operation at a time; what an agent waits for |
-//! | `ring`, `raw` | operations of rings; operations that state a protocol themselves |
-//! | `memory`, `access`, `store` | tensors and shared memory, and what conflicts with what is under way |
+//! | `state`, `machine`, `control`, `wait` | agents, one operation at a time, control flow; what an agent waits for |
+//! | `ring`, `stage`, `raw`, `meet` | operations of rings and of their stages; those that state a protocol themselves |
+//! | `memory`, `access`, `work` | loads and stores; what conflicts with what is under way; what that does |
+//! | `tensor`, `store` | arguments, shared memory, and what they hold |
 //! | `eval`, `arith`, `value` | what operations compute |
 //! | `run`, `watch`, `trace` | schedules and observers of one run; who was busy when |
 //! | `explore` | the model checker |
@@ -23,20 +24,26 @@
 
 mod access;
 mod arith;
+mod control;
 mod eval;
 pub mod explore;
 mod finding;
 mod machine;
+mod meet;
 mod memory;
 mod plan;
 mod raw;
 mod ring;
 mod run;
+mod stage;
+mod state;
 mod store;
+mod tensor;
 mod trace;
 mod value;
 mod wait;
 mod watch;
+mod work;
 
 pub use explore::{Explored, Limits, Verdict, explore};
 pub use finding::{Choice, Finding, Kind, Schedule, Side};
@@ -57,6 +64,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Whether an observer of order watches: accesses that nothing orders are found in every run in which they occur.
     pub sanitize: bool,
+    /// Whether missing fences between proxies are findings.
+    pub fences: bool,
     /// Whether it also reports reads after reads through another proxy without a fence.
     pub strict: bool,
     /// How many programs a cluster has, along axis 0.
@@ -72,7 +81,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            completion: Completion::Late, seed: None, sanitize: true, strict: false, cluster: None, data: true,
+            completion: Completion::Late, seed: None, sanitize: true, fences: true, strict: false, cluster: None, data: true,
             max_steps: 100_000_000, trace: false,
         }
     }

@@ -3,6 +3,7 @@
 //! A ring runs by the protocol of `docs/protocol.md`, with two barriers for each slot: *Ready*, at which the filler arrives
 //! once and copies bring their bytes, and *Free*, at which each reader arrives once. A staging ring, which is written and
 //! stored, has no readers and no barriers: whoever stores waits for its own stores.
+#![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
 use super::finding::{Found, Kind};
 use crate::engine::Class;

@@ -2,12 +2,14 @@
 //!
 //! Regions have no elements in the IR, so what is copied to them is not kept: only that somebody wrote there. A role acts as
 //! one thread of control, and says how many of its threads arrive.
+#![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::access::{shared, tensor};
 use super::finding::{Found, Kind};
-use super::machine::{Machine, Moved, Named, Obs, index};
+use super::machine::{Machine, Obs, index};
+use super::state::Moved;
 use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, VMCNT, WGMMA};
-use super::store::{Effect, Res, Work};
+use super::work::{Effect, Res, Work};
 use super::value::{Num, Val};
 use crate::engine::{self, Agent, BarrierId, Class, Place, Proxy, Scope, Signal, Storage};
 use crate::ir::{self, AmdOp, Call, CallProxy, NvGroup, NvOp, Op, OpId, RegionOp};
@@ -195,7 +197,7 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    fn cta_mut(&mut self, agent: usize) -> Option<&mut super::machine::Cta> {
+    pub(super) fn cta_mut(&mut self, agent: usize) -> Option<&mut super::state::Cta> {
         let cta = self.cta(agent);
         self.ctas.get_mut(cta)
     }
@@ -294,6 +296,10 @@ impl Machine<'_> {
             if cta >= self.ctas.len() {
                 return Err(Found::new(Kind::Bounds, format!("a copy to program {cta} of a cluster of {}", self.ctas.len())));
             }
+            let over = self.engine.agents().state(Agent::new(cta * self.plan.agents())) == engine::State::Done;
+            if over {
+                return Err(Found::new(Kind::UnderWay, format!("a copy to program {cta} of the cluster, which has ended")));
+            }
             let (barrier, _) = self.barriers_of(agent, cta, op, n.saturating_sub(1))?;
             if self.ctas.get(cta).is_some_and(|c| c.unfenced.contains_key(&barrier)) {
                 let name = self.barrier_name(barrier);
@@ -354,106 +360,6 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Comes to a named barrier, and waits there or goes on.
-    fn come(&mut self, agent: usize, id: OpId, (named, threads, waits): (u8, u32, bool), obs: Obs<'_, '_>) -> Res<Moved> {
-        if self.look(agent)?.met.is_some() {
-            return self.meet(agent, id, (BarrierId::new(0), 0), obs);
-        }
-        let own = self.threads_of(agent, threads)?;
-        let barrier = self.named(agent, id, (named, threads), obs)?;
-        if waits {
-            return self.meet(agent, id, (barrier, own), obs);
-        }
-        self.engine.arrive(Agent::new(agent), barrier, own, 0, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
-        Ok(Moved::On)
-    }
-
-    /// How many threads an agent comes with.
-    fn threads_of(&self, agent: usize, all: u32) -> Res<u32> {
-        let role = self.look(agent)?.local.checked_sub(1).and_then(|r| self.kernel().roles.get(r));
-        let own = role.map_or(all, |r| r.warps.saturating_mul(32));
-        if all % 32 != 0 || all == 0 || own > all {
-            return Err(Found::new(Kind::Participants, format!("a barrier of {all} threads, to which {own} come at once")));
-        }
-        Ok(own)
-    }
-
-    /// The named barrier of a number, which all that come count with the same number of threads.
-    fn named(&mut self, agent: usize, id: OpId, (named, threads): (u8, u32), obs: Obs<'_, '_>) -> Res<BarrierId> {
-        if named >= 16 {
-            return Err(Found::new(Kind::Participants, format!("there is no barrier {named}: they have numbers below 16")));
-        }
-        let known = self.ctas.get(self.cta(agent)).and_then(|c| c.named.get(&named)).cloned();
-        if let Some(known) = known {
-            let idle = self.engine.barrier(known.barrier).is_some_and(|b| b.pending() == known.threads);
-            if known.threads == threads {
-                return Ok(known.barrier);
-            }
-            if !idle {
-                return Err(Found::new(Kind::Participants, format!("barrier {named} gathers {} threads, and one comes who counts {threads}", known.threads)));
-            }
-        }
-        let barrier = self.engine.add_barrier();
-        self.engine.init(Agent::new(agent), barrier, threads, None, Place::new(id.index()), &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
-        if let Some(cta) = self.cta_mut(agent) {
-            cta.named.insert(named, Named { threads, barrier });
-        }
-        Ok(barrier)
-    }
-
-    fn cluster(&mut self, agent: usize, id: OpId, arrives: bool, obs: Obs<'_, '_>) -> Res<Moved> {
-        let (met, barrier) = (self.look(agent)?.cluster, self.cluster.ok_or_else(|| unknown("a barrier of the cluster"))?);
-        match (arrives, met) {
-            (true, None) => {
-                let parity = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase) & 1 == 1;
-                self.thread(agent)?.cluster = Some(parity);
-                self.engine.arrive(Agent::new(agent), barrier, 1, 0, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
-                Ok(Moved::On)
-            }
-            (true, Some(_)) => Err(Found::new(Kind::Participants, format!("{} comes to the cluster again without having waited", self.role(agent)))),
-            (false, None) => Err(Found::new(Kind::Participants, format!("{} waits for a cluster to which it has not come", self.role(agent)))),
-            (false, Some(parity)) => {
-                let passed = self.engine.wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
-                if passed {
-                    self.thread(agent)?.cluster = None;
-                }
-                Ok(if passed { Moved::On } else { Moved::Blocked })
-            }
-        }
-    }
-
-    /// An agent that has ended is not waited for, by its cluster or its program.
-    pub(super) fn leave_meetings(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<()> {
-        let thread = self.look(agent)?;
-        if thread.local == 0 && self.plan.roles_op.is_some() {
-            return Ok(());
-        }
-        let cluster = self.cluster.filter(|_| thread.cluster.is_none());
-        let block = self.ctas.get(thread.cta).and_then(|c| c.block);
-        for barrier in [cluster, block].into_iter().flatten() {
-            self.engine.arrive_and_drop(Agent::new(agent), barrier, 1, &mut &mut *obs).map_err(|h| self.fault(agent, None, h))?;
-        }
-        Ok(())
-    }
-
-    /// `setmaxnreg` changes nothing here, but what there is of registers is checked.
-    fn registers(&mut self, agent: usize, registers: u32) -> Res<()> {
-        if !(24..=256).contains(&registers) || registers % 8 != 0 {
-            return Err(Found::new(Kind::Participants, format!("{registers} registers: a multiple of 8 from 24 to 256 can be set")));
-        }
-        self.thread(agent)?.registers = Some(registers);
-        let (per, main) = (self.plan.agents(), agent / self.plan.agents() * self.plan.agents());
-        let of = |a: usize| {
-            let warps = (a - main).checked_sub(1).and_then(|r| self.kernel().roles.get(r)).map_or(0, |r| r.warps);
-            u64::from(warps) * 32 * u64::from(self.threads.get(a).and_then(|t| t.registers).unwrap_or(0))
-        };
-        let all: u64 = (main..main + per).map(of).sum();
-        if all > 65536 {
-            return Err(Found::new(Kind::Participants, format!("the roles ask for {all} registers, and a program has 65536")));
-        }
-        Ok(())
-    }
-
     /// An operation of an AMD GPU.
     pub(super) fn amd(&mut self, agent: usize, id: OpId, op: &Op, what: AmdOp, obs: Obs<'_, '_>) -> Res<Moved> {
         match what {
@@ -482,29 +388,6 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// All agents of a program meet; those that have ended are not waited for.
-    fn s_barrier(&mut self, agent: usize, id: OpId, obs: Obs<'_, '_>) -> Res<Moved> {
-        match self.ctas.get(self.cta(agent)).and_then(|c| c.block) {
-            Some(barrier) => self.meet(agent, id, (barrier, 1), obs),
-            None => Err(unknown("a barrier of the program")),
-        }
-    }
-
-    /// Arrives at a barrier with a count, and waits there.
-    fn meet(&mut self, agent: usize, id: OpId, (barrier, count): (BarrierId, u32), obs: Obs<'_, '_>) -> Res<Moved> {
-        if self.look(agent)?.met.is_none() {
-            let parity = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase) & 1 == 1;
-            self.engine.arrive(Agent::new(agent), barrier, count, 0, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
-            self.thread(agent)?.met = Some((index(barrier.index()), parity));
-        }
-        let Some((barrier, parity)) = self.look(agent)?.met else { return Ok(Moved::On) };
-        let barrier = BarrierId::new(barrier as usize);
-        let passed = self.engine.wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
-        if passed {
-            self.thread(agent)?.met = None;
-        }
-        Ok(if passed { Moved::On } else { Moved::Blocked })
-    }
 }
 
 const fn class_of(group: NvGroup) -> Class {
@@ -515,6 +398,6 @@ const fn class_of(group: NvGroup) -> Class {
     }
 }
 
-fn unknown(what: &str) -> Box<Found> {
+pub(super) fn unknown(what: &str) -> Box<Found> {
     Found::not_modelled(format!("{what} that is not made here"))
 }

@@ -7,26 +7,28 @@
 //!
 //! Beside the barriers a ledger is kept: which time a slot holds, and what each reader has claimed and given back. So a stage
 //! that is used outside of its time is found even if the barriers do not notice.
+#![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::access::{shared, tensor};
 use super::finding::{Found, Kind};
-use super::machine::{Acc, Holds, Machine, Moved, Obs};
-use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, RING_COPY, Ring, WGMMA};
-use super::store::{Effect, Operand, Res, Work};
-use super::value::{Smem, Source, Tile, Val};
+use super::machine::{Machine, Obs, index};
+use super::plan::{BULK_LOAD, RING_COPY, Ring};
+use super::state::{Holds, Moved};
+use super::work::{Effect, Res, Span, Work};
+use super::value::{Num, Source, Val};
 use crate::engine::{self, Agent, BarrierId, Event, Place, Signal};
-use crate::ir::{Elem, Fill, Op, OpId, Pipe, Proxy, Scope, TileShape, TtgOp, Ty, Unit};
+use crate::ir::{Fill, Op, OpId, Pipe, Proxy, Scope, TtgOp};
 use std::rc::Rc;
 
 /// A slot at a time.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    ring: usize,
-    time: u64,
+pub(super) struct Slot {
+    pub(super) ring: usize,
+    pub(super) time: u64,
     slot: usize,
-    cta: usize,
+    pub(super) cta: usize,
     /// The first byte.
-    base: u64,
+    pub(super) base: u64,
 }
 
 impl Machine<'_> {
@@ -52,15 +54,19 @@ impl Machine<'_> {
             TtgOp::Poisoned => {
                 let slot = self.slot(agent, op, 0)?;
                 let poison = self.holds(slot) == Holds::Poison(slot.time);
-                self.set(agent, &op.results, [Val::Num(super::value::Num::Int(poison.into()))])?;
+                self.set(agent, &op.results, [Val::Num(Num::Int(poison.into()))])?;
             }
             TtgOp::ReadPerm | TtgOp::Consumed => {
                 let slot = self.slot(agent, op, 0)?;
                 self.check_held(agent, slot)?;
+                if *ttg == TtgOp::ReadPerm && self.holds(slot) == Holds::Poison(slot.time) {
+                    self.check_stage(agent, slot)?;
+                }
                 self.set(agent, &op.results, [token(slot)])?;
             }
             TtgOp::Split(parts) => {
                 let slot = self.slot(agent, op, 0)?;
+                self.thread(agent)?.parts.insert((slot.ring, slot.time), *parts);
                 self.set(agent, &op.results, vec![token(slot); usize::from(*parts)])?;
             }
             TtgOp::Join => self.join(agent, op)?,
@@ -86,29 +92,29 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    fn ring(&self, ring: usize) -> Res<&Ring> {
+    pub(super) fn ring(&self, ring: usize) -> Res<&Ring> {
         self.plan.rings.get(ring).ok_or_else(|| Found::new(Kind::Declaration, format!("there is no ring {ring}")))
     }
 
-    fn slot_of(&self, agent: usize, ring: usize, time: u64) -> Res<Slot> {
+    pub(super) fn slot_of(&self, agent: usize, ring: usize, time: u64) -> Res<Slot> {
         let r = self.ring(ring)?;
         let slot = time % r.slots.max(1);
         Ok(Slot { ring, time, slot: usize::try_from(slot).unwrap_or(0), cta: self.cta(agent), base: r.base + slot * r.stride })
     }
 
     /// The slot of a token.
-    fn slot(&self, agent: usize, op: &Op, i: usize) -> Res<Slot> {
+    pub(super) fn slot(&self, agent: usize, op: &Op, i: usize) -> Res<Slot> {
         match self.arg(agent, op, i) {
             Val::Token { pipe, time } => self.slot_of(agent, pipe as usize, time),
             _ => Err(misused("a token")),
         }
     }
 
-    fn holds(&self, s: Slot) -> Holds {
+    pub(super) fn holds(&self, s: Slot) -> Holds {
         self.ctas.get(s.cta).and_then(|c| c.holds.get(s.ring)).and_then(|h| h.get(s.slot)).copied().unwrap_or_default()
     }
 
-    fn hold(&mut self, s: Slot, what: Holds) {
+    pub(super) fn hold(&mut self, s: Slot, what: Holds) {
         if let Some(h) = self.ctas.get_mut(s.cta).and_then(|c| c.holds.get_mut(s.ring)).and_then(|h| h.get_mut(s.slot)) {
             *h = what;
         }
@@ -266,7 +272,7 @@ impl Machine<'_> {
     }
 
     /// A stage that is read holds its time.
-    fn check_stage(&self, agent: usize, s: Slot) -> Res<()> {
+    pub(super) fn check_stage(&self, agent: usize, s: Slot) -> Res<()> {
         self.check_held(agent, s)?;
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         match self.holds(s) {
@@ -287,39 +293,15 @@ impl Machine<'_> {
                 return Err(Found::new(Kind::Token, format!("parts of times {} and {} are joined", first.time, other.time)));
             }
         }
+        let parts = self.thread(agent)?.parts.remove(&(first.ring, first.time)).map_or(0, usize::from);
+        if parts != op.args.len() {
+            return Err(Found::new(Kind::Token, format!("{} of {parts} parts of a right to read are joined", op.args.len())));
+        }
         self.set(agent, &op.results, [token(first)])
     }
 
-    fn view_stage(&mut self, agent: usize, op: &Op, (field, elem, lies): (u8, Elem, TileShape)) -> Res<()> {
-        let s = self.slot(agent, op, 0)?;
-        let field = usize::from(field);
-        let len = self.ring(s.ring)?.fields.get(field).map_or(0, |f| f.1);
-        if elem.bytes_for(lies.len()) as u64 > len {
-            let name = self.kernel().pipe_name(Pipe::new(s.ring));
-            return Err(Found::new(Kind::Bounds, format!("tile {field} of `{name}` has {len} bytes, and is seen as one of {}", elem.bytes_for(lies.len()))));
-        }
-        let smem = Smem { pipe: s.ring, time: s.time, field, elem, lies, order: (0..lies.rank()).collect() };
-        self.set(agent, &op.results, [Val::Smem(Rc::new(smem))])
-    }
-
-    /// Where a tile of a stage lies, and how many bytes it has.
-    fn placed(&self, agent: usize, smem: &Smem) -> Res<(Slot, u64, u64)> {
-        let s = self.slot_of(agent, smem.pipe, smem.time)?;
-        let offset = self.ring(s.ring)?.fields.get(smem.field).map_or(0, |f| f.0);
-        Ok((s, s.base + offset, smem.elem.bytes_for(smem.lies.len()) as u64))
-    }
-
-    fn read_stage(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
-        let Val::Smem(smem) = self.arg(agent, op, 0) else { return Err(misused("a stage")) };
-        let (s, lo, len) = self.placed(agent, &smem)?;
-        self.check_stage(agent, s)?;
-        self.touch(agent, id, Some(s.time), shared(s.cta, lo, lo + len, false), obs)?;
-        let tile = self.store.stage(&self.engine, s.cta, lo, &smem)?;
-        self.set(agent, &op.results, [tile.map_or(Val::Unknown, |t| Val::Tile(Rc::new(t)))])
-    }
-
     /// Gives a stage back.
-    fn release(&mut self, agent: usize, id: OpId, s: Slot, obs: Obs<'_, '_>) -> Res<()> {
+    pub(super) fn release(&mut self, agent: usize, id: OpId, s: Slot, obs: Obs<'_, '_>) -> Res<()> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         let stride = self.ring(s.ring)?.stride;
         let whole = shared(s.cta, s.base, s.base + stride, true);
@@ -338,163 +320,6 @@ impl Machine<'_> {
         self.engine.arrive(Agent::new(agent), free, 1, 0, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))
     }
 
-    fn product(&mut self, agent: usize, id: OpId, op: &Op, ttg: &TtgOp, obs: Obs<'_, '_>) -> Res<()> {
-        match ttg {
-            TtgOp::ComputeIssue => {
-                let number = self.number(agent)?;
-                self.keep_tile(agent, number, op, 2)?;
-                let group = self.issue_product(agent, id, op, (number, 0), obs)?;
-                self.set(agent, &op.results, [Val::Compute { id: number, group }])
-            }
-            TtgOp::ComputeWait => {
-                let Val::Compute { id: number, group } = self.arg(agent, op, 0) else { return Err(misused("a product")) };
-                self.wait_for(agent, WGMMA, group, obs)?;
-                self.take_tile(agent, number, op)
-            }
-            TtgOp::AccStart(keep) => {
-                let number = self.number(agent)?;
-                self.keep_tile(agent, number, op, 0)?;
-                self.thread(agent)?.accs.insert(number, Acc { keep: usize::from(*keep), ..Acc::default() });
-                self.set(agent, &op.results, [Val::Acc(number)])
-            }
-            TtgOp::AccMma => {
-                let Val::Acc(number) = self.arg(agent, op, 0) else { return Err(misused("an accumulator")) };
-                let s = self.slot(agent, op, 1)?;
-                let group = self.issue_product(agent, id, op, (number, 2), obs)?;
-                if let Some(acc) = self.thread(agent)?.accs.get_mut(&number) {
-                    acc.held.push_back((group, s.ring, s.time));
-                }
-                let keep = self.look(agent)?.accs.get(&number).map_or(0, |a| a.keep);
-                self.retire(agent, id, (number, keep), obs)?;
-                self.set(agent, &op.results, [Val::Acc(number)])
-            }
-            _ => {
-                let Val::Acc(number) = self.arg(agent, op, 0) else { return Err(misused("an accumulator")) };
-                self.retire(agent, id, (number, 0), obs)?;
-                if self.thread(agent)?.accs.remove(&number).is_none() {
-                    return Err(Found::new(Kind::Token, "an accumulator is finished twice"));
-                }
-                self.take_tile(agent, number, op)
-            }
-        }
-    }
-
-    fn number(&mut self, agent: usize) -> Res<u32> {
-        let next = &mut self.thread(agent)?.next;
-        *next += 1;
-        Ok(*next)
-    }
-
-    fn keep_tile(&mut self, agent: usize, number: u32, op: &Op, i: usize) -> Res<()> {
-        if let Val::Tile(tile) = self.arg(agent, op, i) {
-            self.store.results.insert((agent, number), tile);
-        }
-        Ok(())
-    }
-
-    fn take_tile(&mut self, agent: usize, number: u32, op: &Op) -> Res<()> {
-        let tile: Option<Rc<Tile>> = self.store.results.remove(&(agent, number));
-        self.set(agent, &op.results, [tile.map_or(Val::Unknown, Val::Tile)])
-    }
-
-    /// Starts a product whose operands stand from `at` on; its group.
-    fn issue_product(&mut self, agent: usize, id: OpId, op: &Op, (number, at): (u32, usize), obs: Obs<'_, '_>) -> Res<u32> {
-        let (mut touches, mut operands, mut time) = (Vec::new(), Vec::new(), None);
-        for i in [at, at + 1] {
-            operands.push(match self.arg(agent, op, i) {
-                Val::Tile(tile) => Operand::Tile(tile),
-                Val::Smem(smem) => {
-                    let (s, address, len) = self.placed(agent, &smem)?;
-                    self.check_stage(agent, s)?;
-                    touches.push(shared(s.cta, address, address + len, false));
-                    time = Some(s.time);
-                    Operand::Shared { cta: s.cta, address, smem }
-                }
-                _ => Operand::Unknown,
-            });
-        }
-        self.fence(agent, id, (Proxy::Generic, Proxy::Async, Scope::Cta), obs)?;
-        let elem = op.results.first().map_or(Elem::F32, |v| self.kernel().ty(*v).elem());
-        let (Some(b), Some(a)) = (operands.pop(), operands.pop()) else { return Err(misused("operands")) };
-        let before = self.engine.pending().of(Agent::new(agent), WGMMA).last().copied();
-        let work = Work { op: id, time, touches, effect: Effect::Product { id: (agent, number), a, b, elem } };
-        self.start(agent, WGMMA, (before.into_iter().collect(), Vec::new()), work, obs)?;
-        self.commit(agent, WGMMA, obs)
-    }
-
-    /// Waits until at most `keep` products of an accumulator are unread, and gives back what the others read.
-    fn retire(&mut self, agent: usize, id: OpId, (number, keep): (u32, usize), obs: Obs<'_, '_>) -> Res<()> {
-        loop {
-            let acc = self.look(agent)?.accs.get(&number);
-            let oldest = acc.filter(|a| a.held.len() > keep).and_then(|a| a.held.front().copied());
-            let Some((group, ring, time)) = oldest else { return Ok(()) };
-            self.wait_for(agent, WGMMA, group, obs)?;
-            if let Some(acc) = self.thread(agent)?.accs.get_mut(&number) {
-                acc.held.pop_front();
-            }
-            let s = self.slot_of(agent, ring, time)?;
-            self.release(agent, id, s, obs)?;
-        }
-    }
-
-    fn write_stage(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
-        let s = self.slot(agent, op, 0)?;
-        let fields = self.ring(s.ring)?.fields.clone();
-        self.hold(s, Holds::Stage(s.time));
-        for (i, (offset, len)) in fields.into_iter().enumerate() {
-            let lo = s.base + offset;
-            self.touch(agent, id, Some(s.time), shared(s.cta, lo, lo + len, true), obs)?;
-            let Machine { engine, store, .. } = self;
-            store.define(engine, s.cta, lo, lo + len)?;
-            if let (Some(value), Val::Tile(tile)) = (op.args.get(i + 1), self.arg(agent, op, i + 1)) {
-                let elem = match self.kernel().ty(*value) {
-                    Ty::Tile(e, _) => e,
-                    _ => continue,
-                };
-                let mut bytes = super::arith::bytes::encode(elem, &tile.cells);
-                if elem.bits() == 4 {
-                    bytes = crate::num::pack_nibbles(&bytes);
-                }
-                bytes.truncate(usize::try_from(len).unwrap_or(0));
-                let Machine { engine, store, .. } = self;
-                store.write_shared(engine, s.cta, lo, &bytes)?;
-            }
-        }
-        self.set(agent, &op.results, [token(s)])
-    }
-
-    /// Starts the store of a slot: first it is read, then the tensor is written.
-    fn store_issue(&mut self, agent: usize, id: OpId, op: &Op, unit: Unit, obs: Obs<'_, '_>) -> Res<()> {
-        let view = self.view(agent, op, 0)?;
-        let rank = view.extents.len();
-        let s = self.slot(agent, op, op.args.len().saturating_sub(1))?;
-        let Some(shape) = self.kernel().pipe(Pipe::new(s.ring)).and_then(|p| p.fields.first()).map(|f| f.shape) else { return Err(misused("a slot")) };
-        let Some((offset, len)) = self.ring(s.ring)?.fields.first().copied() else { return Err(misused("a slot")) };
-        if shape.rank() != rank {
-            return Err(Found::new(Kind::Bounds, format!("a tile of rank {} is stored to a tensor of rank {rank}", shape.rank())));
-        }
-        let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
-        self.fence(agent, id, (Proxy::Generic, Proxy::Async, Scope::Cta), obs)?;
-        let (number, lo) = (self.number(agent)?, s.base + offset);
-        let kept = (agent, number);
-        let read = Work {
-            op: id, time: Some(s.time), touches: vec![shared(s.cta, lo, lo + len, false)],
-            effect: Effect::Keep { id: kept, cta: s.cta, address: lo, len },
-        };
-        let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
-        let written = tensor(&view, first.as_deref(), Some(shape), true, false);
-        let put = Work { op: id, time: Some(s.time), touches: vec![written], effect: Effect::Put { id: kept, view: Rc::clone(&view), first: first.clone(), shape } };
-        let before = self.engine.pending().of(Agent::new(agent), BULK_WRITE).last().copied();
-        let put = self.start(agent, BULK_WRITE, (before.into_iter().chain([read]).collect(), Vec::new()), put, obs)?;
-        if let Some(first) = first.as_deref() {
-            let helper = Self::helper(BULK_WRITE, put);
-            self.tell_tensor((agent, id), (&view, first, shape), engine::AccessKind::Write, helper, obs)?;
-        }
-        let group = self.commit(agent, BULK_STORE, obs)?;
-        self.commit(agent, BULK_WRITE, obs)?;
-        self.set(agent, &op.results, [Val::Group(BULK_STORE, group)])
-    }
-
     /// A fence between proxies.
     pub(super) fn fence(&self, agent: usize, id: OpId, (from, to, scope): (Proxy, Proxy, Scope), obs: Obs<'_, '_>) -> Res<()> {
         let proxy = |p| match p {
@@ -511,8 +336,20 @@ impl Machine<'_> {
         self.tell(obs, &Event::Fence { agent: Agent::new(agent), from: proxy(from), to: proxy(to), scope, place })
     }
 
-    /// At the end of a program its rings are empty.
+    /// At the end of a program its rings are empty, and no right is left over.
     pub(super) fn check_rings(&self, main: usize) -> Res<()> {
+        for agent in main..main + self.plan.agents() {
+            let (thread, who) = (self.look(agent)?, self.role(agent));
+            let left = [
+                (thread.written.is_empty(), "a slot of a staging ring that is written and not stored"),
+                (thread.parts.is_empty(), "parts of a right to read that are not joined"),
+                (thread.products.is_empty(), "a product that is not waited for"),
+                (thread.accs.is_empty(), "an accumulator that is not finished"),
+            ];
+            if let Some((_, what)) = left.into_iter().find(|(none, _)| !none) {
+                return Err(Found::new(Kind::Token, format!("{who} ends with {what}")));
+            }
+        }
         for (i, ring) in self.plan.rings.iter().enumerate() {
             let name = self.kernel().pipe_name(Pipe::new(i));
             let filled = ring.fillers.iter().map(|f| self.look(main + f).map(|t| t.fill[i])).collect::<Res<Vec<u64>>>()?;
@@ -528,9 +365,9 @@ impl Machine<'_> {
                 }
             }
         }
-        let per = self.plan.agents();
-        let mine = |a: usize| (main..main + per).contains(&a);
-        let left = self.engine.pending().iter().find(|(_, o)| mine(o.agent.index()) && matches!(o.class, BULK_LOAD | RING_COPY));
+        let here = |s: &Span| matches!(s, Span::Shared { cta, .. } if *cta == self.cta(main));
+        let left = self.engine.pending().iter()
+            .find(|(_, o)| matches!(o.class, BULK_LOAD | RING_COPY) && o.payload.touches.iter().any(|t| here(&t.span)));
         match left {
             Some((_, o)) => {
                 let mut side = self.side(o.agent.index(), o.payload.op, o.payload.touches.first(), o.payload.time);
@@ -542,10 +379,10 @@ impl Machine<'_> {
     }
 }
 
-const fn token(s: Slot) -> Val {
-    Val::Token { pipe: s.ring as u32, time: s.time }
+pub(super) fn token(s: Slot) -> Val {
+    Val::Token { pipe: index(s.ring), time: s.time }
 }
 
-fn misused(what: &str) -> Box<Found> {
+pub(super) fn misused(what: &str) -> Box<Found> {
     Found::new(Kind::Token, format!("{what} is used that is not there: it was used up, or never made"))
 }

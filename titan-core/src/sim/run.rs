@@ -1,9 +1,12 @@
 //! One run: programs of a grid, cluster after cluster, by a schedule.
 
 use super::finding::{Choice, Finding, Found, Kind, Schedule};
-use super::machine::{Machine, Moved, engine_of, outputs};
+use super::machine::{Machine, engine_of, outputs};
+use super::state::Moved;
 use super::plan::Plan;
-use super::store::{Res, Setup, Store, Tensor};
+use super::store::Store;
+use super::tensor::{Setup, Tensor};
+use super::work::Res;
 use super::trace::Tracer;
 use super::value::Num;
 use super::watch::Watch;
@@ -83,7 +86,7 @@ fn info(arg: &Arg) -> ArgInfo<'_> {
 
 /// The clusters of a grid, axis 0 first.
 pub(super) fn clusters(grid: [u32; 3], size: u32) -> Res<Vec<Vec<[u32; 3]>>> {
-    if size == 0 || size > 16 || grid[0] % size != 0 {
+    if size == 0 || size > 16 || !grid[0].is_multiple_of(size) {
         return Err(Found::new(Kind::Declaration, format!("clusters of {size} programs do not divide a grid of {}", grid[0])));
     }
     let mut out = Vec::new();
@@ -162,10 +165,9 @@ impl<'k> Cluster<'k> {
         let seed = |s: u64| s.wrapping_add(u64::from(number).wrapping_mul(0x9E37_79B9));
         let completion = match options.completion {
             Completion::Seeded(s) => Completion::Seeded(seed(s)),
-            other => other,
+            early_or_late @ (Completion::Early | Completion::Late) => early_or_late,
         };
         let (engine, global, shared) = engine_of(plan, global, programs.len(), options.data, completion);
-        let agents = programs.len() * plan.agents();
         let mut watch = Watch::default();
         if options.sanitize {
             let bytes = usize::try_from(plan.shared).unwrap_or(0);
@@ -174,7 +176,7 @@ impl<'k> Cluster<'k> {
             if plan.roles_op.is_some() && options.data {
                 spaces.push((global, usize::try_from(ends).unwrap_or(0)));
             }
-            watch = Watch::new(agents, &spaces);
+            watch = Watch::new(programs.len(), plan.agents(), &shared, &spaces, options);
         }
         let defined = vec![super::store::Ranges::default(); programs.len()];
         let store = Store {
@@ -286,7 +288,7 @@ impl Machine<'_> {
         let mut said = Vec::new();
         let mut found = Found::new(Kind::Deadlock, "");
         for (agent, wait, _) in &deadlock.waits {
-            if *wait == crate::engine::Wait::Other(super::machine::ROLES_MEET) {
+            if *wait == crate::engine::Wait::Other(super::control::ROLES_MEET) {
                 continue;
             }
             said.push(self.waiting(agent.index()));

@@ -6,103 +6,14 @@
 
 use super::arith::{bytes, product, shape as arrange};
 use super::finding::{Found, Kind};
+use super::tensor::{Setup, Tensor, element, put_nibbles, row_shape, runs};
 use super::value::{Cells, Named, Num, Smem, Source, Tile, View};
+use super::work::{Effect, Operand, Res, Work};
 use crate::engine::{Engine, Fault, Space, SpaceId};
-use crate::ir::{Elem, OpId, TileShape};
+use crate::ir::TileShape;
 use crate::num::{pack_nibbles, unpack_nibbles};
 use std::collections::BTreeMap;
-use std::hash::Hash;
 use std::rc::Rc;
-
-pub(super) type Res<T> = Result<T, Box<Found>>;
-
-/// A tensor argument.
-#[derive(Clone, Debug)]
-pub(super) struct Tensor {
-    pub(super) name: String,
-    pub(super) elem: Elem,
-    pub(super) extents: Vec<i64>,
-    pub(super) strides: Vec<i64>,
-    /// The caller's bytes, of an input.
-    pub(super) bytes: Option<Vec<u8>>,
-    /// The first byte, of an output.
-    pub(super) base: u64,
-}
-
-/// The arguments of a run.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Setup {
-    /// For each parameter; `None` is a scalar, or absent.
-    pub(super) tensors: Vec<Option<Tensor>>,
-    pub(super) scalars: Vec<Option<Num>>,
-    pub(super) grid: [u32; 3],
-}
-
-/// What an asynchronous operation touches.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Span {
-    /// Bytes of a program's shared memory.
-    Shared { cta: usize, lo: u64, hi: u64 },
-    /// A box of a tensor parameter, in its coordinates.
-    Tensor { param: usize, lo: Vec<i64>, hi: Vec<i64> },
-}
-
-impl Span {
-    pub(super) fn overlaps(&self, other: &Span) -> bool {
-        match (self, other) {
-            (Span::Shared { cta, lo, hi }, Span::Shared { cta: c, lo: l, hi: h }) => cta == c && lo < h && l < hi,
-            (Span::Tensor { param, lo, hi }, Span::Tensor { param: p, lo: l, hi: h }) => {
-                param == p && lo.iter().zip(h).all(|(a, b)| a < b) && l.iter().zip(hi).all(|(a, b)| a < b)
-            }
-            (Span::Shared { .. }, Span::Tensor { .. }) | (Span::Tensor { .. }, Span::Shared { .. }) => false,
-        }
-    }
-}
-
-/// A stretch of memory that is touched, and how.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Touch {
-    pub(super) span: Span,
-    pub(super) write: bool,
-    /// With others like it, unordered is allowed: atomics and scatters, whose results are defined.
-    pub(super) strong: bool,
-}
-
-/// An operand of a product.
-#[derive(Clone, Debug, Hash)]
-pub(super) enum Operand {
-    Tile(Rc<Tile>),
-    Shared { cta: usize, address: u64, smem: Rc<Smem> },
-    Unknown,
-}
-
-/// What an asynchronous operation does when it completes.
-#[derive(Clone, Debug, Hash)]
-pub(super) enum Effect {
-    None,
-    /// Bytes of shared memory are written, with what does not matter.
-    Define { cta: usize, lo: u64, hi: u64 },
-    /// Bytes of shared memory are read, by somebody who needs them to be there.
-    Expect { cta: usize, lo: u64, hi: u64 },
-    /// A tile is copied to shared memory; none is zeros.
-    Copy { cta: usize, address: u64, len: u64, source: Option<Rc<Source>> },
-    /// A product is added to what is kept under this number.
-    Product { id: (usize, u32), a: Operand, b: Operand, elem: Elem },
-    /// A stage is read, to be stored.
-    Keep { id: (usize, u32), cta: usize, address: u64, len: u64 },
-    /// What was kept is stored.
-    Put { id: (usize, u32), view: Rc<View>, first: Option<Vec<i64>>, shape: TileShape },
-}
-
-/// An asynchronous operation.
-#[derive(Clone, Debug, Hash)]
-pub(super) struct Work {
-    pub(super) op: OpId,
-    /// The time of the ring.
-    pub(super) time: Option<u64>,
-    pub(super) touches: Vec<Touch>,
-    pub(super) effect: Effect,
-}
 
 /// Memories by their numbers.
 pub(super) trait Spaces {
@@ -398,77 +309,6 @@ impl Store {
 
 fn no_memory() -> Box<Found> {
     Found::not_modelled("memory of a program outside of the cluster")
-}
-
-/// A row of a tile of rows, in the rank of a view.
-fn row_shape(view: &View, shape: TileShape) -> Option<TileShape> {
-    let mut dims = vec![1; view.extents.len().checked_sub(1)?];
-    dims.push(*shape.last()?);
-    TileShape::new(&dims)
-}
-
-/// Elements that lie one after the other in a tensor and in a tile.
-struct Run {
-    /// The first, in the tile.
-    at: usize,
-    /// The first, in the tensor.
-    element: u64,
-    n: usize,
-}
-
-/// Where a coordinate of a view lies in its tensor.
-fn element(t: &Tensor, view: &View, at: &[i64]) -> Option<u64> {
-    let fixed: i64 = view.start.iter().zip(&t.strides).map(|(s, d)| s * d).sum();
-    let moved: i64 = view.axes.iter().zip(at).map(|(axis, i)| i * t.strides.get(*axis).copied().unwrap_or(0)).sum();
-    u64::try_from(fixed + moved).ok()
-}
-
-/// The part of a tile that lies inside a view, as runs.
-fn runs(t: &Tensor, view: &View, first: &[i64], shape: TileShape) -> Vec<Run> {
-    let (mut out, dims) = (Vec::new(), arrange::extents(shape));
-    let Some((width, outer)) = dims.split_last() else { return out };
-    if view.outside || first.len() != dims.len() || view.extents.len() != dims.len() {
-        return out;
-    }
-    let last = dims.len() - 1;
-    let lo = (-first[last]).clamp(0, *width as i64);
-    let hi = (view.extents[last] - first[last]).clamp(lo, *width as i64);
-    let step = view.axes.get(last).and_then(|a| t.strides.get(*a)).copied().unwrap_or(1);
-    let (lo, hi) = (usize::try_from(lo).unwrap_or(0), usize::try_from(hi).unwrap_or(0));
-    for row in 0..outer.iter().product::<usize>() {
-        let (mut rest, mut at) = (row, first.to_vec());
-        for axis in (0..last).rev() {
-            at[axis] += (rest % outer[axis]) as i64;
-            rest /= outer[axis];
-        }
-        let inside = (0..last).all(|a| (0..view.extents[a]).contains(&at[a]));
-        let pieces = if step == 1 { vec![(lo, hi - lo)] } else { (lo..hi).map(|i| (i, 1)).collect() };
-        for (i, n) in pieces.into_iter().filter(|(_, n)| inside && *n > 0) {
-            at[last] = first[last] + i as i64;
-            out.extend(element(t, view, &at).map(|element| Run { at: row * width + i, element, n }));
-        }
-    }
-    out
-}
-
-/// The bytes of a tensor that a tile covers: for events.
-pub(super) fn bytes_of(t: &Tensor, view: &View, first: &[i64], shape: TileShape) -> Vec<(u64, u32)> {
-    let bits = u64::from(t.elem.bits());
-    let range = |r: Run| (t.base + r.element * bits / 8, u32::try_from((r.n as u64 * bits).div_ceil(8)).unwrap_or(u32::MAX));
-    runs(t, view, first, shape).into_iter().map(range).collect()
-}
-
-/// Values of 4 bits, the first of which is the upper one of its byte if `odd`.
-fn put_nibbles(space: &mut Space, at: u64, odd: bool, values: &[u8]) -> Result<(), Fault> {
-    let odd = usize::from(odd);
-    for (i, value) in values.iter().enumerate() {
-        let (address, high) = (at + ((i + odd) / 2) as u64, (i + odd) % 2 == 1);
-        let mut byte = [0];
-        space.read_any(address, &mut byte)?;
-        let byte = if high { byte[0] & 0xF | value << 4 } else { byte[0] & 0xF0 | value & 0xF };
-        space.write(address, &[byte])?;
-    }
-    Ok(())
 }
 
 /// Ranges of bytes, in order and apart.

@@ -2,8 +2,11 @@
 //!
 //! The clock is the number of operations that all agents of the cluster have tried; it says in which order things happened
 //! in this run, not how long anything takes.
+#![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
-use super::machine::{Machine, Moved};
+use super::machine::Machine;
+use super::state::Moved;
+use super::work::Work;
 use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
 use super::value::Val;
 use crate::engine::{Class, OpId as Pending};
@@ -88,7 +91,7 @@ impl Tracer {
         if !self.on {
             return;
         }
-        let alive: BTreeMap<Pending, &crate::engine::Op<super::store::Work>> = machine.engine.pending().iter().collect();
+        let alive: BTreeMap<Pending, &crate::engine::Op<Work>> = machine.engine.pending().iter().collect();
         let over: Vec<Pending> = self.under_way.keys().copied().filter(|id| !alive.contains_key(id)).collect();
         for id in over {
             self.done.extend(self.under_way.remove(&id).map(|i| Interval { end: now, ..i }));

@@ -1,13 +1,14 @@
 //! What an agent waits for, without taking the step: for schedulers that choose, and for those who ask who waits for whom.
+#![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
-use super::machine::{Machine, ROLES_MEET};
+use super::control::ROLES_MEET;
+use super::machine::Machine;
 use super::value::Val;
 use crate::engine::{Agent, BarrierId, State, Wait};
 use crate::ir::{NvOp, OpKind, Pipe, TtgOp};
 
 impl Machine<'_> {
     /// The barrier and the parity for which an agent's next operation waits, if it only waits.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the operations that only wait")]
     pub(super) fn awaited(&self, agent: usize) -> Option<(BarrierId, bool)> {
         let thread = self.threads.get(agent)?;
         let op = self.kernel().op(self.next_op(agent)?);

@@ -33,7 +33,7 @@ impl HostEnv for Env<'_> {
 
 /// Arguments in which every shape name is `extent` and every integer `scalar`. Floats are small multiples of 1/8.
 pub(crate) fn make(sig: &Signature, extent: i64, scalar: i64) -> Vec<Arg> {
-    let symbols = vec![extent; sig.symbols.len()];
+    let symbols: Vec<i64> = (0..sig.symbols.len() as i64).map(|i| extent + i % 2 * 16).collect();
     let env = Env { symbols: &symbols, scalar };
     let dim = |d: &DimSpec| match d {
         DimSpec::Any => extent,
@@ -43,7 +43,8 @@ pub(crate) fn make(sig: &Signature, extent: i64, scalar: i64) -> Vec<Arg> {
     sig.params.iter().map(|p| match &p.kind {
         ParamKind::Scalar(e) if e.is_float() => Arg::Scalar(Const::Float(*e, 0.5)),
         ParamKind::Scalar(Elem::Bool) => Arg::Scalar(Const::Int(Elem::Bool, 1)),
-        ParamKind::Scalar(e) => Arg::Scalar(Const::Int(*e, scalar)),
+        // Two counts that need not be equal are not.
+        ParamKind::Scalar(e) => Arg::Scalar(Const::Int(*e, if p.name == "m" { scalar - 1 + scalar % 2 * 2 } else { scalar })),
         ParamKind::Tensor { elem, shape, .. } => {
             let shape: Vec<i64> = shape.iter().map(dim).collect();
             let n = usize::try_from(shape.iter().product::<i64>()).unwrap();
@@ -65,7 +66,7 @@ pub(crate) fn fill(elem: Elem, n: usize) -> Vec<u8> {
             Elem::Bf16 => titan_core::num::bf16_from_f64(value(i)).into(),
             Elem::E4m3 => titan_core::num::e4m3_from_f64(value(i)).into(),
             Elem::E5m2 => titan_core::num::e5m2_from_f64(value(i)).into(),
-            Elem::Bool => (i % 3 == 0).into(),
+            Elem::Bool => i.is_multiple_of(3).into(),
             _ => (i % 3) as u64,
         }
     };

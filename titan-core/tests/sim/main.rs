@@ -2,6 +2,9 @@
 #![expect(clippy::print_stdout, reason = "what was found in which kernel, and how fast")]
 
 mod args;
+mod cluster;
 mod explore;
 mod filetests;
+mod findings;
 mod gemm;
+mod reduction;

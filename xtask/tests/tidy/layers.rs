@@ -41,6 +41,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("artifact", &["diag", "ir", "launch", "text"]),
     ("engine", &["entity"]),
     ("sanitize", &["entity", "engine"]),
+    ("sim", &["entity", "num", "ir", "verify", "launch", "engine", "sanitize"]),
     ("filetest", &["diag", "ir", "text", "analysis", "verify", "pipeline"]),
 ];
 

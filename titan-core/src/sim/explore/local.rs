@@ -1,4 +1,5 @@
 //! Which operations touch nothing that others can touch, and which accesses an agent is about to make.
+#![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
 use crate::engine::{Agent, Class};
 use crate::ir::{CallProxy, Access, AmdOp, Effect, Kernel, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Ty, Unit, Value};
@@ -68,6 +69,7 @@ impl Machine<'_> {
             OpKind::Ttg(ttg) => self.is_local_ttg(agent, op, ttg, privacy),
             OpKind::Region(region) => matches!(region, RegionOp::Place { .. } | RegionOp::At),
             OpKind::Nv(nv) => self.is_local_nv(agent, *nv),
+            OpKind::Mma if self.reads_stages(op) => false,
             OpKind::Amd(amd) => matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
             kind => match kind.effect() {
                 Effect::Pure | Effect::Control => true,
@@ -144,13 +146,17 @@ impl Machine<'_> {
                 op.args.iter().enumerate().filter_map(one).collect()
             }
             OpKind::Ttg(TtgOp::Read) => match self.arg(agent, op, 0) {
-                Val::Smem(smem) => self.stage_bytes(agent, smem.pipe, smem.time, Some(smem.field), id, false),
+                Val::Smem(smem) => self.stage_bytes((agent, id), (smem.pipe, smem.time), Some(smem.field), false),
                 _ => Vec::new(),
             },
             OpKind::Ttg(TtgOp::Write) => match self.arg(agent, op, 0) {
-                Val::Token { pipe, time } => self.stage_bytes(agent, pipe as usize, time, None, id, true),
+                Val::Token { pipe, time } => self.stage_bytes((agent, id), (pipe as usize, time), None, true),
                 _ => Vec::new(),
             },
+            OpKind::Mma => op.args.iter().filter_map(|v| match self.val(agent, *v) {
+                Val::Smem(smem) => Some(self.stage_bytes((agent, id), (smem.pipe, smem.time), Some(smem.field), false)),
+                _ => None,
+            }).flatten().collect(),
             kind => match kind.effect() {
                 Effect::Read => self.tensor_touch(agent, op, id, false),
                 Effect::Write | Effect::Atomic => self.tensor_touch(agent, op, id, true),
@@ -159,7 +165,7 @@ impl Machine<'_> {
         }
     }
 
-    fn stage_bytes(&self, agent: usize, pipe: usize, time: u64, field: Option<usize>, op: OpId, write: bool) -> Vec<Touching> {
+    fn stage_bytes(&self, (agent, op): (usize, OpId), (pipe, time): (usize, u64), field: Option<usize>, write: bool) -> Vec<Touching> {
         let Some(ring) = self.plan.rings.get(pipe) else { return Vec::new() };
         let base = ring.base + time % ring.slots * ring.stride;
         let (offset, len) = field.and_then(|f| ring.fields.get(f)).copied().unwrap_or((0, ring.stride));
@@ -168,7 +174,6 @@ impl Machine<'_> {
     }
 
     /// What a load or store of a tensor touches; inputs never conflict.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the operations whose coordinates are one tile")]
     fn tensor_touch(&self, agent: usize, op: &Op, id: OpId, write: bool) -> Vec<Touching> {
         let Ok(view) = self.view(agent, op, 0) else { return Vec::new() };
         let input = self.store.setup.tensors.get(view.param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some());
