@@ -102,6 +102,7 @@ fn check(text: &str, tally: &mut Tally) {
 
 /// Of what is placed, nearly all is needed by some run of these few arguments; the rest are indices of which the analysis
 /// does not know that they differ, branches on the same condition, and roles whose loops do not run.
+#[expect(clippy::print_stdout, reason = "`--nocapture` shows how many are needed")]
 fn enough(tally: &Tally, percent: usize) {
     println!("{tally:?}");
     assert!(tally.needed_something * 2 > tally.programs, "{tally:?}");

@@ -69,8 +69,8 @@ fn the_example_of_the_seed_gets_its_one_fence() {
 fn the_page_is_current() {
     let usual = Options::default();
     let tilelang = Options { mode: Mode::Tilelang, handshake: false, ..Options::default() };
-    let template = include_str!("page.md");
-    let mut page = String::from("<!-- Made from titan-core/tests/fences/page.md by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test fences`. -->\n\n");
+    let template = include_str!("page.txt");
+    let mut page = String::from("<!-- Made from titan-core/tests/fences/page.txt by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test fences`. -->\n\n");
     for line in template.lines() {
         match line.split(' ').collect::<Vec<_>>()[..] {
             ["@example", file, name] => page.push_str(&example(file, name, &usual)),

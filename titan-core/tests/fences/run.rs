@@ -16,7 +16,7 @@ enum Event {
     Fence,
     Arrive(Value),
     Wait(Value),
-    Sync(u8),
+    Sync,
 }
 
 struct Trace<'k> {
@@ -146,7 +146,7 @@ impl Trace<'_> {
             NvOp::WaitGroup { group, n, .. } => self.events.push(Event::Await(group, n as usize)),
             NvOp::Arrive { .. } => self.events.push(Event::Arrive(op.args[0])),
             NvOp::WaitParity => self.events.push(Event::Wait(op.args[0])),
-            NvOp::BarrierSync { id, .. } => self.events.push(Event::Sync(id)),
+            NvOp::BarrierSync { .. } => self.events.push(Event::Sync),
             // Waiting for one's own copy orders nothing of the others.
             NvOp::ArriveExpectTx { .. } | NvOp::MbarrierWait | NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt
             | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit | NvOp::WgmmaFence => {}
@@ -246,7 +246,7 @@ impl Run {
                 }
             }
             Event::Fence => self.fences[role].push(now),
-            Event::Close(NvGroup::Wgmma) | Event::Await(NvGroup::Wgmma, _) | Event::Arrive(_) | Event::Wait(_) | Event::Sync(_) => {}
+            Event::Close(NvGroup::Wgmma) | Event::Await(NvGroup::Wgmma, _) | Event::Arrive(_) | Event::Wait(_) | Event::Sync => {}
         }
     }
 
@@ -295,7 +295,7 @@ fn together(traces: &[Vec<Event>]) -> Option<Vec<String>> {
         for role in 0..n {
             while let Some(event) = traces[role].get(at[role]) {
                 match event {
-                    Event::Sync(_) => break,
+                    Event::Sync => break,
                     Event::Wait(bar) => {
                         let k = waited.entry((role, *bar)).or_insert(0);
                         let Some(known) = arrived.get(bar).and_then(|a| a.get(*k)).cloned() else { break };
@@ -312,7 +312,7 @@ fn together(traces: &[Vec<Event>]) -> Option<Vec<String>> {
             }
         }
         // A named barrier: all come, all go on.
-        if (0..n).all(|r| matches!(traces[r].get(at[r]), Some(Event::Sync(_)))) {
+        if (0..n).all(|r| matches!(traces[r].get(at[r]), Some(Event::Sync))) {
             (0..n).for_each(|r| run.clocks[r][r] += 1);
             for (r, other) in (0..n).flat_map(|r| (0..n).map(move |o| (r, o))) {
                 let known = run.clocks[other].clone();
