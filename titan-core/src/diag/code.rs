@@ -108,7 +108,7 @@ codes! {
     StageContents "T0613" Rustc "contents that do not fit the stage";
     WrongTime "T0614" Titan "a token of another time than its ring's clock shows";
     RoleValue "T0615" Titan "a tile that one role makes and another uses";
-    TwoWriters "T0616" Titan "an output that two roles store";
+    TwoWriters "T0616" Titan "an output that two roles touch";
     SourceWritten "T0617" Titan "a copy from a tensor that the kernel writes";
     StagingReused "T0618" Titan "a staging slot that is filled again while its store may still read it";
     NotFinalized "T0619" Titan "a role that may end with something under way";

@@ -63,7 +63,7 @@
 //! 30. What is copied, written, seen or stored fits the stage, and the bytes that are announced are the stage's. T0613
 //! 31. One role fills a ring and somebody reads it; a ring is copied to and read, or written and stored. T0608
 //! 32. A tile is used by the role that makes it, unless it follows from scalars. T0615
-//! 33. An output is stored by one role. T0616
+//! 33. What a role stores, no other role stores or reads. T0616
 //! 34. Nothing is copied from what the kernel writes. T0617
 //! 35. A role ends in `finalize`, at its end and nowhere else. T0619
 //!

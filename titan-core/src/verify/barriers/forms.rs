@@ -5,7 +5,7 @@
 //! more, in arbitrary iterations of the loops around them, and if one of them cannot be right, that is what is said.
 
 use super::super::pipes::joint::cyclic::Turn;
-use super::super::pipes::joint::linear::{Condition, Linear};
+use super::super::pipes::joint::linear::Linear;
 use super::super::pipes::joint::run::{Fault, Run};
 use super::super::pipes::joint::state::State;
 use super::super::pipes::joint::values::{Env, Known};
@@ -108,12 +108,5 @@ impl Run<'_> {
             inside.known.extend(counter.map(|l| (*arg, Known::Int(l))));
         }
         inside
-    }
-
-    /// Some number that is not negative.
-    fn somewhere(&mut self, state: &mut State) -> Linear {
-        let atom = Linear::atom(self.symbols.counter());
-        state.facts.assume(&Condition::NotNegative(atom.clone(), true), true);
-        atom
     }
 }

@@ -287,7 +287,7 @@ impl Run<'_> {
         let (Some(written), true) = (op.args.first(), self.timed) else { return Ok(()) };
         let env = state.roles[role].env.clone();
         let written = self.symbols.int(*written, &env, &mut state.facts);
-        let clock = self.clocks[usize::from(fills)][pipe.index()].plus_const(t);
+        let clock = state.clocks[pipe.index()][usize::from(fills)].plus_const(t);
         if state.facts.decide(&Condition::Zero(written.minus(&clock), true)) == Some(true) {
             return Ok(());
         }

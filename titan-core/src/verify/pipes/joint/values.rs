@@ -5,6 +5,7 @@
 use super::linear::{Atom, Condition, Facts, Linear};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
+use crate::ir::fold::of_constants;
 use crate::ir::{
     BinOp, Const, Def, DimSpec, Elem, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty, UnOp, Value,
 };
@@ -177,20 +178,26 @@ impl<'k> Symbols<'k> {
         Some(whole.plus(1, &Linear::atom(atom)))
     }
 
-    /// Whether a counter is in it, also as a part of what its atoms stand for.
-    pub(in crate::verify) fn depends(&self, l: &Linear, counter: Atom) -> bool {
-        l.terms().any(|(atom, _)| {
-            atom == counter
-                || match self.keys.get(atom.0) {
-                    Some(Key::Quotient(of, _)) => self.depends(of, counter),
-                    Some(Key::Op(_, args)) => args.iter().any(|arg| match arg {
-                        Arg::Int(l) | Arg::Condition(Condition::NotNegative(l, _) | Condition::Zero(l, _)) => self.depends(l, counter),
-                        Arg::Condition(Condition::Opaque(a, _)) => self.depends(&Linear::atom(*a), counter),
-                        Arg::Condition(Condition::Known(_)) | Arg::Param(_) | Arg::Value(..) => false,
-                    }),
-                    Some(Key::Symbol(_) | Key::Dim(..) | Key::Value(..) | Key::Counter(_)) | None => false,
-                }
-        })
+    /// Whether it is another number in each iteration of a loop: its counter is in it, or something that came after, also as a
+    /// part of what its atoms stand for.
+    pub(in crate::verify) fn depends(&self, l: &Linear, counter: (Atom, u32)) -> bool {
+        l.terms().any(|(atom, _)| self.varies(atom, counter))
+    }
+
+    fn varies(&self, atom: Atom, (counter, since): (Atom, u32)) -> bool {
+        let inside = |l: &Linear| self.depends(l, (counter, since));
+        match self.keys.get(atom.0) {
+            Some(Key::Counter(n)) => matches!(self.keys.get(counter.0), Some(Key::Counter(own)) if n >= own),
+            Some(Key::Value(_, age)) => *age > since,
+            Some(Key::Quotient(of, _)) => inside(of),
+            Some(Key::Op(_, args)) => args.iter().any(|arg| match arg {
+                Arg::Int(l) | Arg::Condition(Condition::NotNegative(l, _) | Condition::Zero(l, _)) => inside(l),
+                Arg::Condition(Condition::Opaque(a, _)) => self.varies(*a, (counter, since)),
+                Arg::Value(_, age) => *age > since,
+                Arg::Condition(Condition::Known(_)) | Arg::Param(_) => false,
+            }),
+            Some(Key::Symbol(_) | Key::Dim(..)) | None => false,
+        }
     }
 
     /// What an atom is the quotient of, and by what.
@@ -268,6 +275,8 @@ impl<'k> Symbols<'k> {
         }
         let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
         match (bin, a.as_constant(), b.as_constant()) {
+            // Constants wrap.
+            (_, Some(a), Some(b)) => of_constants(bin, Elem::I32, a, b).map(Linear::constant),
             (BinOp::Add, ..) => Some(a.plus(1, &b)),
             (BinOp::Sub, ..) => Some(a.minus(&b)),
             (BinOp::Mul, Some(k), _) => Some(b.times(k)),
