@@ -19,10 +19,10 @@ type Bytes = (u64, u64);
 
 impl Machine<'_> {
     /// An operation on regions.
-    pub(super) fn region(&mut self, agent: usize, id: OpId, op: &Op, what: RegionOp, obs: Obs<'_, '_>) -> Res<Moved> {
+    pub(super) fn region(&mut self, agent: usize, id: OpId, op: &Op, what: &RegionOp, obs: Obs<'_, '_>) -> Res<Moved> {
         match what {
             RegionOp::Place { offset, bytes, parts } => {
-                let region = Val::Region { lo: offset.into(), len: bytes.into(), parts: parts.into() };
+                let region = Val::Region { lo: (*offset).into(), len: (*bytes).into(), parts: (*parts).into() };
                 self.set(agent, &op.results, [region])?;
             }
             RegionOp::At => {
@@ -37,7 +37,7 @@ impl Machine<'_> {
             RegionOp::Read | RegionOp::Write => {
                 let (lo, hi) = self.bytes(agent, op, 0)?;
                 let cta = self.cta(agent);
-                let write = what == RegionOp::Write;
+                let write = *what == RegionOp::Write;
                 self.touch(agent, id, None, shared(cta, lo, hi, write), obs)?;
                 let Machine { engine, store, .. } = self;
                 if write {
