@@ -1,6 +1,6 @@
 //! Control flow: loops, branches, roles that part and come together, and the end of an agent.
 
-use super::finding::Found;
+use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
 use super::state::{Frame, Moved};
 use super::value::{Num, Val};
@@ -21,13 +21,13 @@ impl Machine<'_> {
             lo += i64::from(program) * step;
             step *= i64::from(self.store.setup.grid[0].max(1));
         }
-        let init: Vec<Val> = op.args.iter().skip(3).map(|v| self.val(agent, *v)).collect();
+        let init = self.hand_on(agent, &op.args[3.min(op.args.len())..])?;
         self.enter(agent, id, op, Some((lo, hi, step)), init)?;
         self.head(agent)
     }
 
     pub(super) fn enter_loop(&mut self, agent: usize, id: OpId, op: &Op) -> Res<()> {
-        let init: Vec<Val> = op.args.iter().map(|v| self.val(agent, *v)).collect();
+        let init = self.hand_on(agent, &op.args)?;
         self.enter(agent, id, op, None, init)
     }
 
@@ -48,7 +48,7 @@ impl Machine<'_> {
         if index < hi {
             return self.set(agent, args, [Val::Num(Num::Int(index))]);
         }
-        let last: Vec<Val> = args.iter().skip(1).map(|v| self.val(agent, *v)).collect();
+        let last = self.hand_on(agent, &args[1.min(args.len())..])?;
         self.thread(agent)?.frames.pop();
         self.set(agent, &kernel.op(op).results, last)?;
         self.advance(agent)
@@ -70,7 +70,7 @@ impl Machine<'_> {
     }
 
     pub(super) fn again(&mut self, agent: usize, op: &Op, n: u32) -> Res<()> {
-        let next: Vec<Val> = op.args.iter().map(|v| self.val(agent, *v)).collect();
+        let next = self.hand_on(agent, &op.args)?;
         let frame = self.unwind(agent, n)?;
         let args = &self.kernel().block(frame.block).args;
         let skip = usize::from(frame.count.is_some()).min(args.len());
@@ -84,7 +84,7 @@ impl Machine<'_> {
 
     /// The end of an arm, or of a role.
     pub(super) fn leave(&mut self, agent: usize, op: &Op) -> Res<()> {
-        let values: Vec<Val> = op.args.iter().map(|v| self.val(agent, *v)).collect();
+        let values = self.hand_on(agent, &op.args)?;
         let Some(frame) = self.thread(agent)?.frames.pop() else { return Ok(()) };
         let Some(inner) = frame.op else { return Ok(()) };
         let results = self.kernel().op(inner).results.clone();
@@ -120,6 +120,9 @@ impl Machine<'_> {
 
     pub(super) fn end(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
         self.check_under_way(agent, None)?;
+        if agent % self.plan.agents() != 0 && !self.look(agent)?.finalized {
+            return Err(Found::new(Kind::Token, format!("{} ends without `ttg.pipeline.finalize`", self.role(agent))));
+        }
         self.leave_meetings(agent, obs)?;
         self.engine.exit(&[Agent::new(agent)], &mut &mut *obs).map_err(|h| self.fault(agent, None, h))?;
         let per = self.plan.agents();

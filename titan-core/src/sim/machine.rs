@@ -199,7 +199,7 @@ impl<'k> Machine<'k> {
             OpKind::Break(n) => {
                 let frame = self.unwind(agent, *n)?;
                 let results = frame.op.map(|o| self.kernel().op(o).results.clone()).unwrap_or_default();
-                let values: Vec<Val> = op.args.iter().map(|v| self.val(agent, *v)).collect();
+                let values = self.hand_on(agent, &op.args)?;
                 self.thread(agent)?.frames.pop();
                 self.set(agent, &results, values)?;
                 self.advance(agent).map(|()| Moved::On)
@@ -213,6 +213,9 @@ impl<'k> Machine<'k> {
             _ => {
                 let moved = self.exec(agent, id, op, obs)?;
                 if matches!(moved, Moved::On | Moved::Polled) {
+                    if matches!(&op.kind, OpKind::Ttg(ttg) if ttg.uses() == ir::Use::Move) {
+                        self.used_up(agent, &op.args)?;
+                    }
                     self.advance(agent)?;
                 }
                 Ok(moved)
@@ -220,8 +223,30 @@ impl<'k> Machine<'k> {
         }
     }
 
+    /// Rights are used once: whoever looks again finds nothing.
+    fn used_up(&mut self, agent: usize, args: &[Value]) -> Res<()> {
+        let kernel = self.kernel();
+        for value in args.iter().filter(|v| kernel.ty(**v).is_linear()) {
+            if let Some(slot) = self.thread(agent)?.env.get_mut(value.index()) {
+                *slot = Val::Unknown;
+            }
+        }
+        Ok(())
+    }
+
+    /// Values that go somewhere else: rights are not here any more.
+    pub(super) fn hand_on(&mut self, agent: usize, args: &[Value]) -> Res<Vec<Val>> {
+        let values = args.iter().map(|v| self.val(agent, *v)).collect();
+        self.used_up(agent, args)?;
+        Ok(values)
+    }
+
     fn exec(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         if !matches!(op.kind.effect(), ir::Effect::Pure) {
+            let thread = self.look(agent)?;
+            if thread.finalized && thread.local > 0 {
+                return Err(Found::new(Kind::Token, format!("{} goes on after its end", self.role(agent))));
+            }
             let tag = if let Val::Token { time, .. } = self.arg(agent, op, 0) { time } else { 0 };
             self.tell(obs, &Event::At { agent: Agent::new(agent), place: Place::new(id.index()), tag })?;
         }

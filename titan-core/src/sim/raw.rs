@@ -20,9 +20,9 @@ type Bytes = (u64, u64);
 impl Machine<'_> {
     /// An operation on regions.
     pub(super) fn region(&mut self, agent: usize, id: OpId, op: &Op, what: &RegionOp, obs: Obs<'_, '_>) -> Res<Moved> {
-        match *what {
+        match what {
             RegionOp::Place { offset, bytes, parts } => {
-                let region = Val::Region { lo: offset.into(), len: bytes.into(), parts: parts.into() };
+                let region = Val::Region { lo: (*offset).into(), len: (*bytes).into(), parts: (*parts).into() };
                 self.set(agent, &op.results, [region])?;
             }
             RegionOp::At => {
@@ -46,7 +46,7 @@ impl Machine<'_> {
                     store.read_shared(&*engine, cta, lo, hi - lo)?;
                 }
             }
-            RegionOp::Call(ref call) => self.call(agent, id, op, call, obs)?,
+            RegionOp::Call(call) => self.call(agent, id, op, call, obs)?,
             RegionOp::Wait => {
                 let Val::Group(class, group) = self.arg(agent, op, 0) else { return Err(unknown("a group")) };
                 self.wait_for(agent, class, group, obs)?;
@@ -71,10 +71,9 @@ impl Machine<'_> {
             for write in [touch.reads().then_some(false), touch.writes().then_some(true)].into_iter().flatten() {
                 self.touch_through(proxy, (agent, id, None), shared(cta, lo, hi, write), obs)?;
                 let Machine { engine, store, .. } = self;
+                // It may read and need not: whether somebody wrote there is its own business.
                 if write {
                     store.define(engine, cta, lo, hi)?;
-                } else {
-                    store.read_shared(&*engine, cta, lo, hi - lo)?;
                 }
             }
         }
@@ -338,10 +337,16 @@ impl Machine<'_> {
         if !noinc {
             self.engine.add_pending(barrier, arrivals, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
         }
-        let before = self.engine.pending().of(Agent::new(agent), CP_ASYNC);
-        let signals = vec![Signal::Arrive { barrier }; arrivals as usize];
-        let work = Work { op: id, time: None, touches: Vec::new(), effect: Effect::None };
-        self.start(agent, CP_ASYNC, (before, signals), work, obs)?;
+        // Each thread arrives when its own copies are done: all but one may do so while the last one still copies.
+        let all = self.engine.pending().of(Agent::new(agent), CP_ASYNC);
+        let work = || Work { op: id, time: None, touches: Vec::new(), effect: Effect::None };
+        let arrive = |n: u32| vec![Signal::Arrive { barrier }; n as usize];
+        if arrivals > 1 {
+            let quiet = |o: &crate::engine::OpId| self.engine.pending().iter().any(|(id, op)| id == *o && op.payload.touches.is_empty());
+            let last = all.iter().rposition(quiet).map_or(0, |i| i + 1);
+            self.start(agent, CP_ASYNC, (all[..last].to_vec(), arrive(arrivals - 1)), work(), obs)?;
+        }
+        self.start(agent, CP_ASYNC, (all, arrive(arrivals.min(1))), work(), obs)?;
         // The barrier tells of them: nobody needs to wait for their group.
         let groups = &mut self.thread(agent)?.groups[usize::from(CP_ASYNC.0)];
         groups.open = 0;

@@ -85,7 +85,10 @@ impl Machine<'_> {
                 let Val::Group(class, group) = self.arg(agent, op, 0) else { return Err(misused("a store")) };
                 self.wait_for(agent, class, group, obs)?;
             }
-            TtgOp::Finalize => self.check_under_way(agent, Some(id))?,
+            TtgOp::Finalize => {
+                self.check_under_way(agent, Some(id))?;
+                self.thread(agent)?.finalized = true;
+            }
             TtgOp::Fence { from, to, scope, .. } => self.fence(agent, id, (*from, *to, *scope), obs)?,
             TtgOp::Roles | TtgOp::Rematerialize => {}
         }
@@ -292,6 +295,9 @@ impl Machine<'_> {
             if (other.ring, other.time) != (first.ring, first.time) {
                 return Err(Found::new(Kind::Token, format!("parts of times {} and {} are joined", first.time, other.time)));
             }
+        }
+        if op.args.iter().enumerate().any(|(i, v)| op.args[..i].contains(v)) {
+            return Err(Found::new(Kind::Token, "a part of a right to read is joined twice"));
         }
         let parts = self.thread(agent)?.parts.remove(&(first.ring, first.time)).map_or(0, usize::from);
         if parts != op.args.len() {

@@ -101,6 +101,8 @@ pub(super) struct Thread {
     /// The parity of the cluster's barrier at which it has arrived.
     pub(super) cluster: Option<bool>,
     pub(super) registers: Option<u32>,
+    /// Whether it has said that nothing of it is under way any more.
+    pub(super) finalized: bool,
 }
 
 /// What a slot of a ring holds.
