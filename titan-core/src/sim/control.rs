@@ -120,7 +120,7 @@ impl Machine<'_> {
 
     pub(super) fn end(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
         self.check_under_way(agent, None)?;
-        if agent % self.plan.agents() != 0 && !self.look(agent)?.finalized {
+        if !agent.is_multiple_of(self.plan.agents()) && !self.look(agent)?.finalized {
             return Err(Found::new(Kind::Token, format!("{} ends without `ttg.pipeline.finalize`", self.role(agent))));
         }
         self.leave_meetings(agent, obs)?;

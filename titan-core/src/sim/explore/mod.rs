@@ -13,7 +13,7 @@
 //! of the run brings both agents in front of them at once, and all orders are tried. What no order shows is left to others:
 //! missing fences between proxies, which only the sanitizer and the verifier see.
 //!
-//! # What is left out, and why nothing is lost ([`local`])
+//! # What is left out, and why nothing is lost (`local`)
 //!
 //! * **Local steps.** An operation that touches nothing which another agent or a completion can touch commutes with all of
 //!   their steps, now and later, and cannot be disabled by them. So a step of an agent ends in front of the next operation
