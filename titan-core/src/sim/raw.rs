@@ -342,7 +342,7 @@ impl Machine<'_> {
         let work = || Work { op: id, time: None, touches: Vec::new(), effect: Effect::None };
         let arrive = |n: u32| vec![Signal::Arrive { barrier }; n as usize];
         if arrivals > 1 {
-            let quiet = |o: &crate::engine::OpId| self.engine.pending().iter().any(|(id, op)| id == *o && op.payload.touches.is_empty());
+            let quiet = |o: &engine::OpId| self.engine.pending().iter().any(|(id, op)| id == *o && op.payload.touches.is_empty());
             let last = all.iter().rposition(quiet).map_or(0, |i| i + 1);
             self.start(agent, CP_ASYNC, (all[..last].to_vec(), arrive(arrivals - 1)), work(), obs)?;
         }

@@ -157,8 +157,12 @@ impl Machine<'_> {
                 return Ok(Moved::Blocked);
             }
         }
-        if let Some(clock) = self.thread(agent)?.fill.get_mut(ring) {
+        let thread = self.thread(agent)?;
+        if let Some(clock) = thread.fill.get_mut(ring) {
             *clock += 1;
+        }
+        if staging {
+            thread.taken.insert((ring, time));
         }
         self.set(agent, &op.results, [token(s)])?;
         Ok(Moved::On)
@@ -347,6 +351,7 @@ impl Machine<'_> {
         for agent in main..main + self.plan.agents() {
             let (thread, who) = (self.look(agent)?, self.role(agent));
             let left = [
+                (thread.taken.is_empty(), "a slot of a staging ring that is taken and not written"),
                 (thread.written.is_empty(), "a slot of a staging ring that is written and not stored"),
                 (thread.parts.is_empty(), "parts of a right to read that are not joined"),
                 (thread.products.is_empty(), "a product that is not waited for"),

@@ -181,6 +181,7 @@ impl Machine<'_> {
         let s = self.slot(agent, op, 0)?;
         let fields = self.ring(s.ring)?.fields.clone();
         self.hold(s, Holds::Stage(s.time));
+        self.thread(agent)?.taken.remove(&(s.ring, s.time));
         if !self.thread(agent)?.written.insert((s.ring, s.time)) {
             return Err(Found::new(Kind::Token, format!("time {} of a staging ring is written twice", s.time)));
         }

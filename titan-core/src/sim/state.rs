@@ -94,6 +94,8 @@ pub(super) struct Thread {
     pub(super) parts: BTreeMap<(usize, u64), u8>,
     /// Staging slots that are written and not stored: ring, time.
     pub(super) written: BTreeSet<(usize, u64)>,
+    /// Staging slots that are taken and not written: ring, time.
+    pub(super) taken: BTreeSet<(usize, u64)>,
     /// The number of the next product or accumulator.
     pub(super) next: u32,
     /// The barrier at which it has arrived and waits, and the parity.
