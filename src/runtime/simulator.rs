@@ -57,7 +57,8 @@ impl Code {
         }
         for ((arg, made), param) in args.iter().zip(given).zip(params) {
             let written = matches!(param.kind, ParamKind::Tensor { access: Access::Mut, .. });
-            if let (DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, .. }, Arg::Tensor { bytes, .. }) = (arg, made)
+            if let (DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, .. }, Arg::Tensor { bytes, .. }) =
+                (arg, made)
                 && written
             {
                 memory.write(*offset, &bytes).map_err(|e| broken(&e))?;
@@ -71,7 +72,10 @@ impl Code {
 fn taken(arg: &DeviceArg, kind: &ParamKind) -> Result<Arg> {
     match (arg, kind) {
         (DeviceArg::Scalar(value), _) => Ok(Arg::Scalar(*value)),
-        (DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides }, ParamKind::Tensor { elem, .. }) => {
+        (
+            DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides },
+            ParamKind::Tensor { elem, .. },
+        ) => {
             let mut bytes = vec![0; reach(*elem, extents, strides)];
             memory.read(*offset, &mut bytes).map_err(|e| broken(&e))?;
             let shape = extents.iter().map(|e| i64::from(*e)).collect();

@@ -38,7 +38,9 @@ impl Settings {
     fn number(&self, name: &str, default: i64) -> io::Result<i64> {
         match self.0.get(name) {
             None => Ok(default),
-            Some(text) => text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: not a whole number"))),
+            Some(text) => {
+                text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: not a whole number")))
+            }
         }
     }
 }
@@ -81,8 +83,12 @@ pub(crate) fn make(kernel: &Kernel, settings: &Settings) -> io::Result<Arguments
         return Err(io::Error::other(format!("`--set {odd}`: kernel `{}` has {all}", kernel.sig.name)));
     }
     let params = &kernel.sig.params;
-    let mut values =
-        Values { kernel, symbols: Vec::new(), scalars: vec![None; params.len()], extents: vec![Vec::new(); params.len()] };
+    let mut values = Values {
+        kernel,
+        symbols: Vec::new(),
+        scalars: vec![None; params.len()],
+        extents: vec![Vec::new(); params.len()],
+    };
     let mut told = Vec::new();
     for name in &kernel.sig.symbols {
         let value = settings.number(name, 64)?;
@@ -127,7 +133,8 @@ fn scalar(settings: &Settings, name: &str, elem: Elem) -> io::Result<(Const, Str
     }
     if elem == Elem::Bool {
         let text = settings.0.get(name).map_or("true", String::as_str);
-        let value: bool = text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: `true` or `false`")))?;
+        let value: bool =
+            text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: `true` or `false`")))?;
         return Ok((Const::Int(elem, value.into()), text.to_owned()));
     }
     let value = settings.number(name, 4)?;
@@ -164,7 +171,11 @@ impl Values<'_> {
         }
         let n = extents.iter().try_fold(1usize, |n, e| n.checked_mul(usize::try_from(*e).ok()?));
         let n = n.filter(|n| elem.bytes_for(*n) <= MOST).ok_or_else(|| {
-            io::Error::other(format!("`{}` of extents {extents:?} has no size, or more than {} MiB", param.name, MOST >> 20))
+            io::Error::other(format!(
+                "`{}` of extents {extents:?} has no size, or more than {} MiB",
+                param.name,
+                MOST >> 20
+            ))
         })?;
         self.extents[i].clone_from(&extents);
         let bytes = if *access == Access::In { numbers(*elem, n, i) } else { vec![0; elem.bytes_for(n)] };
@@ -194,7 +205,16 @@ fn numbers(elem: Elem, n: usize, argument: usize) -> Vec<u8> {
             Elem::Bf16 => out.extend(num::bf16_from_f64(quarters).to_le_bytes()),
             Elem::E4m3 => out.push(num::e4m3_from_f64(quarters)),
             Elem::E5m2 => out.push(num::e5m2_from_f64(quarters)),
-            Elem::I64 | Elem::U64 | Elem::I32 | Elem::U32 | Elem::I16 | Elem::U16 | Elem::I8 | Elem::U8 | Elem::I4 | Elem::U4
+            Elem::I64
+            | Elem::U64
+            | Elem::I32
+            | Elem::U32
+            | Elem::I16
+            | Elem::U16
+            | Elem::I8
+            | Elem::U8
+            | Elem::I4
+            | Elem::U4
             | Elem::Bool => out.extend(&whole.to_le_bytes()[..elem.bytes_for(1)]),
         }
     }

@@ -73,16 +73,35 @@ fn sim() -> Command {
                 .action(ArgAction::Append),
         )
         .arg(value("grid", "Another grid than the kernel's own").value_name("X,Y,Z"))
-        .arg(value("cluster", "Programs of a cluster, along axis 0").value_name("N").value_parser(value_parser!(u32).range(1..=16)))
+        .arg(
+            value("cluster", "Programs of a cluster, along axis 0")
+                .value_name("N")
+                .value_parser(value_parser!(u32).range(1..=16)),
+        )
         .arg(flag("sanitize", "Also find accesses that nothing orders, whatever the order was in this run"))
         .arg(flag("strict", "With --sanitize: a read after a read through another proxy wants a fence, too"))
         .arg(flag("protocol", "Leave out what tiles hold: only copies, waits and arrivals"))
         .arg(value("seed", "Let the roles take turns at random").value_name("N").value_parser(value_parser!(u64)))
         .arg(value("complete", "When asynchronous work completes").value_parser(["late", "early", "random"]))
-        .arg(value("runs", "So many runs, each with the seed that follows").value_name("N").value_parser(value_parser!(u64).range(1..)))
-        .arg(flag("explore", "Look at every order, not at some").conflicts_with_all(["seed", "complete", "runs", "timeline"]))
-        .arg(value("max-states", "With --explore: give up after so many states").value_name("N").value_parser(value_parser!(u64)))
-        .arg(value("schedule", "The run that a finding names").value_name("SCHEDULE").conflicts_with_all(["seed", "complete", "runs", "explore"]))
+        .arg(
+            value("runs", "So many runs, each with the seed that follows")
+                .value_name("N")
+                .value_parser(value_parser!(u64).range(1..)),
+        )
+        .arg(
+            flag("explore", "Look at every order, not at some")
+                .conflicts_with_all(["seed", "complete", "runs", "timeline"]),
+        )
+        .arg(
+            value("max-states", "With --explore: give up after so many states")
+                .value_name("N")
+                .value_parser(value_parser!(u64)),
+        )
+        .arg(
+            value("schedule", "The run that a finding names")
+                .value_name("SCHEDULE")
+                .conflicts_with_all(["seed", "complete", "runs", "explore"]),
+        )
         .arg(value("timeline", "Draw the last run into this file").value_name("FILE.svg"))
 }
 

@@ -30,7 +30,9 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
                 match well_formed(l.kernel) {
                     Ok(kernel) => kernels.push(kernel.into_kernel()),
                     Err(errors) => findings.extend(
-                        errors.into_iter().map(|e| Finding::of(Some(&name), e.map_site(|at| crate::check::place(at, l.at)))),
+                        errors
+                            .into_iter()
+                            .map(|e| Finding::of(Some(&name), e.map_site(|at| crate::check::place(at, l.at)))),
                     ),
                 }
             }
@@ -38,12 +40,14 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     }
     if !findings.is_empty() {
         let (verdict, more) = (Verdict::Findings, Map::new());
-        return Report { command: "opt", path, text: &text, kernels: Vec::new(), verdict, findings, more }.snippets(out);
+        return Report { command: "opt", path, text: &text, kernels: Vec::new(), verdict, findings, more }
+            .snippets(out);
     }
     let mut printed = Vec::new();
     for kernel in kernels {
         let name = kernel.sig.name.clone();
-        let mut passed = passes::run(kernel, &names, &options).map_err(|e| io::Error::other(format!("{path}: kernel `{name}`: {e}")))?;
+        let mut passed = passes::run(kernel, &names, &options)
+            .map_err(|e| io::Error::other(format!("{path}: kernel `{name}`: {e}")))?;
         for note in &passed.notes {
             writeln!(io::stderr(), "`{name}`: {note}")?;
         }
@@ -60,7 +64,8 @@ fn options(matches: &ArgMatches) -> io::Result<Options> {
     let mut options = Options { remove_unneeded: matches.get_flag("remove-unneeded"), ..Options::default() };
     for word in matches.get_many::<String>("call").into_iter().flatten() {
         let known = || CallProxy::ALL.iter().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", ");
-        let wrong = || io::Error::other(format!("`--call {word}` is not NAME=PROXY, where PROXY is one of {}", known()));
+        let wrong =
+            || io::Error::other(format!("`--call {word}` is not NAME=PROXY, where PROXY is one of {}", known()));
         let (name, proxy) = word.split_once('=').ok_or_else(wrong)?;
         let proxy = *CallProxy::ALL.iter().find(|p| p.to_string() == proxy.trim()).ok_or_else(wrong)?;
         options.calls.insert(name.trim().to_owned(), proxy);

@@ -30,7 +30,8 @@ pub(crate) fn draw(kernel: &Kernel, trace: &[Interval], told: &[(String, String)
 fn settled(trace: &[Interval]) -> Vec<Interval> {
     let mut all = trace.to_vec();
     for wait in all.iter_mut().filter(|i| !i.waits_for.is_empty()) {
-        let ended = |i: &&Interval| i.agent == wait.agent && i.helper.is_none() && i.waits_for.is_empty() && i.loc == wait.loc;
+        let ended =
+            |i: &&Interval| i.agent == wait.agent && i.helper.is_none() && i.waits_for.is_empty() && i.loc == wait.loc;
         if let Some(after) = trace.iter().filter(ended).find(|i| i.begin >= wait.end) {
             (wait.slot, wait.time) = (after.slot, after.time);
             wait.what.clone_from(&after.what);
@@ -146,7 +147,9 @@ fn slots(trace: &[Interval], picture: &mut Timeline) {
     for ((ring, slot, time), all) in &stages {
         let Some(lane) = lane_of.get(&(*ring, *slot)).copied() else { continue };
         let acted = |i: &&&Interval| i.waits_for.is_empty();
-        let first = |op: &str| all.iter().filter(acted).filter(|i| i.helper.is_none() && i.op.ends_with(op)).map(|i| i.end).min();
+        let first = |op: &str| {
+            all.iter().filter(acted).filter(|i| i.helper.is_none() && i.op.ends_with(op)).map(|i| i.end).min()
+        };
         let taken = first("acquire").or_else(|| all.iter().filter(acted).map(|i| i.begin).min());
         let filled = all.iter().filter(|i| i.helper.is_some_and(|h| h.contains("cop"))).map(|i| i.end).max();
         let read = first("wait_ready").or_else(|| first("read_perm"));

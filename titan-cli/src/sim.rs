@@ -64,7 +64,9 @@ impl<'a> Request<'a> {
             runs: runs.unwrap_or(1),
             schedule: schedule.transpose()?,
             timeline: text("timeline"),
-            explore: m.get_flag("explore").then(|| m.get_one::<u64>("max-states").copied().unwrap_or(Limits::default().max_states)),
+            explore: m
+                .get_flag("explore")
+                .then(|| m.get_one::<u64>("max-states").copied().unwrap_or(Limits::default().max_states)),
             json: crate::cli::json(m),
         })
     }
@@ -117,7 +119,11 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         let name = &found.kernel.sig.name;
         if !request.json && found.refused > 0 {
             let errors = if found.refused == 1 { "1 error".to_owned() } else { format!("{} errors", found.refused) };
-            writeln!(out, "{}: the verifier refuses `{name}` with {errors} (`titan check`); it runs as it is", request.path)?;
+            writeln!(
+                out,
+                "{}: the verifier refuses `{name}` with {errors} (`titan check`); it runs as it is",
+                request.path
+            )?;
         }
         let done = match request.explore {
             Some(most) => explore(found, &request, most)?,
@@ -155,7 +161,8 @@ fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Found>, Vec<Fin
         match well_formed(l.kernel) {
             Ok(kernel) => found.push(Found { kernel, at: l.at, refused }),
             Err(errors) => {
-                findings.extend(errors.into_iter().map(|e| Finding::of(Some(&name), e.map_site(|loc| place(loc, l.at)))));
+                findings
+                    .extend(errors.into_iter().map(|e| Finding::of(Some(&name), e.map_site(|loc| place(loc, l.at)))));
             }
         }
     }
@@ -205,7 +212,9 @@ fn simulate(found: &Found, request: &Request<'_>) -> io::Result<Done> {
         let options = request.options(run);
         let mut args = args.clone();
         let report = match &request.schedule {
-            Some(schedule) => sim::replay(&found.kernel, &mut args, request.grid, &options, schedule).map_err(refuse)?,
+            Some(schedule) => {
+                sim::replay(&found.kernel, &mut args, request.grid, &options, schedule).map_err(refuse)?
+            }
             None => sim::run(&found.kernel, &mut args, request.grid, &options).map_err(refuse)?,
         };
         done.runs += 1;
@@ -240,7 +249,10 @@ impl Done {
             };
             let Explored { states, transitions, depth, .. } = explored;
             let path = request.path;
-            return writeln!(out, "{path}: `{name}`{with}: {said} ({states} states, {transitions} steps, {depth} deep)");
+            return writeln!(
+                out,
+                "{path}: `{name}`{with}: {said} ({states} states, {transitions} steps, {depth} deep)"
+            );
         }
         let Statistics { programs, steps, issued, .. } = self.statistics;
         let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
@@ -308,7 +320,11 @@ fn again(found: &sim::Finding, request: &Request<'_>, kernel: &str) -> String {
     words.extend(request.settings.iter().map(|(name, value)| format!("--set {name}={value}")));
     words.extend(request.grid.map(|[x, y, z]| format!("--grid {x},{y},{z}")));
     words.extend(request.options.cluster.map(|n| format!("--cluster {n}")));
-    let flags = [(request.options.sanitize, "--sanitize"), (request.options.strict, "--strict"), (!request.options.data, "--protocol")];
+    let flags = [
+        (request.options.sanitize, "--sanitize"),
+        (request.options.strict, "--strict"),
+        (!request.options.data, "--protocol"),
+    ];
     words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_owned()));
     words.push(format!("--schedule {}", found.schedule));
     words.join(" ")

@@ -125,7 +125,10 @@ impl Timeline {
             };
             if let (Some((x1, y1)), Some((x2, y2))) = (end(link.from), end(link.to)) {
                 let bend = (x1 + x2) / 2.0 + 6.0;
-                let _ = writeln!(out, "<path class=\"k\" d=\"M{x1:.1} {y1:.1}C{bend:.1} {y1:.1} {bend:.1} {y2:.1} {x2:.1} {y2:.1}\"/>");
+                let _ = writeln!(
+                    out,
+                    "<path class=\"k\" d=\"M{x1:.1} {y1:.1}C{bend:.1} {y1:.1} {bend:.1} {y2:.1} {x2:.1} {y2:.1}\"/>"
+                );
             }
         }
         legend(&mut out, bottom + 40.0);
@@ -140,7 +143,11 @@ impl Timeline {
             let x = LEFT + steps_of(at) * step;
             let y = TOP - 6.0;
             let _ = writeln!(out, "<line class=\"g\" x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\"/>");
-            let _ = writeln!(out, "<text class=\"s\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{at}</text>", TOP - 10.0);
+            let _ = writeln!(
+                out,
+                "<text class=\"s\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{at}</text>",
+                TOP - 10.0
+            );
         }
     }
 }
@@ -175,7 +182,11 @@ fn draw(out: &mut String, span: &Span, step: f64, top: f64, height: f64) {
     let room = f64::from(u32::try_from(span.mark.chars().count()).unwrap_or(u32::MAX)) * 6.0 + 4.0;
     if !span.mark.is_empty() && room <= w && h >= 11.0 {
         let (cx, cy) = (x + w / 2.0, top + height / 2.0 + 3.5);
-        let _ = writeln!(out, "<text class=\"m\" x=\"{cx:.1}\" y=\"{cy:.1}\" text-anchor=\"middle\">{}</text>", escaped(&span.mark));
+        let _ = writeln!(
+            out,
+            "<text class=\"m\" x=\"{cx:.1}\" y=\"{cy:.1}\" text-anchor=\"middle\">{}</text>",
+            escaped(&span.mark)
+        );
     }
 }
 
@@ -206,7 +217,11 @@ fn legend(out: &mut String, y: f64) {
         );
         x += 44.0 + f64::from(u32::try_from(says.len()).unwrap_or(0)) * 5.6;
     }
-    let _ = writeln!(out, "<text class=\"s\" x=\"{:.0}\" y=\"{y:.0}\">colour: the time of the ring · a line: what ended a wait</text>", x + 6.0);
+    let _ = writeln!(
+        out,
+        "<text class=\"s\" x=\"{:.0}\" y=\"{y:.0}\">colour: the time of the ring · a line: what ended a wait</text>",
+        x + 6.0
+    );
 }
 
 fn escaped(text: &str) -> String {
@@ -219,14 +234,26 @@ mod tests {
 
     fn picture() -> Timeline {
         let lane = |name: &str, inner| Lane { name: name.to_owned(), inner, begins: !inner };
-        let span = |lane, from, to, tone, time| Span { lane, from, to, tone, time, text: "a < b".to_owned(), mark: "t 1".to_owned() };
+        let span = |lane, from, to, tone, time| Span {
+            lane,
+            from,
+            to,
+            tone,
+            time,
+            text: "a < b".to_owned(),
+            mark: "t 1".to_owned(),
+        };
         Timeline {
             title: "ring & \"co\"".to_owned(),
             steps: 40,
             lanes: vec![lane("producer", false), lane("copies", true), lane("consumer", false), lane("ring[0]", false)],
             spans: vec![
-                span(0, 0, 2, Tone::Busy, Some(1)), span(1, 2, 9, Tone::Under, Some(1)), span(2, 0, 9, Tone::Waiting, None),
-                span(2, 9, 12, Tone::Busy, Some(1)), span(3, 2, 9, Tone::Filling, Some(1)), span(3, 9, 12, Tone::Read, Some(1)),
+                span(0, 0, 2, Tone::Busy, Some(1)),
+                span(1, 2, 9, Tone::Under, Some(1)),
+                span(2, 0, 9, Tone::Waiting, None),
+                span(2, 9, 12, Tone::Busy, Some(1)),
+                span(3, 2, 9, Tone::Filling, Some(1)),
+                span(3, 9, 12, Tone::Read, Some(1)),
             ],
             links: vec![Link { from: (1, 9), to: (2, 9) }],
         }

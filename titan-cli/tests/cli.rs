@@ -124,7 +124,8 @@ fn sim_explores_every_order() {
     let found: Value = serde_json::from_str(&sim("one_missing.tir", &["--explore", "--json"], 1)).expect("JSON");
     assert_eq!((&found["verdict"], &found["findings"][0]["code"]), (&json!("findings"), &json!("deadlock")));
     assert_eq!(found["findings"][0]["sides"][0]["operation"], "ttg.stage.wait_ready");
-    let bound: Value = serde_json::from_str(&sim("ring.tir", &["--explore", "--max-states", "5", "--json"], 1)).expect("JSON");
+    let bound: Value =
+        serde_json::from_str(&sim("ring.tir", &["--explore", "--max-states", "5", "--json"], 1)).expect("JSON");
     assert_eq!((&bound["verdict"], &bound["runs"][0]["explored"]["states"]), (&json!("bound"), &json!(5)));
 }
 
@@ -177,10 +178,22 @@ fn doctor_names_what_it_looks_at() {
 
 #[test]
 fn a_wrong_command_line_is_a_usage_error() {
-    for args in [&[][..], &["check"], &["frobnicate"], &["check", "no_such_file.tir"], &["explain", "T9999"],
-        &["sim", "ring.tir", "--set", "Q=3"], &["sim", "ring.tir", "--kernel", "rung"], &["sim", "ring.tir", "--grid", "1,x"],
-        &["opt", "unfenced.tir"], &["opt", "unfenced.tir", "--passes", "fense"], &["opt", "unfenced.tir", "--passes", "fuse"],
-        &["opt", "unfenced.tir", "--passes", "fence", "--call", "f=sync"], &["sim", "ring.tir", "--explore", "--seed", "1"], &["sim", "ring.tir", "--schedule", "what"]] {
+    for args in [
+        &[][..],
+        &["check"],
+        &["frobnicate"],
+        &["check", "no_such_file.tir"],
+        &["explain", "T9999"],
+        &["sim", "ring.tir", "--set", "Q=3"],
+        &["sim", "ring.tir", "--kernel", "rung"],
+        &["sim", "ring.tir", "--grid", "1,x"],
+        &["opt", "unfenced.tir"],
+        &["opt", "unfenced.tir", "--passes", "fense"],
+        &["opt", "unfenced.tir", "--passes", "fuse"],
+        &["opt", "unfenced.tir", "--passes", "fence", "--call", "f=sync"],
+        &["sim", "ring.tir", "--explore", "--seed", "1"],
+        &["sim", "ring.tir", "--schedule", "what"],
+    ] {
         let output = titan(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(!output.stderr.is_empty(), "{args:?} says why");
