@@ -123,8 +123,7 @@ impl<'k> Run<'k> {
     /// The counter of which an index is the stage.
     pub(super) fn counter(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), name: &str) -> Result<Option<Linear>, Fault> {
         let Some(index) = named.index else { return Ok(None) };
-        let env = state.roles[at.role].env.clone();
-        let stage = self.symbols.int(index, &env, &mut state.facts);
+        let stage = self.symbols.int(index, &state.roles[at.role].env, &mut state.facts);
         match (self.symbols.cyclic(&stage), stage.as_constant()) {
             (Some((counter, by)), _) if by == n => Ok(Some(counter)),
             (Some((_, by)), _) => refuse(self.not_shown(at, format!("what becomes of {name}: there are {n}, but the index turns every {by}"))),

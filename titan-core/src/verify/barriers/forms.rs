@@ -60,8 +60,7 @@ impl Run<'_> {
     fn wrong_wait(&mut self, state: &mut State, at: At<'_>, around: &[Block]) -> Option<Error> {
         let named = self.objects.barrier(*at.op.args.first()?)?;
         let (n, name) = (self.objects.barriers[named.object].n, self.objects.barriers[named.object].name.clone());
-        let env = state.roles[at.role].env.clone();
-        let stage = named.index.map(|v| self.symbols.int(v, &env, &mut state.facts));
+        let stage = named.index.map(|v| self.symbols.int(v, &state.roles[at.role].env, &mut state.facts));
         if let Some((_, by)) = stage.and_then(|s| self.symbols.cyclic(&s)).filter(|(_, by)| *by != n) {
             let title = format!("the index turns every {by} stages, but {name} has {n}");
             return Some(Error::new(Code::WaitParity, at.op.loc, title).help("let all roles count the same number of stages"));

@@ -189,18 +189,33 @@ fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
             }
         });
     }
-    if let Some(parted) = roles_op(kernel) {
-        for id in &kernel.block(kernel.body).ops {
-            let op = kernel.op(*id);
-            if *id != parted && matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_))) {
-                let title = format!("`{}` before the roles part: a ring is filled and read by roles", mnemonic(&op.kind));
-                errors.push(Error::new(Code::WrongSide, op.loc, title));
-            }
-        }
+    let early = early(kernel);
+    for (pipe, (what, loc)) in &early {
+        let title = format!("`{}` is {what} before the roles part: roles fill and read it", kernel.pipe_name(*pipe));
+        errors.push(Error::new(Code::WrongSide, *loc, title));
     }
-    for (i, ring) in rings.iter().enumerate() {
+    for (i, ring) in rings.iter().enumerate().filter(|(i, _)| !early.contains_key(&Pipe::new(*i))) {
         one_ring(kernel, Pipe::new(i), ring, &threads, errors);
     }
+}
+
+/// The rings that something before the roles part fills or reads, and where first.
+fn early(kernel: &Kernel) -> BTreeMap<Pipe, (&'static str, Loc)> {
+    let mut found = BTreeMap::new();
+    let Some(parted) = roles_op(kernel) else { return found };
+    let mut see = |op: &Op| {
+        if let OpKind::Ttg(TtgOp::Acquire(pipe)) = op.kind {
+            found.entry(pipe).or_insert(("filled", op.loc));
+        } else if let OpKind::Ttg(TtgOp::Ready(pipe)) = op.kind {
+            found.entry(pipe).or_insert(("read", op.loc));
+        }
+    };
+    for id in kernel.block(kernel.body).ops.iter().take_while(|id| **id != parted) {
+        let op = kernel.op(*id);
+        see(op);
+        op.regions.iter().for_each(|region| kernel.walk_block(*region, &mut |_, inner| see(inner)));
+    }
+    found
 }
 
 fn one_ring(kernel: &Kernel, pipe: Pipe, ring: &Sides, threads: &[(String, Block)], errors: &mut Vec<Error>) {

@@ -57,6 +57,9 @@ pub(in crate::verify) struct Env {
 pub(in crate::verify) struct Symbols<'k> {
     kernel: &'k Kernel,
     keys: Vec<Key>,
+    /// The atoms of quotients and of values, of which there are many.
+    quotients: BTreeMap<(Linear, i64), Atom>,
+    values: BTreeMap<(Value, u32), Atom>,
     counters: u32,
     /// Operations of the kernel's own block.
     once: BTreeSet<OpId>,
@@ -65,21 +68,27 @@ pub(in crate::verify) struct Symbols<'k> {
 impl<'k> Symbols<'k> {
     pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
         let once = kernel.block(kernel.body).ops.iter().copied().collect();
-        Symbols { kernel, keys: Vec::new(), counters: 0, once }
+        Symbols { kernel, keys: Vec::new(), quotients: BTreeMap::new(), values: BTreeMap::new(), counters: 0, once }
     }
 
-    fn intern(&mut self, key: Key) -> (Atom, bool) {
-        if let Some(at) = self.keys.iter().position(|k| *k == key) {
-            return (Atom(at), false);
+    fn intern(&mut self, key: Key) -> Atom {
+        let new = Atom(self.keys.len());
+        let atom = match &key {
+            Key::Counter(_) => new,
+            Key::Quotient(of, by) => *self.quotients.entry((of.clone(), *by)).or_insert(new),
+            Key::Value(value, age) => *self.values.entry((*value, *age)).or_insert(new),
+            Key::Symbol(_) | Key::Dim(..) | Key::Op(..) => self.keys.iter().position(|k| *k == key).map_or(new, Atom),
+        };
+        if atom == new {
+            self.keys.push(key);
         }
-        self.keys.push(key);
-        (Atom(self.keys.len() - 1), true)
+        atom
     }
 
     /// The counter of a loop that begins.
     pub(in crate::verify) fn counter(&mut self) -> Atom {
         self.counters += 1;
-        self.intern(Key::Counter(self.counters)).0
+        self.intern(Key::Counter(self.counters))
     }
 
     /// What the launch has checked.
@@ -118,7 +127,7 @@ impl<'k> Symbols<'k> {
         match expr {
             HostExpr::Const(c) => Some(Linear::constant(*c)),
             HostExpr::Symbol(s) => Some(self.extent(Key::Symbol(*s), facts)),
-            HostExpr::Scalar(p) => Some(Linear::atom(self.intern(Key::Value(self.kernel.param(*p), 0)).0)),
+            HostExpr::Scalar(p) => Some(Linear::atom(self.intern(Key::Value(self.kernel.param(*p), 0)))),
             HostExpr::Dim(p, axis) => Some(self.dim(*p, *axis, facts)),
             HostExpr::Not(_) => None,
             HostExpr::Binary(op, a, b) => {
@@ -138,7 +147,7 @@ impl<'k> Symbols<'k> {
 
     /// An extent, which is not negative.
     fn extent(&mut self, key: Key, facts: &mut Facts) -> Linear {
-        let atom = Linear::atom(self.intern(key).0);
+        let atom = Linear::atom(self.intern(key));
         if !facts.is_not_negative(&atom) {
             facts.assume(&Condition::NotNegative(atom.clone(), true), true);
         }
@@ -173,7 +182,7 @@ impl<'k> Symbols<'k> {
         if let Some(c) = rest.as_constant() {
             return Some(whole.plus_const(c / by));
         }
-        let (atom, _) = self.intern(Key::Quotient(rest.clone(), by));
+        let atom = self.intern(Key::Quotient(rest.clone(), by));
         facts.quotient(atom, &rest, by);
         Some(whole.plus(1, &Linear::atom(atom)))
     }
@@ -216,7 +225,7 @@ impl<'k> Symbols<'k> {
     pub(in crate::verify) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
         match self.known(value, env, facts) {
             Some(Known::Int(l)) => l,
-            Some(Known::Condition(_)) | None => Linear::atom(self.intern(Key::Value(value, self.age(value, env))).0),
+            Some(Known::Condition(_)) | None => Linear::atom(self.intern(Key::Value(value, self.age(value, env)))),
         }
     }
 
@@ -224,7 +233,7 @@ impl<'k> Symbols<'k> {
     pub(in crate::verify) fn condition(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Condition {
         match self.known(value, env, facts) {
             Some(Known::Condition(c)) => c,
-            Some(Known::Int(_)) | None => Condition::Opaque(self.intern(Key::Value(value, self.age(value, env))).0, true),
+            Some(Known::Int(_)) | None => Condition::Opaque(self.intern(Key::Value(value, self.age(value, env))), true),
         }
     }
 
@@ -292,7 +301,7 @@ impl<'k> Symbols<'k> {
 
     fn opaque(&mut self, bin: BinOp, a: &Linear, b: &Linear) -> Option<Linear> {
         let args = vec![Arg::Int(a.clone()), Arg::Int(b.clone())];
-        Some(Linear::atom(self.intern(Key::Op(OpKind::Binary(bin), args)).0))
+        Some(Linear::atom(self.intern(Key::Op(OpKind::Binary(bin), args))))
     }
 
     /// `a / b + (a % b > 0)`: how `cdiv` is written out.
@@ -339,7 +348,7 @@ impl<'k> Symbols<'k> {
                 }
             });
         }
-        let atom = self.intern(Key::Op(op.kind.clone(), args)).0;
+        let atom = self.intern(Key::Op(op.kind.clone(), args));
         match elem {
             Elem::I32 => Some(Known::Int(Linear::atom(atom))),
             Elem::Bool => Some(Known::Condition(Condition::Opaque(atom, true))),
@@ -363,7 +372,7 @@ impl Symbols<'_> {
     /// The index of an iteration of such a range.
     pub(in crate::verify) fn dealt_index(&mut self, kind: crate::ir::ForKind, range: &[Linear; 3], at: &Linear) -> Linear {
         let args = range.iter().chain([at]).map(|l| Arg::Int(l.clone())).collect();
-        Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)).0)
+        Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)))
     }
 
     /// The number of iterations of a range of which nothing else is known: equal ranges are stepped through equally often.
