@@ -10,37 +10,49 @@ fn twice(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] y: &mut Tensor<f32, 2
     let staging = Staging::<Smem<f32, 16, 16>, 2>::new();
     let tiles = y.work::<16, 16>();
     match role() {
-        Role::Load => for at in tiles.indices() {
-            ring.acquire().copy(x.tile(at)).commit();
-        },
-        Role::Work => for out in tiles.tiles() {
-            let stage = ring.ready().wait();
-            let written = staging.acquire().write(stage.get().load() * 2.0);
-            stage.release();
-            out.store_from(written).wait();
-        },
+        Role::Load => {
+            for at in tiles.indices() {
+                ring.acquire().copy(x.tile(at)).commit();
+            }
+        }
+        Role::Work => {
+            for out in tiles.tiles() {
+                let stage = ring.ready().wait();
+                let written = staging.acquire().write(stage.get().load() * 2.0);
+                stage.release();
+                out.store_from(written).wait();
+            }
+        }
     }
 }
 
 /// C[m, n] = Σ_k A[m, k] · B[n, k].
 #[titan::kernel(roles(producer: 1 warp, consumer: 1 warpgroup))]
-fn product(#[shape(M, K)] a: &Tensor<f16, 2>, #[shape(N, K)] b: &Tensor<f16, 2>, #[shape(M, N)] c: &mut Tensor<f32, 2>) {
+fn product(
+    #[shape(M, K)] a: &Tensor<f16, 2>,
+    #[shape(N, K)] b: &Tensor<f16, 2>,
+    #[shape(M, N)] c: &mut Tensor<f32, 2>,
+) {
     let steps = cdiv(K, 16);
     let ring = Ring::<(Smem<f16, 16, 16>, Smem<f16, 16, 16>), 2>::new();
     let work = c.work::<16, 16>();
     match role() {
-        Role::Producer => for [m, n] in work.indices() {
-            for (t, slot) in ring.produce(0..steps) {
-                slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
+        Role::Producer => {
+            for [m, n] in work.indices() {
+                for (t, slot) in ring.produce(0..steps) {
+                    slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
+                }
             }
-        },
-        Role::Consumer => for out in work.tiles() {
-            let mut acc = Acc::<f32, D2<16, 16>, 1>::zeros();
-            for (_t, ready) in ring.consume(0..steps) {
-                acc = acc.mma(ready.wait(), |s| (s.a(), s.b().t()));
+        }
+        Role::Consumer => {
+            for out in work.tiles() {
+                let mut acc = Acc::<f32, D2<16, 16>, 1>::zeros();
+                for (_t, ready) in ring.consume(0..steps) {
+                    acc = acc.mma(ready.wait(), |s| (s.a(), s.b().t()));
+                }
+                out.store(acc.finish());
             }
-            out.store(acc.finish());
-        },
+        }
     }
 }
 
