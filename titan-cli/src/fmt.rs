@@ -12,7 +12,7 @@ pub(crate) fn run(path: &str, out: &mut dyn Write) -> io::Result<Outcome> {
     let text = read(path)?;
     let Ok(kernels) = parse(&text) else {
         // The same errors, with their lines.
-        return crate::check::run(path, out);
+        return crate::check::run(path, false, out);
     };
     let texts: Vec<String> = kernels.iter().map(print).collect();
     write!(out, "{}{}", header(&text), texts.join("\n"))?;

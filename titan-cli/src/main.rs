@@ -1,7 +1,7 @@
 //! `titan`: what a kernel author needs beside cargo.
 //!
 //! ```text
-//! titan check FILE.tir     reads and verifies tile IR; every finding with its source lines
+//! titan check FILE.tir     reads and verifies tile IR; every finding with its source lines, or `--json`
 //! titan fmt FILE.tir       the canonical text of a file
 //! titan explain T0402      what a code means and how to mend it
 //! titan doctor             what of this machine and this crate matters to TITAN
@@ -17,6 +17,7 @@ mod cli;
 mod doctor;
 mod explain;
 mod fmt;
+mod report;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
     };
     let mut out = io::stdout().lock();
     let done = match matches.subcommand() {
-        Some(("check", m)) => check::run(cli::file(m), &mut out),
+        Some(("check", m)) => check::run(cli::file(m), cli::json(m), &mut out),
         Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),
         Some(("explain", m)) => explain::run(cli::code(m), &mut out),
         Some(("doctor", _)) => doctor::run(&mut out),

@@ -1,5 +1,6 @@
 //! The tool as people run it: what it prints, and its exit status.
 
+use serde_json::{Value, json};
 use std::process::{Command, Output};
 
 fn titan(args: &[&str]) -> Output {
@@ -36,6 +37,26 @@ fn check_shows_what_the_verifier_finds_in_its_line() {
     for part in parts {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
+}
+
+#[test]
+fn check_says_the_same_to_programs() {
+    let clean: Value = serde_json::from_str(&stdout(&["check", "--json", "gemm.tir"], 0)).expect("JSON");
+    assert_eq!(
+        clean,
+        json!({
+            "format": 1, "command": "check", "file": "gemm.tir", "verdict": "clean", "kernels": ["gemm"], "findings": [],
+        })
+    );
+    let wrong: Value = serde_json::from_str(&stdout(&["check", "--json", "overlap.tir"], 1)).expect("JSON");
+    assert_eq!(wrong["verdict"], "findings");
+    let finding = &wrong["findings"][0];
+    assert_eq!((&finding["code"], &finding["at"]), (&json!("T0402"), &json!({ "line": 6, "column": 5 })));
+    assert!(finding["title"].as_str().is_some_and(|t| t.contains("`program_id(1)`")), "{finding}");
+    assert!(finding["help"].as_array().is_some_and(|h| !h.is_empty()), "{finding}");
+    let unreadable: Value = serde_json::from_str(&stdout(&["check", "--json", "unreadable.tir"], 1)).expect("JSON");
+    assert_eq!(unreadable["findings"].as_array().map(Vec::len), Some(2));
+    assert_eq!(unreadable["findings"][0]["kernel"], Value::Null);
 }
 
 #[test]

@@ -1,0 +1,383 @@
+//! Changes of programs that state their protocol with barriers and groups.
+
+use crate::kinds::{Kind, barriers, same};
+use crate::sources::Level;
+use crate::text::{Text, attribute, indent, op, renamed, results, uses, with_attribute};
+
+pub(crate) const KINDS: &[Kind] = &[
+    barriers("a reader does not wait for the copy", |t| each(t, &waits_of(t, Copies::No), Text::without)),
+    barriers("a copier does not wait for a free slot", |t| each(t, &waits_of(t, Copies::Yes), Text::without)),
+    barriers("a reader does not arrive", |t| each(t, &in_loops(t, "ttg.nv.mbarrier.arrive"), Text::without)),
+    barriers("a reader arrives twice", |t| each(t, &in_loops(t, "ttg.nv.mbarrier.arrive"), Text::doubled)),
+    barriers("a reader arrives before it reads", |t| arrives_before(t, &["ttg.region.read", "ttg.nv.wgmma.wait_group"])),
+    barriers("a reader arrives at the next slot's barrier", |t| beside(t, "ttg.nv.mbarrier.arrive", 0)),
+    barriers("a reader waits for the next slot's barrier", |t| beside_of(t, &waits_of(t, Copies::No), 0)),
+    barriers("a copier waits for the next slot's barrier", |t| beside_of(t, &waits_of(t, Copies::Yes), 0)),
+    barriers("a copy into the next slot", |t| beside_of(t, &guarded_copies(t), target(t))),
+    barriers("a read of the next slot", |t| beside_of(t, &in_loops(t, "ttg.region.read"), 0)),
+    barriers("a product of the next slot", |t| beside_of(t, &in_loops(t, "ttg.nv.wgmma.mma_async"), 0)),
+    barriers("a copy that brings its bytes to the next slot's barrier", |t| beside_last(t, &bulk_loads(t))),
+    barriers("bytes announced at the next slot's barrier", |t| beside(t, "ttg.nv.mbarrier.arrive_expect_tx", 0)),
+    barriers("a reader waits for the other parity", |t| parity(t, Copies::No, None)),
+    barriers("the first wait of a copier is for the wrong phase", |t| parity(t, Copies::Yes, None)),
+    barriers("a reader's parity stays 0", |t| parity(t, Copies::No, Some("%nil"))),
+    barriers("a copier's parity stays 1", |t| parity(t, Copies::Yes, Some("%unit"))),
+    barriers("fewer bytes are announced than come", |t| number(t, &expects(t), "bytes", |b| b - 16)),
+    barriers("more bytes are announced than come", |t| number(t, &expects(t), "bytes", |b| b + 16)),
+    barriers("bytes are announced twice", announced_twice),
+    barriers("bytes are not announced", not_announced),
+    barriers("a copy is issued twice", |t| each(t, &bulk_loads(t), Text::doubled)),
+    barriers("a copy is forgotten", |t| each(t, &bulk_loads(t), Text::without)),
+    barriers("a barrier counts one arrival too many", |t| number(t, &t.ops("ttg.nv.mbarrier.init"), "count", |c| c + 1)),
+    barriers("a barrier counts one arrival too few", |t| number(t, &counted(t, 2), "count", |c| c - 1)),
+    barriers("a barrier is not initialised", |t| each(t, &t.ops("ttg.nv.mbarrier.init"), Text::without)),
+    barriers("a barrier is initialised twice", |t| each(t, &t.ops("ttg.nv.mbarrier.init"), Text::doubled)),
+    barriers("a barrier is gone before it is used", early_inval),
+    barriers("barriers are not fenced before others use them", |t| each(t, &needed_fences(t), Text::without)),
+    barriers("one barrier for all slots", one_for_all),
+    barriers("one side counts one slot fewer", |t| depth(t, -1)),
+    barriers("one side counts one slot more", |t| depth(t, 1)),
+    barriers("the copier has one tile more", |t| bounds(t, Copies::Yes, "add")),
+    barriers("the copier has one tile fewer", |t| bounds(t, Copies::Yes, "sub")),
+    barriers("the reader has one tile more", |t| bounds(t, Copies::No, "add")),
+    barriers("the reader has one tile fewer", |t| bounds(t, Copies::No, "sub")),
+    barriers("the copier begins at the second tile", |t| starts(t, Copies::Yes)),
+    barriers("the reader begins at the second tile", |t| starts(t, Copies::No)),
+    barriers("one group too many may be under way", |t| number(t, &needed_waits(t), "n", |n| n + 1)),
+    barriers("groups are not waited for", |t| each(t, &needed_waits(t), Text::without)),
+    barriers("a group is not closed", |t| each(t, &commits(t), swallow)),
+    barriers("a barrier's word inside a slot", words_inside),
+    barriers("a role comes to a named barrier and goes on", |t| named(t, "ttg.nv.barrier.sync", "ttg.nv.barrier.arrive")),
+    barriers("a role does not come to a named barrier", |t| each(t, &looping(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), Text::without)),
+    barriers("a named barrier of another number of threads", |t| number(t, &in_roles(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), "threads", |n| n + 32)),
+    barriers("another named barrier", |t| number(t, &in_roles(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), "id", |n| n + 5)),
+    barriers("the rendezvous of the cluster is not waited for", |t| each(t, &readers_wait(t), Text::without)),
+    barriers("a role does not come to the rendezvous of the cluster", |t| each(t, &t.ops("ttg.nv.cluster.arrive"), Text::without)),
+    barriers("the counter of vector memory is one too high", |t| number(t, &t.ops("ttg.amd.s_waitcnt"), "vmcnt", |n| n + 1)),
+    barriers("the counter of local memory is one too high", |t| number(t, &t.ops("ttg.amd.s_waitcnt"), "lgkmcnt", |n| n + 1)),
+    barriers("a counter is not waited for", |t| each(t, &t.ops("ttg.amd.s_waitcnt"), Text::without)),
+    barriers("threads arrive before they copy", |t| moved_before(t, "ttg.nv.cp_async.mbarrier_arrive", "ttg.nv.cp_async")),
+    barriers("threads arrive though nobody counts them", |t| replaced(t, "ttg.nv.cp_async.mbarrier_arrive", "noinc = true", "noinc = false")),
+    barriers("fewer threads arrive than are counted", |t| number(t, &t.ops("ttg.nv.cp_async.mbarrier_arrive"), "arrivals", |n| n - 1)),
+    barriers("a product's stage is freed while it is read", |t| swapped(t, "ttg.nv.wgmma.wait_group", "ttg.nv.mbarrier.arrive")),
+    barriers("a role does not end in finalize", |t| each(t, &t.ops("ttg.pipeline.finalize"), Text::without)),
+    same(Level::Barriers, "a stage is read twice", |t| each(t, &t.ops("ttg.region.read"), Text::doubled)),
+    same(Level::Barriers, "a reader does not read", |t| each(t, &t.ops("ttg.region.read"), Text::without)),
+    same(Level::Barriers, "a wait for a phase twice", |t| each(t, &waits_of(t, Copies::No), Text::doubled)),
+    same(Level::Barriers, "fewer groups may be under way", |t| number(t, &counted_n(t), "n", |n| n - 1)),
+    same(Level::Barriers, "a scalar that nobody needs", |t| vec![t.with_constants()]),
+];
+
+/// Whether the loop of an operation copies into shared memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Copies {
+    Yes,
+    No,
+}
+
+const COPIES: &[&str] = &["ttg.nv.cp_async_bulk_tensor.load", "ttg.nv.cp_async_bulk.load", "ttg.nv.cp_async"];
+
+fn each(t: &Text, at: &[usize], edit: impl Fn(&Text, usize) -> Text) -> Vec<Text> {
+    at.iter().map(|i| edit(t, *i)).collect()
+}
+
+fn copies(t: &Text) -> Vec<usize> {
+    t.any(COPIES).into_iter().filter(|i| t.around(*i).is_some()).collect()
+}
+
+/// Copies in loops that wait for a free slot by its barrier.
+fn guarded_copies(t: &Text) -> Vec<usize> {
+    let waits = |i: &usize| t.around(*i).is_some_and(|(h, e)| (h..e).any(|j| op(t.line(j)) == "ttg.nv.mbarrier.wait_parity"));
+    copies(t).into_iter().filter(waits).collect()
+}
+
+fn bulk_loads(t: &Text) -> Vec<usize> {
+    t.any(&COPIES[..2])
+}
+
+fn expects(t: &Text) -> Vec<usize> {
+    t.any(&["ttg.nv.mbarrier.arrive_expect_tx", "ttg.nv.mbarrier.expect_tx"])
+}
+
+fn in_loops(t: &Text, name: &str) -> Vec<usize> {
+    t.ops(name).into_iter().filter(|i| t.around(*i).is_some()).collect()
+}
+
+fn looping(t: &Text, names: &[&str]) -> Vec<usize> {
+    in_roles(t, names).into_iter().filter(|i| t.around(*i).is_some()).collect()
+}
+
+fn in_roles(t: &Text, names: &[&str]) -> Vec<usize> {
+    t.any(names).into_iter().filter(|i| t.role(*i).is_some()).collect()
+}
+
+/// What follows in the innermost loop, or in the block, of an operation.
+fn rest(t: &Text, at: usize) -> std::ops::Range<usize> {
+    let end = t.around(at).map_or_else(|| (at..t.0.len()).find(|i| indent(t.line(*i)) < indent(t.line(at))).unwrap_or(t.0.len()), |(_, e)| e);
+    at..end
+}
+
+/// Waits by parity that are followed by a copy, or by a read.
+fn waits_of(t: &Text, side: Copies) -> Vec<usize> {
+    let is = |i: &usize| {
+        let next = rest(t, *i).skip(1).map(|j| op(t.line(j))).find(|o| COPIES.contains(o) || TOUCHES.contains(o) || *o == "ttg.nv.mbarrier.wait_parity");
+        match side {
+            Copies::Yes => next.is_some_and(|o| COPIES.contains(&o)),
+            Copies::No => next.is_some_and(|o| TOUCHES.contains(&o)),
+        }
+    };
+    t.ops("ttg.nv.mbarrier.wait_parity").into_iter().filter(is).collect()
+}
+
+const TOUCHES: &[&str] = &["ttg.region.read", "ttg.region.write", "ttg.nv.wgmma.mma_async"];
+
+/// Which of the names of a copy is the region.
+fn target(t: &Text) -> usize {
+    let bulk = bulk_loads(t).first().map(|i| uses(t.line(*i)).len());
+    bulk.map_or_else(|| t.ops("ttg.nv.cp_async").first().map_or(0, |i| uses(t.line(*i)).len() - 1), |n| n - 2)
+}
+
+fn arrives_before(t: &Text, what: &[&str]) -> Vec<Text> {
+    let edit = |i: usize| {
+        let (h, _) = t.around(i)?;
+        let to = (h..i).find(|j| what.contains(&op(t.line(*j))))?;
+        let same_block = indent(t.line(to)) == indent(t.line(i));
+        let used = uses(t.line(i)).iter().any(|u| t.def(u).is_some_and(|d| d >= to));
+        (same_block && !used).then(|| t.moved(i, to))
+    };
+    t.ops("ttg.nv.mbarrier.arrive").into_iter().filter_map(edit).collect()
+}
+
+fn beside(t: &Text, name: &str, operand: usize) -> Vec<Text> {
+    beside_of(t, &in_loops(t, name), operand)
+}
+
+/// The operand is the next part of what it is a part of. One part has no next one.
+fn beside_of(t: &Text, at: &[usize], operand: usize) -> Vec<Text> {
+    at.iter().filter_map(|i| next(t, *i, uses(t.line(*i)).get(operand)?)).collect()
+}
+
+fn beside_last(t: &Text, at: &[usize]) -> Vec<Text> {
+    at.iter().filter_map(|i| next(t, *i, uses(t.line(*i)).last()?)).collect()
+}
+
+fn next(t: &Text, at: usize, name: &str) -> Option<Text> {
+    let def = t.def(name)?;
+    if !["ttg.region.at", "ttg.nv.mbarrier.at"].contains(&op(t.line(def))) {
+        return None;
+    }
+    let of = uses(t.line(def));
+    let (whole, index) = (of.first()?, of.get(1)?);
+    let maker = t.line(t.def(whole)?);
+    let parts = attribute(maker, "parts").or_else(|| attribute(maker, "n"))?;
+    let moved = format!("%indexUp = add {index}, %unit");
+    let depth = format!("%allParts = const {parts} : i32");
+    let beside = format!("%beside = {} {whole}, %indexIn", op(t.line(def)));
+    let changed = renamed(t.line(at), name, "%beside");
+    (parts > 1).then(|| t.with(at, &changed).before(at, &[&depth, &moved, "%indexIn = rem %indexUp, %allParts", &beside]).with_constants())
+}
+
+/// Waits for another parity: the opposite one, or always the same.
+fn parity(t: &Text, side: Copies, value: Option<&str>) -> Vec<Text> {
+    let edit = |i: usize| {
+        let parity = uses(t.line(i)).get(1)?.clone();
+        t.around(i)?;
+        let text = match value {
+            Some(v) => t.with(i, &renamed(t.line(i), &parity, v)),
+            None => t.with(i, &renamed(t.line(i), &parity, "%opposite")).before(i, &[&format!("%opposite = xor {parity}, %unit")]),
+        };
+        Some(text.with_constants())
+    };
+    waits_of(t, side).into_iter().filter_map(edit).collect()
+}
+
+fn number(t: &Text, at: &[usize], name: &str, change: impl Fn(i64) -> i64) -> Vec<Text> {
+    let edit = |i: &usize| attribute(t.line(*i), name).map(|v| t.with(*i, &with_attribute(t.line(*i), name, change(v))));
+    at.iter().filter_map(edit).collect()
+}
+
+fn counted(t: &Text, least: i64) -> Vec<usize> {
+    t.ops("ttg.nv.mbarrier.init").into_iter().filter(|i| attribute(t.line(*i), "count").is_some_and(|c| c >= least)).collect()
+}
+
+fn counted_n(t: &Text) -> Vec<usize> {
+    group_waits(t).into_iter().filter(|i| attribute(t.line(*i), "n").is_some_and(|c| c >= 1)).collect()
+}
+
+fn group_waits(t: &Text) -> Vec<usize> {
+    t.any(&["ttg.nv.cp_async.wait_group", "ttg.nv.wgmma.wait_group", "ttg.nv.bulk_group.wait"])
+}
+
+/// Waits for groups without which something is under way: those in loops, and all where copies do not depend on anything.
+fn needed_waits(t: &Text) -> Vec<usize> {
+    let plain = t.ops("if").is_empty();
+    group_waits(t).into_iter().filter(|i| plain || t.around(*i).is_some()).collect()
+}
+
+/// Fences of barriers at which the asynchronous proxy arrives.
+fn needed_fences(t: &Text) -> Vec<usize> {
+    if bulk_loads(t).is_empty() { Vec::new() } else { t.ops("ttg.nv.fence.mbarrier_init") }
+}
+
+fn commits(t: &Text) -> Vec<usize> {
+    t.any(&["ttg.nv.cp_async.commit_group", "ttg.nv.wgmma.commit_group", "ttg.nv.bulk_group.commit"])
+}
+
+/// Without an operation whose result nobody uses.
+fn swallow(t: &Text, at: usize) -> Text {
+    t.without(at)
+}
+
+fn announced_twice(t: &Text) -> Vec<Text> {
+    let edit = |i: usize| {
+        let (bar, bytes) = (uses(t.line(i)).first()?.clone(), attribute(t.line(i), "bytes")?);
+        Some(t.before(i, &[&format!("ttg.nv.mbarrier.expect_tx {bar} {{bytes = {bytes}}}")]))
+    };
+    t.ops("ttg.nv.mbarrier.arrive_expect_tx").into_iter().filter_map(edit).collect()
+}
+
+fn not_announced(t: &Text) -> Vec<Text> {
+    let edit = |i: usize| {
+        let (bar, state) = (uses(t.line(i)).first()?.clone(), results(t.line(i)).first()?.clone());
+        Some(t.with(i, &format!("{state} = ttg.nv.mbarrier.arrive {bar} {{arrivals = 1}}")))
+    };
+    t.ops("ttg.nv.mbarrier.arrive_expect_tx").into_iter().filter_map(edit).collect()
+}
+
+fn early_inval(t: &Text) -> Vec<Text> {
+    let edit = |i: usize| uses(t.line(i)).first().map(|bar| t.after(i, &[&format!("ttg.nv.mbarrier.inval {bar}")]));
+    t.ops("ttg.nv.mbarrier.init").into_iter().filter_map(edit).collect()
+}
+
+/// Every part of some barriers is the first one, on all sides.
+fn one_for_all(t: &Text) -> Vec<Text> {
+    let edit = |alloc: usize| {
+        let bars = results(t.line(alloc)).first()?.clone();
+        let many = attribute(t.line(alloc), "n").is_some_and(|n| n > 1);
+        let mut new = t.clone();
+        let mut changed = 0;
+        for i in t.ops("ttg.nv.mbarrier.at") {
+            let of = uses(t.line(i));
+            if of.first() == Some(&bars) && t.around(i).is_some() {
+                new = new.with(i, &renamed(t.line(i), of.get(1)?, "%nil"));
+                changed += 1;
+            }
+        }
+        (many && changed > 1).then(|| new.with_constants())
+    };
+    t.ops("ttg.nv.mbarrier.alloc").into_iter().filter_map(edit).collect()
+}
+
+/// One role computes its slots with another depth.
+fn depth(t: &Text, change: i64) -> Vec<Text> {
+    let mut roles: Vec<String> = t.ops("rem").into_iter().filter_map(|i| t.role(i)).collect();
+    roles.dedup();
+    let edit = |role: &String| {
+        let mut new = t.clone();
+        let mut depth = None;
+        for i in t.lines_of(Some(role)) {
+            if !["rem", "div"].contains(&op(t.line(i))) {
+                continue;
+            }
+            let divisor = uses(t.line(i)).get(1)?.clone();
+            let line = t.line(t.def(&divisor)?);
+            let value: i64 = line.split("const ").nth(1)?.split_whitespace().next()?.parse().ok()?;
+            if value > 2 {
+                depth = Some(value + change);
+                new = new.with(i, &renamed(t.line(i), &divisor, "%otherDepth"));
+            }
+        }
+        let made = format!("    %otherDepth = const {} : i32", depth?);
+        Some(new.before(new.top(), &[&made]))
+    };
+    roles.iter().filter_map(edit).collect()
+}
+
+/// The loops of roles that copy, or that do not.
+fn loops(t: &Text, side: Copies) -> Vec<usize> {
+    let touching = match side {
+        Copies::Yes => copies(t),
+        Copies::No => t.any(&["ttg.region.read", "ttg.nv.wgmma.mma_async"]),
+    };
+    let in_roles = touching.into_iter().filter(|i| t.role(*i).is_some());
+    let mut heads: Vec<usize> = in_roles.filter_map(|i| t.around(i)).map(|(h, _)| h).collect();
+    heads.dedup();
+    // Of two readers, one may read less: the other one waits for what comes.
+    if side == Copies::No && (heads.len() > 1 || copies(t).is_empty()) {
+        return Vec::new();
+    }
+    heads.retain(|h| {
+        let copies = (*h..t.end(*h)).any(|i| COPIES.contains(&op(t.line(i))));
+        let meets = (*h..t.end(*h)).any(|i| op(t.line(i)).starts_with("ttg.nv.mbarrier.") || op(t.line(i)).starts_with("ttg.nv.cp_async.mbarrier"));
+        copies == (side == Copies::Yes) && meets
+    });
+    heads
+}
+
+fn bounds(t: &Text, side: Copies, change: &str) -> Vec<Text> {
+    let edit = |h: usize| {
+        let line = t.line(h);
+        let hi = line[line.find(" to ")? + 4..].split_whitespace().next()?.to_owned();
+        let new = t.with(h, &line.replacen(&format!(" to {hi} "), " to %changed ", 1));
+        let made = format!("%changed = {change} {hi}, %unit");
+        Some(new.before(h, &[&made]).with_constants())
+    };
+    loops(t, side).into_iter().filter_map(edit).collect()
+}
+
+fn starts(t: &Text, side: Copies) -> Vec<Text> {
+    let edit = |h: usize| {
+        let line = t.line(h);
+        let at = line.find("for ")?;
+        let lo = line[at..].split(" = ").nth(1)?.split_whitespace().next()?.to_owned();
+        Some(t.with(h, &line.replacen(&format!(" = {lo} to "), " = %unit to ", 1)).with_constants())
+    };
+    loops(t, side).into_iter().filter_map(edit).collect()
+}
+
+/// The words of barriers lie in the first region that is not theirs.
+fn words_inside(t: &Text) -> Vec<Text> {
+    let edit = |alloc: usize| {
+        let words = uses(t.line(alloc)).first()?.clone();
+        let at = t.def(&words)?;
+        let payload = t.ops("ttg.region").into_iter().find(|i| *i != at && attribute(t.line(*i), "bytes").is_some_and(|b| b >= 1024))?;
+        let offset = attribute(t.line(payload), "offset")?;
+        Some(t.with(at, &with_attribute(t.line(at), "offset", offset)))
+    };
+    t.ops("ttg.nv.mbarrier.alloc").into_iter().take(1).filter_map(edit).collect()
+}
+
+fn named(t: &Text, from: &str, to: &str) -> Vec<Text> {
+    // Where the others only arrive, somebody must wait.
+    let alone = |i: &usize| in_roles(t, &[from]).iter().filter(|j| attribute(t.line(**j), "id") == attribute(t.line(*i), "id")).all(|j| t.role(*j) == t.role(*i));
+    looping(t, &[from]).into_iter().filter(alone).map(|i| t.with(i, &t.line(i).replacen(from, to, 1))).collect()
+}
+
+/// Waits at the cluster's rendezvous before something is touched.
+fn readers_wait(t: &Text) -> Vec<usize> {
+    let touches = |i: &usize| rest(t, *i).any(|j| TOUCHES.contains(&op(t.line(j))));
+    t.ops("ttg.nv.cluster.wait").into_iter().filter(touches).collect()
+}
+
+fn moved_before(t: &Text, what: &str, before: &str) -> Vec<Text> {
+    let edit = |i: usize| {
+        let (h, _) = t.around(i)?;
+        let to = (h..i).rev().find(|j| op(t.line(*j)) == before)?;
+        Some(t.moved(i, to))
+    };
+    t.ops(what).into_iter().filter_map(edit).collect()
+}
+
+fn replaced(t: &Text, what: &str, from: &str, to: &str) -> Vec<Text> {
+    let edit = |i: usize| t.line(i).contains(from).then(|| t.with(i, &t.line(i).replacen(from, to, 1)));
+    t.ops(what).into_iter().filter_map(edit).collect()
+}
+
+/// The first operation comes after the second one.
+fn swapped(t: &Text, first: &str, second: &str) -> Vec<Text> {
+    let edit = |i: usize| {
+        let to = rest(t, i).find(|j| op(t.line(*j)) == second && indent(t.line(*j)) == indent(t.line(i)))?;
+        Some(t.moved(i, to + 1))
+    };
+    t.ops(first).into_iter().filter_map(edit).collect()
+}
