@@ -175,6 +175,14 @@ pub enum Error {
         /// What it found, and where: lines of the PTX and of the kernel.
         report: String,
     },
+    /// The simulator found a mistake in the pipeline of a kernel.
+    #[error("kernel `{kernel}` in the simulator: {report}")]
+    Simulated {
+        /// The kernel, with its instance.
+        kernel: String,
+        /// What it found, where, and the schedule that shows it.
+        report: String,
+    },
     /// A launch did not run because a tensor that it uses was not written properly.
     #[error("{what} did not run, because a launch that it depends on failed: {cause}")]
     Dependency {

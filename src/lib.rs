@@ -16,6 +16,13 @@ pub use runtime::{
 };
 
 /// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
+/// What simulated devices take: see [`Device::simulator`].
+#[cfg(feature = "simulator")]
+pub mod sim {
+    pub use titan_core::engine::Completion;
+    pub use titan_core::sim::Options;
+}
+
 #[doc(hidden)]
 pub mod __private {
     pub use titan_macros::{compile, missing, step};

@@ -11,6 +11,8 @@ use super::event::Event;
 #[cfg(feature = "cuda")]
 use super::event::Finish;
 use super::kernel::{KernelRef, Loaded};
+#[cfg(feature = "simulator")]
+use super::simulator;
 use crate::error::{Error, Result};
 use titan_core::ir::Const;
 use titan_cpu::memory::Memory;
@@ -34,6 +36,8 @@ pub(crate) enum Code {
     Cuda(Box<cuda::Code>),
     #[cfg(feature = "emulator")]
     Emulated(emulator::Code, emulator::Space),
+    #[cfg(feature = "simulator")]
+    Simulated(Box<simulator::Code>, simulator::Settings),
 }
 
 /// An argument as a device takes it. Offsets are in bytes, strides in elements.
@@ -112,7 +116,8 @@ impl Storage {
     /// New memory, of zeros if `zeroed`, and the event after which it may be used, unless that is now.
     pub(crate) fn new(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
         match device.kind() {
-            DeviceKind::Cpu => Memory::zeroed(bytes)
+            // What is simulated lies in the host's memory.
+            DeviceKind::Cpu | DeviceKind::Simulator => Memory::zeroed(bytes)
                 .map(|memory| (Storage::Cpu(memory), None))
                 .map_err(|_| Error::OutOfMemory { bytes, device: device.to_string(), free: None }),
             DeviceKind::Cuda => Self::cuda(device, bytes, zeroed),
@@ -204,8 +209,20 @@ impl Code {
             }
             DeviceKind::Cuda => Self::cuda(device, loaded),
             DeviceKind::Emulator => Self::emulated(device, loaded),
+            DeviceKind::Simulator => Self::simulated(device, loaded),
             DeviceKind::Hip => Err(absent(device)),
         }
+    }
+
+    #[cfg(feature = "simulator")]
+    fn simulated(device: &Device, loaded: &Loaded) -> Result<Code> {
+        let settings = device.simulated().ok_or_else(|| absent(device))?;
+        Ok(Code::Simulated(Box::new(simulator::Code::load(loaded)), settings))
+    }
+
+    #[cfg(not(feature = "simulator"))]
+    fn simulated(device: &Device, _loaded: &Loaded) -> Result<Code> {
+        Err(absent(device))
     }
 
     #[cfg(feature = "emulator")]
@@ -245,6 +262,8 @@ impl Code {
                 let grid = call.grid.unwrap_or(emulator::Code::persistent_grid());
                 code.run(space, (call.kernel, call.loaded), args, call.symbols, grid)
             }
+            #[cfg(feature = "simulator")]
+            Code::Simulated(code, settings) => code.run(settings, call, &args),
         }
     }
 
@@ -263,6 +282,10 @@ impl Code {
             (Code::Cpu(_), _) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }),
             #[cfg(feature = "emulator")]
             (Code::Emulated(..), _) => {
+                Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() })
+            }
+            #[cfg(feature = "simulator")]
+            (Code::Simulated(..), _) => {
                 Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() })
             }
         }

@@ -25,6 +25,8 @@ pub enum DeviceKind {
     Hip,
     /// An emulator of a GPU: for tests.
     Emulator,
+    /// A simulator of pipelines: for tests.
+    Simulator,
 }
 
 impl DeviceKind {
@@ -36,6 +38,7 @@ impl DeviceKind {
             DeviceKind::Cuda => "cuda",
             DeviceKind::Hip => "hip",
             DeviceKind::Emulator => "emulator",
+            DeviceKind::Simulator => "simulator",
         }
     }
 }
@@ -56,6 +59,8 @@ struct Inner {
     next_awaited: AtomicUsize,
     #[cfg(feature = "emulator")]
     emulated: Option<(&'static titan_nv::Machine, super::emulator::Space)>,
+    #[cfg(feature = "simulator")]
+    simulated: Option<super::simulator::Settings>,
     #[cfg(feature = "cuda")]
     cuda: Option<&'static titan_nv::runtime::Device>,
 }
@@ -64,7 +69,8 @@ impl Device {
     /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, an AMD GPU, the CPU.
     ///
     /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one), `cuda:N`, `hip` or `hip:N`; with the feature `emulator` also
-    /// `emulator:sm_80` and the like, which is one device however often it is asked for. Empty is as if it were not set.
+    /// `emulator:sm_80` and the like, with the feature `simulator` also `simulator`; each is one device however often it is asked
+    /// for. Empty is as if it were not set.
     ///
     /// # Errors
     /// If `TITAN_DEVICE` names something else, or a device that is not there.
@@ -131,6 +137,55 @@ impl Device {
     #[cfg(feature = "emulator")]
     pub(crate) fn emulated(&self) -> Option<(&'static titan_nv::Machine, super::emulator::Space)> {
         self.0.emulated.clone()
+    }
+
+    /// A new device that runs kernels as they are written, before any target has lowered them: slowly, but races on shared
+    /// memory, deadlocks, stages that are read too early or too late, missing fences and copies under way at the end are errors.
+    /// They come with the schedule that shows them. Seeds in the options are those of the first launch; each launch that
+    /// follows has the next ones.
+    ///
+    /// ```
+    /// use titan::prelude::*;
+    /// use titan::sim::{Completion, Options};
+    ///
+    /// # #[titan::kernel]
+    /// # fn twice(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    /// #     y.store_tile([program_id(0)], x.load_tile::<64>([program_id(0)]) * 2.0);
+    /// # }
+    /// # fn main() -> titan::Result<()> {
+    /// let dev = Device::simulator(Options { seed: Some(1), completion: Completion::Seeded(1), ..Options::default() });
+    /// let (x, mut y) = (dev.full([100], 1.5)?, dev.zeros([100])?);
+    /// twice(&x, &mut y).sync()?;
+    /// assert_eq!(y.to_vec()?, [3.0f32; 100]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "simulator")]
+    #[must_use]
+    pub fn simulator(options: titan_core::sim::Options) -> Device {
+        let mut device = Device::new(DeviceKind::Simulator, 0, format!("{:?}", options.completion).to_lowercase());
+        if let Some(inner) = Arc::get_mut(&mut device.0) {
+            inner.simulated = Some(super::simulator::Settings::new(options));
+        }
+        device
+    }
+
+    /// The one simulator that goes by name: copies complete at random and roles interleave, from seed 0 on.
+    #[cfg(feature = "simulator")]
+    fn named_simulator() -> Device {
+        use titan_core::engine::Completion;
+        static NAMED: OnceLock<Device> = OnceLock::new();
+        let options = titan_core::sim::Options {
+            seed: Some(0),
+            completion: Completion::Seeded(0),
+            ..titan_core::sim::Options::default()
+        };
+        NAMED.get_or_init(|| Device::simulator(options)).clone()
+    }
+
+    #[cfg(feature = "simulator")]
+    pub(crate) fn simulated(&self) -> Option<super::simulator::Settings> {
+        self.0.simulated.clone()
     }
 
     /// The NVIDIA GPU of this number, in the driver's order, which `CUDA_VISIBLE_DEVICES` changes.
@@ -269,6 +324,8 @@ impl Device {
             next_awaited,
             #[cfg(feature = "emulator")]
             emulated: None,
+            #[cfg(feature = "simulator")]
+            simulated: None,
             #[cfg(feature = "cuda")]
             cuda: None,
         }))
@@ -289,6 +346,10 @@ impl Device {
         #[cfg(feature = "emulator")]
         if let Some(target) = wanted.strip_prefix("emulator:") {
             return Device::named_emulator(target);
+        }
+        #[cfg(feature = "simulator")]
+        if wanted == DeviceKind::Simulator.name() {
+            return Ok(Device::named_simulator());
         }
         let (kind, ordinal) = wanted.split_once(':').map_or((wanted.as_str(), None), |(kind, n)| (kind, Some(n)));
         let fits = |d: &&Device| {
@@ -317,6 +378,12 @@ fn absence(kind: &str) -> Option<(String, &'static str)> {
         } else {
             ("this program has no emulator".to_owned(), "build with feature `emulator` of `titan-gpu`")
         });
+    }
+    if kind == DeviceKind::Simulator.name() {
+        return Some((
+            "this program has no simulator".to_owned(),
+            "build with feature `simulator` of `titan-gpu`, and ask for `simulator` without a number",
+        ));
     }
     if kind != DeviceKind::Cuda.name() {
         return None;
@@ -348,8 +415,9 @@ fn cpu_description() -> String {
 
 impl PartialEq for Device {
     fn eq(&self, other: &Self) -> bool {
-        // Emulators have memories of their own.
-        let same = self.kind() != DeviceKind::Emulator || Arc::ptr_eq(&self.0, &other.0);
+        // Emulators have memories of their own, simulators their options.
+        let alone = matches!(self.kind(), DeviceKind::Emulator | DeviceKind::Simulator);
+        let same = !alone || Arc::ptr_eq(&self.0, &other.0);
         same && (self.kind(), self.ordinal()) == (other.kind(), other.ordinal())
     }
 }
@@ -361,6 +429,7 @@ impl fmt::Display for Device {
         match self.kind() {
             DeviceKind::Cpu => write!(f, "cpu ({})", self.0.description),
             DeviceKind::Emulator => write!(f, "emulator:{}", self.0.description),
+            DeviceKind::Simulator => write!(f, "simulator ({})", self.0.description),
             kind @ (DeviceKind::Cuda | DeviceKind::Hip) => {
                 write!(f, "{}:{} ({})", kind.name(), self.ordinal(), self.0.description)
             }

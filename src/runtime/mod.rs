@@ -35,6 +35,8 @@ mod reference;
 #[cfg(feature = "cuda")]
 mod remote;
 mod setting;
+#[cfg(feature = "simulator")]
+mod simulator;
 mod stream;
 mod tensor;
 mod transfer;

@@ -1,6 +1,6 @@
 //! The command line: names, help and what they take.
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 /// The command line of `titan`.
 pub(crate) fn command() -> Command {
@@ -14,6 +14,8 @@ pub(crate) fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(Command::new("check").about("Read and verify a file; show every finding").arg(file()).arg(json()))
+        .subcommand(opt().arg(file()))
+        .subcommand(sim().arg(file()).arg(json()))
         .subcommand(
             Command::new("fmt")
                 .about("Print the canonical text of a file; comments inside kernels are lost")
@@ -27,6 +29,80 @@ pub(crate) fn command() -> Command {
         .subcommand(
             Command::new("doctor").about("Look at the toolchain, this crate's profiles, the cache and the devices"),
         )
+}
+
+/// The command that changes kernels.
+fn opt() -> Command {
+    Command::new("opt")
+        .about("Run passes over a file and print what comes of it")
+        .arg(
+            Arg::new("passes")
+                .long("passes")
+                .required(true)
+                .value_name("A,B")
+                .value_delimiter(',')
+                .action(ArgAction::Append)
+                .help("The passes, in order"),
+        )
+        .arg(
+            Arg::new("call")
+                .long("call")
+                .value_name("NAME=PROXY")
+                .action(ArgAction::Append)
+                .help("How an opaque call that does not say so reaches memory"),
+        )
+        .arg(
+            Arg::new("remove-unneeded")
+                .long("remove-unneeded")
+                .action(ArgAction::SetTrue)
+                .help("Remove fences that order nothing; they are told otherwise"),
+        )
+        .after_help(crate::opt::listed())
+}
+
+/// The command that runs kernels.
+fn sim() -> Command {
+    let value = |name: &'static str, says: &'static str| Arg::new(name).long(name).help(says);
+    let flag = |name: &'static str, says: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(says);
+    Command::new("sim")
+        .about("Run kernels without a device, and find what is wrong with their pipelines")
+        .arg(value("kernel", "Only this kernel of the file").value_name("NAME"))
+        .arg(
+            value("set", "An extent or a scalar argument; extents are 64 and integers 4 otherwise")
+                .value_name("NAME=VALUE")
+                .action(ArgAction::Append),
+        )
+        .arg(value("grid", "Another grid than the kernel's own").value_name("X,Y,Z"))
+        .arg(
+            value("cluster", "Programs of a cluster, along axis 0")
+                .value_name("N")
+                .value_parser(value_parser!(u32).range(1..=16)),
+        )
+        .arg(flag("sanitize", "Also find accesses that nothing orders, whatever the order was in this run"))
+        .arg(flag("strict", "With --sanitize: a read after a read through another proxy wants a fence, too"))
+        .arg(flag("protocol", "Leave out what tiles hold: only copies, waits and arrivals"))
+        .arg(value("seed", "Let the roles take turns at random").value_name("N").value_parser(value_parser!(u64)))
+        .arg(value("complete", "When asynchronous work completes").value_parser(["late", "early", "random"]))
+        .arg(
+            value("runs", "So many runs, each with the seed that follows")
+                .value_name("N")
+                .value_parser(value_parser!(u64).range(1..)),
+        )
+        .arg(
+            flag("explore", "Look at every order, not at some")
+                .conflicts_with_all(["seed", "complete", "runs", "timeline"]),
+        )
+        .arg(
+            value("max-states", "With --explore: give up after so many states")
+                .value_name("N")
+                .value_parser(value_parser!(u64)),
+        )
+        .arg(
+            value("schedule", "The run that a finding names")
+                .value_name("SCHEDULE")
+                .conflicts_with_all(["seed", "complete", "runs", "explore"]),
+        )
+        .arg(value("timeline", "Draw the last run into this file").value_name("FILE.svg"))
 }
 
 /// The file of `check` and `fmt`.

@@ -28,6 +28,8 @@ pub(crate) struct Finding {
     /// Other places, with what is there.
     pub(crate) related: Vec<(TextPos, String)>,
     pub(crate) help: Vec<String>,
+    /// What belongs to it and is no advice; programs find it elsewhere.
+    pub(crate) notes: Vec<String>,
     /// What only this command says.
     pub(crate) more: Map<String, Value>,
 }
@@ -42,6 +44,7 @@ impl Finding {
             at: Some(error.site),
             related: error.related,
             help: error.help,
+            notes: Vec::new(),
             more: Map::new(),
         }
     }
@@ -53,6 +56,8 @@ pub(crate) enum Verdict {
     /// Nothing was found, and everything was looked at that the command looks at.
     Clean,
     Findings,
+    /// Nothing was found before a bound was reached: not shown to be right.
+    Bound,
 }
 
 impl Verdict {
@@ -60,6 +65,7 @@ impl Verdict {
         match self {
             Verdict::Clean => "clean",
             Verdict::Findings => "findings",
+            Verdict::Bound => "bound",
         }
     }
 }
@@ -108,7 +114,7 @@ impl Report<'_> {
     const fn outcome(&self) -> Outcome {
         match self.verdict {
             Verdict::Clean => Outcome::Clean,
-            Verdict::Findings => Outcome::Findings,
+            Verdict::Findings | Verdict::Bound => Outcome::Findings,
         }
     }
 }
@@ -142,6 +148,7 @@ fn render(renderer: &Renderer, path: &str, text: &str, finding: &Finding) -> Str
         }
         elements.push(snippet.into());
     }
+    elements.extend(finding.notes.iter().map(|note| Level::NOTE.message(note.as_str()).into()));
     elements.extend(finding.help.iter().map(|help| Level::HELP.message(help.as_str()).into()));
     let group = Level::ERROR.primary_title(finding.title.as_str()).id(finding.code.as_str()).elements(elements);
     renderer.render(&[group])

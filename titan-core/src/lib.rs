@@ -17,5 +17,9 @@ pub mod lower;
 pub mod num;
 pub mod pipeline;
 pub mod plan;
+#[cfg(feature = "engine")]
+pub mod sanitize;
+#[cfg(feature = "sim")]
+pub mod sim;
 pub mod text;
 pub mod verify;

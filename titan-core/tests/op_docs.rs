@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 use titan_core::ir::op_table::{Group, OPS, OpRow, mnemonic, row};
+use titan_core::ir::traffic::{On, Order, traffic};
 use titan_core::ir::{
-    AmdOp, ArgOp, AtomicOp, BinOp, Completion, Const, Effect, Elem, FenceSpace, Fill, ForKind, NvGroup, NvOp, OpKind, Pipe,
+    AmdOp, ArgOp, AtomicOp, BinOp, Call, Completion, Const, Effect, Elem, FenceSpace, Fill, ForKind, NvGroup, NvOp, OpKind, Pipe,
     Pred, Proxy, ReduceOp, RegionOp, Scope, TileShape, TtgOp, UnOp, Unit,
 };
 use titan_core::text::GRAMMAR;
@@ -55,6 +56,7 @@ fn pipelines(shape: TileShape) -> Vec<TtgOp> {
 fn barriers() -> Vec<OpKind> {
     let mut kinds: Vec<OpKind> = [
         RegionOp::Place { offset: 0, bytes: 64, parts: 1 }, RegionOp::At, RegionOp::Read, RegionOp::Write, RegionOp::Wait,
+        RegionOp::Call(Call { name: String::new(), access: None, proxy: None }),
     ].map(OpKind::Region).to_vec();
     kinds.extend([
         NvOp::MbarrierAlloc { at: 0, n: 1 }, NvOp::MbarrierAt, NvOp::MbarrierInit { count: 1 }, NvOp::MbarrierInval,
@@ -87,6 +89,20 @@ fn every_operation_has_a_row_and_every_row_an_operation() {
     let rows: Vec<&str> = OPS.iter().map(|r| r.mnemonic).collect();
     assert_eq!(rows.iter().copied().collect::<BTreeSet<_>>(), reached);
     assert_eq!(rows.len(), reached.len(), "a mnemonic has two rows");
+}
+
+/// The table of traffic and the proxies that the documents show say the same.
+#[test]
+fn the_traffic_of_an_operation_is_of_its_proxy() {
+    for kind in kinds() {
+        let row = traffic(&kind);
+        let shared: BTreeSet<_> = row.accesses.iter().flatten().filter(|a| a.on != On::Tensor).map(|a| a.proxy).collect();
+        let own: BTreeSet<_> = if matches!(kind, OpKind::Ttg(TtgOp::Fill(_))) { shared.clone() } else { kind.proxy().into_iter().collect() };
+        assert_eq!(shared, own, "{}", mnemonic(&kind));
+        let writes_tensor = row.accesses.iter().flatten().any(|a| a.on == On::Tensor && a.writes);
+        assert_eq!(writes_tensor, matches!(kind.effect(), Effect::Write | Effect::Atomic), "{}", mnemonic(&kind));
+        assert!(row.order == Order::None || row.accesses == [None, None], "{}", mnemonic(&kind));
+    }
 }
 
 #[test]

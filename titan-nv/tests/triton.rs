@@ -145,7 +145,7 @@ fn all_options() -> Vec<Options> {
     vec![
         base.clone(),
         Options { completion: Completion::Early, ..base.clone() },
-        Options { completion: Completion::Seeded(1), schedule: Schedule::Seeded(2), ..base },
+        Options { completion: Completion::Seeded(1), schedule: Schedule::Seeded(2), sanitize: true, ..base },
     ]
 }
 

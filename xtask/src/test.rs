@@ -14,7 +14,7 @@ const MARK: &str = "SKIPPED ";
 const PTXAS: &str = "TITAN_PTXAS";
 
 /// All packages with all features, whatever is then run of them: so nothing is built twice.
-const EVERY: [&str; 4] = ["test", "--workspace", "--features", "titan-gpu/emulator"];
+const EVERY: [&str; 4] = ["test", "--workspace", "--features", "titan-gpu/emulator,titan-gpu/simulator"];
 
 /// The tests that ask for a device.
 const ON_DEVICES: [&str; 5] = ["language", "examples", "lang_semantics", "pipelines", "runtime_launch"];

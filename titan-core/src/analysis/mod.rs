@@ -8,6 +8,7 @@
 //! | [`forms`] | the affine form of every `i32` value of a kernel |
 //! | [`access`] | which part of which tensor every memory operation touches |
 //! | [`partition`] | the output rule: no two programs touch one element of an output |
+//! | [`proxy`] | asynchronous accesses that may not see ordinary ones, stores that are not waited for |
 //! | [`grid`] | bounds of declared grids, inference of undeclared ones |
 //!
 //! The analyses expect a kernel whose structure, types and visibility are right (`crate::verify` checks these first): on
@@ -22,6 +23,7 @@ pub mod forms;
 pub mod grid;
 pub mod number;
 pub mod partition;
+pub mod proxy;
 pub mod uses;
 
 mod explain;

@@ -108,7 +108,7 @@ codes! {
     StageContents "T0613" Rustc "contents that do not fit the stage";
     WrongTime "T0614" Titan "a token of another time than its ring's clock shows";
     RoleValue "T0615" Titan "a tile that one role makes and another uses";
-    TwoWriters "T0616" Titan "an output that two roles store";
+    TwoWriters "T0616" Titan "an output that two roles touch";
     SourceWritten "T0617" Titan "a copy from a tensor that the kernel writes";
     StagingReused "T0618" Titan "a staging slot that is filled again while its store may still read it";
     NotFinalized "T0619" Titan "a role that may end with something under way";
@@ -127,6 +127,7 @@ codes! {
     FencePointless "T0713" Titan "a fence between a proxy and itself";
     Participants "T0714" Titan "threads, registers or numbers that a program does not have";
     GroupOrder "T0715" Titan "tokens of groups that are numbered or waited for out of order";
+    Unfenced "T0716" Titan "an asynchronous access that may not see ordinary accesses of the same bytes";
     Operands "T0801" Titan "an operation with the wrong operands";
     Structure "T0802" Titan "a block or region that is not well formed";
     Visibility "T0803" Titan "a value used where it is not defined";

@@ -11,11 +11,17 @@
 //! | [`Event::Release`], [`Event::Acquire`] | the same through a word of memory |
 //! | [`Event::Overwrite`] | what was published through a word is no longer to be had there |
 //! | [`Event::Fence`] | orders accesses of one proxy before those of another |
+//! | [`Event::Fork`], [`Event::Join`] | one agent's knowledge goes to others; that of others goes to one |
+//! | [`Event::Init`], [`Event::Invalidate`], [`Event::Expect`] | the life of a barrier, and what its phases count |
+//! | [`Event::Wait`], [`Event::Exit`] | who cannot go on, and who is over: what a deadlock is made of |
+//! | [`Event::At`] | where an agent is, for what it does in events without a place |
+//!
+//! Uses of barriers are told before they take effect: one that is a fault is told, and then the engine halts.
 //!
 //! An observer that has seen enough returns [`Stop`]; why is the observer's to tell.
 
-use super::agent::Agent;
-use super::pending::{Class, OpId};
+use super::agent::{Agent, Wait};
+use super::pending::{Class, OpId, Signal};
 use super::phase::BarrierId;
 use super::rendezvous::RendezvousId;
 use super::space::SpaceId;
@@ -46,6 +52,29 @@ pub enum Proxy {
     Async,
     /// Descriptors of tensors.
     TensorMap,
+}
+
+/// How far a fence reaches: to memory of whom. Wider ones include narrower ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Shared memory of the agent's own block.
+    #[default]
+    Cta,
+    /// Shared memory of all blocks of the cluster.
+    Cluster,
+    /// All memory of the device.
+    Device,
+}
+
+/// Where the word of a barrier lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Storage {
+    /// In which memory.
+    pub space: SpaceId,
+    /// The first byte.
+    pub address: u64,
+    /// How many bytes.
+    pub len: u32,
 }
 
 /// Whether unordered accesses of the same kind are allowed.
@@ -81,6 +110,8 @@ pub struct Access {
     pub unchanged: bool,
     /// The asynchronous operation whose access this is; `None` is the agent's own.
     pub helper: Option<Helper>,
+    /// A number of the customer's own that reports repeat: a time, an iteration; 0 if there is none.
+    pub tag: u64,
 }
 
 /// An asynchronous operation that acts for its agent.
@@ -107,6 +138,10 @@ pub enum Event<'a> {
         class: Class,
         /// Where.
         place: Place,
+        /// Whether it belongs to the open group of its agent and class, and not only its signals tell of it.
+        grouped: bool,
+        /// What its completion will signal.
+        signals: &'a [Signal],
     },
     /// An agent's operations of a class since the last commit become a group.
     Commit {
@@ -141,6 +176,10 @@ pub enum Event<'a> {
         barrier: BarrierId,
         /// By whom.
         agent: Agent,
+        /// How many arrivals each phase expects.
+        count: u32,
+        /// Where its word lies, if it has one.
+        storage: Option<Storage>,
         /// Where.
         place: Place,
     },
@@ -152,6 +191,13 @@ pub enum Event<'a> {
         agent: Agent,
         /// Where.
         place: Place,
+    },
+    /// The current phase of a barrier expects more arrivals.
+    Expect {
+        /// Which.
+        barrier: BarrierId,
+        /// How many more.
+        count: u32,
     },
     /// Somebody arrives at a barrier, or a completed operation does.
     Arrive {
@@ -167,6 +213,8 @@ pub enum Event<'a> {
         count: u32,
         /// The change of the byte count.
         bytes: i64,
+        /// Whether later phases expect so many arrivals less.
+        drops: bool,
     },
     /// A phase ends.
     Flip {
@@ -228,8 +276,40 @@ pub enum Event<'a> {
         from: Proxy,
         /// The later path.
         to: Proxy,
+        /// For which memory.
+        scope: Scope,
         /// Where.
         place: Place,
+    },
+    /// An agent lets others begin: they know all that it did and knows.
+    Fork {
+        /// Who.
+        agent: Agent,
+        /// The others.
+        into: &'a [Agent],
+    },
+    /// Others have come to an end of what an agent let them do: it knows all that they did and know.
+    Join {
+        /// The others.
+        agents: &'a [Agent],
+        /// Who.
+        into: Agent,
+    },
+    /// An agent cannot go on, until what it waits for has happened.
+    Wait {
+        /// Who.
+        agent: Agent,
+        /// For what.
+        wait: Wait,
+    },
+    /// Where an agent is from now on. Only reports need it.
+    At {
+        /// Who.
+        agent: Agent,
+        /// Where.
+        place: Place,
+        /// As [`Access::tag`].
+        tag: u64,
     },
     /// An agent has ended.
     Exit {

@@ -5,7 +5,7 @@
 //! nobody sees a signal before the bytes.
 
 use super::agent::{Agent, Agents, State, Wait};
-use super::event::{Event, Helper, Observer, Place, Stop};
+use super::event::{Event, Helper, Observer, Place, Stop, Storage};
 use super::pending::{Class, Completion, Op, OpId, Pending, Signal};
 use super::phase::{BarrierFault, BarrierId, PhaseBarrier};
 use super::rendezvous::{Rendezvous, RendezvousFault, RendezvousId};
@@ -130,15 +130,18 @@ impl<X> Engine<X> {
         self.barriers.get_mut(id.index()).ok_or(Halt::Unknown)
     }
 
-    /// Initialises a barrier.
+    /// Initialises a barrier, whose word lies at `storage` if observers should watch over it.
     ///
     /// # Errors
     /// [`Halt`].
+    #[expect(clippy::too_many_arguments, reason = "what a barrier is, and who makes it where")]
     pub fn init(
-        &mut self, agent: Agent, barrier: BarrierId, count: u32, place: Place, obs: &mut impl Observer,
+        &mut self, agent: Agent, barrier: BarrierId, count: u32, storage: Option<Storage>, place: Place,
+        obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        self.at(barrier)?.init(count).map_err(|e| Halt::Barrier(barrier, e))?;
-        Ok(obs.event(&Event::Init { barrier, agent, place })?)
+        self.at(barrier)?;
+        obs.event(&Event::Init { barrier, agent, count, storage, place })?;
+        self.at(barrier)?.init(count).map_err(|e| Halt::Barrier(barrier, e))
     }
 
     /// Ends the life of a barrier.
@@ -148,20 +151,20 @@ impl<X> Engine<X> {
     pub fn invalidate(
         &mut self, agent: Agent, barrier: BarrierId, place: Place, obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        self.at(barrier)?.invalidate().map_err(|e| Halt::Barrier(barrier, e))?;
-        Ok(obs.event(&Event::Invalidate { barrier, agent, place })?)
+        self.at(barrier)?;
+        obs.event(&Event::Invalidate { barrier, agent, place })?;
+        self.at(barrier)?.invalidate().map_err(|e| Halt::Barrier(barrier, e))
     }
 
-    /// Changes a barrier by `change`, tells of it, and wakes whoever waited for the phase that ended.
+    /// Tells of an arrival, changes the barrier by `change`, and wakes whoever waited for the phase that ended.
     fn touch(
         &mut self, barrier: BarrierId, told: Arrival, obs: &mut impl Observer,
         change: impl FnOnce(&mut PhaseBarrier) -> Result<bool, BarrierFault>,
     ) -> Result<(), Halt> {
-        let b = self.at(barrier)?;
-        let phase = b.phase();
-        let ended = change(b).map_err(|e| Halt::Barrier(barrier, e))?;
-        let Arrival { agent, helper, count, bytes } = told;
-        obs.event(&Event::Arrive { barrier, agent, helper, phase, count, bytes })?;
+        let phase = self.at(barrier)?.phase();
+        let Arrival { agent, helper, count, bytes, drops } = told;
+        obs.event(&Event::Arrive { barrier, agent, helper, phase, count, bytes, drops })?;
+        let ended = change(self.at(barrier)?).map_err(|e| Halt::Barrier(barrier, e))?;
         if ended {
             obs.event(&Event::Flip { barrier, phase: phase + 1 })?;
             let passed = self.at(barrier)?.clone();
@@ -177,7 +180,7 @@ impl<X> Engine<X> {
     pub fn arrive(
         &mut self, agent: Agent, barrier: BarrierId, count: u32, bytes: u32, obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        let told = Arrival { agent, helper: None, count, bytes: bytes.into() };
+        let told = Arrival { agent, helper: None, count, bytes: bytes.into(), drops: false };
         // The announcement comes first, so that the arrival cannot end the phase without it.
         self.touch(barrier, told, obs, |b| {
             let by_bytes = if bytes > 0 { b.expect(bytes)? } else { false };
@@ -193,7 +196,7 @@ impl<X> Engine<X> {
     pub fn arrive_and_drop(
         &mut self, agent: Agent, barrier: BarrierId, count: u32, obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        let told = Arrival { agent, helper: None, count, bytes: 0 };
+        let told = Arrival { agent, helper: None, count, bytes: 0, drops: true };
         self.touch(barrier, told, obs, |b| b.arrive_and_drop(count))
     }
 
@@ -201,7 +204,9 @@ impl<X> Engine<X> {
     ///
     /// # Errors
     /// [`Halt`].
-    pub fn add_pending(&mut self, barrier: BarrierId, count: u32) -> Result<(), Halt> {
+    pub fn add_pending(&mut self, barrier: BarrierId, count: u32, obs: &mut impl Observer) -> Result<(), Halt> {
+        self.at(barrier)?;
+        obs.event(&Event::Expect { barrier, count })?;
         self.at(barrier)?.add_pending(count).map_err(|e| Halt::Barrier(barrier, e))
     }
 
@@ -214,6 +219,7 @@ impl<X> Engine<X> {
     ) -> Result<bool, Halt> {
         let b = self.at(barrier)?;
         if !b.is_live() {
+            obs.event(&Event::Wait { agent, wait: Wait::Phase { barrier, parity } })?;
             return Err(Halt::Barrier(barrier, BarrierFault::NotLive));
         }
         let (passed, phase) = (b.passed(parity), b.phase());
@@ -232,7 +238,9 @@ impl<X> Engine<X> {
     ) -> Result<bool, Halt> {
         let passed = self.test(agent, barrier, parity, obs)?;
         if !passed {
-            self.agents.set(agent, State::Blocked(Wait::Phase { barrier, parity }));
+            let wait = Wait::Phase { barrier, parity };
+            self.agents.set(agent, State::Blocked(wait));
+            obs.event(&Event::Wait { agent, wait })?;
         }
         Ok(passed)
     }
@@ -252,7 +260,12 @@ impl<X> Engine<X> {
                 self.agents.set(*agent, State::Blocked(Wait::Meeting { rendezvous: place }));
             }
         }
-        self.try_meet(place, obs)
+        self.try_meet(place, obs)?;
+        let wait = Wait::Meeting { rendezvous: place };
+        for agent in agents.iter().filter(|a| self.agents.state(**a) == State::Blocked(wait)) {
+            obs.event(&Event::Wait { agent: *agent, wait })?;
+        }
+        Ok(())
     }
 
     fn try_meet(&mut self, place: RendezvousId, obs: &mut impl Observer) -> Result<(), Halt> {
@@ -269,14 +282,11 @@ impl<X> Engine<X> {
     /// # Errors
     /// [`Halt`].
     pub fn exit(&mut self, agents: &[Agent], obs: &mut impl Observer) -> Result<(), Halt> {
-        for agent in agents {
-            self.agents.set(*agent, State::Done);
-            obs.event(&Event::Exit { agent: *agent })?;
-        }
+        agents.iter().for_each(|agent| self.agents.set(*agent, State::Done));
         for i in 0..self.meetings.len() {
             self.try_meet(RendezvousId::new(i), obs)?;
         }
-        Ok(())
+        agents.iter().try_for_each(|agent| Ok(obs.event(&Event::Exit { agent: *agent })?))
     }
 
     /// Begins an operation, in the open group of its agent and class unless it is `ungrouped`. With [`Completion::Early`]
@@ -289,7 +299,8 @@ impl<X> Engine<X> {
     ) -> Result<OpId, Stop> {
         let (agent, class) = (op.agent, op.class);
         let id = if ungrouped { self.pending.issue_ungrouped(op) } else { self.pending.issue(op) };
-        obs.event(&Event::Issue { agent, op: id, class, place })?;
+        let signals = self.pending.get(id).map_or(&[][..], |op| &op.signals);
+        obs.event(&Event::Issue { agent, op: id, class, place, grouped: !ungrouped, signals })?;
         Ok(id)
     }
 
@@ -339,7 +350,7 @@ impl<X> Engine<X> {
     fn signal(
         &mut self, agent: Agent, helper: Helper, signal: Signal, obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        let told = |count, bytes| Arrival { agent, helper: Some(helper), count, bytes };
+        let told = |count, bytes| Arrival { agent, helper: Some(helper), count, bytes, drops: false };
         match signal {
             Signal::Bytes { barrier, bytes } => {
                 self.touch(barrier, told(0, -i64::from(bytes)), obs, |b| b.complete(bytes))
@@ -395,6 +406,7 @@ struct Arrival {
     helper: Option<Helper>,
     count: u32,
     bytes: i64,
+    drops: bool,
 }
 
 #[cfg(test)]

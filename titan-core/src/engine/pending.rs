@@ -104,7 +104,9 @@ impl<X> Pending<X> {
         Pending { ops, first: 0, live: 0, groups, policy, rng: Rng::new(seed) }
     }
 
-    fn get(&self, op: OpId) -> Option<&Op<X>> {
+    /// An operation under way.
+    #[must_use]
+    pub fn get(&self, op: OpId) -> Option<&Op<X>> {
         op.index().checked_sub(self.first).and_then(|i| self.ops.get(i)).and_then(Option::as_ref)
     }
 

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `text` | the file is the canonical text of its kernels, below the comments at its top |
 //! | `parse` | reading it gives the errors that it expects, or none |
+//! | `fence` | what the fence pass makes of its kernels is what stands at its end |
 //! | `verify` | reading and verifying it gives the errors that it expects, or none |
 //!
 //! An expectation is a comment on the offending line, or alone on a line below it:
@@ -21,6 +22,7 @@
 //! This module works on texts: reading files, and writing what [`Report::blessed`] gives, is the harness's part.
 
 mod expect;
+mod fences;
 
 use crate::diag::Diagnostic;
 use crate::text::{TextPos, parse, parse_located, print};
@@ -44,11 +46,12 @@ pub fn run(name: &str, text: &str) -> Report {
         tests.extend(name.rsplit(['/', '\\']).nth(1));
     }
     if tests.is_empty() {
-        report.failures.push(format!("{name}: the first line must be `; test text`, `; test parse` or `; test verify`"));
+        report.failures.push(format!("{name}: the first line must be `; test text`, `; test parse`, `; test verify` or `; test fence`"));
     }
     for test in tests {
         match test {
             "text" => canonical(name, text, &mut report),
+            "fence" => fences::check(name, text, header(text), &mut report),
             "parse" => report.failures.extend(expect::compare(name, text, &parse_errors(text))),
             "verify" => report.failures.extend(expect::compare(name, text, &verify_errors(text))),
             other => report.failures.push(format!("{name}: there is no test `{other}`")),

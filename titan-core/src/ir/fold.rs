@@ -15,7 +15,7 @@ pub(super) fn fold(kernel: &Kernel, kind: &OpKind, args: &[Value]) -> Option<Con
     match (kind, args) {
         (OpKind::Binary(op), [_, _]) => {
             let ((e, a), (f, b)) = (int(0)?, int(1)?);
-            (e == f).then(|| binary(*op, e, a, b)).flatten().map(|v| Const::Int(e, wrap(e, v)))
+            (e == f).then(|| of_constants(*op, e, a, b)).flatten().map(|v| Const::Int(e, v))
         }
         (OpKind::Cmp(pred), [_, _]) => {
             let ((e, a), (f, b)) = (int(0)?, int(1)?);
@@ -47,6 +47,11 @@ pub fn wrap(e: Elem, v: i64) -> i64 {
     } else {
         ((v.cast_unsigned() << unused) >> unused).cast_signed()
     }
+}
+
+/// What an operation gives for two integers.
+pub(crate) fn of_constants(op: BinOp, e: Elem, a: i64, b: i64) -> Option<i64> {
+    binary(op, e, a, b).map(|v| wrap(e, v))
 }
 
 fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> Option<i64> {
@@ -104,7 +109,7 @@ mod tests {
 
     #[test]
     fn folding_follows_the_written_meaning() {
-        let check = |op, e, a, b, want: i64| assert_eq!(binary(op, e, a, b).map(|v| wrap(e, v)), Some(want), "{op} {e} {a} {b}");
+        let check = |op, e, a, b, want: i64| assert_eq!(of_constants(op, e, a, b), Some(want), "{op} {e} {a} {b}");
         check(BinOp::Div, Elem::I32, 7, 0, 0);
         check(BinOp::Rem, Elem::I32, 7, 0, 7);
         check(BinOp::Div, Elem::I32, -7, 2, -3);

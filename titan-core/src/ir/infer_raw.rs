@@ -33,6 +33,19 @@ pub(super) fn region(op: &RegionOp, args: &[Ty]) -> Types {
         }
         RegionOp::At => exactly(args, &[REGION, Ty::I32], "a region and which of its parts", vec![REGION]),
         RegionOp::Read | RegionOp::Write => exactly(args, &[REGION], "a region", vec![]),
+        RegionOp::Call(call) => {
+            if args.is_empty() || args.iter().any(|ty| *ty != REGION) {
+                return Err(operands("one region or more", args));
+            }
+            match &call.access {
+                Some(access) if access.len() != args.len() => {
+                    let message = format!("`access` speaks of {} regions, but {} are named", access.len(), args.len());
+                    let help = Some("`access = \"r, w, rw\"`: one word for each region".to_owned());
+                    Err(TypeError { code: Code::Operands, message, help })
+                }
+                Some(_) | None => Ok(vec![]),
+            }
+        }
         RegionOp::Wait => match args {
             [Ty::Raw(Raw::Vtok(..))] => Ok(vec![]),
             _ => Err(operands("the token of a group", args)),

@@ -36,6 +36,7 @@ pub mod op_table;
 mod infer_ttg;
 mod region;
 mod ty;
+pub mod traffic;
 mod ttg;
 
 pub use amd::AmdOp;
@@ -48,6 +49,6 @@ pub use kernel::{
 };
 pub use nv::{NvGroup, NvOp};
 pub use op::{ArgOp, AtomicOp, BinOp, Const, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
-pub use region::{Class, Completion, Raw, RegionOp};
+pub use region::{Call, CallProxy, Class, Completion, Raw, RegionOp, Touch};
 pub use ttg::{Field, FenceSpace, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
 pub use ty::{TileShape, Ty};

@@ -5,7 +5,7 @@
 //!
 //! Elementwise kinds work on scalars and on tiles alike; broadcasting is always an operation of its own.
 
-use super::{AmdOp, Block, Completion, Elem, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value};
+use super::{AmdOp, Block, CallProxy, Completion, Elem, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value};
 use crate::words::words;
 
 words! {
@@ -392,7 +392,7 @@ impl OpKind {
             OpKind::Ttg(TtgOp::StoreIssue(_)) => Effect::Write,
             OpKind::Ttg(_) => Effect::Pipeline,
             OpKind::Region(RegionOp::Place { .. } | RegionOp::At) => Effect::Pure,
-            OpKind::Region(RegionOp::Read | RegionOp::Write | RegionOp::Wait) => Effect::Pipeline,
+            OpKind::Region(RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait) => Effect::Pipeline,
             OpKind::Nv(op) => op.effect(),
             OpKind::Amd(op) => op.effect(),
         }
@@ -407,6 +407,11 @@ impl OpKind {
             OpKind::Ttg(TtgOp::Read | TtgOp::Write) => Some(Proxy::Generic),
             OpKind::Ttg(TtgOp::StoreIssue(_) | TtgOp::ComputeIssue | TtgOp::AccMma) => Some(Proxy::Async),
             OpKind::Region(RegionOp::Read | RegionOp::Write) => Some(Proxy::Generic),
+            OpKind::Region(RegionOp::Call(call)) => match call.declared() {
+                CallProxy::Generic => Some(Proxy::Generic),
+                CallProxy::Async => Some(Proxy::Async),
+                CallProxy::None => None,
+            },
             OpKind::Nv(op) => op.proxy(),
             OpKind::Amd(op) => op.proxy(),
             _ => None,

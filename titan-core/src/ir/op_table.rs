@@ -568,6 +568,8 @@ table! {
         "", "region" => "", NONE, "ordinary loads of all of it", [InFlight];
     RegionWrite "ttg.region.write" Regions [OpKind::Region(RegionOp::Write)]
         "", "region" => "", NONE, "ordinary stores to all of it", [InFlight];
+    RegionCall "ttg.region.call" Regions [OpKind::Region(RegionOp::Call(_))]
+        "", "\"name\", regions" => "", NONE, "code that is not seen: it does to its regions what `access` says, or reads and writes them; through `proxy`, or ordinarily", [InFlight Unfenced];
     VtokWait "ttg.vtok.wait" Regions [OpKind::Region(RegionOp::Wait)]
         "", "vtok" => "", NONE, "waits for a group, and so for all older ones of its class", [GroupOrder NotShown];
 

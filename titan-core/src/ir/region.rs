@@ -9,6 +9,9 @@
 //! many of the youngest may still be under way, and so waits for all older ones. A [`Ty::Raw`](super::Ty::Raw) of
 //! [`Raw::Vtok`] names one such group.
 //!
+//! *Opaque calls* stand for code that TITAN does not see. Who writes one says what it does to its regions and through which
+//! proxy; what is not said is the worst that can be.
+//!
 //! Deliberately absent: what regions hold. Elements and layouts are those of tiles.
 
 use crate::words::words;
@@ -65,8 +68,74 @@ impl fmt::Display for Raw {
     }
 }
 
+words! {
+    /// What an opaque call does to a region.
+    Touch {
+        /// Reads it.
+        Read = "r",
+        /// Writes it.
+        Write = "w",
+        /// Reads and writes it.
+        Both = "rw",
+    }
+}
+
+impl Touch {
+    /// Whether it may write.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(self, Touch::Write | Touch::Both)
+    }
+
+    /// Whether it may read.
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        matches!(self, Touch::Read | Touch::Both)
+    }
+}
+
+words! {
+    /// Through which proxy an opaque call touches its regions.
+    CallProxy {
+        /// Ordinary loads and stores.
+        Generic = "generic",
+        /// That of bulk copies and matrix instructions; what it starts is done when it returns.
+        Async = "async",
+        /// None: it only names them.
+        None = "none",
+    }
+}
+
+/// An opaque call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What is called, for people and for options.
+    pub name: String,
+    /// What it does to each region; `None`: it may read and write all of them.
+    pub access: Option<Vec<Touch>>,
+    /// Through which proxy; `None`: not declared.
+    pub proxy: Option<CallProxy>,
+}
+
+impl Call {
+    /// What it may do to its `i`-th region.
+    #[must_use]
+    pub fn touch(&self, i: usize) -> Touch {
+        self.access.as_ref().and_then(|a| a.get(i).copied()).unwrap_or(Touch::Both)
+    }
+
+    /// The declared proxy; calls of which nothing is declared make ordinary accesses.
+    #[must_use]
+    pub const fn declared(&self) -> CallProxy {
+        match self.proxy {
+            Some(proxy) => proxy,
+            None => CallProxy::Generic,
+        }
+    }
+}
+
 /// An operation on regions. What each takes, gives and means is a row of [`super::op_table`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegionOp {
     /// A range of shared memory.
     Place {
@@ -83,6 +152,8 @@ pub enum RegionOp {
     Read,
     /// Writes all of it with ordinary stores.
     Write,
+    /// Code that is not seen, which touches regions.
+    Call(Call),
     /// Waits for the group of a token, and so for all older ones of its class.
     Wait,
 }

@@ -3,7 +3,7 @@
 //! Printer and parser share this file, so that they cannot disagree. The mnemonics are those of the op table.
 
 use super::{form_raw, form_ttg};
-use crate::ir::{AmdOp, ArgOp, AtomicOp, BinOp, Elem, NvOp, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty, UnOp, Unit};
+use crate::ir::{AmdOp, ArgOp, AtomicOp, BinOp, Elem, NvOp, OpKind, Pred, ReduceOp, RegionOp, TileShape, TtgOp, Ty, UnOp, Unit};
 
 /// How operands are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) const fn form(kind: &OpKind) -> Form {
         | OpKind::AtomicTile(_) | OpKind::Ttg(TtgOp::StoreIssue(_)) => Form::AtValue,
         OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::BulkStore { .. } | NvOp::CpAsync { .. })
         | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => Form::AtMany,
-        OpKind::Print(_) => Form::TextFirst,
+        OpKind::Print(_) | OpKind::Region(RegionOp::Call(_)) => Form::TextFirst,
         OpKind::Assert(_) => Form::TextLast,
         OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
         | OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select

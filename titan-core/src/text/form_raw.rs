@@ -3,7 +3,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
 use super::form::{Head, HeadError, Named, narrow};
-use crate::ir::{AmdOp, NvGroup, NvOp, OpKind, Raw, RegionOp, Ty};
+use crate::ir::{AmdOp, Call, CallProxy, NvGroup, NvOp, OpKind, Raw, RegionOp, Touch, Ty};
 
 type Kind = Result<OpKind, HeadError>;
 
@@ -19,12 +19,22 @@ fn two(a: (&'static str, u32), b: (&'static str, impl ToString)) -> Attributes {
 }
 
 /// What stands in braces after an operation on regions.
-pub(super) fn region(op: RegionOp) -> Attributes {
+pub(super) fn region(op: &RegionOp) -> Attributes {
     match op {
         RegionOp::Place { offset, bytes, parts } => {
-            let mut named = two(("offset", offset), ("bytes", bytes));
-            named.extend((parts != 1).then(|| ("parts", parts.to_string())));
+            let mut named = two(("offset", *offset), ("bytes", bytes));
+            named.extend((*parts != 1).then(|| ("parts", parts.to_string())));
             named
+        }
+        RegionOp::Call(call) => {
+            let access = call.access.as_ref().map(|access| match &access[..] {
+                [one] => ("access", one.to_string()),
+                many => {
+                    let words: Vec<&str> = many.iter().map(|t| t.name()).collect();
+                    ("access", format!("\"{}\"", words.join(", ")))
+                }
+            });
+            access.into_iter().chain(call.proxy.map(|p| ("proxy", p.to_string()))).collect()
         }
         RegionOp::At | RegionOp::Read | RegionOp::Write | RegionOp::Wait => vec![],
     }
@@ -77,6 +87,7 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
     let braces = Braces(head.named);
     let kind = match name {
         "ttg.region" => place(&braces),
+        "ttg.region.call" => call(head, &braces),
         "ttg.nv.mbarrier.alloc" => braces.two("at", "n", "at = 0, n = 4").map(|(at, n)| OpKind::Nv(NvOp::MbarrierAlloc { at, n })),
         "ttg.nv.mbarrier.init" => braces.one("count", "count = 1").map(|count| OpKind::Nv(NvOp::MbarrierInit { count })),
         "ttg.nv.mbarrier.arrive" => braces.one("arrivals", "arrivals = 1").map(|arrivals| OpKind::Nv(NvOp::Arrive { arrivals })),
@@ -144,6 +155,7 @@ fn bare(head: &Head<'_>, kind: OpKind) -> Kind {
     // What is not written because it is the usual is known too.
     let (known, example): (&[&str], _) = match &kind {
         OpKind::Region(RegionOp::Place { .. }) => (&["offset", "bytes", "parts"], REGION),
+        OpKind::Region(RegionOp::Call(_)) => (&["access", "proxy"], CALL),
         OpKind::Nv(NvOp::BulkLoad { .. }) => (&["bytes", "multicast"], BYTES),
         OpKind::Amd(AmdOp::Waitcnt { .. }) => (&["vmcnt", "lgkmcnt"], WAITCNT),
         _ => (&[], ""),
@@ -159,7 +171,7 @@ fn bare(head: &Head<'_>, kind: OpKind) -> Kind {
 /// What stands in braces after any operation of these dialects.
 pub(super) fn braces_of(kind: &OpKind) -> Attributes {
     match kind {
-        OpKind::Region(op) => region(*op),
+        OpKind::Region(op) => region(op),
         OpKind::Nv(op) => nv(*op),
         OpKind::Amd(op) => amd(*op),
         _ => vec![],
@@ -167,12 +179,35 @@ pub(super) fn braces_of(kind: &OpKind) -> Attributes {
 }
 
 const REGION: &str = "offset = 0, bytes = 16384, parts = 4";
+const CALL: &str = "access = \"r, w, rw\", proxy = generic";
 const WAITCNT: &str = "vmcnt = 0, lgkmcnt = 0";
 
 fn place(braces: &Braces<'_>) -> Kind {
     let (offset, bytes) = braces.two("offset", "bytes", REGION)?;
     let parts = braces.or("parts", 1, REGION)?;
     Ok(OpKind::Region(RegionOp::Place { offset, bytes, parts }))
+}
+
+/// What is not declared is not written.
+fn call(head: &Head<'_>, braces: &Braces<'_>) -> Kind {
+    let name = head.text.clone().ok_or(HeadError::NeedsText)?;
+    let word = |key: &str| match braces.find(key) {
+        Some(Named::Word(word)) => Ok(Some(word)),
+        Some(Named::Int(_)) => Err(HeadError::Named(CALL)),
+        None => Ok(None),
+    };
+    let access = match word("access")? {
+        Some(words) => {
+            let each = words.split(',').map(|w| Touch::from_name(w.trim()).ok_or(HeadError::Named(CALL)));
+            Some(each.collect::<Result<Vec<Touch>, HeadError>>()?)
+        }
+        None => None,
+    };
+    let proxy = match word("proxy")? {
+        Some(word) => Some(CallProxy::from_name(word).ok_or(HeadError::Named(CALL))?),
+        None => None,
+    };
+    Ok(OpKind::Region(RegionOp::Call(Call { name, access, proxy })))
 }
 
 fn load(braces: &Braces<'_>, tensor: bool) -> Kind {

@@ -63,7 +63,7 @@
 //! 30. What is copied, written, seen or stored fits the stage, and the bytes that are announced are the stage's. T0613
 //! 31. One role fills a ring and somebody reads it; a ring is copied to and read, or written and stored. T0608
 //! 32. A tile is used by the role that makes it, unless it follows from scalars. T0615
-//! 33. An output is stored by one role. T0616
+//! 33. What a role stores, no other role stores or reads. T0616
 //! 34. Nothing is copied from what the kernel writes. T0617
 //! 35. A role ends in `finalize`, at its end and nowhere else. T0619
 //!
@@ -106,6 +106,10 @@
 //! 58. A barrier is invalidated when nobody uses it any more, and not used after. T0703
 //! 59. At the end nothing is under way, and groups are waited for in order. T0710, T0715
 //! 60. What cannot be followed is refused. T0712
+//!
+//! When all of that holds:
+//!
+//! 61. What the async proxy touches is fenced from what was touched ordinarily before ([`crate::analysis::proxy`]). T0716
 //!
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
 //! are uniform by construction), and everything that only a target knows.
@@ -156,6 +160,47 @@ impl Deref for Verified {
     fn deref(&self) -> &Kernel {
         &self.kernel
     }
+}
+
+/// A kernel whose parts fit together: every name exists, every type follows, every block ends as it should. It may break any
+/// other rule: what runs it finds out what that does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WellFormed {
+    kernel: Kernel,
+}
+
+impl WellFormed {
+    /// The kernel, to be changed and checked again.
+    #[must_use]
+    pub fn into_kernel(self) -> Kernel {
+        self.kernel
+    }
+}
+
+impl Deref for WellFormed {
+    type Target = Kernel;
+    fn deref(&self) -> &Kernel {
+        &self.kernel
+    }
+}
+
+impl From<Verified> for WellFormed {
+    fn from(verified: Verified) -> WellFormed {
+        WellFormed { kernel: verified.kernel }
+    }
+}
+
+/// Checks only rules 1 to 18: arenas, structure, types and visibility, signature. Machines that run kernels need no more, so
+/// that they can show what goes wrong in kernels which [`verify`] refuses.
+///
+/// # Errors
+/// Every broken rule of the first group that has any, in program order.
+pub fn well_formed(kernel: Kernel) -> Result<WellFormed, Vec<Diagnostic<Loc>>> {
+    none(ids::check(&kernel))?;
+    none(structure::check(&kernel))?;
+    none([types::check(&kernel), scope::check(&kernel)].concat())?;
+    none(signature::check(&kernel))?;
+    Ok(WellFormed { kernel })
 }
 
 /// One error.

@@ -1,6 +1,6 @@
 //! Changes of programs that state their protocol with barriers and groups.
 
-use crate::kinds::{Kind, barriers, same};
+use crate::kinds::{Fate, Kind, barriers, same};
 use crate::sources::Level;
 use crate::text::{Text, attribute, indent, op, renamed, results, uses, with_attribute};
 
@@ -60,7 +60,7 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("threads arrive though nobody counts them", |t| replaced(t, "ttg.nv.cp_async.mbarrier_arrive", "noinc = true", "noinc = false")),
     barriers("fewer threads arrive than are counted", |t| number(t, &t.ops("ttg.nv.cp_async.mbarrier_arrive"), "arrivals", |n| n - 1)),
     barriers("a product's stage is freed while it is read", |t| swapped(t, "ttg.nv.wgmma.wait_group", "ttg.nv.mbarrier.arrive")),
-    barriers("a role does not end in finalize", |t| each(t, &t.ops("ttg.pipeline.finalize"), Text::without)),
+    Kind { fate: Fate::Idle, ..barriers("a role does not end in finalize", |t| each(t, &t.ops("ttg.pipeline.finalize"), Text::without)) },
     same(Level::Barriers, "a stage is read twice", |t| each(t, &t.ops("ttg.region.read"), Text::doubled)),
     same(Level::Barriers, "a reader does not read", |t| each(t, &t.ops("ttg.region.read"), Text::without)),
     same(Level::Barriers, "a wait for a phase twice", |t| each(t, &waits_of(t, Copies::No), Text::doubled)),

@@ -10,6 +10,8 @@ use crate::text::Edit;
 pub(crate) enum Fate {
     /// It is wrong on some schedule, for some number of tiles.
     Wrong,
+    /// It breaks a rule of tokens that no schedule shows: what is said twice does the same once, or nothing at all.
+    Idle,
     /// It is as right as before.
     Same,
 }
@@ -28,6 +30,11 @@ pub(crate) struct Kind {
 /// A change that makes a program wrong, and that a kernel in Rust can say.
 pub(crate) const fn surface(name: &'static str, edit: Edit) -> Kind {
     Kind { name, level: Level::Rings, surface: true, fate: Fate::Wrong, edit }
+}
+
+/// A change that breaks a rule which a kernel in Rust can break, and does no harm.
+pub(crate) const fn idle(name: &'static str, edit: Edit) -> Kind {
+    Kind { name, level: Level::Rings, surface: true, fate: Fate::Idle, edit }
 }
 
 /// A change that makes a program of rings wrong, and that only the text form can say.

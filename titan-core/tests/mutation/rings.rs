@@ -1,6 +1,6 @@
 //! Changes of programs with rings and tokens.
 
-use crate::kinds::{Kind, rings, same, surface};
+use crate::kinds::{Fate, Kind, idle, rings, same, surface};
 use crate::sources::Level;
 use crate::text::{Text, attribute, indent, op, renamed, results, uses, with_attribute};
 
@@ -8,12 +8,12 @@ pub(crate) const KINDS: &[Kind] = &[
     surface("a release is forgotten", |t| each(t, &["ttg.stage.release"], Text::without)),
     surface("a stage is given back and not released", |t| each(t, &["ttg.stage.consumed"], swallow)),
     surface("a stage is released twice", |t| each(t, &["ttg.stage.release"], Text::doubled)),
-    surface("a stage is given back twice", |t| each(t, &["ttg.stage.consumed"], Text::doubled)),
+    idle("a stage is given back twice", |t| each(t, &["ttg.stage.consumed"], Text::doubled)),
     surface("a stage is released before it is read", early_release),
     surface("a stage is looked at after its release", late_view),
     surface("a stage is released while a product reads it", |t| swapped_over(t, "ttg.compute.wait", "ttg.stage.release")),
     surface("a product is never waited for", |t| forgotten(t, "ttg.compute.wait", "ttg.compute.issue", 2)),
-    surface("a product is waited for twice", |t| each(t, &["ttg.compute.wait"], Text::doubled)),
+    idle("a product is waited for twice", |t| each(t, &["ttg.compute.wait"], Text::doubled)),
     surface("an accumulator is never finished", forgotten_finish),
     surface("an accumulator is finished twice", |t| each(t, &["ttg.acc.finish"], Text::doubled)),
     surface("a stage that an accumulator took is released too", released_too),
@@ -23,7 +23,7 @@ pub(crate) const KINDS: &[Kind] = &[
     surface("a slot is taken and dropped", |t| each(t, &["ttg.stage.acquire"], Text::doubled)),
     surface("a claim to a stage is dropped", |t| each(t, &["ttg.stage.ready"], Text::doubled)),
     surface("a stage is waited for and dropped", |t| each(t, &["ttg.stage.read_perm"], swallow)),
-    surface("a stage is waited for twice", |t| each(t, &["ttg.stage.wait_ready"], Text::doubled)),
+    idle("a stage is waited for twice", |t| each(t, &["ttg.stage.wait_ready"], Text::doubled)),
     surface("the producer has one tile more", |t| bounds(t, Side::Fills, "add")),
     surface("the producer has one tile fewer", |t| bounds(t, Side::Fills, "sub")),
     surface("a reader has one tile more", |t| bounds(t, Side::Reads, "add")),
@@ -42,20 +42,20 @@ pub(crate) const KINDS: &[Kind] = &[
     surface("one stage of another ring", |t| another_ring(t, "ttg.stage.ready")),
     surface("a reader fills too", second_filler),
     surface("a slot crosses from role to role", crossed),
-    surface("a part of a stage is lost", lost_part),
-    surface("a part of a stage is joined twice", doubled_part),
+    idle("a part of a stage is lost", lost_part),
+    idle("a part of a stage is joined twice", doubled_part),
     surface("copies run as far ahead as there are slots", too_far_ahead),
     surface("all warps wait for a stage before they fill it", read_first),
     surface("roles that feed each other both wait first", both_wait),
     surface("a store is never waited for", |t| each(t, &["ttg.store.wait"], Text::without)),
-    surface("a store is waited for twice", |t| each(t, &["ttg.store.wait"], Text::doubled)),
+    idle("a store is waited for twice", |t| each(t, &["ttg.store.wait"], Text::doubled)),
     surface("what was written is never stored", never_stored),
     surface("what was written is stored twice", |t| each(t, &["ttg.store.issue_tile", "ttg.store.issue"], Text::doubled)),
-    surface("a slot is written twice", |t| each(t, &["ttg.stage.write"], Text::doubled)),
+    idle("a slot is written twice", |t| each(t, &["ttg.stage.write"], Text::doubled)),
     surface("a stage that may be poison is read unasked", unasked),
     surface("poison is read, and what is not is passed over", wrong_arm),
-    rings("a role does not end in finalize", finalize_forgotten),
-    rings("a role ends in finalize before its work", early_finalize),
+    Kind { fate: Fate::Idle, ..rings("a role does not end in finalize", finalize_forgotten) },
+    Kind { fate: Fate::Idle, ..rings("a role ends in finalize before its work", early_finalize) },
     rings("fewer bytes are announced than are copied", |t| bytes(t, -16)),
     rings("more bytes are announced than are copied", |t| bytes(t, 16)),
     rings("a time that is not the clock's is written", wrong_time),
@@ -105,7 +105,8 @@ fn early_release(t: &Text) -> Vec<Text> {
 }
 
 fn late_view(t: &Text) -> Vec<Text> {
-    let views = t.ops("ttg.stage.view");
+    // Where the arm that reads may never be taken, nothing is read.
+    let views = if t.ops("ttg.stage.poisoned").is_empty() { t.ops("ttg.stage.view") } else { Vec::new() };
     let copy = |view: usize| {
         let perm = uses(t.line(view)).first()?.clone();
         let done = (view..t.0.len()).find(|i| op(t.line(*i)) == "ttg.stage.consumed" && uses(t.line(*i)).contains(&perm))?;
@@ -116,7 +117,7 @@ fn late_view(t: &Text) -> Vec<Text> {
         }
         let name = results(t.line(view)).first()?.clone();
         let late = renamed(t.line(view), &name, "%late");
-        t.def(&perm).map(|_| t.after(release, &[&late]))
+        t.def(&perm).map(|_| t.after(release, &[&late, "%lateTile = ttg.stage.read %late"]))
     };
     views.into_iter().filter_map(copy).collect()
 }
@@ -416,7 +417,7 @@ fn wrong_arm(t: &Text) -> Vec<Text> {
         let name = results(t.line(i)).pop()?;
         let at = (i..t.0.len()).find(|j| op(t.line(*j)) == "if" && uses(t.line(*j)).contains(&name))?;
         let end = t.end(at);
-        let read = (at..t.end(end)).any(|j| op(t.line(j)) == "ttg.stage.read_perm");
+        let read = (at..t.end(end)).any(|j| op(t.line(j)) == "ttg.stage.read");
         let flipped = format!("%good = xor {name}, %yes");
         read.then(|| t.with(at, &renamed(t.line(at), &name, "%good")).before(at, &["%yes = const true : bool", &flipped]))
     };

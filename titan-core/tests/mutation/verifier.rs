@@ -26,7 +26,7 @@ fn the_verifier_knows_right_from_wrong() {
                 n += 1;
                 let Some(kernel) = mutant.kernel() else { continue };
                 let refused = verify(kernel).is_err();
-                if refused != (kind.fate == Fate::Wrong) {
+                if refused != (kind.fate != Fate::Same) {
                     wrong.push(format!("{}: {} ({})\n{}", kind.name, if refused { "refused" } else { "accepted" }, source.name, mutant.0.join("\n")));
                 }
             }
@@ -37,6 +37,6 @@ fn the_verifier_knows_right_from_wrong() {
         all_mutants += n;
     }
     let count = |wanted: fn(&Kind) -> bool| all().iter().filter(|k| wanted(k)).count();
-    assert!(count(|k| k.surface) >= 45 && count(|k| k.fate == Fate::Wrong) >= 100 && count(|k| k.fate == Fate::Same) >= 10);
+    assert!(count(|k| k.surface) >= 45 && count(|k| k.fate == Fate::Wrong) >= 90 && count(|k| k.fate == Fate::Same) >= 10);
     assert!(wrong.is_empty(), "{} of {all_mutants}:\n{}", wrong.len(), wrong.iter().take(400).cloned().collect::<Vec<_>>().join("\n\n"));
 }

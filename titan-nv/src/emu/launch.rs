@@ -11,8 +11,8 @@ use super::error::{EmuError, ErrorCode, Site, ThreadId};
 use super::exec::{Fail, World};
 use super::memory::{DevicePtr, Memory};
 use super::op::Program;
-use titan_core::engine::race::Races;
-use titan_core::engine::{Completion, Schedule, SpaceId, StateHasher};
+use super::watch::Watch;
+use titan_core::engine::{Completion, Schedule, StateHasher};
 
 /// A parsed module.
 #[derive(Clone, Debug)]
@@ -105,6 +105,9 @@ pub struct Options {
     pub schedule: Schedule,
     /// Whether unordered accesses to shared memory are errors.
     pub races: bool,
+    /// Whether the sanitizer watches too, with each warp as one: also the life and storage of mbarriers, copies in flight
+    /// when a block ends, deadlocks as soon as they are certain.
+    pub sanitize: bool,
     /// What becomes of reading what was never written.
     pub uninitialised: Uninitialised,
     /// Instructions of warps, all together, after which the launch is given up.
@@ -121,6 +124,7 @@ impl Default for Options {
             completion: Completion::Late,
             schedule: Schedule::InTurn,
             races: true,
+            sanitize: false,
             uninitialised: Uninitialised::Strict,
             max_steps: 1 << 34,
             resident: 132,
@@ -268,14 +272,14 @@ impl Kernel<'_> {
             let part = |n: u64| u32::try_from(n).unwrap_or(0);
             [part(i % u64::from(nx)), part(i / u64::from(nx) % u64::from(ny)), part(i / u64::from(nx) / u64::from(ny))]
         };
-        let (mut next, mut resident): (u64, Vec<(Block<'_>, Option<Races>)>) = (0, Vec::new());
+        let (mut next, mut resident): (u64, Vec<(Block<'_>, Watch)>) = (0, Vec::new());
         let (mut stats, mut turn, mut idle) = (Stats { instructions: 0, blocks: total }, 0, 0);
         // The detector's tables are used again by the next block.
-        let mut spare: Vec<Races> = Vec::new();
+        let mut spare: Vec<Watch> = Vec::new();
         while next < total || !resident.is_empty() {
             if turn >= resident.len() {
                 if next < total && resident.len() < options.resident.max(1) as usize {
-                    let races = options.races.then(|| spare.pop().unwrap_or_else(|| watch(&env)));
+                    let races = spare.pop().unwrap_or_else(|| Watch::new(&env));
                     resident.push((Block::new(&env, at(next)), races));
                     next += 1;
                 } else {
@@ -291,13 +295,12 @@ impl Kernel<'_> {
                 let message = format!("more than {} instructions", options.max_steps);
                 return Err(EmuError::new(ErrorCode::Limit, message));
             }
-            match done.map_err(|fail| env.error(*fail, id))? {
+            let done = done.map_err(|fail| block.finding(races).unwrap_or(*fail));
+            match done.map_err(|fail| env.error(fail, id))? {
                 Turn::Done => {
-                    let (_, races) = resident.remove(turn);
-                    spare.extend(races.map(|mut r| {
-                        r.restart();
-                        r
-                    }));
+                    let (_, mut races) = resident.remove(turn);
+                    races.restart();
+                    spare.push(races);
                     idle = 0;
                 }
                 Turn::Spent => {
@@ -316,13 +319,6 @@ impl Kernel<'_> {
         }
         Ok(stats)
     }
-}
-
-/// A detector of races over all of a block's shared memory.
-fn watch(env: &Env<'_>) -> Races {
-    let end = env.program.shared_end + env.launch.dynamic_shared;
-    let base = u64::from(decode::SHARED_BASE);
-    Races::new(env.threads as usize, SpaceId::new(0), base, (end - decode::SHARED_BASE) as usize)
 }
 
 /// The threads of a block, if the extents are allowed.

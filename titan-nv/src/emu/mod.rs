@@ -74,6 +74,7 @@ mod parse;
 mod touched;
 mod ty;
 mod warp;
+mod watch;
 
 pub use error::{EmuError, ErrorCode, Report, Site, Source, ThreadId};
 pub use launch::{Kernel, Launch, Module, Options, Param, Stats, Uninitialised};

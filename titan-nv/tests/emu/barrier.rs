@@ -13,7 +13,7 @@ fn a_barrier_makes_writes_visible() {
         xor.b32 %r2, %ti, 127; mad.lo.u32 %r1, %r2, 4, %r0; ld.shared.u32 %v, [%r1]; st.global.u32 [%mine], %v;";
     gives("sm_80", WORDS, body, 128, |t| t ^ 127);
     for seed in 0..4 {
-        let options = Options { schedule: Schedule::Seeded(seed), ..Options::default() };
+        let options = Options { schedule: Schedule::Seeded(seed), sanitize: true, ..Options::default() };
         let out = run_body("sm_80", WORDS, body, 128, &options).unwrap();
         assert_eq!(out, (0..128).map(|t| t ^ 127).collect::<Vec<_>>());
     }

@@ -24,7 +24,7 @@ fn a_group_is_there_after_its_wait() {
         add.u32 %v, %r2, %r3; st.global.u32 [%mine], %v;");
     gives("sm_80", &shared(), &body, 64, |t| (4 * t + 2) * 3 + (4 * t + 1) * 3);
     for completion in [Completion::Early, Completion::Seeded(1), Completion::Seeded(2)] {
-        let options = Options { completion, ..Options::default() };
+        let options = Options { completion, sanitize: true, ..Options::default() };
         let out = run_body("sm_80", &shared(), &body, 64, &options).unwrap();
         assert_eq!(out, (0..64).map(|t| (8 * t + 3) * 3).collect::<Vec<_>>());
     }
@@ -69,7 +69,7 @@ fn copies_arrive_at_a_barrier() {
             xor.b32 %r5, %lane, 5; mad.lo.u32 %r5, %r5, 16, %r0; ld.shared.u32 %v, [%r5];
             DONE: st.global.u32 [%mine], %v;");
         for completion in [Completion::Late, Completion::Early, Completion::Seeded(7)] {
-            let options = Options { completion, ..Options::default() };
+            let options = Options { completion, sanitize: true, ..Options::default() };
             let out = run_body("sm_80", &shared(), &body, 64, &options).unwrap_or_else(|e| panic!("{form} {completion:?} {e}"));
             let want = |t: u32| if t < 32 { 0 } else { ((t - 32) ^ 5) * 12 };
             assert_eq!(out, (0..64).map(want).collect::<Vec<_>>());
@@ -83,7 +83,7 @@ fn reading_too_early_is_a_race_even_if_the_copy_is_early() {
         cp.async.cg.shared.global [%r1], [%rd1], 16; cp.async.commit_group;\n
         ld.shared.u32 %v, [%r1];\n");
     for completion in [Completion::Early, Completion::Seeded(3)] {
-        let options = Options { completion, ..Options::default() };
+        let options = Options { completion, sanitize: true, ..Options::default() };
         let error = run_body("sm_80", &shared(), &without, 32, &options).expect_err("a race");
         assert_eq!(error.code(), ErrorCode::Race);
         assert!(error.to_string().contains("not ordered after an asynchronous copy"), "{error}");

@@ -114,7 +114,7 @@ fn a_pipelined_product_is_right_on_every_schedule() {
     assemble(&text, "sm_80");
     for completion in [Completion::Late, Completion::Early, Completion::Seeded(1)] {
         for schedule in [Schedule::InTurn, Schedule::Seeded(2)] {
-            run(&text, 128, &Options { completion, schedule, ..Options::default() }).unwrap_or_else(|e| panic!("{e}"));
+            run(&text, 128, &Options { completion, schedule, sanitize: true, ..Options::default() }).unwrap_or_else(|e| panic!("{e}"));
         }
     }
 }

@@ -119,7 +119,8 @@ pub(crate) fn run_body(target: &str, shared: &str, body: &str, threads: u32, opt
 
 /// That a kernel gives what a function of the thread says.
 pub(crate) fn gives(target: &str, shared: &str, body: &str, threads: u32, want: impl Fn(u32) -> u32) {
-    let got = run_body(target, shared, body, threads, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let options = Options { sanitize: true, ..Options::default() };
+    let got = run_body(target, shared, body, threads, &options).unwrap_or_else(|e| panic!("{e}"));
     for (i, got) in got.into_iter().enumerate() {
         assert_eq!(got, want(i as u32), "thread {i} of\n{body}");
     }
@@ -131,6 +132,9 @@ pub(crate) fn fails(shared: &str, body: &str, threads: u32, code: ErrorCode, at:
     assert_eq!(error.code(), code, "{error}");
     let text = module_of("sm_80", shared, body);
     assert!(line(&text, error.line()).contains(at), "at `{}` instead of `{at}`: {error}", line(&text, error.line()));
+    let options = Options { sanitize: true, ..Options::default() };
+    let sanitized = run_body("sm_80", shared, body, threads, &options).expect_err(body);
+    assert_eq!(sanitized.code(), code, "{sanitized}");
     error.to_string()
 }
 

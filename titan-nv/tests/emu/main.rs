@@ -20,4 +20,5 @@ mod needs;
 mod parse;
 mod race;
 mod random;
+mod sanitize;
 mod warp;

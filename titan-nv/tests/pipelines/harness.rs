@@ -55,7 +55,7 @@ pub(crate) fn with_free(text: &str, free: FreeBy, aligned: bool) -> Code {
     Code { kernel, module, entry: ptx.entry, threads, shared, notes: plan.notes }
 }
 
-/// Orders in which copies complete and warps run.
+/// Orders in which copies complete and warps run; the sanitizer watches one of them.
 pub(crate) fn modes() -> Vec<Options> {
     let ways = [
         (Completion::Late, Schedule::InTurn),
@@ -63,7 +63,11 @@ pub(crate) fn modes() -> Vec<Options> {
         (Completion::Late, Schedule::Seeded(3)),
         (Completion::Seeded(1), Schedule::Seeded(5)),
     ];
-    ways.map(|(completion, schedule)| Options { completion, schedule, max_steps: 1 << 24, ..Options::default() }).to_vec()
+    let of = |(completion, schedule)| {
+        let sanitize = schedule == Schedule::Seeded(3);
+        Options { completion, schedule, sanitize, max_steps: 1 << 24, ..Options::default() }
+    };
+    ways.map(of).to_vec()
 }
 
 /// A tensor of small whole numbers, which halves hold exactly.

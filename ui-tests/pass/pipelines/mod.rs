@@ -24,3 +24,5 @@ mod tile_of_all;
 mod two_writers;
 mod copied_from_an_output;
 mod staging_slot_again;
+mod read_by_another_role;
+mod filled_before_the_roles;

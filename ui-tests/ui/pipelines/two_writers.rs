@@ -1,4 +1,4 @@
-//! One role stores an output.
+//! What a role stores, no other role stores or reads.
 use titan::prelude::*;
 
 #[titan::kernel(roles(producer: 1 warp, consumer: 1 warp), grid(1))]

@@ -36,11 +36,13 @@ const MODULES: &[(&str, &[&str])] = &[
     ("lane", &["words", "entity", "num", "ir", "launch"]),
     ("layout", &["ir", "lane"]),
     ("plan", &["ir", "analysis", "verify", "lane", "layout"]),
-    ("pipeline", &["ir", "analysis"]),
+    ("pipeline", &["ir", "analysis", "verify"]),
     ("lower", &["diag", "num", "ir", "analysis", "verify", "launch", "lane", "layout", "plan", "pipeline"]),
     ("artifact", &["diag", "ir", "launch", "text"]),
     ("engine", &["entity"]),
-    ("filetest", &["diag", "ir", "text", "analysis", "verify"]),
+    ("sanitize", &["entity", "engine"]),
+    ("sim", &["entity", "num", "ir", "verify", "launch", "engine", "sanitize"]),
+    ("filetest", &["diag", "ir", "text", "analysis", "verify", "pipeline"]),
 ];
 
 /// What would make titan-core depend on more than its arguments: word, and what to do instead.

@@ -25,7 +25,7 @@ fn world(completion: Completion) -> World {
     space.allocate("slot", 0, 8).unwrap();
     let mem = engine.add_space(space);
     let full = engine.add_barrier();
-    engine.init(Agent::new(0), full, 1, AT(), &mut ()).unwrap();
+    engine.init(Agent::new(0), full, 1, None, AT(), &mut ()).unwrap();
     World { engine, mem, full }
 }
 
@@ -131,6 +131,26 @@ fn observers_see_what_happens_and_can_stop_it() {
         strength: Strength::Weak,
         unchanged: false,
         helper: None,
+        tag: 0,
     };
     assert_eq!((&mut seen, ()).event(&Event::Access(access)), Ok(()));
+}
+
+#[test]
+fn observers_are_told_of_a_misuse_before_the_engine_halts() {
+    use crate::engine::{BarrierFault, Storage};
+    struct Count(u32);
+    impl Observer for Count {
+        fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
+            self.0 += u32::from(matches!(event, Event::Arrive { count: 2, .. } | Event::Init { count: 3, storage: Some(_), .. }));
+            Ok(())
+        }
+    }
+    let (mut w, mut seen, me) = (world(Completion::Late), Count(0), Agent::new(0));
+    let fault = BarrierFault::ArriveUnderflow { arrived: 2, pending: 1 };
+    assert_eq!(w.engine.arrive(me, w.full, 2, 0, &mut seen), Err(Halt::Barrier(w.full, fault)));
+    let storage = Some(Storage { space: w.mem, address: 0, len: 8 });
+    let again = w.engine.init(me, w.full, 3, storage, AT(), &mut seen);
+    assert_eq!(again, Err(Halt::Barrier(w.full, BarrierFault::Reinitialised)));
+    assert_eq!(seen.0, 2);
 }

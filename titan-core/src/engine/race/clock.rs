@@ -188,6 +188,25 @@ impl Clocks {
         }
     }
 
+    /// What an agent did and knows, with which its next stretch begins.
+    fn published(&mut self, agent: Agent) -> Vector {
+        let mut all = self.vector(agent);
+        self.publish_own(agent, Arc::make_mut(&mut all));
+        all
+    }
+
+    pub(super) fn fork(&mut self, agent: Agent, into: &[Agent]) {
+        let all = self.published(agent);
+        into.iter().for_each(|other| self.learn(*other, &all));
+    }
+
+    pub(super) fn join_into(&mut self, agents: &[Agent], into: Agent) {
+        for agent in agents {
+            let all = self.published(*agent);
+            self.learn(into, &all);
+        }
+    }
+
     pub(super) fn join_all(&mut self) {
         let joined: Vector = Arc::new(self.own.clone());
         self.own.iter_mut().for_each(|c| *c += 1);

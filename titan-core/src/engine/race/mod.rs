@@ -137,7 +137,9 @@ impl Observer for Races {
             Event::Complete { op, .. } => clocks.forget(op),
             // A new life of a barrier publishes nothing yet.
             Event::Init { barrier, .. } | Event::Invalidate { barrier, .. } => clocks.reset(barrier),
-            Event::Fence { .. } | Event::Exit { .. } => {}
+            Event::Fork { agent, into } => clocks.fork(agent, into),
+            Event::Join { agents, into } => clocks.join_into(agents, into),
+            Event::Fence { .. } | Event::Expect { .. } | Event::Wait { .. } | Event::At { .. } | Event::Exit { .. } => {}
         }
         Ok(())
     }

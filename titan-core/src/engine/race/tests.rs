@@ -38,6 +38,7 @@ impl World {
             strength,
             unchanged: self.unchanged,
             helper: helper.map(|op| Helper { class: COPY, op }),
+            tag: 0,
         };
         self.races.event(&Event::Access(access)).is_ok()
     }
@@ -147,7 +148,7 @@ fn a_copy_is_after_what_its_agent_did() {
 fn a_barrier_publishes_what_arrives() {
     let mut w = of(2);
     let b = w.engine.add_barrier();
-    w.engine.init(Agent::new(0), b, 1, Place::new(0), &mut w.races).unwrap();
+    w.engine.init(Agent::new(0), b, 1, None, Place::new(0), &mut w.races).unwrap();
     w.write(0, 0);
     w.engine.arrive(Agent::new(0), b, 1, 0, &mut w.races).unwrap();
     w.write(0, 8);
@@ -161,7 +162,7 @@ fn an_arrival_of_copies_publishes_the_copies_only() {
     use crate::engine::Signal;
     let mut w = of(2);
     let b = w.engine.add_barrier();
-    w.engine.init(Agent::new(0), b, 1, Place::new(0), &mut w.races).unwrap();
+    w.engine.init(Agent::new(0), b, 1, None, Place::new(0), &mut w.races).unwrap();
     w.copy_to(0, 0);
     w.write(0, 8);
     let after = w.engine.pending().of(Agent::new(0), COPY);
@@ -243,4 +244,22 @@ fn equal_writes_do_not_race_but_readers_come_after() {
     assert!(w.read(0, 0) && w.write(0, 0));
     w.unchanged = true;
     assert!(!w.write(1, 0), "not even if the reader has written since");
+}
+
+#[test]
+fn forks_and_joins_order_in_their_direction_only() {
+    let agents = [1, 2].map(Agent::new);
+    let mut w = of(3);
+    assert!(w.write(0, 0) && w.write(1, 4));
+    w.races.event(&Event::Fork { agent: Agent::new(0), into: &agents }).unwrap();
+    assert!(w.read(1, 0) && w.read(2, 0));
+    assert!(!w.read(0, 4), "who forks learns nothing");
+    let mut w = of(3);
+    assert!(w.write(1, 0) && w.write(2, 4) && w.write(0, 8));
+    w.races.event(&Event::Join { agents: &agents, into: Agent::new(0) }).unwrap();
+    assert!(w.read(0, 0) && w.read(0, 4));
+    assert!(!w.read(1, 8), "who is joined learns nothing");
+    let mut w = of(3);
+    w.races.event(&Event::Fork { agent: Agent::new(0), into: &agents }).unwrap();
+    assert!(w.write(0, 0) && !w.read(1, 0), "written after the fork");
 }

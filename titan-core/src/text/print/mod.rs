@@ -10,7 +10,7 @@ use self::names::Once;
 use super::form::{Form, attributes, form, named};
 use super::lex::quote;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Block, Const, Elem, ForKind, Kernel, Loc, Op, OpKind, TtgOp, Ty, Value};
+use crate::ir::{Block, Call, Const, Elem, ForKind, Kernel, Loc, Op, OpKind, RegionOp, TtgOp, Ty, Value};
 use std::fmt::{Display, Write};
 
 /// The canonical text of a kernel.
@@ -183,7 +183,7 @@ impl Printer<'_> {
     }
 
     fn text(&mut self, kind: &OpKind) {
-        if let OpKind::Print(text) | OpKind::Assert(text) = kind {
+        if let OpKind::Print(text) | OpKind::Assert(text) | OpKind::Region(RegionOp::Call(Call { name: text, .. })) = kind {
             self.out.push(' ');
             quote(text, &mut self.out);
         }

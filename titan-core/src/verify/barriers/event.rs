@@ -12,7 +12,7 @@ use super::machine::{Pending, Record, What, Wrong, bit};
 use super::objects::{Kind, Named};
 use super::words;
 use crate::diag::Code;
-use crate::ir::{AmdOp, Class, NvOp, Op, OpId, OpKind, RegionOp, Value};
+use crate::ir::{AmdOp, Call, CallProxy, Class, NvOp, Op, OpId, OpKind, RegionOp, Value};
 use crate::verify::Error;
 
 /// The operation of a role at which something happens.
@@ -44,6 +44,7 @@ impl<'k> Run<'k> {
         match &op.kind {
             OpKind::Region(RegionOp::Read) => self.access(state, at, op.args[0], false, Pending::Done)?,
             OpKind::Region(RegionOp::Write) => self.access(state, at, op.args[0], true, Pending::Done)?,
+            OpKind::Region(RegionOp::Call(call)) => self.call(state, at, call)?,
             OpKind::Region(RegionOp::Wait) => self.wait_token(state, at)?,
             OpKind::Region(RegionOp::Place { .. } | RegionOp::At) => {}
             OpKind::Nv(nv) => return self.nv(state, at, *nv),
@@ -122,8 +123,7 @@ impl<'k> Run<'k> {
     /// The counter of which an index is the stage.
     pub(super) fn counter(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), name: &str) -> Result<Option<Linear>, Fault> {
         let Some(index) = named.index else { return Ok(None) };
-        let env = state.roles[at.role].env.clone();
-        let stage = self.symbols.int(index, &env, &mut state.facts);
+        let stage = self.symbols.int(index, &state.roles[at.role].env, &mut state.facts);
         match (self.symbols.cyclic(&stage), stage.as_constant()) {
             (Some((counter, by)), _) if by == n => Ok(Some(counter)),
             (Some((_, by)), _) => refuse(self.not_shown(at, format!("what becomes of {name}: there are {n}, but the index turns every {by}"))),
@@ -383,6 +383,22 @@ impl<'k> Run<'k> {
                 return refuse(error.help(format!("wait for {name} first")));
             }
             state.machine.gone.insert(barrier, at.id);
+        }
+        Ok(())
+    }
+
+    /// What an opaque call does to its regions, one after the other.
+    fn call(&mut self, state: &mut State, at: At<'k>, call: &Call) -> Result<(), Fault> {
+        if call.declared() == CallProxy::None {
+            return Ok(());
+        }
+        for (i, region) in at.op.args.iter().enumerate() {
+            if call.touch(i).reads() {
+                self.access(state, at, *region, false, Pending::Done)?;
+            }
+            if call.touch(i).writes() {
+                self.access(state, at, *region, true, Pending::Done)?;
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! more, in arbitrary iterations of the loops around them, and if one of them cannot be right, that is what is said.
 
 use super::super::pipes::joint::cyclic::Turn;
-use super::super::pipes::joint::linear::{Condition, Linear};
+use super::super::pipes::joint::linear::Linear;
 use super::super::pipes::joint::run::{Fault, Run};
 use super::super::pipes::joint::state::State;
 use super::super::pipes::joint::values::{Env, Known};
@@ -60,8 +60,7 @@ impl Run<'_> {
     fn wrong_wait(&mut self, state: &mut State, at: At<'_>, around: &[Block]) -> Option<Error> {
         let named = self.objects.barrier(*at.op.args.first()?)?;
         let (n, name) = (self.objects.barriers[named.object].n, self.objects.barriers[named.object].name.clone());
-        let env = state.roles[at.role].env.clone();
-        let stage = named.index.map(|v| self.symbols.int(v, &env, &mut state.facts));
+        let stage = named.index.map(|v| self.symbols.int(v, &state.roles[at.role].env, &mut state.facts));
         if let Some((_, by)) = stage.and_then(|s| self.symbols.cyclic(&s)).filter(|(_, by)| *by != n) {
             let title = format!("the index turns every {by} stages, but {name} has {n}");
             return Some(Error::new(Code::WaitParity, at.op.loc, title).help("let all roles count the same number of stages"));
@@ -108,12 +107,5 @@ impl Run<'_> {
             inside.known.extend(counter.map(|l| (*arg, Known::Int(l))));
         }
         inside
-    }
-
-    /// Some number that is not negative.
-    fn somewhere(&mut self, state: &mut State) -> Linear {
-        let atom = Linear::atom(self.symbols.counter());
-        state.facts.assume(&Condition::NotNegative(atom.clone(), true), true);
-        atom
     }
 }

@@ -1,13 +1,14 @@
-//! Rules 46 to 60: programs that state their protocol themselves, in regions, barriers, groups and counters.
+//! Rules 46 to 61: programs that state their protocol themselves, in regions, barriers, groups and counters.
 //!
 //! * `place`: what does not depend on the order of operations (rules 46 to 53);
 //! * `objects`: what each value names;
 //! * `machine`: barriers, groups and accesses, and who knows of what;
 //! * `event`: what one operation does to them, as the roles run together in `crate::verify::pipes::joint` (rules 54 to 60);
-//! * `parity`: which phase a parity means; `forms`: parities that are wrong as they are written; `words`: messages.
+//! * `parity`: which phase a parity means; `forms`: parities that are wrong as they are written; `words`: messages;
+//! * `proxies`: fences between ordinary and asynchronous accesses (rule 61).
 //!
-//! A role is one thread of control. Deliberately absent: races between the threads of one role; the order of proxies, for
-//! which fences are placed and checked elsewhere; the contents of memory; other programs of a cluster.
+//! A role is one thread of control. Deliberately absent: races between the threads of one role; the contents of memory; other
+//! programs of a cluster.
 
 pub(super) mod event;
 mod forms;
@@ -15,6 +16,7 @@ pub(super) mod machine;
 pub(super) mod objects;
 mod parity;
 mod place;
+pub(super) mod proxies;
 mod words;
 
 pub(super) use place::check;

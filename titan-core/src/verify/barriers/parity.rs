@@ -66,8 +66,7 @@ impl<'k> Run<'k> {
     /// The time that a parity means, modulo two turns, and whether the parity is a constant.
     pub(super) fn meant(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), name: &str) -> Result<(Linear, bool), Fault> {
         let wrong = |title: String| wrong(at, title);
-        let env = state.roles[at.role].env.clone();
-        let parity = self.symbols.int(at.op.args[1], &env, &mut state.facts);
+        let parity = self.symbols.int(at.op.args[1], &state.roles[at.role].env, &mut state.facts);
         let stage = self.counter(state, at, (named, n), name)?;
         let still = parity.as_constant();
         if let Some(c) = still.filter(|c| !(0..2).contains(c)) {

@@ -16,11 +16,12 @@ pub(super) fn is_copy(kind: &OpKind) -> bool {
 }
 
 /// What an access does.
-fn does(kind: &OpKind) -> &'static str {
+pub(super) fn does(kind: &OpKind) -> &'static str {
     match kind {
         OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => "is copied to",
         OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
         OpKind::Nv(NvOp::Wgmma) => "is read by a product",
+        OpKind::Region(RegionOp::Call(_)) => "is touched by a call",
         OpKind::Region(RegionOp::Write) | OpKind::Amd(AmdOp::DsWrite { .. }) => "is written",
         _ => "is read",
     }
@@ -33,6 +34,7 @@ fn may(kind: &OpKind, role: Option<&str>) -> String {
         ("is copied to", _) => format!("a copy{of} into it may still be under way"),
         ("is stored from", _) => format!("a store{of} may still read it"),
         ("is read by a product", _) => format!("a product{of} may still read it"),
+        ("is touched by a call", _) => format!("a call{of} may still touch it"),
         ("is written", Some(role)) => format!("{role} may still write it"),
         ("is written", None) => "it may still be written".to_owned(),
         (_, Some(role)) => format!("{role} may still read it"),
@@ -41,11 +43,12 @@ fn may(kind: &OpKind, role: Option<&str>) -> String {
 }
 
 /// An access, named.
-fn access(kind: &OpKind, name: &str) -> String {
+pub(super) fn access(kind: &OpKind, name: &str) -> String {
     match does(kind) {
         "is copied to" => format!("a copy into {name}"),
         "is stored from" => format!("a store from {name}"),
         "is read by a product" => format!("a product that reads {name}"),
+        "is touched by a call" => format!("a call that touches {name}"),
         "is written" => format!("a write to {name}"),
         _ => format!("a read of {name}"),
     }

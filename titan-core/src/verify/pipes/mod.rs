@@ -4,7 +4,7 @@
 //! * `tokens`: every token is used up once on every path, and nothing is read after it was given back (rules 36 to 40);
 //! * `joint`: all roles run together: rings are filled as often as they are read, and nobody waits forever (rules 41 to 45).
 //!
-//! Programs of barriers have rules of their own, `crate::verify::barriers`, and run with the rest in `joint`. A kernel without
+//! Programs of barriers have rules of their own, `crate::verify::barriers`, and run with the rest in `joint`; last come the fences. A kernel without
 //! any of these operations passes at once.
 
 pub(super) mod joint;
@@ -22,7 +22,7 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     if !any {
         return Vec::new();
     }
-    for group in [shape::check, crate::verify::barriers::check, tokens::check, joint::check] {
+    for group in [shape::check, crate::verify::barriers::check, tokens::check, joint::check, crate::verify::barriers::proxies::check] {
         let errors = group(kernel);
         if !errors.is_empty() {
             return errors;

@@ -27,6 +27,7 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     sides(kernel, &mut errors);
     values(kernel, &mut errors);
     outputs(kernel, &mut errors);
+    sources(kernel, &mut errors);
     ends(kernel, &mut errors);
     errors
 }
@@ -188,18 +189,33 @@ fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
             }
         });
     }
-    if let Some(parted) = roles_op(kernel) {
-        for id in &kernel.block(kernel.body).ops {
-            let op = kernel.op(*id);
-            if *id != parted && matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_))) {
-                let title = format!("`{}` before the roles part: a ring is filled and read by roles", mnemonic(&op.kind));
-                errors.push(Error::new(Code::WrongSide, op.loc, title));
-            }
-        }
+    let early = early(kernel);
+    for (pipe, (what, loc)) in &early {
+        let title = format!("`{}` is {what} before the roles part: roles fill and read it", kernel.pipe_name(*pipe));
+        errors.push(Error::new(Code::WrongSide, *loc, title));
     }
-    for (i, ring) in rings.iter().enumerate() {
+    for (i, ring) in rings.iter().enumerate().filter(|(i, _)| !early.contains_key(&Pipe::new(*i))) {
         one_ring(kernel, Pipe::new(i), ring, &threads, errors);
     }
+}
+
+/// The rings that something before the roles part fills or reads, and where first.
+fn early(kernel: &Kernel) -> BTreeMap<Pipe, (&'static str, Loc)> {
+    let mut found = BTreeMap::new();
+    let Some(parted) = roles_op(kernel) else { return found };
+    let mut see = |op: &Op| {
+        if let OpKind::Ttg(TtgOp::Acquire(pipe)) = op.kind {
+            found.entry(pipe).or_insert(("filled", op.loc));
+        } else if let OpKind::Ttg(TtgOp::Ready(pipe)) = op.kind {
+            found.entry(pipe).or_insert(("read", op.loc));
+        }
+    };
+    for id in kernel.block(kernel.body).ops.iter().take_while(|id| **id != parted) {
+        let op = kernel.op(*id);
+        see(op);
+        op.regions.iter().for_each(|region| kernel.walk_block(*region, &mut |_, inner| see(inner)));
+    }
+    found
 }
 
 fn one_ring(kernel: &Kernel, pipe: Pipe, ring: &Sides, threads: &[(String, Block)], errors: &mut Vec<Error>) {
@@ -252,23 +268,32 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// Rules 33 and 34: an output is one role's, and nothing is copied from an output.
+/// Rule 33: what a role stores, no other one stores or reads.
 fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut writers: BTreeMap<usize, (usize, Loc)> = BTreeMap::new();
     let threads = threads(kernel);
-    for (thread, (name, block)) in threads.iter().enumerate() {
-        kernel.walk_block(*block, &mut |_, op| {
-            let writes = matches!(kind_of(&op.kind), Some(Kind::Write));
-            let Some(param) = op.args.first().filter(|_| writes).and_then(|t| root(kernel, *t)) else { return };
-            let (other, loc) = *writers.entry(param).or_insert((thread, op.loc));
-            if other != thread {
-                let tensor = kernel.display_name(kernel.param(param));
-                let title = format!("`{tensor}` is stored by {} and by {name}: their order is open", threads[other].0);
-                let error = Error::new(Code::TwoWriters, op.loc, title).related(loc, "the other store");
-                errors.push(error.help("let one role store it, or split it into two outputs"));
-            }
-        });
+    for kind in [Kind::Write, Kind::Read] {
+        for (thread, (name, block)) in threads.iter().enumerate() {
+            kernel.walk_block(*block, &mut |_, op| {
+                // Copies have a rule of their own.
+                let own = kind_of(&op.kind) == Some(kind) && (kind == Kind::Write || !matches!(op.kind, OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_)));
+                let Some(param) = op.args.first().filter(|_| own).and_then(|t| root(kernel, *t)) else { return };
+                let first = if kind == Kind::Write { Some(*writers.entry(param).or_insert((thread, op.loc))) } else { writers.get(&param).copied() };
+                let Some((other, loc)) = first.filter(|(other, _)| *other != thread) else { return };
+                let (tensor, other) = (kernel.display_name(kernel.param(param)), &threads[other].0);
+                let (title, help, what) = if kind == Kind::Write {
+                    (format!("`{tensor}` is stored by {other} and by {name}"), "let one role store it, or split it into two outputs", "the other store")
+                } else {
+                    (format!("`{tensor}` is stored by {other} and read by {name}"), "read it in the role that stores it", "the store")
+                };
+                errors.push(Error::new(Code::TwoWriters, op.loc, format!("{title}: their order is open")).related(loc, what).help(help));
+            });
+        }
     }
+}
+
+/// Rule 34: nothing is copied from an output.
+fn sources(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
         if !matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. })) {
             return;

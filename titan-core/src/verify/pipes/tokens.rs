@@ -183,7 +183,10 @@ impl Walk<'_> {
                 stages.remove(own);
                 state.borrows.insert(op.results[0], stages);
             }
-            (OpKind::Ttg(TtgOp::Split(_)), _) => state.parts.extend(op.results.iter().map(|part| (*part, id))),
+            (OpKind::Ttg(TtgOp::Split(_)), whole) => {
+                state.parts.extend(op.results.iter().map(|part| (*part, id)));
+                borrow_of(state, whole, &op.results);
+            }
             (OpKind::Ttg(TtgOp::Join), parts) => self.join(op, parts, state),
             (_, _) => {}
         }
@@ -209,11 +212,7 @@ impl Walk<'_> {
             self.report(op.results[0], error.help("join every part, once"));
             self.reported.extend(parts.iter().chain(wanted));
         }
-        for stages in state.borrows.values_mut() {
-            if parts.iter().any(|p| stages.remove(p)) {
-                stages.insert(op.results[0]);
-            }
-        }
+        borrow_of(state, parts, &op.results);
     }
 
     /// A stage is given back: nothing under way may read it.
@@ -410,6 +409,17 @@ impl Walk<'_> {
             error = error.related(exit, "control leaves here");
         }
         self.report(token, error.help(help));
+    }
+}
+
+/// What borrows any of `from` borrows all of `to`.
+fn borrow_of(state: &mut State, from: &[Value], to: &[Value]) {
+    for stages in state.borrows.values_mut() {
+        let before = stages.len();
+        stages.retain(|s| !from.contains(s));
+        if stages.len() != before {
+            stages.extend(to);
+        }
     }
 }
 

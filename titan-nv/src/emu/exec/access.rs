@@ -12,7 +12,7 @@ use crate::emu::ty::Space;
 use crate::emu::warp::lanes_of;
 use titan_core::engine::race::Races;
 use titan_core::engine::{
-    Access, AccessKind, Event, Helper, Observer as _, Place, Proxy, Space as Bytes, SpaceId, Strength,
+    Access, AccessKind, Event, Helper, Observer as _, Place, Proxy, Space as Bytes, SpaceId, Stop, Strength,
 };
 
 /// The space of the events of global memory, in which nobody looks for races.
@@ -32,17 +32,24 @@ pub(super) struct How {
     kind: AccessKind,
     strength: Strength,
     helper: Option<Helper>,
+    /// Whether it is the barrier's own use of its bytes.
+    of_barrier: bool,
 }
 
 impl How {
     /// By the thread itself.
     pub(super) const fn own(kind: AccessKind, strength: Strength) -> How {
-        How { kind, strength, helper: None }
+        How { kind, strength, helper: None, of_barrier: false }
+    }
+
+    /// By an instruction on the barrier that these bytes are.
+    pub(super) const fn barrier(kind: AccessKind, strength: Strength) -> How {
+        How { kind, strength, helper: None, of_barrier: true }
     }
 
     /// By an asynchronous copy.
     pub(super) const fn copy(helper: Helper) -> How {
-        How { kind: AccessKind::Write, strength: Strength::Weak, helper: Some(helper) }
+        How { kind: AccessKind::Write, strength: Strength::Weak, helper: Some(helper), of_barrier: false }
     }
 }
 
@@ -97,7 +104,7 @@ impl Block<'_> {
     pub(super) fn tell(
         &mut self, who: Who, at: At, len: u32, how: How, world: &mut World<'_>,
     ) -> Run<()> {
-        let How { kind, strength, helper } = how;
+        let How { kind, strength, helper, of_barrier } = how;
         let access = Access {
             agent: self.agent(who.warp, at.lane),
             place: Place::new(who.pc as usize),
@@ -109,7 +116,13 @@ impl Block<'_> {
             strength,
             unchanged: false,
             helper,
+            tag: 0,
         };
+        if of_barrier {
+            world.races.at(&[access.agent], who.pc)?;
+            let told = world.races.races.event(&Event::Access(access));
+            return told.map_err(|_| self.stopped(world).lane(at.lane));
+        }
         self.tell_access(&access, at.lane, world)
     }
 
@@ -117,7 +130,7 @@ impl Block<'_> {
     pub(super) fn tell_write(
         &mut self, who: Who, at: At, bytes: &[u8], strength: Strength, world: &mut World<'_>,
     ) -> Run<()> {
-        if world.races.is_none() {
+        if world.races.is_off() {
             return Ok(());
         }
         let mut old = [0; 32];
@@ -134,13 +147,21 @@ impl Block<'_> {
             strength,
             unchanged: there && old == bytes,
             helper: None,
+            tag: 0,
         };
         self.tell_access(&access, at.lane, world)
     }
 
     fn tell_access(&self, access: &Access, lane: usize, world: &mut World<'_>) -> Run<()> {
-        let Some(races) = world.races else { return Ok(()) };
-        races.event(&Event::Access(*access)).map_err(|_| self.race(races).lane(lane))
+        world.races.event(&Event::Access(*access)).map_err(|_| self.stopped(world).lane(lane))
+    }
+
+    /// Why an access has stopped the run.
+    fn stopped(&self, world: &World<'_>) -> Fail {
+        match &world.races.races {
+            Some(races) if races.found().is_some() => self.race(races),
+            Some(_) | None => Fail::from(Stop),
+        }
     }
 
     fn race(&self, races: &Races) -> Fail {

@@ -17,7 +17,7 @@ use crate::emu::touched::Touch;
 use crate::emu::ty::Space as PtxSpace;
 use crate::emu::warp::{Hold, lanes_of};
 use titan_core::engine::{
-    AccessKind, BarrierId, Completion, Helper, Op as AsyncOp, Place, Signal, Space, Strength,
+    AccessKind, BarrierId, Completion, Helper, Op as AsyncOp, Place, Signal, Space, Storage, Strength,
 };
 
 /// What an operation under way will do: bytes from global to shared memory, zeros for the rest.
@@ -158,7 +158,7 @@ impl Block<'_> {
         let at = super::access::At { lane, space: PtxSpace::Shared, address };
         let (kind, strength) =
             if writes { (AccessKind::Write, Strength::Weak) } else { (AccessKind::Atomic, Strength::Strong) };
-        self.tell(who, at, 8, How::own(kind, strength), world)
+        self.tell(who, at, 8, How::barrier(kind, strength), world)
     }
 
     fn init(&mut self, who: Who, addr: &Addr, count: Src, world: &mut World<'_>) -> Run<()> {
@@ -168,7 +168,8 @@ impl Block<'_> {
             self.overlap(address, lane)?;
             let agent = self.agent(who.warp, lane);
             let place = Place::new(who.pc as usize);
-            self.engine.init(agent, id, lo(counts[lane]), place, world.races).map_err(|h| Fail::from(h).lane(lane))?;
+            let storage = Some(Storage { space: self.shared, address, len: 8 });
+            self.engine.init(agent, id, lo(counts[lane]), storage, place, world.races).map_err(|h| Fail::from(h).lane(lane))?;
             self.tell_barrier(who, lane, address, true, world)?;
         }
         self.progress += 1;
@@ -265,7 +266,7 @@ impl Block<'_> {
             let (barrier, address) = self.barrier_at(lane, addr, addresses[lane])?;
             self.tell_barrier(who, lane, address, false, world)?;
             if counted {
-                self.engine.add_pending(barrier, 1).map_err(|h| Fail::from(h).lane(lane))?;
+                self.engine.add_pending(barrier, 1, world.races).map_err(|h| Fail::from(h).lane(lane))?;
             } else if !self.engine.barrier(barrier).is_some_and(titan_core::engine::PhaseBarrier::is_live) {
                 let fault = titan_core::engine::BarrierFault::NotLive;
                 return Err(Fail::new(ErrorCode::Barrier, fault.to_string()).lane(lane));

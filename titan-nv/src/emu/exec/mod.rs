@@ -22,8 +22,8 @@ use super::memory::Memory;
 use super::mma::Lanes;
 use super::op::{Op, PredSrc, Special, Src};
 use super::warp::lanes_of;
+use super::watch::Watch;
 pub(crate) use copy::Copy;
-use titan_core::engine::race::Races;
 use titan_core::engine::{Agent, Halt, Stop};
 
 /// An error while running, before it has names: code positions and agents.
@@ -92,7 +92,7 @@ fn misplaced() -> Fail {
 /// What is outside of a block.
 pub(crate) struct World<'a> {
     pub(crate) memory: &'a mut Memory,
-    pub(crate) races: &'a mut Option<Races>,
+    pub(crate) races: &'a mut Watch,
     /// Instructions so far, of all blocks.
     pub(crate) steps: &'a mut u64,
 }
@@ -304,8 +304,9 @@ impl<'a> Block<'a> {
         lanes_of(mask).map(|l| self.agent(warp, l)).collect()
     }
 
-    fn exit(&mut self, who: Who, races: &mut Option<Races>) -> Run<Step> {
+    fn exit(&mut self, who: Who, races: &mut Watch) -> Run<Step> {
         let agents = self.agents(who.warp, who.active);
+        races.at(&agents, who.pc)?;
         self.engine.exit(&agents, races)?;
         self.progress += 1;
         let pc = who.pc;

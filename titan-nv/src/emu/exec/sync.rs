@@ -5,11 +5,11 @@ use crate::emu::block::{Block, NOTHING};
 use crate::emu::error::ErrorCode;
 use crate::emu::op::{Dst, Op, PredSrc, Reduce, Src};
 use crate::emu::warp::{Hold, lanes_of};
-use titan_core::engine::race::Races;
+use crate::emu::watch::Watch;
 use titan_core::engine::{Event, Observer as _, RendezvousId, SpaceId, State};
 
 impl Block<'_> {
-    pub(super) fn synchronise(&mut self, who: Who, op: &Op, races: &mut Option<Races>) -> Run<Step> {
+    pub(super) fn synchronise(&mut self, who: Who, op: &Op, races: &mut Watch) -> Run<Step> {
         match op {
             Op::Barrier { id, count, waits, aligned, reduce } => {
                 self.barrier(who, (*id, *count), (*waits, *aligned), *reduce, races)
@@ -61,7 +61,7 @@ impl Block<'_> {
 
     fn barrier(
         &mut self, who: Who, (id, count): (Src, Option<Src>), (waits, aligned): (bool, bool),
-        reduce: Option<(Reduce, Dst, PredSrc)>, races: &mut Option<Races>,
+        reduce: Option<(Reduce, Dst, PredSrc)>, races: &mut Watch,
     ) -> Run<Step> {
         if aligned {
             self.together(who, "a barrier")?;
@@ -97,11 +97,12 @@ impl Block<'_> {
 
     fn meet(
         &mut self, who: Who, number: usize, (expected, waits): (Option<u32>, bool),
-        reduce: Option<(Reduce, Dst, PredSrc)>, races: &mut Option<Races>,
+        reduce: Option<(Reduce, Dst, PredSrc)>, races: &mut Watch,
     ) -> Run<Step> {
         let place = self.named[number];
         let generation = self.generation(place);
         let agents = self.agents(who.warp, who.active);
+        races.at(&agents, who.pc)?;
         self.engine.meet(&agents, place, expected, waits, races)?;
         self.progress += 1;
         self.settle_reductions();
@@ -155,7 +156,7 @@ impl Block<'_> {
         }
     }
 
-    fn warp_barrier(&mut self, who: Who, mask: Src, races: &mut Option<Races>) -> Run<Step> {
+    fn warp_barrier(&mut self, who: Who, mask: Src, races: &mut Watch) -> Run<Step> {
         let mask = self.membership(who, mask)?;
         if mask & self.warps[who.warp].live & !who.active == 0 {
             self.tell_warp(who.warp, who.active, races)?;
@@ -172,7 +173,7 @@ impl Block<'_> {
     }
 
     /// Lets meetings of a warp take place for which all are there.
-    pub(super) fn settle(&mut self, warp: usize, races: &mut Option<Races>) -> Run<()> {
+    pub(super) fn settle(&mut self, warp: usize, races: &mut Watch) -> Run<()> {
         self.settle_reductions();
         let masks: Vec<u32> = self.warps[warp].fragments.iter().filter_map(|f| match f.wait {
             Hold::Warp(mask) => Some(mask),
@@ -196,7 +197,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    fn tell_warp(&self, warp: usize, mask: u32, races: &mut Option<Races>) -> Run<()> {
+    fn tell_warp(&self, warp: usize, mask: u32, races: &mut Watch) -> Run<()> {
         let agents = self.agents(warp, mask);
         let event = Event::Meet { rendezvous: RendezvousId::new(usize::from(u16::MAX)), waited: &agents, passed: &[] };
         Ok(races.event(&event)?)

@@ -31,13 +31,14 @@ fn who_waits_reads_what_others_have_stored() {
     assert!(ran > 150, "{ran}");
 }
 
-/// Copies early, late and at random; warps in turn and at random.
+/// Copies early, late and at random; warps in turn and at random. The sanitizer watches one of them.
 pub(super) fn modes() -> Vec<Options> {
     let completions = [Completion::Early, Completion::Late, Completion::Seeded(1), Completion::Seeded(2)];
     let all = completions.into_iter().flat_map(|completion| {
         [Schedule::InTurn, Schedule::Seeded(3), Schedule::Seeded(4)].map(|schedule| Options {
             completion,
             schedule,
+            sanitize: completion == Completion::Late && schedule == Schedule::Seeded(3),
             max_steps: 1 << 22,
             ..Options::default()
         })

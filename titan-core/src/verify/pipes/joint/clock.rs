@@ -3,15 +3,16 @@
 //! One iteration is run as it comes first, to see how far every barrier and every memory gets in it, and by how much carried
 //! integers grow. Then an arbitrary iteration is run: what got `k` further the first time stands `k · i` further, what got
 //! further by something else, because an inner loop did, stands anywhere; carried integers stand where their steps put them, or
-//! at their distance from the barrier that grew as they did. That the assumption holds again at the end of that iteration
-//! makes it hold for all.
+//! at their distance from the barrier that grew as they did. That the assumption holds again at the end of that iteration,
+//! in every case, makes it hold for all. What it does not hold for is planned with less: as standing anywhere, with what gets
+//! as far as it does in every iteration, and at last by itself.
 
 use super::cyclic::Turn;
-use super::linear::{Condition, Facts, Linear};
+use super::linear::{Atom, Condition, Facts, Linear};
 use super::run::{Fault, Run};
-use super::state::{Frame, State};
+use super::state::{Frame, Ring, State};
 use super::values::Known;
-use crate::ir::{Ty, Value};
+use crate::ir::{OpKind, TtgOp, Ty, Value};
 use std::collections::BTreeSet;
 
 /// What a counter follows.
@@ -46,14 +47,27 @@ struct Carried {
 /// How an arbitrary iteration begins.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
-    /// How far each object gets in an iteration.
+    /// How far each object gets in the first iteration.
     advance: Vec<Linear>,
+    /// Which of them get as far in every iteration; the rest stands anywhere.
+    even: Vec<bool>,
     carried: Vec<Carried>,
 }
 
+/// What did not go in some iteration as in the first.
+#[derive(Debug, Default)]
+pub(super) struct Unlike {
+    /// Carried values that do not grow by steps, and those that follow nothing.
+    stepless: BTreeSet<Value>,
+    free: BTreeSet<Value>,
+    /// Objects that do not always get as far, and those that go with no other one.
+    uneven: BTreeSet<usize>,
+    alone: BTreeSet<usize>,
+}
+
 impl Run<'_> {
-    /// Runs the first iteration of these loops, and plans the arbitrary one; `without` are carried values that follow nothing.
-    pub(super) fn plan(&mut self, state: &State, roles: &[usize], common: &Linear, without: &BTreeSet<Value>) -> Result<Plan, Fault> {
+    /// Runs the first iteration of these loops, and plans the arbitrary one.
+    pub(super) fn plan(&mut self, state: &State, roles: &[usize], common: &Linear, without: &Unlike) -> Result<Plan, Fault> {
         if self.objects.is_empty() {
             return Ok(Plan::default());
         }
@@ -65,23 +79,22 @@ impl Run<'_> {
             self.enter(&mut first, *role, None);
         }
         let timed = std::mem::replace(&mut self.timed, false);
-        let clocks = self.clocks.clone();
         let ends = self.run(first, &goal);
         self.timed = timed;
-        self.clocks = clocks;
         let ends = ends?;
         let Some(end) = ends.first() else { return Ok(Plan::default()) };
         let n = state.machine.origins.len();
         let advance: Vec<Linear> = (0..n).map(|o| end.machine.clock(o).minus(&state.machine.clock(o))).collect();
-        let mut carried = Vec::new();
+        let even = advance.iter().enumerate().map(|(o, by)| by.as_constant().is_some() && !without.uneven.contains(&o)).collect();
+        let mut plan = Plan { advance, even, carried: Vec::new() };
         for role in roles {
             for arg in self.integers(state, *role) {
-                if !without.contains(&arg) {
-                    carried.extend(self.follow(state, end, *role, arg, &advance));
+                if !without.free.contains(&arg) {
+                    plan.carried.extend(self.follow(state, end, (*role, arg), &plan, without));
                 }
             }
         }
-        Ok(Plan { advance, carried })
+        Ok(plan)
     }
 
     /// The carried integers of the loop at which a role stands.
@@ -90,7 +103,7 @@ impl Run<'_> {
         self.carried(self.kernel.op(l.op)).into_iter().filter(|v| self.kernel.ty(*v) == Ty::I32).collect()
     }
 
-    fn follow(&mut self, state: &State, end: &State, role: usize, arg: Value, advance: &[Linear]) -> Option<Carried> {
+    fn follow(&mut self, state: &State, end: &State, (role, arg): (usize, Value), plan: &Plan, without: &Unlike) -> Option<Carried> {
         let before = self.symbols.known_int(arg, &state.roles[role].env)?;
         let after = self.symbols.known_int(arg, &end.roles[role].env)?;
         let (start, next, shape, turn) = match self.turns.get(arg) {
@@ -105,17 +118,18 @@ impl Run<'_> {
             None => (before.clone(), after, Shape::Plain, None),
         };
         let grown = next.minus(&start);
-        let follows = match (grown.as_constant(), turn) {
+        let stepless = without.stepless.contains(&arg);
+        let follows = match (grown.as_constant().filter(|_| !stepless), turn) {
             (Some(c), Some(n)) => Follows::Step(c.rem_euclid(n)),
             (Some(c), None) => Follows::Step(c),
             (None, _) => {
                 let alike = |o: usize| {
                     let distance = start.minus(&state.machine.origins[o]).as_constant()?;
                     // Of a stage only the remainder is known.
-                    let same = advance[o] == grown || turn.is_some_and(|n| grown.minus(&advance[o]).residue(n) == Some(0));
-                    same.then_some(Follows::Object(o, distance))
+                    let same = plan.advance[o] == grown || turn.is_some_and(|n| grown.minus(&plan.advance[o]).residue(n) == Some(0));
+                    (same && !(stepless && plan.even[o])).then_some(Follows::Object(o, distance))
                 };
-                (0..advance.len()).find_map(alike)?
+                (0..plan.advance.len()).find_map(alike)?
             }
         };
         Some(Carried { role, arg, start, follows, shape })
@@ -140,23 +154,15 @@ impl Run<'_> {
     }
 
     /// Puts a state at the beginning of the iteration that is `i` further, or after so many.
-    pub(super) fn shift(&mut self, state: &mut State, plan: &Plan, i: &Linear) {
+    pub(super) fn shift(&mut self, state: &mut State, plan: &Plan, without: &Unlike, i: &Linear) {
         let before = state.machine.origins.clone();
-        let mut anywhere: Vec<(Linear, Linear, Linear)> = Vec::new();
         for (o, advance) in plan.advance.iter().enumerate() {
-            let origin = match advance.as_constant() {
+            let origin = match advance.as_constant().filter(|_| plan.even[o]) {
                 Some(k) => before[o].plus(k, i),
-                None => {
-                    let alike = anywhere.iter().find_map(|(by, from, to)| {
-                        (by == advance).then(|| before[o].minus(from).as_constant().map(|c| to.plus_const(c))).flatten()
-                    });
-                    alike.unwrap_or_else(|| {
-                        let somewhere = Linear::atom(self.symbols.counter());
-                        state.facts.assume(&Condition::NotNegative(somewhere.clone(), true), true);
-                        anywhere.push((advance.clone(), before[o].clone(), somewhere.clone()));
-                        somewhere
-                    })
-                }
+                None => match (0..o).find_map(|p| Some((p, plan.together(&before, without, (p, o))?))) {
+                    Some((p, distance)) => state.machine.origins[p].plus_const(distance),
+                    None => self.somewhere(state),
+                },
             };
             state.machine.origins[o] = origin;
         }
@@ -189,10 +195,18 @@ impl Run<'_> {
         }
     }
 
-    /// The carried values that are not, after the arbitrary iteration, where the plan puts them.
-    pub(super) fn astray(&mut self, plan: &Plan, begin: &State, ends: &[State], i: &Linear) -> BTreeSet<Value> {
-        let mut astray = BTreeSet::new();
+    /// Some number that is not negative.
+    pub(in crate::verify) fn somewhere(&mut self, state: &mut State) -> Linear {
+        let atom = Linear::atom(self.symbols.counter());
+        state.facts.assume(&Condition::NotNegative(atom.clone(), true), true);
+        atom
+    }
+
+    /// Whether something is not, after the arbitrary iteration, where the plan puts it: it is noted.
+    pub(super) fn astray(&mut self, plan: &Plan, begin: &State, ends: &[State], i: &Linear, without: &mut Unlike) -> bool {
+        let mut any = false;
         for end in ends {
+            any |= plan.uneven(begin, end, without);
             let mut facts = end.facts.clone();
             for carried in &plan.carried {
                 let counter = match carried.follows {
@@ -205,10 +219,72 @@ impl Run<'_> {
                 let wanted = self.shaped(carried.shape, &counter, &mut facts);
                 let found = self.symbols.known_int(carried.arg, &end.roles[carried.role].env);
                 if wanted.is_none() || wanted != found {
-                    astray.insert(carried.arg);
+                    let steps = matches!(carried.follows, Follows::Step(_)) && without.stepless.insert(carried.arg);
+                    any |= steps || without.free.insert(carried.arg);
                 }
             }
         }
-        astray
+        any
     }
+
+    /// The clocks of rings go on, `times` over.
+    pub(super) fn tick(&mut self, state: &mut State, passed: &[[Option<i64>; 2]], times: &Linear) {
+        for (ring, by) in passed.iter().enumerate() {
+            for (side, by) in by.iter().enumerate() {
+                state.clocks[ring][side] = match by {
+                    Some(by) => state.clocks[ring][side].plus(*by, times),
+                    None => self.somewhere(state),
+                };
+            }
+        }
+    }
+
+    /// The same iteration again, now that it is known how the clocks go: written times are checked. The times of the state are
+    /// those of the first iteration.
+    pub(super) fn times(&mut self, mut once: State, goal: &[usize], (i, counter): (&Linear, (Atom, u32)), passed: &[[Option<i64>; 2]]) -> Result<(), Fault> {
+        let written = self.kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_))) && !op.args.is_empty());
+        if !written || passed.iter().flatten().all(|by| *by == Some(0)) {
+            return Ok(());
+        }
+        self.tick(&mut once, passed, i);
+        self.counters.push(counter);
+        let checked = self.run(once, goal);
+        self.counters.pop();
+        checked.map(drop)
+    }
+}
+
+impl Plan {
+    /// Whether two objects stand anywhere, but together: how far the second is from the first.
+    fn together(&self, origins: &[Linear], without: &Unlike, (first, second): (usize, usize)) -> Option<i64> {
+        let free = |o: usize| !self.even[o] && !without.alone.contains(&o);
+        let alike = free(first) && free(second) && self.advance[first] == self.advance[second];
+        origins[second].minus(&origins[first]).as_constant().filter(|_| alike)
+    }
+
+    /// Whether an object got further than planned: it is noted.
+    fn uneven(&self, begin: &State, end: &State, without: &mut Unlike) -> bool {
+        let moved: Vec<Linear> = (0..self.advance.len()).map(|o| end.machine.clock(o).minus(&begin.machine.clock(o))).collect();
+        let mut any = false;
+        for o in 0..moved.len() {
+            if self.even[o] {
+                any |= moved[o] != self.advance[o] && without.uneven.insert(o);
+            } else if (0..o).any(|p| moved[p] != moved[o] && self.together(&begin.machine.origins, without, (p, o)).is_some()) {
+                any |= without.alone.insert(o);
+            }
+        }
+        any
+    }
+}
+
+/// How far the clocks of each ring went, if as far in every case: that of the readers, and that of the filler.
+pub(super) fn passed(ends: &[State], before: &State) -> Vec<[Option<i64>; 2]> {
+    let read = |r: &Ring| r.readers.first().map_or(0, |r| r.claimed);
+    let of = |end: &State, ring: usize| [read(&end.rings[ring]) - read(&before.rings[ring]), end.rings[ring].acquired - before.rings[ring].acquired];
+    let all = |ring: usize, side: usize| {
+        let mut found = ends.iter().map(|end| of(end, ring)[side]);
+        let first = found.next()?;
+        found.all(|other| other == first).then_some(first)
+    };
+    (0..before.rings.len()).map(|ring| [all(ring, 0), all(ring, 1)]).collect()
 }

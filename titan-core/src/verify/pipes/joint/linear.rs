@@ -19,16 +19,17 @@ pub(in crate::verify) struct Atom(pub(in crate::verify) usize);
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) struct Linear {
     constant: i64,
-    terms: BTreeMap<Atom, i64>,
+    /// By atom, and none of them zero.
+    terms: Vec<(Atom, i64)>,
 }
 
 impl Linear {
     pub(in crate::verify) fn constant(constant: i64) -> Linear {
-        Linear { constant, terms: BTreeMap::new() }
+        Linear { constant, terms: Vec::new() }
     }
 
     pub(in crate::verify) fn atom(atom: Atom) -> Linear {
-        Linear { constant: 0, terms: BTreeMap::from([(atom, 1)]) }
+        Linear { constant: 0, terms: vec![(atom, 1)] }
     }
 
     pub(in crate::verify) fn as_constant(&self) -> Option<i64> {
@@ -37,14 +38,18 @@ impl Linear {
 
     /// `self + times · other`
     pub(in crate::verify) fn plus(&self, times: i64, other: &Linear) -> Linear {
-        let mut sum = self.clone();
-        sum.constant = sum.constant.wrapping_add(times.wrapping_mul(other.constant));
-        for (atom, k) in &other.terms {
-            let slot = sum.terms.entry(*atom).or_default();
-            *slot = slot.wrapping_add(times.wrapping_mul(*k));
+        let constant = self.constant.wrapping_add(times.wrapping_mul(other.constant));
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let (mut own, mut others) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let next = own.peek().map(|t| t.0).into_iter().chain(others.peek().map(|t| t.0)).min();
+            let Some(atom) = next else { return Linear { constant, terms } };
+            let mine = own.next_if(|t| t.0 == atom).map_or(0, |t| t.1);
+            let k = mine.wrapping_add(times.wrapping_mul(others.next_if(|t| t.0 == atom).map_or(0, |t| t.1)));
+            if k != 0 {
+                terms.push((atom, k));
+            }
         }
-        sum.terms.retain(|_, k| *k != 0);
-        sum
     }
 
     pub(in crate::verify) fn minus(&self, other: &Linear) -> Linear {
@@ -61,36 +66,30 @@ impl Linear {
 
     /// How often an atom is in it.
     pub(in crate::verify) fn coefficient(&self, atom: Atom) -> i64 {
-        self.terms.get(&atom).copied().unwrap_or(0)
+        self.terms.iter().find(|(a, _)| *a == atom).map_or(0, |(_, k)| *k)
     }
 
     /// Its atoms, and how often each is in it.
     pub(in crate::verify) fn terms(&self) -> impl Iterator<Item = (Atom, i64)> + '_ {
-        self.terms.iter().map(|(atom, k)| (*atom, *k))
+        self.terms.iter().copied()
     }
 
     /// What is left when it is divided by a constant, if everything that it is a sum of divides.
     pub(in crate::verify) fn residue(&self, by: i64) -> Option<i64> {
-        self.terms.values().all(|k| k % by == 0).then(|| self.constant.rem_euclid(by))
+        self.terms.iter().all(|(_, k)| k % by == 0).then(|| self.constant.rem_euclid(by))
     }
 
     /// It is `by · whole + rest`, with the least constant in `rest`.
     pub(in crate::verify) fn divided(&self, by: i64) -> (Linear, Linear) {
-        let mut whole = Linear::constant(self.constant.div_euclid(by));
-        for (atom, k) in self.terms.iter().filter(|(_, k)| **k % by == 0) {
-            whole.terms.insert(*atom, k / by);
-        }
+        let terms = self.terms.iter().filter(|(_, k)| k % by == 0).map(|(atom, k)| (*atom, k / by)).collect();
+        let whole = Linear { constant: self.constant.div_euclid(by), terms };
         let rest = self.plus(-by, &whole);
         (whole, rest)
     }
 
     /// One atom and a constant.
     fn as_shifted_atom(&self) -> Option<(Atom, i64)> {
-        let mut terms = self.terms.iter();
-        match (terms.next(), terms.next()) {
-            (Some((atom, 1)), None) => Some((*atom, self.constant)),
-            (_, _) => None,
-        }
+        if let [(atom, 1)] = self.terms[..] { Some((atom, self.constant)) } else { None }
     }
 }
 
@@ -188,12 +187,12 @@ impl Facts {
                 }
             }
             Condition::Zero(l, v) => {
-                let (up, down) = (self.is_not_negative(l), self.is_not_negative(&l.times(-1)));
-                if up && down {
+                let (less, up) = (l.times(-1), self.is_not_negative(l));
+                if up && self.is_not_negative(&less) {
                     return Some(*v);
                 }
-                let apart = self.is_not_negative(&l.plus_const(-1)) || self.is_not_negative(&l.times(-1).plus_const(-1));
-                if apart { Some(!*v) } else { self.told(condition) }
+                let beyond = if up { l.plus_const(-1) } else { less.plus_const(-1) };
+                if self.is_not_negative(&beyond) { Some(!*v) } else { self.told(condition) }
             }
             Condition::Opaque(..) => self.told(condition),
         }
@@ -218,7 +217,7 @@ impl Facts {
 
     /// Whether `l ≥ 0`: one of its atoms is bounded by a fact, and so on.
     fn follows(&self, l: &Linear, depth: usize) -> bool {
-        let Some((atom, k)) = l.terms.iter().next().map(|(a, k)| (*a, *k)) else { return l.constant >= 0 };
+        let Some((atom, k)) = l.terms.first().copied() else { return l.constant >= 0 };
         if depth == 0 {
             return false;
         }

@@ -11,7 +11,8 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
 use super::cyclic::Turns;
-use super::linear::{Condition, Facts, Linear};
+use super::clock::{Unlike, passed};
+use super::linear::{Atom, Condition, Facts, Linear};
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
 use crate::ir::{Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
@@ -102,19 +103,16 @@ pub(in crate::verify) struct Run<'k> {
     pub(in crate::verify) staging: BTreeSet<Pipe>,
     pub(in crate::verify) objects: Objects,
     pub(in crate::verify) turns: Turns,
-    /// What is added to the times of readers and of fillers, by ring, to get those of the whole kernel.
-    pub(in crate::verify) clocks: [Vec<Linear>; 2],
     /// Whether written times are checked.
     pub(in crate::verify) timed: bool,
-    serial: u32,
+    pub(super) serial: u32,
     steps: usize,
-    /// Loops with a counter of which nothing is known.
-    counters: Vec<super::linear::Atom>,
+    /// Counters of which nothing is known, with the iteration before theirs.
+    pub(super) counters: Vec<(Atom, u32)>,
 }
 
 impl<'k> Run<'k> {
     pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
-        let zero = vec![Linear::default(); kernel.pipes.len()];
         let mut run = Run {
             kernel,
             symbols: Symbols::new(kernel),
@@ -122,7 +120,6 @@ impl<'k> Run<'k> {
             staging: BTreeSet::new(),
             objects: Objects::new(kernel),
             turns: Turns::new(kernel),
-            clocks: [zero.clone(), zero],
             timed: true,
             serial: 0,
             steps: 0,
@@ -203,7 +200,8 @@ impl<'k> Run<'k> {
         }
         let role = |block| Role { frames: vec![Frame::Block(block, 0)], env: Env::default(), tokens: BTreeMap::new(), marks: BTreeMap::new() };
         let machine = Machine::new(&self.objects, threads.len());
-        State { rings, roles: threads.iter().map(|(_, block)| role(*block)).collect(), facts, machine }
+        let clocks = vec![[Linear::default(), Linear::default()]; kernel.pipes.len()];
+        State { rings, clocks, roles: threads.iter().map(|(_, block)| role(*block)).collect(), facts, machine }
     }
 
     /// Runs everything.
@@ -270,8 +268,8 @@ impl<'k> Run<'k> {
 
     /// A branch of which the direction is open: at its turning point, if a counter decides it, or both ways.
     fn try_both(&mut self, state: &State, condition: &Condition, goal: &[usize]) -> Result<Vec<State>, Fault> {
-        let turn = self.counters.last().and_then(|c| Some((*c, condition.turning_point(*c)?)));
-        // What turns again and again has no such point.
+        let turn = self.counters.last().and_then(|c| Some((*c, condition.turning_point(c.0)?)));
+        // What turns again and again has no such point, nor has what is another number in each iteration.
         if let Some((_, turn)) = turn.filter(|(c, turn)| !self.symbols.depends(turn, *c)) {
             return Err(Fault::Turn(turn));
         }
@@ -363,7 +361,7 @@ impl<'k> Run<'k> {
     /// One iteration of all these loops stands for all that they have in common: the state after them, or nothing if one
     /// iteration changes something.
     fn together(&mut self, state: &State, roles: &[usize], common: &Linear) -> Result<Option<State>, Fault> {
-        let mut without = BTreeSet::new();
+        let mut without = Unlike::default();
         loop {
             match self.arbitrary(state, roles, common, &mut without)? {
                 Some(done) => return Ok(done),
@@ -372,11 +370,11 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// As [`Run::together`]; nothing if a carried value turned out to follow nothing, which is remembered.
-    fn arbitrary(&mut self, state: &State, roles: &[usize], common: &Linear, without: &mut BTreeSet<Value>) -> Result<Option<Option<State>>, Fault> {
+    /// As [`Run::together`]; nothing if something did not go as the first iteration said, which is remembered.
+    fn arbitrary(&mut self, state: &State, roles: &[usize], common: &Linear, without: &mut Unlike) -> Result<Option<Option<State>>, Fault> {
         let plan = self.plan(state, roles, common, without)?;
-        let counter = self.symbols.counter();
-        let i = Linear::atom(counter);
+        let counter = (self.symbols.counter(), self.serial);
+        let i = Linear::atom(counter.0);
         let mut once = state.clone();
         once.facts.assume(&Condition::NotNegative(i.clone(), true), true);
         once.facts.assume(&Condition::NotNegative(common.minus(&i).plus_const(-1), true), true);
@@ -385,7 +383,7 @@ impl<'k> Run<'k> {
             goal[*role] = once.roles[*role].frames.len();
             self.forget_carried(&mut once, *role);
         }
-        self.shift(&mut once, &plan, &i);
+        self.shift(&mut once, &plan, without, &i);
         for role in roles {
             self.enter(&mut once, *role, Some(&i));
         }
@@ -395,23 +393,15 @@ impl<'k> Run<'k> {
         self.counters.pop();
         self.timed = timed;
         let ends = ends.map_err(|fault| if let Fault::Barrier(error) = fault { Fault::Suspect(error) } else { fault })?;
-        let astray = self.astray(&plan, &once, &ends, &i);
-        if !astray.is_empty() {
-            without.extend(astray);
+        if self.astray(&plan, &once, &ends, &i, without) {
             return Ok(None);
         }
-        if !ends.iter().all(|end| end.same(state, roles)) {
+        if ends.is_empty() || !ends.iter().all(|end| end.same(state, roles)) {
             return Ok(Some(None));
         }
-        let Some(end) = ends.first() else { return Ok(Some(None)) };
-        let passed: Vec<[i64; 2]> = (end.rings.iter().zip(&state.rings)).map(|(a, b)| passed(a, b)).collect();
+        let passed = passed(&ends, state);
         if self.timed {
             self.times(once, &goal, (&i, counter), &passed)?;
-        }
-        for (ring, by) in passed.iter().enumerate() {
-            for side in [0, 1] {
-                self.clocks[side][ring] = self.clocks[side][ring].plus(by[side], common);
-            }
         }
         let mut next = state.clone();
         for role in roles {
@@ -420,31 +410,9 @@ impl<'k> Run<'k> {
                 l.done = l.done.plus(1, common);
             }
         }
-        self.shift(&mut next, &plan, common);
+        self.tick(&mut next, &passed, common);
+        self.shift(&mut next, &plan, without, common);
         Ok(Some(Some(next)))
-    }
-
-    /// The same iteration again, now that it is known how the clocks go: written times are checked.
-    fn times(&mut self, once: State, goal: &[usize], (i, counter): (&Linear, super::linear::Atom), passed: &[[i64; 2]]) -> Result<(), Fault> {
-        let before = self.clocks.clone();
-        let mut only_constant = true;
-        for (ring, by) in passed.iter().enumerate() {
-            for side in [0, 1] {
-                only_constant &= by[side] == 0;
-                // The times of the state are those of the first iteration.
-                self.clocks[side][ring] = self.clocks[side][ring].plus(by[side], i);
-            }
-        }
-        let written = self.kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_))) && !op.args.is_empty());
-        if written && !only_constant {
-            self.counters.push(counter);
-            let checked = self.run(once, goal);
-            self.counters.pop();
-            self.clocks = before;
-            return checked.map(drop);
-        }
-        self.clocks = before;
-        Ok(())
     }
 
     /// What loops carry besides tokens is anything, after some iterations.
@@ -485,10 +453,4 @@ pub(super) fn loop_of(state: &State, role: usize) -> Option<&Loop> {
         Some(Frame::Loop(l)) => Some(l),
         Some(Frame::Block(..)) | None => None,
     }
-}
-
-/// How far the clocks went: that of the readers, and that of the filler.
-fn passed(after: &Ring, before: &Ring) -> [i64; 2] {
-    let read = |r: &Ring| r.readers.first().map_or(0, |r| r.claimed);
-    [read(after) - read(before), after.acquired - before.acquired]
 }

@@ -136,6 +136,8 @@ pub(in crate::verify) struct Role {
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct State {
     pub(in crate::verify) rings: Vec<Ring>,
+    /// What is added to the times of readers and of the filler, by ring, to get those of the whole kernel.
+    pub(in crate::verify) clocks: Vec<[Linear; 2]>,
     pub(in crate::verify) roles: Vec<Role>,
     pub(in crate::verify) facts: Facts,
     pub(in crate::verify) machine: Machine,

@@ -56,8 +56,7 @@ impl Run<'_> {
             OpKind::For(kind) => self.begin(state, role, (id, op), *kind),
             OpKind::Loop => Err(Fault::Endless { role, op: id }),
             OpKind::If => {
-                let env = state.roles[role].env.clone();
-                let condition = self.symbols.condition(op.args[0], &env, &mut state.facts);
+                let condition = self.symbols.condition(op.args[0], &state.roles[role].env, &mut state.facts);
                 Ok(match state.facts.decide(&condition) {
                     Some(first) => {
                         let arm = op.regions[usize::from(!first)];
@@ -81,8 +80,7 @@ impl Run<'_> {
 
     /// Opens a loop: how often it runs must be known to be a number.
     fn begin(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), kind: ForKind) -> Result<Step, Fault> {
-        let env = state.roles[role].env.clone();
-        let [lo, hi, step] = [0, 1, 2].map(|i| self.symbols.int(op.args[i], &env, &mut state.facts));
+        let [lo, hi, step] = [0, 1, 2].map(|i| self.symbols.int(op.args[i], &state.roles[role].env, &mut state.facts));
         let span = hi.minus(&lo);
         let (total, index) = match (kind, step.as_constant()) {
             (ForKind::Sequential | ForKind::Pipelined, Some(step)) if step > 0 => {
@@ -114,10 +112,9 @@ impl Run<'_> {
 
     /// What is known of a value that is handed on.
     fn value(&mut self, value: Value, state: &mut State, role: usize) -> Option<Known> {
-        let env = state.roles[role].env.clone();
         match self.kernel.ty(value) {
-            Ty::I32 => Some(Known::Int(self.symbols.int(value, &env, &mut state.facts))),
-            Ty::BOOL => Some(Known::Condition(self.symbols.condition(value, &env, &mut state.facts))),
+            Ty::I32 => Some(Known::Int(self.symbols.int(value, &state.roles[role].env, &mut state.facts))),
+            Ty::BOOL => Some(Known::Condition(self.symbols.condition(value, &state.roles[role].env, &mut state.facts))),
             Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..)
             | Ty::Token(..) | Ty::Raw(_) => None,
         }
@@ -285,9 +282,8 @@ impl Run<'_> {
     /// A written time must be the clock's.
     fn check_time(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), (pipe, t, fills): (Pipe, i64, bool)) -> Result<(), Fault> {
         let (Some(written), true) = (op.args.first(), self.timed) else { return Ok(()) };
-        let env = state.roles[role].env.clone();
-        let written = self.symbols.int(*written, &env, &mut state.facts);
-        let clock = self.clocks[usize::from(fills)][pipe.index()].plus_const(t);
+        let written = self.symbols.int(*written, &state.roles[role].env, &mut state.facts);
+        let clock = state.clocks[pipe.index()][usize::from(fills)].plus_const(t);
         if state.facts.decide(&Condition::Zero(written.minus(&clock), true)) == Some(true) {
             return Ok(());
         }

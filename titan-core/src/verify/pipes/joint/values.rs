@@ -5,6 +5,7 @@
 use super::linear::{Atom, Condition, Facts, Linear};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
+use crate::ir::fold::of_constants;
 use crate::ir::{
     BinOp, Const, Def, DimSpec, Elem, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty, UnOp, Value,
 };
@@ -56,6 +57,9 @@ pub(in crate::verify) struct Env {
 pub(in crate::verify) struct Symbols<'k> {
     kernel: &'k Kernel,
     keys: Vec<Key>,
+    /// The atoms of quotients and of values, of which there are many.
+    quotients: BTreeMap<(Linear, i64), Atom>,
+    values: BTreeMap<(Value, u32), Atom>,
     counters: u32,
     /// Operations of the kernel's own block.
     once: BTreeSet<OpId>,
@@ -64,21 +68,27 @@ pub(in crate::verify) struct Symbols<'k> {
 impl<'k> Symbols<'k> {
     pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
         let once = kernel.block(kernel.body).ops.iter().copied().collect();
-        Symbols { kernel, keys: Vec::new(), counters: 0, once }
+        Symbols { kernel, keys: Vec::new(), quotients: BTreeMap::new(), values: BTreeMap::new(), counters: 0, once }
     }
 
-    fn intern(&mut self, key: Key) -> (Atom, bool) {
-        if let Some(at) = self.keys.iter().position(|k| *k == key) {
-            return (Atom(at), false);
+    fn intern(&mut self, key: Key) -> Atom {
+        let new = Atom(self.keys.len());
+        let atom = match &key {
+            Key::Counter(_) => new,
+            Key::Quotient(of, by) => *self.quotients.entry((of.clone(), *by)).or_insert(new),
+            Key::Value(value, age) => *self.values.entry((*value, *age)).or_insert(new),
+            Key::Symbol(_) | Key::Dim(..) | Key::Op(..) => self.keys.iter().position(|k| *k == key).map_or(new, Atom),
+        };
+        if atom == new {
+            self.keys.push(key);
         }
-        self.keys.push(key);
-        (Atom(self.keys.len() - 1), true)
+        atom
     }
 
     /// The counter of a loop that begins.
     pub(in crate::verify) fn counter(&mut self) -> Atom {
         self.counters += 1;
-        self.intern(Key::Counter(self.counters)).0
+        self.intern(Key::Counter(self.counters))
     }
 
     /// What the launch has checked.
@@ -117,7 +127,7 @@ impl<'k> Symbols<'k> {
         match expr {
             HostExpr::Const(c) => Some(Linear::constant(*c)),
             HostExpr::Symbol(s) => Some(self.extent(Key::Symbol(*s), facts)),
-            HostExpr::Scalar(p) => Some(Linear::atom(self.intern(Key::Value(self.kernel.param(*p), 0)).0)),
+            HostExpr::Scalar(p) => Some(Linear::atom(self.intern(Key::Value(self.kernel.param(*p), 0)))),
             HostExpr::Dim(p, axis) => Some(self.dim(*p, *axis, facts)),
             HostExpr::Not(_) => None,
             HostExpr::Binary(op, a, b) => {
@@ -137,7 +147,7 @@ impl<'k> Symbols<'k> {
 
     /// An extent, which is not negative.
     fn extent(&mut self, key: Key, facts: &mut Facts) -> Linear {
-        let atom = Linear::atom(self.intern(key).0);
+        let atom = Linear::atom(self.intern(key));
         if !facts.is_not_negative(&atom) {
             facts.assume(&Condition::NotNegative(atom.clone(), true), true);
         }
@@ -172,25 +182,31 @@ impl<'k> Symbols<'k> {
         if let Some(c) = rest.as_constant() {
             return Some(whole.plus_const(c / by));
         }
-        let (atom, _) = self.intern(Key::Quotient(rest.clone(), by));
+        let atom = self.intern(Key::Quotient(rest.clone(), by));
         facts.quotient(atom, &rest, by);
         Some(whole.plus(1, &Linear::atom(atom)))
     }
 
-    /// Whether a counter is in it, also as a part of what its atoms stand for.
-    pub(in crate::verify) fn depends(&self, l: &Linear, counter: Atom) -> bool {
-        l.terms().any(|(atom, _)| {
-            atom == counter
-                || match self.keys.get(atom.0) {
-                    Some(Key::Quotient(of, _)) => self.depends(of, counter),
-                    Some(Key::Op(_, args)) => args.iter().any(|arg| match arg {
-                        Arg::Int(l) | Arg::Condition(Condition::NotNegative(l, _) | Condition::Zero(l, _)) => self.depends(l, counter),
-                        Arg::Condition(Condition::Opaque(a, _)) => self.depends(&Linear::atom(*a), counter),
-                        Arg::Condition(Condition::Known(_)) | Arg::Param(_) | Arg::Value(..) => false,
-                    }),
-                    Some(Key::Symbol(_) | Key::Dim(..) | Key::Value(..) | Key::Counter(_)) | None => false,
-                }
-        })
+    /// Whether it is another number in each iteration of a loop: its counter is in it, or something that came after, also as a
+    /// part of what its atoms stand for.
+    pub(in crate::verify) fn depends(&self, l: &Linear, counter: (Atom, u32)) -> bool {
+        l.terms().any(|(atom, _)| self.varies(atom, counter))
+    }
+
+    fn varies(&self, atom: Atom, (counter, since): (Atom, u32)) -> bool {
+        let inside = |l: &Linear| self.depends(l, (counter, since));
+        match self.keys.get(atom.0) {
+            Some(Key::Counter(n)) => matches!(self.keys.get(counter.0), Some(Key::Counter(own)) if n >= own),
+            Some(Key::Value(_, age)) => *age > since,
+            Some(Key::Quotient(of, _)) => inside(of),
+            Some(Key::Op(_, args)) => args.iter().any(|arg| match arg {
+                Arg::Int(l) | Arg::Condition(Condition::NotNegative(l, _) | Condition::Zero(l, _)) => inside(l),
+                Arg::Condition(Condition::Opaque(a, _)) => self.varies(*a, (counter, since)),
+                Arg::Value(_, age) => *age > since,
+                Arg::Condition(Condition::Known(_)) | Arg::Param(_) => false,
+            }),
+            Some(Key::Symbol(_) | Key::Dim(..)) | None => false,
+        }
     }
 
     /// What an atom is the quotient of, and by what.
@@ -209,7 +225,7 @@ impl<'k> Symbols<'k> {
     pub(in crate::verify) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
         match self.known(value, env, facts) {
             Some(Known::Int(l)) => l,
-            Some(Known::Condition(_)) | None => Linear::atom(self.intern(Key::Value(value, self.age(value, env))).0),
+            Some(Known::Condition(_)) | None => Linear::atom(self.intern(Key::Value(value, self.age(value, env)))),
         }
     }
 
@@ -217,7 +233,7 @@ impl<'k> Symbols<'k> {
     pub(in crate::verify) fn condition(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Condition {
         match self.known(value, env, facts) {
             Some(Known::Condition(c)) => c,
-            Some(Known::Int(_)) | None => Condition::Opaque(self.intern(Key::Value(value, self.age(value, env))).0, true),
+            Some(Known::Int(_)) | None => Condition::Opaque(self.intern(Key::Value(value, self.age(value, env))), true),
         }
     }
 
@@ -268,6 +284,8 @@ impl<'k> Symbols<'k> {
         }
         let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
         match (bin, a.as_constant(), b.as_constant()) {
+            // Constants wrap.
+            (_, Some(a), Some(b)) => of_constants(bin, Elem::I32, a, b).map(Linear::constant),
             (BinOp::Add, ..) => Some(a.plus(1, &b)),
             (BinOp::Sub, ..) => Some(a.minus(&b)),
             (BinOp::Mul, Some(k), _) => Some(b.times(k)),
@@ -283,7 +301,7 @@ impl<'k> Symbols<'k> {
 
     fn opaque(&mut self, bin: BinOp, a: &Linear, b: &Linear) -> Option<Linear> {
         let args = vec![Arg::Int(a.clone()), Arg::Int(b.clone())];
-        Some(Linear::atom(self.intern(Key::Op(OpKind::Binary(bin), args)).0))
+        Some(Linear::atom(self.intern(Key::Op(OpKind::Binary(bin), args))))
     }
 
     /// `a / b + (a % b > 0)`: how `cdiv` is written out.
@@ -330,7 +348,7 @@ impl<'k> Symbols<'k> {
                 }
             });
         }
-        let atom = self.intern(Key::Op(op.kind.clone(), args)).0;
+        let atom = self.intern(Key::Op(op.kind.clone(), args));
         match elem {
             Elem::I32 => Some(Known::Int(Linear::atom(atom))),
             Elem::Bool => Some(Known::Condition(Condition::Opaque(atom, true))),
@@ -354,7 +372,7 @@ impl Symbols<'_> {
     /// The index of an iteration of such a range.
     pub(in crate::verify) fn dealt_index(&mut self, kind: crate::ir::ForKind, range: &[Linear; 3], at: &Linear) -> Linear {
         let args = range.iter().chain([at]).map(|l| Arg::Int(l.clone())).collect();
-        Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)).0)
+        Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)))
     }
 
     /// The number of iterations of a range of which nothing else is known: equal ranges are stepped through equally often.

@@ -1,0 +1,112 @@
+//! Devices that run pipelines as they are written, before any target has lowered them: slowly, and with every mistake an error.
+
+use super::backend::{Call, DeviceArg, Storage};
+use super::kernel::{KernelRef, Loaded};
+use super::lock;
+use crate::error::{Error, Result};
+use std::sync::{Arc, Mutex};
+use titan_core::engine::Completion;
+use titan_core::ir::{Access, Elem, ParamKind};
+use titan_core::sim::{self, Arg, Finding, Options, Side};
+use titan_core::verify::WellFormed;
+
+/// How a simulated device runs its launches, and which of them comes next.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings(Arc<Mutex<(Options, u64)>>);
+
+impl Settings {
+    pub(crate) fn new(options: Options) -> Settings {
+        Settings(Arc::new(Mutex::new((options, 0))))
+    }
+
+    /// The options of the next launch: its seeds are the first ones, counted on.
+    fn next(&self) -> Options {
+        let mut state = lock(&self.0);
+        let (options, launches) = &mut *state;
+        let count = *launches;
+        *launches += 1;
+        let completion = match options.completion {
+            Completion::Seeded(seed) => Completion::Seeded(seed.wrapping_add(count)),
+            other => other,
+        };
+        Options { seed: options.seed.map(|s| s.wrapping_add(count)), completion, ..options.clone() }
+    }
+}
+
+/// A kernel that is ready to be simulated.
+#[derive(Debug)]
+pub(crate) struct Code(WellFormed);
+
+impl Code {
+    pub(crate) fn load(loaded: &Loaded) -> Code {
+        Code(loaded.kernel.clone().into())
+    }
+
+    /// Runs a grid.
+    pub(crate) fn run(&self, settings: &Settings, call: &Call<'_>, args: &[DeviceArg]) -> Result<()> {
+        let params = &self.0.sig.params;
+        let mut given = args.iter().zip(params).map(|(a, p)| taken(a, &p.kind)).collect::<Result<Vec<Arg>>>()?;
+        let name = &call.loaded.name;
+        let report = sim::run(&self.0, &mut given, call.grid, &settings.next())
+            .map_err(|e| Error::Internal { doing: format!("kernel `{name}`"), message: e.to_string() })?;
+        for line in &report.printed {
+            titan_cpu::print_line(&format!("{line}\n"));
+        }
+        if let Some(found) = report.findings.first() {
+            return Err(Error::Simulated { kernel: name.clone(), report: told(call.kernel, found) });
+        }
+        for ((arg, made), param) in args.iter().zip(given).zip(params) {
+            let written = matches!(param.kind, ParamKind::Tensor { access: Access::Mut, .. });
+            if let (DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, .. }, Arg::Tensor { bytes, .. }) =
+                (arg, made)
+                && written
+            {
+                memory.write(*offset, &bytes).map_err(|e| broken(&e))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An argument, with the bytes that it reaches.
+fn taken(arg: &DeviceArg, kind: &ParamKind) -> Result<Arg> {
+    match (arg, kind) {
+        (DeviceArg::Scalar(value), _) => Ok(Arg::Scalar(*value)),
+        (
+            DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides },
+            ParamKind::Tensor { elem, .. },
+        ) => {
+            let mut bytes = vec![0; reach(*elem, extents, strides)];
+            memory.read(*offset, &mut bytes).map_err(|e| broken(&e))?;
+            let shape = extents.iter().map(|e| i64::from(*e)).collect();
+            Ok(Arg::Tensor { elem: *elem, shape, strides: strides.clone(), bytes })
+        }
+        // The devices of arguments have been compared.
+        (DeviceArg::Tensor { .. } | DeviceArg::Absent, _) => Ok(Arg::Absent),
+    }
+}
+
+/// How many bytes a tensor reaches from its first element on.
+fn reach(elem: Elem, extents: &[i32], strides: &[i64]) -> usize {
+    if extents.contains(&0) {
+        return 0;
+    }
+    let last: i64 = extents.iter().zip(strides).map(|(n, s)| (i64::from(*n) - 1) * s).sum();
+    elem.bytes_for(usize::try_from(last + 1).unwrap_or(0))
+}
+
+/// A finding, with places in the user's files.
+fn told(kernel: &KernelRef, found: &Finding) -> String {
+    let mut text = format!("{}: {}", found.kind, found.message);
+    for side in &found.sides {
+        let at = kernel.location(side.loc);
+        // The place is the file's, not the kernel's.
+        let side = Side { loc: titan_core::ir::Loc::default(), ..side.clone() };
+        text += &format!("\n  {side}, at {at}");
+    }
+    format!("{text}\n  the schedule: {}", found.schedule)
+}
+
+fn broken(error: &dyn std::error::Error) -> Error {
+    Error::Internal { doing: "a simulated launch".to_owned(), message: error.to_string() }
+}

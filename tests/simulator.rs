@@ -1,0 +1,131 @@
+//! Kernels on a simulated device: pipelines as they are written, in many orders, with data.
+
+use titan::prelude::*;
+use titan::sim::{Completion, Options};
+
+/// Twice every element; the store of one tile runs beside the copy of the next.
+#[titan::kernel(roles(load: 1 warp, work: 1 warpgroup))]
+fn twice(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] y: &mut Tensor<f32, 2>) {
+    let ring = Ring::<Smem<f32, 16, 16>, 3>::new();
+    let staging = Staging::<Smem<f32, 16, 16>, 2>::new();
+    let tiles = y.work::<16, 16>();
+    match role() {
+        Role::Load => {
+            for at in tiles.indices() {
+                ring.acquire().copy(x.tile(at)).commit();
+            }
+        }
+        Role::Work => {
+            for out in tiles.tiles() {
+                let stage = ring.ready().wait();
+                let written = staging.acquire().write(stage.get().load() * 2.0);
+                stage.release();
+                out.store_from(written).wait();
+            }
+        }
+    }
+}
+
+/// C[m, n] = Σ_k A[m, k] · B[n, k].
+#[titan::kernel(roles(producer: 1 warp, consumer: 1 warpgroup))]
+fn product(
+    #[shape(M, K)] a: &Tensor<f16, 2>,
+    #[shape(N, K)] b: &Tensor<f16, 2>,
+    #[shape(M, N)] c: &mut Tensor<f32, 2>,
+) {
+    let steps = cdiv(K, 16);
+    let ring = Ring::<(Smem<f16, 16, 16>, Smem<f16, 16, 16>), 2>::new();
+    let work = c.work::<16, 16>();
+    match role() {
+        Role::Producer => {
+            for [m, n] in work.indices() {
+                for (t, slot) in ring.produce(0..steps) {
+                    slot.copy((a.tile([m, t]), b.tile([n, t]))).commit();
+                }
+            }
+        }
+        Role::Consumer => {
+            for out in work.tiles() {
+                let mut acc = Acc::<f32, D2<16, 16>, 1>::zeros();
+                for (_t, ready) in ring.consume(0..steps) {
+                    acc = acc.mma(ready.wait(), |s| (s.a(), s.b().t()));
+                }
+                out.store(acc.finish());
+            }
+        }
+    }
+}
+
+/// A store behind a trap.
+#[titan::kernel]
+fn asserted(#[shape(N)] x: &Tensor<i32, 1>, #[shape(N)] y: &mut Tensor<i32, 1>, limit: i32) {
+    let i = program_id(0);
+    tassert!(limit > 3, "the limit is too low");
+    y.store_tile([i], x.load_tile::<16>([i]) + 1);
+}
+
+fn devices() -> Vec<Device> {
+    let of = |completion, seed| Device::simulator(Options { completion, seed, ..Options::default() });
+    vec![
+        of(Completion::Late, None),
+        of(Completion::Early, None),
+        of(Completion::Seeded(7), Some(7)),
+        Device::named("simulator").expect("the simulator goes by name"),
+    ]
+}
+
+#[test]
+fn what_a_simulated_device_leaves_is_what_the_reference_leaves() -> titan::Result<()> {
+    for dev in devices() {
+        for extents in [[0, 5], [1, 1], [16, 48], [33, 40]] {
+            let x = dev.from_fn(extents, |[i, j]| (i * 64 + j) as f32)?;
+            let (mut y, mut again) = (dev.zeros(extents)?, dev.zeros(extents)?);
+            for _ in 0..3 {
+                twice(&x, &mut y).sync()?;
+            }
+            twice::reference(&x, &mut again)?;
+            assert_eq!(y.to_vec()?, again.to_vec()?, "{dev}");
+        }
+        for k in [0, 7, 16, 80] {
+            let a = dev.from_fn([20, k], |[i, j]| f16::from_f32((i + j) as f32 / 8.0))?;
+            let b = dev.from_fn([17, k], |[i, j]| f16::from_f32(i as f32 / 4.0 - j as f32 / 8.0))?;
+            let (mut c, mut again) = (dev.zeros([20, 17])?, dev.zeros([20, 17])?);
+            product(&a, &b, &mut c).sync()?;
+            product::reference(&a, &b, &mut again)?;
+            for (x, y) in c.to_vec()?.iter().zip(again.to_vec()?) {
+                assert!((x - y).abs() <= 1e-3 * y.abs().max(1.0), "{x} {y} on {dev}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn views_are_read_and_written_where_they_lie() -> titan::Result<()> {
+    let dev = Device::simulator(Options::default());
+    let x = dev.from_fn([64, 64], |[i, j]| (i * 64 + j) as f32)?;
+    let mut y = dev.full([64, 64], -1.0)?;
+    twice(&x.slice::<0>(8..24)?.slice::<1>(5..40)?, &mut y.slice_mut::<0>(1..17)?.slice_mut::<1>(3..38)?).sync()?;
+    let found = y.to_vec()?;
+    for i in 0..64 {
+        for j in 0..64 {
+            let inside = (1..17).contains(&i) && (3..38).contains(&j);
+            let wanted = if inside { 2.0 * ((i + 7) * 64 + j + 2) as f32 } else { -1.0 };
+            assert_eq!(found[i * 64 + j], wanted, "at {i}, {j}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_goes_wrong_has_a_place_in_this_file() -> titan::Result<()> {
+    let dev = Device::simulator(Options::default());
+    let x = dev.zeros([40])?;
+    let mut y = dev.zeros([40])?;
+    let error = asserted(&x, &mut y, 3).sync().expect_err("it traps").to_string();
+    assert!(error.contains("in the simulator: trap: ") && error.contains("tests/simulator.rs:51"), "{error}");
+    let other = Device::simulator(Options::default());
+    assert_ne!(dev, other, "each has its own options");
+    assert_eq!(dev.to_string(), "simulator (late)");
+    Ok(())
+}

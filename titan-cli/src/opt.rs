@@ -1,0 +1,79 @@
+//! `titan opt`: passes over the kernels of a file, one after the other; the result goes to stdout, what was done to stderr.
+
+use crate::report::{Finding, Report, Verdict};
+use crate::{Outcome, cli, read};
+use clap::ArgMatches;
+use serde_json::Map;
+use std::io::{self, Write};
+use titan_core::ir::{CallProxy, Loc};
+use titan_core::pipeline::fence::Options;
+use titan_core::pipeline::passes;
+use titan_core::text::{parse_located, print};
+use titan_core::verify::well_formed;
+
+/// Runs passes and prints the kernels.
+pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outcome> {
+    let path = cli::file(matches);
+    let names: Vec<&str> = matches.get_many::<String>("passes").into_iter().flatten().map(String::as_str).collect();
+    let options = options(matches)?;
+    for name in &names {
+        passes::pass(name).map_err(io::Error::other)?;
+    }
+    let text = read(path)?;
+    let mut findings = Vec::new();
+    let mut kernels = Vec::new();
+    match parse_located(&text) {
+        Err(errors) => findings.extend(errors.into_iter().map(|e| Finding::of(None, e))),
+        Ok(located) => {
+            for l in located {
+                let name = l.kernel.sig.name.clone();
+                match well_formed(l.kernel) {
+                    Ok(kernel) => kernels.push(kernel.into_kernel()),
+                    Err(errors) => findings.extend(
+                        errors
+                            .into_iter()
+                            .map(|e| Finding::of(Some(&name), e.map_site(|at| crate::check::place(at, l.at)))),
+                    ),
+                }
+            }
+        }
+    }
+    if !findings.is_empty() {
+        let (verdict, more) = (Verdict::Findings, Map::new());
+        return Report { command: "opt", path, text: &text, kernels: Vec::new(), verdict, findings, more }
+            .snippets(out);
+    }
+    let mut printed = Vec::new();
+    for kernel in kernels {
+        let name = kernel.sig.name.clone();
+        let mut passed = passes::run(kernel, &names, &options)
+            .map_err(|e| io::Error::other(format!("{path}: kernel `{name}`: {e}")))?;
+        for note in &passed.notes {
+            writeln!(io::stderr(), "`{name}`: {note}")?;
+        }
+        // Places in the file that was read are no places of the file that is written.
+        passed.kernel.ops.iter_mut().for_each(|op| op.loc = Loc::default());
+        printed.push(print(&passed.kernel));
+    }
+    write!(out, "{}", printed.join("\n"))?;
+    Ok(Outcome::Clean)
+}
+
+/// What the passes are told.
+fn options(matches: &ArgMatches) -> io::Result<Options> {
+    let mut options = Options { remove_unneeded: matches.get_flag("remove-unneeded"), ..Options::default() };
+    for word in matches.get_many::<String>("call").into_iter().flatten() {
+        let known = || CallProxy::ALL.iter().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", ");
+        let wrong =
+            || io::Error::other(format!("`--call {word}` is not NAME=PROXY, where PROXY is one of {}", known()));
+        let (name, proxy) = word.split_once('=').ok_or_else(wrong)?;
+        let proxy = *CallProxy::ALL.iter().find(|p| p.to_string() == proxy.trim()).ok_or_else(wrong)?;
+        options.calls.insert(name.trim().to_owned(), proxy);
+    }
+    Ok(options)
+}
+
+/// The passes that there are, one a line.
+pub(crate) fn listed() -> String {
+    passes::PASSES.iter().fold("The passes:\n".to_owned(), |text, p| format!("{text}  {:15} {}\n", p.name, p.about))
+}

@@ -1,0 +1,331 @@
+//! `titan sim`: runs a kernel of a file without a device, and says what is wrong with a run.
+//!
+//! One run is in turn and completes everything as late as it may; `--seed` makes the order of the roles random, `--complete`
+//! says when asynchronous work completes, `--runs` repeats with the seeds that follow. A finding comes with the words that
+//! show it again. `--explore` looks at every order instead, up to a bound, which is told when it is reached. Kernels that the verifier refuses run too, and it is said.
+
+use crate::arguments::{Arguments, Settings, make};
+use crate::check::place;
+use crate::report::{Finding, Report, Verdict};
+use crate::{Outcome, picture, read};
+use clap::ArgMatches;
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+use titan_core::engine::Completion;
+use titan_core::ir::Kernel;
+use titan_core::sim::{self, Explored, Limits, Options, Schedule, Statistics};
+use titan_core::text::{TextPos, parse_located};
+use titan_core::verify::{WellFormed, verify, well_formed};
+
+/// What the command line asks for.
+struct Request<'a> {
+    path: &'a str,
+    kernel: Option<&'a str>,
+    settings: Settings,
+    grid: Option<[u32; 3]>,
+    options: Options,
+    complete: &'a str,
+    runs: u64,
+    schedule: Option<Schedule>,
+    timeline: Option<&'a str>,
+    /// Every order instead of one, up to so many states.
+    explore: Option<u64>,
+    json: bool,
+}
+
+impl<'a> Request<'a> {
+    fn of(m: &'a ArgMatches) -> io::Result<Request<'a>> {
+        let text = |name: &str| m.get_one::<String>(name).map(String::as_str);
+        let seed = m.get_one::<u64>("seed").copied();
+        let runs = m.get_one::<u64>("runs").copied();
+        let complete = text("complete").unwrap_or(if seed.is_some() || runs.is_some() { "random" } else { "late" });
+        // More runs than one differ by their seeds.
+        let seed = seed.or_else(|| runs.map(|_| 0));
+        let schedule = text("schedule").map(|s| {
+            Schedule::parse(s).ok_or_else(|| io::Error::other(format!("`--schedule {s}` is not what a finding says")))
+        });
+        let options = Options {
+            completion: completion(complete, seed.unwrap_or(0)),
+            seed,
+            sanitize: m.get_flag("sanitize"),
+            strict: m.get_flag("strict"),
+            cluster: m.get_one::<u32>("cluster").copied(),
+            data: !m.get_flag("protocol"),
+            trace: text("timeline").is_some(),
+            ..Options::default()
+        };
+        Ok(Request {
+            path: crate::cli::file(m),
+            kernel: text("kernel"),
+            settings: Settings::parse(m.get_many::<String>("set").into_iter().flatten())?,
+            grid: text("grid").map(grid).transpose()?,
+            options,
+            complete,
+            runs: runs.unwrap_or(1),
+            schedule: schedule.transpose()?,
+            timeline: text("timeline"),
+            explore: m
+                .get_flag("explore")
+                .then(|| m.get_one::<u64>("max-states").copied().unwrap_or(Limits::default().max_states)),
+            json: crate::cli::json(m),
+        })
+    }
+
+    /// The options of a run.
+    fn options(&self, run: u64) -> Options {
+        let seed = self.options.seed.map(|s| s.wrapping_add(run));
+        Options { seed, completion: completion(self.complete, seed.unwrap_or(0)), ..self.options.clone() }
+    }
+}
+
+fn completion(word: &str, seed: u64) -> Completion {
+    match word {
+        "early" => Completion::Early,
+        "random" => Completion::Seeded(seed),
+        _ => Completion::Late,
+    }
+}
+
+/// `X`, `X,Y` or `X,Y,Z`.
+fn grid(text: &str) -> io::Result<[u32; 3]> {
+    let wrong = || io::Error::other(format!("`--grid {text}` is not one to three whole numbers with commas"));
+    let parts: Vec<u32> = text.split(',').map(|p| p.trim().parse().map_err(|_| wrong())).collect::<io::Result<_>>()?;
+    match parts[..] {
+        [x] => Ok([x, 1, 1]),
+        [x, y] => Ok([x, y, 1]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err(wrong()),
+    }
+}
+
+/// A kernel of a file, with where it begins.
+struct Found {
+    kernel: WellFormed,
+    at: TextPos,
+    refused: usize,
+}
+
+/// Runs the kernels of a file.
+pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outcome> {
+    let request = Request::of(matches)?;
+    let text = read(request.path)?;
+    let (kernels, mut findings) = kernels(&text, &request)?;
+    if request.timeline.is_some() && kernels.len() > 1 {
+        return Err(io::Error::other("a picture shows one kernel: name it with `--kernel`"));
+    }
+    let mut more = Map::new();
+    let (mut runs, mut bound) = (Vec::new(), false);
+    for found in &kernels {
+        let name = &found.kernel.sig.name;
+        if !request.json && found.refused > 0 {
+            let errors = if found.refused == 1 { "1 error".to_owned() } else { format!("{} errors", found.refused) };
+            writeln!(
+                out,
+                "{}: the verifier refuses `{name}` with {errors} (`titan check`); it runs as it is",
+                request.path
+            )?;
+        }
+        let done = match request.explore {
+            Some(most) => explore(found, &request, most)?,
+            None => simulate(found, &request)?,
+        };
+        if !request.json {
+            done.summary(out, &request, name)?;
+        }
+        bound |= done.bound.is_some();
+        runs.push(done.json(name));
+        findings.extend(done.findings.iter().map(|f| finding(f, found, &request)));
+    }
+    more.insert("runs".to_owned(), Value::Array(runs));
+    let verdict = match (findings.is_empty(), bound) {
+        (false, _) => Verdict::Findings,
+        (true, true) => Verdict::Bound,
+        (true, false) => Verdict::Clean,
+    };
+    let names = kernels.iter().map(|k| k.kernel.sig.name.clone()).collect();
+    let report = Report { command: "sim", path: request.path, text: &text, kernels: names, verdict, findings, more };
+    if request.json { report.json(out) } else { report.snippets(out) }
+}
+
+/// The kernels that are asked for; what does not even fit together is a finding.
+fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Found>, Vec<Finding>)> {
+    let located = match parse_located(text) {
+        Ok(located) => located,
+        Err(errors) => return Ok((Vec::new(), errors.into_iter().map(|e| Finding::of(None, e)).collect())),
+    };
+    let names: Vec<String> = located.iter().map(|l| format!("`{}`", l.kernel.sig.name)).collect();
+    let (mut found, mut findings) = (Vec::new(), Vec::new());
+    for l in located.into_iter().filter(|l| request.kernel.is_none_or(|k| k == l.kernel.sig.name)) {
+        let refused = verify(l.kernel.clone()).err().map_or(0, |errors| errors.len());
+        let name = l.kernel.sig.name.clone();
+        match well_formed(l.kernel) {
+            Ok(kernel) => found.push(Found { kernel, at: l.at, refused }),
+            Err(errors) => {
+                findings
+                    .extend(errors.into_iter().map(|e| Finding::of(Some(&name), e.map_site(|loc| place(loc, l.at)))));
+            }
+        }
+    }
+    match request.kernel {
+        Some(name) if found.is_empty() && findings.is_empty() => {
+            Err(io::Error::other(format!("{}: no kernel `{name}`; there is {}", request.path, names.join(", "))))
+        }
+        _ => Ok((found, findings)),
+    }
+}
+
+/// What came of the runs of one kernel.
+#[derive(Default)]
+struct Done {
+    told: Vec<(String, String)>,
+    runs: u64,
+    statistics: Statistics,
+    printed: Vec<String>,
+    findings: Vec<sim::Finding>,
+    seed: Option<u64>,
+    explored: Option<Explored>,
+    bound: Option<String>,
+}
+
+/// Looks at every order in which a kernel can run.
+fn explore(found: &Found, request: &Request<'_>, max_states: u64) -> io::Result<Done> {
+    let Arguments { args, told } = make(&found.kernel, &request.settings)?;
+    let limits = Limits { max_states, cluster: request.options.cluster.unwrap_or(1), ..Limits::default() };
+    let verdict = sim::explore(&found.kernel, &args, request.grid, &limits)
+        .map_err(|e| io::Error::other(format!("`{}`: {e}", found.kernel.sig.name)))?;
+    let mut done = Done { told, explored: Some(*verdict.explored()), ..Done::default() };
+    match verdict {
+        sim::Verdict::Safe(_) => {}
+        sim::Verdict::Finding(finding, _) => done.findings.push(*finding),
+        sim::Verdict::Bound(bound, _) => done.bound = Some(bound),
+    }
+    Ok(done)
+}
+
+/// Runs a kernel as often as is asked for, until something is found.
+fn simulate(found: &Found, request: &Request<'_>) -> io::Result<Done> {
+    let kernel: &Kernel = &found.kernel;
+    let Arguments { args, told } = make(kernel, &request.settings)?;
+    let mut done = Done { told, ..Done::default() };
+    let refuse = |e: titan_core::launch::BindError| io::Error::other(format!("`{}`: {e}", kernel.sig.name));
+    for run in 0..request.runs {
+        let options = request.options(run);
+        let mut args = args.clone();
+        let report = match &request.schedule {
+            Some(schedule) => {
+                sim::replay(&found.kernel, &mut args, request.grid, &options, schedule).map_err(refuse)?
+            }
+            None => sim::run(&found.kernel, &mut args, request.grid, &options).map_err(refuse)?,
+        };
+        done.runs += 1;
+        done.statistics.programs += report.statistics.programs;
+        done.statistics.steps += report.statistics.steps;
+        done.statistics.issued += report.statistics.issued;
+        done.printed = report.printed;
+        if let Some(path) = request.timeline {
+            let svg = picture::draw(kernel, &report.trace, &done.told).svg();
+            std::fs::write(path, svg).map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))?;
+        }
+        if !report.findings.is_empty() {
+            (done.findings, done.seed) = (report.findings, options.seed);
+            break;
+        }
+    }
+    Ok(done)
+}
+
+impl Done {
+    fn summary(&self, out: &mut dyn Write, request: &Request<'_>, name: &str) -> io::Result<()> {
+        let told: Vec<String> = self.told.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+        let with = if told.is_empty() { String::new() } else { format!(" with {}", told.join(", ")) };
+        for line in &self.printed {
+            writeln!(out, "{line}")?;
+        }
+        if let Some(explored) = &self.explored {
+            let said = match (&self.bound, self.findings.is_empty()) {
+                (_, false) => "something found".to_owned(),
+                (Some(bound), true) => format!("nothing found, but not all was looked at: {bound}"),
+                (None, true) => "nothing is wrong in any order".to_owned(),
+            };
+            let Explored { states, transitions, depth, .. } = explored;
+            let path = request.path;
+            return writeln!(
+                out,
+                "{path}: `{name}`{with}: {said} ({states} states, {transitions} steps, {depth} deep)"
+            );
+        }
+        let Statistics { programs, steps, issued, .. } = self.statistics;
+        let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
+        let verdict = if self.findings.is_empty() { "nothing found" } else { "something found" };
+        writeln!(
+            out,
+            "{}: `{name}`{with}: {verdict} in {runs} ({programs} programs, {steps} operations, {issued} asynchronous)",
+            request.path
+        )?;
+        match request.timeline {
+            Some(picture) => writeln!(out, "{}: the picture is in {picture}", request.path),
+            None => Ok(()),
+        }
+    }
+
+    fn json(&self, name: &str) -> Value {
+        let Statistics { programs, steps, issued, .. } = self.statistics;
+        let explored = self.explored.map(|e| {
+            json!({ "states": e.states, "transitions": e.transitions, "depth": e.depth, "ends": e.ends, "occupied": e.occupied })
+        });
+        json!({
+            "kernel": name,
+            "explored": explored,
+            "bound": self.bound,
+            "arguments": self.told.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<Map<_, _>>(),
+            "runs": self.runs,
+            "statistics": self.explored.is_none().then(|| json!({ "programs": programs, "operations": steps, "asynchronous": issued })),
+            "seed": self.seed,
+            "printed": self.printed,
+        })
+    }
+}
+
+/// A finding of a run, in the lines of the file.
+fn finding(found: &sim::Finding, kernel: &Found, request: &Request<'_>) -> Finding {
+    let mut sides = found.sides.iter();
+    let first = sides.next();
+    let again = again(found, request, &kernel.kernel.sig.name);
+    let mut more = Map::new();
+    more.insert("sides".to_owned(), found.sides.iter().map(side).collect());
+    more.insert("schedule".to_owned(), json!(found.schedule.to_string()));
+    more.insert("again".to_owned(), json!(again));
+    Finding {
+        kernel: Some(kernel.kernel.sig.name.clone()),
+        code: found.kind.code().to_owned(),
+        title: found.message.clone(),
+        at: Some(first.map_or(kernel.at, |s| place(s.loc, kernel.at))),
+        related: sides.map(|s| (place(s.loc, kernel.at), s.to_string())).collect(),
+        help: Vec::new(),
+        notes: first.map(ToString::to_string).into_iter().chain([format!("to see it again: {again}")]).collect(),
+        more,
+    }
+}
+
+fn side(side: &sim::Side) -> Value {
+    json!({
+        "what": side.what, "slot": side.stage, "time": side.time, "role": side.role, "operation": side.op,
+        "asynchronous": side.helper, "at": { "line": side.loc.line, "column": side.loc.column },
+    })
+}
+
+/// The command that shows a finding again.
+fn again(found: &sim::Finding, request: &Request<'_>, kernel: &str) -> String {
+    let mut words = vec!["titan sim".to_owned(), request.path.to_owned(), format!("--kernel {kernel}")];
+    words.extend(request.settings.iter().map(|(name, value)| format!("--set {name}={value}")));
+    words.extend(request.grid.map(|[x, y, z]| format!("--grid {x},{y},{z}")));
+    words.extend(request.options.cluster.map(|n| format!("--cluster {n}")));
+    let flags = [
+        (request.options.sanitize, "--sanitize"),
+        (request.options.strict, "--strict"),
+        (!request.options.data, "--protocol"),
+    ];
+    words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_owned()));
+    words.push(format!("--schedule {}", found.schedule));
+    words.join(" ")
+}

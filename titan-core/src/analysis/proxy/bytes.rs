@@ -1,0 +1,182 @@
+//! Which bytes an access touches, and whether two accesses may touch the same ones.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only operations that place, pick and copy are named")]
+
+use crate::analysis::number::root;
+use crate::ir::traffic::{On, traffic};
+use crate::ir::{BinOp, FenceSpace, Kernel, NvOp, Op, OpKind, Proxy, Raw, RegionOp, Ty, Value};
+
+/// Bytes of an mbarrier (PTX ISA, "mbarrier").
+const WORD: u64 = 8;
+
+/// One of the parts of a region, picked by an index: `((base + add) mod modulus) xor flip`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pick {
+    region: Value,
+    pub(super) base: Value,
+    add: i64,
+    modulus: Option<i64>,
+    flip: i64,
+}
+
+impl Pick {
+    fn new(kernel: &Kernel, region: Value, index: Value) -> Pick {
+        let mut pick = Pick { region, base: index, add: 0, modulus: None, flip: 0 };
+        while let Some((op, a, c)) = by_constant(kernel, pick.base) {
+            match op {
+                BinOp::Add => pick.add = pick.add.saturating_add(c),
+                BinOp::Sub => pick.add = pick.add.saturating_sub(c),
+                // A remainder of a remainder by the same number is one remainder.
+                BinOp::Rem if c > 0 && (pick.modulus == Some(c) || pick.modulus.is_none() && pick.add == 0) => pick.modulus = Some(c),
+                BinOp::Xor if pick.modulus.is_none() && pick.add == 0 => pick.flip ^= c,
+                _ => break,
+            }
+            pick.base = a;
+        }
+        pick
+    }
+
+    /// Whether both are of the same moment and pick different parts.
+    fn differs(&self, other: &Pick) -> bool {
+        if self.region != other.region || self.base != other.base || self.modulus != other.modulus {
+            return false;
+        }
+        let (add, flip) = (self.add.wrapping_sub(other.add), self.flip ^ other.flip);
+        let apart = self.modulus.map_or(add, |n| add.rem_euclid(n));
+        (apart != 0 && flip == 0) || (add == 0 && flip != 0)
+    }
+}
+
+/// An operation with a constant on its right side.
+fn by_constant(kernel: &Kernel, value: Value) -> Option<(BinOp, Value, i64)> {
+    let op = kernel.def_op(value)?;
+    let (OpKind::Binary(binary), [a, b]) = (&op.kind, &op.args[..]) else { return None };
+    let commutes = matches!(binary, BinOp::Add | BinOp::Xor);
+    let right = kernel.int_constant(*b).map(|c| (*binary, *a, c));
+    right.or_else(|| kernel.int_constant(*a).filter(|_| commutes).map(|c| (*binary, *b, c)))
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Between two bytes of shared memory.
+    Shared { first: u64, end: u64, pick: Option<Pick> },
+    /// Somewhere in a tensor; `None` if it is not known in which.
+    Tensor(Option<usize>),
+}
+
+/// One access of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Touched {
+    pub(super) place: Place,
+    pub(super) proxy: Proxy,
+    pub(super) writes: bool,
+    /// Whether it is of the word of a barrier.
+    pub(super) word: bool,
+}
+
+impl Touched {
+    pub(super) fn space(&self) -> FenceSpace {
+        match self.place {
+            Place::Shared { .. } => FenceSpace::Shared,
+            Place::Tensor(_) => FenceSpace::Global,
+        }
+    }
+
+    /// Whether both may touch the same byte. `loose`: they may be of different moments.
+    pub(super) fn meets(&self, other: &Touched, loose: bool) -> bool {
+        match (self.place, other.place) {
+            (Place::Shared { first, end, pick }, Place::Shared { first: f, end: e, pick: p }) => {
+                let apart = pick.zip(p).is_some_and(|(a, b)| !loose && a.differs(&b));
+                first < e && f < end && !apart
+            }
+            (Place::Tensor(a), Place::Tensor(b)) => a.zip(b).is_none_or(|(a, b)| a == b),
+            (_, _) => false,
+        }
+    }
+
+    /// The value that decides which part is meant.
+    pub(super) fn base(&self) -> Option<Value> {
+        match self.place {
+            Place::Shared { pick, .. } => pick.map(|p| p.base),
+            Place::Tensor(_) => None,
+        }
+    }
+}
+
+/// What an operation touches, in a fixed order.
+pub(super) fn touched(kernel: &Kernel, op: &Op) -> Vec<Touched> {
+    let mut found = Vec::new();
+    for access in traffic(&op.kind).accesses.into_iter().flatten() {
+        let one = |place: Place, writes: bool, word: bool| Touched { place, proxy: access.proxy, writes, word };
+        match access.on {
+            On::Regions => {
+                let regions = op.args.iter().filter(|v| kernel.ty(**v) == Ty::Raw(Raw::Region));
+                for (i, region) in regions.enumerate() {
+                    let place = region_of(kernel, *region, bytes_of(&op.kind));
+                    let writes = if let OpKind::Region(RegionOp::Call(call)) = &op.kind { call.touch(i).writes() } else { access.writes };
+                    found.push(one(place, writes, false));
+                }
+            }
+            On::Words => found.extend(op.args.first().map(|v| one(words_of(kernel, *v), access.writes, true))),
+            On::Tensor => {
+                let tensor = op.args.first().and_then(|v| root(kernel, *v));
+                found.push(one(Place::Tensor(tensor), access.writes, false));
+            }
+            On::Stage => {}
+        }
+    }
+    found
+}
+
+/// How many bytes of its region a copy touches.
+fn bytes_of(kind: &OpKind) -> u64 {
+    match kind {
+        OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes }) => u64::from(*bytes),
+        _ => u64::MAX,
+    }
+}
+
+const ANYWHERE: Place = Place::Shared { first: 0, end: u64::MAX, pick: None };
+
+fn region_of(kernel: &Kernel, value: Value, most: u64) -> Place {
+    let from = |first: u64, bytes: u64| Place::Shared { first, end: first.saturating_add(bytes.min(most)), pick: None };
+    let Some(op) = kernel.def_op(value) else { return ANYWHERE };
+    match (&op.kind, &op.args[..]) {
+        (OpKind::Region(RegionOp::Place { offset, bytes, .. }), _) => from(u64::from(*offset), u64::from(*bytes)),
+        (OpKind::Region(RegionOp::At), [region, index]) => {
+            let Some(OpKind::Region(RegionOp::Place { offset, bytes, parts })) = kernel.def_op(*region).map(|o| &o.kind) else {
+                return ANYWHERE;
+            };
+            let (offset, bytes, parts) = (u64::from(*offset), u64::from(*bytes), u64::from(*parts).max(1));
+            match kernel.int_constant(*index).and_then(|i| u64::try_from(i).ok()).or((parts == 1).then_some(0)) {
+                Some(i) => from(offset.saturating_add(i.saturating_mul(bytes / parts)), bytes / parts),
+                None => Place::Shared { first: offset, end: offset + bytes, pick: Some(Pick::new(kernel, *region, *index)) },
+            }
+        }
+        (_, _) => ANYWHERE,
+    }
+}
+
+fn words_of(kernel: &Kernel, value: Value) -> Place {
+    let Some(op) = kernel.def_op(value) else { return ANYWHERE };
+    match (&op.kind, &op.args[..]) {
+        (OpKind::Nv(NvOp::MbarrierAlloc { at, n }), [region]) => match region_of(kernel, *region, u64::MAX) {
+            Place::Shared { first, pick: None, .. } => {
+                let first = first.saturating_add(u64::from(*at));
+                Place::Shared { first, end: first.saturating_add(WORD * u64::from(*n)), pick: None }
+            }
+            Place::Shared { .. } | Place::Tensor(_) => ANYWHERE,
+        },
+        (OpKind::Nv(NvOp::MbarrierAt), [alloc, index]) => {
+            match (words_of(kernel, *alloc), kernel.int_constant(*index).and_then(|i| u64::try_from(i).ok())) {
+                (Place::Shared { first, .. }, Some(i)) => {
+                    let first = first.saturating_add(WORD.saturating_mul(i));
+                    Place::Shared { first, end: first.saturating_add(WORD), pick: None }
+                }
+                (whole, _) => whole,
+            }
+        }
+        (_, _) => ANYWHERE,
+    }
+}

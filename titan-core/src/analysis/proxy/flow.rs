@@ -1,0 +1,298 @@
+//! The walk over each role: branches unite, loops go on until nothing is new.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only fences, groups and control are named")]
+
+use super::bytes::{Place, Touched, touched};
+use super::reach::{Meet, Reach, meet, threads};
+use super::state::{Flight, State};
+use super::{Found, Hazard, Overlay, Pair, Reuse};
+use crate::ir::traffic::{Order, Traffic, traffic};
+use crate::ir::{Block, Class, Def, Kernel, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a kernel lacks.
+pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
+    let mut touches = BTreeMap::new();
+    kernel.walk(&mut |id, op| {
+        let own = touched(kernel, op);
+        if !own.is_empty() {
+            touches.insert(id, own);
+        }
+    });
+    let roles = kernel.ops.iter().any(|op| op.kind == OpKind::Ttg(TtgOp::Roles));
+    let mut flow = Flow {
+        kernel,
+        overlay,
+        touches,
+        reach: Reach::new(kernel),
+        roles,
+        role: 0,
+        loops: Vec::new(),
+        headers: BTreeMap::new(),
+        landed: Vec::new(),
+        hazards: BTreeMap::new(),
+        reuses: BTreeMap::new(),
+    };
+    // Copies that a barrier tells of are known in all roles only after all have been walked.
+    loop {
+        let before = flow.landed.len();
+        for (role, block) in threads(kernel).into_iter().enumerate() {
+            flow.role = role;
+            flow.headers.clear();
+            flow.block(block, State::default());
+        }
+        if flow.landed.len() == before {
+            return flow.found();
+        }
+    }
+}
+
+/// A loop that is being walked.
+#[derive(Default)]
+struct Frame {
+    again: Option<State>,
+    left: Option<State>,
+}
+
+struct Flow<'k> {
+    kernel: &'k Kernel,
+    overlay: &'k Overlay,
+    touches: BTreeMap<OpId, Vec<Touched>>,
+    reach: Reach<'k>,
+    /// Whether the kernel has roles.
+    roles: bool,
+    role: usize,
+    loops: Vec<Frame>,
+    /// What was known at the head of a loop so far: it only grows.
+    headers: BTreeMap<OpId, State>,
+    /// Copies of `cp.async` that land where a barrier tells of them.
+    landed: Vec<(Meet, OpId, usize, Touched)>,
+    hazards: BTreeMap<OpId, Hazard>,
+    reuses: BTreeMap<OpId, BTreeSet<Reuse>>,
+}
+
+fn unite(into: &mut Option<State>, more: &State) {
+    match into {
+        Some(state) => state.join(more),
+        None => *into = Some(more.clone()),
+    }
+}
+
+/// For whom an access is.
+fn scope_of(kind: &OpKind) -> Scope {
+    if matches!(kind, OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. })) { Scope::Cluster } else { Scope::Cta }
+}
+
+impl Flow<'_> {
+    fn found(self) -> Found {
+        let reach = self.reach;
+        let mut hazards: Vec<Hazard> = self.hazards.into_values().collect();
+        hazards.sort_by_key(|h| reach.position(h.at));
+        let mut reuses: Vec<(OpId, BTreeSet<Reuse>)> = self.reuses.into_iter().collect();
+        reuses.sort_by_key(|(at, _)| reach.position(*at));
+        Found { hazards, reuses }
+    }
+
+    /// Walks a block; gives what is open after it if its end is reached.
+    fn block(&mut self, block: Block, mut state: State) -> Option<State> {
+        let kernel = self.kernel;
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            self.step(*id, op, &mut state);
+            match &op.kind {
+                OpKind::For(_) | OpKind::Loop => state = self.looped(*id, op, state)?,
+                OpKind::If => {
+                    let mut after = None;
+                    for arm in &op.regions {
+                        if let Some(end) = self.block(*arm, state.clone()) {
+                            unite(&mut after, &end);
+                        }
+                    }
+                    state = after?;
+                }
+                OpKind::Continue(n) | OpKind::Break(n) => {
+                    let level = usize::try_from(*n).unwrap_or(usize::MAX);
+                    let frame = self.loops.len().checked_sub(1).and_then(|top| top.checked_sub(level));
+                    if let Some(frame) = frame.and_then(|i| self.loops.get_mut(i)) {
+                        let again = matches!(op.kind, OpKind::Continue(_));
+                        unite(if again { &mut frame.again } else { &mut frame.left }, &state);
+                    }
+                    return None;
+                }
+                OpKind::Return => return None,
+                OpKind::Yield => return Some(state),
+                // The roles are walked for themselves.
+                OpKind::Ttg(TtgOp::Roles) => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn looped(&mut self, id: OpId, op: &Op, entry: State) -> Option<State> {
+        let body = *op.regions.first()?;
+        let mut head = self.headers.get(&id).cloned().unwrap_or_default();
+        head.join(&entry);
+        loop {
+            self.loops.push(Frame::default());
+            self.block(body, head.clone());
+            let frame = self.loops.pop().unwrap_or_default();
+            let mut next = head.clone();
+            if let Some(mut again) = frame.again {
+                again.next_iteration(|v| self.reach.made_in(v, id));
+                next.join(&again);
+            }
+            if next != head {
+                head = next;
+                continue;
+            }
+            self.headers.insert(id, head.clone());
+            // A counted loop may run no time at all; the other one ends where it is left.
+            let mut after = matches!(op.kind, OpKind::For(_)).then_some(head);
+            if let Some(left) = frame.left {
+                unite(&mut after, &left);
+            }
+            return after;
+        }
+    }
+
+    fn step(&mut self, id: OpId, op: &Op, state: &mut State) {
+        if let Some(n) = self.overlay.waits.get(&id) {
+            state.await_groups(Class::BulkStore, *n);
+        }
+        if let Some((scope, space)) = self.overlay.fences.get(&id) {
+            state.fence(*scope, *space);
+        }
+        if self.overlay.gone.contains(&id) {
+            return;
+        }
+        let row = traffic(&op.kind);
+        self.demands(id, op, &row, state);
+        self.accesses(id, op, state);
+        self.orders(id, op, &row, state);
+    }
+
+    /// What must be fenced or waited for here.
+    fn demands(&mut self, id: OpId, op: &Op, row: &Traffic, state: &State) {
+        for t in self.touches.get(&id).cloned().unwrap_or_default() {
+            self.demand(id, (id, t, scope_of(&op.kind)), false, state);
+        }
+        match row.order {
+            Order::Tells | Order::Meets => {
+                for (user, peer) in self.reach.after(id) {
+                    let scope = scope_of(&self.kernel.op(user).kind);
+                    // Other programs touch this one's memory only by multicast.
+                    if !peer || scope > Scope::Cta {
+                        self.foreign(id, (user, scope), state);
+                    }
+                }
+            }
+            Order::Parts => {
+                let role = self.role;
+                let others = |u: &&OpId| self.reach.at.get(*u).is_some_and(|a| a.role != role);
+                let users: Vec<OpId> = self.touches.keys().filter(others).copied().collect();
+                for user in users {
+                    self.foreign(id, (user, scope_of(&self.kernel.op(user).kind)), state);
+                }
+            }
+            Order::Ends if !(self.roles && op.kind == OpKind::Return) => {
+                let open = state.stores.iter().map(|((store, _), f)| Reuse { store: *store, younger: f.younger });
+                let open: BTreeSet<Reuse> = open.collect();
+                if !open.is_empty() {
+                    self.reuses.entry(id).or_default().extend(open);
+                }
+            }
+            Order::None | Order::Learns | Order::Polls | Order::TellsCopies | Order::Closes(_) | Order::Awaits(_) | Order::AwaitsToken
+            | Order::Fences | Order::FencesWords | Order::Ends => {}
+        }
+    }
+
+    fn foreign(&mut self, at: OpId, (user, scope): (OpId, Scope), state: &State) {
+        for t in self.touches.get(&user).cloned().unwrap_or_default() {
+            self.demand(at, (user, t, scope), true, state);
+        }
+    }
+
+    fn demand(&mut self, at: OpId, (user, t, scope): (OpId, Touched, Scope), foreign: bool, state: &State) {
+        if t.proxy == Proxy::Async {
+            for (key, mark) in &state.seen {
+                let open = if scope > Scope::Cta { mark.cluster } else { mark.cta };
+                let conflicts = t.writes || mark.touched.writes;
+                if !open || !conflicts || !t.meets(&mark.touched, foreign || key.loose) {
+                    continue;
+                }
+                let pair = Pair { generic: key.op, user, scope, space: mark.touched.space() };
+                let new = || Hazard { at, role: self.role, pairs: BTreeSet::new(), landing: BTreeSet::new() };
+                let hazard = self.hazards.entry(at).or_insert_with(new);
+                if key.landing { hazard.landing.insert(pair) } else { hazard.pairs.insert(pair) };
+            }
+        }
+        if t.writes && matches!(t.place, Place::Shared { .. }) {
+            for ((store, loose), flight) in &state.stores {
+                if t.meets(&flight.touched, foreign || *loose) {
+                    self.reuses.entry(at).or_default().insert(Reuse { store: *store, younger: flight.younger });
+                }
+            }
+        }
+    }
+
+    fn accesses(&self, id: OpId, op: &Op, state: &mut State) {
+        let copy = matches!(op.kind, OpKind::Nv(NvOp::CpAsync { .. }));
+        for (n, t) in self.touches.get(&id).into_iter().flatten().enumerate() {
+            match t.proxy {
+                Proxy::Generic => state.access((id, n), *t, copy && t.writes, false),
+                Proxy::Async | Proxy::Tensormap => {}
+            }
+            if matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })) && matches!(t.place, Place::Shared { .. }) {
+                state.stores.insert((id, false), Flight { touched: *t, younger: None });
+            }
+        }
+        if self.overlay.commits.contains(&id) {
+            state.close(Class::BulkStore, None);
+        }
+    }
+
+    fn orders(&mut self, id: OpId, op: &Op, row: &Traffic, state: &mut State) {
+        match row.order {
+            Order::Fences => {
+                if let OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope, space }) = op.kind {
+                    state.fence(scope, space);
+                }
+            }
+            Order::FencesWords => {
+                let kernel = self.kernel;
+                state.fence_words(|op| matches!(kernel.op(op).kind, OpKind::Nv(NvOp::MbarrierInit { .. })));
+            }
+            Order::Closes(class) => state.close(class, Some(id)),
+            Order::Awaits(class) => {
+                if let OpKind::Nv(NvOp::WaitGroup { n, .. }) = op.kind {
+                    state.await_groups(class, n);
+                }
+            }
+            Order::AwaitsToken => {
+                if let Some(Def::Result(token, _)) = op.args.first().map(|v| self.kernel.value(*v).def) {
+                    state.await_token(token);
+                }
+            }
+            Order::TellsCopies => {
+                let at = meet(self.kernel, id).unwrap_or(Meet::Word(None, None));
+                for (copy, n, t) in state.tell_copies(at) {
+                    if !self.landed.contains(&(at, copy, n, t)) {
+                        self.landed.push((at, copy, n, t));
+                    }
+                }
+            }
+            Order::Learns | Order::Polls | Order::Meets => {
+                let Some(at) = meet(self.kernel, id) else { return };
+                // Nothing is concluded from polling, but what it may have seen must be fenced.
+                if row.order != Order::Polls {
+                    state.learn_copies(at);
+                }
+                for (_, copy, n, t) in self.landed.iter().filter(|(told, ..)| told.is(at)) {
+                    state.access((*copy, *n), *t, false, true);
+                }
+            }
+            Order::None | Order::Tells | Order::Parts | Order::Ends => {}
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Which asynchronous accesses may not see ordinary ones: the hazards between proxies, byte range by byte range.
+//!
+//! Accesses through two proxies to the same bytes are not ordered by program order or by barriers alone: a proxy fence must
+//! come between (PTX ISA, "Proxies" and "membar/fence", `fence.proxy.async`). What matters is a generic access that an async
+//! one must come after:
+//!
+//! | before | after | hazard |
+//! |---|---|---|
+//! | generic write | async read | yes |
+//! | generic write | async write | yes |
+//! | generic read | async write | yes |
+//! | generic read | async read | no |
+//! | async | generic or async | no: completion carries the fence |
+//!
+//! Disjoint bytes are never a hazard. Which bytes an access touches is known up to the part that an index picks: two picks of
+//! one region are the same part, different ones (`t % 4` and `(t + 1) % 4`), or not known, and then they may be the same.
+//!
+//! # The state
+//!
+//! Walking each role in the order of its text, the analysis keeps the generic accesses that no fence has covered, for the
+//! scope of the program and for that of the cluster: a fence of scope `cta` does not cover what other programs' copies do
+//! (multicast). Branches unite. Loops are walked until nothing is new, and may run no time at all. A copy of `cp.async` is
+//! covered only by a fence after it has landed.
+//!
+//! # Several roles
+//!
+//! A role's accesses are made known to others by its arrivals. The fence must be of the role that accessed, *between the
+//! access and the arrival*: a fence after the arrival is too late, and one of the role that waited does not count for what
+//! others did. The memory model of PTX, and with it dynamic checkers, accept the latter too; the hardware's own library code
+//! fences in the threads that wrote, so that is what is demanded here. So a hazard between roles shows at the arrival: there,
+//! everything counts that others may do asynchronously after they have waited for it, directly or through further arrivals.
+//! The one exception are copies of `cp.async` that a barrier waits for by itself: they land where nobody of the copying role
+//! has waited, so whoever waits for that barrier has to fence.
+//!
+//! Programs of a cluster run the same kernel: what a role does before it comes to the barrier of the cluster must be fenced,
+//! at the scope of the cluster, from the multicast copies that any role issues after it.
+//!
+//! # Stores under way
+//!
+//! The same walk knows which bulk stores may still read their regions: where bytes are written again, or the role ends,
+//! without a wait for the group of the store, there is a [`Reuse`].
+//!
+//! Deliberately absent: everything that the verifier's barrier rules show (that accesses are ordered at all); the proxy of
+//! reads of tensor maps; rings, whose fences are placed when a target lowers them; other fences than generic → async.
+
+mod bytes;
+mod flow;
+mod reach;
+mod state;
+
+use crate::ir::traffic::{On, traffic};
+use crate::ir::{FenceSpace, Kernel, OpId, Proxy, Scope};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Changes that are tried without being made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overlay {
+    /// Fences generic → async in front of operations.
+    pub fences: BTreeMap<OpId, (Scope, FenceSpace)>,
+    /// Fences that are not there.
+    pub gone: BTreeSet<OpId>,
+    /// Bulk stores after which their group is closed.
+    pub commits: BTreeSet<OpId>,
+    /// Waits for all but so many groups of bulk stores, in front of operations.
+    pub waits: BTreeMap<OpId, u32>,
+}
+
+/// A generic access, and an async one that may not see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pair {
+    /// The generic access.
+    pub generic: OpId,
+    /// The async access.
+    pub user: OpId,
+    /// For whom a fence must be.
+    pub scope: Scope,
+    /// Which memory it must order.
+    pub space: FenceSpace,
+}
+
+/// Accesses that need a fence in front of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hazard {
+    /// Where the fence is missing: the async access, or an arrival that tells another role of the generic one.
+    pub at: OpId,
+    /// The role, in the order of the kernel; of kernels without roles 0.
+    pub role: usize,
+    /// What must be fenced from what.
+    pub pairs: BTreeSet<Pair>,
+    /// What no fence here can cover: copies that may not have landed.
+    pub landing: BTreeSet<Pair>,
+}
+
+impl Hazard {
+    /// The least fence that covers all of it; `None` if no fence does.
+    #[must_use]
+    pub fn fence(&self) -> Option<(Scope, FenceSpace)> {
+        let fences = self.pairs.iter().map(|p| (p.scope, p.space));
+        fences.reduce(|(s, m), (scope, space)| (s.max(scope), join(m, space)))
+    }
+}
+
+/// The least memory that has both.
+#[must_use]
+pub fn join(a: FenceSpace, b: FenceSpace) -> FenceSpace {
+    if a == b { a } else { FenceSpace::All }
+}
+
+/// A bulk store that may still read its region where that is written again, or at the end of its role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reuse {
+    /// The store.
+    pub store: OpId,
+    /// How many groups are closed after that of the store at least; `None` if its own may be open.
+    pub younger: Option<u32>,
+}
+
+/// What the analysis finds, in the order of the text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Missing fences.
+    pub hazards: Vec<Hazard>,
+    /// Missing waits for bulk stores: where they are needed, and for which.
+    pub reuses: Vec<(OpId, BTreeSet<Reuse>)>,
+}
+
+impl Found {
+    /// The hazard at an operation.
+    #[must_use]
+    pub fn at(&self, at: OpId) -> Option<&Hazard> {
+        self.hazards.iter().find(|h| h.at == at)
+    }
+
+    /// The pairs of all hazards.
+    #[must_use]
+    pub fn pairs(&self) -> BTreeSet<(OpId, Pair)> {
+        self.hazards.iter().flat_map(|h| h.pairs.iter().chain(&h.landing).map(|p| (h.at, *p))).collect()
+    }
+}
+
+/// What a kernel lacks, as it would be with these changes. Its structure and types must be right.
+#[must_use]
+pub fn find(kernel: &Kernel, overlay: &Overlay) -> Found {
+    let mut any = false;
+    kernel.walk(&mut |_, op| {
+        let row = traffic(&op.kind);
+        any |= row.accesses.iter().flatten().any(|a| a.proxy == Proxy::Async && matches!(a.on, On::Regions));
+    });
+    if any { flow::run(kernel, overlay) } else { Found::default() }
+}
+
+/// What runs at once: the part before the roles, and each role; or the whole kernel.
+#[must_use]
+pub fn threads(kernel: &Kernel) -> Vec<crate::ir::Block> {
+    reach::threads(kernel)
+}

@@ -1,0 +1,170 @@
+//! What a role has done that no fence has covered, at one point of its text.
+
+use super::bytes::Touched;
+use super::reach::Meet;
+use crate::ir::{Class, FenceSpace, OpId, Scope};
+use std::collections::BTreeMap;
+
+/// More groups than anybody counts.
+const MANY: u32 = 64;
+
+/// An access: which of an operation's, whether it may not have landed yet, and whether it is of an earlier iteration, so that
+/// the index that picked its part may mean another one by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) op: OpId,
+    pub(super) n: usize,
+    pub(super) landing: bool,
+    pub(super) loose: bool,
+}
+
+/// What is known of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) touched: Touched,
+    /// Not covered for the program.
+    pub(super) cta: bool,
+    /// Not covered for the cluster.
+    pub(super) cluster: bool,
+    /// Of copies that may not have landed: how many groups are closed after theirs at least; `None` if it may be open.
+    younger: Option<u32>,
+    /// The barrier that will tell that it has landed.
+    tells: Option<Meet>,
+}
+
+/// Everything that is open at one point.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) seen: BTreeMap<Key, Mark>,
+    /// How many groups were closed since that of a token, at most.
+    tokens: BTreeMap<OpId, (Class, u32)>,
+    /// Bulk stores that may read their regions, and whether they are of an earlier iteration.
+    pub(super) stores: BTreeMap<(OpId, bool), Flight>,
+}
+
+/// A bulk store under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flight {
+    pub(super) touched: Touched,
+    pub(super) younger: Option<u32>,
+}
+
+fn join_flight(a: Flight, b: Flight) -> Flight {
+    Flight { touched: a.touched, younger: a.younger.min(b.younger) }
+}
+
+fn join_mark(a: Mark, b: Mark) -> Mark {
+    Mark {
+        touched: a.touched,
+        cta: a.cta || b.cta,
+        cluster: a.cluster || b.cluster,
+        younger: a.younger.min(b.younger),
+        tells: a.tells.filter(|t| b.tells == Some(*t)),
+    }
+}
+
+fn closed(younger: &mut Option<u32>) {
+    *younger = Some(younger.map_or(0, |n| (n + 1).min(MANY)));
+}
+
+impl State {
+    /// What may be open after one or the other.
+    pub(super) fn join(&mut self, other: &State) {
+        for (key, mark) in &other.seen {
+            self.seen.entry(*key).and_modify(|m| *m = join_mark(*m, *mark)).or_insert(*mark);
+        }
+        for (op, (class, n)) in &other.tokens {
+            self.tokens.entry(*op).and_modify(|t| t.1 = t.1.max(*n)).or_insert((*class, *n));
+        }
+        for (key, flight) in &other.stores {
+            self.stores.entry(*key).and_modify(|f| *f = join_flight(*f, *flight)).or_insert(*flight);
+        }
+    }
+
+    /// A generic access.
+    pub(super) fn access(&mut self, (op, n): (OpId, usize), touched: Touched, landing: bool, loose: bool) {
+        let mark = Mark { touched, cta: true, cluster: true, younger: None, tells: None };
+        self.seen.insert(Key { op, n, landing, loose }, mark);
+    }
+
+    /// A fence generic → async.
+    pub(super) fn fence(&mut self, scope: Scope, space: FenceSpace) {
+        self.seen.retain(|key, mark| {
+            if !key.landing && (space == FenceSpace::All || space == mark.touched.space()) {
+                mark.cta = false;
+                mark.cluster &= scope < Scope::Cluster;
+            }
+            mark.cta || mark.cluster
+        });
+    }
+
+    /// The words of barriers that were initialised are known.
+    pub(super) fn fence_words(&mut self, init: impl Fn(OpId) -> bool) {
+        self.seen.retain(|key, mark| !(mark.touched.word && init(key.op)));
+    }
+
+    /// The open group of a class is closed.
+    pub(super) fn close(&mut self, class: Class, token: Option<OpId>) {
+        for (c, n) in self.tokens.values_mut() {
+            *n = if *c == class { (*n + 1).min(MANY) } else { *n };
+        }
+        self.tokens.extend(token.map(|t| (t, (class, 0))));
+        match class {
+            Class::CpAsync => self.seen.iter_mut().filter(|(k, _)| k.landing).for_each(|(_, m)| closed(&mut m.younger)),
+            Class::BulkStore => self.stores.values_mut().for_each(|f| closed(&mut f.younger)),
+            Class::Wgmma | Class::Vmcnt | Class::Lgkmcnt => {}
+        }
+    }
+
+    /// At most `n` groups of a class are under way.
+    pub(super) fn await_groups(&mut self, class: Class, n: u32) {
+        match class {
+            Class::CpAsync => self.land(|mark| mark.younger.is_some_and(|y| y >= n)),
+            Class::BulkStore => self.stores.retain(|_, f| f.younger.is_none_or(|y| y < n)),
+            Class::Wgmma | Class::Vmcnt | Class::Lgkmcnt => {}
+        }
+    }
+
+    /// The group of a token is done.
+    pub(super) fn await_token(&mut self, token: OpId) {
+        if let Some((class, n)) = self.tokens.get(&token).copied().filter(|(_, n)| *n < MANY) {
+            self.await_groups(class, n);
+        }
+    }
+
+    /// Copies that are under way will be told of at a barrier; gives which.
+    pub(super) fn tell_copies(&mut self, at: Meet) -> Vec<(OpId, usize, Touched)> {
+        let mut told = Vec::new();
+        for (key, mark) in self.seen.iter_mut().filter(|(k, _)| k.landing) {
+            mark.tells = Some(at);
+            told.push((key.op, key.n, mark.touched));
+        }
+        told
+    }
+
+    /// A barrier was waited for that tells of copies.
+    pub(super) fn learn_copies(&mut self, at: Meet) {
+        self.land(|mark| mark.tells.is_some_and(|t| t.is(at)));
+    }
+
+    fn land(&mut self, which: impl Fn(&Mark) -> bool) {
+        let landed: Vec<(Key, Mark)> = self.seen.iter().filter(|(k, m)| k.landing && which(m)).map(|(k, m)| (*k, *m)).collect();
+        for (key, mark) in landed {
+            self.seen.remove(&key);
+            self.access((key.op, key.n), mark.touched, false, key.loose);
+        }
+    }
+
+    /// The next iteration of a loop: indices that are made anew in it mean other parts.
+    pub(super) fn next_iteration(&mut self, made: impl Fn(crate::ir::Value) -> bool) {
+        let anew = |t: &Touched| t.base().is_some_and(&made);
+        for (key, mark) in self.seen.clone().into_iter().filter(|(k, m)| !k.loose && anew(&m.touched)) {
+            self.seen.remove(&key);
+            self.seen.entry(Key { loose: true, ..key }).and_modify(|m| *m = join_mark(*m, mark)).or_insert(mark);
+        }
+        for ((op, _), flight) in self.stores.clone().into_iter().filter(|((_, loose), f)| !loose && anew(&f.touched)) {
+            self.stores.remove(&(op, false));
+            self.stores.entry((op, true)).and_modify(|f| *f = join_flight(*f, flight)).or_insert(flight);
+        }
+    }
+}

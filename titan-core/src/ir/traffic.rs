@@ -1,0 +1,231 @@
+//! tidy: table
+//! What each operation does to memory that several proxies see, and to whom it makes that known: the one table that the
+//! analysis of proxies reads ([`crate::analysis::proxy`]). A new operation gets its row here, and nowhere else; the matches
+//! have no wildcard, so that forgetting one does not compile.
+//!
+//! An access has a proxy (PTX ISA, "Proxies"): *generic* accesses are those of ordinary loads and stores and the writes of
+//! `cp.async`; *async* ones those of bulk copies and of matrix products that read shared memory. Barriers are ordinary memory
+//! when they are made and unmade: `init` and `inval` write their words. An arrival does not count as an access, nor does a
+//! copy that brings its bytes to a barrier: barriers are made known by `ttg.nv.fence.mbarrier_init`.
+//!
+//! Rings (`ttg.stage.*`) have rows too; the fences that they need are placed when a target lowers them.
+//!
+//! What `stmatrix` and `ldmatrix` do are `ttg.region.write` and `ttg.region.read`; the preparation of a descriptor touches no
+//! shared memory and has no operation.
+
+use super::region::RegionOp;
+use super::{AmdOp, CallProxy, Class, NvOp, OpKind, Proxy, TtgOp};
+
+/// What an access touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum On {
+    /// The regions among the operands.
+    Regions,
+    /// The words of the barriers among the operands.
+    Words,
+    /// The tensor that is the first operand.
+    Tensor,
+    /// The stage of a ring.
+    Stage,
+}
+
+/// One access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Access {
+    /// Of what.
+    pub on: On,
+    /// Through which proxy.
+    pub proxy: Proxy,
+    /// Whether it may read.
+    pub reads: bool,
+    /// Whether it may write.
+    pub writes: bool,
+}
+
+/// How an operation orders accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// It does not.
+    None,
+    /// Makes known what its role did before: an arrival.
+    Tells,
+    /// Learns what others have told: a wait.
+    Learns,
+    /// Asks whether it could learn.
+    Polls,
+    /// Both, at once.
+    Meets,
+    /// Tells of the copies of `cp.async` before, when they are done.
+    TellsCopies,
+    /// Closes the open group of a class.
+    Closes(Class),
+    /// Lets no more groups of a class be under way than it says.
+    Awaits(Class),
+    /// Waits for the group of a token.
+    AwaitsToken,
+    /// A fence between proxies.
+    Fences,
+    /// A fence that makes initialised barriers known to the async proxy and to the cluster.
+    FencesWords,
+    /// The roles part.
+    Parts,
+    /// The end of a role, or of the program.
+    Ends,
+}
+
+/// A row: what is touched, at most two things, and what is ordered. An access on [`On::Regions`] of an opaque call is refined
+/// by what is declared of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    /// The accesses.
+    pub accesses: [Option<Access>; 2],
+    /// The order.
+    pub order: Order,
+}
+
+/// The proxy of an operation in the sense of a tracker that keeps one state for the whole function: what the pass of the
+/// compatibility mode follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// Leaves the state as it is.
+    None,
+    /// May write shared memory ordinarily.
+    Generic,
+    /// Touches shared memory through the async proxy.
+    Async,
+}
+
+impl Traffic {
+    const NONE: Traffic = Traffic { accesses: [None, None], order: Order::None };
+
+    const fn order(order: Order) -> Traffic {
+        Traffic { accesses: [None, None], order }
+    }
+
+    const fn one(access: Access) -> Traffic {
+        Traffic { accesses: [Some(access), None], order: Order::None }
+    }
+
+    const fn two(a: Access, b: Access) -> Traffic {
+        Traffic { accesses: [Some(a), Some(b)], order: Order::None }
+    }
+
+    /// The side of the operation.
+    #[must_use]
+    pub fn side(&self) -> Side {
+        let shared = self.accesses.iter().flatten().filter(|a| matches!(a.on, On::Regions | On::Stage));
+        shared.fold(Side::None, |side, access| match access.proxy {
+            Proxy::Async => side.max(Side::Async),
+            Proxy::Generic if access.writes => side.max(Side::Generic),
+            Proxy::Generic | Proxy::Tensormap => side,
+        })
+    }
+}
+
+const fn reads(on: On, proxy: Proxy) -> Access {
+    Access { on, proxy, reads: true, writes: false }
+}
+
+const fn writes(on: On, proxy: Proxy) -> Access {
+    Access { on, proxy, reads: false, writes: true }
+}
+
+/// The row of an operation.
+#[must_use]
+pub const fn traffic(kind: &OpKind) -> Traffic {
+    match kind {
+        OpKind::Load(..) | OpKind::Get | OpKind::GatherRows { .. } | OpKind::Gather => {
+            Traffic::one(reads(On::Tensor, Proxy::Generic))
+        }
+        OpKind::Store(_) | OpKind::Set | OpKind::ScatterRows | OpKind::Scatter => {
+            Traffic::one(writes(On::Tensor, Proxy::Generic))
+        }
+        OpKind::Atomic(_) | OpKind::AtomicTile(_) => {
+            Traffic::one(Access { on: On::Tensor, proxy: Proxy::Generic, reads: true, writes: true })
+        }
+        OpKind::Ttg(op) => ttg(op),
+        OpKind::Region(op) => region(op),
+        OpKind::Nv(op) => nv(op),
+        OpKind::Amd(op) => amd(op),
+        OpKind::Return => Traffic::order(Order::Ends),
+        // Offsets of segments are read from tensors that no copy of a region writes.
+        OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => Traffic::NONE,
+        OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
+        | OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select
+        | OpKind::MulAdd | OpKind::Cast(_) | OpKind::Bitcast(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. }
+        | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..) | OpKind::ArgReduce(..)
+        | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Index(_)
+        | OpKind::Slice(_) | OpKind::Shared | OpKind::Unflatten | OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_)
+        | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) => Traffic::NONE,
+    }
+}
+
+const fn ttg(op: &TtgOp) -> Traffic {
+    match op {
+        TtgOp::AsyncProduce { proxy, .. } => Traffic::one(writes(On::Stage, *proxy)),
+        TtgOp::Fill(_) | TtgOp::Write => Traffic::one(writes(On::Stage, Proxy::Generic)),
+        TtgOp::Read => Traffic::one(reads(On::Stage, Proxy::Generic)),
+        TtgOp::ComputeIssue | TtgOp::AccMma => Traffic::one(reads(On::Stage, Proxy::Async)),
+        TtgOp::StoreIssue(_) => Traffic::two(reads(On::Stage, Proxy::Async), writes(On::Tensor, Proxy::Async)),
+        TtgOp::Fence { .. } => Traffic::order(Order::Fences),
+        TtgOp::Roles => Traffic::order(Order::Parts),
+        TtgOp::Finalize => Traffic::order(Order::Ends),
+        // Rings have their own protocol; what their operations order is the verifier's to show, not this table's.
+        TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Acquire(_) | TtgOp::Ready(_) | TtgOp::WaitReady
+        | TtgOp::Poisoned | TtgOp::ReadPerm | TtgOp::Split(_) | TtgOp::Join | TtgOp::View { .. } | TtgOp::Consumed
+        | TtgOp::Release | TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccFinish | TtgOp::StoreWait
+        | TtgOp::Rematerialize => Traffic::NONE,
+    }
+}
+
+const fn region(op: &RegionOp) -> Traffic {
+    match op {
+        RegionOp::Place { .. } | RegionOp::At => Traffic::NONE,
+        RegionOp::Read => Traffic::one(reads(On::Regions, Proxy::Generic)),
+        RegionOp::Write => Traffic::one(writes(On::Regions, Proxy::Generic)),
+        RegionOp::Call(call) => {
+            let proxy = match call.declared() {
+                CallProxy::Generic => Proxy::Generic,
+                CallProxy::Async => Proxy::Async,
+                CallProxy::None => return Traffic::NONE,
+            };
+            Traffic::one(Access { on: On::Regions, proxy, reads: true, writes: true })
+        }
+        RegionOp::Wait => Traffic::order(Order::AwaitsToken),
+    }
+}
+
+const fn nv(op: &NvOp) -> Traffic {
+    match op {
+        NvOp::MbarrierInit { .. } | NvOp::MbarrierInval => Traffic::one(writes(On::Words, Proxy::Generic)),
+        NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } | NvOp::BarrierArrive { .. } | NvOp::ClusterArrive => {
+            Traffic::order(Order::Tells)
+        }
+        NvOp::MbarrierWait | NvOp::WaitParity | NvOp::ClusterWait => Traffic::order(Order::Learns),
+        NvOp::TryWait | NvOp::TestWait => Traffic::order(Order::Polls),
+        NvOp::BarrierSync { .. } => Traffic::order(Order::Meets),
+        NvOp::FenceMbarrierInit => Traffic::order(Order::FencesWords),
+        NvOp::BulkLoad { .. } => Traffic::two(writes(On::Regions, Proxy::Async), reads(On::Tensor, Proxy::Async)),
+        NvOp::BulkStore { .. } => Traffic::two(reads(On::Regions, Proxy::Async), writes(On::Tensor, Proxy::Async)),
+        NvOp::CpAsync { .. } => Traffic::two(writes(On::Regions, Proxy::Generic), reads(On::Tensor, Proxy::Generic)),
+        NvOp::CpAsyncArrive { .. } => Traffic::order(Order::TellsCopies),
+        NvOp::Wgmma => Traffic::one(reads(On::Regions, Proxy::Async)),
+        NvOp::Commit { group, .. } => Traffic::order(Order::Closes(group.class())),
+        NvOp::WaitGroup { group, .. } => Traffic::order(Order::Awaits(group.class())),
+        // Announcing bytes tells nothing of the role's own accesses.
+        NvOp::ExpectTx { .. } | NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::WgmmaFence | NvOp::SetMaxNReg { .. } => {
+            Traffic::NONE
+        }
+    }
+}
+
+/// gfx942 has one proxy: nothing there needs a fence between two.
+const fn amd(op: &AmdOp) -> Traffic {
+    match op {
+        AmdOp::BufferLoadLds { .. } => Traffic::two(writes(On::Regions, Proxy::Generic), reads(On::Tensor, Proxy::Generic)),
+        AmdOp::DsRead { .. } => Traffic::one(reads(On::Regions, Proxy::Generic)),
+        AmdOp::DsWrite { .. } => Traffic::one(writes(On::Regions, Proxy::Generic)),
+        AmdOp::Barrier => Traffic::order(Order::Meets),
+        AmdOp::Waitcnt { .. } | AmdOp::Mfma | AmdOp::SetPrio { .. } => Traffic::NONE,
+    }
+}

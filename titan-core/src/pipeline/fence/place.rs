@@ -1,0 +1,166 @@
+//! Where fences go. Every choice is tried on the analysis before it is made.
+
+use crate::analysis::proxy::{Found, Hazard, Overlay, find, join};
+use crate::ir::{Block, FenceSpace, Kernel, OpId, OpKind, Proxy, Scope, TtgOp};
+use std::collections::BTreeMap;
+
+/// What stands around operations.
+pub(super) struct Around {
+    /// The block of an operation.
+    pub(super) block: BTreeMap<OpId, Block>,
+    /// The operation that owns a block.
+    owner: BTreeMap<Block, OpId>,
+    /// The order of the text.
+    pub(super) order: Vec<OpId>,
+}
+
+impl Around {
+    pub(super) fn new(kernel: &Kernel) -> Around {
+        let mut around = Around { block: BTreeMap::new(), owner: BTreeMap::new(), order: Vec::new() };
+        around.add(kernel, kernel.body);
+        around
+    }
+
+    fn add(&mut self, kernel: &Kernel, block: Block) {
+        for id in &kernel.block(block).ops {
+            self.block.insert(*id, block);
+            self.order.push(*id);
+            for region in &kernel.op(*id).regions {
+                self.owner.insert(*region, *id);
+                self.add(kernel, *region);
+            }
+        }
+    }
+
+    /// The operation around an operation.
+    fn outside(&self, id: OpId) -> Option<OpId> {
+        self.owner.get(self.block.get(&id)?).copied()
+    }
+}
+
+/// Whether whatever runs a block needs a fence there, loops that may run no time at all counted as run.
+fn needs(kernel: &Kernel, block: Block, found: &Found) -> bool {
+    kernel.block(block).ops.iter().any(|id| {
+        let op = kernel.op(*id);
+        let own = found.at(*id).is_some_and(|h| !h.pairs.is_empty());
+        let arms = op.kind == OpKind::If && op.regions.iter().all(|arm| needs(kernel, *arm, found));
+        own || arms || op.kind.is_loop() && op.regions.iter().any(|body| needs(kernel, *body, found))
+    })
+}
+
+/// Operations in front of which a fence for this one may stand, the outermost first.
+fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<OpId> {
+    let mut positions = vec![at];
+    let mut inner = at;
+    while let Some(outer) = around.outside(inner) {
+        let op = kernel.op(outer);
+        let allowed = op.kind.is_loop() || op.kind == OpKind::If && op.regions.iter().all(|arm| needs(kernel, *arm, found));
+        if !allowed {
+            break;
+        }
+        positions.push(outer);
+        inner = outer;
+    }
+    positions.reverse();
+    positions
+}
+
+/// Fills the overlay with the fences that a kernel lacks.
+pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
+    let around = Around::new(kernel);
+    let mut role_of: BTreeMap<OpId, usize> = BTreeMap::new();
+    // Every round takes at least one pair away, so there are no more rounds than operations and pairs.
+    for _ in 0..kernel.ops.len().saturating_mul(4) {
+        let found = find(kernel, overlay);
+        let Some(hazard) = found.hazards.iter().find(|h| !h.pairs.is_empty()).cloned() else { break };
+        let Some(fence) = hazard.fence() else { break };
+        let before = overlay.clone();
+        let at = widen(kernel, overlay, &hazard, fence, &role_of).or_else(|| insert(kernel, &around, overlay, &hazard, fence, &found));
+        match at {
+            Some(at) => role_of.insert(at, hazard.role),
+            None => {
+                *overlay = before;
+                break;
+            }
+        };
+    }
+    thin(kernel, overlay, &around);
+}
+
+fn covered(kernel: &Kernel, overlay: &Overlay, at: OpId) -> bool {
+    find(kernel, overlay).at(at).is_none_or(|h| h.pairs.is_empty())
+}
+
+/// A fence that was placed already does if it reaches further.
+fn widen(kernel: &Kernel, overlay: &mut Overlay, hazard: &Hazard, fence: (Scope, FenceSpace), roles: &BTreeMap<OpId, usize>) -> Option<OpId> {
+    for (at, (scope, space)) in overlay.fences.clone() {
+        let wider = (scope.max(fence.0), join(space, fence.1));
+        if wider == (scope, space) || roles.get(&at) != Some(&hazard.role) {
+            continue;
+        }
+        overlay.fences.insert(at, wider);
+        if covered(kernel, overlay, hazard.at) {
+            return Some(at);
+        }
+        overlay.fences.insert(at, (scope, space));
+    }
+    None
+}
+
+fn insert(kernel: &Kernel, around: &Around, overlay: &mut Overlay, hazard: &Hazard, fence: (Scope, FenceSpace), found: &Found) -> Option<OpId> {
+    for at in positions(kernel, around, hazard.at, found) {
+        let known = overlay.fences.get(&at).copied();
+        let wider = known.map_or(fence, |(scope, space)| (scope.max(fence.0), join(space, fence.1)));
+        overlay.fences.insert(at, wider);
+        if covered(kernel, overlay, hazard.at) {
+            return Some(at);
+        }
+        match known {
+            Some(known) => overlay.fences.insert(at, known),
+            None => overlay.fences.remove(&at),
+        };
+    }
+    None
+}
+
+/// Takes away what later fences made needless, and makes narrow what may be.
+fn thin(kernel: &Kernel, overlay: &mut Overlay, around: &Around) {
+    let pairs = find(kernel, overlay).pairs();
+    let placed: Vec<OpId> = around.order.iter().rev().copied().filter(|id| overlay.fences.contains_key(id)).collect();
+    for at in placed {
+        let Some(fence) = overlay.fences.remove(&at) else { continue };
+        if find(kernel, overlay).pairs() == pairs {
+            continue;
+        }
+        let scopes = [Scope::Cta, fence.0];
+        let spaces = [FenceSpace::Shared, FenceSpace::Global, fence.1];
+        let narrower = scopes.iter().flat_map(|scope| spaces.iter().map(move |space| (*scope, *space)));
+        for tried in narrower {
+            overlay.fences.insert(at, tried);
+            if find(kernel, overlay).pairs() == pairs {
+                break;
+            }
+        }
+    }
+}
+
+/// Fences of the kernel without which nothing more is missing, all of them together.
+pub(super) fn unneeded(kernel: &Kernel, overlay: &Overlay) -> Vec<OpId> {
+    let pairs = find(kernel, overlay).pairs();
+    let mut trial = overlay.clone();
+    let mut unneeded = Vec::new();
+    for at in Around::new(kernel).order.into_iter().rev() {
+        let ours = matches!(kernel.op(at).kind, OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, .. }));
+        if !ours {
+            continue;
+        }
+        trial.gone.insert(at);
+        if find(kernel, &trial).pairs() == pairs {
+            unneeded.push(at);
+        } else {
+            trial.gone.remove(&at);
+        }
+    }
+    unneeded.reverse();
+    unneeded
+}

@@ -1,0 +1,103 @@
+//! What the pass did, for people and tools.
+
+use super::place::Around;
+use crate::analysis::proxy::{Found, Overlay, Pair};
+use crate::ir::op_table::mnemonic;
+use crate::ir::{FenceSpace, Kernel, Loc, OpId, Scope};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A fence that was placed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The operation that it stands in front of.
+    pub before: &'static str,
+    /// Where that is.
+    pub at: Loc,
+    /// How far it reaches.
+    pub scope: Scope,
+    /// Which memory it orders.
+    pub space: FenceSpace,
+}
+
+/// Something that the pass could not mend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Where.
+    pub at: Loc,
+    /// What is wrong, in words.
+    pub what: &'static str,
+}
+
+/// What the pass did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Fences that were placed, in the order of the text.
+    pub fences: Vec<Placed>,
+    /// Bulk stores whose group was closed.
+    pub commits: Vec<Loc>,
+    /// Where bulk stores are waited for now, and how many groups may still be under way.
+    pub waits: Vec<(Loc, u32)>,
+    /// Fences of the kernel that order nothing.
+    pub unneeded: Vec<Loc>,
+    /// What is still wrong.
+    pub left: Vec<Left>,
+}
+
+impl Report {
+    /// Whether the kernel is as it was.
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
+        self.fences.is_empty() && self.commits.is_empty() && self.waits.is_empty()
+    }
+}
+
+struct Where(Loc);
+
+impl fmt::Display for Where {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == Loc::default() { Ok(()) } else { write!(f, " at {}:{}", self.0.line, self.0.column) }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for p in &self.fences {
+            writeln!(f, "fence placed before `{}`{}: scope {}, space {}", p.before, Where(p.at), p.scope, p.space)?;
+        }
+        for at in &self.commits {
+            writeln!(f, "group closed after the bulk store{}", Where(*at))?;
+        }
+        for (at, n) in &self.waits {
+            writeln!(f, "bulk stores waited for{}: {n} may be under way", Where(*at))?;
+        }
+        for at in &self.unneeded {
+            writeln!(f, "fence not needed{}", Where(*at))?;
+        }
+        for left in &self.left {
+            writeln!(f, "not mended{}: {}", Where(left.at), left.what)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn report(kernel: &Kernel, overlay: &Overlay, unneeded: &[OpId], left: &Found) -> Report {
+    let mut report = Report::default();
+    for id in Around::new(kernel).order {
+        let (op, at) = (kernel.op(id), kernel.op(id).loc);
+        if let Some((scope, space)) = overlay.fences.get(&id) {
+            report.fences.push(Placed { before: mnemonic(&op.kind), at, scope: *scope, space: *space });
+        }
+        report.commits.extend(overlay.commits.contains(&id).then_some(at));
+        report.waits.extend(overlay.waits.get(&id).map(|n| (at, *n)));
+        report.unneeded.extend(unneeded.contains(&id).then_some(at));
+        if let Some(hazard) = left.at(id) {
+            let landing: BTreeSet<&Pair> = hazard.landing.iter().collect();
+            let what = "copies of `cp.async` that may not have landed are read or overwritten asynchronously: wait for their group first";
+            report.left.extend((!landing.is_empty()).then_some(Left { at, what }));
+            let what = "ordinary accesses are not fenced";
+            report.left.extend((!hazard.pairs.is_empty()).then_some(Left { at, what }));
+        }
+    }
+    report
+}

@@ -1,0 +1,112 @@
+//! The compatibility mode: where TileLang's `InjectFenceProxy` places fences (`src/cuda/transform/inject_fence_proxy.cc`, as
+//! rewritten in February 2026).
+//!
+//! One state for the whole function: which proxy may have been the last one, of *none*, *generic* and *async*. It begins with
+//! none. What [`crate::ir::traffic`] gives as the side of an operation sets it, a fence sets it to none, and an asynchronous
+//! operation gets a fence in front if it may be generic. Branches unite, loops go on until the state stays (at most eight
+//! times), and may run no time at all. If both arms of a branch, or the body of a loop, are purely asynchronous, one fence in
+//! front serves them.
+//!
+//! It differs from the pass of this crate on purpose: ordinary reads are no traffic, so that a bulk load may overtake them;
+//! accesses of disjoint bytes count; a role's arrivals do not; and the roles are the arms of one branch.
+//!
+//! Deliberately absent: predicated blocks, which are branches here, and the gate on targets.
+
+use crate::analysis::proxy::Overlay;
+use crate::ir::traffic::{Order, Side, traffic};
+use crate::ir::{Block, CallProxy, FenceSpace, Kernel, Op, OpKind, RegionOp, Scope, TtgOp};
+
+/// Which proxies may have been the last one, as bits.
+type Last = u8;
+const NONE: Last = 1;
+const GENERIC: Last = 2;
+const ASYNC: Last = 4;
+
+/// How often a loop is walked at most.
+const ROUNDS: usize = 8;
+
+/// Fills the overlay.
+pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
+    let mut walk = Walk { kernel, overlay, left: 0 };
+    walk.block(kernel.body, NONE, true);
+}
+
+struct Walk<'k> {
+    kernel: &'k Kernel,
+    overlay: &'k mut Overlay,
+    /// What was the last one where a loop was left or gone on with.
+    left: Last,
+}
+
+fn side(op: &Op) -> Side {
+    // A call that only reads its regions leaves the state.
+    if let OpKind::Region(RegionOp::Call(call)) = &op.kind
+        && call.declared() == CallProxy::Generic
+        && !(0..op.args.len()).any(|i| call.touch(i).writes())
+    {
+        return Side::None;
+    }
+    traffic(&op.kind).side()
+}
+
+impl Walk<'_> {
+    /// Whether a block has asynchronous operations and nothing else that changes the state.
+    fn purely_async(&self, block: Block) -> bool {
+        let (mut some, mut only) = (false, true);
+        self.kernel.walk_block(block, &mut |_, op| match side(op) {
+            Side::Async => some = true,
+            Side::Generic => only = false,
+            Side::None => only &= traffic(&op.kind).order != Order::Fences,
+        });
+        some && only
+    }
+
+    fn block(&mut self, block: Block, mut last: Last, place: bool) -> Last {
+        let kernel = self.kernel;
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            let structured = !op.regions.is_empty() && op.kind != OpKind::Ttg(TtgOp::Roles);
+            let whole = structured && op.regions.iter().all(|r| self.purely_async(*r));
+            if last & GENERIC != 0 && (whole || side(op) == Side::Async) {
+                if place {
+                    self.overlay.fences.insert(*id, (Scope::Cta, FenceSpace::Shared));
+                }
+                last = NONE;
+            }
+            match side(op) {
+                Side::Async => last = ASYNC,
+                Side::Generic => last = GENERIC,
+                Side::None if traffic(&op.kind).order == Order::Fences => last = NONE,
+                Side::None => {}
+            }
+            if op.kind.is_loop() {
+                last = self.looped(op, last, place);
+            } else if !op.regions.is_empty() {
+                let arms: Vec<Last> = op.regions.iter().map(|r| self.block(*r, last, place)).collect();
+                last = arms.into_iter().fold(0, |all, arm| all | arm);
+            }
+            if matches!(op.kind, OpKind::Break(_) | OpKind::Continue(_)) {
+                self.left |= last;
+            }
+        }
+        last
+    }
+
+    fn looped(&mut self, op: &Op, entry: Last, place: bool) -> Last {
+        let Some(body) = op.regions.first().copied() else { return entry };
+        let outer = std::mem::replace(&mut self.left, 0);
+        let mut head = entry;
+        for _ in 0..ROUNDS {
+            let out = self.block(body, head, false);
+            let next = head | out | self.left;
+            if next == head {
+                break;
+            }
+            head = next;
+        }
+        let out = self.block(body, head, place);
+        let after = head | out | self.left;
+        self.left |= outer;
+        after
+    }
+}

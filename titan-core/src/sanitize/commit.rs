@@ -1,0 +1,109 @@
+//! Commit groups: which operations are staged, committed, waited for.
+//!
+//! | event | rule |
+//! |---|---|
+//! | operation of a group | *staged*: nobody sees what it does, not even who issued it; an ordered unit sees its own |
+//! | commit | the staged ones are the newest group |
+//! | wait for at most N | what all but the last N groups did, the waiting partition and its units see |
+//! | any access | asks who sees what is there, whoever did it and in whatever group, staged ones too |
+//!
+//! A group is kept as its number, which is the count of commits before it. It is staged while that is the number of
+//! commits, and outstanding until a wait has told that so many are complete: the counters −1, 1, 2, … of other
+//! sanitizers, without counting up.
+//!
+//! | kind | accesses | ordered among themselves |
+//! |---|---|---|
+//! | `cp.async` | writes shared memory | no |
+//! | wgmma | reads shared memory | yes |
+//! | TMA store | reads shared memory; told by [`Event::Commit`] also where the commit is implicit | no |
+//! | AMD's counters | both; each operation is a group | yes |
+//!
+//! An operation whose reads are known complete before its writes (`cp.async.bulk.wait_group.read`) is told as two, of
+//! two classes.
+//!
+//! Source: PTX ISA, `cp.async.wait_group`, `wgmma.wait_group`, `cp.async.bulk.wait_group`; Triton's sanitizer.
+//!
+//! [`Event::Commit`]: crate::engine::Event::Commit
+
+use super::lanes::{Memory, Span};
+use super::mask::{Mask, Partition};
+use crate::engine::{Agent, Class};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The groups of one agent and class.
+#[derive(Clone, Debug, Default)]
+struct Groups {
+    commits: u32,
+    complete: u32,
+    /// What was accessed, with the group; not yet waited for.
+    accessed: VecDeque<(u32, Span)>,
+    /// Where anything was accessed that may still be there: what an arrival of all earlier operations publishes.
+    places: BTreeSet<Span>,
+}
+
+/// The groups of all agents.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Commits {
+    groups: BTreeMap<(Agent, Class), Groups>,
+}
+
+impl Commits {
+    /// The group of an operation that is issued now.
+    pub(super) fn current(&self, agent: Agent, class: Class) -> u32 {
+        self.groups.get(&(agent, class)).map_or(0, |g| g.commits)
+    }
+
+    /// How many groups are known to be complete.
+    pub(super) fn complete(&self, agent: Agent, class: Class) -> u32 {
+        self.groups.get(&(agent, class)).map_or(0, |g| g.complete)
+    }
+
+    /// How many groups of each agent and class are committed and not known to be complete, where there are any.
+    pub(super) fn open_groups(&self) -> Vec<((Agent, Class), u32)> {
+        let open = |g: &Groups| g.commits.saturating_sub(g.complete);
+        self.groups.iter().map(|(key, g)| (*key, open(g))).filter(|(_, n)| *n > 0).collect()
+    }
+
+    /// An operation accesses something.
+    pub(super) fn accessed(&mut self, agent: Agent, class: Class, group: Option<u32>, span: Span) {
+        let groups = self.groups.entry((agent, class)).or_default();
+        groups.accessed.extend(group.map(|group| (group, span)));
+        groups.places.insert(span);
+    }
+
+    pub(super) fn commit(&mut self, agent: Agent, class: Class, commits: u32) {
+        self.groups.entry((agent, class)).or_default().commits = commits;
+    }
+
+    /// A wait has told that so many groups are complete; whether anything came to be seen.
+    pub(super) fn wait(
+        &mut self, agent: Agent, p: Partition, class: Class, complete: u32, memory: &mut Memory,
+    ) -> bool {
+        let Some(groups) = self.groups.get_mut(&(agent, class)) else { return false };
+        groups.complete = groups.complete.max(complete);
+        let mut any = false;
+        while let Some((_, span)) = groups.accessed.front().copied().filter(|(g, _)| *g < complete) {
+            groups.accessed.pop_front();
+            memory.each_in(&[span], |e| {
+                let own = e.side.agent == agent && e.side.class == Some(class);
+                if own && e.group.is_some_and(|g| g < complete) {
+                    e.seen.add(Mask::peers(p));
+                    any = true;
+                }
+            });
+        }
+        any
+    }
+
+    /// Where an agent's operations of a class have accessed something.
+    pub(super) fn places(&self, agent: Agent, class: Class) -> Vec<Span> {
+        self.groups.get(&(agent, class)).map_or_else(Vec::new, |g| g.places.iter().copied().collect())
+    }
+
+    /// Keeps of these places only those where something of theirs still is.
+    pub(super) fn keep(&mut self, agent: Agent, class: Class, left: &[Span]) {
+        if let Some(g) = self.groups.get_mut(&(agent, class)) {
+            g.places = left.iter().copied().collect();
+        }
+    }
+}

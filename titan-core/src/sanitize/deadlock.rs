@@ -1,0 +1,81 @@
+//! Deadlock: all that have not ended wait, and nothing under way can change that.
+//!
+//! | event | rule |
+//! |---|---|
+//! | wait | the agent waits, if the phase that it waits for is not over already |
+//! | end of a phase, meeting, anything that the agent does | it waits no more |
+//! | exit | the agent retires: it is not waited with, nor does it count as active |
+//! | wait, exit, completed operation | if everybody else waits at barriers or meetings, and no operation is to signal: deadlock |
+//!
+//! A wait consumes nothing, and a count that does not match is no deadlock by itself: only that nobody can go on is one.
+//! Who waits for a reason of the customer's own can be woken by the customer, and so is not judged.
+//!
+//! Source: Triton's sanitizer, waiting flags with phases, active masks and retirement (#9046).
+
+use super::config::Config;
+use crate::engine::{Agent, BarrierId, Wait};
+
+/// Who waits, and who has ended.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Waiting {
+    waits: Vec<Option<Wait>>,
+    over: Vec<bool>,
+    left: usize,
+    blocked: usize,
+}
+
+impl Waiting {
+    pub(super) fn new(config: &Config) -> Waiting {
+        let n = config.n_agents();
+        Waiting { waits: vec![None; n], over: vec![false; n], left: n, blocked: 0 }
+    }
+
+    pub(super) fn set(&mut self, agent: Agent, wait: Option<Wait>) {
+        if let Some(w) = self.waits.get_mut(agent.index()) {
+            self.blocked = self.blocked + usize::from(wait.is_some()) - usize::from(w.is_some());
+            *w = wait;
+        }
+    }
+
+    /// A phase has ended: who waited for it waits no more.
+    pub(super) fn phase_ended(&mut self, barrier: BarrierId, passed: impl Fn(bool) -> bool) {
+        if self.blocked == 0 {
+            return;
+        }
+        for w in &mut self.waits {
+            if let Some(Wait::Phase { barrier: b, parity }) = *w
+                && b == barrier
+                && passed(parity)
+            {
+                *w = None;
+                self.blocked -= 1;
+            }
+        }
+    }
+
+    /// Somebody who waits at a barrier.
+    pub(super) fn at(&self, barrier: BarrierId) -> Option<Agent> {
+        let at = |w: &Option<Wait>| matches!(w, Some(Wait::Phase { barrier: b, .. }) if *b == barrier);
+        self.waits.iter().position(at).map(Agent::new)
+    }
+
+    /// Whether the agent had not ended before.
+    pub(super) fn exit(&mut self, agent: Agent) -> bool {
+        self.set(agent, None);
+        let Some(over) = self.over.get_mut(agent.index()).filter(|over| !**over) else { return false };
+        *over = true;
+        self.left -= 1;
+        true
+    }
+
+    /// All that wait, if nobody else is left.
+    pub(super) fn stuck(&self) -> Option<Vec<(Agent, Wait)>> {
+        if self.left == 0 || self.blocked < self.left {
+            return None;
+        }
+        let all: Vec<(Agent, Wait)> =
+            self.waits.iter().enumerate().filter_map(|(i, w)| Some((Agent::new(i), (*w)?))).collect();
+        let own = |w: &Wait| matches!(w, Wait::Other(_) | Wait::Groups { .. });
+        (!all.iter().any(|(_, w)| own(w))).then_some(all)
+    }
+}

@@ -1,0 +1,80 @@
+//! What the last write and the last reads of a lane were, and who sees them.
+//!
+//! The sanitizer that this follows keeps matrices: which logical thread sees the last write, and whose reads each one
+//! sees. Here each access that still matters is an [`Effect`] that carries its column: who sees it, who has fenced it, and
+//! where it is published. A new read of the same reader replaces its effect, and with it everything that was published of
+//! the old one: that is what reader generations are.
+
+use super::mask::Mask;
+use super::proxy::Fences;
+use super::publish::Mark;
+use super::report::Side;
+use crate::engine::OpId;
+
+/// An access that later ones must be ordered after.
+#[derive(Clone, Debug)]
+pub(super) struct Effect {
+    pub(super) side: Side,
+    /// The operation whose access it is.
+    pub(super) op: Option<OpId>,
+    /// The commit group of the operation, by number of its agent and class.
+    pub(super) group: Option<u32>,
+    /// Whether others like it may be unordered with it.
+    pub(super) strong: bool,
+    /// Who is ordered after it.
+    pub(super) seen: Mask,
+    /// Which partitions have fenced it.
+    pub(super) fences: Fences,
+    /// Where it is published.
+    pub(super) marks: Vec<Mark>,
+}
+
+impl Effect {
+    /// Whether it differs from another at most in the agent of the partition and in the bytes.
+    fn is_like(&self, other: &Effect) -> bool {
+        let (a, b) = (&self.side, &other.side);
+        let same_group = (self.op, self.group, self.strong) == (other.op, other.group, other.strong);
+        let same_who = (a.partition, a.unit, a.class) == (b.partition, b.unit, b.class) && (a.class.is_none() || a.agent == b.agent);
+        same_group
+            && same_who
+            && (a.deed, a.proxy, a.place, a.tag, a.barrier) == (b.deed, b.proxy, b.place, b.tag, b.barrier)
+            && self.seen == other.seen
+            && self.fences == other.fences
+            && self.marks == other.marks
+    }
+}
+
+/// What is known of the bytes of a lane.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    /// The last ordinary write.
+    pub(super) write: Option<Effect>,
+    /// The last strong writes since, one for each writer.
+    pub(super) strong: Vec<Effect>,
+    /// The last reads since.
+    pub(super) reads: Vec<Effect>,
+}
+
+impl State {
+    /// All that is known, to change it.
+    pub(super) fn effects(&mut self) -> impl Iterator<Item = &mut Effect> {
+        self.write.iter_mut().chain(&mut self.strong).chain(&mut self.reads)
+    }
+
+    /// All that is known.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Effect> {
+        self.writes().chain(&self.reads)
+    }
+
+    /// The writes.
+    pub(super) fn writes(&self) -> impl Iterator<Item = &Effect> {
+        self.write.iter().chain(&self.strong)
+    }
+
+    pub(super) fn is_like(&self, other: &State) -> bool {
+        let alike = |a: &[Effect], b: &[Effect]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_like(b));
+        alike(self.write.as_slice(), other.write.as_slice())
+            && alike(&self.strong, &other.strong)
+            && alike(&self.reads, &other.reads)
+    }
+}

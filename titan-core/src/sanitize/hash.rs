@@ -1,0 +1,77 @@
+//! Equal states hash equally: what decides which findings are to come, and nothing else.
+//!
+//! Left out are places, tags and addresses of reports. Slots are named by what they belong to, groups are counted from the
+//! last that is complete, and operations by their agent, class and order: two interleavings that lead to the same
+//! knowledge have the same hash.
+
+use super::Sanitizer;
+use super::effect::Effect;
+use super::publish::Slot;
+use crate::engine::{BarrierId, OpId, Proxy, SpaceId, StateHasher};
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+
+/// What a slot belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Owner {
+    Phase(BarrierId, u8),
+    Word(SpaceId, u64),
+    Op(usize),
+}
+
+/// Names that do not depend on the order in which things were made.
+struct Canon {
+    slots: BTreeMap<Slot, Owner>,
+    ops: BTreeMap<OpId, usize>,
+}
+
+impl Sanitizer {
+    fn canon(&self) -> Canon {
+        let mut order: Vec<_> = self.ops.iter().map(|(id, u)| (u.agent, u.class, *id)).collect();
+        order.sort_unstable();
+        let ops: BTreeMap<OpId, usize> = order.iter().enumerate().map(|(i, (_, _, id))| (*id, i)).collect();
+        let mut slots: BTreeMap<Slot, Owner> = BTreeMap::new();
+        for (barrier, life) in self.lives.iter() {
+            slots.extend(life.slots().map(|(parity, slot)| (slot, Owner::Phase(barrier, parity))));
+        }
+        slots.extend(self.slots.words().map(|((space, address), slot)| (slot, Owner::Word(space, address))));
+        let frontiers = self.ops.iter().filter_map(|(id, u)| Some((u.frontier.as_ref()?.0, *ops.get(id)?)));
+        slots.extend(frontiers.map(|(slot, op)| (slot, Owner::Op(op))));
+        Canon { slots, ops }
+    }
+
+    fn hash_of(&self, e: &Effect, canon: &Canon) -> u128 {
+        let mut state = StateHasher::default();
+        let state = &mut state;
+        let side = &e.side;
+        (side.partition, side.unit, side.class, side.deed, side.proxy == Proxy::Generic, e.strong, &e.seen).hash(state);
+        // An operation that is over is nobody's own any more.
+        e.op.and_then(|op| canon.ops.get(&op)).hash(state);
+        if let (Some(group), Some(class)) = (e.group, side.class) {
+            (side.agent, group.checked_sub(self.commits.complete(side.agent, class))).hash(state);
+        }
+        e.fences.hash(state);
+        let mut marks: Vec<_> = e.marks.iter().filter_map(|m| Some((*canon.slots.get(&m.slot)?, m.levels))).collect();
+        marks.sort_unstable();
+        marks.hash(state);
+        state.finish128()
+    }
+}
+
+impl Hash for Sanitizer {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let canon = self.canon();
+        // Readers of one place are in the order in which they came.
+        let mut effects: Vec<_> = self.memory.iter().map(|(span, e)| (span, self.hash_of(e, &canon))).collect();
+        effects.sort_unstable();
+        effects.hash(state);
+        for (barrier, life) in self.lives.iter() {
+            (barrier, &life.state, life.storage).hash(state);
+        }
+        (self.commits.open_groups(), &self.waiting, &self.over, self.findings.len()).hash(state);
+        for (id, op) in &canon.ops {
+            let signals = self.ops.get(id).map(|u| &u.signals);
+            (op, signals.map(|s| s.iter().map(|(b, _)| *b).collect::<Vec<_>>())).hash(state);
+        }
+    }
+}

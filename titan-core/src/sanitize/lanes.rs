@@ -1,0 +1,154 @@
+//! State lanes: the bytes of a space, cut where accesses begin and end.
+//!
+//! Two accesses conflict exactly if they have a byte in common, so what is known is kept for the largest ranges in which
+//! all bytes had the same accesses. An access cuts the ranges at its ends; neighbours that came to be alike, as those of
+//! a row that a warp writes, become one again. Buffers that overlap need no table of aliases: they share lanes.
+//!
+//! Source: Triton's sanitizer keeps a state for each region of a buffer analysis, and takes all of them when it does not
+//! know. Here addresses are known, and so the lanes are exact.
+
+use super::effect::{Effect, State};
+use crate::engine::SpaceId;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug)]
+struct Lane {
+    end: u64,
+    state: State,
+}
+
+/// The lanes of one space, by first byte.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lanes {
+    lanes: BTreeMap<u64, Lane>,
+}
+
+impl Lanes {
+    /// Makes `at` the end of a lane, if it is inside one.
+    fn cut(&mut self, at: u64) {
+        let Some((_, lane)) = self.lanes.range_mut(..at).next_back() else { return };
+        if lane.end > at {
+            let right = Lane { end: lane.end, state: lane.state.clone() };
+            lane.end = at;
+            self.lanes.insert(at, right);
+        }
+    }
+
+    /// Lanes for all bytes of a range, and only for those: the first bytes.
+    fn cover(&mut self, start: u64, end: u64) -> Vec<u64> {
+        self.cut(start);
+        self.cut(end);
+        let (mut at, mut firsts, mut gaps) = (start, Vec::new(), Vec::new());
+        for (first, lane) in self.lanes.range(start..end) {
+            if *first > at {
+                gaps.push((at, *first));
+                firsts.push(at);
+            }
+            firsts.push(*first);
+            at = lane.end;
+        }
+        if at < end {
+            gaps.push((at, end));
+            firsts.push(at);
+        }
+        for (from, to) in gaps {
+            self.lanes.insert(from, Lane { end: to, state: State::default() });
+        }
+        firsts
+    }
+
+    /// Calls `f` with each lane of a range: its first byte, the byte after its last, its state.
+    pub(super) fn each_of(&mut self, start: u64, end: u64, mut f: impl FnMut(u64, u64, &mut State)) {
+        if start >= end {
+            return;
+        }
+        // Most accesses are like one before.
+        if let Some(lane) = self.lanes.get_mut(&start).filter(|l| l.end == end) {
+            f(start, end, &mut lane.state);
+            self.merge(start);
+            self.merge(end);
+            return;
+        }
+        let firsts = self.cover(start, end);
+        for first in &firsts {
+            if let Some(lane) = self.lanes.get_mut(first) {
+                f(*first, lane.end, &mut lane.state);
+            }
+        }
+        for first in firsts.into_iter().chain([end]) {
+            self.merge(first);
+        }
+    }
+
+    /// Makes the lanes on both sides of `at` one, if they are alike.
+    fn merge(&mut self, at: u64) {
+        let Some((first, left)) = self.lanes.range(..at).next_back() else { return };
+        let Some(right) = self.lanes.get(&at) else { return };
+        if left.end != at || !left.state.is_like(&right.state) {
+            return;
+        }
+        let (first, end) = (*first, right.end);
+        self.lanes.remove(&at);
+        if let Some(left) = self.lanes.get_mut(&first) {
+            left.end = end;
+        }
+    }
+
+    /// Calls `f` with what is known of bytes of a range, without cutting lanes at its ends.
+    pub(super) fn touch(&mut self, start: u64, end: u64, mut f: impl FnMut(&mut Effect)) {
+        let from = self.lanes.range(..=start).next_back().map_or(start, |(first, _)| *first);
+        for (_, lane) in self.lanes.range_mut(from..end) {
+            if lane.end > start {
+                lane.state.effects().for_each(&mut f);
+            }
+        }
+    }
+}
+
+/// The lanes of all spaces.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory {
+    spaces: BTreeMap<SpaceId, Lanes>,
+}
+
+/// Bytes of a space: first, and after the last.
+pub(super) type Span = (SpaceId, u64, u64);
+
+impl Memory {
+    pub(super) fn space(&mut self, space: SpaceId) -> &mut Lanes {
+        self.spaces.entry(space).or_default()
+    }
+
+    /// Calls `f` with all that is known.
+    pub(super) fn each(&mut self, mut f: impl FnMut(&mut Effect)) {
+        for lanes in self.spaces.values_mut() {
+            for lane in lanes.lanes.values_mut() {
+                lane.state.effects().for_each(&mut f);
+            }
+        }
+    }
+
+    /// Calls `f` with what is known of these bytes.
+    pub(super) fn each_in(&mut self, spans: &[Span], mut f: impl FnMut(&mut Effect)) {
+        for (space, start, end) in spans {
+            if let Some(lanes) = self.spaces.get_mut(space) {
+                lanes.touch(*start, *end, &mut f);
+            }
+        }
+    }
+
+    /// All that is known, with its place: space, first byte, byte after the last.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Span, &Effect)> {
+        self.spaces.iter().flat_map(|(space, lanes)| {
+            lanes.lanes.iter().flat_map(|(first, lane)| {
+                let span = (*space, *first, lane.end);
+                lane.state.iter().map(move |e| (span, e))
+            })
+        })
+    }
+
+    /// How many lanes there are.
+    pub(super) fn len(&self) -> usize {
+        self.spaces.values().map(|l| l.lanes.len()).sum()
+    }
+}

@@ -1,0 +1,235 @@
+//! Publication: what arrivals leave at a barrier or a word, and what waits take from there.
+//!
+//! | event | rule |
+//! |---|---|
+//! | arrival of an agent, release | *Frontier*: all that its partition sees, with its fences |
+//! | bytes of a completed operation | *EffectWrites*: what this operation did in the block of the barrier |
+//! | arrival of a completed operation | *Frontier* of its unit at the issue: what was issued before it, and what an ordered unit sees |
+//! | wait that passes | the partition and its units see what the phase published |
+//! | fork, join, meeting | the agents' side sees what the others' agents' side sees; pending asynchronous effects are not in it |
+//!
+//! Each phase of a barrier has its slot. Two are kept: that of the phase under way and that of the one before, which late
+//! waiters still read. A slot holds no list; effects carry marks, and so what is overwritten or read again is published
+//! no more.
+//!
+//! Source: Triton's sanitizer: tracking by barrier and parity (#11310), publication modes, reader generations (#11216).
+
+use super::effect::Effect;
+use super::lanes::{Memory, Span};
+use super::mask::{MAX_PARTITIONS, Mask, Partition, Unit, bit};
+use super::proxy::Levels;
+use crate::engine::{Agent, Class, OpId, Proxy, SpaceId};
+use std::collections::BTreeMap;
+
+/// Where effects are published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Slot(u32);
+
+/// An effect is published in a slot, with fences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) slot: Slot,
+    pub(super) levels: Levels,
+}
+
+/// How often something was published in a slot, and who has seen how much of it.
+#[derive(Clone, Debug, Default)]
+struct Published {
+    times: u64,
+    /// The knowledge with which a partition has published.
+    by: BTreeMap<Partition, u64>,
+    /// The publications that a partition has taken over.
+    taken: BTreeMap<Partition, u64>,
+}
+
+/// All slots, and how often partitions' knowledge has changed.
+#[derive(Clone, Debug)]
+pub(super) struct Slots {
+    next: u32,
+    live: BTreeMap<Slot, Published>,
+    words: BTreeMap<(SpaceId, u64), Slot>,
+    knowledge: [u64; MAX_PARTITIONS],
+    /// All partitions.
+    everybody: u64,
+}
+
+/// The marks that an effect may have before those of dead slots are looked for.
+const MARKS: usize = 6;
+
+fn mark(e: &mut Effect, slot: Slot, levels: Levels, live: &BTreeMap<Slot, Published>) {
+    if let Some(m) = e.marks.iter_mut().find(|m| m.slot == slot) {
+        m.levels.add(levels);
+        return;
+    }
+    if e.marks.len() >= MARKS {
+        e.marks.retain(|m| live.contains_key(&m.slot));
+    }
+    e.marks.push(Mark { slot, levels });
+}
+
+impl Slots {
+    pub(super) fn new(partitions: usize) -> Slots {
+        let everybody = if partitions >= MAX_PARTITIONS { u64::MAX } else { (1 << partitions) - 1 };
+        let (live, words) = (BTreeMap::new(), BTreeMap::new());
+        Slots { next: 0, live, words, knowledge: [0; MAX_PARTITIONS], everybody }
+    }
+
+    pub(super) fn open(&mut self) -> Slot {
+        let slot = Slot(self.next);
+        self.next = self.next.wrapping_add(1);
+        self.live.insert(slot, Published::default());
+        slot
+    }
+
+    pub(super) fn close(&mut self, slot: Slot) {
+        self.live.remove(&slot);
+    }
+
+    /// The slot of a word of memory.
+    pub(super) fn word(&mut self, space: SpaceId, address: u64) -> Slot {
+        match self.words.get(&(space, address)) {
+            Some(slot) => *slot,
+            None => {
+                let slot = self.open();
+                self.words.insert((space, address), slot);
+                slot
+            }
+        }
+    }
+
+    /// The words through which something is published.
+    pub(super) fn words(&self) -> impl Iterator<Item = ((SpaceId, u64), Slot)> {
+        self.words.iter().map(|(word, slot)| (*word, *slot))
+    }
+
+    /// The word has a value that does not come from the one before.
+    pub(super) fn overwrite(&mut self, space: SpaceId, address: u64) {
+        if let Some(slot) = self.words.remove(&(space, address)) {
+            self.close(slot);
+        }
+    }
+
+    /// A partition has learned or done something.
+    pub(super) fn learned(&mut self, p: Partition) {
+        self.knowledge[p.index() % MAX_PARTITIONS] += 1;
+    }
+
+    pub(super) fn knowledge(&self, p: Partition) -> u64 {
+        self.knowledge[p.index() % MAX_PARTITIONS]
+    }
+
+    /// *Frontier*: all that a partition sees. `storage`, the barrier's own bytes, has changed since the last time.
+    pub(super) fn publish(&mut self, p: Partition, slot: Slot, storage: Option<Span>, memory: &mut Memory) {
+        let (knows, everybody) = (self.knowledge(p), self.everybody);
+        let Some(published) = self.live.get_mut(&slot) else { return };
+        published.times += 1;
+        let again = published.by.insert(p, knows) == Some(knows);
+        let live = &self.live;
+        let publish = |e: &mut Effect| {
+            if !e.seen.has(p, Unit::Base) {
+                return;
+            }
+            let levels = e.fences.of(p);
+            // What everybody sees tells nothing new.
+            if e.seen.base() & everybody == everybody && levels.is_empty() {
+                return;
+            }
+            mark(e, slot, levels, live);
+        };
+        if again {
+            memory.each_in(storage.as_slice(), publish);
+        } else {
+            memory.each(publish);
+        }
+    }
+
+    /// *EffectWrites*: what an operation did, in these bytes.
+    pub(super) fn publish_op(&mut self, op: OpId, spans: &[Span], slot: Slot, memory: &mut Memory) {
+        let Some(published) = self.live.get_mut(&slot) else { return };
+        published.times += 1;
+        let live = &self.live;
+        memory.each_in(spans, |e| {
+            if e.op == Some(op) {
+                mark(e, slot, Levels::default(), live);
+            }
+        });
+    }
+
+    /// What is in one slot goes into another too.
+    pub(super) fn forward(&mut self, from: Slot, to: Slot, spans: Option<&[Span]>, memory: &mut Memory) {
+        let Some(published) = self.live.get_mut(&to) else { return };
+        published.times += 1;
+        let live = &self.live;
+        let forward = |e: &mut Effect| {
+            let found = e.marks.iter().find(|m| m.slot == from).copied();
+            if let Some(m) = found {
+                mark(e, to, m.levels, live);
+            }
+        };
+        match spans {
+            Some(spans) => memory.each_in(spans, forward),
+            None => memory.each(forward),
+        }
+    }
+
+    /// *Frontier* of an ordered unit: what it sees now.
+    pub(super) fn publish_unit(&self, p: Partition, unit: Unit, slot: Slot, memory: &mut Memory) {
+        memory.each(|e| {
+            if e.seen.has(p, unit) {
+                let levels = e.fences.of(p);
+                mark(e, slot, levels, &self.live);
+            }
+        });
+    }
+
+    /// *Frontier* of a class without a unit: what operations of one agent have done and nobody has replaced; the bytes
+    /// where that was.
+    pub(super) fn publish_class(
+        &self, (agent, class): (Agent, Class), spans: &[Span], slot: Slot, memory: &mut Memory,
+    ) -> Vec<Span> {
+        let mut left = Vec::new();
+        for span in spans {
+            let mut there = false;
+            memory.each_in(&[*span], |e| {
+                if e.side.agent == agent && e.side.class == Some(class) {
+                    mark(e, slot, Levels::default(), &self.live);
+                    there = true;
+                }
+            });
+            left.extend(there.then_some(*span));
+        }
+        left
+    }
+
+    /// A partition takes over what is published.
+    pub(super) fn take(&mut self, slot: Slot, p: Partition, memory: &mut Memory) {
+        let Some(published) = self.live.get_mut(&slot) else { return };
+        if published.taken.insert(p, published.times) == Some(published.times) {
+            return;
+        }
+        self.learned(p);
+        memory.each(|e| {
+            let found = e.marks.iter().find(|m| m.slot == slot).map(|m| m.levels);
+            if let Some(levels) = found {
+                e.seen.add(Mask::peers(p));
+                e.fences.add(bit(p), levels);
+            }
+        });
+    }
+
+    /// Some partitions take over what others see: all that one of `from` does, all of `into` do.
+    pub(super) fn share(&mut self, from: u64, into: u64, memory: &mut Memory) {
+        for i in (0..MAX_PARTITIONS).filter(|i| into >> i & 1 == 1) {
+            self.learned(Partition::new(i));
+        }
+        memory.each(|e| {
+            if e.seen.base() & from != 0 {
+                if e.side.proxy == Proxy::Generic {
+                    let levels = e.fences.of_any(from);
+                    e.fences.add(into, levels);
+                }
+                e.seen.add(Mask::all_of(into));
+            }
+        });
+    }
+}

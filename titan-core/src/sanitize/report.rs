@@ -1,0 +1,309 @@
+//! What is reported: the rule, both sides, and the words for them.
+//!
+//! Numbers are the customer's; [`Names`] turns them into words. The code words of rules ([`Rule::code`]) stay what they
+//! are: programs may compare them.
+
+use super::mask::{Partition, Unit};
+use crate::engine::{Agent, BarrierFault, BarrierId, Class, Place, Proxy, SpaceId, Wait};
+use std::fmt::Write as _;
+
+/// Which rule was broken. The table with the source of each is docs/sanitizer.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Rule {
+    /// An access meets a write that whoever accesses does not see.
+    OutstandingWrite,
+    /// A write meets reads that whoever writes does not see.
+    OutstandingRead,
+    /// An access meets an operation of a commit group that nobody has waited for.
+    PendingAccess,
+    /// Two asynchronous operations of one partition touch the same bytes, and nothing orders them.
+    UnorderedAsync,
+    /// An access by another proxy, and no fence since the generic one.
+    MissingFence,
+    /// The fence does not reach the memory that is accessed.
+    NarrowFence,
+    /// An ordinary access to the bytes of a barrier that lives.
+    BarrierBytes,
+    /// A barrier comes to life on the bytes of another that lives.
+    BarrierOverlap,
+    /// A barrier is initialised while it lives.
+    BarrierReinit,
+    /// A barrier is used before it is initialised, or after it is invalidated.
+    BarrierNotLive,
+    /// A count of arrivals that no barrier has.
+    BarrierCount,
+    /// More arrivals than the phase has left.
+    ArriveUnderflow,
+    /// The byte count leaves its range.
+    BytesOverflow,
+    /// A barrier is invalidated while somebody waits at it.
+    InvalidateWaiting,
+    /// A barrier is invalidated while an operation is still to signal it.
+    InvalidatePending,
+    /// A block ends, and nobody in it knows that an operation on its memory is complete.
+    ExitInFlight,
+    /// Memory or a barrier of a block that has ended is used.
+    ExitedMemory,
+    /// All that have not ended wait, and nothing can change that.
+    Deadlock,
+    /// An agent that the configuration does not name.
+    UnknownAgent,
+}
+
+impl Rule {
+    /// All of them.
+    pub const ALL: [Rule; 19] = [
+        Rule::OutstandingWrite,
+        Rule::OutstandingRead,
+        Rule::PendingAccess,
+        Rule::UnorderedAsync,
+        Rule::MissingFence,
+        Rule::NarrowFence,
+        Rule::BarrierBytes,
+        Rule::BarrierOverlap,
+        Rule::BarrierReinit,
+        Rule::BarrierNotLive,
+        Rule::BarrierCount,
+        Rule::ArriveUnderflow,
+        Rule::BytesOverflow,
+        Rule::InvalidateWaiting,
+        Rule::InvalidatePending,
+        Rule::ExitInFlight,
+        Rule::ExitedMemory,
+        Rule::Deadlock,
+        Rule::UnknownAgent,
+    ];
+
+    /// Its code word.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Rule::OutstandingWrite => "outstanding-write",
+            Rule::OutstandingRead => "outstanding-read",
+            Rule::PendingAccess => "pending-access",
+            Rule::UnorderedAsync => "unordered-async",
+            Rule::MissingFence => "missing-fence",
+            Rule::NarrowFence => "narrow-fence",
+            Rule::BarrierBytes => "barrier-bytes",
+            Rule::BarrierOverlap => "barrier-overlap",
+            Rule::BarrierReinit => "barrier-reinit",
+            Rule::BarrierNotLive => "barrier-not-live",
+            Rule::BarrierCount => "barrier-count",
+            Rule::ArriveUnderflow => "arrive-underflow",
+            Rule::BytesOverflow => "bytes-overflow",
+            Rule::InvalidateWaiting => "invalidate-waiting",
+            Rule::InvalidatePending => "invalidate-pending",
+            Rule::ExitInFlight => "exit-in-flight",
+            Rule::ExitedMemory => "exited-memory",
+            Rule::Deadlock => "deadlock",
+            Rule::UnknownAgent => "unknown-agent",
+        }
+    }
+
+    /// What is wrong, in a clause.
+    #[must_use]
+    pub const fn says(self) -> &'static str {
+        match self {
+            Rule::OutstandingWrite => "a write to these bytes is not ordered before the access",
+            Rule::OutstandingRead => "a read of these bytes is not ordered before the write",
+            Rule::PendingAccess => "an operation on these bytes is outstanding: its group was not waited for",
+            Rule::UnorderedAsync => "two asynchronous operations touch these bytes, and nothing orders them",
+            Rule::MissingFence => "no fence lies between a generic access and one by another proxy",
+            Rule::NarrowFence => "the fence between a generic access and one by another proxy does not reach this memory",
+            Rule::BarrierBytes => "an ordinary access to the bytes of a barrier that is in use",
+            Rule::BarrierOverlap => "the barrier lies on the bytes of another that is in use",
+            Rule::BarrierReinit => "the barrier is initialised again without being invalidated",
+            Rule::BarrierNotLive => "the barrier is used before it is initialised or after it is invalidated",
+            Rule::BarrierCount => "a barrier cannot count so many arrivals",
+            Rule::ArriveUnderflow => "more arrive than the phase of the barrier expects",
+            Rule::BytesOverflow => "the byte count of the barrier leaves its range",
+            Rule::InvalidateWaiting => "the barrier is invalidated while somebody waits at it",
+            Rule::InvalidatePending => "the barrier is invalidated while an operation is still to signal it",
+            Rule::ExitInFlight => "the block ends, and nobody has waited for an operation on its memory",
+            Rule::ExitedMemory => "this memory belongs to a block that has ended",
+            Rule::Deadlock => "all that have not ended wait, and nothing under way can change that",
+            Rule::UnknownAgent => "the sanitizer was not told of this agent",
+        }
+    }
+}
+
+/// What a side did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Deed {
+    /// Read.
+    Read,
+    /// Wrote.
+    Write,
+    /// Read and wrote, indivisibly.
+    Atomic,
+    /// Initialised a barrier.
+    Init,
+    /// Invalidated a barrier.
+    Invalidate,
+    /// Arrived at a barrier.
+    Arrive,
+    /// Waited at a barrier or a meeting.
+    Wait,
+    /// Signals a barrier when it completes.
+    Signal,
+    /// Ended.
+    Exit,
+}
+
+impl Deed {
+    /// Whether it changes memory.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(self, Deed::Write | Deed::Atomic | Deed::Init | Deed::Invalidate)
+    }
+
+    const fn says(self) -> &'static str {
+        match self {
+            Deed::Read => "reads",
+            Deed::Write => "writes",
+            Deed::Atomic => "atomically updates",
+            Deed::Init => "initialises",
+            Deed::Invalidate => "invalidates",
+            Deed::Arrive => "arrives at",
+            Deed::Wait => "waits at",
+            Deed::Signal => "is to signal",
+            Deed::Exit => "ends",
+        }
+    }
+}
+
+/// One side of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Side {
+    /// Who, or whose operation.
+    pub agent: Agent,
+    /// The agent's partition.
+    pub partition: Partition,
+    /// Which part of it.
+    pub unit: Unit,
+    /// The class of the asynchronous operation; `None` is the agent's own deed.
+    pub class: Option<Class>,
+    /// What was done.
+    pub deed: Deed,
+    /// By which path.
+    pub proxy: Proxy,
+    /// In which instruction, as far as events told.
+    pub place: Place,
+    /// The customer's number.
+    pub tag: u64,
+    /// Which bytes, if it is about bytes: space, address, length.
+    pub bytes: Option<(SpaceId, u64, u64)>,
+    /// Which barrier, if it is about one.
+    pub barrier: Option<BarrierId>,
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Finding {
+    /// Which.
+    pub rule: Rule,
+    /// The bytes that both sides have in common: space, address, length.
+    pub bytes: Option<(SpaceId, u64, u64)>,
+    /// Who breaks it; of a deadlock, the first that waits.
+    pub now: Side,
+    /// Against what that was before; of a deadlock, the others that wait.
+    pub others: Vec<Side>,
+    /// Of a deadlock, what each side waits for, in the order `now`, `others`.
+    pub waits: Vec<Wait>,
+    /// How a barrier was misused, with numbers.
+    pub fault: Option<BarrierFault>,
+    /// The name of the class of asynchronous work that is outstanding.
+    pub pending: Option<&'static str>,
+}
+
+/// The customer's words for its numbers. Each has a default that shows the number.
+pub trait Names {
+    /// An agent.
+    fn agent(&self, agent: Agent) -> String {
+        agent.to_string()
+    }
+    /// A place and a tag.
+    fn place(&self, place: Place, tag: u64) -> String {
+        format!("{place} (tag {tag})")
+    }
+    /// Bytes of a memory.
+    fn bytes(&self, space: SpaceId, address: u64, len: u64) -> String {
+        format!("bytes {address:#x}..{:#x} of {space}", address + len)
+    }
+    /// A barrier.
+    fn barrier(&self, barrier: BarrierId) -> String {
+        barrier.to_string()
+    }
+    /// A class of asynchronous work.
+    fn class(&self, class: Class) -> String {
+        format!("an operation of class {}", class.0)
+    }
+    /// What is waited for.
+    fn wait(&self, wait: Wait) -> String {
+        match wait {
+            Wait::Phase { barrier, parity } => {
+                format!("the phase of parity {} of {}", u8::from(parity), self.barrier(barrier))
+            }
+            Wait::Meeting { rendezvous } => rendezvous.to_string(),
+            Wait::Groups { class, at_most } => format!("at most {at_most} outstanding groups of {}", self.class(class)),
+            Wait::Other(n) => format!("reason {n}"),
+        }
+    }
+}
+
+/// Numbers as they are.
+impl Names for () {}
+
+impl Side {
+    /// What this side did, in words.
+    #[must_use]
+    pub fn explain(&self, names: &dyn Names) -> String {
+        let mut out = match self.class {
+            None => names.agent(self.agent),
+            Some(class) => format!("{} of {}", names.class(class), names.agent(self.agent)),
+        };
+        let what = match (self.barrier, self.bytes) {
+            (Some(b), _) => format!(" {}", names.barrier(b)),
+            (None, Some((space, address, len))) => format!(" {}", names.bytes(space, address, len)),
+            (None, None) => String::new(),
+        };
+        // Writing to a string does not fail.
+        let _ = write!(out, " {}{what}, {}", self.deed.says(), names.place(self.place, self.tag));
+        out
+    }
+}
+
+impl Finding {
+    /// The rule and the bytes, in words.
+    #[must_use]
+    pub fn headline(&self, names: &dyn Names) -> String {
+        let pending = self.pending.map_or_else(String::new, |p| format!(" ({p})"));
+        let says = self.fault.map_or_else(|| self.rule.says().to_owned(), |f| f.to_string());
+        match (self.now.barrier, self.bytes) {
+            _ if !self.waits.is_empty() => says,
+            (Some(barrier), _) => format!("{}: {says}{pending}", names.barrier(barrier)),
+            (None, Some((space, address, len))) => format!("{}: {says}{pending}", names.bytes(space, address, len)),
+            (None, None) => format!("{says}{pending}"),
+        }
+    }
+
+    /// All that it says.
+    #[must_use]
+    pub fn explain(&self, names: &dyn Names) -> String {
+        let mut out = format!("[{}] {}", self.rule.code(), self.headline(names));
+        let sides = std::iter::once(&self.now).chain(&self.others);
+        for (i, side) in sides.enumerate() {
+            let lead = match (i, self.waits.is_empty()) {
+                (0, true) => "now",
+                (_, true) => "before",
+                (_, false) => "waiting",
+            };
+            let _ = write!(out, "\n  {lead}: {}", side.explain(names));
+            if let Some(wait) = self.waits.get(i) {
+                let _ = write!(out, ", for {}", names.wait(*wait));
+            }
+        }
+        out
+    }
+}

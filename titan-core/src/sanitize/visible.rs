@@ -1,0 +1,136 @@
+//! Visibility: which accesses are legal, and what they leave behind.
+//!
+//! | access | legal if whoever acts sees | leaves |
+//! |---|---|---|
+//! | read | the last write, and the strong writes since | itself among the reads, in the place of an earlier one of the same reader |
+//! | write | the last write, the strong writes and all reads since | itself alone: the reads before it are forgotten |
+//! | strong | the same, but for strong ones, which may be unordered | ordinary accesses stay known |
+//!
+//! Who acts: an agent's own access sees what its partition sees. An operation of an ordered unit sees what the unit does.
+//! One of an unordered unit (TMA) sees only what the partition does: two of them, unless one was waited for, are not
+//! ordered. What is left is seen by the partition and all of its units (*peers*) if the agent did it itself, else by the
+//! unit alone, or by nobody if the class has none.
+//!
+//! A write of the very bytes that are there need not be ordered after writes: compilers store replicated results from
+//! every warp that has them. Bytes that nobody has written may be read: that is poison's business.
+//!
+//! Sources: Triton's sanitizer, write and read visibility, reader generations (#11216), TMA by base visibility (#11162);
+//! FastTrack (Flanagan, Freund, PLDI 2009) for strong accesses and equal writes, as in [`engine::race`].
+//!
+//! [`engine::race`]: crate::engine::race
+
+use super::effect::{Effect, State};
+use super::mask::{Mask, Unit};
+use super::report::{Deed, Rule, Side};
+use crate::engine::{OpId, Proxy, Scope};
+
+/// An access on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deal {
+    pub(super) side: Side,
+    pub(super) op: Option<OpId>,
+    pub(super) group: Option<u32>,
+    pub(super) strong: bool,
+    /// A write of the bytes that are there.
+    pub(super) unchanged: bool,
+    /// Whose eyes are asked.
+    pub(super) eyes: Unit,
+    /// Who sees it afterwards.
+    pub(super) seen: Mask,
+    /// The scope that a fence needs, if the other side is of the same block.
+    pub(super) scope: Scope,
+    /// The same, if it is not.
+    pub(super) far: Scope,
+    /// Whether reads need fences before asynchronous reads.
+    pub(super) strict: bool,
+}
+
+impl Deal {
+    const fn reads_only(&self) -> bool {
+        !self.side.deed.writes() && !matches!(self.side.deed, Deed::Arrive)
+    }
+
+    /// Whether an effect is ordered before this, or is its own.
+    fn sees(&self, e: &Effect) -> bool {
+        e.seen.has(self.side.partition, self.eyes) || (self.op.is_some() && e.op == self.op)
+    }
+
+    fn clashes(&self, e: &Effect) -> bool {
+        !(self.strong && e.strong || self.sees(e))
+    }
+
+    /// Which rule an effect that is not seen breaks.
+    fn rule(&self, e: &Effect, write: bool) -> Rule {
+        let both = self.side.class.is_some() && e.side.class.is_some();
+        if both && e.side.partition == self.side.partition {
+            Rule::UnorderedAsync
+        } else if e.group.is_some() && e.seen.base() == 0 {
+            Rule::PendingAccess
+        } else if write {
+            Rule::OutstandingWrite
+        } else {
+            Rule::OutstandingRead
+        }
+    }
+}
+
+/// What makes an access illegal, and the rule.
+pub(super) fn conflict<'s>(state: &'s State, now: &Deal) -> Option<(Rule, &'s Effect)> {
+    // Equal bytes are written: only who reads them must come before.
+    let equal = now.unchanged && !now.reads_only();
+    let mut writes = state.writes().filter(|_| !equal);
+    if let Some(e) = writes.find(|e| now.clashes(e)) {
+        return Some((now.rule(e, true), e));
+    }
+    if now.reads_only() {
+        return None;
+    }
+    state.reads.iter().find(|e| now.clashes(e)).map(|e| (now.rule(e, false), e))
+}
+
+/// The fence that is missing, if the access is by another proxy than the generic one. `same_block` tells of an effect
+/// whether its agent is of the block of the access.
+pub(super) fn unfenced<'s>(
+    state: &'s State, now: &Deal, same_block: impl Fn(&Effect) -> bool,
+) -> Option<(Rule, &'s Effect)> {
+    let (to, p) = (now.side.proxy, now.side.partition);
+    if to == Proxy::Generic {
+        return None;
+    }
+    let reads = state.reads.iter().filter(|_| now.strict || !now.reads_only());
+    let generic = state.writes().chain(reads).filter(|e| e.side.proxy == Proxy::Generic);
+    let mut own = generic.filter(|e| now.op.is_none() || e.op != now.op);
+    own.find_map(|e| {
+        let scope = if same_block(e) { now.scope } else { now.far };
+        let rule = if e.fences.has(p, to, Scope::Cta) { Rule::NarrowFence } else { Rule::MissingFence };
+        (!e.fences.has(p, to, scope)).then_some((rule, e))
+    })
+}
+
+/// What the access leaves behind.
+pub(super) fn record(state: &mut State, now: &Deal) {
+    let (op, group, strong, seen) = (now.op, now.group, now.strong, now.seen);
+    let effect = Effect { side: now.side, op, group, strong, seen, fences: Default::default(), marks: Vec::new() };
+    if now.reads_only() {
+        state.reads.retain(|old| !replaces(now, old));
+        state.reads.push(effect);
+    } else if strong {
+        state.strong.retain(|old| !replaces(now, old));
+        state.strong.push(effect);
+    } else {
+        state.write = Some(effect);
+        state.strong.clear();
+        state.reads.clear();
+    }
+}
+
+/// Whether who is ordered after `now` is so after `old`, which is of the same reader or writer.
+fn replaces(now: &Deal, old: &Effect) -> bool {
+    let (a, b) = (&now.side, &old.side);
+    if (a.partition, a.unit, a.class, a.deed) != (b.partition, b.unit, b.class, b.deed) || now.strong && !old.strong {
+        return false;
+    }
+    // Groups complete in order.
+    let grouped = a.agent == b.agent && old.group.is_some() && old.group <= now.group;
+    grouped || now.sees(old)
+}
