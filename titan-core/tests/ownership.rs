@@ -65,9 +65,59 @@ const CLASSES: &[(&str, Layer)] = &[
     ("a tile of all warps in one role", Verifier("tile_of_all_warps", "")),
 ];
 
+/// The same classes where a program states its protocol itself, with barriers and groups; the kernels are filetests.
+const BARRIERS: &[(&str, &str)] = &[
+    ("a release that is omitted", "never_released"),
+    ("a release that is doubled", "released_twice"),
+    ("a release that is early: a product still reads", "released_under_a_product"),
+    ("a release of the wrong slot", "another_slot_is_released"),
+    ("a wait for a free slot that is skipped", "slot_not_waited_for"),
+    ("a wait for the bytes that is skipped", "stage_not_waited_for"),
+    ("a wrong first phase, a wrong parity", "parity_inverted"),
+    ("a phase that never toggles", "parity_never_turned"),
+    ("a parity of another depth", "parity_of_another_depth"),
+    ("transaction bytes too few: a race", "bytes_too_few"),
+    ("transaction bytes too many: a hang", "bytes_too_many"),
+    ("transaction bytes that are not announced", "bytes_not_announced"),
+    ("transaction bytes counted twice", "bytes_announced_twice"),
+    ("a copy that signals another slot's barrier", "copy_to_another_barrier"),
+    ("a wrong slot filled", "another_slot_is_filled"),
+    ("a wrong slot read", "another_slot_is_read"),
+    ("arrival counts too high", "count_too_high"),
+    ("arrival counts too low", "count_too_low"),
+    ("one barrier for all slots", "one_barrier_for_all_slots"),
+    ("depth that differs between the roles", "index_of_another_depth"),
+    ("`wait_group` one too large", "wait_group_one_too_large"),
+    ("`wait_group` omitted", "wait_group_omitted"),
+    ("a group that is not closed", "group_not_closed"),
+    ("groups waited for out of order", "token_out_of_order"),
+    ("a proxy fence that is missing", "fence_missing"),
+    ("a proxy fence that comes too late", "fence_after_the_arrival"),
+    ("exit with copies in flight", "copies_under_way_at_the_end"),
+    ("exit with stores in flight", "store_under_way_at_the_end"),
+    ("a staging buffer reused before its store has read it", "staging_reused"),
+    ("two copies into one slot", "two_copies_into_one_slot"),
+    ("a producer that runs one tile more", "one_tile_more_is_copied"),
+    ("a consumer that runs one tile more", "one_tile_more_is_read"),
+    ("memory that is taken over while copies are under way", "aliases_while_copies_are_under_way"),
+    ("a barrier word inside a payload", "word_in_a_payload"),
+    ("a barrier that is never initialised", "never_initialised"),
+    ("a barrier that is initialised twice", "initialised_twice"),
+    ("a barrier that is invalidated early", "invalidated_early"),
+    ("a barrier used after it is gone", "used_after_it_is_gone"),
+    ("a barrier initialised without its fence", "initialised_without_a_fence"),
+    ("roles that wait for each other in a circle", "wait_cycle"),
+    ("a named barrier that one role misses", "turns_missed"),
+    ("a named barrier of different numbers of threads", "turns_of_different_threads"),
+    ("a rendezvous of the cluster that one role misses", "cluster_not_come_to"),
+    ("multicast to programs that are not modelled", "copy_to_others"),
+    ("registers above those of a multiprocessor", "registers_too_many"),
+    ("shared memory above the greatest", "region_too_large"),
+];
+
 /// What the first error of a filetest says: its code, title, helps and notes.
 fn said(name: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("filetests/verify/pipe_{name}.tir"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("filetests/verify/{name}.tir"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let comments = text.lines().map(str::trim).skip_while(|l| !l.starts_with("; error["));
     let first = comments.enumerate().take_while(|(i, l)| *i == 0 || (l.starts_with("; ") && !l.starts_with("; error[")));
@@ -90,13 +140,29 @@ fn page() -> String {
                     let _ = write!(out, "In Rust: {rustc}. ");
                 }
                 let _ = writeln!(out, "*verifier*:\n\n```text");
-                for line in said(file) {
+                for line in said(&format!("pipe_{file}")) {
                     let _ = writeln!(out, "{line}");
                 }
                 out.push_str("```\n");
             }
         }
     }
+    out.push_str("\n## Barriers and groups\n\n\
+        Programs of the text form that state their protocol themselves (`ttg.region`, `ttg.nv`, `ttg.amd`) can say what rings cannot. The \
+        verifier rejects it, for any number of iterations.\n");
+    for (class, file) in BARRIERS {
+        let _ = write!(out, "\n### {}{}\n\n```text\n", class[..1].to_uppercase(), &class[1..]);
+        for line in said(&format!("barrier_{file}")) {
+            let _ = writeln!(out, "{line}");
+        }
+        out.push_str("```\n");
+    }
+    out.push_str("\n## What no static check here sees\n\n\
+        A role is one thread of control: that its own warps meet where they must is for the lowering to arrange, and for the emulator's \
+        race observer to find in what is emitted. A copy by `cp.async` into a slot that nobody uses at the time is no race, and a wrong tile: \
+        rings cannot say it, and of programs with barriers only a run shows it. Descriptors and swizzles are a target's. Sums of indices \
+        are assumed not to wrap ([protocol.md](protocol.md)). Registers are summed by warps, not by warpgroups, until there is a target that \
+        has `setmaxnreg`.\n");
     out.push_str("\n## What must pass, and does\n\n\
         Stages given back in another order than they came; a claim made long before it is waited for; a copy ahead of a loop and the \
         rest in it; an accumulator that releases one iteration late; roles that feed each other, if one of them begins; guards of \
