@@ -89,6 +89,7 @@ const BARRIERS: &[(Code, &str)] = &[
     (Code::FencePointless, "barrier_fence_between_one_proxy"),
     (Code::Participants, "barrier_half_a_warp"),
     (Code::GroupOrder, "barrier_token_out_of_order"),
+    (Code::Unfenced, "barrier_fence_missing"),
 ];
 
 /// What no message may contain: names from inside the compiler, and types behind the language's own.
