@@ -83,8 +83,18 @@ impl Footprint {
         self == other || (self.is_dense() && self.lo <= other.lo && other.hi <= self.hi)
     }
 
+    /// From the smallest stride up, each axis repeats a run without gaps at distances that leave none.
     fn is_dense(&self) -> bool {
-        self.axes.iter().map(|(_, n)| *n).product::<i64>().checked_mul(self.unit) == Some(self.hi - self.lo)
+        let mut axes = self.axes;
+        axes.sort_unstable();
+        let mut run = 1;
+        for (stride, extent) in axes {
+            if stride > run {
+                return false;
+            }
+            run += stride * (extent - 1);
+        }
+        run.checked_mul(self.unit) == Some(self.hi - self.lo)
     }
 }
 
@@ -142,6 +152,15 @@ mod tests {
     fn an_empty_tensor_shares_nothing() {
         let empty = Footprint::of(&layout(3, [0, 7], [7, 1]));
         assert!(!empty.overlaps(&Footprint::of(&layout(0, [5, 7], [7, 1]))));
+    }
+
+    #[test]
+    fn as_many_elements_as_bytes_may_leave_gaps() {
+        // 2 i + 3 j for i, j < 4: sixteen sums from 0 to 15, twice 6, and never 1.
+        let sums = Footprint::of(&layout(0, [4, 4], [2, 3]));
+        assert!(!sums.covers(&Footprint::of(&layout(0, [1, 2], [0, 1]))));
+        let dense = Footprint::of(&layout(0, [4, 4], [1, 3]));
+        assert!(dense.covers(&Footprint::of(&layout(5, [1, 2], [0, 4]))));
     }
 
     proptest! {
