@@ -7,9 +7,10 @@ use crate::report::{Finding, Report, Verdict};
 use crate::{Outcome, read};
 use serde_json::Map;
 use std::io::{self, Write};
+use titan_core::diag::Diagnostic;
 use titan_core::ir::Loc;
-use titan_core::text::{TextPos, parse_located};
-use titan_core::verify::verify;
+use titan_core::text::{Located, TextPos, parse_located};
+use titan_core::verify::{WellFormed, verify, well_formed};
 
 /// Checks a file and writes what it finds.
 pub(crate) fn run(path: &str, json: bool, out: &mut dyn Write) -> io::Result<Outcome> {
@@ -35,16 +36,45 @@ pub(crate) fn run(path: &str, json: bool, out: &mut dyn Write) -> io::Result<Out
 fn findings(text: &str) -> (Vec<String>, Vec<Finding>) {
     let kernels = match parse_located(text) {
         Ok(kernels) => kernels,
-        Err(errors) => return (Vec::new(), errors.into_iter().map(|e| Finding::of(None, e)).collect()),
+        Err(errors) => return (Vec::new(), unreadable(errors)),
     };
     let names: Vec<String> = kernels.iter().map(|k| k.kernel.sig.name.clone()).collect();
     let mut all = Vec::new();
     for (located, name) in kernels.into_iter().zip(&names) {
         let at = located.at;
         let errors = verify(located.kernel).err().unwrap_or_default();
-        all.extend(errors.into_iter().map(|e| Finding::of(Some(name), e.map_site(|loc| place(loc, at)))));
+        all.extend(errors.into_iter().map(|e| in_text(name, at, e)));
     }
     (names, all)
+}
+
+/// A kernel whose parts fit together, and where it begins.
+pub(crate) struct Fitting {
+    pub(crate) kernel: WellFormed,
+    pub(crate) at: TextPos,
+}
+
+/// The kernels of a text that tools can work on, also those that the verifier refuses, and what is wrong with the others.
+pub(crate) fn fitting(located: Vec<Located>) -> (Vec<Fitting>, Vec<Finding>) {
+    let (mut kernels, mut findings) = (Vec::new(), Vec::new());
+    for Located { kernel, at } in located {
+        let name = kernel.sig.name.clone();
+        match well_formed(kernel) {
+            Ok(kernel) => kernels.push(Fitting { kernel, at }),
+            Err(errors) => findings.extend(errors.into_iter().map(|e| in_text(&name, at, e))),
+        }
+    }
+    (kernels, findings)
+}
+
+/// Errors of a text that cannot be read.
+pub(crate) fn unreadable(errors: Vec<Diagnostic<TextPos>>) -> Vec<Finding> {
+    errors.into_iter().map(|e| Finding::of(None, e)).collect()
+}
+
+/// An error of a kernel that begins at a place of the text.
+fn in_text(name: &str, at: TextPos, error: Diagnostic<Loc>) -> Finding {
+    Finding::of(Some(name), error.map_site(|loc| place(loc, at)))
 }
 
 /// What belongs to the whole kernel is shown where it begins.

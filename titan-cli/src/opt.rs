@@ -1,6 +1,7 @@
 //! `titan opt`: passes over the kernels of a file, one after the other; the result goes to stdout, what was done to stderr.
 
-use crate::report::{Finding, Report, Verdict};
+use crate::check::{Fitting, fitting, unreadable};
+use crate::report::{Report, Verdict};
 use crate::{Outcome, cli, read};
 use clap::ArgMatches;
 use serde_json::Map;
@@ -9,7 +10,6 @@ use titan_core::ir::{CallProxy, Loc};
 use titan_core::pipeline::fence::Options;
 use titan_core::pipeline::passes;
 use titan_core::text::{parse_located, print};
-use titan_core::verify::well_formed;
 
 /// Runs passes and prints the kernels.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outcome> {
@@ -20,31 +20,18 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         passes::pass(name).map_err(io::Error::other)?;
     }
     let text = read(path)?;
-    let mut findings = Vec::new();
-    let mut kernels = Vec::new();
-    match parse_located(&text) {
-        Err(errors) => findings.extend(errors.into_iter().map(|e| Finding::of(None, e))),
-        Ok(located) => {
-            for l in located {
-                let name = l.kernel.sig.name.clone();
-                match well_formed(l.kernel) {
-                    Ok(kernel) => kernels.push(kernel.into_kernel()),
-                    Err(errors) => findings.extend(
-                        errors
-                            .into_iter()
-                            .map(|e| Finding::of(Some(&name), e.map_site(|at| crate::check::place(at, l.at)))),
-                    ),
-                }
-            }
-        }
-    }
+    let (kernels, findings) = match parse_located(&text) {
+        Ok(located) => fitting(located),
+        Err(errors) => (Vec::new(), unreadable(errors)),
+    };
     if !findings.is_empty() {
         let (verdict, more) = (Verdict::Findings, Map::new());
         return Report { command: "opt", path, text: &text, kernels: Vec::new(), verdict, findings, more }
             .snippets(out);
     }
     let mut printed = Vec::new();
-    for kernel in kernels {
+    for Fitting { kernel, .. } in kernels {
+        let kernel = kernel.into_kernel();
         let name = kernel.sig.name.clone();
         let mut passed = passes::run(kernel, &names, &options)
             .map_err(|e| io::Error::other(format!("{path}: kernel `{name}`: {e}")))?;

@@ -2,7 +2,7 @@
 //! each ring.
 
 use crate::timeline::{Lane, Link, Span, Timeline, Tone};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use titan_core::ir::Kernel;
 use titan_core::sim::Interval;
 
@@ -16,11 +16,7 @@ pub(crate) fn draw(kernel: &Kernel, trace: &[Interval], told: &[(String, String)
         ..Timeline::default()
     };
     let lanes = roles(trace, &mut picture);
-    for interval in trace {
-        let key = (interval.agent, interval.helper);
-        let Some(lane) = lanes.get(&key).and_then(|all| all.get(depth(trace, interval))).copied() else { continue };
-        picture.spans.push(span(interval, lane));
-    }
+    picture.spans.extend(trace.iter().zip(&lanes).map(|(interval, lane)| span(interval, *lane)));
     links(trace, &lanes, &mut picture);
     slots(trace, &mut picture);
     picture
@@ -29,63 +25,54 @@ pub(crate) fn draw(kernel: &Kernel, trace: &[Interval], told: &[(String, String)
 /// The intervals as they are shown: a wait is for the time that it ends with, and who only waits for its roles is left out.
 fn settled(trace: &[Interval]) -> Vec<Interval> {
     let mut all = trace.to_vec();
+    let mut acted: BTreeMap<(u32, u32, u32), Vec<&Interval>> = BTreeMap::new();
+    for i in trace.iter().filter(|i| i.helper.is_none() && i.waits_for.is_empty()) {
+        acted.entry((i.agent, i.loc.line, i.loc.column)).or_default().push(i);
+    }
     for wait in all.iter_mut().filter(|i| !i.waits_for.is_empty()) {
-        let ended =
-            |i: &&Interval| i.agent == wait.agent && i.helper.is_none() && i.waits_for.is_empty() && i.loc == wait.loc;
-        if let Some(after) = trace.iter().filter(ended).find(|i| i.begin >= wait.end) {
+        let place = (wait.agent, wait.loc.line, wait.loc.column);
+        // They are in the order of their beginnings.
+        let later = acted.get(&place).and_then(|a| a.get(a.partition_point(|i| i.begin < wait.end)));
+        if let Some(after) = later {
             (wait.slot, wait.time) = (after.slot, after.time);
             wait.what.clone_from(&after.what);
         }
     }
-    let waits_for_roles = |agent: u32| trace.iter().filter(|i| i.agent == agent).all(|i| i.op == "ttg.roles");
-    all.retain(|i| !waits_for_roles(i.agent));
+    let works: BTreeSet<u32> = trace.iter().filter(|i| i.op != "ttg.roles").map(|i| i.agent).collect();
+    all.retain(|i| works.contains(&i.agent));
     all
 }
 
-/// The lanes of each agent and of what acts for it.
-type Lanes = BTreeMap<(u32, Option<&'static str>), Vec<usize>>;
-
-/// A lane for each role, and as many beneath it as its work overlaps.
-fn roles(trace: &[Interval], picture: &mut Timeline) -> Lanes {
-    let mut lanes = Lanes::new();
-    let mut keys: Vec<(u32, Option<&'static str>)> = trace.iter().map(|i| (i.agent, i.helper)).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    for key in keys {
-        let mine: Vec<&Interval> = trace.iter().filter(|i| (i.agent, i.helper) == key).collect();
-        let rows = mine.iter().map(|i| depth(trace, i)).max().unwrap_or(0) + 1;
-        let role = mine.first().map_or("", |i| i.role.as_str()).replace('`', "");
-        for row in 0..rows {
-            let name = match key.1 {
+/// Adds a lane for each role, and as many beneath it as its work overlaps; the lane of each interval.
+fn roles(trace: &[Interval], picture: &mut Timeline) -> Vec<usize> {
+    // When each row of an agent, and of what acts for it, is free again.
+    let mut ends: BTreeMap<(u32, Option<&'static str>), Vec<u64>> = BTreeMap::new();
+    let mut rows = Vec::with_capacity(trace.len());
+    for i in trace {
+        let rows_of = ends.entry((i.agent, i.helper)).or_default();
+        // A role does one thing at a time.
+        let free = |end: &u64| i.helper.is_none() || *end <= i.begin;
+        let row = rows_of.iter().position(free).unwrap_or(rows_of.len());
+        match rows_of.get_mut(row) {
+            Some(end) => *end = i.end,
+            None => rows_of.push(i.end),
+        }
+        rows.push(row);
+    }
+    let mut first = BTreeMap::new();
+    for ((agent, helper), rows_of) in &ends {
+        let role = trace.iter().find(|i| i.agent == *agent).map_or("", |i| i.role.as_str()).replace('`', "");
+        first.insert((*agent, *helper), picture.lanes.len());
+        for row in 0..rows_of.len() {
+            let name = match helper {
                 None => role.clone(),
-                Some(helper) if row == 0 => helper.to_owned(),
+                Some(helper) if row == 0 => (*helper).to_owned(),
                 Some(_) => String::new(),
             };
-            lanes.entry(key).or_default().push(picture.lanes.len());
-            picture.lanes.push(Lane { name, inner: key.1.is_some(), begins: key.1.is_none() });
+            picture.lanes.push(Lane { name, inner: helper.is_some(), begins: helper.is_none() });
         }
     }
-    lanes
-}
-
-/// Which row of its lane an interval is in: the first one that is free of those which began before.
-fn depth(trace: &[Interval], of: &Interval) -> usize {
-    if of.helper.is_none() {
-        return 0;
-    }
-    let mut ends: Vec<u64> = Vec::new();
-    for i in trace.iter().filter(|i| (i.agent, i.helper) == (of.agent, of.helper)) {
-        let row = ends.iter().position(|end| *end <= i.begin).unwrap_or(ends.len());
-        if row == ends.len() {
-            ends.push(i.end);
-        } else {
-            ends[row] = i.end;
-        }
-        if std::ptr::eq(i, of) {
-            return row;
-        }
-    }
-    0
+    trace.iter().zip(rows).map(|(i, row)| first.get(&(i.agent, i.helper)).map_or(0, |lane| lane + row)).collect()
 }
 
 fn span(i: &Interval, lane: usize) -> Span {
@@ -110,16 +97,23 @@ fn span(i: &Interval, lane: usize) -> Span {
 }
 
 /// From what ended a wait: of those whom the role waited for, what ended or acted last before the wait was over.
-fn links(trace: &[Interval], lanes: &Lanes, picture: &mut Timeline) {
-    let lane = |i: &Interval| lanes.get(&(i.agent, i.helper)).and_then(|all| all.get(depth(trace, i))).copied();
-    for wait in trace.iter().filter(|i| !i.waits_for.is_empty()) {
-        let same = |i: &&Interval| i.what == wait.what && i.slot == wait.slot && !wait.what.is_empty();
-        let other = |i: &&Interval| i.waits_for.is_empty() && (i.agent != wait.agent || i.helper.is_some());
-        let before = |i: &&Interval| i.end <= wait.end && i.end >= wait.begin;
-        let last = trace.iter().filter(same).filter(other).filter(before).max_by_key(|i| (i.end, i.helper.is_some()));
-        if let Some((cause, (from, to))) = last.and_then(|c| Some((c, (lane(c)?, lane(wait)?)))) {
-            let at = if cause.helper.is_some() { cause.end } else { cause.end + 1 };
-            picture.links.push(Link { from: (from, at.min(wait.end)), to: (to, wait.end) });
+fn links(trace: &[Interval], lanes: &[usize], picture: &mut Timeline) {
+    // What was done to each slot, by when it ended.
+    let mut done: BTreeMap<(&str, Option<u64>), Vec<usize>> = BTreeMap::new();
+    for (n, i) in trace.iter().enumerate().filter(|(_, i)| i.waits_for.is_empty() && !i.what.is_empty()) {
+        done.entry((i.what.as_str(), i.slot)).or_default().push(n);
+    }
+    for all in done.values_mut() {
+        all.sort_by_key(|n| (trace[*n].end, trace[*n].helper.is_some()));
+    }
+    for (wait, to) in trace.iter().zip(lanes).filter(|(i, _)| !i.waits_for.is_empty()) {
+        let Some(all) = done.get(&(wait.what.as_str(), wait.slot)) else { continue };
+        let before = &all[..all.partition_point(|n| trace[*n].end <= wait.end)];
+        let others = before.iter().rev().take_while(|n| trace[**n].end >= wait.begin);
+        let last = others.copied().find(|n| trace[*n].agent != wait.agent || trace[*n].helper.is_some());
+        if let Some(cause) = last {
+            let at = if trace[cause].helper.is_some() { trace[cause].end } else { trace[cause].end + 1 };
+            picture.links.push(Link { from: (lanes[cause], at.min(wait.end)), to: (*to, wait.end) });
         }
     }
 }
@@ -137,9 +131,6 @@ fn slots(trace: &[Interval], picture: &mut Timeline) {
     let mut names: Vec<(&str, u64)> = stages.keys().map(|(ring, slot, _)| (*ring, *slot)).collect();
     names.dedup();
     for (ring, slot) in names {
-        if lane_of.contains_key(&(ring, slot)) {
-            continue;
-        }
         lane_of.insert((ring, slot), picture.lanes.len());
         picture.lanes.push(Lane { name: format!("{ring} slot {slot}"), inner: false, begins: ring != last });
         last = ring;

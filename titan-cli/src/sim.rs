@@ -2,10 +2,11 @@
 //!
 //! One run is in turn and completes everything as late as it may; `--seed` makes the order of the roles random, `--complete`
 //! says when asynchronous work completes, `--runs` repeats with the seeds that follow. A finding comes with the words that
-//! show it again. `--explore` looks at every order instead, up to a bound, which is told when it is reached. Kernels that the verifier refuses run too, and it is said.
+//! show it again. `--explore` looks at every order instead, up to a bound, which is told when it is reached. Kernels that
+//! the verifier refuses run too, and it is said.
 
 use crate::arguments::{Arguments, Settings, make};
-use crate::check::place;
+use crate::check::{Fitting, fitting, place, unreadable};
 use crate::report::{Finding, Report, Verdict};
 use crate::{Outcome, picture, read};
 use clap::ArgMatches;
@@ -14,8 +15,8 @@ use std::io::{self, Write};
 use titan_core::engine::Completion;
 use titan_core::ir::Kernel;
 use titan_core::sim::{self, Explored, Limits, Options, Schedule, Statistics};
-use titan_core::text::{TextPos, parse_located};
-use titan_core::verify::{WellFormed, verify, well_formed};
+use titan_core::text::parse_located;
+use titan_core::verify::verify;
 
 /// What the command line asks for.
 struct Request<'a> {
@@ -98,13 +99,6 @@ fn grid(text: &str) -> io::Result<[u32; 3]> {
     }
 }
 
-/// A kernel of a file, with where it begins.
-struct Found {
-    kernel: WellFormed,
-    at: TextPos,
-    refused: usize,
-}
-
 /// Runs the kernels of a file.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outcome> {
     let request = Request::of(matches)?;
@@ -117,8 +111,9 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     let (mut runs, mut bound) = (Vec::new(), false);
     for found in &kernels {
         let name = &found.kernel.sig.name;
-        if !request.json && found.refused > 0 {
-            let errors = if found.refused == 1 { "1 error".to_owned() } else { format!("{} errors", found.refused) };
+        let refused = if request.json { 0 } else { refusals(&found.kernel) };
+        if refused > 0 {
+            let errors = if refused == 1 { "1 error".to_owned() } else { format!("{refused} errors") };
             writeln!(
                 out,
                 "{}: the verifier refuses `{name}` with {errors} (`titan check`); it runs as it is",
@@ -148,30 +143,24 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
 }
 
 /// The kernels that are asked for; what does not even fit together is a finding.
-fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Found>, Vec<Finding>)> {
-    let located = match parse_located(text) {
+fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Fitting>, Vec<Finding>)> {
+    let mut located = match parse_located(text) {
         Ok(located) => located,
-        Err(errors) => return Ok((Vec::new(), errors.into_iter().map(|e| Finding::of(None, e)).collect())),
+        Err(errors) => return Ok((Vec::new(), unreadable(errors))),
     };
     let names: Vec<String> = located.iter().map(|l| format!("`{}`", l.kernel.sig.name)).collect();
-    let (mut found, mut findings) = (Vec::new(), Vec::new());
-    for l in located.into_iter().filter(|l| request.kernel.is_none_or(|k| k == l.kernel.sig.name)) {
-        let refused = verify(l.kernel.clone()).err().map_or(0, |errors| errors.len());
-        let name = l.kernel.sig.name.clone();
-        match well_formed(l.kernel) {
-            Ok(kernel) => found.push(Found { kernel, at: l.at, refused }),
-            Err(errors) => {
-                findings
-                    .extend(errors.into_iter().map(|e| Finding::of(Some(&name), e.map_site(|loc| place(loc, l.at)))));
-            }
-        }
-    }
+    located.retain(|l| request.kernel.is_none_or(|k| k == l.kernel.sig.name));
     match request.kernel {
-        Some(name) if found.is_empty() && findings.is_empty() => {
+        Some(name) if located.is_empty() => {
             Err(io::Error::other(format!("{}: no kernel `{name}`; there is {}", request.path, names.join(", "))))
         }
-        _ => Ok((found, findings)),
+        _ => Ok(fitting(located)),
     }
+}
+
+/// How many errors the verifier finds.
+fn refusals(kernel: &Kernel) -> usize {
+    verify(kernel.clone()).err().map_or(0, |errors| errors.len())
 }
 
 /// What came of the runs of one kernel.
@@ -188,7 +177,7 @@ struct Done {
 }
 
 /// Looks at every order in which a kernel can run.
-fn explore(found: &Found, request: &Request<'_>, max_states: u64) -> io::Result<Done> {
+fn explore(found: &Fitting, request: &Request<'_>, max_states: u64) -> io::Result<Done> {
     let Arguments { args, told } = make(&found.kernel, &request.settings)?;
     let limits = Limits { max_states, cluster: request.options.cluster.unwrap_or(1), ..Limits::default() };
     let verdict = sim::explore(&found.kernel, &args, request.grid, &limits)
@@ -203,7 +192,7 @@ fn explore(found: &Found, request: &Request<'_>, max_states: u64) -> io::Result<
 }
 
 /// Runs a kernel as often as is asked for, until something is found.
-fn simulate(found: &Found, request: &Request<'_>) -> io::Result<Done> {
+fn simulate(found: &Fitting, request: &Request<'_>) -> io::Result<Done> {
     let kernel: &Kernel = &found.kernel;
     let Arguments { args, told } = make(kernel, &request.settings)?;
     let mut done = Done { told, ..Done::default() };
@@ -287,7 +276,7 @@ impl Done {
 }
 
 /// A finding of a run, in the lines of the file.
-fn finding(found: &sim::Finding, kernel: &Found, request: &Request<'_>) -> Finding {
+fn finding(found: &sim::Finding, kernel: &Fitting, request: &Request<'_>) -> Finding {
     let mut sides = found.sides.iter();
     let first = sides.next();
     let again = again(found, request, &kernel.kernel.sig.name);

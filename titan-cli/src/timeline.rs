@@ -164,12 +164,7 @@ const fn height(lane: &Lane) -> f64 {
 fn draw(out: &mut String, span: &Span, step: f64, top: f64, height: f64) {
     let (x, w) = (LEFT + steps_of(span.from) * step, (steps_of(span.to.saturating_sub(span.from)) * step).max(1.5));
     let colour = span.time.map_or("#c7ced9", |t| COLOURS[usize::try_from(t % 8).unwrap_or(0)]);
-    let (fill, opacity) = match span.tone {
-        Tone::Waiting => ("url(#w)", 1.0),
-        Tone::Busy | Tone::Read => (colour, 1.0),
-        Tone::Under | Tone::Ready => (colour, 0.6),
-        Tone::Filling => (colour, 0.28),
-    };
+    let (fill, opacity) = paint(span.tone, colour);
     let margin = if span.tone == Tone::Under { height * 0.3 } else { 2.5 };
     let (y, h) = (top + margin, 2.0f64.mul_add(-margin, height));
     let _ = writeln!(
@@ -190,6 +185,16 @@ fn draw(out: &mut String, span: &Span, step: f64, top: f64, height: f64) {
     }
 }
 
+/// How a tone fills a rectangle, and how strongly.
+const fn paint(tone: Tone, colour: &str) -> (&str, f64) {
+    match tone {
+        Tone::Waiting => ("url(#w)", 1.0),
+        Tone::Busy | Tone::Read => (colour, 1.0),
+        Tone::Under | Tone::Ready => (colour, 0.6),
+        Tone::Filling => (colour, 0.28),
+    }
+}
+
 /// What the tones mean.
 fn legend(out: &mut String, y: f64) {
     let tones = [
@@ -202,12 +207,7 @@ fn legend(out: &mut String, y: f64) {
     ];
     let mut x = 16.0;
     for (tone, says) in tones {
-        let (fill, opacity) = match tone {
-            Tone::Waiting => ("url(#w)", 1.0),
-            Tone::Busy | Tone::Read => (COLOURS[0], 1.0),
-            Tone::Under | Tone::Ready => (COLOURS[0], 0.6),
-            Tone::Filling => (COLOURS[0], 0.28),
-        };
+        let (fill, opacity) = paint(tone, COLOURS[0]);
         let (ry, rh) = if tone == Tone::Under { (y - 7.0, 5.0) } else { (y - 10.0, 12.0) };
         let _ = writeln!(
             out,
