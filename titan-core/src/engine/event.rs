@@ -66,6 +66,18 @@ pub enum Scope {
     Device,
 }
 
+/// Which memory a fence is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FenceSpace {
+    /// All of it.
+    #[default]
+    All,
+    /// Shared memory of blocks.
+    Shared,
+    /// Device memory.
+    Global,
+}
+
 /// Where the word of a barrier lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Storage {
@@ -276,8 +288,10 @@ pub enum Event<'a> {
         from: Proxy,
         /// The later path.
         to: Proxy,
-        /// For which memory.
+        /// For memory of whom.
         scope: Scope,
+        /// For which memory.
+        space: FenceSpace,
         /// Where.
         place: Place,
     },

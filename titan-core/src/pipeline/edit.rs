@@ -59,6 +59,21 @@ impl Edit {
         filled.map(|()| block)
     }
 
+    /// Adds an `if` that does something in one case only.
+    pub(super) fn only_if(&mut self, some: Value, fill: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+        let then = self.block(&[], |edit, _| {
+            fill(edit)?;
+            edit.raw(OpKind::Yield, &[], &[], Vec::new());
+            Some(())
+        })?;
+        let otherwise = self.block(&[], |edit, _| {
+            edit.raw(OpKind::Yield, &[], &[], Vec::new());
+            Some(())
+        })?;
+        self.raw(OpKind::If, &[some], &[], vec![then, otherwise]);
+        Some(())
+    }
+
     /// What is collected goes into a block, in front of one of its operations.
     pub(super) fn put_before(&mut self, block: Block, op: OpId) {
         let pending = std::mem::take(&mut self.pending);

@@ -203,22 +203,15 @@ impl Fuse {
     fn copy_if(&mut self, edit: &mut Edit, from: Block, (some, at): (Value, Value)) -> Option<()> {
         let counter = *edit.kernel.block(from).args.first()?;
         let ops = edit.kernel.block(from).ops.clone();
-        let copies = edit.block(&[], |edit, _| {
+        edit.only_if(some, |edit| {
             self.names.insert(counter, at);
             for id in &ops {
                 if !edit.kernel.op(*id).kind.is_terminator() {
                     self.copy(edit, *id)?;
                 }
             }
-            edit.raw(OpKind::Yield, &[], &[], Vec::new());
             Some(())
-        })?;
-        let nothing = edit.block(&[], |edit, _| {
-            edit.raw(OpKind::Yield, &[], &[], Vec::new());
-            Some(())
-        })?;
-        edit.raw(OpKind::If, &[some], &[], vec![copies, nothing]);
-        Some(())
+        })
     }
 
     fn name(&self, value: Value) -> Value {

@@ -188,7 +188,7 @@ impl Made<'_> {
     /// `if some { acquire; copy iteration at }`
     fn copy_if(&self, edit: &mut Edit, some: Value, at: Value) -> Option<()> {
         let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len().checked_sub(1)?);
-        let copies = edit.block(&[], |edit, _| {
+        edit.only_if(some, |edit| {
             let mut known = BTreeMap::from([(self.counter, at)]);
             let slot = edit.one(OpKind::Ttg(TtgOp::Acquire(pipe)), &[])?;
             let mut args = vec![slot];
@@ -203,15 +203,8 @@ impl Made<'_> {
             }
             let kind = TtgOp::AsyncProduce { bytes: self.bytes, proxy: Proxy::Generic, skipped: None };
             edit.op(OpKind::Ttg(kind), &args)?;
-            edit.raw(OpKind::Yield, &[], &[], Vec::new());
             Some(())
-        })?;
-        let nothing = edit.block(&[], |edit, _| {
-            edit.raw(OpKind::Yield, &[], &[], Vec::new());
-            Some(())
-        })?;
-        edit.raw(OpKind::If, &[some], &[], vec![copies, nothing]);
-        Some(())
+        })
     }
 
     /// A value of the body, computed for another iteration.

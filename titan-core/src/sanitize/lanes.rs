@@ -120,8 +120,13 @@ impl Memory {
     }
 
     /// Calls `f` with all that is known.
-    pub(super) fn each(&mut self, mut f: impl FnMut(&mut Effect)) {
-        for lanes in self.spaces.values_mut() {
+    pub(super) fn each(&mut self, f: impl FnMut(&mut Effect)) {
+        self.each_of(|_| true, f);
+    }
+
+    /// Calls `f` with all that is known of some spaces.
+    pub(super) fn each_of(&mut self, some: impl Fn(SpaceId) -> bool, mut f: impl FnMut(&mut Effect)) {
+        for (_, lanes) in self.spaces.iter_mut().filter(|(id, _)| some(**id)) {
             for lane in lanes.lanes.values_mut() {
                 lane.state.effects().for_each(&mut f);
             }

@@ -241,9 +241,9 @@ impl Sanitizer {
             }
             Event::Release { agent, space, address } => self.release(agent, (space, address)),
             Event::Acquire { agent, space, address } => self.acquire(agent, (space, address)),
-            Event::Fence { agent, from, to, scope, place } => {
+            Event::Fence { agent, from, to, scope, space, place } => {
                 self.set_at(agent, place, None);
-                self.fence(agent, (from, to), scope)
+                self.fence(agent, (from, to), scope, space)
             }
             Event::Fork { agent, into } => self.share(&[agent], into),
             Event::Join { agents, into } => self.share(agents, &[into]),

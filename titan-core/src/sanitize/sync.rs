@@ -7,7 +7,7 @@ use super::mask::{Unit, bit};
 use super::report::{Deed, Finding, Rule, Side};
 use super::{Sanitizer, at_barrier};
 use crate::engine::{
-    Agent, BarrierFault, BarrierId, Helper, OpId, Proxy, RendezvousId, Scope, SpaceId, Stop, Storage, Wait,
+    Agent, BarrierFault, BarrierId, FenceSpace, Helper, OpId, Proxy, RendezvousId, Scope, SpaceId, Stop, Storage, Wait,
 };
 
 impl Sanitizer {
@@ -236,10 +236,15 @@ impl Sanitizer {
         Ok(())
     }
 
-    pub(super) fn fence(&mut self, agent: Agent, (from, to): (Proxy, Proxy), scope: Scope) -> Result<(), Stop> {
+    pub(super) fn fence(&mut self, agent: Agent, (from, to): (Proxy, Proxy), scope: Scope, space: FenceSpace) -> Result<(), Stop> {
         let Some(p) = self.known(agent)? else { return Ok(()) };
         if from == Proxy::Generic && to != Proxy::Generic {
-            self.memory.each(|e| {
+            let about = |id: SpaceId| match space {
+                FenceSpace::All => true,
+                FenceSpace::Shared => self.config.home_of(id).is_some(),
+                FenceSpace::Global => self.config.home_of(id).is_none(),
+            };
+            self.memory.each_of(about, |e| {
                 if e.side.proxy == Proxy::Generic && e.seen.has(p, Unit::Base) {
                     e.fences.fence(p, to, scope);
                 }

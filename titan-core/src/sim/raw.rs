@@ -164,8 +164,8 @@ impl Machine<'_> {
                     cta.unfenced.retain(|_, who| *who != agent);
                 }
                 let place = Place::new(id.index());
-                let (from, to, scope) = (Proxy::Generic, Proxy::Async, Scope::Cluster);
-                self.tell(obs, &engine::Event::Fence { agent: Agent::new(agent), from, to, scope, place })?;
+                let (from, to, scope, space) = (Proxy::Generic, Proxy::Async, Scope::Cluster, engine::FenceSpace::Shared);
+                self.tell(obs, &engine::Event::Fence { agent: Agent::new(agent), from, to, scope, space, place })?;
             }
             NvOp::BulkLoad { bytes, multicast, .. } => self.bulk_load(agent, id, op, (bytes, multicast), obs)?,
             NvOp::BulkStore { bytes, .. } => self.bulk_store(agent, id, op, bytes, obs)?,

@@ -17,7 +17,7 @@ use super::state::{Holds, Moved};
 use super::work::{Effect, Res, Span, Work};
 use super::value::{Num, Source, Val};
 use crate::engine::{self, Agent, BarrierId, Event, Place, Signal};
-use crate::ir::{Fill, Op, OpId, Pipe, Proxy, Scope, TtgOp};
+use crate::ir::{FenceSpace, Fill, Op, OpId, Pipe, Proxy, Scope, TtgOp};
 use std::rc::Rc;
 
 /// A slot at a time.
@@ -89,7 +89,7 @@ impl Machine<'_> {
                 self.check_under_way(agent, Some(id))?;
                 self.thread(agent)?.finalized = true;
             }
-            TtgOp::Fence { from, to, scope, .. } => self.fence(agent, id, (*from, *to, *scope), obs)?,
+            TtgOp::Fence { from, to, scope, space } => self.fence(agent, id, (*from, *to, *scope, *space), obs)?,
             TtgOp::Roles | TtgOp::Rematerialize => {}
         }
         Ok(Moved::On)
@@ -220,7 +220,7 @@ impl Machine<'_> {
         self.hold(s, Holds::Stage(s.time));
         let bulk = proxy != Proxy::Generic;
         if bulk {
-            self.fence(agent, id, (Proxy::Generic, Proxy::Async, Scope::Cta), obs)?;
+            self.fence(agent, id, (Proxy::Generic, Proxy::Async, Scope::Cta, FenceSpace::Shared), obs)?;
             let announced = u32::try_from(bytes).unwrap_or(u32::MAX);
             self.engine.arrive(Agent::new(agent), ready, 1, announced, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
         }
@@ -331,7 +331,7 @@ impl Machine<'_> {
     }
 
     /// A fence between proxies.
-    pub(super) fn fence(&self, agent: usize, id: OpId, (from, to, scope): (Proxy, Proxy, Scope), obs: Obs<'_, '_>) -> Res<()> {
+    pub(super) fn fence(&self, agent: usize, id: OpId, (from, to, scope, space): (Proxy, Proxy, Scope, FenceSpace), obs: Obs<'_, '_>) -> Res<()> {
         let proxy = |p| match p {
             Proxy::Generic => engine::Proxy::Generic,
             Proxy::Async => engine::Proxy::Async,
@@ -342,8 +342,13 @@ impl Machine<'_> {
             Scope::Cluster => engine::Scope::Cluster,
             Scope::Gpu => engine::Scope::Device,
         };
+        let space = match space {
+            FenceSpace::All => engine::FenceSpace::All,
+            FenceSpace::Shared => engine::FenceSpace::Shared,
+            FenceSpace::Global => engine::FenceSpace::Global,
+        };
         let place = Place::new(id.index());
-        self.tell(obs, &Event::Fence { agent: Agent::new(agent), from: proxy(from), to: proxy(to), scope, place })
+        self.tell(obs, &Event::Fence { agent: Agent::new(agent), from: proxy(from), to: proxy(to), scope, space, place })
     }
 
     /// At the end of a program its rings are empty, and no right is left over.

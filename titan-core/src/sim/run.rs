@@ -237,7 +237,7 @@ impl<'k> Cluster<'k> {
         let op = self.machine.next_op(agent);
         let issued = self.watch.issued;
         self.schedule.ran(agent, 1);
-        let moved = self.machine.step(agent, &mut self.watch).map_err(|e| self.told(e))?;
+        let moved = self.machine.step(agent, &mut self.watch).map_err(|e| self.watch.told(&self.machine, e))?;
         self.tracer.stepped(&self.machine, agent, (op, moved), self.steps);
         match self.options.completion {
             Completion::Early if self.watch.issued > issued => {
@@ -257,14 +257,9 @@ impl<'k> Cluster<'k> {
 
     fn complete(&mut self, op: crate::engine::OpId) -> Res<()> {
         self.schedule.choices.push(Choice::Complete(op));
-        self.machine.complete(op, &mut self.watch).map_err(|e| self.told(e))?;
+        self.machine.complete(op, &mut self.watch).map_err(|e| self.watch.told(&self.machine, e))?;
         self.tracer.look(&self.machine, self.steps);
         Ok(())
-    }
-
-    /// What the observer stopped the run for, or what the machine found.
-    fn told(&self, found: Box<Found>) -> Box<Found> {
-        if found.message.is_empty() { self.watch.found(&self.machine).unwrap_or(found) } else { found }
     }
 }
 

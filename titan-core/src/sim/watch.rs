@@ -7,12 +7,13 @@ use super::Options;
 use super::tensor::Tensor;
 use super::work::Touch;
 use crate::engine::race::{self, Race, Races};
-use crate::engine::{AccessKind, Agent, BarrierId, Class, Deadlock, Event, Observer, SpaceId, Stop};
+use crate::engine::{AccessKind, Agent, BarrierId, Class, Deadlock, Event, Observer, SpaceId, StateHasher, Stop};
 use crate::ir::OpId;
 use crate::sanitize::{self, Config, Names, Rule, Sanitizer, TooManyPartitions, Unit, Work};
+use std::hash::Hash;
 
 /// What watches a run: the sanitizer, and beside it vector clocks, which keep agents apart where it has no room for them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     sanitizer: Option<Sanitizer>,
     races: Vec<(SpaceId, Races)>,
@@ -42,8 +43,23 @@ impl Watch {
         Watch { sanitizer, races, passed: 0, fences: options.fences, issued: 0 }
     }
 
+    /// Watches the agents of a cluster in every order: what conflicts shows in some order without clocks.
+    pub(super) fn explored(ctas: usize, per: usize, shared: &[SpaceId]) -> Watch {
+        Watch { sanitizer: sanitizer(ctas, per, shared, false).ok(), races: Vec::new(), passed: 0, fences: true, issued: 0 }
+    }
+
+    /// That on which it depends what will be found from here on.
+    pub(super) fn knowledge(&self) -> impl Hash {
+        self.sanitizer.as_ref().map(StateHasher::of)
+    }
+
+    /// What the run was stopped for, or what the machine itself found.
+    pub(super) fn told(&self, machine: &Machine<'_>, found: Box<Found>) -> Box<Found> {
+        if found.message.is_empty() { self.found(machine).unwrap_or(found) } else { found }
+    }
+
     /// What the run was stopped for.
-    pub(super) fn found(&self, machine: &Machine<'_>) -> Option<Box<Found>> {
+    fn found(&self, machine: &Machine<'_>) -> Option<Box<Found>> {
         if let Some(found) = self.sanitizer.as_ref().and_then(|s| s.findings().get(self.passed)) {
             return Some(said(machine, found));
         }

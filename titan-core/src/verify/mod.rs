@@ -196,9 +196,7 @@ impl From<Verified> for WellFormed {
 /// # Errors
 /// Every broken rule of the first group that has any, in program order.
 pub fn well_formed(kernel: Kernel) -> Result<WellFormed, Vec<Diagnostic<Loc>>> {
-    none(ids::check(&kernel))?;
-    none(structure::check(&kernel))?;
-    none([types::check(&kernel), scope::check(&kernel)].concat())?;
+    parts_fit(&kernel)?;
     none(signature::check(&kernel))?;
     Ok(WellFormed { kernel })
 }
@@ -211,9 +209,7 @@ type Error = Diagnostic<Loc>;
 /// # Errors
 /// Every broken rule of the first group that has any, in program order.
 pub fn verify(kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
-    none(ids::check(&kernel))?;
-    none(structure::check(&kernel))?;
-    none([types::check(&kernel), scope::check(&kernel)].concat())?;
+    parts_fit(&kernel)?;
     let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
     let partition = match Partition::of(&kernel) {
         Ok(partition) => partition,
@@ -225,6 +221,13 @@ pub fn verify(kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     none(errors)?;
     none(pipes::check(&kernel))?;
     Ok(Verified { kernel, partition })
+}
+
+/// What everything else stands on: numbers, blocks, types, and that values are in sight.
+fn parts_fit(kernel: &Kernel) -> Result<(), Vec<Error>> {
+    none(ids::check(kernel))?;
+    none(structure::check(kernel))?;
+    none([types::check(kernel), scope::check(kernel)].concat())
 }
 
 /// The errors in program order, if there are any. What has no place belongs to the signature and comes first.

@@ -1,5 +1,5 @@
-//! Runs of barrier-level programs for given arguments, in the words of the memory model: an asynchronous access must come
-//! after a fence of the role whose ordinary access it must see, that came after that access. It knows the text form's
+//! Runs of barrier-level programs for given arguments, in the words of the memory model: between an ordinary access and an
+//! asynchronous one that must see it lies a fence, which knows of the first and of which the second knows. It knows the text form's
 //! operations and nothing of the analysis: happens-before by vector clocks, ranges of bytes as they are.
 
 use std::collections::BTreeMap;
@@ -173,7 +173,8 @@ struct Run {
     clocks: Vec<Vec<u64>>,
     /// Ordinary accesses that are done.
     seen: Vec<Record>,
-    fences: Vec<Vec<u64>>,
+    /// What each role knew at its fences.
+    fences: Vec<Vec<Vec<u64>>>,
     copies: Vec<Queue>,
     /// Bulk stores: when they began, and when they were known to have read.
     stores: Vec<(Record, Option<u64>)>,
@@ -190,7 +191,8 @@ impl Run {
         let clock = self.clocks[role].clone();
         if asynchronous {
             for r in self.seen.iter().filter(|r| meet(r.bytes, bytes) && (r.write || write) && clock[r.role] >= r.clock) {
-                let fenced = self.fences[r.role].iter().any(|f| *f > r.clock && clock[r.role] >= *f);
+                let known = |by: usize, f: &Vec<u64>| clock[by] >= f[by];
+                let fenced = self.fences.iter().enumerate().any(|(by, all)| all.iter().any(|f| f[r.role] >= r.clock && known(by, f)));
                 if !fenced {
                     self.wrong.push(format!("unfenced {op}"));
                 }
@@ -245,7 +247,10 @@ impl Run {
                     self.stores[store].1.get_or_insert(now);
                 }
             }
-            Event::Fence => self.fences[role].push(now),
+            Event::Fence => {
+                let known = self.clocks[role].clone();
+                self.fences[role].push(known);
+            }
             Event::Close(NvGroup::Wgmma) | Event::Await(NvGroup::Wgmma, _) | Event::Arrive(_) | Event::Wait(_) | Event::Sync => {}
         }
     }

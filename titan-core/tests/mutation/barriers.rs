@@ -34,6 +34,10 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("a barrier is initialised twice", |t| each(t, &t.ops("ttg.nv.mbarrier.init"), Text::doubled)),
     barriers("a barrier is gone before it is used", early_inval),
     barriers("barriers are not fenced before others use them", |t| each(t, &needed_fences(t), Text::without)),
+    barriers("a fence between proxies is forgotten", |t| each(t, &proxy_fences(t), Text::without)),
+    barriers("a fence between proxies comes after the arrival", |t| after_next(t, &proxy_fences(t), "ttg.nv.mbarrier.arrive")),
+    barriers("a fence between proxies comes before the access", |t| before_last(t, &proxy_fences(t))),
+    barriers("a fence between proxies is for other memory", |t| each(t, &proxy_fences(t), |t, i| t.with(i, &t.line(i).replace("space = shared", "space = global")))),
     barriers("one barrier for all slots", one_for_all),
     barriers("one side counts one slot fewer", |t| depth(t, -1)),
     barriers("one side counts one slot more", |t| depth(t, 1)),
@@ -45,7 +49,7 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("the reader begins at the second tile", |t| starts(t, Copies::No)),
     barriers("one group too many may be under way", |t| number(t, &needed_waits(t), "n", |n| n + 1)),
     barriers("groups are not waited for", |t| each(t, &needed_waits(t), Text::without)),
-    barriers("a group is not closed", |t| each(t, &commits(t), swallow)),
+    barriers("a group is not closed", |t| each(t, &commits(t), Text::without)),
     barriers("a barrier's word inside a slot", words_inside),
     barriers("a role comes to a named barrier and goes on", |t| named(t, "ttg.nv.barrier.sync", "ttg.nv.barrier.arrive")),
     barriers("a role does not come to a named barrier", |t| each(t, &looping(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), Text::without)),
@@ -63,6 +67,8 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { fate: Fate::Idle, ..barriers("a role does not end in finalize", |t| each(t, &t.ops("ttg.pipeline.finalize"), Text::without)) },
     same(Level::Barriers, "a stage is read twice", |t| each(t, &t.ops("ttg.region.read"), Text::doubled)),
     same(Level::Barriers, "a reader does not read", |t| each(t, &t.ops("ttg.region.read"), Text::without)),
+    same(Level::Barriers, "the one who waits fences, not the one who arrives", the_waiter_fences),
+    same(Level::Barriers, "a fence between proxies twice", |t| each(t, &proxy_fences(t), Text::doubled)),
     same(Level::Barriers, "a wait for a phase twice", |t| each(t, &waits_of(t, Copies::No), Text::doubled)),
     same(Level::Barriers, "fewer groups may be under way", |t| number(t, &counted_n(t), "n", |n| n - 1)),
     same(Level::Barriers, "a scalar that nobody needs", |t| vec![t.with_constants()]),
@@ -219,13 +225,42 @@ fn needed_fences(t: &Text) -> Vec<usize> {
     if bulk_loads(t).is_empty() { Vec::new() } else { t.ops("ttg.nv.fence.mbarrier_init") }
 }
 
-fn commits(t: &Text) -> Vec<usize> {
-    t.any(&["ttg.nv.cp_async.commit_group", "ttg.nv.wgmma.commit_group", "ttg.nv.bulk_group.commit"])
+/// Fences between proxies that come right after an ordinary access, in a loop in which others are told of it or copies are issued.
+fn proxy_fences(t: &Text) -> Vec<usize> {
+    let after = |i: usize| i > 0 && ["ttg.region.read", "ttg.region.write"].contains(&op(t.line(i - 1)));
+    let told = |i: usize| rest(t, i).any(|j| op(t.line(j)).starts_with("ttg.nv."));
+    let needed = |i: &usize| t.around(*i).is_some() && after(*i) && told(*i);
+    t.ops("ttg.fence.proxy").into_iter().filter(needed).collect()
 }
 
-/// Without an operation whose result nobody uses.
-fn swallow(t: &Text, at: usize) -> Text {
-    t.without(at)
+/// An operation that comes right before another one comes after it.
+fn after_next(t: &Text, at: &[usize], next: &str) -> Vec<Text> {
+    at.iter().filter(|i| op(t.line(**i + 1)) == next).map(|i| t.moved(*i, *i + 2)).collect()
+}
+
+fn before_last(t: &Text, at: &[usize]) -> Vec<Text> {
+    at.iter().map(|i| t.moved(*i, *i - 1)).collect()
+}
+
+/// Fences that come right before an arrival come after the waits of those who copy.
+fn the_waiter_fences(t: &Text) -> Vec<Text> {
+    let arriving = |i: &&usize| op(t.line(**i + 1)) == "ttg.nv.mbarrier.arrive";
+    let (fences, waits) = (proxy_fences(t), waits_of(t, Copies::Yes));
+    let Some(fence) = fences.iter().find(arriving).map(|i| t.line(*i).trim().to_owned()) else { return Vec::new() };
+    if waits.is_empty() || fences.iter().filter(arriving).count() != fences.len() {
+        return Vec::new();
+    }
+    let mut new = t.clone();
+    let mut changes: Vec<(usize, bool)> = fences.iter().map(|i| (*i, false)).chain(waits.iter().map(|i| (*i, true))).collect();
+    changes.sort_unstable();
+    for (at, add) in changes.into_iter().rev() {
+        new = if add { new.after(at, &[&fence]) } else { new.without(at) };
+    }
+    vec![new]
+}
+
+fn commits(t: &Text) -> Vec<usize> {
+    t.any(&["ttg.nv.cp_async.commit_group", "ttg.nv.wgmma.commit_group", "ttg.nv.bulk_group.commit"])
 }
 
 fn announced_twice(t: &Text) -> Vec<Text> {

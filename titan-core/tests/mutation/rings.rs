@@ -34,8 +34,8 @@ pub(crate) const KINDS: &[Kind] = &[
     surface("a reader takes every second tile", |t| steps(t, Side::Reads)),
     surface("only the producer leaves out the first tile", |t| guarded(t, Side::Fills)),
     surface("only a reader leaves out the first tile", |t| guarded(t, Side::Reads)),
-    surface("a slot is taken once for all tiles", hoisted),
-    surface("a claim is made once for all tiles", hoisted_claim),
+    surface("a slot is taken once for all tiles", |t| hoisted(t, "ttg.stage.acquire")),
+    surface("a claim is made once for all tiles", |t| hoisted(t, "ttg.stage.ready")),
     surface("a reader never reads", absent_reader),
     surface("the producer never fills", absent_producer),
     surface("one slot of another ring", |t| another_ring(t, "ttg.stage.acquire")),
@@ -272,14 +272,10 @@ fn both_guarded(t: &Text) -> Vec<Text> {
     vec![new]
 }
 
-fn hoisted(t: &Text) -> Vec<Text> {
+/// What depends on nothing, once for all iterations.
+fn hoisted(t: &Text, what: &str) -> Vec<Text> {
     let edit = |i: usize| t.around(i).filter(|_| uses(t.line(i)).is_empty()).map(|(h, _)| t.moved(i, h));
-    t.ops("ttg.stage.acquire").into_iter().filter_map(edit).collect()
-}
-
-fn hoisted_claim(t: &Text) -> Vec<Text> {
-    let edit = |i: usize| t.around(i).filter(|_| uses(t.line(i)).is_empty()).map(|(h, _)| t.moved(i, h));
-    t.ops("ttg.stage.ready").into_iter().filter_map(edit).collect()
+    t.ops(what).into_iter().filter_map(edit).collect()
 }
 
 /// Without a loop of a role.

@@ -1,7 +1,7 @@
 //! Small programs on the engine, watched by a sanitizer that keeps going.
 
 use titan_core::engine::{
-    Access, AccessKind, Agent, BarrierId, Class, Completion, Engine, Event, Halt, Helper, Observer, Op, OpId, Place, Proxy,
+    Access, AccessKind, Agent, BarrierId, Class, Completion, Engine, Event, FenceSpace, Halt, Helper, Observer, Op, OpId, Place, Proxy,
     RendezvousId, Scope, Signal, Space, SpaceId, Storage, Strength,
 };
 use titan_core::sanitize::{Config, Finding, Rule, Sanitizer, Work};
@@ -188,8 +188,12 @@ impl World {
     }
 
     pub(crate) fn fence(&mut self, who: usize, scope: Scope) {
+        self.fence_of(who, scope, FenceSpace::All);
+    }
+
+    pub(crate) fn fence_of(&mut self, who: usize, scope: Scope, space: FenceSpace) {
         let place = self.next();
-        self.tell(&Event::Fence { agent: agent(who), from: Proxy::Generic, to: Proxy::Async, scope, place });
+        self.tell(&Event::Fence { agent: agent(who), from: Proxy::Generic, to: Proxy::Async, scope, space, place });
     }
 
     pub(crate) fn exit(&mut self, who: usize) {

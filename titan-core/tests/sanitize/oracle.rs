@@ -5,7 +5,7 @@
 use crate::harness::*;
 use std::collections::{BTreeMap, BTreeSet};
 use titan_core::engine::{
-    Access, AccessKind, BarrierId, Class, Completion, Engine, Event, Halt, Helper, Observer, Op, OpId, Place, Proxy, RendezvousId,
+    Access, AccessKind, BarrierId, Class, Completion, Engine, Event, FenceSpace, Halt, Helper, Observer, Op, OpId, Place, Proxy, RendezvousId,
     Rng, Scope, Signal, Space, SpaceId, Stop, Strength,
 };
 use titan_core::sanitize::{Rule, Sanitizer};
@@ -309,7 +309,7 @@ impl Run {
             10 => {
                 let scope = [Scope::Cta, Scope::Cluster][self.rng.below(2)];
                 let (from, to, place) = (Proxy::Generic, Proxy::Async, Place::new(3));
-                self.both.event(&Event::Fence { agent: agent(who), from, to, scope, place }).unwrap();
+                self.both.event(&Event::Fence { agent: agent(who), from, to, scope, space: FenceSpace::Shared, place }).unwrap();
             }
             11 if self.rng.below(3) == 0 => {
                 let waited = [agent(who), agent((who + 1) % AGENTS)];

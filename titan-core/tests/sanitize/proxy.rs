@@ -1,7 +1,7 @@
 //! Fences between proxies.
 
 use crate::harness::*;
-use titan_core::engine::Scope;
+use titan_core::engine::{AccessKind, FenceSpace, Scope};
 use titan_core::sanitize::Rule;
 
 /// A store through the asynchronous proxy.
@@ -54,6 +54,21 @@ fn a_fence_covers_what_was_before_it() {
     w.clean();
     store(&mut w, 0, 16);
     w.finds(Rule::MissingFence);
+}
+
+#[test]
+fn a_fence_is_about_its_own_memory() {
+    let spaces = [(FenceSpace::All, [true, true]), (FenceSpace::Shared, [true, false]), (FenceSpace::Global, [false, true])];
+    for (space, covers) in spaces {
+        for (memory, covered) in [0, 2].into_iter().zip(covers) {
+            let mut w = world(1);
+            let write = w.base(0, AccessKind::Write, memory, 0, 16);
+            w.access(write);
+            w.fence_of(0, Scope::Device, space);
+            w.op(0, STORE, &[(R, memory, 0, 16)], &[]);
+            assert_eq!(w.rules(), if covered { vec![] } else { vec![Rule::MissingFence] }, "{space:?}, memory {memory}");
+        }
+    }
 }
 
 #[test]

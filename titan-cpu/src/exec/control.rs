@@ -3,6 +3,7 @@
 use super::tile::{Data, Tile};
 use super::{Machine, Outcome, trap};
 use crate::plan::{BlockId, ForLoop, Moves, Node, Slot, Step};
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 use titan_core::ir::{ForKind, Loc};
 
@@ -143,19 +144,24 @@ impl<'p> Machine<'p, '_> {
     fn for_loop(&mut self, f: &'p ForLoop, loc: Loc) -> Outcome<Option<Flow>> {
         let mut counter = self.enter(f, loc)?;
         while self.iterate(&mut counter) {
-            match self.block(f.body)? {
-                Flow::Yield | Flow::Continue(0) => {}
-                Flow::Break(0) => return Ok(None),
-                Flow::Break(n) => return Ok(Some(Flow::Break(n - 1))),
-                Flow::Continue(n) => return Ok(Some(Flow::Continue(n - 1))),
-                Flow::Return => return Ok(Some(Flow::Return)),
-            }
-            if self.stop.load(Relaxed) {
-                return Ok(Some(Flow::Return));
+            if let ControlFlow::Break(flow) = self.iteration(f.body)? {
+                return Ok(flow);
             }
         }
         self.leave_for(f);
         Ok(None)
+    }
+
+    /// Runs the body of a loop once; breaks if the loop is over, with how that goes on.
+    fn iteration(&mut self, body: BlockId) -> Outcome<ControlFlow<Option<Flow>>> {
+        Ok(match self.block(body)? {
+            Flow::Break(0) => ControlFlow::Break(None),
+            Flow::Break(n) => ControlFlow::Break(Some(Flow::Break(n - 1))),
+            Flow::Continue(n) if n > 0 => ControlFlow::Break(Some(Flow::Continue(n - 1))),
+            Flow::Return => ControlFlow::Break(Some(Flow::Return)),
+            Flow::Yield | Flow::Continue(_) if self.stop.load(Relaxed) => ControlFlow::Break(Some(Flow::Return)),
+            Flow::Yield | Flow::Continue(_) => ControlFlow::Continue(()),
+        })
     }
 
     /// Begins a loop: its carried values have their initial ones.
@@ -210,15 +216,8 @@ impl<'p> Machine<'p, '_> {
     fn endless(&mut self, enter: &Moves, body: BlockId) -> Outcome<Option<Flow>> {
         self.moves(enter);
         loop {
-            match self.block(body)? {
-                Flow::Yield | Flow::Continue(0) => {}
-                Flow::Break(0) => return Ok(None),
-                Flow::Break(n) => return Ok(Some(Flow::Break(n - 1))),
-                Flow::Continue(n) => return Ok(Some(Flow::Continue(n - 1))),
-                Flow::Return => return Ok(Some(Flow::Return)),
-            }
-            if self.stop.load(Relaxed) {
-                return Ok(Some(Flow::Return));
+            if let ControlFlow::Break(flow) = self.iteration(body)? {
+                return Ok(flow);
             }
         }
     }

@@ -184,7 +184,7 @@ impl<'a> Block<'a> {
         self.progress += 1;
         let strict = self.env.options.strict();
         let mut place = None;
-        let done = self.engine.complete(op, world.races, |spaces, op| {
+        let done = self.engine.complete(op, world.watch, |spaces, op| {
             place = Some((op.payload.place, op.agent));
             op.payload.apply(spaces, world.memory, strict)
         });

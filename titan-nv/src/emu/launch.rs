@@ -279,28 +279,28 @@ impl Kernel<'_> {
         while next < total || !resident.is_empty() {
             if turn >= resident.len() {
                 if next < total && resident.len() < options.resident.max(1) as usize {
-                    let races = spare.pop().unwrap_or_else(|| Watch::new(&env));
-                    resident.push((Block::new(&env, at(next)), races));
+                    let watch = spare.pop().unwrap_or_else(|| Watch::new(&env));
+                    resident.push((Block::new(&env, at(next)), watch));
                     next += 1;
                 } else {
                     turn = 0;
                 }
             }
-            let Some((block, races)) = resident.get_mut(turn) else { continue };
+            let Some((block, watch)) = resident.get_mut(turn) else { continue };
             let progress = block.progress;
-            let done = block.run(&mut World { memory, races, steps: &mut stats.instructions });
+            let done = block.run(&mut World { memory, watch, steps: &mut stats.instructions });
             let id = block.id;
             let moved = block.progress != progress;
             if stats.instructions > options.max_steps {
                 let message = format!("more than {} instructions", options.max_steps);
                 return Err(EmuError::new(ErrorCode::Limit, message));
             }
-            let done = done.map_err(|fail| block.finding(races).unwrap_or(*fail));
+            let done = done.map_err(|fail| block.finding(watch).unwrap_or(*fail));
             match done.map_err(|fail| env.error(fail, id))? {
                 Turn::Done => {
-                    let (_, mut races) = resident.remove(turn);
-                    races.restart();
-                    spare.push(races);
+                    let (_, mut watch) = resident.remove(turn);
+                    watch.restart();
+                    spare.push(watch);
                     idle = 0;
                 }
                 Turn::Spent => {

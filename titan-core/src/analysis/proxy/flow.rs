@@ -1,13 +1,12 @@
-//! The walk over each role: branches unite, loops go on until nothing is new.
-
-#![expect(clippy::wildcard_enum_match_arm, reason = "only fences, groups and control are named")]
+//! What each role has done that no fence has covered, and where one is missing.
 
 use super::bytes::{Place, Touched, touched};
-use super::reach::{Meet, Reach, meet, threads};
+use super::reach::{Meet, Reach, Uncovered, meet, threads};
 use super::state::{Flight, State};
-use super::{Found, Hazard, Overlay, Pair, Reuse};
+use super::walk::{Walk, walk};
+use super::{Found, Hazard, Overlay, Pair, Reuse, fence_of};
 use crate::ir::traffic::{Order, Traffic, traffic};
-use crate::ir::{Block, Class, Def, Kernel, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp};
+use crate::ir::{Class, Def, Kernel, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a kernel lacks.
@@ -24,11 +23,9 @@ pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
         kernel,
         overlay,
         touches,
-        reach: Reach::new(kernel),
+        reach: Reach::new(kernel, overlay),
         roles,
         role: 0,
-        loops: Vec::new(),
-        headers: BTreeMap::new(),
         landed: Vec::new(),
         hazards: BTreeMap::new(),
         reuses: BTreeMap::new(),
@@ -38,20 +35,12 @@ pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
         let before = flow.landed.len();
         for (role, block) in threads(kernel).into_iter().enumerate() {
             flow.role = role;
-            flow.headers.clear();
-            flow.block(block, State::default());
+            walk(kernel, block, State::default(), &mut flow);
         }
         if flow.landed.len() == before {
             return flow.found();
         }
     }
-}
-
-/// A loop that is being walked.
-#[derive(Default)]
-struct Frame {
-    again: Option<State>,
-    left: Option<State>,
 }
 
 struct Flow<'k> {
@@ -62,20 +51,10 @@ struct Flow<'k> {
     /// Whether the kernel has roles.
     roles: bool,
     role: usize,
-    loops: Vec<Frame>,
-    /// What was known at the head of a loop so far: it only grows.
-    headers: BTreeMap<OpId, State>,
     /// Copies of `cp.async` that land where a barrier tells of them.
     landed: Vec<(Meet, OpId, usize, Touched)>,
     hazards: BTreeMap<OpId, Hazard>,
     reuses: BTreeMap<OpId, BTreeSet<Reuse>>,
-}
-
-fn unite(into: &mut Option<State>, more: &State) {
-    match into {
-        Some(state) => state.join(more),
-        None => *into = Some(more.clone()),
-    }
 }
 
 /// For whom an access is.
@@ -83,78 +62,8 @@ fn scope_of(kind: &OpKind) -> Scope {
     if matches!(kind, OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. })) { Scope::Cluster } else { Scope::Cta }
 }
 
-impl Flow<'_> {
-    fn found(self) -> Found {
-        let reach = self.reach;
-        let mut hazards: Vec<Hazard> = self.hazards.into_values().collect();
-        hazards.sort_by_key(|h| reach.position(h.at));
-        let mut reuses: Vec<(OpId, BTreeSet<Reuse>)> = self.reuses.into_iter().collect();
-        reuses.sort_by_key(|(at, _)| reach.position(*at));
-        Found { hazards, reuses }
-    }
-
-    /// Walks a block; gives what is open after it if its end is reached.
-    fn block(&mut self, block: Block, mut state: State) -> Option<State> {
-        let kernel = self.kernel;
-        for id in &kernel.block(block).ops {
-            let op = kernel.op(*id);
-            self.step(*id, op, &mut state);
-            match &op.kind {
-                OpKind::For(_) | OpKind::Loop => state = self.looped(*id, op, state)?,
-                OpKind::If => {
-                    let mut after = None;
-                    for arm in &op.regions {
-                        if let Some(end) = self.block(*arm, state.clone()) {
-                            unite(&mut after, &end);
-                        }
-                    }
-                    state = after?;
-                }
-                OpKind::Continue(n) | OpKind::Break(n) => {
-                    let level = usize::try_from(*n).unwrap_or(usize::MAX);
-                    let frame = self.loops.len().checked_sub(1).and_then(|top| top.checked_sub(level));
-                    if let Some(frame) = frame.and_then(|i| self.loops.get_mut(i)) {
-                        let again = matches!(op.kind, OpKind::Continue(_));
-                        unite(if again { &mut frame.again } else { &mut frame.left }, &state);
-                    }
-                    return None;
-                }
-                OpKind::Return => return None,
-                OpKind::Yield => return Some(state),
-                // The roles are walked for themselves.
-                OpKind::Ttg(TtgOp::Roles) => return None,
-                _ => {}
-            }
-        }
-        None
-    }
-
-    fn looped(&mut self, id: OpId, op: &Op, entry: State) -> Option<State> {
-        let body = *op.regions.first()?;
-        let mut head = self.headers.get(&id).cloned().unwrap_or_default();
-        head.join(&entry);
-        loop {
-            self.loops.push(Frame::default());
-            self.block(body, head.clone());
-            let frame = self.loops.pop().unwrap_or_default();
-            let mut next = head.clone();
-            if let Some(mut again) = frame.again {
-                again.next_iteration(|v| self.reach.made_in(v, id));
-                next.join(&again);
-            }
-            if next != head {
-                head = next;
-                continue;
-            }
-            self.headers.insert(id, head.clone());
-            // A counted loop may run no time at all; the other one ends where it is left.
-            let mut after = matches!(op.kind, OpKind::For(_)).then_some(head);
-            if let Some(left) = frame.left {
-                unite(&mut after, &left);
-            }
-            return after;
-        }
-    }
+impl Walk for Flow<'_> {
+    type State = State;
 
     fn step(&mut self, id: OpId, op: &Op, state: &mut State) {
         if let Some(n) = self.overlay.waits.get(&id) {
@@ -172,27 +81,38 @@ impl Flow<'_> {
         self.orders(id, op, &row, state);
     }
 
+    fn next_iteration(&self, looped: OpId, state: &mut State) {
+        state.next_iteration(|v| self.reach.made_in(v, looped));
+    }
+}
+
+impl Flow<'_> {
+    fn found(self) -> Found {
+        let reach = self.reach;
+        let mut hazards: Vec<Hazard> = self.hazards.into_values().collect();
+        hazards.sort_by_key(|h| reach.position(h.at));
+        let mut reuses: Vec<(OpId, BTreeSet<Reuse>)> = self.reuses.into_iter().collect();
+        reuses.sort_by_key(|(at, _)| reach.position(*at));
+        Found { hazards, reuses }
+    }
+
     /// What must be fenced or waited for here.
     fn demands(&mut self, id: OpId, op: &Op, row: &Traffic, state: &State) {
         for t in self.touches.get(&id).cloned().unwrap_or_default() {
-            self.demand(id, (id, t, scope_of(&op.kind)), false, state);
+            self.demand(id, (id, t, scope_of(&op.kind)), None, state);
         }
         match row.order {
             Order::Tells | Order::Meets => {
-                for (user, peer) in self.reach.after(id) {
-                    let scope = scope_of(&self.kernel.op(user).kind);
+                for ((user, peer), open) in self.reach.after(id) {
                     // Other programs touch this one's memory only by multicast.
-                    if !peer || scope > Scope::Cta {
-                        self.foreign(id, (user, scope), state);
+                    if !peer || scope_of(&self.kernel.op(user).kind) > Scope::Cta {
+                        self.foreign(id, (user, open), state);
                     }
                 }
             }
             Order::Parts => {
-                let role = self.role;
-                let others = |u: &&OpId| self.reach.at.get(*u).is_some_and(|a| a.role != role);
-                let users: Vec<OpId> = self.touches.keys().filter(others).copied().collect();
-                for user in users {
-                    self.foreign(id, (user, scope_of(&self.kernel.op(user).kind)), state);
+                for (user, open) in self.reach.parted(self.role) {
+                    self.foreign(id, (user, open), state);
                 }
             }
             Order::Ends if !(self.roles && op.kind == OpKind::Return) => {
@@ -207,16 +127,20 @@ impl Flow<'_> {
         }
     }
 
-    fn foreign(&mut self, at: OpId, (user, scope): (OpId, Scope), state: &State) {
+    fn foreign(&mut self, at: OpId, (user, uncovered): (OpId, Uncovered), state: &State) {
+        let scope = scope_of(&self.kernel.op(user).kind);
         for t in self.touches.get(&user).cloned().unwrap_or_default() {
-            self.demand(at, (user, t, scope), true, state);
+            self.demand(at, (user, t, scope), Some(uncovered), state);
         }
     }
 
-    fn demand(&mut self, at: OpId, (user, t, scope): (OpId, Touched, Scope), foreign: bool, state: &State) {
+    /// `uncovered`: of users in other roles, what these have not fenced after they learnt.
+    fn demand(&mut self, at: OpId, (user, t, scope): (OpId, Touched, Scope), uncovered: Option<Uncovered>, state: &State) {
+        let foreign = uncovered.is_some();
         if t.proxy == Proxy::Async {
             for (key, mark) in &state.seen {
                 let open = if scope > Scope::Cta { mark.cluster } else { mark.cta };
+                let open = open && uncovered.is_none_or(|u| u.needs(scope, mark.touched.space()));
                 let conflicts = t.writes || mark.touched.writes;
                 if !open || !conflicts || !t.meets(&mark.touched, foreign || key.loose) {
                     continue;
@@ -255,7 +179,7 @@ impl Flow<'_> {
     fn orders(&mut self, id: OpId, op: &Op, row: &Traffic, state: &mut State) {
         match row.order {
             Order::Fences => {
-                if let OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope, space }) = op.kind {
+                if let Some((scope, space)) = fence_of(&op.kind) {
                     state.fence(scope, space);
                 }
             }

@@ -24,13 +24,15 @@
 //!
 //! # Several roles
 //!
-//! A role's accesses are made known to others by its arrivals. The fence must be of the role that accessed, *between the
-//! access and the arrival*: a fence after the arrival is too late, and one of the role that waited does not count for what
-//! others did. The memory model of PTX, and with it dynamic checkers, accept the latter too; the hardware's own library code
-//! fences in the threads that wrote, so that is what is demanded here. So a hazard between roles shows at the arrival: there,
-//! everything counts that others may do asynchronously after they have waited for it, directly or through further arrivals.
-//! The one exception are copies of `cp.async` that a barrier waits for by itself: they land where nobody of the copying role
-//! has waited, so whoever waits for that barrier has to fence.
+//! A role's accesses are made known to others by its arrivals. A fence counts *between the access and the arrival*, or in the
+//! role that waits, *between its wait and its own access* (or its own arrival, if it passes on what it has learnt): both lie on
+//! the path of causality from one access to the other, which is what the memory model of PTX asks for ("proxy-preserved base
+//! causality order"). A fence after the arrival is too late, and one before the wait too early. If several paths lead from the
+//! arrival to the access, a fence is demanded on each, which is more than PTX asks for: which of them a run has taken is not known.
+//!
+//! So a hazard between roles shows at the arrival: there, everything counts that others may do asynchronously after they have
+//! waited for it, directly or through further arrivals, without a fence in between. Copies of `cp.async` that a barrier waits
+//! for by itself land where nobody of the copying role has waited, so only those who wait for that barrier can fence them.
 //!
 //! Programs of a cluster run the same kernel: what a role does before it comes to the barrier of the cluster must be fenced,
 //! at the scope of the cluster, from the multicast copies that any role issues after it.
@@ -47,9 +49,10 @@ mod bytes;
 mod flow;
 mod reach;
 mod state;
+mod walk;
 
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{FenceSpace, Kernel, OpId, Proxy, Scope};
+use crate::ir::{FenceSpace, Kernel, OpId, OpKind, Proxy, Scope, TtgOp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Changes that are tried without being made.
@@ -147,6 +150,14 @@ pub fn find(kernel: &Kernel, overlay: &Overlay) -> Found {
         any |= row.accesses.iter().flatten().any(|a| a.proxy == Proxy::Async && matches!(a.on, On::Regions));
     });
     if any { flow::run(kernel, overlay) } else { Found::default() }
+}
+
+/// For whom and for which memory a fence generic → async is.
+fn fence_of(kind: &OpKind) -> Option<(Scope, FenceSpace)> {
+    if let OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope, space }) = kind {
+        return Some((*scope, *space));
+    }
+    None
 }
 
 /// What runs at once: the part before the roles, and each role; or the whole kernel.

@@ -1,10 +1,13 @@
-//! What may come after what: positions in the text of the roles, and how arrivals lead from one role to another.
+//! What may come after what: positions in the text of the roles, and how arrivals lead from one role to another, past which
+//! fences.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only operations that meet others are named")]
 
+use super::walk::{Fact, Walk, walk};
+use super::{Overlay, fence_of};
 use crate::ir::traffic::{Order, traffic};
-use crate::ir::{AmdOp, Block, Def, Kernel, NvOp, OpId, OpKind, TtgOp, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::ir::{AmdOp, Block, Def, FenceSpace, Kernel, NvOp, Op, OpId, OpKind, Scope, TtgOp, Value};
+use std::collections::{BTreeMap};
 
 /// The blocks that run at once, the part before the roles last if there are roles.
 pub(super) fn threads(kernel: &Kernel) -> Vec<Block> {
@@ -58,51 +61,153 @@ pub(super) fn meet(kernel: &Kernel, id: OpId) -> Option<Meet> {
     })
 }
 
-/// The place of an operation: its role, its number there, and the arms around it, outermost first.
+/// For which scopes and memories there may have been no fence generic → async on some path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Uncovered(u8);
+
+impl Uncovered {
+    const ALL: Uncovered = Uncovered(0b1111);
+
+    /// What a fence of this reach has to do with: a bit for each scope and memory.
+    fn bits(scopes: impl Fn(Scope) -> bool, spaces: impl Fn(FenceSpace) -> bool) -> u8 {
+        let kinds = [
+            (Scope::Cta, FenceSpace::Shared),
+            (Scope::Cta, FenceSpace::Global),
+            (Scope::Cluster, FenceSpace::Shared),
+            (Scope::Cluster, FenceSpace::Global),
+        ];
+        kinds.iter().enumerate().filter(|(_, (s, m))| scopes(*s) && spaces(*m)).map(|(i, _)| 1 << i).sum()
+    }
+
+    fn fence(&mut self, (scope, space): (Scope, FenceSpace)) {
+        self.0 &= !Uncovered::bits(|s| s <= scope, |m| space == FenceSpace::All || m == space);
+    }
+
+    /// Whether a fence of this reach may be lacking.
+    pub(super) fn needs(self, scope: Scope, space: FenceSpace) -> bool {
+        self.0 & Uncovered::bits(|s| s == scope.min(Scope::Cluster), |m| space == FenceSpace::All || m == space) != 0
+    }
+
+    const fn and(self, other: Uncovered) -> Uncovered {
+        Uncovered(self.0 & other.0)
+    }
+
+    const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Fact for Uncovered {
+    fn join(&mut self, other: &Uncovered) {
+        self.0 |= other.0;
+    }
+}
+
+/// The place of an operation: its role, its number there, and the loops around it.
 #[derive(Clone, Debug)]
 pub(super) struct At {
     pub(super) role: usize,
     number: usize,
-    around: Vec<(OpId, usize)>,
+    loops: Vec<OpId>,
+}
+
+/// An operation, and whether another program of the cluster does it.
+type Act = (OpId, bool);
+
+/// Where others begin to know what a role has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Begin {
+    /// After a wait.
+    Wait(OpId),
+    /// At the head of a role, after the roles have parted.
+    Role(usize),
 }
 
 /// Places of all operations.
 pub(super) struct Reach<'k> {
     kernel: &'k Kernel,
-    pub(super) at: BTreeMap<OpId, At>,
+    overlay: &'k Overlay,
+    threads: Vec<Block>,
+    at: BTreeMap<OpId, At>,
     owner: BTreeMap<Block, OpId>,
     /// Operations that arrive or wait, and where.
     meets: Vec<(OpId, Meet)>,
-    after: BTreeMap<OpId, BTreeSet<(OpId, bool)>>,
+    /// What is uncovered before the operations that follow, of those that touch memory or arrive.
+    paths: BTreeMap<Begin, BTreeMap<OpId, Uncovered>>,
+    after: BTreeMap<OpId, BTreeMap<Act, Uncovered>>,
+}
+
+/// What may be uncovered where, from one point on.
+struct Path<'k> {
+    overlay: &'k Overlay,
+    from: Option<OpId>,
+    open: BTreeMap<OpId, Uncovered>,
+}
+
+impl Walk for Path<'_> {
+    type State = Uncovered;
+
+    fn step(&mut self, id: OpId, op: &Op, state: &mut Uncovered) {
+        if let Some(fence) = self.overlay.fences.get(&id) {
+            state.fence(*fence);
+        }
+        if self.overlay.gone.contains(&id) {
+            return;
+        }
+        let row = traffic(&op.kind);
+        let matters = row.accesses.iter().any(Option::is_some) || matches!(row.order, Order::Tells | Order::Meets);
+        if matters && !state.is_empty() {
+            self.open.entry(id).or_default().join(state);
+        }
+        if let Some(fence) = fence_of(&op.kind) {
+            state.fence(fence);
+        }
+        if self.from == Some(id) {
+            *state = Uncovered::ALL;
+        }
+    }
+
+    fn next_iteration(&self, _: OpId, _: &mut Uncovered) {}
 }
 
 impl<'k> Reach<'k> {
-    pub(super) fn new(kernel: &'k Kernel) -> Reach<'k> {
-        let mut reach = Reach { kernel, at: BTreeMap::new(), owner: BTreeMap::new(), meets: Vec::new(), after: BTreeMap::new() };
-        for (role, block) in threads(kernel).into_iter().enumerate() {
+    pub(super) fn new(kernel: &'k Kernel, overlay: &'k Overlay) -> Reach<'k> {
+        let mut reach = Reach {
+            kernel,
+            overlay,
+            threads: threads(kernel),
+            at: BTreeMap::new(),
+            owner: BTreeMap::new(),
+            meets: Vec::new(),
+            paths: BTreeMap::new(),
+            after: BTreeMap::new(),
+        };
+        for (role, block) in reach.threads.clone().into_iter().enumerate() {
             let mut number = 0;
             reach.place(block, role, &mut number, &mut Vec::new());
         }
-        let order = |r: &Reach<'_>, id: OpId| r.at.get(&id).map(|a| (a.role, a.number));
         let mut meets: Vec<(OpId, Meet)> = reach.at.keys().filter_map(|id| Some((*id, meet(kernel, *id)?))).collect();
-        meets.sort_by_key(|(id, _)| order(&reach, *id));
+        meets.sort_by_key(|(id, _)| reach.position(*id));
         reach.meets = meets;
         reach
     }
 
-    fn place(&mut self, block: Block, role: usize, number: &mut usize, around: &mut Vec<(OpId, usize)>) {
+    fn place(&mut self, block: Block, role: usize, number: &mut usize, loops: &mut Vec<OpId>) {
         for id in &self.kernel.block(block).ops {
             *number += 1;
-            self.at.insert(*id, At { role, number: *number, around: around.clone() });
+            self.at.insert(*id, At { role, number: *number, loops: loops.clone() });
             let op = self.kernel.op(*id);
             if op.kind == OpKind::Ttg(TtgOp::Roles) {
                 continue;
             }
-            for (arm, region) in op.regions.iter().enumerate() {
+            let looped = op.kind.is_loop();
+            loops.extend(looped.then_some(*id));
+            for region in &op.regions {
                 self.owner.insert(*region, *id);
-                around.push((*id, arm));
-                self.place(*region, role, number, around);
-                around.pop();
+                self.place(*region, role, number, loops);
+            }
+            if looped {
+                loops.pop();
             }
         }
     }
@@ -114,7 +219,7 @@ impl<'k> Reach<'k> {
 
     /// Whether a value is made anew in each iteration of a loop.
     pub(super) fn made_in(&self, value: Value, looped: OpId) -> bool {
-        let around = |id: OpId| self.at.get(&id).is_some_and(|a| a.around.iter().any(|(o, _)| *o == looped));
+        let around = |id: OpId| self.at.get(&id).is_some_and(|a| a.loops.contains(&looped));
         match self.kernel.value(value).def {
             Def::Param(_) => false,
             Def::Result(op, _) => around(op),
@@ -124,21 +229,32 @@ impl<'k> Reach<'k> {
         }
     }
 
-    /// Whether `b` may run after `a`, both of one role.
-    fn follows(&self, a: OpId, b: OpId) -> bool {
-        let (Some(x), Some(y)) = (self.at.get(&a), self.at.get(&b)) else { return true };
-        if x.role != y.role {
-            return false;
-        }
-        let shared = x.around.iter().zip(&y.around).take_while(|(p, q)| p == q).count();
-        let looped = x.around[..shared].iter().any(|(op, _)| self.kernel.op(*op).kind.is_loop());
-        let other_arm = x.around.get(shared).zip(y.around.get(shared)).is_some_and(|((p, _), (q, _))| p == q);
-        looped || y.number > x.number && !other_arm
+    /// What follows in a role, and what may be uncovered there.
+    fn path(&mut self, begin: Begin) -> &BTreeMap<OpId, Uncovered> {
+        let (kernel, overlay) = (self.kernel, self.overlay);
+        let (role, from, start) = match begin {
+            Begin::Wait(wait) => (self.at.get(&wait).map(|a| a.role), Some(wait), Uncovered::default()),
+            Begin::Role(role) => (Some(role), None, Uncovered::ALL),
+        };
+        let block = role.and_then(|r| self.threads.get(r).copied());
+        self.paths.entry(begin).or_insert_with(|| {
+            let mut path = Path { overlay, from, open: BTreeMap::new() };
+            if let Some(block) = block {
+                walk(kernel, block, start, &mut path);
+            }
+            path.open
+        })
     }
 
-    /// What may touch memory after somebody has learnt of an arrival; `true` for what another program of the cluster does.
-    /// Of the arriving role itself only the latter.
-    pub(super) fn after(&mut self, arrival: OpId) -> BTreeSet<(OpId, bool)> {
+    /// What other roles may touch after the roles have parted, and what may be uncovered there.
+    pub(super) fn parted(&mut self, role: usize) -> Vec<(OpId, Uncovered)> {
+        let others: Vec<usize> = (0..self.threads.len()).filter(|r| *r != role).collect();
+        others.into_iter().flat_map(|r| self.path(Begin::Role(r)).clone()).collect()
+    }
+
+    /// What may touch memory after somebody has learnt of an arrival, and what may be uncovered since. Of the arriving role
+    /// itself only what it does in another program of the cluster.
+    pub(super) fn after(&mut self, arrival: OpId) -> BTreeMap<Act, Uncovered> {
         if let Some(known) = self.after.get(&arrival) {
             return known.clone();
         }
@@ -147,42 +263,40 @@ impl<'k> Reach<'k> {
         found
     }
 
-    fn search(&self, arrival: OpId) -> BTreeSet<(OpId, bool)> {
+    fn search(&mut self, arrival: OpId) -> BTreeMap<Act, Uncovered> {
         let own = self.at.get(&arrival).map(|a| a.role);
-        let mut seen: BTreeSet<(OpId, bool)> = BTreeSet::new();
-        let mut found: BTreeSet<(OpId, bool)> = BTreeSet::new();
-        let mut open = vec![(arrival, false)];
-        while let Some((tells, peer)) = open.pop() {
+        let mut found: BTreeMap<Act, Uncovered> = BTreeMap::new();
+        let mut begun: BTreeMap<Act, Uncovered> = BTreeMap::new();
+        let mut open = vec![(arrival, false, Uncovered::ALL)];
+        while let Some((tells, peer, uncovered)) = open.pop() {
             let Some(word) = meet(self.kernel, tells) else { continue };
-            for (wait, at) in &self.meets {
-                let learns = matches!(traffic(&self.kernel.op(*wait).kind).order, Order::Learns | Order::Polls | Order::Meets);
-                if !learns || !word.is(*at) {
-                    continue;
-                }
-                let role = self.at.get(wait).map(|a| a.role);
+            let learns = |id: OpId| matches!(traffic(&self.kernel.op(id).kind).order, Order::Learns | Order::Polls | Order::Meets);
+            let waits: Vec<OpId> = self.meets.iter().filter(|(id, at)| learns(*id) && word.is(*at)).map(|(id, _)| *id).collect();
+            for wait in waits {
+                let role = self.at.get(&wait).map(|a| a.role);
                 let peers: &[bool] = if word == Meet::Cluster { &[false, true] } else { &[false] };
                 for more in peers {
-                    let peer = peer || *more;
+                    let act = (wait, peer || *more);
                     // What comes back to the same role has passed its own fences.
-                    if (role != own || peer) && seen.insert((*wait, peer)) {
-                        self.spread(*wait, peer, &mut found, &mut open);
+                    if (role != own || act.1) && grows(&mut begun, act, uncovered) {
+                        for (id, lacks) in self.path(Begin::Wait(wait)) {
+                            let lacks = uncovered.and(*lacks);
+                            if !lacks.is_empty() && grows(&mut found, (*id, act.1), lacks) {
+                                open.push((*id, act.1, lacks));
+                            }
+                        }
                     }
                 }
             }
         }
         found
     }
+}
 
-    /// What follows a wait in its role.
-    fn spread(&self, wait: OpId, peer: bool, found: &mut BTreeSet<(OpId, bool)>, open: &mut Vec<(OpId, bool)>) {
-        for id in self.at.keys().filter(|id| self.follows(wait, **id)) {
-            let row = traffic(&self.kernel.op(*id).kind);
-            if row.accesses.iter().any(Option::is_some) {
-                found.insert((*id, peer));
-            }
-            if matches!(row.order, Order::Tells | Order::Meets) {
-                open.push((*id, peer));
-            }
-        }
-    }
+/// Whether there is something new.
+fn grows(known: &mut BTreeMap<Act, Uncovered>, act: Act, more: Uncovered) -> bool {
+    let entry = known.entry(act).or_default();
+    let before = *entry;
+    entry.join(&more);
+    *entry != before
 }

@@ -2,6 +2,7 @@
 
 use super::bytes::Touched;
 use super::reach::Meet;
+use super::walk::Fact;
 use crate::ir::{Class, FenceSpace, OpId, Scope};
 use std::collections::BTreeMap;
 
@@ -67,9 +68,8 @@ fn closed(younger: &mut Option<u32>) {
     *younger = Some(younger.map_or(0, |n| (n + 1).min(MANY)));
 }
 
-impl State {
-    /// What may be open after one or the other.
-    pub(super) fn join(&mut self, other: &State) {
+impl Fact for State {
+    fn join(&mut self, other: &State) {
         for (key, mark) in &other.seen {
             self.seen.entry(*key).and_modify(|m| *m = join_mark(*m, *mark)).or_insert(*mark);
         }
@@ -80,7 +80,9 @@ impl State {
             self.stores.entry(*key).and_modify(|f| *f = join_flight(*f, *flight)).or_insert(*flight);
         }
     }
+}
 
+impl State {
     /// A generic access.
     pub(super) fn access(&mut self, (op, n): (OpId, usize), touched: Touched, landing: bool, loose: bool) {
         let mark = Mark { touched, cta: true, cluster: true, younger: None, tells: None };

@@ -10,8 +10,8 @@
 //! Everything that a run finds without an observer (faults of barriers, stale and undefined stages, work under way at the end,
 //! rings that do not end empty), deadlock, and races as *overlap*: two agents stand at accesses that conflict, or one makes an
 //! access that conflicts with an operation under way. No vector clocks are needed: if nothing orders two accesses, some order
-//! of the run brings both agents in front of them at once, and all orders are tried. What no order shows is left to others:
-//! missing fences between proxies, which only the sanitizer and the verifier see.
+//! of the run brings both agents in front of them at once, and all orders are tried. What no order shows, fences between
+//! proxies that are missing, the sanitizer finds, which watches every order if [`Limits::sanitize`] says so.
 //!
 //! # What is left out, and why nothing is lost (`local`)
 //!
@@ -20,7 +20,8 @@
 //!   that is not local: the singleton of a local step is a persistent set (Godefroid, "Partial-Order Methods for the
 //!   Verification of Concurrent Systems", 1996, chapter 4), and a chain of local steps that does not end is a bound reached,
 //!   so that nothing is put off forever. A local step takes no part in a race, and leaves other agents where they stand, so
-//!   that pairs of accesses meet as before.
+//!   that pairs of accesses meet as before. What the sanitizer learns from it concerns the agent alone: its own accesses of
+//!   its own memory, and its fences.
 //! * **Completions that signal nothing.** Nobody can tell when they happen but by overlap, and the wait that asks for them
 //!   completes them. Completing earlier only shortens the overlap and enables nothing. So they complete as late as they can.
 //! * **Waits that do not pass** change nothing and are not steps.
@@ -46,13 +47,16 @@ pub struct Limits {
     pub max_depth: usize,
     /// How many programs a cluster has.
     pub cluster: u32,
+    /// Whether the sanitizer watches every order. It finds missing fences between proxies, which show in no order; its
+    /// knowledge is part of a state, so there are more of them.
+    pub sanitize: bool,
     /// Whether local steps are taken without choice; `false` is for comparison.
     pub reduce: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_states: 1_000_000, max_depth: 100_000, cluster: 1, reduce: true }
+        Limits { max_states: 1_000_000, max_depth: 100_000, cluster: 1, sanitize: true, reduce: true }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::sim::state::Moved;
 use crate::sim::plan::Plan;
 use crate::sim::store::{Ranges, Store};
 use crate::sim::tensor::Setup;
+use crate::sim::watch::Watch;
 use crate::sim::work::Res;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -24,11 +25,18 @@ enum Step {
     Complete(Pending),
 }
 
+/// A state: the machine, and what its observer knows.
+#[derive(Clone)]
+struct Point<'k> {
+    machine: Machine<'k>,
+    watch: Watch,
+    /// Hashes of the threads, so that only the one that moved is hashed anew.
+    threads: Vec<u128>,
+}
+
 /// A state on the way that is being tried.
 struct Node<'k> {
-    machine: Machine<'k>,
-    /// Of each thread, so that only the one that moved is hashed anew.
-    threads: Vec<u128>,
+    at: Point<'k>,
     hash: u128,
     steps: Vec<Step>,
     next: usize,
@@ -61,10 +69,8 @@ impl<'k, 'l> Search<'k, 'l> {
     /// # Errors
     /// What is wrong, with the choices that lead there.
     pub(super) fn run(&mut self, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Result<Option<String>, Wrong> {
-        let mut machine = self.start(setup, programs).map_err(|e| (*e, Vec::new()))?;
-        machine.settle();
-        let threads = machine.threads.iter().map(StateHasher::of).collect();
-        self.enter(machine, threads, None)?;
+        let start = self.start(setup, programs).map_err(|e| (*e, Vec::new()))?;
+        self.enter(start, None)?;
         loop {
             if self.explored.states >= self.limits.max_states {
                 return Ok(Some(format!("{} states", self.limits.max_states)));
@@ -78,59 +84,67 @@ impl<'k, 'l> Search<'k, 'l> {
                 continue;
             };
             node.next += 1;
-            let (machine, threads, hash) = (node.machine.clone(), node.threads.clone(), node.hash);
-            let ended = self.take(machine, threads, (step, hash))?;
+            let (from, hash) = (node.at.clone(), node.hash);
+            let ended = self.take(from, (step, hash))?;
             if let Some(bound) = ended {
                 return Ok(Some(bound));
             }
         }
     }
 
-    fn start(&self, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Res<Machine<'k>> {
+    fn start(&self, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Res<Point<'k>> {
         let (engine, global, shared) = engine_of(self.plan, Space::new("device"), programs.len(), false, Completion::Late);
+        let mut watch = Watch::default();
+        if self.limits.sanitize {
+            watch = Watch::explored(programs.len(), self.plan.agents(), &shared);
+        }
         let defined = vec![Ranges::default(); programs.len()];
         let store = Store { setup: Rc::clone(setup), data: false, global, shared, defined, results: Default::default(), kept: Default::default() };
-        Machine::new(self.plan, store, engine, programs, &mut ())
+        let mut machine = Machine::new(self.plan, store, engine, programs, &mut watch)?;
+        machine.settle();
+        let threads = machine.threads.iter().map(StateHasher::of).collect();
+        Ok(Point { machine, watch, threads })
     }
 
     /// Takes a step, and goes on from there if nobody has been there.
-    fn take(&mut self, mut machine: Machine<'k>, mut threads: Vec<u128>, (step, from): (Step, u128)) -> Result<Option<String>, Wrong> {
+    fn take(&mut self, mut at: Point<'k>, (step, from): (Step, u128)) -> Result<Option<String>, Wrong> {
         self.explored.transitions += 1;
-        let before = machine.threads.clone();
+        let before = at.machine.threads.clone();
         let (choice, done) = match step {
-            Step::Complete(op) => (Choice::Complete(op), machine.complete(op, &mut ()).map(|()| true)),
+            Step::Complete(op) => (Choice::Complete(op), at.machine.complete(op, &mut at.watch).map(|()| true)),
             Step::Agent(agent) => {
                 let mut ops = 0;
-                let done = self.chain(&mut machine, agent, &mut ops);
+                let done = self.chain(&mut at, agent, &mut ops);
                 (Choice::Run { agent: index(agent), ops }, done)
             }
         };
         match done {
-            Err(found) => return Err(self.wrong(*found, Some(choice))),
+            Err(found) => return Err(self.wrong(*at.watch.told(&at.machine, found), Some(choice))),
             Ok(false) => return Ok(Some(format!("{CHAIN} operations that nobody else can notice"))),
             Ok(true) => {}
         }
-        machine.settle();
-        for ((hash, old), new) in threads.iter_mut().zip(&before).zip(&machine.threads) {
+        at.machine.settle();
+        for ((hash, old), new) in at.threads.iter_mut().zip(&before).zip(&at.machine.threads) {
             if !Rc::ptr_eq(old, new) {
                 *hash = StateHasher::of(new);
             }
         }
-        let hash = state_hash(&machine, &threads);
+        let hash = state_hash(&at);
         if let Some(node) = self.stack.last_mut() {
             node.moved |= hash != from;
         }
         if !self.seen.contains(&hash) {
-            self.enter(machine, threads, Some(choice))?;
+            self.enter(at, Some(choice))?;
         }
         Ok(None)
     }
 
     /// An agent's step: one operation, and the local ones after it. `false` if those do not end.
-    fn chain(&self, machine: &mut Machine<'k>, agent: usize, ops: &mut u32) -> Res<bool> {
+    fn chain(&self, at: &mut Point<'k>, agent: usize, ops: &mut u32) -> Res<bool> {
+        let machine = &mut at.machine;
         loop {
             *ops += 1;
-            let moved = machine.step(agent, &mut ())?;
+            let moved = machine.step(agent, &mut at.watch)?;
             let more = self.limits.reduce && moved == Moved::On && machine.is_ready(agent) && machine.is_local(agent, &self.privacy);
             if !more {
                 return Ok(true);
@@ -142,25 +156,26 @@ impl<'k, 'l> Search<'k, 'l> {
     }
 
     /// A state that is new.
-    fn enter(&mut self, machine: Machine<'k>, threads: Vec<u128>, choice: Option<Choice>) -> Result<(), Wrong> {
-        let hash = state_hash(&machine, &threads);
+    fn enter(&mut self, at: Point<'k>, choice: Option<Choice>) -> Result<(), Wrong> {
+        let hash = state_hash(&at);
+        let machine = &at.machine;
         self.seen.insert(hash);
         self.explored.states += 1;
         self.explored.depth = self.explored.depth.max(self.stack.len());
-        self.explored.occupied = self.explored.occupied.max(occupied(&machine));
-        if let Some((found, pair)) = meet(&machine) {
+        self.explored.occupied = self.explored.occupied.max(occupied(machine));
+        if let Some((found, pair)) = meet(machine) {
             let mut wrong = self.wrong(*found, choice);
             wrong.1.extend(pair.map(|agent| Choice::Run { agent: index(agent), ops: 1 }));
             return Err(wrong);
         }
-        let steps = self.steps(&machine);
+        let steps = self.steps(machine);
         if steps.is_empty() {
-            if let Some(found) = stuck(&machine) {
+            if let Some(found) = stuck(machine) {
                 return Err(self.wrong(*found, choice));
             }
             self.explored.ends += 1;
         }
-        self.stack.push(Node { machine, threads, hash, steps, next: 0, moved: false, choice });
+        self.stack.push(Node { at, hash, steps, next: 0, moved: false, choice });
         Ok(())
     }
 
@@ -180,11 +195,12 @@ impl<'k, 'l> Search<'k, 'l> {
     fn leave(&mut self) -> Result<(), Wrong> {
         let Some(node) = self.stack.last() else { return Ok(()) };
         if !node.steps.is_empty() && !node.moved {
-            let ready = (0..node.machine.threads.len()).find(|a| node.machine.is_ready(*a));
-            let who = ready.map_or_else(String::new, |a| node.machine.role(a));
+            let machine = &node.at.machine;
+            let ready = (0..machine.threads.len()).find(|a| machine.is_ready(*a));
+            let who = ready.map_or_else(String::new, |a| machine.role(a));
             let mut found = Found::new(Kind::Deadlock, format!("{who} asks again and again, and nobody else can go on"));
-            if let Some((agent, op)) = ready.and_then(|a| Some((a, node.machine.next_op(a)?))) {
-                found = found.side(node.machine.side(agent, op, None, None));
+            if let Some((agent, op)) = ready.and_then(|a| Some((a, machine.next_op(a)?))) {
+                found = found.side(machine.side(agent, op, None, None));
             }
             return Err(self.wrong(*found, None));
         }
@@ -241,9 +257,11 @@ fn occupied(machine: &Machine<'_>) -> u64 {
     most
 }
 
-fn state_hash(machine: &Machine<'_>, threads: &[u128]) -> u128 {
+fn state_hash(at: &Point<'_>) -> u128 {
+    let machine = &at.machine;
     let mut hasher = StateHasher::default();
-    threads.hash(&mut hasher);
+    at.threads.hash(&mut hasher);
+    at.watch.knowledge().hash(&mut hasher);
     machine.engine.hash(&mut hasher);
     machine.store.defined.hash(&mut hasher);
     for cta in &machine.ctas {

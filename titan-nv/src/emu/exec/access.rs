@@ -119,8 +119,8 @@ impl Block<'_> {
             tag: 0,
         };
         if of_barrier {
-            world.races.at(&[access.agent], who.pc)?;
-            let told = world.races.races.event(&Event::Access(access));
+            world.watch.at(&[access.agent], who.pc)?;
+            let told = world.watch.races.event(&Event::Access(access));
             return told.map_err(|_| self.stopped(world).lane(at.lane));
         }
         self.tell_access(&access, at.lane, world)
@@ -130,7 +130,7 @@ impl Block<'_> {
     pub(super) fn tell_write(
         &mut self, who: Who, at: At, bytes: &[u8], strength: Strength, world: &mut World<'_>,
     ) -> Run<()> {
-        if world.races.is_off() {
+        if world.watch.is_off() {
             return Ok(());
         }
         let mut old = [0; 32];
@@ -153,12 +153,12 @@ impl Block<'_> {
     }
 
     fn tell_access(&self, access: &Access, lane: usize, world: &mut World<'_>) -> Run<()> {
-        world.races.event(&Event::Access(*access)).map_err(|_| self.stopped(world).lane(lane))
+        world.watch.event(&Event::Access(*access)).map_err(|_| self.stopped(world).lane(lane))
     }
 
     /// Why an access has stopped the run.
     fn stopped(&self, world: &World<'_>) -> Fail {
-        match &world.races.races {
+        match &world.watch.races {
             Some(races) if races.found().is_some() => self.race(races),
             Some(_) | None => Fail::from(Stop),
         }
@@ -393,7 +393,7 @@ impl Block<'_> {
             let agent = self.agent(who.warp, lane);
             if order.acquire {
                 let event = Event::Acquire { agent, space: SpaceId::new(GLOBAL), address: addresses[lane] };
-                world.races.event(&event)?;
+                world.watch.event(&event)?;
             } else if let Some(f) = self.fenced.get_mut(agent.index())
                 && f.read.len() < 64
             {
@@ -412,11 +412,11 @@ impl Block<'_> {
         for lane in lanes_of(who.active) {
             let agent = self.agent(who.warp, lane);
             if stores {
-                world.races.event(&Event::Overwrite { space: SpaceId::new(GLOBAL), address: addresses[lane] })?;
+                world.watch.event(&Event::Overwrite { space: SpaceId::new(GLOBAL), address: addresses[lane] })?;
             }
             if order.release || self.fenced.get(agent.index()).is_some_and(|f| f.releases) {
                 let event = Event::Release { agent, space: SpaceId::new(GLOBAL), address: addresses[lane] };
-                world.races.event(&event)?;
+                world.watch.event(&event)?;
             }
         }
         Ok(())

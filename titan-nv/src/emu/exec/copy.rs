@@ -58,7 +58,7 @@ impl Block<'_> {
             Op::CopyCommit => {
                 for lane in lanes_of(who.active) {
                     let agent = self.agent(who.warp, lane);
-                    self.engine.commit(agent, COPY, world.races)?;
+                    self.engine.commit(agent, COPY, world.watch)?;
                 }
             }
             Op::CopyWait { at_most, uncommitted } => self.copy_wait(who, *at_most, *uncommitted, world)?,
@@ -105,7 +105,7 @@ impl Block<'_> {
             let payload = Copy { place: who.pc, to: at.address, from: source.address, bytes, src_bytes: n };
             let agent = self.agent(who.warp, lane);
             let op = AsyncOp { agent, class: COPY, after: vec![], signals: vec![], payload };
-            let id = self.engine.issue(op, false, Place::new(who.pc as usize), world.races)?;
+            let id = self.engine.issue(op, false, Place::new(who.pc as usize), world.watch)?;
             self.tell(who, at, bytes, How::copy(Helper { class: COPY, op: id }), world)?;
             if self.env.options.completion == Completion::Early {
                 self.complete(id, world).map_err(|f| *f)?;
@@ -121,11 +121,11 @@ impl Block<'_> {
         for lane in lanes_of(who.active) {
             let agent = self.agent(who.warp, lane);
             if uncommitted {
-                self.engine.commit(agent, COPY, world.races)?;
+                self.engine.commit(agent, COPY, world.watch)?;
             }
             let mut place = who.pc;
             self.engine
-                .wait_groups(agent, COPY, at_most, world.races, |spaces, op| {
+                .wait_groups(agent, COPY, at_most, world.watch, |spaces, op| {
                     place = op.payload.place;
                     op.payload.apply(spaces, world.memory, strict)
                 })
@@ -169,7 +169,7 @@ impl Block<'_> {
             let agent = self.agent(who.warp, lane);
             let place = Place::new(who.pc as usize);
             let storage = Some(Storage { space: self.shared, address, len: 8 });
-            self.engine.init(agent, id, lo(counts[lane]), storage, place, world.races).map_err(|h| Fail::from(h).lane(lane))?;
+            self.engine.init(agent, id, lo(counts[lane]), storage, place, world.watch).map_err(|h| Fail::from(h).lane(lane))?;
             self.tell_barrier(who, lane, address, true, world)?;
         }
         self.progress += 1;
@@ -195,7 +195,7 @@ impl Block<'_> {
             let (id, address) = self.barrier_at(lane, addr, addresses[lane])?;
             let agent = self.agent(who.warp, lane);
             let place = Place::new(who.pc as usize);
-            self.engine.invalidate(agent, id, place, world.races).map_err(|h| Fail::from(h).lane(lane))?;
+            self.engine.invalidate(agent, id, place, world.watch).map_err(|h| Fail::from(h).lane(lane))?;
             self.tell_barrier(who, lane, address, true, world)?;
         }
         Ok(())
@@ -215,9 +215,9 @@ impl Block<'_> {
             let agent = self.agent(who.warp, lane);
             let (n, tx) = (lo(counts[lane]), lo(bytes[lane]));
             let done = if *drops {
-                self.engine.arrive_and_drop(agent, id, n, world.races)
+                self.engine.arrive_and_drop(agent, id, n, world.watch)
             } else {
-                self.engine.arrive(agent, id, if *arrives { n } else { 0 }, tx, world.races)
+                self.engine.arrive(agent, id, if *arrives { n } else { 0 }, tx, world.watch)
             };
             done.map_err(|h| Fail::from(h).lane(lane))?;
         }
@@ -243,9 +243,9 @@ impl Block<'_> {
             // A suspended thread is woken by the end of the phase, and tries again.
             let whole = self.warps[who.warp].fragments[who.fragment].mask == who.active;
             let done = if blocks && whole {
-                self.engine.wait_phase(agent, id, parity, world.races)
+                self.engine.wait_phase(agent, id, parity, world.watch)
             } else {
-                self.engine.test(agent, id, parity, world.races)
+                self.engine.test(agent, id, parity, world.watch)
             };
             passed |= u32::from(done.map_err(|h| Fail::from(h).lane(lane))?) << lane;
         }
@@ -266,7 +266,7 @@ impl Block<'_> {
             let (barrier, address) = self.barrier_at(lane, addr, addresses[lane])?;
             self.tell_barrier(who, lane, address, false, world)?;
             if counted {
-                self.engine.add_pending(barrier, 1, world.races).map_err(|h| Fail::from(h).lane(lane))?;
+                self.engine.add_pending(barrier, 1, world.watch).map_err(|h| Fail::from(h).lane(lane))?;
             } else if !self.engine.barrier(barrier).is_some_and(titan_core::engine::PhaseBarrier::is_live) {
                 let fault = titan_core::engine::BarrierFault::NotLive;
                 return Err(Fail::new(ErrorCode::Barrier, fault.to_string()).lane(lane));
@@ -275,7 +275,7 @@ impl Block<'_> {
             let after = self.engine.pending().of(agent, COPY);
             let payload = Copy { place: who.pc, to: 0, from: 0, bytes: 0, src_bytes: 0 };
             let op = AsyncOp { agent, class: COPY, after, signals: vec![Signal::Arrive { barrier }], payload };
-            let id = self.engine.issue(op, true, Place::new(who.pc as usize), world.races)?;
+            let id = self.engine.issue(op, true, Place::new(who.pc as usize), world.watch)?;
             if self.env.options.completion == Completion::Early {
                 self.complete(id, world).map_err(|f| *f)?;
             }

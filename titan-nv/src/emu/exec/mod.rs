@@ -92,7 +92,7 @@ fn misplaced() -> Fail {
 /// What is outside of a block.
 pub(crate) struct World<'a> {
     pub(crate) memory: &'a mut Memory,
-    pub(crate) races: &'a mut Watch,
+    pub(crate) watch: &'a mut Watch,
     /// Instructions so far, of all blocks.
     pub(crate) steps: &'a mut u64,
 }
@@ -261,7 +261,7 @@ impl<'a> Block<'a> {
         match &inst.op {
             Op::Branch { target } => Ok(self.branch(who, mask, *target, inst.meet)),
             Op::BranchIndexed { index, targets } => self.branch_indexed(who, mask, *index, targets, inst.meet),
-            Op::Exit => self.exit(who, world.races),
+            Op::Exit => self.exit(who, world.watch),
             Op::Trap => Err(Fail::new(ErrorCode::Trap, "the kernel trapped")),
             Op::Nop => Ok(Step::Next),
             Op::Lane { .. }
@@ -277,7 +277,7 @@ impl<'a> Block<'a> {
             | Op::Convert { .. }
             | Op::IsSpace { .. } => self.scalar(who, &inst.op),
             Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } => self.access(who, &inst.op, world),
-            Op::Barrier { .. } | Op::WarpBarrier { .. } | Op::Fence { .. } => self.synchronise(who, &inst.op, world.races),
+            Op::Barrier { .. } | Op::WarpBarrier { .. } | Op::Fence { .. } => self.synchronise(who, &inst.op, world.watch),
             Op::Shuffle { .. }
             | Op::Vote { .. }
             | Op::Match { .. }
@@ -304,10 +304,10 @@ impl<'a> Block<'a> {
         lanes_of(mask).map(|l| self.agent(warp, l)).collect()
     }
 
-    fn exit(&mut self, who: Who, races: &mut Watch) -> Run<Step> {
+    fn exit(&mut self, who: Who, watch: &mut Watch) -> Run<Step> {
         let agents = self.agents(who.warp, who.active);
-        races.at(&agents, who.pc)?;
-        self.engine.exit(&agents, races)?;
+        watch.at(&agents, who.pc)?;
+        self.engine.exit(&agents, watch)?;
         self.progress += 1;
         let pc = who.pc;
         let w = &mut self.warps[who.warp];
@@ -320,7 +320,7 @@ impl<'a> Block<'a> {
                 w.advance(at, pc + 1);
             }
         }
-        self.settle(who.warp, races)?;
+        self.settle(who.warp, watch)?;
         Ok(Step::Changed)
     }
 }

@@ -9,12 +9,12 @@ use crate::emu::watch::Watch;
 use titan_core::engine::{Event, Observer as _, RendezvousId, SpaceId, State};
 
 impl Block<'_> {
-    pub(super) fn synchronise(&mut self, who: Who, op: &Op, races: &mut Watch) -> Run<Step> {
+    pub(super) fn synchronise(&mut self, who: Who, op: &Op, watch: &mut Watch) -> Run<Step> {
         match op {
             Op::Barrier { id, count, waits, aligned, reduce } => {
-                self.barrier(who, (*id, *count), (*waits, *aligned), *reduce, races)
+                self.barrier(who, (*id, *count), (*waits, *aligned), *reduce, watch)
             }
-            Op::WarpBarrier { mask } => self.warp_barrier(who, *mask, races),
+            Op::WarpBarrier { mask } => self.warp_barrier(who, *mask, watch),
             Op::Fence { acquire, release } => {
                 for lane in lanes_of(who.active) {
                     let agent = self.agent(who.warp, lane);
@@ -23,7 +23,7 @@ impl Block<'_> {
                     let read = if *acquire { std::mem::take(&mut f.read) } else { Vec::new() };
                     for address in read {
                         let event = Event::Acquire { agent, space: SpaceId::new(1), address };
-                        races.event(&event)?;
+                        watch.event(&event)?;
                     }
                 }
                 Ok(Step::Next)
@@ -61,7 +61,7 @@ impl Block<'_> {
 
     fn barrier(
         &mut self, who: Who, (id, count): (Src, Option<Src>), (waits, aligned): (bool, bool),
-        reduce: Option<(Reduce, Dst, PredSrc)>, races: &mut Watch,
+        reduce: Option<(Reduce, Dst, PredSrc)>, watch: &mut Watch,
     ) -> Run<Step> {
         if aligned {
             self.together(who, "a barrier")?;
@@ -92,18 +92,18 @@ impl Block<'_> {
             g.all &= holds == who.active;
             g.any |= holds != 0;
         }
-        self.meet(who, number, (expected, waits), reduce, races)
+        self.meet(who, number, (expected, waits), reduce, watch)
     }
 
     fn meet(
         &mut self, who: Who, number: usize, (expected, waits): (Option<u32>, bool),
-        reduce: Option<(Reduce, Dst, PredSrc)>, races: &mut Watch,
+        reduce: Option<(Reduce, Dst, PredSrc)>, watch: &mut Watch,
     ) -> Run<Step> {
         let place = self.named[number];
         let generation = self.generation(place);
         let agents = self.agents(who.warp, who.active);
-        races.at(&agents, who.pc)?;
-        self.engine.meet(&agents, place, expected, waits, races)?;
+        watch.at(&agents, who.pc)?;
+        self.engine.meet(&agents, place, expected, waits, watch)?;
         self.progress += 1;
         self.settle_reductions();
         let barrier = u32::try_from(number).unwrap_or(0);
@@ -156,10 +156,10 @@ impl Block<'_> {
         }
     }
 
-    fn warp_barrier(&mut self, who: Who, mask: Src, races: &mut Watch) -> Run<Step> {
+    fn warp_barrier(&mut self, who: Who, mask: Src, watch: &mut Watch) -> Run<Step> {
         let mask = self.membership(who, mask)?;
         if mask & self.warps[who.warp].live & !who.active == 0 {
-            self.tell_warp(who.warp, who.active, races)?;
+            self.tell_warp(who.warp, who.active, watch)?;
             return Ok(Step::Next);
         }
         if self.part(who) {
@@ -168,12 +168,12 @@ impl Block<'_> {
         let w = &mut self.warps[who.warp];
         w.fragments[who.fragment].wait = Hold::Warp(mask);
         w.fragments[who.fragment].pc = who.pc + 1;
-        self.settle(who.warp, races)?;
+        self.settle(who.warp, watch)?;
         Ok(Step::Held)
     }
 
     /// Lets meetings of a warp take place for which all are there.
-    pub(super) fn settle(&mut self, warp: usize, races: &mut Watch) -> Run<()> {
+    pub(super) fn settle(&mut self, warp: usize, watch: &mut Watch) -> Run<()> {
         self.settle_reductions();
         let masks: Vec<u32> = self.warps[warp].fragments.iter().filter_map(|f| match f.wait {
             Hold::Warp(mask) => Some(mask),
@@ -182,7 +182,7 @@ impl Block<'_> {
         for mask in masks {
             if let Some(here) = self.warps[warp].warp_meeting(mask).filter(|h| *h != 0) {
                 self.progress += 1;
-                self.tell_warp(warp, here, races)?;
+                self.tell_warp(warp, here, watch)?;
                 // They stand behind the barrier, perhaps where they meet others.
                 let waiting: Vec<u32> = self.warps[warp].fragments.iter().filter(|f| f.mask & here != 0).map(|f| f.mask).collect();
                 for mask in waiting {
@@ -197,10 +197,10 @@ impl Block<'_> {
         Ok(())
     }
 
-    fn tell_warp(&self, warp: usize, mask: u32, races: &mut Watch) -> Run<()> {
+    fn tell_warp(&self, warp: usize, mask: u32, watch: &mut Watch) -> Run<()> {
         let agents = self.agents(warp, mask);
         let event = Event::Meet { rendezvous: RendezvousId::new(usize::from(u16::MAX)), waited: &agents, passed: &[] };
-        Ok(races.event(&event)?)
+        Ok(watch.event(&event)?)
     }
 
     /// The member mask of an instruction of a warp: the same in all active threads, which are all members.

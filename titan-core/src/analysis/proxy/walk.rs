@@ -1,0 +1,115 @@
+//! A forward analysis over the structured text of a role: branches unite, loops go on until nothing is new.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only control is named")]
+
+use crate::ir::{Block, Kernel, Op, OpId, OpKind, TtgOp};
+use std::collections::BTreeMap;
+
+/// What is known at one point of the text. It only grows where paths meet.
+pub(super) trait Fact: Clone + Default + PartialEq {
+    /// What may hold after one or the other.
+    fn join(&mut self, other: &Self);
+}
+
+/// What operations do to it.
+pub(super) trait Walk {
+    /// What is known.
+    type State: Fact;
+
+    /// An operation, without its regions.
+    fn step(&mut self, id: OpId, op: &Op, state: &mut Self::State);
+
+    /// What comes round to the head of a loop.
+    fn next_iteration(&self, looped: OpId, state: &mut Self::State);
+}
+
+/// Walks a role; every operation is stepped through until what is known before it grows no more.
+pub(super) fn walk<W: Walk>(kernel: &Kernel, block: Block, start: W::State, walk: &mut W) {
+    Walker { kernel, walk, loops: Vec::new(), headers: BTreeMap::new() }.block(block, start);
+}
+
+/// A loop that is being walked.
+struct Frame<S> {
+    again: Option<S>,
+    left: Option<S>,
+}
+
+struct Walker<'k, 'w, W: Walk> {
+    kernel: &'k Kernel,
+    walk: &'w mut W,
+    loops: Vec<Frame<W::State>>,
+    /// What was known at the head of a loop so far: it only grows.
+    headers: BTreeMap<OpId, W::State>,
+}
+
+fn unite<S: Fact>(into: &mut Option<S>, more: &S) {
+    match into {
+        Some(state) => state.join(more),
+        None => *into = Some(more.clone()),
+    }
+}
+
+impl<W: Walk> Walker<'_, '_, W> {
+    /// Walks a block; gives what is known after it if its end is reached.
+    fn block(&mut self, block: Block, mut state: W::State) -> Option<W::State> {
+        let kernel = self.kernel;
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            self.walk.step(*id, op, &mut state);
+            match &op.kind {
+                OpKind::For(_) | OpKind::Loop => state = self.looped(*id, op, state)?,
+                OpKind::If => {
+                    let mut after = None;
+                    for arm in &op.regions {
+                        if let Some(end) = self.block(*arm, state.clone()) {
+                            unite(&mut after, &end);
+                        }
+                    }
+                    state = after?;
+                }
+                OpKind::Continue(n) | OpKind::Break(n) => {
+                    let level = usize::try_from(*n).unwrap_or(usize::MAX);
+                    let frame = self.loops.len().checked_sub(1).and_then(|top| top.checked_sub(level));
+                    if let Some(frame) = frame.and_then(|i| self.loops.get_mut(i)) {
+                        let again = matches!(op.kind, OpKind::Continue(_));
+                        unite(if again { &mut frame.again } else { &mut frame.left }, &state);
+                    }
+                    return None;
+                }
+                OpKind::Return => return None,
+                OpKind::Yield => return Some(state),
+                // The roles are walked for themselves.
+                OpKind::Ttg(TtgOp::Roles) => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn looped(&mut self, id: OpId, op: &Op, entry: W::State) -> Option<W::State> {
+        let body = *op.regions.first()?;
+        let mut head = self.headers.get(&id).cloned().unwrap_or_default();
+        head.join(&entry);
+        loop {
+            self.loops.push(Frame { again: None, left: None });
+            self.block(body, head.clone());
+            let frame = self.loops.pop().unwrap_or(Frame { again: None, left: None });
+            let mut next = head.clone();
+            if let Some(mut again) = frame.again {
+                self.walk.next_iteration(id, &mut again);
+                next.join(&again);
+            }
+            if next != head {
+                head = next;
+                continue;
+            }
+            self.headers.insert(id, head.clone());
+            // A counted loop may run no time at all; the other one ends where it is left.
+            let mut after = matches!(op.kind, OpKind::For(_)).then_some(head);
+            if let Some(left) = frame.left {
+                unite(&mut after, &left);
+            }
+            return after;
+        }
+    }
+}
