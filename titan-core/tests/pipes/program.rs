@@ -20,6 +20,18 @@ pub enum Guard {
     Below(i64, Count),
     /// `j >= from`
     From(i64),
+    /// What an input says of `j + by`.
+    Data(usize, i64),
+}
+
+/// How many inputs there are that say something.
+pub const FLAGS: usize = 2;
+
+/// What programs are run with: extents, and for each input a bit for each counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Args {
+    pub extents: [i64; 2],
+    pub flags: [u64; FLAGS],
 }
 
 #[derive(Clone, Debug)]
@@ -48,7 +60,8 @@ pub struct Program {
 impl Program {
     /// The kernel as text. With one role, nothing parts.
     pub fn text(&self) -> String {
-        let mut out = "kernel @p(%a: in tensor<f32>[N], %b: in tensor<f32>[M], %c: mut tensor<f32>[K]) grid(1) ".to_owned();
+        let mut out = "kernel @p(%a: in tensor<f32>[N], %b: in tensor<f32>[M], %c: mut tensor<f32>[K], ".to_owned();
+        out += "%flags0: in tensor<i32>[F], %flags1: in tensor<i32>[F]) grid(1) ";
         for slots in &self.slots {
             let _ = write!(out, "pipe({slots}, tile<16xf32>) ");
         }
@@ -83,8 +96,8 @@ impl Program {
         titan_core::verify::verify(kernel).err().map(|errors| errors[0].code)
     }
 
-    /// Whether all roles reach their ends with empty rings, for these extents.
-    pub fn runs(&self, extents: [i64; 2]) -> bool {
+    /// Whether all roles reach their ends with empty rings, with these arguments.
+    pub fn runs(&self, args: Args) -> bool {
         let mut run = Steps {
             program: self,
             filled: vec![BTreeSet::new(); self.slots.len()],
@@ -94,7 +107,7 @@ impl Program {
         let mut roles: Vec<(usize, Vec<Step>)> = Vec::new();
         for (r, items) in self.roles.iter().enumerate() {
             let mut steps = Vec::new();
-            flatten(items, 0, extents, &mut steps);
+            flatten(items, 0, args, &mut steps);
             for step in &steps {
                 if let Step::Take(ring, _) = step
                     && !run.readers[*ring].iter().any(|(role, ..)| *role == r)
@@ -152,7 +165,7 @@ fn value(count: Count, extents: [i64; 2]) -> i64 {
     count.extent.map_or(0, |e| extents[e]) + count.more
 }
 
-fn flatten(items: &[Item], j: i64, extents: [i64; 2], out: &mut Vec<Step>) {
+fn flatten(items: &[Item], j: i64, args: Args, out: &mut Vec<Step>) {
     for item in items {
         match item {
             Item::Fill(r) => out.extend([Step::Grab(*r, TEMPORARY), Step::Put(TEMPORARY)]),
@@ -161,14 +174,15 @@ fn flatten(items: &[Item], j: i64, extents: [i64; 2], out: &mut Vec<Step>) {
             Item::Read(r) => out.extend([Step::Take(*r, TEMPORARY), Step::Give(TEMPORARY)]),
             Item::Take(r, v) => out.push(Step::Take(*r, *v)),
             Item::Give(v) => out.push(Step::Give(*v)),
-            Item::Loop(count, body) => (0..value(*count, extents)).for_each(|j| flatten(body, j, extents, out)),
+            Item::Loop(count, body) => (0..value(*count, args.extents)).for_each(|j| flatten(body, j, args, out)),
             Item::If(guard, body) => {
                 let holds = match guard {
-                    Guard::Below(by, count) => j + by < value(*count, extents),
+                    Guard::Below(by, count) => j + by < value(*count, args.extents),
                     Guard::From(from) => j >= *from,
+                    Guard::Data(input, by) => args.flags[*input] >> (j + by) & 1 == 1,
                 };
                 if holds {
-                    flatten(body, j, extents, out);
+                    flatten(body, j, args, out);
                 }
             }
         }
@@ -307,6 +321,13 @@ impl Writer {
                             let c = self.name("c");
                             self.line(&format!("{c} = const {from} : i32"));
                             format!("ge {j}, {c}")
+                        }
+                        Guard::Data(input, by) => {
+                            let [c, i, x] = ["c", "i", "x"].map(|w| self.name(w));
+                            self.line(&format!("{c} = const {by} : i32"));
+                            self.line(&format!("{i} = add {j}, {c}"));
+                            self.line(&format!("{x} = get %flags{input}[{i}]"));
+                            format!("ne {x}, %zero")
                         }
                     };
                     let b = self.name("b");

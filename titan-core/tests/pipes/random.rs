@@ -1,16 +1,20 @@
 //! Random programs: what is accepted runs to its end for every extent that is tried, and of what runs little is refused.
 
-use super::program::{Count, Guard, Item, Program};
+use super::program::{Args, Count, FLAGS, Guard, Item, Program};
 
 /// A xorshift generator.
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
+    fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        self.0 % n
+        self.0
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
     }
 
     fn one_in(&mut self, n: u64) -> bool {
@@ -34,7 +38,7 @@ fn pair(rng: &mut Rng, depth: u64, rings: usize, out: [&mut Vec<Item>; 2], loope
                 read.extend([Item::Take(ring, 10 + depth as usize), Item::Read(other), Item::Give(10 + depth as usize)]);
             }
             3 if looped => {
-                let guard = if rng.one_in(2) { Guard::From(rng.below(3) as i64) } else { Guard::Below(rng.below(3) as i64, count(rng)) };
+                let guard = guard(rng);
                 let (mut a, mut b) = (Vec::new(), Vec::new());
                 pair(rng, 0, rings, [&mut a, &mut b], looped);
                 fill.push(Item::If(guard, a));
@@ -49,6 +53,24 @@ fn pair(rng: &mut Rng, depth: u64, rings: usize, out: [&mut Vec<Item>; 2], loope
             }
         }
     }
+}
+
+fn guard(rng: &mut Rng) -> Guard {
+    match rng.below(3) {
+        0 => Guard::From(rng.below(3) as i64),
+        1 => Guard::Below(rng.below(3) as i64, count(rng)),
+        _ => Guard::Data(rng.below(FLAGS as u64) as usize, i64::from(rng.one_in(3))),
+    }
+}
+
+/// Arguments to try: all small extents, and inputs that say always, never, and now and then.
+fn all_args() -> impl Iterator<Item = Args> {
+    let mut rng = Rng(0x1234_5678_9abc_def1);
+    let extents = (0..9).flat_map(|n| (0..5).map(move |m| [n, m]));
+    extents.flat_map(move |extents| {
+        let said = [[0, 0], [0, u64::MAX], [u64::MAX, 0], [rng.next(), rng.next()], [rng.next(), rng.next()]];
+        said.map(|flags| Args { extents, flags })
+    })
 }
 
 fn count(rng: &mut Rng) -> Count {
@@ -74,11 +96,11 @@ fn change(rng: &mut Rng, items: &mut Vec<Item>) {
             let again = items[at].clone();
             items.insert(at, again);
         }
-        2 => {
-            if let Item::Loop(count, _) = &mut items[at] {
-                count.more += if rng.one_in(2) { 1 } else { -1 };
-            }
-        }
+        2 => match &mut items[at] {
+            Item::Loop(count, _) => count.more += if rng.one_in(2) { 1 } else { -1 },
+            Item::If(guard, _) => *guard = self::guard(rng),
+            _ => {}
+        },
         _ => {
             let other = rng.below(items.len() as u64) as usize;
             let whole = |i: &Item| matches!(i, Item::Fill(_) | Item::Read(_) | Item::Loop(..) | Item::If(..));
@@ -141,25 +163,28 @@ fn is_whole(program: &Program) -> bool {
 #[test]
 fn what_is_accepted_runs() {
     let mut rng = Rng(0x9e37_79b9_7f4a_7c15);
-    let (mut good, mut refused, mut bad) = (0, Vec::new(), 0);
+    let (mut good, mut refused, mut bad, mut said) = (0, Vec::new(), 0, 0);
     for _ in 0..3000 {
         let program = program(&mut rng);
         if !is_whole(&program) {
             continue;
         }
         let verdict = program.verdict();
-        let failing = (0..9).flat_map(|n| (0..5).map(move |m| [n, m])).find(|e| !program.runs(*e));
+        let failing = all_args().find(|args| !program.runs(*args));
         match (verdict, failing) {
-            (None, None) => good += 1,
-            (None, Some(extents)) => panic!("accepted, but it does not run for {extents:?}\n{}", program.text()),
+            (None, None) => {
+                good += 1;
+                said += usize::from(program.text().contains("get %flags"));
+            }
+            (None, Some(args)) => panic!("accepted, but it does not run for {args:?}\n{}", program.text()),
             (Some(_), Some(_)) => bad += 1,
             (Some(code), None) => refused.push((code, program)),
         }
     }
-    println!("{good} good, {bad} bad, {} run but are refused", refused.len());
+    println!("{good} good, {said} of them with guards that inputs decide, {bad} bad, {} run but are refused", refused.len());
     for (code, program) in refused.iter().take(4) {
         println!("{code:?} {program:?}");
     }
-    assert!(good > 500 && bad > 300, "too few of one kind to say anything");
+    assert!(good > 500 && bad > 300 && said > 50, "too few of one kind to say anything");
     assert!(refused.len() * 20 < good, "{} of {good} programs that run are refused", refused.len());
 }

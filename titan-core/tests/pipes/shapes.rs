@@ -1,7 +1,7 @@
 //! Programs whose verdict is known.
 
 use super::program::Item::{Fill, Give, If, Loop, Read, Take, Grab, Put};
-use super::program::{Count, Guard, Item, Program};
+use super::program::{Args, Count, Guard, Item, Program};
 use titan_core::diag::Code;
 
 const N: Count = Count { extent: Some(0), more: 0 };
@@ -19,10 +19,14 @@ fn program(slots: &[usize], roles: &[&[Item]]) -> Program {
     Program { slots: slots.to_vec(), roles: roles.iter().map(|r| r.to_vec()).collect() }
 }
 
+fn extents(n: i64, m: i64) -> Args {
+    Args { extents: [n, m], flags: Default::default() }
+}
+
 /// The verdict, and that the run of steps agrees for small extents.
 fn expect(program: &Program, wanted: Option<Code>) {
     assert_eq!(program.verdict(), wanted, "{}", program.text());
-    let all = (0..7).flat_map(|n| (0..4).map(move |m| [n, m])).all(|e| program.runs(e));
+    let all = (0..7).flat_map(|n| (0..4).map(move |m| extents(n, m))).all(|a| program.runs(a));
     assert_eq!(all, wanted.is_none(), "the run of steps disagrees with {wanted:?} about\n{}", program.text());
 }
 
@@ -124,7 +128,7 @@ fn one_thread_fills_ahead_of_what_it_reads() {
             let program = program(&[slots], &[&[Loop(n_plus(ahead), body)]]);
             let verdict = program.verdict();
             assert_eq!(verdict.is_none(), wanted.is_none(), "{verdict:?} {}", program.text());
-            let all = (0..9).all(|n| program.runs([n, 0]));
+            let all = (0..9).all(|n| program.runs(extents(n, 0)));
             assert_eq!(all, wanted.is_none());
         }
     }
