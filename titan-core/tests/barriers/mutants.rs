@@ -6,10 +6,14 @@ use titan_core::ir::Kernel;
 use titan_core::text::{parse, print};
 use titan_core::verify::verify;
 
-/// Every barrier-level kernel that is right.
+/// Barrier-level kernels that are right: the accepted ones, those whose control inputs decide, and repaired bugs.
 fn right() -> Vec<Kernel> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
-    let mut kernels = parse(&std::fs::read_to_string(root.join("verify/accepted_barriers.tir")).expect("a file")).expect("kernels");
+    let read = |name: &str| parse(&std::fs::read_to_string(root.join(name)).expect("a file")).expect("kernels");
+    let mut kernels = read("verify/accepted_barriers.tir");
+    for name in ["verify/barrier_counted_by_another_barrier.tir", "verify/barrier_turned_in_some_iterations.tir"] {
+        kernels.extend(read(name).into_iter().filter(|k| k.sig.name == "passes"));
+    }
     let mut paths: Vec<_> = std::fs::read_dir(root.join("museum")).expect("a folder").map(|e| e.expect("an entry").path()).collect();
     paths.sort();
     for path in paths {
@@ -25,7 +29,8 @@ fn fault(kernel: &Kernel, seed: u64) -> Option<String> {
     for n in [0, 1, 2, 3, 4, 5, 7, 9, 14] {
         for m in [0, 2, 3] {
             for pace in [Pace::Early, Pace::Late, Pace::Any, Pace::Any] {
-                let run = Run::new(kernel, n, m).and_then(|mut run| run.all(&mut rng, pace));
+                let flags = [0, u64::MAX, rng.0, rng.0 >> 17][rng.below(4)];
+                let run = Run::new(kernel, n, m, flags).and_then(|mut run| run.all(&mut rng, pace));
                 if let Err(fault) = run.or_else(|f| if f == ENDLESS { Ok(()) } else { Err(f) }) {
                     return Some(format!("{fault}, with n = {n}, m = {m}, {pace:?}"));
                 }

@@ -36,6 +36,9 @@ impl Run<'_> {
             OpKind::Select => if get(0)? != 0 { get(1)? } else { get(2)? },
             OpKind::Cast(_) => get(0)?,
             OpKind::Unary(UnOp::Not) => 1 - get(0)?,
+            OpKind::ProgramId(_) => 0,
+            OpKind::Dim(_) => self.extent,
+            OpKind::Get => (self.flags >> get(1)?.rem_euclid(64)) as i64 & 1,
             _ => return Ok(()),
         };
         if let Some(result) = op.results.first() {

@@ -82,6 +82,9 @@ pub(crate) struct Run<'k> {
     pub(crate) of_alloc: BTreeMap<Value, usize>,
     pub(crate) named: BTreeMap<i64, usize>,
     pub(crate) flights: Vec<Flight>,
+    /// What inputs say: a bit for each index; and how long they are.
+    pub(crate) flags: u64,
+    pub(crate) extent: i64,
 }
 
 pub(crate) type Fault = String;
@@ -90,11 +93,11 @@ pub(crate) type Fault = String;
 pub(crate) const ENDLESS: &str = "it does not end";
 
 impl<'k> Run<'k> {
-    /// A run of a kernel whose scalar arguments are `n` and `m`.
-    pub(crate) fn new(kernel: &'k Kernel, n: i64, m: i64) -> Result<Self, Fault> {
+    /// A run of a kernel whose scalar arguments are `n` and `m`, and whose inputs hold these bits.
+    pub(crate) fn new(kernel: &'k Kernel, n: i64, m: i64, flags: u64) -> Result<Self, Fault> {
         let mut run = Run {
             kernel, threads: Vec::new(), accesses: BTreeMap::new(), next: 0, barriers: Vec::new(), of_alloc: BTreeMap::new(),
-            named: BTreeMap::new(), flights: Vec::new(),
+            named: BTreeMap::new(), flights: Vec::new(), flags, extent: n,
         };
         let mut env = BTreeMap::new();
         for (i, param) in kernel.sig.params.iter().enumerate() {
