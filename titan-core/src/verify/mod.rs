@@ -93,7 +93,7 @@
 //! 49. Copies fit their regions; they come from inputs, and go to outputs that are outside of the output rule. T0701, T0617,
 //!     T0402, T0405, T0712
 //! 50. Before the roles part, barriers are made and nothing else happens to them. T0712
-//! 51. Named barriers, registers and priorities are those that a program has. T0714
+//! 51. Named barriers, warpgroups, registers and priorities are those that a program has. T0714
 //! 52. Tokens of groups are numbered in the order of the text. T0715
 //! 53. A fence is between two proxies. T0713
 //!

@@ -18,6 +18,8 @@ const SHARED: u64 = 232_448;
 const MAX_COUNT: u32 = (1 << 20) - 1;
 /// Registers of a multiprocessor (CUDA programming guide, same table).
 const REGISTERS: u64 = 65_536;
+/// Warps of a warpgroup (PTX ISA, "wgmma").
+const WARPGROUP: u32 = 4;
 /// Bytes of an mbarrier, and its alignment (PTX ISA, "mbarrier").
 const WORD: u64 = 8;
 
@@ -324,7 +326,23 @@ fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
         OpKind::Amd(AmdOp::SetPrio { level }) if level > 3 => wrong(errors, op, format!("there is no priority {level}: there are 0 to 3")),
         _ => {}
     });
+    warpgroups(kernel, errors);
     registers(kernel, errors);
+}
+
+/// What four warps do together is done by roles that have them (PTX ISA, "wgmma" and "setmaxnreg").
+fn warpgroups(kernel: &Kernel, errors: &mut Vec<Error>) {
+    for (role, (_, block)) in kernel.roles.iter().zip(threads(kernel)).filter(|(r, _)| !r.warps.is_multiple_of(WARPGROUP)) {
+        let mut first: Option<(&str, Loc)> = None;
+        kernel.walk_block(block, &mut |_, op| {
+            let together = matches!(op.kind, OpKind::Nv(NvOp::Wgmma | NvOp::SetMaxNReg { .. }));
+            first = first.or(together.then(|| (mnemonic(&op.kind), op.loc)));
+        });
+        if let Some((name, loc)) = first {
+            let title = format!("`{name}` is done by {WARPGROUP} warps together, and `{}` has {}", role.name, role.warps);
+            errors.push(Error::new(Code::Participants, loc, title).help(format!("give the role a multiple of {WARPGROUP} warps")));
+        }
+    }
 }
 
 /// Rule 53: a fence is between two proxies.
