@@ -64,8 +64,6 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Whether an observer of order watches: accesses that nothing orders are found in every run in which they occur.
     pub sanitize: bool,
-    /// Whether missing fences between proxies are findings.
-    pub fences: bool,
     /// Whether it also reports reads after reads through another proxy without a fence.
     pub strict: bool,
     /// How many programs a cluster has, along axis 0.
@@ -81,7 +79,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            completion: Completion::Late, seed: None, sanitize: true, fences: true, strict: false, cluster: None, data: true,
+            completion: Completion::Late, seed: None, sanitize: true, strict: false, cluster: None, data: true,
             max_steps: 100_000_000, trace: false,
         }
     }

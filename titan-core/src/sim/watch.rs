@@ -17,9 +17,6 @@ use std::hash::Hash;
 pub(super) struct Watch {
     sanitizer: Option<Sanitizer>,
     races: Vec<(SpaceId, Races)>,
-    /// Findings of the sanitizer that are passed over: missing fences, if nobody asks for them.
-    passed: usize,
-    fences: bool,
     pub(super) issued: u64,
 }
 
@@ -40,12 +37,12 @@ impl Watch {
     pub(super) fn new(ctas: usize, per: usize, shared: &[SpaceId], clocked: &[(SpaceId, usize)], options: &Options) -> Watch {
         let races = clocked.iter().map(|(id, len)| (*id, Races::new(ctas * per, *id, 0, *len))).collect();
         let sanitizer = sanitizer(ctas, per, shared, options.strict).ok();
-        Watch { sanitizer, races, passed: 0, fences: options.fences, issued: 0 }
+        Watch { sanitizer, races, issued: 0 }
     }
 
     /// Watches the agents of a cluster in every order: what conflicts shows in some order without clocks.
     pub(super) fn explored(ctas: usize, per: usize, shared: &[SpaceId]) -> Watch {
-        Watch { sanitizer: sanitizer(ctas, per, shared, false).ok(), races: Vec::new(), passed: 0, fences: true, issued: 0 }
+        Watch { sanitizer: sanitizer(ctas, per, shared, false).ok(), races: Vec::new(), issued: 0 }
     }
 
     /// That on which it depends what will be found from here on.
@@ -60,7 +57,7 @@ impl Watch {
 
     /// What the run was stopped for.
     fn found(&self, machine: &Machine<'_>) -> Option<Box<Found>> {
-        if let Some(found) = self.sanitizer.as_ref().and_then(|s| s.findings().get(self.passed)) {
+        if let Some(found) = self.sanitizer.as_ref().and_then(|s| s.findings().first()) {
             return Some(said(machine, found));
         }
         let (space, race) = self.races.iter().find_map(|(id, r)| r.found().map(|f| (*id, f)))?;
@@ -82,7 +79,7 @@ fn sanitizer(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Resul
     for (class, work) in CLASSES {
         config.class(class, work);
     }
-    config.strict(strict).keep_going(true);
+    config.strict(strict);
     Ok(Sanitizer::new(config))
 }
 
@@ -159,13 +156,6 @@ impl Observer for Watch {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
         self.issued += u64::from(matches!(event, Event::Issue { .. }));
         self.sanitizer.event(event)?;
-        let found = self.sanitizer.as_ref().map_or(&[][..], Sanitizer::findings);
-        while let Some(new) = found.get(self.passed) {
-            if self.fences || !matches!(new.rule, Rule::MissingFence | Rule::NarrowFence) {
-                return Err(Stop);
-            }
-            self.passed += 1;
-        }
         self.races.iter_mut().try_for_each(|(_, r)| r.event(event))
     }
 }
