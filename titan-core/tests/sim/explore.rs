@@ -3,8 +3,9 @@
 use crate::args::make;
 use std::time::Instant;
 use titan_core::engine::Completion;
-use titan_core::sim::{Limits, Options, Verdict, explore, run};
-use titan_core::verify::{WellFormed, verify};
+use titan_core::sim::{Kind, Limits, Options, Verdict, explore, replay, run};
+use titan_core::text::parse_one;
+use titan_core::verify::{WellFormed, verify, well_formed};
 
 /// A ring of `slots`, which a producer fills `n` times and each of some consumers reads.
 pub(crate) fn ring(slots: u32, consumers: u32, proxy: &str) -> WellFormed {
@@ -47,7 +48,7 @@ pub(crate) fn ring(slots: u32, consumers: u32, proxy: &str) -> WellFormed {
 }}
 "#
     );
-    let kernel = titan_core::text::parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    let kernel = parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}")).into()
 }
 
@@ -116,4 +117,69 @@ fn local_steps_without_choice_change_no_verdict() {
             }
         }
     }
+}
+
+/// One role asks once; if the other one has not arrived by then, it asks two barriers in turn that nobody arrives at.
+const POLLS: &str = "kernel @polls(%n: i32) role(one, 1) role(two, 1) {
+    %zero = const 0 : i32
+    %words = ttg.region {offset = 65536, bytes = 24}
+    %bars = ttg.nv.mbarrier.alloc %words {at = 0, n = 3}
+    ttg.nv.mbarrier.init %bars {count = 1}
+    ttg.nv.fence.mbarrier_init
+    ttg.roles one {
+        %x = ttg.nv.mbarrier.at %bars, %zero
+        %s = ttg.nv.mbarrier.arrive %x {arrivals = 1}
+        ttg.pipeline.finalize
+        yield
+    } two {
+        %one = const 1 : i32
+        %two = const 2 : i32
+        %y = ttg.nv.mbarrier.at %bars, %zero
+        %asked = ttg.nv.mbarrier.test_wait %y, %zero
+        if %asked {
+            yield
+        } else {
+            loop {
+                %first = ttg.nv.mbarrier.at %bars, %one
+                %p = ttg.nv.mbarrier.test_wait %first, %zero
+                if %p {
+                    break
+                } else {
+                    yield
+                }
+                %second = ttg.nv.mbarrier.at %bars, %two
+                %q = ttg.nv.mbarrier.test_wait %second, %zero
+                if %q {
+                    break
+                } else {
+                    yield
+                }
+                continue
+            }
+            yield
+        }
+        ttg.pipeline.finalize
+        yield
+    }
+    return
+}
+";
+
+#[test]
+fn who_asks_forever_is_found() {
+    let kernel = well_formed(parse_one(POLLS).unwrap()).unwrap();
+    let args = make(&kernel.sig, 16, 0);
+    let verdict = explore(&kernel, &args, None, &Limits::default()).unwrap();
+    let found = verdict.finding().expect("an order without an end");
+    assert_eq!(found.kind, Kind::Deadlock);
+    assert!(found.message.contains("`two` can never come to an end"), "{found}");
+    assert_eq!(found.sides[0].role, "`two`", "{found}");
+    assert!(verdict.explored().ends > 0, "there are orders that end");
+    // The schedule leads there: nothing ends after it.
+    let options = Options { max_steps: 10_000, ..Options::default() };
+    let report = replay(&kernel, &mut args.clone(), None, &options, &found.schedule).unwrap();
+    assert_eq!(report.findings.first().map(|f| f.kind), Some(Kind::Steps));
+    // In turn, it ends.
+    let report = run(&kernel, &mut args.clone(), None, &options).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
 }

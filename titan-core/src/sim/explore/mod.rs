@@ -8,10 +8,11 @@
 //! # What a finding is
 //!
 //! Everything that a run finds without an observer (faults of barriers, stale and undefined stages, work under way at the end,
-//! rings that do not end empty), deadlock, and races as *overlap*: two agents stand at accesses that conflict, or one makes an
-//! access that conflicts with an operation under way. No vector clocks are needed: if nothing orders two accesses, some order
-//! of the run brings both agents in front of them at once, and all orders are tried. What no order shows, fences between
-//! proxies that are missing, the sanitizer finds, which watches every order if [`Limits::sanitize`] says so.
+//! rings that do not end empty), deadlock, states from which no end can be reached, and races as *overlap*: two agents stand at
+//! accesses that conflict, or one makes an access that conflicts with an operation under way. No vector clocks are needed: if
+//! nothing orders two accesses, some order of the run brings both agents in front of them at once, and all orders are tried.
+//! What no order shows, fences between proxies that are missing, the sanitizer finds, which watches every order if
+//! [`Limits::sanitize`] says so.
 //!
 //! # What is left out, and why nothing is lost (`local`)
 //!

@@ -11,7 +11,7 @@ use crate::sim::store::{Ranges, Store};
 use crate::sim::tensor::Setup;
 use crate::sim::watch::Watch;
 use crate::sim::work::Res;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
@@ -36,14 +36,62 @@ struct Point<'k> {
 
 /// A state on the way that is being tried.
 struct Node<'k> {
-    at: Point<'k>,
-    hash: u128,
+    /// The state, until its last step takes it on.
+    at: Option<Point<'k>>,
+    id: u32,
     steps: Vec<Step>,
     next: usize,
-    /// Whether a step led to another state.
-    moved: bool,
-    /// What led here.
-    choice: Option<Choice>,
+}
+
+/// What is remembered of all states: by number, in the order in which they were found.
+#[derive(Default)]
+struct Graph {
+    ids: BTreeMap<u128, u32>,
+    /// From where a state was found first, and by what.
+    came: Vec<Option<(u32, Choice)>>,
+    edges: Vec<(u32, u32)>,
+    /// How many agents can go on.
+    ready: Vec<usize>,
+    ends: Vec<u32>,
+}
+
+impl Graph {
+    fn add(&mut self, hash: u128, from: Option<(u32, Choice)>, ready: usize) -> u32 {
+        let id = index(self.came.len());
+        self.ids.insert(hash, id);
+        self.came.push(from);
+        self.ready.push(ready);
+        id
+    }
+
+    /// The choices that lead to a state.
+    fn way(&self, id: u32) -> Vec<Choice> {
+        let mut way = Vec::new();
+        let mut at = id;
+        while let Some((from, choice)) = self.came.get(at as usize).copied().flatten() {
+            way.push(choice);
+            at = from;
+        }
+        way.reverse();
+        way
+    }
+
+    /// A state from which no end can be reached: one in which as few agents as possible can go on.
+    fn lost(&self) -> Option<u32> {
+        let mut back: Vec<Vec<u32>> = vec![Vec::new(); self.came.len()];
+        for (from, to) in &self.edges {
+            back.get_mut(*to as usize)?.push(*from);
+        }
+        let mut saved = vec![false; self.came.len()];
+        let mut open = self.ends.clone();
+        while let Some(id) = open.pop() {
+            if !std::mem::replace(saved.get_mut(id as usize)?, true) {
+                open.extend(back.get(id as usize)?);
+            }
+        }
+        let lost = self.ready.iter().enumerate().filter(|(id, _)| saved.get(*id) == Some(&false));
+        lost.min_by_key(|(_, ready)| **ready).map(|(id, _)| index(id))
+    }
 }
 
 /// What is wrong, and how it came about.
@@ -54,14 +102,14 @@ pub(super) struct Search<'k, 'l> {
     limits: &'l Limits,
     pub(super) explored: Explored,
     privacy: Privacy,
-    seen: BTreeSet<u128>,
+    graph: Graph,
     stack: Vec<Node<'k>>,
 }
 
 impl<'k, 'l> Search<'k, 'l> {
     pub(super) fn new(plan: &'k Plan<'k>, limits: &'l Limits, explored: Explored) -> Search<'k, 'l> {
         let privacy = Privacy::of(plan, limits.cluster as usize);
-        Search { plan, limits, explored, privacy, seen: BTreeSet::new(), stack: Vec::new() }
+        Search { plan, limits, explored, privacy, graph: Graph::default(), stack: Vec::new() }
     }
 
     /// The bound that was reached, if one was.
@@ -70,7 +118,8 @@ impl<'k, 'l> Search<'k, 'l> {
     /// What is wrong, with the choices that lead there.
     pub(super) fn run(&mut self, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Result<Option<String>, Wrong> {
         let start = self.start(setup, programs).map_err(|e| (*e, Vec::new()))?;
-        self.enter(start, None)?;
+        let hash = state_hash(&start);
+        self.enter(start, hash, None)?;
         loop {
             if self.explored.states >= self.limits.max_states {
                 return Ok(Some(format!("{} states", self.limits.max_states)));
@@ -78,18 +127,43 @@ impl<'k, 'l> Search<'k, 'l> {
             if self.stack.len() > self.limits.max_depth {
                 return Ok(Some(format!("{} steps from the start", self.limits.max_depth)));
             }
-            let Some(node) = self.stack.last_mut() else { return Ok(None) };
-            let Some(step) = node.steps.get(node.next).copied() else {
-                self.leave()?;
+            let Some(node) = self.stack.last_mut() else { break };
+            let step = node.steps.get(node.next).copied();
+            node.next += 1;
+            let last = node.next >= node.steps.len();
+            let (id, at) = (node.id, if last { node.at.take() } else { node.at.clone() });
+            let Some((step, at)) = step.zip(at) else {
+                self.stack.pop();
                 continue;
             };
-            node.next += 1;
-            let (from, hash) = (node.at.clone(), node.hash);
-            let ended = self.take(from, (step, hash))?;
-            if let Some(bound) = ended {
+            if let Some(bound) = self.take(at, step, id)? {
                 return Ok(Some(bound));
             }
         }
+        match self.graph.lost() {
+            Some(id) => Err(self.endless(setup, programs, id)),
+            None => Ok(None),
+        }
+    }
+
+    /// From a state on, agents ask again and again and never come to an end.
+    fn endless(&self, setup: &Rc<Setup>, programs: &[[u32; 3]], id: u32) -> Wrong {
+        let way = self.graph.way(id);
+        let again = self.start(setup, programs).and_then(|mut at| {
+            way.iter().try_for_each(|choice| follow(&mut at, *choice))?;
+            Ok(at.machine)
+        });
+        let machine = match again {
+            Ok(machine) => machine,
+            Err(found) => return (*found, joined(way)),
+        };
+        let ready: Vec<usize> = (0..machine.threads.len()).filter(|a| machine.is_ready(*a)).collect();
+        let who: Vec<String> = ready.iter().map(|a| machine.role(*a)).collect();
+        let mut found = Found::new(Kind::Deadlock, format!("{} can never come to an end, whatever happens from here on", who.join(" and ")));
+        for (agent, op) in ready.into_iter().filter_map(|a| Some((a, machine.next_op(a)?))) {
+            found = found.side(machine.side(agent, op, None, None));
+        }
+        (*found, joined(way))
     }
 
     fn start(&self, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Res<Point<'k>> {
@@ -106,8 +180,8 @@ impl<'k, 'l> Search<'k, 'l> {
         Ok(Point { machine, watch, threads })
     }
 
-    /// Takes a step, and goes on from there if nobody has been there.
-    fn take(&mut self, mut at: Point<'k>, (step, from): (Step, u128)) -> Result<Option<String>, Wrong> {
+    /// Takes a step from a state, and goes on from there if nobody has been there.
+    fn take(&mut self, mut at: Point<'k>, step: Step, from: u32) -> Result<Option<String>, Wrong> {
         self.explored.transitions += 1;
         let before = at.machine.threads.clone();
         let (choice, done) = match step {
@@ -119,7 +193,7 @@ impl<'k, 'l> Search<'k, 'l> {
             }
         };
         match done {
-            Err(found) => return Err(self.wrong(*at.watch.told(&at.machine, found), Some(choice))),
+            Err(found) => return Err(self.wrong(*at.watch.told(&at.machine, found), Some((from, choice)))),
             Ok(false) => return Ok(Some(format!("{CHAIN} operations that nobody else can notice"))),
             Ok(true) => {}
         }
@@ -130,11 +204,9 @@ impl<'k, 'l> Search<'k, 'l> {
             }
         }
         let hash = state_hash(&at);
-        if let Some(node) = self.stack.last_mut() {
-            node.moved |= hash != from;
-        }
-        if !self.seen.contains(&hash) {
-            self.enter(at, Some(choice))?;
+        match self.graph.ids.get(&hash) {
+            Some(to) => self.graph.edges.push((from, *to)),
+            None => self.enter(at, hash, Some((from, choice)))?,
         }
         Ok(None)
     }
@@ -156,26 +228,28 @@ impl<'k, 'l> Search<'k, 'l> {
     }
 
     /// A state that is new.
-    fn enter(&mut self, at: Point<'k>, choice: Option<Choice>) -> Result<(), Wrong> {
-        let hash = state_hash(&at);
+    fn enter(&mut self, at: Point<'k>, hash: u128, from: Option<(u32, Choice)>) -> Result<(), Wrong> {
         let machine = &at.machine;
-        self.seen.insert(hash);
+        let steps = self.steps(machine);
+        let ready = (0..machine.threads.len()).filter(|a| machine.is_ready(*a)).count();
+        let id = self.graph.add(hash, from, ready);
+        self.graph.edges.extend(from.map(|(from, _)| (from, id)));
         self.explored.states += 1;
         self.explored.depth = self.explored.depth.max(self.stack.len());
         self.explored.occupied = self.explored.occupied.max(occupied(machine));
         if let Some((found, pair)) = meet(machine) {
-            let mut wrong = self.wrong(*found, choice);
+            let mut wrong = self.wrong(*found, from);
             wrong.1.extend(pair.map(|agent| Choice::Run { agent: index(agent), ops: 1 }));
             return Err(wrong);
         }
-        let steps = self.steps(machine);
         if steps.is_empty() {
             if let Some(found) = stuck(machine) {
-                return Err(self.wrong(*found, choice));
+                return Err(self.wrong(*found, from));
             }
             self.explored.ends += 1;
+            self.graph.ends.push(id);
         }
-        self.stack.push(Node { at, hash, steps, next: 0, moved: false, choice });
+        self.stack.push(Node { at: Some(at), id, steps, next: 0 });
         Ok(())
     }
 
@@ -191,33 +265,37 @@ impl<'k, 'l> Search<'k, 'l> {
         ready.into_iter().map(Step::Agent).chain(told.map(|(id, _)| Step::Complete(id))).collect()
     }
 
-    /// All steps of a state are tried.
-    fn leave(&mut self) -> Result<(), Wrong> {
-        let Some(node) = self.stack.last() else { return Ok(()) };
-        if !node.steps.is_empty() && !node.moved {
-            let machine = &node.at.machine;
-            let ready = (0..machine.threads.len()).find(|a| machine.is_ready(*a));
-            let who = ready.map_or_else(String::new, |a| machine.role(a));
-            let mut found = Found::new(Kind::Deadlock, format!("{who} asks again and again, and nobody else can go on"));
-            if let Some((agent, op)) = ready.and_then(|a| Some((a, machine.next_op(a)?))) {
-                found = found.side(machine.side(agent, op, None, None));
-            }
-            return Err(self.wrong(*found, None));
-        }
-        self.stack.pop();
-        Ok(())
+    /// What is wrong after a choice, with all choices before it.
+    fn wrong(&self, found: Found, last: Option<(u32, Choice)>) -> Wrong {
+        let before = last.map(|(from, _)| self.graph.way(from)).unwrap_or_default();
+        (found, joined(before.into_iter().chain(last.map(|(_, choice)| choice))))
     }
+}
 
-    fn wrong(&self, found: Found, last: Option<Choice>) -> Wrong {
-        let mut choices: Vec<Choice> = Vec::new();
-        for choice in self.stack.iter().filter_map(|n| n.choice).chain(last) {
-            match (choices.last_mut(), choice) {
-                (Some(Choice::Run { agent, ops }), Choice::Run { agent: a, ops: n }) if *agent == a => *ops += n,
-                _ => choices.push(choice),
+/// Choices, with steps of one agent in a row as one.
+fn joined(choices: impl IntoIterator<Item = Choice>) -> Vec<Choice> {
+    let mut joined: Vec<Choice> = Vec::new();
+    for choice in choices {
+        match (joined.last_mut(), choice) {
+            (Some(Choice::Run { agent, ops }), Choice::Run { agent: a, ops: n }) if *agent == a => *ops += n,
+            _ => joined.push(choice),
+        }
+    }
+    joined
+}
+
+/// A choice once more.
+fn follow(at: &mut Point<'_>, choice: Choice) -> Res<()> {
+    match choice {
+        Choice::Complete(op) => at.machine.complete(op, &mut at.watch)?,
+        Choice::Run { agent, ops } => {
+            for _ in 0..ops {
+                at.machine.step(agent as usize, &mut at.watch)?;
             }
         }
-        (found, choices)
     }
+    at.machine.settle();
+    Ok(())
 }
 
 /// Two agents that stand at accesses which conflict.
