@@ -27,7 +27,7 @@ impl Settings {
         *launches += 1;
         let completion = match options.completion {
             Completion::Seeded(seed) => Completion::Seeded(seed.wrapping_add(count)),
-            other => other,
+            early_or_late @ (Completion::Early | Completion::Late) => early_or_late,
         };
         Options { seed: options.seed.map(|s| s.wrapping_add(count)), completion, ..options.clone() }
     }

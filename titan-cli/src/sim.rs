@@ -118,8 +118,8 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     let (mut runs, mut bound) = (Vec::new(), false);
     for found in &kernels {
         let name = &found.kernel.sig.name;
-        let refused = if request.json { 0 } else { refusals(&found.kernel) };
-        if refused > 0 {
+        let refused = refusals(&found.kernel);
+        if refused > 0 && !request.json {
             let errors = if refused == 1 { "1 error".to_owned() } else { format!("{refused} errors") };
             writeln!(
                 out,
@@ -135,7 +135,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
             done.summary(out, &request, name)?;
         }
         bound |= done.bound.is_some();
-        runs.push(done.json(name));
+        runs.push(done.json(name, refused));
         findings.extend(done.findings.iter().map(|f| finding(f, found, &request, done.seed)));
     }
     more.insert("runs".to_owned(), Value::Array(runs));
@@ -271,13 +271,14 @@ impl Done {
         }
     }
 
-    fn json(&self, name: &str) -> Value {
+    fn json(&self, name: &str, refused: usize) -> Value {
         let Statistics { programs, steps, issued, .. } = self.statistics;
         let explored = self.explored.map(|e| {
             json!({ "states": e.states, "transitions": e.transitions, "depth": e.depth, "ends": e.ends, "occupied": e.occupied })
         });
         json!({
             "kernel": name,
+            "refused": refused,
             "explored": explored,
             "bound": self.bound,
             "arguments": self.told.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<Map<_, _>>(),

@@ -196,6 +196,23 @@ fn the_command_that_is_named_shows_it_again() {
 }
 
 #[test]
+fn a_refused_kernel_is_told_to_programs_too() {
+    let found: Value = serde_json::from_str(&stdout(&["sim", "overlap.tir", "--json"], 0)).expect("JSON");
+    assert_eq!((&found["verdict"], &found["runs"][0]["refused"]), (&json!("clean"), &json!(1)));
+    let found: Value = serde_json::from_str(&stdout(&["sim", "ring.tir", "--json"], 0)).expect("JSON");
+    assert_eq!(found["runs"][0]["refused"], 0);
+}
+
+#[test]
+fn an_element_outside_is_that_of_a_tensor_with_a_name() {
+    let text = "kernel @k(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid(N) {\n    %p = program_id<0> : i32\n    \
+                %one = const 1 : i32\n    %q = add %p, %one\n    %v = get %x[%q]\n    set %y[%p], %v\n    return\n}\n";
+    let output = piped(&["sim", "-", "--set", "N=8"], text);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("error[trap]: `get` at [8] of `x`, whose extents are [8]\n"), "{told}");
+}
+
+#[test]
 fn what_is_set_for_one_kernel_leaves_the_others() {
     let both = [include_str!("files/one_missing.tir"), include_str!("files/gemm.tir")].concat();
     let output = piped(&["sim", "-", "--set", "n=5", "--json"], &both);
