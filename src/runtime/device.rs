@@ -141,8 +141,9 @@ impl Device {
 
     /// A new device that runs kernels as they are written, before any target has lowered them: slowly, but races on shared
     /// memory, deadlocks, stages that are read too early or too late, missing fences and copies under way at the end are errors.
-    /// They come with the schedule that shows them. Seeds in the options are those of the first launch; each launch that
-    /// follows has the next ones.
+    /// They come with the schedule that shows them, and with the seeds of the launch: a device of these options does the same
+    /// at its first launch. Seeds in the options are those of the first launch; each launch that follows has the next ones.
+    /// Nothing is found between programs of a grid, which run one after the other.
     ///
     /// ```
     /// use titan::prelude::*;
@@ -380,10 +381,11 @@ fn absence(kind: &str) -> Option<(String, &'static str)> {
         });
     }
     if kind == DeviceKind::Simulator.name() {
-        return Some((
-            "this program has no simulator".to_owned(),
-            "build with feature `simulator` of `titan-gpu`, and ask for `simulator` without a number",
-        ));
+        return Some(if cfg!(feature = "simulator") {
+            ("the simulator has no number".to_owned(), "write `simulator`")
+        } else {
+            ("this program has no simulator".to_owned(), "build with feature `simulator` of `titan-gpu`")
+        });
     }
     if kind != DeviceKind::Cuda.name() {
         return None;

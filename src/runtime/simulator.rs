@@ -27,7 +27,7 @@ impl Settings {
         *launches += 1;
         let completion = match options.completion {
             Completion::Seeded(seed) => Completion::Seeded(seed.wrapping_add(count)),
-            other => other,
+            early_or_late @ (Completion::Early | Completion::Late) => early_or_late,
         };
         Options { seed: options.seed.map(|s| s.wrapping_add(count)), completion, ..options.clone() }
     }
@@ -47,13 +47,14 @@ impl Code {
         let params = &self.0.sig.params;
         let mut given = args.iter().zip(params).map(|(a, p)| taken(a, &p.kind)).collect::<Result<Vec<Arg>>>()?;
         let name = &call.loaded.name;
-        let report = sim::run(&self.0, &mut given, call.grid, &settings.next())
+        let options = settings.next();
+        let report = sim::run(&self.0, &mut given, call.grid, &options)
             .map_err(|e| Error::Internal { doing: format!("kernel `{name}`"), message: e.to_string() })?;
         for line in &report.printed {
             titan_cpu::print_line(&format!("{line}\n"));
         }
         if let Some(found) = report.findings.first() {
-            return Err(Error::Simulated { kernel: name.clone(), report: told(call.kernel, found) });
+            return Err(Error::Simulated { kernel: name.clone(), report: told(call.kernel, found, &options) });
         }
         for ((arg, made), param) in args.iter().zip(given).zip(params) {
             let written = matches!(param.kind, ParamKind::Tensor { access: Access::Mut, .. });
@@ -96,7 +97,7 @@ fn reach(elem: Elem, extents: &[i32], strides: &[i64]) -> usize {
 }
 
 /// A finding, with places in the user's files.
-fn told(kernel: &KernelRef, found: &Finding) -> String {
+fn told(kernel: &KernelRef, found: &Finding, options: &Options) -> String {
     let mut text = format!("{}: {}", found.kind, found.message);
     for side in &found.sides {
         let at = kernel.location(side.loc);
@@ -104,7 +105,12 @@ fn told(kernel: &KernelRef, found: &Finding) -> String {
         let side = Side { loc: titan_core::ir::Loc::default(), ..side.clone() };
         text += &format!("\n  {side}, at {at}");
     }
-    format!("{text}\n  the schedule: {}", found.schedule)
+    // A device of these options does the same at its first launch.
+    let Options { seed, completion, .. } = options;
+    format!(
+        "{text}\n  to see it again: seed: {seed:?}, completion: Completion::{completion:?}; the schedule: {}",
+        found.schedule
+    )
 }
 
 fn broken(error: &dyn std::error::Error) -> Error {

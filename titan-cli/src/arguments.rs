@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use titan_core::ir::{Access, Const, DimSpec, Elem, HostEnv, Kernel, ParamKind, Symbol};
+use titan_core::ir::{Access, Const, DimSpec, Elem, HostEnv, Kernel, ParamKind, Symbol, fold};
 use titan_core::num;
 use titan_core::sim::Arg;
 
@@ -77,11 +77,6 @@ impl HostEnv for Values<'_> {
 
 /// Makes the arguments of a kernel.
 pub(crate) fn make(kernel: &Kernel, settings: &Settings) -> io::Result<Arguments> {
-    let known = known(kernel);
-    if let Some(odd) = settings.0.keys().find(|name| !known.contains(name)) {
-        let all = known.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-        return Err(io::Error::other(format!("`--set {odd}`: kernel `{}` has {all}", kernel.sig.name)));
-    }
     let params = &kernel.sig.params;
     let mut values = Values {
         kernel,
@@ -107,6 +102,26 @@ pub(crate) fn make(kernel: &Kernel, settings: &Settings) -> io::Result<Arguments
         args.push(values.argument(i, settings, &mut told)?);
     }
     Ok(Arguments { args, told })
+}
+
+/// Refuses names that no kernel has.
+pub(crate) fn named<'k>(settings: &Settings, kernels: impl Iterator<Item = &'k Kernel>) -> io::Result<()> {
+    let mut all = Vec::new();
+    let mut said = Vec::new();
+    for kernel in kernels {
+        let names = known(kernel);
+        let listed = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        said.push(format!(
+            "kernel `{}` has {}",
+            kernel.sig.name,
+            if names.is_empty() { "nothing to set" } else { &listed }
+        ));
+        all.extend(names);
+    }
+    match settings.0.keys().find(|name| !all.contains(name)) {
+        Some(odd) if !said.is_empty() => Err(io::Error::other(format!("`--set {odd}`: {}", said.join("; ")))),
+        _ => Ok(()),
+    }
 }
 
 /// The names that may be set.
@@ -138,6 +153,9 @@ fn scalar(settings: &Settings, name: &str, elem: Elem) -> io::Result<(Const, Str
         return Ok((Const::Int(elem, value.into()), text.to_owned()));
     }
     let value = settings.number(name, 4)?;
+    if fold::wrap(elem, value) != value {
+        return Err(io::Error::other(format!("`--set {name}={value}`: not a value of {elem}")));
+    }
     Ok((Const::Int(elem, value), value.to_string()))
 }
 
@@ -148,7 +166,14 @@ impl Values<'_> {
             return Ok(self.scalars[i].map_or(Arg::Absent, Arg::Scalar));
         };
         if *optional {
-            let present = settings.0.get(&param.name).is_some_and(|v| v == "present");
+            let present = match settings.0.get(&param.name).map(String::as_str) {
+                Some("present") => true,
+                Some("absent") | None => false,
+                Some(text) => {
+                    let name = &param.name;
+                    return Err(io::Error::other(format!("`--set {name}={text}`: `present` or `absent`")));
+                }
+            };
             told.push((param.name.clone(), if present { "present" } else { "absent" }.to_owned()));
             if !present {
                 return Ok(Arg::Absent);
@@ -248,12 +273,17 @@ mod tests {
     fn what_cannot_be_set_is_said() {
         let error = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
-            let made = Settings::parse(words.iter()).and_then(|s| make(&kernel(TEXT), &s));
+            let made = Settings::parse(words.iter()).and_then(|s| {
+                named(&s, [&kernel(TEXT)].into_iter())?;
+                make(&kernel(TEXT), &s)
+            });
             made.err().map(|e| e.to_string()).unwrap_or_default()
         };
         assert_eq!(error(&["Q=3"]), "`--set Q`: kernel `k` has `M`, `N`, `x`, `n`");
         assert_eq!(error(&["M"]), "`--set M` is not NAME=VALUE");
         assert_eq!(error(&["n=x"]), "`--set n=x`: not a whole number");
+        assert_eq!(error(&["n=2147483648"]), "`--set n=2147483648`: not a value of i32");
+        assert_eq!(error(&["n=-2147483648"]), "");
         assert!(error(&["M=-1"]).contains("has no size"), "{}", error(&["M=-1"]));
     }
 }

@@ -4,9 +4,9 @@
 //! see `titan_core::verify`.
 
 use crate::report::{Finding, Report, Verdict};
-use crate::{Outcome, read};
+use crate::{Outcome, none, read};
 use serde_json::Map;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use titan_core::diag::Diagnostic;
 use titan_core::ir::Loc;
 use titan_core::text::{Located, TextPos, parse_located};
@@ -14,14 +14,21 @@ use titan_core::verify::{WellFormed, verify, well_formed};
 
 /// Checks a file and writes what it finds.
 pub(crate) fn run(path: &str, json: bool, out: &mut dyn Write) -> io::Result<Outcome> {
-    let text = read(path)?;
-    let (kernels, findings) = findings(&text);
+    say(path, &read(path)?, json, out, io::stdout().is_terminal())
+}
+
+/// Checks a text and writes what it finds.
+pub(crate) fn say(path: &str, text: &str, json: bool, out: &mut dyn Write, terminal: bool) -> io::Result<Outcome> {
+    let (kernels, findings) = findings(text);
+    if kernels.is_empty() && findings.is_empty() {
+        return Err(none(path));
+    }
     let verdict = if findings.is_empty() { Verdict::Clean } else { Verdict::Findings };
-    let report = Report { command: "check", path, text: &text, kernels, verdict, findings, more: Map::new() };
+    let report = Report { command: "check", path, text, kernels, verdict, findings, more: Map::new() };
     if json {
         return report.json(out);
     }
-    let outcome = report.snippets(out)?;
+    let outcome = report.snippets(out, terminal)?;
     let (kernels, n) = (report.kernels.len(), report.findings.len());
     match outcome {
         Outcome::Clean => {

@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 /// The command line of `titan`.
 pub(crate) fn command() -> Command {
-    let file = || Arg::new("FILE").required(true).help("A file of tile IR");
+    let file = || Arg::new("FILE").required(true).help("A file of tile IR; `-` is stdin");
     let json = || {
         Arg::new("json").long("json").action(ArgAction::SetTrue).help("The verdict as one JSON object, see docs/cli.md")
     };
@@ -62,7 +62,9 @@ fn opt() -> Command {
 
 /// The command that runs kernels.
 fn sim() -> Command {
-    let value = |name: &'static str, says: &'static str| Arg::new(name).long(name).help(says);
+    // A negative number is a wrong value, not another option.
+    let value =
+        |name: &'static str, says: &'static str| Arg::new(name).long(name).help(says).allow_negative_numbers(true);
     let flag = |name: &'static str, says: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(says);
     Command::new("sim")
         .about("Run kernels without a device, and find what is wrong with their pipelines")
@@ -79,10 +81,17 @@ fn sim() -> Command {
                 .value_parser(value_parser!(u32).range(1..=16)),
         )
         .arg(flag("sanitize", "Also find accesses that nothing orders, whatever the order was in this run"))
-        .arg(flag("strict", "With --sanitize: a read after a read through another proxy wants a fence, too"))
+        .arg(
+            flag("strict", "With --sanitize: a read after a read through another proxy wants a fence, too")
+                .requires("sanitize"),
+        )
         .arg(flag("protocol", "Leave out what tiles hold: only copies, waits and arrivals"))
         .arg(value("seed", "Let the roles take turns at random").value_name("N").value_parser(value_parser!(u64)))
-        .arg(value("complete", "When asynchronous work completes").value_parser(["late", "early", "random"]))
+        .arg(
+            value("complete", "When asynchronous work completes")
+                .value_name("WHEN")
+                .value_parser(["late", "early", "random"]),
+        )
         .arg(
             value("runs", "So many runs, each with the seed that follows")
                 .value_name("N")
@@ -90,12 +99,13 @@ fn sim() -> Command {
         )
         .arg(
             flag("explore", "Look at every order, not at some")
-                .conflicts_with_all(["seed", "complete", "runs", "timeline"]),
+                .conflicts_with_all(["seed", "complete", "runs", "timeline", "strict"]),
         )
         .arg(
             value("max-states", "With --explore: give up after so many states")
                 .value_name("N")
-                .value_parser(value_parser!(u64)),
+                .requires("explore")
+                .value_parser(value_parser!(u64).range(1..)),
         )
         .arg(
             value("schedule", "The run that a finding names")

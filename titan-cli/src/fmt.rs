@@ -4,15 +4,15 @@
 //! formatter that drops them must not overwrite them.
 
 use crate::{Outcome, read};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use titan_core::text::{parse, print};
 
 /// Prints the kernels of a file.
 pub(crate) fn run(path: &str, out: &mut dyn Write) -> io::Result<Outcome> {
     let text = read(path)?;
     let Ok(kernels) = parse(&text) else {
-        // The same errors, with their lines.
-        return crate::check::run(path, false, out);
+        // What goes to stdout is read as tile IR.
+        return crate::check::say(path, &text, false, &mut io::stderr(), io::stderr().is_terminal());
     };
     let texts: Vec<String> = kernels.iter().map(print).collect();
     write!(out, "{}{}", header(&text), texts.join("\n"))?;

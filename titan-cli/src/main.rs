@@ -44,7 +44,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let mut out = io::stdout().lock();
+    let mut out = Reader(io::stdout().lock());
     let done = match matches.subcommand() {
         Some(("check", m)) => check::run(cli::file(m), cli::json(m), &mut out),
         Some(("sim", m)) => sim::run(m, &mut out),
@@ -57,8 +57,6 @@ fn main() -> ExitCode {
     match done.and_then(|outcome| out.flush().map(|()| outcome)) {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
-        // The reader of a pipe has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             drop(writeln!(io::stderr(), "titan: {error}"));
             ExitCode::from(2)
@@ -66,7 +64,32 @@ fn main() -> ExitCode {
     }
 }
 
-/// The text of a file; the error names it.
+/// Where the output goes. A reader who has seen enough of it changes nothing of what was found.
+struct Reader<W>(W);
+
+fn unless_gone<T>(done: io::Result<T>, instead: T) -> io::Result<T> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(instead),
+        done => done,
+    }
+}
+
+impl<W: Write> Write for Reader<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        unless_gone(self.0.write(bytes), bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        unless_gone(self.0.flush(), ())
+    }
+}
+
+/// The text of a file, of stdin for `-`; the error names it.
 pub(crate) fn read(path: &str) -> io::Result<String> {
-    std::fs::read_to_string(path).map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))
+    let text = if path == "-" { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(path) };
+    text.map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))
+}
+
+/// A file without a kernel is most likely not the one that was meant.
+pub(crate) fn none(path: &str) -> io::Error {
+    io::Error::other(format!("{path}: there is no kernel in it"))
 }

@@ -2,10 +2,10 @@
 
 use crate::check::{Fitting, fitting, unreadable};
 use crate::report::{Report, Verdict};
-use crate::{Outcome, cli, read};
+use crate::{Outcome, cli, none, read};
 use clap::ArgMatches;
 use serde_json::Map;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use titan_core::ir::{CallProxy, Loc};
 use titan_core::pipeline::fence::Options;
 use titan_core::pipeline::passes;
@@ -26,8 +26,12 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     };
     if !findings.is_empty() {
         let (verdict, more) = (Verdict::Findings, Map::new());
+        // What goes to stdout is read as tile IR.
         return Report { command: "opt", path, text: &text, kernels: Vec::new(), verdict, findings, more }
-            .snippets(out);
+            .snippets(&mut io::stderr(), io::stderr().is_terminal());
+    }
+    if kernels.is_empty() {
+        return Err(none(path));
     }
     let mut printed = Vec::new();
     for Fitting { kernel, .. } in kernels {
@@ -40,6 +44,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         }
         // Places in the file that was read are no places of the file that is written.
         passed.kernel.ops.iter_mut().for_each(|op| op.loc = Loc::default());
+        passed.kernel.pipes.iter_mut().for_each(|pipe| pipe.loc = Loc::default());
         printed.push(print(&passed.kernel));
     }
     write!(out, "{}", printed.join("\n"))?;

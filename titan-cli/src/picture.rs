@@ -4,14 +4,24 @@
 use crate::timeline::{Lane, Link, Span, Timeline, Tone};
 use std::collections::{BTreeMap, BTreeSet};
 use titan_core::ir::Kernel;
-use titan_core::sim::Interval;
+use titan_core::sim::{Interval, Options, Report};
 
 /// Draws a run of a kernel with these arguments.
-pub(crate) fn draw(kernel: &Kernel, trace: &[Interval], told: &[(String, String)]) -> Timeline {
-    let trace = &settled(trace);
+pub(crate) fn draw(kernel: &Kernel, report: &Report, options: &Options, told: &[(String, String)]) -> Timeline {
+    let trace = &settled(&report.trace);
     let told: Vec<String> = told.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+    let mut title = kernel.sig.full_name();
+    let together = options.cluster.unwrap_or(1);
+    if report.statistics.programs > u64::from(together) {
+        let what = if together == 1 { "program" } else { "cluster" };
+        title += &format!(", {what} {} of the grid", report.schedule.cluster);
+    }
+    if !told.is_empty() {
+        title += &format!(" with {}", told.join(", "));
+    }
     let mut picture = Timeline {
-        title: format!("{} with {}", kernel.sig.full_name(), told.join(", ")),
+        title,
+        found: report.findings.first().map(|f| format!("{}: {}", f.kind, f.message)),
         steps: trace.iter().map(|i| i.end + 1).max().unwrap_or(1),
         ..Timeline::default()
     };
@@ -110,7 +120,9 @@ fn links(trace: &[Interval], lanes: &[usize], picture: &mut Timeline) {
         let Some(all) = done.get(&(wait.what.as_str(), wait.slot)) else { continue };
         let before = &all[..all.partition_point(|n| trace[*n].end <= wait.end)];
         let others = before.iter().rev().take_while(|n| trace[**n].end >= wait.begin);
-        let last = others.copied().find(|n| trace[*n].agent != wait.agent || trace[*n].helper.is_some());
+        // Who fills waits for a slot's earlier times, who reads for the time itself.
+        let fits = |time: Option<u64>| if wait.op.ends_with("acquire") { time < wait.time } else { time == wait.time };
+        let last = others.copied().find(|n| wait.waits_for.contains(&trace[*n].role) && fits(trace[*n].time));
         if let Some(cause) = last {
             let at = if trace[cause].helper.is_some() { trace[cause].end } else { trace[cause].end + 1 };
             picture.links.push(Link { from: (lanes[cause], at.min(wait.end)), to: (*to, wait.end) });

@@ -7,7 +7,7 @@
 use crate::Outcome;
 use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
 use serde_json::{Map, Value, json};
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, Write};
 use std::ops::Range;
 use titan_core::diag::Diagnostic;
 use titan_core::text::TextPos;
@@ -101,9 +101,9 @@ impl Report<'_> {
         Ok(self.outcome())
     }
 
-    /// Writes the findings in their lines.
-    pub(crate) fn snippets(&self, out: &mut dyn Write) -> io::Result<Outcome> {
-        let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    /// Writes the findings in their lines, with colours for a terminal.
+    pub(crate) fn snippets(&self, out: &mut dyn Write, terminal: bool) -> io::Result<Outcome> {
+        let colour = terminal && std::env::var_os("NO_COLOR").is_none();
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         for finding in &self.findings {
             writeln!(out, "{}\n", render(&renderer, self.path, self.text, finding))?;

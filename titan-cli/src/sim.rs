@@ -5,13 +5,13 @@
 //! show it again. `--explore` looks at every order instead, up to a bound, which is told when it is reached. Kernels that
 //! the verifier refuses run too, and it is said.
 
-use crate::arguments::{Arguments, Settings, make};
+use crate::arguments::{Arguments, Settings, make, named};
 use crate::check::{Fitting, fitting, place, unreadable};
 use crate::report::{Finding, Report, Verdict};
-use crate::{Outcome, picture, read};
+use crate::{Outcome, none, picture, read};
 use clap::ArgMatches;
 use serde_json::{Map, Value, json};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use titan_core::engine::Completion;
 use titan_core::ir::Kernel;
 use titan_core::sim::{self, Explored, Limits, Options, Schedule, Statistics};
@@ -104,6 +104,13 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     let request = Request::of(matches)?;
     let text = read(request.path)?;
     let (kernels, mut findings) = kernels(&text, &request)?;
+    if kernels.is_empty() && findings.is_empty() {
+        return Err(none(request.path));
+    }
+    named(&request.settings, kernels.iter().map(|k| &*k.kernel))?;
+    if request.schedule.is_some() && kernels.len() > 1 {
+        return Err(io::Error::other("a schedule is that of one kernel: name it with `--kernel`"));
+    }
     if request.timeline.is_some() && kernels.len() > 1 {
         return Err(io::Error::other("a picture shows one kernel: name it with `--kernel`"));
     }
@@ -111,8 +118,8 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     let (mut runs, mut bound) = (Vec::new(), false);
     for found in &kernels {
         let name = &found.kernel.sig.name;
-        let refused = if request.json { 0 } else { refusals(&found.kernel) };
-        if refused > 0 {
+        let refused = refusals(&found.kernel);
+        if refused > 0 && !request.json {
             let errors = if refused == 1 { "1 error".to_owned() } else { format!("{refused} errors") };
             writeln!(
                 out,
@@ -128,8 +135,8 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
             done.summary(out, &request, name)?;
         }
         bound |= done.bound.is_some();
-        runs.push(done.json(name));
-        findings.extend(done.findings.iter().map(|f| finding(f, found, &request)));
+        runs.push(done.json(name, refused));
+        findings.extend(done.findings.iter().map(|f| finding(f, found, &request, done.seed)));
     }
     more.insert("runs".to_owned(), Value::Array(runs));
     let verdict = match (findings.is_empty(), bound) {
@@ -139,7 +146,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     };
     let names = kernels.iter().map(|k| k.kernel.sig.name.clone()).collect();
     let report = Report { command: "sim", path: request.path, text: &text, kernels: names, verdict, findings, more };
-    if request.json { report.json(out) } else { report.snippets(out) }
+    if request.json { report.json(out) } else { report.snippets(out, io::stdout().is_terminal()) }
 }
 
 /// The kernels that are asked for; what does not even fit together is a finding.
@@ -206,15 +213,21 @@ fn simulate(found: &Fitting, request: &Request<'_>) -> io::Result<Done> {
             }
             None => sim::run(&found.kernel, &mut args, request.grid, &options).map_err(refuse)?,
         };
+        if report.strayed && report.findings.is_empty() {
+            return Err(io::Error::other(format!(
+                "`{}`: the schedule is not one of this run: it is that of another kernel, other arguments, or another file",
+                kernel.sig.name
+            )));
+        }
         done.runs += 1;
         done.statistics.programs += report.statistics.programs;
         done.statistics.steps += report.statistics.steps;
         done.statistics.issued += report.statistics.issued;
-        done.printed = report.printed;
         if let Some(path) = request.timeline {
-            let svg = picture::draw(kernel, &report.trace, &done.told).svg();
+            let svg = picture::draw(kernel, &report, &options, &done.told).svg();
             std::fs::write(path, svg).map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))?;
         }
+        done.printed = report.printed;
         if !report.findings.is_empty() {
             (done.findings, done.seed) = (report.findings, options.seed);
             break;
@@ -244,11 +257,12 @@ impl Done {
             );
         }
         let Statistics { programs, steps, issued, .. } = self.statistics;
-        let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
+        let counted = |n: u64, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+        let (runs, programs) = (counted(self.runs, "run"), counted(programs, "program"));
         let verdict = if self.findings.is_empty() { "nothing found" } else { "something found" };
         writeln!(
             out,
-            "{}: `{name}`{with}: {verdict} in {runs} ({programs} programs, {steps} operations, {issued} asynchronous)",
+            "{}: `{name}`{with}: {verdict} in {runs} ({programs}, {steps} operations, {issued} asynchronous)",
             request.path
         )?;
         match request.timeline {
@@ -257,13 +271,14 @@ impl Done {
         }
     }
 
-    fn json(&self, name: &str) -> Value {
+    fn json(&self, name: &str, refused: usize) -> Value {
         let Statistics { programs, steps, issued, .. } = self.statistics;
         let explored = self.explored.map(|e| {
             json!({ "states": e.states, "transitions": e.transitions, "depth": e.depth, "ends": e.ends, "occupied": e.occupied })
         });
         json!({
             "kernel": name,
+            "refused": refused,
             "explored": explored,
             "bound": self.bound,
             "arguments": self.told.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<Map<_, _>>(),
@@ -276,10 +291,10 @@ impl Done {
 }
 
 /// A finding of a run, in the lines of the file.
-fn finding(found: &sim::Finding, kernel: &Fitting, request: &Request<'_>) -> Finding {
+fn finding(found: &sim::Finding, kernel: &Fitting, request: &Request<'_>, seed: Option<u64>) -> Finding {
     let mut sides = found.sides.iter();
     let first = sides.next();
-    let again = again(found, request, &kernel.kernel.sig.name);
+    let again = again(found, request, &kernel.kernel.sig.name, seed);
     let mut more = Map::new();
     more.insert("sides".to_owned(), found.sides.iter().map(side).collect());
     more.insert("schedule".to_owned(), json!(found.schedule.to_string()));
@@ -303,18 +318,39 @@ fn side(side: &sim::Side) -> Value {
     })
 }
 
+/// The longest schedule of a command line; systems take some 100,000 letters in a word.
+const LONGEST: usize = 2000;
+
 /// The command that shows a finding again.
-fn again(found: &sim::Finding, request: &Request<'_>, kernel: &str) -> String {
-    let mut words = vec!["titan sim".to_owned(), request.path.to_owned(), format!("--kernel {kernel}")];
-    words.extend(request.settings.iter().map(|(name, value)| format!("--set {name}={value}")));
+fn again(found: &sim::Finding, request: &Request<'_>, kernel: &str, seed: Option<u64>) -> String {
+    let mut words = vec!["titan sim".to_owned(), quoted(request.path), format!("--kernel {kernel}")];
+    words.extend(request.settings.iter().map(|(name, value)| format!("--set {}", quoted(&format!("{name}={value}")))));
     words.extend(request.grid.map(|[x, y, z]| format!("--grid {x},{y},{z}")));
     words.extend(request.options.cluster.map(|n| format!("--cluster {n}")));
     let flags = [
-        (request.options.sanitize, "--sanitize"),
+        // The search always looks for what nothing orders, and leaves out what tiles hold.
+        (request.options.sanitize || request.explore.is_some(), "--sanitize"),
         (request.options.strict, "--strict"),
-        (!request.options.data, "--protocol"),
+        (!request.options.data || request.explore.is_some(), "--protocol"),
     ];
     words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_owned()));
-    words.push(format!("--schedule {}", found.schedule));
+    let schedule = found.schedule.to_string();
+    if schedule.len() > LONGEST && request.explore.is_none() && request.schedule.is_none() {
+        // The same run, said shorter.
+        words.extend(seed.map(|n| format!("--seed {n}")));
+        words.push(format!("--complete {}", request.complete));
+    } else {
+        words.push(format!("--schedule {schedule}"));
+    }
     words.join(" ")
+}
+
+/// A word as shells take it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-+=./:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }

@@ -66,13 +66,18 @@ pub(crate) struct Lane {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timeline {
     pub(crate) title: String,
+    /// What went wrong at the end.
+    pub(crate) found: Option<String>,
     pub(crate) steps: u64,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) spans: Vec<Span>,
     pub(crate) links: Vec<Link>,
 }
 
+/// The room for names, at least.
 const LEFT: f64 = 190.0;
+/// The room for the legend.
+const LEGEND: f64 = 880.0;
 const TOP: f64 = 54.0;
 const ROW: f64 = 26.0;
 const INNER: f64 = 18.0;
@@ -81,7 +86,7 @@ const GAP: f64 = 14.0;
 const STEP: (f64, f64, f64) = (3.0, 26.0, 1400.0);
 
 const STYLE: &str = "text{font:12px ui-sans-serif,system-ui,sans-serif;fill:#1d2433}\
-.t{font-size:15px;font-weight:600}.s{font-size:10px;fill:#5b6478}.l{font-weight:600}.m{font-size:10px;pointer-events:none}\
+.t{font-size:15px;font-weight:600}.s{font-size:10px;fill:#5b6478}.l{font-weight:600}.e{fill:#b3261e}.m{font-size:10px;pointer-events:none}\
 .g{stroke:#e6e9ef}.b{stroke:#1d2433;stroke-opacity:.35;stroke-width:.6}.k{stroke:#b3261e;stroke-width:1;fill:none;opacity:.55}";
 
 /// Colours of eight times in turn; neighbours differ in lightness too.
@@ -97,17 +102,19 @@ impl Timeline {
             tops.push(y);
             y += height(lane);
         }
-        let (width, bottom) = (LEFT + steps_of(self.steps) * step + 24.0, y);
+        let (left, bottom) = (self.left(), y);
+        let said = letters(&self.title) * 9.5;
+        let width = (left + steps_of(self.steps) * step + 24.0).max(LEGEND).max(said + 32.0);
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{:.0}\" role=\"img\"><title>{}</title>\
              <style>{STYLE}</style><defs><pattern id=\"w\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
              patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#fbe9e7\"/><rect width=\"2\" height=\"6\" \
              fill=\"#e8a39c\"/></pattern></defs><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-            bottom + 58.0,
+            bottom + if self.found.is_some() { 82.0 } else { 58.0 },
             escaped(&self.title),
         );
         let _ = writeln!(out, "<text class=\"t\" x=\"16\" y=\"26\">{}</text>", escaped(&self.title));
-        self.axis(&mut out, step, bottom);
+        self.axis(&mut out, left, step, bottom);
         for (lane, top) in self.lanes.iter().zip(&tops) {
             let (x, class) = if lane.inner { (30, "s") } else { (16, "l") };
             let base = top + height(lane) / 2.0 + 4.0;
@@ -115,13 +122,13 @@ impl Timeline {
         }
         for span in &self.spans {
             if let (Some(top), Some(lane)) = (tops.get(span.lane), self.lanes.get(span.lane)) {
-                draw(&mut out, span, step, *top, height(lane));
+                draw(&mut out, span, (left, step), *top, height(lane));
             }
         }
         for link in &self.links {
             let end = |(lane, at): (usize, u64)| {
                 let lane_height = self.lanes.get(lane).map_or(ROW, height);
-                tops.get(lane).map(|top| (LEFT + steps_of(at) * step, top + lane_height / 2.0))
+                tops.get(lane).map(|top| (left + steps_of(at) * step, top + lane_height / 2.0))
             };
             if let (Some((x1, y1)), Some((x2, y2))) = (end(link.from), end(link.to)) {
                 let bend = (x1 + x2) / 2.0 + 6.0;
@@ -132,15 +139,27 @@ impl Timeline {
             }
         }
         legend(&mut out, bottom + 40.0);
+        if let Some(found) = &self.found {
+            let most = (0u32..).take_while(|n| f64::from(*n) * 6.8 + 40.0 < width).count();
+            let short: String = found.chars().take(most).collect();
+            let dots = if short.len() < found.len() { "…" } else { "" };
+            let _ =
+                writeln!(out, "<text class=\"e\" x=\"16\" y=\"{:.1}\">{}{dots}</text>", bottom + 66.0, escaped(&short));
+        }
         out + "</svg>\n"
     }
 
+    /// Where the steps begin: names stand before them.
+    fn left(&self) -> f64 {
+        self.lanes.iter().map(|lane| letters(&lane.name) * 7.5 + 40.0).fold(LEFT, f64::max)
+    }
+
     /// Steps, with a line every so many that labels do not touch.
-    fn axis(&self, out: &mut String, step: f64, bottom: f64) {
+    fn axis(&self, out: &mut String, left: f64, step: f64, bottom: f64) {
         let every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
         let every = every.into_iter().find(|n| steps_of(*n) * step >= 44.0).unwrap_or(10_000);
         for at in (0..=self.steps).step_by(usize::try_from(every).unwrap_or(1)) {
-            let x = LEFT + steps_of(at) * step;
+            let x = left + steps_of(at) * step;
             let y = TOP - 6.0;
             let _ = writeln!(out, "<line class=\"g\" x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\"/>");
             let _ = writeln!(
@@ -157,12 +176,16 @@ fn steps_of(steps: u64) -> f64 {
     f64::from(u32::try_from(steps).unwrap_or(u32::MAX))
 }
 
+fn letters(text: &str) -> f64 {
+    f64::from(u32::try_from(text.chars().count()).unwrap_or(u32::MAX))
+}
+
 const fn height(lane: &Lane) -> f64 {
     if lane.inner { INNER } else { ROW }
 }
 
-fn draw(out: &mut String, span: &Span, step: f64, top: f64, height: f64) {
-    let (x, w) = (LEFT + steps_of(span.from) * step, (steps_of(span.to.saturating_sub(span.from)) * step).max(1.5));
+fn draw(out: &mut String, span: &Span, (left, step): (f64, f64), top: f64, height: f64) {
+    let (x, w) = (left + steps_of(span.from) * step, (steps_of(span.to.saturating_sub(span.from)) * step).max(1.5));
     let colour = span.time.map_or("#c7ced9", |t| COLOURS[usize::try_from(t % 8).unwrap_or(0)]);
     let (fill, opacity) = paint(span.tone, colour);
     let margin = if span.tone == Tone::Under { height * 0.3 } else { 2.5 };
@@ -174,7 +197,7 @@ fn draw(out: &mut String, span: &Span, step: f64, top: f64, height: f64) {
         escaped(&span.text)
     );
     // A letter is some six units wide.
-    let room = f64::from(u32::try_from(span.mark.chars().count()).unwrap_or(u32::MAX)) * 6.0 + 4.0;
+    let room = letters(&span.mark) * 6.0 + 4.0;
     if !span.mark.is_empty() && room <= w && h >= 11.0 {
         let (cx, cy) = (x + w / 2.0, top + height / 2.0 + 3.5);
         let _ = writeln!(
@@ -215,7 +238,7 @@ fn legend(out: &mut String, y: f64) {
              fill-opacity=\"{opacity}\"/><text class=\"s\" x=\"{:.0}\" y=\"{y:.0}\">{says}</text>",
             x + 24.0
         );
-        x += 44.0 + f64::from(u32::try_from(says.len()).unwrap_or(0)) * 5.6;
+        x += 44.0 + letters(says) * 5.2;
     }
     let _ = writeln!(
         out,
@@ -245,6 +268,7 @@ mod tests {
         };
         Timeline {
             title: "ring & \"co\"".to_owned(),
+            found: None,
             steps: 40,
             lanes: vec![lane("producer", false), lane("copies", true), lane("consumer", false), lane("ring[0]", false)],
             spans: vec![

@@ -1,7 +1,8 @@
 //! The tool as people run it: what it prints, and its exit status.
 
 use serde_json::{Value, json};
-use std::process::{Command, Output};
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
 
 fn titan(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_titan"));
@@ -75,7 +76,51 @@ fn fmt_prints_the_canonical_text() {
     let expected = "; One scalar per program.\n\nkernel @one(\n    %y: mut tensor<f32>[N],\n) grid(N) {\n    \
                     %p = program_id<0> : i32\n    %x = const 1.0 : f32\n    set %y[%p], %x\n    return\n}\n";
     assert_eq!(stdout(&["fmt", "loose.tir"], 0), expected);
-    assert!(stdout(&["fmt", "unreadable.tir"], 1).contains("2 errors"));
+    // What is redirected into a file holds no errors.
+    for args in [&["fmt", "unreadable.tir"][..], &["opt", "unreadable.tir", "--passes", "fence"]] {
+        let output = titan(args);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{args:?}: {told}");
+        assert!(told.contains("--> unreadable.tir:3:"), "{told}");
+    }
+}
+
+/// What a run says whose stdin is this text.
+fn piped(args: &[&str], text: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_titan"));
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the tool runs");
+    child.stdin.take().expect("it reads").write_all(text.as_bytes()).expect("a text");
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn a_dash_is_stdin() {
+    let output = piped(&["check", "-"], include_str!("files/overlap.tir"));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("--> -:6:5"), "{output:?}");
+    let output = piped(&["fmt", "-"], include_str!("files/unreadable.tir"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("2 errors"), "{output:?}");
+}
+
+#[test]
+fn a_text_without_kernels_is_not_the_one_that_was_meant() {
+    for args in [&["check", "-"][..], &["check", "-", "--json"], &["sim", "-"], &["opt", "-", "--passes", "fence"]] {
+        let output = piped(args, "; nothing\n");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("-: there is no kernel in it"), "{output:?}");
+    }
+}
+
+#[test]
+fn a_reader_who_leaves_early_changes_no_verdict() {
+    for (args, status) in [(&["check", "overlap.tir"][..], 1), (&["explain"], 0), (&["sim", "one_missing.tir"], 1)] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_titan"));
+        command.args(args).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files")).stdout(writer);
+        assert_eq!(command.status().expect("the tool runs").code(), Some(status), "{args:?}");
+    }
 }
 
 const SIZES: [&str; 6] = ["--set", "M=16", "--set", "K=160", "--set", "n=5"];
@@ -87,7 +132,10 @@ fn sim(file: &str, more: &[&str], status: i32) -> String {
 #[test]
 fn sim_runs_good_kernels_on_any_schedule() {
     let text = sim("ring.tir", &["--sanitize"], 0);
-    assert!(text.starts_with("ring.tir: `ring` with M = 16, K = 160, n = 5: nothing found in 1 run ("), "{text}");
+    assert!(
+        text.starts_with("ring.tir: `ring` with M = 16, K = 160, n = 5: nothing found in 1 run (1 program, "),
+        "{text}"
+    );
     for complete in ["late", "early", "random"] {
         assert!(sim("ring.tir", &["--complete", complete, "--runs", "20"], 0).contains("nothing found in 20 runs"));
     }
@@ -115,6 +163,66 @@ fn sim_shows_what_it_finds_and_how_to_see_it_again() {
     assert_eq!(replayed.lines().find(|l| l.starts_with("error")), text.lines().find(|l| l.starts_with("error")));
 }
 
+/// The words of the command that shows the only finding again.
+fn again(args: &[&str]) -> Vec<String> {
+    let found: Value = serde_json::from_str(&stdout(args, 1)).expect("JSON");
+    let words = found["findings"][0]["again"].as_str().expect("a command").replace('\'', "");
+    words.split_whitespace().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_command_that_is_named_shows_it_again() {
+    let shows = |words: &[String], code: &str| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let text = stdout(&words, 1);
+        assert!(text.contains(&format!("error[{code}]")), "{words:?}\n{text}");
+    };
+    // What the search finds only by what orders accesses.
+    let words = again(&["sim", "unfenced.tir", "--explore", "--json"]);
+    shows(&words, "fence");
+    // The schedule of a long run is no word of a command line.
+    let words = again(&["sim", "one_missing.tir", "--set", "n=2000", "--runs", "3", "--json"]);
+    assert!(
+        words.ends_with(&["--seed".to_owned(), "0".to_owned(), "--complete".to_owned(), "random".to_owned()]),
+        "{words:?}"
+    );
+    shows(&words, "deadlock");
+    // Names that shells would take apart are quoted.
+    let path = std::env::temp_dir().join(format!("titan 'cli' {}.tir", std::process::id()));
+    std::fs::write(&path, include_str!("files/one_missing.tir")).expect("a file");
+    let text = stdout(&["sim", path.to_str().expect("UTF-8")], 1);
+    std::fs::remove_file(&path).expect("it can go");
+    assert!(text.contains(r"/titan '\''cli'\'' ") && text.contains(".tir' --kernel ring"), "{text}");
+}
+
+#[test]
+fn a_refused_kernel_is_told_to_programs_too() {
+    let found: Value = serde_json::from_str(&stdout(&["sim", "overlap.tir", "--json"], 0)).expect("JSON");
+    assert_eq!((&found["verdict"], &found["runs"][0]["refused"]), (&json!("clean"), &json!(1)));
+    let found: Value = serde_json::from_str(&stdout(&["sim", "ring.tir", "--json"], 0)).expect("JSON");
+    assert_eq!(found["runs"][0]["refused"], 0);
+}
+
+#[test]
+fn an_element_outside_is_that_of_a_tensor_with_a_name() {
+    let text = "kernel @k(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid(N) {\n    %p = program_id<0> : i32\n    \
+                %one = const 1 : i32\n    %q = add %p, %one\n    %v = get %x[%q]\n    set %y[%p], %v\n    return\n}\n";
+    let output = piped(&["sim", "-", "--set", "N=8"], text);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("error[trap]: `get` at [8] of `x`, whose extents are [8]\n"), "{told}");
+}
+
+#[test]
+fn what_is_set_for_one_kernel_leaves_the_others() {
+    let both = [include_str!("files/one_missing.tir"), include_str!("files/gemm.tir")].concat();
+    let output = piped(&["sim", "-", "--set", "n=5", "--json"], &both);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&found["runs"][0]["arguments"]["n"], &found["runs"][1]["kernel"]), (&json!("5"), &json!("gemm")));
+    let output = piped(&["sim", "-", "--set", "Q=5"], &both);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("`--set Q`: kernel `ring` has `M`, `K`, `n`; kernel `gemm` has"), "{told}");
+}
+
 #[test]
 fn sim_explores_every_order() {
     let text = sim("ring.tir", &["--explore"], 0);
@@ -140,6 +248,43 @@ fn sim_draws_a_run() {
         assert!(svg.contains(part), "no `{part}` in the picture");
     }
     assert!(!svg.contains("the program"), "who only waits for the roles has no lane");
+    assert!(!svg.contains("<title>ttg.stage.async_produce ,"), "what uses its token up had one");
+}
+
+/// Draws a run of a file, which ends with this status.
+fn drawn(args: &[&str], status: i32) -> String {
+    let path = std::env::temp_dir().join(format!("titan-cli-{}-{}.svg", std::process::id(), args.join("")));
+    let name = path.to_str().expect("UTF-8");
+    stdout(&[&["sim"], args, &["--timeline", name]].concat(), status);
+    let svg = std::fs::read_to_string(&path).expect("a picture");
+    std::fs::remove_file(&path).expect("it can go");
+    svg
+}
+
+#[test]
+fn a_picture_says_what_went_wrong_and_in_which_program() {
+    let svg = drawn(&["one_missing.tir"], 1);
+    assert!(svg.contains("class=\"e\"") && svg.contains(">deadlock: nobody can go on: `consumer` waits"), "{svg}");
+    assert!(drawn(&["ring.tir", "--grid", "3"], 0).contains("ring, program 2 of the grid with"));
+    let svg = drawn(&["ring.tir", "--grid", "4", "--cluster", "2"], 0);
+    assert!(svg.contains("ring, cluster 1 of the grid with"));
+    // Steps begin behind the longest name.
+    let name = "producer of program 1 of the cluster";
+    assert!(svg.contains(name), "{svg}");
+    let first = svg.split("<line class=\"g\" x1=\"").nth(1).and_then(|l| l.split('"').next()).expect("an axis");
+    assert!(first.parse::<f64>().expect("a number") > 16.0 + 7.0 * name.len() as f64, "{first}");
+}
+
+#[test]
+fn the_picture_of_the_page_is_what_is_drawn() {
+    let svg = drawn(&["ring.tir", "--set", "n=9", "--set", "M=16", "--set", "K=160", "--seed", "1"], 0);
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/timeline.svg");
+    if std::env::var_os("TITAN_BLESS").is_some() {
+        std::fs::write(page, &svg).expect("the page's folder is there");
+    }
+    assert!(std::fs::read_to_string(page).expect("a picture") == svg, "docs/timeline.svg: TITAN_BLESS=1 draws it anew");
+    // Four waits of the producer end with what the consumer gave back, two of the consumer with copies.
+    assert_eq!(svg.matches("<path class=\"k\"").count(), 6);
 }
 
 #[test]
@@ -150,6 +295,7 @@ fn opt_places_what_is_missing() {
     assert!(told.contains("fence placed before `ttg.nv.cp_async_bulk_tensor.store` at 12:9"), "{told}");
     let fenced = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(!fenced.contains(" @1"), "places of another file\n{fenced}");
+    assert!(!stdout(&["opt", "ring.tir", "--passes", "canonical"], 0).contains(" @2:"), "a ring of another file");
     let path = std::env::temp_dir().join(format!("titan-cli-{}.tir", std::process::id()));
     std::fs::write(&path, &fenced).expect("a file");
     let name = path.to_str().expect("UTF-8");
@@ -193,10 +339,19 @@ fn a_wrong_command_line_is_a_usage_error() {
         &["opt", "unfenced.tir", "--passes", "fence", "--call", "f=sync"],
         &["sim", "ring.tir", "--explore", "--seed", "1"],
         &["sim", "ring.tir", "--schedule", "what"],
+        &["sim", "ring.tir", "--schedule", "3/0:4"],
+        &["sim", "ring.tir", "--schedule", "0/9:4"],
+        &["sim", "ring.tir", "--schedule", "0/0:3,c7"],
+        &["sim", "ring.tir", "--set", "n=2147483648"],
+        &["sim", "ring.tir", "--strict"],
+        &["sim", "ring.tir", "--max-states", "5"],
+        &["sim", "ring.tir", "--explore", "--strict"],
+        &["sim", "ring.tir", "--grid", "-1"],
     ] {
         let output = titan(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(!output.stderr.is_empty(), "{args:?} says why");
+        assert!(output.stdout.is_empty(), "{args:?} leaves stdout alone");
     }
     assert!(stdout(&["--help"], 0).contains("doctor"));
 }

@@ -103,12 +103,17 @@ impl Machine<'_> {
     fn get(&self, agent: usize, op: &Op) -> Res<Val> {
         let (view, at) = self.at(agent, op)?;
         let Some(element) = self.store.place(&view, &at)? else {
-            return Err(Found::new(Kind::Trap, format!("`get` at {at:?} of a tensor of extents {:?}", view.extents)));
+            return Err(self.outside("get", &view, &at));
         };
         if !self.store.knows(view.param) {
             return Ok(Val::Unknown);
         }
         self.store.get(&self.engine, &view, element).map(Val::Num)
+    }
+
+    fn outside(&self, what: &str, view: &View, at: &[i64]) -> Box<Found> {
+        let name = self.kernel().sig.params.get(view.param).map_or("", |p| p.name.as_str());
+        Found::new(Kind::Trap, format!("`{what}` at {at:?} of `{name}`, whose extents are {:?}", view.extents))
     }
 
     fn at(&self, agent: usize, op: &Op) -> Res<At> {
@@ -120,7 +125,7 @@ impl Machine<'_> {
     fn set_one(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
         let (view, at) = self.at(agent, op)?;
         let Some(element) = self.store.place(&view, &at)? else {
-            return Err(Found::new(Kind::Trap, format!("`set` at {at:?} of a tensor of extents {:?}", view.extents)));
+            return Err(self.outside("set", &view, &at));
         };
         self.touch(agent, id, None, tensor(&view, Some(&at), None, true, false), obs)?;
         if let Some(one) = TileShape::new(&vec![1; at.len()]) {

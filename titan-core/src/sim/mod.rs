@@ -141,6 +141,9 @@ pub struct Report {
     pub trace: Vec<Interval>,
     /// What the kernel printed.
     pub printed: Vec<String>,
+    /// Whether the schedule that was to be replayed has choices that this run does not have: it is one of another kernel, or
+    /// of other arguments.
+    pub strayed: bool,
 }
 
 /// The kernel that runs: anything that is well formed.

@@ -128,6 +128,7 @@ fn all(
     let early = |e: Box<Found>| e.with(Schedule::default());
     let plan = Plan::of(kernel).map_err(early)?;
     let clusters = clusters(setup.grid, options.cluster.unwrap_or(1)).map_err(early)?;
+    report.strayed = schedule.is_some_and(|s| s.cluster as usize >= clusters.len());
     for (number, programs) in clusters.iter().enumerate() {
         let cluster = super::machine::index(number);
         let choices = schedule.filter(|s| s.cluster == cluster).map_or(&[][..], |s| &s.choices);
@@ -136,6 +137,7 @@ fn all(
         let done = one.run(choices);
         *global = one.machine.engine.space(one.machine.store.global).cloned().unwrap_or_else(|| Space::new("device"));
         report.schedule = one.schedule.clone();
+        report.strayed |= one.strayed;
         report.statistics.programs += programs.len() as u64;
         report.statistics.steps += one.steps;
         report.statistics.issued += one.watch.issued;
@@ -155,6 +157,8 @@ struct Cluster<'k> {
     schedule: Schedule,
     options: Options,
     steps: u64,
+    /// Whether a choice could not be made.
+    strayed: bool,
 }
 
 impl<'k> Cluster<'k> {
@@ -186,17 +190,21 @@ impl<'k> Cluster<'k> {
         let order = options.seed.map_or(Order::InTurn, |s| Order::Seeded(seed(s)));
         Ok(Cluster {
             machine, watch, tracer: Tracer::new(options.trace), scheduler: Scheduler::new(order),
-            schedule: Schedule { cluster: number, choices: Vec::new() }, options: options.clone(), steps: 0,
+            schedule: Schedule { cluster: number, choices: Vec::new() }, options: options.clone(), steps: 0, strayed: false,
         })
     }
 
     fn run(&mut self, choices: &[Choice]) -> Res<()> {
         for choice in choices {
             match *choice {
-                Choice::Complete(op) => self.complete(op)?,
+                Choice::Complete(op) => {
+                    self.strayed |= self.machine.engine.pending().iter().all(|(id, _)| id != op);
+                    self.complete(op)?;
+                }
                 Choice::Run { agent, ops } => {
                     for _ in 0..ops {
-                        if !self.machine.is_ready(agent as usize) {
+                        if agent as usize >= self.machine.threads.len() || !self.machine.is_ready(agent as usize) {
+                            self.strayed = true;
                             break;
                         }
                         self.step(agent as usize)?;
@@ -234,11 +242,11 @@ impl<'k> Cluster<'k> {
             return Err(Found::new(Kind::Steps, format!("the kernel has not ended after {} operations", self.steps)));
         }
         self.steps += 1;
-        let op = self.machine.next_op(agent);
+        let about = self.tracer.about(&self.machine, agent, self.steps);
         let issued = self.watch.issued;
         self.schedule.ran(agent, 1);
         let moved = self.machine.step(agent, &mut self.watch).map_err(|e| self.watch.told(&self.machine, e))?;
-        self.tracer.stepped(&self.machine, agent, (op, moved), self.steps);
+        self.tracer.stepped(&self.machine, agent, (about, moved), self.steps);
         match self.options.completion {
             Completion::Early if self.watch.issued > issued => {
                 while let Some(op) = self.machine.engine.pending().oldest() {

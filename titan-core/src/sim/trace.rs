@@ -11,7 +11,7 @@ use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COP
 use super::value::Val;
 use crate::engine::{Class, OpId as Pending};
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Effect, Loc, OpId, OpKind, Pipe, Ty};
+use crate::ir::{Effect, Loc, OpId, OpKind, Pipe, Ty, Value};
 use std::collections::BTreeMap;
 
 /// Something that an agent, or an operation under way, did for a while.
@@ -69,14 +69,21 @@ impl Tracer {
         Tracer { on, ..Tracer::default() }
     }
 
-    /// An operation of an agent was tried, `before` being what was about to happen.
-    pub(super) fn stepped(&mut self, machine: &Machine<'_>, agent: usize, (op, moved): (Option<OpId>, Moved), now: u64) {
-        let Some(op) = op.filter(|_| self.on) else { return };
+    /// What an agent is about to do; tokens that it uses up are still there.
+    pub(super) fn about(&self, machine: &Machine<'_>, agent: usize, now: u64) -> Option<(OpId, Interval)> {
+        let op = machine.next_op(agent).filter(|_| self.on)?;
+        Some((op, describe(machine, agent, op, &machine.kernel().op(op).args, now)))
+    }
+
+    /// An operation of an agent was tried.
+    pub(super) fn stepped(&mut self, machine: &Machine<'_>, agent: usize, (about, moved): (Option<(OpId, Interval)>, Moved), now: u64) {
+        let Some((op, before)) = about else { return };
         if let Some(mut waited) = self.waiting.remove(&agent) {
             waited.end = now;
             self.done.push(waited);
         }
-        let mut interval = describe(machine, agent, op, now);
+        // What it takes is known before, what it makes afterwards.
+        let mut interval = if before.time.is_some() { before } else { described(machine, agent, op, now) };
         if moved == Moved::Blocked {
             interval.waits_for = machine.waits_for(agent);
             self.waiting.insert(agent, interval);
@@ -102,7 +109,7 @@ impl Tracer {
                 let side = machine.side(agent, op.payload.op, op.payload.touches.first(), op.payload.time);
                 Interval {
                     helper: Some(class_name(op.class)), what: side.what, slot: side.stage, time: side.time,
-                    ..describe(machine, agent, op.payload.op, now)
+                    ..described(machine, agent, op.payload.op, now)
                 }
             });
         }
@@ -125,15 +132,21 @@ fn shown(kind: &OpKind) -> bool {
     }
 }
 
-fn describe(machine: &Machine<'_>, agent: usize, id: OpId, now: u64) -> Interval {
+/// An operation that was tried.
+fn described(machine: &Machine<'_>, agent: usize, id: OpId, now: u64) -> Interval {
     let op = machine.kernel().op(id);
-    let operands = op.args.iter().chain(&op.results);
-    let token = operands.clone().find_map(|v| match machine.val(agent, *v) {
+    describe(machine, agent, id, &[&op.args[..], &op.results].concat(), now)
+}
+
+/// An operation, by some of its values.
+fn describe(machine: &Machine<'_>, agent: usize, id: OpId, values: &[Value], now: u64) -> Interval {
+    let op = machine.kernel().op(id);
+    let token = values.iter().find_map(|v| match machine.val(agent, *v) {
         Val::Token { pipe, time } => Some((pipe as usize, time)),
         Val::Smem(s) => Some((s.pipe, s.time)),
         _ => None,
     });
-    let named = operands.clone().find(|v| matches!(machine.kernel().ty(**v), Ty::Raw(_) | Ty::Tensor(..)));
+    let named = values.iter().find(|v| matches!(machine.kernel().ty(**v), Ty::Raw(_) | Ty::Tensor(..)));
     let (what, slot) = match token {
         Some((pipe, time)) => {
             let slots = machine.plan.rings.get(pipe).map_or(1, |r| r.slots);
