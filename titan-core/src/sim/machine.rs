@@ -347,9 +347,14 @@ impl<'k> Machine<'k> {
 
     /// What an agent is called.
     pub(super) fn role(&self, agent: usize) -> String {
-        let (per, kernel) = (self.plan.agents(), self.kernel());
-        let name = (agent % per).checked_sub(1).and_then(|r| kernel.roles.get(r)).map_or_else(|| "the program".to_owned(), |r| format!("`{}`", r.name));
-        if self.ctas.len() > 1 { format!("{name} of program {} of the cluster", agent / per) } else { name }
+        let name = self.role_name(agent);
+        if self.ctas.len() > 1 { format!("{name} of program {} of the cluster", agent / self.plan.agents()) } else { name }
+    }
+
+    /// What an agent is called in its program.
+    pub(super) fn role_name(&self, agent: usize) -> String {
+        let role = (agent % self.plan.agents()).checked_sub(1).and_then(|r| self.kernel().roles.get(r));
+        role.map_or_else(|| "the program".to_owned(), |r| format!("`{}`", r.name))
     }
 
     /// Who has the helper of an operation under way.

@@ -21,7 +21,7 @@ impl Machine<'_> {
         let result = match &op.kind {
             OpKind::Load(unit, shape) => self.load(agent, id, op, (*unit, *shape), obs)?,
             OpKind::Store(unit) => return self.store_tile(agent, id, op, *unit, obs),
-            OpKind::Get => self.get(agent, op)?,
+            OpKind::Get => self.get(agent, id, op, obs)?,
             OpKind::Set => return self.set_one(agent, id, op, obs),
             OpKind::GatherRows { rows, width } => self.gather_rows(agent, id, op, (*rows, *width), obs)?,
             OpKind::ScatterRows => return self.scatter_rows(agent, id, op, obs),
@@ -94,17 +94,19 @@ impl Machine<'_> {
         let Some(shape) = op.args.last().and_then(|v| self.kernel().ty(*v).tile_shape()) else { return Ok(()) };
         let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
         self.touch(agent, id, None, tensor(&view, first.as_deref(), Some(shape), true, false), obs)?;
-        let (Some(first), Val::Tile(tile)) = (first, self.arg(agent, op, rank + 1)) else { return Ok(()) };
+        let Some(first) = first else { return Ok(()) };
         self.tell_tensor((agent, id), (&view, &first, shape), AccessKind::Write, None, obs)?;
+        let Val::Tile(tile) = self.arg(agent, op, rank + 1) else { return Ok(()) };
         let Machine { engine, store, .. } = self;
         store.put(engine, &view, &first, shape, &bytes::encode(view.elem, &tile.cells))
     }
 
-    fn get(&self, agent: usize, op: &Op) -> Res<Val> {
+    fn get(&self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Val> {
         let (view, at) = self.at(agent, op)?;
         let Some(element) = self.store.place(&view, &at)? else {
             return Err(self.outside("get", &view, &at));
         };
+        self.reads(agent, id, (&view, Some(&at), TileShape::new(&vec![1; at.len()])), obs)?;
         if !self.store.knows(view.param) {
             return Ok(Val::Unknown);
         }

@@ -28,6 +28,7 @@ mod control;
 mod eval;
 pub mod explore;
 mod finding;
+mod grid;
 mod machine;
 mod meet;
 mod memory;

@@ -7,7 +7,7 @@
 
 use super::finding::{Found, Kind};
 use crate::engine::Class;
-use crate::ir::{Block, Kernel, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, Proxy, RegionOp, TtgOp, Value};
+use crate::ir::{Block, Effect, Kernel, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, Proxy, RegionOp, TtgOp, Ty, Value};
 
 /// Groups of `cp.async`.
 pub const CP_ASYNC: Class = Class(0);
@@ -73,6 +73,8 @@ pub(super) struct Plan<'k> {
     pub(super) shared: u64,
     /// For each of `allocs`, who arrives there, by their numbers in a program.
     pub(super) arrivers: Vec<Vec<usize>>,
+    /// For each parameter: bulk copies that do not say which bytes they store are not its only accesses.
+    pub(super) mixed: Vec<bool>,
 }
 
 impl<'k> Plan<'k> {
@@ -83,7 +85,7 @@ impl<'k> Plan<'k> {
     pub(super) fn of(kernel: &'k Kernel) -> Result<Plan<'k>, Box<Found>> {
         let roles_op = roles(kernel)?;
         let mut plan = Plan {
-            kernel, roles_op, rings: Vec::new(), allocs: Vec::new(), words: 0, shared: 0, arrivers: Vec::new(),
+            kernel, roles_op, rings: Vec::new(), allocs: Vec::new(), words: 0, shared: 0, arrivers: Vec::new(), mixed: Vec::new(),
         };
         plan.shared = plan.regions()?;
         for (i, pipe) in kernel.pipes.iter().enumerate() {
@@ -98,7 +100,16 @@ impl<'k> Plan<'k> {
         }
         plan.check_pipes()?;
         plan.arrivers = plan.allocs.iter().map(|a| plan.who(|k, op| arrives(k, op, a.value))).collect();
+        plan.mixed = (0..kernel.sig.params.len()).map(|i| plan.is_mixed(i)).collect();
         Ok(plan)
+    }
+
+    fn is_mixed(&self, param: usize) -> bool {
+        let of = |k: &Kernel, op: &Op| op.args.first().is_some_and(|v| param_of(k, *v) == Some(param));
+        let bulk = |op: &Op| matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. }));
+        let others = self.who(|k, op| of(k, op) && !bulk(op) && !matches!(op.kind.effect(), Effect::Pure | Effect::Control));
+        let bulk = self.who(|k, op| bulk(op) && of(k, op));
+        !bulk.is_empty() && (bulk.len() > 1 || !others.is_empty())
     }
 
     /// How many agents a program has: its own thread, and the roles.
@@ -162,7 +173,7 @@ impl<'k> Plan<'k> {
         });
         let (fields, base) = (fields.collect(), self.shared.next_multiple_of(128));
         let names = |op: &Op, wanted: fn(&TtgOp) -> Option<Pipe>| matches!(&op.kind, OpKind::Ttg(t) if wanted(t) == Some(Pipe::new(index)));
-        let token = |k: &Kernel, op: &Op| op.args.first().is_some_and(|a| matches!(k.ty(*a), crate::ir::Ty::Token(_, p) if p.index() == index));
+        let token = |k: &Kernel, op: &Op| op.args.first().is_some_and(|a| matches!(k.ty(*a), Ty::Token(_, p) if p.index() == index));
         let writes = self.who(|k, op| op.kind == OpKind::Ttg(TtgOp::Write) && token(k, op));
         let bulk = self.who(|k, op| matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { proxy: Proxy::Async, .. })) && token(k, op));
         Ok(Ring {
@@ -233,5 +244,19 @@ fn arrives(kernel: &Kernel, op: &Op, alloc: Value) -> bool {
     match op.kind {
         OpKind::Nv(NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } | NvOp::CpAsyncArrive { .. } | NvOp::BulkLoad { .. }) => last(op.args.last()),
         _ => false,
+    }
+}
+
+/// The parameter that a value is a view of.
+pub(super) fn param_of(kernel: &Kernel, value: Value) -> Option<usize> {
+    let mut at = value;
+    loop {
+        if !matches!(kernel.ty(at), Ty::Tensor(..) | Ty::Source(..)) {
+            return None;
+        }
+        match kernel.def_op(at) {
+            None => return Some(at.index()),
+            Some(op) => at = *op.args.first()?,
+        }
     }
 }

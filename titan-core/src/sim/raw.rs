@@ -286,8 +286,22 @@ impl Machine<'_> {
         Ok((lo, lo + u64::from(bytes)))
     }
 
+    /// How the bytes of a raw copy lie in its tensor is not said: what depends on that is not modelled.
+    fn tensor_is_said(&self, agent: usize, op: &Op, stores: bool) -> Res<()> {
+        let param = self.view(agent, op, 0)?.param;
+        let Some(t) = self.store.setup.tensors.get(param).and_then(Option::as_ref).filter(|t| t.bytes.is_none()) else { return Ok(()) };
+        if !stores {
+            return Err(Found::not_modelled(format_args!("a raw copy from `{}`, which the kernel may write: which bytes it reads is not said", t.name)));
+        }
+        if self.plan.mixed.get(param) == Some(&true) {
+            return Err(Found::not_modelled(format_args!("raw stores to `{}` beside other accesses: which bytes they write is not said", t.name)));
+        }
+        Ok(())
+    }
+
     fn bulk_load(&mut self, agent: usize, id: OpId, op: &Op, (bytes, multicast): (u32, u16), obs: Obs<'_, '_>) -> Res<()> {
         let n = op.args.len();
+        self.tensor_is_said(agent, op, false)?;
         let (lo, hi) = self.copied(agent, op, (n.saturating_sub(2), bytes))?;
         let own = self.cta(agent);
         let to: Vec<usize> = if multicast == 0 { vec![own] } else { (0..16).filter(|i| multicast >> i & 1 == 1).collect() };
@@ -312,6 +326,7 @@ impl Machine<'_> {
 
     fn bulk_store(&mut self, agent: usize, id: OpId, op: &Op, bytes: u32, obs: Obs<'_, '_>) -> Res<()> {
         let (cta, at) = (self.cta(agent), op.args.len().saturating_sub(1));
+        self.tensor_is_said(agent, op, true)?;
         let (lo, hi) = self.copied(agent, op, (at, bytes))?;
         let read = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, false)], effect: Effect::Expect { cta, lo, hi } };
         let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
@@ -327,6 +342,7 @@ impl Machine<'_> {
     /// A copy into shared memory that its class counts.
     fn copy(&mut self, agent: usize, id: OpId, op: &Op, (class, bytes): (Class, u32), obs: Obs<'_, '_>) -> Res<()> {
         let (cta, at) = (self.cta(agent), op.args.len().saturating_sub(1));
+        self.tensor_is_said(agent, op, false)?;
         let (lo, hi) = self.copied(agent, op, (at, bytes))?;
         let work = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, true)], effect: Effect::Define { cta, lo, hi } };
         self.start(agent, class, (Vec::new(), Vec::new()), work, obs).map(drop)

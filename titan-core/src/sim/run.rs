@@ -1,6 +1,7 @@
 //! One run: programs of a grid, cluster after cluster, by a schedule.
 
 use super::finding::{Choice, Finding, Found, Kind, Schedule};
+use super::grid::Grid;
 use super::machine::{Machine, engine_of, outputs};
 use super::state::Moved;
 use super::plan::Plan;
@@ -13,8 +14,9 @@ use super::watch::Watch;
 use super::{Arg, Options, Report, Statistics};
 use crate::engine::{Completion, Schedule as Order, Scheduler, Space};
 use crate::ir::{Access, Const, GridSpec, ParamKind};
-use crate::launch::{ArgInfo, BindError, Grid, bind, bind_with_grid};
+use crate::launch::{self, ArgInfo, BindError, bind, bind_with_grid};
 use crate::verify::WellFormed;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Programs of a persistent grid, unless the caller says otherwise.
@@ -51,7 +53,7 @@ pub(super) fn setup(kernel: &WellFormed, args: &[Arg], grid: Option<[u32; 3]>) -
         None => bind(&kernel.sig, &info)?,
     };
     let mut setup = Setup::default();
-    if let Grid::Extents(grid) = bound.grid {
+    if let launch::Grid::Extents(grid) = bound.grid {
         setup.grid = grid;
     }
     let mut base = 4096;
@@ -129,11 +131,14 @@ fn all(
     let plan = Plan::of(kernel).map_err(early)?;
     let clusters = clusters(setup.grid, options.cluster.unwrap_or(1)).map_err(early)?;
     report.strayed = schedule.is_some_and(|s| s.cluster as usize >= clusters.len());
+    let grid = Grid::new(setup, &clusters).filter(|_| options.sanitize).map(|g| Rc::new(RefCell::new(g)));
     for (number, programs) in clusters.iter().enumerate() {
         let cluster = super::machine::index(number);
+        grid.iter().for_each(|g| g.borrow_mut().cluster = cluster);
         let choices = schedule.filter(|s| s.cluster == cluster).map_or(&[][..], |s| &s.choices);
         report.schedule = Schedule { cluster, choices: Vec::new() };
-        let mut one = Cluster::new(&plan, setup, std::mem::replace(global, Space::new("device")), programs, options, cluster).map_err(early)?;
+        let mut one = Cluster::new(&plan, setup, std::mem::replace(global, Space::new("device")), programs, options, (cluster, grid.as_ref()))
+            .map_err(early)?;
         let done = one.run(choices);
         *global = one.machine.engine.space(one.machine.store.global).cloned().unwrap_or_else(|| Space::new("device"));
         report.schedule = one.schedule.clone();
@@ -163,7 +168,8 @@ struct Cluster<'k> {
 
 impl<'k> Cluster<'k> {
     fn new(
-        plan: &'k Plan<'k>, setup: &Rc<Setup>, global: Space, programs: &[[u32; 3]], options: &Options, number: u32,
+        plan: &'k Plan<'k>, setup: &Rc<Setup>, global: Space, programs: &[[u32; 3]], options: &Options,
+        (number, grid): (u32, Option<&Rc<RefCell<Grid>>>),
     ) -> Res<Cluster<'k>> {
         // Each cluster has its own stretch of the seeds.
         let seed = |s: u64| s.wrapping_add(u64::from(number).wrapping_mul(0x9E37_79B9));
@@ -174,13 +180,7 @@ impl<'k> Cluster<'k> {
         let (engine, global, shared) = engine_of(plan, global, programs.len(), options.data, completion);
         let mut watch = Watch::default();
         if options.sanitize {
-            let bytes = usize::try_from(plan.shared).unwrap_or(0);
-            let ends = setup.tensors.iter().flatten().filter(|t| t.bytes.is_none()).map(|t| t.base + reach(t)).max().unwrap_or(0);
-            let mut spaces: Vec<_> = shared.iter().map(|s| (*s, bytes)).collect();
-            if plan.roles_op.is_some() && options.data {
-                spaces.push((global, usize::try_from(ends).unwrap_or(0)));
-            }
-            watch = Watch::new(programs.len(), plan.agents(), &shared, &spaces, options);
+            watch = Watch::new(programs.len(), plan.agents(), &shared, options.strict)?.beside(grid, global);
         }
         let defined = vec![super::store::Ranges::default(); programs.len()];
         let store = Store {
@@ -269,12 +269,6 @@ impl<'k> Cluster<'k> {
         self.tracer.look(&self.machine, self.steps);
         Ok(())
     }
-}
-
-/// How far a tensor reaches, in bytes.
-fn reach(t: &Tensor) -> u64 {
-    let elements: i64 = t.extents.iter().zip(&t.strides).map(|(n, s)| (n - 1).max(0) * s.abs()).sum();
-    (u64::try_from(elements).unwrap_or(0) + 1) * u64::from(t.elem.bits().max(8)) / 8
 }
 
 impl Statistics {

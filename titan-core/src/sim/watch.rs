@@ -1,22 +1,24 @@
 //! Observers of one run: order of accesses, in words of the kernel.
 
 use super::finding::{Found, Kind, Side};
+use super::grid::Grid;
 use super::machine::{Machine, index};
 use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
-use super::Options;
 use super::tensor::Tensor;
-use super::work::Touch;
-use crate::engine::race::{self, Race, Races};
-use crate::engine::{AccessKind, Agent, BarrierId, Class, Deadlock, Event, Observer, SpaceId, StateHasher, Stop};
+use super::work::{Res, Touch};
+use crate::engine::{Agent, BarrierId, Class, Deadlock, Event, Observer, SpaceId, StateHasher, Stop};
 use crate::ir::OpId;
-use crate::sanitize::{self, Config, Names, Rule, Sanitizer, TooManyPartitions, Unit, Work};
+use crate::sanitize::{self, Config, MAX_PARTITIONS, Names, Rule, Sanitizer, TooManyPartitions, Unit, Work};
+use std::cell::RefCell;
 use std::hash::Hash;
+use std::rc::Rc;
 
-/// What watches a run: the sanitizer, and beside it vector clocks, which keep agents apart where it has no room for them.
+/// What watches a run: the sanitizer, and who else touches outputs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     sanitizer: Option<Sanitizer>,
-    races: Vec<(SpaceId, Races)>,
+    /// What programs of other clusters have touched, and the memory that they share.
+    grid: Option<(Rc<RefCell<Grid>>, SpaceId)>,
     pub(super) issued: u64,
 }
 
@@ -33,16 +35,19 @@ const CLASSES: [(Class, Work); 8] = [
 ];
 
 impl Watch {
-    /// Watches the agents of a cluster, and these memories by clocks: their bytes from 0 on, and how many.
-    pub(super) fn new(ctas: usize, per: usize, shared: &[SpaceId], clocked: &[(SpaceId, usize)], options: &Options) -> Watch {
-        let races = clocked.iter().map(|(id, len)| (*id, Races::new(ctas * per, *id, 0, *len))).collect();
-        let sanitizer = sanitizer(ctas, per, shared, options.strict).ok();
-        Watch { sanitizer, races, issued: 0 }
+    /// Watches the agents of a cluster.
+    ///
+    /// # Errors
+    /// More of them than the sanitizer keeps apart.
+    pub(super) fn new(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Res<Watch> {
+        let many = |_| Found::not_modelled(format_args!("a cluster of {ctas} programs with {per} threads of control each: the sanitizer keeps {MAX_PARTITIONS} apart"));
+        let sanitizer = sanitizer(ctas, per, shared, strict).map_err(many)?;
+        Ok(Watch { sanitizer: Some(sanitizer), grid: None, issued: 0 })
     }
 
-    /// Watches the agents of a cluster in every order: what conflicts shows in some order without clocks.
-    pub(super) fn explored(ctas: usize, per: usize, shared: &[SpaceId]) -> Watch {
-        Watch { sanitizer: sanitizer(ctas, per, shared, false).ok(), races: Vec::new(), issued: 0 }
+    /// Watches this memory for what programs of other clusters touch.
+    pub(super) fn beside(self, grid: Option<&Rc<RefCell<Grid>>>, global: SpaceId) -> Watch {
+        Watch { grid: grid.map(|g| (Rc::clone(g), global)), ..self }
     }
 
     /// That on which it depends what will be found from here on.
@@ -60,8 +65,8 @@ impl Watch {
         if let Some(found) = self.sanitizer.as_ref().and_then(|s| s.findings().first()) {
             return Some(said(machine, found));
         }
-        let (space, race) = self.races.iter().find_map(|(id, r)| r.found().map(|f| (*id, f)))?;
-        Some(words(machine, space, race))
+        let (grid, global) = self.grid.as_ref()?;
+        grid.borrow().found(machine, |at| output(machine, *global, at))
     }
 }
 
@@ -156,27 +161,9 @@ impl Observer for Watch {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
         self.issued += u64::from(matches!(event, Event::Issue { .. }));
         self.sanitizer.event(event)?;
-        self.races.iter_mut().try_for_each(|(_, r)| r.event(event))
-    }
-}
-
-fn words(machine: &Machine<'_>, space: SpaceId, race: &Race) -> Box<Found> {
-    let at = race.address;
-    let cta = machine.store.shared.iter().position(|s| *s == space);
-    let side = |s: &race::Side| {
-        let write = s.kind != AccessKind::Read;
-        let touch: Option<Touch> = cta.map(|cta| super::access::shared(cta, at, at + 1, write));
-        let mut side = machine.side(s.agent.index(), OpId::new(s.place.index()), touch.as_ref(), None);
-        side.helper = s.helper.is_some();
-        if cta.is_none() {
-            side.what = output(machine, space, at);
+        match (&self.grid, event) {
+            (Some((grid, global)), Event::Access(access)) => grid.borrow_mut().access(access, *global),
+            (_, _) => Ok(()),
         }
-        (side, if write { "written" } else { "read" })
-    };
-    let ((first, old), (second, new)) = (side(&race.first), side(&race.second));
-    let message = format!(
-        "`{}` is {new} by {}, and nothing orders that with `{}` of {}, by which it is {old}",
-        second.what, second.role, first.op, first.role
-    );
-    Found::new(Kind::Race, message).side(second).side(first)
+    }
 }

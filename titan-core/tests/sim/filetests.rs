@@ -74,7 +74,13 @@ fn good_kernels_are_clean_on_every_sampled_schedule() {
     for (name, text) in files(&["verify", "text", "museum"], "") {
         for (kernel, _) in kernels(&text).into_iter().filter(|(_, good)| *good) {
             n += 1;
-            if let Some((found, _)) = sampled(&kernel, 12) {
+            let found = sampled(&kernel, 12);
+            // What goes through `shared` the verifier leaves to the user.
+            if name == "shared" {
+                assert!(found.is_some_and(|(f, _)| f.kind == Kind::Race));
+                continue;
+            }
+            if let Some((found, _)) = found {
                 dirty.push(format!("{name} @{}: {found} [{}]", kernel.sig.name, found.schedule));
             }
         }

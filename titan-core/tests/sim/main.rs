@@ -7,4 +7,5 @@ mod explore;
 mod filetests;
 mod findings;
 mod gemm;
+mod grid;
 mod reduction;

@@ -2,10 +2,10 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
 use crate::engine::{Agent, Class};
-use crate::ir::{CallProxy, Access, AmdOp, Effect, Kernel, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Ty, Unit, Value};
+use crate::ir::{CallProxy, Access, AmdOp, Effect, Kernel, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Unit};
 use crate::sim::access::{Touching, shared, tensor};
 use crate::sim::machine::Machine;
-use crate::sim::plan::{BULK_STORE, BULK_WRITE, CP_ASYNC, Plan, WGMMA};
+use crate::sim::plan::{BULK_STORE, BULK_WRITE, CP_ASYNC, Plan, WGMMA, param_of};
 use crate::sim::value::Val;
 
 /// What is private to one agent, whatever the state.
@@ -40,20 +40,6 @@ impl Privacy {
 
     fn ring(&self, i: usize) -> bool {
         self.rings.get(i).copied().unwrap_or(false)
-    }
-}
-
-/// The parameter that a value is a view of.
-fn param_of(kernel: &Kernel, value: Value) -> Option<usize> {
-    let mut at = value;
-    loop {
-        if !matches!(kernel.ty(at), Ty::Tensor(..) | Ty::Source(..)) {
-            return None;
-        }
-        match kernel.def_op(at) {
-            None => return Some(at.index()),
-            Some(op) => at = *op.args.first()?,
-        }
     }
 }
 

@@ -33,10 +33,12 @@ mod local;
 mod search;
 
 use super::finding::{Found, Schedule};
+use super::grid::Grid;
 use super::plan::Plan;
 use super::{Arg, Finding, Kernel};
 use crate::launch::BindError;
 use search::Search;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// When to give up, and how to search.
@@ -106,7 +108,7 @@ impl Verdict {
     }
 }
 
-/// Explores every cluster of a grid, each by itself.
+/// Explores every cluster of a grid, each by itself; what one may touch in some order, another one may touch at the same time.
 ///
 /// # Errors
 /// Arguments that do not fit the signature.
@@ -122,8 +124,10 @@ pub fn explore(kernel: &Kernel, args: &[Arg], grid: Option<[u32; 3]>, limits: &L
         Ok(clusters) => clusters,
         Err(e) => return bad(e, explored),
     };
+    let grid = Grid::new(&setup, &clusters).filter(|_| limits.sanitize).map(|g| Rc::new(RefCell::new(g)));
     for (number, programs) in clusters.iter().enumerate() {
-        let mut search = Search::new(&plan, limits, explored);
+        grid.iter().for_each(|g| g.borrow_mut().cluster = super::machine::index(number));
+        let mut search = Search::new(&plan, limits, explored, grid.clone());
         let end = search.run(&setup, programs);
         explored = search.explored;
         match end {

@@ -3,6 +3,7 @@
 use super::local::Privacy;
 use super::{Explored, Limits};
 use crate::engine::{Completion, Deadlock, OpId as Pending, Space, State, StateHasher};
+use crate::sim::grid::Grid;
 use crate::sim::finding::{Choice, Found, Kind};
 use crate::sim::machine::{Machine, engine_of, index};
 use crate::sim::state::Moved;
@@ -11,6 +12,7 @@ use crate::sim::store::{Ranges, Store};
 use crate::sim::tensor::Setup;
 use crate::sim::watch::Watch;
 use crate::sim::work::Res;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -102,14 +104,15 @@ pub(super) struct Search<'k, 'l> {
     limits: &'l Limits,
     pub(super) explored: Explored,
     privacy: Privacy,
+    grid: Option<Rc<RefCell<Grid>>>,
     graph: Graph,
     stack: Vec<Node<'k>>,
 }
 
 impl<'k, 'l> Search<'k, 'l> {
-    pub(super) fn new(plan: &'k Plan<'k>, limits: &'l Limits, explored: Explored) -> Search<'k, 'l> {
+    pub(super) fn new(plan: &'k Plan<'k>, limits: &'l Limits, explored: Explored, grid: Option<Rc<RefCell<Grid>>>) -> Search<'k, 'l> {
         let privacy = Privacy::of(plan, limits.cluster as usize);
-        Search { plan, limits, explored, privacy, graph: Graph::default(), stack: Vec::new() }
+        Search { plan, limits, explored, privacy, grid, graph: Graph::default(), stack: Vec::new() }
     }
 
     /// The bound that was reached, if one was.
@@ -170,7 +173,7 @@ impl<'k, 'l> Search<'k, 'l> {
         let (engine, global, shared) = engine_of(self.plan, Space::new("device"), programs.len(), false, Completion::Late);
         let mut watch = Watch::default();
         if self.limits.sanitize {
-            watch = Watch::explored(programs.len(), self.plan.agents(), &shared);
+            watch = Watch::new(programs.len(), self.plan.agents(), &shared, false)?.beside(self.grid.as_ref(), global);
         }
         let defined = vec![Ranges::default(); programs.len()];
         let store = Store { setup: Rc::clone(setup), data: false, global, shared, defined, results: Default::default(), kept: Default::default() };
