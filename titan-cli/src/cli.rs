@@ -108,6 +108,12 @@ fn sim() -> Command {
                 .value_parser(value_parser!(u64).range(1..)),
         )
         .arg(
+            value("max-steps", "A run that has not ended after so many operations is a finding; 10,000,000 otherwise")
+                .value_name("N")
+                .conflicts_with("explore")
+                .value_parser(value_parser!(u64).range(1..)),
+        )
+        .arg(
             value("schedule", "The run that a finding names")
                 .value_name("SCHEDULE")
                 .conflicts_with_all(["seed", "complete", "runs", "explore"]),

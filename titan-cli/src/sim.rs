@@ -18,6 +18,9 @@ use titan_core::sim::{self, Explored, Limits, Options, Schedule, Statistics};
 use titan_core::text::parse_located;
 use titan_core::verify::verify;
 
+/// Operations after which a run is taken to be endless, some seconds' worth.
+const MAX_STEPS: u64 = 10_000_000;
+
 /// What the command line asks for.
 struct Request<'a> {
     path: &'a str,
@@ -53,7 +56,7 @@ impl<'a> Request<'a> {
             cluster: m.get_one::<u32>("cluster").copied(),
             data: !m.get_flag("protocol"),
             trace: text("timeline").is_some(),
-            ..Options::default()
+            max_steps: m.get_one::<u64>("max-steps").copied().unwrap_or(MAX_STEPS),
         };
         Ok(Request {
             path: crate::cli::file(m),
@@ -115,7 +118,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         return Err(io::Error::other("a picture shows one kernel: name it with `--kernel`"));
     }
     let mut more = Map::new();
-    let (mut runs, mut bound) = (Vec::new(), false);
+    let (mut runs, mut bound, mut refusal) = (Vec::new(), false, None);
     for found in &kernels {
         let name = &found.kernel.sig.name;
         let refused = refusals(&found.kernel);
@@ -128,8 +131,17 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
             )?;
         }
         let done = match request.explore {
-            Some(most) => explore(found, &request, most)?,
-            None => simulate(found, &request)?,
+            Some(most) => explore(found, &request, most),
+            None => simulate(found, &request),
+        };
+        let done = match done {
+            // The other kernels of the file run all the same.
+            Err(error) if kernels.len() > 1 => {
+                runs.push(json!({ "kernel": name, "refused": refused, "error": error.to_string() }));
+                refusal = refusal.or(Some(error));
+                continue;
+            }
+            done => done?,
         };
         if !request.json {
             done.summary(out, &request, name)?;
@@ -146,7 +158,8 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     };
     let names = kernels.iter().map(|k| k.kernel.sig.name.clone()).collect();
     let report = Report { command: "sim", path: request.path, text: &text, kernels: names, verdict, findings, more };
-    if request.json { report.json(out) } else { report.snippets(out, io::stdout().is_terminal()) }
+    let outcome = if request.json { report.json(out)? } else { report.snippets(out, io::stdout().is_terminal())? };
+    refusal.map_or(Ok(outcome), Err)
 }
 
 /// The kernels that are asked for; what does not even fit together is a finding.

@@ -355,3 +355,32 @@ fn a_wrong_command_line_is_a_usage_error() {
     }
     assert!(stdout(&["--help"], 0).contains("doctor"));
 }
+
+#[test]
+fn sim_runs_the_kernels_that_it_can() {
+    let output = titan(&["sim", "needy.tir", "--json", "--sanitize"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("`two`"), "{output:?}");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(found["runs"][0]["error"].as_str().is_some_and(|e| e.contains("`two`")), "{found}");
+    assert_eq!((&found["runs"][1]["kernel"], &found["findings"][0]["code"]), (&Value::from("same"), &Value::from("race")));
+    // Alone, nothing is left to say.
+    let output = titan(&["sim", "needy.tir", "--kernel", "two"]);
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));
+    assert!(stdout(&["sim", "needy.tir", "--set", "N=2"], 0).contains("`two` with N = 2: nothing found"));
+}
+
+#[test]
+fn programs_of_a_grid_race() {
+    for how in ["--sanitize", "--explore"] {
+        let text = stdout(&["sim", "needy.tir", "--kernel", "same", "--set", "N=2", how], 1);
+        assert!(text.contains("error[race]: `c` is written by program [1, 0, 0]"), "{text}");
+        let again = text.lines().find_map(|l| l.split_once("see it again: titan ")).expect("a command").1;
+        assert!(stdout(&again.split(' ').collect::<Vec<_>>(), 1).contains("error[race]"), "{again}");
+    }
+}
+
+#[test]
+fn runs_that_do_not_end_are_told() {
+    assert!(sim("ring.tir", &["--max-steps", "10"], 1).contains("error[steps]"));
+}

@@ -230,6 +230,7 @@ fn ir_md() -> String {
 }
 
 const RULES: &str = "\
+* An `if` has two arms; text in which the second one is missing is read, and refused by the verifier.
 * An operation ends with its line; a list goes on after a comma and inside brackets.
 * Integers in angle brackets are attributes: an axis, extents, how many loops a `break` leaves out. Shapes and elements that
   an operation makes are in its result type: `splat %x : tile<8x8xf32>`, `cast %x : f16`.

@@ -114,7 +114,8 @@ impl Grid {
             let mut side = machine.side(s.0.1, s.0.2, None, None);
             side.what.clone_from(&what);
             if let Some(program) = program(s) {
-                side.role = format!("{} of {program}", machine.role_name(s.0.1));
+                let name = machine.role_name(s.0.1);
+                side.role = if name.starts_with('`') { format!("{name} of {program}") } else { program };
             }
             side
         };

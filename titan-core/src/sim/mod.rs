@@ -16,11 +16,10 @@
 //! | `memory`, `access`, `work` | loads and stores; what conflicts with what is under way; what that does |
 //! | `tensor`, `store` | arguments, shared memory, and what they hold |
 //! | `eval`, `arith`, `value` | what operations compute |
-//! | `run`, `watch`, `trace` | schedules and observers of one run; who was busy when |
+//! | `run`, `watch`, `grid`, `trace` | schedules and observers of one run; what programs of other clusters touch; who was busy when |
 //! | `explore` | the model checker |
 //!
-//! Deliberately absent: cycles, layouts, banks and descriptors (a target's), and races between the programs of a grid (the
-//! output rule's, `crate::analysis::partition`).
+//! Deliberately absent: cycles, layouts, banks and descriptors (a target's).
 
 mod access;
 mod arith;

@@ -43,7 +43,7 @@ fn programs_that_write_the_same_element_race() {
         let found = found.expect("a race");
         assert_eq!(found.kind, Kind::Race);
         let text = found.to_string();
-        assert!(text.contains("`y` is written by the program of program [1, 0, 0]"), "{text}");
+        assert!(text.contains("`y` is written by program [1, 0, 0]"), "{text}");
         assert!(text.contains("of program [0, 0, 0], by which it is written"), "{text}");
     }
     // Of one cluster, they are seen by name.
