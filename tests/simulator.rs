@@ -1,4 +1,5 @@
 //! Kernels on a simulated device: pipelines as they are written, in many orders, with data.
+#![expect(unsafe_code, reason = "what `shared` lets through is found")]
 
 use titan::prelude::*;
 use titan::sim::{Completion, Options};
@@ -62,6 +63,27 @@ fn asserted(#[shape(N)] x: &Tensor<i32, 1>, #[shape(N)] y: &mut Tensor<i32, 1>, 
     let i = program_id(0);
     tassert!(limit > 3, "the limit is too low");
     y.store_tile([i], x.load_tile::<16>([i]) + 1);
+}
+
+/// Every program stores to the same tile.
+#[titan::kernel(grid(cdiv(N, 16)))]
+fn collide(#[shape(N)] x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let i = program_id(0);
+    let mut all = unsafe { y.shared() };
+    all.store_tile([0], x.load_tile::<16>([i]));
+}
+
+#[test]
+fn programs_that_store_to_the_same_tile_race() -> titan::Result<()> {
+    for dev in devices() {
+        let x = dev.zeros([40])?;
+        let mut y = dev.full([16], 1.0)?;
+        let error = collide(&x, &mut y).sync().expect_err("a race").to_string();
+        assert!(error.contains("race: `y` is written by program [1, 0, 0]"), "{error}");
+        assert_eq!(y.to_vec()?, [1.0f32; 16], "nothing is written by what failed");
+        collide(&dev.zeros([16])?, &mut y).sync()?;
+    }
+    Ok(())
 }
 
 fn devices() -> Vec<Device> {

@@ -143,7 +143,8 @@ impl Device {
     /// memory, deadlocks, stages that are read too early or too late, missing fences and copies under way at the end are errors.
     /// They come with the schedule that shows them, and with the seeds of the launch: a device of these options does the same
     /// at its first launch. Seeds in the options are those of the first launch; each launch that follows has the next ones.
-    /// Nothing is found between programs of a grid, which run one after the other.
+    /// Programs of a grid run one after the other; that two of them touch the same bytes, one of them writing, is an error
+    /// all the same. Tiles are always computed, and nothing is recorded, whatever `data` and `trace` say.
     ///
     /// ```
     /// use titan::prelude::*;
