@@ -225,7 +225,9 @@ impl Sanitizer {
     pub(super) fn release(&mut self, agent: Agent, (space, address): (SpaceId, u64)) -> Result<(), Stop> {
         let Some(p) = self.known(agent)? else { return Ok(()) };
         let slot = self.slots.word(space, address);
-        self.slots.publish(p, slot, None, &mut self.memory);
+        // The barrier that was used last may have been used again since the last time.
+        let used = self.last.get(&p).copied().flatten().and_then(|b| self.lives.find(b)).and_then(super::barrier::Life::span);
+        self.slots.publish(p, slot, used, &mut self.memory);
         Ok(())
     }
 

@@ -222,3 +222,26 @@ fn dropping_and_adding_arrivals_counts() {
     w.tell(&Event::Expect { barrier: b, count: 1 << 20 });
     w.finds(Rule::BarrierCount);
 }
+
+/// A word of memory tells of what was done with a barrier, every time that it is written.
+#[test]
+fn a_word_tells_of_a_barrier_used_again() {
+    for told in [false, true] {
+        let mut w = world(2);
+        let b = w.barrier(1);
+        let release = Event::Release { agent: agent(1), space: SpaceId::new(2), address: 64 };
+        w.arrive(1, b);
+        w.wait(1, b, false);
+        w.tell(&release);
+        // The same agent uses the same barrier again, and learns nothing else in between.
+        w.wait(1, b, false);
+        if told {
+            w.tell(&release);
+        }
+        w.tell(&Event::Acquire { agent: agent(0), space: SpaceId::new(2), address: 64 });
+        let place = w.next();
+        let done = w.engine.invalidate(agent(0), b, place, &mut w.s);
+        assert!(done.is_ok());
+        assert_eq!(w.rules().is_empty(), told, "{:?}", w.rules());
+    }
+}
