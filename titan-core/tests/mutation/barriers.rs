@@ -30,7 +30,7 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("a copy is forgotten", |t| each(t, &bulk_loads(t), Text::without)),
     barriers("a barrier counts one arrival too many", |t| number(t, &awaited(t), "count", |c| c + 1)),
     barriers("a barrier counts one arrival too few", |t| number(t, &counted(t, 2), "count", |c| c - 1)),
-    barriers("a barrier is not initialised", |t| each(t, &t.ops("ttg.nv.mbarrier.init"), Text::without)),
+    barriers("a barrier is not initialised", |t| each(t, &used(t), Text::without)),
     barriers("a barrier is initialised twice", |t| each(t, &t.ops("ttg.nv.mbarrier.init"), Text::doubled)),
     barriers("a barrier is gone before it is used", early_inval),
     barriers("barriers are not fenced before others use them", |t| each(t, &needed_fences(t), Text::without)),
@@ -141,6 +141,13 @@ fn awaited(t: &Text) -> Vec<usize> {
     t.ops("ttg.nv.mbarrier.init").into_iter().filter(|i| waited.contains(&barriers_at(t, *i))).collect()
 }
 
+/// Where barriers are made that somebody uses: it does not matter what becomes of the others.
+fn used(t: &Text) -> Vec<usize> {
+    let uses_it = |i: &usize| !["ttg.nv.mbarrier.init", "ttg.nv.mbarrier.inval", "ttg.nv.mbarrier.at"].contains(&op(t.line(*i)));
+    let all: Vec<String> = (0..t.0.len()).filter(uses_it).flat_map(|i| uses(t.line(i))).filter_map(|name| barriers_of(t, &name)).collect();
+    t.ops("ttg.nv.mbarrier.init").into_iter().filter(|i| barriers_at(t, *i).is_some_and(|b| all.contains(&b))).collect()
+}
+
 /// Whether a wait is for the end of an access: outside of loops, somebody arrives who had nothing to do with memory before, where all
 /// that is waited for is an order.
 fn ends_an_access(t: &Text, wait: usize) -> bool {
@@ -148,8 +155,8 @@ fn ends_an_access(t: &Text, wait: usize) -> bool {
         let role = t.role(arrival);
         (0..arrival).any(|j| t.role(j) == role && (TOUCHES.contains(&op(t.line(j))) || COPIES.contains(&op(t.line(j)))))
     };
-    let arrivals = t.ops("ttg.nv.mbarrier.arrive").into_iter().filter(|i| barriers_at(t, *i) == barriers_at(t, wait));
-    t.around(wait).is_some() || arrivals.map(touched).all(|touched| touched)
+    let mut arrivals = t.ops("ttg.nv.mbarrier.arrive").into_iter().filter(|i| barriers_at(t, *i) == barriers_at(t, wait));
+    t.around(wait).is_some() || arrivals.all(touched)
 }
 
 /// Waits by parity that are followed by a copy, or by a read.
@@ -310,7 +317,7 @@ fn not_announced(t: &Text) -> Vec<Text> {
 
 fn early_inval(t: &Text) -> Vec<Text> {
     let edit = |i: usize| uses(t.line(i)).first().map(|bar| t.after(i, &[&format!("ttg.nv.mbarrier.inval {bar}")]));
-    t.ops("ttg.nv.mbarrier.init").into_iter().filter_map(edit).collect()
+    used(t).into_iter().filter_map(edit).collect()
 }
 
 /// Every part of some barriers is the first one, on all sides.
