@@ -17,7 +17,7 @@ use titan_core::verify::{WellFormed, verify, well_formed};
 const SIZES: [(i64, i64); 5] = [(32, 3), (48, 6), (16, 1), (16, 0), (16, -1)];
 
 /// How many mutants of a kind are given to the slow layers.
-const SAMPLE: usize = 50;
+const SAMPLE: usize = 40;
 
 /// With this variable, all mutants are given to the slow layers, and the page is left alone.
 const ALL: &str = "TITAN_ALL_MUTANTS";
