@@ -76,8 +76,10 @@ impl Text {
     /// With a mark on every operation of the blocks that say nothing.
     pub(crate) fn marked(&self, said: &[String]) -> Text {
         let mut new = self.clone();
-        for (i, line) in self.speaking().0.iter().filter_map(|l| l.trim().strip_prefix("print \"")?.strip_suffix('"')).filter_map(|n| Some((n.parse::<usize>().ok()?, n))) {
-            if said.iter().any(|s| s == line) {
+        let speaking = self.speaking();
+        let sayings = speaking.0.iter().filter_map(|l| l.trim().strip_prefix("print \"")?.strip_suffix('"'));
+        for (i, saying) in sayings.filter_map(|s| Some((s.parse::<usize>().ok()?, s))) {
+            if said.iter().any(|s| s == saying) {
                 continue;
             }
             for inner in &mut new.0[i + 1..self.end(i)] {
