@@ -28,9 +28,9 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("bytes are not announced", not_announced),
     barriers("a copy is issued twice", |t| each(t, &bulk_loads(t), Text::doubled)),
     barriers("a copy is forgotten", |t| each(t, &bulk_loads(t), Text::without)),
-    barriers("a barrier counts one arrival too many", |t| number(t, &t.ops("ttg.nv.mbarrier.init"), "count", |c| c + 1)),
+    barriers("a barrier counts one arrival too many", |t| number(t, &awaited(t), "count", |c| c + 1)),
     barriers("a barrier counts one arrival too few", |t| number(t, &counted(t, 2), "count", |c| c - 1)),
-    barriers("a barrier is not initialised", |t| each(t, &t.ops("ttg.nv.mbarrier.init"), Text::without)),
+    barriers("a barrier is not initialised", |t| each(t, &used(t), Text::without)),
     barriers("a barrier is initialised twice", |t| each(t, &t.ops("ttg.nv.mbarrier.init"), Text::doubled)),
     barriers("a barrier is gone before it is used", early_inval),
     barriers("barriers are not fenced before others use them", |t| each(t, &needed_fences(t), Text::without)),
@@ -123,12 +123,48 @@ fn rest(t: &Text, at: usize) -> std::ops::Range<usize> {
     at..end
 }
 
+/// The barriers, all slots of them, that a name stands for.
+fn barriers_of(t: &Text, name: &str) -> Option<String> {
+    let def = t.line(t.def(name)?);
+    if op(def) == "ttg.nv.mbarrier.at" { barriers_of(t, uses(def).first()?) } else { Some(name.to_owned()) }
+}
+
+/// The first barriers that an operation names.
+fn barriers_at(t: &Text, at: usize) -> Option<String> {
+    barriers_of(t, uses(t.line(at)).first()?)
+}
+
+/// Where barriers are made that somebody waits for: how many arrive at the others is nobody's concern.
+fn awaited(t: &Text) -> Vec<usize> {
+    let waits = ["ttg.nv.mbarrier.wait_parity", "ttg.nv.mbarrier.wait", "ttg.nv.mbarrier.try_wait", "ttg.nv.mbarrier.test_wait"];
+    let waited: Vec<Option<String>> = t.any(&waits).into_iter().map(|i| barriers_at(t, i)).collect();
+    t.ops("ttg.nv.mbarrier.init").into_iter().filter(|i| waited.contains(&barriers_at(t, *i))).collect()
+}
+
+/// Where barriers are made that somebody uses: it does not matter what becomes of the others.
+fn used(t: &Text) -> Vec<usize> {
+    let uses_it = |i: &usize| !["ttg.nv.mbarrier.init", "ttg.nv.mbarrier.inval", "ttg.nv.mbarrier.at"].contains(&op(t.line(*i)));
+    let all: Vec<String> = (0..t.0.len()).filter(uses_it).flat_map(|i| uses(t.line(i))).filter_map(|name| barriers_of(t, &name)).collect();
+    t.ops("ttg.nv.mbarrier.init").into_iter().filter(|i| barriers_at(t, *i).is_some_and(|b| all.contains(&b))).collect()
+}
+
+/// Whether a wait is for the end of an access: outside of loops, somebody arrives who had nothing to do with memory before, where all
+/// that is waited for is an order.
+fn ends_an_access(t: &Text, wait: usize) -> bool {
+    let touched = |arrival: usize| {
+        let role = t.role(arrival);
+        (0..arrival).any(|j| t.role(j) == role && (TOUCHES.contains(&op(t.line(j))) || COPIES.contains(&op(t.line(j)))))
+    };
+    let mut arrivals = t.ops("ttg.nv.mbarrier.arrive").into_iter().filter(|i| barriers_at(t, *i) == barriers_at(t, wait));
+    t.around(wait).is_some() || arrivals.all(touched)
+}
+
 /// Waits by parity that are followed by a copy, or by a read.
 fn waits_of(t: &Text, side: Copies) -> Vec<usize> {
     let is = |i: &usize| {
         let next = rest(t, *i).skip(1).map(|j| op(t.line(j))).find(|o| COPIES.contains(o) || TOUCHES.contains(o) || *o == "ttg.nv.mbarrier.wait_parity");
         match side {
-            Copies::Yes => next.is_some_and(|o| COPIES.contains(&o)),
+            Copies::Yes => next.is_some_and(|o| COPIES.contains(&o)) && ends_an_access(t, *i),
             Copies::No => next.is_some_and(|o| TOUCHES.contains(&o)),
         }
     };
@@ -281,7 +317,7 @@ fn not_announced(t: &Text) -> Vec<Text> {
 
 fn early_inval(t: &Text) -> Vec<Text> {
     let edit = |i: usize| uses(t.line(i)).first().map(|bar| t.after(i, &[&format!("ttg.nv.mbarrier.inval {bar}")]));
-    t.ops("ttg.nv.mbarrier.init").into_iter().filter_map(edit).collect()
+    used(t).into_iter().filter_map(edit).collect()
 }
 
 /// Every part of some barriers is the first one, on all sides.

@@ -10,7 +10,7 @@ use crate::text::Edit;
 pub(crate) enum Fate {
     /// It is wrong on some schedule, for some number of tiles.
     Wrong,
-    /// It breaks a rule of tokens that no schedule shows: what is said twice does the same once, or nothing at all.
+    /// It breaks a rule of tokens and no more: what is said twice does the same once, or nothing at all. A run tells which rule it is.
     Idle,
     /// It is as right as before.
     Same,

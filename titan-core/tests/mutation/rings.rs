@@ -272,9 +272,17 @@ fn both_guarded(t: &Text) -> Vec<Text> {
     vec![new]
 }
 
-/// What depends on nothing, once for all iterations.
+/// Whether a loop has one iteration at most, whatever the arguments are.
+fn once(t: &Text, h: usize) -> bool {
+    let number = |name: &str| t.line(t.def(name)?).split("const ").nth(1)?.split_whitespace().next()?.parse::<i64>().ok();
+    let words = head(t.line(h)).map(|words| words.map(|w| number(&w)));
+    matches!(words, Some([Some(lo), Some(hi), Some(step)]) if lo + step >= hi)
+}
+
+/// What depends on nothing, once for all iterations. Once is enough for a loop that runs once, as the first and the last loop of what
+/// `pipelined` makes do with two slots.
 fn hoisted(t: &Text, what: &str) -> Vec<Text> {
-    let edit = |i: usize| t.around(i).filter(|_| uses(t.line(i)).is_empty()).map(|(h, _)| t.moved(i, h));
+    let edit = |i: usize| t.around(i).filter(|(h, _)| uses(t.line(i)).is_empty() && !once(t, *h)).map(|(h, _)| t.moved(i, h));
     t.ops(what).into_iter().filter_map(edit).collect()
 }
 

@@ -1,5 +1,6 @@
 //! The pipelines that are changed: those of the tree that are right, and families of rings of many shapes.
 
+use crate::text::Text;
 use std::fmt::Write as _;
 use std::path::Path;
 use titan_core::ir::Kernel;
@@ -22,6 +23,7 @@ pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) level: Level,
     pub(crate) kernel: Kernel,
+    pub(crate) text: Text,
 }
 
 /// Every good pipeline.
@@ -40,7 +42,8 @@ pub(crate) fn all() -> Vec<Source> {
     let good = |(name, kernel): (String, Kernel)| {
         let level = level(&kernel)?;
         verify(kernel.clone()).ok()?;
-        Some(Source { name, level, kernel })
+        let text = Text::of(&kernel);
+        Some(Source { name, level, kernel, text })
     };
     found.into_iter().filter_map(good).collect()
 }
@@ -54,11 +57,11 @@ fn level(kernel: &Kernel) -> Option<Level> {
     (!kernel.pipes.is_empty()).then_some(Level::Rings)
 }
 
-/// The filetests: right kernels, and the repaired twins of wrong ones.
+/// The filetests and the files of the command's tests: right kernels, and the repaired twins of wrong ones.
 fn files() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
-    for folder in ["verify", "museum"] {
+    for folder in ["filetests/verify", "filetests/museum", "filetests/fence", "../titan-cli/tests/files"] {
         let entries = std::fs::read_dir(root.join(folder)).expect("a folder");
         paths.extend(entries.map(|e| e.expect("an entry").path()).filter(|p| p.extension().is_some_and(|e| e == "tir")));
     }

@@ -7,6 +7,9 @@ use titan_core::text::{parse, print};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Text(pub(crate) Vec<String>);
 
+/// The mark of what no run comes to. It is a comment.
+const NEVER: &str = " ; never";
+
 /// A change of some lines that may leave another program.
 pub(crate) type Edit = fn(&Text) -> Vec<Text>;
 
@@ -24,11 +27,12 @@ impl Text {
         &self.0[at]
     }
 
-    /// The lines of an operation; a name that ends in a dot stands for all that begin with it.
+    /// The lines of an operation; a name that ends in a dot stands for all that begin with it. What never runs is left out where it
+    /// is marked: no order shows what is changed there.
     pub(crate) fn ops(&self, name: &str) -> Vec<usize> {
         let is = |line: &String| {
             let op = op(line);
-            op == name || (name.ends_with('.') && op.starts_with(name))
+            (op == name || (name.ends_with('.') && op.starts_with(name))) && !line.ends_with(NEVER)
         };
         (0..self.0.len()).filter(|i| is(&self.0[*i])).collect()
     }
@@ -59,6 +63,37 @@ impl Text {
 
     pub(crate) fn after(&self, at: usize, lines: &[&str]) -> Text {
         self.before(at + 1, lines)
+    }
+
+    /// With something said in every block of a loop or a condition, and what is said in each: the line that opens it.
+    pub(crate) fn speaking(&self) -> Text {
+        let opens = |i: &usize| self.line(*i).ends_with('{') && (["for", "if"].contains(&op(self.line(*i))) || self.line(*i).trim() == "} else {");
+        let blocks: Vec<usize> = (0..self.0.len()).filter(opens).collect();
+        let carries = |text: Text, i: &usize| text.after(*i, &[&format!("print \"{i}\"")]);
+        blocks.iter().rev().fold(self.clone(), carries)
+    }
+
+    /// With a mark on every operation of the blocks that say nothing.
+    pub(crate) fn marked(&self, said: &[String]) -> Text {
+        let mut new = self.clone();
+        let speaking = self.speaking();
+        let sayings = speaking.0.iter().filter_map(|l| l.trim().strip_prefix("print \"")?.strip_suffix('"'));
+        for (i, saying) in sayings.filter_map(|s| Some((s.parse::<usize>().ok()?, s))) {
+            if said.iter().any(|s| s == saying) {
+                continue;
+            }
+            for inner in &mut new.0[i + 1..self.end(i)] {
+                if !inner.ends_with('{') && !inner.trim().starts_with('}') && !inner.ends_with(NEVER) {
+                    inner.push_str(NEVER);
+                }
+            }
+        }
+        new
+    }
+
+    /// Without marks.
+    pub(crate) fn plain(&self) -> String {
+        self.0.join("\n").replace(NEVER, "")
     }
 
     /// A line twice; what the second one gives has other names.

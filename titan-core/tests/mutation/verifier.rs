@@ -5,13 +5,12 @@ use crate::sources::{self, Source};
 use crate::text::Text;
 use titan_core::verify::verify;
 
-/// The mutants of a kind, of one source.
-pub(crate) fn mutants(kind: &Kind, source: &Source) -> Vec<Text> {
+/// The mutants of a kind, of the text of one source.
+pub(crate) fn mutants(kind: &Kind, source: &Source, text: &Text) -> Vec<Text> {
     if kind.level != source.level {
         return Vec::new();
     }
-    let text = Text::of(&source.kernel);
-    (kind.edit)(&text).into_iter().filter(|m| m.kernel().is_some_and(|k| k != source.kernel)).collect()
+    (kind.edit)(text).into_iter().filter(|m| m.kernel().is_some_and(|k| k != source.kernel)).collect()
 }
 
 #[test]
@@ -22,7 +21,7 @@ fn the_verifier_knows_right_from_wrong() {
     for kind in all() {
         let mut n = 0;
         for source in &sources {
-            for mutant in mutants(&kind, source) {
+            for mutant in mutants(&kind, source, &source.text) {
                 n += 1;
                 let Some(kernel) = mutant.kernel() else { continue };
                 let refused = verify(kernel).is_err();
