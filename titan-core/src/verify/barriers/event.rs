@@ -411,7 +411,8 @@ impl<'k> Run<'k> {
         let slot = self.slot(state, at, (named, n), (object, &name))?;
         let time = state.machine.time_of(memory, slot, n, write);
         let copy = words::is_copy(&at.op.kind);
-        let access = What::Access { memory, time, write, copy, pending };
+        let bytes = words::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
+        let access = What::Access { memory, time, bytes, write, copy, pending };
         if let Some(other) = state.machine.conflict(&self.objects, at.role, &access) {
             return refuse(self.in_flight(state, (at.role, at.id), &name, &other));
         }

@@ -15,6 +15,15 @@ pub(super) fn is_copy(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }))
 }
 
+/// How many bytes an operation touches, if it says.
+pub(super) fn bytes_of(kind: &OpKind) -> Option<u64> {
+    match kind {
+        OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes })
+        | OpKind::Amd(AmdOp::BufferLoadLds { bytes, .. }) => Some(u64::from(*bytes)),
+        _ => None,
+    }
+}
+
 /// What an access does.
 pub(super) fn does(kind: &OpKind) -> &'static str {
     match kind {
