@@ -54,6 +54,19 @@ impl<'k> Run<'k> {
         Ok(None)
     }
 
+    /// Waits for the phase of which an operation names the parity.
+    pub(in crate::verify) fn barrier_wait(&mut self, state: &mut State, role: usize, (id, op): (OpId, &'k Op)) -> Waits {
+        self.wait_parity(state, At { role, id, op })
+    }
+
+    /// Asks whether a phase is complete: nothing is concluded from the answer, but the barrier must be there.
+    fn poll(&self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
+        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else { return refuse(self.several(at)) };
+        self.alive(state, at, named.object)?;
+        state.machine.touched(at.role, at.id, named.object);
+        Ok(())
+    }
+
     fn nv(&mut self, state: &mut State, at: At<'k>, nv: NvOp) -> Waits {
         match nv {
             NvOp::Arrive { arrivals } => self.arrive(state, at, Brings { arrivals, ..Brings::default() })?,
@@ -84,8 +97,9 @@ impl<'k> Run<'k> {
             }
             NvOp::ClusterWait => return self.wait_met(state, at),
             NvOp::MbarrierInval => self.inval(state, at)?,
-            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::TryWait | NvOp::TestWait
-            | NvOp::FenceMbarrierInit | NvOp::WgmmaFence | NvOp::SetMaxNReg { .. } => {}
+            NvOp::TryWait | NvOp::TestWait => self.poll(state, at)?,
+            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit | NvOp::WgmmaFence
+            | NvOp::SetMaxNReg { .. } => {}
         }
         Ok(None)
     }
