@@ -592,9 +592,9 @@ table! {
     WaitParity "ttg.nv.mbarrier.wait_parity" Barriers [OpKind::Nv(NvOp::WaitParity)]
         "", "mbarrier, parity: i32" => "", NONE, "waits until the phase of this parity is complete", [WaitParity NeverCompletes PhaseMixed NotShown];
     TryWait "ttg.nv.mbarrier.try_wait" Barriers [OpKind::Nv(NvOp::TryWait)]
-        "", "mbarrier, parity: i32" => "bool", NONE, "whether it is, after a while; nothing is concluded from it", [];
+        "", "mbarrier, parity: i32" => "bool", NONE, "whether it is, after a while; nothing is concluded from it, but that a loop that does nothing else until it is waits for it", [BarrierLife];
     TestWait "ttg.nv.mbarrier.test_wait" Barriers [OpKind::Nv(NvOp::TestWait)]
-        "", "mbarrier, parity: i32" => "bool", NONE, "whether it is; nothing is concluded from it", [];
+        "", "mbarrier, parity: i32" => "bool", NONE, "whether it is; nothing is concluded from it, but that a loop that does nothing else until it is waits for it", [BarrierLife];
     FenceMbarrierInit "ttg.nv.fence.mbarrier_init" Barriers [OpKind::Nv(NvOp::FenceMbarrierInit)]
         "", "" => "", NONE, "barriers that were initialised are known to bulk copies and to the cluster", [BarrierLife];
 

@@ -54,6 +54,19 @@ impl<'k> Run<'k> {
         Ok(None)
     }
 
+    /// Waits for the phase of which an operation names the parity.
+    pub(in crate::verify) fn barrier_wait(&mut self, state: &mut State, role: usize, (id, op): (OpId, &'k Op)) -> Waits {
+        self.wait_parity(state, At { role, id, op })
+    }
+
+    /// Asks whether a phase is complete: nothing is concluded from the answer, but the barrier must be there.
+    fn poll(&self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
+        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else { return refuse(self.several(at)) };
+        self.alive(state, at, named.object)?;
+        state.machine.touched(at.role, at.id, named.object);
+        Ok(())
+    }
+
     fn nv(&mut self, state: &mut State, at: At<'k>, nv: NvOp) -> Waits {
         match nv {
             NvOp::Arrive { arrivals } => self.arrive(state, at, Brings { arrivals, ..Brings::default() })?,
@@ -84,8 +97,9 @@ impl<'k> Run<'k> {
             }
             NvOp::ClusterWait => return self.wait_met(state, at),
             NvOp::MbarrierInval => self.inval(state, at)?,
-            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::TryWait | NvOp::TestWait
-            | NvOp::FenceMbarrierInit | NvOp::WgmmaFence | NvOp::SetMaxNReg { .. } => {}
+            NvOp::TryWait | NvOp::TestWait => self.poll(state, at)?,
+            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit | NvOp::WgmmaFence
+            | NvOp::SetMaxNReg { .. } => {}
         }
         Ok(None)
     }
@@ -411,7 +425,8 @@ impl<'k> Run<'k> {
         let slot = self.slot(state, at, (named, n), (object, &name))?;
         let time = state.machine.time_of(memory, slot, n, write);
         let copy = words::is_copy(&at.op.kind);
-        let access = What::Access { memory, time, write, copy, pending };
+        let bytes = words::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
+        let access = What::Access { memory, time, bytes, write, copy, pending };
         if let Some(other) = state.machine.conflict(&self.objects, at.role, &access) {
             return refuse(self.in_flight(state, (at.role, at.id), &name, &other));
         }

@@ -40,8 +40,8 @@ pub(in crate::verify) enum Pending {
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum What {
-    /// An access to one part of a memory.
-    Access { memory: usize, time: i64, write: bool, copy: bool, pending: Pending },
+    /// An access to one part of a memory, or to so many bytes at its beginning.
+    Access { memory: usize, time: i64, bytes: u64, write: bool, copy: bool, pending: Pending },
     /// A phase completed.
     Completed { barrier: usize, time: i64 },
     /// A wait for a phase was passed.
@@ -342,13 +342,13 @@ impl Machine {
         self.records.iter().find(meets).cloned()
     }
 
-    /// Writes an access down. What it stands for from now on is gone.
+    /// Writes an access down. What it stands for from now on is gone: what comes before it and touches no other bytes.
     pub(in crate::verify) fn access(&mut self, objects: &Objects, role: usize, op: OpId, access: What) {
-        let What::Access { memory, time, write, pending, .. } = access else { return };
+        let What::Access { memory, time, bytes, write, pending, .. } = access else { return };
         let n = objects.memories.get(memory).map_or(1, |m| m.n);
         self.records.retain(|r| {
-            let What::Access { memory: m, time: t, write: w, pending: p, .. } = r.what else { return true };
-            let same = m == memory && (t - time).rem_euclid(n) == 0;
+            let What::Access { memory: m, time: t, bytes: b, write: w, pending: p, .. } = r.what else { return true };
+            let same = m == memory && (t - time).rem_euclid(n) == 0 && b <= bytes;
             // A write comes after everything; a read after the reads of its role.
             !(same && p == Pending::Done && (write || !w && r.role == role))
         });
@@ -358,17 +358,25 @@ impl Machine {
         self.forget();
     }
 
-    /// Of the finished reads of one part by one role the last one stands for all.
+    /// Of the finished reads of one part by one role one stands for another that touches no other bytes, if whoever knows of
+    /// it, or will, knows of the other: one that was under way when its role arrived somewhere is not told of there.
     fn latest_reads(&mut self, objects: &Objects) {
         let read = |r: &Record| match r.what {
-            What::Access { memory, time, write: false, pending: Pending::Done, .. } => Some((memory, time, r.role)),
+            What::Access { memory, time, bytes, write: false, pending: Pending::Done, .. } => {
+                let n = objects.memories.get(memory).map_or(1, |o| o.n);
+                Some(((memory, time.rem_euclid(n), r.role), bytes))
+            }
             What::Access { .. } | What::Completed { .. } | What::Passed { .. } | What::Touched { .. } => None,
         };
-        let mut seen: BTreeSet<(usize, i64, usize)> = BTreeSet::new();
         let mut kept: Vec<Record> = Vec::with_capacity(self.records.len());
         for record in self.records.drain(..).rev() {
-            let part = read(&record).map(|(m, t, role)| (m, t.rem_euclid(objects.memories.get(m).map_or(1, |o| o.n)), role));
-            if part.is_none_or(|p| seen.insert(p)) {
+            let stands = |k: &Record| match (read(k), read(&record)) {
+                (Some((part, bytes)), Some((other, least))) => {
+                    part == other && bytes >= least && k.known & !record.known == 0 && k.sent.is_subset(&record.sent)
+                }
+                (_, _) => false,
+            };
+            if !kept.iter().any(stands) {
                 kept.push(record);
             }
         }
@@ -410,13 +418,13 @@ impl Machine {
     fn seen(&self, record: &Record) -> Seen {
         let at = |object: usize, t: i64| t - self.base(object);
         let what = match record.what {
-            What::Access { memory, time, write, copy, pending } => {
+            What::Access { memory, time, bytes, write, copy, pending } => {
                 let pending = match pending {
                     Pending::Group(class, Some(n)) => Pending::Group(class, Some(n - self.issued(record.role, class))),
                     Pending::Phase(barrier, t) => Pending::Phase(barrier, at(barrier, t)),
                     Pending::Group(_, None) | Pending::Done => pending,
                 };
-                What::Access { memory, time: at(self.memory_object(memory), time), write, copy, pending }
+                What::Access { memory, time: at(self.memory_object(memory), time), bytes, write, copy, pending }
             }
             What::Completed { barrier, time } => What::Completed { barrier, time: at(barrier, time) },
             What::Passed { barrier, time } => What::Passed { barrier, time: at(barrier, time) },

@@ -45,6 +45,11 @@ pub(in crate::verify) struct Memory {
 }
 
 impl Memory {
+    /// The bytes of one of the parts that turn together.
+    pub(in crate::verify) fn part(&self) -> u64 {
+        (self.span.1 - self.span.0) / u64::try_from(self.n).unwrap_or(1).max(1)
+    }
+
     pub(in crate::verify) fn overlaps(&self, other: &Memory) -> bool {
         self.span.0 < other.span.1 && other.span.0 < self.span.1
     }

@@ -2,7 +2,7 @@
 //! [`crate::analysis::proxy`]; here they get words.
 
 use super::super::pipes::threads;
-use super::words::{access, does};
+use super::words::{access, access_outside, does, does_outside};
 use crate::analysis::proxy::{Hazard, Overlay, find};
 use crate::diag::Code;
 use crate::ir::traffic::{Order, traffic};
@@ -34,9 +34,11 @@ fn error(kernel: &Kernel, hazard: &Hazard) -> Error {
     let (generic, user) = (kernel.op(pair.generic), kernel.op(pair.user));
     let (before, after) = (name(kernel, pair.generic, pair.space), name(kernel, pair.user, pair.space));
     let role = threads(kernel).get(hazard.role).map_or_else(|| "the kernel".to_owned(), |(name, _)| name.clone());
-    let (first, second) = (access(&generic.kind, &before), access(&user.kind, &after));
+    let (of, verb): (fn(&OpKind, &str) -> String, _) =
+        if pair.space == FenceSpace::Global { (access_outside, does_outside(&user.kind)) } else { (access, does(&user.kind)) };
+    let (first, second) = (of(&generic.kind, &before), of(&user.kind, &after));
     let title = if hazard.at == pair.user {
-        format!("{after} {} through the async proxy, which may not see {first}: no fence comes between", does(&user.kind))
+        format!("{after} {verb} through the async proxy, which may not see {first}: no fence comes between")
     } else if traffic(&kernel.op(hazard.at).kind).order == Order::Parts {
         format!("the roles part after {first}, from which {second} is not fenced")
     } else {

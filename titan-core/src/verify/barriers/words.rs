@@ -6,6 +6,7 @@ use super::super::pipes::joint::run::{Fault, On, Run, Wait};
 use super::super::pipes::joint::state::State;
 use super::machine::{Pending, Record, What};
 use crate::diag::Code;
+use crate::ir::traffic::{On as Touches, traffic};
 use crate::ir::{AmdOp, Class, NvOp, OpId, OpKind, RegionOp};
 use crate::verify::Error;
 use crate::verify::pipes::threads;
@@ -15,6 +16,15 @@ pub(super) fn is_copy(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }))
 }
 
+/// How many bytes an operation touches, if it says.
+pub(super) fn bytes_of(kind: &OpKind) -> Option<u64> {
+    match kind {
+        OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes })
+        | OpKind::Amd(AmdOp::BufferLoadLds { bytes, .. }) => Some(u64::from(*bytes)),
+        _ => None,
+    }
+}
+
 /// What an access does.
 pub(super) fn does(kind: &OpKind) -> &'static str {
     match kind {
@@ -22,7 +32,9 @@ pub(super) fn does(kind: &OpKind) -> &'static str {
         OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
         OpKind::Nv(NvOp::Wgmma) => "is read by a product",
         OpKind::Region(RegionOp::Call(_)) => "is touched by a call",
-        OpKind::Region(RegionOp::Write) | OpKind::Amd(AmdOp::DsWrite { .. }) => "is written",
+        OpKind::Region(RegionOp::Write) | OpKind::Amd(AmdOp::DsWrite { .. }) | OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval) => {
+            "is written"
+        }
         _ => "is read",
     }
 }
@@ -62,6 +74,29 @@ const fn wait_of(class: Class) -> &'static str {
         Class::BulkStore => "ttg.nv.bulk_group.wait {n = ",
         Class::Vmcnt => "ttg.amd.s_waitcnt {vmcnt = ",
         Class::Lgkmcnt => "ttg.amd.s_waitcnt {lgkmcnt = ",
+    }
+}
+
+/// What an access does to a tensor.
+pub(super) fn does_outside(kind: &OpKind) -> &'static str {
+    let own = traffic(kind).accesses.into_iter().flatten().find(|a| a.on == Touches::Tensor);
+    match (kind, own.map(|a| (a.reads, a.writes))) {
+        (OpKind::Nv(NvOp::BulkStore { .. }), _) => "is stored to",
+        (OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }), _) => "is copied from",
+        (_, Some((true, true))) => "is updated",
+        (_, Some((_, true))) => "is written",
+        (_, _) => "is read",
+    }
+}
+
+/// An access to a tensor, named.
+pub(super) fn access_outside(kind: &OpKind, name: &str) -> String {
+    match does_outside(kind) {
+        "is stored to" => format!("a store to {name}"),
+        "is copied from" => format!("a copy from {name}"),
+        "is updated" => format!("an update of {name}"),
+        "is written" => format!("a write to {name}"),
+        _ => format!("a read of {name}"),
     }
 }
 

@@ -60,6 +60,14 @@ impl Report<'_> {
             Fault::Stuck { waits, ended } => self.stuck(&waits, &ended),
             Fault::Left { pipe, filled, read } => self.left(pipe, filled, read),
             Fault::Apart { loops } => self.apart(&loops),
+            Fault::Endless { role, op } if self.kernel.pipes.is_empty() => {
+                let title = format!("it cannot be shown how often {} goes around this loop, in which barriers, groups or regions are used", self.roles[role]);
+                Error::new(Code::NotShown, self.loc(op), title).help("count with `for`; a loop that polls one barrier until it says so, and does nothing else, is a wait")
+            }
+            Fault::Early { role, op } if self.kernel.pipes.is_empty() => {
+                let title = format!("it cannot be shown when {} leaves this loop early, in which barriers, groups or regions are used", self.roles[role]);
+                Error::new(Code::NotShown, self.loc(op), title).help("compute the end before the loop")
+            }
             Fault::Endless { role, op } => {
                 let title = format!("{} uses a ring in a loop without a count: how often cannot be compared", self.roles[role]);
                 Error::new(Code::RolesDiverge, self.loc(op), title).help("`for t in ring.consume(0..n)`, with the same `n` on both sides")
@@ -214,7 +222,10 @@ impl Report<'_> {
             Some((other, _)) if self.roles[*other] != self.roles[*role] => {
                 format!("it cannot be shown that the loop of {} runs as often as that of {}", self.roles[*role], self.roles[*other])
             }
-            Some(_) | None => format!("each iteration of this loop of {} leaves a ring in another state", self.roles[*role]),
+            Some(_) | None => {
+                let what = if self.kernel.pipes.is_empty() { "a barrier or its memory" } else { "a ring" };
+                format!("each iteration of this loop of {} leaves {what} in another state", self.roles[*role])
+            }
         };
         let mut error = Error::new(Code::RolesDiverge, self.loc(*op), title);
         for (other, op) in rest {

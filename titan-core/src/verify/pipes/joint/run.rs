@@ -15,7 +15,7 @@ use super::clock::{Unlike, passed};
 use super::linear::{Atom, Condition, Facts, Linear};
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
-use crate::ir::{Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::ir::{AmdOp, Kernel, NvOp, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use crate::verify::Error;
 use crate::verify::barriers::machine::Machine;
 use crate::verify::barriers::objects::Objects;
@@ -162,8 +162,7 @@ impl<'k> Run<'k> {
             let op = self.kernel.op(*id);
             let inside = op.regions.iter().fold(false, |any, r| self.find_events(*r) | any);
             let tokens = op.args.iter().chain(&op.results).any(|v| self.kernel.ty(*v).is_linear());
-            let names = matches!(op.kind, OpKind::Ttg(_) | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_));
-            if inside || tokens || names {
+            if inside || tokens || does_something(&op.kind) {
                 self.events.insert(*id);
                 any = true;
             }
@@ -288,6 +287,9 @@ impl<'k> Run<'k> {
         if let Some(ahead) = waits.iter().find_map(|w| self.provider(&state, w).filter(|r| at.contains(r))) {
             return self.ahead(state, goal, &[ahead]);
         }
+        // A loop in which nobody waits and nobody is waited for runs by itself: until then the others stand where they do.
+        let alone = at.iter().position(|r| self.waits_for_nobody(&state, *r));
+        let at = alone.map_or(at, |i| &at[i..=i]);
         let left: Vec<(usize, Linear)> = at.iter().map(|r| (*r, loop_of(&state, *r).map_or_else(Linear::default, Loop::left))).collect();
         let mut fault = None;
         for (pivot, own) in &left {
@@ -328,6 +330,19 @@ impl<'k> Run<'k> {
         let apart: Vec<(usize, OpId)> = at.iter().filter_map(|r| loop_of(&state, *r).map(|l| (*r, l.op))).collect();
         let differ = apart.len() > 1 && left.windows(2).any(|w| w[0].1.minus(&w[1].1).as_constant().is_none());
         Err(if differ { Fault::Apart { loops: apart } } else { fault.unwrap_or(Fault::Apart { loops: apart }) })
+    }
+
+    /// Whether the loop at which a role stands leaves rings and barriers alone.
+    fn waits_for_nobody(&self, state: &State, role: usize) -> bool {
+        let body = loop_of(state, role).and_then(|l| self.kernel.op(l.op).regions.first().copied());
+        body.is_some_and(|body| {
+            let mut alone = true;
+            self.kernel.walk_block(body, &mut |_, op| {
+                let tokens = op.args.iter().chain(&op.results).any(|v| self.kernel.ty(*v).is_linear());
+                alone &= !tokens && self.objects.names(op).is_empty();
+            });
+            alone
+        })
     }
 
     /// An arbitrary iteration has a fault: perhaps because the first ones are unlike the rest, and then it is gone later.
@@ -444,6 +459,24 @@ impl<'k> Run<'k> {
             Err(Fault::Turn(other)) => self.turn(state, goal, roles, (&other, turn)),
             Err(other) => Err(other),
         }
+    }
+}
+
+/// Whether an operation does anything to rings, barriers, groups or memory: loops and branches without one are passed over.
+const fn does_something(kind: &OpKind) -> bool {
+    match kind {
+        OpKind::Ttg(ttg) => !matches!(
+            ttg,
+            TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Poisoned | TtgOp::Finalize | TtgOp::Rematerialize | TtgOp::Fence { .. }
+        ),
+        OpKind::Region(region) => !matches!(region, RegionOp::Place { .. } | RegionOp::At),
+        OpKind::Nv(nv) => !matches!(
+            nv,
+            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit | NvOp::WgmmaFence
+                | NvOp::SetMaxNReg { .. }
+        ),
+        OpKind::Amd(amd) => !matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
+        _ => false,
     }
 }
 

@@ -6,12 +6,12 @@ use super::linear::{Condition, Linear};
 use super::run::{Fault, On, Run, Step, Wait};
 use super::state::{Frame, Held, Index, Loop, State};
 use super::values::Known;
-use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 
 /// Loops of so few iterations are run one by one.
 const UNROLL: i64 = 64;
 
-impl Run<'_> {
+impl<'k> Run<'k> {
     /// Takes the next step of a role, if it can be taken.
     pub(in crate::verify) fn step(&mut self, state: &mut State, role: usize) -> Result<Step, Fault> {
         match state.roles[role].frames.last() {
@@ -54,7 +54,14 @@ impl Run<'_> {
         }
         match &op.kind {
             OpKind::For(kind) => self.begin(state, role, (id, op), *kind),
-            OpKind::Loop => Err(Fault::Endless { role, op: id }),
+            OpKind::Loop => match self.polled(op) {
+                // Whoever polls one barrier until its phase is complete waits for it.
+                Some((id, poll)) => match self.barrier_wait(state, role, (id, poll))? {
+                    None => Ok(Self::advance(state, role)),
+                    Some(wait) => Ok(Step::Blocked(wait)),
+                },
+                None => Err(Fault::Endless { role, op: id }),
+            },
             OpKind::If => {
                 let condition = self.symbols.condition(op.args[0], &state.roles[role].env, &mut state.facts);
                 Ok(match state.facts.decide(&condition) {
@@ -76,6 +83,22 @@ impl Run<'_> {
             },
             _ => Ok(Self::advance(state, role)),
         }
+    }
+
+    /// The poll of a loop that ends as soon as that says so, and does nothing else.
+    fn polled(&self, op: &Op) -> Option<(OpId, &'k Op)> {
+        let kernel = self.kernel;
+        let [body] = op.regions[..] else { return None };
+        let own = kernel.block(body);
+        let matters: Vec<(OpId, &Op)> = own.ops.iter().filter(|o| self.events.contains(*o)).map(|o| (*o, kernel.op(*o))).collect();
+        let [(id, poll), (_, branch)] = matters[..] else { return None };
+        let arms: Vec<Vec<&OpKind>> = branch.regions.iter().map(|b| kernel.block(*b).ops.iter().map(|o| &kernel.op(*o).kind).collect()).collect();
+        let [first, second] = &arms[..] else { return None };
+        let ends = own.args.is_empty() && own.ops.last().is_some_and(|o| kernel.op(*o).kind == OpKind::Continue(0));
+        let asks = matches!(poll.kind, OpKind::Nv(NvOp::TryWait | NvOp::TestWait));
+        let told = branch.kind == OpKind::If && branch.args == poll.results;
+        let leaves = first[..] == [&OpKind::Break(0)] && matches!(second[..], [OpKind::Yield | OpKind::Continue(0)]);
+        (ends && asks && told && leaves).then_some((id, poll))
     }
 
     /// Opens a loop: how often it runs must be known to be a number.
