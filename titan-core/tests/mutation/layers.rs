@@ -16,15 +16,6 @@ use titan_core::verify::{WellFormed, verify, well_formed};
 /// Extents and scalars: fewer tiles than slots, more of them, one, none, and a count below zero.
 const SIZES: [(i64, i64); 5] = [(32, 3), (48, 6), (16, 1), (16, 0), (16, -1)];
 
-/// How many mutants of a kind are given to the slow layers.
-const SAMPLE: usize = 40;
-
-/// With this variable, all mutants are given to the slow layers, and the page is left alone.
-const ALL: &str = "TITAN_ALL_MUTANTS";
-
-/// What came of all mutants when they were tried, a line a fate: tried, not well formed, found by the model checker, found by runs.
-const FULL: [[usize; 4]; 3] = [[7721, 95, 7626, 7624], [1000, 0, 1000, 1000], [1099, 0, 0, 0]];
-
 /// Programs whose products read memory that nobody wrote: the tests of the fence pass are about which bytes are the same. The
 /// verifier does not ask what is in memory, runs do.
 const UNWRITTEN: [&str; 2] = ["bytes@parts_by_constants", "tilelang@other_bytes_count_too"];
@@ -34,7 +25,7 @@ const UNWRITTEN: [&str; 2] = ["bytes@parts_by_constants", "tilelang@other_bytes_
 pub(crate) struct Row {
     pub(crate) mutants: usize,
     pub(crate) refused: usize,
-    pub(crate) sampled: usize,
+    pub(crate) tried: usize,
     pub(crate) ill_formed: usize,
     pub(crate) explored: usize,
     pub(crate) sanitized: usize,
@@ -79,11 +70,14 @@ struct Running<'a> {
     text: Text,
 }
 
+/// Raw stores beside other accesses of the same tensor: which bytes they write is not said, and so not modelled.
+const UNSAID: [&str; 1] = ["barrier_fence_before_a_store_outside@passes"];
+
 /// The sources that can run. What an opaque call computes and leaves in memory is not known, so no run is right or wrong: programs
 /// with such calls are for the verifier alone, which takes their word for what they touch.
 fn running(sources: &[Source]) -> Vec<Running<'_>> {
     assert!(UNWRITTEN.iter().all(|name| sources.iter().any(|s| s.name == *name)), "{UNWRITTEN:?} are not all there");
-    let known = |s: &&Source| s.text.ops("ttg.region.call").is_empty() && !UNWRITTEN.contains(&s.name.as_str());
+    let known = |s: &&Source| s.text.ops("ttg.region.call").is_empty() && !UNWRITTEN.contains(&s.name.as_str()) && !UNSAID.contains(&s.name.as_str());
     sources.iter().filter(known).map(|source| Running { source, text: source.text.marked(&said(source)) }).collect()
 }
 
@@ -100,12 +94,6 @@ fn said(source: &Source) -> Vec<String> {
     all
 }
 
-/// Some of the mutants, from all sources.
-fn sample(all: &[(Text, &Source)], limit: usize) -> Vec<(Text, String)> {
-    let n = all.len().min(limit);
-    (0..n).map(|i| &all[i * all.len() / n]).map(|(t, s)| (t.clone(), s.name.clone())).collect()
-}
-
 /// Whether this may be wrong with what has such a fate. Of what does no harm, a run tells which rule of tokens it breaks.
 fn may_be_found(fate: Fate, found: sim::Kind) -> bool {
     match fate {
@@ -115,16 +103,16 @@ fn may_be_found(fate: Fate, found: sim::Kind) -> bool {
     }
 }
 
-fn row(kind: &Kind, sources: &[Source], running: &[Running<'_>], limit: usize) -> Row {
+fn row(kind: &Kind, sources: &[Source], running: &[Running<'_>]) -> Row {
     let all: Vec<Text> = sources.iter().flat_map(|s| mutants(kind, s, &s.text)).collect();
     let known: BTreeSet<String> = all.iter().map(Text::plain).collect();
     let found: Vec<(Text, &Source)> = running.iter().flat_map(|r| mutants(kind, r.source, &r.text).into_iter().map(move |m| (m, r.source))).collect();
     let mut row = Row { mutants: all.len(), ..Row::default() };
     row.refused = all.iter().filter(|m| m.kernel().is_some_and(|k| verify(k).is_err())).count();
-    for (mutant, source) in sample(&found, limit) {
+    for (mutant, source) in &found {
         let Some(kernel) = mutant.kernel() else { continue };
-        row.sampled += 1;
-        let mut missed = |what: &str| row.missed.push(format!("{source}: {what}\n{}", mutant.0.join("\n")));
+        row.tried += 1;
+        let mut missed = |what: &str| row.missed.push(format!("{}: {what}\n{}", source.name, mutant.0.join("\n")));
         if !known.contains(&mutant.plain()) {
             missed("the verifier has not seen it");
         }
@@ -149,13 +137,13 @@ fn row(kind: &Kind, sources: &[Source], running: &[Running<'_>], limit: usize) -
 }
 
 /// The rows of all kinds, made on all cores.
-fn rows(limit: usize) -> Vec<(Kind, Row)> {
+fn rows() -> Vec<(Kind, Row)> {
     let sources = sources::all();
     let (running, kinds, next) = (running(&sources), all(), AtomicUsize::new(0));
     let work = || {
         let mut made = Vec::new();
         while let Some(kind) = kinds.get(next.fetch_add(1, Ordering::Relaxed)) {
-            made.push((kind.name, kind.level, row(kind, &sources, &running, limit)));
+            made.push((kind.name, kind.level, row(kind, &sources, &running)));
         }
         made
     };
@@ -170,7 +158,7 @@ fn rows(limit: usize) -> Vec<(Kind, Row)> {
 
 /// The table of `docs/mutations.md`.
 fn table(rows: &[(Kind, Row)]) -> String {
-    let mut text = header();
+    let mut text = header(rows);
     for (level, title) in [(Level::Rings, "Rings and tokens"), (Level::Barriers, "Barriers and groups")] {
         let _ = write!(text, "\n## {title}\n\n| change | in Rust | mutants | verifier | tried | not well formed | model checker | runs |\n|---|---|---|---|---|---|---|---|\n");
         let mut part: Vec<&(Kind, Row)> = rows.iter().filter(|(k, _)| k.level == level).collect();
@@ -188,7 +176,7 @@ fn table(rows: &[(Kind, Row)]) -> String {
                 Fate::Wrong | Fate::Idle => (row.explored.to_string(), row.sanitized.to_string()),
                                 Fate::Same => ("safe".to_owned(), "clean".to_owned()),
             };
-            let _ = writeln!(text, "| {} | {surface} | {} | {} | {} | {ill_formed} | {found} | {runs} |", kind.name, row.mutants, verdict(row.refused), row.sampled);
+            let _ = writeln!(text, "| {} | {surface} | {} | {} | {} | {ill_formed} | {found} | {runs} |", kind.name, row.mutants, verdict(row.refused), row.tried);
         }
     }
     text
@@ -202,8 +190,18 @@ const fn heading(fate: Fate) -> &'static str {
     }
 }
 
-fn header() -> String {
-    let [[wrong, ill, explored, run], [idle, idle_ill, idle_explored, idle_run], [same, ..]] = FULL;
+/// What came of all mutants: for each fate, how many were tried, are not well formed, the model checker and runs found.
+fn sums(rows: &[(Kind, Row)]) -> [[usize; 4]; 3] {
+    let mut sums = [[0; 4]; 3];
+    for (kind, row) in rows {
+        let counts = [row.tried, row.ill_formed, row.explored, row.sanitized];
+        sums[kind.fate as usize].iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+    }
+    sums
+}
+
+fn header(rows: &[(Kind, Row)]) -> String {
+    let [[wrong, ill, explored, run], [idle, idle_ill, idle_explored, idle_run], [same, ..]] = sums(rows);
     let (all, meant) = (wrong + idle + same, wrong - ill);
     format!(
         "# Mutations
@@ -217,9 +215,8 @@ roles. What becomes of a program is stated for a kind beforehand; kinds that wou
 not.
 
 * *mutants*: different programs that a kind makes. *verifier*: how many of them the verifier refuses; it sees all.
-* *tried*: how many were given to the layers that run, {SAMPLE} of a kind at most, spread over all sources. Not given to them are changes
-  where no run comes to, as in the arm of a condition that never holds, and programs with opaque calls, of which nobody knows what they
-  leave in memory.
+* *tried*: how many were given to the layers that run. Not given to them are changes where no run comes to, as in the arm of a condition
+  that never holds, and programs with opaque calls, of which nobody knows what they leave in memory.
 * *not well formed*: how many of those tried have no meaning to be run, as where a token crosses from role to role. The two columns that
   follow do not count these.
 * *model checker*: in how many it finds something, in every order, with 0, 1, 3 and 6 tiles and with a count below zero. *runs*: in how
@@ -229,7 +226,7 @@ not.
 What is against the rules of tokens alone reads and writes what it should. A run tells which rule is broken, such as a token that is used
 twice, and finds nothing else.
 
-All mutants were tried once, {all} of them (`{ALL}=1` tries them again). Of {wrong} wrong ones, {ill} are not well formed; in the other
+Of {all} mutants that were tried, {wrong} are wrong. Of these, {ill} are not well formed; in the other
 {meant}, the model checker finds something in {explored} and runs do in {run}. Of {idle} that only break a rule of tokens, {idle_ill} are not well
 formed, the model checker finds {idle_explored} and runs find {idle_run}, each by its rule. In {same} that are as right as before, nothing is found.
 
@@ -253,9 +250,11 @@ fn few_places_are_never_run() {
         "barrier_call_under_a_product@passes",
     ];
     let same = |a: &[&str], b: &[&str]| a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>();
-    assert!(same(&kept, &[&calls[..], &UNWRITTEN].concat()), "{kept:?}");
+    assert!(same(&kept, &[&calls[..], &UNWRITTEN, &UNSAID].concat()), "{kept:?}");
     let marked: Vec<&str> = running.iter().filter(|r| r.text != r.source.text).map(|r| r.source.name.as_str()).collect();
     let never = [
+        // In turn, what a loop asks for has happened when it asks.
+        "barrier_polled_in_a_loop@passes",
         // Conditions that do not hold for any of the sizes.
         "pipe_constants_wrap@passes",
         "pipe_guard_of_a_new_number@passes",
@@ -284,19 +283,9 @@ fn few_places_are_never_run() {
 
 #[test]
 fn every_layer_knows_right_from_wrong() {
-    let without_limit = std::env::var_os(ALL).is_some();
-    let rows = rows(if without_limit { usize::MAX } else { SAMPLE });
+    let rows = rows();
     let missed: Vec<String> = rows.iter().flat_map(|(k, r)| r.missed.iter().map(move |m| format!("{}: {m}", k.name))).collect();
-    assert!(missed.is_empty(), "{} mutants:\n{}", missed.len(), missed.iter().take(if without_limit { 4000 } else { 20 }).cloned().collect::<Vec<_>>().join("\n\n"));
-    if without_limit {
-        let mut sums = [[0; 4]; 3];
-        for (kind, row) in &rows {
-            let counts = [row.sampled, row.ill_formed, row.explored, row.sanitized];
-            sums[kind.fate as usize].iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
-        }
-        assert_eq!(sums, FULL, "write these into `FULL`");
-        return;
-    }
+    assert!(missed.is_empty(), "{} mutants:\n{}", missed.len(), missed.iter().take(20).cloned().collect::<Vec<_>>().join("\n\n"));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/mutations.md");
     let text = table(&rows);
     if std::env::var_os("TITAN_BLESS").is_some() {
