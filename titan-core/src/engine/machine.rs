@@ -383,10 +383,7 @@ impl<X> Engine<X> {
         match wait {
             Wait::Phase { barrier, parity } => {
                 let parity = u8::from(parity);
-                self.barrier(barrier).map_or_else(String::new, |b| {
-                    let (arrivals, bytes) = (b.pending(), b.bytes());
-                    format!("the phase of parity {parity} of {barrier}: {arrivals} arrivals and {bytes} bytes are missing")
-                })
+                self.barrier(barrier).map_or_else(String::new, |b| format!("the phase of parity {parity} of {barrier}: {}", b.missing()))
             }
             Wait::Meeting { rendezvous } => self.meeting(rendezvous).map_or_else(String::new, |m| {
                 let needed = m.expected().map_or_else(|| self.agents.live().to_string(), |n| n.to_string());

@@ -108,6 +108,15 @@ impl PhaseBarrier {
         self.bytes
     }
 
+    /// What the current phase still expects, in words.
+    #[must_use]
+    pub fn missing(&self) -> String {
+        let arrivals = if self.pending == 1 { "1 arrival".to_owned() } else { format!("{} arrivals", self.pending) };
+        let one = self.pending == 1 && self.bytes == 0;
+        let bytes = if self.bytes == 0 { String::new() } else { format!(" and {} bytes", self.bytes) };
+        format!("{arrivals}{bytes} {} missing", if one { "is" } else { "are" })
+    }
+
     /// Whether the phase of this parity is complete.
     #[must_use]
     pub const fn passed(&self, parity: bool) -> bool {

@@ -96,7 +96,7 @@ impl Machine<'_> {
         let who = self.role(agent);
         let Some((barrier, _)) = self.awaited(agent) else { return format!("{who} waits") };
         let name = self.barrier_name(barrier);
-        let left = self.engine.barrier(barrier).map_or((0, 0), |b| (b.pending(), b.bytes()));
+        let missing = self.engine.barrier(barrier).map_or_else(String::new, |b| format!(", of which {}", b.missing()));
         let time = self.next_op(agent).and_then(|id| match &self.kernel().op(id).kind {
             OpKind::Ttg(TtgOp::Acquire(p)) => self.threads.get(agent)?.fill.get(p.index()).map(|t| (self.kernel().pipe_name(*p), *t)),
             OpKind::Ttg(TtgOp::WaitReady) => match self.arg(agent, self.kernel().op(id), 0) {
@@ -106,7 +106,6 @@ impl Machine<'_> {
             _ => None,
         });
         let time = time.map_or(String::new(), |(ring, t)| format!(" for time {t} of `{ring}`"));
-        let bytes = if left.1 == 0 { String::new() } else { format!(" and {} bytes", left.1) };
-        format!("{who} waits{time} at `{name}`, of which {} arrivals{bytes} are missing", left.0)
+        format!("{who} waits{time} at `{name}`{missing}")
     }
 }

@@ -80,6 +80,11 @@ fn good_kernels_are_clean_on_every_sampled_schedule() {
                 assert!(found.is_some_and(|(f, _)| f.kind == Kind::Race));
                 continue;
             }
+            // What raw stores write of a tensor beside other accesses is not said.
+            if name == "barrier_fence_before_a_store_outside" {
+                assert!(found.is_some_and(|(f, _)| f.kind == Kind::NotModelled));
+                continue;
+            }
             if let Some((found, _)) = found {
                 dirty.push(format!("{name} @{}: {found} [{}]", kernel.sig.name, found.schedule));
             }
