@@ -363,7 +363,10 @@ fn sim_runs_the_kernels_that_it_can() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("`two`"), "{output:?}");
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(found["runs"][0]["error"].as_str().is_some_and(|e| e.contains("`two`")), "{found}");
-    assert_eq!((&found["runs"][1]["kernel"], &found["findings"][0]["code"]), (&Value::from("same"), &Value::from("race")));
+    assert_eq!(
+        (&found["runs"][1]["kernel"], &found["findings"][0]["code"]),
+        (&Value::from("same"), &Value::from("race"))
+    );
     // Alone, nothing is left to say.
     let output = titan(&["sim", "needy.tir", "--kernel", "two"]);
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));

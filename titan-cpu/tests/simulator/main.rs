@@ -155,8 +155,11 @@ fn the_executor_and_the_simulator_compute_the_same() {
     for sub in ["text", "verify"] {
         let mut paths: Vec<_> = std::fs::read_dir(folder.join(sub)).unwrap().map(|e| e.unwrap().path()).collect();
         paths.sort();
-        // What opaque calls leave in memory is not known.
-        paths.retain(|p| !p.file_stem().is_some_and(|s| s.to_string_lossy().starts_with("barrier_call_")));
+        // What opaque calls leave in memory is not known, and which bytes raw stores write is not said.
+        paths.retain(|p| {
+            let name = p.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            !name.starts_with("barrier_call_") && name != "barrier_fence_before_a_store_outside"
+        });
         for path in paths {
             let kernels = titan_core::text::parse_located(&std::fs::read_to_string(&path).unwrap()).unwrap_or_default();
             for kernel in kernels.into_iter().filter_map(|k| verify(k.kernel).ok()) {
