@@ -2,7 +2,6 @@
 
 /// Those that other benchmarks measure too.
 #[path = "../cases/kernels.rs"]
-#[expect(dead_code, reason = "not all of them are for GPUs")]
 pub(crate) mod common;
 
 use titan::prelude::*;
