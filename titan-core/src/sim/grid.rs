@@ -30,15 +30,22 @@ struct Conflict {
     at: u64,
 }
 
+/// An output that is watched: its first byte, the byte after its last, and who touched each, from the first access on.
+#[derive(Debug)]
+struct Output {
+    base: u64,
+    end: u64,
+    cells: Vec<Cell>,
+}
+
 /// The outputs of a grid.
 #[derive(Debug)]
 pub(super) struct Grid {
     /// The cluster that runs now.
     pub(super) cluster: u32,
     clusters: Vec<Vec<[u32; 3]>>,
-    /// Stretches of bytes that are watched: those of whole bytes an element.
-    watched: Vec<(u64, u64)>,
-    cells: BTreeMap<u64, Vec<Cell>>,
+    /// Those of whole bytes an element.
+    outputs: Vec<Output>,
     who: Vec<Who>,
     known: BTreeMap<Who, u32>,
     found: Option<Conflict>,
@@ -54,9 +61,9 @@ impl Grid {
     /// Watches the outputs of these clusters; `None` if there is nobody else.
     pub(super) fn new(setup: &Setup, clusters: &[Vec<[u32; 3]>]) -> Option<Grid> {
         let outputs = setup.tensors.iter().flatten().filter(|t| t.bytes.is_none() && t.elem.bits() >= 8);
-        let watched: Vec<(u64, u64)> = outputs.map(|t| (t.base, t.base + reach(t))).collect();
+        let outputs = outputs.map(|t| Output { base: t.base, end: t.base + reach(t), cells: Vec::new() }).collect();
         (clusters.len() > 1).then(|| Grid {
-            cluster: 0, clusters: clusters.to_vec(), watched, cells: BTreeMap::new(), who: Vec::new(), known: BTreeMap::new(), found: None,
+            cluster: 0, clusters: clusters.to_vec(), outputs, who: Vec::new(), known: BTreeMap::new(), found: None,
         })
     }
 
@@ -69,37 +76,34 @@ impl Grid {
         number
     }
 
-    fn cluster_of(&self, number: u32) -> Option<u32> {
-        self.who.get((number as usize).checked_sub(1)?).map(|w| w.0)
-    }
-
     /// An access to device memory.
     pub(super) fn access(&mut self, a: &Access, global: SpaceId) -> Result<(), Stop> {
-        let Some((base, end)) = self.watched.iter().copied().find(|(lo, hi)| (*lo..*hi).contains(&a.address)).filter(|_| a.space == global) else {
+        let Some(at) = self.outputs.iter().position(|o| a.space == global && (o.base..o.end).contains(&a.address)) else {
             return Ok(());
         };
         let who = (self.cluster, a.agent.index(), OpId::new(a.place.index()));
         let (number, write) = (self.number(who), a.kind != AccessKind::Read);
-        let len = usize::try_from(end - base).unwrap_or(0);
-        let mut cells = self.cells.remove(&base).unwrap_or_else(|| vec![Cell::default(); len]);
-        let first = usize::try_from(a.address - base).unwrap_or(0);
+        let Grid { outputs, who: all, found, cluster, .. } = self;
+        let touched = |n: u32| (n as usize).checked_sub(1).and_then(|i| all.get(i)).copied();
+        let other = |n: u32| touched(n).filter(|w| w.0 != *cluster);
+        let Output { base, end, cells } = &mut outputs[at];
+        cells.resize(usize::try_from(*end - *base).unwrap_or(0), Cell::default());
+        let first = usize::try_from(a.address - *base).unwrap_or(0);
         for (i, cell) in cells.iter_mut().enumerate().skip(first).take(a.len as usize) {
             let others = [(cell.writer, true), (cell.readers[0], false), (cell.readers[1], false)];
-            let other = others.into_iter().find(|(n, writes)| (write || *writes) && self.cluster_of(*n).is_some_and(|c| c != self.cluster));
-            if let Some((number, writes)) = other.filter(|_| self.found.is_none()) {
-                let old = self.who.get(number as usize - 1).copied().unwrap_or(who);
-                self.found = Some(Conflict { sides: [(who, write), (old, writes)], at: base + i as u64 });
+            let old = others.into_iter().filter(|(_, writes)| write || *writes).find_map(|(n, writes)| Some((other(n)?, writes)));
+            if let Some(old) = old.filter(|_| found.is_none()) {
+                *found = Some(Conflict { sides: [(who, write), old], at: *base + i as u64 });
             }
             if write {
                 cell.writer = number;
             } else if cell.readers[0] == 0 {
                 cell.readers[0] = number;
-            } else if cell.readers[1] == 0 && self.cluster_of(cell.readers[0]) != Some(self.cluster) {
+            } else if cell.readers[1] == 0 && other(cell.readers[0]).is_some() {
                 cell.readers[1] = number;
             }
         }
-        self.cells.insert(base, cells);
-        if self.found.is_some() { Err(Stop) } else { Ok(()) }
+        if found.is_some() { Err(Stop) } else { Ok(()) }
     }
 
     /// What conflicts, in words of the kernel.

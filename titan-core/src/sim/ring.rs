@@ -31,6 +31,9 @@ pub(super) struct Slot {
     pub(super) base: u64,
 }
 
+/// The fence of a lowered ring between what a role did to a stage and what a copy or a product does: from, to, for whom, where.
+pub(super) const TO_ASYNC: (Proxy, Proxy, Scope, FenceSpace) = (Proxy::Generic, Proxy::Async, Scope::Cta, FenceSpace::Shared);
+
 impl Machine<'_> {
     /// An operation of the dialect `ttg`.
     pub(super) fn ttg(&mut self, agent: usize, id: OpId, op: &Op, ttg: &TtgOp, obs: Obs<'_, '_>) -> Res<Moved> {
@@ -220,7 +223,7 @@ impl Machine<'_> {
         self.hold(s, Holds::Stage(s.time));
         let bulk = proxy != Proxy::Generic;
         if bulk {
-            self.fence(agent, id, (Proxy::Generic, Proxy::Async, Scope::Cta, FenceSpace::Shared), obs)?;
+            self.fence(agent, id, TO_ASYNC, obs)?;
             let announced = u32::try_from(bytes).unwrap_or(u32::MAX);
             self.engine.arrive(Agent::new(agent), ready, 1, announced, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
         }

@@ -6,12 +6,12 @@ use super::arith::{bytes, product};
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
 use super::plan::{BULK_STORE, BULK_WRITE, WGMMA};
-use super::ring::{Slot, misused, token};
+use super::ring::{Slot, TO_ASYNC, misused, token};
 use super::state::{Acc, Holds};
 use super::value::{Smem, Tile, Val};
 use super::work::{Effect, Operand, Res, Work};
 use crate::engine::{self, Agent};
-use crate::ir::{Elem, FenceSpace, Op, OpId, Pipe, Proxy, Scope, TileShape, TtgOp, Ty, Unit};
+use crate::ir::{Elem, Op, OpId, Pipe, TileShape, TtgOp, Ty, Unit};
 use crate::num::pack_nibbles;
 use std::rc::Rc;
 
@@ -153,7 +153,7 @@ impl Machine<'_> {
                 _ => Operand::Unknown,
             });
         }
-        self.fence(agent, id, (Proxy::Generic, Proxy::Async, Scope::Cta, FenceSpace::Shared), obs)?;
+        self.fence(agent, id, TO_ASYNC, obs)?;
         let elem = op.results.first().map_or(Elem::F32, |v| self.kernel().ty(*v).elem());
         let (Some(b), Some(a)) = (operands.pop(), operands.pop()) else { return Err(misused("operands")) };
         let before = self.engine.pending().of(Agent::new(agent), WGMMA).last().copied();
@@ -221,7 +221,7 @@ impl Machine<'_> {
             return Err(Found::new(Kind::Bounds, format!("a tile of rank {} is stored to a tensor of rank {rank}", shape.rank())));
         }
         let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
-        self.fence(agent, id, (Proxy::Generic, Proxy::Async, Scope::Cta, FenceSpace::Shared), obs)?;
+        self.fence(agent, id, TO_ASYNC, obs)?;
         let (number, lo) = (self.number(agent)?, s.base + offset);
         let kept = (agent, number);
         let read = Work {

@@ -153,7 +153,7 @@ pub fn find(kernel: &Kernel, overlay: &Overlay) -> Found {
 }
 
 /// For whom and for which memory a fence generic → async is.
-fn fence_of(kind: &OpKind) -> Option<(Scope, FenceSpace)> {
+pub(crate) fn fence_of(kind: &OpKind) -> Option<(Scope, FenceSpace)> {
     if let OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope, space }) = kind {
         return Some((*scope, *space));
     }

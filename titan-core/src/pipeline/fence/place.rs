@@ -1,7 +1,7 @@
 //! Where fences go. Every choice is tried on the analysis before it is made.
 
-use crate::analysis::proxy::{Found, Hazard, Overlay, find, join};
-use crate::ir::{Block, FenceSpace, Kernel, OpId, OpKind, Proxy, Scope, TtgOp};
+use crate::analysis::proxy::{Found, Hazard, Overlay, fence_of, find, join};
+use crate::ir::{Block, FenceSpace, Kernel, OpId, OpKind, Scope};
 use std::collections::BTreeMap;
 
 /// What stands around operations.
@@ -150,8 +150,7 @@ pub(super) fn unneeded(kernel: &Kernel, overlay: &Overlay) -> Vec<OpId> {
     let mut trial = overlay.clone();
     let mut unneeded = Vec::new();
     for at in Around::new(kernel).order.into_iter().rev() {
-        let ours = matches!(kernel.op(at).kind, OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, .. }));
-        if !ours {
+        if fence_of(&kernel.op(at).kind).is_none() {
             continue;
         }
         trial.gone.insert(at);

@@ -160,7 +160,7 @@ impl<'k, 'l> Search<'k, 'l> {
             Ok(machine) => machine,
             Err(found) => return (*found, joined(way)),
         };
-        let ready: Vec<usize> = (0..machine.threads.len()).filter(|a| machine.is_ready(*a)).collect();
+        let ready: Vec<usize> = ready(&machine).collect();
         let who: Vec<String> = ready.iter().map(|a| machine.role(*a)).collect();
         let mut found = Found::new(Kind::Deadlock, format!("{} can never come to an end, whatever happens from here on", who.join(" and ")));
         for (agent, op) in ready.into_iter().filter_map(|a| Some((a, machine.next_op(a)?))) {
@@ -234,8 +234,7 @@ impl<'k, 'l> Search<'k, 'l> {
     fn enter(&mut self, at: Point<'k>, hash: u128, from: Option<(u32, Choice)>) -> Result<(), Wrong> {
         let machine = &at.machine;
         let steps = self.steps(machine);
-        let ready = (0..machine.threads.len()).filter(|a| machine.is_ready(*a)).count();
-        let id = self.graph.add(hash, from, ready);
+        let id = self.graph.add(hash, from, ready(machine).count());
         self.graph.edges.extend(from.map(|(from, _)| (from, id)));
         self.explored.states += 1;
         self.explored.depth = self.explored.depth.max(self.stack.len());
@@ -258,7 +257,7 @@ impl<'k, 'l> Search<'k, 'l> {
 
     /// What can happen next: one local step, or everything.
     fn steps(&self, machine: &Machine<'k>) -> Vec<Step> {
-        let ready: Vec<usize> = (0..machine.threads.len()).filter(|a| machine.is_ready(*a)).collect();
+        let ready: Vec<usize> = ready(machine).collect();
         if self.limits.reduce
             && let Some(agent) = ready.iter().find(|a| machine.is_local(**a, &self.privacy))
         {
@@ -301,10 +300,14 @@ fn follow(at: &mut Point<'_>, choice: Choice) -> Res<()> {
     Ok(())
 }
 
+/// The agents that can go on.
+fn ready(machine: &Machine<'_>) -> impl Iterator<Item = usize> {
+    (0..machine.threads.len()).filter(|a| machine.is_ready(*a))
+}
+
 /// Two agents that stand at accesses which conflict.
 fn meet(machine: &Machine<'_>) -> Option<(Box<Found>, [usize; 2])> {
-    let ready = (0..machine.threads.len()).filter(|a| machine.is_ready(*a));
-    let about: Vec<_> = ready.flat_map(|a| machine.about_to(a)).collect();
+    let about: Vec<_> = ready(machine).flat_map(|a| machine.about_to(a)).collect();
     for (i, a) in about.iter().enumerate() {
         for b in about.iter().skip(i + 1).filter(|b| b.agent != a.agent) {
             if let Some(found) = machine.conflict(b, a) {
