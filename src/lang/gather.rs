@@ -71,11 +71,7 @@ tuples! { 2 I; 3 I J; 4 I J K; 5 I J K L; }
 impl<T: Elem, const R: usize> Tensor<T, R> {
     /// N rows of W elements of the last axis from `col`, rows named by the other axes. Out of range: zero.
     #[must_use]
-    pub fn gather_rows<const N: i32, const W: i32>(
-        &self,
-        rows: impl RowIndices<N, R>,
-        col: i32,
-    ) -> Tile<T, D2<N, W>> {
+    pub fn gather_rows<const N: i32, const W: i32>(&self, rows: impl RowIndices<N, R>, col: i32) -> Tile<T, D2<N, W>> {
         self.gather_rows_or(rows, col, T::default())
     }
 

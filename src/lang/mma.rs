@@ -99,9 +99,7 @@ impl<const M: i32, const N: i32, const K: i32> MmaShapes<D2<K, N>, D2<M, N>> for
 }
 
 #[diagnostic::do_not_recommend]
-impl<const Z: i32, const M: i32, const N: i32, const K: i32> MmaShapes<D3<Z, K, N>, D3<Z, M, N>>
-    for D3<Z, M, K>
-{
+impl<const Z: i32, const M: i32, const N: i32, const K: i32> MmaShapes<D3<Z, K, N>, D3<Z, M, N>> for D3<Z, M, K> {
     const MNK: [i32; 4] = [Z, M, N, K];
 }
 

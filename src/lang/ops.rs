@@ -230,10 +230,7 @@ where
 }
 
 /// What `-x` and `x.abs()` take: scalars and tiles with arithmetic.
-#[diagnostic::on_unimplemented(
-    message = "`-` does not apply to `{Self}`",
-    label = "needs arithmetic elements"
-)]
+#[diagnostic::on_unimplemented(message = "`-` does not apply to `{Self}`", label = "needs arithmetic elements")]
 pub trait Signed: Copy {
     #[doc(hidden)]
     fn minus_it(self) -> Self;
@@ -260,10 +257,7 @@ impl<T: Num, S: Shape> Signed for Tile<T, S> {
 }
 
 /// What `!x` takes: scalars and tiles of `bool` and integers.
-#[diagnostic::on_unimplemented(
-    message = "`!` does not apply to `{Self}`",
-    label = "needs `bool` or integers"
-)]
+#[diagnostic::on_unimplemented(message = "`!` does not apply to `{Self}`", label = "needs `bool` or integers")]
 pub trait Complement: Copy {
     #[doc(hidden)]
     fn flipped(self) -> Self;

@@ -126,10 +126,7 @@ dealt! { 1 D1 A; 2 D2 A B; 3 D3 A B C; 4 D4 A B C D; }
 
 impl<T: Elem, const R: usize> Tensor<T, R> {
     #[track_caller]
-    fn deal_segments<'a, S: Shape>(
-        &'a mut self,
-        off: &Tensor<i32, 1>,
-    ) -> std::vec::IntoIter<Own<'a, T, R, S>> {
+    fn deal_segments<'a, S: Shape>(&'a mut self, off: &Tensor<i32, 1>) -> std::vec::IntoIter<Own<'a, T, R, S>> {
         if off.extents[0] < 1 {
             trap("`ragged` needs an offset more than it has segments, not none");
         }

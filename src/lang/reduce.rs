@@ -16,18 +16,13 @@ struct Lanes {
 
 impl Lanes {
     fn of(dims: &[i32], axis: usize) -> Lanes {
-        Lanes {
-            n: product(&dims[axis..=axis]),
-            inner: product(&dims[axis + 1..]),
-            outer: product(&dims[..axis]),
-        }
+        Lanes { n: product(&dims[axis..=axis]), inner: product(&dims[axis + 1..]), outer: product(&dims[..axis]) }
     }
 
     /// For every lane, in order, the positions of its elements.
     fn positions(&self) -> impl Iterator<Item = Vec<usize>> {
         let (n, inner, outer) = (self.n, self.inner, self.outer);
-        (0..outer)
-            .flat_map(move |o| (0..inner).map(move |i| (0..n).map(|k| (o * n + k) * inner + i).collect()))
+        (0..outer).flat_map(move |o| (0..inner).map(move |i| (0..n).map(|k| (o * n + k) * inner + i).collect()))
     }
 }
 
@@ -152,9 +147,8 @@ impl<T: Elem, S> Tile<T, S> {
         S: Axis<AX>,
     {
         let best = |lane: &[T]| {
-            let wins = |i: usize, best: usize| {
-                better(lane[i], lane[best]) || (lane[best].missing() && !lane[i].missing())
-            };
+            let wins =
+                |i: usize, best: usize| better(lane[i], lane[best]) || (lane[best].missing() && !lane[i].missing());
             (1..lane.len()).fold(0, |best, i| if wins(i, best) { i } else { best })
         };
         let index = |lane: &[T]| i32::of_number(Number::Int(best(lane) as i128));

@@ -153,10 +153,7 @@ impl Repr for tf32 {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "casts saturate from floats and keep low bits of integers"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "casts saturate from floats and keep low bits of integers")]
 impl Repr for i4 {
     fn number(self) -> Number {
         Number::Int(self.0.into())

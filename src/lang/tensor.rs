@@ -82,10 +82,7 @@ pub struct Tensor<T, const R: usize> {
 
 impl<T, const R: usize> fmt::Debug for Tensor<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tensor")
-            .field("extents", &self.extents)
-            .field("strides", &self.strides)
-            .finish_non_exhaustive()
+        f.debug_struct("Tensor").field("extents", &self.extents).field("strides", &self.strides).finish_non_exhaustive()
     }
 }
 
@@ -113,10 +110,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     #[must_use]
     #[track_caller]
     pub fn dim(&self, axis: usize) -> i32 {
-        self.extents
-            .get(axis)
-            .copied()
-            .unwrap_or_else(|| trap(format!("a tensor of rank {R} has no axis {axis}")))
+        self.extents.get(axis).copied().unwrap_or_else(|| trap(format!("a tensor of rank {R} has no axis {axis}")))
     }
 
     /// One element. Outside the tensor: a trap.
@@ -138,10 +132,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     ///
     /// # Safety
     /// No two programs of the launch access one element through such views unless both only read it.
-    #[expect(
-        unsafe_code,
-        reason = "on devices, racing stores are undefined behaviour; the caller rules them out"
-    )]
+    #[expect(unsafe_code, reason = "on devices, racing stores are undefined behaviour; the caller rules them out")]
     pub unsafe fn shared(&mut self) -> ViewMut<'_, T, R> {
         ViewMut::of(self.alias())
     }

@@ -29,8 +29,7 @@ fn paged_attention<const BM: i32, const BN: i32, const D: i32, const CAUSAL: boo
     let hk = ops::div(h, ops::div(heads, kv_heads));
     let q = q.load_tile::<BM, D>([m, 0]);
     let q_pos = ops::add(ops::add(iota::<BM>(), ops::mul(m, BM)), ops::sub(n_kv, n_q));
-    let end =
-        if CAUSAL { n_kv.min(ops::add(ops::sub(n_kv, n_q), ops::mul(ops::add(m, 1), BM))) } else { n_kv };
+    let end = if CAUSAL { n_kv.min(ops::add(ops::sub(n_kv, n_q), ops::mul(ops::add(m, 1), BM))) } else { n_kv };
 
     let mut top = Tile::<f32, D1<BM>>::full(f32::NEG_INFINITY);
     let mut sum = Tile::<f32, D1<BM>>::zeros();
@@ -41,10 +40,7 @@ fn paged_attention<const BM: i32, const BN: i32, const D: i32, const CAUSAL: boo
         let slot = select(ops::lt(k_pos, n_kv), ops::rem(k_pos, page_len), -1);
         let k = kc.gather_rows::<BN, D>((page, slot, hk), 0);
         let v = vc.gather_rows::<BN, D>((page, slot, hk), 0);
-        let s = ops::mul(
-            mma(q, k.t(), Tile::<f32, D2<BM, BN>>::zeros()),
-            ops::mul(scale, std::f32::consts::LOG2_E),
-        );
+        let s = ops::mul(mma(q, k.t(), Tile::<f32, D2<BM, BN>>::zeros()), ops::mul(scale, std::f32::consts::LOG2_E));
         let mut seen = ops::lt(k_pos, n_kv).broadcast::<0, BM>();
         if CAUSAL {
             seen = ops::and(seen, ops::ge(q_pos.col(), k_pos.row()));

@@ -66,8 +66,7 @@ fn batched_products_follow_strides_of_zero() {
     let out = Shared::new(vec![f16::NAN; batch * m * n]);
     let mut ct = memory(out.clone(), [3, 9, 11]);
     run([2, 2, 2], || bmm::<2, 8, 8, 4>(&at, &bt, &mut ct)).unwrap();
-    let want: Vec<f64> =
-        a.chunks(m * k).flat_map(|plane| matmul(&f64s(plane), &f64s(&b), [m, n, k])).collect();
+    let want: Vec<f64> = a.chunks(m * k).flat_map(|plane| matmul(&f64s(plane), &f64s(&b), [m, n, k])).collect();
     close(&out, &want, 1e-3);
 }
 

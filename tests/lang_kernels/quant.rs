@@ -6,14 +6,7 @@ use titan::prelude::*;
 use crate::{Random, close, f64s, matmul, memory, tensor};
 
 #[expect(non_upper_case_globals, reason = "the names that the macro gives to the expressions")]
-fn w4a16<
-    const BM: i32,
-    const BN: i32,
-    const BK: i32,
-    const G: i32,
-    const BK_div_2: i32,
-    const BK_div_G: i32,
->(
+fn w4a16<const BM: i32, const BN: i32, const BK: i32, const G: i32, const BK_div_2: i32, const BK_div_G: i32>(
     a: &Tensor<f16, 2>,
     w: &Tensor<u8, 2>,
     scale: &Tensor<f16, 2>,
@@ -24,8 +17,7 @@ fn w4a16<
     let mut acc = Tile::<f32, D2<BM, BN>>::zeros();
     for k in pipelined(0..cdiv(k_extent, BK)) {
         let packed = w.load_tile::<BN, BK_div_2>([n, k]);
-        let q =
-            ops::sub(ops::and(packed, 0xF).interleave::<D2<BN, BK>>(ops::shr(packed, 4)).cast::<f16>(), 8.0);
+        let q = ops::sub(ops::and(packed, 0xF).interleave::<D2<BN, BK>>(ops::shr(packed, 4)).cast::<f16>(), 8.0);
         let s = scale.load_tile::<BN, BK_div_G>([n, k]).broadcast::<2, G>().reshape::<D2<BN, BK>>();
         acc = mma(a.load_tile::<BM, BK>([m, k]), ops::mul(q, s).t(), acc);
     }

@@ -168,10 +168,7 @@ fn extremes_of_scalars_are_those_of_tiles() {
     assert!(ops::max(-0.0_f32, 0.0).is_sign_positive() && ops::min(0.0_f32, -0.0).is_sign_negative());
     assert_eq!(ops::clamp(5, 7, 2), 2);
     assert_eq!(ops::clamp(f32::NAN, 1.0, 2.0), 1.0);
-    assert_eq!(
-        ops::clamp(tile::<f16, 2>(&[f16::NAN, f16::MAX]), 0.5, 2.0).to_vec(),
-        [0.5, 2.0].map(f16::from_f32)
-    );
+    assert_eq!(ops::clamp(tile::<f16, 2>(&[f16::NAN, f16::MAX]), 0.5, 2.0).to_vec(), [0.5, 2.0].map(f16::from_f32));
 }
 
 #[test]

@@ -21,11 +21,7 @@ fn floats_to_narrower_floats_round_to_even_or_infinity() {
     cast(1.0 + 2_f64.powi(-11) + 2_f64.powi(-40), f16::from_bits(0x3C01));
     cast(3.4e38_f32, bf16::INFINITY);
     cast(f32::MIN_POSITIVE / 2.0, bf16::from_bits(0x0040));
-    assert!(
-        f64::NAN.cast::<f16>().is_nan()
-            && f32::NAN.cast::<bf16>().is_nan()
-            && f16::NAN.cast::<f64>().is_nan()
-    );
+    assert!(f64::NAN.cast::<f16>().is_nan() && f32::NAN.cast::<bf16>().is_nan() && f16::NAN.cast::<f64>().is_nan());
     assert!(f32::NAN.cast::<tf32>().to_f32().is_nan());
 }
 

@@ -5,13 +5,7 @@ use titan::prelude::*;
 
 use crate::tile;
 
-type Row = (
-    &'static str,
-    fn(Tile<f64, D1<1>>) -> Tile<f64, D1<1>>,
-    fn(Tile<f32, D1<1>>) -> Tile<f32, D1<1>>,
-    f64,
-    f64,
-);
+type Row = (&'static str, fn(Tile<f64, D1<1>>) -> Tile<f64, D1<1>>, fn(Tile<f32, D1<1>>) -> Tile<f32, D1<1>>, f64, f64);
 
 macro_rules! rows {
     ($($name:ident($x:expr) = $want:expr;)*) => {
@@ -19,11 +13,7 @@ macro_rules! rows {
     };
 }
 
-#[expect(
-    clippy::approx_constant,
-    clippy::excessive_precision,
-    reason = "a table of values, to all their digits"
-)]
+#[expect(clippy::approx_constant, clippy::excessive_precision, reason = "a table of values, to all their digits")]
 const KNOWN: [Row; 27] = rows! {
     exp(1.0) = 2.718_281_828_459_045_235_4;
     exp(-20.0) = 2.061_153_622_438_557_827_97e-9;
@@ -107,10 +97,7 @@ fn scalars_have_the_functions_that_std_lacks() {
 fn halves_are_correctly_rounded_everywhere() {
     let check = |x: f16, got: f16, exact: f64| {
         if !got.is_finite() {
-            assert!(
-                got.is_nan() == exact.is_nan() && (exact.is_nan() || exact.abs() >= 65520.0),
-                "{x}: {got}"
-            );
+            assert!(got.is_nan() == exact.is_nan() && (exact.is_nan() || exact.abs() >= 65520.0), "{x}: {got}");
             return;
         }
         let error = (got.to_f64() - exact).abs();

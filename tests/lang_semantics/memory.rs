@@ -89,10 +89,7 @@ fn an_index_outside_its_axis_gives_a_view_of_nothing() {
         t.index_mut::<0>(outside).atomic_add([iota::<4>()], Tile::<i32, D1<4>>::ones());
     }
     assert_eq!(shared.to_vec(), (10..22).collect::<Vec<_>>());
-    assert_eq!(
-        trapped(|| _ = t.index::<0>(3).get([0])).message,
-        "`get` at [0] is outside the tensor of extents [4]"
-    );
+    assert_eq!(trapped(|| _ = t.index::<0>(3).get([0])).message, "`get` at [0] is outside the tensor of extents [4]");
 }
 
 /// The trap of a program.
@@ -109,10 +106,7 @@ fn single_elements_trap_outside() {
     assert_eq!(shared.to_vec()[1], -4);
     let line = line!() + 1;
     let trap = trapped(|| _ = t.get([3, 0]));
-    assert_eq!(
-        (trap.message.as_str(), trap.line),
-        ("`get` at [3, 0] is outside the tensor of extents [3, 4]", line)
-    );
+    assert_eq!((trap.message.as_str(), trap.line), ("`get` at [3, 0] is outside the tensor of extents [3, 4]", line));
     assert!(trap.file.ends_with("memory.rs") && trap.column > 1);
     let trap = trapped(|| t.set([0, -1], 0));
     assert_eq!(trap.message, "`set` at [0, -1] is outside the tensor of extents [3, 4]");
@@ -133,10 +127,7 @@ fn segments_must_not_decrease_and_lie_inside() {
     assert_eq!(messages[1], "segment 4 is 2..4, which does not lie within 0..3");
     assert_eq!(messages[2], "segment 5 is 4..-1, which does not lie within 0..3");
     assert_eq!(messages[3], "segment 6 is -1..2, which does not lie within 0..3");
-    assert_eq!(
-        trapped(|| drop(t.segment(&off, 7))).message,
-        "`get` at [8] is outside the tensor of extents [8]"
-    );
+    assert_eq!(trapped(|| drop(t.segment(&off, 7))).message, "`get` at [8] is outside the tensor of extents [8]");
     assert_eq!(
         trapped(|| drop(t.segment(&off, i32::MAX))).message,
         "`get` at [2147483647] is outside the tensor of extents [8]"

@@ -75,8 +75,7 @@ fn a_tile_does_not_outlive_its_program() {
 
 #[test]
 fn quotients_round_up() {
-    let cases =
-        [(0, 4, 0), (1, 4, 1), (8, 4, 2), (9, 4, 3), (-7, 4, -1), (-8, 4, -2), (7, -4, -1), (-7, -4, 2)];
+    let cases = [(0, 4, 0), (1, 4, 1), (8, 4, 2), (9, 4, 3), (-7, 4, -1), (-8, 4, -2), (7, -4, -1), (-7, -4, 2)];
     for (a, b, want) in cases {
         assert_eq!(cdiv(a, b), want, "{a} / {b}");
     }

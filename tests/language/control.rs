@@ -306,7 +306,10 @@ fn grids_without_programs() -> titan::Result<()> {
     assert!(text(rounds_down(&x, &mut y).sync()).contains(idle));
     assert!(text(rounds_down::reference(&x, &mut y)).contains(idle));
     assert!(text(as_many_as(&mut y, 2).sync()).contains("`n - 2`, is 0, but n = 2: no program"));
-    assert!(text(as_many_as(&mut y, 1).sync()).contains("extent 0 of the grid, `n - 2`, is -1, but must be 0 to 2147483647"));
+    assert!(
+        text(as_many_as(&mut y, 1).sync())
+            .contains("extent 0 of the grid, `n - 2`, is -1, but must be 0 to 2147483647")
+    );
     as_many_as(&mut y, 5).sync()?;
     assert_eq!(y.to_vec()?[..4], [1.0, 1.0, 1.0, 0.0]);
     // Nothing to write, or nothing to add.

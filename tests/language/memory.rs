@@ -103,7 +103,11 @@ fn atomics_count_and_scatters_place() -> titan::Result<()> {
 }
 
 #[titan::kernel(grid(cdiv(N, 4)))]
-fn optional(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] bias: Option<&Tensor<f32, 1>>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+fn optional(
+    #[shape(N)] x: &Tensor<f32, 1>,
+    #[shape(N)] bias: Option<&Tensor<f32, 1>>,
+    #[shape(N)] y: &mut Tensor<f32, 1>,
+) {
     let at = [program_id(0)];
     let mut v = x.load_tile::<4>(at);
     if let Some(b) = bias {
@@ -157,7 +161,14 @@ fn a_trap_names_kernel_line_and_program() -> titan::Result<()> {
 }
 
 #[titan::kernel(grid(1))]
-fn small_types(a: &Tensor<i4, 1>, b: &Tensor<u4, 1>, c: &Tensor<e4m3, 1>, d: &Tensor<e5m2, 1>, e: &Tensor<bool, 1>, y: &mut Tensor<f32, 2>) {
+fn small_types(
+    a: &Tensor<i4, 1>,
+    b: &Tensor<u4, 1>,
+    c: &Tensor<e4m3, 1>,
+    d: &Tensor<e5m2, 1>,
+    e: &Tensor<bool, 1>,
+    y: &mut Tensor<f32, 2>,
+) {
     y.index_mut::<0>(0).store_tile([0], a.load_tile::<6>([0]).cast());
     y.index_mut::<0>(1).store_tile([0], b.load_tile::<6>([0]).cast());
     y.index_mut::<0>(2).store_tile([0], c.load_tile::<6>([0]).cast());
@@ -174,7 +185,8 @@ fn small_types_load_and_convert() -> titan::Result<()> {
     let c: Vec<e4m3> = vals.iter().map(|v| (v * 10.0).cast()).collect();
     let d: Vec<e5m2> = vals.iter().map(|v| (v * 1000.0).cast()).collect();
     let e: Vec<bool> = vals.iter().map(|v| *v > 0.0).collect();
-    let (a, b, c, d, e) = (dev.tensor(&a, [6])?, dev.tensor(&b, [6])?, dev.tensor(&c, [6])?, dev.tensor(&d, [6])?, dev.tensor(&e, [6])?);
+    let (a, b, c, d, e) =
+        (dev.tensor(&a, [6])?, dev.tensor(&b, [6])?, dev.tensor(&c, [6])?, dev.tensor(&d, [6])?, dev.tensor(&e, [6])?);
     let got = same!(small_types(dev; &a, &b, &c, &d, &e; f32, [5, 6]));
     assert_eq!(got[..6], [-8.0, -1.0, 0.0, 3.0, 7.0, 7.0]);
     assert_eq!(got[6..12], [0.0, 0.0, 0.0, 3.0, 7.0, 15.0]);
@@ -190,7 +202,10 @@ fn five_axes(#[shape(A, B, C, D, E)] x: &Tensor<i32, 5>, ix: &Tensor<i32, 1>, y:
     let one = Tile::<i32, 4>::ones();
     y.store_tile([0, 0], x.index::<0>(1).load_tile::<1, 1, 1, 4>([1, 2, 1, 0]).reshape::<1, 4>());
     y.store_tile([1, 0], x.index::<3>(2).load_tile::<1, 1, 1, 4>([1, 0, 2, 0]).reshape::<1, 4>());
-    y.store_tile([2, 0], x.index::<4>(3).index::<0>(7).load_tile::<1, 1, 1>([0, 0, 0]).broadcast::<0, 4>().reshape::<1, 4>());
+    y.store_tile(
+        [2, 0],
+        x.index::<4>(3).index::<0>(7).load_tile::<1, 1, 1>([0, 0, 0]).broadcast::<0, 4>().reshape::<1, 4>(),
+    );
     y.store_tile([3, 0], x.gather_or([i, one, one, one, one], -5).broadcast::<0, 1>());
     y.store_tile([4, 0], x.gather_or([one, one, one, one, i], -5).broadcast::<0, 1>());
     let rows = x.gather_rows_or::<4, 4>((i, 1, one, 0), 2, -7);

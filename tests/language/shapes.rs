@@ -102,13 +102,21 @@ fn scans_combine_every_prefix() -> titan::Result<()> {
 }
 
 #[titan::kernel(grid(1))]
-fn products(#[shape(2, 3, 4)] a: &Tensor<f32, 3>, #[shape(2, 4, 5)] b: &Tensor<f32, 3>, #[shape(2, 3, 5)] c: &mut Tensor<f32, 3>) {
+fn products(
+    #[shape(2, 3, 4)] a: &Tensor<f32, 3>,
+    #[shape(2, 4, 5)] b: &Tensor<f32, 3>,
+    #[shape(2, 3, 5)] c: &mut Tensor<f32, 3>,
+) {
     let (at, bt) = (a.load_tile::<2, 3, 4>([0, 0, 0]), b.load_tile::<2, 4, 5>([0, 0, 0]));
     c.store_tile([0, 0, 0], mma(at, bt, Tile::ones()));
 }
 
 #[titan::kernel(grid(1))]
-fn doubles(#[shape(3, 4)] a: &Tensor<f64, 2>, #[shape(5, 4)] b: &Tensor<f64, 2>, #[shape(3, 5)] c: &mut Tensor<f64, 2>) {
+fn doubles(
+    #[shape(3, 4)] a: &Tensor<f64, 2>,
+    #[shape(5, 4)] b: &Tensor<f64, 2>,
+    #[shape(3, 5)] c: &mut Tensor<f64, 2>,
+) {
     c.store_tile([0, 0], mma(a.load_tile::<3, 4>([0, 0]), b.load_tile::<5, 4>([0, 0]).t(), Tile::zeros()));
 }
 

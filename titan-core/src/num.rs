@@ -47,8 +47,7 @@ impl Format {
     /// OCP FP8 with more precision.
     pub const E4M3: Format = Format { exp_bits: 4, frac_bits: 3, top: Top::OneNan, ties: Ties::ToEven };
     /// OCP FP8 with more range.
-    pub const E5M2: Format =
-        Format { exp_bits: 5, frac_bits: 2, top: Top::IeeeSaturating, ties: Ties::ToEven };
+    pub const E5M2: Format = Format { exp_bits: 5, frac_bits: 2, top: Top::IeeeSaturating, ties: Ties::ToEven };
     /// The 19 significant bits of a `tf32`; see [`tf32_from_f64`] for its 32-bit form.
     pub const TF32: Format = Format { exp_bits: 8, frac_bits: 10, top: Top::Ieee, ties: Ties::Away };
 
@@ -110,10 +109,7 @@ impl Format {
     }
 
     /// The code nearest to `sig * 2^exp`.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a rounded significand has at most 11 bits, an exponent 8"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "a rounded significand has at most 11 bits, an exponent 8")]
     const fn round(self, sig: u64, exp: i64) -> u32 {
         if sig == 0 {
             return 0;
@@ -355,9 +351,7 @@ mod tests {
         for big in [61440.0, 65536.0, 1e300, f64::INFINITY] {
             assert_eq!((e5m2_from_f64(big), e5m2_from_f64(-big)), (0x7B, 0xFB));
         }
-        assert!(
-            e4m3_to_f64(e4m3_from_f64(f64::NAN)).is_nan() && e5m2_to_f64(e5m2_from_f64(f64::NAN)).is_nan()
-        );
+        assert!(e4m3_to_f64(e4m3_from_f64(f64::NAN)).is_nan() && e5m2_to_f64(e5m2_from_f64(f64::NAN)).is_nan());
     }
 
     #[test]

@@ -36,9 +36,14 @@ fn sample() -> Artifact {
         ],
         payload: b".version 8.0\n.target sm_90a\n".to_vec(),
     };
-    let amd = Variant { target: "gfx942".to_owned(), payload: b"\x7fELF\0\xff".to_vec(), threads: 256, ..Variant::default() };
+    let amd =
+        Variant { target: "gfx942".to_owned(), payload: b"\x7fELF\0\xff".to_vec(), threads: 256, ..Variant::default() };
     let cpu = Variant { target: "cpu".to_owned(), payload: b"kernel @k() {\n}\n".to_vec(), ..Variant::default() };
-    Artifact { kernel: "gemm::<f16, 128>".to_owned(), variants: vec![fast, amd, cpu], refused: vec![("sm_80".to_owned(), "too large".to_owned())] }
+    Artifact {
+        kernel: "gemm::<f16, 128>".to_owned(),
+        variants: vec![fast, amd, cpu],
+        refused: vec![("sm_80".to_owned(), "too large".to_owned())],
+    }
 }
 
 #[test]
@@ -95,9 +100,15 @@ fn sealed(body: &[u8]) -> Vec<u8> {
 fn what_is_malformed_inside_has_a_place() {
     let decode = |body: &[u8]| Artifact::decode(&sealed(body)).expect_err("malformed");
     assert_eq!(decode(b"\x05\0\0\0k"), ArtifactError::Truncated { what: "the kernel's name", at: 24 });
-    assert_eq!(decode(b"\x01\0\0\0\xff\0\0\0\0"), ArtifactError::Malformed { what: "a text that is not UTF-8", at: 28 });
+    assert_eq!(
+        decode(b"\x01\0\0\0\xff\0\0\0\0"),
+        ArtifactError::Malformed { what: "a text that is not UTF-8", at: 28 }
+    );
     assert_eq!(decode(b"\0\0\0\0\xff\xff\xff\xff"), ArtifactError::Truncated { what: "the variants", at: 28 });
-    assert_eq!(decode(b"\0\0\0\0\0\0\0\0\0\0\0\0x"), ArtifactError::Malformed { what: "bytes after the end of a section", at: 36 });
+    assert_eq!(
+        decode(b"\0\0\0\0\0\0\0\0\0\0\0\0x"),
+        ArtifactError::Malformed { what: "bytes after the end of a section", at: 36 }
+    );
     let deep = [&b"\0\0\0\0\x01\0\0\0\x40\x01\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x03"[..], &[4; 307]].concat();
     assert!(matches!(decode(&deep), ArtifactError::Malformed { what: "an expression that nests too deep", .. }));
 }
@@ -161,8 +172,10 @@ fn assumptions_hold_or_do_not_and_say_what_they_are() {
     let k = HostExpr::Symbol(Symbol::new(1));
     check(Assumption::Divisible { expr: k.clone(), by: 8 }, "divisible(K, 8)", "`K` is a multiple of 8");
     for nonsense in [
-        Assumption::Divisible { expr: k, by: 0 }, Assumption::Divisible { expr: rem(HostExpr::Const(1), 0), by: 1 },
-        Assumption::UnitStride { param: 0, axis: 9 }, Assumption::Aligned { param: 0, bytes: 0 },
+        Assumption::Divisible { expr: k, by: 0 },
+        Assumption::Divisible { expr: rem(HostExpr::Const(1), 0), by: 1 },
+        Assumption::UnitStride { param: 0, axis: 9 },
+        Assumption::Aligned { param: 0, bytes: 0 },
         Assumption::StrideMultiple { param: 0, axis: 0, bytes: 0 },
     ] {
         assert!(!nonsense.holds(&good), "{}", nonsense.text(&Words));
@@ -207,8 +220,11 @@ fn expr() -> impl Strategy<Value = HostExpr> {
     leaf.prop_recursive(6, 24, 2, |inner| {
         prop_oneof![
             inner.clone().prop_map(|a| HostExpr::Not(Box::new(a))),
-            (0..HostOp::ALL.len(), inner.clone(), inner)
-                .prop_map(|(i, a, b)| HostExpr::Binary(HostOp::ALL[i].0, Box::new(a), Box::new(b))),
+            (0..HostOp::ALL.len(), inner.clone(), inner).prop_map(|(i, a, b)| HostExpr::Binary(
+                HostOp::ALL[i].0,
+                Box::new(a),
+                Box::new(b)
+            )),
         ]
     })
 }
@@ -226,7 +242,14 @@ fn variant() -> impl Strategy<Value = Variant> {
     let lists = (config, proptest::collection::vec(assumption, 0..4), texts);
     (".{0,9}", lists, any::<[u32; 2]>(), proptest::collection::vec(any::<u8>(), 0..64)).prop_map(
         |(target, (config, assumptions, notes), [shared_bytes, threads], payload)| Variant {
-            target, config, assumptions, shared_bytes, threads, notes, sites: Vec::new(), payload,
+            target,
+            config,
+            assumptions,
+            shared_bytes,
+            threads,
+            notes,
+            sites: Vec::new(),
+            payload,
         },
     )
 }

@@ -44,14 +44,18 @@ fn the_runner_tells_what_is_wrong() {
     assert_eq!(run("verify/a.tir", "kernel @k() {\n    return\n}\n").failures, [""; 0]);
     assert!(failures("; test magic\n").contains("there is no test `magic`"));
     assert!(failures("; test text\nkernel @k() {}\n").contains("TITAN_BLESS=1 rewrites it"));
-    assert_eq!(run("a.tir", "; test text\nkernel @k() {}\n").blessed.as_deref(), Some("; test text\nkernel @k() {\n}\n"));
+    assert_eq!(
+        run("a.tir", "; test text\nkernel @k() {}\n").blessed.as_deref(),
+        Some("; test text\nkernel @k() {\n}\n")
+    );
     let unexpected = failures("; test parse\nkernel @k() {\n    nonsense\n}\n");
     assert!(unexpected.contains("a.tir:3:5: found, but not expected: [T0805]"), "{unexpected}");
     let missing = failures("; test parse\nkernel @k() {\n    return ; error[T0805]: nothing\n}\n");
     assert!(missing.contains("a.tir:3: expected, but not found: [T0805] nothing"), "{missing}");
     let line = failures("; test parse\nkernel @k() {\n    nonsense\n    return ; error[T0805]: nonsense\n}\n");
     assert_eq!(line.lines().filter(|l| l.starts_with("a.tir")).count(), 2, "the line must agree: {line}");
-    let below = "; test parse\nkernel @k() {\n    %x = addd\n    ; error[T0805]: no operation `addd`\n    ; help: `add`\n}\n";
+    let below =
+        "; test parse\nkernel @k() {\n    %x = addd\n    ; error[T0805]: no operation `addd`\n    ; help: `add`\n}\n";
     assert_eq!(failures(below), "");
     assert_ne!(failures(&below.replace("help: `add`", "help: `sub`")), "");
     assert_eq!(failures("; test parse\n; test verify\nkernel @k() {\n    return\n}\n"), "");

@@ -35,7 +35,12 @@ fn exhibits() -> Vec<Exhibit> {
         let text = std::fs::read_to_string(path).expect("a text");
         let kernels = parse_located(&text).expect("it parses");
         let [bug, repaired] = <[Located; 2]>::try_from(kernels).unwrap_or_else(|_| panic!("{name}: two kernels"));
-        let title = text.lines().nth(1).and_then(|l| l.strip_prefix("; ")).unwrap_or_else(|| panic!("{name}: a title")).to_owned();
+        let title = text
+            .lines()
+            .nth(1)
+            .and_then(|l| l.strip_prefix("; "))
+            .unwrap_or_else(|| panic!("{name}: a title"))
+            .to_owned();
         let [link, class, happened, here] = ["link", "class", "happened", "here"].map(|f| field(&text, f, &name));
         Exhibit { name, title, link, class, happened, here, text, bug, repaired }
     };
@@ -44,7 +49,8 @@ fn exhibits() -> Vec<Exhibit> {
 
 fn place(exhibit: &Exhibit, loc: Loc) -> String {
     let line = if loc == Loc::default() { exhibit.bug.at.line } else { loc.line };
-    let source = usize::try_from(line).ok().and_then(|n| exhibit.text.lines().nth(n.checked_sub(1)?)).unwrap_or_default();
+    let source =
+        usize::try_from(line).ok().and_then(|n| exhibit.text.lines().nth(n.checked_sub(1)?)).unwrap_or_default();
     format!("{line:>4} | {}", source.trim())
 }
 
@@ -79,13 +85,23 @@ fn the_page_is_current() {
     for e in exhibits() {
         let errors = verify(e.bug.kernel.clone()).expect_err("a bug");
         let first = &errors[0];
-        let _ = writeln!(table, "| [{}](#{}) | [report]({}) | {} | [{}](errors/{}.md) |", e.title, e.name, e.link, e.class, first.code, first.code);
+        let _ = writeln!(
+            table,
+            "| [{}](#{}) | [report]({}) | {} | [{}](errors/{}.md) |",
+            e.title, e.name, e.link, e.class, first.code, first.code
+        );
         let messages: Vec<String> = errors.iter().map(|d| rendered(&e, d)).collect();
         let file = format!("../titan-core/filetests/museum/{}.tir", e.name);
         let _ = write!(
             rooms,
             "\n## {}\n\n*{}* ([report]({})). {}\n\n[{}.tir]({file}): {}\n\n```text\n{}```\n",
-            e.name, e.title, e.link, e.happened, e.name, e.here, messages.join("\n"),
+            e.name,
+            e.title,
+            e.link,
+            e.happened,
+            e.name,
+            e.here,
+            messages.join("\n"),
         );
     }
     let page = format!(
@@ -101,5 +117,8 @@ fn the_page_is_current() {
     if std::env::var_os("TITAN_BLESS").is_some() {
         std::fs::write(&path, &page).expect("the page can be written");
     }
-    assert!(std::fs::read_to_string(&path).unwrap_or_default() == page, "docs/museum.md is not current: TITAN_BLESS=1 rewrites it");
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == page,
+        "docs/museum.md is not current: TITAN_BLESS=1 rewrites it"
+    );
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use titan_core::ir::op_table::{Group, OPS, OpRow, mnemonic, row};
 use titan_core::ir::traffic::{On, Order, traffic};
 use titan_core::ir::{
-    AmdOp, ArgOp, AtomicOp, BinOp, Call, Completion, Const, Effect, Elem, FenceSpace, Fill, ForKind, NvGroup, NvOp, OpKind, Pipe,
-    Pred, Proxy, ReduceOp, RegionOp, Scope, TileShape, TtgOp, UnOp, Unit,
+    AmdOp, ArgOp, AtomicOp, BinOp, Call, Completion, Const, Effect, Elem, FenceSpace, Fill, ForKind, NvGroup, NvOp,
+    OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp, Scope, TileShape, TtgOp, UnOp, Unit,
 };
 use titan_core::text::GRAMMAR;
 
@@ -16,15 +16,47 @@ fn kinds() -> Vec<OpKind> {
     let tile = TileShape::new(&[16, 16]).expect("a shape");
     let elem = Elem::F32;
     let mut kinds = vec![
-        OpKind::Const(Const::Int(Elem::I32, 0)), OpKind::ProgramId(0), OpKind::NumPrograms(0), OpKind::Dim(0),
-        OpKind::Present, OpKind::Iota(8), OpKind::Splat(tile), OpKind::Select, OpKind::MulAdd, OpKind::Cast(elem),
-        OpKind::Bitcast(elem), OpKind::Reshape(tile), OpKind::Broadcast { axis: 0, n: 2 }, OpKind::Permute([1, 0, 2, 3]),
-        OpKind::Interleave, OpKind::Split, OpKind::ReduceWith(0), OpKind::ScanWith(0), OpKind::Mma, OpKind::Index(0),
-        OpKind::Slice(0), OpKind::Segment, OpKind::Shared, OpKind::Get, OpKind::Set,
-        OpKind::GatherRows { rows: 8, width: 8 }, OpKind::ScatterRows, OpKind::Gather, OpKind::Scatter,
-        OpKind::Unflatten, OpKind::RaggedCount { rows: 8, cols: 8 }, OpKind::RaggedTile { rows: 8, cols: 8 },
-        OpKind::Print(String::new()), OpKind::Assert(String::new()), OpKind::For(ForKind::Sequential), OpKind::Loop,
-        OpKind::If, OpKind::Yield, OpKind::Break(0), OpKind::Continue(0), OpKind::Return,
+        OpKind::Const(Const::Int(Elem::I32, 0)),
+        OpKind::ProgramId(0),
+        OpKind::NumPrograms(0),
+        OpKind::Dim(0),
+        OpKind::Present,
+        OpKind::Iota(8),
+        OpKind::Splat(tile),
+        OpKind::Select,
+        OpKind::MulAdd,
+        OpKind::Cast(elem),
+        OpKind::Bitcast(elem),
+        OpKind::Reshape(tile),
+        OpKind::Broadcast { axis: 0, n: 2 },
+        OpKind::Permute([1, 0, 2, 3]),
+        OpKind::Interleave,
+        OpKind::Split,
+        OpKind::ReduceWith(0),
+        OpKind::ScanWith(0),
+        OpKind::Mma,
+        OpKind::Index(0),
+        OpKind::Slice(0),
+        OpKind::Segment,
+        OpKind::Shared,
+        OpKind::Get,
+        OpKind::Set,
+        OpKind::GatherRows { rows: 8, width: 8 },
+        OpKind::ScatterRows,
+        OpKind::Gather,
+        OpKind::Scatter,
+        OpKind::Unflatten,
+        OpKind::RaggedCount { rows: 8, cols: 8 },
+        OpKind::RaggedTile { rows: 8, cols: 8 },
+        OpKind::Print(String::new()),
+        OpKind::Assert(String::new()),
+        OpKind::For(ForKind::Sequential),
+        OpKind::Loop,
+        OpKind::If,
+        OpKind::Yield,
+        OpKind::Break(0),
+        OpKind::Continue(0),
+        OpKind::Return,
     ];
     kinds.extend(UnOp::ALL.iter().map(|o| OpKind::Unary(*o)));
     kinds.extend(BinOp::ALL.iter().map(|o| OpKind::Binary(*o)));
@@ -41,11 +73,29 @@ fn kinds() -> Vec<OpKind> {
 fn pipelines(shape: TileShape) -> Vec<TtgOp> {
     let (pipe, elem) = (Pipe::new(0), Elem::F16);
     let mut ops = vec![
-        TtgOp::SourceRows { rows: 8, width: 8 }, TtgOp::Acquire(pipe), TtgOp::Ready(pipe), TtgOp::WaitReady, TtgOp::Poisoned,
-        TtgOp::AsyncProduce { bytes: 512, proxy: Proxy::Generic, skipped: None }, TtgOp::ReadPerm, TtgOp::Split(2),
-        TtgOp::Join, TtgOp::View { field: 0, elem, shape }, TtgOp::Read, TtgOp::Consumed, TtgOp::Release,
-        TtgOp::ComputeIssue, TtgOp::ComputeWait, TtgOp::AccStart(1), TtgOp::AccMma, TtgOp::AccFinish, TtgOp::Write,
-        TtgOp::StoreWait, TtgOp::Roles, TtgOp::Finalize, TtgOp::Rematerialize,
+        TtgOp::SourceRows { rows: 8, width: 8 },
+        TtgOp::Acquire(pipe),
+        TtgOp::Ready(pipe),
+        TtgOp::WaitReady,
+        TtgOp::Poisoned,
+        TtgOp::AsyncProduce { bytes: 512, proxy: Proxy::Generic, skipped: None },
+        TtgOp::ReadPerm,
+        TtgOp::Split(2),
+        TtgOp::Join,
+        TtgOp::View { field: 0, elem, shape },
+        TtgOp::Read,
+        TtgOp::Consumed,
+        TtgOp::Release,
+        TtgOp::ComputeIssue,
+        TtgOp::ComputeWait,
+        TtgOp::AccStart(1),
+        TtgOp::AccMma,
+        TtgOp::AccFinish,
+        TtgOp::Write,
+        TtgOp::StoreWait,
+        TtgOp::Roles,
+        TtgOp::Finalize,
+        TtgOp::Rematerialize,
         TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope: Scope::Cta, space: FenceSpace::Shared },
     ];
     ops.extend(Unit::ALL.iter().flat_map(|u| [TtgOp::Source(*u, shape), TtgOp::StoreIssue(*u)]));
@@ -55,17 +105,41 @@ fn pipelines(shape: TileShape) -> Vec<TtgOp> {
 
 fn barriers() -> Vec<OpKind> {
     let mut kinds: Vec<OpKind> = [
-        RegionOp::Place { offset: 0, bytes: 64, parts: 1 }, RegionOp::At, RegionOp::Read, RegionOp::Write, RegionOp::Wait,
+        RegionOp::Place { offset: 0, bytes: 64, parts: 1 },
+        RegionOp::At,
+        RegionOp::Read,
+        RegionOp::Write,
+        RegionOp::Wait,
         RegionOp::Call(Call { name: String::new(), access: None, proxy: None }),
-    ].map(OpKind::Region).to_vec();
-    kinds.extend([
-        NvOp::MbarrierAlloc { at: 0, n: 1 }, NvOp::MbarrierAt, NvOp::MbarrierInit { count: 1 }, NvOp::MbarrierInval,
-        NvOp::Arrive { arrivals: 1 }, NvOp::ArriveExpectTx { bytes: 64 }, NvOp::ExpectTx { bytes: 64 }, NvOp::MbarrierWait,
-        NvOp::WaitParity, NvOp::TryWait, NvOp::TestWait, NvOp::FenceMbarrierInit, NvOp::CpAsync { bytes: 64 },
-        NvOp::CpAsyncArrive { noinc: true, arrivals: 32 }, NvOp::WgmmaFence, NvOp::Wgmma,
-        NvOp::BarrierSync { id: 1, threads: 64 }, NvOp::BarrierArrive { id: 1, threads: 64 }, NvOp::ClusterArrive,
-        NvOp::ClusterWait, NvOp::SetMaxNReg { registers: 40 },
-    ].map(OpKind::Nv));
+    ]
+    .map(OpKind::Region)
+    .to_vec();
+    kinds.extend(
+        [
+            NvOp::MbarrierAlloc { at: 0, n: 1 },
+            NvOp::MbarrierAt,
+            NvOp::MbarrierInit { count: 1 },
+            NvOp::MbarrierInval,
+            NvOp::Arrive { arrivals: 1 },
+            NvOp::ArriveExpectTx { bytes: 64 },
+            NvOp::ExpectTx { bytes: 64 },
+            NvOp::MbarrierWait,
+            NvOp::WaitParity,
+            NvOp::TryWait,
+            NvOp::TestWait,
+            NvOp::FenceMbarrierInit,
+            NvOp::CpAsync { bytes: 64 },
+            NvOp::CpAsyncArrive { noinc: true, arrivals: 32 },
+            NvOp::WgmmaFence,
+            NvOp::Wgmma,
+            NvOp::BarrierSync { id: 1, threads: 64 },
+            NvOp::BarrierArrive { id: 1, threads: 64 },
+            NvOp::ClusterArrive,
+            NvOp::ClusterWait,
+            NvOp::SetMaxNReg { registers: 40 },
+        ]
+        .map(OpKind::Nv),
+    );
     for tensor in [false, true] {
         kinds.push(OpKind::Nv(NvOp::BulkLoad { tensor, bytes: 64, multicast: 0 }));
         kinds.push(OpKind::Nv(NvOp::BulkStore { tensor, bytes: 64 }));
@@ -74,10 +148,18 @@ fn barriers() -> Vec<OpKind> {
         kinds.push(OpKind::Nv(NvOp::Commit { group, n: 0 }));
         kinds.push(OpKind::Nv(NvOp::WaitGroup { group, n: 0, read: true }));
     }
-    kinds.extend([
-        AmdOp::Waitcnt { vmcnt: 0, lgkmcnt: 0 }, AmdOp::BufferLoadLds { bytes: 64, n: 0 }, AmdOp::DsRead { n: 0 },
-        AmdOp::DsWrite { n: 0 }, AmdOp::Barrier, AmdOp::Mfma, AmdOp::SetPrio { level: 1 },
-    ].map(OpKind::Amd));
+    kinds.extend(
+        [
+            AmdOp::Waitcnt { vmcnt: 0, lgkmcnt: 0 },
+            AmdOp::BufferLoadLds { bytes: 64, n: 0 },
+            AmdOp::DsRead { n: 0 },
+            AmdOp::DsWrite { n: 0 },
+            AmdOp::Barrier,
+            AmdOp::Mfma,
+            AmdOp::SetPrio { level: 1 },
+        ]
+        .map(OpKind::Amd),
+    );
     kinds
 }
 
@@ -96,8 +178,13 @@ fn every_operation_has_a_row_and_every_row_an_operation() {
 fn the_traffic_of_an_operation_is_of_its_proxy() {
     for kind in kinds() {
         let row = traffic(&kind);
-        let shared: BTreeSet<_> = row.accesses.iter().flatten().filter(|a| a.on != On::Tensor).map(|a| a.proxy).collect();
-        let own: BTreeSet<_> = if matches!(kind, OpKind::Ttg(TtgOp::Fill(_))) { shared.clone() } else { kind.proxy().into_iter().collect() };
+        let shared: BTreeSet<_> =
+            row.accesses.iter().flatten().filter(|a| a.on != On::Tensor).map(|a| a.proxy).collect();
+        let own: BTreeSet<_> = if matches!(kind, OpKind::Ttg(TtgOp::Fill(_))) {
+            shared.clone()
+        } else {
+            kind.proxy().into_iter().collect()
+        };
         assert_eq!(shared, own, "{}", mnemonic(&kind));
         let writes_tensor = row.accesses.iter().flatten().any(|a| a.on == On::Tensor && a.writes);
         assert_eq!(writes_tensor, matches!(kind.effect(), Effect::Write | Effect::Atomic), "{}", mnemonic(&kind));
@@ -148,13 +235,19 @@ fn effect(row: &OpRow) -> String {
         Completion::Phase => Some("by phase".to_owned()),
         Completion::Prefix(class) => Some(format!("by prefix of `{class}`")),
     };
-    std::iter::once(effect.to_owned()).chain(proxy).chain(completion).filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", ")
+    std::iter::once(effect.to_owned())
+        .chain(proxy)
+        .chain(completion)
+        .filter(|s| !s.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A line of the filetests that uses a mnemonic, of telling length: what is shown is tested.
 fn example(mnemonic: &str, files: &[String]) -> String {
     let uses = |line: &str| {
-        let operation = if line.starts_with('%') { line.split_once(" = ").map_or("", |(_, right)| right) } else { line };
+        let operation =
+            if line.starts_with('%') { line.split_once(" = ").map_or("", |(_, right)| right) } else { line };
         operation.split([' ', '<']).next() == Some(mnemonic)
     };
     let lines = files.iter().flat_map(|f| f.lines()).map(|l| l.trim().trim_end_matches(" {"));
@@ -168,7 +261,8 @@ fn examples() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/text");
     let mut paths: Vec<_> = std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();
     paths.sort();
-    let texts = paths.iter().filter(|p| !p.ends_with("broken.tir")).map(|p| std::fs::read_to_string(p).expect("a text"));
+    let texts =
+        paths.iter().filter(|p| !p.ends_with("broken.tir")).map(|p| std::fs::read_to_string(p).expect("a text"));
     texts.filter(|t| t.starts_with("; test text")).collect()
 }
 
@@ -271,9 +365,11 @@ fn the_documents_are_current() {
 #[test]
 fn the_documents_link_to_headings_that_exist() {
     let semantics = include_str!("../../docs/semantics.md");
-    let anchors: Vec<String> = semantics.lines().filter_map(|l| l.strip_prefix("## ")).map(|h| {
-        h.to_lowercase().replace(", ", "-").replace(' ', "-")
-    }).collect();
+    let anchors: Vec<String> = semantics
+        .lines()
+        .filter_map(|l| l.strip_prefix("## "))
+        .map(|h| h.to_lowercase().replace(", ", "-").replace(' ', "-"))
+        .collect();
     for anchor in Group::ALL.iter().filter_map(|g| g.semantics()) {
         assert!(anchors.iter().any(|a| a == anchor), "semantics.md has no heading {anchor}: {anchors:?}");
     }

@@ -17,11 +17,23 @@ const CLASSES: &[(&str, Layer)] = &[
     ("a release that is omitted", Verifier("perm_dropped", "")),
     ("a release on one path only", Verifier("released_in_one_arm", "")),
     ("a release that is doubled", Verifier("released_twice", "E0382: use of moved value")),
-    ("a release that is early: a product still reads the stage", Verifier("release_under_a_product", "E0505: cannot move out, with both places")),
-    ("a release that is early: a product of an earlier iteration still reads", Verifier("release_under_a_carried_product", "E0505")),
+    (
+        "a release that is early: a product still reads the stage",
+        Verifier("release_under_a_product", "E0505: cannot move out, with both places"),
+    ),
+    (
+        "a release that is early: a product of an earlier iteration still reads",
+        Verifier("release_under_a_carried_product", "E0505"),
+    ),
     ("use after release", Verifier("read_after_release", "E0382, or E0505 of what borrows")),
-    ("a release, copy or wait of the wrong slot", Construction("tokens act on themselves: a slot is what `acquire` gave, and is named nowhere")),
-    ("a wrong or stale parity, a wrong first phase, a phase that never toggles", Construction("parities are made from the clock when a ring is lowered; a time that is written down is checked")),
+    (
+        "a release, copy or wait of the wrong slot",
+        Construction("tokens act on themselves: a slot is what `acquire` gave, and is named nowhere"),
+    ),
+    (
+        "a wrong or stale parity, a wrong first phase, a phase that never toggles",
+        Construction("parities are made from the clock when a ring is lowered; a time that is written down is checked"),
+    ),
     ("a time that is not the clock's", Verifier("time_that_stands_still", "")),
     ("a skipped wait for a free slot", Construction("only `acquire` gives a slot, and it waits")),
     ("a skipped wait for the bytes", Construction("only `wait` gives a stage that can be read")),
@@ -29,11 +41,17 @@ const CLASSES: &[(&str, Layer)] = &[
     ("transaction bytes too few: a race", Verifier("bytes_too_few", "computed, not written")),
     ("transaction bytes too many: a hang", Verifier("bytes_too_many", "computed, not written")),
     ("a copy that does not fit its stage", Verifier("another_shape", "E0308: mismatched types")),
-    ("a copy that signals another slot's barrier, one barrier for all slots", Construction("each slot has its own, made when the ring is lowered")),
+    (
+        "a copy that signals another slot's barrier, one barrier for all slots",
+        Construction("each slot has its own, made when the ring is lowered"),
+    ),
     ("arrival counts too high or too low", Construction("counts are the threads of the roles that use the ring")),
     ("a reader of several that never joins", Verifier("part_missing", "")),
     ("a reader that stops early", Verifier("a_reader_stops_early", "")),
-    ("`wait_group` one too large or omitted", Construction("counts are assigned from virtual tokens, and checked by another program")),
+    (
+        "`wait_group` one too large or omitted",
+        Construction("counts are assigned from virtual tokens, and checked by another program"),
+    ),
     ("a slot that is never filled", Verifier("slot_dropped", "")),
     ("two copies into one slot", Verifier("slot_filled_twice", "E0382: use of moved value")),
     ("exit with copies in flight", Verifier("role_without_finalize", "")),
@@ -53,12 +71,21 @@ const CLASSES: &[(&str, Layer)] = &[
     ("depth that differs between the roles", Construction("a ring is declared once, for all of them")),
     ("two roles that fill one ring", Verifier("two_fillers", "")),
     ("a ring that nobody reads", Verifier("nobody_reads", "")),
-    ("tokens that cross roles", Construction("a role's tokens are visible in the role only; those of before are used up by none")),
+    (
+        "tokens that cross roles",
+        Construction("a role's tokens are visible in the role only; those of before are used up by none"),
+    ),
     ("a poisoned stage that is read", Verifier("poison_not_asked", "")),
     ("a stage that is read before it was ever written", Construction("the wait that gives it comes after its fill")),
-    ("an accumulator that is touched before its product is done", Construction("a product under way is no tile until `.wait()` or `.finish()` gives one")),
+    (
+        "an accumulator that is touched before its product is done",
+        Construction("a product under way is no tile until `.wait()` or `.finish()` gives one"),
+    ),
     ("a product that nobody waits for", Verifier("product_dropped", "")),
-    ("slots, or a ring and a barrier word, that share bytes", Construction("places are allocated, and liveness treats roles as concurrent")),
+    (
+        "slots, or a ring and a barrier word, that share bytes",
+        Construction("places are allocated, and liveness treats roles as concurrent"),
+    ),
     ("divergent barriers", Construction("conditions are one `bool` of the whole role: a mask is no condition (E0308)")),
     ("copies from what the kernel writes", Verifier("copied_from_an_output", "")),
     ("two roles that store one output", Verifier("stored_by_two_roles", "")),
@@ -120,7 +147,8 @@ fn said(name: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("filetests/verify/{name}.tir"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let comments = text.lines().map(str::trim).skip_while(|l| !l.starts_with("; error["));
-    let first = comments.enumerate().take_while(|(i, l)| *i == 0 || (l.starts_with("; ") && !l.starts_with("; error[")));
+    let first =
+        comments.enumerate().take_while(|(i, l)| *i == 0 || (l.starts_with("; ") && !l.starts_with("; error[")));
     first.map(|(_, l)| l.trim_start_matches("; ").to_owned()).collect()
 }
 
@@ -179,5 +207,8 @@ fn the_page_is_current() {
         std::fs::write(&path, &wanted).expect("the page can be written");
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == wanted, "docs/ownership.md is not current: `TITAN_BLESS=1 cargo test -p titan-gpu-core --test ownership`");
+    assert!(
+        found == wanted,
+        "docs/ownership.md is not current: `TITAN_BLESS=1 cargo test -p titan-gpu-core --test ownership`"
+    );
 }

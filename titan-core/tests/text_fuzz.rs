@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use std::sync::LazyLock;
 use titan_core::ir::op_table::OPS;
 use titan_core::ir::{
-    Access, BinOp, Block, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind, Pred,
-    ReduceOp, Symbol, TileShape, Ty, UnOp, Unit, Value,
+    Access, BinOp, Block, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind,
+    Pred, ReduceOp, Symbol, TileShape, Ty, UnOp, Unit, Value,
 };
-use titan_core::verify::verify;
 use titan_core::text::{GRAMMAR, MAX_DEPTH, parse, parse_located, parse_one, print};
+use titan_core::verify::verify;
 
 /// The filetests: every operation, and most mistakes.
 static FILES: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -284,7 +284,10 @@ fn kernels_with_dangling_or_circular_parts_print() {
         op.args.truncate(1);
     }
     let text = print(&kernel);
-    assert!(text.contains("block0 is not a block of its own") && text.contains("%?77") && text.contains("$?9"), "{text}");
+    assert!(
+        text.contains("block0 is not a block of its own") && text.contains("%?77") && text.contains("$?9"),
+        "{text}"
+    );
     assert!(parse_one(&text).is_err());
     let _ = print(&kernel.canonical());
     kernel.values.clear();

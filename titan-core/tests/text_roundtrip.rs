@@ -1,8 +1,8 @@
 //! Printing and parsing give back the kernel, down to the numbering.
 
 use titan_core::ir::{
-    Access, BinOp, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, InstanceArg, Kernel, Loc, OpKind,
-    Pred, TileShape, Ty, Unit, Value,
+    Access, BinOp, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, InstanceArg, Kernel, Loc,
+    OpKind, Pred, TileShape, Ty, Unit, Value,
 };
 use titan_core::text::{parse_one, print};
 
@@ -32,7 +32,8 @@ fn gemm() -> Kernel {
     let half = HostExpr::binary(HostOp::Div, HostExpr::Symbol(b.symbol("N")), HostExpr::Const(2));
     let a = b.tensor("a", Elem::F16, Access::In, false, vec![DimSpec::Bind(m), DimSpec::Bind(k)]);
     let bias = b.tensor("bias", Elem::Bf16, Access::In, true, vec![DimSpec::Any]);
-    let c = b.tensor("c", Elem::F32, Access::Mut, false, vec![DimSpec::Equals(HostExpr::Symbol(m)), DimSpec::Equals(half)]);
+    let c =
+        b.tensor("c", Elem::F32, Access::Mut, false, vec![DimSpec::Equals(HostExpr::Symbol(m)), DimSpec::Equals(half)]);
     let eps = b.scalar("eps", Elem::F32);
     let rows = HostExpr::binary(HostOp::Cdiv, HostExpr::Symbol(m), HostExpr::Const(128));
     b.set_grid(GridSpec::Extents(vec![rows, HostExpr::Dim(2, 1), HostExpr::Scalar(3)]));

@@ -64,7 +64,11 @@ fn run(path: &Path) -> Result<(usize, usize), String> {
         let to = kernels.get(i + 1).map_or(u32::MAX, |k| k.at.line);
         let expected = expectations(&text, from, to);
         let found = verify(located.kernel.clone()).err().unwrap_or_default();
-        if expected.is_empty() { passing += 1 } else { failing += 1 }
+        if expected.is_empty() {
+            passing += 1
+        } else {
+            failing += 1
+        }
         for e in expected.iter().filter(|e| !found.iter().any(|d| matches(e, d, from))) {
             faults.push_str(&format!("\n  missing at line {}: {} {} {:?}", e.line, e.code, e.text, e.more));
         }

@@ -102,7 +102,12 @@ fn direct_product(a: &[f32], b: &[f32], c: &mut [f32], [_, n, k]: [usize; 3]) {
 
 fn gemm() {
     for (elem, name) in [(Elem::F32, "f32"), (Elem::F16, "f16"), (Elem::Bf16, "bf16")] {
-        for ([m, n, k], tile) in [([1024, 1024, 1024], [128, 128, 64]), ([512, 512, 4096], [128, 128, 64]), ([1000, 1000, 1000], [128, 128, 64]), ([1024, 1024, 1024], [64, 64, 32])] {
+        for ([m, n, k], tile) in [
+            ([1024, 1024, 1024], [128, 128, 64]),
+            ([512, 512, 4096], [128, 128, 64]),
+            ([1000, 1000, 1000], [128, 128, 64]),
+            ([1024, 1024, 1024], [64, 64, 32]),
+        ] {
             let title = format!("gemm {name} {m}x{n}x{k} tiles {tile:?}");
             if !is_selected(&title) {
                 continue;
@@ -155,11 +160,23 @@ fn rows_of(m: i32, n: i32, rounds: usize) {
 
 fn launches() {
     let program = kernels::empty();
-    pair("launch of an empty kernel, grid 1", 2000, None, || run(&program, &[], [1, 1, 1]), || std::hint::black_box(()));
+    pair(
+        "launch of an empty kernel, grid 1",
+        2000,
+        None,
+        || run(&program, &[], [1, 1, 1]),
+        || std::hint::black_box(()),
+    );
     let program = kernels::copy(1024);
     let x = values(1024);
     let args = [tensor(&[1, 1024], bytemuck::cast_slice(&x), Elem::F32), tensor(&[1, 1024], &[], Elem::F32)];
-    pair("launch of a copy of 4 KiB, grid 1", 2000, None, || run(&program, &args, [1, 1, 1]), || std::hint::black_box(()));
+    pair(
+        "launch of a copy of 4 KiB, grid 1",
+        2000,
+        None,
+        || run(&program, &args, [1, 1, 1]),
+        || std::hint::black_box(()),
+    );
 }
 
 fn main() {

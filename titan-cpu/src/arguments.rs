@@ -67,17 +67,14 @@ pub enum RunError {
 }
 
 /// That programs do not get into each other's way is proved for all grids that the kernel can have.
-pub(crate) fn check_grid(
-    signature: &Signature,
-    most: [i64; 3],
-    args: &[Arg],
-    grid: [u32; 3],
-) -> Result<(), RunError> {
+pub(crate) fn check_grid(signature: &Signature, most: [i64; 3], args: &[Arg], grid: [u32; 3]) -> Result<(), RunError> {
     let extents: Vec<Vec<i64>> = args.iter().map(|arg| arg.extents().iter().map(|n| i64::from(*n)).collect()).collect();
     let mut infos = Vec::with_capacity(args.len());
     for ((arg, param), extents) in args.iter().zip(&signature.params).zip(&extents) {
         infos.push(match (arg, &param.kind) {
-            (Arg::Tensor { strides, .. }, SigParam::Tensor { elem, .. }) => ArgInfo::Tensor { elem: *elem, extents, strides },
+            (Arg::Tensor { strides, .. }, SigParam::Tensor { elem, .. }) => {
+                ArgInfo::Tensor { elem: *elem, extents, strides }
+            }
             (Arg::Scalar(Scalar::Int(v)), SigParam::Scalar(elem)) => ArgInfo::Scalar(Const::Int(*elem, *v)),
             (Arg::Scalar(Scalar::Float(v)), SigParam::Scalar(elem)) => ArgInfo::Scalar(Const::Float(*elem, *v)),
             (Arg::Tensor { .. } | Arg::Absent | Arg::Scalar(_), _) => ArgInfo::Absent,
@@ -134,7 +131,9 @@ fn scalar_bits(elem: Elem, value: Scalar) -> Option<u64> {
     match value {
         Scalar::Int(v) if elem == Elem::Bool => Some(u64::from(v != 0)),
         Scalar::Int(v) if elem.is_int() => Some(titan_core::ir::fold::wrap(elem, v).cast_unsigned()),
-        Scalar::Float(v) if elem.is_float() => Some((crate::ops::cast::cast(Elem::F64, elem).scalar)([v.to_bits(), 0, 0])),
+        Scalar::Float(v) if elem.is_float() => {
+            Some((crate::ops::cast::cast(Elem::F64, elem).scalar)([v.to_bits(), 0, 0]))
+        }
         Scalar::Int(_) | Scalar::Float(_) => None,
     }
 }

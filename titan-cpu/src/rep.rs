@@ -73,8 +73,20 @@ pub(crate) fn extend(elem: Elem, bits: u64) -> u64 {
         Elem::I32 => i32::from_bits(bits).to_bits(),
         Elem::I16 => i16::from_bits(bits).to_bits(),
         Elem::I8 | Elem::I4 => i8::from_bits(bits).to_bits(),
-        Elem::F64 | Elem::F32 | Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::U64
-        | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => bits,
+        Elem::F64
+        | Elem::F32
+        | Elem::Tf32
+        | Elem::F16
+        | Elem::Bf16
+        | Elem::E4m3
+        | Elem::E5m2
+        | Elem::I64
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => bits,
     }
 }
 

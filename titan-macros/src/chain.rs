@@ -14,8 +14,8 @@
 
 use crate::ctxt::Ctxt;
 use crate::items::{Constant, DeviceFn, Items};
-use crate::parse;
 use crate::names::Companion;
+use crate::parse;
 use crate::resolve;
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
@@ -41,7 +41,13 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(kind: Kind, krate: TokenStream, attr: TokenStream, item: TokenStream, companions: &[Companion]) -> Self {
+    pub(crate) fn new(
+        kind: Kind,
+        krate: TokenStream,
+        attr: TokenStream,
+        item: TokenStream,
+        companions: &[Companion],
+    ) -> Self {
         State {
             kind,
             krate,
@@ -214,7 +220,8 @@ impl Published<'_> {
         // Exported macros share one namespace in a crate: the name must differ for items of equal name.
         let mark = crate::cache::hash(&[place(name.span()).as_bytes(), answer.to_string().as_bytes()]);
         let mac = format_ident!("__titan_item_{}_{:016x}", unraw(name), mark, span = Span::call_site());
-        let (export, vis) = if *is_pub { (quote!(#[macro_export]), quote!(pub)) } else { (quote!(), quote!(pub(crate))) };
+        let (export, vis) =
+            if *is_pub { (quote!(#[macro_export]), quote!(pub)) } else { (quote!(), quote!(pub(crate))) };
         let body = Group::new(Delimiter::Bracket, answer.clone());
         quote! {
             #[doc(hidden)]
@@ -241,4 +248,3 @@ pub(crate) fn device_answer(item: &TokenStream, keys: &[String], answers: &[Toke
     let keys = keys.iter().map(|k| Literal::string(k));
     quote!(device { #item } #(#keys [ #answers ])*)
 }
-

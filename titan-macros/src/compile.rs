@@ -30,7 +30,8 @@ pub(crate) fn resolve(cx: &Ctxt, item: &mut KernelItem) -> Vec<Companion> {
     let symbols = signature::symbols(item);
     let mut companions = resolve::resolve(cx, &mut item.func, &symbols);
     let mut shapes: Vec<_> = item.func.params.iter_mut().map(|p| p.shape.take()).collect();
-    let mut exprs: Vec<&mut Expr> = shapes.iter_mut().flatten().flat_map(|(_, dims)| dims.iter_mut().flatten()).collect();
+    let mut exprs: Vec<&mut Expr> =
+        shapes.iter_mut().flatten().flat_map(|(_, dims)| dims.iter_mut().flatten()).collect();
     exprs.extend(item.config.grid.iter_mut().flat_map(|(_, list)| list));
     exprs.extend(item.config.requires.iter_mut());
     companions.extend(resolve::resolve_host(cx, &mut item.func, &symbols, &mut exprs));
@@ -43,7 +44,12 @@ pub(crate) fn resolve(cx: &Ctxt, item: &mut KernelItem) -> Vec<Companion> {
     };
     let wanted = |a: &mut InstanceAxis| a.names.iter().map(is_const).collect::<Vec<bool>>();
     let wanted: Vec<Vec<bool>> = item.config.instances.iter_mut().map(wanted).collect();
-    let rows = item.config.instances.iter_mut().zip(&wanted).flat_map(|(a, w)| a.values.iter_mut().map(move |row| row.iter_mut().zip(w)));
+    let rows = item
+        .config
+        .instances
+        .iter_mut()
+        .zip(&wanted)
+        .flat_map(|(a, w)| a.values.iter_mut().map(move |row| row.iter_mut().zip(w)));
     let mut values: Vec<_> = rows.flatten().filter(|(_, w)| **w).map(|(v, _)| &mut v.value).collect();
     companions.extend(resolve::resolve_values(cx, &mut item.func, &mut values));
     let mut seen: Vec<String> = Vec::new();
@@ -115,7 +121,13 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
 }
 
 /// Infers the grid if it was not declared, and verifies.
-fn finish(cx: &Ctxt, item: &KernelItem, mut kernel: Kernel, declared: Option<GridSpec>, places: &Places) -> Option<Verified> {
+fn finish(
+    cx: &Ctxt,
+    item: &KernelItem,
+    mut kernel: Kernel,
+    declared: Option<GridSpec>,
+    places: &Places,
+) -> Option<Verified> {
     if declared.is_none() {
         match grid_of(&kernel) {
             Ok(grid) => kernel.sig.grid = grid,

@@ -117,7 +117,9 @@ pub(crate) trait ConstEnv {
 /// Evaluates a constant expression.
 pub(crate) fn eval(e: &Expr, env: &dyn ConstEnv) -> Result<ConstValue, NotConst> {
     match &e.kind {
-        ExprKind::Int(v, _, _) => i64::try_from(*v).map(ConstValue::Int).map_err(|_| NotConst::Error(format!("{v} is out of range"))),
+        ExprKind::Int(v, _, _) => {
+            i64::try_from(*v).map(ConstValue::Int).map_err(|_| NotConst::Error(format!("{v} is out of range")))
+        }
         ExprKind::Float(v, ..) => Ok(ConstValue::Float(env.round(*v))),
         ExprKind::Bool(v, _) => Ok(ConstValue::Bool(*v)),
         ExprKind::Path(path, res) => {
@@ -268,6 +270,8 @@ fn floats(op: BinaryOp, a: f64, b: f64) -> Option<ConstValue> {
         BinaryOp::Le => ConstValue::Bool(a <= b),
         BinaryOp::Gt => ConstValue::Bool(a > b),
         BinaryOp::Ge => ConstValue::Bool(a >= b),
-        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr => return None,
+        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr => {
+            return None;
+        }
     })
 }

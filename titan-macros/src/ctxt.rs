@@ -92,7 +92,8 @@ impl Ctxt {
         let Some((_, total)) = *self.instance.borrow() else { return };
         for (diag, list) in errors.iter_mut().zip(self.instances.borrow_mut().iter_mut()) {
             list.dedup();
-            if let Some(first) = list.first().filter(|first| list.len() < total && !diag.title.contains(first.as_str())) {
+            if let Some(first) = list.first().filter(|first| list.len() < total && !diag.title.contains(first.as_str()))
+            {
                 diag.title.push_str(&format!(", in `{first}`"));
             }
         }
@@ -163,7 +164,8 @@ pub(crate) fn compile_error(diag: &Diag) -> TokenStream {
     let mut text = diag.text();
     for (site, what) in &diag.related {
         let line = site.start().line;
-        let place = if site.file() == diag.site.file() { format!("line {line}") } else { format!("{}:{line}", site.file()) };
+        let place =
+            if site.file() == diag.site.file() { format!("line {line}") } else { format!("{}:{line}", site.file()) };
         text.push_str(&format!("\n  note: {place}: {what}"));
     }
     quote_spanned! { diag.site => ::core::compile_error! { #text } }

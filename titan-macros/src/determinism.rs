@@ -3,8 +3,8 @@
 //! The cache and reproducible builds depend on it. A second process has other addresses and another hash seed, so iteration
 //! over anything unordered would show.
 
-use crate::{cache, entry};
 use crate::timing::{KERNELS, first_kernel};
+use crate::{cache, entry};
 use std::process::Command;
 
 /// Every expansion, and the artifact of every kernel text in it.

@@ -2,14 +2,14 @@
 
 use crate::ast::KernelItem;
 use crate::chain::{self, Kind, Published, State};
+use crate::clock::{self, Part};
 use crate::compile as compiler;
 use crate::ctxt::{Ctxt, Reports, compile_error};
-use crate::clock::{self, Part};
 use crate::expand::{Expansion, fallback, imports};
 use crate::items::Items;
+use crate::names::{self, Companion};
 use crate::shadow::Shadow;
 use crate::{cache, env, method, parse, pipeline, resolve};
-use crate::names::{self, Companion};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
@@ -32,7 +32,9 @@ pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     }
     cx.finish();
     // What others name exists even if a companion does not.
-    let surface = Expansion { krate: &krate, item: &parsed, items: &Items::default(), asks: &asks, reports: &Reports::default() }.surface();
+    let surface =
+        Expansion { krate: &krate, item: &parsed, items: &Items::default(), asks: &asks, reports: &Reports::default() }
+            .surface();
     let mut state = State::new(Kind::Kernel, krate, attr, item, &companions);
     let chain = state.ask().unwrap_or_default();
     quote!(#surface #chain)
@@ -44,7 +46,14 @@ fn asks(companions: &[Companion]) -> Vec<(String, Span)> {
 }
 
 /// All companions have answered, or there are none. With `asks`, the surface has been emitted before.
-fn finish(cx: Ctxt, krate: &TokenStream, item: KernelItem, items: &Items, tokens: TokenStream, asks: &[(String, Span)]) -> TokenStream {
+fn finish(
+    cx: Ctxt,
+    krate: &TokenStream,
+    item: KernelItem,
+    items: &Items,
+    tokens: TokenStream,
+    asks: &[(String, Span)],
+) -> TokenStream {
     let compiled = if cx.has_errors() { Vec::new() } else { compiler::compile(&cx, &item, items) };
     clock::note(|| item.func.name.to_string(), compiled.len());
     let reports = cx.finish();
@@ -88,9 +97,11 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         // Who calls it is not told that it does not exist.
         let known = !cx.has(Code::Parameter) && shadow.fresh.is_empty();
         let (name, generics) = (&func.name, func.generics.iter().map(|g| &g.tokens));
-        let stub = known.then(|| quote! {
-            #[allow(unused, clippy::all, clippy::pedantic)]
-            #vis fn #name<#(#generics),*>(#(#params),*) #ret { ::core::unreachable!() }
+        let stub = known.then(|| {
+            quote! {
+                #[allow(unused, clippy::all, clippy::pedantic)]
+                #vis fn #name<#(#generics),*>(#(#params),*) #ret { ::core::unreachable!() }
+            }
         });
         let errors = errors(cx);
         return quote!(#errors #stub #published);
@@ -130,7 +141,11 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     if chain::constant_elem(&parsed).is_none() {
         let help = "integers of 8 bits and more, `f32`, `f64` and `bool`";
         cx.error_help(Code::Parameter, parsed.ident.span(), "a constant of a type that kernels do not have", help);
-        let published = Published { name: &parsed.ident, is_pub: matches!(parsed.vis, syn::Visibility::Public(_)), answer: quote!(broken) };
+        let published = Published {
+            name: &parsed.ident,
+            is_pub: matches!(parsed.vis, syn::Visibility::Public(_)),
+            answer: quote!(broken),
+        };
         let (published, errors) = (published.tokens(), errors(cx));
         return quote!(#item #errors #published);
     }
@@ -138,7 +153,12 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let companions = resolve::resolve_constant(&cx, &mut expr);
     if let Some(c) = companions.first() {
         let help = "write its value out";
-        cx.error_help(Code::ConstEval, expr.span, format!("the constant names `{}`, which kernels do not see", c.key), help);
+        cx.error_help(
+            Code::ConstEval,
+            expr.span,
+            format!("the constant names `{}`, which kernels do not see", c.key),
+            help,
+        );
     }
     let is_pub = matches!(parsed.vis, syn::Visibility::Public(_));
     let bare = strip_docs(item.clone());
@@ -187,7 +207,8 @@ fn resume(mut state: State) -> TokenStream {
         // What is broken has been reported where it stands.
         None => {
             let reports = cx.finish();
-            Expansion { krate: &state.krate, item: &item, items: &Items::default(), asks: &asks, reports: &reports }.broken(&reports.ours)
+            Expansion { krate: &state.krate, item: &item, items: &Items::default(), asks: &asks, reports: &reports }
+                .broken(&reports.ours)
         }
     }
 }
@@ -197,7 +218,8 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     let name = path.rsplit("::").next().unwrap_or(path);
     if names::is_constant_name(name) {
         let title = format!("`{path}` is not a constant that kernels see");
-        return Diagnostic::new(Code::NotForKernels, span, title).help("mark it `#[titan::constant]`, and import it where the kernel stands");
+        return Diagnostic::new(Code::NotForKernels, span, title)
+            .help("mark it `#[titan::constant]`, and import it where the kernel stands");
     }
     let title = format!("`{path}` is not a function that kernels call");
     let diag = Diagnostic::new(Code::NotForKernels, span, title);
@@ -215,7 +237,10 @@ pub(crate) fn compile(text: TokenStream) -> TokenStream {
     let literal = text.into_iter().next();
     let Some(TokenTree::Literal(lit)) = literal.clone().map(ungroup) else { return quote!(&[]) };
     let literal = lit.to_string();
-    let Some(text) = literal_text(&literal).or_else(|| Some(syn::parse_str::<syn::LitStr>(&literal).ok()?.value())) else { return quote!(&[]) };
+    let Some(text) = literal_text(&literal).or_else(|| Some(syn::parse_str::<syn::LitStr>(&literal).ok()?.value()))
+    else {
+        return quote!(&[]);
+    };
     clock::note(|| kernel_name(&text), 1);
     let input = format!("titan {} {} cpu sm_80\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
     let bytes = cache::get_or_make(env::cache_dir().as_deref(), &input, || artifact(&text));
@@ -304,7 +329,8 @@ fn strip_docs(item: TokenStream) -> TokenStream {
     let mut out = TokenStream::new();
     let mut it = item.into_iter().peekable();
     while let Some(t) = it.next() {
-        let is_attribute = matches!(&t, TokenTree::Punct(p) if p.as_char() == '#') && matches!(it.peek(), Some(TokenTree::Group(_)));
+        let is_attribute =
+            matches!(&t, TokenTree::Punct(p) if p.as_char() == '#') && matches!(it.peek(), Some(TokenTree::Group(_)));
         if is_attribute {
             it.next();
             continue;
@@ -319,4 +345,3 @@ fn strip_docs(item: TokenStream) -> TokenStream {
 fn errors(cx: Ctxt) -> TokenStream {
     cx.finish().ours.iter().map(compile_error).collect()
 }
-

@@ -39,7 +39,11 @@ pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instanc
         for name in &axis.names {
             let text = name.to_string();
             if !func.generics.iter().any(|g| g.name == text) {
-                cx.error(Code::Generics, name.span(), format!("`{text}` is not a generic parameter of `{}`", func.name));
+                cx.error(
+                    Code::Generics,
+                    name.span(),
+                    format!("`{text}` is not a generic parameter of `{}`", func.name),
+                );
             }
             if named.contains(&text) {
                 cx.error(Code::Generics, name.span(), format!("`{text}` is listed twice in `instances`"));
@@ -70,7 +74,9 @@ pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instanc
 
 /// The arguments of every declared instance as written, in the order of the generic parameters.
 pub(crate) fn written(item: &KernelItem) -> Vec<Vec<String>> {
-    let name = |row: &Row<'_>, g: &crate::ast::GenericParam| row.get(&g.name.to_string()).map_or("_".to_owned(), |v| v.tokens.to_string());
+    let name = |row: &Row<'_>, g: &crate::ast::GenericParam| {
+        row.get(&g.name.to_string()).map_or("_".to_owned(), |v| v.tokens.to_string())
+    };
     product(item).iter().map(|row| item.func.generics.iter().map(|g| name(row, g)).collect()).collect()
 }
 
@@ -151,7 +157,14 @@ fn elem_value(cx: &Ctxt, value: &InstanceValue, name: &str) -> Option<Elem> {
     elem
 }
 
-fn const_value(cx: &Ctxt, item: &KernelItem, items: &Items, value: &InstanceValue, kind: GenericKind, name: &str) -> Option<ConstValue> {
+fn const_value(
+    cx: &Ctxt,
+    item: &KernelItem,
+    items: &Items,
+    value: &InstanceValue,
+    kind: GenericKind,
+    name: &str,
+) -> Option<ConstValue> {
     let none = Generics::default();
     let env = FnEnv { func: &item.func, generics: &none, items };
     let v = match &value.value {
@@ -171,7 +184,11 @@ fn const_value(cx: &Ctxt, item: &KernelItem, items: &Items, value: &InstanceValu
             GenericKind::ConstInt(e) => e.name(),
             _ => "bool",
         };
-        cx.error(Code::Generics, value.span, format!("`{}` is not a constant `{want}`, but `{name}` is one", value.tokens));
+        cx.error(
+            Code::Generics,
+            value.span,
+            format!("`{}` is not a constant `{want}`, but `{name}` is one", value.tokens),
+        );
         return None;
     }
     v

@@ -137,11 +137,17 @@ impl FnEnv<'_> {
         let mut dims = Vec::new();
         for arg in args {
             let v = self.const_arg(arg)?;
-            dims.push(i32::try_from(v).map_err(|_| (Code::TileSize, arg.span, format!("the extent {v} is out of range")))?);
+            dims.push(
+                i32::try_from(v).map_err(|_| (Code::TileSize, arg.span, format!("the extent {v} is out of range")))?,
+            );
         }
         let shape = TileShape::new(&dims);
         let at = args.first().map_or(span, |a| a.span);
-        let shape = shape.ok_or((Code::TileSize, args.get(4).map_or(at, |a| a.span), format!("a tile has one to four extents, not {}", dims.len())))?;
+        let shape = shape.ok_or((
+            Code::TileSize,
+            args.get(4).map_or(at, |a| a.span),
+            format!("a tile has one to four extents, not {}", dims.len()),
+        ))?;
         match shape.problem() {
             Some(p) => Err((Code::TileSize, at, p)),
             None => Ok(shape),

@@ -51,15 +51,22 @@ pub(crate) enum Method {
     /// `any` (`true`) and `all`
     Quantifier(bool),
     Dim,
-    Load { unit: Unit, padded: bool },
+    Load {
+        unit: Unit,
+        padded: bool,
+    },
     Store(Unit),
     Get,
     Set,
     Index,
     Slice,
     Segment,
-    GatherRows { padded: bool },
-    Gather { padded: bool },
+    GatherRows {
+        padded: bool,
+    },
+    Gather {
+        padded: bool,
+    },
     ScatterRows,
     Scatter,
     Atomic(AtomicOp),
@@ -116,7 +123,18 @@ pub(crate) fn similar_of_values(name: &str) -> Option<&'static str> {
 
 /// Whether every type of Rust that can be copied has a method of this name, through a trait of the prelude.
 pub(crate) fn is_of_everything(name: &str) -> bool {
-    let names = ["clone", "clone_from", "into", "try_into", "to_owned", "to_string", "borrow", "borrow_mut", "as_ref", "type_id"];
+    let names = [
+        "clone",
+        "clone_from",
+        "into",
+        "try_into",
+        "to_owned",
+        "to_string",
+        "borrow",
+        "borrow_mut",
+        "as_ref",
+        "type_id",
+    ];
     names.contains(&name)
 }
 

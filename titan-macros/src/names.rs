@@ -73,5 +73,6 @@ pub(crate) fn is_constant_of_others(func: &Function, name: &str) -> bool {
 
 /// `HEAD_DIM`, by Rust's convention.
 pub(crate) fn is_constant_name(name: &str) -> bool {
-    name.chars().any(|c| c.is_ascii_uppercase()) && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+    name.chars().any(|c| c.is_ascii_uppercase())
+        && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }

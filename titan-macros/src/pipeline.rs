@@ -75,7 +75,9 @@ impl Checker<'_> {
         match &e.kind {
             ExprKind::Call { callee: Callee::Builtin(Builtin::RingNew | Builtin::StagingNew), path, .. } => {
                 let name = path.segments.iter().rev().nth(1).map_or_else(|| "Ring".to_owned(), ToString::to_string);
-                let help = format!("its slots are there for the whole kernel: `let name = {name}::<..>::new();` before everything else");
+                let help = format!(
+                    "its slots are there for the whole kernel: `let name = {name}::<..>::new();` before everything else"
+                );
                 let at = path.segments.first().map_or(e.span, proc_macro2::Ident::span);
                 self.cx.error_help(Code::RingMade, at, format!("a ring is made {}", self.place), help);
             }
@@ -101,7 +103,8 @@ impl Checker<'_> {
 
     fn returns(&self, e: &Expr) {
         if matches!(e.kind, ExprKind::Return(_)) {
-            let help = "let the loops of all roles end at the same count; what does not count is chosen by `if` or `select`";
+            let help =
+                "let the loops of all roles end at the same count; what does not count is chosen by `if` or `select`";
             self.cx.error_help(Code::EarlyExit, e.span, "`return` in a role, which others wait for", help);
         }
         if !matches!(e.kind, ExprKind::Closure { .. }) {
@@ -135,7 +138,9 @@ impl Checker<'_> {
             }
             if let Some(first) = arms[..i].iter().find(|a| a.path[1] == arm.path[1]) {
                 let diag = Diagnostic::new(Code::RolesAttr, arm.path[1].span(), format!("`Role::{name}` has two arms"));
-                self.cx.push(diag.related(first.path[1].span(), "its first arm").help("write all that a role does in one arm"));
+                self.cx.push(
+                    diag.related(first.path[1].span(), "its first arm").help("write all that a role does in one arm"),
+                );
             }
         }
         // What is wrong with arms that name no role has been said.
@@ -144,7 +149,12 @@ impl Checker<'_> {
         }
         for role in roles.iter().filter(|r| !arms.iter().any(|a| a.path[1] == r.arm().as_str())) {
             let title = format!("role `{}` has no arm in `match role()`", role.name);
-            self.cx.error_help(Code::RolesAttr, span, title, format!("add `Role::{} => ..`, or strike the role", role.arm()));
+            self.cx.error_help(
+                Code::RolesAttr,
+                span,
+                title,
+                format!("add `Role::{} => ..`, or strike the role", role.arm()),
+            );
         }
     }
 }

@@ -3,7 +3,9 @@
 //! Names that are neither local nor the language's belong to other items: functions and constants that reach us through
 //! their companion macros (see [`crate::chain`]). They are collected here.
 
-use crate::ast::{Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Pat, PatKind, Path, Res, Stmt, Var, VarId};
+use crate::ast::{
+    Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Pat, PatKind, Path, Res, Stmt, Var, VarId,
+};
 use crate::ast::{GenericArg, GenericArgValue, TypeKind, TypeRef};
 use crate::consts;
 use crate::ctxt::Ctxt;
@@ -13,8 +15,10 @@ use titan_core::diag::Code;
 
 /// Resolves the names of a function. `symbols` are the shape names of a kernel.
 pub(crate) fn resolve(cx: &Ctxt, func: &mut Function, symbols: &[String]) -> Vec<Companion> {
-    let mut body = std::mem::replace(&mut func.body, Block { stmts: Vec::new(), close: func.name.span(), span: func.name.span() });
-    let mut r = Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: false, closure: None };
+    let mut body =
+        std::mem::replace(&mut func.body, Block { stmts: Vec::new(), close: func.name.span(), span: func.name.span() });
+    let mut r =
+        Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: false, closure: None };
     for i in 0..r.func.params.len() {
         let name = r.func.params[i].name.clone();
         r.bind(&name);
@@ -26,8 +30,14 @@ pub(crate) fn resolve(cx: &Ctxt, func: &mut Function, symbols: &[String]) -> Vec
 }
 
 /// Resolves the names of host expressions (`grid`, `require`, `#[shape]`): generics, shape names, parameters.
-pub(crate) fn resolve_host(cx: &Ctxt, func: &mut Function, symbols: &[String], exprs: &mut [&mut Expr]) -> Vec<Companion> {
-    let mut r = Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: true, closure: None };
+pub(crate) fn resolve_host(
+    cx: &Ctxt,
+    func: &mut Function,
+    symbols: &[String],
+    exprs: &mut [&mut Expr],
+) -> Vec<Companion> {
+    let mut r =
+        Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: true, closure: None };
     let n = r.func.vars.len().min(r.func.params.len());
     for (i, var) in r.func.vars[..n].iter().enumerate() {
         r.scopes[0].push((var.name.to_string(), i));
@@ -40,7 +50,15 @@ pub(crate) fn resolve_host(cx: &Ctxt, func: &mut Function, symbols: &[String], e
 
 /// Resolves the values of `instances(..)`, which may be constants of other items.
 pub(crate) fn resolve_values(cx: &Ctxt, func: &mut Function, values: &mut [&mut GenericArgValue]) -> Vec<Companion> {
-    let mut r = Resolver { cx, func, symbols: &[], scopes: vec![Vec::new()], companions: Vec::new(), host: false, closure: None };
+    let mut r = Resolver {
+        cx,
+        func,
+        symbols: &[],
+        scopes: vec![Vec::new()],
+        companions: Vec::new(),
+        host: false,
+        closure: None,
+    };
     for v in values {
         match v {
             GenericArgValue::Type(t) => r.ty(t),
@@ -55,8 +73,26 @@ pub(crate) fn resolve_constant(cx: &Ctxt, expr: &mut Expr) -> Vec<Companion> {
     let span = expr.span;
     let body = Block { stmts: Vec::new(), close: span, span };
     let name = Ident::new("constant", span);
-    let mut func = Function { name, generics: Vec::new(), params: Vec::new(), ret: None, body, n_exprs: 0, vars: Vec::new(), intrinsics: Vec::new(), mentions: Vec::new() };
-    let mut r = Resolver { cx, func: &mut func, symbols: &[], scopes: vec![Vec::new()], companions: Vec::new(), host: false, closure: None };
+    let mut func = Function {
+        name,
+        generics: Vec::new(),
+        params: Vec::new(),
+        ret: None,
+        body,
+        n_exprs: 0,
+        vars: Vec::new(),
+        intrinsics: Vec::new(),
+        mentions: Vec::new(),
+    };
+    let mut r = Resolver {
+        cx,
+        func: &mut func,
+        symbols: &[],
+        scopes: vec![Vec::new()],
+        companions: Vec::new(),
+        host: false,
+        closure: None,
+    };
     r.expr(expr);
     r.companions
 }
@@ -121,9 +157,15 @@ impl Resolver<'_> {
 
     fn expr(&mut self, e: &mut Expr) {
         match &mut e.kind {
-            ExprKind::Int(..) | ExprKind::Float(..) | ExprKind::Bool(..) | ExprKind::Continue { .. } | ExprKind::Bad => {}
+            ExprKind::Int(..)
+            | ExprKind::Float(..)
+            | ExprKind::Bool(..)
+            | ExprKind::Continue { .. }
+            | ExprKind::Bad => {}
             ExprKind::Path(path, res) => *res = self.path(path),
-            ExprKind::Unary(_, a) | ExprKind::Paren(a, _) | ExprKind::Field(a, ..) | ExprKind::Ref { inner: a, .. } => self.expr(a),
+            ExprKind::Unary(_, a) | ExprKind::Paren(a, _) | ExprKind::Field(a, ..) | ExprKind::Ref { inner: a, .. } => {
+                self.expr(a)
+            }
             ExprKind::As(a, ty) => {
                 self.expr(a);
                 self.ty(ty);
@@ -133,7 +175,10 @@ impl Resolver<'_> {
                 self.expr(b);
                 self.own_place(a);
             }
-            ExprKind::Binary(_, a, b) | ExprKind::Lazy(_, a, b) | ExprKind::Index(a, b) | ExprKind::Range { lo: a, hi: b, .. } => {
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Lazy(_, a, b)
+            | ExprKind::Index(a, b)
+            | ExprKind::Range { lo: a, hi: b, .. } => {
                 self.expr(a);
                 self.expr(b);
             }
@@ -147,7 +192,9 @@ impl Resolver<'_> {
                 self.generic_args(generics);
                 self.exprs(args);
             }
-            ExprKind::Array(list, _) | ExprKind::Tuple(list, _) | ExprKind::Macro { args: list, .. } => self.exprs(list),
+            ExprKind::Array(list, _) | ExprKind::Tuple(list, _) | ExprKind::Macro { args: list, .. } => {
+                self.exprs(list)
+            }
             ExprKind::Break { value, .. } | ExprKind::Return(value) => {
                 if let Some(v) = value {
                     self.expr(v);
@@ -157,8 +204,14 @@ impl Resolver<'_> {
                     self.cx.error_help(Code::Syntax, e.span, "`return` in a closure", help);
                 }
             }
-            ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
-            | ExprKind::Loop { .. } | ExprKind::Closure { .. } | ExprKind::Roles { .. } => self.scoped(&mut e.kind),
+            ExprKind::If { .. }
+            | ExprKind::Block(_)
+            | ExprKind::Unsafe(_)
+            | ExprKind::For { .. }
+            | ExprKind::While { .. }
+            | ExprKind::Loop { .. }
+            | ExprKind::Closure { .. }
+            | ExprKind::Roles { .. } => self.scoped(&mut e.kind),
         }
     }
 
@@ -216,7 +269,8 @@ impl Resolver<'_> {
         match &place.kind {
             ExprKind::Path(path, Res::Local(var)) if self.closure.is_some_and(|first| *var < first) => {
                 let title = format!("a closure assigns to `{}`, a variable outside of it", path.text());
-                let help = "closures work on elements in no order: sums and extrema are `reduce_..`, running ones `scan_..`";
+                let help =
+                    "closures work on elements in no order: sums and extrema are `reduce_..`, running ones `scan_..`";
                 self.cx.error_help(Code::Syntax, place.span, title, help);
             }
             ExprKind::Tuple(list, _) | ExprKind::Array(list, _) => list.iter().for_each(|e| self.own_place(e)),
@@ -285,7 +339,12 @@ impl Resolver<'_> {
         {
             // No companion stands behind a type.
             let help = "write its value; they see `MAX`, `MIN`, `BITS` of integers; `MAX`, `MIN`, `INFINITY`, `NEG_INFINITY`, `NAN`, `EPSILON`, `MIN_POSITIVE` of floats";
-            self.cx.error_help(Code::NotForKernels, name.span(), format!("`{}` is not a constant that kernels see", path.text()), help);
+            self.cx.error_help(
+                Code::NotForKernels,
+                name.span(),
+                format!("`{}` is not a constant that kernels see", path.text()),
+                help,
+            );
             return Res::None;
         } else if let [first, _] = &path.segments[..]
             && let Some(i) = self.func.generics.iter().position(|g| g.name == *first && g.kind == GenericKind::Elem)

@@ -34,7 +34,14 @@ fn lone_name(e: &Expr) -> Option<String> {
 }
 
 /// Adds the parameters and their shapes; gives the types for inference.
-pub(crate) fn declare(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Builder, tys: &[ITy], elems: &[Option<Elem>]) -> bool {
+pub(crate) fn declare(
+    cx: &Ctxt,
+    item: &KernelItem,
+    env: FnEnv<'_>,
+    b: &mut Builder,
+    tys: &[ITy],
+    elems: &[Option<Elem>],
+) -> bool {
     let mut ok = true;
     for ((p, ty), elem) in item.func.params.iter().zip(tys).zip(elems) {
         ok &= add_param(cx, p, ty, *elem, b);
@@ -72,7 +79,11 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
             }
             let Some(elem) = elem else { return false };
             if !(elem.is_arith() || elem == Elem::Bool) {
-                cx.error(Code::Parameter, p.ty.span, format!("an argument of type `{elem}`: it is for tensors and tiles"));
+                cx.error(
+                    Code::Parameter,
+                    p.ty.span,
+                    format!("an argument of type `{elem}`: it is for tensors and tiles"),
+                );
                 return false;
             }
             b.scalar(&p.name.to_string(), elem);
@@ -87,7 +98,8 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
             false
         }
         _ => {
-            let help = "kernels take scalars by value, `&Tensor<T, R>`, `&mut Tensor<T, R>` and `Option<&Tensor<T, R>>`";
+            let help =
+                "kernels take scalars by value, `&Tensor<T, R>`, `&mut Tensor<T, R>` and `Option<&Tensor<T, R>>`";
             let title = if matches!(p.ty.kind, TypeKind::Tile(..)) {
                 format!("`{}` is a tile: tiles live inside kernels", p.name)
             } else {
@@ -106,7 +118,14 @@ fn unknown_elem(p: &Param) -> Option<(Span, String)> {
     Some((elem.span, name.to_string()))
 }
 
-fn dim_spec(cx: &Ctxt, env: FnEnv<'_>, b: &mut Builder, dim: Option<&Expr>, optional: bool, bound: &mut Vec<String>) -> DimSpec {
+fn dim_spec(
+    cx: &Ctxt,
+    env: FnEnv<'_>,
+    b: &mut Builder,
+    dim: Option<&Expr>,
+    optional: bool,
+    bound: &mut Vec<String>,
+) -> DimSpec {
     let Some(e) = dim else { return DimSpec::Any };
     if let ExprKind::Path(_, Res::Symbol(name)) = &e.kind
         && !optional
@@ -179,4 +198,3 @@ pub(crate) fn symbol_dims(b: &Builder) -> Vec<(String, usize, u8)> {
     }
     out
 }
-

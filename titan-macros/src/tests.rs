@@ -157,7 +157,8 @@ const DEVICES: &[&str] = &[
     }",
 ];
 
-const CONSTANTS: &[&str] = &["pub const D: i32 = 2 * (3 + 4) % 5;", "const EPS: f32 = 1e-6;", "const ON: bool = !(1 < 2) || D == 8;"];
+const CONSTANTS: &[&str] =
+    &["pub const D: i32 = 2 * (3 + 4) % 5;", "const EPS: f32 = 1e-6;", "const ON: bool = !(1 < 2) || D == 8;"];
 
 const STATES: &[&str] = &[
     "kernel { (::titan) (grid(1)) (fn k(y: &mut Tensor<f32, 1>) { y.set([0], gelu(D as f32)); }) } [] [\"gelu\" \"D\"]
@@ -169,17 +170,122 @@ const STATES: &[&str] = &[
 const TEXTS: &[&str] = &["\"kernel @k(%y: mut tensor<f32>[N]) grid(N) { return }\"", "\"\"", "b\"x\" 1"];
 
 const WORDS: &[&str] = &[
-    "fn", "const", "let", "mut", "if", "else", "for", "in", "while", "loop", "match", "break", "continue", "return", "unsafe", "async",
-    "move", "as", "struct", "Some", "Tile", "Tensor", "Option", "f32", "f16", "i32", "i4", "bool", "usize", "T", "N", "BM", "x", "y", "acc",
-    "program_id", "cdiv", "pipelined", "mma", "select", "iota", "unflatten", "zeros", "load_tile", "store_tile", "tiles", "store", "index",
-    "role", "Role", "Ring", "Smem", "Acc", "Staging", "Stage", "acquire", "ready", "copy", "commit", "wait", "wait_filled", "release",
-    "produce", "consume", "get", "join", "mma_async", "finish", "work", "tile", "roles", "warp",
-    "cast", "reshape", "split", "row", "t", "map", "shape", "instances", "grid", "require", "crate", "self", "true", "device", "r#fn", "größe", "_",
+    "fn",
+    "const",
+    "let",
+    "mut",
+    "if",
+    "else",
+    "for",
+    "in",
+    "while",
+    "loop",
+    "match",
+    "break",
+    "continue",
+    "return",
+    "unsafe",
+    "async",
+    "move",
+    "as",
+    "struct",
+    "Some",
+    "Tile",
+    "Tensor",
+    "Option",
+    "f32",
+    "f16",
+    "i32",
+    "i4",
+    "bool",
+    "usize",
+    "T",
+    "N",
+    "BM",
+    "x",
+    "y",
+    "acc",
+    "program_id",
+    "cdiv",
+    "pipelined",
+    "mma",
+    "select",
+    "iota",
+    "unflatten",
+    "zeros",
+    "load_tile",
+    "store_tile",
+    "tiles",
+    "store",
+    "index",
+    "role",
+    "Role",
+    "Ring",
+    "Smem",
+    "Acc",
+    "Staging",
+    "Stage",
+    "acquire",
+    "ready",
+    "copy",
+    "commit",
+    "wait",
+    "wait_filled",
+    "release",
+    "produce",
+    "consume",
+    "get",
+    "join",
+    "mma_async",
+    "finish",
+    "work",
+    "tile",
+    "roles",
+    "warp",
+    "cast",
+    "reshape",
+    "split",
+    "row",
+    "t",
+    "map",
+    "shape",
+    "instances",
+    "grid",
+    "require",
+    "crate",
+    "self",
+    "true",
+    "device",
+    "r#fn",
+    "größe",
+    "_",
 ];
 
 const NUMBERS: &[&str] = &[
-    "0", "1", "2", "8", "255", "-1", "2147483648", "9223372036854775808", "340282366920938463463374607431768211456", "0xFF", "1.5", "1e400",
-    "1e-400", "0i32", "300u8", "1f16", "2.0f32", "1usize", "'c'", "\"text {} {\"", "b\"bytes\"", "\"²\"", "1x", "0b102",
+    "0",
+    "1",
+    "2",
+    "8",
+    "255",
+    "-1",
+    "2147483648",
+    "9223372036854775808",
+    "340282366920938463463374607431768211456",
+    "0xFF",
+    "1.5",
+    "1e400",
+    "1e-400",
+    "0i32",
+    "300u8",
+    "1f16",
+    "2.0f32",
+    "1usize",
+    "'c'",
+    "\"text {} {\"",
+    "b\"bytes\"",
+    "\"²\"",
+    "1x",
+    "0b102",
 ];
 
 /// A small generator: xorshift.
@@ -229,7 +335,8 @@ fn random_token(rng: &mut Rng, depth: usize) -> TokenTree {
 }
 
 fn word(text: &str) -> Ident {
-    text.strip_prefix("r#").map_or_else(|| Ident::new(text, Span::call_site()), |raw| Ident::new_raw(raw, Span::call_site()))
+    text.strip_prefix("r#")
+        .map_or_else(|| Ident::new(text, Span::call_site()), |raw| Ident::new_raw(raw, Span::call_site()))
 }
 
 fn number(text: &str) -> TokenTree {
@@ -351,7 +458,9 @@ fn token_soup_never_panics() {
         let mut rng = Rng::new(seed);
         let (attr, item) = (soup(&mut rng), soup(&mut rng));
         let body = Group::new(Delimiter::Brace, item.clone());
-        let function = tokens("fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>, n: i32)").into_iter().chain([TokenTree::Group(body)]);
+        let function = tokens("fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>, n: i32)")
+            .into_iter()
+            .chain([TokenTree::Group(body)]);
         let function: TokenStream = function.collect();
         survives("kernel", seed, &format!("#[kernel({attr})] {item}"), || entry::kernel(attr.clone(), item.clone()));
         survives("body", seed, &function.to_string(), || entry::kernel(TokenStream::new(), function.clone()));

@@ -47,7 +47,10 @@ fn median(mut f: impl FnMut()) -> Duration {
 #[expect(clippy::print_stderr, reason = "the times are what it is for")]
 fn times_of_an_expansion() {
     let dir = std::env::temp_dir().join(format!("titan-timing-{}", std::process::id()));
-    eprintln!("{:<18} {:>9} {:>12} {:>12} {:>12} {:>12}", "kernel", "instances", "whole", "parse", "per instance", "cache hit");
+    eprintln!(
+        "{:<18} {:>9} {:>12} {:>12} {:>12} {:>12}",
+        "kernel", "instances", "whole", "parse", "per instance", "cache hit"
+    );
     for (name, source) in KERNELS {
         let (attr, item) = first_kernel(source);
         let whole = median(|| drop(entry::kernel(attr.clone(), item.clone())));

@@ -7,8 +7,8 @@ use titan_core::artifact::{Assumption, Variant};
 use titan_core::diag::Code;
 use titan_core::ir::{HostExpr, Kernel, OpId, ParamKind, Pipe, Value};
 use titan_core::lower::{LowerError, Lowered, lower};
-use titan_core::pipeline::{depth, fuse};
 use titan_core::pipeline::implicit::{self, Candidate};
+use titan_core::pipeline::{depth, fuse};
 use titan_core::plan::{self, Plan};
 use titan_core::verify::{Verified, verify};
 
@@ -17,7 +17,9 @@ use titan_core::verify::{Verified, verify};
 #[non_exhaustive]
 pub enum Unsupported {
     /// The target is known, but there is no code generator for it.
-    #[error("kernel `{kernel}`: TITAN does not generate code for {target} yet\n  help: the CPU device runs every kernel; set `TITAN_DEVICE=cpu`")]
+    #[error(
+        "kernel `{kernel}`: TITAN does not generate code for {target} yet\n  help: the CPU device runs every kernel; set `TITAN_DEVICE=cpu`"
+    )]
     Target {
         /// The kernel, with its instance.
         kernel: String,
@@ -58,7 +60,8 @@ pub fn compile(kernel: &Verified, machine: &Machine, source: Option<(&str, u32)>
             // Nothing is accessed in vectors: both variants would be one.
             continue;
         }
-        let (kernel, plan, lowered) = if kernel.roles.is_empty() { pipelined(kernel, plan)? } else { parted(kernel, plan)? };
+        let (kernel, plan, lowered) =
+            if kernel.roles.is_empty() { pipelined(kernel, plan)? } else { parted(kernel, plan)? };
         let kernel = &kernel;
         let ptx = emit(&lowered.func, machine, source)?;
         variants.push(Variant {
@@ -142,7 +145,8 @@ fn next_candidate(kernel: &Verified, plan: &Plan, skip: usize) -> Option<Candida
 /// The loop with as many slots as fit beside everything else.
 fn deepest(kernel: &Verified, plan: &Plan, candidate: &Candidate) -> Option<(Verified, Plan)> {
     let encoding = |load: &OpId| plan.resident.get(kernel.op(*load).results.first()?.index())?.as_ref();
-    let stage = candidate.loads.iter().filter_map(encoding).map(|e| u64::from(e.bytes().next_multiple_of(e.align()))).sum();
+    let stage =
+        candidate.loads.iter().filter_map(encoding).map(|e| u64::from(e.bytes().next_multiple_of(e.align()))).sum();
     let looped = kernel.op(candidate.op);
     let bound = |i: usize| looped.args.get(i).and_then(|v| kernel.int_constant(*v));
     let trips = bound(0).zip(bound(1)).map(|(lo, hi)| hi.saturating_sub(lo));
@@ -151,7 +155,8 @@ fn deepest(kernel: &Verified, plan: &Plan, candidate: &Candidate) -> Option<(Ver
         let Ok(ringed) = verify(ringed) else { continue };
         let mut next = plan::plan(&ringed, &plan.target, plan.aligned);
         if lower(&ringed, &next).is_ok() {
-            let names: Vec<String> = candidate.loads.iter().map(|l| kernel.display_name(kernel.op(*l).results[0])).collect();
+            let names: Vec<String> =
+                candidate.loads.iter().map(|l| kernel.display_name(kernel.op(*l).results[0])).collect();
             let (names, slots, far) = (names.join(", "), depth.slots, depth.distance());
             next.notes.extend(plan.notes.iter().filter(|n| n.starts_with("pipelined:")).cloned());
             next.notes.push(format!("pipelined: {names} in {slots} slots, copied {far} iterations ahead"));
@@ -176,13 +181,18 @@ fn config(plan: &Plan, entry: &str, version: u32, barriers: usize) -> Vec<(Strin
 fn assumptions(kernel: &Kernel, plan: &Plan) -> Vec<Assumption> {
     let mut out = Vec::new();
     for (index, param) in kernel.sig.params.iter().enumerate() {
-        let (ParamKind::Tensor { elem, shape, .. }, true) = (&param.kind, plan.vectored.get(index) == Some(&true)) else {
+        let (ParamKind::Tensor { elem, shape, .. }, true) = (&param.kind, plan.vectored.get(index) == Some(&true))
+        else {
             continue;
         };
         let (Ok(number), Some(last)) = (u32::try_from(index), shape.len().checked_sub(1)) else { continue };
         out.push(Assumption::UnitStride { param: number, axis: u32::try_from(last).unwrap_or(0) });
         out.push(Assumption::Aligned { param: number, bytes: 16 });
-        out.extend((0u32..).zip(&shape[..last]).map(|(axis, _)| Assumption::StrideMultiple { param: number, axis, bytes: 16 }));
+        out.extend((0u32..).zip(&shape[..last]).map(|(axis, _)| Assumption::StrideMultiple {
+            param: number,
+            axis,
+            bytes: 16,
+        }));
         out.push(Assumption::Divisible { expr: HostExpr::Dim(index, last), by: i64::from(128 / elem.bits()) });
     }
     out.push(Assumption::Index32);

@@ -110,16 +110,35 @@ const MMA_SM90A: &[MmaShape] = &[
 ];
 
 const AMPERE: &[Feature] = &[Feature::CpAsync, Feature::LdMatrix, Feature::MmaSync, Feature::MBarrier];
-const ADA: &[Feature] = &[
-    Feature::CpAsync, Feature::LdMatrix, Feature::MmaSync, Feature::MBarrier, Feature::Fp8Convert, Feature::Fp8Mma,
-];
+const ADA: &[Feature] =
+    &[Feature::CpAsync, Feature::LdMatrix, Feature::MmaSync, Feature::MBarrier, Feature::Fp8Convert, Feature::Fp8Mma];
 const HOPPER: &[Feature] = &[
-    Feature::CpAsync, Feature::LdMatrix, Feature::MmaSync, Feature::MBarrier, Feature::Fp8Convert, Feature::Fp8Mma,
-    Feature::Cluster, Feature::Tma, Feature::TransactionBarrier, Feature::StMatrix, Feature::SetMaxNReg, Feature::Wgmma,
+    Feature::CpAsync,
+    Feature::LdMatrix,
+    Feature::MmaSync,
+    Feature::MBarrier,
+    Feature::Fp8Convert,
+    Feature::Fp8Mma,
+    Feature::Cluster,
+    Feature::Tma,
+    Feature::TransactionBarrier,
+    Feature::StMatrix,
+    Feature::SetMaxNReg,
+    Feature::Wgmma,
 ];
 const BLACKWELL: &[Feature] = &[
-    Feature::CpAsync, Feature::LdMatrix, Feature::MmaSync, Feature::MBarrier, Feature::Fp8Convert, Feature::Fp8Mma,
-    Feature::Cluster, Feature::Tma, Feature::TransactionBarrier, Feature::StMatrix, Feature::SetMaxNReg, Feature::Tcgen05,
+    Feature::CpAsync,
+    Feature::LdMatrix,
+    Feature::MmaSync,
+    Feature::MBarrier,
+    Feature::Fp8Convert,
+    Feature::Fp8Mma,
+    Feature::Cluster,
+    Feature::Tma,
+    Feature::TransactionBarrier,
+    Feature::StMatrix,
+    Feature::SetMaxNReg,
+    Feature::Tcgen05,
 ];
 
 const KIB: u32 = 1024;

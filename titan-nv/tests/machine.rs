@@ -93,7 +93,10 @@ fn a_kernel_becomes_ptx_where_the_target_is_supported() {
                 assert!(!machine.supported, "{error}");
                 assert_eq!(error.code().number(), "T0902");
                 let text = error.to_string();
-                assert!(text.starts_with(&format!("kernel `one`: TITAN does not generate code for {}", machine.name)), "{text}");
+                assert!(
+                    text.starts_with(&format!("kernel `one`: TITAN does not generate code for {}", machine.name)),
+                    "{text}"
+                );
             }
         }
     }

@@ -133,8 +133,7 @@ impl Bench {
         // Triton adds pointers to scratch memory that these kernels do not have.
         let n = kernel.param_sizes().count();
         params.resize(n, Param::Ptr(DevicePtr::NULL));
-        let launch =
-            Launch { grid, block: [self.warps * 32, 1, 1], dynamic_shared: self.shared, params: &params };
+        let launch = Launch { grid, block: [self.warps * 32, 1, 1], dynamic_shared: self.shared, params: &params };
         kernel.run(&launch, &mut self.memory, options)
     }
 }
@@ -220,8 +219,7 @@ fn product(file: &str, [m, n, k]: [usize; 3], ab: El, c: El, transposed: bool, o
     // The kernel reads whole tiles of rows: A and B have as many as the tiles.
     b.run([m.div_ceil(64) as u32, n.div_ceil(64) as u32, 1], &params, options);
     let at_b = |p: usize, j: usize| if transposed { bv[j * k + p] } else { bv[p * n + j] };
-    let want: Vec<f64> =
-        (0..m * n).map(|i| (0..k).map(|p| av[i / n * k + p] * at_b(p, i % n)).sum()).collect();
+    let want: Vec<f64> = (0..m * n).map(|i| (0..k).map(|p| av[i / n * k + p] * at_b(p, i % n)).sum()).collect();
     close(file, &b.values(out, c, m * n), &want, rel, abs);
 }
 
@@ -266,8 +264,9 @@ fn attention(file: &str, el: El, d: usize, n: usize, tolerance: f64, options: &O
         let dot = |j: usize| qi.iter().zip(row(&ks, j)).map(|(a, b)| a * b).sum::<f64>();
         let p: Vec<f64> = (0..=i).map(|j| (dot(j) * f64::from(scale)).exp2()).collect();
         let total: f64 = p.iter().sum();
-        let want: Vec<f64> =
-            (0..d).map(|x| p.iter().enumerate().map(|(j, p)| p * vs[(h * n + j) * d + x]).sum::<f64>() / total).collect();
+        let want: Vec<f64> = (0..d)
+            .map(|x| p.iter().enumerate().map(|(j, p)| p * vs[(h * n + j) * d + x]).sum::<f64>() / total)
+            .collect();
         close(file, &got[(h * n + i) * d..][..d], &want, tolerance, tolerance);
     }
 }
@@ -305,7 +304,13 @@ fn atomics_sorting_scanning() {
         let (x, seen) = b.input("x", El::F32, &noise(512, 14));
         let out = b.output(El::F32, 512);
         b.run([1, 1, 1], &[Param::Ptr(x), Param::Ptr(out)], &options);
-        let want: Vec<f64> = seen.iter().scan(0.0, |s, x| { *s += x; Some(*s) }).collect();
+        let want: Vec<f64> = seen
+            .iter()
+            .scan(0.0, |s, x| {
+                *s += x;
+                Some(*s)
+            })
+            .collect();
         close("scan", &b.values(out, El::F32, 512), &want, 1e-5, 1e-4);
     }
 }
@@ -370,9 +375,19 @@ fn probe(file: &str, text: &str, options: &Options) -> Option<Result<Stats, EmuE
         "sort" => vec![Param::Ptr(b.input("x", El::I32, &noise(256, 1)).0), Param::Ptr(b.output(El::I32, 256))],
         "scan" => vec![Param::Ptr(b.input("x", El::F32, &noise(512, 1)).0), Param::Ptr(b.output(El::F32, 512))],
         "transpose" => {
-            vec![Param::Ptr(b.input("x", El::F16, &noise(64 * 64, 1)).0), Param::Ptr(b.output(El::F16, 64 * 64)), n(64), n(64)]
+            vec![
+                Param::Ptr(b.input("x", El::F16, &noise(64 * 64, 1)).0),
+                Param::Ptr(b.output(El::F16, 64 * 64)),
+                n(64),
+                n(64),
+            ]
         }
-        _ => vec![Param::Ptr(b.input("x", El::F32, &noise(1000, 1)).0), Param::Ptr(b.output(El::F32, 1000)), n(1000), n(1000)],
+        _ => vec![
+            Param::Ptr(b.input("x", El::F32, &noise(1000, 1)).0),
+            Param::Ptr(b.output(El::F32, 1000)),
+            n(1000),
+            n(1000),
+        ],
     };
     let grid = if file == "attention" { [2, 1, 1] } else { [1, 1, 1] };
     Some(b.try_run(grid, &params, options))

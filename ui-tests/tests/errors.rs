@@ -94,8 +94,26 @@ const BARRIERS: &[(Code, &str)] = &[
 
 /// What no message may contain: names from inside the compiler, and types behind the language's own.
 const DENIED: &[&str] = &[
-    "T0901", "__titan", "__private", "TITAN_RUN", "titan_core", "titan_macros", "ITy", "FnLower", "TypeKind", "GenericArgValue", "ElemSlot",
-    "InstanceValue", "OpKind", "%0", "please report", "panicked", "unused import", "unused variable", "Nothing", "{integer}` is not",
+    "T0901",
+    "__titan",
+    "__private",
+    "TITAN_RUN",
+    "titan_core",
+    "titan_macros",
+    "ITy",
+    "FnLower",
+    "TypeKind",
+    "GenericArgValue",
+    "ElemSlot",
+    "InstanceValue",
+    "OpKind",
+    "%0",
+    "please report",
+    "panicked",
+    "unused import",
+    "unused variable",
+    "Nothing",
+    "{integer}` is not",
 ];
 
 fn root() -> PathBuf {
@@ -109,10 +127,13 @@ fn read(path: &Path) -> String {
 
 /// The files of `ui/` or `pass/` with this extension, as `family/name`.
 fn cases(folder: &str, extension: &str) -> BTreeSet<String> {
-    let list = |dir: PathBuf| fs::read_dir(dir).map(|d| d.filter_map(Result::ok).map(|e| e.path()).collect::<Vec<_>>()).unwrap_or_default();
+    let list = |dir: PathBuf| {
+        fs::read_dir(dir).map(|d| d.filter_map(Result::ok).map(|e| e.path()).collect::<Vec<_>>()).unwrap_or_default()
+    };
     let families = list(root().join(folder)).into_iter().filter(|p| p.is_dir());
     let files = families.flat_map(list).filter(|p| p.extension().is_some_and(|e| e == extension));
-    let name = |p: PathBuf| Some(p.with_extension("").strip_prefix(root().join(folder)).ok()?.to_str()?.replace('\\', "/"));
+    let name =
+        |p: PathBuf| Some(p.with_extension("").strip_prefix(root().join(folder)).ok()?.to_str()?.replace('\\', "/"));
     files.filter_map(name).filter(|n| !n.ends_with("/mod")).collect()
 }
 
@@ -132,7 +153,10 @@ fn every_code_has_a_page() {
         assert!(page.starts_with(&format!("# {code}: {}\n", code.title())), "the title of docs/errors/{code}.md");
         assert!(page.contains("\n## Why\n"), "docs/errors/{code}.md does not say why the rule exists");
         let index = read(&root().join("../docs/errors/README.md"));
-        assert!(index.contains(&format!("[{code}]({code}.md) | {} |", code.title())), "{code} in docs/errors/README.md");
+        assert!(
+            index.contains(&format!("[{code}]({code}.md) | {} |", code.title())),
+            "{code} in docs/errors/README.md"
+        );
     }
 }
 
@@ -143,14 +167,20 @@ fn every_code_has_a_case() {
         let shown = texts.iter().any(|t| t.contains(&format!("error: [{code}]")));
         if let Some((_, name)) = BARRIERS.iter().find(|(c, _)| c == code) {
             let text = read(&root().join(format!("../titan-core/filetests/verify/{name}.tir")));
-            assert!(!shown && text.contains(&format!("; error[{code}]")) && text.contains("kernel @passes"), "{name} does not test {code}");
+            assert!(
+                !shown && text.contains(&format!("; error[{code}]")) && text.contains("kernel @passes"),
+                "{name} does not test {code}"
+            );
             continue;
         }
         match (ELSEWHERE.iter().find(|e| e.code == *code), code.reporter()) {
             (Some(e), _) => {
                 assert!(!shown, "{code} has a case now: strike it from the list ({})", e.why);
                 for (file, words) in e.fails.iter().chain(&e.passes) {
-                    assert!(read(&root().join("..").join(file)).contains(words), "{file} does not test {code}: no `{words}`");
+                    assert!(
+                        read(&root().join("..").join(file)).contains(words),
+                        "{file} does not test {code}: no `{words}`"
+                    );
                 }
             }
             (None, Reporter::Titan) => assert!(shown, "no case shows {code}"),
@@ -170,7 +200,9 @@ fn every_code_has_a_case() {
 fn pages_show_what_their_cases_are() {
     for code in Code::ALL {
         let page = read(&root().join(format!("../docs/errors/{code}.md")));
-        let Some(case) = page.split("(../../ui-tests/ui/").nth(1).and_then(|t| t.split(".rs)").next()) else { continue };
+        let Some(case) = page.split("(../../ui-tests/ui/").nth(1).and_then(|t| t.split(".rs)").next()) else {
+            continue;
+        };
         let blocks: Vec<&str> = page.split("```rust\n").skip(1).filter_map(|b| b.split("```").next()).collect();
         for (folder, block) in ["ui", "pass"].into_iter().zip(blocks) {
             let source = read(&root().join(folder).join(case).with_extension("rs"));
@@ -211,7 +243,10 @@ fn no_mistake_is_reported_twice() {
         let text = stderr(&case);
         let (ours, rustcs) = (text.matches("error: [T").count(), text.matches("error[E").count());
         assert!(ours == 0 || rustcs == 0, "ui/{case}.stderr: rustc repeats what TITAN reports");
-        assert!(ours <= 1 && rustcs <= 1 || case == "instances/listed_twice", "ui/{case}.stderr has more than one error");
+        assert!(
+            ours <= 1 && rustcs <= 1 || case == "instances/listed_twice",
+            "ui/{case}.stderr has more than one error"
+        );
     }
 }
 
@@ -220,10 +255,14 @@ fn the_fifteen_are_all_there_and_rejected_with_help() {
     let readme = read(&root().join("README.md"));
     for n in 1..=15 {
         let starts = |c: &String| c.starts_with(&format!("fifteen/{n:02}_"));
-        let (mistake, twin) = (cases("ui", "rs").into_iter().find(starts), cases("pass", "rs").into_iter().find(starts));
+        let (mistake, twin) =
+            (cases("ui", "rs").into_iter().find(starts), cases("pass", "rs").into_iter().find(starts));
         let twin = twin.unwrap_or_default();
         let Some(mistake) = mistake else {
-            assert!(n == 12 && readme.contains(&format!("| 12 | [an extent of 48](pass/{twin}.rs)")), "number {n} is not a case");
+            assert!(
+                n == 12 && readme.contains(&format!("| 12 | [an extent of 48](pass/{twin}.rs)")),
+                "number {n} is not a case"
+            );
             continue;
         };
         assert!(readme.contains(&format!("(ui/{mistake}.rs)")) && mistake == twin, "README.md does not list {mistake}");

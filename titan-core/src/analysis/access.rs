@@ -117,10 +117,13 @@ impl Accesses {
             match (&op.kind, op.args.as_slice()) {
                 (OpKind::Segment, [_, off, e]) => {
                     if let Some(n) = all.segment(kernel, forms, (*off, *e), id) {
-                        all.segments[n].checked |= forms.is_contiguous(&all.segments[n].index) && tree.always_runs(kernel, id);
+                        all.segments[n].checked |=
+                            forms.is_contiguous(&all.segments[n].index) && tree.always_runs(kernel, id);
                     }
                 }
-                (OpKind::RaggedCount { .. }, [_, off]) if tree.always_runs(kernel, id) => counted.extend(forms.numbers.of(*off)),
+                (OpKind::RaggedCount { .. }, [_, off]) if tree.always_runs(kernel, id) => {
+                    counted.extend(forms.numbers.of(*off))
+                }
                 (_, _) => {}
             }
             if let Some(kind) = kind_of(&op.kind) {
@@ -284,22 +287,63 @@ fn slice_start(forms: &Forms, lo: Value) -> Option<Affine> {
 #[must_use]
 pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
     match kind {
-        OpKind::Load(..) | OpKind::Get | OpKind::GatherRows { .. } | OpKind::Gather
+        OpKind::Load(..)
+        | OpKind::Get
+        | OpKind::GatherRows { .. }
+        | OpKind::Gather
         | OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }) => Some(Kind::Read),
         OpKind::Store(_) | OpKind::Set | OpKind::Ttg(TtgOp::StoreIssue(_)) => Some(Kind::Write),
-        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => Some(Kind::Read),
+        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => {
+            Some(Kind::Read)
+        }
         OpKind::Nv(NvOp::BulkStore { .. }) => Some(Kind::Write),
         OpKind::ScatterRows | OpKind::Scatter => Some(Kind::Scatter),
         OpKind::Atomic(_) | OpKind::AtomicTile(_) => Some(Kind::Atomic),
-        OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
-        | OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select
-        | OpKind::MulAdd | OpKind::Cast(_) | OpKind::Bitcast(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. }
-        | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..) | OpKind::ArgReduce(..)
-        | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Index(_)
-        | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared | OpKind::Unflatten | OpKind::RaggedCount { .. }
-        | OpKind::RaggedTile { .. } | OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop
-        | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_)
-        | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => None,
+        OpKind::Const(_)
+        | OpKind::ProgramId(_)
+        | OpKind::NumPrograms(_)
+        | OpKind::Dim(_)
+        | OpKind::Present
+        | OpKind::Iota(_)
+        | OpKind::Splat(_)
+        | OpKind::Unary(_)
+        | OpKind::Binary(_)
+        | OpKind::Cmp(_)
+        | OpKind::Select
+        | OpKind::MulAdd
+        | OpKind::Cast(_)
+        | OpKind::Bitcast(_)
+        | OpKind::Reshape(_)
+        | OpKind::Broadcast { .. }
+        | OpKind::Permute(_)
+        | OpKind::Interleave
+        | OpKind::Split
+        | OpKind::Reduce(..)
+        | OpKind::ArgReduce(..)
+        | OpKind::ReduceWith(_)
+        | OpKind::Scan(..)
+        | OpKind::ScanWith(_)
+        | OpKind::Mma
+        | OpKind::Index(_)
+        | OpKind::Slice(_)
+        | OpKind::Segment
+        | OpKind::Shared
+        | OpKind::Unflatten
+        | OpKind::RaggedCount { .. }
+        | OpKind::RaggedTile { .. }
+        | OpKind::Print(_)
+        | OpKind::Assert(_)
+        | OpKind::For(_)
+        | OpKind::Loop
+        | OpKind::If
+        | OpKind::Yield
+        | OpKind::Break(_)
+        | OpKind::Continue(_)
+        | OpKind::Return
+        | OpKind::Ttg(_)
+        | OpKind::Region(_)
+        | OpKind::Nv(_)
+        | OpKind::Amd(_) => None,
     }
 }
 
@@ -308,7 +352,9 @@ fn stored_shape(kernel: &Kernel, value: Value) -> Option<TileShape> {
     match kernel.ty(value) {
         Ty::Tile(_, shape) => Some(shape),
         Ty::Token(_, pipe) => kernel.pipe(pipe)?.fields.first().map(|f| f.shape),
-        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Raw(_) => None,
+        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Raw(_) => {
+            None
+        }
     }
 }
 

@@ -184,9 +184,9 @@ impl Affine {
     /// The integers that `Σ cᵢ·tᵢ + r` may be, before any wrap; `None` beyond 64 bits.
     #[must_use]
     pub fn bounds(&self, ranges: &TermRanges) -> Option<Range> {
-        self.terms.iter().try_fold(self.rest, |sum, (t, c)| {
-            sum.plus(ranges.get(t).copied().unwrap_or(I32).times(Range::point(*c))?)
-        })
+        self.terms
+            .iter()
+            .try_fold(self.rest, |sum, (t, c)| sum.plus(ranges.get(t).copied().unwrap_or(I32).times(Range::point(*c))?))
     }
 
     /// The range of the value itself, if the form cannot leave `i32`.

@@ -77,7 +77,10 @@ impl Context<'_> {
         let it = if self.is_persistent() { who.as_str() } else { "it" };
         let Some(other) = accesses.iter().find(uses) else {
             let site = accesses.iter().find(written).or_else(|| accesses.first())?;
-            let title = format!("{} may write the same part of `{name}`: no store to `{name}` depends on {it}", self.programs());
+            let title = format!(
+                "{} may write the same part of `{name}`: no store to `{name}` depends on {it}",
+                self.programs()
+            );
             return Some(self.advise(self.output.error(Code::Overlap, site, title)));
         };
         let site = accesses.iter().filter(forgets).find(written).or_else(|| accesses.iter().find(forgets))?;
@@ -99,13 +102,18 @@ impl Context<'_> {
         let what = verb(self.output, access);
         if let Some((_, v)) = by(&|o| o.memory && (o.of_axis(self.axis) || !o.looped)) {
             let index = self.called(*v, "its index");
-            let title = format!("the part of `{name}` is not known to be this program's own: {index} is read from memory, so nothing is known of it");
+            let title = format!(
+                "the part of `{name}` is not known to be this program's own: {index} is read from memory, so nothing is known of it"
+            );
             return Some(self.chosen_by_data(error(title)));
         }
         if let Some(v) = access.wraps.iter().find(|v| self.origins.of(**v).of_axis(self.axis)) {
             let index = self.called(*v, "its index");
-            let title = format!("in a large grid {index} leaves `i32` and may wrap to another program's part of `{name}`");
-            return Some(error(title).help("bound the grid: `grid(cdiv(N, BN))`; or count in tiles: `store_tile`, `load_tile`"));
+            let title =
+                format!("in a large grid {index} leaves `i32` and may wrap to another program's part of `{name}`");
+            return Some(
+                error(title).help("bound the grid: `grid(cdiv(N, BN))`; or count in tiles: `store_tile`, `load_tile`"),
+            );
         }
         let found = self.segment(access).or_else(|| self.part(access)).or_else(|| self.mixture(access));
         found.or_else(|| self.narrow(access)).or_else(|| {
@@ -123,9 +131,15 @@ impl Context<'_> {
         let claimed = access.axes.iter().flat_map(|c| &c.segments).filter_map(|n| output.segments.get(*n));
         if let Some(s) = claimed.into_iter().find(|s| !s.checked) {
             let off = kernel.display_name(s.off);
-            let title = format!("the segments of `{name}` may overlap: a program may end, or not run, before it checks `{off}`");
-            let error = output.error(Code::Overlap, access, title).related(kernel.op(s.op).loc, "this segment is not taken by every program");
-            return Some(error.help(format!("take a `segment({off}, ..)` before the first `return`, `if` and loop, by a plain `program_id`")));
+            let title = format!(
+                "the segments of `{name}` may overlap: a program may end, or not run, before it checks `{off}`"
+            );
+            let error = output
+                .error(Code::Overlap, access, title)
+                .related(kernel.op(s.op).loc, "this segment is not taken by every program");
+            return Some(error.help(format!(
+                "take a `segment({off}, ..)` before the first `return`, `if` and loop, by a plain `program_id`"
+            )));
         }
         // A segment whose offsets may change has no number: look at the views themselves.
         let mut at = *kernel.op(access.op).args.first()?;
@@ -135,7 +149,8 @@ impl Context<'_> {
                 && let Some(param) = root(kernel, *off).filter(|p| !is_input(kernel, *p))
             {
                 let off = kernel.display_name(kernel.param(param));
-                let title = format!("the segments of `{name}` may overlap: `{off}` is an output of this kernel and may change");
+                let title =
+                    format!("the segments of `{name}` may overlap: `{off}` is an output of this kernel and may change");
                 return Some(output.error(Code::Overlap, access, title).help(format!("take `{off}` by `&`")));
             }
             at = *op.args.first()?;
@@ -150,7 +165,8 @@ impl Context<'_> {
         output.forms.groups.iter().enumerate().find_map(|(g, group)| {
             group.base.as_source().filter(|(t, _)| base(*t))?;
             let told = |i: &usize| output.told(&[access], Term::Part(g, *i), &mut Vec::new()).is_some();
-            let (known, missing): (Vec<usize>, Vec<usize>) = (0..group.needed.len()).filter(|i| group.needed[*i]).partition(told);
+            let (known, missing): (Vec<usize>, Vec<usize>) =
+                (0..group.needed.len()).filter(|i| group.needed[*i]).partition(told);
             let (_, part) = (known.first()?, missing.first()?);
             let made = output.kernel.op(group.op);
             let part = self.called(*made.results.get(*part)?, "one part of the index");
@@ -171,7 +187,11 @@ impl Context<'_> {
         let apart = format!("{} are not known to write different parts of `{name}`", self.programs());
         let title = format!("{apart}: along axis {d}, {index} adds up {who} and `program_id({other})`");
         let error = self.output.error(Code::Overlap, access, title);
-        Some(error.help("launch one axis instead of two and take it apart: `let [i, j] = unflatten(program_id(0), [M, N])`"))
+        Some(
+            error.help(
+                "launch one axis instead of two and take it apart: `let [i, j] = unflatten(program_id(0), [M, N])`",
+            ),
+        )
     }
 
     /// Parts wider than the distance between programs.
@@ -184,9 +204,14 @@ impl Context<'_> {
                 if width <= step.abs() || width > WIDEST {
                     continue;
                 }
-                let title = format!("neighbouring programs overlap: along axis {axis} of `{name}` they are {} apart, but each touches {width} there", count(step.abs()));
+                let title = format!(
+                    "neighbouring programs overlap: along axis {axis} of `{name}` they are {} apart, but each touches {width} there",
+                    count(step.abs())
+                );
                 let error = self.output.error(Code::Overlap, access, title);
-                return Some(error.help(format!("step by the width: `{width} * {}` in elements, or whole tiles", self.source())));
+                return Some(
+                    error.help(format!("step by the width: `{width} * {}` in elements, or whole tiles", self.source())),
+                );
             }
         }
         None
@@ -205,7 +230,8 @@ impl Context<'_> {
             }
             (Some((d, a)), Some((e, b))) => format!(
                 "two accesses divide `{name}` differently: {} of axis {d} for each {who} here, {} of axis {e} there",
-                count(*a), count(*b)
+                count(*a),
+                count(*b)
             ),
             (_, _) => format!("two accesses divide `{name}` differently between {}", self.programs()),
         };
@@ -234,7 +260,10 @@ impl Context<'_> {
         let index = if self.is_persistent() {
             format!("store in the loop over the tiles of `{name}`: `for out in {name}.tiles::<..>()`")
         } else {
-            format!("index `{name}` by {}, or launch a grid without that axis, or walk `{name}.tiles::<..>()`", self.who())
+            format!(
+                "index `{name}` by {}, or launch a grid without that axis, or walk `{name}.tiles::<..>()`",
+                self.who()
+            )
         };
         error.help(index).help(format!("`unsafe {{ {name}.shared() }}` leaves it to you to keep programs apart"))
     }

@@ -21,7 +21,7 @@ use super::affine::{Affine, I32, Range, Term, TermRanges};
 use super::grid::program_bounds;
 use super::number::{Numbers, root};
 use crate::ir::{
-    Access, BinOp, Block, Const, Elem, ForKind, Kernel, Op, OpId, OpKind, ParamKind, ReduceOp, Ty, UnOp, Value, TtgOp,
+    Access, BinOp, Block, Const, Elem, ForKind, Kernel, Op, OpId, OpKind, ParamKind, ReduceOp, TtgOp, Ty, UnOp, Value,
 };
 
 /// Parts that together determine a base.
@@ -228,8 +228,13 @@ impl Forms {
             OpKind::NumPrograms(_) => count(1),
             OpKind::Dim(_) | OpKind::RaggedCount { .. } => count(0),
             OpKind::Iota(n) => Affine::range(Range { lo: 0, hi: i64::from(*n).max(1) - 1 }),
-            OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_) | OpKind::Split
-            | OpKind::Reduce(ReduceOp::Max | ReduceOp::Min, _) | OpKind::Scan(ReduceOp::Max | ReduceOp::Min, _) => arg(0),
+            OpKind::Splat(_)
+            | OpKind::Reshape(_)
+            | OpKind::Broadcast { .. }
+            | OpKind::Permute(_)
+            | OpKind::Split
+            | OpKind::Reduce(ReduceOp::Max | ReduceOp::Min, _)
+            | OpKind::Scan(ReduceOp::Max | ReduceOp::Min, _) => arg(0),
             OpKind::ArgReduce(_, axis) => match (result, op.args.first().and_then(|a| kernel.ty(*a).tile_shape())) {
                 (1, Some(s)) => {
                     let n = s.get(usize::from(*axis)).copied().unwrap_or(1);
@@ -248,16 +253,44 @@ impl Forms {
                 None => Affine::unknown(),
             },
             OpKind::If => self.yielded(kernel, op, result),
-            OpKind::Const(Const::Float(..)) | OpKind::Present | OpKind::Cmp(_) | OpKind::MulAdd | OpKind::Bitcast(_)
-            | OpKind::Reduce(ReduceOp::Sum | ReduceOp::Prod, _) | OpKind::Scan(ReduceOp::Sum | ReduceOp::Prod, _)
-            | OpKind::ReduceWith(_) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Index(_) | OpKind::Slice(_)
-            | OpKind::Segment | OpKind::Shared | OpKind::Load(..) | OpKind::Store(_) | OpKind::Get | OpKind::Set
-            | OpKind::GatherRows { .. } | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_)
-            | OpKind::AtomicTile(_) | OpKind::Unflatten | OpKind::RaggedTile { .. } | OpKind::Print(_)
-            | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop | OpKind::Yield | OpKind::Break(_)
-            | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_) | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
-                Affine::unknown()
-            }
+            OpKind::Const(Const::Float(..))
+            | OpKind::Present
+            | OpKind::Cmp(_)
+            | OpKind::MulAdd
+            | OpKind::Bitcast(_)
+            | OpKind::Reduce(ReduceOp::Sum | ReduceOp::Prod, _)
+            | OpKind::Scan(ReduceOp::Sum | ReduceOp::Prod, _)
+            | OpKind::ReduceWith(_)
+            | OpKind::ScanWith(_)
+            | OpKind::Mma
+            | OpKind::Index(_)
+            | OpKind::Slice(_)
+            | OpKind::Segment
+            | OpKind::Shared
+            | OpKind::Load(..)
+            | OpKind::Store(_)
+            | OpKind::Get
+            | OpKind::Set
+            | OpKind::GatherRows { .. }
+            | OpKind::ScatterRows
+            | OpKind::Gather
+            | OpKind::Scatter
+            | OpKind::Atomic(_)
+            | OpKind::AtomicTile(_)
+            | OpKind::Unflatten
+            | OpKind::RaggedTile { .. }
+            | OpKind::Print(_)
+            | OpKind::Assert(_)
+            | OpKind::For(_)
+            | OpKind::Loop
+            | OpKind::Yield
+            | OpKind::Break(_)
+            | OpKind::Continue(_)
+            | OpKind::Return
+            | OpKind::Ttg(_)
+            | OpKind::Region(_)
+            | OpKind::Nv(_)
+            | OpKind::Amd(_) => Affine::unknown(),
         }
     }
 
@@ -282,9 +315,24 @@ impl Forms {
                 let hi = r.lo.abs().max(r.hi.abs());
                 if r.lo >= 0 { a.clone() } else { Affine::range(Range { lo: r.hi.min(0).abs(), hi }) }
             }),
-            UnOp::Exp | UnOp::Exp2 | UnOp::Ln | UnOp::Log2 | UnOp::Sqrt | UnOp::Rsqrt | UnOp::Recip | UnOp::Sin
-            | UnOp::Cos | UnOp::Tanh | UnOp::Sigmoid | UnOp::Erf | UnOp::Floor | UnOp::Ceil | UnOp::Trunc
-            | UnOp::Round | UnOp::RoundTiesEven | UnOp::IsNan => None,
+            UnOp::Exp
+            | UnOp::Exp2
+            | UnOp::Ln
+            | UnOp::Log2
+            | UnOp::Sqrt
+            | UnOp::Rsqrt
+            | UnOp::Recip
+            | UnOp::Sin
+            | UnOp::Cos
+            | UnOp::Tanh
+            | UnOp::Sigmoid
+            | UnOp::Erf
+            | UnOp::Floor
+            | UnOp::Ceil
+            | UnOp::Trunc
+            | UnOp::Round
+            | UnOp::RoundTiesEven
+            | UnOp::IsNan => None,
         };
         form.unwrap_or_else(Affine::unknown)
     }
@@ -301,13 +349,20 @@ impl Forms {
             },
             BinOp::Shl => b.as_constant().and_then(|c| if (0..32).contains(&c) { a.times(1 << c) } else { a.times(0) }),
             BinOp::Shr => match (fits(a), b.as_constant()) {
-                (Some(r), Some(c)) if (0..32).contains(&c) => Some(Affine::range(Range { lo: r.lo >> c, hi: r.hi >> c })),
+                (Some(r), Some(c)) if (0..32).contains(&c) => {
+                    Some(Affine::range(Range { lo: r.lo >> c, hi: r.hi >> c }))
+                }
                 (_, _) => None,
             },
             BinOp::Div => divided(a, fits(a), b.as_constant()),
             BinOp::Rem => remainder(a, fits(a), b.as_constant()),
             BinOp::Min | BinOp::Max => Some(extremum(op, (a, fits(a)), (b, fits(b)))),
-            BinOp::And => [a, b].into_iter().filter_map(fits).filter(|r| r.lo >= 0).map(|r| r.hi).min()
+            BinOp::And => [a, b]
+                .into_iter()
+                .filter_map(fits)
+                .filter(|r| r.lo >= 0)
+                .map(|r| r.hi)
+                .min()
                 .map(|hi| Affine::range(Range { lo: 0, hi })),
             BinOp::Or | BinOp::Xor => None,
         };
@@ -367,7 +422,16 @@ fn narrow(from: Elem) -> Affine {
             let half = 1 << (from.bits() - 1);
             Affine::range(Range { lo: -half, hi: half - 1 })
         }
-        Elem::F64 | Elem::F32 | Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I32
-        | Elem::U64 | Elem::U32 => Affine::unknown(),
+        Elem::F64
+        | Elem::F32
+        | Elem::Tf32
+        | Elem::F16
+        | Elem::Bf16
+        | Elem::E4m3
+        | Elem::E5m2
+        | Elem::I64
+        | Elem::I32
+        | Elem::U64
+        | Elem::U32 => Affine::unknown(),
     }
 }

@@ -132,7 +132,10 @@ fn extent_of(kernel: &Kernel, partition: &Partition, axis: u8, place: Loc) -> Re
                 };
                 let title = format!(
                     "axis {axis} of the grid is {} by `{}` and {} by `{}`",
-                    text(first), name(*other), text(&extent), name(param)
+                    text(first),
+                    name(*other),
+                    text(&extent),
+                    name(param)
                 );
                 let grid = Diagnostic::new(Code::GridDisagrees, place, title);
                 return Err(grid.help("write the grid in the attribute: `grid(..)`"));
@@ -140,7 +143,8 @@ fn extent_of(kernel: &Kernel, partition: &Partition, axis: u8, place: Loc) -> Re
         }
     }
     found.map(|(extent, _)| extent).ok_or_else(|| {
-        let title = format!("axis {axis} of the grid cannot be inferred: no output is divided evenly by `program_id({axis})`");
+        let title =
+            format!("axis {axis} of the grid cannot be inferred: no output is divided evenly by `program_id({axis})`");
         Diagnostic::new(Code::Grid, place, title).help("write the grid in the attribute: `grid(cdiv(M, BM), ..)`")
     })
 }
@@ -160,9 +164,7 @@ fn implied(kernel: &Kernel, param: usize, key: &Key) -> Option<HostExpr> {
         By::Stride { size, offset: 0, plain: true } if size > 0 => {
             Some(HostExpr::binary(HostOp::Cdiv, extent(param, key.axis)?, HostExpr::Const(size)))
         }
-        By::Segment { offsets: Some(off) } => {
-            Some(HostExpr::binary(HostOp::Sub, extent(off, 0)?, HostExpr::Const(1)))
-        }
+        By::Segment { offsets: Some(off) } => Some(HostExpr::binary(HostOp::Sub, extent(off, 0)?, HostExpr::Const(1))),
         By::Stride { .. } | By::Segment { .. } => None,
     }
 }

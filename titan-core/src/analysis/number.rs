@@ -56,18 +56,62 @@ impl Numbers {
 /// Whether the operation is a function of its operands alone and the same in all programs.
 const fn may_number(kind: &OpKind) -> bool {
     match kind {
-        OpKind::Const(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present | OpKind::Unary(_)
-        | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_) | OpKind::Bitcast(_)
-        | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Shared | OpKind::Unflatten
+        OpKind::Const(_)
+        | OpKind::NumPrograms(_)
+        | OpKind::Dim(_)
+        | OpKind::Present
+        | OpKind::Unary(_)
+        | OpKind::Binary(_)
+        | OpKind::Cmp(_)
+        | OpKind::Select
+        | OpKind::MulAdd
+        | OpKind::Cast(_)
+        | OpKind::Bitcast(_)
+        | OpKind::Index(_)
+        | OpKind::Slice(_)
+        | OpKind::Shared
+        | OpKind::Unflatten
         | OpKind::Ttg(TtgOp::Rematerialize) => true,
-        OpKind::ProgramId(_) | OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. }
-        | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..) | OpKind::ArgReduce(..)
-        | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Segment
-        | OpKind::Load(..) | OpKind::Store(_) | OpKind::Get | OpKind::Set | OpKind::GatherRows { .. }
-        | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) | OpKind::AtomicTile(_)
-        | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } | OpKind::Print(_) | OpKind::Assert(_)
-        | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
-        | OpKind::Return | OpKind::Ttg(_) | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => false,
+        OpKind::ProgramId(_)
+        | OpKind::Iota(_)
+        | OpKind::Splat(_)
+        | OpKind::Reshape(_)
+        | OpKind::Broadcast { .. }
+        | OpKind::Permute(_)
+        | OpKind::Interleave
+        | OpKind::Split
+        | OpKind::Reduce(..)
+        | OpKind::ArgReduce(..)
+        | OpKind::ReduceWith(_)
+        | OpKind::Scan(..)
+        | OpKind::ScanWith(_)
+        | OpKind::Mma
+        | OpKind::Segment
+        | OpKind::Load(..)
+        | OpKind::Store(_)
+        | OpKind::Get
+        | OpKind::Set
+        | OpKind::GatherRows { .. }
+        | OpKind::ScatterRows
+        | OpKind::Gather
+        | OpKind::Scatter
+        | OpKind::Atomic(_)
+        | OpKind::AtomicTile(_)
+        | OpKind::RaggedCount { .. }
+        | OpKind::RaggedTile { .. }
+        | OpKind::Print(_)
+        | OpKind::Assert(_)
+        | OpKind::For(_)
+        | OpKind::Loop
+        | OpKind::If
+        | OpKind::Yield
+        | OpKind::Break(_)
+        | OpKind::Continue(_)
+        | OpKind::Return
+        | OpKind::Ttg(_)
+        | OpKind::Region(_)
+        | OpKind::Nv(_)
+        | OpKind::Amd(_) => false,
     }
 }
 
@@ -81,8 +125,7 @@ pub fn root(kernel: &Kernel, tensor: Value) -> Option<usize> {
             Def::BlockArg(..) => return None,
             Def::Result(op, _) => {
                 let op = kernel.op(op);
-                let view =
-                    matches!(op.kind, OpKind::Index(_) | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared);
+                let view = matches!(op.kind, OpKind::Index(_) | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared);
                 at = *op.args.first().filter(|_| view)?;
             }
         }

@@ -134,7 +134,11 @@ fn keys_say_how_an_output_is_divided() {
          %v = index<1> %q, %h\n%s = segment %v, %off, %b\n%t = splat %z : tile<8x16xf32>\nstore_tile %s[%m, %zero], %t",
     );
     let partition = Partition::of(&k).expect("divided");
-    let stride = |source, axis, size, plain| Key { source: Term::Program(source), axis, by: By::Stride { size, offset: 0, plain } };
+    let stride = |source, axis, size, plain| Key {
+        source: Term::Program(source),
+        axis,
+        by: By::Stride { size, offset: 0, plain },
+    };
     let segment = Key { source: Term::Program(2), axis: 0, by: By::Segment { offsets: Some(0) } };
     let keys = vec![segment, stride(0, 0, 8, false), stride(1, 1, 1, true)];
     assert_eq!(partition.outputs, vec![(1, Class::Partitioned(keys))]);
@@ -143,7 +147,10 @@ fn keys_say_how_an_output_is_divided() {
 #[test]
 fn classes_without_parts() {
     let class = |body: &str| {
-        let k = kernel("(%c: mut tensor<f32>[N]) grid(N)", &format!("%i = iota<4> : tile<4xi32>\n%z = const 0.0 : f32\n%v = splat %z : tile<4xf32>\n{body}"));
+        let k = kernel(
+            "(%c: mut tensor<f32>[N]) grid(N)",
+            &format!("%i = iota<4> : tile<4xi32>\n%z = const 0.0 : f32\n%v = splat %z : tile<4xf32>\n{body}"),
+        );
         Partition::of(&k).expect("a class").outputs.remove(0).1
     };
     assert_eq!(class("scatter %c[%i], %v"), Class::Scattered);
@@ -171,11 +178,25 @@ fn grid_text(kernel: &Kernel) -> Result<String, (Code, String)> {
 fn grids_follow_from_the_outputs() {
     let two = "%m = program_id<0>\n%n = program_id<1>\n%z = const 0.0 : f32\n%t = splat %z : tile<128x64xf32>\n";
     let one = "%m = program_id<0>\n%zero = const 0 : i32\n%z = const 0.0 : f32\n%r = splat %z : tile<1x64xf32>\n%t = splat %z : tile<8x64xf32>\n";
-    let check = |signature: &str, body: String, want: &str| assert_eq!(grid_text(&kernel(signature, &body)).as_deref(), Ok(want));
+    let check = |signature: &str, body: String, want: &str| {
+        assert_eq!(grid_text(&kernel(signature, &body)).as_deref(), Ok(want))
+    };
     check("(%c: mut tensor<f32>[M, N])", format!("{two}store_tile %c[%m, %n], %t"), "cdiv(M, 128), cdiv(N, 64)");
-    check("(%c: mut tensor<f32>[_, _])", format!("{two}store_tile %c[%m, %n], %t"), "cdiv(dim(c, 0), 128), cdiv(dim(c, 1), 64)");
-    check("(%a: mut tensor<f32>[M, N], %b: mut tensor<f32>[M, N])", format!("{one}store_tile %a[%m, %zero], %r\nstore_tile %b[%m, %zero], %r"), "M");
-    check("(%c: mut tensor<f32>[M, N])", format!("{one}store_tile %c[%zero, %zero], %t").replace("%m = program_id<0>\n", ""), "");
+    check(
+        "(%c: mut tensor<f32>[_, _])",
+        format!("{two}store_tile %c[%m, %n], %t"),
+        "cdiv(dim(c, 0), 128), cdiv(dim(c, 1), 64)",
+    );
+    check(
+        "(%a: mut tensor<f32>[M, N], %b: mut tensor<f32>[M, N])",
+        format!("{one}store_tile %a[%m, %zero], %r\nstore_tile %b[%m, %zero], %r"),
+        "M",
+    );
+    check(
+        "(%c: mut tensor<f32>[M, N])",
+        format!("{one}store_tile %c[%zero, %zero], %t").replace("%m = program_id<0>\n", ""),
+        "",
+    );
     let offsets = "%s = segment %c, %off, %m\nstore_tile %s[%zero, %zero], %t";
     check("(%off: in tensor<i32>[E], %c: mut tensor<f32>[M, N])", format!("{one}{offsets}"), "E - 1");
     let dealt = "%zero = const 0 : i32\n%one = const 1 : i32\n%n = dim<0> %c\nfor %j = %zero to %n step %one distributed {\ncontinue\n}";
@@ -185,7 +206,10 @@ fn grids_follow_from_the_outputs() {
 #[test]
 fn grids_that_do_not_follow_are_asked_for() {
     let head = "%p = program_id<0>\n%zero = const 0 : i32\n%z = const 0.0 : f32\n%t = splat %z : tile<8xf32>\n%u = splat %z : tile<4xf32>\n";
-    let disagree = kernel("(%a: mut tensor<f32>[N], %b: mut tensor<f32>[N])", &format!("{head}store_tile %a[%p], %t\nstore_tile %b[%p], %u"));
+    let disagree = kernel(
+        "(%a: mut tensor<f32>[N], %b: mut tensor<f32>[N])",
+        &format!("{head}store_tile %a[%p], %t\nstore_tile %b[%p], %u"),
+    );
     let title = "axis 0 of the grid is cdiv(N, 8) by `a` and cdiv(N, 4) by `b`";
     assert_eq!(grid_text(&disagree), Err((Code::GridDisagrees, title.to_owned())));
     let title = "axis 0 of the grid cannot be inferred: no output is divided evenly by `program_id(0)`";

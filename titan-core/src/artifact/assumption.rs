@@ -99,9 +99,7 @@ impl Assumption {
                 t.stride_is(*axis, |stride| (i128::from(stride) * i128::from(t.elem_bits)).checked_rem(unit) == Some(0))
             }),
             Assumption::Divisible { expr, by } => expr.eval(facts).is_ok_and(|v| v.checked_rem(*by) == Some(0)),
-            Assumption::Index32 => {
-                (0..facts.params()).filter_map(|p| facts.tensor(p)).all(|t| t.fits_index32())
-            }
+            Assumption::Index32 => (0..facts.params()).filter_map(|p| facts.tensor(p)).all(|t| t.fits_index32()),
         }
     }
 

@@ -182,7 +182,11 @@ fn check(bytes: &[u8]) -> Read<()> {
     let version = u16::from_le_bytes(header.array("the version")?);
     if version != VERSION {
         let newer = version > VERSION;
-        return Err(if newer { ArtifactError::TooNew { found: version } } else { ArtifactError::TooOld { found: version } });
+        return Err(if newer {
+            ArtifactError::TooNew { found: version }
+        } else {
+            ArtifactError::TooOld { found: version }
+        });
     }
     if header.array("the header")? != [0, 0] {
         return Err(ArtifactError::Malformed { what: "bytes that are zero in this version are not", at: 10 });

@@ -129,7 +129,9 @@ pub enum ArtifactError {
         found: u16,
     },
     /// An earlier format.
-    #[error("made by an older TITAN: format version {found}, this one reads version {VERSION}; build the program again")]
+    #[error(
+        "made by an older TITAN: format version {found}, this one reads version {VERSION}; build the program again"
+    )]
     TooOld {
         /// The version of the bytes.
         found: u16,

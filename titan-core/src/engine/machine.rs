@@ -136,7 +136,12 @@ impl<X> Engine<X> {
     /// [`Halt`].
     #[expect(clippy::too_many_arguments, reason = "what a barrier is, and who makes it where")]
     pub fn init(
-        &mut self, agent: Agent, barrier: BarrierId, count: u32, storage: Option<Storage>, place: Place,
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        count: u32,
+        storage: Option<Storage>,
+        place: Place,
         obs: &mut impl Observer,
     ) -> Result<(), Halt> {
         self.at(barrier)?;
@@ -149,7 +154,11 @@ impl<X> Engine<X> {
     /// # Errors
     /// [`Halt`].
     pub fn invalidate(
-        &mut self, agent: Agent, barrier: BarrierId, place: Place, obs: &mut impl Observer,
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        place: Place,
+        obs: &mut impl Observer,
     ) -> Result<(), Halt> {
         self.at(barrier)?;
         obs.event(&Event::Invalidate { barrier, agent, place })?;
@@ -158,7 +167,10 @@ impl<X> Engine<X> {
 
     /// Tells of an arrival, changes the barrier by `change`, and wakes whoever waited for the phase that ended.
     fn touch(
-        &mut self, barrier: BarrierId, told: Arrival, obs: &mut impl Observer,
+        &mut self,
+        barrier: BarrierId,
+        told: Arrival,
+        obs: &mut impl Observer,
         change: impl FnOnce(&mut PhaseBarrier) -> Result<bool, BarrierFault>,
     ) -> Result<(), Halt> {
         let phase = self.at(barrier)?.phase();
@@ -168,7 +180,8 @@ impl<X> Engine<X> {
         if ended {
             obs.event(&Event::Flip { barrier, phase: phase + 1 })?;
             let passed = self.at(barrier)?.clone();
-            self.agents.wake(|w| matches!(w, Wait::Phase { barrier: b, parity } if b == barrier && passed.passed(parity)));
+            self.agents
+                .wake(|w| matches!(w, Wait::Phase { barrier: b, parity } if b == barrier && passed.passed(parity)));
         }
         Ok(())
     }
@@ -178,7 +191,12 @@ impl<X> Engine<X> {
     /// # Errors
     /// [`Halt`].
     pub fn arrive(
-        &mut self, agent: Agent, barrier: BarrierId, count: u32, bytes: u32, obs: &mut impl Observer,
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        count: u32,
+        bytes: u32,
+        obs: &mut impl Observer,
     ) -> Result<(), Halt> {
         let told = Arrival { agent, helper: None, count, bytes: bytes.into(), drops: false };
         // The announcement comes first, so that the arrival cannot end the phase without it.
@@ -194,7 +212,11 @@ impl<X> Engine<X> {
     /// # Errors
     /// [`Halt`].
     pub fn arrive_and_drop(
-        &mut self, agent: Agent, barrier: BarrierId, count: u32, obs: &mut impl Observer,
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        count: u32,
+        obs: &mut impl Observer,
     ) -> Result<(), Halt> {
         let told = Arrival { agent, helper: None, count, bytes: 0, drops: true };
         self.touch(barrier, told, obs, |b| b.arrive_and_drop(count))
@@ -215,7 +237,11 @@ impl<X> Engine<X> {
     /// # Errors
     /// [`Halt`].
     pub fn test(
-        &mut self, agent: Agent, barrier: BarrierId, parity: bool, obs: &mut impl Observer,
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        parity: bool,
+        obs: &mut impl Observer,
     ) -> Result<bool, Halt> {
         let b = self.at(barrier)?;
         if !b.is_live() {
@@ -234,7 +260,11 @@ impl<X> Engine<X> {
     /// # Errors
     /// [`Halt`].
     pub fn wait_phase(
-        &mut self, agent: Agent, barrier: BarrierId, parity: bool, obs: &mut impl Observer,
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        parity: bool,
+        obs: &mut impl Observer,
     ) -> Result<bool, Halt> {
         let passed = self.test(agent, barrier, parity, obs)?;
         if !passed {
@@ -250,7 +280,11 @@ impl<X> Engine<X> {
     /// # Errors
     /// [`Halt`].
     pub fn meet(
-        &mut self, agents: &[Agent], place: RendezvousId, expected: Option<u32>, waits: bool,
+        &mut self,
+        agents: &[Agent],
+        place: RendezvousId,
+        expected: Option<u32>,
+        waits: bool,
         obs: &mut impl Observer,
     ) -> Result<(), Halt> {
         let meeting = self.meetings.get_mut(place.index()).ok_or(Halt::Unknown)?;
@@ -294,9 +328,7 @@ impl<X> Engine<X> {
     ///
     /// # Errors
     /// [`Stop`].
-    pub fn issue(
-        &mut self, op: Op<X>, ungrouped: bool, place: Place, obs: &mut impl Observer,
-    ) -> Result<OpId, Stop> {
+    pub fn issue(&mut self, op: Op<X>, ungrouped: bool, place: Place, obs: &mut impl Observer) -> Result<OpId, Stop> {
         let (agent, class) = (op.agent, op.class);
         let id = if ungrouped { self.pending.issue_ungrouped(op) } else { self.pending.issue(op) };
         let signals = self.pending.get(id).map_or(&[][..], |op| &op.signals);
@@ -318,7 +350,11 @@ impl<X> Engine<X> {
     /// # Errors
     /// Those of `apply`, and [`Halt`].
     pub fn wait_groups<E: From<Halt>>(
-        &mut self, agent: Agent, class: Class, at_most: u32, obs: &mut impl Observer,
+        &mut self,
+        agent: Agent,
+        class: Class,
+        at_most: u32,
+        obs: &mut impl Observer,
         mut apply: impl FnMut(&mut [Space], &Op<X>) -> Result<(), E>,
     ) -> Result<(), E> {
         let (asked, complete) = self.pending.wait(agent, class, at_most);
@@ -333,7 +369,9 @@ impl<X> Engine<X> {
     /// # Errors
     /// Those of `apply`, and [`Halt`].
     pub fn complete<E: From<Halt>>(
-        &mut self, op: OpId, obs: &mut impl Observer,
+        &mut self,
+        op: OpId,
+        obs: &mut impl Observer,
         mut apply: impl FnMut(&mut [Space], &Op<X>) -> Result<(), E>,
     ) -> Result<(), E> {
         for (id, op) in self.pending.take(op) {
@@ -347,9 +385,7 @@ impl<X> Engine<X> {
         Ok(())
     }
 
-    fn signal(
-        &mut self, agent: Agent, helper: Helper, signal: Signal, obs: &mut impl Observer,
-    ) -> Result<(), Halt> {
+    fn signal(&mut self, agent: Agent, helper: Helper, signal: Signal, obs: &mut impl Observer) -> Result<(), Halt> {
         let told = |count, bytes| Arrival { agent, helper: Some(helper), count, bytes, drops: false };
         match signal {
             Signal::Bytes { barrier, bytes } => {
@@ -383,7 +419,8 @@ impl<X> Engine<X> {
         match wait {
             Wait::Phase { barrier, parity } => {
                 let parity = u8::from(parity);
-                self.barrier(barrier).map_or_else(String::new, |b| format!("the phase of parity {parity} of {barrier}: {}", b.missing()))
+                self.barrier(barrier)
+                    .map_or_else(String::new, |b| format!("the phase of parity {parity} of {barrier}: {}", b.missing()))
             }
             Wait::Meeting { rendezvous } => self.meeting(rendezvous).map_or_else(String::new, |m| {
                 let needed = m.expected().map_or_else(|| self.agents.live().to_string(), |n| n.to_string());

@@ -41,7 +41,9 @@ pub mod schedule;
 pub mod space;
 
 pub use agent::{Agent, AgentSet, Agents, State, Wait};
-pub use event::{Access, AccessKind, Event, FenceSpace, Helper, Observer, Place, Proxy, Scope, Stop, Storage, Strength};
+pub use event::{
+    Access, AccessKind, Event, FenceSpace, Helper, Observer, Place, Proxy, Scope, Stop, Storage, Strength,
+};
 pub use hash::StateHasher;
 pub use machine::{Deadlock, Engine, Halt};
 pub use pending::{Class, Completion, Op, OpId, Pending, Signal};

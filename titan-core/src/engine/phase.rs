@@ -68,7 +68,9 @@ impl fmt::Display for BarrierFault {
                 write!(f, "a barrier counts 1 to {MAX_ARRIVALS} arrivals, and this one is set to {n}")
             }
             BarrierFault::Reinitialised => write!(f, "the barrier is initialised again without being invalidated"),
-            BarrierFault::NotLive => write!(f, "the barrier is used before it is initialised or after it is invalidated"),
+            BarrierFault::NotLive => {
+                write!(f, "the barrier is used before it is initialised or after it is invalidated")
+            }
             BarrierFault::ArriveUnderflow { arrived, pending } => {
                 write!(f, "{arrived} arrive where the phase expects {pending} more")
             }

@@ -158,10 +158,7 @@ mod tests {
     fn misuse_is_a_fault() {
         let (mut r, a) = (Rendezvous::default(), agents(3));
         r.arrive(a[0], Some(2), true).unwrap();
-        assert_eq!(
-            r.arrive(a[1], Some(3), true),
-            Err(RendezvousFault::Mismatch { first: Some(2), now: Some(3) })
-        );
+        assert_eq!(r.arrive(a[1], Some(3), true), Err(RendezvousFault::Mismatch { first: Some(2), now: Some(3) }));
         assert_eq!(r.arrive(a[0], Some(2), true), Err(RendezvousFault::Twice(a[0])));
         r.arrive(a[1], Some(2), true).unwrap();
         assert_eq!(r.arrive(a[2], Some(2), true), Err(RendezvousFault::TooMany { expected: 2 }));

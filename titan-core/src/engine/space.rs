@@ -140,7 +140,9 @@ impl Space {
 
     /// Removes an allocation with its place: another may take its addresses.
     pub fn forget(&mut self, id: AllocationId) {
-        let Some(at) = self.positions.get(id.index()).copied().filter(|at| *at < self.allocations.len()) else { return };
+        let Some(at) = self.positions.get(id.index()).copied().filter(|at| *at < self.allocations.len()) else {
+            return;
+        };
         self.allocations.remove(at);
         self.positions.iter_mut().filter(|p| **p != FORGOTTEN && **p > at).for_each(|p| *p -= 1);
         self.positions[id.index()] = FORGOTTEN;

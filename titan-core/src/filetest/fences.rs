@@ -74,7 +74,9 @@ pub(super) fn check(name: &str, text: &str, header: &str, report: &mut Report) {
         comment(&mut wanted, &print(&fenced.kernel));
     }
     if wanted != text {
-        report.failures.push(format!("{name}: not what the pass gives (TITAN_BLESS=1 rewrites it), which is\n{wanted}"));
+        report
+            .failures
+            .push(format!("{name}: not what the pass gives (TITAN_BLESS=1 rewrites it), which is\n{wanted}"));
         report.blessed = Some(wanted);
     }
 }

@@ -46,7 +46,9 @@ pub fn run(name: &str, text: &str) -> Report {
         tests.extend(name.rsplit(['/', '\\']).nth(1));
     }
     if tests.is_empty() {
-        report.failures.push(format!("{name}: the first line must be `; test text`, `; test parse`, `; test verify` or `; test fence`"));
+        report.failures.push(format!(
+            "{name}: the first line must be `; test text`, `; test parse`, `; test verify` or `; test fence`"
+        ));
     }
     for test in tests {
         match test {

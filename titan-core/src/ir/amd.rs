@@ -53,8 +53,12 @@ impl AmdOp {
     pub const fn effect(&self) -> Effect {
         match self {
             AmdOp::Mfma => Effect::Pure,
-            AmdOp::Waitcnt { .. } | AmdOp::BufferLoadLds { .. } | AmdOp::DsRead { .. } | AmdOp::DsWrite { .. }
-            | AmdOp::Barrier | AmdOp::SetPrio { .. } => Effect::Pipeline,
+            AmdOp::Waitcnt { .. }
+            | AmdOp::BufferLoadLds { .. }
+            | AmdOp::DsRead { .. }
+            | AmdOp::DsWrite { .. }
+            | AmdOp::Barrier
+            | AmdOp::SetPrio { .. } => Effect::Pipeline,
         }
     }
 

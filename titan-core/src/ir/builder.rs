@@ -6,7 +6,9 @@
 use super::fold;
 use super::host_expr::{HostExpr, Symbol};
 use super::infer::{TypeError, infer};
-use super::kernel::{Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData};
+use super::kernel::{
+    Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData,
+};
 use super::op::{Const, ForKind, Loc, Op, OpId, OpKind};
 use super::{Access, Elem, Pipe, PipeDecl, RoleDecl, TtgOp, Ty};
 

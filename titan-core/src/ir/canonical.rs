@@ -19,7 +19,8 @@ impl Kernel {
             ops: vec![],
             blocks: vec![],
         };
-        let mut map = Renumber { from: self, values: vec![None; self.values.len()], seen: vec![false; self.blocks.len()] };
+        let mut map =
+            Renumber { from: self, values: vec![None; self.values.len()], seen: vec![false; self.blocks.len()] };
         for i in 0..self.sig.params.len() {
             map.value(&mut out, Value::new(i), Def::Param(i));
         }

@@ -48,8 +48,24 @@ pub enum Elem {
 impl Elem {
     /// Every element type, in declaration order.
     pub const ALL: [Elem; 18] = [
-        Elem::F64, Elem::F32, Elem::Tf32, Elem::F16, Elem::Bf16, Elem::E4m3, Elem::E5m2, Elem::I64, Elem::I32,
-        Elem::I16, Elem::I8, Elem::I4, Elem::U64, Elem::U32, Elem::U16, Elem::U8, Elem::U4, Elem::Bool,
+        Elem::F64,
+        Elem::F32,
+        Elem::Tf32,
+        Elem::F16,
+        Elem::Bf16,
+        Elem::E4m3,
+        Elem::E5m2,
+        Elem::I64,
+        Elem::I32,
+        Elem::I16,
+        Elem::I8,
+        Elem::I4,
+        Elem::U64,
+        Elem::U32,
+        Elem::U16,
+        Elem::U8,
+        Elem::U4,
+        Elem::Bool,
     ];
 
     /// The name in Rust kernels and in the text form.
@@ -142,8 +158,22 @@ impl Elem {
     pub const fn accumulator(self) -> Elem {
         match self {
             Elem::F16 | Elem::Bf16 => Elem::F32,
-            Elem::F64 | Elem::F32 | Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I32 | Elem::I16
-            | Elem::I8 | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => self,
+            Elem::F64
+            | Elem::F32
+            | Elem::Tf32
+            | Elem::E4m3
+            | Elem::E5m2
+            | Elem::I64
+            | Elem::I32
+            | Elem::I16
+            | Elem::I8
+            | Elem::I4
+            | Elem::U64
+            | Elem::U32
+            | Elem::U16
+            | Elem::U8
+            | Elem::U4
+            | Elem::Bool => self,
         }
     }
 }

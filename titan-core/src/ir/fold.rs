@@ -2,9 +2,9 @@
 //!
 //! Floats are not folded: the device's result is the one that counts.
 
+use super::Elem;
 use super::kernel::{Kernel, Value};
 use super::op::{BinOp, Const, OpKind, Pred, UnOp};
-use super::Elem;
 
 /// The constant that an operation gives, if its operands are integer constants and it is scalar arithmetic.
 pub(super) fn fold(kernel: &Kernel, kind: &OpKind, args: &[Value]) -> Option<Const> {
@@ -75,16 +75,40 @@ fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> Option<i64> {
         BinOp::Or => a | b,
         BinOp::Xor => a ^ b,
         BinOp::Shl => {
-            if in_width { a << b } else { 0 }
+            if in_width {
+                a << b
+            } else {
+                0
+            }
         }
         BinOp::Shr if in_width => {
-            if signed { a >> b } else { (ua >> ub).cast_signed() }
+            if signed {
+                a >> b
+            } else {
+                (ua >> ub).cast_signed()
+            }
         }
         BinOp::Shr => {
-            if signed && a < 0 { -1 } else { 0 }
+            if signed && a < 0 {
+                -1
+            } else {
+                0
+            }
         }
-        BinOp::Min => if less(e, a, b) { a } else { b },
-        BinOp::Max => if less(e, a, b) { b } else { a },
+        BinOp::Min => {
+            if less(e, a, b) {
+                a
+            } else {
+                b
+            }
+        }
+        BinOp::Max => {
+            if less(e, a, b) {
+                b
+            } else {
+                a
+            }
+        }
     })
 }
 

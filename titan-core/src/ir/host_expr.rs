@@ -50,9 +50,21 @@ pub enum HostOp {
 impl HostOp {
     /// Every operator with its spelling; those with letters are written as calls.
     pub const ALL: [(HostOp, &'static str); 16] = [
-        (HostOp::Add, "+"), (HostOp::Sub, "-"), (HostOp::Mul, "*"), (HostOp::Div, "/"), (HostOp::Rem, "%"),
-        (HostOp::Cdiv, "cdiv"), (HostOp::Min, "min"), (HostOp::Max, "max"), (HostOp::Eq, "=="), (HostOp::Ne, "!="),
-        (HostOp::Lt, "<"), (HostOp::Le, "<="), (HostOp::Gt, ">"), (HostOp::Ge, ">="), (HostOp::And, "&&"),
+        (HostOp::Add, "+"),
+        (HostOp::Sub, "-"),
+        (HostOp::Mul, "*"),
+        (HostOp::Div, "/"),
+        (HostOp::Rem, "%"),
+        (HostOp::Cdiv, "cdiv"),
+        (HostOp::Min, "min"),
+        (HostOp::Max, "max"),
+        (HostOp::Eq, "=="),
+        (HostOp::Ne, "!="),
+        (HostOp::Lt, "<"),
+        (HostOp::Le, "<="),
+        (HostOp::Gt, ">"),
+        (HostOp::Ge, ">="),
+        (HostOp::And, "&&"),
         (HostOp::Or, "||"),
     ];
 
@@ -89,7 +101,8 @@ impl HostOp {
 
     /// The value, or why there is none.
     fn apply(self, a: i64, b: i64) -> Result<i64, HostExprError> {
-        let nonzero = |v: Option<i64>| if b == 0 { Err(HostExprError::DivisionByZero) } else { v.ok_or(HostExprError::Overflow) };
+        let nonzero =
+            |v: Option<i64>| if b == 0 { Err(HostExprError::DivisionByZero) } else { v.ok_or(HostExprError::Overflow) };
         match self {
             HostOp::Add => a.checked_add(b).ok_or(HostExprError::Overflow),
             HostOp::Sub => a.checked_sub(b).ok_or(HostExprError::Overflow),
@@ -233,7 +246,11 @@ impl HostExpr {
                 self.write(f, names)?;
                 f.write_str(")")
             }
-            HostExpr::Const(_) | HostExpr::Symbol(_) | HostExpr::Scalar(_) | HostExpr::Dim(..) | HostExpr::Not(_)
+            HostExpr::Const(_)
+            | HostExpr::Symbol(_)
+            | HostExpr::Scalar(_)
+            | HostExpr::Dim(..)
+            | HostExpr::Not(_)
             | HostExpr::Binary(..) => self.write(f, names),
         }
     }

@@ -4,8 +4,8 @@
 //! result types from their regions and are checked by the verifier.
 
 use super::op::{BinOp, OpKind, UnOp};
+use super::{Elem, MMA_LEGAL, Raw, TileShape, Ty, mma_is_legal};
 use super::{infer_memory as memory, infer_raw, infer_ttg};
-use super::{Elem, Raw, TileShape, Ty, mma_is_legal, MMA_LEGAL};
 use crate::diag::Code;
 
 /// Why an operation cannot take its operands.
@@ -41,7 +41,11 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
     match kind {
         OpKind::Const(c) => args0(args, Ty::Scalar(c.elem())),
         OpKind::ProgramId(axis) | OpKind::NumPrograms(axis) => {
-            if *axis < 3 { args0(args, Ty::I32) } else { Err(no_grid_axis(*axis)) }
+            if *axis < 3 {
+                args0(args, Ty::I32)
+            } else {
+                Err(no_grid_axis(*axis))
+            }
         }
         OpKind::Iota(n) => tile(Elem::I32, TileShape::new(&[*n])).and_then(|t| args0(args, t)),
         OpKind::Splat(shape) => match args {
@@ -95,7 +99,12 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
             [Ty::Scalar(Elem::Bool) | Ty::Tile(Elem::Bool, _)] => Ok(vec![]),
             _ => Err(operands("one condition", args)),
         },
-        OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
+        OpKind::For(_)
+        | OpKind::Loop
+        | OpKind::If
+        | OpKind::Yield
+        | OpKind::Break(_)
+        | OpKind::Continue(_)
         | OpKind::Return => Ok(vec![]),
     }
 }
@@ -213,9 +222,24 @@ fn unary(op: UnOp, args: &[Ty]) -> Types {
     let ok = match op {
         UnOp::Neg | UnOp::Abs => e.is_arith(),
         UnOp::Not => e.is_arith_int() || e == Elem::Bool,
-        UnOp::Exp | UnOp::Exp2 | UnOp::Ln | UnOp::Log2 | UnOp::Sqrt | UnOp::Rsqrt | UnOp::Recip | UnOp::Sin | UnOp::Cos
-        | UnOp::Tanh | UnOp::Sigmoid | UnOp::Erf | UnOp::Floor | UnOp::Ceil | UnOp::Trunc | UnOp::Round
-        | UnOp::RoundTiesEven | UnOp::IsNan => e.is_arith_float(),
+        UnOp::Exp
+        | UnOp::Exp2
+        | UnOp::Ln
+        | UnOp::Log2
+        | UnOp::Sqrt
+        | UnOp::Rsqrt
+        | UnOp::Recip
+        | UnOp::Sin
+        | UnOp::Cos
+        | UnOp::Tanh
+        | UnOp::Sigmoid
+        | UnOp::Erf
+        | UnOp::Floor
+        | UnOp::Ceil
+        | UnOp::Trunc
+        | UnOp::Round
+        | UnOp::RoundTiesEven
+        | UnOp::IsNan => e.is_arith_float(),
     };
     if !ok {
         return Err(not_for(&format!("`{op}`"), e));
@@ -243,7 +267,11 @@ fn select(args: &[Ty]) -> Types {
             if a != b {
                 return Err(mismatch(&[*a, *b]));
             }
-            if *mask == Ty::BOOL || mask.tile_shape() == a.tile_shape() { Ok(vec![*a]) } else { Err(mismatch(&[*mask, *a])) }
+            if *mask == Ty::BOOL || mask.tile_shape() == a.tile_shape() {
+                Ok(vec![*a])
+            } else {
+                Err(mismatch(&[*mask, *a]))
+            }
         }
         _ => Err(operands("a mask and two values", args)),
     }
@@ -270,7 +298,8 @@ fn shape_op(kind: &OpKind, args: &[Ty]) -> Types {
             if to.len() == s.len() {
                 return Ok(vec![ty]);
             }
-            let message = format!("{} has {} elements, the new shape `{to}` has {}", describe(args[0]), s.len(), to.len());
+            let message =
+                format!("{} has {} elements, the new shape `{to}` has {}", describe(args[0]), s.len(), to.len());
             Err(TypeError::new(Code::ElementCount, message).help("a reshape keeps the number of elements"))
         }
         (OpKind::Broadcast { axis, n }, [_]) => match s.with(usize::from(*axis), *n) {
@@ -282,7 +311,10 @@ fn shape_op(kind: &OpKind, args: &[Ty]) -> Types {
             let dims: Vec<i32> = perm[..s.rank()].iter().filter_map(|p| s.get(usize::from(*p)).copied()).collect();
             perm[..s.rank()].iter().for_each(|p| seen[usize::from(*p) & 3] = true);
             if dims.len() != s.rank() || seen.iter().filter(|x| **x).count() != s.rank() {
-                return Err(TypeError::new(Code::BadAxis, format!("{:?} is not an order of {} axes", &perm[..s.rank()], s.rank())));
+                return Err(TypeError::new(
+                    Code::BadAxis,
+                    format!("{:?} is not an order of {} axes", &perm[..s.rank()], s.rank()),
+                ));
             }
             let tile = tile(e, TileShape::new(&dims))?;
             let shape = tile.tile_shape().filter(|_| matches!(args[0], Ty::Smem(..)));
@@ -351,6 +383,12 @@ fn mma(args: &[Ty]) -> Types {
     if fits {
         return Ok(vec![args[2]]);
     }
-    let message = format!("`mma` of {} · {} + {}: the extents do not fit", describe(args[0]), describe(args[1]), describe(args[2]));
-    Err(TypeError::new(Code::ShapeMismatch, message).help("`mma(a, b, acc)` takes [M, K] · [K, N] + [M, N]; `.t()` transposes"))
+    let message = format!(
+        "`mma` of {} · {} + {}: the extents do not fit",
+        describe(args[0]),
+        describe(args[1]),
+        describe(args[2])
+    );
+    Err(TypeError::new(Code::ShapeMismatch, message)
+        .help("`mma(a, b, acc)` takes [M, K] · [K, N] + [M, N]; `.t()` transposes"))
 }

@@ -185,8 +185,15 @@ fn row_indices(ix: &[Ty], rank: usize, rows: i32, args: &[Ty]) -> Result<(), Typ
     let fits = ix[..rank - 1].iter().all(|t| match t {
         Ty::Scalar(Elem::I32) => true,
         Ty::Tile(Elem::I32, s) => s[..] == [rows],
-        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..)
-        | Ty::Token(..) | Ty::Raw(_) => false,
+        Ty::Scalar(_)
+        | Ty::Tile(..)
+        | Ty::Tensor(..)
+        | Ty::Source(..)
+        | Ty::Smem(..)
+        | Ty::Compute(..)
+        | Ty::Acc(..)
+        | Ty::Token(..)
+        | Ty::Raw(_) => false,
     });
     if !fits {
         return Err(operands("`i32` scalars or `Tile<i32, N>` as row indices", args));

@@ -63,8 +63,12 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
         NvOp::MbarrierAt => exactly(args, &[MBARRIER, Ty::I32], "barriers and which of them", vec![MBARRIER]),
         NvOp::MbarrierInit { .. } | NvOp::MbarrierInval => exactly(args, &[MBARRIER], "barriers", vec![]),
         NvOp::ExpectTx { .. } | NvOp::CpAsyncArrive { .. } => exactly(args, &[MBARRIER], "a barrier", vec![]),
-        NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } => exactly(args, &[MBARRIER], "a barrier", vec![Ty::Raw(Raw::State)]),
-        NvOp::MbarrierWait => exactly(args, &[MBARRIER, Ty::Raw(Raw::State)], "a barrier and the state of an arrival", vec![]),
+        NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } => {
+            exactly(args, &[MBARRIER], "a barrier", vec![Ty::Raw(Raw::State)])
+        }
+        NvOp::MbarrierWait => {
+            exactly(args, &[MBARRIER, Ty::Raw(Raw::State)], "a barrier and the state of an arrival", vec![])
+        }
         NvOp::WaitParity => exactly(args, &[MBARRIER, Ty::I32], "a barrier and a parity", vec![]),
         NvOp::TryWait | NvOp::TestWait => exactly(args, &[MBARRIER, Ty::I32], "a barrier and a parity", vec![Ty::BOOL]),
         NvOp::BulkLoad { .. } => copy(args, &[REGION, MBARRIER], "a tensor, its coordinates, a region and a barrier"),
@@ -75,17 +79,22 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
             _ => Err(operands("one or two regions", args)),
         },
         NvOp::Commit { group, n } => exactly(args, &[], "nothing", vec![Ty::Raw(Raw::Vtok(group.class(), *n))]),
-        NvOp::FenceMbarrierInit | NvOp::WgmmaFence | NvOp::WaitGroup { .. } | NvOp::BarrierSync { .. } | NvOp::BarrierArrive { .. }
-        | NvOp::ClusterArrive | NvOp::ClusterWait | NvOp::SetMaxNReg { .. } => exactly(args, &[], "nothing", vec![]),
+        NvOp::FenceMbarrierInit
+        | NvOp::WgmmaFence
+        | NvOp::WaitGroup { .. }
+        | NvOp::BarrierSync { .. }
+        | NvOp::BarrierArrive { .. }
+        | NvOp::ClusterArrive
+        | NvOp::ClusterWait
+        | NvOp::SetMaxNReg { .. } => exactly(args, &[], "nothing", vec![]),
     }
 }
 
 /// Of operations of AMD GPUs.
 pub(super) fn amd(op: &AmdOp, args: &[Ty]) -> Types {
     match op {
-        AmdOp::BufferLoadLds { n, .. } => {
-            copy(args, &[REGION], "a tensor, its coordinates and a region").map(|_| vec![Ty::Raw(Raw::Vtok(Class::Vmcnt, *n))])
-        }
+        AmdOp::BufferLoadLds { n, .. } => copy(args, &[REGION], "a tensor, its coordinates and a region")
+            .map(|_| vec![Ty::Raw(Raw::Vtok(Class::Vmcnt, *n))]),
         AmdOp::DsRead { n } | AmdOp::DsWrite { n } => {
             exactly(args, &[REGION], "a region", vec![Ty::Raw(Raw::Vtok(Class::Lgkmcnt, *n))])
         }

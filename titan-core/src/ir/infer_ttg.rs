@@ -31,7 +31,9 @@ pub(super) fn ttg(op: &TtgOp, args: &[Ty]) -> Types {
             _ => Err(operands("the parts of one right to read", args)),
         },
         TtgOp::View { elem, shape, .. } => match args {
-            [Ty::Token(Token::Rperm | Token::Part, _)] => tile(*elem, Some(*shape)).map(|_| vec![Ty::Smem(*elem, *shape)]),
+            [Ty::Token(Token::Rperm | Token::Part, _)] => {
+                tile(*elem, Some(*shape)).map(|_| vec![Ty::Smem(*elem, *shape)])
+            }
             _ => Err(operands("the right to read a stage", args)),
         },
         TtgOp::Read => match args {
@@ -43,9 +45,13 @@ pub(super) fn ttg(op: &TtgOp, args: &[Ty]) -> Types {
             _ => Err(operands("the stage, or the whole right to read it", args)),
         },
         TtgOp::Release => token(args, Token::Consumed, "what `consumed` gave").map(|_| vec![]),
-        TtgOp::ComputeIssue | TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish => compute(op, args),
+        TtgOp::ComputeIssue | TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish => {
+            compute(op, args)
+        }
         TtgOp::Write => match args {
-            [Ty::Token(Token::Slot, pipe), rest @ ..] if !rest.is_empty() && rest.iter().all(|t| matches!(t, Ty::Tile(..))) => {
+            [Ty::Token(Token::Slot, pipe), rest @ ..]
+                if !rest.is_empty() && rest.iter().all(|t| matches!(t, Ty::Tile(..))) =>
+            {
                 Ok(vec![Ty::Token(Token::Written, *pipe)])
             }
             _ => Err(operands("a slot and the tiles to fill it with", args)),
@@ -110,7 +116,9 @@ fn compute(op: &TtgOp, args: &[Ty]) -> Types {
         (TtgOp::ComputeIssue, [_, Ty::Smem(..), Ty::Tile(e, s)]) => {
             infer(&OpKind::Mma, &tiles(args)).map(|_| vec![Ty::Compute(*e, *s)])
         }
-        (TtgOp::ComputeIssue, _) => Err(operands("two operands, the second in shared memory, and an accumulator", args)),
+        (TtgOp::ComputeIssue, _) => {
+            Err(operands("two operands, the second in shared memory, and an accumulator", args))
+        }
         (TtgOp::ComputeWait, [Ty::Compute(e, s)]) => Ok(vec![Ty::Tile(*e, *s)]),
         (TtgOp::ComputeWait, _) => Err(operands("a product under way", args)),
         (TtgOp::AccStart(keep), [Ty::Tile(e, s)]) => Ok(vec![Ty::Acc(*e, *s, *keep)]),
@@ -118,7 +126,9 @@ fn compute(op: &TtgOp, args: &[Ty]) -> Types {
         (TtgOp::AccMma, [acc @ Ty::Acc(e, s, _), Ty::Token(Token::Rperm, _), a, b @ Ty::Smem(..)]) => {
             infer(&OpKind::Mma, &tiles(&[*a, *b, Ty::Tile(*e, *s)])).map(|_| vec![*acc])
         }
-        (TtgOp::AccMma, _) => Err(operands("an accumulator, the right to read a stage, and two operands, the second of the stage", args)),
+        (TtgOp::AccMma, _) => {
+            Err(operands("an accumulator, the right to read a stage, and two operands, the second of the stage", args))
+        }
         (TtgOp::AccFinish, [Ty::Acc(e, s, _)]) => Ok(vec![Ty::Tile(*e, *s)]),
         (_, _) => Err(operands("an accumulator", args)),
     }
@@ -138,6 +148,12 @@ fn store(args: &[Ty]) -> Types {
 pub(super) const fn operand(ty: Ty) -> Option<(Elem, super::TileShape)> {
     match ty {
         Ty::Tile(e, s) | Ty::Smem(e, s) => Some((e, s)),
-        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) | Ty::Raw(_) => None,
+        Ty::Scalar(_)
+        | Ty::Tensor(..)
+        | Ty::Source(..)
+        | Ty::Compute(..)
+        | Ty::Acc(..)
+        | Ty::Token(..)
+        | Ty::Raw(_) => None,
     }
 }

@@ -29,15 +29,15 @@ pub mod host_expr;
 pub mod infer;
 mod infer_memory;
 mod infer_raw;
+mod infer_ttg;
 mod kernel;
 mod nv;
 mod op;
 pub mod op_table;
-mod infer_ttg;
 mod region;
-mod ty;
 pub mod traffic;
 mod ttg;
+mod ty;
 
 pub use amd::AmdOp;
 pub use builder::Builder;
@@ -45,10 +45,11 @@ pub use elem::{Elem, MMA_LEGAL, MMA_TRIPLES, mma_is_legal};
 pub use host_expr::{HostEnv, HostExpr, HostExprError, HostNames, HostOp, Symbol};
 pub use infer::TypeError;
 pub use kernel::{
-    Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData,
+    Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value,
+    ValueData,
 };
 pub use nv::{NvGroup, NvOp};
 pub use op::{ArgOp, AtomicOp, BinOp, Const, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
 pub use region::{Call, CallProxy, Class, Completion, Raw, RegionOp, Touch};
-pub use ttg::{Field, FenceSpace, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
+pub use ttg::{FenceSpace, Field, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
 pub use ty::{TileShape, Ty};

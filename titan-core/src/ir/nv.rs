@@ -165,11 +165,28 @@ impl NvOp {
         match self {
             NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt => Effect::Pure,
             NvOp::BulkStore { .. } => Effect::Write,
-            NvOp::MbarrierInit { .. } | NvOp::MbarrierInval | NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. }
-            | NvOp::ExpectTx { .. } | NvOp::MbarrierWait | NvOp::WaitParity | NvOp::TryWait | NvOp::TestWait
-            | NvOp::FenceMbarrierInit | NvOp::BulkLoad { .. } | NvOp::CpAsync { .. } | NvOp::CpAsyncArrive { .. }
-            | NvOp::WgmmaFence | NvOp::Wgmma | NvOp::Commit { .. } | NvOp::WaitGroup { .. } | NvOp::BarrierSync { .. }
-            | NvOp::BarrierArrive { .. } | NvOp::ClusterArrive | NvOp::ClusterWait | NvOp::SetMaxNReg { .. } => Effect::Pipeline,
+            NvOp::MbarrierInit { .. }
+            | NvOp::MbarrierInval
+            | NvOp::Arrive { .. }
+            | NvOp::ArriveExpectTx { .. }
+            | NvOp::ExpectTx { .. }
+            | NvOp::MbarrierWait
+            | NvOp::WaitParity
+            | NvOp::TryWait
+            | NvOp::TestWait
+            | NvOp::FenceMbarrierInit
+            | NvOp::BulkLoad { .. }
+            | NvOp::CpAsync { .. }
+            | NvOp::CpAsyncArrive { .. }
+            | NvOp::WgmmaFence
+            | NvOp::Wgmma
+            | NvOp::Commit { .. }
+            | NvOp::WaitGroup { .. }
+            | NvOp::BarrierSync { .. }
+            | NvOp::BarrierArrive { .. }
+            | NvOp::ClusterArrive
+            | NvOp::ClusterWait
+            | NvOp::SetMaxNReg { .. } => Effect::Pipeline,
         }
     }
 
@@ -180,11 +197,25 @@ impl NvOp {
             // Barrier words are written by ordinary stores when they are made and unmade.
             NvOp::MbarrierInit { .. } | NvOp::MbarrierInval | NvOp::CpAsync { .. } => Some(Proxy::Generic),
             NvOp::BulkLoad { .. } | NvOp::BulkStore { .. } | NvOp::Wgmma => Some(Proxy::Async),
-            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. }
-            | NvOp::ExpectTx { .. } | NvOp::MbarrierWait | NvOp::WaitParity | NvOp::TryWait | NvOp::TestWait
-            | NvOp::FenceMbarrierInit | NvOp::CpAsyncArrive { .. } | NvOp::WgmmaFence | NvOp::Commit { .. }
-            | NvOp::WaitGroup { .. } | NvOp::BarrierSync { .. } | NvOp::BarrierArrive { .. } | NvOp::ClusterArrive
-            | NvOp::ClusterWait | NvOp::SetMaxNReg { .. } => None,
+            NvOp::MbarrierAlloc { .. }
+            | NvOp::MbarrierAt
+            | NvOp::Arrive { .. }
+            | NvOp::ArriveExpectTx { .. }
+            | NvOp::ExpectTx { .. }
+            | NvOp::MbarrierWait
+            | NvOp::WaitParity
+            | NvOp::TryWait
+            | NvOp::TestWait
+            | NvOp::FenceMbarrierInit
+            | NvOp::CpAsyncArrive { .. }
+            | NvOp::WgmmaFence
+            | NvOp::Commit { .. }
+            | NvOp::WaitGroup { .. }
+            | NvOp::BarrierSync { .. }
+            | NvOp::BarrierArrive { .. }
+            | NvOp::ClusterArrive
+            | NvOp::ClusterWait
+            | NvOp::SetMaxNReg { .. } => None,
         }
     }
 
@@ -196,11 +227,26 @@ impl NvOp {
             NvOp::BulkStore { .. } => Completion::Prefix(Class::BulkStore),
             NvOp::CpAsync { .. } => Completion::Prefix(Class::CpAsync),
             NvOp::Wgmma => Completion::Prefix(Class::Wgmma),
-            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::MbarrierInval
-            | NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } | NvOp::ExpectTx { .. } | NvOp::MbarrierWait
-            | NvOp::WaitParity | NvOp::TryWait | NvOp::TestWait | NvOp::FenceMbarrierInit | NvOp::WgmmaFence
-            | NvOp::Commit { .. } | NvOp::WaitGroup { .. } | NvOp::BarrierSync { .. } | NvOp::BarrierArrive { .. }
-            | NvOp::ClusterArrive | NvOp::ClusterWait | NvOp::SetMaxNReg { .. } => Completion::Immediate,
+            NvOp::MbarrierAlloc { .. }
+            | NvOp::MbarrierAt
+            | NvOp::MbarrierInit { .. }
+            | NvOp::MbarrierInval
+            | NvOp::Arrive { .. }
+            | NvOp::ArriveExpectTx { .. }
+            | NvOp::ExpectTx { .. }
+            | NvOp::MbarrierWait
+            | NvOp::WaitParity
+            | NvOp::TryWait
+            | NvOp::TestWait
+            | NvOp::FenceMbarrierInit
+            | NvOp::WgmmaFence
+            | NvOp::Commit { .. }
+            | NvOp::WaitGroup { .. }
+            | NvOp::BarrierSync { .. }
+            | NvOp::BarrierArrive { .. }
+            | NvOp::ClusterArrive
+            | NvOp::ClusterWait
+            | NvOp::SetMaxNReg { .. } => Completion::Immediate,
         }
     }
 }

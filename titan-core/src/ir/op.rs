@@ -373,20 +373,52 @@ impl OpKind {
     #[must_use]
     pub const fn effect(&self) -> Effect {
         match self {
-            OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
-            | OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_)
-            | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_) | OpKind::Bitcast(_) | OpKind::Reshape(_)
-            | OpKind::Broadcast { .. } | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..)
-            | OpKind::ArgReduce(..) | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma
-            | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Shared | OpKind::Unflatten => Effect::Pure,
+            OpKind::Const(_)
+            | OpKind::ProgramId(_)
+            | OpKind::NumPrograms(_)
+            | OpKind::Dim(_)
+            | OpKind::Present
+            | OpKind::Iota(_)
+            | OpKind::Splat(_)
+            | OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::MulAdd
+            | OpKind::Cast(_)
+            | OpKind::Bitcast(_)
+            | OpKind::Reshape(_)
+            | OpKind::Broadcast { .. }
+            | OpKind::Permute(_)
+            | OpKind::Interleave
+            | OpKind::Split
+            | OpKind::Reduce(..)
+            | OpKind::ArgReduce(..)
+            | OpKind::ReduceWith(_)
+            | OpKind::Scan(..)
+            | OpKind::ScanWith(_)
+            | OpKind::Mma
+            | OpKind::Index(_)
+            | OpKind::Slice(_)
+            | OpKind::Shared
+            | OpKind::Unflatten => Effect::Pure,
             OpKind::Load(..) | OpKind::GatherRows { .. } | OpKind::Gather => Effect::Read,
-            OpKind::Get | OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. }
+            OpKind::Get
+            | OpKind::Segment
+            | OpKind::RaggedCount { .. }
+            | OpKind::RaggedTile { .. }
             | OpKind::Assert(_) => Effect::Trap,
             OpKind::Store(_) | OpKind::Set | OpKind::ScatterRows | OpKind::Scatter => Effect::Write,
             OpKind::Atomic(_) | OpKind::AtomicTile(_) => Effect::Atomic,
             OpKind::Print(_) => Effect::Print,
-            OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_)
-            | OpKind::Return | OpKind::Ttg(TtgOp::Roles) => Effect::Control,
+            OpKind::For(_)
+            | OpKind::Loop
+            | OpKind::If
+            | OpKind::Yield
+            | OpKind::Break(_)
+            | OpKind::Continue(_)
+            | OpKind::Return
+            | OpKind::Ttg(TtgOp::Roles) => Effect::Control,
             OpKind::Ttg(TtgOp::Source(..) | TtgOp::View { .. } | TtgOp::Rematerialize) => Effect::Pure,
             OpKind::Ttg(TtgOp::SourceRows { .. } | TtgOp::Read) => Effect::Read,
             OpKind::Ttg(TtgOp::StoreIssue(_)) => Effect::Write,
@@ -400,7 +432,10 @@ impl OpKind {
 
     /// The proxy through which the operation accesses shared memory, as it is written; `None` if it names none.
     #[must_use]
-    #[expect(clippy::wildcard_enum_match_arm, reason = "tile operations access shared memory only when they are lowered")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "tile operations access shared memory only when they are lowered"
+    )]
     pub const fn proxy(&self) -> Option<Proxy> {
         match self {
             OpKind::Ttg(TtgOp::AsyncProduce { proxy, .. }) => Some(*proxy),

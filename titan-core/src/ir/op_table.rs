@@ -65,10 +65,29 @@ pub enum Group {
 impl Group {
     /// Every group.
     pub const ALL: [Group; 23] = [
-        Group::Values, Group::Arithmetic, Group::Functions, Group::Choice, Group::Conversions, Group::Shapes,
-        Group::Reductions, Group::Matrix, Group::Views, Group::Memory, Group::Indexed, Group::Distribution,
-        Group::Debugging, Group::Control, Group::Stages, Group::Compute, Group::Stores, Group::Roles, Group::Regions,
-        Group::Barriers, Group::Copies, Group::Warpgroups, Group::Waves,
+        Group::Values,
+        Group::Arithmetic,
+        Group::Functions,
+        Group::Choice,
+        Group::Conversions,
+        Group::Shapes,
+        Group::Reductions,
+        Group::Matrix,
+        Group::Views,
+        Group::Memory,
+        Group::Indexed,
+        Group::Distribution,
+        Group::Debugging,
+        Group::Control,
+        Group::Stages,
+        Group::Compute,
+        Group::Stores,
+        Group::Roles,
+        Group::Regions,
+        Group::Barriers,
+        Group::Copies,
+        Group::Warpgroups,
+        Group::Waves,
     ];
 
     /// The heading.
@@ -109,9 +128,20 @@ impl Group {
             Group::Conversions => Some("casts"),
             Group::Reductions | Group::Matrix => Some("reductions-scans-matrix-products"),
             Group::Views | Group::Memory | Group::Indexed => Some("memory"),
-            Group::Values | Group::Shapes | Group::Distribution | Group::Debugging | Group::Control | Group::Stages
-            | Group::Compute | Group::Stores | Group::Roles | Group::Regions | Group::Barriers | Group::Copies
-            | Group::Warpgroups | Group::Waves => None,
+            Group::Values
+            | Group::Shapes
+            | Group::Distribution
+            | Group::Debugging
+            | Group::Control
+            | Group::Stages
+            | Group::Compute
+            | Group::Stores
+            | Group::Roles
+            | Group::Regions
+            | Group::Barriers
+            | Group::Copies
+            | Group::Warpgroups
+            | Group::Waves => None,
         }
     }
 }

@@ -150,13 +150,43 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
         OpKind::Return => Traffic::order(Order::Ends),
         // Offsets of segments are read from tensors that no copy of a region writes.
         OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => Traffic::NONE,
-        OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
-        | OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select
-        | OpKind::MulAdd | OpKind::Cast(_) | OpKind::Bitcast(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. }
-        | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..) | OpKind::ArgReduce(..)
-        | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Index(_)
-        | OpKind::Slice(_) | OpKind::Shared | OpKind::Unflatten | OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_)
-        | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) => Traffic::NONE,
+        OpKind::Const(_)
+        | OpKind::ProgramId(_)
+        | OpKind::NumPrograms(_)
+        | OpKind::Dim(_)
+        | OpKind::Present
+        | OpKind::Iota(_)
+        | OpKind::Splat(_)
+        | OpKind::Unary(_)
+        | OpKind::Binary(_)
+        | OpKind::Cmp(_)
+        | OpKind::Select
+        | OpKind::MulAdd
+        | OpKind::Cast(_)
+        | OpKind::Bitcast(_)
+        | OpKind::Reshape(_)
+        | OpKind::Broadcast { .. }
+        | OpKind::Permute(_)
+        | OpKind::Interleave
+        | OpKind::Split
+        | OpKind::Reduce(..)
+        | OpKind::ArgReduce(..)
+        | OpKind::ReduceWith(_)
+        | OpKind::Scan(..)
+        | OpKind::ScanWith(_)
+        | OpKind::Mma
+        | OpKind::Index(_)
+        | OpKind::Slice(_)
+        | OpKind::Shared
+        | OpKind::Unflatten
+        | OpKind::Print(_)
+        | OpKind::Assert(_)
+        | OpKind::For(_)
+        | OpKind::Loop
+        | OpKind::If
+        | OpKind::Yield
+        | OpKind::Break(_)
+        | OpKind::Continue(_) => Traffic::NONE,
     }
 }
 
@@ -171,9 +201,22 @@ const fn ttg(op: &TtgOp) -> Traffic {
         TtgOp::Roles => Traffic::order(Order::Parts),
         TtgOp::Finalize => Traffic::order(Order::Ends),
         // Rings have their own protocol; what their operations order is the verifier's to show, not this table's.
-        TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Acquire(_) | TtgOp::Ready(_) | TtgOp::WaitReady
-        | TtgOp::Poisoned | TtgOp::ReadPerm | TtgOp::Split(_) | TtgOp::Join | TtgOp::View { .. } | TtgOp::Consumed
-        | TtgOp::Release | TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccFinish | TtgOp::StoreWait
+        TtgOp::Source(..)
+        | TtgOp::SourceRows { .. }
+        | TtgOp::Acquire(_)
+        | TtgOp::Ready(_)
+        | TtgOp::WaitReady
+        | TtgOp::Poisoned
+        | TtgOp::ReadPerm
+        | TtgOp::Split(_)
+        | TtgOp::Join
+        | TtgOp::View { .. }
+        | TtgOp::Consumed
+        | TtgOp::Release
+        | TtgOp::ComputeWait
+        | TtgOp::AccStart(_)
+        | TtgOp::AccFinish
+        | TtgOp::StoreWait
         | TtgOp::Rematerialize => Traffic::NONE,
     }
 }
@@ -213,16 +256,20 @@ const fn nv(op: &NvOp) -> Traffic {
         NvOp::Commit { group, .. } => Traffic::order(Order::Closes(group.class())),
         NvOp::WaitGroup { group, .. } => Traffic::order(Order::Awaits(group.class())),
         // Announcing bytes tells nothing of the role's own accesses.
-        NvOp::ExpectTx { .. } | NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::WgmmaFence | NvOp::SetMaxNReg { .. } => {
-            Traffic::NONE
-        }
+        NvOp::ExpectTx { .. }
+        | NvOp::MbarrierAlloc { .. }
+        | NvOp::MbarrierAt
+        | NvOp::WgmmaFence
+        | NvOp::SetMaxNReg { .. } => Traffic::NONE,
     }
 }
 
 /// gfx942 has one proxy: nothing there needs a fence between two.
 const fn amd(op: &AmdOp) -> Traffic {
     match op {
-        AmdOp::BufferLoadLds { .. } => Traffic::two(writes(On::Regions, Proxy::Generic), reads(On::Tensor, Proxy::Generic)),
+        AmdOp::BufferLoadLds { .. } => {
+            Traffic::two(writes(On::Regions, Proxy::Generic), reads(On::Tensor, Proxy::Generic))
+        }
         AmdOp::DsRead { .. } => Traffic::one(reads(On::Regions, Proxy::Generic)),
         AmdOp::DsWrite { .. } => Traffic::one(writes(On::Regions, Proxy::Generic)),
         AmdOp::Barrier => Traffic::order(Order::Meets),

@@ -256,11 +256,31 @@ impl TtgOp {
     pub const fn uses(&self) -> Use {
         match self {
             TtgOp::Poisoned | TtgOp::View { .. } => Use::Borrow,
-            TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Acquire(_) | TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)
-            | TtgOp::Ready(_) | TtgOp::WaitReady | TtgOp::ReadPerm | TtgOp::Split(_) | TtgOp::Join | TtgOp::Read
-            | TtgOp::Consumed | TtgOp::Release | TtgOp::ComputeIssue | TtgOp::ComputeWait | TtgOp::AccStart(_)
-            | TtgOp::AccMma | TtgOp::AccFinish | TtgOp::Write | TtgOp::StoreIssue(_) | TtgOp::StoreWait | TtgOp::Roles
-            | TtgOp::Finalize | TtgOp::Rematerialize | TtgOp::Fence { .. } => Use::Move,
+            TtgOp::Source(..)
+            | TtgOp::SourceRows { .. }
+            | TtgOp::Acquire(_)
+            | TtgOp::AsyncProduce { .. }
+            | TtgOp::Fill(_)
+            | TtgOp::Ready(_)
+            | TtgOp::WaitReady
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::Read
+            | TtgOp::Consumed
+            | TtgOp::Release
+            | TtgOp::ComputeIssue
+            | TtgOp::ComputeWait
+            | TtgOp::AccStart(_)
+            | TtgOp::AccMma
+            | TtgOp::AccFinish
+            | TtgOp::Write
+            | TtgOp::StoreIssue(_)
+            | TtgOp::StoreWait
+            | TtgOp::Roles
+            | TtgOp::Finalize
+            | TtgOp::Rematerialize
+            | TtgOp::Fence { .. } => Use::Move,
         }
     }
 }

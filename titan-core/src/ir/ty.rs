@@ -129,7 +129,12 @@ impl Ty {
     #[must_use]
     pub const fn elem(self) -> Elem {
         match self {
-            Ty::Scalar(e) | Ty::Tile(e, _) | Ty::Tensor(e, _) | Ty::Source(e, _) | Ty::Smem(e, _) | Ty::Compute(e, _)
+            Ty::Scalar(e)
+            | Ty::Tile(e, _)
+            | Ty::Tensor(e, _)
+            | Ty::Source(e, _)
+            | Ty::Smem(e, _)
+            | Ty::Compute(e, _)
             | Ty::Acc(e, ..) => e,
             Ty::Token(..) | Ty::Raw(_) => Elem::Bool,
         }

@@ -51,7 +51,8 @@ struct Run<'a> {
 impl Run<'_> {
     fn degree(&mut self, op: &Op) -> Option<u32> {
         let (width, phase) = match op.kind {
-            OpKind::Load { space: Space::Shared, bytes, n, .. } | OpKind::Store { space: Space::Shared, bytes, n, .. } => {
+            OpKind::Load { space: Space::Shared, bytes, n, .. }
+            | OpKind::Store { space: Space::Shared, bytes, n, .. } => {
                 let width = u32::from(bytes) * u32::from(n);
                 (width, 128 / width.max(4))
             }
@@ -115,7 +116,13 @@ const fn apply(f: IntBin, a: u32, b: u32) -> Option<u32> {
         IntBin::DivU | IntBin::RemU if b == 0 => return None,
         IntBin::DivU => a / b,
         IntBin::RemU => a % b,
-        IntBin::MulHi | IntBin::DivS | IntBin::RemS | IntBin::ShrS | IntBin::MinS | IntBin::MinU | IntBin::MaxS
+        IntBin::MulHi
+        | IntBin::DivS
+        | IntBin::RemS
+        | IntBin::ShrS
+        | IntBin::MinS
+        | IntBin::MinU
+        | IntBin::MaxS
         | IntBin::MaxU => return None,
     })
 }

@@ -138,8 +138,7 @@ impl Builder {
 
     fn push(&mut self, kind: OpKind, args: Vec<Value>, regions: Vec<Block>, give: &[Ty], loc: Loc) -> Vec<Value> {
         let id = OpId::new(self.func.ops.len());
-        let results: Vec<Value> =
-            give.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::Result(id, i))).collect();
+        let results: Vec<Value> = give.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::Result(id, i))).collect();
         self.func.ops.push(Op { kind, args, results: results.clone(), regions, loc });
         if let Some(scope) = self.open.last() {
             self.func.blocks[scope.block.index()].ops.push(id);
@@ -155,7 +154,8 @@ impl Builder {
     fn open_block(&mut self, args: &[Ty]) -> (Block, Vec<Value>) {
         let block = Block::new(self.func.blocks.len());
         self.func.blocks.push(BlockData::default());
-        let values: Vec<Value> = args.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::BlockArg(block, i))).collect();
+        let values: Vec<Value> =
+            args.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::BlockArg(block, i))).collect();
         self.func.blocks[block.index()].args.clone_from(&values);
         self.open.push(Scope { block, known: BTreeMap::new() });
         (block, values)

@@ -79,9 +79,12 @@ pub(super) fn fold(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec
             let op = b.func().def_op(*x)?;
             (op.kind == OpKind::Pack && op.args.len() == 2).then(|| op.args.clone())
         }
-        (OpKind::Load { masked: true, .. } | OpKind::Store { masked: true, .. } | OpKind::CopyAsync { masked: true, .. }, _) => {
-            fold_mask(b, kind, args)
-        }
+        (
+            OpKind::Load { masked: true, .. }
+            | OpKind::Store { masked: true, .. }
+            | OpKind::CopyAsync { masked: true, .. },
+            _,
+        ) => fold_mask(b, kind, args),
         _ => None,
     }
 }
@@ -142,13 +145,17 @@ fn fold_int(b: &mut Builder, op: IntBin, x: Value, y: Value) -> Option<Vec<Value
     let same = |v| Some(vec![v]);
     match (op, cx, cy) {
         (IntBin::Add | IntBin::Or | IntBin::Xor, Some(0), _) => same(y),
-        (IntBin::Add | IntBin::Sub | IntBin::Or | IntBin::Xor | IntBin::Shl | IntBin::ShrS | IntBin::ShrU, _, Some(0)) => {
-            same(x)
-        }
+        (
+            IntBin::Add | IntBin::Sub | IntBin::Or | IntBin::Xor | IntBin::Shl | IntBin::ShrS | IntBin::ShrU,
+            _,
+            Some(0),
+        ) => same(x),
         (IntBin::Mul, Some(1), _) => same(y),
         (IntBin::Mul | IntBin::DivS | IntBin::DivU, _, Some(1)) => same(x),
         (IntBin::RemS | IntBin::RemU, _, Some(1)) => Some(vec![constant(b, ty, 0)]),
-        (IntBin::Mul | IntBin::And, Some(0), _) | (IntBin::Mul | IntBin::And, _, Some(0)) => Some(vec![constant(b, ty, 0)]),
+        (IntBin::Mul | IntBin::And, Some(0), _) | (IntBin::Mul | IntBin::And, _, Some(0)) => {
+            Some(vec![constant(b, ty, 0)])
+        }
         (IntBin::And, Some(c), _) if c == ones => same(y),
         (IntBin::And, _, Some(c)) if c == ones => same(x),
         (IntBin::Or, Some(c), _) | (IntBin::Or, _, Some(c)) if c == ones => Some(vec![constant(b, ty, ones)]),

@@ -35,8 +35,8 @@ mod dce;
 pub mod eval;
 mod fold;
 mod func;
-pub mod op;
 pub mod hazard;
+pub mod op;
 mod print;
 pub mod shared;
 mod types;
@@ -46,7 +46,9 @@ mod verify;
 pub use build::Builder;
 pub use dce::eliminate_dead;
 pub use func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
-pub use op::{AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Region, Role, Shuffle, Space, Ty, Vote};
+pub use op::{
+    AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Region, Role, Shuffle, Space, Ty, Vote,
+};
 pub use print::mnemonic;
 pub use types::TypeError;
 pub use verify::{LaneError, verify};

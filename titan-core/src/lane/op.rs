@@ -579,8 +579,14 @@ impl OpKind {
     pub const fn is_convergent(&self) -> bool {
         matches!(
             self,
-            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier
-                | OpKind::LoadMatrix { .. } | OpKind::Mma(_) | OpKind::Roles(_)
+            OpKind::Shuffle(_)
+                | OpKind::Vote(_)
+                | OpKind::Barrier
+                | OpKind::NamedBarrier { .. }
+                | OpKind::WarpBarrier
+                | OpKind::LoadMatrix { .. }
+                | OpKind::Mma(_)
+                | OpKind::Roles(_)
         )
     }
 
@@ -589,12 +595,32 @@ impl OpKind {
     pub const fn is_removable(&self) -> bool {
         !matches!(
             self,
-            OpKind::Access { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_) | OpKind::CopyAsync { .. }
-                | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. }
-                | OpKind::MbarrierInvalidate { .. } | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait
-                | OpKind::StoreRelease { .. } | OpKind::LoadAcquire | OpKind::SequenceWait | OpKind::Barrier
-                | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier | OpKind::For | OpKind::Loop | OpKind::If
-                | OpKind::Roles(_) | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return
+            OpKind::Access { .. }
+                | OpKind::Store { .. }
+                | OpKind::Atomic { .. }
+                | OpKind::CompareSwap(_)
+                | OpKind::CopyAsync { .. }
+                | OpKind::CopyCommit
+                | OpKind::CopyWait(_)
+                | OpKind::CopyArrive { .. }
+                | OpKind::MbarrierInit { .. }
+                | OpKind::MbarrierInvalidate { .. }
+                | OpKind::MbarrierArrive { .. }
+                | OpKind::MbarrierWait
+                | OpKind::StoreRelease { .. }
+                | OpKind::LoadAcquire
+                | OpKind::SequenceWait
+                | OpKind::Barrier
+                | OpKind::NamedBarrier { .. }
+                | OpKind::WarpBarrier
+                | OpKind::For
+                | OpKind::Loop
+                | OpKind::If
+                | OpKind::Roles(_)
+                | OpKind::Yield
+                | OpKind::Break(_)
+                | OpKind::Continue(_)
+                | OpKind::Return
         )
     }
 

@@ -8,7 +8,11 @@ use std::fmt::{self, Write};
 
 impl fmt::Display for Func {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "lane \"{}\" threads={} lanes={} shared={} {{", self.name, self.threads, self.lanes, self.shared_bytes)?;
+        writeln!(
+            f,
+            "lane \"{}\" threads={} lanes={} shared={} {{",
+            self.name, self.threads, self.lanes, self.shared_bytes
+        )?;
         for (i, slot) in self.slots.iter().enumerate() {
             writeln!(f, "  slot {i}: {slot:?}")?;
         }
@@ -83,8 +87,12 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::Pack => "pack".into(),
         OpKind::Unpack => "unpack".into(),
         OpKind::UnpackBytes { signed } => format!("unpack_bytes.{}", sign(*signed)),
-        OpKind::Load { space, bytes, n, offset, masked } => format!("load.{space}.{n}x{bytes}{}{offset:+}", mask(masked)),
-        OpKind::Store { space, bytes, n, offset, masked } => format!("store.{space}.{n}x{bytes}{}{offset:+}", mask(masked)),
+        OpKind::Load { space, bytes, n, offset, masked } => {
+            format!("load.{space}.{n}x{bytes}{}{offset:+}", mask(masked))
+        }
+        OpKind::Store { space, bytes, n, offset, masked } => {
+            format!("store.{space}.{n}x{bytes}{}{offset:+}", mask(masked))
+        }
         OpKind::Atomic { op, space, masked } => format!("atomic.{op}.{space}{}", mask(masked)),
         OpKind::CompareSwap(space) => format!("compare_swap.{space}"),
         OpKind::CopyAsync { bytes, offset, masked } => format!("copy_async.{bytes}{}{offset:+}", mask(masked)),

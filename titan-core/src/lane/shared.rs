@@ -182,7 +182,13 @@ fn prepend(func: &mut Func, kind: OpKind) -> Value {
     let id = OpId::new(func.ops.len());
     let value = Value::new(func.values.len());
     func.values.push(ValueData { ty: Ty::B32, def: Def::Result(id, 0) });
-    func.ops.push(Op { kind, args: Vec::new(), results: vec![value], regions: Vec::new(), loc: crate::ir::Loc::default() });
+    func.ops.push(Op {
+        kind,
+        args: Vec::new(),
+        results: vec![value],
+        regions: Vec::new(),
+        loc: crate::ir::Loc::default(),
+    });
     let body = func.body;
     func.blocks[body.index()].ops.insert(0, id);
     value

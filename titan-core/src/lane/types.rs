@@ -73,8 +73,13 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
             };
             (vec![], vec![if slot.bytes() == 8 { B64 } else { B32 }])
         }
-        OpKind::ThreadId | OpKind::LaneId | OpKind::WarpId | OpKind::ProgramId(_) | OpKind::NumPrograms(_)
-        | OpKind::SharedBase | OpKind::Buffer(_) => (vec![], vec![B32]),
+        OpKind::ThreadId
+        | OpKind::LaneId
+        | OpKind::WarpId
+        | OpKind::ProgramId(_)
+        | OpKind::NumPrograms(_)
+        | OpKind::SharedBase
+        | OpKind::Buffer(_) => (vec![], vec![B32]),
         OpKind::Int(op) => return int(kind, *op, args),
         OpKind::MulWide { .. } => (vec![B32, B32], vec![B64]),
         OpKind::IntCmp { .. } => match args {
@@ -105,10 +110,18 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
             _ => return Err(wrong(kind, args)),
         },
         OpKind::UnpackBytes { .. } => (vec![B32], vec![B32; 4]),
-        OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
+        OpKind::Load { .. }
+        | OpKind::Store { .. }
+        | OpKind::Atomic { .. }
+        | OpKind::CompareSwap(_)
         | OpKind::CopyAsync { .. } => memory(kind, args)?,
-        OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate { .. }
-        | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait | OpKind::StoreRelease { .. } | OpKind::LoadAcquire
+        OpKind::CopyArrive { .. }
+        | OpKind::MbarrierInit { .. }
+        | OpKind::MbarrierInvalidate { .. }
+        | OpKind::MbarrierArrive { .. }
+        | OpKind::MbarrierWait
+        | OpKind::StoreRelease { .. }
+        | OpKind::LoadAcquire
         | OpKind::SequenceWait => protocol(kind, args)?,
         OpKind::NamedBarrier { id, threads, .. } => {
             check(matches!(id, 1..=15), || format!("{kind:?}: named barriers are 1 to 15"))?;
@@ -130,8 +143,14 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
             want.extend(std::iter::repeat_n(regs.acc, regs.c));
             (want, vec![regs.acc; regs.c])
         }
-        OpKind::For | OpKind::Loop | OpKind::If | OpKind::Roles(_) | OpKind::Yield | OpKind::Break(_)
-        | OpKind::Continue(_) | OpKind::Return => return Ok(vec![]),
+        OpKind::For
+        | OpKind::Loop
+        | OpKind::If
+        | OpKind::Roles(_)
+        | OpKind::Yield
+        | OpKind::Break(_)
+        | OpKind::Continue(_)
+        | OpKind::Return => return Ok(vec![]),
     };
     expect(kind, args, &want)?;
     Ok(give)
@@ -142,14 +161,20 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
 fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError> {
     use Ty::{B32, Pred};
     if let OpKind::MbarrierInit { count, .. } | OpKind::MbarrierArrive { count, .. } = kind {
-        check((1..=MAX_ARRIVALS).contains(count), || format!("{kind:?}: an mbarrier counts 1 to {MAX_ARRIVALS} arrivals"))?;
+        check((1..=MAX_ARRIVALS).contains(count), || {
+            format!("{kind:?}: an mbarrier counts 1 to {MAX_ARRIVALS} arrivals")
+        })?;
     }
     let address = |masked: bool| if masked { vec![B32, Pred] } else { vec![B32] };
     Ok(match kind {
-        OpKind::CopyArrive { masked } | OpKind::MbarrierInit { masked, .. } | OpKind::MbarrierInvalidate { masked }
+        OpKind::CopyArrive { masked }
+        | OpKind::MbarrierInit { masked, .. }
+        | OpKind::MbarrierInvalidate { masked }
         | OpKind::MbarrierArrive { masked, .. } => (address(*masked), vec![]),
         OpKind::StoreRelease { masked: true } => (vec![B32, B32, Pred], vec![]),
-        OpKind::StoreRelease { masked: false } | OpKind::MbarrierWait | OpKind::SequenceWait => (vec![B32, B32], vec![]),
+        OpKind::StoreRelease { masked: false } | OpKind::MbarrierWait | OpKind::SequenceWait => {
+            (vec![B32, B32], vec![])
+        }
         OpKind::LoadAcquire => (vec![B32], vec![B32]),
         _ => return Err(wrong(kind, args)),
     })

@@ -296,18 +296,60 @@ impl<'a> Run<'a> {
 /// The level of operations whose results do not follow from their operands alone.
 const fn source(kind: &OpKind) -> Option<Level> {
     match kind {
-        OpKind::ThreadId | OpKind::LaneId | OpKind::Atomic { .. } | OpKind::CompareSwap(_) | OpKind::LoadMatrix { .. }
-        | OpKind::Mma(_) | OpKind::Shuffle(Shuffle::Xor(_) | Shuffle::Up(_)) | OpKind::LoadAcquire => Some(Level::Lane),
+        OpKind::ThreadId
+        | OpKind::LaneId
+        | OpKind::Atomic { .. }
+        | OpKind::CompareSwap(_)
+        | OpKind::LoadMatrix { .. }
+        | OpKind::Mma(_)
+        | OpKind::Shuffle(Shuffle::Xor(_) | Shuffle::Up(_))
+        | OpKind::LoadAcquire => Some(Level::Lane),
         OpKind::WarpId | OpKind::Vote(_) | OpKind::Shuffle(Shuffle::Lane(_)) => Some(Level::Warp),
-        OpKind::Const(..) | OpKind::Slot(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::SharedBase
-        | OpKind::Buffer(_) | OpKind::Access { .. } | OpKind::Int(_) | OpKind::MulWide { .. } | OpKind::IntCmp { .. } | OpKind::Extend { .. } | OpKind::Truncate(_)
-        | OpKind::FromPred | OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..)
-        | OpKind::Convert { .. } | OpKind::Select | OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. }
-        | OpKind::Load { .. } | OpKind::Store { .. } | OpKind::CopyAsync { .. } | OpKind::CopyCommit | OpKind::CopyWait(_)
-        | OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate { .. }
-        | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait | OpKind::StoreRelease { .. } | OpKind::SequenceWait
-        | OpKind::Shuffle(Shuffle::Index) | OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier
-        | OpKind::For | OpKind::Loop | OpKind::If | OpKind::Roles(_) | OpKind::Yield
-        | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => None,
+        OpKind::Const(..)
+        | OpKind::Slot(_)
+        | OpKind::ProgramId(_)
+        | OpKind::NumPrograms(_)
+        | OpKind::SharedBase
+        | OpKind::Buffer(_)
+        | OpKind::Access { .. }
+        | OpKind::Int(_)
+        | OpKind::MulWide { .. }
+        | OpKind::IntCmp { .. }
+        | OpKind::Extend { .. }
+        | OpKind::Truncate(_)
+        | OpKind::FromPred
+        | OpKind::Float(..)
+        | OpKind::FloatUn(..)
+        | OpKind::Fma(_)
+        | OpKind::FloatCmp(..)
+        | OpKind::Convert { .. }
+        | OpKind::Select
+        | OpKind::Pack
+        | OpKind::Unpack
+        | OpKind::UnpackBytes { .. }
+        | OpKind::Load { .. }
+        | OpKind::Store { .. }
+        | OpKind::CopyAsync { .. }
+        | OpKind::CopyCommit
+        | OpKind::CopyWait(_)
+        | OpKind::CopyArrive { .. }
+        | OpKind::MbarrierInit { .. }
+        | OpKind::MbarrierInvalidate { .. }
+        | OpKind::MbarrierArrive { .. }
+        | OpKind::MbarrierWait
+        | OpKind::StoreRelease { .. }
+        | OpKind::SequenceWait
+        | OpKind::Shuffle(Shuffle::Index)
+        | OpKind::Barrier
+        | OpKind::NamedBarrier { .. }
+        | OpKind::WarpBarrier
+        | OpKind::For
+        | OpKind::Loop
+        | OpKind::If
+        | OpKind::Roles(_)
+        | OpKind::Yield
+        | OpKind::Break(_)
+        | OpKind::Continue(_)
+        | OpKind::Return => None,
     }
 }

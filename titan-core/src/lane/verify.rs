@@ -25,13 +25,8 @@ pub struct LaneError {
 /// # Errors
 /// The first rule that is broken.
 pub fn verify(func: &Func) -> Result<(), LaneError> {
-    let mut run = Run {
-        func,
-        visible: vec![false; func.values.len()],
-        loops: Vec::new(),
-        role: None,
-        barriers: BTreeSet::new(),
-    };
+    let mut run =
+        Run { func, visible: vec![false; func.values.len()], loops: Vec::new(), role: None, barriers: BTreeSet::new() };
     func.walk(&mut |_, op| {
         if let OpKind::Roles(roles) = &op.kind {
             run.barriers.extend(roles.iter().map(|role| role.barrier));
@@ -190,7 +185,8 @@ impl Run<'_> {
         let inner = self.types(&self.func.block(*body).args);
         let (bounds, init) = args.split_at(args.len().min(if is_for { 3 } else { 0 }));
         let (index, carried) = inner.split_at(inner.len().min(usize::from(is_for)));
-        let ok = bounds.iter().chain(index).all(|t| *t == Ty::B32) && init == carried && (!is_for || results == carried);
+        let ok =
+            bounds.iter().chain(index).all(|t| *t == Ty::B32) && init == carried && (!is_for || results == carried);
         if !ok {
             return Err(self.error(op, "bounds, initial and carried values do not agree"));
         }

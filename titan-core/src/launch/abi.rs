@@ -161,7 +161,13 @@ mod tests {
 
     #[test]
     fn words_lie_on_multiples_of_their_size() {
-        let slots = [Slot::Address(0), Slot::Extent(0, 0), Slot::Stride(0, 0), Slot::Scalar { param: 1, wide: false }, Slot::Report];
+        let slots = [
+            Slot::Address(0),
+            Slot::Extent(0, 0),
+            Slot::Stride(0, 0),
+            Slot::Scalar { param: 1, wide: false },
+            Slot::Report,
+        ];
         let args = [
             GpuArg::Tensor { address: 0x1122, extents: vec![-1], strides: vec![-2] },
             GpuArg::Scalar(Const::Float(Elem::F16, 1.0)),

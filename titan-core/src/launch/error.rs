@@ -248,9 +248,7 @@ impl fmt::Display for Origins<'_> {
         for (i, Origin { name, value, bound_by }) in self.origin.iter().enumerate() {
             f.write_str(if i == 0 { " (" } else { ", " })?;
             match bound_by {
-                Some((param, axis)) if name == self.declared => {
-                    write!(f, "bound by `{param}`, extent {axis}")?
-                }
+                Some((param, axis)) if name == self.declared => write!(f, "bound by `{param}`, extent {axis}")?,
                 Some((param, axis)) => write!(f, "{name} = {value}, bound by `{param}`, extent {axis}")?,
                 None => write!(f, "{name} = {value}")?,
             }

@@ -100,10 +100,7 @@ fn bind_arguments<'a>(sig: &'a Signature, args: &'a [ArgInfo<'a>]) -> Result<Env
     check_shapes(sig, &env)?;
     for condition in &sig.requires {
         if env.eval(condition, &Place::Requirement)? == 0 {
-            return Err(BindError::Requirement {
-                condition: env.text(condition),
-                values: env.values(condition),
-            });
+            return Err(BindError::Requirement { condition: env.text(condition), values: env.values(condition) });
         }
     }
     Ok(env)
@@ -123,10 +120,7 @@ fn check_argument(sig: &Signature, index: usize, arg: &ArgInfo<'_>) -> Result<()
         (ParamKind::Tensor { .. }, ArgInfo::Scalar(_)) => Err(kind("a tensor", "a scalar")),
         (ParamKind::Tensor { optional: true, .. }, ArgInfo::Absent) => Ok(()),
         (ParamKind::Tensor { optional: false, .. }, ArgInfo::Absent) => Err(kind("a tensor", "nothing")),
-        (
-            ParamKind::Tensor { elem, access, shape, .. },
-            ArgInfo::Tensor { elem: found, extents, strides },
-        ) => {
+        (ParamKind::Tensor { elem, access, shape, .. }, ArgInfo::Tensor { elem: found, extents, strides }) => {
             if elem != found {
                 return Err(element(*elem, *found));
             }
@@ -147,20 +141,11 @@ fn check_extents(param: &str, extents: &[i64]) -> Result<(), BindError> {
 }
 
 /// Two indices of a tensor that is written must not name one element.
-fn check_self_overlap(
-    param: &str,
-    access: Access,
-    extents: &[i64],
-    strides: &[i64],
-) -> Result<(), BindError> {
+fn check_self_overlap(param: &str, access: Access, extents: &[i64], strides: &[i64]) -> Result<(), BindError> {
     if access == Access::In || extents.contains(&0) || is_injective(extents, strides) {
         return Ok(());
     }
-    Err(BindError::SelfOverlap {
-        param: param.to_owned(),
-        extents: extents.to_vec(),
-        strides: strides.to_vec(),
-    })
+    Err(BindError::SelfOverlap { param: param.to_owned(), extents: extents.to_vec(), strides: strides.to_vec() })
 }
 
 /// Whether each stride steps over all that the smaller ones reach. Sufficient for distinct addresses, and true of every

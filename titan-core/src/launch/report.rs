@@ -188,7 +188,10 @@ mod tests {
     fn a_report_of_nonsense_is_nothing() {
         assert_eq!(read(&[], &[]), Told::default());
         assert_eq!(read(&[9, 0, 0, 0, 0, 0, 0, 0, 3, 3], &[]), Told::default());
-        let told = read(&[0, 0, 0, 0, u32::MAX, u32::MAX, 0, 0, 1], &[Site { loc: Loc::default(), kind: SiteKind::Print(String::new(), vec![]) }]);
+        let told = read(
+            &[0, 0, 0, 0, u32::MAX, u32::MAX, 0, 0, 1],
+            &[Site { loc: Loc::default(), kind: SiteKind::Print(String::new(), vec![]) }],
+        );
         assert!(told.lines.is_empty());
     }
 }

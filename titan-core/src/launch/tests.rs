@@ -41,8 +41,7 @@ fn first_line(sig: &Signature, args: &[ArgInfo<'_>]) -> String {
 #[test]
 fn arguments_that_fit_give_symbols_and_grid() {
     let sig = gemm().finish().sig;
-    let bound =
-        bind(&sig, &[f16(&[33, 19], &[19, 1]), f16(&[45, 19], &[19, 1]), f16(&[33, 45], &[45, 1])]).unwrap();
+    let bound = bind(&sig, &[f16(&[33, 19], &[19, 1]), f16(&[45, 19], &[19, 1]), f16(&[33, 45], &[45, 1])]).unwrap();
     assert_eq!(bound.symbols, [Some(33), Some(45), Some(19)]);
     assert_eq!(bound.grid, Grid::Extents([3, 2, 1]));
 }
@@ -86,10 +85,7 @@ fn a_requirement_shows_the_values_in_it() {
     let sig = b.finish().sig;
     let g = |v| ArgInfo::Scalar(Const::Int(Elem::I32, v));
     assert!(bind(&sig, &[f16(&[12], &[1]), g(4)]).is_ok());
-    assert_eq!(
-        first_line(&sig, &[f16(&[10], &[1]), g(4)]),
-        "the kernel requires `K % G == 0`, but K = 10 and G = 4"
-    );
+    assert_eq!(first_line(&sig, &[f16(&[10], &[1]), g(4)]), "the kernel requires `K % G == 0`, but K = 10 and G = 4");
     assert_eq!(
         first_line(&sig, &[f16(&[10], &[1]), g(0)]),
         "a requirement of the kernel: `K % G == 0` has no value: a division by zero, but K = 10 and G = 0"
@@ -108,10 +104,7 @@ fn expressions_are_written_with_the_parentheses_that_they_need() {
         (two(HostOp::Add, two(HostOp::Mul, x(), x()), x()), "x * x + x"),
         (two(HostOp::Sub, x(), sum()), "x - (x + 1)"),
         (two(HostOp::Sub, sum(), x()), "x + 1 - x"),
-        (
-            two(HostOp::And, two(HostOp::Lt, x(), sum()), HostExpr::Not(Box::new(sum()))),
-            "x < x + 1 && !(x + 1)",
-        ),
+        (two(HostOp::And, two(HostOp::Lt, x(), sum()), HostExpr::Not(Box::new(sum()))), "x < x + 1 && !(x + 1)"),
         (two(HostOp::Cdiv, sum(), HostExpr::Dim(0, 1)), "cdiv(x + 1, x.dim(1))"),
     ] {
         b.require(expr);
@@ -131,10 +124,7 @@ fn counts_kinds_elements_and_ranks_are_checked() {
         first_line(&sig, &[tensor(Elem::F32, &[4, 4], &[4, 1]), good, good]),
         "`a` has elements of type `f16`, but `f32` was given"
     );
-    assert_eq!(
-        first_line(&sig, &[good, f16(&[4], &[1]), good]),
-        "`b` has rank 2, but a tensor of rank 1 was given"
-    );
+    assert_eq!(first_line(&sig, &[good, f16(&[4], &[1]), good]), "`b` has rank 2, but a tensor of rank 1 was given");
     let mut b = Builder::new("s", Vec::new());
     b.scalar("eps", Elem::F32);
     let sig = b.finish().sig;

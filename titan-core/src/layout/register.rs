@@ -275,9 +275,9 @@ impl Layout {
     /// How many neighbours along an axis a thread holds in consecutive registers: the width of its vector accesses.
     #[must_use]
     pub fn vector(&self, axis: usize) -> u32 {
-        let run = self.regs.iter().enumerate().take_while(|(i, bit)| {
-            matches!(bit, Bit::Step { axis: own, by } if usize::from(*own) == axis && *by == 1 << i)
-        });
+        let run = self.regs.iter().enumerate().take_while(
+            |(i, bit)| matches!(bit, Bit::Step { axis: own, by } if usize::from(*own) == axis && *by == 1 << i),
+        );
         1 << run.count()
     }
 
@@ -310,7 +310,9 @@ impl fmt::Display for Layout {
         let bits = |bits: &[Bit]| {
             let one = |b: &Bit| match b {
                 Bit::Copy => "-".to_owned(),
-                Bit::Step { axis, by } => format!("{}{by}", ["i", "j", "k", "l"].get(usize::from(*axis)).unwrap_or(&"?")),
+                Bit::Step { axis, by } => {
+                    format!("{}{by}", ["i", "j", "k", "l"].get(usize::from(*axis)).unwrap_or(&"?"))
+                }
             };
             bits.iter().map(one).collect::<Vec<_>>().join(" ")
         };

@@ -47,7 +47,12 @@ impl Lower<'_> {
             OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) => self.fact(op),
             // Made where they are asked for.
             OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => {}
-            OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_)
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::MulAdd
+            | OpKind::Cast(_)
             | OpKind::Bitcast(_) => self.elementwise_op(op)?,
             OpKind::Reshape(_) => self.reshape(op)?,
             OpKind::Permute(perm) => self.permute(op, *perm)?,
@@ -64,7 +69,12 @@ impl Lower<'_> {
                 let elem = self.k.ty(op.args[0]).elem();
                 self.scan_tile(op, usize::from(*axis), elem, Combine::Region(op))?;
             }
-            OpKind::Dim(_) | OpKind::Present | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared => {
+            OpKind::Dim(_)
+            | OpKind::Present
+            | OpKind::Index(_)
+            | OpKind::Slice(_)
+            | OpKind::Segment
+            | OpKind::Shared => {
                 self.tensor_op(op)?;
             }
             OpKind::Unflatten => self.unflatten(op),
@@ -297,7 +307,8 @@ impl Lower<'_> {
     /// The values that a terminator gives its operands to.
     fn receivers(&self, id: OpId, op: &Op) -> Vec<Value> {
         let around: Vec<OpId> = self.tree.around(id).collect();
-        let looped = |n: u32| around.iter().filter(|o| self.k.op(**o).kind.is_loop()).nth(n as usize).map(|o| self.k.op(*o));
+        let looped =
+            |n: u32| around.iter().filter(|o| self.k.op(**o).kind.is_loop()).nth(n as usize).map(|o| self.k.op(*o));
         match op.kind {
             OpKind::Yield => around.first().map(|o| self.k.op(*o).results.clone()).unwrap_or_default(),
             OpKind::Break(n) => looped(n).map(|o| o.results.clone()).unwrap_or_default(),

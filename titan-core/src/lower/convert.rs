@@ -12,9 +12,17 @@ use crate::layout::{Bit, Coords, Encoding, Layout, Swizzle};
 
 impl Lower<'_> {
     /// Registers of one layout as registers of another.
-    pub(super) fn convert(&mut self, regs: &[Reg], from: &Layout, to: &Layout, elem: Elem) -> Result<Vec<Reg>, LowerError> {
+    pub(super) fn convert(
+        &mut self,
+        regs: &[Reg],
+        from: &Layout,
+        to: &Layout,
+        elem: Elem,
+    ) -> Result<Vec<Reg>, LowerError> {
         match way(from, to, elem.bits().max(8)) {
-            Way::Registers(map) => Ok(map.into_iter().map(|i| regs.get(i).copied()).map(|r| r.unwrap_or_else(|| self.missing())).collect()),
+            Way::Registers(map) => {
+                Ok(map.into_iter().map(|i| regs.get(i).copied()).map(|r| r.unwrap_or_else(|| self.missing())).collect())
+            }
             Way::Shared(encoding) => {
                 let staged = self.stage("exchange", encoding);
                 self.write_buffer(&staged, regs, from, elem);
@@ -90,8 +98,7 @@ impl Lower<'_> {
         let carries = (part[fast] % e.row) + reach[fast] >= e.row && e.extents[fast] > e.row;
         let base = self.base_of(staged);
         if carries {
-            let sum: Vec<Reg> =
-                thread.iter().zip(part).map(|(t, p)| self.b.add_const(*t, i64::from(p))).collect();
+            let sum: Vec<Reg> = thread.iter().zip(part).map(|(t, p)| self.b.add_const(*t, i64::from(p))).collect();
             let linear = self.linear(e, &sum);
             let offset = self.swizzled(e, linear);
             let address = self.b.add(base, offset);
@@ -179,7 +186,11 @@ pub(super) fn groups(layout: &Layout, encoding: &Encoding) -> Vec<Vec<usize>> {
     let fast = encoding.fast_axis();
     let mut n = layout.vector(fast).min(encoding.vector()).min(16 / (encoding.bits / 8).max(1)).max(1);
     // Rows that are no multiple of the vector, or start nowhere aligned, shorten it.
-    while n > 1 && (!encoding.row.is_multiple_of(n) || !encoding.pitch.is_multiple_of(n * encoding.bits / 8) || !layout.extents()[fast].is_multiple_of(n)) {
+    while n > 1
+        && (!encoding.row.is_multiple_of(n)
+            || !encoding.pitch.is_multiple_of(n * encoding.bits / 8)
+            || !layout.extents()[fast].is_multiple_of(n))
+    {
         n /= 2;
     }
     let all: Vec<usize> = (0..layout.registers()).collect();

@@ -57,7 +57,8 @@ impl Lower<'_> {
 
     /// Whether this thread is the first of those that hold copies; `None` if nobody does.
     pub(super) fn is_first_copy(&mut self, layout: &Layout) -> Option<Reg> {
-        let mask = |bits: &[Bit]| bits.iter().enumerate().filter(|(_, b)| **b == Bit::Copy).map(|(i, _)| 1i32 << i).sum();
+        let mask =
+            |bits: &[Bit]| bits.iter().enumerate().filter(|(_, b)| **b == Bit::Copy).map(|(i, _)| 1i32 << i).sum();
         let (lanes, warps): (i32, i32) = (mask(layout.lane_bits()), mask(layout.warp_bits()));
         if lanes == 0 && warps == 0 {
             return None;

@@ -97,7 +97,10 @@ impl Lower<'_> {
 
     /// Goes through the segments in order with a state; traps unless all offsets are in order and inside.
     fn over_segments(
-        &mut self, op: &Op, [rows, cols]: [i32; 2], init: &[Reg],
+        &mut self,
+        op: &Op,
+        [rows, cols]: [i32; 2],
+        init: &[Reg],
         step: &mut Step<'_>,
     ) -> Result<Vec<Reg>, LowerError> {
         let view = self.view(op.args[0])?;

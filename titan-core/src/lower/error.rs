@@ -47,7 +47,8 @@ impl LowerError {
     pub(super) fn shared_memory(kernel: &Kernel, func: &Func, plan: &Plan) -> Self {
         let mut buffers: Vec<(u32, &str)> = func.buffers.iter().map(|b| (b.bytes, b.name.as_str())).collect();
         buffers.sort_by(|a, b| b.cmp(a));
-        let largest: Vec<String> = buffers.iter().take(3).map(|(n, name)| format!("`{name}` {}", bytes_text(*n))).collect();
+        let largest: Vec<String> =
+            buffers.iter().take(3).map(|(n, name)| format!("`{name}` {}", bytes_text(*n))).collect();
         LowerError {
             kernel: kernel.sig.full_name(),
             loc: Loc::default(),

@@ -9,7 +9,13 @@ use crate::layout::{Bit, Coords, Layout};
 
 impl Lower<'_> {
     /// The words of an operand for one step of K: all repetitions of its rows, each with the words of one instruction.
-    pub(super) fn fragments(&mut self, operand: &Operand, layout: &Layout, elem: Elem, step: u32) -> Result<Vec<Reg>, LowerError> {
+    pub(super) fn fragments(
+        &mut self,
+        operand: &Operand,
+        layout: &Layout,
+        elem: Elem,
+        step: u32,
+    ) -> Result<Vec<Reg>, LowerError> {
         let per_word = (32 / elem.bits()).max(1) as usize;
         let words = words_of(layout, step, per_word);
         match operand {
@@ -61,7 +67,8 @@ impl Lower<'_> {
                 [_, _, ..] => 2,
                 _ => 1,
             };
-            let steps = [difference(*first, rest.get(1).copied(), n > 1), difference(*first, rest.get(2).copied(), n > 2)];
+            let steps =
+                [difference(*first, rest.get(1).copied(), n > 1), difference(*first, rest.get(2).copied(), n > 2)];
             let group = Group { first: *first, steps, n: u8::try_from(n).unwrap_or(1), turned };
             out.extend(self.load_some(staged, layout, &group));
             rest = &rest[n..];

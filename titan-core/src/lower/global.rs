@@ -9,8 +9,8 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the rest shows no divisor")]
 
-use super::tensor::View;
 use super::staging::Tile;
+use super::tensor::View;
 use super::tile::Held;
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
@@ -73,7 +73,11 @@ impl Lower<'_> {
 
     /// Stores a tile that threads hold in a layout.
     pub(super) fn store_registers(
-        &mut self, view: &View, (unit, coords): (Unit, &[Value]), regs: &[Reg], layout: &Layout,
+        &mut self,
+        view: &View,
+        (unit, coords): (Unit, &[Value]),
+        regs: &[Reg],
+        layout: &Layout,
     ) -> Result<(), LowerError> {
         let rank = view.extents.len();
         let window = self.window(view, unit, coords, layout);
@@ -257,7 +261,14 @@ impl Lower<'_> {
     }
 
     /// Loads `n` neighbours; `also` restricts what is loaded.
-    pub(super) fn load_group(&mut self, window: &Window, part: Coords, n: u32, pad: Reg, also: Option<Reg>) -> Vec<Reg> {
+    pub(super) fn load_group(
+        &mut self,
+        window: &Window,
+        part: Coords,
+        n: u32,
+        pad: Reg,
+        also: Option<Reg>,
+    ) -> Vec<Reg> {
         let mask = self.window_mask(window, part);
         let mask = self.both(mask, also);
         let place = self.window_place(window, part);

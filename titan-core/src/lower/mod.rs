@@ -39,8 +39,8 @@ mod product;
 mod reduce;
 mod report;
 mod rings;
-mod scan;
 pub mod scalar;
+mod scan;
 mod shape;
 mod staging;
 mod tensor;
@@ -108,7 +108,10 @@ fn conflict_notes(kernel: &Kernel, func: &Func) -> Vec<String> {
         *degree = conflict.degree.max(*degree);
     }
     let name = &kernel.sig.name;
-    worst.into_iter().map(|(line, n)| format!("line {line} of `{name}`: {n}-way bank conflicts in shared memory")).collect()
+    worst
+        .into_iter()
+        .map(|(line, n)| format!("line {line} of `{name}`: {n}-way bank conflicts in shared memory"))
+        .collect()
 }
 
 /// Warps that run code together: all of the program, or a role's.

@@ -73,7 +73,11 @@ impl Lower<'_> {
 
     /// Writes an operand, or one of its batch, from registers to shared memory.
     fn staged(
-        &mut self, value: Value, to: Elem, encoding: &Encoding, [batches, batch]: [u32; 2],
+        &mut self,
+        value: Value,
+        to: Elem,
+        encoding: &Encoding,
+        [batches, batch]: [u32; 2],
     ) -> Result<Staged, LowerError> {
         let elem = self.k.ty(value).elem();
         let name = self.k.display_name(value);
@@ -107,9 +111,15 @@ impl Lower<'_> {
     }
 
     fn by_atoms(
-        &mut self, product: &Product, atom: &MmaAtom, a: &Operand, b: &Operand, acc: &mut [Reg],
+        &mut self,
+        product: &Product,
+        atom: &MmaAtom,
+        a: &Operand,
+        b: &Operand,
+        acc: &mut [Reg],
     ) -> Result<(), LowerError> {
-        let flat = if product.batch > 1 || product.acc.rank() == 3 { product.acc.without(0) } else { product.acc.clone() };
+        let flat =
+            if product.batch > 1 || product.acc.rank() == 3 { product.acc.without(0) } else { product.acc.clone() };
         let [rows, columns, ..] = flat.repetitions();
         let steps = product.a.repetitions()[1].min(product.b.repetitions()[1]);
         let count = atom.registers(self.plan.target.lanes);
@@ -177,11 +187,19 @@ impl Lower<'_> {
     /// For each row of a thread, `n` neighbours along K from `step` on.
     #[expect(clippy::too_many_arguments, reason = "one walk over both operands")]
     fn strips(
-        &mut self, staged: &Staged, acc: &Layout, axis: usize, step: Reg, k: u32, n: u32, elem: Elem,
+        &mut self,
+        staged: &Staged,
+        acc: &Layout,
+        axis: usize,
+        step: Reg,
+        k: u32,
+        n: u32,
+        elem: Elem,
     ) -> std::collections::BTreeMap<u32, Vec<Reg>> {
         let thread = self.thread_coord(acc, axis);
         let reach = super::convert::reach(acc)[axis];
-        let rows: std::collections::BTreeSet<u32> = (0..acc.registers()).map(|r| acc.register_coords(r)[axis]).collect();
+        let rows: std::collections::BTreeSet<u32> =
+            (0..acc.registers()).map(|r| acc.register_coords(r)[axis]).collect();
         let mut out = std::collections::BTreeMap::new();
         for row in rows {
             let place = |lower: &mut Self, i: u32| -> Place {

@@ -167,7 +167,14 @@ impl Lower<'_> {
     }
 
     /// Writes the elements of an argument, each as one word or two.
-    fn print_value(&mut self, value: crate::ir::Value, ty: Ty, base: Reg, at: u32, room: Reg) -> Result<(), LowerError> {
+    fn print_value(
+        &mut self,
+        value: crate::ir::Value,
+        ty: Ty,
+        base: Reg,
+        at: u32,
+        room: Reg,
+    ) -> Result<(), LowerError> {
         let elem = ty.elem();
         let (layout, regs) = if matches!(ty, Ty::Tile(..)) {
             let (layout, regs) = self.home_regs(value)?;

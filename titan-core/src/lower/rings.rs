@@ -123,7 +123,8 @@ impl Lower<'_> {
             let (stride, slots) = (bytes.next_multiple_of(align), decl.slots);
             let name = self.k.pipe_name(pipe);
             let buffer = self.b.buffer(&name, stride.saturating_mul(slots), align);
-            let poison = self.may_be_poison(pipe).then(|| self.b.buffer(&format!("{name}, what holds nothing"), 4 * slots, 16));
+            let poison =
+                self.may_be_poison(pipe).then(|| self.b.buffer(&format!("{name}, what holds nothing"), 4 * slots, 16));
             let mode = if parts_roles(self.k, pipe) { self.words(pipe) } else { Mode::Counted };
             let zero = self.b.i32(0);
             self.rings.push(Ring { buffer, fields, stride, slots, mode, clocks: [[zero; 2]; 2], poison });
@@ -250,7 +251,9 @@ impl Lower<'_> {
                 self.hold(op.results[0], Held::Buffer(staged));
             }
             TtgOp::Read => {
-                let Some(Held::Buffer(staged)) = self.held[op.args[0].index()].clone() else { return Err(self.no_stage()) };
+                let Some(Held::Buffer(staged)) = self.held[op.args[0].index()].clone() else {
+                    return Err(self.no_stage());
+                };
                 let home = self.home(op.results[0]);
                 let regs = self.read_buffer(&staged, &home, self.k.ty(op.args[0]).elem());
                 self.hold(op.results[0], Held::Tile(regs));
@@ -342,7 +345,8 @@ impl Lower<'_> {
     /// Copies to a slot.
     fn fill(&mut self, id: OpId, op: &Op, skipped: Option<Fill>) -> Result<(), LowerError> {
         let (pipe, stage) = self.stage_of(op.args[0])?;
-        let sources: Vec<Value> = op.args[1..].iter().copied().filter(|v| matches!(self.k.ty(*v), Ty::Source(..))).collect();
+        let sources: Vec<Value> =
+            op.args[1..].iter().copied().filter(|v| matches!(self.k.ty(*v), Ty::Source(..))).collect();
         let asked = skipped.and_then(|_| op.args.last()).map(|c| self.scalar(*c));
         let zero = self.b.i32(0);
         let word = match (skipped, asked) {
@@ -355,7 +359,9 @@ impl Lower<'_> {
         let told = self.tell_poison(pipe, stage, word);
         let (mut copied, mut stored) = (false, told);
         for (i, value) in sources.into_iter().enumerate() {
-            let (Some(staged), Some(Held::Source(source))) = (self.field(pipe, stage, i), self.held[value.index()].clone()) else {
+            let (Some(staged), Some(Held::Source(source))) =
+                (self.field(pipe, stage, i), self.held[value.index()].clone())
+            else {
                 return Err(self.no_stage());
             };
             let mut view = source.view.clone();

@@ -79,7 +79,12 @@ impl Lower<'_> {
 
     /// Scans one repetition: gives its elements, and the last one of all lanes.
     fn scan_chunk(
-        &mut self, items: &[Reg], layout: &Layout, axis: usize, carry: Option<&Tuple>, f: Combine<'_>,
+        &mut self,
+        items: &[Reg],
+        layout: &Layout,
+        axis: usize,
+        carry: Option<&Tuple>,
+        f: Combine<'_>,
     ) -> Result<(Vec<Reg>, Tuple), LowerError> {
         let mut own: Vec<Reg> = Vec::new();
         for item in items {

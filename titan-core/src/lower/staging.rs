@@ -46,7 +46,11 @@ impl Lower<'_> {
         let n = self.row_vector(view, from.column, &layout).min(e.vector()).max(1);
         let is_zero = self.b.func().constant(pad) == Some(0);
         let bytes = n * elem_bytes(view.elem);
-        let copies = self.plan.target.copy_async && is_zero && matches!(bytes, 4 | 8 | 16) && e.fast_axis() == 1 && e.extents == tile;
+        let copies = self.plan.target.copy_async
+            && is_zero
+            && matches!(bytes, 4 | 8 | 16)
+            && e.fast_axis() == 1
+            && e.extents == tile;
         let first = self.is_first_copy(&layout);
         for register in (0..layout.registers()).step_by(n as usize) {
             let part = layout.register_coords(register);

@@ -81,8 +81,21 @@ impl Lower<'_> {
                 self.b.cmp_u(Pred::Ne, word, zero)
             }
             Elem::F16 | Elem::Bf16 => self.b.one(lane::OpKind::Truncate(lane::Ty::B16), &[word]),
-            Elem::F64 | Elem::F32 | Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8
-            | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 => word,
+            Elem::F64
+            | Elem::F32
+            | Elem::Tf32
+            | Elem::E4m3
+            | Elem::E5m2
+            | Elem::I64
+            | Elem::I32
+            | Elem::I16
+            | Elem::I8
+            | Elem::I4
+            | Elem::U64
+            | Elem::U32
+            | Elem::U16
+            | Elem::U8
+            | Elem::U4 => word,
         }
     }
 

@@ -53,8 +53,18 @@ pub(super) const fn reg_ty(elem: Elem) -> lane::Ty {
         Elem::Bool => lane::Ty::Pred,
         Elem::F16 | Elem::Bf16 => lane::Ty::B16,
         Elem::F64 | Elem::I64 | Elem::U64 => lane::Ty::B64,
-        Elem::F32 | Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U32
-        | Elem::U16 | Elem::U8 | Elem::U4 => lane::Ty::B32,
+        Elem::F32
+        | Elem::Tf32
+        | Elem::E4m3
+        | Elem::E5m2
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4 => lane::Ty::B32,
     }
 }
 

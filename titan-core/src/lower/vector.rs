@@ -47,7 +47,8 @@ impl Lower<'_> {
 
     /// Loads `n` neighbours; with a mask, `pad` where it does not hold.
     pub(super) fn load_vector(&mut self, place: Place, elem: Elem, n: u32, mask: Option<(Reg, Reg)>) -> Vec<Reg> {
-        let (bytes, count) = if elem.bits() == 64 { (8, u8::try_from(n).unwrap_or(1)) } else { words(elem.bits() * n / 8) };
+        let (bytes, count) =
+            if elem.bits() == 64 { (8, u8::try_from(n).unwrap_or(1)) } else { words(elem.bits() * n / 8) };
         let mut args = vec![place.address];
         if let Some((mask, pad)) = mask {
             let pads = vec![pad; n as usize];

@@ -50,7 +50,8 @@ impl Edit {
     pub(super) fn block(&mut self, args: &[Ty], fill: impl FnOnce(&mut Self, &[Value]) -> Option<()>) -> Option<Block> {
         let block = Block::new(self.kernel.blocks.len());
         self.kernel.blocks.push(BlockData::default());
-        let args: Vec<Value> = args.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::BlockArg(block, i))).collect();
+        let args: Vec<Value> =
+            args.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::BlockArg(block, i))).collect();
         let outer = std::mem::take(&mut self.pending);
         let filled = fill(self, &args);
         let ops = std::mem::replace(&mut self.pending, outer);

@@ -10,7 +10,7 @@
 //! stay roles.
 
 use super::edit::Edit;
-use crate::ir::{BinOp, Block, ForKind, Kernel, OpId, OpKind, Pred, Ty, TtgOp, Value};
+use crate::ir::{BinOp, Block, ForKind, Kernel, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use std::collections::BTreeMap;
 
 /// The same kernel without roles, copies running `distance` iterations ahead; `None` if its roles are not of the kind that is
@@ -98,7 +98,8 @@ impl Fuse {
     fn sequence(&mut self, edit: &mut Edit, fill: &[OpId], read: &[OpId]) -> Option<()> {
         let (mut fill, mut read) = (fill.iter(), read.iter());
         loop {
-            let (copies, computes) = (self.up_to_loop(edit, &mut fill, true)?, self.up_to_loop(edit, &mut read, false)?);
+            let (copies, computes) =
+                (self.up_to_loop(edit, &mut fill, true)?, self.up_to_loop(edit, &mut read, false)?);
             match (copies, computes) {
                 (None, None) => return Some(()),
                 (Some(copies), Some(computes)) => self.looped(edit, copies, computes)?,
@@ -108,7 +109,12 @@ impl Fuse {
     }
 
     /// Takes over what has nothing to do with rings, up to the next loop that has.
-    fn up_to_loop(&mut self, edit: &mut Edit, ops: &mut std::slice::Iter<'_, OpId>, fills: bool) -> Option<Option<OpId>> {
+    fn up_to_loop(
+        &mut self,
+        edit: &mut Edit,
+        ops: &mut std::slice::Iter<'_, OpId>,
+        fills: bool,
+    ) -> Option<Option<OpId>> {
         for id in ops {
             if edit.kernel.op(*id).kind.is_terminator() || edit.kernel.op(*id).kind == OpKind::Ttg(TtgOp::Finalize) {
                 continue;
@@ -158,7 +164,12 @@ impl Fuse {
     }
 
     /// The loops over stages.
-    fn inner(&mut self, edit: &mut Edit, (from, bounds): (Block, &[Value]), (computes, to): (OpId, Block)) -> Option<()> {
+    fn inner(
+        &mut self,
+        edit: &mut Edit,
+        (from, bounds): (Block, &[Value]),
+        (computes, to): (OpId, Block),
+    ) -> Option<()> {
         let [lo, hi, step] = bounds[..] else { return None };
         if edit.kernel.int_constant(step) != Some(1) {
             return None;

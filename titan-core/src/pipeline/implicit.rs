@@ -16,7 +16,8 @@
 
 use super::edit::Edit;
 use crate::ir::{
-    BinOp, Block, Def, Field, ForKind, Kernel, Loc, Op, OpId, OpKind, PipeDecl, PipeSpace, Pred, Proxy, Ty, TtgOp, Value,
+    BinOp, Block, Def, Field, ForKind, Kernel, Loc, Op, OpId, OpKind, PipeDecl, PipeSpace, Pred, Proxy, TtgOp, Ty,
+    Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +49,8 @@ pub fn candidates(kernel: &Kernel, staged: &dyn Fn(Value) -> bool) -> Vec<Candid
             let input = input.is_some_and(|p| crate::analysis::forms::is_input(kernel, p));
             plain && input && op.args.iter().all(|v| computed_ahead(kernel, *body, &inside, *v, 0))
         };
-        let loads: Vec<OpId> = kernel.block(*body).ops.iter().copied().filter(ahead).take(PipeDecl::MAX_FIELDS).collect();
+        let loads: Vec<OpId> =
+            kernel.block(*body).ops.iter().copied().filter(ahead).take(PipeDecl::MAX_FIELDS).collect();
         if !loads.is_empty() {
             found.push(Candidate { op: id, loads });
         }
@@ -86,9 +88,20 @@ fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value:
     let Some(op) = kernel.def_op(value).filter(|_| depth < 64) else { return false };
     let pure = matches!(
         op.kind,
-        OpKind::Const(_) | OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::Cast(_)
-            | OpKind::Bitcast(_) | OpKind::Dim(_) | OpKind::Unflatten | OpKind::Index(_) | OpKind::Slice(_)
-            | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Ttg(TtgOp::Rematerialize)
+        OpKind::Const(_)
+            | OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::Cast(_)
+            | OpKind::Bitcast(_)
+            | OpKind::Dim(_)
+            | OpKind::Unflatten
+            | OpKind::Index(_)
+            | OpKind::Slice(_)
+            | OpKind::ProgramId(_)
+            | OpKind::NumPrograms(_)
+            | OpKind::Ttg(TtgOp::Rematerialize)
     );
     let scalar = op.results.iter().all(|v| matches!(kernel.ty(*v), Ty::Scalar(_) | Ty::Tensor(..)));
     pure && scalar && op.args.iter().all(|v| computed_ahead(kernel, body, inside, *v, depth + 1))
@@ -231,7 +244,9 @@ impl Made<'_> {
 fn retype(kernel: &mut Kernel, view: Value) {
     let mut open = vec![view];
     while let Some(value) = open.pop() {
-        let moved: Vec<Value> = kernel.ops.iter()
+        let moved: Vec<Value> = kernel
+            .ops
+            .iter()
             .filter(|op| matches!(op.kind, OpKind::Permute(_)) && op.args.first() == Some(&value))
             .map(|op| op.results[0])
             .collect();

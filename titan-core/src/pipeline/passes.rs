@@ -57,9 +57,17 @@ pub enum PassError {
 pub const PASSES: &[Pass] = &[
     Pass { name: "canonical", about: "numbers everything in the order of the text", run: canonical },
     Pass { name: "fence", about: "places proxy fences and the handshake of bulk stores", run: place_fences },
-    Pass { name: "fence-tilelang", about: "places proxy fences where TileLang's pass would", run: place_fences_tilelang },
+    Pass {
+        name: "fence-tilelang",
+        about: "places proxy fences where TileLang's pass would",
+        run: place_fences_tilelang,
+    },
     Pass { name: "fuse", about: "makes one crew of a role that copies and a role that computes", run: fuse_roles },
-    Pass { name: "pipeline", about: "turns loops over `pipelined(..)` into rings whose copies run ahead", run: pipeline_loops },
+    Pass {
+        name: "pipeline",
+        about: "turns loops over `pipelined(..)` into rings whose copies run ahead",
+        run: pipeline_loops,
+    },
 ];
 
 fn names() -> String {
@@ -133,9 +141,15 @@ fn pipeline_loops(kernel: Kernel, _: &fence::Options) -> Result<Passed, String> 
         let staged = |tile: Value| only_multiplied(&all.kernel, tile);
         let Some(candidate) = implicit::candidates(&all.kernel, &staged).into_iter().nth(skip) else { return Ok(all) };
         let tiles = candidate.loads.iter().filter_map(|l| all.kernel.op(*l).results.first()).map(|v| all.kernel.ty(*v));
-        let bytes = tiles.filter_map(|ty| Some((u64::try_from(ty.tile_shape()?.len()).ok()? * u64::from(ty.elem().bits())).div_ceil(8))).sum();
+        let bytes = tiles
+            .filter_map(|ty| {
+                Some((u64::try_from(ty.tile_shape()?.len()).ok()? * u64::from(ty.elem().bits())).div_ceil(8))
+            })
+            .sum();
         let depths = depth::depths(bytes, SHARED, None);
-        let ringed = depths.iter().find_map(|d| Some((d.slots, verify(implicit::pipeline(&all.kernel, &candidate, d.slots)?).ok()?)));
+        let ringed = depths
+            .iter()
+            .find_map(|d| Some((d.slots, verify(implicit::pipeline(&all.kernel, &candidate, d.slots)?).ok()?)));
         match ringed {
             Some((slots, ringed)) => {
                 all.notes.push(format!("a loop has a ring of {slots} slots"));

@@ -15,17 +15,20 @@ pub(super) struct Classes {
 pub const fn is_elementwise(kind: &OpKind) -> bool {
     matches!(
         kind,
-        OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_)
+        OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::MulAdd
+            | OpKind::Cast(_)
             | OpKind::Bitcast(_)
     )
 }
 
 impl Classes {
     pub(super) fn of(kernel: &Kernel) -> Classes {
-        let mut classes = Classes {
-            parent: (0..kernel.values.len()).collect(),
-            flexible: vec![false; kernel.values.len()],
-        };
+        let mut classes =
+            Classes { parent: (0..kernel.values.len()).collect(), flexible: vec![false; kernel.values.len()] };
         let tree = Tree::new(kernel);
         kernel.walk(&mut |id, op| classes.visit(kernel, &tree, id, op));
         classes
@@ -72,7 +75,9 @@ impl Classes {
                 }
             }
             OpKind::Mma | OpKind::Ttg(TtgOp::ComputeIssue) => self.unite(kernel, op.results[0], op.args[2]),
-            OpKind::Ttg(TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish | TtgOp::Rematerialize) => {
+            OpKind::Ttg(
+                TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish | TtgOp::Rematerialize,
+            ) => {
                 self.unite(kernel, op.results[0], op.args[0]);
             }
             OpKind::Gather => {
@@ -96,7 +101,9 @@ impl Classes {
                 }
             }
             OpKind::Break(n) | OpKind::Continue(n) => {
-                let Some(target) = tree.around(id).filter(|o| kernel.op(*o).kind.is_loop()).nth(*n as usize) else { return };
+                let Some(target) = tree.around(id).filter(|o| kernel.op(*o).kind.is_loop()).nth(*n as usize) else {
+                    return;
+                };
                 let target = kernel.op(target);
                 if matches!(op.kind, OpKind::Break(_)) {
                     self.unite_all(kernel, &target.results, &op.args);

@@ -1,16 +1,20 @@
 //! The layouts of classes.
 #![expect(clippy::wildcard_enum_match_arm, reason = "what fixes no layout is not named")]
 
+use super::Target;
 use super::classes::{Classes, is_elementwise};
 use super::products::Product;
-use super::Target;
 use crate::analysis::uses::Tree;
 use crate::ir::{Kernel, OpId, OpKind, Value};
 use crate::layout::Layout;
 use std::collections::BTreeMap;
 
 pub(super) fn choose(
-    kernel: &Kernel, target: &Target, warps: u32, classes: &Classes, products: &BTreeMap<OpId, Product>,
+    kernel: &Kernel,
+    target: &Target,
+    warps: u32,
+    classes: &Classes,
+    products: &BTreeMap<OpId, Product>,
 ) -> Vec<Option<Layout>> {
     let tree = Tree::new(kernel);
     let mut run = Run { kernel, target, warps, classes, tree, by_class: BTreeMap::new() };

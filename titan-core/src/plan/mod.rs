@@ -110,7 +110,10 @@ pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
 
 /// Products and layouts where each role has its own warps: what a role computes is laid out over them.
 fn by_role(
-    kernel: &Kernel, target: &Target, classes: &Classes, notes: &mut Vec<String>,
+    kernel: &Kernel,
+    target: &Target,
+    classes: &Classes,
+    notes: &mut Vec<String>,
 ) -> (u32, BTreeMap<OpId, Product>, Vec<Option<Layout>>) {
     let mut products = BTreeMap::new();
     let mut homes = vec![None; kernel.values.len()];
@@ -151,7 +154,11 @@ fn vectored(kernel: &Kernel) -> Vec<bool> {
     kernel.walk(&mut |_, op| {
         let rows = matches!(
             op.kind,
-            OpKind::Load(..) | OpKind::Store(_) | OpKind::GatherRows { .. } | OpKind::ScatterRows | OpKind::AtomicTile(_)
+            OpKind::Load(..)
+                | OpKind::Store(_)
+                | OpKind::GatherRows { .. }
+                | OpKind::ScatterRows
+                | OpKind::AtomicTile(_)
                 | OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::StoreIssue(_))
         );
         if rows && let Some(param) = op.args.first().and_then(|t| parameter(kernel, *t)) {

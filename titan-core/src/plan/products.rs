@@ -125,9 +125,8 @@ fn method(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Method, (Elem, Elem)
 
 /// Warps along M and N: the least work of a warp first, then the fewest operands to read, then more warps along M.
 fn split(m: u32, n: u32, atom: &MmaAtom, warps: u32) -> WarpGrid {
-    let grids = (0..=warps.trailing_zeros()).flat_map(|i| {
-        (0..=warps.trailing_zeros() - i).map(move |j| WarpGrid { m: 1 << i, n: 1 << j, all: warps })
-    });
+    let grids = (0..=warps.trailing_zeros())
+        .flat_map(|i| (0..=warps.trailing_zeros() - i).map(move |j| WarpGrid { m: 1 << i, n: 1 << j, all: warps }));
     let cost = |g: &WarpGrid| {
         let rows = m.div_ceil(atom.m * g.m) * atom.m;
         let columns = n.div_ceil(atom.n * g.n) * atom.n;
@@ -189,9 +188,27 @@ fn source(kernel: &Kernel, plan: &Plan, product: &Product, arg: Value, is_a: boo
     }
     // As it was loaded, or as threads hold neighbours.
     let order = match (root(kernel, arg), plan.home(arg)) {
-        (Some((_, transposed)), _) => if transposed { [1, 0] } else { [0, 1] },
-        (None, Some(home)) if product.batch == 1 => if home.vector(0) > home.vector(1) { [1, 0] } else { [0, 1] },
-        (None, _) => if is_a { [0, 1] } else { [1, 0] },
+        (Some((_, transposed)), _) => {
+            if transposed {
+                [1, 0]
+            } else {
+                [0, 1]
+            }
+        }
+        (None, Some(home)) if product.batch == 1 => {
+            if home.vector(0) > home.vector(1) {
+                [1, 0]
+            } else {
+                [0, 1]
+            }
+        }
+        (None, _) => {
+            if is_a {
+                [0, 1]
+            } else {
+                [1, 0]
+            }
+        }
     };
     let (elem, rows, columns) = if is_a { (product.staged.0, m, k) } else { (product.staged.1, k, n) };
     let cover = |layout: &Layout, axis: usize| layout.repetitions()[axis] * layout.atom()[axis];

@@ -125,7 +125,11 @@ impl Sanitizer {
     }
 
     pub(super) fn issue(
-        &mut self, agent: Agent, (op, class): (OpId, Class), grouped: bool, signals: &[Signal],
+        &mut self,
+        agent: Agent,
+        (op, class): (OpId, Class),
+        grouped: bool,
+        signals: &[Signal],
     ) -> Result<(), Stop> {
         let Some(p) = self.known(agent)? else { return Ok(()) };
         let work = self.config.work(class);

@@ -77,7 +77,12 @@ impl Commits {
 
     /// A wait has told that so many groups are complete; whether anything came to be seen.
     pub(super) fn wait(
-        &mut self, agent: Agent, p: Partition, class: Class, complete: u32, memory: &mut Memory,
+        &mut self,
+        agent: Agent,
+        p: Partition,
+        class: Class,
+        complete: u32,
+        memory: &mut Memory,
     ) -> bool {
         let Some(groups) = self.groups.get_mut(&(agent, class)) else { return false };
         groups.complete = groups.complete.max(complete);

@@ -34,7 +34,8 @@ impl Effect {
     fn is_like(&self, other: &Effect) -> bool {
         let (a, b) = (&self.side, &other.side);
         let same_group = (self.op, self.group, self.strong) == (other.op, other.group, other.strong);
-        let same_who = (a.partition, a.unit, a.class) == (b.partition, b.unit, b.class) && (a.class.is_none() || a.agent == b.agent);
+        let same_who = (a.partition, a.unit, a.class) == (b.partition, b.unit, b.class)
+            && (a.class.is_none() || a.agent == b.agent);
         same_group
             && same_who
             && (a.deed, a.proxy, a.place, a.tag, a.barrier) == (b.deed, b.proxy, b.place, b.tag, b.barrier)

@@ -185,7 +185,11 @@ impl Slots {
     /// *Frontier* of a class without a unit: what operations of one agent have done and nobody has replaced; the bytes
     /// where that was.
     pub(super) fn publish_class(
-        &self, (agent, class): (Agent, Class), spans: &[Span], slot: Slot, memory: &mut Memory,
+        &self,
+        (agent, class): (Agent, Class),
+        spans: &[Span],
+        slot: Slot,
+        memory: &mut Memory,
     ) -> Vec<Span> {
         let mut left = Vec::new();
         for span in spans {

@@ -110,7 +110,9 @@ impl Rule {
             Rule::PendingAccess => "an operation on these bytes is outstanding: its group was not waited for",
             Rule::UnorderedAsync => "two asynchronous operations touch these bytes, and nothing orders them",
             Rule::MissingFence => "no fence lies between a generic access and one by another proxy",
-            Rule::NarrowFence => "the fence between a generic access and one by another proxy does not reach this memory",
+            Rule::NarrowFence => {
+                "the fence between a generic access and one by another proxy does not reach this memory"
+            }
             Rule::BarrierBytes => "an ordinary access to the bytes of a barrier that is in use",
             Rule::BarrierOverlap => "the barrier lies on the bytes of another that is in use",
             Rule::BarrierReinit => "the barrier is initialised again without being invalidated",

@@ -32,7 +32,11 @@ impl Sanitizer {
     }
 
     pub(super) fn init(
-        &mut self, agent: Agent, barrier: BarrierId, count: u32, storage: Option<Storage>,
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        count: u32,
+        storage: Option<Storage>,
     ) -> Result<(), Stop> {
         if self.known(agent)?.is_none() {
             return Ok(());
@@ -96,7 +100,11 @@ impl Sanitizer {
     }
 
     pub(super) fn arrive(
-        &mut self, agent: Agent, barrier: BarrierId, helper: Option<Helper>, change: Change,
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        helper: Option<Helper>,
+        change: Change,
     ) -> Result<(), Stop> {
         let Some(p) = self.known(agent)? else { return Ok(()) };
         let mut side = self.user(agent, Deed::Arrive, barrier);
@@ -226,7 +234,8 @@ impl Sanitizer {
         let Some(p) = self.known(agent)? else { return Ok(()) };
         let slot = self.slots.word(space, address);
         // The barrier that was used last may have been used again since the last time.
-        let used = self.last.get(&p).copied().flatten().and_then(|b| self.lives.find(b)).and_then(super::barrier::Life::span);
+        let used =
+            self.last.get(&p).copied().flatten().and_then(|b| self.lives.find(b)).and_then(super::barrier::Life::span);
         self.slots.publish(p, slot, used, &mut self.memory);
         Ok(())
     }
@@ -238,7 +247,13 @@ impl Sanitizer {
         Ok(())
     }
 
-    pub(super) fn fence(&mut self, agent: Agent, (from, to): (Proxy, Proxy), scope: Scope, space: FenceSpace) -> Result<(), Stop> {
+    pub(super) fn fence(
+        &mut self,
+        agent: Agent,
+        (from, to): (Proxy, Proxy),
+        scope: Scope,
+        space: FenceSpace,
+    ) -> Result<(), Stop> {
         let Some(p) = self.known(agent)? else { return Ok(()) };
         if from == Proxy::Generic && to != Proxy::Generic {
             let about = |id: SpaceId| match space {

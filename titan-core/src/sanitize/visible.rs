@@ -91,7 +91,9 @@ pub(super) fn conflict<'s>(state: &'s State, now: &Deal) -> Option<(Rule, &'s Ef
 /// The fence that is missing, if the access is by another proxy than the generic one. `same_block` tells of an effect
 /// whether its agent is of the block of the access.
 pub(super) fn unfenced<'s>(
-    state: &'s State, now: &Deal, same_block: impl Fn(&Effect) -> bool,
+    state: &'s State,
+    now: &Deal,
+    same_block: impl Fn(&Effect) -> bool,
 ) -> Option<(Rule, &'s Effect)> {
     let (to, p) = (now.side.proxy, now.side.partition);
     if to == Proxy::Generic {

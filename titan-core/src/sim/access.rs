@@ -8,8 +8,8 @@ use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, stopped};
 use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
 use super::tensor::bytes_of;
-use super::work::{Res, Span, Touch, Work};
 use super::value::View;
+use super::work::{Res, Span, Touch, Work};
 use crate::engine::{self, Access, AccessKind, Agent, Class, Event, Helper, Place, Proxy, Signal, Strength};
 use crate::ir::{OpId, TileShape};
 
@@ -64,7 +64,8 @@ impl Machine<'_> {
         let verb = |t: &Touch| if t.write { "written" } else { "read" };
         let what = first.what.clone();
         let mut message = format!("`{what}` is {} by {}", verb(a), self.role(new.agent));
-        let own = if new.agent == old.agent { "its own".to_owned() } else { format!("that of {}", self.role(old.agent)) };
+        let own =
+            if new.agent == old.agent { "its own".to_owned() } else { format!("that of {}", self.role(old.agent)) };
         message += &format!(", and nothing orders that with {own} `{}`, by which it is {}", second.op, verb(b));
         Some(Found::new(Kind::Race, message).side(first).side(second))
     }
@@ -78,8 +79,13 @@ impl Machine<'_> {
         for (_, old) in self.engine.pending().iter() {
             for touch in &old.payload.touches {
                 let class = Some(old.class);
-                let other =
-                    Touching { agent: old.agent.index(), op: old.payload.op, time: old.payload.time, touch: touch.clone(), class };
+                let other = Touching {
+                    agent: old.agent.index(),
+                    op: old.payload.op,
+                    time: old.payload.time,
+                    touch: touch.clone(),
+                    class,
+                };
                 if let Some(found) = self.conflict(new, &other) {
                     return Err(found);
                 }
@@ -95,7 +101,8 @@ impl Machine<'_> {
         let hit = words.and_then(|w| w.range(lo.saturating_sub(7)..hi).next());
         let Some((_, barrier)) = hit else { return Ok(()) };
         let verb = if new.touch.write { "written" } else { "read" };
-        let message = format!("the word of `{}`, a live barrier, is {verb} as ordinary memory", self.barrier_name(*barrier));
+        let message =
+            format!("the word of `{}`, a live barrier, is {verb} as ordinary memory", self.barrier_name(*barrier));
         Err(Found::new(Kind::Barrier, message).side(self.side_of(new)))
     }
 
@@ -106,7 +113,11 @@ impl Machine<'_> {
 
     /// The same through another proxy.
     pub(super) fn touch_through(
-        &self, proxy: Proxy, (agent, op, time): (usize, OpId, Option<u64>), touch: Touch, obs: Obs<'_, '_>,
+        &self,
+        proxy: Proxy,
+        (agent, op, time): (usize, OpId, Option<u64>),
+        touch: Touch,
+        obs: Obs<'_, '_>,
     ) -> Res<()> {
         let new = Touching { agent, op, time, touch, class: None };
         self.check(&new)?;
@@ -119,23 +130,48 @@ impl Machine<'_> {
         let Some(space) = self.store.shared.get(cta).copied() else { return Ok(()) };
         let kind = if t.touch.write { AccessKind::Write } else { AccessKind::Read };
         let access = Access {
-            agent: Agent::new(t.agent), place: Place::new(t.op.index()), space, address: lo, len: u32::try_from(hi - lo).unwrap_or(u32::MAX),
-            kind, proxy, strength: Strength::Weak, unchanged: false, helper, tag: t.time.unwrap_or(0),
+            agent: Agent::new(t.agent),
+            place: Place::new(t.op.index()),
+            space,
+            address: lo,
+            len: u32::try_from(hi - lo).unwrap_or(u32::MAX),
+            kind,
+            proxy,
+            strength: Strength::Weak,
+            unchanged: false,
+            helper,
+            tag: t.time.unwrap_or(0),
         };
         self.tell(obs, &Event::Access(access))
     }
 
     /// Tells of an access to an output.
     pub(super) fn tell_tensor(
-        &self, (agent, op): (usize, OpId), (view, first, shape): (&View, &[i64], TileShape), kind: AccessKind, helper: Option<Helper>,
+        &self,
+        (agent, op): (usize, OpId),
+        (view, first, shape): (&View, &[i64], TileShape),
+        kind: AccessKind,
+        helper: Option<Helper>,
         obs: Obs<'_, '_>,
     ) -> Res<()> {
-        let Some(t) = self.store.setup.tensors.get(view.param).and_then(Option::as_ref).filter(|t| t.bytes.is_none()) else { return Ok(()) };
+        let Some(t) = self.store.setup.tensors.get(view.param).and_then(Option::as_ref).filter(|t| t.bytes.is_none())
+        else {
+            return Ok(());
+        };
         let proxy = if helper.is_some() { Proxy::Async } else { Proxy::Generic };
         for (address, len) in bytes_of(t, view, first, shape) {
             let access = Access {
-                agent: Agent::new(agent), place: Place::new(op.index()), space: self.store.global, address, len, kind, proxy,
-                strength: Strength::Weak, unchanged: false, helper, tag: 0,
+                agent: Agent::new(agent),
+                place: Place::new(op.index()),
+                space: self.store.global,
+                address,
+                len,
+                kind,
+                proxy,
+                strength: Strength::Weak,
+                unchanged: false,
+                helper,
+                tag: 0,
             };
             self.tell(obs, &Event::Access(access))?;
         }
@@ -144,7 +180,12 @@ impl Machine<'_> {
 
     /// Starts an asynchronous operation, in the open group of its class if it has one.
     pub(super) fn start(
-        &mut self, agent: usize, class: Class, (after, signals): (Vec<engine::OpId>, Vec<Signal>), work: Work, obs: Obs<'_, '_>,
+        &mut self,
+        agent: usize,
+        class: Class,
+        (after, signals): (Vec<engine::OpId>, Vec<Signal>),
+        work: Work,
+        obs: Obs<'_, '_>,
     ) -> Res<engine::OpId> {
         let (op, time) = (work.op, work.time);
         let touches = work.touches.clone();
@@ -153,7 +194,10 @@ impl Machine<'_> {
         }
         let ungrouped = matches!(class, BULK_LOAD | RING_COPY) || (class == CP_ASYNC && touches.is_empty());
         let new = engine::Op { agent: Agent::new(agent), class, after, signals, payload: work };
-        let id = self.engine.issue(new, ungrouped, Place::new(op.index()), &mut &mut *obs).map_err(|engine::event::Stop| stopped())?;
+        let id = self
+            .engine
+            .issue(new, ungrouped, Place::new(op.index()), &mut &mut *obs)
+            .map_err(|engine::event::Stop| stopped())?;
         let proxy = if matches!(class, CP_ASYNC | RING_COPY | VMCNT | LGKMCNT) { Proxy::Generic } else { Proxy::Async };
         for touch in touches {
             let told = Touching { agent, op, time, touch, class: Some(class) };
@@ -185,7 +229,10 @@ impl Machine<'_> {
     pub(super) fn check_under_way(&self, agent: usize, op: Option<OpId>) -> Res<()> {
         let thread = self.look(agent)?;
         for (class, what) in [
-            (CP_ASYNC, "a copy"), (WGMMA, "a product"), (BULK_STORE, "a store"), (VMCNT, "a copy"),
+            (CP_ASYNC, "a copy"),
+            (WGMMA, "a product"),
+            (BULK_STORE, "a store"),
+            (VMCNT, "a copy"),
             (LGKMCNT, "an access to local memory"),
         ] {
             let groups = &thread.groups[usize::from(class.0)];
@@ -193,8 +240,12 @@ impl Machine<'_> {
                 continue;
             }
             let closed = if groups.open > 0 { " whose group is not closed" } else { "" };
-            let mut found = Found::new(Kind::UnderWay, format!("{} ends without having waited for {what}{closed}", self.role(agent)));
-            let last = self.engine.pending().iter().filter(|(_, o)| o.agent.index() == agent && o.class == class).last();
+            let mut found = Found::new(
+                Kind::UnderWay,
+                format!("{} ends without having waited for {what}{closed}", self.role(agent)),
+            );
+            let last =
+                self.engine.pending().iter().filter(|(_, o)| o.agent.index() == agent && o.class == class).last();
             if let Some(place) = last.map(|(_, o)| (o.payload.op, o.payload.touches.first(), o.payload.time)) {
                 let mut side = self.side(agent, place.0, place.1, place.2);
                 side.helper = true;

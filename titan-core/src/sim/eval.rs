@@ -3,8 +3,8 @@
 
 use super::arith::{self, bytes, cast, float, product, reduce, shape};
 use super::finding::{Found, Kind};
-use super::work::Res;
 use super::value::{Cells, Num, Tile, Val, View};
+use super::work::Res;
 use crate::ir::{Const, Elem, Kernel, Op, OpKind, TileShape, Ty, Value};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -82,7 +82,9 @@ pub(super) fn pure(scope: &Scope<'_>, op: &Op) -> Res<Vec<Val>> {
         OpKind::Dim(_) | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Shared => one(Some(view(scope, op)?)),
         OpKind::Ttg(_) => one(Some(scope.arg(op, 0))),
         OpKind::Split => {
-            let halves = |c: Cells| op.results.iter().enumerate().map(|(i, r)| value(scope.kernel.ty(*r), shape::half(&c, i))).collect();
+            let halves = |c: Cells| {
+                op.results.iter().enumerate().map(|(i, r)| value(scope.kernel.ty(*r), shape::half(&c, i))).collect()
+            };
             Ok(scope.cells(op, 0).map_or_else(|| vec![Val::Unknown; 2], halves))
         }
         OpKind::ArgReduce(which, axis) => {
@@ -92,8 +94,16 @@ pub(super) fn pure(scope: &Scope<'_>, op: &Op) -> Res<Vec<Val>> {
             Ok(tys.into_iter().zip([values, at]).map(|(ty, c)| value(ty, c)).collect())
         }
         OpKind::ReduceWith(_) | OpKind::ScanWith(_) => one(by_closure(scope, op)?),
-        OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_)
-        | OpKind::Interleave | OpKind::Reduce(..) | OpKind::Scan(..) | OpKind::Mma | OpKind::Amd(_) => one(tiles(scope, op)),
+        OpKind::Iota(_)
+        | OpKind::Splat(_)
+        | OpKind::Reshape(_)
+        | OpKind::Broadcast { .. }
+        | OpKind::Permute(_)
+        | OpKind::Interleave
+        | OpKind::Reduce(..)
+        | OpKind::Scan(..)
+        | OpKind::Mma
+        | OpKind::Amd(_) => one(tiles(scope, op)),
         _ => one(elementwise(scope, op)),
     }
 }
@@ -156,7 +166,8 @@ fn tiles(scope: &Scope<'_>, op: &Op) -> Option<Val> {
     let elem = scope.elem(op, 0);
     if let (OpKind::Permute(perm), Val::Smem(smem)) = (&op.kind, scope.arg(op, 0)) {
         let mut seen = (*smem).clone();
-        seen.order = perm.iter().take(smem.order.len()).filter_map(|p| smem.order.get(usize::from(*p)).copied()).collect();
+        seen.order =
+            perm.iter().take(smem.order.len()).filter_map(|p| smem.order.get(usize::from(*p)).copied()).collect();
         return Some(Val::Smem(Rc::new(seen)));
     }
     let cells = match &op.kind {
@@ -181,7 +192,9 @@ fn tiles(scope: &Scope<'_>, op: &Op) -> Option<Val> {
             let t = scope.tile(op, 0)?;
             reduce::scan(*which, elem, &t.cells, t.shape, usize::from(*axis))
         }
-        OpKind::Mma | OpKind::Amd(_) => product::mma(&*scope.tile(op, 0)?, &*scope.tile(op, 1)?, &*scope.tile(op, 2)?, ty.elem()),
+        OpKind::Mma | OpKind::Amd(_) => {
+            product::mma(&*scope.tile(op, 0)?, &*scope.tile(op, 1)?, &*scope.tile(op, 2)?, ty.elem())
+        }
         _ => return None,
     };
     debug_assert!(shape.is_none_or(|s| s.len() == cells.len()), "as many elements as the type has");
@@ -190,7 +203,9 @@ fn tiles(scope: &Scope<'_>, op: &Op) -> Option<Val> {
 
 /// Reductions and scans by a function.
 fn by_closure(scope: &Scope<'_>, op: &Op) -> Res<Option<Val>> {
-    let (Some(t), Some(init), Some(block)) = (scope.tile(op, 0), scope.num(op, 1), op.regions.first()) else { return Ok(None) };
+    let (Some(t), Some(init), Some(block)) = (scope.tile(op, 0), scope.num(op, 1), op.regions.first()) else {
+        return Ok(None);
+    };
     let block = scope.kernel.block(*block);
     let mut unknown = false;
     let f = |a: Num, b: Num| -> Res<Num> {
@@ -221,8 +236,11 @@ fn by_closure(scope: &Scope<'_>, op: &Op) -> Res<Option<Val>> {
 
 /// Facts and views of tensors.
 fn view(scope: &Scope<'_>, op: &Op) -> Res<Val> {
-    let Val::Tensor(t) = scope.arg(op, 0) else { return Err(Found::new(Kind::Trap, "a tensor is used that was not given")) };
-    let known = |i: usize| scope.int(op, i).ok_or_else(|| Found::not_modelled("a view that depends on what is not computed"));
+    let Val::Tensor(t) = scope.arg(op, 0) else {
+        return Err(Found::new(Kind::Trap, "a tensor is used that was not given"));
+    };
+    let known =
+        |i: usize| scope.int(op, i).ok_or_else(|| Found::not_modelled("a view that depends on what is not computed"));
     let mut v: View = (*t).clone();
     match op.kind {
         OpKind::Dim(axis) => {

@@ -63,7 +63,12 @@ impl Grid {
         let outputs = setup.tensors.iter().flatten().filter(|t| t.bytes.is_none() && t.elem.bits() >= 8);
         let outputs = outputs.map(|t| Output { base: t.base, end: t.base + reach(t), cells: Vec::new() }).collect();
         (clusters.len() > 1).then(|| Grid {
-            cluster: 0, clusters: clusters.to_vec(), outputs, who: Vec::new(), known: BTreeMap::new(), found: None,
+            cluster: 0,
+            clusters: clusters.to_vec(),
+            outputs,
+            who: Vec::new(),
+            known: BTreeMap::new(),
+            found: None,
         })
     }
 
@@ -78,7 +83,8 @@ impl Grid {
 
     /// An access to device memory.
     pub(super) fn access(&mut self, a: &Access, global: SpaceId) -> Result<(), Stop> {
-        let Some(at) = self.outputs.iter().position(|o| a.space == global && (o.base..o.end).contains(&a.address)) else {
+        let Some(at) = self.outputs.iter().position(|o| a.space == global && (o.base..o.end).contains(&a.address))
+        else {
             return Ok(());
         };
         let who = (self.cluster, a.agent.index(), OpId::new(a.place.index()));
@@ -91,7 +97,10 @@ impl Grid {
         let first = usize::try_from(a.address - *base).unwrap_or(0);
         for (i, cell) in cells.iter_mut().enumerate().skip(first).take(a.len as usize) {
             let others = [(cell.writer, true), (cell.readers[0], false), (cell.readers[1], false)];
-            let old = others.into_iter().filter(|(_, writes)| write || *writes).find_map(|(n, writes)| Some((other(n)?, writes)));
+            let old = others
+                .into_iter()
+                .filter(|(_, writes)| write || *writes)
+                .find_map(|(n, writes)| Some((other(n)?, writes)));
             if let Some(old) = old.filter(|_| found.is_none()) {
                 *found = Some(Conflict { sides: [(who, write), old], at: *base + i as u64 });
             }
@@ -127,7 +136,11 @@ impl Grid {
         let verb = |s: (Who, bool)| if s.1 { "written" } else { "read" };
         let message = format!(
             "`{what}` is {} by {}, and nothing orders that with `{}` of {}, by which it is {}: programs run in any order, or at once",
-            verb(new), a.role, b.op, b.role, verb(old),
+            verb(new),
+            a.role,
+            b.op,
+            b.role,
+            verb(old),
         );
         Some(Found::new(Kind::Race, message).side(a).side(b))
     }

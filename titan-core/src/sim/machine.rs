@@ -5,9 +5,9 @@
 //! checker can come back to it; what an agent has is behind an `Rc`, so that a copy of a state costs little.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
+use super::control::ROLES_PART;
 use super::eval::{Scope, pure};
 use super::finding::{Found, Kind, Side};
-use super::control::ROLES_PART;
 use super::plan::{CLASSES, Plan};
 use super::state::{Cta, Frame, Holds, Moved, Reader, Thread};
 use super::store::Store;
@@ -41,7 +41,11 @@ pub(super) struct Machine<'k> {
 impl<'k> Machine<'k> {
     /// Programs at these places of the grid, before their first operation.
     pub(super) fn new(
-        plan: &'k Plan<'k>, store: Store, engine: Engine<Work>, programs: &[[u32; 3]], obs: Obs<'_, '_>,
+        plan: &'k Plan<'k>,
+        store: Store,
+        engine: Engine<Work>,
+        programs: &[[u32; 3]],
+        obs: Obs<'_, '_>,
     ) -> Res<Machine<'k>> {
         let mut machine =
             Machine { plan, engine, store, threads: Vec::new(), ctas: Vec::new(), cluster: None, printed: Vec::new() };
@@ -86,9 +90,14 @@ impl<'k> Machine<'k> {
         let meets = !plan.who(|_, op| op.kind == OpKind::Amd(AmdOp::Barrier)).is_empty();
         let block = if meets { Some(self.made(agent, index((plan.agents() - 1).max(1)), obs)?) } else { None };
         self.ctas.push(Cta {
-            program, rings, made, block,
+            program,
+            rings,
+            made,
+            block,
             holds: plan.rings.iter().map(|r| vec![Holds::Nothing; usize::try_from(r.slots).unwrap_or(0)]).collect(),
-            words: BTreeMap::new(), unfenced: BTreeMap::new(), named: BTreeMap::new(),
+            words: BTreeMap::new(),
+            unfenced: BTreeMap::new(),
+            named: BTreeMap::new(),
         });
         Ok(())
     }
@@ -97,8 +106,12 @@ impl<'k> Machine<'k> {
         let kernel = self.plan.kernel;
         let agent = Agent::new(self.threads.len());
         let mut thread = Thread {
-            cta, local, env: vec![Val::Unknown; kernel.values.len()], fill: vec![0; self.plan.rings.len()],
-            read: vec![Reader::default(); self.plan.rings.len()], ..Thread::default()
+            cta,
+            local,
+            env: vec![Val::Unknown; kernel.values.len()],
+            fill: vec![0; self.plan.rings.len()],
+            read: vec![Reader::default(); self.plan.rings.len()],
+            ..Thread::default()
         };
         if local == 0 {
             thread.frames.push(Frame { block: kernel.body, at: 0, op: None, count: None });
@@ -140,7 +153,13 @@ impl<'k> Machine<'k> {
     pub(super) fn scope(&self, agent: usize) -> Res<Scope<'_>> {
         let thread = self.look(agent)?;
         let program = self.ctas.get(thread.cta).map_or([0; 3], |c| c.program);
-        Ok(Scope { kernel: self.plan.kernel, env: &thread.env, program, grid: self.store.setup.grid, inner: BTreeMap::new() })
+        Ok(Scope {
+            kernel: self.plan.kernel,
+            env: &thread.env,
+            program,
+            grid: self.store.setup.grid,
+            inner: BTreeMap::new(),
+        })
     }
 
     pub(super) fn val(&self, agent: usize, value: Value) -> Val {
@@ -181,7 +200,8 @@ impl<'k> Machine<'k> {
     pub(super) fn step(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
         let Some(id) = self.next_op(agent) else { return self.end(agent, obs) };
         let op = self.kernel().op(id);
-        let located = |e: Box<Found>, m: &Self| if e.sides.is_empty() { e.side(m.side(agent, id, None, None)) } else { e };
+        let located =
+            |e: Box<Found>, m: &Self| if e.sides.is_empty() { e.side(m.side(agent, id, None, None)) } else { e };
         self.dispatch(agent, id, op, obs).map_err(|e| located(e, self))
     }
 
@@ -288,12 +308,19 @@ impl<'k> Machine<'k> {
     /// An operation under way completes.
     pub(super) fn complete(&mut self, op: engine::OpId, obs: Obs<'_, '_>) -> Res<()> {
         let Machine { engine, store, .. } = self;
-        let done = engine.complete(op, &mut &mut *obs, |spaces, op| store.apply(spaces, &op.payload).map_err(Failed::Found));
+        let done =
+            engine.complete(op, &mut &mut *obs, |spaces, op| store.apply(spaces, &op.payload).map_err(Failed::Found));
         done.map_err(|e| self.failed(0, e))
     }
 
     /// Waits until at most so many groups of a class are under way.
-    pub(super) fn wait_groups(&mut self, agent: usize, class: engine::Class, at_most: u32, obs: Obs<'_, '_>) -> Res<()> {
+    pub(super) fn wait_groups(
+        &mut self,
+        agent: usize,
+        class: engine::Class,
+        at_most: u32,
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
         let Machine { engine, store, .. } = self;
         let done = engine.wait_groups(Agent::new(agent), class, at_most, &mut &mut *obs, |spaces, op| {
             store.apply(spaces, &op.payload).map_err(Failed::Found)
@@ -336,19 +363,33 @@ impl<'k> Machine<'k> {
         let at = self.kernel().ops.get(op.index());
         let (what, stage) = match what.map(|t| &t.span) {
             None => (String::new(), None),
-            Some(Span::Tensor { param, .. }) => (self.kernel().sig.params.get(*param).map_or(String::new(), |p| p.name.clone()), None),
+            Some(Span::Tensor { param, .. }) => {
+                (self.kernel().sig.params.get(*param).map_or(String::new(), |p| p.name.clone()), None)
+            }
             Some(Span::Shared { lo, hi, .. }) => match self.plan.ring_at(*lo) {
                 Some((ring, slot)) => (self.kernel().pipe_name(Pipe::new(ring)), Some(slot)),
                 None => self.plan.region_at(*lo, *hi).unwrap_or((format!("bytes {lo}..{hi} of shared memory"), None)),
             },
         };
-        Side { what, stage, time, role, op: at.map_or("", |o| mnemonic(&o.kind)), helper: false, loc: at.map_or_else(Default::default, |o| o.loc) }
+        Side {
+            what,
+            stage,
+            time,
+            role,
+            op: at.map_or("", |o| mnemonic(&o.kind)),
+            helper: false,
+            loc: at.map_or_else(Default::default, |o| o.loc),
+        }
     }
 
     /// What an agent is called.
     pub(super) fn role(&self, agent: usize) -> String {
         let name = self.role_name(agent);
-        if self.ctas.len() > 1 { format!("{name} of program {} of the cluster", agent / self.plan.agents()) } else { name }
+        if self.ctas.len() > 1 {
+            format!("{name} of program {} of the cluster", agent / self.plan.agents())
+        } else {
+            name
+        }
     }
 
     /// What an agent is called in its program.
@@ -385,8 +426,12 @@ pub(super) fn stopped() -> Box<Found> {
 fn parameter(setup: &Setup, i: usize, kind: &ParamKind) -> Val {
     match (kind, setup.tensors.get(i).and_then(Option::as_ref), setup.scalars.get(i)) {
         (ParamKind::Tensor { elem, .. }, Some(t), _) => Val::Tensor(Rc::new(View {
-            param: i, elem: *elem, start: vec![0; t.extents.len()], axes: (0..t.extents.len()).collect(),
-            extents: t.extents.clone(), outside: false,
+            param: i,
+            elem: *elem,
+            start: vec![0; t.extents.len()],
+            axes: (0..t.extents.len()).collect(),
+            extents: t.extents.clone(),
+            outside: false,
         })),
         (ParamKind::Scalar(_), _, Some(Some(n))) => Val::Num(*n),
         (_, _, _) => Val::Unknown,
@@ -412,7 +457,13 @@ pub(super) fn outputs(setup: &Setup, initial: &[Option<&[u8]>]) -> Space {
 }
 
 /// An engine with the memories of a cluster.
-pub(super) fn engine_of(plan: &Plan<'_>, global: Space, ctas: usize, data: bool, completion: Completion) -> (Engine<Work>, engine::SpaceId, Vec<engine::SpaceId>) {
+pub(super) fn engine_of(
+    plan: &Plan<'_>,
+    global: Space,
+    ctas: usize,
+    data: bool,
+    completion: Completion,
+) -> (Engine<Work>, engine::SpaceId, Vec<engine::SpaceId>) {
     let mut engine = Engine::new(ctas * plan.agents(), completion);
     let global = engine.add_space(global);
     let shared = (0..ctas).map(|_| {

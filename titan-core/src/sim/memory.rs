@@ -6,8 +6,8 @@ use super::arith::{binary, bytes, shape::extents};
 use super::eval::{from_bytes, narrow};
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
-use super::work::Res;
 use super::value::{Cells, Named, Num, Source, Val, View};
+use super::work::Res;
 use crate::engine::AccessKind;
 use crate::ir::{AtomicOp, BinOp, Op, OpId, OpKind, TileShape, TtgOp, Unit};
 use std::rc::Rc;
@@ -30,7 +30,9 @@ impl Machine<'_> {
             OpKind::Atomic(atomic) => return self.scatter(agent, id, op, Some(*atomic), obs),
             OpKind::AtomicTile(atomic) => return self.atomic_tile(agent, id, op, *atomic, obs),
             OpKind::Segment => self.segment(agent, op)?,
-            OpKind::RaggedCount { rows, cols } => self.ragged(agent, op, (*rows, *cols), None)?.into_iter().next().unwrap_or_default(),
+            OpKind::RaggedCount { rows, cols } => {
+                self.ragged(agent, op, (*rows, *cols), None)?.into_iter().next().unwrap_or_default()
+            }
             OpKind::RaggedTile { rows, cols } => {
                 let j = self.int(agent, op, 2)?;
                 let tile = self.ragged(agent, op, (*rows, *cols), Some(j))?;
@@ -51,7 +53,13 @@ impl Machine<'_> {
     }
 
     /// The coordinates of the first element, from operand `from` on; `None` if they are not computed.
-    pub(super) fn first(&self, agent: usize, op: &Op, (from, rank): (usize, usize), unit: Option<TileShape>) -> Option<Vec<i64>> {
+    pub(super) fn first(
+        &self,
+        agent: usize,
+        op: &Op,
+        (from, rank): (usize, usize),
+        unit: Option<TileShape>,
+    ) -> Option<Vec<i64>> {
         let scale = |i: usize| unit.and_then(|s| s.get(i).copied()).map_or(1, i64::from);
         (0..rank).map(|i| self.int(agent, op, from + i).ok().map(|v| v * scale(i))).collect()
     }
@@ -63,7 +71,14 @@ impl Machine<'_> {
         }
     }
 
-    fn load(&mut self, agent: usize, id: OpId, op: &Op, (unit, shape): (Unit, TileShape), obs: Obs<'_, '_>) -> Res<Val> {
+    fn load(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (unit, shape): (Unit, TileShape),
+        obs: Obs<'_, '_>,
+    ) -> Res<Val> {
         let view = self.view(agent, op, 0)?;
         let scale = (unit == Unit::Tile).then_some(shape);
         let first = self.first(agent, op, (1, view.extents.len()), scale);
@@ -75,7 +90,11 @@ impl Machine<'_> {
 
     /// A read of an output, for what is under way and for the observer.
     fn reads(
-        &self, agent: usize, id: OpId, (view, first, shape): (&View, Option<&[i64]>, Option<TileShape>), obs: Obs<'_, '_>,
+        &self,
+        agent: usize,
+        id: OpId,
+        (view, first, shape): (&View, Option<&[i64]>, Option<TileShape>),
+        obs: Obs<'_, '_>,
     ) -> Res<()> {
         let input = self.store.setup.tensors.get(view.param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some());
         if input {
@@ -83,7 +102,9 @@ impl Machine<'_> {
         }
         self.touch(agent, id, None, tensor(view, first, shape, false, false), obs)?;
         match (first, shape) {
-            (Some(first), Some(shape)) => self.tell_tensor((agent, id), (view, first, shape), AccessKind::Read, None, obs),
+            (Some(first), Some(shape)) => {
+                self.tell_tensor((agent, id), (view, first, shape), AccessKind::Read, None, obs)
+            }
             (_, _) => Ok(()),
         }
     }
@@ -139,7 +160,12 @@ impl Machine<'_> {
     }
 
     /// The rows that indices name, from operand 1 on; `None` if they are not computed.
-    pub(super) fn row_indices(&self, agent: usize, op: &Op, (rank, rows): (usize, i32)) -> Option<(Vec<Vec<i64>>, i64)> {
+    pub(super) fn row_indices(
+        &self,
+        agent: usize,
+        op: &Op,
+        (rank, rows): (usize, i32),
+    ) -> Option<(Vec<Vec<i64>>, i64)> {
         let rows = usize::try_from(rows).unwrap_or(0);
         let mut out = vec![Vec::new(); rows];
         for i in 1..rank {
@@ -152,11 +178,19 @@ impl Machine<'_> {
         Some((out, self.int(agent, op, rank).ok()?))
     }
 
-    fn gather_rows(&mut self, agent: usize, id: OpId, op: &Op, (rows, width): (i32, i32), obs: Obs<'_, '_>) -> Res<Val> {
+    fn gather_rows(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (rows, width): (i32, i32),
+        obs: Obs<'_, '_>,
+    ) -> Res<Val> {
         let view = self.view(agent, op, 0)?;
         self.reads(agent, id, (&view, None, None), obs)?;
         let shape = TileShape::new(&[rows, width]);
-        let (Some(shape), Some((rows, column))) = (shape, self.row_indices(agent, op, (view.extents.len(), rows))) else {
+        let (Some(shape), Some((rows, column))) = (shape, self.row_indices(agent, op, (view.extents.len(), rows)))
+        else {
             return Ok(Val::Unknown);
         };
         if !self.store.data {
@@ -294,7 +328,9 @@ impl Machine<'_> {
         let (view, off) = (self.view(agent, op, 0)?, self.view(agent, op, 1)?);
         let Some(all) = self.offsets(&off)? else { return Ok(vec![Val::Unknown; op.results.len()]) };
         let [extent, width] = view.extents[..] else { return Err(Found::not_modelled("segments of another rank")) };
-        let ordered = all.windows(2).all(|w| w[0] <= w[1]) && all.first().is_none_or(|o| *o >= 0) && all.last().is_none_or(|o| *o <= extent);
+        let ordered = all.windows(2).all(|w| w[0] <= w[1])
+            && all.first().is_none_or(|o| *o >= 0)
+            && all.last().is_none_or(|o| *o <= extent);
         if !ordered {
             return Err(Found::new(Kind::Trap, format!("offsets {all:?} are not in order inside of {extent} rows")));
         }
@@ -349,10 +385,16 @@ impl Machine<'_> {
     pub(super) fn source_of(&self, agent: usize, op: &Op, ttg: &TtgOp) -> Res<Val> {
         let view = self.view(agent, op, 0)?;
         let rank = view.extents.len();
-        let Some(shape) = op.results.first().and_then(|v| self.kernel().ty(*v).tile_shape()) else { return Ok(Val::Unknown) };
+        let Some(shape) = op.results.first().and_then(|v| self.kernel().ty(*v).tile_shape()) else {
+            return Ok(Val::Unknown);
+        };
         let what = match ttg {
-            TtgOp::SourceRows { rows, .. } => self.row_indices(agent, op, (rank, *rows)).map(|(r, c)| Named::Rows(r, c)),
-            TtgOp::Source(unit, _) => self.first(agent, op, (1, rank), (*unit == Unit::Tile).then_some(shape)).map(Named::From),
+            TtgOp::SourceRows { rows, .. } => {
+                self.row_indices(agent, op, (rank, *rows)).map(|(r, c)| Named::Rows(r, c))
+            }
+            TtgOp::Source(unit, _) => {
+                self.first(agent, op, (1, rank), (*unit == Unit::Tile).then_some(shape)).map(Named::From)
+            }
             _ => None,
         };
         let pad = self.pad(agent, op);

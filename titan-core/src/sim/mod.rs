@@ -79,8 +79,14 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            completion: Completion::Late, seed: None, sanitize: true, strict: false, cluster: None, data: true,
-            max_steps: 100_000_000, trace: false,
+            completion: Completion::Late,
+            seed: None,
+            sanitize: true,
+            strict: false,
+            cluster: None,
+            data: true,
+            max_steps: 100_000_000,
+            trace: false,
         }
     }
 }

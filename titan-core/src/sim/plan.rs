@@ -85,7 +85,14 @@ impl<'k> Plan<'k> {
     pub(super) fn of(kernel: &'k Kernel) -> Result<Plan<'k>, Box<Found>> {
         let roles_op = roles(kernel)?;
         let mut plan = Plan {
-            kernel, roles_op, rings: Vec::new(), allocs: Vec::new(), words: 0, shared: 0, arrivers: Vec::new(), mixed: Vec::new(),
+            kernel,
+            roles_op,
+            rings: Vec::new(),
+            allocs: Vec::new(),
+            words: 0,
+            shared: 0,
+            arrivers: Vec::new(),
+            mixed: Vec::new(),
         };
         plan.shared = plan.regions()?;
         for (i, pipe) in kernel.pipes.iter().enumerate() {
@@ -96,7 +103,10 @@ impl<'k> Plan<'k> {
         plan.words = plan.shared.next_multiple_of(8);
         plan.shared = plan.words + 16 * plan.rings.iter().map(|r| r.slots).sum::<u64>();
         if plan.shared > MAX_SHARED {
-            return Err(Found::new(Kind::Declaration, format!("{} bytes of shared memory: no target has so many", plan.shared)));
+            return Err(Found::new(
+                Kind::Declaration,
+                format!("{} bytes of shared memory: no target has so many", plan.shared),
+            ));
         }
         plan.check_pipes()?;
         plan.arrivers = plan.allocs.iter().map(|a| plan.who(|k, op| arrives(k, op, a.value))).collect();
@@ -107,7 +117,8 @@ impl<'k> Plan<'k> {
     fn is_mixed(&self, param: usize) -> bool {
         let of = |k: &Kernel, op: &Op| op.args.first().is_some_and(|v| param_of(k, *v) == Some(param));
         let bulk = |op: &Op| matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. }));
-        let others = self.who(|k, op| of(k, op) && !bulk(op) && !matches!(op.kind.effect(), Effect::Pure | Effect::Control));
+        let others =
+            self.who(|k, op| of(k, op) && !bulk(op) && !matches!(op.kind.effect(), Effect::Pure | Effect::Control));
         let bulk = self.who(|k, op| bulk(op) && of(k, op));
         !bulk.is_empty() && (bulk.len() > 1 || !others.is_empty())
     }
@@ -155,7 +166,10 @@ impl<'k> Plan<'k> {
         self.allocs = allocs;
         match bad {
             Some(bad) => Err(Found::new(Kind::Declaration, bad)),
-            None if end > MAX_SHARED => Err(Found::new(Kind::Declaration, format!("a region ends at byte {end}: no target has so much shared memory"))),
+            None if end > MAX_SHARED => Err(Found::new(
+                Kind::Declaration,
+                format!("a region ends at byte {end}: no target has so much shared memory"),
+            )),
             None => Ok(end.next_multiple_of(128)),
         }
     }
@@ -163,7 +177,10 @@ impl<'k> Plan<'k> {
     fn ring(&self, index: usize, pipe: &PipeDecl) -> Result<Ring, Box<Found>> {
         let name = self.kernel.pipe_name(Pipe::new(index));
         if pipe.slots == 0 || pipe.slots > PipeDecl::MAX_SLOTS || pipe.fields.is_empty() {
-            return Err(Found::new(Kind::Declaration, format!("`{name}` has {} slots of {} tiles", pipe.slots, pipe.fields.len())));
+            return Err(Found::new(
+                Kind::Declaration,
+                format!("`{name}` has {} slots of {} tiles", pipe.slots, pipe.fields.len()),
+            ));
         }
         let mut at = 0u64;
         let fields = pipe.fields.iter().map(|field| {
@@ -173,12 +190,20 @@ impl<'k> Plan<'k> {
         });
         let (fields, base) = (fields.collect(), self.shared.next_multiple_of(128));
         let names = |op: &Op, wanted: fn(&TtgOp) -> Option<Pipe>| matches!(&op.kind, OpKind::Ttg(t) if wanted(t) == Some(Pipe::new(index)));
-        let token = |k: &Kernel, op: &Op| op.args.first().is_some_and(|a| matches!(k.ty(*a), Ty::Token(_, p) if p.index() == index));
+        let token = |k: &Kernel, op: &Op| {
+            op.args.first().is_some_and(|a| matches!(k.ty(*a), Ty::Token(_, p) if p.index() == index))
+        };
         let writes = self.who(|k, op| op.kind == OpKind::Ttg(TtgOp::Write) && token(k, op));
-        let bulk = self.who(|k, op| matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { proxy: Proxy::Async, .. })) && token(k, op));
+        let bulk = self.who(|k, op| {
+            matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { proxy: Proxy::Async, .. })) && token(k, op)
+        });
         Ok(Ring {
-            slots: pipe.slots.into(), base, stride: at.next_multiple_of(128), fields,
-            staging: !writes.is_empty(), bulk: !bulk.is_empty(),
+            slots: pipe.slots.into(),
+            base,
+            stride: at.next_multiple_of(128),
+            fields,
+            staging: !writes.is_empty(),
+            bulk: !bulk.is_empty(),
             readers: self.who(|_, op| names(op, |t| if let TtgOp::Ready(p) = t { Some(*p) } else { None })),
             fillers: self.who(|_, op| names(op, |t| if let TtgOp::Acquire(p) = t { Some(*p) } else { None })),
         })
@@ -239,10 +264,17 @@ fn roles(kernel: &Kernel) -> Result<Option<OpId>, Box<Found>> {
 /// Whether an operation arrives at the barriers of an `alloc`, itself or by its copies.
 fn arrives(kernel: &Kernel, op: &Op, alloc: Value) -> bool {
     let last = |v: Option<&Value>| {
-        v.is_some_and(|v| *v == alloc || kernel.def_op(*v).is_some_and(|d| d.kind == OpKind::Nv(NvOp::MbarrierAt) && d.args.first() == Some(&alloc)))
+        v.is_some_and(|v| {
+            *v == alloc
+                || kernel
+                    .def_op(*v)
+                    .is_some_and(|d| d.kind == OpKind::Nv(NvOp::MbarrierAt) && d.args.first() == Some(&alloc))
+        })
     };
     match op.kind {
-        OpKind::Nv(NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } | NvOp::CpAsyncArrive { .. } | NvOp::BulkLoad { .. }) => last(op.args.last()),
+        OpKind::Nv(
+            NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } | NvOp::CpAsyncArrive { .. } | NvOp::BulkLoad { .. },
+        ) => last(op.args.last()),
         _ => false,
     }
 }

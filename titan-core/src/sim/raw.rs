@@ -7,10 +7,10 @@
 use super::access::{shared, tensor};
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, index};
-use super::state::Moved;
 use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, VMCNT, WGMMA};
-use super::work::{Effect, Res, Work};
+use super::state::Moved;
 use super::value::{Num, Val};
+use super::work::{Effect, Res, Work};
 use crate::engine::{self, Agent, BarrierId, Class, Place, Proxy, Scope, Signal, Storage};
 use crate::ir::{self, AmdOp, Call, CallProxy, NvGroup, NvOp, Op, OpId, RegionOp};
 
@@ -30,7 +30,9 @@ impl Machine<'_> {
                 let i = self.int(agent, op, 1)?;
                 let part = len / parts.max(1);
                 match u64::try_from(i).ok().filter(|i| *i < parts) {
-                    Some(i) => self.set(agent, &op.results, [Val::Region { lo: lo + i * part, len: part, parts: 1 }])?,
+                    Some(i) => {
+                        self.set(agent, &op.results, [Val::Region { lo: lo + i * part, len: part, parts: 1 }])?
+                    }
                     None => return Err(Found::new(Kind::Bounds, format!("part {i} of a region of {parts}"))),
                 }
             }
@@ -155,7 +157,10 @@ impl Machine<'_> {
             NvOp::MbarrierWait | NvOp::WaitParity => return self.wait(agent, id, op, obs),
             NvOp::TryWait | NvOp::TestWait => {
                 let (barrier, parity) = (self.one_barrier(agent, op, 0)?, self.int(agent, op, 1)? & 1 == 1);
-                let passed = self.engine.test(Agent::new(agent), barrier, parity, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+                let passed = self
+                    .engine
+                    .test(Agent::new(agent), barrier, parity, &mut &mut *obs)
+                    .map_err(|h| self.fault(agent, Some(id), h))?;
                 self.set(agent, &op.results, [Val::Num(Num::Int(passed.into()))])?;
                 return Ok(if passed { Moved::On } else { Moved::Polled });
             }
@@ -164,7 +169,8 @@ impl Machine<'_> {
                     cta.unfenced.retain(|_, who| *who != agent);
                 }
                 let place = Place::new(id.index());
-                let (from, to, scope, space) = (Proxy::Generic, Proxy::Async, Scope::Cluster, engine::FenceSpace::Shared);
+                let (from, to, scope, space) =
+                    (Proxy::Generic, Proxy::Async, Scope::Cluster, engine::FenceSpace::Shared);
                 self.tell(obs, &engine::Event::Fence { agent: Agent::new(agent), from, to, scope, space, place })?;
             }
             NvOp::BulkLoad { bytes, multicast, .. } => self.bulk_load(agent, id, op, (bytes, multicast), obs)?,
@@ -189,7 +195,9 @@ impl Machine<'_> {
             }
             NvOp::BarrierSync { id: named, threads } => return self.come(agent, id, (named, threads, true), obs),
             NvOp::BarrierArrive { id: named, threads } => return self.come(agent, id, (named, threads, false), obs),
-            NvOp::ClusterArrive | NvOp::ClusterWait => return self.cluster(agent, id, what == NvOp::ClusterArrive, obs),
+            NvOp::ClusterArrive | NvOp::ClusterWait => {
+                return self.cluster(agent, id, what == NvOp::ClusterArrive, obs);
+            }
             NvOp::SetMaxNReg { registers } => self.registers(agent, registers)?,
             NvOp::WgmmaFence => {}
         }
@@ -204,13 +212,17 @@ impl Machine<'_> {
     /// The first word of the barriers that an operand names.
     fn word(&self, agent: usize, op: &Op) -> Res<u64> {
         let Val::Barriers { made, first, .. } = self.arg(agent, op, 0) else { return Err(unknown("a barrier")) };
-        let alloc = self.plan.allocs.iter().find(|a| index(a.value.index()) == made).ok_or_else(|| unknown("a barrier"))?;
+        let alloc =
+            self.plan.allocs.iter().find(|a| index(a.value.index()) == made).ok_or_else(|| unknown("a barrier"))?;
         let made = self.kernel().op(alloc.op);
         let (lo, hi) = self.bytes(agent, made, 0)?;
         let ir::OpKind::Nv(NvOp::MbarrierAlloc { at, n }) = made.kind else { return Err(unknown("a barrier")) };
         let start = lo + u64::from(at);
         if start % 8 != 0 || start + 8 * u64::from(n) > hi {
-            return Err(Found::new(Kind::Barrier, format!("barriers at byte {at} of a region of {} bytes: each has an aligned word of 8", hi - lo)));
+            return Err(Found::new(
+                Kind::Barrier,
+                format!("barriers at byte {at} of a region of {} bytes: each has an aligned word of 8", hi - lo),
+            ));
         }
         Ok(start + 8 * u64::from(first))
     }
@@ -222,12 +234,15 @@ impl Machine<'_> {
             let (barrier, address) = (BarrierId::new(first.index() + i as usize), start + 8 * u64::from(i));
             let other = self.ctas.get(cta).and_then(|c| c.words.get(&address)).copied().filter(|b| *b != barrier);
             if let Some(other) = other {
-                let message = format!("`{}` and `{}` have one word", self.barrier_name(barrier), self.barrier_name(other));
+                let message =
+                    format!("`{}` and `{}` have one word", self.barrier_name(barrier), self.barrier_name(other));
                 return Err(Found::new(Kind::Barrier, message));
             }
             let storage = self.store.shared.get(cta).map(|space| Storage { space: *space, address, len: 8 });
             let place = Place::new(id.index());
-            self.engine.init(Agent::new(agent), barrier, count, storage, place, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+            self.engine
+                .init(Agent::new(agent), barrier, count, storage, place, &mut &mut *obs)
+                .map_err(|h| self.fault(agent, Some(id), h))?;
             if let Some(cta) = self.ctas.get_mut(cta) {
                 cta.words.insert(address, barrier);
                 cta.unfenced.insert(barrier, agent);
@@ -242,17 +257,27 @@ impl Machine<'_> {
         for i in 0..n {
             let barrier = BarrierId::new(first.index() + i as usize);
             let brings = |s: &Signal| matches!(s, Signal::Bytes { barrier: b, .. } | Signal::Arrive { barrier: b } if *b == barrier);
-            let used = self.engine.pending().iter().find(|(_, o)| o.signals.iter().any(brings)).map(|(_, o)| (o.agent, o.payload.op));
-            let waits = self.engine.agents().iter().find(|(_, s)| matches!(s, engine::State::Blocked(engine::Wait::Phase { barrier: b, .. }) if *b == barrier));
+            let used = self
+                .engine
+                .pending()
+                .iter()
+                .find(|(_, o)| o.signals.iter().any(brings))
+                .map(|(_, o)| (o.agent, o.payload.op));
+            let waits = self.engine.agents().iter().find(
+                |(_, s)| matches!(s, engine::State::Blocked(engine::Wait::Phase { barrier: b, .. }) if *b == barrier),
+            );
             if used.is_some() || waits.is_some() {
                 let name = self.barrier_name(barrier);
-                let mut found = Found::new(Kind::Barrier, format!("`{name}` is invalidated in use")).side(self.side(agent, id, None, None));
+                let mut found = Found::new(Kind::Barrier, format!("`{name}` is invalidated in use"))
+                    .side(self.side(agent, id, None, None));
                 if let Some((who, op)) = used {
                     found = found.side(self.side(who.index(), op, None, None));
                 }
                 return Err(found);
             }
-            self.engine.invalidate(Agent::new(agent), barrier, Place::new(id.index()), &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+            self.engine
+                .invalidate(Agent::new(agent), barrier, Place::new(id.index()), &mut &mut *obs)
+                .map_err(|h| self.fault(agent, Some(id), h))?;
             if let Some(cta) = self.ctas.get_mut(cta) {
                 cta.words.retain(|_, b| *b != barrier);
             }
@@ -263,7 +288,9 @@ impl Machine<'_> {
     fn arrive(&mut self, agent: usize, id: OpId, op: &Op, (count, bytes): (u32, u32), obs: Obs<'_, '_>) -> Res<()> {
         let barrier = self.one_barrier(agent, op, 0)?;
         let phase = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase);
-        self.engine.arrive(Agent::new(agent), barrier, count, bytes, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+        self.engine
+            .arrive(Agent::new(agent), barrier, count, bytes, &mut &mut *obs)
+            .map_err(|h| self.fault(agent, Some(id), h))?;
         self.set(agent, &op.results, [Val::Phase(phase & 1)])
     }
 
@@ -273,7 +300,10 @@ impl Machine<'_> {
             Val::Phase(parity) => parity == 1,
             _ => self.int(agent, op, 1)? & 1 == 1,
         };
-        let passed = self.engine.wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+        let passed = self
+            .engine
+            .wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs)
+            .map_err(|h| self.fault(agent, Some(id), h))?;
         Ok(if passed { Moved::On } else { Moved::Blocked })
     }
 
@@ -289,36 +319,66 @@ impl Machine<'_> {
     /// How the bytes of a raw copy lie in its tensor is not said: what depends on that is not modelled.
     fn tensor_is_said(&self, agent: usize, op: &Op, stores: bool) -> Res<()> {
         let param = self.view(agent, op, 0)?.param;
-        let Some(t) = self.store.setup.tensors.get(param).and_then(Option::as_ref).filter(|t| t.bytes.is_none()) else { return Ok(()) };
+        let Some(t) = self.store.setup.tensors.get(param).and_then(Option::as_ref).filter(|t| t.bytes.is_none()) else {
+            return Ok(());
+        };
         if !stores {
-            return Err(Found::not_modelled(format_args!("a raw copy from `{}`, which the kernel may write: which bytes it reads is not said", t.name)));
+            return Err(Found::not_modelled(format_args!(
+                "a raw copy from `{}`, which the kernel may write: which bytes it reads is not said",
+                t.name
+            )));
         }
         if self.plan.mixed.get(param) == Some(&true) {
-            return Err(Found::not_modelled(format_args!("raw stores to `{}` beside other accesses: which bytes they write is not said", t.name)));
+            return Err(Found::not_modelled(format_args!(
+                "raw stores to `{}` beside other accesses: which bytes they write is not said",
+                t.name
+            )));
         }
         Ok(())
     }
 
-    fn bulk_load(&mut self, agent: usize, id: OpId, op: &Op, (bytes, multicast): (u32, u16), obs: Obs<'_, '_>) -> Res<()> {
+    fn bulk_load(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (bytes, multicast): (u32, u16),
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
         let n = op.args.len();
         self.tensor_is_said(agent, op, false)?;
         let (lo, hi) = self.copied(agent, op, (n.saturating_sub(2), bytes))?;
         let own = self.cta(agent);
-        let to: Vec<usize> = if multicast == 0 { vec![own] } else { (0..16).filter(|i| multicast >> i & 1 == 1).collect() };
+        let to: Vec<usize> =
+            if multicast == 0 { vec![own] } else { (0..16).filter(|i| multicast >> i & 1 == 1).collect() };
         for cta in to {
             if cta >= self.ctas.len() {
-                return Err(Found::new(Kind::Bounds, format!("a copy to program {cta} of a cluster of {}", self.ctas.len())));
+                return Err(Found::new(
+                    Kind::Bounds,
+                    format!("a copy to program {cta} of a cluster of {}", self.ctas.len()),
+                ));
             }
             let over = self.engine.agents().state(Agent::new(cta * self.plan.agents())) == engine::State::Done;
             if over {
-                return Err(Found::new(Kind::UnderWay, format!("a copy to program {cta} of the cluster, which has ended")));
+                return Err(Found::new(
+                    Kind::UnderWay,
+                    format!("a copy to program {cta} of the cluster, which has ended"),
+                ));
             }
             let (barrier, _) = self.barriers_of(agent, cta, op, n.saturating_sub(1))?;
             if self.ctas.get(cta).is_some_and(|c| c.unfenced.contains_key(&barrier)) {
                 let name = self.barrier_name(barrier);
-                return Err(Found::new(Kind::Fence, format!("a bulk copy arrives at `{name}`, which was initialised without a fence after it")));
+                return Err(Found::new(
+                    Kind::Fence,
+                    format!("a bulk copy arrives at `{name}`, which was initialised without a fence after it"),
+                ));
             }
-            let work = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, true)], effect: Effect::Define { cta, lo, hi } };
+            let work = Work {
+                op: id,
+                time: None,
+                touches: vec![shared(cta, lo, hi, true)],
+                effect: Effect::Define { cta, lo, hi },
+            };
             self.start(agent, BULK_LOAD, (Vec::new(), vec![Signal::Bytes { barrier, bytes }]), work, obs)?;
         }
         Ok(())
@@ -328,7 +388,12 @@ impl Machine<'_> {
         let (cta, at) = (self.cta(agent), op.args.len().saturating_sub(1));
         self.tensor_is_said(agent, op, true)?;
         let (lo, hi) = self.copied(agent, op, (at, bytes))?;
-        let read = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, false)], effect: Effect::Expect { cta, lo, hi } };
+        let read = Work {
+            op: id,
+            time: None,
+            touches: vec![shared(cta, lo, hi, false)],
+            effect: Effect::Expect { cta, lo, hi },
+        };
         let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
         let view = self.view(agent, op, 0)?;
         // How the bytes lie in the tensor is not said: two stores of one tensor are not held against each other.
@@ -344,11 +409,23 @@ impl Machine<'_> {
         let (cta, at) = (self.cta(agent), op.args.len().saturating_sub(1));
         self.tensor_is_said(agent, op, false)?;
         let (lo, hi) = self.copied(agent, op, (at, bytes))?;
-        let work = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, true)], effect: Effect::Define { cta, lo, hi } };
+        let work = Work {
+            op: id,
+            time: None,
+            touches: vec![shared(cta, lo, hi, true)],
+            effect: Effect::Define { cta, lo, hi },
+        };
         self.start(agent, class, (Vec::new(), Vec::new()), work, obs).map(drop)
     }
 
-    fn copies_arrive(&mut self, agent: usize, id: OpId, op: &Op, (noinc, arrivals): (bool, u32), obs: Obs<'_, '_>) -> Res<()> {
+    fn copies_arrive(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (noinc, arrivals): (bool, u32),
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
         let barrier = self.one_barrier(agent, op, 0)?;
         if !noinc {
             self.engine.add_pending(barrier, arrivals, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
@@ -358,7 +435,9 @@ impl Machine<'_> {
         let work = || Work { op: id, time: None, touches: Vec::new(), effect: Effect::None };
         let arrive = |n: u32| vec![Signal::Arrive { barrier }; n as usize];
         if arrivals > 1 {
-            let quiet = |o: &engine::OpId| self.engine.pending().iter().any(|(id, op)| id == *o && op.payload.touches.is_empty());
+            let quiet = |o: &engine::OpId| {
+                self.engine.pending().iter().any(|(id, op)| id == *o && op.payload.touches.is_empty())
+            };
             let last = all.iter().rposition(quiet).map_or(0, |i| i + 1);
             self.start(agent, CP_ASYNC, (all[..last].to_vec(), arrive(arrivals - 1)), work(), obs)?;
         }
@@ -375,7 +454,12 @@ impl Machine<'_> {
         for i in 0..op.args.len() {
             let (lo, hi) = self.bytes(agent, op, i)?;
             let before = self.engine.pending().of(Agent::new(agent), WGMMA).last().copied();
-            let work = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, false)], effect: Effect::Expect { cta, lo, hi } };
+            let work = Work {
+                op: id,
+                time: None,
+                touches: vec![shared(cta, lo, hi, false)],
+                effect: Effect::Expect { cta, lo, hi },
+            };
             self.start(agent, WGMMA, (before.into_iter().collect(), Vec::new()), work, obs)?;
         }
         Ok(())
@@ -408,7 +492,6 @@ impl Machine<'_> {
         }
         Ok(Moved::On)
     }
-
 }
 
 const fn class_of(group: NvGroup) -> Class {

@@ -14,8 +14,8 @@ use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, index};
 use super::plan::{BULK_LOAD, RING_COPY, Ring};
 use super::state::{Holds, Moved};
-use super::work::{Effect, Res, Span, Work};
 use super::value::{Num, Source, Val};
+use super::work::{Effect, Res, Span, Work};
 use crate::engine::{self, Agent, BarrierId, Event, Place, Signal};
 use crate::ir::{FenceSpace, Fill, Op, OpId, Pipe, Proxy, Scope, TtgOp};
 use std::rc::Rc;
@@ -32,7 +32,8 @@ pub(super) struct Slot {
 }
 
 /// The fence of a lowered ring between what a role did to a stage and what a copy or a product does: from, to, for whom, where.
-pub(super) const TO_ASYNC: (Proxy, Proxy, Scope, FenceSpace) = (Proxy::Generic, Proxy::Async, Scope::Cta, FenceSpace::Shared);
+pub(super) const TO_ASYNC: (Proxy, Proxy, Scope, FenceSpace) =
+    (Proxy::Generic, Proxy::Async, Scope::Cta, FenceSpace::Shared);
 
 impl Machine<'_> {
     /// An operation of the dialect `ttg`.
@@ -45,7 +46,9 @@ impl Machine<'_> {
             TtgOp::Acquire(pipe) => return self.acquire(agent, id, op, *pipe, obs),
             TtgOp::Ready(pipe) => self.claim(agent, op, *pipe)?,
             TtgOp::WaitReady => return self.wait_ready(agent, id, op, obs),
-            TtgOp::AsyncProduce { bytes, proxy, skipped } => self.produce(agent, id, op, (*bytes, *proxy, *skipped), obs)?,
+            TtgOp::AsyncProduce { bytes, proxy, skipped } => {
+                self.produce(agent, id, op, (*bytes, *proxy, *skipped), obs)?
+            }
             TtgOp::Fill(Fill::Zero) => {
                 let slot = self.slot(agent, op, 0)?;
                 let n = self.ring(slot.ring)?.fields.len();
@@ -105,7 +108,13 @@ impl Machine<'_> {
     pub(super) fn slot_of(&self, agent: usize, ring: usize, time: u64) -> Res<Slot> {
         let r = self.ring(ring)?;
         let slot = time % r.slots.max(1);
-        Ok(Slot { ring, time, slot: usize::try_from(slot).unwrap_or(0), cta: self.cta(agent), base: r.base + slot * r.stride })
+        Ok(Slot {
+            ring,
+            time,
+            slot: usize::try_from(slot).unwrap_or(0),
+            cta: self.cta(agent),
+            base: r.base + slot * r.stride,
+        })
     }
 
     /// The slot of a token.
@@ -121,7 +130,8 @@ impl Machine<'_> {
     }
 
     pub(super) fn hold(&mut self, s: Slot, what: Holds) {
-        if let Some(h) = self.ctas.get_mut(s.cta).and_then(|c| c.holds.get_mut(s.ring)).and_then(|h| h.get_mut(s.slot)) {
+        if let Some(h) = self.ctas.get_mut(s.cta).and_then(|c| c.holds.get_mut(s.ring)).and_then(|h| h.get_mut(s.slot))
+        {
             *h = what;
         }
     }
@@ -130,7 +140,13 @@ impl Machine<'_> {
     fn barriers(&self, s: Slot) -> Res<(BarrierId, BarrierId)> {
         let sides = self.ctas.get(s.cta).and_then(|c| c.rings.get(s.ring));
         sides.and_then(|(r, f)| Some((*r.get(s.slot)?, *f.get(s.slot)?))).ok_or_else(|| {
-            Found::new(Kind::Declaration, format!("`{}` is a staging ring: its stages are stored, not read", self.kernel().pipe_name(Pipe::new(s.ring))))
+            Found::new(
+                Kind::Declaration,
+                format!(
+                    "`{}` is a staging ring: its stages are stored, not read",
+                    self.kernel().pipe_name(Pipe::new(s.ring))
+                ),
+            )
         })
     }
 
@@ -156,7 +172,11 @@ impl Machine<'_> {
         if !staging {
             let (_, free) = self.barriers(s)?;
             let parity = (time / slots) & 1 == 0;
-            if !self.engine.wait_phase(Agent::new(agent), free, parity, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))? {
+            if !self
+                .engine
+                .wait_phase(Agent::new(agent), free, parity, &mut &mut *obs)
+                .map_err(|h| self.fault(agent, Some(id), h))?
+            {
                 return Ok(Moved::Blocked);
             }
         }
@@ -186,7 +206,11 @@ impl Machine<'_> {
         let s = self.slot(agent, op, 0)?;
         let (ready, _) = self.barriers(s)?;
         let parity = (s.time / self.ring(s.ring)?.slots) & 1 == 1;
-        if !self.engine.wait_phase(Agent::new(agent), ready, parity, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))? {
+        if !self
+            .engine
+            .wait_phase(Agent::new(agent), ready, parity, &mut &mut *obs)
+            .map_err(|h| self.fault(agent, Some(id), h))?
+        {
             return Ok(Moved::Blocked);
         }
         self.set(agent, &op.results, [token(s)])?;
@@ -194,7 +218,14 @@ impl Machine<'_> {
     }
 
     /// Copies into a slot, or what there is instead.
-    fn produce(&mut self, agent: usize, id: OpId, op: &Op, (bytes, proxy, skipped): (u32, Proxy, Option<Fill>), obs: Obs<'_, '_>) -> Res<()> {
+    fn produce(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (bytes, proxy, skipped): (u32, Proxy, Option<Fill>),
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
         let s = self.slot(agent, op, 0)?;
         let mut sources = &op.args[1.min(op.args.len())..];
         let mut copied = true;
@@ -215,7 +246,12 @@ impl Machine<'_> {
 
     /// Starts the copies of a stage; no source is zeros.
     fn copies(
-        &mut self, agent: usize, id: OpId, s: Slot, (proxy, bytes, sources): (Proxy, u64, Vec<Option<Rc<Source>>>), obs: Obs<'_, '_>,
+        &mut self,
+        agent: usize,
+        id: OpId,
+        s: Slot,
+        (proxy, bytes, sources): (Proxy, u64, Vec<Option<Rc<Source>>>),
+        obs: Obs<'_, '_>,
     ) -> Res<()> {
         let (ready, _) = self.barriers(s)?;
         let fields = self.ring(s.ring)?.fields.clone();
@@ -225,16 +261,26 @@ impl Machine<'_> {
         if bulk {
             self.fence(agent, id, TO_ASYNC, obs)?;
             let announced = u32::try_from(bytes).unwrap_or(u32::MAX);
-            self.engine.arrive(Agent::new(agent), ready, 1, announced, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+            self.engine
+                .arrive(Agent::new(agent), ready, 1, announced, &mut &mut *obs)
+                .map_err(|h| self.fault(agent, Some(id), h))?;
         }
         let class = if bulk { BULK_LOAD } else { RING_COPY };
         let mut started = Vec::new();
         for (source, (offset, len)) in sources.into_iter().zip(fields) {
             let (address, cta) = (s.base + offset, s.cta);
-            let signals = if bulk { vec![Signal::Bytes { barrier: ready, bytes: u32::try_from(len).unwrap_or(u32::MAX) }] } else { Vec::new() };
+            let signals = if bulk {
+                vec![Signal::Bytes { barrier: ready, bytes: u32::try_from(len).unwrap_or(u32::MAX) }]
+            } else {
+                Vec::new()
+            };
             let mut touches = vec![shared(cta, address, address + len, true)];
-            let written = |src: &Rc<Source>| self.store.setup.tensors.get(src.view.param).and_then(Option::as_ref).is_some_and(|t| t.bytes.is_none());
-            touches.extend(source.iter().filter(|src| written(src)).map(|src| tensor(&src.view, None, None, false, false)));
+            let written = |src: &Rc<Source>| {
+                self.store.setup.tensors.get(src.view.param).and_then(Option::as_ref).is_some_and(|t| t.bytes.is_none())
+            };
+            touches.extend(
+                source.iter().filter(|src| written(src)).map(|src| tensor(&src.view, None, None, false, false)),
+            );
             let work = Work { op: id, time: Some(s.time), touches, effect: Effect::Copy { cta, address, len, source } };
             started.push(self.start(agent, class, (Vec::new(), signals), work, obs)?);
         }
@@ -249,16 +295,26 @@ impl Machine<'_> {
     fn fits(&self, s: Slot, fields: &[(u64, u64)], sources: &[Option<Rc<Source>>], bytes: u64) -> Res<()> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         if sources.len() != fields.len() {
-            return Err(Found::new(Kind::Bounds, format!("a stage of `{name}` has {} tiles, and {} are copied", fields.len(), sources.len())));
+            return Err(Found::new(
+                Kind::Bounds,
+                format!("a stage of `{name}` has {} tiles, and {} are copied", fields.len(), sources.len()),
+            ));
         }
         for (source, (_, len)) in sources.iter().zip(fields) {
             let n = source.as_ref().map_or(*len, |src| src.view.elem.bytes_for(src.shape.len()) as u64);
             if n != *len {
-                return Err(Found::new(Kind::Bounds, format!("a tile of {n} bytes is copied into one of {len} of `{name}`")));
+                return Err(Found::new(
+                    Kind::Bounds,
+                    format!("a tile of {n} bytes is copied into one of {len} of `{name}`"),
+                ));
             }
         }
         let all: u64 = fields.iter().map(|f| f.1).sum();
-        if all == bytes { Ok(()) } else { Err(Found::new(Kind::Bytes, format!("{bytes} bytes are announced for a stage of `{name}`, and {all} come"))) }
+        if all == bytes {
+            Ok(())
+        } else {
+            Err(Found::new(Kind::Bytes, format!("{bytes} bytes are announced for a stage of `{name}`, and {all} come")))
+        }
     }
 
     fn poisoned(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
@@ -276,7 +332,10 @@ impl Machine<'_> {
     fn check_held(&self, agent: usize, s: Slot) -> Res<()> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         if self.look(agent)?.read.get(s.ring).is_some_and(|r| r.released(s.time)) {
-            return Err(Found::new(Kind::Stale, format!("time {} of `{name}` is used after it was given back", s.time)));
+            return Err(Found::new(
+                Kind::Stale,
+                format!("time {} of `{name}` is used after it was given back", s.time),
+            ));
         }
         Ok(())
     }
@@ -287,11 +346,17 @@ impl Machine<'_> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         match self.holds(s) {
             Holds::Stage(time) if time == s.time => Ok(()),
-            Holds::Poison(time) if time == s.time => Err(Found::new(Kind::Undefined, format!("time {time} of `{name}` is poison, and is read"))),
-            Holds::Stage(time) | Holds::Poison(time) => {
-                Err(Found::new(Kind::Stale, format!("time {} of `{name}` is read from a slot that holds time {time}", s.time)))
+            Holds::Poison(time) if time == s.time => {
+                Err(Found::new(Kind::Undefined, format!("time {time} of `{name}` is poison, and is read")))
             }
-            Holds::Nothing => Err(Found::new(Kind::Undefined, format!("time {} of `{name}` is read, and nothing was written there", s.time))),
+            Holds::Stage(time) | Holds::Poison(time) => Err(Found::new(
+                Kind::Stale,
+                format!("time {} of `{name}` is read from a slot that holds time {time}", s.time),
+            )),
+            Holds::Nothing => Err(Found::new(
+                Kind::Undefined,
+                format!("time {} of `{name}` is read, and nothing was written there", s.time),
+            )),
         }
     }
 
@@ -300,7 +365,10 @@ impl Machine<'_> {
         for i in 1..op.args.len() {
             let other = self.slot(agent, op, i)?;
             if (other.ring, other.time) != (first.ring, first.time) {
-                return Err(Found::new(Kind::Token, format!("parts of times {} and {} are joined", first.time, other.time)));
+                return Err(Found::new(
+                    Kind::Token,
+                    format!("parts of times {} and {} are joined", first.time, other.time),
+                ));
             }
         }
         if op.args.iter().enumerate().any(|(i, v)| op.args[..i].contains(v)) {
@@ -308,7 +376,10 @@ impl Machine<'_> {
         }
         let parts = self.thread(agent)?.parts.remove(&(first.ring, first.time)).map_or(0, usize::from);
         if parts != op.args.len() {
-            return Err(Found::new(Kind::Token, format!("{} of {parts} parts of a right to read are joined", op.args.len())));
+            return Err(Found::new(
+                Kind::Token,
+                format!("{} of {parts} parts of a right to read are joined", op.args.len()),
+            ));
         }
         self.set(agent, &op.results, [token(first)])
     }
@@ -318,11 +389,16 @@ impl Machine<'_> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         let stride = self.ring(s.ring)?.stride;
         let whole = shared(s.cta, s.base, s.base + stride, true);
-        let mine = self.engine.pending().iter().find(|(_, o)| o.agent.index() == agent && o.payload.touches.iter().any(|t| !t.write && t.span.overlaps(&whole.span)));
+        let mine = self.engine.pending().iter().find(|(_, o)| {
+            o.agent.index() == agent && o.payload.touches.iter().any(|t| !t.write && t.span.overlaps(&whole.span))
+        });
         if let Some((_, reading)) = mine {
             let mut side = self.side(agent, reading.payload.op, reading.payload.touches.first(), reading.payload.time);
             side.helper = true;
-            let found = Found::new(Kind::Race, format!("time {} of `{name}` is given back while an operation under way still reads it", s.time));
+            let found = Found::new(
+                Kind::Race,
+                format!("time {} of `{name}` is given back while an operation under way still reads it", s.time),
+            );
             return Err(found.side(self.side(agent, id, Some(&whole), Some(s.time))).side(side));
         }
         let new = self.thread(agent)?.read.get_mut(s.ring).is_some_and(|r| r.release(s.time));
@@ -334,7 +410,13 @@ impl Machine<'_> {
     }
 
     /// A fence between proxies.
-    pub(super) fn fence(&self, agent: usize, id: OpId, (from, to, scope, space): (Proxy, Proxy, Scope, FenceSpace), obs: Obs<'_, '_>) -> Res<()> {
+    pub(super) fn fence(
+        &self,
+        agent: usize,
+        id: OpId,
+        (from, to, scope, space): (Proxy, Proxy, Scope, FenceSpace),
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
         let proxy = |p| match p {
             Proxy::Generic => engine::Proxy::Generic,
             Proxy::Async => engine::Proxy::Async,
@@ -351,7 +433,10 @@ impl Machine<'_> {
             FenceSpace::Global => engine::FenceSpace::Global,
         };
         let place = Place::new(id.index());
-        self.tell(obs, &Event::Fence { agent: Agent::new(agent), from: proxy(from), to: proxy(to), scope, space, place })
+        self.tell(
+            obs,
+            &Event::Fence { agent: Agent::new(agent), from: proxy(from), to: proxy(to), scope, space, place },
+        )
     }
 
     /// At the end of a program its rings are empty, and no right is left over.
@@ -371,22 +456,31 @@ impl Machine<'_> {
         }
         for (i, ring) in self.plan.rings.iter().enumerate() {
             let name = self.kernel().pipe_name(Pipe::new(i));
-            let filled = ring.fillers.iter().map(|f| self.look(main + f).map(|t| t.fill[i])).collect::<Res<Vec<u64>>>()?;
+            let filled =
+                ring.fillers.iter().map(|f| self.look(main + f).map(|t| t.fill[i])).collect::<Res<Vec<u64>>>()?;
             let filled = filled.into_iter().max().unwrap_or(0);
             for reader in &ring.readers {
                 let r = self.look(main + reader)?.read.get(i).cloned().unwrap_or_default();
                 let who = self.role(main + reader);
                 if r.claimed != filled {
-                    return Err(Found::new(Kind::Unbalanced, format!("`{name}` is filled {filled} times, and {who} reads it {} times", r.claimed)));
+                    return Err(Found::new(
+                        Kind::Unbalanced,
+                        format!("`{name}` is filled {filled} times, and {who} reads it {} times", r.claimed),
+                    ));
                 }
                 if r.below != filled {
-                    return Err(Found::new(Kind::Unbalanced, format!("{who} has not given back time {} of `{name}`", r.below)));
+                    return Err(Found::new(
+                        Kind::Unbalanced,
+                        format!("{who} has not given back time {} of `{name}`", r.below),
+                    ));
                 }
             }
         }
         let here = |s: &Span| matches!(s, Span::Shared { cta, .. } if *cta == self.cta(main));
-        let left = self.engine.pending().iter()
-            .find(|(_, o)| matches!(o.class, BULK_LOAD | RING_COPY) && o.payload.touches.iter().any(|t| here(&t.span)));
+        let left =
+            self.engine.pending().iter().find(|(_, o)| {
+                matches!(o.class, BULK_LOAD | RING_COPY) && o.payload.touches.iter().any(|t| here(&t.span))
+            });
         match left {
             Some((_, o)) => {
                 let mut side = self.side(o.agent.index(), o.payload.op, o.payload.touches.first(), o.payload.time);

@@ -3,14 +3,14 @@
 use super::finding::{Choice, Finding, Found, Kind, Schedule};
 use super::grid::Grid;
 use super::machine::{Machine, engine_of, outputs};
-use super::state::Moved;
 use super::plan::Plan;
+use super::state::Moved;
 use super::store::Store;
 use super::tensor::{Setup, Tensor};
-use super::work::Res;
 use super::trace::Tracer;
 use super::value::Num;
 use super::watch::Watch;
+use super::work::Res;
 use super::{Arg, Options, Report, Statistics};
 use crate::engine::{Completion, Schedule as Order, Scheduler, Space};
 use crate::ir::{Access, Const, GridSpec, ParamKind};
@@ -26,7 +26,12 @@ const PERSISTENT: u32 = 2;
 ///
 /// # Errors
 /// Arguments that do not fit the signature. What goes wrong in the run is in the report.
-pub fn run(kernel: &WellFormed, args: &mut [Arg], grid: Option<[u32; 3]>, options: &Options) -> Result<Report, BindError> {
+pub fn run(
+    kernel: &WellFormed,
+    args: &mut [Arg],
+    grid: Option<[u32; 3]>,
+    options: &Options,
+) -> Result<Report, BindError> {
     launch(kernel, args, grid, options, None)
 }
 
@@ -35,7 +40,11 @@ pub fn run(kernel: &WellFormed, args: &mut [Arg], grid: Option<[u32; 3]>, option
 /// # Errors
 /// As for [`run`].
 pub fn replay(
-    kernel: &WellFormed, args: &mut [Arg], grid: Option<[u32; 3]>, options: &Options, schedule: &Schedule,
+    kernel: &WellFormed,
+    args: &mut [Arg],
+    grid: Option<[u32; 3]>,
+    options: &Options,
+    schedule: &Schedule,
 ) -> Result<Report, BindError> {
     let options = Options { completion: Completion::Late, seed: None, ..options.clone() };
     launch(kernel, args, grid, &options, Some(schedule))
@@ -65,8 +74,12 @@ pub(super) fn setup(kernel: &WellFormed, args: &[Arg], grid: Option<[u32; 3]>) -
             (Arg::Tensor { elem, shape, strides, bytes }, ParamKind::Tensor { access, .. }) => {
                 let input = *access == Access::In;
                 tensor = Some(Tensor {
-                    name: param.name.clone(), elem: *elem, extents: shape.clone(), strides: strides.clone(),
-                    bytes: input.then(|| bytes.clone()), base,
+                    name: param.name.clone(),
+                    elem: *elem,
+                    extents: shape.clone(),
+                    strides: strides.clone(),
+                    bytes: input.then(|| bytes.clone()),
+                    base,
                 });
                 base += if input { 0 } else { (bytes.len() as u64).next_multiple_of(256) + 256 };
             }
@@ -89,7 +102,10 @@ fn info(arg: &Arg) -> ArgInfo<'_> {
 /// The clusters of a grid, axis 0 first.
 pub(super) fn clusters(grid: [u32; 3], size: u32) -> Res<Vec<Vec<[u32; 3]>>> {
     if size == 0 || size > 16 || !grid[0].is_multiple_of(size) {
-        return Err(Found::new(Kind::Declaration, format!("clusters of {size} programs do not divide a grid of {}", grid[0])));
+        return Err(Found::new(
+            Kind::Declaration,
+            format!("clusters of {size} programs do not divide a grid of {}", grid[0]),
+        ));
     }
     let mut out = Vec::new();
     for z in 0..grid[2] {
@@ -101,13 +117,21 @@ pub(super) fn clusters(grid: [u32; 3], size: u32) -> Res<Vec<Vec<[u32; 3]>>> {
 }
 
 fn launch(
-    kernel: &WellFormed, args: &mut [Arg], grid: Option<[u32; 3]>, options: &Options, schedule: Option<&Schedule>,
+    kernel: &WellFormed,
+    args: &mut [Arg],
+    grid: Option<[u32; 3]>,
+    options: &Options,
+    schedule: Option<&Schedule>,
 ) -> Result<Report, BindError> {
     let setup = Rc::new(setup(kernel, args, grid)?);
     let mut report = Report::default();
-    let initial: Vec<Option<&[u8]>> = args.iter().map(|a| if let Arg::Tensor { bytes, .. } = a { Some(&bytes[..]) } else { None }).collect();
-    let written: Vec<Option<&[u8]>> = initial.iter().zip(&setup.tensors)
-        .map(|(bytes, t)| bytes.filter(|_| t.as_ref().is_some_and(|t| t.bytes.is_none()))).collect();
+    let initial: Vec<Option<&[u8]>> =
+        args.iter().map(|a| if let Arg::Tensor { bytes, .. } = a { Some(&bytes[..]) } else { None }).collect();
+    let written: Vec<Option<&[u8]>> = initial
+        .iter()
+        .zip(&setup.tensors)
+        .map(|(bytes, t)| bytes.filter(|_| t.as_ref().is_some_and(|t| t.bytes.is_none())))
+        .collect();
     let mut global = outputs(&setup, &written);
     let done = all(kernel, &setup, &mut global, options, schedule, &mut report);
     if let Err(found) = done {
@@ -125,7 +149,12 @@ fn launch(
 }
 
 fn all(
-    kernel: &WellFormed, setup: &Rc<Setup>, global: &mut Space, options: &Options, schedule: Option<&Schedule>, report: &mut Report,
+    kernel: &WellFormed,
+    setup: &Rc<Setup>,
+    global: &mut Space,
+    options: &Options,
+    schedule: Option<&Schedule>,
+    report: &mut Report,
 ) -> Result<(), Finding> {
     let early = |e: Box<Found>| e.with(Schedule::default());
     let plan = Plan::of(kernel).map_err(early)?;
@@ -137,8 +166,15 @@ fn all(
         grid.iter().for_each(|g| g.borrow_mut().cluster = cluster);
         let choices = schedule.filter(|s| s.cluster == cluster).map_or(&[][..], |s| &s.choices);
         report.schedule = Schedule { cluster, choices: Vec::new() };
-        let mut one = Cluster::new(&plan, setup, std::mem::replace(global, Space::new("device")), programs, options, (cluster, grid.as_ref()))
-            .map_err(early)?;
+        let mut one = Cluster::new(
+            &plan,
+            setup,
+            std::mem::replace(global, Space::new("device")),
+            programs,
+            options,
+            (cluster, grid.as_ref()),
+        )
+        .map_err(early)?;
         let done = one.run(choices);
         *global = one.machine.engine.space(one.machine.store.global).cloned().unwrap_or_else(|| Space::new("device"));
         report.schedule = one.schedule.clone();
@@ -168,7 +204,11 @@ struct Cluster<'k> {
 
 impl<'k> Cluster<'k> {
     fn new(
-        plan: &'k Plan<'k>, setup: &Rc<Setup>, global: Space, programs: &[[u32; 3]], options: &Options,
+        plan: &'k Plan<'k>,
+        setup: &Rc<Setup>,
+        global: Space,
+        programs: &[[u32; 3]],
+        options: &Options,
         (number, grid): (u32, Option<&Rc<RefCell<Grid>>>),
     ) -> Res<Cluster<'k>> {
         // Each cluster has its own stretch of the seeds.
@@ -184,13 +224,25 @@ impl<'k> Cluster<'k> {
         }
         let defined = vec![super::store::Ranges::default(); programs.len()];
         let store = Store {
-            setup: Rc::clone(setup), data: options.data, global, shared, defined, results: Default::default(), kept: Default::default(),
+            setup: Rc::clone(setup),
+            data: options.data,
+            global,
+            shared,
+            defined,
+            results: Default::default(),
+            kept: Default::default(),
         };
         let machine = Machine::new(plan, store, engine, programs, &mut watch)?;
         let order = options.seed.map_or(Order::InTurn, |s| Order::Seeded(seed(s)));
         Ok(Cluster {
-            machine, watch, tracer: Tracer::new(options.trace), scheduler: Scheduler::new(order),
-            schedule: Schedule { cluster: number, choices: Vec::new() }, options: options.clone(), steps: 0, strayed: false,
+            machine,
+            watch,
+            tracer: Tracer::new(options.trace),
+            scheduler: Scheduler::new(order),
+            schedule: Schedule { cluster: number, choices: Vec::new() },
+            options: options.clone(),
+            steps: 0,
+            strayed: false,
         })
     }
 

@@ -22,7 +22,13 @@ impl Machine<'_> {
         let len = self.ring(s.ring)?.fields.get(field).map_or(0, |f| f.1);
         if elem.bytes_for(lies.len()) as u64 > len {
             let name = self.kernel().pipe_name(Pipe::new(s.ring));
-            return Err(Found::new(Kind::Bounds, format!("tile {field} of `{name}` has {len} bytes, and is seen as one of {}", elem.bytes_for(lies.len()))));
+            return Err(Found::new(
+                Kind::Bounds,
+                format!(
+                    "tile {field} of `{name}` has {len} bytes, and is seen as one of {}",
+                    elem.bytes_for(lies.len())
+                ),
+            ));
         }
         let smem = Smem { pipe: s.ring, time: s.time, field, elem, lies, order: (0..lies.rank()).collect() };
         self.set(agent, &op.results, [Val::Smem(Rc::new(smem))])
@@ -84,7 +90,9 @@ impl Machine<'_> {
                 self.set(agent, &op.results, [Val::Compute { id: number, group }])
             }
             TtgOp::ComputeWait => {
-                let Val::Compute { id: number, group } = self.arg(agent, op, 0) else { return Err(misused("a product")) };
+                let Val::Compute { id: number, group } = self.arg(agent, op, 0) else {
+                    return Err(misused("a product"));
+                };
                 self.wait_for(agent, WGMMA, group, obs)?;
                 if !self.thread(agent)?.products.remove(&number) {
                     return Err(Found::new(Kind::Token, "a product is waited for twice"));
@@ -138,7 +146,14 @@ impl Machine<'_> {
     }
 
     /// Starts a product whose operands stand from `at` on; its group.
-    fn issue_product(&mut self, agent: usize, id: OpId, op: &Op, (number, at): (u32, usize), obs: Obs<'_, '_>) -> Res<u32> {
+    fn issue_product(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (number, at): (u32, usize),
+        obs: Obs<'_, '_>,
+    ) -> Res<u32> {
         let (mut touches, mut operands, mut time) = (Vec::new(), Vec::new(), None);
         for i in [at, at + 1] {
             operands.push(match self.arg(agent, op, i) {
@@ -213,24 +228,39 @@ impl Machine<'_> {
         let rank = view.extents.len();
         let s = self.slot(agent, op, op.args.len().saturating_sub(1))?;
         if !self.thread(agent)?.written.remove(&(s.ring, s.time)) {
-            return Err(Found::new(Kind::Token, format!("time {} of a staging ring is stored twice, or was not written", s.time)));
+            return Err(Found::new(
+                Kind::Token,
+                format!("time {} of a staging ring is stored twice, or was not written", s.time),
+            ));
         }
-        let Some(shape) = self.kernel().pipe(Pipe::new(s.ring)).and_then(|p| p.fields.first()).map(|f| f.shape) else { return Err(misused("a slot")) };
+        let Some(shape) = self.kernel().pipe(Pipe::new(s.ring)).and_then(|p| p.fields.first()).map(|f| f.shape) else {
+            return Err(misused("a slot"));
+        };
         let Some((offset, len)) = self.ring(s.ring)?.fields.first().copied() else { return Err(misused("a slot")) };
         if shape.rank() != rank {
-            return Err(Found::new(Kind::Bounds, format!("a tile of rank {} is stored to a tensor of rank {rank}", shape.rank())));
+            return Err(Found::new(
+                Kind::Bounds,
+                format!("a tile of rank {} is stored to a tensor of rank {rank}", shape.rank()),
+            ));
         }
         let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
         self.fence(agent, id, TO_ASYNC, obs)?;
         let (number, lo) = (self.number(agent)?, s.base + offset);
         let kept = (agent, number);
         let read = Work {
-            op: id, time: Some(s.time), touches: vec![shared(s.cta, lo, lo + len, false)],
+            op: id,
+            time: Some(s.time),
+            touches: vec![shared(s.cta, lo, lo + len, false)],
             effect: Effect::Keep { id: kept, cta: s.cta, address: lo, len },
         };
         let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
         let written = tensor(&view, first.as_deref(), Some(shape), true, false);
-        let put = Work { op: id, time: Some(s.time), touches: vec![written], effect: Effect::Put { id: kept, view: Rc::clone(&view), first: first.clone(), shape } };
+        let put = Work {
+            op: id,
+            time: Some(s.time),
+            touches: vec![written],
+            effect: Effect::Put { id: kept, view: Rc::clone(&view), first: first.clone(), shape },
+        };
         let before = self.engine.pending().of(Agent::new(agent), BULK_WRITE).last().copied();
         let put = self.start(agent, BULK_WRITE, (before.into_iter().chain([read]).collect(), Vec::new()), put, obs)?;
         if let Some(first) = first.as_deref() {

@@ -69,7 +69,11 @@ impl Store {
     pub(super) fn read_shared(&self, spaces: &(impl Spaces + ?Sized), cta: usize, lo: u64, len: u64) -> Res<Vec<u8>> {
         if !self.data {
             let known = self.defined.get(cta).is_some_and(|d| d.holds(lo, lo + len));
-            return if known { Ok(Vec::new()) } else { Err(Found::new(Kind::Undefined, "bytes are read that nobody wrote")) };
+            return if known {
+                Ok(Vec::new())
+            } else {
+                Err(Found::new(Kind::Undefined, "bytes are read that nobody wrote"))
+            };
         }
         let space = self.shared.get(cta).and_then(|id| spaces.space(*id)).ok_or_else(no_memory)?;
         let mut out = vec![0; usize::try_from(len).unwrap_or(0)];
@@ -78,7 +82,13 @@ impl Store {
     }
 
     /// Writes bytes of shared memory.
-    pub(super) fn write_shared(&mut self, spaces: &mut (impl Spaces + ?Sized), cta: usize, lo: u64, bytes: &[u8]) -> Res<()> {
+    pub(super) fn write_shared(
+        &mut self,
+        spaces: &mut (impl Spaces + ?Sized),
+        cta: usize,
+        lo: u64,
+        bytes: &[u8],
+    ) -> Res<()> {
         if !self.data {
             return Ok(());
         }
@@ -124,14 +134,21 @@ impl Store {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
         match start.checked_add(out.len()).and_then(|end| bytes.get(start..end)) {
             Some(part) => out.copy_from_slice(part),
-            None => return Err(Found::new(Kind::Bounds, format!("byte {at} of `{}`, which has {}", t.name, bytes.len()))),
+            None => {
+                return Err(Found::new(Kind::Bounds, format!("byte {at} of `{}`, which has {}", t.name, bytes.len())));
+            }
         }
         Ok(())
     }
 
     /// The elements of a tile, as bytes, those of 4 bits one each; outside is the padding.
     pub(super) fn load(
-        &self, spaces: &(impl Spaces + ?Sized), view: &View, first: &[i64], shape: TileShape, pad: Num,
+        &self,
+        spaces: &(impl Spaces + ?Sized),
+        view: &View,
+        first: &[i64],
+        shape: TileShape,
+        pad: Num,
     ) -> Res<Vec<u8>> {
         let t = self.tensor(view.param)?;
         let size = bytes::size(t.elem);
@@ -153,7 +170,12 @@ impl Store {
 
     /// Stores the elements of a tile; what lies outside is dropped.
     pub(super) fn put(
-        &mut self, spaces: &mut (impl Spaces + ?Sized), view: &View, first: &[i64], shape: TileShape, values: &[u8],
+        &mut self,
+        spaces: &mut (impl Spaces + ?Sized),
+        view: &View,
+        first: &[i64],
+        shape: TileShape,
+        values: &[u8],
     ) -> Res<()> {
         if !self.data {
             return Ok(());
@@ -164,7 +186,10 @@ impl Store {
         }
         let size = bytes::size(t.elem);
         if values.len() != shape.len() * size {
-            return Err(Found::new(Kind::Bounds, format!("{} bytes are stored as a tile of {} of `{}`", values.len(), shape.len() * size, t.name)));
+            return Err(Found::new(
+                Kind::Bounds,
+                format!("{} bytes are stored as a tile of {} of `{}`", values.len(), shape.len() * size, t.name),
+            ));
         }
         let space = spaces.space_mut(self.global).ok_or_else(no_memory)?;
         for run in runs(t, view, first, shape) {
@@ -190,7 +215,12 @@ impl Store {
 
     /// Rows that indices name; one that is out of range is the padding.
     pub(super) fn rows(
-        &self, spaces: &(impl Spaces + ?Sized), view: &View, (rows, column): (&[Vec<i64>], i64), shape: TileShape, pad: Num,
+        &self,
+        spaces: &(impl Spaces + ?Sized),
+        view: &View,
+        (rows, column): (&[Vec<i64>], i64),
+        shape: TileShape,
+        pad: Num,
     ) -> Res<Vec<u8>> {
         let mut out = Vec::new();
         let Some(line) = row_shape(view, shape) else { return Err(Found::not_modelled("rows of this rank")) };
@@ -230,7 +260,8 @@ impl Store {
             }
             Effect::Put { id, view, first, shape } => match (self.kept.remove(id), first) {
                 (Some(bytes), Some(first)) => {
-                    let values = if view.elem.bits() == 4 { unpack_nibbles(&bytes, shape.len()) } else { bytes.to_vec() };
+                    let values =
+                        if view.elem.bits() == 4 { unpack_nibbles(&bytes, shape.len()) } else { bytes.to_vec() };
                     self.put(spaces, view, first, *shape, &values)
                 }
                 (_, _) => Ok(()),
@@ -250,7 +281,13 @@ impl Store {
     }
 
     /// A tile of a stage, as it is seen.
-    pub(super) fn stage(&self, spaces: &(impl Spaces + ?Sized), cta: usize, address: u64, smem: &Smem) -> Res<Option<Tile>> {
+    pub(super) fn stage(
+        &self,
+        spaces: &(impl Spaces + ?Sized),
+        cta: usize,
+        address: u64,
+        smem: &Smem,
+    ) -> Res<Option<Tile>> {
         let n = smem.lies.len();
         let bytes = self.read_shared(spaces, cta, address, smem.elem.bytes_for(n) as u64)?;
         if !self.data {
@@ -288,7 +325,13 @@ impl Store {
     }
 
     /// Stores one element.
-    pub(super) fn set(&mut self, spaces: &mut (impl Spaces + ?Sized), view: &View, element: u64, value: Num) -> Res<()> {
+    pub(super) fn set(
+        &mut self,
+        spaces: &mut (impl Spaces + ?Sized),
+        view: &View,
+        element: u64,
+        value: Num,
+    ) -> Res<()> {
         if !self.data {
             return Ok(());
         }

@@ -81,7 +81,8 @@ pub(super) fn runs(t: &Tensor, view: &View, first: &[i64], shape: TileShape) -> 
 /// The bytes of a tensor that a tile covers: for events.
 pub(super) fn bytes_of(t: &Tensor, view: &View, first: &[i64], shape: TileShape) -> Vec<(u64, u32)> {
     let bits = u64::from(t.elem.bits());
-    let range = |r: Run| (t.base + r.element * bits / 8, u32::try_from((r.n as u64 * bits).div_ceil(8)).unwrap_or(u32::MAX));
+    let range =
+        |r: Run| (t.base + r.element * bits / 8, u32::try_from((r.n as u64 * bits).div_ceil(8)).unwrap_or(u32::MAX));
     runs(t, view, first, shape).into_iter().map(range).collect()
 }
 

@@ -5,10 +5,10 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
 use super::machine::Machine;
-use super::state::Moved;
-use super::work::Work;
 use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
+use super::state::Moved;
 use super::value::Val;
+use super::work::Work;
 use crate::engine::{Class, OpId as Pending};
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Effect, Loc, OpId, OpKind, Pipe, Ty, Value};
@@ -76,7 +76,13 @@ impl Tracer {
     }
 
     /// An operation of an agent was tried.
-    pub(super) fn stepped(&mut self, machine: &Machine<'_>, agent: usize, (about, moved): (Option<(OpId, Interval)>, Moved), now: u64) {
+    pub(super) fn stepped(
+        &mut self,
+        machine: &Machine<'_>,
+        agent: usize,
+        (about, moved): (Option<(OpId, Interval)>, Moved),
+        now: u64,
+    ) {
         let Some((op, before)) = about else { return };
         if let Some(mut waited) = self.waiting.remove(&agent) {
             waited.end = now;
@@ -108,7 +114,10 @@ impl Tracer {
             self.under_way.entry(id).or_insert_with(|| {
                 let side = machine.side(agent, op.payload.op, op.payload.touches.first(), op.payload.time);
                 Interval {
-                    helper: Some(class_name(op.class)), what: side.what, slot: side.stage, time: side.time,
+                    helper: Some(class_name(op.class)),
+                    what: side.what,
+                    slot: side.stage,
+                    time: side.time,
                     ..described(machine, agent, op.payload.op, now)
                 }
             });
@@ -127,7 +136,9 @@ impl Tracer {
 /// Whether an operation is worth an interval: those of rings, barriers and memory.
 fn shown(kind: &OpKind) -> bool {
     match kind {
-        OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_) | OpKind::Region(_) => !matches!(kind.effect(), Effect::Pure | Effect::Control),
+        OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_) | OpKind::Region(_) => {
+            !matches!(kind.effect(), Effect::Pure | Effect::Control)
+        }
         other => matches!(other.effect(), Effect::Read | Effect::Write | Effect::Atomic),
     }
 }
@@ -155,7 +166,16 @@ fn describe(machine: &Machine<'_>, agent: usize, id: OpId, values: &[Value], now
         None => (named.map(|v| machine.kernel().display_name(*v)).unwrap_or_default(), None),
     };
     Interval {
-        agent: super::machine::index(agent), role: machine.role(agent), helper: None, op: mnemonic(&op.kind), loc: op.loc, what, slot,
-        time: token.map(|t| t.1), begin: now, end: now, waits_for: Vec::new(),
+        agent: super::machine::index(agent),
+        role: machine.role(agent),
+        helper: None,
+        op: mnemonic(&op.kind),
+        loc: op.loc,
+        what,
+        slot,
+        time: token.map(|t| t.1),
+        begin: now,
+        end: now,
+        waits_for: Vec::new(),
     }
 }

@@ -175,15 +175,29 @@ pub(super) enum Val {
     Source(Rc<Source>),
     Smem(Rc<Smem>),
     /// A right at one time of a ring.
-    Token { pipe: u32, time: u64 },
+    Token {
+        pipe: u32,
+        time: u64,
+    },
     /// A product under way: its number and its group.
-    Compute { id: u32, group: u32 },
+    Compute {
+        id: u32,
+        group: u32,
+    },
     /// An accumulator.
     Acc(u32),
     /// Bytes of shared memory, in so many parts.
-    Region { lo: u64, len: u64, parts: u64 },
+    Region {
+        lo: u64,
+        len: u64,
+        parts: u64,
+    },
     /// Barriers: the operation that made them, the first and how many.
-    Barriers { made: u32, first: u32, n: u32 },
+    Barriers {
+        made: u32,
+        first: u32,
+        n: u32,
+    },
     /// The phase in which an arrival counted.
     Phase(u64),
     /// A group of a class.

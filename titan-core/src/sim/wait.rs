@@ -73,10 +73,12 @@ impl Machine<'_> {
                 return others(&ring.fillers);
             }
             if let Some(slot) = free.iter().position(|b| *b == barrier) {
-                let late = |r: &&usize| self.threads.get(first + **r).is_some_and(|t| {
-                    let time = t.read.get(i).map_or(0, |r| r.below);
-                    usize::try_from(time % ring.slots).is_ok_and(|s| s == slot) || time == 0
-                });
+                let late = |r: &&usize| {
+                    self.threads.get(first + **r).is_some_and(|t| {
+                        let time = t.read.get(i).map_or(0, |r| r.below);
+                        usize::try_from(time % ring.slots).is_ok_and(|s| s == slot) || time == 0
+                    })
+                };
                 let behind: Vec<usize> = ring.readers.iter().filter(late).copied().collect();
                 return others(if behind.is_empty() { &ring.readers } else { &behind });
             }
@@ -98,7 +100,9 @@ impl Machine<'_> {
         let name = self.barrier_name(barrier);
         let missing = self.engine.barrier(barrier).map_or_else(String::new, |b| format!(", of which {}", b.missing()));
         let time = self.next_op(agent).and_then(|id| match &self.kernel().op(id).kind {
-            OpKind::Ttg(TtgOp::Acquire(p)) => self.threads.get(agent)?.fill.get(p.index()).map(|t| (self.kernel().pipe_name(*p), *t)),
+            OpKind::Ttg(TtgOp::Acquire(p)) => {
+                self.threads.get(agent)?.fill.get(p.index()).map(|t| (self.kernel().pipe_name(*p), *t))
+            }
             OpKind::Ttg(TtgOp::WaitReady) => match self.arg(agent, self.kernel().op(id), 0) {
                 Val::Token { pipe, time } => Some((self.kernel().pipe_name(Pipe::new(pipe as usize)), time)),
                 _ => None,

@@ -40,7 +40,11 @@ impl Watch {
     /// # Errors
     /// More of them than the sanitizer keeps apart.
     pub(super) fn new(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Res<Watch> {
-        let many = |_| Found::not_modelled(format_args!("a cluster of {ctas} programs with {per} threads of control each: the sanitizer keeps {MAX_PARTITIONS} apart"));
+        let many = |_| {
+            Found::not_modelled(format_args!(
+                "a cluster of {ctas} programs with {per} threads of control each: the sanitizer keeps {MAX_PARTITIONS} apart"
+            ))
+        };
         let sanitizer = sanitizer(ctas, per, shared, strict).map_err(many)?;
         Ok(Watch { sanitizer: Some(sanitizer), grid: None, issued: 0 })
     }
@@ -100,8 +104,15 @@ fn said(machine: &Machine<'_>, found: &sanitize::Finding) -> Box<Found> {
         Rule::MissingFence | Rule::NarrowFence => Kind::Fence,
         Rule::ExitInFlight | Rule::ExitedMemory => Kind::UnderWay,
         Rule::Deadlock => Kind::Deadlock,
-        Rule::BarrierBytes | Rule::BarrierOverlap | Rule::BarrierReinit | Rule::BarrierNotLive | Rule::BarrierCount
-        | Rule::ArriveUnderflow | Rule::BytesOverflow | Rule::InvalidateWaiting | Rule::InvalidatePending => Kind::Barrier,
+        Rule::BarrierBytes
+        | Rule::BarrierOverlap
+        | Rule::BarrierReinit
+        | Rule::BarrierNotLive
+        | Rule::BarrierCount
+        | Rule::ArriveUnderflow
+        | Rule::BytesOverflow
+        | Rule::InvalidateWaiting
+        | Rule::InvalidatePending => Kind::Barrier,
         Rule::UnknownAgent => Kind::NotModelled,
     };
     let names = InKernel(machine);
@@ -114,7 +125,8 @@ fn said(machine: &Machine<'_>, found: &sanitize::Finding) -> Box<Found> {
 
 fn one_side(machine: &Machine<'_>, s: &sanitize::Side) -> Side {
     let touch = s.bytes.and_then(|(space, lo, len)| touch_of(machine, space, lo, len, s.deed.writes()));
-    let mut side = machine.side(s.agent.index(), OpId::new(s.place.index()), touch.as_ref(), (s.tag > 0).then_some(s.tag));
+    let mut side =
+        machine.side(s.agent.index(), OpId::new(s.place.index()), touch.as_ref(), (s.tag > 0).then_some(s.tag));
     if let Some((space, at, _)) = s.bytes.filter(|_| touch.is_none() && side.what.is_empty()) {
         side.what = output(machine, space, at);
     }

@@ -51,17 +51,45 @@ pub(super) enum Operand {
 pub(super) enum Effect {
     None,
     /// Bytes of shared memory are written, with what does not matter.
-    Define { cta: usize, lo: u64, hi: u64 },
+    Define {
+        cta: usize,
+        lo: u64,
+        hi: u64,
+    },
     /// Bytes of shared memory are read, by somebody who needs them to be there.
-    Expect { cta: usize, lo: u64, hi: u64 },
+    Expect {
+        cta: usize,
+        lo: u64,
+        hi: u64,
+    },
     /// A tile is copied to shared memory; none is zeros.
-    Copy { cta: usize, address: u64, len: u64, source: Option<Rc<Source>> },
+    Copy {
+        cta: usize,
+        address: u64,
+        len: u64,
+        source: Option<Rc<Source>>,
+    },
     /// A product is added to what is kept under this number.
-    Product { id: (usize, u32), a: Operand, b: Operand, elem: Elem },
+    Product {
+        id: (usize, u32),
+        a: Operand,
+        b: Operand,
+        elem: Elem,
+    },
     /// A stage is read, to be stored.
-    Keep { id: (usize, u32), cta: usize, address: u64, len: u64 },
+    Keep {
+        id: (usize, u32),
+        cta: usize,
+        address: u64,
+        len: u64,
+    },
     /// What was kept is stored.
-    Put { id: (usize, u32), view: Rc<View>, first: Option<Vec<i64>>, shape: TileShape },
+    Put {
+        id: (usize, u32),
+        view: Rc<View>,
+        first: Option<Vec<i64>>,
+        shape: TileShape,
+    },
 }
 
 /// An asynchronous operation.

@@ -3,7 +3,9 @@
 //! Printer and parser share this file, so that they cannot disagree. The mnemonics are those of the op table.
 
 use super::{form_raw, form_ttg};
-use crate::ir::{AmdOp, ArgOp, AtomicOp, BinOp, Elem, NvOp, OpKind, Pred, ReduceOp, RegionOp, TileShape, TtgOp, Ty, UnOp, Unit};
+use crate::ir::{
+    AmdOp, ArgOp, AtomicOp, BinOp, Elem, NvOp, OpKind, Pred, ReduceOp, RegionOp, TileShape, TtgOp, Ty, UnOp, Unit,
+};
 
 /// How operands are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,48 +45,135 @@ impl Form {
 pub(super) const fn form(kind: &OpKind) -> Form {
     match kind {
         OpKind::Get => Form::At,
-        OpKind::Load(..) | OpKind::GatherRows { .. } | OpKind::Gather
+        OpKind::Load(..)
+        | OpKind::GatherRows { .. }
+        | OpKind::Gather
         | OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }) => Form::AtOr,
-        OpKind::Store(_) | OpKind::Set | OpKind::ScatterRows | OpKind::Scatter | OpKind::Atomic(_)
-        | OpKind::AtomicTile(_) | OpKind::Ttg(TtgOp::StoreIssue(_)) => Form::AtValue,
+        OpKind::Store(_)
+        | OpKind::Set
+        | OpKind::ScatterRows
+        | OpKind::Scatter
+        | OpKind::Atomic(_)
+        | OpKind::AtomicTile(_)
+        | OpKind::Ttg(TtgOp::StoreIssue(_)) => Form::AtValue,
         OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::BulkStore { .. } | NvOp::CpAsync { .. })
         | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => Form::AtMany,
         OpKind::Print(_) | OpKind::Region(RegionOp::Call(_)) => Form::TextFirst,
         OpKind::Assert(_) => Form::TextLast,
-        OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present
-        | OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select
-        | OpKind::MulAdd | OpKind::Cast(_) | OpKind::Bitcast(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. }
-        | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..) | OpKind::ArgReduce(..)
-        | OpKind::ReduceWith(_) | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma | OpKind::Index(_)
-        | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared | OpKind::Unflatten | OpKind::RaggedCount { .. }
-        | OpKind::RaggedTile { .. } | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield | OpKind::Break(_)
-        | OpKind::Continue(_) | OpKind::Return | OpKind::Ttg(_) | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => Form::Plain,
+        OpKind::Const(_)
+        | OpKind::ProgramId(_)
+        | OpKind::NumPrograms(_)
+        | OpKind::Dim(_)
+        | OpKind::Present
+        | OpKind::Iota(_)
+        | OpKind::Splat(_)
+        | OpKind::Unary(_)
+        | OpKind::Binary(_)
+        | OpKind::Cmp(_)
+        | OpKind::Select
+        | OpKind::MulAdd
+        | OpKind::Cast(_)
+        | OpKind::Bitcast(_)
+        | OpKind::Reshape(_)
+        | OpKind::Broadcast { .. }
+        | OpKind::Permute(_)
+        | OpKind::Interleave
+        | OpKind::Split
+        | OpKind::Reduce(..)
+        | OpKind::ArgReduce(..)
+        | OpKind::ReduceWith(_)
+        | OpKind::Scan(..)
+        | OpKind::ScanWith(_)
+        | OpKind::Mma
+        | OpKind::Index(_)
+        | OpKind::Slice(_)
+        | OpKind::Segment
+        | OpKind::Shared
+        | OpKind::Unflatten
+        | OpKind::RaggedCount { .. }
+        | OpKind::RaggedTile { .. }
+        | OpKind::For(_)
+        | OpKind::Loop
+        | OpKind::If
+        | OpKind::Yield
+        | OpKind::Break(_)
+        | OpKind::Continue(_)
+        | OpKind::Return
+        | OpKind::Ttg(_)
+        | OpKind::Region(_)
+        | OpKind::Nv(_)
+        | OpKind::Amd(_) => Form::Plain,
     }
 }
 
 /// The integers in angle brackets after the mnemonic. `rank` is that of the first operand.
 pub(super) fn attributes(kind: &OpKind, rank: usize) -> Vec<i64> {
     match kind {
-        OpKind::ProgramId(a) | OpKind::NumPrograms(a) | OpKind::Dim(a) | OpKind::Index(a) | OpKind::Slice(a)
-        | OpKind::Reduce(_, a) | OpKind::ArgReduce(_, a) | OpKind::ReduceWith(a) | OpKind::Scan(_, a)
+        OpKind::ProgramId(a)
+        | OpKind::NumPrograms(a)
+        | OpKind::Dim(a)
+        | OpKind::Index(a)
+        | OpKind::Slice(a)
+        | OpKind::Reduce(_, a)
+        | OpKind::ArgReduce(_, a)
+        | OpKind::ReduceWith(a)
+        | OpKind::Scan(_, a)
         | OpKind::ScanWith(a) => vec![i64::from(*a)],
         OpKind::Iota(n) => vec![i64::from(*n)],
         OpKind::Ttg(op) => form_ttg::attributes(op),
         OpKind::Broadcast { axis, n } => vec![i64::from(*axis), i64::from(*n)],
-        OpKind::RaggedCount { rows, cols } | OpKind::RaggedTile { rows, cols } => vec![i64::from(*rows), i64::from(*cols)],
+        OpKind::RaggedCount { rows, cols } | OpKind::RaggedTile { rows, cols } => {
+            vec![i64::from(*rows), i64::from(*cols)]
+        }
         OpKind::Permute(perm) => {
             let tail_is_identity = (rank..4).all(|i| usize::from(perm[i]) == i);
             let n = if tail_is_identity { rank.min(4) } else { 4 };
             perm[..n].iter().map(|p| i64::from(*p)).collect()
         }
-        OpKind::Break(n) | OpKind::Continue(n) => if *n == 0 { vec![] } else { vec![i64::from(*n)] },
-        OpKind::Const(_) | OpKind::Present | OpKind::Splat(_) | OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_)
-        | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_) | OpKind::Bitcast(_) | OpKind::Reshape(_)
-        | OpKind::Interleave | OpKind::Split | OpKind::Mma | OpKind::Segment | OpKind::Shared | OpKind::Load(..)
-        | OpKind::Store(_) | OpKind::Get | OpKind::Set | OpKind::GatherRows { .. } | OpKind::ScatterRows
-        | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) | OpKind::AtomicTile(_) | OpKind::Unflatten
-        | OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield
-        | OpKind::Return | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => vec![],
+        OpKind::Break(n) | OpKind::Continue(n) => {
+            if *n == 0 {
+                vec![]
+            } else {
+                vec![i64::from(*n)]
+            }
+        }
+        OpKind::Const(_)
+        | OpKind::Present
+        | OpKind::Splat(_)
+        | OpKind::Unary(_)
+        | OpKind::Binary(_)
+        | OpKind::Cmp(_)
+        | OpKind::Select
+        | OpKind::MulAdd
+        | OpKind::Cast(_)
+        | OpKind::Bitcast(_)
+        | OpKind::Reshape(_)
+        | OpKind::Interleave
+        | OpKind::Split
+        | OpKind::Mma
+        | OpKind::Segment
+        | OpKind::Shared
+        | OpKind::Load(..)
+        | OpKind::Store(_)
+        | OpKind::Get
+        | OpKind::Set
+        | OpKind::GatherRows { .. }
+        | OpKind::ScatterRows
+        | OpKind::Gather
+        | OpKind::Scatter
+        | OpKind::Atomic(_)
+        | OpKind::AtomicTile(_)
+        | OpKind::Unflatten
+        | OpKind::Print(_)
+        | OpKind::Assert(_)
+        | OpKind::For(_)
+        | OpKind::Loop
+        | OpKind::If
+        | OpKind::Yield
+        | OpKind::Return
+        | OpKind::Region(_)
+        | OpKind::Nv(_)
+        | OpKind::Amd(_) => vec![],
     }
 }
 
@@ -157,9 +246,16 @@ impl Head<'_> {
     fn elem(&self) -> Result<Elem, HeadError> {
         match self.ty {
             Some(Ty::Scalar(e) | Ty::Tile(e, _)) => Ok(e),
-            Some(Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) | Ty::Raw(_)) | None => {
-                Err(HeadError::NeedsType("a scalar or tile"))
-            }
+            Some(
+                Ty::Tensor(..)
+                | Ty::Source(..)
+                | Ty::Smem(..)
+                | Ty::Compute(..)
+                | Ty::Acc(..)
+                | Ty::Token(..)
+                | Ty::Raw(_),
+            )
+            | None => Err(HeadError::NeedsType("a scalar or tile")),
         }
     }
 

@@ -46,9 +46,10 @@ pub(super) fn nv(op: NvOp) -> Attributes {
         NvOp::MbarrierAlloc { at, n } => two(("at", at), ("n", n)),
         NvOp::MbarrierInit { count } => one("count", count),
         NvOp::Arrive { arrivals } => one("arrivals", arrivals),
-        NvOp::ArriveExpectTx { bytes } | NvOp::ExpectTx { bytes } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes } => {
-            one("bytes", bytes)
-        }
+        NvOp::ArriveExpectTx { bytes }
+        | NvOp::ExpectTx { bytes }
+        | NvOp::BulkStore { bytes, .. }
+        | NvOp::CpAsync { bytes } => one("bytes", bytes),
         NvOp::BulkLoad { bytes, multicast, .. } => {
             let mut named = one("bytes", bytes);
             named.extend((multicast != 0).then(|| ("multicast", multicast.to_string())));
@@ -57,10 +58,21 @@ pub(super) fn nv(op: NvOp) -> Attributes {
         NvOp::CpAsyncArrive { noinc, arrivals } => two(("arrivals", arrivals), ("noinc", noinc)),
         NvOp::WaitGroup { group: NvGroup::BulkStore, n, read } => two(("n", n), ("read", read)),
         NvOp::WaitGroup { n, .. } => one("n", n),
-        NvOp::BarrierSync { id, threads } | NvOp::BarrierArrive { id, threads } => two(("id", u32::from(id)), ("threads", threads)),
+        NvOp::BarrierSync { id, threads } | NvOp::BarrierArrive { id, threads } => {
+            two(("id", u32::from(id)), ("threads", threads))
+        }
         NvOp::SetMaxNReg { registers } => one("registers", registers),
-        NvOp::MbarrierAt | NvOp::MbarrierInval | NvOp::MbarrierWait | NvOp::WaitParity | NvOp::TryWait | NvOp::TestWait
-        | NvOp::FenceMbarrierInit | NvOp::WgmmaFence | NvOp::Wgmma | NvOp::Commit { .. } | NvOp::ClusterArrive
+        NvOp::MbarrierAt
+        | NvOp::MbarrierInval
+        | NvOp::MbarrierWait
+        | NvOp::WaitParity
+        | NvOp::TryWait
+        | NvOp::TestWait
+        | NvOp::FenceMbarrierInit
+        | NvOp::WgmmaFence
+        | NvOp::Wgmma
+        | NvOp::Commit { .. }
+        | NvOp::ClusterArrive
         | NvOp::ClusterWait => vec![],
     }
 }
@@ -88,15 +100,27 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
     let kind = match name {
         "ttg.region" => place(&braces),
         "ttg.region.call" => call(head, &braces),
-        "ttg.nv.mbarrier.alloc" => braces.two("at", "n", "at = 0, n = 4").map(|(at, n)| OpKind::Nv(NvOp::MbarrierAlloc { at, n })),
-        "ttg.nv.mbarrier.init" => braces.one("count", "count = 1").map(|count| OpKind::Nv(NvOp::MbarrierInit { count })),
-        "ttg.nv.mbarrier.arrive" => braces.one("arrivals", "arrivals = 1").map(|arrivals| OpKind::Nv(NvOp::Arrive { arrivals })),
-        "ttg.nv.mbarrier.arrive_expect_tx" => braces.one("bytes", BYTES).map(|bytes| OpKind::Nv(NvOp::ArriveExpectTx { bytes })),
+        "ttg.nv.mbarrier.alloc" => {
+            braces.two("at", "n", "at = 0, n = 4").map(|(at, n)| OpKind::Nv(NvOp::MbarrierAlloc { at, n }))
+        }
+        "ttg.nv.mbarrier.init" => {
+            braces.one("count", "count = 1").map(|count| OpKind::Nv(NvOp::MbarrierInit { count }))
+        }
+        "ttg.nv.mbarrier.arrive" => {
+            braces.one("arrivals", "arrivals = 1").map(|arrivals| OpKind::Nv(NvOp::Arrive { arrivals }))
+        }
+        "ttg.nv.mbarrier.arrive_expect_tx" => {
+            braces.one("bytes", BYTES).map(|bytes| OpKind::Nv(NvOp::ArriveExpectTx { bytes }))
+        }
         "ttg.nv.mbarrier.expect_tx" => braces.one("bytes", BYTES).map(|bytes| OpKind::Nv(NvOp::ExpectTx { bytes })),
         "ttg.nv.cp_async_bulk_tensor.load" => load(&braces, true),
         "ttg.nv.cp_async_bulk.load" => load(&braces, false),
-        "ttg.nv.cp_async_bulk_tensor.store" => braces.one("bytes", BYTES).map(|bytes| OpKind::Nv(NvOp::BulkStore { tensor: true, bytes })),
-        "ttg.nv.cp_async_bulk.store" => braces.one("bytes", BYTES).map(|bytes| OpKind::Nv(NvOp::BulkStore { tensor: false, bytes })),
+        "ttg.nv.cp_async_bulk_tensor.store" => {
+            braces.one("bytes", BYTES).map(|bytes| OpKind::Nv(NvOp::BulkStore { tensor: true, bytes }))
+        }
+        "ttg.nv.cp_async_bulk.store" => {
+            braces.one("bytes", BYTES).map(|bytes| OpKind::Nv(NvOp::BulkStore { tensor: false, bytes }))
+        }
         "ttg.nv.cp_async" => braces.one("bytes", BYTES).map(|bytes| OpKind::Nv(NvOp::CpAsync { bytes })),
         "ttg.nv.cp_async.mbarrier_arrive" => cp_async_arrive(&braces),
         "ttg.nv.cp_async.commit_group" => token(head).map(|n| OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, n })),
@@ -107,7 +131,9 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
         "ttg.nv.bulk_group.wait" => wait(&braces, NvGroup::BulkStore),
         "ttg.nv.barrier.sync" => named(&braces).map(|(id, threads)| OpKind::Nv(NvOp::BarrierSync { id, threads })),
         "ttg.nv.barrier.arrive" => named(&braces).map(|(id, threads)| OpKind::Nv(NvOp::BarrierArrive { id, threads })),
-        "ttg.nv.setmaxnreg" => braces.one("registers", "registers = 240").map(|registers| OpKind::Nv(NvOp::SetMaxNReg { registers })),
+        "ttg.nv.setmaxnreg" => {
+            braces.one("registers", "registers = 240").map(|registers| OpKind::Nv(NvOp::SetMaxNReg { registers }))
+        }
         "ttg.amd.s_waitcnt" => waitcnt(&braces),
         "ttg.amd.buffer_load_lds" => {
             let bytes = braces.one("bytes", BYTES);
@@ -161,7 +187,8 @@ fn bare(head: &Head<'_>, kind: OpKind) -> Kind {
         _ => (&[], ""),
     };
     let written = braces_of(&kind);
-    match head.named.iter().find(|(name, _)| !known.contains(&name.as_str()) && !written.iter().any(|(k, _)| k == name)) {
+    match head.named.iter().find(|(name, _)| !known.contains(&name.as_str()) && !written.iter().any(|(k, _)| k == name))
+    {
         Some(_) if written.is_empty() => Err(HeadError::Named(example)),
         Some(_) => Err(HeadError::Named(if example.is_empty() { "other attributes" } else { example })),
         None => Ok(kind),
@@ -217,7 +244,10 @@ fn load(braces: &Braces<'_>, tensor: bool) -> Kind {
 
 fn cp_async_arrive(braces: &Braces<'_>) -> Kind {
     const EXAMPLE: &str = "arrivals = 32, noinc = true";
-    Ok(OpKind::Nv(NvOp::CpAsyncArrive { arrivals: braces.one("arrivals", EXAMPLE)?, noinc: braces.flag("noinc", EXAMPLE)? }))
+    Ok(OpKind::Nv(NvOp::CpAsyncArrive {
+        arrivals: braces.one("arrivals", EXAMPLE)?,
+        noinc: braces.flag("noinc", EXAMPLE)?,
+    }))
 }
 
 fn wait(braces: &Braces<'_>, group: NvGroup) -> Kind {

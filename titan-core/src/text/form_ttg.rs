@@ -11,10 +11,27 @@ pub(super) fn attributes(op: &TtgOp) -> Vec<i64> {
         TtgOp::Acquire(pipe) | TtgOp::Ready(pipe) => vec![i64::try_from(pipe.index()).unwrap_or(i64::MAX)],
         TtgOp::Split(n) | TtgOp::AccStart(n) => vec![i64::from(*n)],
         TtgOp::View { field, .. } => vec![i64::from(*field)],
-        TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) | TtgOp::WaitReady
-        | TtgOp::Poisoned | TtgOp::ReadPerm | TtgOp::Join | TtgOp::Read | TtgOp::Consumed | TtgOp::Release
-        | TtgOp::ComputeIssue | TtgOp::ComputeWait | TtgOp::AccMma | TtgOp::AccFinish | TtgOp::Write
-        | TtgOp::StoreIssue(_) | TtgOp::StoreWait | TtgOp::Roles | TtgOp::Finalize | TtgOp::Rematerialize
+        TtgOp::Source(..)
+        | TtgOp::SourceRows { .. }
+        | TtgOp::AsyncProduce { .. }
+        | TtgOp::Fill(_)
+        | TtgOp::WaitReady
+        | TtgOp::Poisoned
+        | TtgOp::ReadPerm
+        | TtgOp::Join
+        | TtgOp::Read
+        | TtgOp::Consumed
+        | TtgOp::Release
+        | TtgOp::ComputeIssue
+        | TtgOp::ComputeWait
+        | TtgOp::AccMma
+        | TtgOp::AccFinish
+        | TtgOp::Write
+        | TtgOp::StoreIssue(_)
+        | TtgOp::StoreWait
+        | TtgOp::Roles
+        | TtgOp::Finalize
+        | TtgOp::Rematerialize
         | TtgOp::Fence { .. } => vec![],
     }
 }
@@ -28,13 +45,38 @@ pub(super) fn named(op: &TtgOp) -> Vec<(&'static str, String)> {
             named
         }
         TtgOp::Fence { from, to, scope, space } => {
-            vec![("from", from.to_string()), ("to", to.to_string()), ("scope", scope.to_string()), ("space", space.to_string())]
+            vec![
+                ("from", from.to_string()),
+                ("to", to.to_string()),
+                ("scope", scope.to_string()),
+                ("space", space.to_string()),
+            ]
         }
-        TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Acquire(_) | TtgOp::Fill(_) | TtgOp::Ready(_)
-        | TtgOp::WaitReady | TtgOp::Poisoned | TtgOp::ReadPerm | TtgOp::Split(_) | TtgOp::Join | TtgOp::View { .. }
-        | TtgOp::Read | TtgOp::Consumed | TtgOp::Release | TtgOp::ComputeIssue | TtgOp::ComputeWait | TtgOp::AccStart(_)
-        | TtgOp::AccMma | TtgOp::AccFinish | TtgOp::Write | TtgOp::StoreIssue(_) | TtgOp::StoreWait | TtgOp::Roles
-        | TtgOp::Finalize | TtgOp::Rematerialize => vec![],
+        TtgOp::Source(..)
+        | TtgOp::SourceRows { .. }
+        | TtgOp::Acquire(_)
+        | TtgOp::Fill(_)
+        | TtgOp::Ready(_)
+        | TtgOp::WaitReady
+        | TtgOp::Poisoned
+        | TtgOp::ReadPerm
+        | TtgOp::Split(_)
+        | TtgOp::Join
+        | TtgOp::View { .. }
+        | TtgOp::Read
+        | TtgOp::Consumed
+        | TtgOp::Release
+        | TtgOp::ComputeIssue
+        | TtgOp::ComputeWait
+        | TtgOp::AccStart(_)
+        | TtgOp::AccMma
+        | TtgOp::AccFinish
+        | TtgOp::Write
+        | TtgOp::StoreIssue(_)
+        | TtgOp::StoreWait
+        | TtgOp::Roles
+        | TtgOp::Finalize
+        | TtgOp::Rematerialize => vec![],
     }
 }
 
@@ -52,7 +94,9 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
         "ttg.stage.async_produce" => produce(head),
         "ttg.fence.proxy" => fence(head),
         "ttg.rperm.split" => head.ints("how many parts").and_then(|[n]| narrow(n)).map(TtgOp::Split),
-        "ttg.acc.start" => head.ints("how many products may be under way").and_then(|[n]| narrow(n)).map(TtgOp::AccStart),
+        "ttg.acc.start" => {
+            head.ints("how many products may be under way").and_then(|[n]| narrow(n)).map(TtgOp::AccStart)
+        }
         "ttg.stage.view" => view(head),
         _ => Ok(plain(name)?),
     };

@@ -225,7 +225,8 @@ pub(super) fn unquote(raw: &str) -> Result<String, usize> {
 
 /// `{1f600}` at the start: the character and the length with braces, all of it ASCII.
 fn unicode(rest: &str) -> Option<(char, usize)> {
-    let (digits, _) = rest.strip_prefix('{')?.split_once('}').filter(|(d, _)| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let (digits, _) =
+        rest.strip_prefix('{')?.split_once('}').filter(|(d, _)| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
     let code = u32::from_str_radix(digits, 16).ok()?;
     Some((char::from_u32(code)?, digits.len() + 2))
 }
@@ -248,9 +249,10 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_letters_and_exponents() {
-        assert_eq!(all("128x64xf16 1e-5 0x1e-5"), [
-            Tok::Number("128x64xf16"), Tok::Number("1e-5"), Tok::Number("0x1e"), Tok::Sign("-"), Tok::Number("5"),
-        ]);
+        assert_eq!(
+            all("128x64xf16 1e-5 0x1e-5"),
+            [Tok::Number("128x64xf16"), Tok::Number("1e-5"), Tok::Number("0x1e"), Tok::Sign("-"), Tok::Number("5"),]
+        );
     }
 
     #[test]

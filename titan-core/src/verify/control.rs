@@ -7,8 +7,8 @@ use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::analysis::uses::may_break;
 use crate::diag::Code;
-use crate::ir::{BinOp, Block, ForKind, GridSpec, Kernel, Op, OpId, OpKind, Value};
 use crate::ir::op_table::mnemonic;
+use crate::ir::{BinOp, Block, ForKind, GridSpec, Kernel, Op, OpId, OpKind, Value};
 
 /// Breaks of rules 18 to 22 and 24.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
@@ -52,7 +52,10 @@ impl Checker<'_> {
                 n => format!("{n} axes, 0 to {}", n - 1),
             };
             let title = format!("`{}({axis})`: {grid} has {has}", mnemonic(&op.kind));
-            self.errors.push(Error::new(Code::GridAxis, op.loc, title).help("add an extent to `grid(..)`, or use an axis that it has"));
+            self.errors.push(
+                Error::new(Code::GridAxis, op.loc, title)
+                    .help("add an extent to `grid(..)`, or use an axis that it has"),
+            );
         }
     }
 
@@ -90,7 +93,8 @@ impl Checker<'_> {
             && let Some(outer) = self.around.iter().rev().find(pipelined)
         {
             let title = format!("{} is inside {}", loop_name(kernel, id), loop_name(kernel, *outer));
-            let error = Error::new(Code::NestedPipeline, op.loc, title).related(kernel.op(*outer).loc, "the outer loop");
+            let error =
+                Error::new(Code::NestedPipeline, op.loc, title).related(kernel.op(*outer).loc, "the outer loop");
             self.errors.push(error.help("pipeline the inner one, and let the outer one be a plain range"));
         }
         let step = op.args.get(2).filter(|_| matches!(op.kind, OpKind::For(_))).and_then(|s| kernel.int_constant(*s));
@@ -107,9 +111,15 @@ impl Checker<'_> {
     fn divisor(&mut self, op: &Op) {
         let OpKind::Binary(kind @ (BinOp::Div | BinOp::Rem)) = op.kind else { return };
         let [_, by] = op.args[..] else { return };
-        if self.kernel.ty(by).elem().is_int() && scalar_behind(self.kernel, by).and_then(|v| self.kernel.int_constant(v)) == Some(0) {
+        if self.kernel.ty(by).elem().is_int()
+            && scalar_behind(self.kernel, by).and_then(|v| self.kernel.int_constant(v)) == Some(0)
+        {
             let sign = if kind == BinOp::Div { "/" } else { "%" };
-            self.errors.push(Error::new(Code::DivisionByZero, op.loc, format!("`{sign} 0`: the divisor is the constant zero")));
+            self.errors.push(Error::new(
+                Code::DivisionByZero,
+                op.loc,
+                format!("`{sign} 0`: the divisor is the constant zero"),
+            ));
         }
     }
 

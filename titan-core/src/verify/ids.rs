@@ -19,7 +19,8 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
 
 fn dangling(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
-    let mut report = |loc: Loc, what: String| errors.push(Error::new(Code::Structure, loc, format!("{what}, which does not exist")));
+    let mut report =
+        |loc: Loc, what: String| errors.push(Error::new(Code::Structure, loc, format!("{what}, which does not exist")));
     if kernel.body.index() >= kernel.blocks.len() {
         report(Loc::default(), format!("the body is {}", kernel.body));
     }
@@ -101,7 +102,9 @@ fn definitions(kernel: &Kernel) -> Vec<Error> {
     for (i, (value, def)) in kernel.values.iter().zip(&found).enumerate() {
         let name = || kernel.display_name(Value::new(i));
         match def {
-            None => errors.push(Error::new(Code::Visibility, Loc::default(), format!("`{}` is defined nowhere", name()))),
+            None => {
+                errors.push(Error::new(Code::Visibility, Loc::default(), format!("`{}` is defined nowhere", name())))
+            }
             Some(def) if *def != value.def => {
                 let name = name();
                 let title = format!("`{name}` is {} but says that it is {}", words(*def), words(value.def));

@@ -28,7 +28,10 @@ fn block(kernel: &Kernel, at: Block, absent: &[bool], errors: &mut Vec<Error>) {
             if direct && absent.get(param).copied().unwrap_or(false) {
                 let name = kernel.display_name(kernel.param(param));
                 let title = format!("`{name}` is optional and may be absent here");
-                errors.push(Error::new(Code::MaybeAbsent, op.loc, title).help(format!("`if let Some({name}) = {name} {{ .. }}`")));
+                errors.push(
+                    Error::new(Code::MaybeAbsent, op.loc, title)
+                        .help(format!("`if let Some({name}) = {name} {{ .. }}`")),
+                );
             }
         }
         for (i, region) in op.regions.iter().enumerate() {

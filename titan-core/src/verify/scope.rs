@@ -2,8 +2,8 @@
 
 use super::Error;
 use crate::diag::Code;
-use crate::ir::{Block, Kernel, Value};
 use crate::ir::op_table::mnemonic;
+use crate::ir::{Block, Kernel, Value};
 
 /// Breaks of rule 12.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {

@@ -46,7 +46,9 @@ impl Checker<'_> {
         let name = self.sig.param(i);
         let (declared, shape): (Ty, &[DimSpec]) = match kind {
             ParamKind::Scalar(e) => (Ty::Scalar(*e), &[]),
-            ParamKind::Tensor { elem, shape, .. } => (Ty::Tensor(*elem, u8::try_from(shape.len()).unwrap_or(u8::MAX)), shape),
+            ParamKind::Tensor { elem, shape, .. } => {
+                (Ty::Tensor(*elem, u8::try_from(shape.len()).unwrap_or(u8::MAX)), shape)
+            }
         };
         if kernel.ty(kernel.param(i)) != declared {
             self.error(Code::TypeAnnotation, format!("the value of the parameter `{name}` is not of its type"));
@@ -58,7 +60,8 @@ impl Checker<'_> {
             match dim {
                 DimSpec::Any => {}
                 DimSpec::Bind(symbol) => match self.bound.get_mut(symbol.index()) {
-                    None => self.error(Code::ShapeName, format!("the shape of `{name}` binds {symbol}, which does not exist")),
+                    None => self
+                        .error(Code::ShapeName, format!("the shape of `{name}` binds {symbol}, which does not exist")),
                     Some(slot @ None) => *slot = Some(i),
                     Some(Some(_)) => {
                         let symbol = self.sig.symbol(*symbol);
@@ -100,21 +103,30 @@ impl Checker<'_> {
                 }
                 Some(Some(p)) if self.is_optional(*p) => {
                     let (name, by) = (self.sig.symbol(*s), self.sig.param(*p));
-                    error(Code::MaybeAbsent, format!("{place} uses `{name}`, which is bound by `{by}` and may be absent"))
+                    error(
+                        Code::MaybeAbsent,
+                        format!("{place} uses `{name}`, which is bound by `{by}` and may be absent"),
+                    )
                 }
                 Some(Some(_)) => None,
             },
             HostExpr::Scalar(p) => match self.sig.params.get(*p).map(|p| &p.kind) {
                 Some(ParamKind::Scalar(e)) if e.is_int() => None,
-                Some(_) => error(Code::ShapeName, format!("{place} uses `{}`, which is not an integer", self.sig.param(*p))),
+                Some(_) => {
+                    error(Code::ShapeName, format!("{place} uses `{}`, which is not an integer", self.sig.param(*p)))
+                }
                 None => error(Code::ShapeName, format!("{place} uses parameter {p}, which does not exist")),
             },
             HostExpr::Dim(p, axis) => match self.sig.params.get(*p).map(|p| &p.kind) {
-                Some(ParamKind::Tensor { optional: true, .. }) => {
-                    error(Code::MaybeAbsent, format!("{place} uses an extent of `{}`, which may be absent", self.sig.param(*p)))
-                }
+                Some(ParamKind::Tensor { optional: true, .. }) => error(
+                    Code::MaybeAbsent,
+                    format!("{place} uses an extent of `{}`, which may be absent", self.sig.param(*p)),
+                ),
                 Some(ParamKind::Tensor { shape, .. }) if *axis < shape.len() => None,
-                Some(_) => error(Code::ShapeName, format!("{place} uses axis {axis} of `{}`, which has none such", self.sig.param(*p))),
+                Some(_) => error(
+                    Code::ShapeName,
+                    format!("{place} uses axis {axis} of `{}`, which has none such", self.sig.param(*p)),
+                ),
                 None => error(Code::ShapeName, format!("{place} uses parameter {p}, which does not exist")),
             },
             HostExpr::Binary(HostOp::Div | HostOp::Rem | HostOp::Cdiv, _, by) if **by == HostExpr::Const(0) => {
@@ -150,13 +162,15 @@ impl Checker<'_> {
         });
         match (&self.sig.grid, distributed) {
             (GridSpec::Extents(_), Some(loc)) => {
-                let title = "this loop deals its tiles to as many programs as the device runs, but the kernel declares a grid";
+                let title =
+                    "this loop deals its tiles to as many programs as the device runs, but the kernel declares a grid";
                 self.errors.push(Error::new(Code::Grid, loc, title).help("leave out `grid(..)`"));
             }
             (GridSpec::Persistent, None) => {
                 let title = "a grid of as many programs as the device runs, but no loop deals tiles to them";
                 let error = Error::new(Code::Grid, Loc::default(), title);
-                self.errors.push(error.help("walk the tiles of an output, `for out in c.tiles::<..>()`, or write `grid(..)`"));
+                self.errors
+                    .push(error.help("walk the tiles of an output, `for out in c.tiles::<..>()`, or write `grid(..)`"));
             }
             (GridSpec::Extents(_), None) | (GridSpec::Persistent, Some(_)) => {}
         }

@@ -2,8 +2,8 @@
 
 use super::Error;
 use crate::diag::Code;
-use crate::ir::{Block, Effect, Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::ir::op_table::mnemonic;
+use crate::ir::{Block, Effect, Kernel, Loc, OpId, OpKind, TtgOp};
 
 /// Breaks of rules 4 to 9.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
@@ -41,7 +41,10 @@ impl Checker<'_> {
         }
         let end = kernel.op(*last);
         if !end.kind.is_terminator() {
-            let title = format!("a block that ends in `{}`, not in `yield`, `break`, `continue` or `return`", mnemonic(&end.kind));
+            let title = format!(
+                "a block that ends in `{}`, not in `yield`, `break`, `continue` or `return`",
+                mnemonic(&end.kind)
+            );
             self.error(end.loc, title);
         }
         for id in &kernel.block(block).ops {
@@ -74,7 +77,8 @@ impl Checker<'_> {
         if wanted == 0 {
             return;
         }
-        let args = if op.kind.is_loop() { carried + usize::from(bounds > 0) } else { usize::from(is_closure(&op.kind)) * 2 };
+        let args =
+            if op.kind.is_loop() { carried + usize::from(bounds > 0) } else { usize::from(is_closure(&op.kind)) * 2 };
         if op.kind == OpKind::If && op.args.len() != 1 {
             self.error(op.loc, format!("`if` takes one condition, but has {}", counted(op.args.len(), "value")));
         }
@@ -129,7 +133,8 @@ impl Checker<'_> {
             if op.kind == OpKind::Yield {
                 return Some(1);
             }
-            let title = format!("the closure of `{}` ends in `yield`, not in `{}`", mnemonic(&o.kind), mnemonic(&op.kind));
+            let title =
+                format!("the closure of `{}` ends in `yield`, not in `{}`", mnemonic(&o.kind), mnemonic(&op.kind));
             self.error(op.loc, title);
             return None;
         }
@@ -138,7 +143,13 @@ impl Checker<'_> {
             (OpKind::Yield, Some(o)) if o.kind == OpKind::If => Some(o.results.len()),
             (OpKind::Yield, Some(o)) if o.kind == OpKind::Ttg(TtgOp::Roles) => Some(0),
             (OpKind::Yield, Some(o)) => {
-                self.error(op.loc, format!("the body of `{}` ends in `continue`, `break` or `return`, not in `yield`", mnemonic(&o.kind)));
+                self.error(
+                    op.loc,
+                    format!(
+                        "the body of `{}` ends in `continue`, `break` or `return`, not in `yield`",
+                        mnemonic(&o.kind)
+                    ),
+                );
                 None
             }
             (OpKind::Yield, None) => {
@@ -147,10 +158,15 @@ impl Checker<'_> {
             }
             (_, _) => match target(kernel, &self.around, &op.kind) {
                 Some(t) if matches!(op.kind, OpKind::Break(_)) => Some(kernel.op(t).results.len()),
-                Some(t) => Some(kernel.op(t).args.len() - if matches!(kernel.op(t).kind, OpKind::For(_)) { 3 } else { 0 }),
+                Some(t) => {
+                    Some(kernel.op(t).args.len() - if matches!(kernel.op(t).kind, OpKind::For(_)) { 3 } else { 0 })
+                }
                 None => {
                     let loops = self.around.iter().filter(|o| kernel.op(**o).kind.is_loop()).count();
-                    self.error(op.loc, format!("`{}` leaves more loops than there are around it, {loops}", mnemonic(&op.kind)));
+                    self.error(
+                        op.loc,
+                        format!("`{}` leaves more loops than there are around it, {loops}", mnemonic(&op.kind)),
+                    );
                     None
                 }
             },
@@ -169,7 +185,6 @@ pub(super) fn target(kernel: &Kernel, around: &[OpId], kind: &OpKind) -> Option<
 pub(super) const fn is_closure(kind: &OpKind) -> bool {
     matches!(kind, OpKind::ReduceWith(_) | OpKind::ScanWith(_))
 }
-
 
 fn counted(n: usize, what: &str) -> String {
     match n {

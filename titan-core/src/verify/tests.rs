@@ -4,8 +4,8 @@
 use super::{MAX_DEPTH, verify};
 use crate::diag::Code;
 use crate::ir::{
-    Access, Block, BlockData, Builder, Const, Def, DimSpec, Elem, ForKind, GridSpec, HostExpr, Kernel, Op, OpId, OpKind,
-    ReduceOp, Symbol, TileShape, Ty, Unit, Value,
+    Access, Block, BlockData, Builder, Const, Def, DimSpec, Elem, ForKind, GridSpec, HostExpr, Kernel, Op, OpId,
+    OpKind, ReduceOp, Symbol, TileShape, Ty, Unit, Value,
 };
 use crate::text::parse_one;
 use proptest::prelude::*;
@@ -82,7 +82,8 @@ fn everything_has_one_owner() {
     broken(|k| k.ops[2].regions.push(Block::new(0)), Code::Structure, "block0 is a region twice");
     broken(|k| k.blocks[0].ops.push(OpId::new(0)), Code::Structure, "op0 stands in two places");
     broken(|k| k.blocks.push(BlockData::default()), Code::Structure, "is the region of nothing");
-    let lost = Op { kind: OpKind::Return, args: vec![], results: vec![], regions: vec![], loc: crate::ir::Loc::default() };
+    let lost =
+        Op { kind: OpKind::Return, args: vec![], results: vec![], regions: vec![], loc: crate::ir::Loc::default() };
     broken(|k| k.ops.push(lost.clone()), Code::Structure, "stands in no block");
 }
 
@@ -91,7 +92,13 @@ fn a_cycle_beside_the_body_is_found() {
     broken(
         |k| {
             let (op, block) = (OpId::new(k.ops.len()), Block::new(k.blocks.len()));
-            k.ops.push(Op { kind: OpKind::Loop, args: vec![], results: vec![], regions: vec![block], loc: crate::ir::Loc::default() });
+            k.ops.push(Op {
+                kind: OpKind::Loop,
+                args: vec![],
+                results: vec![],
+                regions: vec![block],
+                loc: crate::ir::Loc::default(),
+            });
             k.blocks.push(BlockData { args: vec![], ops: vec![op] });
         },
         Code::Structure,
@@ -102,8 +109,22 @@ fn a_cycle_beside_the_body_is_found() {
 #[test]
 fn values_know_their_definition() {
     broken(|k| k.values[5].def = Def::Param(0), Code::Visibility, "but says that it is parameter 0");
-    broken(|k| { let v = k.values[4].clone(); k.values.push(v) }, Code::Visibility, "is defined nowhere");
-    broken(|k| { let v = k.ops[1].results[0]; k.ops[2].results.push(v) }, Code::Visibility, "is defined twice");
+    broken(
+        |k| {
+            let v = k.values[4].clone();
+            k.values.push(v)
+        },
+        Code::Visibility,
+        "is defined nowhere",
+    );
+    broken(
+        |k| {
+            let v = k.ops[1].results[0];
+            k.ops[2].results.push(v)
+        },
+        Code::Visibility,
+        "is defined twice",
+    );
     broken(|k| k.values.swap(0, 3), Code::Visibility, "is parameter 0");
     let mut few = sound();
     few.values.clear();
@@ -147,13 +168,36 @@ fn structure_of_region_operations() {
     broken(damage(is_if, |o| o.args.clear()), Code::Structure, "`if` takes one condition, but has no values");
     broken(damage(is_if, |o| o.kind = OpKind::ReduceWith(0)), Code::Structure, "`reduce_with` has one region, not 2");
     let is_return = |k: &OpKind| *k == OpKind::Return;
-    broken(damage(is_return, |o| o.args.push(Value::new(0))), Code::Structure, "`return` brings one value, but its target takes no values");
-    broken(damage(is_return, |o| o.kind = OpKind::Yield), Code::Structure, "the body of a kernel ends in `return`, not in `yield`");
-    broken(damage(is_return, |o| o.kind = OpKind::Continue(0)), Code::Structure, "`continue` leaves more loops than there are around it, 0");
+    broken(
+        damage(is_return, |o| o.args.push(Value::new(0))),
+        Code::Structure,
+        "`return` brings one value, but its target takes no values",
+    );
+    broken(
+        damage(is_return, |o| o.kind = OpKind::Yield),
+        Code::Structure,
+        "the body of a kernel ends in `return`, not in `yield`",
+    );
+    broken(
+        damage(is_return, |o| o.kind = OpKind::Continue(0)),
+        Code::Structure,
+        "`continue` leaves more loops than there are around it, 0",
+    );
     let is_continue = |k: &OpKind| matches!(k, OpKind::Continue(_));
     broken(damage(is_continue, |o| o.kind = OpKind::Yield), Code::Structure, "the body of `for` ends in");
-    broken(|k| k.blocks.iter_mut().for_each(|b| b.ops.retain(|o| o.index() != 0)), Code::Structure, "stands in no block");
-    broken(|k| { let v = Value::new(0); k.blocks[0].args.push(v) }, Code::Visibility, "is defined twice");
+    broken(
+        |k| k.blocks.iter_mut().for_each(|b| b.ops.retain(|o| o.index() != 0)),
+        Code::Structure,
+        "stands in no block",
+    );
+    broken(
+        |k| {
+            let v = Value::new(0);
+            k.blocks[0].args.push(v)
+        },
+        Code::Visibility,
+        "is defined twice",
+    );
 }
 
 #[test]
@@ -162,19 +206,32 @@ fn closures_yield() {
                 %r = reduce_with<0> %t, %z |%a, %b| : f32 {\nreturn\n}\nreturn\n}";
     let errors = verify(parse_one(text).unwrap()).unwrap_err();
     assert!(errors[0].title.contains("the closure of `reduce_with` ends in `yield`, not in `return`"), "{errors:?}");
-    let nested = text.replace("{\nreturn\n}\nreturn", "{\n%on = const true : bool\nif %on {\nyield\n} else {\nyield\n}\nyield %a\n}\nreturn");
+    let nested = text.replace(
+        "{\nreturn\n}\nreturn",
+        "{\n%on = const true : bool\nif %on {\nyield\n} else {\nyield\n}\nyield %a\n}\nreturn",
+    );
     let errors = verify(parse_one(&nested).unwrap()).unwrap_err();
     assert!(errors[0].title.contains("`if` in the closure of a reduction"), "{errors:?}");
     let typed = text.replace("|%a, %b|", "|%a: i32, %b|").replace("{\nreturn\n}\nreturn", "{\nyield %a\n}\nreturn");
     let errors = verify(parse_one(&typed).unwrap()).unwrap_err();
     let titles: Vec<&str> = errors.iter().map(|e| e.title.as_str()).collect();
-    assert_eq!(titles, ["the closure combines `f32`, but its argument is `i32`", "the closure combines `f32`, but yields `i32`"]);
+    assert_eq!(
+        titles,
+        ["the closure combines `f32`, but its argument is `i32`", "the closure combines `f32`, but yields `i32`"]
+    );
 }
 
 #[test]
 fn stored_types_must_follow() {
     broken(|k| k.values[4].ty = Ty::I32, Code::TypeAnnotation, "gives `f32`, not `i32`");
-    broken(|k| { let op = k.ops.iter_mut().find(|o| matches!(o.kind, OpKind::Splat(_))).unwrap(); op.args.clear() }, Code::Operands, "takes one scalar");
+    broken(
+        |k| {
+            let op = k.ops.iter_mut().find(|o| matches!(o.kind, OpKind::Splat(_))).unwrap();
+            op.args.clear()
+        },
+        Code::Operands,
+        "takes one scalar",
+    );
     broken(|k| k.values[0].ty = Ty::Tensor(Elem::F32, 3), Code::Operands, "indices");
     broken(|k| k.values[1].ty = Ty::Tensor(Elem::F32, 1), Code::Operands, "offsets");
 }
@@ -219,17 +276,54 @@ enum Damage {
 fn kinds() -> impl Strategy<Value = OpKind> {
     let shape = |dims: &[i32]| TileShape::new(dims).unwrap();
     proptest::sample::select(vec![
-        OpKind::Const(Const::Int(Elem::F32, 3)), OpKind::Const(Const::Int(Elem::I32, i64::MIN)), OpKind::ProgramId(7),
-        OpKind::NumPrograms(2), OpKind::Dim(9), OpKind::Present, OpKind::Iota(-1), OpKind::Splat(shape(&[0, -3, 1 << 30])),
-        OpKind::Unary(crate::ir::UnOp::Abs), OpKind::Binary(crate::ir::BinOp::Rem), OpKind::Select, OpKind::MulAdd,
-        OpKind::Cast(Elem::I32), OpKind::Bitcast(Elem::U4), OpKind::Reshape(shape(&[1 << 20, 1 << 20])),
-        OpKind::Broadcast { axis: 200, n: -7 }, OpKind::Permute([9, 9, 9, 9]), OpKind::Interleave, OpKind::Split,
-        OpKind::Reduce(ReduceOp::Max, 3), OpKind::ReduceWith(0), OpKind::ScanWith(1), OpKind::Mma, OpKind::Index(0),
-        OpKind::Index(7), OpKind::Slice(0), OpKind::Segment, OpKind::Shared, OpKind::Load(Unit::Elem, shape(&[4])),
-        OpKind::Store(Unit::Elem), OpKind::Get, OpKind::Set, OpKind::GatherRows { rows: -1, width: 0 }, OpKind::ScatterRows,
-        OpKind::Gather, OpKind::Scatter, OpKind::Atomic(crate::ir::AtomicOp::Add), OpKind::Unflatten,
-        OpKind::RaggedCount { rows: 0, cols: 0 }, OpKind::RaggedTile { rows: 1, cols: 1 }, OpKind::For(ForKind::Distributed),
-        OpKind::Loop, OpKind::If, OpKind::Yield, OpKind::Break(0), OpKind::Break(u32::MAX), OpKind::Continue(1), OpKind::Return,
+        OpKind::Const(Const::Int(Elem::F32, 3)),
+        OpKind::Const(Const::Int(Elem::I32, i64::MIN)),
+        OpKind::ProgramId(7),
+        OpKind::NumPrograms(2),
+        OpKind::Dim(9),
+        OpKind::Present,
+        OpKind::Iota(-1),
+        OpKind::Splat(shape(&[0, -3, 1 << 30])),
+        OpKind::Unary(crate::ir::UnOp::Abs),
+        OpKind::Binary(crate::ir::BinOp::Rem),
+        OpKind::Select,
+        OpKind::MulAdd,
+        OpKind::Cast(Elem::I32),
+        OpKind::Bitcast(Elem::U4),
+        OpKind::Reshape(shape(&[1 << 20, 1 << 20])),
+        OpKind::Broadcast { axis: 200, n: -7 },
+        OpKind::Permute([9, 9, 9, 9]),
+        OpKind::Interleave,
+        OpKind::Split,
+        OpKind::Reduce(ReduceOp::Max, 3),
+        OpKind::ReduceWith(0),
+        OpKind::ScanWith(1),
+        OpKind::Mma,
+        OpKind::Index(0),
+        OpKind::Index(7),
+        OpKind::Slice(0),
+        OpKind::Segment,
+        OpKind::Shared,
+        OpKind::Load(Unit::Elem, shape(&[4])),
+        OpKind::Store(Unit::Elem),
+        OpKind::Get,
+        OpKind::Set,
+        OpKind::GatherRows { rows: -1, width: 0 },
+        OpKind::ScatterRows,
+        OpKind::Gather,
+        OpKind::Scatter,
+        OpKind::Atomic(crate::ir::AtomicOp::Add),
+        OpKind::Unflatten,
+        OpKind::RaggedCount { rows: 0, cols: 0 },
+        OpKind::RaggedTile { rows: 1, cols: 1 },
+        OpKind::For(ForKind::Distributed),
+        OpKind::Loop,
+        OpKind::If,
+        OpKind::Yield,
+        OpKind::Break(0),
+        OpKind::Break(u32::MAX),
+        OpKind::Continue(1),
+        OpKind::Return,
     ])
 }
 
@@ -237,8 +331,14 @@ fn damage() -> impl Strategy<Value = Damage> {
     let ix = any::<Index>;
     let id = 0..40usize;
     let tys = proptest::sample::select(vec![
-        Ty::I32, Ty::BOOL, Ty::Scalar(Elem::F32), Ty::Scalar(Elem::I4), Ty::Tensor(Elem::I4, 0), Ty::Tensor(Elem::I32, 1),
-        Ty::Tensor(Elem::F32, 255), Ty::Tile(Elem::I32, TileShape::new(&[8]).unwrap()),
+        Ty::I32,
+        Ty::BOOL,
+        Ty::Scalar(Elem::F32),
+        Ty::Scalar(Elem::I4),
+        Ty::Tensor(Elem::I4, 0),
+        Ty::Tensor(Elem::I32, 1),
+        Ty::Tensor(Elem::F32, 255),
+        Ty::Tile(Elem::I32, TileShape::new(&[8]).unwrap()),
         Ty::Tile(Elem::F32, TileShape::new(&[-1, 0]).unwrap()),
     ]);
     let defs = prop_oneof![

@@ -5,8 +5,8 @@ use super::structure::{is_closure, target};
 use crate::diag::Code;
 use crate::ir::fold::wrap;
 use crate::ir::infer::{describe, infer};
-use crate::ir::{Block, Const, Elem, Kernel, Op, OpId, OpKind, Ty, Value};
 use crate::ir::op_table::mnemonic;
+use crate::ir::{Block, Const, Elem, Kernel, Op, OpId, OpKind, Ty, Value};
 
 /// Breaks of rules 10, 11 and 13.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
@@ -70,7 +70,14 @@ impl Checker<'_> {
             for arg in &self.kernel.block(*region).args {
                 let found = self.kernel.ty(*arg);
                 if found != Ty::Scalar(*e) {
-                    self.error(op, format!("the closure combines {}, but its argument is {}", describe(Ty::Scalar(*e)), describe(found)));
+                    self.error(
+                        op,
+                        format!(
+                            "the closure combines {}, but its argument is {}",
+                            describe(Ty::Scalar(*e)),
+                            describe(found)
+                        ),
+                    );
                 }
             }
         }
@@ -104,7 +111,10 @@ impl Checker<'_> {
         } else {
             for v in op.args[..bounds].iter().chain(inside.iter().take(bounds / 3)) {
                 if kernel.ty(*v) != Ty::I32 {
-                    self.error(op, format!("the bounds and the index of a loop are `i32`, not {}", describe(kernel.ty(*v))));
+                    self.error(
+                        op,
+                        format!("the bounds and the index of a loop are `i32`, not {}", describe(kernel.ty(*v))),
+                    );
                 }
             }
             self.agree(op, "a loop", &op.args[bounds..], &inside[bounds / 3..]);
@@ -117,7 +127,13 @@ impl Checker<'_> {
             let (name, what) = (kernel.display_name(v), describe(kernel.ty(v)));
             let title = match kernel.ty(v) {
                 Ty::Tensor(..) => format!("`{name}` is a tensor: tensors are neither carried nor yielded"),
-                Ty::Scalar(_) | Ty::Tile(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)
+                Ty::Scalar(_)
+                | Ty::Tile(..)
+                | Ty::Source(..)
+                | Ty::Smem(..)
+                | Ty::Compute(..)
+                | Ty::Acc(..)
+                | Ty::Token(..)
                 | Ty::Raw(_) => {
                     format!("`{name}` is {what}, which is neither carried nor yielded")
                 }
@@ -135,7 +151,10 @@ impl Checker<'_> {
                 let element = owner.args.first().map_or(Ty::BOOL, |v| Ty::Scalar(kernel.ty(*v).elem()));
                 let found = op.args.first().map_or(Ty::BOOL, |v| kernel.ty(*v));
                 if found != element {
-                    self.error(op, format!("the closure combines {}, but yields {}", describe(element), describe(found)));
+                    self.error(
+                        op,
+                        format!("the closure combines {}, but yields {}", describe(element), describe(found)),
+                    );
                 }
             }
             (OpKind::Yield, _) => self.agree(op, "the `if`", &owner.results, &op.args),

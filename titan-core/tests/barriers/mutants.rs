@@ -14,7 +14,8 @@ fn right() -> Vec<Kernel> {
     for name in ["verify/barrier_counted_by_another_barrier.tir", "verify/barrier_turned_in_some_iterations.tir"] {
         kernels.extend(read(name).into_iter().filter(|k| k.sig.name == "passes"));
     }
-    let mut paths: Vec<_> = std::fs::read_dir(root.join("museum")).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(root.join("museum")).expect("a folder").map(|e| e.expect("an entry").path()).collect();
     paths.sort();
     for path in paths {
         let mut found = parse(&std::fs::read_to_string(path).expect("a file")).expect("kernels");
@@ -66,8 +67,14 @@ fn mutant(text: &str, rng: &mut Rng) -> String {
 
 /// A line with another number in it.
 fn number(line: &str, rng: &mut Rng) -> String {
-    let ends: Vec<usize> = line.match_indices(" = ").map(|(i, _)| i + 3).filter(|i| line[*i..].starts_with(|c: char| c.is_ascii_digit())).collect();
-    let Some(at) = ends.get(rng.below(ends.len())) else { return line.replace("const 4", "const 3").replace("const 1 ", "const 2 ") };
+    let ends: Vec<usize> = line
+        .match_indices(" = ")
+        .map(|(i, _)| i + 3)
+        .filter(|i| line[*i..].starts_with(|c: char| c.is_ascii_digit()))
+        .collect();
+    let Some(at) = ends.get(rng.below(ends.len())) else {
+        return line.replace("const 4", "const 3").replace("const 1 ", "const 2 ");
+    };
     let digits: String = line[*at..].chars().take_while(char::is_ascii_digit).collect();
     let old: i64 = digits.parse().unwrap_or(0);
     let new = [old + 1, (old - 1).max(0), old * 2, old / 2][rng.below(4)];
@@ -77,7 +84,10 @@ fn number(line: &str, rng: &mut Rng) -> String {
 /// A line with another value in it.
 fn operand(lines: &[String], at: usize, rng: &mut Rng) -> String {
     let names = |line: &str| -> Vec<String> {
-        line.split(|c: char| !(c.is_alphanumeric() || "%._\"".contains(c))).filter(|w| w.starts_with('%')).map(str::to_owned).collect()
+        line.split(|c: char| !(c.is_alphanumeric() || "%._\"".contains(c)))
+            .filter(|w| w.starts_with('%'))
+            .map(str::to_owned)
+            .collect()
     };
     let own = names(&lines[at]);
     let before: Vec<String> = lines[..at].iter().flat_map(|l| names(l)).collect();

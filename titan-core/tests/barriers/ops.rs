@@ -33,7 +33,13 @@ impl Run<'_> {
                     Pred::Ge => a >= b,
                 })
             }
-            OpKind::Select => if get(0)? != 0 { get(1)? } else { get(2)? },
+            OpKind::Select => {
+                if get(0)? != 0 {
+                    get(1)?
+                } else {
+                    get(2)?
+                }
+            }
             OpKind::Cast(_) => get(0)?,
             OpKind::Unary(UnOp::Not) => 1 - get(0)?,
             OpKind::ProgramId(_) => 0,
@@ -56,7 +62,8 @@ impl Run<'_> {
             }
             NvOp::MbarrierInit { count } => {
                 for b in self.all_of(op.args[0])? {
-                    self.barriers[b] = Barrier { phase: 0, count: count.into(), pending: count.into(), tx: 0, gone: false };
+                    self.barriers[b] =
+                        Barrier { phase: 0, count: count.into(), pending: count.into(), tx: 0, gone: false };
                 }
             }
             NvOp::MbarrierInval => {
@@ -96,7 +103,8 @@ impl Run<'_> {
             }
             NvOp::CpAsyncArrive { noinc, arrivals } => {
                 let barrier = self.barrier(thread, op.args[0])?;
-                let mine = |(id, a): (&usize, &Access)| (a.thread == thread && a.class == Some(Class::CpAsync)).then_some(*id);
+                let mine =
+                    |(id, a): (&usize, &Access)| (a.thread == thread && a.class == Some(Class::CpAsync)).then_some(*id);
                 let of: BTreeSet<usize> = self.accesses.iter().filter_map(mine).collect();
                 self.accesses.iter_mut().filter(|(id, _)| of.contains(id)).for_each(|(_, a)| a.told = true);
                 if !noinc {
@@ -110,7 +118,9 @@ impl Run<'_> {
             NvOp::BarrierArrive { id, threads } => return self.sync(thread, i64::from(id), i64::from(threads), false),
             NvOp::ClusterArrive => return self.sync(thread, 100, 0, false),
             NvOp::ClusterWait => {
-                let Some((b, phase)) = self.threads[thread].met else { return Err("a wait without an arrival".to_owned()) };
+                let Some((b, phase)) = self.threads[thread].met else {
+                    return Err("a wait without an arrival".to_owned());
+                };
                 return Ok(self.pass(thread, b, phase));
             }
             NvOp::MbarrierAt | NvOp::FenceMbarrierInit | NvOp::WgmmaFence | NvOp::SetMaxNReg { .. } => {}

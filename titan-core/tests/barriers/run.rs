@@ -96,8 +96,16 @@ impl<'k> Run<'k> {
     /// A run of a kernel whose scalar arguments are `n` and `m`, and whose inputs hold these bits.
     pub(crate) fn new(kernel: &'k Kernel, n: i64, m: i64, flags: u64) -> Result<Self, Fault> {
         let mut run = Run {
-            kernel, threads: Vec::new(), accesses: BTreeMap::new(), next: 0, barriers: Vec::new(), of_alloc: BTreeMap::new(),
-            named: BTreeMap::new(), flights: Vec::new(), flags, extent: n,
+            kernel,
+            threads: Vec::new(),
+            accesses: BTreeMap::new(),
+            next: 0,
+            barriers: Vec::new(),
+            of_alloc: BTreeMap::new(),
+            named: BTreeMap::new(),
+            flights: Vec::new(),
+            flags,
+            extent: n,
         };
         let mut env = BTreeMap::new();
         for (i, param) in kernel.sig.params.iter().enumerate() {
@@ -114,8 +122,12 @@ impl<'k> Run<'k> {
             run.op(0, kernel.op(*id))?;
         }
         let env = std::mem::take(&mut run.threads[0].env);
-        run.threads = kernel.op(roles).regions.iter()
-            .map(|b| Thread { frames: vec![Frame::Block(*b, 0)], env: env.clone(), ..Thread::default() }).collect();
+        run.threads = kernel
+            .op(roles)
+            .regions
+            .iter()
+            .map(|b| Thread { frames: vec![Frame::Block(*b, 0)], env: env.clone(), ..Thread::default() })
+            .collect();
         Ok(run)
     }
 
@@ -161,7 +173,9 @@ impl<'k> Run<'k> {
     fn ready(&self) -> Vec<Ready> {
         let flight = |(i, f): (usize, &Flight)| match f {
             Flight::Tx { .. } => Some(Ready::Flight(i)),
-            Flight::Arrivals { of, .. } => of.iter().all(|a| !self.accesses.contains_key(a)).then_some(Ready::Flight(i)),
+            Flight::Arrivals { of, .. } => {
+                of.iter().all(|a| !self.accesses.contains_key(a)).then_some(Ready::Flight(i))
+            }
         };
         let mut ready: Vec<Ready> = self.flights.iter().enumerate().filter_map(flight).collect();
         for (i, thread) in self.threads.iter().enumerate() {
@@ -186,7 +200,8 @@ impl<'k> Run<'k> {
                 Flight::Arrivals { barrier, n, .. } => self.arrive(barrier, n),
             },
             Ready::Group(thread, class) => {
-                let group = self.threads[thread].groups.get_mut(&class).and_then(|gs| gs.iter_mut().find(|g| !g.is_empty()));
+                let group =
+                    self.threads[thread].groups.get_mut(&class).and_then(|gs| gs.iter_mut().find(|g| !g.is_empty()));
                 for access in group.map(std::mem::take).unwrap_or_default() {
                     self.accesses.remove(&access);
                 }
@@ -220,7 +235,13 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    pub(crate) fn begin(&mut self, thread: usize, region: Value, write: bool, class: Option<Class>) -> Result<usize, Fault> {
+    pub(crate) fn begin(
+        &mut self,
+        thread: usize,
+        region: Value,
+        write: bool,
+        class: Option<Class>,
+    ) -> Result<usize, Fault> {
         let (lo, hi) = self.span(thread, region)?;
         let new = Access { lo, hi, write, thread, class, told: false };
         let local = |a: &Access| a.thread == thread && a.class == Some(Class::Lgkmcnt) && class == a.class;
@@ -235,7 +256,9 @@ impl<'k> Run<'k> {
     fn span(&self, thread: usize, region: Value) -> Result<(u64, u64), Fault> {
         let op = self.kernel.def_op(region).ok_or("a region")?;
         match op.kind {
-            OpKind::Region(RegionOp::Place { offset, bytes, .. }) => Ok((u64::from(offset), u64::from(offset) + u64::from(bytes))),
+            OpKind::Region(RegionOp::Place { offset, bytes, .. }) => {
+                Ok((u64::from(offset), u64::from(offset) + u64::from(bytes)))
+            }
             _ => {
                 let (lo, hi) = self.span(thread, op.args[0])?;
                 let parts = match self.kernel.def_op(op.args[0]).map(|o| o.kind.clone()) {
@@ -335,7 +358,9 @@ impl<'k> Run<'k> {
 
     /// At the head of a loop: an iteration, or its end.
     fn head(&mut self, thread: usize) {
-        let Some(Frame::Loop { index, hi, args, results, .. }) = self.threads[thread].frames.last().cloned() else { return };
+        let Some(Frame::Loop { index, hi, args, results, .. }) = self.threads[thread].frames.last().cloned() else {
+            return;
+        };
         if index < hi {
             self.threads[thread].env.insert(args[0], index);
             return;

@@ -49,8 +49,13 @@ fn example(file: &str, name: &str, options: &Options) -> String {
     let codes = |k: Kernel| verify(k).err().map(|e| e[0].code.number());
     let (before, after) = (codes(kernel.clone()), codes(fence(&kernel, options).kernel));
     assert_eq!(after, None, "@{name} is not accepted after the pass");
-    let said = before.map_or("accepted as it is".to_owned(), |code| format!("rejected before with [{code}](errors/{code}.md), accepted after"));
-    format!("`@{name}` of [{file}](../titan-core/filetests/fence/{file}), {said}:\n\n```diff\n{}```\n", shown(&kernel, options))
+    let said = before.map_or("accepted as it is".to_owned(), |code| {
+        format!("rejected before with [{code}](errors/{code}.md), accepted after")
+    });
+    format!(
+        "`@{name}` of [{file}](../titan-core/filetests/fence/{file}), {said}:\n\n```diff\n{}```\n",
+        shown(&kernel, options)
+    )
 }
 
 #[test]
@@ -61,7 +66,10 @@ fn the_example_of_the_seed_gets_its_one_fence() {
         assert_eq!(added, ["+ ttg.fence.proxy {from = generic, to = async, scope = cta, space = shared}"]);
         let lines: Vec<&str> = text.lines().map(|l| l[2..].trim()).collect();
         let at = lines.iter().position(|l| l.starts_with("ttg.fence.proxy")).expect("a fence");
-        assert!(lines[at - 1].starts_with("ttg.region.write") && lines[at + 1].starts_with("ttg.nv.wgmma.mma_async"), "{text}");
+        assert!(
+            lines[at - 1].starts_with("ttg.region.write") && lines[at + 1].starts_with("ttg.nv.wgmma.mma_async"),
+            "{text}"
+        );
     }
 }
 
@@ -70,7 +78,9 @@ fn the_page_is_current() {
     let usual = Options::default();
     let tilelang = Options { mode: Mode::Tilelang, handshake: false, ..Options::default() };
     let template = include_str!("page.txt");
-    let mut page = String::from("<!-- Made from titan-core/tests/fences/page.txt by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test fences`. -->\n\n");
+    let mut page = String::from(
+        "<!-- Made from titan-core/tests/fences/page.txt by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test fences`. -->\n\n",
+    );
     for line in template.lines() {
         match line.split(' ').collect::<Vec<_>>()[..] {
             ["@example", file, name] => page.push_str(&example(file, name, &usual)),
@@ -85,5 +95,8 @@ fn the_page_is_current() {
     if std::env::var_os("TITAN_BLESS").is_some() {
         std::fs::write(&path, &page).expect("the page can be written");
     }
-    assert!(std::fs::read_to_string(&path).unwrap_or_default() == page, "docs/fences.md is not current: TITAN_BLESS=1 rewrites it");
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == page,
+        "docs/fences.md is not current: TITAN_BLESS=1 rewrites it"
+    );
 }

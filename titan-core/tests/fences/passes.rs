@@ -35,7 +35,10 @@ fn names_are_looked_up_before_anything_is_run() {
 fn fences_are_placed_and_told() {
     for pass in ["fence", "fence-tilelang"] {
         let done = passed(STORED, &[pass, "canonical"]).expect("it applies");
-        assert_eq!(done.notes, [format!("{pass}: fence placed before `ttg.nv.wgmma.mma_async`: scope cta, space shared")]);
+        assert_eq!(
+            done.notes,
+            [format!("{pass}: fence placed before `ttg.nv.wgmma.mma_async`: scope cta, space shared")]
+        );
         assert!(verify(done.kernel).is_ok());
     }
 }
@@ -46,7 +49,8 @@ fn nothing_is_done_by_no_pass() {
     assert_eq!((done.kernel, done.notes), (read(STORED), vec![]));
 }
 
-const LOOP: &str = "kernel @gemm(%a: in tensor<f16>[M, K], %b: in tensor<f16>[K, N], %c: mut tensor<f32>[M, N]) grid(M / 64, N / 64) {
+const LOOP: &str =
+    "kernel @gemm(%a: in tensor<f16>[M, K], %b: in tensor<f16>[K, N], %c: mut tensor<f32>[M, N]) grid(M / 64, N / 64) {
     %m = program_id<0> : i32
     %n = program_id<1> : i32
     %zero = const 0 : i32

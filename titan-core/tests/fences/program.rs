@@ -57,7 +57,11 @@ impl Text {
                 part
             }
             _ => {
-                let base = if self.counters.is_empty() { "%x".to_owned() } else { self.counters[rng.below(self.counters.len() as u64) as usize].clone() };
+                let base = if self.counters.is_empty() {
+                    "%x".to_owned()
+                } else {
+                    self.counters[rng.below(self.counters.len() as u64) as usize].clone()
+                };
                 let (sum, index, part) = (self.name(), self.name(), self.name());
                 self.line(&format!("{sum} = add {base}, %c{}", rng.below(4)));
                 self.line(&format!("{index} = rem {sum}, %c4"));
@@ -159,14 +163,20 @@ impl Text {
     }
 
     fn begin(roles: &str, stores: bool) -> Text {
-        let mut out = format!("kernel @k(%a: in tensor<f16>[M, K], %c: mut tensor<f16>[M, K], %n: i32, %p: i32, %q: i32, %x: i32){roles} {{\n");
+        let mut out = format!(
+            "kernel @k(%a: in tensor<f16>[M, K], %c: mut tensor<f16>[M, K], %n: i32, %p: i32, %q: i32, %x: i32){roles} {{\n"
+        );
         for i in 0..5 {
             let _ = writeln!(out, "    %c{i} = const {i} : i32");
         }
-        let mut text = Text { out, depth: 0, names: 0, counters: Vec::new(), cp_tokens: 0, mma_tokens: 0, stores, st_tokens: 0 };
+        let mut text =
+            Text { out, depth: 0, names: 0, counters: Vec::new(), cp_tokens: 0, mma_tokens: 0, stores, st_tokens: 0 };
         for line in [
-            "%open = shared %c : tensor<f16, 2>", "%low = ttg.region {offset = 0, bytes = 256}", "%high = ttg.region {offset = 256, bytes = 256}",
-            "%middle = ttg.region {offset = 128, bytes = 256}", "%ring = ttg.region {offset = 512, bytes = 1024, parts = 4}",
+            "%open = shared %c : tensor<f16, 2>",
+            "%low = ttg.region {offset = 0, bytes = 256}",
+            "%high = ttg.region {offset = 256, bytes = 256}",
+            "%middle = ttg.region {offset = 128, bytes = 256}",
+            "%ring = ttg.region {offset = 512, bytes = 1024, parts = 4}",
             "%words = ttg.region {offset = 4096, bytes = 64}",
         ] {
             text.line(line);

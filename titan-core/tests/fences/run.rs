@@ -3,7 +3,9 @@
 //! operations and nothing of the analysis: happens-before by vector clocks, ranges of bytes as they are.
 
 use std::collections::BTreeMap;
-use titan_core::ir::{BinOp, Block, CallProxy, Const, FenceSpace, Kernel, NvGroup, NvOp, Op, OpKind, Pred, Proxy, RegionOp, TtgOp, Value};
+use titan_core::ir::{
+    BinOp, Block, CallProxy, Const, FenceSpace, Kernel, NvGroup, NvOp, Op, OpKind, Pred, Proxy, RegionOp, TtgOp, Value,
+};
 
 /// What a role does, one thing after the other.
 #[derive(Clone, Debug)]
@@ -40,10 +42,14 @@ impl Trace<'_> {
     fn bytes(&self, v: Value, most: u64) -> (u64, u64) {
         let op = self.kernel.def_op(v).expect("a region");
         match op.kind {
-            OpKind::Region(RegionOp::Place { offset, bytes, .. }) => (u64::from(offset), u64::from(offset) + u64::from(bytes).min(most)),
+            OpKind::Region(RegionOp::Place { offset, bytes, .. }) => {
+                (u64::from(offset), u64::from(offset) + u64::from(bytes).min(most))
+            }
             OpKind::Region(RegionOp::At) => {
                 let whole = self.kernel.def_op(op.args[0]).expect("a region");
-                let OpKind::Region(RegionOp::Place { offset, bytes, parts }) = whole.kind else { panic!("a part of a part") };
+                let OpKind::Region(RegionOp::Place { offset, bytes, parts }) = whole.kind else {
+                    panic!("a part of a part")
+                };
                 let (part, i) = (u64::from(bytes / parts), u64::try_from(self.int(op.args[1])).expect("an index"));
                 assert!(i < u64::from(parts), "there is no such part");
                 (u64::from(offset) + part * i, u64::from(offset) + part * i + part.min(most))
@@ -115,11 +121,15 @@ impl Trace<'_> {
                 for (i, region) in op.args.iter().enumerate() {
                     match call.proxy.unwrap_or(CallProxy::Generic) {
                         CallProxy::None => {}
-                        proxy => self.touch(*region, u64::MAX, call.touch(i).writes(), proxy == CallProxy::Async, "call"),
+                        proxy => {
+                            self.touch(*region, u64::MAX, call.touch(i).writes(), proxy == CallProxy::Async, "call")
+                        }
                     }
                 }
             }
-            OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, space, .. }) if *space != FenceSpace::Global => {
+            OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, space, .. })
+                if *space != FenceSpace::Global =>
+            {
                 self.events.push(Event::Fence);
             }
             OpKind::Nv(nv) => self.nv(op, *nv, last),
@@ -131,7 +141,9 @@ impl Trace<'_> {
     fn nv(&mut self, op: &Op, nv: NvOp, last: Option<Value>) {
         match nv {
             NvOp::Wgmma => op.args.iter().for_each(|r| self.touch(*r, u64::MAX, false, true, "product")),
-            NvOp::BulkLoad { bytes, .. } => self.touch(op.args[op.args.len() - 2], u64::from(bytes), true, true, "load"),
+            NvOp::BulkLoad { bytes, .. } => {
+                self.touch(op.args[op.args.len() - 2], u64::from(bytes), true, true, "load")
+            }
             NvOp::BulkStore { bytes, .. } => {
                 let region = last.expect("a region");
                 self.touch(region, u64::from(bytes), false, true, "store");
@@ -148,8 +160,13 @@ impl Trace<'_> {
             NvOp::WaitParity => self.events.push(Event::Wait(op.args[0])),
             NvOp::BarrierSync { .. } => self.events.push(Event::Sync),
             // Waiting for one's own copy orders nothing of the others.
-            NvOp::ArriveExpectTx { .. } | NvOp::MbarrierWait | NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt
-            | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit | NvOp::WgmmaFence => {}
+            NvOp::ArriveExpectTx { .. }
+            | NvOp::MbarrierWait
+            | NvOp::MbarrierAlloc { .. }
+            | NvOp::MbarrierAt
+            | NvOp::MbarrierInit { .. }
+            | NvOp::FenceMbarrierInit
+            | NvOp::WgmmaFence => {}
             other => panic!("not in these programs: {other:?}"),
         }
     }
@@ -190,9 +207,14 @@ impl Run {
     fn touch(&mut self, role: usize, bytes: (u64, u64), write: bool, asynchronous: bool, op: &str) {
         let clock = self.clocks[role].clone();
         if asynchronous {
-            for r in self.seen.iter().filter(|r| meet(r.bytes, bytes) && (r.write || write) && clock[r.role] >= r.clock) {
+            for r in self.seen.iter().filter(|r| meet(r.bytes, bytes) && (r.write || write) && clock[r.role] >= r.clock)
+            {
                 let known = |by: usize, f: &Vec<u64>| clock[by] >= f[by];
-                let fenced = self.fences.iter().enumerate().any(|(by, all)| all.iter().any(|f| f[r.role] >= r.clock && known(by, f)));
+                let fenced = self
+                    .fences
+                    .iter()
+                    .enumerate()
+                    .any(|(by, all)| all.iter().any(|f| f[r.role] >= r.clock && known(by, f)));
                 if !fenced {
                     self.wrong.push(format!("unfenced {op}"));
                 }
@@ -251,7 +273,11 @@ impl Run {
                 let known = self.clocks[role].clone();
                 self.fences[role].push(known);
             }
-            Event::Close(NvGroup::Wgmma) | Event::Await(NvGroup::Wgmma, _) | Event::Arrive(_) | Event::Wait(_) | Event::Sync => {}
+            Event::Close(NvGroup::Wgmma)
+            | Event::Await(NvGroup::Wgmma, _)
+            | Event::Arrive(_)
+            | Event::Wait(_)
+            | Event::Sync => {}
         }
     }
 
@@ -263,7 +289,9 @@ impl Run {
 /// What is wrong in one run; `None` if it gets stuck.
 pub fn run(kernel: &Kernel, args: &[i64]) -> Option<Vec<String>> {
     let mut first = Trace { kernel, env: BTreeMap::new(), events: Vec::new() };
-    let scalars: Vec<usize> = (0..kernel.sig.params.len()).filter(|i| !matches!(kernel.ty(kernel.param(*i)), titan_core::ir::Ty::Tensor(..))).collect();
+    let scalars: Vec<usize> = (0..kernel.sig.params.len())
+        .filter(|i| !matches!(kernel.ty(kernel.param(*i)), titan_core::ir::Ty::Tensor(..)))
+        .collect();
     first.env.extend(scalars.iter().zip(args).map(|(p, v)| (kernel.param(*p), *v)));
     first.block(kernel.body);
     let roles = kernel.ops.iter().find(|op| op.kind == OpKind::Ttg(TtgOp::Roles));

@@ -120,7 +120,8 @@ fn random_addresses_have_the_degree_that_counting_gives() {
         let steps: Vec<u32> = (0..5).map(|_| rng.below(1 << 9) * width).collect();
         let xor = rng.below(2) == 0;
         let join = |x: u32, y: u32| if xor { x ^ y } else { x + y };
-        let addresses: Vec<u32> = (0..32).map(|lane| (0..5).filter(|i| lane >> i & 1 == 1).fold(0, |a, i| join(a, steps[i]))).collect();
+        let addresses: Vec<u32> =
+            (0..32).map(|lane| (0..5).filter(|i| lane >> i & 1 == 1).fold(0, |a, i| join(a, steps[i]))).collect();
         let make = |b: &mut Builder, lane: Value| {
             let mut address = b.one(OpKind::SharedBase, &[]);
             for (i, step) in (0..).zip(&steps) {

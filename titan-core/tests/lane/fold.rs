@@ -57,7 +57,9 @@ impl Dag {
 
     fn step(&mut self, rng: &mut Rng) {
         let word = rng.of(&[Ty::B32, Ty::B32, Ty::B64]);
-        let (Some(x), Some(y), Some(z)) = (self.of(rng, word), self.of(rng, word), self.of(rng, Ty::B32)) else { return };
+        let (Some(x), Some(y), Some(z)) = (self.of(rng, word), self.of(rng, word), self.of(rng, Ty::B32)) else {
+            return;
+        };
         match rng.below(12) {
             0..=4 => {
                 let op = rng.of(IntBin::ALL);
@@ -147,8 +149,13 @@ fn what_is_folded_is_what_would_be_computed() {
 #[test]
 fn what_no_contract_allows_stays_as_it_is() {
     for (ty, op, x, y) in [
-        (Ty::B32, IntBin::DivS, 7, 0), (Ty::B32, IntBin::RemU, 7, 0), (Ty::B64, IntBin::DivU, 7, 0), (Ty::B64, IntBin::RemS, 7, 0),
-        (Ty::B32, IntBin::Shl, 1, 32), (Ty::B32, IntBin::ShrS, 1, 40), (Ty::B64, IntBin::ShrU, 1, 64),
+        (Ty::B32, IntBin::DivS, 7, 0),
+        (Ty::B32, IntBin::RemU, 7, 0),
+        (Ty::B64, IntBin::DivU, 7, 0),
+        (Ty::B64, IntBin::RemS, 7, 0),
+        (Ty::B32, IntBin::Shl, 1, 32),
+        (Ty::B32, IntBin::ShrS, 1, 40),
+        (Ty::B64, IntBin::ShrU, 1, 64),
     ] {
         let mut b = Builder::new("k", vec![], 32, 32);
         let x = b.one(OpKind::Const(ty, x), &[]);

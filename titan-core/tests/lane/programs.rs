@@ -34,7 +34,11 @@ pub(crate) fn program(rng: &mut Rng, meets: bool) -> Func {
         words.push(b.one(OpKind::ThreadId, &[]));
     }
     words.push(b.one(OpKind::ProgramId(0), &[]));
-    let conds = vec![b.cmp_u(Pred::Lt, words[0], words[1]), b.cmp_u(Pred::Lt, words[2], words[1]), b.cmp_u(Pred::Lt, words[3], words[0])];
+    let conds = vec![
+        b.cmp_u(Pred::Lt, words[0], words[1]),
+        b.cmp_u(Pred::Lt, words[2], words[1]),
+        b.cmp_u(Pred::Lt, words[3], words[0]),
+    ];
     let mut g = Gen { rng, b, words, conds, loops: vec![], depth: 0, role: None, address, meets };
     g.steps(8);
     g.b.terminate(OpKind::Return, &[]);
@@ -74,7 +78,11 @@ impl Gen<'_> {
     fn step(&mut self) {
         match self.rng.below(21) {
             0..=3 => {
-                let (f, x, y) = (self.rng.of(&[IntBin::Add, IntBin::Xor, IntBin::And, IntBin::Mul, IntBin::MinU]), self.word(), self.word());
+                let (f, x, y) = (
+                    self.rng.of(&[IntBin::Add, IntBin::Xor, IntBin::And, IntBin::Mul, IntBin::MinU]),
+                    self.word(),
+                    self.word(),
+                );
                 let z = self.b.int(f, x, y);
                 self.words.push(z);
             }
@@ -95,7 +103,8 @@ impl Gen<'_> {
                 let bytes = self.b.mul(index, four);
                 let wide = self.b.widen(bytes);
                 let at = self.b.add(self.address, wide);
-                let z = self.b.one(OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: 0, masked: false }, &[at]);
+                let z =
+                    self.b.one(OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: 0, masked: false }, &[at]);
                 self.words.push(z);
             }
             8 => {
@@ -106,7 +115,10 @@ impl Gen<'_> {
                 let bytes = self.b.mul(wide, eight);
                 let at = self.b.add(self.address, bytes);
                 let offset = 512 - 4 + 4 * self.rng.below(2) as i32;
-                self.b.op(OpKind::Store { space: Space::Global, bytes: 4, n: 1, offset: offset + 4, masked: false }, &[at, x]);
+                self.b.op(
+                    OpKind::Store { space: Space::Global, bytes: 4, n: 1, offset: offset + 4, masked: false },
+                    &[at, x],
+                );
             }
             9 | 10 if self.meets => self.meet(),
             11..=13 if self.depth < 3 => self.branch(),

@@ -101,7 +101,11 @@ fn the_programs_barrier_stands_around_roles() {
     let (func, count) = placed(1, |b| {
         let (lo, hi, one) = (b.i32(0), b.i32(9), b.i32(1));
         let (open, ..) = b.begin_for([lo, hi, one], &[]);
-        split(b, &ROLES, |b, i| if i == 1 { touch(b, Region::Buffer(0), true) });
+        split(b, &ROLES, |b, i| {
+            if i == 1 {
+                touch(b, Region::Buffer(0), true)
+            }
+        });
         b.terminate(OpKind::Continue(0), &[]);
         b.end(open);
     });
@@ -162,7 +166,12 @@ fn copies_into_a_ring_have_arrived_when_the_roles_end() {
 #[test]
 fn what_no_barrier_orders_is_refused_and_nothing_is_placed() {
     let region = [Region::Buffer(0), Region::Ring(0)];
-    for (first, second, write) in [(region[0], region[0], true), (region[0], region[1], true), (region[1], region[0], true), (region[0], region[0], false)] {
+    for (first, second, write) in [
+        (region[0], region[0], true),
+        (region[0], region[1], true),
+        (region[1], region[0], true),
+        (region[0], region[0], false),
+    ] {
         let (func, count) = placed(1, |b| {
             split(b, &ROLES, |b, i| {
                 touch(b, if i == 0 { first } else { second }, write && i == 0);
@@ -207,8 +216,18 @@ fn buffers_of_different_roles_have_different_places() {
     let own = |i: usize| Region::Buffer(i as u32);
     assert_eq!(places(2, |b| split(b, &ROLES, |b, i| touch(b, own(i), true))), [0, 64]);
     // Of one role they take each other's, and so do those of roles that follow each other.
-    assert_eq!(places(2, |b| split(b, &ROLES, |b, i| if i == 1 { (0..2).for_each(|n| touch(b, own(n), true)) })), [0, 0]);
-    assert_eq!(places(2, |b| (0..2).for_each(|n| split(b, &ROLES, |b, i| if i == n { touch(b, own(n), true) }))), [0, 0]);
+    assert_eq!(
+        places(2, |b| split(b, &ROLES, |b, i| if i == 1 {
+            (0..2).for_each(|n| touch(b, own(n), true))
+        })),
+        [0, 0]
+    );
+    assert_eq!(
+        places(2, |b| (0..2).for_each(|n| split(b, &ROLES, |b, i| if i == n {
+            touch(b, own(n), true)
+        }))),
+        [0, 0]
+    );
     // What a role reads from before lies apart from what the other one has, and what it leaves behind too.
     for before in [true, false] {
         for (reads, has) in [(0, 1), (1, 0)] {

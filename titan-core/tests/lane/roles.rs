@@ -101,7 +101,15 @@ fn operands_and_attributes_are_checked() {
 
 #[test]
 fn named_barriers_have_a_number_and_whole_warps() {
-    for (id, threads, right) in [(1, 32, true), (15, 128, true), (0, 32, false), (16, 32, false), (3, 33, false), (3, 0, false), (3, 160, false)] {
+    for (id, threads, right) in [
+        (1, 32, true),
+        (15, 128, true),
+        (0, 32, false),
+        (16, 32, false),
+        (3, 33, false),
+        (3, 0, false),
+        (3, 160, false),
+    ] {
         let mut b = builder();
         b.op(named(id, threads), &[]);
         b.terminate(OpKind::Return, &[]);

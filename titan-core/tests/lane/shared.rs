@@ -2,8 +2,8 @@
 
 use crate::machine::Rng;
 use crate::structure::{Event, paths, values};
-use titan_core::lane::shared::allocate;
 use std::collections::BTreeSet;
+use titan_core::lane::shared::allocate;
 use titan_core::lane::{Block, Builder, Func, IntBin, OpKind, Region, Space};
 
 /// For each path: whoever writes a place ends what lay there, which must not be read, or still be on its way.

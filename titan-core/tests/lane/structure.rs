@@ -118,7 +118,8 @@ impl Gen<'_> {
 
     /// Something that may be touched, and whether it is written.
     fn region(&mut self, writes: bool) -> (Region, bool) {
-        let pool: Vec<_> = self.pool.iter().filter(|(r, w)| !writes || (*w && matches!(r, Region::Buffer(_)))).copied().collect();
+        let pool: Vec<_> =
+            self.pool.iter().filter(|(r, w)| !writes || (*w && matches!(r, Region::Buffer(_)))).copied().collect();
         let (region, may) = self.rng.of(&pool);
         (region, writes || (may && self.rng.below(2) == 0))
     }
@@ -266,7 +267,8 @@ pub(crate) fn values(rng: &mut Rng) -> Func {
     let mut b = Builder::new("values", vec![Slot::Scalar { param: 0, wide: false }], 64, 32);
     let (n, one) = (b.one(OpKind::Slot(0), &[]), b.i32(1));
     let cond = b.cmp_u(Pred::Lt, n, one);
-    let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers: 0, loose: false, pool: vec![], pools: vec![], role: None };
+    let mut g =
+        Gen { rng, b, cond, loops: 0, depth: 0, buffers: 0, loose: false, pool: vec![], pools: vec![], role: None };
     g.define(&[], 8);
     g.b.terminate(OpKind::Return, &[]);
     g.b.finish().expect("operands fit")
@@ -447,7 +449,13 @@ impl Walk<'_> {
         on
     }
 
-    fn repeat(&mut self, body: Block, counted: bool, entry: Vec<Vec<Event>>, left: &mut Vec<(Vec<Event>, Out)>) -> Vec<Vec<Event>> {
+    fn repeat(
+        &mut self,
+        body: Block,
+        counted: bool,
+        entry: Vec<Vec<Event>>,
+        left: &mut Vec<(Vec<Event>, Out)>,
+    ) -> Vec<Vec<Event>> {
         let mut done = Vec::new();
         let mut at = entry;
         for round in 0..3 {

@@ -68,7 +68,8 @@ fn sources_and_data() {
     let wat = b.add(base, warp);
     let five = b.i32(5);
     let cond = b.cmp_u(Pred::Lt, lane, five);
-    let mut wanted = vec![(lane, Level::Lane), (warp, Level::Warp), (n, Level::Program), (base, Level::Program), (at, Level::Lane)];
+    let mut wanted =
+        vec![(lane, Level::Lane), (warp, Level::Warp), (n, Level::Program), (base, Level::Program), (at, Level::Lane)];
     let mut one = |b: &mut Builder, kind: OpKind, args: &[Value], level| wanted.push((b.one(kind, args), level));
     one(&mut b, OpKind::ThreadId, &[], Level::Lane);
     one(&mut b, OpKind::ProgramId(1), &[], Level::Program);
@@ -88,7 +89,11 @@ fn sources_and_data() {
     for (value, level) in wanted {
         assert!(found.level(value) >= level, "{value} is {:?}", found.level(value));
         // A lane's number is not asked for more than it must be.
-        assert!(found.level(value) == level || level == Level::Lane, "{value} is {:?}, not {level:?}", found.level(value));
+        assert!(
+            found.level(value) == level || level == Level::Lane,
+            "{value} is {:?}, not {level:?}",
+            found.level(value)
+        );
     }
 }
 
@@ -170,6 +175,10 @@ fn left_one_by_one(inside: impl FnOnce(&mut Builder, Value, Value), behind: bool
 fn lanes_that_leave_a_loop_at_different_times_have_parted_in_it() {
     for behind in [false, true] {
         let func = left_one_by_one(|_, _, _| (), behind);
-        assert_eq!(analyze(&func).parted().len(), 1, "also before the break: the next round is without those that left\n{func}");
+        assert_eq!(
+            analyze(&func).parted().len(),
+            1,
+            "also before the break: the next round is without those that left\n{func}"
+        );
     }
 }

@@ -147,8 +147,12 @@ fn widths_agree() {
     wrong(OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: 0, masked: false }, &|b| vec![b.i32(1)]);
     wrong(OpKind::Load { space: Space::Shared, bytes: 8, n: 4, offset: 0, masked: false }, &|b| vec![b.i32(1)]);
     wrong(OpKind::Load { space: Space::Shared, bytes: 3, n: 1, offset: 0, masked: false }, &|b| vec![b.i32(1)]);
-    wrong(OpKind::Store { space: Space::Shared, bytes: 2, n: 1, offset: 0, masked: false }, &|b| vec![b.i32(1), b.i32(2)]);
-    wrong(OpKind::Load { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: true }, &|b| vec![b.i32(1), b.i32(2)]);
+    wrong(OpKind::Store { space: Space::Shared, bytes: 2, n: 1, offset: 0, masked: false }, &|b| {
+        vec![b.i32(1), b.i32(2)]
+    });
+    wrong(OpKind::Load { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: true }, &|b| {
+        vec![b.i32(1), b.i32(2)]
+    });
     // What was right when it was built.
     let mut b = builder();
     let lane = b.one(OpKind::LaneId, &[]);
@@ -221,8 +225,11 @@ fn loops_agree_with_what_they_carry() {
 #[test]
 fn lanes_are_together_where_they_must_be() {
     let convergent: [(OpKind, bool); 5] = [
-        (OpKind::Barrier, false), (OpKind::Vote(Vote::All), true), (OpKind::Shuffle(Shuffle::Xor(1)), true),
-        (OpKind::Shuffle(Shuffle::Lane(0)), true), (OpKind::LoadMatrix { n: 1, transposed: false, offset: 0 }, true),
+        (OpKind::Barrier, false),
+        (OpKind::Vote(Vote::All), true),
+        (OpKind::Shuffle(Shuffle::Xor(1)), true),
+        (OpKind::Shuffle(Shuffle::Lane(0)), true),
+        (OpKind::LoadMatrix { n: 1, transposed: false, offset: 0 }, true),
     ];
     for (kind, in_warp) in convergent {
         let with = |cond: &dyn Fn(&mut Builder) -> Value| {

@@ -94,7 +94,11 @@ fn derived_layouts_hold_what_they_should() {
                 assert_eq!(held(deep, lane, warp).into_iter().collect::<BTreeSet<_>>(), wanted, "{layout} three times");
                 let each = layout.registers();
                 for r in 0..deep.registers() {
-                    assert_eq!(deep.coords(r, lane, warp)[0] as usize, r / each, "parts of a batch lie one after the other");
+                    assert_eq!(
+                        deep.coords(r, lane, warp)[0] as usize,
+                        r / each,
+                        "parts of a batch lie one after the other"
+                    );
                 }
             }
         }
@@ -143,5 +147,7 @@ fn the_check_finds_what_is_wrong() {
     assert!(says(layout(vec![step(0, 1), step(0, 1)], vec![step(0, 4)])).contains("held"));
     assert!(says(layout(vec![step(0, 1)], vec![step(0, 4), step(0, 4)])).contains("in registers"));
     assert!(says(layout(vec![step(0, 2)], vec![step(0, 4), step(0, 8)])).contains("nobody"));
-    assert!(says(layout(vec![step(0, 1), Bit::Copy], vec![Bit::Copy, step(0, 2), step(0, 4)])).contains("in registers"));
+    assert!(
+        says(layout(vec![step(0, 1), Bit::Copy], vec![Bit::Copy, step(0, 2), step(0, 4)])).contains("in registers")
+    );
 }

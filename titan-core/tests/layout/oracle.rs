@@ -21,12 +21,20 @@ fn ask(test: &str, questions: &[String]) -> Option<Vec<String>> {
     };
     let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder").join("tools");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/layout/layouts.py");
-    let is_library = |e: std::io::Result<std::fs::DirEntry>| e.is_ok_and(|e| e.file_name().to_string_lossy().starts_with("libtriton"));
+    let is_library = |e: std::io::Result<std::fs::DirEntry>| {
+        e.is_ok_and(|e| e.file_name().to_string_lossy().starts_with("libtriton"))
+    };
     if !std::fs::read_dir(&tools).is_ok_and(|mut all| all.any(is_library)) {
         skip("there is no library of Triton; `cargo xtask tools` brings it");
         return None;
     }
-    let child = Command::new("python3").arg(script).arg(&tools).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = Command::new("python3")
+        .arg(script)
+        .arg(&tools)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
     let Ok(mut child) = child else {
         skip("`python3` does not start");
         return None;
@@ -102,7 +110,11 @@ fn fragments_are_those_of_another_compiler() {
             let theirs = Bases::parse(answer);
             for lane in 0..32 {
                 for r in 0..ours.registers() {
-                    assert_eq!(ours.coords(r, lane, 0), theirs.at(&[r, lane, 0]), "{ours}: register {r} of lane {lane}");
+                    assert_eq!(
+                        ours.coords(r, lane, 0),
+                        theirs.at(&[r, lane, 0]),
+                        "{ours}: register {r} of lane {lane}"
+                    );
                 }
             }
         }
@@ -164,7 +176,13 @@ fn blocked_layouts_are_the_same() {
         // Tiles that are no smaller than what threads hold: where they are, copies are dealt out differently.
         let shape: Vec<u32> = (0..rank).map(|i| vector[i] * lanes[i] * warps[i] * power(&mut random, 2)).collect();
         let order_text = order.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        questions.push(format!("blocked {} / {} / {} / {order_text}: {}", words(&vector), words(&lanes), words(&warps), words(&shape)));
+        questions.push(format!(
+            "blocked {} / {} / {} / {order_text}: {}",
+            words(&vector),
+            words(&lanes),
+            words(&warps),
+            words(&shape)
+        ));
         ours.push(Layout::blocked(&shape, &vector, &lanes, &warps, &order));
     }
     let Some(answers) = ask("blocked_layouts_are_the_same", &questions) else { return };
@@ -270,7 +288,8 @@ fn bank_conflicts_are_those_of_another_compiler() {
                     } else {
                         (Encoding::swizzled(&shape, bits, &[0, 1]), format!("nvmma {bytes} {bits} 0"))
                     };
-                    let text = format!("conflicts {bits} 1 {vector} / {down} {across} / 1 1 / 1 0 with {name}: 64 {columns}");
+                    let text =
+                        format!("conflicts {bits} 1 {vector} / {down} {across} / 1 1 / 1 0 with {name}: 64 {columns}");
                     cases.push((layout, encoding, text));
                 }
             }

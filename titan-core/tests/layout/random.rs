@@ -24,7 +24,11 @@ impl Random {
 
     /// An extent of 1 to 200, often one that kernels have.
     fn extent(&mut self) -> u32 {
-        if self.below(2) == 0 { self.of(&[1, 2, 8, 16, 32, 48, 60, 64, 112, 128, 176, 192]) } else { 1 + self.below(200) }
+        if self.below(2) == 0 {
+            self.of(&[1, 2, 8, 16, 32, 48, 60, 64, 112, 128, 176, 192])
+        } else {
+            1 + self.below(200)
+        }
     }
 
     /// Extents of a tile of at most `most` elements.

@@ -41,7 +41,16 @@ fn place(e: &Encoding, at: [u32; 4]) -> u32 {
 fn elements(extents: &[u32]) -> Vec<[u32; 4]> {
     let mut all = vec![[0; 4]];
     for (axis, n) in extents.iter().enumerate() {
-        all = all.iter().flat_map(|at| (0..*n).map(move |i| { let mut at = *at; at[axis] = i; at })).collect();
+        all = all
+            .iter()
+            .flat_map(|at| {
+                (0..*n).map(move |i| {
+                    let mut at = *at;
+                    at[axis] = i;
+                    at
+                })
+            })
+            .collect();
     }
     all
 }
@@ -77,9 +86,20 @@ fn elements_lie_where_tensor_maps_put_them() {
 
 #[test]
 fn the_widest_swizzle_is_taken_that_rows_have() {
-    for (columns, bits, wanted) in [(64, 16, Swizzle::B128), (32, 16, Swizzle::B64), (96, 16, Swizzle::B64), (48, 16, Swizzle::B32),
-        (16, 16, Swizzle::B32), (60, 16, Swizzle::None), (8, 16, Swizzle::None), (128, 8, Swizzle::B128), (32, 32, Swizzle::B128),
-        (192, 16, Swizzle::B128), (176, 16, Swizzle::B32), (112, 32, Swizzle::B64)] {
+    for (columns, bits, wanted) in [
+        (64, 16, Swizzle::B128),
+        (32, 16, Swizzle::B64),
+        (96, 16, Swizzle::B64),
+        (48, 16, Swizzle::B32),
+        (16, 16, Swizzle::B32),
+        (60, 16, Swizzle::None),
+        (8, 16, Swizzle::None),
+        (128, 8, Swizzle::B128),
+        (32, 32, Swizzle::B128),
+        (192, 16, Swizzle::B128),
+        (176, 16, Swizzle::B32),
+        (112, 32, Swizzle::B64),
+    ] {
         let e = Encoding::swizzled(&[16, columns], bits, &[0, 1]);
         assert_eq!(e.swizzle, wanted, "{columns} of {bits} bits");
         let turned = Encoding::swizzled(&[columns, 16], bits, &[1, 0]);
@@ -141,6 +161,7 @@ fn the_check_finds_what_is_wrong() {
     assert!(says(Encoding { pitch: 64, ..good.clone() }).contains("both lie"));
     assert!(says(Encoding { row: 128, pitch: 96, ..good.clone() }).contains("both lie"));
     assert!(says(Encoding { pitch: 129, ..good }).contains("not a multiple"));
-    let beyond = Encoding { extents: vec![3, 8], bits: 16, order: vec![0, 1], row: 8, pitch: 16, swizzle: Swizzle::B128 };
+    let beyond =
+        Encoding { extents: vec![3, 8], bits: 16, order: vec![0, 1], row: 8, pitch: 16, swizzle: Swizzle::B128 };
     assert_eq!(check::encoding(&beyond), Ok(()), "three rows of one line stay in it");
 }

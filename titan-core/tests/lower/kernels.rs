@@ -58,7 +58,8 @@ fn lanes_do_what_tiles_say() {
         accepted += 1;
         for (warp, aligned) in [(32, true), (32, false), (64, false)] {
             runs += 1;
-            let found = std::panic::catch_unwind(|| complaint(&verified, warp, aligned, seed)).unwrap_or_else(|_| Some("a panic".to_owned()));
+            let found = std::panic::catch_unwind(|| complaint(&verified, warp, aligned, seed))
+                .unwrap_or_else(|_| Some("a panic".to_owned()));
             if let Some(what) = found {
                 // One of a kind is enough to look at: the shortest.
                 let kind: String = what.chars().filter(|c| !c.is_ascii_digit()).take(60).collect();

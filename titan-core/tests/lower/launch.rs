@@ -13,8 +13,13 @@ use titan_core::plan::Target;
 /// A machine like sm_80, with products of bytes.
 pub(crate) fn target(lanes: u32) -> Target {
     let atom = |k, a, acc| MmaAtom { m: 16, n: 8, k, a, b: a, acc };
-    let atoms = vec![atom(32, Elem::I8, Elem::I32), atom(16, Elem::F16, Elem::F32), atom(16, Elem::Bf16, Elem::F32),
-        atom(8, Elem::Tf32, Elem::F32), MmaAtom { m: 8, n: 8, k: 4, a: Elem::F64, b: Elem::F64, acc: Elem::F64 }];
+    let atoms = vec![
+        atom(32, Elem::I8, Elem::I32),
+        atom(16, Elem::F16, Elem::F32),
+        atom(16, Elem::Bf16, Elem::F32),
+        atom(8, Elem::Tf32, Elem::F32),
+        MmaAtom { m: 8, n: 8, k: 4, a: Elem::F64, b: Elem::F64, acc: Elem::F64 },
+    ];
     Target {
         name: "test",
         lanes,

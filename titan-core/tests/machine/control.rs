@@ -89,7 +89,8 @@ impl Machine<'_> {
         let (index, carried) = args.split_at(usize::from(counted));
         self.assign(carried, init, mask);
         let number = |m: &Self, v: Value, t: usize| i64::from((m.get(v, t) as u32).cast_signed());
-        let mut at: Vec<i64> = bounds.first().map_or(vec![], |lo| (0..self.threads).map(|t| number(self, *lo, t)).collect());
+        let mut at: Vec<i64> =
+            bounds.first().map_or(vec![], |lo| (0..self.threads).map(|t| number(self, *lo, t)).collect());
         let mut inside = mask.clone();
         let own = self.loops;
         self.loops += 1;
@@ -151,7 +152,13 @@ impl Machine<'_> {
             let to: Vec<Value> = if matches!(state, State::Broke(_)) {
                 around.results.clone()
             } else {
-                self.func.block(around.regions[0]).args.iter().skip(usize::from(around.kind == OpKind::For)).copied().collect()
+                self.func
+                    .block(around.regions[0])
+                    .args
+                    .iter()
+                    .skip(usize::from(around.kind == OpKind::For))
+                    .copied()
+                    .collect()
             };
             self.assign(&to, &op.args.clone(), mask);
         }

@@ -50,7 +50,12 @@ impl Machine<'_> {
     }
 
     /// Lane `8 i + r` names row `r` of matrix `i`.
-    fn load_matrix(&mut self, op: &Op, (n, transposed, offset): (u8, bool, i32), first: usize) -> Result<Vec<Vec<u64>>, String> {
+    fn load_matrix(
+        &mut self,
+        op: &Op,
+        (n, transposed, offset): (u8, bool, i32),
+        first: usize,
+    ) -> Result<Vec<Vec<u64>>, String> {
         let mut rows = Vec::new();
         for lane in 0..8 * usize::from(n) {
             let at = self.get(op.args[0], first + lane);

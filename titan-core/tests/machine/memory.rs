@@ -42,7 +42,12 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn new() -> Memory {
-        Memory { areas: vec![area("shared memory", SHARED_BASE.into(), Vec::new())], epoch: 1, flying: Vec::new(), groups: vec![0; 1024] }
+        Memory {
+            areas: vec![area("shared memory", SHARED_BASE.into(), Vec::new())],
+            epoch: 1,
+            flying: Vec::new(),
+            groups: vec![0; 1024],
+        }
     }
 
     /// Adds a tensor's memory, far from the others; gives its address.
@@ -94,12 +99,18 @@ impl Memory {
             let other = |by: Option<usize>| by.filter(|o| *o != t);
             if let Some(o) = other(now(touched.wrote)) {
                 let what = if write { "write" } else { "read" };
-                return Err(format!("thread {t} {what}s byte {i} of {}, which thread {o} wrote, without a barrier", area.name));
+                return Err(format!(
+                    "thread {t} {what}s byte {i} of {}, which thread {o} wrote, without a barrier",
+                    area.name
+                ));
             }
             if write {
                 let many = touched.by_many && now(touched.read).is_some();
                 if many || other(now(touched.read)).is_some() {
-                    return Err(format!("thread {t} writes byte {i} of {}, which another one read, without a barrier", area.name));
+                    return Err(format!(
+                        "thread {t} writes byte {i} of {}, which another one read, without a barrier",
+                        area.name
+                    ));
                 }
                 touched.wrote = Some((epoch, t));
             } else {
@@ -168,7 +179,9 @@ impl Memory {
         for c in done {
             if let Ok((area, at)) = self.place(Space::Shared, c.to, c.n) {
                 let epoch = self.epoch;
-                self.areas[area].touched[at..at + c.n as usize].iter_mut().for_each(|b| b.wrote = Some((epoch, c.thread)));
+                self.areas[area].touched[at..at + c.n as usize]
+                    .iter_mut()
+                    .for_each(|b| b.wrote = Some((epoch, c.thread)));
             }
         }
     }

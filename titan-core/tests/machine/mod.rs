@@ -142,7 +142,11 @@ impl<'f> Machine<'f> {
             self.from[result.index()] = from.first().copied();
         }
         match &op.kind {
-            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_) | OpKind::CopyAsync { .. } => {
+            OpKind::Load { .. }
+            | OpKind::Store { .. }
+            | OpKind::Atomic { .. }
+            | OpKind::CompareSwap(_)
+            | OpKind::CopyAsync { .. } => {
                 self.access(op, mask);
             }
             OpKind::CopyCommit => self.memory.commit(mask),
@@ -150,7 +154,9 @@ impl<'f> Machine<'f> {
             OpKind::Barrier => self.memory.barrier(),
             // They order less than is looked at here.
             OpKind::Access { .. } | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier => {}
-            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => self.exchange(op, mask),
+            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => {
+                self.exchange(op, mask)
+            }
             OpKind::Int(titan_core::lane::IntBin::Add) if self.is_buffer(op) => {
                 let (base, offset) = (op.args[0], op.args[1]);
                 let result = op.results[0];
@@ -204,7 +210,11 @@ impl<'f> Machine<'f> {
             OpKind::ProgramId(axis) => vec![self.program[usize::from(*axis)].into()],
             OpKind::NumPrograms(axis) => vec![self.grid[usize::from(*axis)].into()],
             OpKind::SharedBase => vec![memory::SHARED_BASE.into()],
-            OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..) | OpKind::Convert { .. } => {
+            OpKind::Float(..)
+            | OpKind::FloatUn(..)
+            | OpKind::Fma(_)
+            | OpKind::FloatCmp(..)
+            | OpKind::Convert { .. } => {
                 vec![0; op.results.len()]
             }
             kind => arith::plain(kind, op.args.first().map(|a| self.func.ty(*a)), args)?,
@@ -234,7 +244,9 @@ impl<'f> Machine<'f> {
         if space == Space::Shared {
             let inside = |b: &titan_core::lane::Buffer| {
                 let first = u64::from(memory::SHARED_BASE + b.offset);
-                self.from[address.index()] == Some(b.offset) && start >= first && start + bytes <= first + u64::from(b.bytes)
+                self.from[address.index()] == Some(b.offset)
+                    && start >= first
+                    && start + bytes <= first + u64::from(b.bytes)
             };
             if !self.func.buffers.iter().any(inside) {
                 return Err(format!("{start:#x} is outside of the buffer at {:?}", self.from[address.index()]));
@@ -285,7 +297,11 @@ impl<'f> Machine<'f> {
             OpKind::CopyAsync { bytes, offset, masked } => {
                 let n = u64::from(*bytes);
                 let to = self.range(Space::Shared, op.args[0], args[0], *offset, n)?;
-                let from = if masked_off(*masked) { None } else { Some(self.range(Space::Global, op.args[1], args[1], 0, n)?) };
+                let from = if masked_off(*masked) {
+                    None
+                } else {
+                    Some(self.range(Space::Global, op.args[1], args[1], 0, n)?)
+                };
                 self.memory.copy(to, from, n, t)?;
                 Ok(vec![])
             }

@@ -9,7 +9,9 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("a copier does not wait for a free slot", |t| each(t, &waits_of(t, Copies::Yes), Text::without)),
     barriers("a reader does not arrive", |t| each(t, &in_loops(t, "ttg.nv.mbarrier.arrive"), Text::without)),
     barriers("a reader arrives twice", |t| each(t, &in_loops(t, "ttg.nv.mbarrier.arrive"), Text::doubled)),
-    barriers("a reader arrives before it reads", |t| arrives_before(t, &["ttg.region.read", "ttg.nv.wgmma.wait_group"])),
+    barriers("a reader arrives before it reads", |t| {
+        arrives_before(t, &["ttg.region.read", "ttg.nv.wgmma.wait_group"])
+    }),
     barriers("a reader arrives at the next slot's barrier", |t| beside(t, "ttg.nv.mbarrier.arrive", 0)),
     barriers("a reader waits for the next slot's barrier", |t| beside_of(t, &waits_of(t, Copies::No), 0)),
     barriers("a copier waits for the next slot's barrier", |t| beside_of(t, &waits_of(t, Copies::Yes), 0)),
@@ -35,9 +37,13 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("a barrier is gone before it is used", early_inval),
     barriers("barriers are not fenced before others use them", |t| each(t, &needed_fences(t), Text::without)),
     barriers("a fence between proxies is forgotten", |t| each(t, &proxy_fences(t), Text::without)),
-    barriers("a fence between proxies comes after the arrival", |t| after_next(t, &proxy_fences(t), "ttg.nv.mbarrier.arrive")),
+    barriers("a fence between proxies comes after the arrival", |t| {
+        after_next(t, &proxy_fences(t), "ttg.nv.mbarrier.arrive")
+    }),
     barriers("a fence between proxies comes before the access", |t| before_last(t, &proxy_fences(t))),
-    barriers("a fence between proxies is for other memory", |t| each(t, &proxy_fences(t), |t, i| t.with(i, &t.line(i).replace("space = shared", "space = global")))),
+    barriers("a fence between proxies is for other memory", |t| {
+        each(t, &proxy_fences(t), |t, i| t.with(i, &t.line(i).replace("space = shared", "space = global")))
+    }),
     barriers("one barrier for all slots", one_for_all),
     barriers("one side counts one slot fewer", |t| depth(t, -1)),
     barriers("one side counts one slot more", |t| depth(t, 1)),
@@ -51,20 +57,45 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("groups are not waited for", |t| each(t, &needed_waits(t), Text::without)),
     barriers("a group is not closed", |t| each(t, &commits(t), Text::without)),
     barriers("a barrier's word inside a slot", words_inside),
-    barriers("a role comes to a named barrier and goes on", |t| named(t, "ttg.nv.barrier.sync", "ttg.nv.barrier.arrive")),
-    barriers("a role does not come to a named barrier", |t| each(t, &looping(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), Text::without)),
-    barriers("a named barrier of another number of threads", |t| number(t, &in_roles(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), "threads", |n| n + 32)),
-    barriers("another named barrier", |t| number(t, &in_roles(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), "id", |n| n + 5)),
+    barriers("a role comes to a named barrier and goes on", |t| {
+        named(t, "ttg.nv.barrier.sync", "ttg.nv.barrier.arrive")
+    }),
+    barriers("a role does not come to a named barrier", |t| {
+        each(t, &looping(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), Text::without)
+    }),
+    barriers("a named barrier of another number of threads", |t| {
+        number(t, &in_roles(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), "threads", |n| n + 32)
+    }),
+    barriers("another named barrier", |t| {
+        number(t, &in_roles(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), "id", |n| n + 5)
+    }),
     barriers("the rendezvous of the cluster is not waited for", |t| each(t, &readers_wait(t), Text::without)),
-    barriers("a role does not come to the rendezvous of the cluster", |t| each(t, &t.ops("ttg.nv.cluster.arrive"), Text::without)),
-    barriers("the counter of vector memory is one too high", |t| number(t, &t.ops("ttg.amd.s_waitcnt"), "vmcnt", |n| n + 1)),
-    barriers("the counter of local memory is one too high", |t| number(t, &t.ops("ttg.amd.s_waitcnt"), "lgkmcnt", |n| n + 1)),
+    barriers("a role does not come to the rendezvous of the cluster", |t| {
+        each(t, &t.ops("ttg.nv.cluster.arrive"), Text::without)
+    }),
+    barriers("the counter of vector memory is one too high", |t| {
+        number(t, &t.ops("ttg.amd.s_waitcnt"), "vmcnt", |n| n + 1)
+    }),
+    barriers("the counter of local memory is one too high", |t| {
+        number(t, &t.ops("ttg.amd.s_waitcnt"), "lgkmcnt", |n| n + 1)
+    }),
     barriers("a counter is not waited for", |t| each(t, &t.ops("ttg.amd.s_waitcnt"), Text::without)),
-    barriers("threads arrive before they copy", |t| moved_before(t, "ttg.nv.cp_async.mbarrier_arrive", "ttg.nv.cp_async")),
-    barriers("threads arrive though nobody counts them", |t| replaced(t, "ttg.nv.cp_async.mbarrier_arrive", "noinc = true", "noinc = false")),
-    barriers("fewer threads arrive than are counted", |t| number(t, &t.ops("ttg.nv.cp_async.mbarrier_arrive"), "arrivals", |n| n - 1)),
-    barriers("a product's stage is freed while it is read", |t| swapped(t, "ttg.nv.wgmma.wait_group", "ttg.nv.mbarrier.arrive")),
-    Kind { fate: Fate::Idle, ..barriers("a role does not end in finalize", |t| each(t, &t.ops("ttg.pipeline.finalize"), Text::without)) },
+    barriers("threads arrive before they copy", |t| {
+        moved_before(t, "ttg.nv.cp_async.mbarrier_arrive", "ttg.nv.cp_async")
+    }),
+    barriers("threads arrive though nobody counts them", |t| {
+        replaced(t, "ttg.nv.cp_async.mbarrier_arrive", "noinc = true", "noinc = false")
+    }),
+    barriers("fewer threads arrive than are counted", |t| {
+        number(t, &t.ops("ttg.nv.cp_async.mbarrier_arrive"), "arrivals", |n| n - 1)
+    }),
+    barriers("a product's stage is freed while it is read", |t| {
+        swapped(t, "ttg.nv.wgmma.wait_group", "ttg.nv.mbarrier.arrive")
+    }),
+    Kind {
+        fate: Fate::Idle,
+        ..barriers("a role does not end in finalize", |t| each(t, &t.ops("ttg.pipeline.finalize"), Text::without))
+    },
     same(Level::Barriers, "a stage is read twice", |t| each(t, &t.ops("ttg.region.read"), Text::doubled)),
     same(Level::Barriers, "a reader does not read", |t| each(t, &t.ops("ttg.region.read"), Text::without)),
     same(Level::Barriers, "the one who waits fences, not the one who arrives", the_waiter_fences),
@@ -93,7 +124,8 @@ fn copies(t: &Text) -> Vec<usize> {
 
 /// Copies in loops that wait for a free slot by its barrier.
 fn guarded_copies(t: &Text) -> Vec<usize> {
-    let waits = |i: &usize| t.around(*i).is_some_and(|(h, e)| (h..e).any(|j| op(t.line(j)) == "ttg.nv.mbarrier.wait_parity"));
+    let waits =
+        |i: &usize| t.around(*i).is_some_and(|(h, e)| (h..e).any(|j| op(t.line(j)) == "ttg.nv.mbarrier.wait_parity"));
     copies(t).into_iter().filter(waits).collect()
 }
 
@@ -119,7 +151,10 @@ fn in_roles(t: &Text, names: &[&str]) -> Vec<usize> {
 
 /// What follows in the innermost loop, or in the block, of an operation.
 fn rest(t: &Text, at: usize) -> std::ops::Range<usize> {
-    let end = t.around(at).map_or_else(|| (at..t.0.len()).find(|i| indent(t.line(*i)) < indent(t.line(at))).unwrap_or(t.0.len()), |(_, e)| e);
+    let end = t.around(at).map_or_else(
+        || (at..t.0.len()).find(|i| indent(t.line(*i)) < indent(t.line(at))).unwrap_or(t.0.len()),
+        |(_, e)| e,
+    );
     at..end
 }
 
@@ -136,15 +171,22 @@ fn barriers_at(t: &Text, at: usize) -> Option<String> {
 
 /// Where barriers are made that somebody waits for: how many arrive at the others is nobody's concern.
 fn awaited(t: &Text) -> Vec<usize> {
-    let waits = ["ttg.nv.mbarrier.wait_parity", "ttg.nv.mbarrier.wait", "ttg.nv.mbarrier.try_wait", "ttg.nv.mbarrier.test_wait"];
+    let waits = [
+        "ttg.nv.mbarrier.wait_parity",
+        "ttg.nv.mbarrier.wait",
+        "ttg.nv.mbarrier.try_wait",
+        "ttg.nv.mbarrier.test_wait",
+    ];
     let waited: Vec<Option<String>> = t.any(&waits).into_iter().map(|i| barriers_at(t, i)).collect();
     t.ops("ttg.nv.mbarrier.init").into_iter().filter(|i| waited.contains(&barriers_at(t, *i))).collect()
 }
 
 /// Where barriers are made that somebody uses: it does not matter what becomes of the others.
 fn used(t: &Text) -> Vec<usize> {
-    let uses_it = |i: &usize| !["ttg.nv.mbarrier.init", "ttg.nv.mbarrier.inval", "ttg.nv.mbarrier.at"].contains(&op(t.line(*i)));
-    let all: Vec<String> = (0..t.0.len()).filter(uses_it).flat_map(|i| uses(t.line(i))).filter_map(|name| barriers_of(t, &name)).collect();
+    let uses_it =
+        |i: &usize| !["ttg.nv.mbarrier.init", "ttg.nv.mbarrier.inval", "ttg.nv.mbarrier.at"].contains(&op(t.line(*i)));
+    let all: Vec<String> =
+        (0..t.0.len()).filter(uses_it).flat_map(|i| uses(t.line(i))).filter_map(|name| barriers_of(t, &name)).collect();
     t.ops("ttg.nv.mbarrier.init").into_iter().filter(|i| barriers_at(t, *i).is_some_and(|b| all.contains(&b))).collect()
 }
 
@@ -155,14 +197,18 @@ fn ends_an_access(t: &Text, wait: usize) -> bool {
         let role = t.role(arrival);
         (0..arrival).any(|j| t.role(j) == role && (TOUCHES.contains(&op(t.line(j))) || COPIES.contains(&op(t.line(j)))))
     };
-    let mut arrivals = t.ops("ttg.nv.mbarrier.arrive").into_iter().filter(|i| barriers_at(t, *i) == barriers_at(t, wait));
+    let mut arrivals =
+        t.ops("ttg.nv.mbarrier.arrive").into_iter().filter(|i| barriers_at(t, *i) == barriers_at(t, wait));
     t.around(wait).is_some() || arrivals.all(touched)
 }
 
 /// Waits by parity that are followed by a copy, or by a read.
 fn waits_of(t: &Text, side: Copies) -> Vec<usize> {
     let is = |i: &usize| {
-        let next = rest(t, *i).skip(1).map(|j| op(t.line(j))).find(|o| COPIES.contains(o) || TOUCHES.contains(o) || *o == "ttg.nv.mbarrier.wait_parity");
+        let next = rest(t, *i)
+            .skip(1)
+            .map(|j| op(t.line(j)))
+            .find(|o| COPIES.contains(o) || TOUCHES.contains(o) || *o == "ttg.nv.mbarrier.wait_parity");
         match side {
             Copies::Yes => next.is_some_and(|o| COPIES.contains(&o)) && ends_an_access(t, *i),
             Copies::No => next.is_some_and(|o| TOUCHES.contains(&o)),
@@ -216,7 +262,11 @@ fn next(t: &Text, at: usize, name: &str) -> Option<Text> {
     let depth = format!("%allParts = const {parts} : i32");
     let beside = format!("%beside = {} {whole}, %indexIn", op(t.line(def)));
     let changed = renamed(t.line(at), name, "%beside");
-    (parts > 1).then(|| t.with(at, &changed).before(at, &[&depth, &moved, "%indexIn = rem %indexUp, %allParts", &beside]).with_constants())
+    (parts > 1).then(|| {
+        t.with(at, &changed)
+            .before(at, &[&depth, &moved, "%indexIn = rem %indexUp, %allParts", &beside])
+            .with_constants()
+    })
 }
 
 /// Waits for another parity: the opposite one, or always the same.
@@ -226,7 +276,9 @@ fn parity(t: &Text, side: Copies, value: Option<&str>) -> Vec<Text> {
         t.around(i)?;
         let text = match value {
             Some(v) => t.with(i, &renamed(t.line(i), &parity, v)),
-            None => t.with(i, &renamed(t.line(i), &parity, "%opposite")).before(i, &[&format!("%opposite = xor {parity}, %unit")]),
+            None => t
+                .with(i, &renamed(t.line(i), &parity, "%opposite"))
+                .before(i, &[&format!("%opposite = xor {parity}, %unit")]),
         };
         Some(text.with_constants())
     };
@@ -234,12 +286,16 @@ fn parity(t: &Text, side: Copies, value: Option<&str>) -> Vec<Text> {
 }
 
 fn number(t: &Text, at: &[usize], name: &str, change: impl Fn(i64) -> i64) -> Vec<Text> {
-    let edit = |i: &usize| attribute(t.line(*i), name).map(|v| t.with(*i, &with_attribute(t.line(*i), name, change(v))));
+    let edit =
+        |i: &usize| attribute(t.line(*i), name).map(|v| t.with(*i, &with_attribute(t.line(*i), name, change(v))));
     at.iter().filter_map(edit).collect()
 }
 
 fn counted(t: &Text, least: i64) -> Vec<usize> {
-    t.ops("ttg.nv.mbarrier.init").into_iter().filter(|i| attribute(t.line(*i), "count").is_some_and(|c| c >= least)).collect()
+    t.ops("ttg.nv.mbarrier.init")
+        .into_iter()
+        .filter(|i| attribute(t.line(*i), "count").is_some_and(|c| c >= least))
+        .collect()
 }
 
 fn counted_n(t: &Text) -> Vec<usize> {
@@ -287,7 +343,8 @@ fn the_waiter_fences(t: &Text) -> Vec<Text> {
         return Vec::new();
     }
     let mut new = t.clone();
-    let mut changes: Vec<(usize, bool)> = fences.iter().map(|i| (*i, false)).chain(waits.iter().map(|i| (*i, true))).collect();
+    let mut changes: Vec<(usize, bool)> =
+        fences.iter().map(|i| (*i, false)).chain(waits.iter().map(|i| (*i, true))).collect();
     changes.sort_unstable();
     for (at, add) in changes.into_iter().rev() {
         new = if add { new.after(at, &[&fence]) } else { new.without(at) };
@@ -379,7 +436,9 @@ fn loops(t: &Text, side: Copies) -> Vec<usize> {
     }
     heads.retain(|h| {
         let copies = (*h..t.end(*h)).any(|i| COPIES.contains(&op(t.line(i))));
-        let meets = (*h..t.end(*h)).any(|i| op(t.line(i)).starts_with("ttg.nv.mbarrier.") || op(t.line(i)).starts_with("ttg.nv.cp_async.mbarrier"));
+        let meets = (*h..t.end(*h)).any(|i| {
+            op(t.line(i)).starts_with("ttg.nv.mbarrier.") || op(t.line(i)).starts_with("ttg.nv.cp_async.mbarrier")
+        });
         copies == (side == Copies::Yes) && meets
     });
     heads
@@ -411,7 +470,10 @@ fn words_inside(t: &Text) -> Vec<Text> {
     let edit = |alloc: usize| {
         let words = uses(t.line(alloc)).first()?.clone();
         let at = t.def(&words)?;
-        let payload = t.ops("ttg.region").into_iter().find(|i| *i != at && attribute(t.line(*i), "bytes").is_some_and(|b| b >= 1024))?;
+        let payload = t
+            .ops("ttg.region")
+            .into_iter()
+            .find(|i| *i != at && attribute(t.line(*i), "bytes").is_some_and(|b| b >= 1024))?;
         let offset = attribute(t.line(payload), "offset")?;
         Some(t.with(at, &with_attribute(t.line(at), "offset", offset)))
     };
@@ -420,7 +482,12 @@ fn words_inside(t: &Text) -> Vec<Text> {
 
 fn named(t: &Text, from: &str, to: &str) -> Vec<Text> {
     // Where the others only arrive, somebody must wait.
-    let alone = |i: &usize| in_roles(t, &[from]).iter().filter(|j| attribute(t.line(**j), "id") == attribute(t.line(*i), "id")).all(|j| t.role(*j) == t.role(*i));
+    let alone = |i: &usize| {
+        in_roles(t, &[from])
+            .iter()
+            .filter(|j| attribute(t.line(**j), "id") == attribute(t.line(*i), "id"))
+            .all(|j| t.role(*j) == t.role(*i))
+    };
     looping(t, &[from]).into_iter().filter(alone).map(|i| t.with(i, &t.line(i).replacen(from, to, 1))).collect()
 }
 

@@ -77,7 +77,11 @@ const UNSAID: [&str; 1] = ["barrier_fence_before_a_store_outside@passes"];
 /// with such calls are for the verifier alone, which takes their word for what they touch.
 fn running(sources: &[Source]) -> Vec<Running<'_>> {
     assert!(UNWRITTEN.iter().all(|name| sources.iter().any(|s| s.name == *name)), "{UNWRITTEN:?} are not all there");
-    let known = |s: &&Source| s.text.ops("ttg.region.call").is_empty() && !UNWRITTEN.contains(&s.name.as_str()) && !UNSAID.contains(&s.name.as_str());
+    let known = |s: &&Source| {
+        s.text.ops("ttg.region.call").is_empty()
+            && !UNWRITTEN.contains(&s.name.as_str())
+            && !UNSAID.contains(&s.name.as_str())
+    };
     sources.iter().filter(known).map(|source| Running { source, text: source.text.marked(&said(source)) }).collect()
 }
 
@@ -106,7 +110,8 @@ fn may_be_found(fate: Fate, found: sim::Kind) -> bool {
 fn row(kind: &Kind, sources: &[Source], running: &[Running<'_>]) -> Row {
     let all: Vec<Text> = sources.iter().flat_map(|s| mutants(kind, s, &s.text)).collect();
     let known: BTreeSet<String> = all.iter().map(Text::plain).collect();
-    let found: Vec<(Text, &Source)> = running.iter().flat_map(|r| mutants(kind, r.source, &r.text).into_iter().map(move |m| (m, r.source))).collect();
+    let found: Vec<(Text, &Source)> =
+        running.iter().flat_map(|r| mutants(kind, r.source, &r.text).into_iter().map(move |m| (m, r.source))).collect();
     let mut row = Row { mutants: all.len(), ..Row::default() };
     row.refused = all.iter().filter(|m| m.kernel().is_some_and(|k| verify(k).is_err())).count();
     for (mutant, source) in &found {
@@ -152,7 +157,11 @@ fn rows() -> Vec<(Kind, Row)> {
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|t| t.join().expect("a thread that ends")).collect()
     });
-    let mut of = |kind: &Kind| made.iter().position(|(name, level, _)| (*name, *level) == (kind.name, kind.level)).map(|i| made.swap_remove(i).2);
+    let mut of = |kind: &Kind| {
+        made.iter()
+            .position(|(name, level, _)| (*name, *level) == (kind.name, kind.level))
+            .map(|i| made.swap_remove(i).2)
+    };
     kinds.iter().map(|kind| (*kind, of(kind).expect("a row"))).collect()
 }
 
@@ -160,7 +169,10 @@ fn rows() -> Vec<(Kind, Row)> {
 fn table(rows: &[(Kind, Row)]) -> String {
     let mut text = header(rows);
     for (level, title) in [(Level::Rings, "Rings and tokens"), (Level::Barriers, "Barriers and groups")] {
-        let _ = write!(text, "\n## {title}\n\n| change | in Rust | mutants | verifier | tried | not well formed | model checker | runs |\n|---|---|---|---|---|---|---|---|\n");
+        let _ = write!(
+            text,
+            "\n## {title}\n\n| change | in Rust | mutants | verifier | tried | not well formed | model checker | runs |\n|---|---|---|---|---|---|---|---|\n"
+        );
         let mut part: Vec<&(Kind, Row)> = rows.iter().filter(|(k, _)| k.level == level).collect();
         part.sort_by_key(|(k, _)| k.fate as u8);
         let mut last = None;
@@ -174,9 +186,16 @@ fn table(rows: &[(Kind, Row)]) -> String {
             let ill_formed = if row.ill_formed == 0 { String::new() } else { row.ill_formed.to_string() };
             let (found, runs) = match kind.fate {
                 Fate::Wrong | Fate::Idle => (row.explored.to_string(), row.sanitized.to_string()),
-                                Fate::Same => ("safe".to_owned(), "clean".to_owned()),
+                Fate::Same => ("safe".to_owned(), "clean".to_owned()),
             };
-            let _ = writeln!(text, "| {} | {surface} | {} | {} | {} | {ill_formed} | {found} | {runs} |", kind.name, row.mutants, verdict(row.refused), row.tried);
+            let _ = writeln!(
+                text,
+                "| {} | {surface} | {} | {} | {} | {ill_formed} | {found} | {runs} |",
+                kind.name,
+                row.mutants,
+                verdict(row.refused),
+                row.tried
+            );
         }
     }
     text
@@ -240,7 +259,8 @@ The model checker and the runs share no code with the verifier.
 fn few_places_are_never_run() {
     let sources = sources::all();
     let running = running(&sources);
-    let kept: Vec<&str> = sources.iter().map(|s| s.name.as_str()).filter(|name| running.iter().all(|r| r.source.name != *name)).collect();
+    let kept: Vec<&str> =
+        sources.iter().map(|s| s.name.as_str()).filter(|name| running.iter().all(|r| r.source.name != *name)).collect();
     let calls = [
         "calls@calls_that_only_read_and_a_read",
         "calls@asynchronous_by_name",
@@ -251,7 +271,8 @@ fn few_places_are_never_run() {
     ];
     let same = |a: &[&str], b: &[&str]| a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>();
     assert!(same(&kept, &[&calls[..], &UNWRITTEN, &UNSAID].concat()), "{kept:?}");
-    let marked: Vec<&str> = running.iter().filter(|r| r.text != r.source.text).map(|r| r.source.name.as_str()).collect();
+    let marked: Vec<&str> =
+        running.iter().filter(|r| r.text != r.source.text).map(|r| r.source.name.as_str()).collect();
     let never = [
         // In turn, what a loop asks for has happened when it asks.
         "barrier_polled_in_a_loop@passes",
@@ -284,8 +305,14 @@ fn few_places_are_never_run() {
 #[test]
 fn every_layer_knows_right_from_wrong() {
     let rows = rows();
-    let missed: Vec<String> = rows.iter().flat_map(|(k, r)| r.missed.iter().map(move |m| format!("{}: {m}", k.name))).collect();
-    assert!(missed.is_empty(), "{} mutants:\n{}", missed.len(), missed.iter().take(20).cloned().collect::<Vec<_>>().join("\n\n"));
+    let missed: Vec<String> =
+        rows.iter().flat_map(|(k, r)| r.missed.iter().map(move |m| format!("{}: {m}", k.name))).collect();
+    assert!(
+        missed.is_empty(),
+        "{} mutants:\n{}",
+        missed.len(),
+        missed.iter().take(20).cloned().collect::<Vec<_>>().join("\n\n")
+    );
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/mutations.md");
     let text = table(&rows);
     if std::env::var_os("TITAN_BLESS").is_some() {

@@ -11,7 +11,9 @@ pub(crate) const KINDS: &[Kind] = &[
     idle("a stage is given back twice", |t| each(t, &["ttg.stage.consumed"], Text::doubled)),
     surface("a stage is released before it is read", early_release),
     surface("a stage is looked at after its release", late_view),
-    surface("a stage is released while a product reads it", |t| swapped_over(t, "ttg.compute.wait", "ttg.stage.release")),
+    surface("a stage is released while a product reads it", |t| {
+        swapped_over(t, "ttg.compute.wait", "ttg.stage.release")
+    }),
     surface("a product is never waited for", |t| forgotten(t, "ttg.compute.wait", "ttg.compute.issue", 2)),
     idle("a product is waited for twice", |t| each(t, &["ttg.compute.wait"], Text::doubled)),
     surface("an accumulator is never finished", forgotten_finish),
@@ -50,7 +52,9 @@ pub(crate) const KINDS: &[Kind] = &[
     surface("a store is never waited for", |t| each(t, &["ttg.store.wait"], Text::without)),
     idle("a store is waited for twice", |t| each(t, &["ttg.store.wait"], Text::doubled)),
     surface("what was written is never stored", never_stored),
-    surface("what was written is stored twice", |t| each(t, &["ttg.store.issue_tile", "ttg.store.issue"], Text::doubled)),
+    surface("what was written is stored twice", |t| {
+        each(t, &["ttg.store.issue_tile", "ttg.store.issue"], Text::doubled)
+    }),
     idle("a slot is written twice", |t| each(t, &["ttg.stage.write"], Text::doubled)),
     surface("a stage that may be poison is read unasked", unasked),
     surface("poison is read, and what is not is passed over", wrong_arm),
@@ -84,7 +88,9 @@ fn each(t: &Text, ops: &[&str], edit: impl Fn(&Text, usize) -> Text) -> Vec<Text
 fn swallow(t: &Text, at: usize) -> Text {
     let mut gone = results(t.line(at));
     let mut new = t.without(at);
-    while let Some(i) = (0..new.0.len()).find(|i| uses(new.line(*i)).iter().any(|u| gone.contains(u)) && !new.line(*i).ends_with('{')) {
+    while let Some(i) =
+        (0..new.0.len()).find(|i| uses(new.line(*i)).iter().any(|u| gone.contains(u)) && !new.line(*i).ends_with('{'))
+    {
         gone.extend(results(new.line(i)));
         new = new.without(i);
     }
@@ -109,9 +115,11 @@ fn late_view(t: &Text) -> Vec<Text> {
     let views = if t.ops("ttg.stage.poisoned").is_empty() { t.ops("ttg.stage.view") } else { Vec::new() };
     let copy = |view: usize| {
         let perm = uses(t.line(view)).first()?.clone();
-        let done = (view..t.0.len()).find(|i| op(t.line(*i)) == "ttg.stage.consumed" && uses(t.line(*i)).contains(&perm))?;
+        let done =
+            (view..t.0.len()).find(|i| op(t.line(*i)) == "ttg.stage.consumed" && uses(t.line(*i)).contains(&perm))?;
         let token = results(t.line(done)).first()?.clone();
-        let release = (done..t.0.len()).find(|i| op(t.line(*i)) == "ttg.stage.release" && uses(t.line(*i)).contains(&token))?;
+        let release =
+            (done..t.0.len()).find(|i| op(t.line(*i)) == "ttg.stage.release" && uses(t.line(*i)).contains(&token))?;
         if indent(t.line(release)) != indent(t.line(view)) {
             return None;
         }
@@ -189,7 +197,8 @@ fn loops(t: &Text, side: Side) -> Vec<usize> {
         Side::Fills => ("ttg.stage.acquire", "ttg.stage.ready"),
         Side::Reads => ("ttg.stage.ready", "ttg.stage.acquire"),
     };
-    let mut heads: Vec<usize> = t.ops(mine).into_iter().filter(|i| t.role(*i).is_some()).filter_map(|i| t.around(i)).map(|(h, _)| h).collect();
+    let mut heads: Vec<usize> =
+        t.ops(mine).into_iter().filter(|i| t.role(*i).is_some()).filter_map(|i| t.around(i)).map(|(h, _)| h).collect();
     heads.dedup();
     heads.retain(|h| !(*h..t.end(*h)).any(|i| op(t.line(i)) == other));
     heads
@@ -219,7 +228,10 @@ fn bounds(t: &Text, side: Side, change: &str) -> Vec<Text> {
 fn starts(t: &Text, side: Side) -> Vec<Text> {
     let edit = |h: usize| {
         let [lo, hi, _] = head(t.line(h))?;
-        Some(t.with(h, &t.line(h).replacen(&format!(" = {lo} to {hi} "), &format!(" = %unit to {hi} "), 1)).with_constants())
+        Some(
+            t.with(h, &t.line(h).replacen(&format!(" = {lo} to {hi} "), &format!(" = %unit to {hi} "), 1))
+                .with_constants(),
+        )
     };
     loops(t, side).into_iter().filter_map(edit).collect()
 }
@@ -254,7 +266,8 @@ fn guarded(t: &Text, side: Side) -> Vec<Text> {
 
 fn both_guarded(t: &Text) -> Vec<Text> {
     let (fills, reads) = (loops(t, Side::Fills), loops(t, Side::Reads));
-    let (mut heads, rings) = ([fills.clone(), reads.clone()].concat(), t.0.iter().filter(|l| l.contains("pipe(")).count());
+    let (mut heads, rings) =
+        ([fills.clone(), reads.clone()].concat(), t.0.iter().filter(|l| l.contains("pipe(")).count());
     let timed = t.any(&["ttg.stage.acquire", "ttg.stage.ready"]).iter().any(|i| !uses(t.line(*i)).is_empty());
     if timed || fills.is_empty() || reads.is_empty() || rings != 1 || t.0.concat().matches("pipe(").count() != 1 {
         return Vec::new();
@@ -274,7 +287,8 @@ fn both_guarded(t: &Text) -> Vec<Text> {
 
 /// Whether a loop has one iteration at most, whatever the arguments are.
 fn once(t: &Text, h: usize) -> bool {
-    let number = |name: &str| t.line(t.def(name)?).split("const ").nth(1)?.split_whitespace().next()?.parse::<i64>().ok();
+    let number =
+        |name: &str| t.line(t.def(name)?).split("const ").nth(1)?.split_whitespace().next()?.parse::<i64>().ok();
     let words = head(t.line(h)).map(|words| words.map(|w| number(&w)));
     matches!(words, Some([Some(lo), Some(hi), Some(step)]) if lo + step >= hi)
 }
@@ -282,7 +296,8 @@ fn once(t: &Text, h: usize) -> bool {
 /// What depends on nothing, once for all iterations. Once is enough for a loop that runs once, as the first and the last loop of what
 /// `pipelined` makes do with two slots.
 fn hoisted(t: &Text, what: &str) -> Vec<Text> {
-    let edit = |i: usize| t.around(i).filter(|(h, _)| uses(t.line(i)).is_empty() && !once(t, *h)).map(|(h, _)| t.moved(i, h));
+    let edit =
+        |i: usize| t.around(i).filter(|(h, _)| uses(t.line(i)).is_empty() && !once(t, *h)).map(|(h, _)| t.moved(i, h));
     t.ops(what).into_iter().filter_map(edit).collect()
 }
 
@@ -325,7 +340,8 @@ fn second_filler(t: &Text) -> Vec<Text> {
 }
 
 fn crossed(t: &Text) -> Vec<Text> {
-    let slot = t.ops("ttg.stage.acquire").into_iter().find(|i| t.role(*i).is_some()).and_then(|i| results(t.line(i)).pop());
+    let slot =
+        t.ops("ttg.stage.acquire").into_iter().find(|i| t.role(*i).is_some()).and_then(|i| results(t.line(i)).pop());
     let Some(slot) = slot else { return Vec::new() };
     let zero = format!("ttg.stage.zero {slot}");
     loops(t, Side::Reads).into_iter().map(|h| t.after(h, &[&zero])).collect()
@@ -368,9 +384,11 @@ fn read_first(t: &Text) -> Vec<Text> {
         if t.ops("ttg.stage.acquire") != [i] {
             return None;
         }
-        let ready = (i..end).find(|j| op(t.line(*j)) == "ttg.stage.ready" && indent(t.line(*j)) == indent(t.line(i)))?;
+        let ready =
+            (i..end).find(|j| op(t.line(*j)) == "ttg.stage.ready" && indent(t.line(*j)) == indent(t.line(i)))?;
         let filled = (i..ready).find(|j| FILLS.contains(&op(t.line(*j))))?;
-        let release = (ready..end).find(|j| op(t.line(*j)) == "ttg.stage.release" && indent(t.line(*j)) == indent(t.line(i)))?;
+        let release =
+            (ready..end).find(|j| op(t.line(*j)) == "ttg.stage.release" && indent(t.line(*j)) == indent(t.line(i)))?;
         let mut new = t.clone();
         let fill: Vec<String> = new.0.splice(h + 1..=filled, []).collect();
         let at = release + 1 - fill.len();
@@ -383,7 +401,8 @@ fn read_first(t: &Text) -> Vec<Text> {
 /// Of roles that feed each other, the one that fills first reads first.
 fn both_wait(t: &Text) -> Vec<Text> {
     let roles: Vec<usize> = t.ops("ttg.stage.acquire").into_iter().filter(|i| t.role(*i).is_some()).collect();
-    let feeds = roles.len() == 2 && roles.iter().all(|i| t.around(*i).is_some_and(|(h, e)| (h..e).any(|j| op(t.line(j)) == "ttg.stage.ready")));
+    let feeds = roles.len() == 2
+        && roles.iter().all(|i| t.around(*i).is_some_and(|(h, e)| (h..e).any(|j| op(t.line(j)) == "ttg.stage.ready")));
     if !feeds {
         return Vec::new();
     }
@@ -406,7 +425,10 @@ fn never_stored(t: &Text) -> Vec<Text> {
 
 /// Copies that are poison, where nobody asks and what is there is read.
 fn unasked(t: &Text) -> Vec<Text> {
-    if !t.ops("ttg.stage.poisoned").is_empty() || t.ops("ttg.stage.read").is_empty() || t.0.concat().matches("pipe(").count() != 1 {
+    if !t.ops("ttg.stage.poisoned").is_empty()
+        || t.ops("ttg.stage.read").is_empty()
+        || t.0.concat().matches("pipe(").count() != 1
+    {
         return Vec::new();
     }
     let edit = |i: usize| {
@@ -423,7 +445,9 @@ fn wrong_arm(t: &Text) -> Vec<Text> {
         let end = t.end(at);
         let read = (at..t.end(end)).any(|j| op(t.line(j)) == "ttg.stage.read");
         let flipped = format!("%good = xor {name}, %yes");
-        read.then(|| t.with(at, &renamed(t.line(at), &name, "%good")).before(at, &["%yes = const true : bool", &flipped]))
+        read.then(|| {
+            t.with(at, &renamed(t.line(at), &name, "%good")).before(at, &["%yes = const true : bool", &flipped])
+        })
     };
     t.ops("ttg.stage.poisoned").into_iter().filter_map(edit).collect()
 }
@@ -442,7 +466,8 @@ fn early_finalize(t: &Text) -> Vec<Text> {
 }
 
 fn bytes(t: &Text, change: i64) -> Vec<Text> {
-    let edit = |i: usize| attribute(t.line(i), "bytes").map(|b| t.with(i, &with_attribute(t.line(i), "bytes", b + change)));
+    let edit =
+        |i: usize| attribute(t.line(i), "bytes").map(|b| t.with(i, &with_attribute(t.line(i), "bytes", b + change)));
     t.ops("ttg.stage.async_produce").into_iter().filter_map(edit).collect()
 }
 
@@ -479,6 +504,10 @@ fn right_time(t: &Text) -> Vec<Text> {
 
 fn deeper(t: &Text) -> Vec<Text> {
     let Some(slots) = slots(t).filter(|s| *s < 64) else { return Vec::new() };
-    let edit = |i: usize| t.line(i).contains("pipe(").then(|| t.with(i, &t.line(i).replacen(&format!("pipe({slots}"), &format!("pipe({}", slots + 1), 1)));
+    let edit = |i: usize| {
+        t.line(i)
+            .contains("pipe(")
+            .then(|| t.with(i, &t.line(i).replacen(&format!("pipe({slots}"), &format!("pipe({}", slots + 1), 1)))
+    };
     (0..t.0.len()).find_map(edit).into_iter().collect()
 }

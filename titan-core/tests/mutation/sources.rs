@@ -63,7 +63,8 @@ fn files() -> Vec<(String, String)> {
     let mut paths = Vec::new();
     for folder in ["filetests/verify", "filetests/museum", "filetests/fence", "../titan-cli/tests/files"] {
         let entries = std::fs::read_dir(root.join(folder)).expect("a folder");
-        paths.extend(entries.map(|e| e.expect("an entry").path()).filter(|p| p.extension().is_some_and(|e| e == "tir")));
+        paths
+            .extend(entries.map(|e| e.expect("an entry").path()).filter(|p| p.extension().is_some_and(|e| e == "tir")));
     }
     paths.sort();
     let name = |p: &Path| p.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
@@ -73,7 +74,8 @@ fn files() -> Vec<(String, String)> {
 const HEAD: &str = "    %p = program_id<0> : i32\n    %zero = const 0 : i32\n    %one = const 1 : i32\n    %h = const 0.0 : f16\n    %f = const 0.0 : f32\n";
 
 fn header(name: &str, pipes: &[(usize, &str)], roles: &[&str]) -> String {
-    let mut text = format!("kernel @{name}(%a: in tensor<f16>[M, K], %c: mut tensor<f32>[M], %n: i32, %m: i32) grid(M)");
+    let mut text =
+        format!("kernel @{name}(%a: in tensor<f16>[M, K], %c: mut tensor<f32>[M], %n: i32, %m: i32) grid(M)");
     for (i, (slots, tiles)) in pipes.iter().enumerate() {
         let _ = write!(text, " pipe({slots}, \"ring{i}\", {tiles})");
     }
@@ -85,14 +87,27 @@ fn header(name: &str, pipes: &[(usize, &str)], roles: &[&str]) -> String {
 
 /// Reading a stage: alone, in parts, by a product that is waited for, or by an accumulator.
 fn reading(how: usize, i: usize) -> String {
-    let take = format!("%ready{i} = ttg.stage.ready<0>\n%stage{i} = ttg.stage.wait_ready %ready{i}\n%perm{i} = ttg.stage.read_perm %stage{i}\n");
+    let take = format!(
+        "%ready{i} = ttg.stage.ready<0>\n%stage{i} = ttg.stage.wait_ready %ready{i}\n%perm{i} = ttg.stage.read_perm %stage{i}\n"
+    );
     let give = |perm: &str| format!("%done{i} = ttg.stage.consumed {perm}\nttg.stage.release %done{i}\n");
     let views = format!("%va{i} = ttg.stage.view<0> %perm{i} : smem<16x16xf16>\n");
     let read = format!("%tile{i} = ttg.stage.read %va{i}\n");
     match how {
         0 => take + &views + &read + &give(&format!("%perm{i}")),
-        1 => take + &views + &read + &format!("%pa{i}, %pb{i} = ttg.rperm.split<2> %perm{i}\n%whole{i} = ttg.rperm.join %pa{i}, %pb{i}\n") + &give(&format!("%whole{i}")),
-        _ => take + &views + &format!("%z{i} = splat %f : tile<16x16xf32>\n%product{i} = ttg.compute.issue %va{i}, %va{i}, %z{i}\n%sum{i} = ttg.compute.wait %product{i}\n") + &give(&format!("%perm{i}")),
+        1 => {
+            take + &views
+                + &read
+                + &format!("%pa{i}, %pb{i} = ttg.rperm.split<2> %perm{i}\n%whole{i} = ttg.rperm.join %pa{i}, %pb{i}\n")
+                + &give(&format!("%whole{i}"))
+        }
+        _ => {
+            take + &views
+                + &format!(
+                    "%z{i} = splat %f : tile<16x16xf32>\n%product{i} = ttg.compute.issue %va{i}, %va{i}, %z{i}\n%sum{i} = ttg.compute.wait %product{i}\n"
+                )
+                + &give(&format!("%perm{i}"))
+        }
     }
 }
 
@@ -108,11 +123,18 @@ fn families() -> Vec<(String, String)> {
             for how in 0..3 {
                 let names = ["producer", "left", "right"];
                 let mut text = header("roles", &[(slots, TILE)], &names[..=readers]);
-                let _ = write!(text, "ttg.roles producer {{\nfor %i = %zero to %n step %one {{\n{COPY}continue\n}}\n{END}}}");
+                let _ = write!(
+                    text,
+                    "ttg.roles producer {{\nfor %i = %zero to %n step %one {{\n{COPY}continue\n}}\n{END}}}"
+                );
                 for r in 1..=readers {
                     let store = if r == 1 { "set %c[%p], %f\n" } else { "" };
                     let body = reading(how, r);
-                    let _ = write!(text, " {} {{\nfor %j{r} = %zero to %n step %one {{\n{body}continue\n}}\n{store}{END}}}", names[r]);
+                    let _ = write!(
+                        text,
+                        " {} {{\nfor %j{r} = %zero to %n step %one {{\n{body}continue\n}}\n{store}{END}}}",
+                        names[r]
+                    );
                 }
                 all.push((format!("roles D={slots} readers={readers} reading={how}"), text + "\nreturn\n}\n"));
             }
@@ -158,18 +180,27 @@ fn tiles(slots: usize) -> String {
 
 /// Results that leave through a ring.
 fn staging(slots: usize) -> String {
-    let head = format!("kernel @staging(%c: mut tensor<f32>[M], %n: i32, %m: i32) grid(cdiv(M, 16)) pipe({slots}, \"out\", tile<16xf32>) {{\n{HEAD}");
+    let head = format!(
+        "kernel @staging(%c: mut tensor<f32>[M], %n: i32, %m: i32) grid(cdiv(M, 16)) pipe({slots}, \"out\", tile<16xf32>) {{\n{HEAD}"
+    );
     head + "%t = splat %f : tile<16xf32>\nfor %i = %zero to %n step %one {\n%s1 = ttg.stage.acquire<0>\n%w1 = ttg.stage.write %s1, %t\n%x1 = ttg.store.issue_tile %c[%p], %w1\nttg.store.wait %x1\ncontinue\n}\nreturn\n}\n"
 }
 
 /// Two roles that feed each other.
 fn exchange(slots: usize) -> String {
     let fill = |k: usize, i: &str| format!("%s{i} = ttg.stage.acquire<{k}>\nttg.stage.zero %s{i}\n");
-    let read = |k: usize, i: &str| format!("%r{i} = ttg.stage.ready<{k}>\n%w{i} = ttg.stage.wait_ready %r{i}\n%d{i} = ttg.stage.consumed %w{i}\nttg.stage.release %d{i}\n");
+    let read = |k: usize, i: &str| {
+        format!(
+            "%r{i} = ttg.stage.ready<{k}>\n%w{i} = ttg.stage.wait_ready %r{i}\n%d{i} = ttg.stage.consumed %w{i}\nttg.stage.release %d{i}\n"
+        )
+    };
     header("exchange", &[(slots, TILE), (slots, TILE)], &["left", "right"])
         + &format!(
             "ttg.roles left {{\nfor %i = %zero to %n step %one {{\n{}{}continue\n}}\n{END}}} right {{\nfor %j = %zero to %n step %one {{\n{}{}continue\n}}\nset %c[%p], %f\n{END}}}\nreturn\n}}\n",
-            fill(0, "a"), read(1, "b"), read(0, "c"), fill(1, "d")
+            fill(0, "a"),
+            read(1, "b"),
+            read(0, "c"),
+            fill(1, "d")
         )
 }
 
@@ -215,7 +246,9 @@ fn implicit() -> Vec<(String, Kernel)> {
             all.extend(implicit::pipeline(&gemm, &candidate, slots).map(|k| (format!("pipelined D={slots}"), k)));
         }
     }
-    for (name, text) in families().into_iter().filter(|(name, _)| name.starts_with("roles") && name.contains("readers=1")) {
+    for (name, text) in
+        families().into_iter().filter(|(name, _)| name.starts_with("roles") && name.contains("readers=1"))
+    {
         let kernel = titan_core::text::parse_one(&text).expect("a kernel");
         all.extend(fuse::fuse(&kernel, fuse::greatest_distance(&kernel)).map(|k| (format!("fused {name}"), k)));
     }

@@ -67,7 +67,10 @@ impl Text {
 
     /// With something said in every block of a loop or a condition, and what is said in each: the line that opens it.
     pub(crate) fn speaking(&self) -> Text {
-        let opens = |i: &usize| self.line(*i).ends_with('{') && (["for", "if"].contains(&op(self.line(*i))) || self.line(*i).trim() == "} else {");
+        let opens = |i: &usize| {
+            self.line(*i).ends_with('{')
+                && (["for", "if"].contains(&op(self.line(*i))) || self.line(*i).trim() == "} else {")
+        };
         let blocks: Vec<usize> = (0..self.0.len()).filter(opens).collect();
         let carries = |text: Text, i: &usize| text.after(*i, &[&format!("print \"{i}\"")]);
         blocks.iter().rev().fold(self.clone(), carries)
@@ -172,7 +175,9 @@ impl Text {
 /// A line that leaves types to be inferred where they can be.
 fn inferred(line: &str) -> String {
     let op = op(line);
-    let named = ["ttg.source_tile", "ttg.source_rows", "ttg.stage.view"].contains(&op) || op.ends_with("commit_group") || op.ends_with(".commit");
+    let named = ["ttg.source_tile", "ttg.source_rows", "ttg.stage.view"].contains(&op)
+        || op.ends_with("commit_group")
+        || op.ends_with(".commit");
     match line.split_once(" : ") {
         Some((left, _)) if op == "for" => format!("{left} {{"),
         Some((left, _)) if op.starts_with("ttg.") && !op.starts_with("ttg.amd.") && !named => left.to_owned(),
@@ -201,7 +206,11 @@ pub(crate) fn results(line: &str) -> Vec<String> {
 pub(crate) fn uses(line: &str) -> Vec<String> {
     let line = line.trim();
     let right = if line.starts_with('%') { line.split_once(" = ").map_or("", |(_, r)| r) } else { line };
-    right.split(|c: char| !(c.is_alphanumeric() || c == '%' || c == '_' || c == '.')).filter(|w| w.starts_with('%')).map(str::to_owned).collect()
+    right
+        .split(|c: char| !(c.is_alphanumeric() || c == '%' || c == '_' || c == '.'))
+        .filter(|w| w.starts_with('%'))
+        .map(str::to_owned)
+        .collect()
 }
 
 pub(crate) fn indent(line: &str) -> usize {

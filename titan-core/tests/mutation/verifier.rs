@@ -26,7 +26,13 @@ fn the_verifier_knows_right_from_wrong() {
                 let Some(kernel) = mutant.kernel() else { continue };
                 let refused = verify(kernel).is_err();
                 if refused != (kind.fate != Fate::Same) {
-                    wrong.push(format!("{}: {} ({})\n{}", kind.name, if refused { "refused" } else { "accepted" }, source.name, mutant.0.join("\n")));
+                    wrong.push(format!(
+                        "{}: {} ({})\n{}",
+                        kind.name,
+                        if refused { "refused" } else { "accepted" },
+                        source.name,
+                        mutant.0.join("\n")
+                    ));
                 }
             }
         }
@@ -36,6 +42,13 @@ fn the_verifier_knows_right_from_wrong() {
         all_mutants += n;
     }
     let count = |wanted: fn(&Kind) -> bool| all().iter().filter(|k| wanted(k)).count();
-    assert!(count(|k| k.surface) >= 45 && count(|k| k.fate == Fate::Wrong) >= 90 && count(|k| k.fate == Fate::Same) >= 10);
-    assert!(wrong.is_empty(), "{} of {all_mutants}:\n{}", wrong.len(), wrong.iter().take(400).cloned().collect::<Vec<_>>().join("\n\n"));
+    assert!(
+        count(|k| k.surface) >= 45 && count(|k| k.fate == Fate::Wrong) >= 90 && count(|k| k.fate == Fate::Same) >= 10
+    );
+    assert!(
+        wrong.is_empty(),
+        "{} of {all_mutants}:\n{}",
+        wrong.len(),
+        wrong.iter().take(400).cloned().collect::<Vec<_>>().join("\n\n")
+    );
 }

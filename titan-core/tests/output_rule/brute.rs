@@ -121,7 +121,8 @@ impl Run<'_> {
             let tiles = (i64::from(w[1] - w[0]) + rows - 1) / rows * across;
             if j < first + tiles {
                 let (m, n) = ((j - first) / across, (j - first) % across);
-                self.parts = [i64::try_from(e).expect("small"), m, n].map(|v| i32::try_from(v).expect("small")).to_vec();
+                self.parts =
+                    [i64::try_from(e).expect("small"), m, n].map(|v| i32::try_from(v).expect("small")).to_vec();
                 return true;
             }
             first += tiles;
@@ -150,8 +151,8 @@ fn program(case: &Case, at: [i64; 2]) -> Result<Vec<[Span; 2]>, Trap> {
             }
         }
         Mode::Ragged => {
-            let legal = case.off.windows(2).all(|w| w[0] <= w[1])
-                && case.off.iter().all(|o| (0..=case.extents[0]).contains(o));
+            let legal =
+                case.off.windows(2).all(|w| w[0] <= w[1]) && case.off.iter().all(|o| (0..=case.extents[0]).contains(o));
             if !legal {
                 return Err(Trap);
             }

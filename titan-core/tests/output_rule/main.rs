@@ -41,7 +41,9 @@ fn programs_of_accepted_kernels_do_not_meet() {
         Ok(())
     });
     let (accepted, nontrivial, collided) = (accepted.get(), nontrivial.get(), collided.get());
-    let report = format!("of {cases} kernels {accepted} are accepted, {nontrivial} of these on several programs; {collided} collide");
+    let report = format!(
+        "of {cases} kernels {accepted} are accepted, {nontrivial} of these on several programs; {collided} collide"
+    );
     writeln!(std::io::stderr(), "{report}").expect("written");
     if let Err(e) = outcome {
         panic!("{e}");

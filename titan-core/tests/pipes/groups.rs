@@ -27,7 +27,10 @@ fn waits(kernel: &Kernel, groups: &Groups) -> Vec<u32> {
 fn ahead(slots: usize, distance: i64) -> Program {
     let first = Count { extent: None, more: distance };
     let body = vec![Take(0, 0), If(Guard::Below(distance, N), vec![Fill(0)]), Give(0)];
-    Program { slots: vec![slots], roles: vec![vec![Loop(first, vec![If(Guard::Below(0, N), vec![Fill(0)])]), Loop(N, body)]] }
+    Program {
+        slots: vec![slots],
+        roles: vec![vec![Loop(first, vec![If(Guard::Below(0, N), vec![Fill(0)])]), Loop(N, body)]],
+    }
 }
 
 #[test]
@@ -51,7 +54,8 @@ fn copies_run_as_far_ahead_as_they_are_begun() {
 #[test]
 fn rings_of_one_class_are_counted_together() {
     // Keys and values, as attention has them: the keys of an iteration are followed by its values and by the next ones.
-    let body: Vec<Item> = vec![Take(0, 0), Take(1, 1), If(Guard::Below(1, N), vec![Fill(0), Fill(1)]), Give(0), Give(1)];
+    let body: Vec<Item> =
+        vec![Take(0, 0), Take(1, 1), If(Guard::Below(1, N), vec![Fill(0), Fill(1)]), Give(0), Give(1)];
     let first = Count { extent: None, more: 1 };
     let front = Loop(first, vec![If(Guard::Below(0, N), vec![Fill(0), Fill(1)])]);
     let program = Program { slots: vec![2, 2], roles: vec![vec![front, Loop(N, body)]] };

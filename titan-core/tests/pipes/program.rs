@@ -135,7 +135,9 @@ impl Program {
                 }
             }
             if roles.iter().all(|(at, steps)| *at == steps.len()) {
-                return run.filled.iter().zip(&run.readers).all(|(f, readers)| readers.iter().all(|(_, claimed, given)| given == f && *claimed as usize == f.len()));
+                return run.filled.iter().zip(&run.readers).all(|(f, readers)| {
+                    readers.iter().all(|(_, claimed, given)| given == f && *claimed as usize == f.len())
+                });
             }
             if !moved {
                 return false;

@@ -35,7 +35,11 @@ fn pair(rng: &mut Rng, depth: u64, rings: usize, out: [&mut Vec<Item>; 2], loope
             2 => {
                 let other = rng.below(rings as u64) as usize;
                 fill.extend([Item::Fill(ring), Item::Fill(other)]);
-                read.extend([Item::Take(ring, 10 + depth as usize), Item::Read(other), Item::Give(10 + depth as usize)]);
+                read.extend([
+                    Item::Take(ring, 10 + depth as usize),
+                    Item::Read(other),
+                    Item::Give(10 + depth as usize),
+                ]);
             }
             3 if looped => {
                 let guard = guard(rng);
@@ -181,7 +185,10 @@ fn what_is_accepted_runs() {
             (Some(code), None) => refused.push((code, program)),
         }
     }
-    println!("{good} good, {said} of them with guards that inputs decide, {bad} bad, {} run but are refused", refused.len());
+    println!(
+        "{good} good, {said} of them with guards that inputs decide, {bad} bad, {} run but are refused",
+        refused.len()
+    );
     for (code, program) in refused.iter().take(4) {
         println!("{code:?} {program:?}");
     }

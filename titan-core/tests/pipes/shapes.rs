@@ -1,6 +1,6 @@
 //! Programs whose verdict is known.
 
-use super::program::Item::{Fill, Give, If, Loop, Read, Take, Grab, Put};
+use super::program::Item::{Fill, Give, Grab, If, Loop, Put, Read, Take};
 use super::program::{Args, Count, Guard, Item, Program};
 use titan_core::diag::Code;
 
@@ -44,7 +44,10 @@ fn one_fills_and_two_read() {
     for slots in [1, 3] {
         let fill = [Loop(N, vec![Fill(0)])];
         expect(&program(&[slots], &[&fill, &[Loop(N, vec![Read(0)])], &[Loop(N, vec![Read(0)])]]), None);
-        expect(&program(&[slots], &[&fill, &[Loop(N, vec![Read(0)])], &[Loop(n_plus(-1), vec![Read(0)])]]), Some(Code::Unbalanced));
+        expect(
+            &program(&[slots], &[&fill, &[Loop(N, vec![Read(0)])], &[Loop(n_plus(-1), vec![Read(0)])]]),
+            Some(Code::Unbalanced),
+        );
     }
 }
 
@@ -93,8 +96,14 @@ fn a_filler_may_hold_slots_too() {
 fn rings_in_another_order_wait_in_a_circle() {
     let read = [Loop(N, vec![Read(1), Read(0)])];
     expect(&program(&[2, 2], &[&[Loop(N, vec![Fill(0), Fill(1)])], &read]), None);
-    expect(&program(&[1, 1], &[&[Loop(N, vec![Fill(0), Fill(0), Fill(1)])], &[Loop(N, vec![Read(1), Read(0), Read(0)])]]), Some(Code::WaitCycle));
-    expect(&program(&[2, 2], &[&[Loop(N, vec![Fill(0)]), Loop(N, vec![Fill(1)])], &[Loop(N, vec![Read(0), Read(1)])]]), Some(Code::WaitCycle));
+    expect(
+        &program(&[1, 1], &[&[Loop(N, vec![Fill(0), Fill(0), Fill(1)])], &[Loop(N, vec![Read(1), Read(0), Read(0)])]]),
+        Some(Code::WaitCycle),
+    );
+    expect(
+        &program(&[2, 2], &[&[Loop(N, vec![Fill(0)]), Loop(N, vec![Fill(1)])], &[Loop(N, vec![Read(0), Read(1)])]]),
+        Some(Code::WaitCycle),
+    );
 }
 
 #[test]
@@ -109,7 +118,11 @@ fn roles_that_feed_each_other() {
 fn a_reader_one_ahead_of_another_ring() {
     // As attention: the first key before the loop, the next one inside.
     let fill = [Loop(n_plus(1), vec![Fill(0), Fill(1)])];
-    let read = [Take(0, 0), Give(0), Loop(n_plus(1), vec![Take(1, 1), If(Guard::Below(1, n_plus(1)), vec![Read(0)]), Give(1)])];
+    let read = [
+        Take(0, 0),
+        Give(0),
+        Loop(n_plus(1), vec![Take(1, 1), If(Guard::Below(1, n_plus(1)), vec![Read(0)]), Give(1)]),
+    ];
     expect(&program(&[2, 2], &[&fill, &read]), None);
     expect(&program(&[1, 2], &[&fill, &read]), None);
     expect(&program(&[1, 1], &[&fill, &read]), None);

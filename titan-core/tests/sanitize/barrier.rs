@@ -90,26 +90,34 @@ fn used_before_and_after_its_life() {
 
 #[test]
 fn a_use_comes_after_the_initialisation() {
-    breaks(Rule::OutstandingWrite, |w, right| {
-        let b = w.init(0, 0, 1);
-        if right {
-            w.meet(&[0, 1]);
-        }
-        w.arrive(1, b);
-    }, 2);
+    breaks(
+        Rule::OutstandingWrite,
+        |w, right| {
+            let b = w.init(0, 0, 1);
+            if right {
+                w.meet(&[0, 1]);
+            }
+            w.arrive(1, b);
+        },
+        2,
+    );
 }
 
 #[test]
 fn an_invalidation_comes_after_every_use() {
-    breaks(Rule::OutstandingWrite, |w, right| {
-        let b = w.barrier(1);
-        w.arrive(1, b);
-        if right {
-            w.wait(0, b, false);
-        }
-        let place = w.next();
-        w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
-    }, 2);
+    breaks(
+        Rule::OutstandingWrite,
+        |w, right| {
+            let b = w.barrier(1);
+            w.arrive(1, b);
+            if right {
+                w.wait(0, b, false);
+            }
+            let place = w.next();
+            w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
+        },
+        2,
+    );
 }
 
 #[test]
@@ -132,30 +140,38 @@ fn an_invalidation_while_a_copy_is_to_come() {
     w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
     assert_eq!(w.rules()[0], Rule::InvalidatePending);
     // Even complete, nobody knows that it is.
-    breaks(Rule::OutstandingRead, |w, right| {
-        let b = w.barrier(1);
-        w.arrive_expecting(0, b, 64);
-        let op = w.op(0, LOAD, &[(W, 0, 0, 64)], &[bytes(b, 64)]);
-        w.complete(op);
-        if right {
-            w.wait(0, b, false);
-        }
-        let place = w.next();
-        w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
-    }, 1);
+    breaks(
+        Rule::OutstandingRead,
+        |w, right| {
+            let b = w.barrier(1);
+            w.arrive_expecting(0, b, 64);
+            let op = w.op(0, LOAD, &[(W, 0, 0, 64)], &[bytes(b, 64)]);
+            w.complete(op);
+            if right {
+                w.wait(0, b, false);
+            }
+            let place = w.next();
+            w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
+        },
+        1,
+    );
 }
 
 #[test]
 fn ordinary_accesses_leave_live_barriers_alone() {
-    breaks(Rule::BarrierBytes, |w, right| {
-        let b = w.init(0, 0, 1);
-        if right {
-            let place = w.next();
-            w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
-        }
-        let a = w.base(0, R, 0, BARRIERS + 4, 4);
-        w.access(a);
-    }, 1);
+    breaks(
+        Rule::BarrierBytes,
+        |w, right| {
+            let b = w.init(0, 0, 1);
+            if right {
+                let place = w.next();
+                w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
+            }
+            let a = w.base(0, R, 0, BARRIERS + 4, 4);
+            w.access(a);
+        },
+        1,
+    );
     let mut w = world(1);
     w.init(0, 0, 1);
     let a = w.base(0, W, 0, BARRIERS - 8, 8);
@@ -177,34 +193,42 @@ fn barriers_do_not_overlap() {
 
 #[test]
 fn storage_may_be_data_again_after_the_invalidation() {
-    breaks(Rule::OutstandingWrite, |w, right| {
-        let b = w.init(0, 0, 1);
-        let place = w.next();
-        w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
-        if right {
-            w.meet(&[0, 1]);
-        }
-        let a = w.base(1, W, 0, BARRIERS, 16);
-        w.access(a);
-    }, 2);
+    breaks(
+        Rule::OutstandingWrite,
+        |w, right| {
+            let b = w.init(0, 0, 1);
+            let place = w.next();
+            w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
+            if right {
+                w.meet(&[0, 1]);
+            }
+            let a = w.base(1, W, 0, BARRIERS, 16);
+            w.access(a);
+        },
+        2,
+    );
 }
 
 #[test]
 fn uses_of_one_barrier_are_published_at_another() {
-    breaks(Rule::OutstandingWrite, |w, right| {
-        let (a, b) = (w.barrier(2), w.barrier(1));
-        w.arrive(1, a);
-        if right {
-            w.arrive(1, b);
-        }
-        w.arrive(1, a);
-        if !right {
-            w.arrive(1, b);
-        }
-        w.wait(0, a, false);
-        let place = w.next();
-        w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
-    }, 2);
+    breaks(
+        Rule::OutstandingWrite,
+        |w, right| {
+            let (a, b) = (w.barrier(2), w.barrier(1));
+            w.arrive(1, a);
+            if right {
+                w.arrive(1, b);
+            }
+            w.arrive(1, a);
+            if !right {
+                w.arrive(1, b);
+            }
+            w.wait(0, a, false);
+            let place = w.next();
+            w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
+        },
+        2,
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Small programs on the engine, watched by a sanitizer that keeps going.
 
 use titan_core::engine::{
-    Access, AccessKind, Agent, BarrierId, Class, Completion, Engine, Event, FenceSpace, Halt, Helper, Observer, Op, OpId, Place, Proxy,
-    RendezvousId, Scope, Signal, Space, SpaceId, Storage, Strength,
+    Access, AccessKind, Agent, BarrierId, Class, Completion, Engine, Event, FenceSpace, Halt, Helper, Observer, Op,
+    OpId, Place, Proxy, RendezvousId, Scope, Signal, Space, SpaceId, Storage, Strength,
 };
 use titan_core::sanitize::{Config, Finding, Rule, Sanitizer, Work};
 
@@ -218,7 +218,12 @@ impl World {
 
     #[track_caller]
     pub(crate) fn finds(&self, rule: Rule) {
-        assert_eq!(self.rules(), [rule], "{}", self.s.findings().iter().map(|f| f.explain(&())).collect::<Vec<_>>().join("\n"));
+        assert_eq!(
+            self.rules(),
+            [rule],
+            "{}",
+            self.s.findings().iter().map(|f| f.explain(&())).collect::<Vec<_>>().join("\n")
+        );
     }
 }
 

@@ -5,8 +5,8 @@
 use crate::harness::*;
 use std::collections::{BTreeMap, BTreeSet};
 use titan_core::engine::{
-    Access, AccessKind, BarrierId, Class, Completion, Engine, Event, FenceSpace, Halt, Helper, Observer, Op, OpId, Place, Proxy, RendezvousId,
-    Rng, Scope, Signal, Space, SpaceId, Stop, Strength,
+    Access, AccessKind, BarrierId, Class, Completion, Engine, Event, FenceSpace, Halt, Helper, Observer, Op, OpId,
+    Place, Proxy, RendezvousId, Rng, Scope, Signal, Space, SpaceId, Stop, Strength,
 };
 use titan_core::sanitize::{Rule, Sanitizer};
 
@@ -174,7 +174,8 @@ impl Model {
             Event::Commit { agent, class, groups } => drop(self.commits.insert((agent.index(), class), groups)),
             Event::GroupWait { agent, class, complete } => {
                 let agent = agent.index();
-                let over = |d: &Done| d.agent == agent && d.class == Some(class) && d.group.is_some_and(|g| g < complete);
+                let over =
+                    |d: &Done| d.agent == agent && d.class == Some(class) && d.group.is_some_and(|g| g < complete);
                 let over = self.of(over);
                 self.known[agent].extend(over);
             }
@@ -309,11 +310,15 @@ impl Run {
             10 => {
                 let scope = [Scope::Cta, Scope::Cluster][self.rng.below(2)];
                 let (from, to, place) = (Proxy::Generic, Proxy::Async, Place::new(3));
-                self.both.event(&Event::Fence { agent: agent(who), from, to, scope, space: FenceSpace::Shared, place }).unwrap();
+                self.both
+                    .event(&Event::Fence { agent: agent(who), from, to, scope, space: FenceSpace::Shared, place })
+                    .unwrap();
             }
             11 if self.rng.below(3) == 0 => {
                 let waited = [agent(who), agent((who + 1) % AGENTS)];
-                self.both.event(&Event::Meet { rendezvous: RendezvousId::new(0), waited: &waited, passed: &[] }).unwrap();
+                self.both
+                    .event(&Event::Meet { rendezvous: RendezvousId::new(0), waited: &waited, passed: &[] })
+                    .unwrap();
             }
             11 | 12 => self.engine.arrive(agent(who), b, 1, 0, &mut self.both).unwrap(),
             _ => {

@@ -11,25 +11,33 @@ fn store(w: &mut World, who: usize, address: u64) {
 
 #[test]
 fn a_write_needs_a_fence_before_an_asynchronous_read() {
-    breaks(Rule::MissingFence, |w, right| {
-        w.write(0, 0);
-        if right {
-            w.fence(0, Scope::Cta);
-        }
-        store(w, 0, 0);
-    }, 1);
+    breaks(
+        Rule::MissingFence,
+        |w, right| {
+            w.write(0, 0);
+            if right {
+                w.fence(0, Scope::Cta);
+            }
+            store(w, 0, 0);
+        },
+        1,
+    );
 }
 
 #[test]
 fn a_read_needs_a_fence_before_an_asynchronous_write() {
-    breaks(Rule::MissingFence, |w, right| {
-        let b = w.barrier(1);
-        w.read(0, 0);
-        if right {
-            w.fence(0, Scope::Cta);
-        }
-        w.op(0, LOAD, &[(W, 0, 0, 64)], &[bytes(b, 64)]);
-    }, 1);
+    breaks(
+        Rule::MissingFence,
+        |w, right| {
+            let b = w.barrier(1);
+            w.read(0, 0);
+            if right {
+                w.fence(0, Scope::Cta);
+            }
+            w.op(0, LOAD, &[(W, 0, 0, 64)], &[bytes(b, 64)]);
+        },
+        1,
+    );
 }
 
 #[test]
@@ -58,7 +66,8 @@ fn a_fence_covers_what_was_before_it() {
 
 #[test]
 fn a_fence_is_about_its_own_memory() {
-    let spaces = [(FenceSpace::All, [true, true]), (FenceSpace::Shared, [true, false]), (FenceSpace::Global, [false, true])];
+    let spaces =
+        [(FenceSpace::All, [true, true]), (FenceSpace::Shared, [true, false]), (FenceSpace::Global, [false, true])];
     for (space, covers) in spaces {
         for (memory, covered) in [0, 2].into_iter().zip(covers) {
             let mut w = world(1);
@@ -66,72 +75,92 @@ fn a_fence_is_about_its_own_memory() {
             w.access(write);
             w.fence_of(0, Scope::Device, space);
             w.op(0, STORE, &[(R, memory, 0, 16)], &[]);
-            assert_eq!(w.rules(), if covered { vec![] } else { vec![Rule::MissingFence] }, "{space:?}, memory {memory}");
+            assert_eq!(
+                w.rules(),
+                if covered { vec![] } else { vec![Rule::MissingFence] },
+                "{space:?}, memory {memory}"
+            );
         }
     }
 }
 
 #[test]
 fn an_arrival_publishes_the_fence_before_it_and_not_the_one_after() {
-    breaks(Rule::MissingFence, |w, right| {
-        let b = w.barrier(1);
-        w.write(0, 0);
-        if right {
-            w.fence(0, Scope::Cta);
-        }
-        w.arrive(0, b);
-        if !right {
-            w.fence(0, Scope::Cta);
-        }
-        w.wait(1, b, false);
-        store(w, 1, 0);
-    }, 2);
+    breaks(
+        Rule::MissingFence,
+        |w, right| {
+            let b = w.barrier(1);
+            w.write(0, 0);
+            if right {
+                w.fence(0, Scope::Cta);
+            }
+            w.arrive(0, b);
+            if !right {
+                w.fence(0, Scope::Cta);
+            }
+            w.wait(1, b, false);
+            store(w, 1, 0);
+        },
+        2,
+    );
 }
 
 #[test]
 fn who_waits_may_fence_after_the_wait_but_not_before() {
-    breaks(Rule::MissingFence, |w, right| {
-        let b = w.barrier(1);
-        w.write(0, 0);
-        w.arrive(0, b);
-        if !right {
-            w.fence(1, Scope::Cta);
-        }
-        w.wait(1, b, false);
-        if right {
-            w.fence(1, Scope::Cta);
-        }
-        store(w, 1, 0);
-    }, 2);
+    breaks(
+        Rule::MissingFence,
+        |w, right| {
+            let b = w.barrier(1);
+            w.write(0, 0);
+            w.arrive(0, b);
+            if !right {
+                w.fence(1, Scope::Cta);
+            }
+            w.wait(1, b, false);
+            if right {
+                w.fence(1, Scope::Cta);
+            }
+            store(w, 1, 0);
+        },
+        2,
+    );
 }
 
 #[test]
 fn a_meeting_carries_fences() {
-    breaks(Rule::MissingFence, |w, right| {
-        w.write(0, 0);
-        if right {
-            w.fence(0, Scope::Cta);
-        }
-        w.meet(&[0, 1]);
-        store(w, 1, 0);
-    }, 2);
+    breaks(
+        Rule::MissingFence,
+        |w, right| {
+            w.write(0, 0);
+            if right {
+                w.fence(0, Scope::Cta);
+            }
+            w.meet(&[0, 1]);
+            store(w, 1, 0);
+        },
+        2,
+    );
 }
 
 #[test]
 fn the_destination_of_cp_async_is_generic() {
-    breaks(Rule::MissingFence, |w, right| {
-        w.op(0, CP, &[(W, 0, 0, 16)], &[]);
-        w.commit(0, CP);
-        // Before the wait there is nothing that the fence could cover.
-        if !right {
-            w.fence(0, Scope::Cta);
-        }
-        w.wait_groups(0, CP, 0);
-        if right {
-            w.fence(0, Scope::Cta);
-        }
-        w.op(0, WGMMA, &[(R, 0, 0, 16)], &[]);
-    }, 1);
+    breaks(
+        Rule::MissingFence,
+        |w, right| {
+            w.op(0, CP, &[(W, 0, 0, 16)], &[]);
+            w.commit(0, CP);
+            // Before the wait there is nothing that the fence could cover.
+            if !right {
+                w.fence(0, Scope::Cta);
+            }
+            w.wait_groups(0, CP, 0);
+            if right {
+                w.fence(0, Scope::Cta);
+            }
+            w.op(0, WGMMA, &[(R, 0, 0, 16)], &[]);
+        },
+        1,
+    );
 }
 
 #[test]

@@ -15,8 +15,8 @@
 use crate::harness::*;
 use titan_core::engine::race::Races;
 use titan_core::engine::{
-    Access, AccessKind, BarrierId, Completion, Engine, Event, Halt, Helper, Observer, Op, OpId, Place, Proxy, RendezvousId, Rng,
-    Signal, Space, SpaceId, Stop, Strength,
+    Access, AccessKind, BarrierId, Completion, Engine, Event, Halt, Helper, Observer, Op, OpId, Place, Proxy,
+    RendezvousId, Rng, Signal, Space, SpaceId, Stop, Strength,
 };
 use titan_core::sanitize::Sanitizer;
 

@@ -6,46 +6,62 @@ use titan_core::sanitize::{Config, Deed, Rule, TooManyPartitions, Unit};
 
 #[test]
 fn a_read_needs_the_last_write() {
-    breaks(Rule::OutstandingWrite, |w, right| {
-        w.write(0, 0);
-        if right {
-            w.meet(&[0, 1]);
-        }
-        w.read(1, 8);
-    }, 2);
+    breaks(
+        Rule::OutstandingWrite,
+        |w, right| {
+            w.write(0, 0);
+            if right {
+                w.meet(&[0, 1]);
+            }
+            w.read(1, 8);
+        },
+        2,
+    );
 }
 
 #[test]
 fn a_write_needs_the_last_write() {
-    breaks(Rule::OutstandingWrite, |w, right| {
-        w.write(0, 0);
-        if right {
-            w.meet(&[0, 1]);
-        }
-        w.write(1, 8);
-    }, 2);
+    breaks(
+        Rule::OutstandingWrite,
+        |w, right| {
+            w.write(0, 0);
+            if right {
+                w.meet(&[0, 1]);
+            }
+            w.write(1, 8);
+        },
+        2,
+    );
 }
 
 #[test]
 fn a_write_needs_every_reader() {
-    breaks(Rule::OutstandingRead, |w, right| {
-        w.read(0, 0);
-        w.read(1, 0);
-        w.meet(if right { &[0, 1, 2] } else { &[0, 2] });
-        w.write(2, 0);
-    }, 3);
+    breaks(
+        Rule::OutstandingRead,
+        |w, right| {
+            w.read(0, 0);
+            w.read(1, 0);
+            w.meet(if right { &[0, 1, 2] } else { &[0, 2] });
+            w.write(2, 0);
+        },
+        3,
+    );
 }
 
 #[test]
 fn a_read_again_must_be_waited_for_again() {
-    breaks(Rule::OutstandingRead, |w, right| {
-        w.read(0, 0);
-        w.meet(&[0, 1]);
-        if !right {
+    breaks(
+        Rule::OutstandingRead,
+        |w, right| {
             w.read(0, 0);
-        }
-        w.write(1, 0);
-    }, 2);
+            w.meet(&[0, 1]);
+            if !right {
+                w.read(0, 0);
+            }
+            w.write(1, 0);
+        },
+        2,
+    );
 }
 
 #[test]
@@ -113,15 +129,19 @@ fn spaces_are_apart() {
 
 #[test]
 fn strong_accesses_may_be_unordered_among_themselves() {
-    breaks(Rule::OutstandingWrite, |w, right| {
-        for who in [0, 1] {
-            let a = Access { strength: Strength::Strong, ..w.base(who, AccessKind::Atomic, 0, 0, 4) };
+    breaks(
+        Rule::OutstandingWrite,
+        |w, right| {
+            for who in [0, 1] {
+                let a = Access { strength: Strength::Strong, ..w.base(who, AccessKind::Atomic, 0, 0, 4) };
+                w.access(a);
+            }
+            let strength = if right { Strength::Strong } else { Strength::Weak };
+            let a = Access { strength, ..w.base(0, R, 0, 0, 4) };
             w.access(a);
-        }
-        let strength = if right { Strength::Strong } else { Strength::Weak };
-        let a = Access { strength, ..w.base(0, R, 0, 0, 4) };
-        w.access(a);
-    }, 2);
+        },
+        2,
+    );
 }
 
 #[test]
@@ -137,38 +157,50 @@ fn a_strong_write_does_not_hide_the_weak_one_before() {
 
 #[test]
 fn equal_writes_need_only_the_readers() {
-    breaks(Rule::OutstandingRead, |w, right| {
-        w.write(0, 0);
-        if !right {
-            w.read(0, 0);
-        }
-        let a = Access { unchanged: true, ..w.base(1, W, 0, 0, 16) };
-        w.access(a);
-    }, 2);
+    breaks(
+        Rule::OutstandingRead,
+        |w, right| {
+            w.write(0, 0);
+            if !right {
+                w.read(0, 0);
+            }
+            let a = Access { unchanged: true, ..w.base(1, W, 0, 0, 16) };
+            w.access(a);
+        },
+        2,
+    );
 }
 
 #[test]
 fn copies_of_one_partition_are_not_ordered_by_their_issue() {
-    breaks(Rule::UnorderedAsync, |w, right| {
-        let (a, b) = (w.barrier(1), w.barrier(1));
-        w.arrive_expecting(0, a, 64);
-        let first = w.op(0, LOAD, &[(W, 0, 0, 64)], &[bytes(a, 64)]);
-        w.arrive_expecting(0, b, 64);
-        if right {
-            w.complete(first);
-            w.wait(0, a, false);
-        }
-        w.op(0, LOAD, &[(W, 0, 32, 64)], &[bytes(b, 64)]);
-    }, 1);
+    breaks(
+        Rule::UnorderedAsync,
+        |w, right| {
+            let (a, b) = (w.barrier(1), w.barrier(1));
+            w.arrive_expecting(0, a, 64);
+            let first = w.op(0, LOAD, &[(W, 0, 0, 64)], &[bytes(a, 64)]);
+            w.arrive_expecting(0, b, 64);
+            if right {
+                w.complete(first);
+                w.wait(0, a, false);
+            }
+            w.op(0, LOAD, &[(W, 0, 32, 64)], &[bytes(b, 64)]);
+        },
+        1,
+    );
 }
 
 #[test]
 fn answers_of_cluster_launch_control_are_not_ordered_either() {
-    breaks(Rule::UnorderedAsync, |w, right| {
-        let b = w.barrier(1);
-        w.op(0, LAUNCH, &[(W, 0, 0, 16)], &[bytes(b, 16)]);
-        w.op(0, LAUNCH, &[(W, 0, if right { 16 } else { 0 }, 16)], &[bytes(b, 16)]);
-    }, 1);
+    breaks(
+        Rule::UnorderedAsync,
+        |w, right| {
+            let b = w.barrier(1);
+            w.op(0, LAUNCH, &[(W, 0, 0, 16)], &[bytes(b, 16)]);
+            w.op(0, LAUNCH, &[(W, 0, if right { 16 } else { 0 }, 16)], &[bytes(b, 16)]);
+        },
+        1,
+    );
 }
 
 #[test]
@@ -183,18 +215,22 @@ fn tensor_cores_keep_their_order() {
 
 #[test]
 fn an_operation_comes_after_what_its_agent_did_but_not_before_what_it_does() {
-    breaks(Rule::OutstandingWrite, |w, right| {
-        let b = w.barrier(1);
-        w.read(0, 0);
-        w.fence(0, titan_core::engine::Scope::Cta);
-        w.arrive_expecting(0, b, 64);
-        let op = w.op(0, LOAD, &[(W, 0, 0, 64)], &[bytes(b, 64)]);
-        if right {
-            w.complete(op);
-            w.wait(0, b, false);
-        }
-        w.read(0, 0);
-    }, 1);
+    breaks(
+        Rule::OutstandingWrite,
+        |w, right| {
+            let b = w.barrier(1);
+            w.read(0, 0);
+            w.fence(0, titan_core::engine::Scope::Cta);
+            w.arrive_expecting(0, b, 64);
+            let op = w.op(0, LOAD, &[(W, 0, 0, 64)], &[bytes(b, 64)]);
+            if right {
+                w.complete(op);
+                w.wait(0, b, false);
+            }
+            w.read(0, 0);
+        },
+        1,
+    );
 }
 
 #[test]

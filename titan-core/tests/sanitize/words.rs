@@ -44,7 +44,12 @@ fn findings_speak_the_customers_words() {
     w.block(0, empty, false);
     w.block(1, full, false);
     let said = w.only().explain(&Ring);
-    assert!(said.contains("waiting: the producer waits at empty, at operation 2 of time 0, for the phase of parity 0 of empty"), "{said}");
+    assert!(
+        said.contains(
+            "waiting: the producer waits at empty, at operation 2 of time 0, for the phase of parity 0 of empty"
+        ),
+        "{said}"
+    );
 }
 
 #[test]

@@ -55,7 +55,11 @@ fn want(to: Elem, x: Exact, format: Option<&Format>) -> Option<u64> {
         }
         (_, Exact::Int(n)) if to.is_int() => {
             let kept = n << (128 - to.bits());
-            let kept = if to.is_signed_int() { kept >> (128 - to.bits()) } else { (kept as u128 >> (128 - to.bits())) as i128 };
+            let kept = if to.is_signed_int() {
+                kept >> (128 - to.bits())
+            } else {
+                (kept as u128 >> (128 - to.bits())) as i128
+            };
             Some(int_register(to, kept))
         }
         (_, Exact::Float(x)) if x.is_nan() => None,
@@ -69,7 +73,9 @@ fn want(to: Elem, x: Exact, format: Option<&Format>) -> Option<u64> {
             let (code, negative) = match x {
                 Exact::Float(x) if x.is_infinite() => (if format.saturates { last - 1 } else { last }, x < 0.0),
                 Exact::Float(x) => (format.nearest_to(x.abs()), x.is_sign_negative()),
-                Exact::Int(n) => (format.nearest(|m| n.abs().cmp(&(m.min(1e37) as i128)).then(less_if(m.fract() > 0.0))), n < 0),
+                Exact::Int(n) => {
+                    (format.nearest(|m| n.abs().cmp(&(m.min(1e37) as i128)).then(less_if(m.fract() > 0.0))), n < 0)
+                }
             };
             let shift = if to == Elem::Tf32 { 13 } else { 0 };
             let sign = if to == Elem::Tf32 { 31 } else { to.bits() - 1 };
@@ -94,7 +100,11 @@ fn registers(elem: Elem) -> Vec<u64> {
         Elem::I64 | Elem::U64 => integers(4000).iter().map(|n| *n as u64).collect(),
         _ => {
             let (lo, hi) = int_range(elem);
-            let all = if elem.bits() <= 16 { (lo..=hi).collect() } else { integers(4000).iter().map(|n| i128::from(*n).clamp(lo, hi)).collect() };
+            let all = if elem.bits() <= 16 {
+                (lo..=hi).collect()
+            } else {
+                integers(4000).iter().map(|n| i128::from(*n).clamp(lo, hi)).collect()
+            };
             let all: Vec<i128> = all;
             all.into_iter().map(|n| int_register(elem, n)).collect()
         }
@@ -105,7 +115,8 @@ fn check(from: Elem, native: bool) {
     let target = target(native);
     let operands = registers(from);
     for to in Elem::ALL {
-        let format = matches!(to, Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2).then(|| Format::of(to));
+        let format =
+            matches!(to, Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2).then(|| Format::of(to));
         let lane = Lane::new(&[from], |b, v| cast(b, &target, from, to, v[0]));
         let mut call = lane.call();
         for bits in &operands {
@@ -157,7 +168,10 @@ fn bits_survive() {
                 assert_eq!(back(&[other]), bits, "{from} {bits:#x} to {to} and back");
                 let extended = to.is_signed_int() && to.bits() < 32;
                 let sign = 32 - to.bits().min(32);
-                assert!(!extended || (other as u32 as i32) << sign >> sign == other as u32 as i32, "{to} {other:#x} is extended");
+                assert!(
+                    !extended || (other as u32 as i32) << sign >> sign == other as u32 as i32,
+                    "{to} {other:#x} is extended"
+                );
             }
         }
     }

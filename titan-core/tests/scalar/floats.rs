@@ -72,9 +72,15 @@ fn halves_are_rounded_once() {
 fn functions_that_round_are_those_of_rust() {
     type Round = fn(f64) -> f64;
     let ops: [(UnOp, Round); 9] = [
-        (UnOp::Floor, f64::floor), (UnOp::Ceil, f64::ceil), (UnOp::Trunc, f64::trunc), (UnOp::Round, f64::round),
-        (UnOp::RoundTiesEven, f64::round_ties_even), (UnOp::Sqrt, f64::sqrt), (UnOp::Recip, f64::recip),
-        (UnOp::Neg, |x| -x), (UnOp::Abs, f64::abs),
+        (UnOp::Floor, f64::floor),
+        (UnOp::Ceil, f64::ceil),
+        (UnOp::Trunc, f64::trunc),
+        (UnOp::Round, f64::round),
+        (UnOp::RoundTiesEven, f64::round_ties_even),
+        (UnOp::Sqrt, f64::sqrt),
+        (UnOp::Recip, f64::recip),
+        (UnOp::Neg, |x| -x),
+        (UnOp::Abs, f64::abs),
     ];
     let target = target(false);
     for (op, exact) in ops {
@@ -93,13 +99,19 @@ fn functions_that_round_are_those_of_rust() {
         for x in singles(20_000).into_iter().chain(ties) {
             let want = exact(f32::from_bits(x).into()) as f32;
             let got = f32::from_bits(call(&[x.into()]) as u32);
-            assert!(got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()), "{op} of {x:#x}: {got}, not {want}");
+            assert!(
+                got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()),
+                "{op} of {x:#x}: {got}, not {want}"
+            );
         }
         let lane = Lane::new(&[Elem::F64], |b, v| unary(b, &target, op, Elem::F64, v[0]));
         let mut call = lane.call();
         for x in doubles(20_000) {
             let (got, want) = (f64::from_bits(call(&[x.to_bits()])), exact(x));
-            assert!(got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()), "{op} of {x:e}: {got}, not {want}");
+            assert!(
+                got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()),
+                "{op} of {x:e}: {got}, not {want}"
+            );
         }
     }
 }
@@ -124,7 +136,10 @@ fn singles_and_doubles_are_those_of_rust() {
                 _ => extreme(op, x.into(), y.into()) as f32,
             };
             let got = f32::from_bits(call(&[p.into(), q.into()]) as u32);
-            assert!(got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()), "{i}: {x} {op} {y}: {got}, not {want}");
+            assert!(
+                got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()),
+                "{i}: {x} {op} {y}: {got}, not {want}"
+            );
         }
     }
 }
@@ -201,7 +216,10 @@ fn sums_of_products_are_rounded_once() {
                 let sign = if sum < 0 { 0x8000 } else { 0 };
                 let got = call(&[p.into(), q.into(), r.into()]) as u16;
                 let want = code as u16 | sign;
-                assert!(got == want || (sum == 0 && value(elem, got) == 0.0), "{elem} {x:e} * {y:e} + {z:e}: {got:#x}, not {want:#x}");
+                assert!(
+                    got == want || (sum == 0 && value(elem, got) == 0.0),
+                    "{elem} {x:e} * {y:e} + {z:e}: {got:#x}, not {want:#x}"
+                );
             }
             assert!(examined > 20_000, "{examined}");
         }
@@ -231,7 +249,11 @@ fn hairs_beside_ties_are_seen() {
         assert_eq!(call(&[x, y, tiny | 0x8000]), below);
         assert_eq!(call(&[bits(f32::MAX), bits(f32::MAX), bits(f32::NEG_INFINITY)]), bits(f32::NEG_INFINITY));
         assert_eq!(call(&[bits(2.0), bits(3e38), 0]), bits(f32::INFINITY));
-        assert_eq!(call(&[bits(2f32.powi(-100)), bits(2f32.powi(-34)), 1]), 2, "half of the least and the least: a tie, to even");
+        assert_eq!(
+            call(&[bits(2f32.powi(-100)), bits(2f32.powi(-34)), 1]),
+            2,
+            "half of the least and the least: a tie, to even"
+        );
         assert_eq!(call(&[bits(2f32.powi(-100)), bits(2f32.powi(-34)), 0]), 0, "half of the least: a tie, to even");
         let nan = call(&[bits(f32::INFINITY), 0, bits(1.0)]);
         assert!(value(Elem::Bf16, nan as u16).is_nan());

@@ -46,24 +46,145 @@ fn far(x: f64) -> f64 {
 }
 
 const ROWS: [Row; 10] = [
-    Row { op: UnOp::Exp, exact: libm::exp, wide: Some(|x| Wide::from(x).exp()), ulps: 2.0, absolute: nothing, range: 110.0, figures: [0.9, 1.9, 1.1] },
-    Row { op: UnOp::Exp2, exact: libm::exp2, wide: Some(Wide::exp2), ulps: 2.0, absolute: nothing, range: 155.0, figures: [0.75, 2.0, 1.1] },
-    Row { op: UnOp::Ln, exact: libm::log, wide: Some(Wide::ln), ulps: 2.0, absolute: near_one, range: 3.0, figures: [0.9, 0.9, 1.1] },
-    Row { op: UnOp::Log2, exact: libm::log2, wide: Some(Wide::log2), ulps: 2.0, absolute: near_one, range: 3.0, figures: [1.0, 1.0, 0.8] },
-    Row { op: UnOp::Rsqrt, exact: |x| 1.0 / x.sqrt(), wide: Some(Wide::rsqrt), ulps: 2.0, absolute: nothing, range: 10.0, figures: [0.5, 2.0, 1.5] },
-    Row { op: UnOp::Sin, exact: libm::sin, wide: Some(Wide::sin), ulps: 2.0, absolute: far, range: 65536.0, figures: [1.5, 1.5, 1.4] },
-    Row { op: UnOp::Cos, exact: libm::cos, wide: Some(Wide::cos), ulps: 2.0, absolute: far, range: 65536.0, figures: [1.5, 1.5, 1.4] },
-    Row { op: UnOp::Tanh, exact: libm::tanh, wide: Some(Wide::tanh), ulps: 4.0, absolute: nothing, range: 10.0, figures: [1.7, 2.8, 1.5] },
-    Row { op: UnOp::Sigmoid, exact: sigmoid, wide: Some(Wide::sigmoid), ulps: 4.0, absolute: nothing, range: 110.0, figures: [2.0, 3.4, 2.1] },
-    Row { op: UnOp::Erf, exact: libm::erf, wide: Some(Wide::erf), ulps: 4.0, absolute: nothing, range: 6.0, figures: [1.3, 1.7, 1.2] },
+    Row {
+        op: UnOp::Exp,
+        exact: libm::exp,
+        wide: Some(|x| Wide::from(x).exp()),
+        ulps: 2.0,
+        absolute: nothing,
+        range: 110.0,
+        figures: [0.9, 1.9, 1.1],
+    },
+    Row {
+        op: UnOp::Exp2,
+        exact: libm::exp2,
+        wide: Some(Wide::exp2),
+        ulps: 2.0,
+        absolute: nothing,
+        range: 155.0,
+        figures: [0.75, 2.0, 1.1],
+    },
+    Row {
+        op: UnOp::Ln,
+        exact: libm::log,
+        wide: Some(Wide::ln),
+        ulps: 2.0,
+        absolute: near_one,
+        range: 3.0,
+        figures: [0.9, 0.9, 1.1],
+    },
+    Row {
+        op: UnOp::Log2,
+        exact: libm::log2,
+        wide: Some(Wide::log2),
+        ulps: 2.0,
+        absolute: near_one,
+        range: 3.0,
+        figures: [1.0, 1.0, 0.8],
+    },
+    Row {
+        op: UnOp::Rsqrt,
+        exact: |x| 1.0 / x.sqrt(),
+        wide: Some(Wide::rsqrt),
+        ulps: 2.0,
+        absolute: nothing,
+        range: 10.0,
+        figures: [0.5, 2.0, 1.5],
+    },
+    Row {
+        op: UnOp::Sin,
+        exact: libm::sin,
+        wide: Some(Wide::sin),
+        ulps: 2.0,
+        absolute: far,
+        range: 65536.0,
+        figures: [1.5, 1.5, 1.4],
+    },
+    Row {
+        op: UnOp::Cos,
+        exact: libm::cos,
+        wide: Some(Wide::cos),
+        ulps: 2.0,
+        absolute: far,
+        range: 65536.0,
+        figures: [1.5, 1.5, 1.4],
+    },
+    Row {
+        op: UnOp::Tanh,
+        exact: libm::tanh,
+        wide: Some(Wide::tanh),
+        ulps: 4.0,
+        absolute: nothing,
+        range: 10.0,
+        figures: [1.7, 2.8, 1.5],
+    },
+    Row {
+        op: UnOp::Sigmoid,
+        exact: sigmoid,
+        wide: Some(Wide::sigmoid),
+        ulps: 4.0,
+        absolute: nothing,
+        range: 110.0,
+        figures: [2.0, 3.4, 2.1],
+    },
+    Row {
+        op: UnOp::Erf,
+        exact: libm::erf,
+        wide: Some(Wide::erf),
+        ulps: 4.0,
+        absolute: nothing,
+        range: 6.0,
+        figures: [1.3, 1.7, 1.2],
+    },
 ];
 
 /// Numbers that often go wrong, and around them; then of all exponents, and of the range where most happens.
 fn points(range: f64, count: u32, seed: u64) -> Vec<f64> {
     let edges = [
-        0.0, 1.0, 0.5, 2.0, 0.25, 88.72, 88.73, 87.33, 103.9, 103.98, 104.1, 126.0, 127.99, 128.0, 149.0, 150.0, 151.5, 709.7, 709.8,
-        745.1, 745.2, 1023.9, 1024.0, 1074.5, 0.55, 0.92, 0.95, FRAC_1_SQRT_2, SQRT_2, 3.9, 4.0, 5.9, 6.0, 9.2, 65536.0, 1e5, 134_217_728.0,
-        1e22, 1e300, 3e38, 1e-40, 1e-310, f64::INFINITY, f64::NAN,
+        0.0,
+        1.0,
+        0.5,
+        2.0,
+        0.25,
+        88.72,
+        88.73,
+        87.33,
+        103.9,
+        103.98,
+        104.1,
+        126.0,
+        127.99,
+        128.0,
+        149.0,
+        150.0,
+        151.5,
+        709.7,
+        709.8,
+        745.1,
+        745.2,
+        1023.9,
+        1024.0,
+        1074.5,
+        0.55,
+        0.92,
+        0.95,
+        FRAC_1_SQRT_2,
+        SQRT_2,
+        3.9,
+        4.0,
+        5.9,
+        6.0,
+        9.2,
+        65536.0,
+        1e5,
+        134_217_728.0,
+        1e22,
+        1e300,
+        3e38,
+        1e-40,
+        1e-310,
+        f64::INFINITY,
+        f64::NAN,
     ];
     let mut points: Vec<f64> = edges.to_vec();
     let mut random = Random(seed);
@@ -105,7 +226,10 @@ fn edge(got: f64, want: f64, greatest: f64) -> Option<bool> {
     }
     if want.is_infinite() || got.is_infinite() || want.abs() > greatest {
         let over = want.abs() > greatest * (1.0 - 1e-6);
-        return Some(got == want || (over && got.abs() > greatest * (1.0 - 1e-6) && got.is_sign_negative() == want.is_sign_negative()));
+        return Some(
+            got == want
+                || (over && got.abs() > greatest * (1.0 - 1e-6) && got.is_sign_negative() == want.is_sign_negative()),
+        );
     }
     None
 }
@@ -131,8 +255,16 @@ fn single(row: &Row, margin: Margin) -> Worst {
             let error = (f64::from(got) - want).abs();
             let ulps = error / ulp(want, 23, -126);
             let absolute = (row.absolute)(x.into()) * 2f64.powi(-23);
-            assert!(ulps <= row.ulps || error <= absolute, "{}({x:e}) = {got:e}, not {want:e}: {ulps} ulp, {margin:?}", row.op);
-            assert!(want != 0.0 || got.is_sign_negative() == want.is_sign_negative(), "{}({x}): the sign of zero", row.op);
+            assert!(
+                ulps <= row.ulps || error <= absolute,
+                "{}({x:e}) = {got:e}, not {want:e}: {ulps} ulp, {margin:?}",
+                row.op
+            );
+            assert!(
+                want != 0.0 || got.is_sign_negative() == want.is_sign_negative(),
+                "{}({x}): the sign of zero",
+                row.op
+            );
             if absolute == 0.0 && ulps > worst.ulps {
                 (worst.ulps, worst.at) = (ulps, x.into());
             } else if absolute != 0.0 {
@@ -162,11 +294,16 @@ fn double(row: &Row) -> Worst {
                 continue;
             }
             let ordinary = want.abs() > 1e-290 && want.abs() < 1e290 && x.abs() > 1e-290 && x.abs() < 1e290;
-            let ordinary = ordinary && (!matches!(row.op, UnOp::Sin | UnOp::Cos) || (x.abs() <= 65536.0 && want.abs() > 1e-6));
+            let ordinary =
+                ordinary && (!matches!(row.op, UnOp::Sin | UnOp::Cos) || (x.abs() <= 65536.0 && want.abs() > 1e-6));
             let error = match row.wide {
                 Some(wide) if ordinary => {
                     let exact = wide(x);
-                    assert!((want - exact.0).abs() <= 4.0 * ulp(want, 52, -1022), "the two references differ: {}({x:e})", row.op);
+                    assert!(
+                        (want - exact.0).abs() <= 4.0 * ulp(want, 52, -1022),
+                        "the two references differ: {}({x:e})",
+                        row.op
+                    );
                     ((got - exact.0) - exact.1).abs()
                 }
                 _ => (got - want).abs(),
@@ -174,7 +311,11 @@ fn double(row: &Row) -> Worst {
             let ulps = error / ulp(want, 52, -1022);
             let absolute = (row.absolute)(x) * f64::EPSILON;
             assert!(ulps <= 4.0 || error <= absolute, "{}({x:e}) = {got:e}, not {want:e}: {ulps} ulp", row.op);
-            assert!(want != 0.0 || got.is_sign_negative() == want.is_sign_negative(), "{}({x}): the sign of zero", row.op);
+            assert!(
+                want != 0.0 || got.is_sign_negative() == want.is_sign_negative(),
+                "{}({x}): the sign of zero",
+                row.op
+            );
             if absolute == 0.0 && ulps > worst.ulps {
                 (worst.ulps, worst.at) = (ulps, x);
             } else if absolute != 0.0 {
@@ -194,7 +335,12 @@ fn check(op: UnOp) {
     assert!(found <= worst, "{op} of f32, machines at their worst: {found} ulp at {:e} or {:e}", high.at, low.at);
     assert!(double.ulps <= wide, "{op} of f64: {} ulp at {:e}", double.ulps, double.at);
     // Of sines and cosines beyond 2¹⁶, and logarithms near 1.
-    assert!(none.absolute <= 2f64.powi(-23) && double.absolute <= f64::EPSILON / 2.0, "{op}: {} {}", none.absolute, double.absolute);
+    assert!(
+        none.absolute <= 2f64.powi(-23) && double.absolute <= f64::EPSILON / 2.0,
+        "{op}: {} {}",
+        none.absolute,
+        double.absolute
+    );
     // A function that is exact everywhere would mean that nothing was compared.
     assert!(none.ulps > 0.4 && double.ulps > 0.4, "{op} was not examined");
 }
@@ -214,8 +360,16 @@ functions! { exp Exp; exp2 Exp2; ln Ln; log2 Log2; rsqrt Rsqrt; sin Sin; cos Cos
 fn halves_are_the_single_rounded() {
     let target = target(false);
     for elem in [Elem::F16, Elem::Bf16] {
-        let value = |code: u16| if elem == Elem::F16 { half::f16::from_bits(code).to_f64() } else { half::bf16::from_bits(code).to_f64() };
-        let round = |x: f32| if elem == Elem::F16 { half::f16::from_f32_const(x).to_bits() } else { half::bf16::from_f32_const(x).to_bits() };
+        let value = |code: u16| {
+            if elem == Elem::F16 { half::f16::from_bits(code).to_f64() } else { half::bf16::from_bits(code).to_f64() }
+        };
+        let round = |x: f32| {
+            if elem == Elem::F16 {
+                half::f16::from_f32_const(x).to_bits()
+            } else {
+                half::bf16::from_f32_const(x).to_bits()
+            }
+        };
         for row in &ROWS {
             let lane = Lane::new(&[elem], |b, v| unary(b, &target, row.op, elem, v[0]));
             for margin in MARGINS {

@@ -110,7 +110,8 @@ impl Format {
     /// By the specification: bias 7 and 3 fraction bits, or bias 15 and 2.
     pub(crate) fn fp8(fraction: u32, bias: i32, greatest: u32) -> Format {
         let numbers = (0..=greatest).map(|code| {
-            let (e, m) = ((code >> fraction) as i32, f64::from(code & ((1 << fraction) - 1)) / f64::from(1 << fraction));
+            let (e, m) =
+                ((code >> fraction) as i32, f64::from(code & ((1 << fraction) - 1)) / f64::from(1 << fraction));
             if e == 0 { m * 2f64.powi(1 - bias) } else { (1.0 + m) * 2f64.powi(e - bias) }
         });
         Format { numbers: numbers.collect(), ties_away: false, saturates: true }
@@ -154,13 +155,17 @@ impl Format {
 /// `f32` bits of every exponent, around every power of two, and the edges of conversions.
 pub(crate) fn singles(count: usize) -> Vec<u32> {
     let mut random = Random(0x1234_5678_9abc_def1);
-    let mut all: Vec<u32> = vec![0, 1, 2, 0x007f_ffff, 0x0080_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000, 0x7fff_ffff, 0x7f80_0001];
+    let mut all: Vec<u32> =
+        vec![0, 1, 2, 0x007f_ffff, 0x0080_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000, 0x7fff_ffff, 0x7f80_0001];
     for exponent in 0..255u32 {
-        for low in [0, 1, 0x0fff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001, 0x7f_ffff, 0x40_0000, 0x3f_ffff, 0x10_0000, 0x30_0001] {
+        for low in [
+            0, 1, 0x0fff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001, 0x7f_ffff, 0x40_0000, 0x3f_ffff, 0x10_0000, 0x30_0001,
+        ] {
             all.push(exponent << 23 | low);
         }
     }
-    let numbers = [0.5, 127.5, 128.5, 255.5, 32767.5, 65504.0, 65519.9, 65520.0, 448.0, 464.0, 57344.0, 61440.0, 1048576.0];
+    let numbers =
+        [0.5, 127.5, 128.5, 255.5, 32767.5, 65504.0, 65519.9, 65520.0, 448.0, 464.0, 57344.0, 61440.0, 1048576.0];
     all.extend(numbers.map(f32::to_bits));
     all.extend([2147483647f32, 4294967295.0, 9.223372e18, 1.8446744e19, 8.5, 7.5, 15.5, 16.0].map(f32::to_bits));
     all.extend((0..count).map(|_| random.word() as u32));
@@ -192,7 +197,14 @@ pub(crate) fn integers(count: usize) -> Vec<i64> {
     let mut all = vec![0, 1, -1, i64::MAX, i64::MIN];
     for bit in 0..64u32 {
         let power = 1u64 << bit;
-        for other in [0, bit.saturating_sub(8), bit.saturating_sub(9), bit.saturating_sub(11), bit.saturating_sub(24), bit.saturating_sub(25)] {
+        for other in [
+            0,
+            bit.saturating_sub(8),
+            bit.saturating_sub(9),
+            bit.saturating_sub(11),
+            bit.saturating_sub(24),
+            bit.saturating_sub(25),
+        ] {
             for x in [power | 1 << other, (power | 1 << other).wrapping_sub(1), power | 1 << other | 1] {
                 all.extend([x as i64, (x as i64).wrapping_neg()]);
             }

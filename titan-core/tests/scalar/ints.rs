@@ -27,7 +27,11 @@ macro_rules! of_type {
         #[test]
         fn $name() {
             let elem = $elem;
-            let mut xs: Vec<$t> = if elem.bits() == 8 { ($t::MIN..=$t::MAX).collect() } else { integers(400).iter().step_by(9).map(|x| *x as $t).collect() };
+            let mut xs: Vec<$t> = if elem.bits() == 8 {
+                ($t::MIN..=$t::MAX).collect()
+            } else {
+                integers(400).iter().step_by(9).map(|x| *x as $t).collect()
+            };
             xs.extend([0, 1, 2, 7, 8, 31, 32, 63, 64, $t::MIN, $t::MAX]);
             xs.sort_unstable();
             xs.dedup();
@@ -57,13 +61,39 @@ macro_rules! of_type {
                             BinOp::Add => x.wrapping_add(y),
                             BinOp::Sub => x.wrapping_sub(y),
                             BinOp::Mul => x.wrapping_mul(y),
-                            BinOp::Div => if y == 0 { 0 } else { x.wrapping_div(y) },
-                            BinOp::Rem => if y == 0 { x } else { x.wrapping_rem(y) },
+                            BinOp::Div => {
+                                if y == 0 {
+                                    0
+                                } else {
+                                    x.wrapping_div(y)
+                                }
+                            }
+                            BinOp::Rem => {
+                                if y == 0 {
+                                    x
+                                } else {
+                                    x.wrapping_rem(y)
+                                }
+                            }
                             BinOp::And => x & y,
                             BinOp::Or => x | y,
                             BinOp::Xor => x ^ y,
-                            BinOp::Shl => if inside { x << amount } else { 0 },
-                            BinOp::Shr => if inside { x >> amount } else if i128::from(x) < 0 { !0 } else { 0 },
+                            BinOp::Shl => {
+                                if inside {
+                                    x << amount
+                                } else {
+                                    0
+                                }
+                            }
+                            BinOp::Shr => {
+                                if inside {
+                                    x >> amount
+                                } else if i128::from(x) < 0 {
+                                    !0
+                                } else {
+                                    0
+                                }
+                            }
                             BinOp::Min => x.min(y),
                             BinOp::Max => x.max(y),
                         };
@@ -150,7 +180,8 @@ fn conditions_have_their_truth_tables() {
 #[test]
 fn what_an_element_cannot_do_is_a_defect_that_the_builder_keeps() {
     let target = target(true);
-    for (op, elem) in [(UnOp::Exp, Elem::I32), (UnOp::Not, Elem::F32), (UnOp::Neg, Elem::E4m3), (UnOp::Abs, Elem::Bool)] {
+    for (op, elem) in [(UnOp::Exp, Elem::I32), (UnOp::Not, Elem::F32), (UnOp::Neg, Elem::E4m3), (UnOp::Abs, Elem::Bool)]
+    {
         let (mut b, v) = titan_core::lane::eval::builder(&[false]);
         unary(&mut b, &target, op, elem, v[0]);
         let error = b.finish().expect_err("it is refused");

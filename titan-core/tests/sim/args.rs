@@ -40,19 +40,28 @@ pub(crate) fn make(sig: &Signature, extent: i64, scalar: i64) -> Vec<Arg> {
         DimSpec::Bind(s) => env.symbol(*s),
         DimSpec::Equals(e) => e.eval(&env).unwrap_or(1).max(0),
     };
-    sig.params.iter().map(|p| match &p.kind {
-        ParamKind::Scalar(e) if e.is_float() => Arg::Scalar(Const::Float(*e, 0.5)),
-        ParamKind::Scalar(Elem::Bool) => Arg::Scalar(Const::Int(Elem::Bool, 1)),
-        // Two counts that need not be equal are not.
-        ParamKind::Scalar(e) => Arg::Scalar(Const::Int(*e, if p.name == "m" { scalar - 1 + scalar % 2 * 2 } else { scalar })),
-        ParamKind::Tensor { elem, shape, .. } => {
-            let shape: Vec<i64> = shape.iter().map(dim).collect();
-            let n = usize::try_from(shape.iter().product::<i64>()).unwrap();
-            // Offsets of segments are in order.
-            let bytes = if (*elem, shape.len()) == (Elem::I32, 1) { (0..n as i32).flat_map(i32::to_le_bytes).collect() } else { fill(*elem, n) };
-            Arg::dense(*elem, &shape, bytes)
-        }
-    }).collect()
+    sig.params
+        .iter()
+        .map(|p| match &p.kind {
+            ParamKind::Scalar(e) if e.is_float() => Arg::Scalar(Const::Float(*e, 0.5)),
+            ParamKind::Scalar(Elem::Bool) => Arg::Scalar(Const::Int(Elem::Bool, 1)),
+            // Two counts that need not be equal are not.
+            ParamKind::Scalar(e) => {
+                Arg::Scalar(Const::Int(*e, if p.name == "m" { scalar - 1 + scalar % 2 * 2 } else { scalar }))
+            }
+            ParamKind::Tensor { elem, shape, .. } => {
+                let shape: Vec<i64> = shape.iter().map(dim).collect();
+                let n = usize::try_from(shape.iter().product::<i64>()).unwrap();
+                // Offsets of segments are in order.
+                let bytes = if (*elem, shape.len()) == (Elem::I32, 1) {
+                    (0..n as i32).flat_map(i32::to_le_bytes).collect()
+                } else {
+                    fill(*elem, n)
+                };
+                Arg::dense(*elem, &shape, bytes)
+            }
+        })
+        .collect()
 }
 
 /// `n` elements, not all alike.

@@ -50,7 +50,8 @@ fn a_copy_comes_to_every_program_of_the_cluster() {
     for seed in 0..20 {
         assert_eq!(found(&kernel, 2, Completion::Seeded(seed), Some(seed)), None);
     }
-    let verdict = explore(&kernel, &make(&kernel.sig, 64, 1), None, &Limits { cluster: 2, ..Limits::default() }).unwrap();
+    let verdict =
+        explore(&kernel, &make(&kernel.sig, 64, 1), None, &Limits { cluster: 2, ..Limits::default() }).unwrap();
     assert!(matches!(verdict, Verdict::Safe(_)), "{verdict:?}");
 }
 
@@ -66,7 +67,8 @@ fn a_copy_to_some_leaves_the_others_waiting() {
 #[test]
 fn a_barrier_that_is_not_there_yet_is_found_in_some_order() {
     let kernel = multicast(false, 3);
-    let verdict = explore(&kernel, &make(&kernel.sig, 64, 1), None, &Limits { cluster: 2, ..Limits::default() }).unwrap();
+    let verdict =
+        explore(&kernel, &make(&kernel.sig, 64, 1), None, &Limits { cluster: 2, ..Limits::default() }).unwrap();
     let finding = verdict.finding().unwrap_or_else(|| panic!("{verdict:?}"));
     // The barrier of the other program is not initialised, or that program is over.
     assert!(matches!(finding.kind, Kind::Barrier | Kind::Fence | Kind::UnderWay), "{finding}");

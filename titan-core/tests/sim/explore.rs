@@ -72,7 +72,10 @@ fn every_small_ring_is_safe_and_never_holds_more_than_it_has() {
             }
         }
     }
-    println!("176 rings: {states} states, {transitions} transitions, depth {deepest}, {:.2} s", begin.elapsed().as_secs_f64());
+    println!(
+        "176 rings: {states} states, {transitions} transitions, depth {deepest}, {:.2} s",
+        begin.elapsed().as_secs_f64()
+    );
 }
 
 #[test]
@@ -113,7 +116,10 @@ fn local_steps_without_choice_change_no_verdict() {
                 assert!(matches!((&with, &without), (Verdict::Safe(_), Verdict::Safe(_))), "{with:?} {without:?}");
                 assert_eq!((a.occupied, a.ends), (b.occupied, b.ends));
                 assert!(a.states <= b.states);
-                println!("{consumers} consumers, {slots} slots, {n} times: {} states, without reduction {}", a.states, b.states);
+                println!(
+                    "{consumers} consumers, {slots} slots, {n} times: {} states, without reduction {}",
+                    a.states, b.states
+                );
             }
         }
     }

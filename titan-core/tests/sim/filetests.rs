@@ -39,7 +39,8 @@ fn sampled(kernel: &WellFormed, seeds: u64) -> Option<(Finding, Vec<Arg>)> {
                 1 => Completion::Early,
                 _ => Completion::Seeded(seed),
             };
-            let options = Options { completion, seed: (seed > 1).then_some(seed), max_steps: 50_000, ..Options::default() };
+            let options =
+                Options { completion, seed: (seed > 1).then_some(seed), max_steps: 50_000, ..Options::default() };
             let mut args = make(&kernel.sig, extent, scalar);
             let Ok(report) = run(kernel, &mut args, None, &options) else { break };
             match report.findings.into_iter().next() {
@@ -98,13 +99,22 @@ fn good_kernels_are_clean_on_every_sampled_schedule() {
 #[test]
 fn good_pipelines_are_safe_in_every_order() {
     let (mut dirty, mut bounds, mut n) = (Vec::new(), Vec::new(), 0);
-    let all = [files(&["verify"], "pipe_"), files(&["verify"], "barrier_"), files(&["museum"], ""), files(&["verify"], "accepted_")];
+    let all = [
+        files(&["verify"], "pipe_"),
+        files(&["verify"], "barrier_"),
+        files(&["museum"], ""),
+        files(&["verify"], "accepted_"),
+    ];
     for (name, text) in all.concat() {
         for (kernel, _) in kernels(&text).into_iter().filter(|(_, good)| *good) {
             n += 1;
             match explored(&kernel) {
-                (Some((found, _)), _) if found.kind == Kind::NotModelled => bounds.push(format!("{name} @{}: {found}", kernel.sig.name)),
-                (Some((found, _)), _) => dirty.push(format!("{name} @{}: {found} [{}]", kernel.sig.name, found.schedule)),
+                (Some((found, _)), _) if found.kind == Kind::NotModelled => {
+                    bounds.push(format!("{name} @{}: {found}", kernel.sig.name))
+                }
+                (Some((found, _)), _) => {
+                    dirty.push(format!("{name} @{}: {found} [{}]", kernel.sig.name, found.schedule))
+                }
                 (None, Some(bound)) => bounds.push(format!("{name} @{}: {bound}", kernel.sig.name)),
                 (None, None) => {}
             }
@@ -126,14 +136,24 @@ fn bad_pipelines_are_found() {
             match explored(&kernel).0 {
                 Some((found, mut args)) => {
                     *table.entry(found.kind.code()).or_insert(0) += 1;
-                    let again = replay(&kernel, &mut args, None, &Options { max_steps: 100_000, ..Options::default() }, &found.schedule).unwrap();
+                    let again = replay(
+                        &kernel,
+                        &mut args,
+                        None,
+                        &Options { max_steps: 100_000, ..Options::default() },
+                        &found.schedule,
+                    )
+                    .unwrap();
                     assert!(!again.findings.is_empty(), "{name}: not seen again: {found} [{}]", found.schedule);
                 }
                 None => missed.push(name.clone()),
             }
         }
     }
-    println!("{n} refused kernels: explorer finds {}, sampling {by_run}\n{table:?}\nnot found: {missed:?}", n - missed.len());
+    println!(
+        "{n} refused kernels: explorer finds {}, sampling {by_run}\n{table:?}\nnot found: {missed:?}",
+        n - missed.len()
+    );
     // What is only declared wrongly, or wrong for arguments that are not tried, no order shows. Missing fences are found: the
     // sanitizer watches every order.
     assert!(missed.len() * 6 < n, "{missed:?}");

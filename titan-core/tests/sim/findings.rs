@@ -101,7 +101,8 @@ fn a_deadlock_says_who_waits_for_what() {
 }
 "#;
     let kernel = well_formed(titan_core::text::parse_one(text).unwrap()).unwrap();
-    let report = run(&kernel, &mut make(&kernel.sig, 1, 1), None, &Options { trace: true, ..Options::default() }).unwrap();
+    let report =
+        run(&kernel, &mut make(&kernel.sig, 1, 1), None, &Options { trace: true, ..Options::default() }).unwrap();
     let found = &report.findings[0];
     assert_eq!(found.kind, Kind::Deadlock);
     assert!(found.message.contains("`producer` waits for time 1 of `ring` at `ring.free[0]`"), "{found}");
@@ -146,7 +147,8 @@ fn what_is_not_computed_is_a_finding_where_it_decides() {
 }
 "#;
     let kernel = well_formed(titan_core::text::parse_one(text).unwrap()).unwrap();
-    let report = run(&kernel, &mut make(&kernel.sig, 16, 1), None, &Options { data: false, ..Options::default() }).unwrap();
+    let report =
+        run(&kernel, &mut make(&kernel.sig, 16, 1), None, &Options { data: false, ..Options::default() }).unwrap();
     assert_eq!(report.findings[0].kind, Kind::NotModelled);
     assert!(report.findings[0].message.starts_with("not modelled: "));
     let mut args = make(&kernel.sig, 16, 1);

@@ -61,7 +61,8 @@ pub(crate) fn kernel(proxy: &str, keep: u8) -> WellFormed {
 }
 
 fn arguments(m: usize, n: usize, k: usize) -> Vec<Arg> {
-    let dense = |rows: usize, cols: usize| Arg::dense(Elem::F16, &[rows as i64, cols as i64], fill(Elem::F16, rows * cols));
+    let dense =
+        |rows: usize, cols: usize| Arg::dense(Elem::F16, &[rows as i64, cols as i64], fill(Elem::F16, rows * cols));
     vec![dense(m, k), dense(n, k), Arg::dense(Elem::F16, &[m as i64, n as i64], vec![0; 2 * m * n])]
 }
 
@@ -83,7 +84,9 @@ fn check(args: &[Arg], (m, n, k): (usize, usize, usize)) {
 fn products_are_right_however_their_copies_complete() {
     for (proxy, keep) in [("async", 1), ("generic", 1), ("async", 0), ("async", 3)] {
         let kernel = kernel(proxy, keep);
-        for (seed, completion) in [(None, Completion::Late), (Some(3), Completion::Early), (Some(7), Completion::Seeded(7))] {
+        for (seed, completion) in
+            [(None, Completion::Late), (Some(3), Completion::Early), (Some(7), Completion::Seeded(7))]
+        {
             let size = (130, 70, 200);
             let mut args = arguments(size.0, size.1, size.2);
             let report = run(&kernel, &mut args, None, &Options { completion, seed, ..Options::default() }).unwrap();

@@ -52,7 +52,9 @@ fn programs_that_write_the_same_element_race() {
 
 #[test]
 fn programs_that_read_what_another_one_writes_race() {
-    let next = elements("set %y[%p], %v\n    %n = add %p, %one\n    %m = rem %n, %two\n    %w = get %y[%m]\n    set %y[%p], %w");
+    let next = elements(
+        "set %y[%p], %v\n    %n = add %p, %one\n    %m = rem %n, %two\n    %w = get %y[%m]\n    set %y[%p], %w",
+    );
     assert!(found(&next, 1).iter().all(|f| f.as_ref().is_some_and(|f| f.kind == Kind::Race)));
     let reads = elements("%w = get %y[%zero]");
     assert_eq!(found(&reads, 1), [None, None]);
@@ -139,7 +141,10 @@ fn what_is_not_modelled_is_told() {
     // More threads of control than the sanitizer keeps apart.
     let roles: String = (0..8).map(|i| format!(" role(r{i}, 1)")).collect();
     let arms: Vec<String> = (0..8).map(|i| format!("r{i} {{\n    ttg.pipeline.finalize\n    yield\n}}")).collect();
-    let many = kernel(&format!("kernel @many(%x: in tensor<f32>[N]) grid(N){roles} {{\n    ttg.roles {}\n    return\n}}\n", arms.join(" ")));
+    let many = kernel(&format!(
+        "kernel @many(%x: in tensor<f32>[N]) grid(N){roles} {{\n    ttg.roles {}\n    return\n}}\n",
+        arms.join(" ")
+    ));
     let args = make(&many.sig, 8, 1);
     for (cluster, wanted) in [(4, None), (8, Some(Kind::NotModelled))] {
         let options = Options { cluster: Some(cluster), ..Options::default() };

@@ -13,7 +13,9 @@ fn verdicts_are_the_same_with_and_without_reduction() {
             let args = make(&kernel.sig, 16, 2);
             let limits = Limits { max_states: 10_000, ..Limits::default() };
             let Ok(with) = explore(&kernel, &args, Some([1, 1, 1]), &limits) else { continue };
-            let Ok(without) = explore(&kernel, &args, Some([1, 1, 1]), &Limits { reduce: false, ..limits }) else { continue };
+            let Ok(without) = explore(&kernel, &args, Some([1, 1, 1]), &Limits { reduce: false, ..limits }) else {
+                continue;
+            };
             match (&with, &without) {
                 (Verdict::Bound(..), _) | (_, Verdict::Bound(..)) => bounds += 1,
                 (Verdict::Safe(a), Verdict::Safe(b)) => {

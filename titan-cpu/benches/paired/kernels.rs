@@ -1,7 +1,8 @@
 //! The kernels of the benchmarks, as a user's kernels become IR.
 
 use titan_core::ir::{
-    Access, BinOp, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, OpKind, ReduceOp, TileShape, UnOp, Unit, Value,
+    Access, BinOp, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, OpKind, ReduceOp, TileShape, UnOp, Unit,
+    Value,
 };
 use titan_core::verify::verify;
 use titan_cpu::Program;
@@ -104,8 +105,25 @@ pub(crate) fn crate_product(a: &[f32], b: &[f32], c: &mut [f32], n: usize, k: us
     // SAFETY: the slices hold m·n, m·k and n·k elements, as just checked.
     unsafe {
         gemm_f32::gemm::f32::get_gemm_fn()(
-            n, m, k, c.as_mut_ptr(), row_c, 1, false, b.as_ptr(), 1, row_a, a.as_ptr(), row_a, 1, 1.0, 1.0, false, false,
-            false, gemm_common::Parallelism::None,
+            n,
+            m,
+            k,
+            c.as_mut_ptr(),
+            row_c,
+            1,
+            false,
+            b.as_ptr(),
+            1,
+            row_a,
+            a.as_ptr(),
+            row_a,
+            1,
+            1.0,
+            1.0,
+            false,
+            false,
+            false,
+            gemm_common::Parallelism::None,
         );
     }
 }
@@ -142,7 +160,8 @@ pub(crate) enum RowKernel {
 }
 
 impl RowKernel {
-    pub(crate) const ALL: [RowKernel; 4] = [RowKernel::Copy, RowKernel::Softmax, RowKernel::RmsNorm, RowKernel::LayerNorm];
+    pub(crate) const ALL: [RowKernel; 4] =
+        [RowKernel::Copy, RowKernel::Softmax, RowKernel::RmsNorm, RowKernel::LayerNorm];
 
     pub(crate) fn by_hand(self) -> crate::rows::ByHand {
         match self {

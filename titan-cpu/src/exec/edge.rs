@@ -41,7 +41,13 @@ impl Edge {
         }
     }
 
-    fn add_products<T: Rep + std::ops::AddAssign>(&self, dst: &mut [T], k: usize, [a, b]: [Operand<'_>; 2], sums: &mut Buffer) {
+    fn add_products<T: Rep + std::ops::AddAssign>(
+        &self,
+        dst: &mut [T],
+        k: usize,
+        [a, b]: [Operand<'_>; 2],
+        sums: &mut Buffer,
+    ) {
         let [m, n] = self.inside;
         let zeros = Operand { data: &bytemuck::bytes_of(&ZEROS)[..self.size], first: 0, strides: [0; 4] };
         if dst.len() > m * self.row {

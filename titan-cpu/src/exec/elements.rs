@@ -150,7 +150,9 @@ impl Frame<'_> {
                     Operand::Reg(other) if other < r => &below[other * stride..][..self.span.n * size],
                     Operand::Reg(other) => &above[(other - r - 1) * stride..][..self.span.n * size],
                     Operand::Row(row) => &self.rows[row * self.group.rows[1]..][..self.span.rows(self.group) * size],
-                    Operand::Out(o) => &bytemuck::cast_slice(&self.outs[o])[self.span.start * size..][..self.span.n * size],
+                    Operand::Out(o) => {
+                        &bytemuck::cast_slice(&self.outs[o])[self.span.start * size..][..self.span.n * size]
+                    }
                 });
                 f(self.isa, &mut dst[..n], args);
             }

@@ -4,7 +4,7 @@ use super::Machine;
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::{Data, Tile};
 use crate::ops::words::{self, Strided};
-use crate::ops::{cast, TileFn};
+use crate::ops::{TileFn, cast};
 use crate::plan::TileSlot;
 use crate::runtime::product::{Matrix, Multiply};
 use crate::simd::Isa;
@@ -49,8 +49,22 @@ impl Sums {
         match acc {
             Elem::F64 => Sums::F64,
             Elem::I32 => Sums::I32,
-            Elem::F32 | Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I16 | Elem::I8
-            | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => Sums::F32,
+            Elem::F32
+            | Elem::Tf32
+            | Elem::F16
+            | Elem::Bf16
+            | Elem::E4m3
+            | Elem::E5m2
+            | Elem::I64
+            | Elem::I16
+            | Elem::I8
+            | Elem::I4
+            | Elem::U64
+            | Elem::U32
+            | Elem::U16
+            | Elem::U8
+            | Elem::U4
+            | Elem::Bool => Sums::F32,
         }
     }
 }
@@ -134,8 +148,21 @@ impl Machine<'_, '_> {
 pub(super) fn conversion(elem: Elem) -> Option<TileFn> {
     match elem {
         Elem::F64 | Elem::F32 | Elem::Tf32 => None,
-        Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4
-        | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => Some(cast::cast(elem, Elem::F32).tile),
+        Elem::F16
+        | Elem::Bf16
+        | Elem::E4m3
+        | Elem::E5m2
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => Some(cast::cast(elem, Elem::F32).tile),
     }
 }
 

@@ -24,7 +24,9 @@ impl<'m> Machine<'_, 'm> {
         match step {
             MemoryStep::Load { to, from, pad } => self.load(*to, from, *pad),
             MemoryStep::Store { to, from } => self.store(to, *from, Write::Own),
-            MemoryStep::AtomicTile { to, from, f, integer_add } => self.store(to, *from, Write::Update(*f, *integer_add)),
+            MemoryStep::AtomicTile { to, from, f, integer_add } => {
+                self.store(to, *from, Write::Update(*f, *integer_add))
+            }
             MemoryStep::Get { to, from } => {
                 let (view, at) = self.element(from, "get", loc)?;
                 self.set(*to, rep::extend(view.elem(), view.read_one(at)));

@@ -93,11 +93,7 @@ pub(crate) struct Machine<'p, 'm> {
 
 impl<'p, 'm> Machine<'p, 'm> {
     /// A machine for a launch: `views` are those of the parameters, `scalars` their slots and values.
-    pub(crate) fn new(
-        launch: &'p crate::program::Launch<'_>,
-        work: &'p mut Work,
-        views: Vec<View<'m>>,
-    ) -> Self {
+    pub(crate) fn new(launch: &'p crate::program::Launch<'_>, work: &'p mut Work, views: Vec<View<'m>>) -> Self {
         for (slot, bits) in &launch.scalars {
             work.scalars[*slot as usize] = *bits;
         }

@@ -187,7 +187,9 @@ impl Machine<'_, '_> {
                     (Data::Splat(bits), _) => bits,
                     (Data::Nothing, _) => 0,
                     (Data::Buffer(_) | Data::Memory(_), _) if of_rows => return (Source::OfRows, &[]),
-                    (Data::Buffer(_) | Data::Memory(_), true) => return (Source::Dense, &self.data(slot)[tile.first * size..]),
+                    (Data::Buffer(_) | Data::Memory(_), true) => {
+                        return (Source::Dense, &self.data(slot)[tile.first * size..]);
+                    }
                     (Data::Buffer(_) | Data::Memory(_), false) => return (Source::Rows, self.data(slot)),
                 }
             }

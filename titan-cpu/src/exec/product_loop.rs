@@ -73,7 +73,8 @@ impl Run {
         let whole = (a.min(b) - from).div_euclid(unit);
         let partial = a == b && (a - from) % unit != 0 && whole < most && strips.iter().all(|strip| strip.zeros);
         let end = from + whole.min(most) * unit;
-        let run = if partial { Run { count: whole + 1, k: from..a } } else { Run { count: whole.min(most), k: from..end } };
+        let run =
+            if partial { Run { count: whole + 1, k: from..a } } else { Run { count: whole.min(most), k: from..end } };
         (from >= 0 && run.count > 0 && !run.k.is_empty()).then_some(run)
     }
 }
@@ -109,7 +110,8 @@ impl<'m> Machine<'_, 'm> {
     pub(super) fn product_loop(&mut self, product: &ProductLoop, lo: i64, hi: i64) -> i64 {
         let (Some(a), Some(b)) = (self.strip(&product.a), self.strip(&product.b)) else { return lo };
         let unit = i64::from(product.step[2].max(1));
-        let done = Run::of([&a, &b], product.step[2], lo * unit, hi - lo).filter(|run| self.product(product, [&a, &b], run));
+        let done =
+            Run::of([&a, &b], product.step[2], lo * unit, hi - lo).filter(|run| self.product(product, [&a, &b], run));
         done.map_or(lo, |run| lo + run.count)
     }
 
@@ -168,7 +170,10 @@ impl<'m> Machine<'_, 'm> {
         let zero = matches!(self.tiles[product.acc as usize].data, Data::Splat(0));
         let (address, strides) = place(a);
         let [rows, cols, depth] = key.extents;
-        let same = zero && key.b == place(b) && key.a.1 == strides && [cols, depth, key.tile] == [b.shape[3], a.shape[3], product.step[0]];
+        let same = zero
+            && key.b == place(b)
+            && key.a.1 == strides
+            && [cols, depth, key.tile] == [b.shape[3], a.shape[3], product.step[0]];
         let tile = usize::try_from(key.tile).unwrap_or(0);
         let step = strides[2].wrapping_mul(tile.cast_signed()).wrapping_mul(a.size.cast_signed());
         let ours = |program: &usize| {

@@ -16,7 +16,10 @@ impl Machine<'_, '_> {
         {
             return in_order;
         }
-        let at = |e: i32| view.offset_inside([0, 0, 0, i64::from(e)]).map(|offset| rep::extend(Elem::I32, view.read_one(offset)).cast_signed());
+        let at = |e: i32| {
+            view.offset_inside([0, 0, 0, i64::from(e)])
+                .map(|offset| rep::extend(Elem::I32, view.read_one(offset)).cast_signed())
+        };
         let in_order = (1..view.extent(0)).all(|e| at(e - 1) <= at(e));
         self.ordered = Some((key, in_order));
         in_order

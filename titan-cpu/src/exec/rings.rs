@@ -193,7 +193,9 @@ impl<'m> Machine<'_, 'm> {
             Some(Copied::Rows { view, rows, col, pad }) => {
                 let (view, rows, col, pad) = (*view, rows.clone(), *col, *pad);
                 let info = self.plan.tiles[to as usize];
-                self.make(to, |_, out| fill_rows(&view, &info, (col, pad), out, |i| rows.get(i).copied().unwrap_or([-1; 4])));
+                self.make(to, |_, out| {
+                    fill_rows(&view, &info, (col, pad), out, |i| rows.get(i).copied().unwrap_or([-1; 4]))
+                });
             }
             None => return trap(loc, "a stage is read that holds nothing".to_owned()),
         }

@@ -94,8 +94,12 @@ impl<'p> Machine<'p, '_> {
         match step {
             RingStep::Acquire { ring, .. } => self.rings[*ring].is_full(),
             RingStep::Wait { ring, time } => !self.is_filled(*ring, *time),
-            RingStep::Produce { .. } | RingStep::Fill { .. } | RingStep::Ready { .. } | RingStep::Poisoned { .. }
-            | RingStep::View { .. } | RingStep::Release { .. } => false,
+            RingStep::Produce { .. }
+            | RingStep::Fill { .. }
+            | RingStep::Ready { .. }
+            | RingStep::Poisoned { .. }
+            | RingStep::View { .. }
+            | RingStep::Release { .. } => false,
         }
     }
 

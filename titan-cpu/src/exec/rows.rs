@@ -12,7 +12,13 @@ fn row_start<'v>(view: &View<'v>, row: [i64; 4], col: i64) -> (View<'v>, [i64; 4
 }
 
 /// Fills a dense tile with rows of a tensor from a column on, with padding outside of it.
-pub(super) fn fill_rows(view: &View<'_>, info: &TileInfo, (col, pad): (i64, u64), out: &mut [u8], row_at: impl Fn(usize) -> [i64; 4]) {
+pub(super) fn fill_rows(
+    view: &View<'_>,
+    info: &TileInfo,
+    (col, pad): (i64, u64),
+    out: &mut [u8],
+    row_at: impl Fn(usize) -> [i64; 4],
+) {
     let width = usize::try_from(info.shape[3]).unwrap_or(1);
     for (i, row) in out.chunks_exact_mut(width * info.size).enumerate() {
         let (view, mut at) = row_start(view, row_at(i), col);
@@ -56,7 +62,14 @@ impl Machine<'_, '_> {
         }
     }
 
-    pub(super) fn gather_rows(&mut self, to: TileSlot, view: ViewSlot, rows: &[Slot], col: ScalarSlot, pad: ScalarSlot) {
+    pub(super) fn gather_rows(
+        &mut self,
+        to: TileSlot,
+        view: ViewSlot,
+        rows: &[Slot],
+        col: ScalarSlot,
+        pad: ScalarSlot,
+    ) {
         self.dense_rows(rows);
         let (info, view) = (self.plan.tiles[to as usize], self.view(view));
         let (col, pad) = (i64::from(self.int(col)), self.scalar(pad));

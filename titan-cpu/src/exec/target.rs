@@ -32,7 +32,16 @@ impl<'m> Machine<'_, 'm> {
         let whole = strides[3] == 1 && view.holds(start, shape);
         let joined = whole && strides[2] == i64::from(shape[3]) && shape[0] == 1 && shape[1] == 1;
         let extent = |axis: usize| usize::try_from(shape[axis]).unwrap_or(1).max(1);
-        Target { view, start, shape, first: view.offset(start), cols: extent(3), extents: [extent(1), extent(2)], whole, joined }
+        Target {
+            view,
+            start,
+            shape,
+            first: view.offset(start),
+            cols: extent(3),
+            extents: [extent(1), extent(2)],
+            whole,
+            joined,
+        }
     }
 }
 

@@ -1,11 +1,16 @@
 //! Errors of the `f32` functions against `libm` in `f64`, over every exponent and around the edges.
-#![expect(clippy::cast_possible_truncation, clippy::approx_constant, reason = "rounding to f32 is what is examined, digit by digit")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::approx_constant,
+    reason = "rounding to f32 is what is examined, digit by digit"
+)]
 
 use super::single as f;
 
 /// Numbers of every exponent, with many significands each; and those that often go wrong.
 fn points() -> Vec<f32> {
-    let mut points = vec![0.0, f32::MIN_POSITIVE, f32::MAX, f32::INFINITY, f32::NAN, 1.0, 88.72, 88.73, 103.9, 104.1, 127.9, 128.1];
+    let mut points =
+        vec![0.0, f32::MIN_POSITIVE, f32::MAX, f32::INFINITY, f32::NAN, 1.0, 88.72, 88.73, 103.9, 104.1, 127.9, 128.1];
     points.extend([126.0, 149.0, 150.1, 151.5, 0.624_999, 0.625, 0.927_734_4, 0.7071, 1.4142, 3.9, 5.9, 9.2]);
     for k in 1..2000u16 {
         let multiple = f64::from(k) * std::f64::consts::FRAC_PI_2;
@@ -39,7 +44,10 @@ fn check(name: &str, ulps: f64, absolute: impl Fn(f64) -> f64, ours: fn(f32) -> 
         }
         if f64::from(want as f32).is_infinite() || got.is_infinite() {
             let over = want.abs() > f64::from(f32::MAX) * (1.0 - 1e-6);
-            assert!(over && (f64::from(got) == want || got.is_infinite() || got.abs() > 3.4e38), "{name}({x}) = {got}, not {want}");
+            assert!(
+                over && (f64::from(got) == want || got.is_infinite() || got.abs() > 3.4e38),
+                "{name}({x}) = {got}, not {want}"
+            );
             continue;
         }
         let error = (f64::from(got) - want).abs();

@@ -283,8 +283,21 @@ fn same_bits<T: Rep>(_from: Elem, to: Elem) -> ElementFn {
         Elem::I32 => unary_fn::<u64, u64, Extend<i32>>().scalar,
         Elem::I16 => unary_fn::<u64, u64, Extend<i16>>().scalar,
         Elem::I8 => unary_fn::<u64, u64, Extend<i8>>().scalar,
-        Elem::F64 | Elem::F32 | Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I4
-        | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => unary_fn::<u64, u64, Extend<T>>().scalar,
+        Elem::F64
+        | Elem::F32
+        | Elem::Tf32
+        | Elem::F16
+        | Elem::Bf16
+        | Elem::E4m3
+        | Elem::E5m2
+        | Elem::I64
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => unary_fn::<u64, u64, Extend<T>>().scalar,
     };
     ElementFn { tile, scalar }
 }

@@ -120,13 +120,34 @@ impl Rep for Bit {
 }
 
 impl Integer for Bit {
-    #[inline(always)] fn rem(self, _: Self) -> Self { self }
-    #[inline(always)] fn and(self, b: Self) -> Self { Bit(self.0 & b.0) }
-    #[inline(always)] fn or(self, b: Self) -> Self { Bit(self.0 | b.0) }
-    #[inline(always)] fn xor(self, b: Self) -> Self { Bit(self.0 ^ b.0) }
-    #[inline(always)] fn shl(self, _: Self) -> Self { self }
-    #[inline(always)] fn shr(self, _: Self) -> Self { self }
-    #[inline(always)] fn not(self) -> Self { Bit(self.0 ^ 1) }
+    #[inline(always)]
+    fn rem(self, _: Self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn and(self, b: Self) -> Self {
+        Bit(self.0 & b.0)
+    }
+    #[inline(always)]
+    fn or(self, b: Self) -> Self {
+        Bit(self.0 | b.0)
+    }
+    #[inline(always)]
+    fn xor(self, b: Self) -> Self {
+        Bit(self.0 ^ b.0)
+    }
+    #[inline(always)]
+    fn shl(self, _: Self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn shr(self, _: Self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn not(self) -> Self {
+        Bit(self.0 ^ 1)
+    }
 }
 
 macro_rules! floats {

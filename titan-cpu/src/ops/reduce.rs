@@ -176,10 +176,5 @@ fn fold_rows<T: Rep, O: Fold<T>>() -> RowFold
 where
     O::Acc: Rep,
 {
-    RowFold {
-        rows: whole_rows::<T, O>,
-        part: row_part::<T, O>,
-        merge: row_merge::<T, O>,
-        finish: row_finish::<T, O>,
-    }
+    RowFold { rows: whole_rows::<T, O>, part: row_part::<T, O>, merge: row_merge::<T, O>, finish: row_finish::<T, O> }
 }

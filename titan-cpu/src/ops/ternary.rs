@@ -45,8 +45,20 @@ pub(crate) fn mul_add(e: Elem) -> Option<ElementFn> {
         Elem::F32 => make::<f32>(),
         Elem::F16 => make::<f16>(),
         Elem::Bf16 => make::<bf16>(),
-        Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U64
-        | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => None,
+        Elem::Tf32
+        | Elem::E4m3
+        | Elem::E5m2
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => None,
     }
 }
 

@@ -23,11 +23,21 @@ pub(super) struct Closing<'a> {
 impl<'a> Closing<'a> {
     /// The step of the operations that are needed.
     pub(super) fn run(open: &'a OpenGroup, needed: &[bool], outs: &'a [(Value, Out)]) -> Group {
-        let whole_rows = open.ops.iter().zip(needed).any(|(op, n)| *n && matches!(op.act, OpenAct::MapRows(_) | OpenAct::Broadcast));
+        let whole_rows =
+            open.ops.iter().zip(needed).any(|(op, n)| *n && matches!(op.act, OpenAct::MapRows(_) | OpenAct::Broadcast));
         let cols = usize::try_from(open.shape[3]).unwrap_or(1).max(1);
         let block = [block_len(cols, whole_rows), cols];
         let places = vec![Operand::Nothing; open.ops.len()];
-        let mut closing = Closing { open, leaves: open.leaves(needed), outs, block, places, busy: Vec::new(), rows: 0, ops: Vec::new() };
+        let mut closing = Closing {
+            open,
+            leaves: open.leaves(needed),
+            outs,
+            block,
+            places,
+            busy: Vec::new(),
+            rows: 0,
+            ops: Vec::new(),
+        };
         let last_uses = last_uses(open, needed);
         for i in (0..open.ops.len()).filter(|i| needed[*i]) {
             closing.operation(i, needed);
@@ -76,7 +86,8 @@ impl<'a> Closing<'a> {
     /// Whether one element of a row stands for all where a broadcast is used.
     fn stands_for_all(&self, i: usize, needed: &[bool]) -> bool {
         let [block, cols] = self.block;
-        let mut users = self.open.ops.iter().zip(needed).filter(|(op, needed)| **needed && op.args.contains(&OpenArg::Op(i)));
+        let mut users =
+            self.open.ops.iter().zip(needed).filter(|(op, needed)| **needed && op.args.contains(&OpenArg::Op(i)));
         block == cols && users.all(|(op, _)| matches!(op.act, OpenAct::Map(_)))
     }
 

@@ -79,7 +79,9 @@ impl Known {
         match step {
             Step::Fact(fact) => self.take_fact(fact),
             Step::Tile(tile) => self.take_tile(tile),
-            Step::Memory(MemoryStep::Load { to, from, pad }) => self.place(from) && self.scalar(*pad) && self.know_tile(*to),
+            Step::Memory(MemoryStep::Load { to, from, pad }) => {
+                self.place(from) && self.scalar(*pad) && self.know_tile(*to)
+            }
             Step::Scalar { to, args, .. } => args.iter().all(|a| self.scalar(*a)) && self.know_scalar(*to),
             Step::Elements(group) => {
                 self.group(group)
@@ -90,25 +92,45 @@ impl Known {
             }
             // Gathers may be the same everywhere too, but are rarely.
             Step::Memory(
-                MemoryStep::Store { .. } | MemoryStep::Get { .. } | MemoryStep::Set { .. } | MemoryStep::GatherRows { .. }
-                | MemoryStep::ScatterRows { .. } | MemoryStep::Gather { .. } | MemoryStep::Scatter { .. }
-                | MemoryStep::Atomic { .. } | MemoryStep::AtomicTile { .. },
+                MemoryStep::Store { .. }
+                | MemoryStep::Get { .. }
+                | MemoryStep::Set { .. }
+                | MemoryStep::GatherRows { .. }
+                | MemoryStep::ScatterRows { .. }
+                | MemoryStep::Gather { .. }
+                | MemoryStep::Scatter { .. }
+                | MemoryStep::Atomic { .. }
+                | MemoryStep::AtomicTile { .. },
             )
-            | Step::Ring(_) | Step::Print { .. } | Step::Assert { .. } | Step::For(_) | Step::Loop { .. } | Step::If { .. }
-            | Step::Roles(_) | Step::Yield(_) | Step::Break(..) | Step::Continue(..) | Step::Return => false,
+            | Step::Ring(_)
+            | Step::Print { .. }
+            | Step::Assert { .. }
+            | Step::For(_)
+            | Step::Loop { .. }
+            | Step::If { .. }
+            | Step::Roles(_)
+            | Step::Yield(_)
+            | Step::Break(..)
+            | Step::Continue(..)
+            | Step::Return => false,
         }
     }
 
     fn take_fact(&mut self, step: &FactStep) -> bool {
         match step {
             FactStep::NumPrograms { to, .. } => self.know_scalar(*to),
-            FactStep::Dim { to, view, .. } | FactStep::Present { to, view } => self.view(*view) && self.know_scalar(*to),
+            FactStep::Dim { to, view, .. } | FactStep::Present { to, view } => {
+                self.view(*view) && self.know_scalar(*to)
+            }
             FactStep::Index { to, from, at, .. } => self.view(*from) && self.scalar(*at) && self.know_view(*to, *from),
             FactStep::Slice { to, from, range, .. } => {
                 self.view(*from) && range.iter().all(|s| self.scalar(*s)) && self.know_view(*to, *from)
             }
             // The last three may trap, which is a program's to do.
-            FactStep::ProgramId { .. } | FactStep::Unflatten { .. } | FactStep::Segment { .. } | FactStep::RaggedCount { .. }
+            FactStep::ProgramId { .. }
+            | FactStep::Unflatten { .. }
+            | FactStep::Segment { .. }
+            | FactStep::RaggedCount { .. }
             | FactStep::RaggedTile { .. } => false,
         }
     }
@@ -119,8 +141,14 @@ impl Known {
             TileStep::Splat { to, from } => self.scalar(*from) && self.know_tile(*to),
             TileStep::Restride { to, from, .. } => self.tiles[*from as usize] && self.know_tile(*to),
             TileStep::Extract { to, from, .. } => self.tiles[*from as usize] && self.know_scalar(*to),
-            TileStep::Interleave { .. } | TileStep::Split { .. } | TileStep::Reduce { .. } | TileStep::ArgReduce { .. }
-            | TileStep::ReduceWith { .. } | TileStep::Scan { .. } | TileStep::ScanWith { .. } | TileStep::Mma { .. } => false,
+            TileStep::Interleave { .. }
+            | TileStep::Split { .. }
+            | TileStep::Reduce { .. }
+            | TileStep::ArgReduce { .. }
+            | TileStep::ReduceWith { .. }
+            | TileStep::Scan { .. }
+            | TileStep::ScanWith { .. }
+            | TileStep::Mma { .. } => false,
         }
     }
 

@@ -77,7 +77,8 @@ pub(crate) fn lower(kernel: &Kernel, options: crate::Options) -> Result<Plan> {
     };
     let slots = vec![None; kernel.values.len()];
     let (loc, readers) = (Loc::default(), super::lower_rings::readers(kernel));
-    let mut lower = Lower { kernel, slots, users, plan, args: Vec::new(), regions: Vec::new(), options, loc, role: 0, readers };
+    let mut lower =
+        Lower { kernel, slots, users, plan, args: Vec::new(), regions: Vec::new(), options, loc, role: 0, readers };
     lower.params()?;
     lower.rings();
     lower.plan.body = lower.block(kernel.body)?;
@@ -96,13 +97,9 @@ impl Lower<'_> {
             let value = self.kernel.param(i);
             let slot = self.define(value)?;
             let kind = match (&param.kind, slot) {
-                (IrParam::Tensor { elem, access, optional, shape }, Slot::View(view)) => ParamKind::Tensor {
-                    view,
-                    elem: *elem,
-                    rank: shape.len(),
-                    access: *access,
-                    optional: *optional,
-                },
+                (IrParam::Tensor { elem, access, optional, shape }, Slot::View(view)) => {
+                    ParamKind::Tensor { view, elem: *elem, rank: shape.len(), access: *access, optional: *optional }
+                }
                 (IrParam::Scalar(elem), Slot::Scalar(slot)) => ParamKind::Scalar { slot, elem: *elem },
                 (IrParam::Tensor { .. } | IrParam::Scalar(_), _) => return self.wrong("a parameter of another type"),
             };
@@ -122,7 +119,9 @@ impl Lower<'_> {
 
     /// Lowers a block whose arguments after the first `n` have slots already: `carried` is those slots and `n`.
     pub(super) fn block_with(&mut self, block: Block, carried: Option<(&[Slot], usize)>) -> Result<BlockId> {
-        let Some(data) = self.kernel.blocks.get(block.index()) else { return self.wrong("a block that does not exist") };
+        let Some(data) = self.kernel.blocks.get(block.index()) else {
+            return self.wrong("a block that does not exist");
+        };
         let id = self.plan.blocks.len();
         self.plan.blocks.push(Vec::new());
         let (known, fresh) = carried.unwrap_or((&[], data.args.len()));
@@ -139,7 +138,9 @@ impl Lower<'_> {
         self.args[id] = args;
         let mut frame = Frame::default();
         for op_id in &data.ops {
-            let Some(op) = self.kernel.ops.get(op_id.index()) else { return self.wrong("an operation that does not exist") };
+            let Some(op) = self.kernel.ops.get(op_id.index()) else {
+                return self.wrong("an operation that does not exist");
+            };
             self.loc = op.loc;
             self.op(&mut frame, *op_id, op)?;
         }
@@ -162,20 +163,56 @@ impl Lower<'_> {
                 self.alias(result, Slot::Scalar(slot));
                 Ok(())
             }
-            OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_)
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::MulAdd
+            | OpKind::Cast(_)
             | OpKind::Bitcast(_) => self.elementwise(frame, id, op),
-            OpKind::Iota(_) | OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_)
-            | OpKind::Interleave | OpKind::Split | OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_)
-            | OpKind::Scan(..) | OpKind::ScanWith(_) | OpKind::Mma => self.tile_op(frame, id, op),
-            OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Dim(_) | OpKind::Present | OpKind::Index(_)
-            | OpKind::Slice(_) | OpKind::Segment | OpKind::Shared | OpKind::Unflatten | OpKind::RaggedCount { .. }
+            OpKind::Iota(_)
+            | OpKind::Splat(_)
+            | OpKind::Reshape(_)
+            | OpKind::Broadcast { .. }
+            | OpKind::Permute(_)
+            | OpKind::Interleave
+            | OpKind::Split
+            | OpKind::Reduce(..)
+            | OpKind::ArgReduce(..)
+            | OpKind::ReduceWith(_)
+            | OpKind::Scan(..)
+            | OpKind::ScanWith(_)
+            | OpKind::Mma => self.tile_op(frame, id, op),
+            OpKind::ProgramId(_)
+            | OpKind::NumPrograms(_)
+            | OpKind::Dim(_)
+            | OpKind::Present
+            | OpKind::Index(_)
+            | OpKind::Slice(_)
+            | OpKind::Segment
+            | OpKind::Shared
+            | OpKind::Unflatten
+            | OpKind::RaggedCount { .. }
             | OpKind::RaggedTile { .. } => self.fact(frame, op),
-            OpKind::Load(..) | OpKind::Store(_) | OpKind::Get | OpKind::Set | OpKind::GatherRows { .. }
-            | OpKind::ScatterRows | OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) | OpKind::AtomicTile(_) => {
-                self.memory_op(frame, id, op)
-            }
-            OpKind::Print(_) | OpKind::Assert(_) | OpKind::For(_) | OpKind::Loop | OpKind::If | OpKind::Yield
-            | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.control(frame, op),
+            OpKind::Load(..)
+            | OpKind::Store(_)
+            | OpKind::Get
+            | OpKind::Set
+            | OpKind::GatherRows { .. }
+            | OpKind::ScatterRows
+            | OpKind::Gather
+            | OpKind::Scatter
+            | OpKind::Atomic(_)
+            | OpKind::AtomicTile(_) => self.memory_op(frame, id, op),
+            OpKind::Print(_)
+            | OpKind::Assert(_)
+            | OpKind::For(_)
+            | OpKind::Loop
+            | OpKind::If
+            | OpKind::Yield
+            | OpKind::Break(_)
+            | OpKind::Continue(_)
+            | OpKind::Return => self.control(frame, op),
             OpKind::Ttg(ttg) => self.ring_op(frame, op, ttg),
             OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
                 let name = ir::op_table::mnemonic(&op.kind);
@@ -201,8 +238,14 @@ impl Lower<'_> {
 fn may_join(kind: &OpKind) -> bool {
     matches!(
         kind,
-        OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_)
-            | OpKind::Bitcast(_) | OpKind::Splat(_)
+        OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::MulAdd
+            | OpKind::Cast(_)
+            | OpKind::Bitcast(_)
+            | OpKind::Splat(_)
     )
 }
 

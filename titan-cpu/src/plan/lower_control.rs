@@ -29,14 +29,22 @@ impl Lower<'_> {
                 self.push(frame, Step::Loop { enter, body }, &uses, &results);
             }
             (OpKind::If, _, _) => self.branch(frame, op)?,
-            (OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return, _, []) => self.terminator(frame, op)?,
+            (OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return, _, []) => {
+                self.terminator(frame, op)?
+            }
             _ => return self.wrong("an operation with the wrong operands"),
         }
         Ok(())
     }
 
     /// Slots of the initial values, of the carried values, of the results. The body's first `skip` arguments are others.
-    fn loop_slots(&mut self, frame: &mut Frame, op: &Op, init: &[Value], skip: usize) -> Result<(Vec<Slot>, Vec<Slot>, Vec<Slot>)> {
+    fn loop_slots(
+        &mut self,
+        frame: &mut Frame,
+        op: &Op,
+        init: &[Value],
+        skip: usize,
+    ) -> Result<(Vec<Slot>, Vec<Slot>, Vec<Slot>)> {
         let mut enter = Vec::new();
         for value in init {
             enter.push(self.any(frame, *value)?);
@@ -152,7 +160,8 @@ const TRIPS: u64 = 8;
 pub(super) fn cost(plan: &Plan, block: BlockId) -> u64 {
     let mut sum = 0u64;
     for node in &plan.blocks[block] {
-        let tiles: u64 = node.defs.iter().chain(&node.uses).map(|t| plan.tiles[*t as usize].len as u64).max().unwrap_or(0);
+        let tiles: u64 =
+            node.defs.iter().chain(&node.uses).map(|t| plan.tiles[*t as usize].len as u64).max().unwrap_or(0);
         let own = if let Step::Tile(TileStep::Mma { to, a, .. }) = &node.step {
             let k = plan.tiles[*a as usize].shape[3];
             plan.tiles[*to as usize].len as u64 * u64::try_from(k).unwrap_or(1) / 8

@@ -16,15 +16,30 @@ impl Lower<'_> {
         }
         let f = self.element_fn(op)?;
         let ty = self.kernel.ty(result);
-        let f32_op = if let (OpKind::Binary(b), Elem::F32) = (&op.kind, ty.elem()) { Some(F32Op::Binary(*b)) } else { None };
-        let new = OpenOp { id, result: Some(result), act: OpenAct::Map(f.tile), f32_op, size: rep::size(ty.elem()), args: Vec::new() };
+        let f32_op =
+            if let (OpKind::Binary(b), Elem::F32) = (&op.kind, ty.elem()) { Some(F32Op::Binary(*b)) } else { None };
+        let new = OpenOp {
+            id,
+            result: Some(result),
+            act: OpenAct::Map(f.tile),
+            f32_op,
+            size: rep::size(ty.elem()),
+            args: Vec::new(),
+        };
         if self.join_rows(frame, &new, &f, &op.args)? {
             return Ok(());
         }
         match ty {
             Ty::Tile(_, shape) if !self.is_one(ty) => self.join(frame, shape4(shape), new, &op.args),
-            Ty::Tile(..) | Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..)
-            | Ty::Token(..) | Ty::Raw(_) => {
+            Ty::Tile(..)
+            | Ty::Scalar(_)
+            | Ty::Tensor(..)
+            | Ty::Source(..)
+            | Ty::Smem(..)
+            | Ty::Compute(..)
+            | Ty::Acc(..)
+            | Ty::Token(..)
+            | Ty::Raw(_) => {
                 let mut args = [0; 3];
                 for (slot, arg) in args.iter_mut().zip(&op.args) {
                     *slot = self.one(frame, *arg)?;
@@ -38,7 +53,13 @@ impl Lower<'_> {
     }
 
     /// Adds an operation to the group of a shape.
-    pub(super) fn join(&mut self, frame: &mut Frame, shape: [i32; 4], mut new: OpenOp, operands: &[Value]) -> Result<()> {
+    pub(super) fn join(
+        &mut self,
+        frame: &mut Frame,
+        shape: [i32; 4],
+        mut new: OpenOp,
+        operands: &[Value],
+    ) -> Result<()> {
         if let Some(full) = frame.open.iter().position(|g| g.shape == shape && g.is_full(self.most_ops())) {
             self.close(frame, full)?;
         }
@@ -88,7 +109,9 @@ impl Lower<'_> {
 
     /// A reduction along the last axis joins the group that makes the tile, or a new one.
     pub(super) fn join_reduction(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<bool> {
-        let (OpKind::Reduce(r, axis), [arg], [result]) = (&op.kind, &op.args[..], &op.results[..]) else { return Ok(false) };
+        let (OpKind::Reduce(r, axis), [arg], [result]) = (&op.kind, &op.args[..], &op.results[..]) else {
+            return Ok(false);
+        };
         let Ty::Tile(elem, shape) = self.kernel.ty(*arg) else { return Ok(false) };
         if !self.options.fuse || usize::from(*axis) + 1 != shape.rank() {
             return Ok(false);
@@ -109,9 +132,18 @@ impl Lower<'_> {
             || matches!(op.kind, OpKind::Broadcast { axis, .. } if usize::from(axis) + 1 == shape.rank());
         let Some(group) = self.row_group(frame, *arg) else { return Ok(false) };
         let group = &mut frame.open[group];
-        let (true, true, Some(n)) = (along_last, group.shape == shape4(shape), group.find_row(*arg)) else { return Ok(false) };
+        let (true, true, Some(n)) = (along_last, group.shape == shape4(shape), group.find_row(*arg)) else {
+            return Ok(false);
+        };
         let args = vec![OpenArg::Op(n)];
-        group.ops.push(OpenOp { id, result: Some(*result), act: OpenAct::Broadcast, f32_op: None, size: rep::size(elem), args });
+        group.ops.push(OpenOp {
+            id,
+            result: Some(*result),
+            act: OpenAct::Broadcast,
+            f32_op: None,
+            size: rep::size(elem),
+            args,
+        });
         Ok(true)
     }
 
@@ -143,7 +175,13 @@ impl Lower<'_> {
                 }
                 Ok(OpenArg::Leaf(Leaf::Tile(self.tile(frame, value)?), size, false))
             }
-            Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)
+            Ty::Tile(..)
+            | Ty::Tensor(..)
+            | Ty::Source(..)
+            | Ty::Smem(..)
+            | Ty::Compute(..)
+            | Ty::Acc(..)
+            | Ty::Token(..)
             | Ty::Raw(_) => self.wrong("an operand of another shape"),
         }
     }

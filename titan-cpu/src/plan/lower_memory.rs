@@ -15,11 +15,15 @@ impl Lower<'_> {
         }
         let (args, results) = (&op.args[..], &op.results[..]);
         let step = match (&op.kind, args, results) {
-            (OpKind::ProgramId(axis), [], [r]) => FactStep::ProgramId { to: self.new_scalar(*r)?, axis: usize::from(*axis).min(2) },
+            (OpKind::ProgramId(axis), [], [r]) => {
+                FactStep::ProgramId { to: self.new_scalar(*r)?, axis: usize::from(*axis).min(2) }
+            }
             (OpKind::NumPrograms(axis), [], [r]) => {
                 FactStep::NumPrograms { to: self.new_scalar(*r)?, axis: usize::from(*axis).min(2) }
             }
-            (OpKind::Dim(axis), [t], [r]) => FactStep::Dim { view: self.view(*t)?, to: self.new_scalar(*r)?, axis: *axis },
+            (OpKind::Dim(axis), [t], [r]) => {
+                FactStep::Dim { view: self.view(*t)?, to: self.new_scalar(*r)?, axis: *axis }
+            }
             (OpKind::Present, [t], [r]) => FactStep::Present { view: self.view(*t)?, to: self.new_scalar(*r)? },
             (OpKind::Unflatten, [index, extents @ ..], [_, ..]) => FactStep::Unflatten {
                 index: self.scalar(*index)?,
@@ -133,16 +137,28 @@ impl Lower<'_> {
             _ => self.indexed(frame, op, (tensor, at, last))?,
         };
         let defs: Vec<Slot> = match &step {
-            MemoryStep::Load { to, .. } | MemoryStep::GatherRows { to, .. } | MemoryStep::Gather { to, .. } => vec![Slot::Tile(*to)],
-            MemoryStep::Store { .. } | MemoryStep::Get { .. } | MemoryStep::Set { .. } | MemoryStep::ScatterRows { .. }
-            | MemoryStep::Scatter { .. } | MemoryStep::Atomic { .. } | MemoryStep::AtomicTile { .. } => vec![],
+            MemoryStep::Load { to, .. } | MemoryStep::GatherRows { to, .. } | MemoryStep::Gather { to, .. } => {
+                vec![Slot::Tile(*to)]
+            }
+            MemoryStep::Store { .. }
+            | MemoryStep::Get { .. }
+            | MemoryStep::Set { .. }
+            | MemoryStep::ScatterRows { .. }
+            | MemoryStep::Scatter { .. }
+            | MemoryStep::Atomic { .. }
+            | MemoryStep::AtomicTile { .. } => vec![],
         };
         self.push(frame, Step::Memory(step), &uses, &defs);
         Ok(())
     }
 
     /// Accesses whose coordinates are tiles: the step, and what it uses.
-    fn indexed(&mut self, frame: &mut Frame, op: &Op, (tensor, at, last): (Value, &[Value], Value)) -> Result<(MemoryStep, Vec<Slot>)> {
+    fn indexed(
+        &mut self,
+        frame: &mut Frame,
+        op: &Op,
+        (tensor, at, last): (Value, &[Value], Value),
+    ) -> Result<(MemoryStep, Vec<Slot>)> {
         let view = self.view(tensor)?;
         Ok(match (&op.kind, at, &op.results[..]) {
             (OpKind::GatherRows { .. }, [rows @ .., col], [_]) => {

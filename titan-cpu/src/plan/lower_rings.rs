@@ -38,11 +38,16 @@ impl Lower<'_> {
     pub(super) fn ring_op(&mut self, frame: &mut Frame, op: &Op, ttg: &TtgOp) -> Result<()> {
         match (ttg, &op.args[..], &op.results[..]) {
             // Sources are looked at where they are copied; the rest is for the memory of a GPU.
-            (TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Finalize | TtgOp::Fence { .. } | TtgOp::StoreWait, ..) => Ok(()),
+            (
+                TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Finalize | TtgOp::Fence { .. } | TtgOp::StoreWait,
+                ..,
+            ) => Ok(()),
             (TtgOp::Roles, ..) => self.roles(frame, op),
             (TtgOp::Acquire(ring), _, [result]) => self.acquire(frame, ring.index(), *result),
             (TtgOp::Ready(ring), _, [result]) => self.ready(frame, ring.index(), *result),
-            (TtgOp::AsyncProduce { skipped, .. }, [slot, copied @ ..], []) => self.produce(frame, *slot, copied, *skipped),
+            (TtgOp::AsyncProduce { skipped, .. }, [slot, copied @ ..], []) => {
+                self.produce(frame, *slot, copied, *skipped)
+            }
             (TtgOp::Fill(fill), [slot], []) => {
                 let (ring, time) = self.time(*slot)?;
                 self.ring_step(frame, RingStep::Fill { ring, time, fill: *fill });
@@ -79,8 +84,15 @@ impl Lower<'_> {
                 self.release(frame, *stage)
             }
             (
-                TtgOp::ReadPerm | TtgOp::Split(_) | TtgOp::Join | TtgOp::Consumed | TtgOp::Read | TtgOp::ComputeWait
-                | TtgOp::AccStart(_) | TtgOp::AccFinish | TtgOp::Rematerialize,
+                TtgOp::ReadPerm
+                | TtgOp::Split(_)
+                | TtgOp::Join
+                | TtgOp::Consumed
+                | TtgOp::Read
+                | TtgOp::ComputeWait
+                | TtgOp::AccStart(_)
+                | TtgOp::AccFinish
+                | TtgOp::Rematerialize,
                 [first, ..],
                 results,
             ) => self.same(frame, *first, results),
@@ -102,7 +114,9 @@ impl Lower<'_> {
 
     /// The ring and the time of a token.
     fn time(&self, token: Value) -> Result<(usize, u32)> {
-        let Ty::Token(kind, ring) = self.kernel.ty(token) else { return self.wrong("a token of a ring is wanted here") };
+        let Ty::Token(kind, ring) = self.kernel.ty(token) else {
+            return self.wrong("a token of a ring is wanted here");
+        };
         if kind == Token::Written || ring.index() >= self.plan.rings.len() {
             return self.wrong("a token of a ring is wanted here");
         }
@@ -151,12 +165,15 @@ impl Lower<'_> {
     /// What is to be copied, as the operation says that names it. Its operands are still what they were there.
     fn source(&mut self, frame: &mut Frame, value: Value, uses: &mut Vec<Slot>) -> Result<Source> {
         let kernel = self.kernel;
-        let Some((OpKind::Ttg(ttg), [tensor, at @ .., pad])) = kernel.def_op(value).map(|op| (&op.kind, &op.args[..])) else {
+        let Some((OpKind::Ttg(ttg), [tensor, at @ .., pad])) = kernel.def_op(value).map(|op| (&op.kind, &op.args[..]))
+        else {
             return self.wrong("a copy of what is not named");
         };
         let pad = self.scalar(*pad)?;
         match (ttg, at) {
-            (TtgOp::Source(unit, shape), _) => Ok(Source::Tile { from: self.place(*tensor, at, *unit)?, shape: shape4(*shape), pad }),
+            (TtgOp::Source(unit, shape), _) => {
+                Ok(Source::Tile { from: self.place(*tensor, at, *unit)?, shape: shape4(*shape), pad })
+            }
             (TtgOp::SourceRows { rows: count, .. }, [rows @ .., col]) => {
                 let (view, col, rows) = (self.view(*tensor)?, self.scalar(*col)?, self.slots_of(frame, rows)?);
                 uses.extend(&rows);

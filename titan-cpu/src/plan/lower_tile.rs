@@ -49,7 +49,8 @@ impl Lower<'_> {
         let ([arg], [result]) = (&op.args[..], &op.results[..]) else { return Ok(false) };
         let (from, to) = (self.kernel.ty(*arg), self.kernel.ty(*result));
         let from_one = matches!(from, Ty::Scalar(_)) || self.is_one(from);
-        let is_view = matches!(op.kind, OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Permute(_) | OpKind::Broadcast { .. });
+        let is_view =
+            matches!(op.kind, OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Permute(_) | OpKind::Broadcast { .. });
         if !is_view || !from_one {
             return Ok(false);
         }
@@ -75,7 +76,9 @@ impl Lower<'_> {
         let (from, to) = (rank(&op.args[0]), rank(&op.results[0]));
         match (&op.kind, from) {
             (OpKind::Reshape(_), _) => Ok(Restride::Reshape),
-            (OpKind::Broadcast { axis, .. }, _) if usize::from(*axis) < to => Ok(Restride::Broadcast(4 - to + usize::from(*axis))),
+            (OpKind::Broadcast { axis, .. }, _) if usize::from(*axis) < to => {
+                Ok(Restride::Broadcast(4 - to + usize::from(*axis)))
+            }
             (OpKind::Permute(perm), 1..=4) => {
                 let mut order = [0, 1, 2, 3];
                 for (i, p) in perm[..from].iter().enumerate() {
@@ -88,7 +91,8 @@ impl Lower<'_> {
     }
 
     fn reduction(&mut self, frame: &mut Frame, op: &Op, args: &[Slot]) -> Result<()> {
-        let (Some(Slot::Tile(from)), Some(Ty::Tile(elem, shape))) = (args.first().copied(), op.args.first().map(|v| self.kernel.ty(*v)))
+        let (Some(Slot::Tile(from)), Some(Ty::Tile(elem, shape))) =
+            (args.first().copied(), op.args.first().map(|v| self.kernel.ty(*v)))
         else {
             return self.wrong("a reduction of a tile is wanted here");
         };
@@ -103,7 +107,12 @@ impl Lower<'_> {
             (OpKind::ArgReduce(r, a), [_], [value, index]) => {
                 let Some(f) = scan::arg_reduce(*r, elem) else { return self.wrong(unsupported) };
                 let (to, index) = (self.define(*value)?, self.define(*index)?);
-                self.push(frame, Step::Tile(TileStep::ArgReduce { to, index, from, axis: axis(*a), f }), args, &[to, index]);
+                self.push(
+                    frame,
+                    Step::Tile(TileStep::ArgReduce { to, index, from, axis: axis(*a), f }),
+                    args,
+                    &[to, index],
+                );
             }
             (OpKind::Scan(r, a), [_], [result]) => {
                 let Some(f) = scan::scan(*r, elem) else { return self.wrong(unsupported) };
@@ -118,7 +127,12 @@ impl Lower<'_> {
             (OpKind::ScanWith(a), [_, Slot::Scalar(init)], [result]) => {
                 let f = self.combine(frame, op, *init)?;
                 let to = self.new_tile(*result)?;
-                self.push(frame, Step::Tile(TileStep::ScanWith { to, from, axis: axis(*a), f }), args, &[Slot::Tile(to)]);
+                self.push(
+                    frame,
+                    Step::Tile(TileStep::ScanWith { to, from, axis: axis(*a), f }),
+                    args,
+                    &[Slot::Tile(to)],
+                );
             }
             _ => return self.wrong("an operation with the wrong operands"),
         }
@@ -128,7 +142,9 @@ impl Lower<'_> {
     /// The block of a reduction by closure.
     fn combine(&mut self, frame: &mut Frame, op: &Op, init: u32) -> Result<Combine> {
         self.close_all(frame)?;
-        let ([region], loc) = (&op.regions[..], self.loc) else { return self.wrong("a reduction without its function") };
+        let ([region], loc) = (&op.regions[..], self.loc) else {
+            return self.wrong("a reduction without its function");
+        };
         let result = self.scalar_slot(0);
         self.regions.push(super::lower::Region::Other { results: vec![Slot::Scalar(result)] });
         let block = self.block(*region)?;

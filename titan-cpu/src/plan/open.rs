@@ -5,9 +5,9 @@
 //! outside of it needs one of its values, and with a store. All other operations in it are pure, so that moving them down to
 //! there changes nothing. A group without uses is dropped.
 
+use super::Place;
 use super::close::Closing;
 use super::group::{Group, Leaf, MAX_LEAVES, MAX_ROW, Out};
-use super::Place;
 use crate::ops::TileFn;
 use crate::ops::chain::chain;
 use crate::ops::reduce::RowFold;
@@ -140,9 +140,8 @@ impl OpenGroup {
 
     /// Operations that the outputs depend on, and stores.
     fn needed(&self, outs: &[(Value, Out)]) -> Vec<bool> {
-        let is_root = |op: &OpenOp| {
-            matches!(op.act, OpenAct::Store(_)) || outs.iter().any(|(v, _)| op.result == Some(*v))
-        };
+        let is_root =
+            |op: &OpenOp| matches!(op.act, OpenAct::Store(_)) || outs.iter().any(|(v, _)| op.result == Some(*v));
         let mut needed: Vec<bool> = self.ops.iter().map(is_root).collect();
         // Operands come before what uses them.
         for i in (0..self.ops.len()).rev() {

@@ -4,7 +4,9 @@
 //! copying tiles; at the edges of the tensors, of what is inside of them. The loop itself is kept for where this is not so.
 
 use super::rings::{RingId, RingStep, Source};
-use super::{FactStep, MemoryStep, Node, Plan, Restride, ScalarSlot, Slot, Step, TileInfo, TileSlot, TileStep, ViewSlot};
+use super::{
+    FactStep, MemoryStep, Node, Plan, Restride, ScalarSlot, Slot, Step, TileInfo, TileSlot, TileStep, ViewSlot,
+};
 use titan_core::ir::{Elem, Unit};
 
 /// A loop that is a matrix product.
@@ -67,8 +69,11 @@ pub(super) fn recognize(
             result = moves.first().copied();
         } else if !matches!(
             node.step,
-            Step::Memory(MemoryStep::Load { .. }) | Step::Tile(TileStep::Restride { .. })
-                | Step::Ring(RingStep::Ready { .. } | RingStep::Wait { .. } | RingStep::View { .. } | RingStep::Release { .. })
+            Step::Memory(MemoryStep::Load { .. })
+                | Step::Tile(TileStep::Restride { .. })
+                | Step::Ring(
+                    RingStep::Ready { .. } | RingStep::Wait { .. } | RingStep::View { .. } | RingStep::Release { .. }
+                )
         ) {
             return None;
         }
@@ -88,7 +93,15 @@ pub(super) fn recognize(
     // Both factors go along their axis of the product, and the accumulator is used by nothing else.
     let uses = body.iter().flat_map(|n| &n.uses).filter(|t| **t == *acc).count();
     let step = [shape[2], shape[3], k];
-    (uses == 1 && b.shape[b.k_axis] == k).then_some(ProductLoop { a, b, acc: *acc, step, elems, rings, by_program: false })
+    (uses == 1 && b.shape[b.k_axis] == k).then_some(ProductLoop {
+        a,
+        b,
+        acc: *acc,
+        step,
+        elems,
+        rings,
+        by_program: false,
+    })
 }
 
 /// The rings of which the body reads one stage from beginning to end, or nothing if it does anything else to a ring.
@@ -104,8 +117,13 @@ fn stages(body: &[Node]) -> Option<Vec<(RingId, usize)>> {
             continue;
         }
         let (found, time) = match step {
-            RingStep::Wait { ring, time } | RingStep::View { ring, time, .. } | RingStep::Release { ring, time } => (*ring, *time),
-            RingStep::Acquire { .. } | RingStep::Produce { .. } | RingStep::Fill { .. } | RingStep::Ready { .. }
+            RingStep::Wait { ring, time } | RingStep::View { ring, time, .. } | RingStep::Release { ring, time } => {
+                (*ring, *time)
+            }
+            RingStep::Acquire { .. }
+            | RingStep::Produce { .. }
+            | RingStep::Fill { .. }
+            | RingStep::Ready { .. }
             | RingStep::Poisoned { .. } => return None,
         };
         // Claimed is 0, waited for is 1, given back is 2.
@@ -144,7 +162,9 @@ fn factor(body: &[Node], from: From, tile: TileSlot, k: usize, tiles: &[TileInfo
             let origin = Origin::Tensor { view: from.view, at, pad: *pad };
             (only_k && from.unit == Unit::Tile).then_some((*to, origin))?
         }
-        (Step::Ring(RingStep::View { to, ring, field, .. }), From::Stages) => (*to, Origin::Stage { ring: *ring, field: *field }),
+        (Step::Ring(RingStep::View { to, ring, field, .. }), From::Stages) => {
+            (*to, Origin::Stage { ring: *ring, field: *field })
+        }
         (_, From::Tensors(_) | From::Stages) => return None,
     };
     let info = &tiles[to as usize];
@@ -160,7 +180,8 @@ pub(super) fn mark_by_program(plan: &mut Plan) {
     };
     let body = &plan.blocks[plan.body];
     let x: Vec<ScalarSlot> = body.iter().filter_map(is_x).collect();
-    let role_blocks = body.iter().flat_map(|node| if let Step::Roles(blocks) = &node.step { blocks.clone() } else { Vec::new() });
+    let role_blocks =
+        body.iter().flat_map(|node| if let Step::Roles(blocks) = &node.step { blocks.clone() } else { Vec::new() });
     let blocks: Vec<usize> = role_blocks.chain([plan.body]).collect();
     for block in blocks {
         for node in 0..plan.blocks[block].len() {

@@ -38,17 +38,48 @@ impl RingPlan {
 #[derive(Debug)]
 pub(crate) enum RingStep {
     /// Takes the next time of the filling side.
-    Acquire { ring: RingId, to: ScalarSlot },
+    Acquire {
+        ring: RingId,
+        to: ScalarSlot,
+    },
     /// Fills a stage; if the condition does not hold, like this.
-    Produce { ring: RingId, time: ScalarSlot, sources: Vec<Source>, unless: Option<(ScalarSlot, Fill)> },
-    Fill { ring: RingId, time: ScalarSlot, fill: Fill },
+    Produce {
+        ring: RingId,
+        time: ScalarSlot,
+        sources: Vec<Source>,
+        unless: Option<(ScalarSlot, Fill)>,
+    },
+    Fill {
+        ring: RingId,
+        time: ScalarSlot,
+        fill: Fill,
+    },
     /// Takes the next time of a reader.
-    Ready { ring: RingId, reader: usize, to: ScalarSlot },
+    Ready {
+        ring: RingId,
+        reader: usize,
+        to: ScalarSlot,
+    },
     /// Goes on when the stage is filled.
-    Wait { ring: RingId, time: ScalarSlot },
-    Poisoned { to: ScalarSlot, ring: RingId, time: ScalarSlot },
-    View { to: TileSlot, ring: RingId, time: ScalarSlot, field: usize },
-    Release { ring: RingId, time: ScalarSlot },
+    Wait {
+        ring: RingId,
+        time: ScalarSlot,
+    },
+    Poisoned {
+        to: ScalarSlot,
+        ring: RingId,
+        time: ScalarSlot,
+    },
+    View {
+        to: TileSlot,
+        ring: RingId,
+        time: ScalarSlot,
+        field: usize,
+    },
+    Release {
+        ring: RingId,
+        time: ScalarSlot,
+    },
 }
 
 /// What is to be copied.
@@ -62,7 +93,10 @@ impl RingStep {
     pub(super) fn for_each_set(&self, f: &mut dyn FnMut(ScalarSlot)) {
         match self {
             RingStep::Acquire { to, .. } | RingStep::Ready { to, .. } | RingStep::Poisoned { to, .. } => f(*to),
-            RingStep::Produce { .. } | RingStep::Fill { .. } | RingStep::Wait { .. } | RingStep::View { .. }
+            RingStep::Produce { .. }
+            | RingStep::Fill { .. }
+            | RingStep::Wait { .. }
+            | RingStep::View { .. }
             | RingStep::Release { .. } => {}
         }
     }

@@ -9,7 +9,9 @@ use titan_core::ir::{Elem, TileShape, Token, Ty, Value};
 impl Lower<'_> {
     /// A new slot for a value.
     pub(super) fn define(&mut self, value: Value) -> Result<Slot> {
-        let Some(data) = self.kernel.values.get(value.index()) else { return self.wrong("a value that does not exist") };
+        let Some(data) = self.kernel.values.get(value.index()) else {
+            return self.wrong("a value that does not exist");
+        };
         let slot = match data.ty {
             Ty::Scalar(_) => Slot::Scalar(self.scalar_slot(0)),
             Ty::Tensor(..) => Slot::View(self.view_slot()),

@@ -15,13 +15,30 @@ pub(crate) enum Step {
     Tile(TileStep),
     Memory(MemoryStep),
     Ring(RingStep),
-    Scalar { to: ScalarSlot, f: ScalarFn, args: [ScalarSlot; 3] },
+    Scalar {
+        to: ScalarSlot,
+        f: ScalarFn,
+        args: [ScalarSlot; 3],
+    },
     Elements(Box<Group>),
-    Print { format: String, args: Vec<(Slot, Elem)> },
-    Assert { message: String, condition: Slot },
+    Print {
+        format: String,
+        args: Vec<(Slot, Elem)>,
+    },
+    Assert {
+        message: String,
+        condition: Slot,
+    },
     For(Box<ForLoop>),
-    Loop { enter: Moves, body: BlockId },
-    If { condition: ScalarSlot, then: BlockId, other: BlockId },
+    Loop {
+        enter: Moves,
+        body: BlockId,
+    },
+    If {
+        condition: ScalarSlot,
+        then: BlockId,
+        other: BlockId,
+    },
     /// The blocks of the roles, which take turns.
     Roles(Vec<BlockId>),
     Yield(Moves),
@@ -48,19 +65,69 @@ pub(crate) enum FactStep {
 /// Tiles from tiles.
 #[derive(Debug)]
 pub(crate) enum TileStep {
-    Iota { to: TileSlot },
-    Splat { to: TileSlot, from: ScalarSlot },
+    Iota {
+        to: TileSlot,
+    },
+    Splat {
+        to: TileSlot,
+        from: ScalarSlot,
+    },
     /// The one element of a tile.
-    Extract { to: ScalarSlot, from: TileSlot, elem: Elem },
-    Restride { to: TileSlot, from: TileSlot, how: Restride },
-    Interleave { to: TileSlot, from: [TileSlot; 2] },
-    Split { to: [TileSlot; 2], from: TileSlot },
-    Reduce { to: Slot, from: TileSlot, axis: usize, f: ReduceFn },
-    ArgReduce { to: Slot, index: Slot, from: TileSlot, axis: usize, f: ArgReduceFn },
-    ReduceWith { to: Slot, from: TileSlot, axis: usize, f: Combine },
-    Scan { to: TileSlot, from: TileSlot, axis: usize, f: ScanFn },
-    ScanWith { to: TileSlot, from: TileSlot, axis: usize, f: Combine },
-    Mma { to: TileSlot, a: TileSlot, b: TileSlot, c: TileSlot },
+    Extract {
+        to: ScalarSlot,
+        from: TileSlot,
+        elem: Elem,
+    },
+    Restride {
+        to: TileSlot,
+        from: TileSlot,
+        how: Restride,
+    },
+    Interleave {
+        to: TileSlot,
+        from: [TileSlot; 2],
+    },
+    Split {
+        to: [TileSlot; 2],
+        from: TileSlot,
+    },
+    Reduce {
+        to: Slot,
+        from: TileSlot,
+        axis: usize,
+        f: ReduceFn,
+    },
+    ArgReduce {
+        to: Slot,
+        index: Slot,
+        from: TileSlot,
+        axis: usize,
+        f: ArgReduceFn,
+    },
+    ReduceWith {
+        to: Slot,
+        from: TileSlot,
+        axis: usize,
+        f: Combine,
+    },
+    Scan {
+        to: TileSlot,
+        from: TileSlot,
+        axis: usize,
+        f: ScanFn,
+    },
+    ScanWith {
+        to: TileSlot,
+        from: TileSlot,
+        axis: usize,
+        f: Combine,
+    },
+    Mma {
+        to: TileSlot,
+        a: TileSlot,
+        b: TileSlot,
+        c: TileSlot,
+    },
 }
 
 /// Access to tensors.
@@ -108,12 +175,28 @@ impl Step {
             Step::Roles(blocks) => blocks.clone(),
             Step::Tile(TileStep::ReduceWith { f, .. } | TileStep::ScanWith { f, .. }) => vec![f.block],
             Step::Tile(
-                TileStep::Iota { .. } | TileStep::Splat { .. } | TileStep::Extract { .. } | TileStep::Restride { .. }
-                | TileStep::Interleave { .. } | TileStep::Split { .. } | TileStep::Reduce { .. } | TileStep::ArgReduce { .. }
-                | TileStep::Scan { .. } | TileStep::Mma { .. },
+                TileStep::Iota { .. }
+                | TileStep::Splat { .. }
+                | TileStep::Extract { .. }
+                | TileStep::Restride { .. }
+                | TileStep::Interleave { .. }
+                | TileStep::Split { .. }
+                | TileStep::Reduce { .. }
+                | TileStep::ArgReduce { .. }
+                | TileStep::Scan { .. }
+                | TileStep::Mma { .. },
             )
-            | Step::Fact(_) | Step::Memory(_) | Step::Ring(_) | Step::Scalar { .. } | Step::Elements(_)
-            | Step::Print { .. } | Step::Assert { .. } | Step::Yield(_) | Step::Break(..) | Step::Continue(..) | Step::Return => Vec::new(),
+            | Step::Fact(_)
+            | Step::Memory(_)
+            | Step::Ring(_)
+            | Step::Scalar { .. }
+            | Step::Elements(_)
+            | Step::Print { .. }
+            | Step::Assert { .. }
+            | Step::Yield(_)
+            | Step::Break(..)
+            | Step::Continue(..)
+            | Step::Return => Vec::new(),
         }
     }
 }
@@ -128,8 +211,11 @@ fn if_scalar(slot: Slot, f: &mut dyn FnMut(ScalarSlot)) {
 impl FactStep {
     fn for_each_set(&self, f: &mut dyn FnMut(ScalarSlot)) {
         match self {
-            FactStep::ProgramId { to, .. } | FactStep::NumPrograms { to, .. } | FactStep::Dim { to, .. }
-            | FactStep::Present { to, .. } | FactStep::RaggedCount { to, .. } => f(*to),
+            FactStep::ProgramId { to, .. }
+            | FactStep::NumPrograms { to, .. }
+            | FactStep::Dim { to, .. }
+            | FactStep::Present { to, .. }
+            | FactStep::RaggedCount { to, .. } => f(*to),
             FactStep::Unflatten { to, .. } => to.iter().for_each(|to| f(*to)),
             FactStep::RaggedTile { to, .. } => to.iter().for_each(|to| f(*to)),
             FactStep::Index { .. } | FactStep::Slice { .. } | FactStep::Segment { .. } => {}
@@ -151,8 +237,13 @@ impl TileStep {
                 combine.args.iter().chain([&combine.result]).for_each(|to| f(*to));
             }
             TileStep::ScanWith { f: combine, .. } => combine.args.iter().chain([&combine.result]).for_each(|to| f(*to)),
-            TileStep::Iota { .. } | TileStep::Splat { .. } | TileStep::Restride { .. } | TileStep::Interleave { .. }
-            | TileStep::Split { .. } | TileStep::Scan { .. } | TileStep::Mma { .. } => {}
+            TileStep::Iota { .. }
+            | TileStep::Splat { .. }
+            | TileStep::Restride { .. }
+            | TileStep::Interleave { .. }
+            | TileStep::Split { .. }
+            | TileStep::Scan { .. }
+            | TileStep::Mma { .. } => {}
         }
     }
 }
@@ -161,9 +252,15 @@ impl MemoryStep {
     fn for_each_set(&self, f: &mut dyn FnMut(ScalarSlot)) {
         match self {
             MemoryStep::Get { to, .. } => f(*to),
-            MemoryStep::Load { .. } | MemoryStep::Store { .. } | MemoryStep::Set { .. } | MemoryStep::GatherRows { .. }
-            | MemoryStep::ScatterRows { .. } | MemoryStep::Gather { .. } | MemoryStep::Scatter { .. }
-            | MemoryStep::Atomic { .. } | MemoryStep::AtomicTile { .. } => {}
+            MemoryStep::Load { .. }
+            | MemoryStep::Store { .. }
+            | MemoryStep::Set { .. }
+            | MemoryStep::GatherRows { .. }
+            | MemoryStep::ScatterRows { .. }
+            | MemoryStep::Gather { .. }
+            | MemoryStep::Scatter { .. }
+            | MemoryStep::Atomic { .. }
+            | MemoryStep::AtomicTile { .. } => {}
         }
     }
 }

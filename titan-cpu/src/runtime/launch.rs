@@ -98,7 +98,11 @@ impl Slot {
         }
         let bits = arg.elem.bits() as usize;
         if !arg.offset.is_multiple_of((bits / 8).max(1)) {
-            return Err(format!("`{name}`: byte {} is not where an element of {} bytes can start", arg.offset, bits / 8));
+            return Err(format!(
+                "`{name}`: byte {} is not where an element of {} bytes can start",
+                arg.offset,
+                bits / 8
+            ));
         }
         if let Some(n) = arg.extents.iter().find(|n| **n < 0) {
             return Err(format!("`{name}`: an extent of {n}"));
@@ -205,8 +209,7 @@ fn axes(slot: &Slot) -> Vec<(i128, i128)> {
 /// Each stride is greater than what the smaller ones reach.
 fn is_injective(slot: &Slot) -> bool {
     let axes = axes(slot);
-    (0..axes.len()).all(|i| axes[i].0 > axes[i + 1..].iter().map(|(s, n)| s * (n - 1)).sum())
-        || slot.span.is_none()
+    (0..axes.len()).all(|i| axes[i].0 > axes[i + 1..].iter().map(|(s, n)| s * (n - 1)).sum()) || slot.span.is_none()
 }
 
 /// Whether two tensors whose spans touch are columns of one matrix side by side: they step by the same greatest stride, and

@@ -15,7 +15,8 @@ impl<T> Matrix<'_, T> {
     /// Whether all of `rows × cols` elements are in the slice.
     fn holds(&self, rows: usize, cols: usize) -> bool {
         let far = |n: usize, step: isize| isize::try_from(n.saturating_sub(1)).ok().and_then(|n| n.checked_mul(step));
-        let (Some(down), Some(right), Ok(first)) = (far(rows, self.row), far(cols, self.col), isize::try_from(self.first))
+        let (Some(down), Some(right), Ok(first)) =
+            (far(rows, self.row), far(cols, self.col), isize::try_from(self.first))
         else {
             return false;
         };

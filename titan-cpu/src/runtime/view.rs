@@ -247,7 +247,9 @@ impl<'m> View<'m> {
     /// Whether a tile at `start` is wholly inside.
     #[inline]
     pub(crate) fn holds(&self, start: [i64; 4], shape: [i32; 4]) -> bool {
-        let fits = |axis: usize| start[axis] >= 0 && i64::from(shape[axis]) <= i64::from(self.extents[axis]).wrapping_sub(start[axis]);
+        let fits = |axis: usize| {
+            start[axis] >= 0 && i64::from(shape[axis]) <= i64::from(self.extents[axis]).wrapping_sub(start[axis])
+        };
         !self.outside && fits(3) && fits(2) && fits(1) && fits(0)
     }
 

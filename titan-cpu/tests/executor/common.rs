@@ -1,5 +1,10 @@
 //! What the tests share: building kernels, tensors of any element type as `f64`s, running.
-#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "test data are small")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "test data are small"
+)]
 
 use titan_core::ir::{Access, Builder, DimSpec, Elem, GridSpec, HostExpr, OpKind, TileShape, Unit, Value};
 use titan_core::num;
@@ -40,7 +45,8 @@ impl K {
     }
 
     pub(crate) fn zero(&mut self, elem: Elem) -> Value {
-        let c = if elem.is_float() { titan_core::ir::Const::Float(elem, 0.0) } else { titan_core::ir::Const::Int(elem, 0) };
+        let c =
+            if elem.is_float() { titan_core::ir::Const::Float(elem, 0.0) } else { titan_core::ir::Const::Int(elem, 0) };
         self.0.constant(c)
     }
 

@@ -205,7 +205,8 @@ fn tiles_are_exchanged_between_iterations() {
         let x: Vec<i64> = (1..=12).collect();
         for times in [0i64, 1, 2, 7] {
             let y = Tensor::zeros(Elem::I32, &[12]);
-            let args = [Tensor::ints(Elem::I32, &[12], &x).arg(), Tensor::ints(Elem::I32, &[1], &[times]).arg(), y.arg()];
+            let args =
+                [Tensor::ints(Elem::I32, &[12], &x).arg(), Tensor::ints(Elem::I32, &[1], &[times]).arg(), y.arg()];
             run(&program, &args, [1, 1, 1]);
             let (a, b) = if times % 2 == 0 { (0, 6) } else { (6, 0) };
             let want: Vec<i64> = (0..6).map(|i| x[i + a] * 10 + x[i + b]).chain([-6; 6]).collect();
@@ -235,8 +236,9 @@ fn distributed_loops_run_each_iteration_once() {
     k.0.end_loop(open, &[]);
     let program = k.compile(Options::default());
     for programs in [1, 2, 3, 50] {
-        let want: Vec<i64> =
-            (0..40).map(|j| if j >= 2 && j % 3 == 2 { j * 100 + (j - 2) / 3 % i64::from(programs) } else { 0 }).collect();
+        let want: Vec<i64> = (0..40)
+            .map(|j| if j >= 2 && j % 3 == 2 { j * 100 + (j - 2) / 3 % i64::from(programs) } else { 0 })
+            .collect();
         assert_eq!(run_int(&program, 40, 40, programs), want, "{programs} programs");
     }
 }

@@ -23,13 +23,16 @@ fn special(e: Elem, seed: u64) -> Vec<i64> {
         return vec![0, 1];
     }
     if e.is_float() {
-        let mut values = vec![0.0, 1.0, 1.5, 2.5, 0.5, 3.0, 7.7, 0.1, 100.25, 1e-3, 1e30, 1e-30, f64::INFINITY, f64::NAN];
-        values.extend([1e-42, 5e-324, 65504.0, 65536.0, 448.0, 88.9, 3e5, 4e9, 1e19, 127.5, 255.0, 128.0, 32768.0, 1e8]);
+        let mut values =
+            vec![0.0, 1.0, 1.5, 2.5, 0.5, 3.0, 7.7, 0.1, 100.25, 1e-3, 1e30, 1e-30, f64::INFINITY, f64::NAN];
+        values
+            .extend([1e-42, 5e-324, 65504.0, 65536.0, 448.0, 88.9, 3e5, 4e9, 1e19, 127.5, 255.0, 128.0, 32768.0, 1e8]);
         values.extend((0..12).map(|_| rng.unit() * 20.0));
         let negative: Vec<f64> = values.iter().map(|v| -v).collect();
         return values.into_iter().chain(negative).map(|v| bits_of(e, v)).collect();
     }
-    let mut values = vec![0i64, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, -1, -2, -7, -8, -9, -128, i64::MAX, i64::MIN];
+    let mut values =
+        vec![0i64, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, -1, -2, -7, -8, -9, -128, i64::MAX, i64::MIN];
     values.extend((0..8).map(|_| rng.next() as i64));
     values.into_iter().map(|v| titan_core::ir::fold::wrap(e, v)).collect()
 }
@@ -40,7 +43,14 @@ fn legal(kind: &OpKind, elems: &[Elem]) -> Option<Elem> {
 }
 
 /// Runs an operation on tiles over whole tensors, element by element.
-fn apply(kind: &OpKind, elems: &[Elem], tile: &[i32], extents: &[i32], inputs: &[Vec<i64>], options: Options) -> Vec<i64> {
+fn apply(
+    kind: &OpKind,
+    elems: &[Elem],
+    tile: &[i32],
+    extents: &[i32],
+    inputs: &[Vec<i64>],
+    options: Options,
+) -> Vec<i64> {
     let out = legal(kind, elems).unwrap();
     let mut k = K::new("elementwise");
     let rank = extents.len();
@@ -89,7 +99,8 @@ fn check(kind: &OpKind, elems: &[Elem], inputs: &[Vec<i64>], want: &dyn Fn(&[i64
     let out = legal(kind, elems).unwrap();
     let n = inputs[0].len();
     let what = |i: usize| {
-        let args: Vec<String> = inputs.iter().zip(elems).map(|(x, e)| format!("{:e}", crate::common::of_bits(*e, x[i]))).collect();
+        let args: Vec<String> =
+            inputs.iter().zip(elems).map(|(x, e)| format!("{:e}", crate::common::of_bits(*e, x[i]))).collect();
         format!("{kind:?} {elems:?} ({})", args.join(", "))
     };
     let operands = |i: usize| inputs.iter().map(|x| x[i]).collect::<Vec<i64>>();
@@ -261,7 +272,9 @@ fn casts_between_all_types() {
 #[test]
 fn casts_of_every_code() {
     for from in [Elem::F16, Elem::Bf16, Elem::E4m3, Elem::E5m2, Elem::I16, Elem::U16, Elem::I8, Elem::U4, Elem::I4] {
-        let codes: Vec<i64> = (0..1i64 << from.bits()).map(|c| if from.is_int() { titan_core::ir::fold::wrap(from, c) } else { c }).collect();
+        let codes: Vec<i64> = (0..1i64 << from.bits())
+            .map(|c| if from.is_int() { titan_core::ir::fold::wrap(from, c) } else { c })
+            .collect();
         for to in [Elem::F32, Elem::F16, Elem::Bf16, Elem::E4m3, Elem::E5m2, Elem::I8, Elem::I4, Elem::U4, Elem::F64] {
             check(&OpKind::Cast(to), &[from], &[codes.clone()], &|x| Want::Bits(scalar::cast(from, to, x[0])));
         }
@@ -270,7 +283,13 @@ fn casts_of_every_code() {
 
 #[test]
 fn casts_on_tiles_of_every_rank() {
-    for (from, to) in [(Elem::F32, Elem::F16), (Elem::I4, Elem::F16), (Elem::F32, Elem::U4), (Elem::U8, Elem::I64), (Elem::F64, Elem::Bool)] {
+    for (from, to) in [
+        (Elem::F32, Elem::F16),
+        (Elem::I4, Elem::F16),
+        (Elem::F32, Elem::U4),
+        (Elem::U8, Elem::I64),
+        (Elem::F64, Elem::Bool),
+    ] {
         check_ranks(&OpKind::Cast(to), &[from], &|x| Want::Bits(scalar::cast(from, to, x[0])));
     }
 }

@@ -45,7 +45,11 @@ fn check(make: &dyn Fn(&mut K, [Value; 3], Value), extents: [&[i32]; 3], grid: u
         let outs = [k.output("y", Elem::F32, ranks[1]), k.output("z", Elem::F32, ranks[2])];
         let p = k.pid(0);
         make(&mut k, [x_param, outs[0], outs[1]], p);
-        let tensors = [Tensor::new(Elem::F32, extents[0], x), Tensor::zeros(Elem::F32, extents[1]), Tensor::zeros(Elem::F32, extents[2])];
+        let tensors = [
+            Tensor::new(Elem::F32, extents[0], x),
+            Tensor::zeros(Elem::F32, extents[1]),
+            Tensor::zeros(Elem::F32, extents[2]),
+        ];
         run(&k.compile(options), &tensors.clone().map(|t| t.arg()), [grid, 1, 1]);
         for (tensor, want) in tensors[1..].iter().zip(want) {
             assert_close(&tensor.values(), want, 2e-4, &format!("{extents:?} {options:?}"));
@@ -57,7 +61,9 @@ fn check(make: &dyn Fn(&mut K, [Value; 3], Value), extents: [&[i32]; 3], grid: u
 /// tensor. The scale of each row is stored too.
 #[test]
 fn norms_of_rows_of_every_length() {
-    for (rows, n, m) in [(1, 5, 3), (4, 7, 10), (3, 64, 7), (2, 300, 3), (1, 1000, 2), (2, 1024, 5), (2, 2500, 3), (1, 9000, 2)] {
+    for (rows, n, m) in
+        [(1, 5, 3), (4, 7, 10), (3, 64, 7), (2, 300, 3), (1, 1000, 2), (2, 1024, 5), (2, 2500, 3), (1, 9000, 2)]
+    {
         let make = |k: &mut K, [x, y, z]: [Value; 3], p: Value| {
             let zero = k.i32(0);
             let t = k.load(x, &[p, zero], &[rows, n]);

@@ -44,7 +44,10 @@ fn arguments_that_would_not_be_safe_are_refused() {
         (tensor(&x, usize::MAX - 3, [4, 4], [4, 1]), "elements"),
         (tensor(&x, 0, [-1, 4], [4, 1]), "an extent of -1"),
         (Arg::Tensor { memory: x.clone(), offset: 0, extents: vec![4], strides: vec![1] }, "rank 2, not 1"),
-        (Arg::Tensor { memory: x.clone(), offset: 0, extents: vec![4, 4], strides: vec![1] }, "2 extents and 1 strides"),
+        (
+            Arg::Tensor { memory: x.clone(), offset: 0, extents: vec![4, 4], strides: vec![1] },
+            "2 extents and 1 strides",
+        ),
         (Arg::Absent, "not optional"),
         (Arg::Scalar(Scalar::Int(3)), "is a tensor"),
     ];
@@ -132,7 +135,8 @@ fn a_trap_names_its_place_and_program_and_stops_the_others() {
     let args = |bad: i64| [Tensor::ints(Elem::I32, &[1], &[bad]).arg(), y.arg()];
     let program = trapping();
     let error = program.run(&args(5), [n as u32, 2, 1]).unwrap_err();
-    let want = RunError::Trap { message: "the bad one".to_owned(), loc: Loc { line: 7, column: 3 }, program: [5, 1, 0] };
+    let want =
+        RunError::Trap { message: "the bad one".to_owned(), loc: Loc { line: 7, column: 3 }, program: [5, 1, 0] };
     assert_eq!(error, want);
     assert_eq!(error.to_string(), "the bad one (line 7, column 3, program [5, 1, 0])");
     // The same program runs again, and to its end.

@@ -73,7 +73,9 @@ fn gemm_of_every_element_triple_and_option() {
 #[test]
 fn gemm_of_many_shapes() {
     for options in all_options() {
-        for extents in [[1, 1, 1], [16, 16, 16], [64, 64, 64], [65, 63, 70], [130, 16, 5], [7, 200, 33], [256, 64, 1200]] {
+        for extents in
+            [[1, 1, 1], [16, 16, 16], [64, 64, 64], [65, 63, 70], [130, 16, 5], [7, 200, 33], [256, 64, 1200]]
+        {
             check_gemm([Elem::F32; 2], Elem::F32, [16, 16, 16], extents, options);
             check_gemm([Elem::F16; 2], Elem::F32, [32, 16, 8], extents, options);
             check_gemm([Elem::I8; 2], Elem::I32, [32, 16, 8], extents, options);
@@ -90,7 +92,8 @@ fn padding_is_multiplied_too() {
         let [m, n, k] = extents.map(|e: i32| e as usize);
         let (mut a, mut b) = (data(acc, m * k, 3), data(acc, n * k, 5));
         (a[2 * k + 18], b[3 * k + 1]) = (f64::INFINITY, f64::NAN);
-        let (ta, tb) = (Tensor::new(acc, &[extents[0], extents[2]], &a), Tensor::new(acc, &[extents[1], extents[2]], &b));
+        let (ta, tb) =
+            (Tensor::new(acc, &[extents[0], extents[2]], &a), Tensor::new(acc, &[extents[1], extents[2]], &b));
         let at = |x: &[f64], i: usize, rows: usize, l: usize| if i < rows && l < k { x[i * k + l] } else { 0.0 };
         let element = |i: usize, j: usize| (0..24).map(|l| at(&a, i, m, l) * at(&b, j, n, l)).sum();
         let want: Vec<f64> = (0..all[0] * all[1]).map(|e| element(e as usize / 24, e as usize % 24)).collect();

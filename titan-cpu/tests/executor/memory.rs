@@ -23,7 +23,8 @@ fn at(values: &[f64], extents: &[i32], coordinates: &[i32], pad: f64) -> f64 {
     if inside { values[index as usize] } else { pad }
 }
 
-const CASES: [(&[i32], &[i32]); 4] = [(&[11], &[4]), (&[7, 10], &[4, 6]), (&[3, 5, 6], &[2, 3, 4]), (&[2, 3, 4, 6], &[2, 2, 3, 4])];
+const CASES: [(&[i32], &[i32]); 4] =
+    [(&[11], &[4]), (&[7, 10], &[4, 6]), (&[3, 5, 6], &[2, 3, 4]), (&[2, 3, 4, 6], &[2, 2, 3, 4])];
 
 #[test]
 fn loads_at_every_place() {
@@ -64,7 +65,8 @@ fn check_load(e: Elem, extents: &[i32], tile: &[i32], unit: Unit, options: Optio
         let place: Vec<i32> = (0..rank).map(|axis| place[axis % 2]).collect();
         let whole: Vec<f64> = place.iter().map(|p| f64::from(*p)).collect();
         run(&program, &[tx.arg(), Tensor::new(Elem::I32, &[rank as i32], &whole).arg(), ty.arg()], [1, 1, 1]);
-        let first: Vec<i32> = place.iter().zip(tile).map(|(p, n)| if unit == Unit::Tile { p * n } else { *p }).collect();
+        let first: Vec<i32> =
+            place.iter().zip(tile).map(|(p, n)| if unit == Unit::Tile { p * n } else { *p }).collect();
         let want: Vec<f64> = coordinates(tile)
             .iter()
             .map(|i| at(&values, &even, &i.iter().zip(&first).map(|(i, f)| i + f).collect::<Vec<_>>(), pad))
@@ -133,8 +135,16 @@ fn strides_of_every_kind() {
             let values = data(e, 120, 3);
             let memory = Tensor::new(e, &[120], &values).memory;
             // (strides, offset in elements): dense, rows apart, transposed, repeated, backwards.
-            for (strides, first) in [([10, 1], 0i64), ([12, 1], 4), ([1, 9], 2), ([0, 1], 6), ([10, 0], 0), ([-10, 1], 60), ([7, -1], 12)] {
-                let x = Tensor { elem: e, extents: vec![6, 8], strides: strides.to_vec(), memory: memory.clone(), offset: 0 };
+            for (strides, first) in
+                [([10, 1], 0i64), ([12, 1], 4), ([1, 9], 2), ([0, 1], 6), ([10, 0], 0), ([-10, 1], 60), ([7, -1], 12)]
+            {
+                let x = Tensor {
+                    elem: e,
+                    extents: vec![6, 8],
+                    strides: strides.to_vec(),
+                    memory: memory.clone(),
+                    offset: 0,
+                };
                 let x = Tensor { offset: (first as usize * e.bits() as usize) / 8, ..x };
                 let y = Tensor::zeros(e, &[6, 8]);
                 run(&program, &[x.arg(), y.arg()], [2, 2, 1]);
@@ -146,7 +156,11 @@ fn strides_of_every_kind() {
                     let to = Tensor { memory: Tensor::zeros(e, &[120]).memory, ..x.clone() };
                     run(&program, &[y.arg(), to.arg()], [2, 2, 1]);
                     let got = to.values();
-                    assert!((0..48).all(|i| got[(first + i / 8 * strides[0] + i % 8 * strides[1]) as usize] == want[i as usize]));
+                    assert!(
+                        (0..48).all(
+                            |i| got[(first + i / 8 * strides[0] + i % 8 * strides[1]) as usize] == want[i as usize]
+                        )
+                    );
                 }
             }
         }
@@ -154,7 +168,12 @@ fn strides_of_every_kind() {
 }
 
 /// Views made by `f`, then loaded as rank-2 tiles at (0, 0) in element units after `shift`.
-fn view_of(extents: &[i32], f: &dyn Fn(&mut K, Value, Value) -> Value, offsets: &[i64], shift: [i32; 2]) -> Result<Vec<f64>, titan_cpu::RunError> {
+fn view_of(
+    extents: &[i32],
+    f: &dyn Fn(&mut K, Value, Value) -> Value,
+    offsets: &[i64],
+    shift: [i32; 2],
+) -> Result<Vec<f64>, titan_cpu::RunError> {
     let mut k = K::new("view");
     let (x, off) = (k.input("x", Elem::F32, extents.len()), k.input("off", Elem::I32, 1));
     let y = k.output("y", Elem::F32, 2);
@@ -194,8 +213,16 @@ fn slices_clip_to_the_tensor() {
                     k.op(OpKind::Slice(axis), &[x, range[0], range[1]])
                 }
             };
-            assert_eq!(view_of(&[6, 5], &f(0), &[0], shift).unwrap(), window(5, from..to, 0..5, shift), "rows {lo}..{hi}");
-            assert_eq!(view_of(&[5, 6], &f(1), &[0], shift).unwrap(), window(6, 0..5, from..to, shift), "columns {lo}..{hi}");
+            assert_eq!(
+                view_of(&[6, 5], &f(0), &[0], shift).unwrap(),
+                window(5, from..to, 0..5, shift),
+                "rows {lo}..{hi}"
+            );
+            assert_eq!(
+                view_of(&[5, 6], &f(1), &[0], shift).unwrap(),
+                window(6, 0..5, from..to, shift),
+                "columns {lo}..{hi}"
+            );
         }
     }
 }
@@ -284,7 +311,11 @@ fn rows_are_gathered_and_scattered() {
         let program = k.compile(Options::default());
         let (values, i) = (data(e, 24, 13), [2i64, -1, 0, 5]);
         let y = Tensor::zeros(e, &[2, 3, 5]);
-        run(&program, &[Tensor::new(e, &[4, 6], &values).arg(), Tensor::ints(Elem::I32, &[4], &i).arg(), y.arg()], [1, 1, 1]);
+        run(
+            &program,
+            &[Tensor::new(e, &[4, 6], &values).arg(), Tensor::ints(Elem::I32, &[4], &i).arg(), y.arg()],
+            [1, 1, 1],
+        );
         let mut want = vec![0.0; 30];
         for (row, target) in [(0, 2), (2, 0)] {
             (0..4).for_each(|c| want[15 + target * 5 + c] = values[row * 6 + c + 2]);
@@ -311,7 +342,8 @@ fn elements_are_gathered_and_scattered() {
         let y = Tensor::zeros(e, &[4, 6]);
         let ints = |v: &[i64]| Tensor::ints(Elem::I32, &[4, 6], v).arg();
         run(&program, &[Tensor::new(e, &[5, 8], &values).arg(), ints(&vi), ints(&vj), y.arg()], [1, 1, 1]);
-        let want: Vec<f64> = vi.iter().zip(&vj).map(|(i, j)| at(&values, &[5, 8], &[*i as i32, *j as i32], 1.0)).collect();
+        let want: Vec<f64> =
+            vi.iter().zip(&vj).map(|(i, j)| at(&values, &[5, 8], &[*i as i32, *j as i32], 1.0)).collect();
         assert_eq!(y.values(), want, "{e}");
     }
 }
@@ -339,7 +371,10 @@ fn colliding_scatters_leave_one_of_the_values() {
         let args = [Tensor::ints(Elem::I32, &[n], &i).arg(), Tensor::ints(e, &[n], &v).arg(), y.arg()];
         run(&scatter_kernel(OpKind::Scatter, e), &args, [500, 1, 1]);
         for (cell, value) in y.int_values().iter().enumerate() {
-            assert!(i.iter().zip(&v).any(|(i, v)| *i == cell as i64 && v == value), "{e}: {value} was not stored to {cell}");
+            assert!(
+                i.iter().zip(&v).any(|(i, v)| *i == cell as i64 && v == value),
+                "{e}: {value} was not stored to {cell}"
+            );
         }
     }
 }
@@ -352,7 +387,8 @@ fn every_atomic_contribution_counts() {
     for e in Elem::ALL.into_iter().filter(|e| e.is_arith() && e.bits() >= 16) {
         // Small whole numbers: sums are exact in every type that holds the result.
         let largest = if e.bits() == 16 { 1 } else { 50 };
-        let v: Vec<f64> = (0..n).map(|j| if e.bits() == 16 && j % 32 != 0 { 0.0 } else { rng.below(largest + 1) as f64 }).collect();
+        let v: Vec<f64> =
+            (0..n).map(|j| if e.bits() == 16 && j % 32 != 0 { 0.0 } else { rng.below(largest + 1) as f64 }).collect();
         for (op, atomic) in [(AtomicOp::Add, BinOp::Add), (AtomicOp::Max, BinOp::Max), (AtomicOp::Min, BinOp::Min)] {
             let y = Tensor::new(e, &[cells as i32], &vec![3.0; cells as usize]);
             let args = [Tensor::ints(Elem::I32, &[n], &i).arg(), Tensor::new(e, &[n], &v).arg(), y.arg()];

@@ -44,7 +44,8 @@ fn copies_that_are_skipped() {
         let all = padded(&values);
         for (skipped, read, instead) in [("zero", &zero, 0.0), ("poison", &poison, 7.0)] {
             let text = tiles("%c: mut tensor<f32>[P]", 3, &[("fill", fill(skipped)), ("read", read.clone())]);
-            let want: Vec<f64> = all.iter().enumerate().map(|(i, v)| if i / 8 % 2 == 0 { *v } else { instead }).collect();
+            let want: Vec<f64> =
+                all.iter().enumerate().map(|(i, v)| if i / 8 % 2 == 0 { *v } else { instead }).collect();
             check(&text, &[&a], (&[i32::try_from(all.len()).unwrap()], &want), [1, 1, 1]);
         }
     }
@@ -97,7 +98,8 @@ fn stages_filled_out_of_order() {
 /// Rows that are named by an index each, of a tensor of rank 3, and a scalar one.
 #[test]
 fn copied_rows() {
-    let text = "kernel @rows(%kv: in tensor<f32>[P, S, D], %at: in tensor<i32>[N], %c: mut tensor<f32>[Q, E]) grid(cdiv(E, 8))
+    let text =
+        "kernel @rows(%kv: in tensor<f32>[P, S, D], %at: in tensor<i32>[N], %c: mut tensor<f32>[Q, E]) grid(cdiv(E, 8))
         pipe(2, \"rows\", tile<4x8xf32>) role(fill, 1) role(read, 4) {
         %col = program_id<0>
         %n = dim<0> %at
@@ -220,7 +222,15 @@ fn stages_in_any_order() {
     let (a, b) = (data(Elem::F32, 6 * 21, 3), data(Elem::F32, 9 * 21, 5));
     let (ta, tb) = (Tensor::new(Elem::F32, &[6, 21], &a), Tensor::new(Elem::F32, &[9, 21], &b));
     let at = |x: &[f64], i: usize, l: i64| usize::try_from(l).ok().filter(|l| *l < 21).map_or(0.0, |l| x[i * 21 + l]);
-    for names in [["%t4", "%t4"], ["%t2", "%t2"], ["%late", "%late"], ["%t4", "%late"], ["%back", "%t3"], ["%fixed", "%t4"], ["%fixed", "%fixed"]] {
+    for names in [
+        ["%t4", "%t4"],
+        ["%t2", "%t2"],
+        ["%late", "%late"],
+        ["%t4", "%late"],
+        ["%back", "%t3"],
+        ["%fixed", "%t4"],
+        ["%fixed", "%fixed"],
+    ] {
         let element = |e: usize| -> f64 {
             let steps = (0..7).flat_map(|t| (0..4).map(move |l| (t, l)));
             steps.map(|(t, l)| at(&a, e / 9, place(names[0], t) + l) * at(&b, e % 9, place(names[1], t) + l)).sum()

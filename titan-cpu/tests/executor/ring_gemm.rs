@@ -44,7 +44,10 @@ impl Gemm {
                 braces(bytes(bm)),
                 braces(bytes(bn))
             ),
-            false => format!("%slot = ttg.stage.acquire<0>\nttg.stage.async_produce %slot, %sa, %sb {}", braces(bytes(bm + bn))),
+            false => format!(
+                "%slot = ttg.stage.acquire<0>\nttg.stage.async_produce %slot, %sa, %sb {}",
+                braces(bytes(bm + bn))
+            ),
         }
     }
 
@@ -179,7 +182,12 @@ impl Gemm {
         }
         let element = |e: usize| (0..k).map(|l| a[e / n * k + l] * b[e % n * k + l]).sum();
         let want: Vec<f64> = (0..m * n).map(element).collect();
-        assert_close(&tc.values(), &want, 1e-4 * (k as f64).sqrt().max(1.0), &format!("{self:?} {extents:?} {options:?}"));
+        assert_close(
+            &tc.values(),
+            &want,
+            1e-4 * (k as f64).sqrt().max(1.0),
+            &format!("{self:?} {extents:?} {options:?}"),
+        );
     }
 }
 
@@ -222,7 +230,9 @@ fn a_ring_for_each_factor() {
 /// Products for several programs at once are only theirs, and a step of another extent than the tile's.
 #[test]
 fn tiles_of_many_shapes() {
-    for (tile, extents) in [([16, 64, 32], [16 * 9 + 3, 150, 96]), ([128, 32, 16], [700, 33, 50]), ([8, 8, 1], [20, 20, 20])] {
+    for (tile, extents) in
+        [([16, 64, 32], [16 * 9 + 3, 150, 96]), ([128, 32, 16], [700, 33, 50]), ([8, 8, 1], [20, 20, 20])]
+    {
         for elem in [Elem::F32, Elem::Bf16] {
             Gemm { elem, tile, ..PLAIN }.check(extents, Options::default());
         }

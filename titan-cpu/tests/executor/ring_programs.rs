@@ -35,7 +35,11 @@ fn sides(rng: &mut Rng, depth: u64, rings: &[usize], out: [&mut Vec<Item>; 2], l
                 let n = 1 + rng.below(rings[ring] as u64) as usize;
                 fill.push(Item::Fill(ring, n));
                 // The reader need not take them as they were filled.
-                if rng.below(2) == 0 { read.push(Item::Read(ring, n)) } else { read.extend(vec![Item::Read(ring, 1); n]) }
+                if rng.below(2) == 0 {
+                    read.push(Item::Read(ring, n))
+                } else {
+                    read.extend(vec![Item::Read(ring, 1); n])
+                }
             }
             2 if looped => {
                 let from = rng.below(3) as i32;
@@ -208,7 +212,9 @@ impl Roles {
         for r in &order {
             let _ = write!(out, " role(r{r}, 1)");
         }
-        out.push_str(" {\n%n = dim<0> %e\n%zero = const 0 : i32\n%one = const 1 : i32\n%pad = const 0.0 : f32\nttg.roles");
+        out.push_str(
+            " {\n%n = dim<0> %e\n%zero = const 0 : i32\n%one = const 1 : i32\n%pad = const 0.0 : f32\nttg.roles",
+        );
         let mut writer = Writer { out, fresh: 0, number: 0, output: 0 };
         for r in order {
             (writer.number, writer.output) = (0, r);
@@ -227,7 +233,9 @@ impl Roles {
             all
         };
         let filled = of(&self.roles[0]);
-        let ring = |all: &[(usize, i32)], ring: usize| all.iter().filter(|(r, _)| *r == ring).map(|(_, at)| *at).collect::<Vec<_>>();
+        let ring = |all: &[(usize, i32)], ring: usize| {
+            all.iter().filter(|(r, _)| *r == ring).map(|(_, at)| *at).collect::<Vec<_>>()
+        };
         let stores = |role: &Vec<Item>| {
             let read = of(role);
             (0..self.slots.len()).flat_map(|r| ring(&filled, r).into_iter().zip(ring(&read, r))).collect()

@@ -59,7 +59,12 @@ fn split_and_joined() {
     );
     let (a, values) = f32s(&[77], 9);
     let want: Vec<f64> = padded(&values).iter().map(|v| 2.0 * v).collect();
-    check(&tiles("%c: mut tensor<f32>[P]", 2, &[("fill", each("%t", FILL)), ("read", read)]), &[&a], (&[80], &want), [1, 1, 1]);
+    check(
+        &tiles("%c: mut tensor<f32>[P]", 2, &[("fill", each("%t", FILL)), ("read", read)]),
+        &[&a],
+        (&[80], &want),
+        [1, 1, 1],
+    );
 }
 
 /// Roles that feed each other: no order of the roles would do.

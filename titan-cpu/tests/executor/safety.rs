@@ -2,7 +2,9 @@
 //! These tests are small, so that they can be run under Miri.
 
 use crate::common::{K, Tensor, all_options, run, shape_of};
-use titan_core::ir::{Access, BinOp, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, OpKind, Pred, Unit, Value};
+use titan_core::ir::{
+    Access, BinOp, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, OpKind, Pred, Unit, Value,
+};
 use titan_core::verify::verify;
 use titan_cpu::{Options, Program, RunError};
 
@@ -43,13 +45,24 @@ fn segments_out_of_order_are_an_error() {
     for _ in 0..ROUNDS {
         let off = Tensor::ints(Elem::I32, &[9], &[0, end, 3, end, 1, end, 2, end, end]);
         let error = threads.install(|| program.run(&[off.arg(), y.arg()], [8, 1, 1])).unwrap_err();
-        assert!(matches!(&error, RunError::Trap { message, .. } if message.contains("which is not a range")), "{error}");
+        assert!(
+            matches!(&error, RunError::Trap { message, .. } if message.contains("which is not a range")),
+            "{error}"
+        );
     }
     let off = Tensor::ints(Elem::I32, &[5], &[0, t, t, t + t / 2, end]);
     let y = Tensor::zeros(Elem::F32, &[4 * rows, cols]);
     run(&program, &[off.arg(), y.arg()], [4, 1, 1]);
     // Each program stores a tile to its segment, of the rows that there are.
-    let of = |row: i64| if (t..t + t / 2).contains(&row) { 2.0 } else if (t + t / 2..2 * t + t / 2).contains(&row) { 3.0 } else { 0.0 };
+    let of = |row: i64| {
+        if (t..t + t / 2).contains(&row) {
+            2.0
+        } else if (t + t / 2..2 * t + t / 2).contains(&row) {
+            3.0
+        } else {
+            0.0
+        }
+    };
     assert_eq!(y.values(), (0..end * i64::from(cols)).map(|i| of(i / i64::from(cols))).collect::<Vec<f64>>());
 }
 
@@ -97,7 +110,12 @@ fn indices_of_every_kind_touch_nothing_outside() {
         for options in all_options() {
             let mut k = K::new("far");
             let (x, ix) = (k.input("x", Elem::I32, 2), k.input("ix", Elem::I32, 1));
-            let outs = [k.output("y", Elem::I32, 2), k.output("z", Elem::I32, 2), k.output("s", Elem::I32, 2), k.output("a", Elem::I32, 2)];
+            let outs = [
+                k.output("y", Elem::I32, 2),
+                k.output("z", Elem::I32, 2),
+                k.output("s", Elem::I32, 2),
+                k.output("a", Elem::I32, 2),
+            ];
             let zero = constant(&mut k, 0);
             let index = k.load(ix, &[zero], &[8]);
             let (pad, least) = (constant(&mut k, -7), constant(&mut k, i32::MIN));
@@ -118,7 +136,11 @@ fn indices_of_every_kind_touch_nothing_outside() {
             run(&program, &[&x, &ix, &y, &z, &s, &a].map(Tensor::arg), [1, 1, 1]);
             let inside = |i: i64, j: i64| (0..i64::from(extents[0])).contains(&i) && j < i64::from(extents[1]);
             let at = |i: i64, j: i64| if inside(i, j) { i * i64::from(extents[1]) + j + 1 } else { -7 };
-            assert_eq!(y.int_values(), far.iter().flat_map(|i| [at(*i, 0), at(*i, 1)]).collect::<Vec<_>>(), "{options:?}");
+            assert_eq!(
+                y.int_values(),
+                far.iter().flat_map(|i| [at(*i, 0), at(*i, 1)]).collect::<Vec<_>>(),
+                "{options:?}"
+            );
             assert_eq!(z.int_values(), far.map(|i| at(i, 0)));
             assert_eq!(s.int_values(), x.int_values());
             let sums: Vec<i64> = (0..n as i64).map(|e| if e % 2 == 0 { e / 2 } else { 0 }).collect();

@@ -77,7 +77,11 @@ pub(crate) fn unary(op: UnOp, e: Elem, bits: i64) -> Want {
         UnOp::Sin => Want::Near(libm::sin(x), 2.0, far),
         UnOp::Cos => Want::Near(libm::cos(x), 2.0, far),
         UnOp::Tanh => Want::Near(libm::tanh(x), 4.0, 0.0),
-        UnOp::Sigmoid => Want::Near(if x < 0.0 { libm::exp(x) / (1.0 + libm::exp(x)) } else { 1.0 / (1.0 + libm::exp(-x)) }, 4.0, 0.0),
+        UnOp::Sigmoid => Want::Near(
+            if x < 0.0 { libm::exp(x) / (1.0 + libm::exp(x)) } else { 1.0 / (1.0 + libm::exp(-x)) },
+            4.0,
+            0.0,
+        ),
         UnOp::Erf => Want::Near(libm::erf(x), 4.0, 0.0),
     }
 }
@@ -93,7 +97,11 @@ impl Want {
         match self {
             Want::Bits(want) => {
                 let both_nan = e.is_float() && of_bits(e, *want).is_nan() && value.is_nan();
-                assert!(got == *want || both_nan, "{what} = {value:e} ({got:#x}), not {:e} ({want:#x})", of_bits(e, *want));
+                assert!(
+                    got == *want || both_nan,
+                    "{what} = {value:e} ({got:#x}), not {:e} ({want:#x})",
+                    of_bits(e, *want)
+                );
             }
             Want::Near(want, ulps, absolute) => {
                 let nearest = of_bits(e, bits_of(e, *want));
@@ -110,7 +118,11 @@ impl Want {
                     _ => (ulp(*want, 23, -126), ulp(*want, 7, -126) * 0.5001),
                 };
                 let allowed = (ulps * wide).max(*absolute) + own;
-                assert!((value - want).abs() <= allowed, "{what} = {value:e}, not {want:e}: {} too far", (value - want).abs() / allowed);
+                assert!(
+                    (value - want).abs() <= allowed,
+                    "{what} = {value:e}, not {want:e}: {} too far",
+                    (value - want).abs() / allowed
+                );
             }
         }
     }
@@ -133,8 +145,20 @@ pub(crate) fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> i64 {
             BinOp::Sub => bits_of(e, x - y),
             BinOp::Mul => bits_of(e, x * y),
             BinOp::Div => bits_of(e, x / y),
-            BinOp::Min => if x.is_nan() || !y.is_nan() && less(y, x) { b } else { a },
-            _ => if x.is_nan() || !y.is_nan() && less(x, y) { b } else { a },
+            BinOp::Min => {
+                if x.is_nan() || !y.is_nan() && less(y, x) {
+                    b
+                } else {
+                    a
+                }
+            }
+            _ => {
+                if x.is_nan() || !y.is_nan() && less(x, y) {
+                    b
+                } else {
+                    a
+                }
+            }
         };
     }
     let (x, y) = (int(e, a), int(e, b));
@@ -144,13 +168,37 @@ pub(crate) fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> i64 {
         BinOp::Add => x + y,
         BinOp::Sub => x - y,
         BinOp::Mul => x.wrapping_mul(y),
-        BinOp::Div => if y == 0 { 0 } else { x / y },
-        BinOp::Rem => if y == 0 { x } else { x % y },
+        BinOp::Div => {
+            if y == 0 {
+                0
+            } else {
+                x / y
+            }
+        }
+        BinOp::Rem => {
+            if y == 0 {
+                x
+            } else {
+                x % y
+            }
+        }
         BinOp::And => x & y,
         BinOp::Or => x | y,
         BinOp::Xor => x ^ y,
-        BinOp::Shl => if amount >= width { 0 } else { x << amount },
-        BinOp::Shr => if amount >= width { if x < 0 { -1 } else { 0 } } else { x >> amount },
+        BinOp::Shl => {
+            if amount >= width {
+                0
+            } else {
+                x << amount
+            }
+        }
+        BinOp::Shr => {
+            if amount >= width {
+                if x < 0 { -1 } else { 0 }
+            } else {
+                x >> amount
+            }
+        }
         BinOp::Min => x.min(y),
         BinOp::Max => x.max(y),
     };

@@ -1,5 +1,10 @@
 //! Reshapes, broadcasts, permutations, interleaving, iota; reductions and scans along every axis.
-#![expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "test data are small")]
+#![expect(
+    clippy::cast_sign_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "test data are small"
+)]
 
 use crate::common::{K, Tensor, all_options, assert_close, data, round_to, run, shape_of};
 use titan_core::ir::{ArgOp, BinOp, Const, Elem, OpKind, ReduceOp, Ty, Value};
@@ -8,7 +13,13 @@ use titan_cpu::Options;
 const SHAPES: [&[i32]; 6] = [&[45], &[6, 70], &[33, 4], &[3, 5, 8], &[2, 3, 4, 5], &[3, 1, 100]];
 
 /// Runs `f` on a tile that is all of a tensor; gives the first result of type `out`.
-fn apply(elem: Elem, shape: &[i32], values: &[f64], options: Options, f: &dyn Fn(&mut K, Value) -> Vec<Value>) -> Vec<Vec<f64>> {
+fn apply(
+    elem: Elem,
+    shape: &[i32],
+    values: &[f64],
+    options: Options,
+    f: &dyn Fn(&mut K, Value) -> Vec<Value>,
+) -> Vec<Vec<f64>> {
     let mut probe = K::new("probe");
     let x = probe.input("x", elem, shape.len());
     let zero = probe.i32(0);
@@ -18,7 +29,8 @@ fn apply(elem: Elem, shape: &[i32], values: &[f64], options: Options, f: &dyn Fn
     let mut k = K::new("shape");
     let x = k.input("x", elem, shape.len());
     let rank = |ty: &Ty| ty.tile_shape().map_or(1, |s| s.rank());
-    let outs: Vec<Value> = tys.iter().enumerate().map(|(i, ty)| k.output(&format!("y{i}"), ty.elem(), rank(ty))).collect();
+    let outs: Vec<Value> =
+        tys.iter().enumerate().map(|(i, ty)| k.output(&format!("y{i}"), ty.elem(), rank(ty))).collect();
     let zero = k.i32(0);
     let t = k.load(x, &vec![zero; shape.len()], shape);
     let results = f(&mut k, t);
@@ -177,7 +189,9 @@ fn fold(op: ReduceOp, e: Elem, xs: &[f64]) -> f64 {
     let numbers = xs.iter().copied().filter(|x| !x.is_nan());
     match op {
         ReduceOp::Sum if e.is_int() => xs.iter().fold(0i64, |s, x| titan_core::ir::fold::wrap(e, s + *x as i64)) as f64,
-        ReduceOp::Prod if e.is_int() => xs.iter().fold(1i64, |s, x| titan_core::ir::fold::wrap(e, s.wrapping_mul(*x as i64))) as f64,
+        ReduceOp::Prod if e.is_int() => {
+            xs.iter().fold(1i64, |s, x| titan_core::ir::fold::wrap(e, s.wrapping_mul(*x as i64))) as f64
+        }
         ReduceOp::Sum => xs.iter().sum(),
         ReduceOp::Prod => xs.iter().product(),
         ReduceOp::Max => numbers.fold(f64::NAN, f64::max),
@@ -233,7 +247,12 @@ fn check_lines(op: ReduceOp, e: Elem, shape: &[i32], axis: usize, x: &[f64], got
             let scale = if e == Elem::F16 || e == Elem::Bf16 { want.abs().max(1.0) } else { want.abs().max(4.0) };
             got == want || (got - want).abs() <= tolerance(e) * scale || !is_exact(e, want)
         };
-        assert!(close(got[0][i], fold(op, e, &xs)), "{op} {e} of {shape:?} along {axis}: {} not {}", got[0][i], fold(op, e, &xs));
+        assert!(
+            close(got[0][i], fold(op, e, &xs)),
+            "{op} {e} of {shape:?} along {axis}: {} not {}",
+            got[0][i],
+            fold(op, e, &xs)
+        );
         for (n, at) in line.iter().enumerate() {
             let want = fold(op, e, &xs[..=n]);
             assert!(close(got[1][*at], want), "scan {op} {e} of {shape:?} along {axis}: {} not {want}", got[1][*at]);
@@ -253,8 +272,14 @@ fn extremes_ignore_nan_and_the_first_of_equals_wins() {
             let argmin = k.run(OpKind::ArgReduce(ArgOp::Min, 1), &[t]);
             vec![max, min, argmax[0], argmax[1], argmin[0], argmin[1]]
         });
-        for (values, want) in [(0, [3.0, nan, 5.0]), (1, [-2.0, nan, -2.0]), (2, [3.0, nan, 5.0]), (4, [-2.0, nan, -2.0])] {
-            assert!(got[values].iter().zip(want).all(|(a, b)| *a == b || a.is_nan() && b.is_nan()), "{e} {:?}", got[values]);
+        for (values, want) in
+            [(0, [3.0, nan, 5.0]), (1, [-2.0, nan, -2.0]), (2, [3.0, nan, 5.0]), (4, [-2.0, nan, -2.0])]
+        {
+            assert!(
+                got[values].iter().zip(want).all(|(a, b)| *a == b || a.is_nan() && b.is_nan()),
+                "{e} {:?}",
+                got[values]
+            );
         }
         assert_eq!((&got[3][..], &got[5][..]), (&[2.0, 0.0, 0.0][..], &[5.0, 0.0, 2.0][..]));
     }
@@ -274,7 +299,8 @@ fn arg_reductions_of_every_type_and_axis() {
                 for (i, line) in lines(shape, axis).iter().enumerate() {
                     let xs: Vec<f64> = line.iter().map(|i| x[*i]).collect();
                     let best = |want: f64| xs.iter().position(|x| *x == want).unwrap() as f64;
-                    let (max, min) = (xs.iter().copied().fold(f64::MIN, f64::max), xs.iter().copied().fold(f64::MAX, f64::min));
+                    let (max, min) =
+                        (xs.iter().copied().fold(f64::MIN, f64::max), xs.iter().copied().fold(f64::MAX, f64::min));
                     assert_eq!((got[0][i], got[1][i], got[2][i], got[3][i]), (max, best(max), min, best(min)));
                 }
             }

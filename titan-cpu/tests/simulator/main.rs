@@ -57,7 +57,8 @@ fn arguments(sig: &Signature, extent: i64, scalar: i64) -> Vec<sim::Arg> {
             let shape: Vec<i64> = shape.iter().map(dim).collect();
             let n = shape.iter().product::<i64>() as usize;
             let offsets = (*elem, shape.len()) == (Elem::I32, 1);
-            let bytes = if offsets { (0..n as i32).flat_map(i32::to_le_bytes).collect() } else { bytes(*elem, n, salt) };
+            let bytes =
+                if offsets { (0..n as i32).flat_map(i32::to_le_bytes).collect() } else { bytes(*elem, n, salt) };
             sim::Arg::dense(*elem, &shape, bytes)
         }
     };
@@ -127,18 +128,25 @@ fn agree(elem: Elem, a: &[u8], b: &[u8]) -> Option<String> {
         _ => 4e-2,
     };
     let (a, b) = (floats(elem, a), floats(elem, b));
-    let differs = |(x, y): (&f64, &f64)| !(x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= slack * (1.0 + x.abs().max(y.abs())));
+    let differs = |(x, y): (&f64, &f64)| {
+        !(x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= slack * (1.0 + x.abs().max(y.abs())))
+    };
     let at = a.iter().zip(&b).position(differs)?;
     Some(format!("{elem}: element {at} is {} in the simulator and {} in the executor", a[at], b[at]))
 }
 
 /// A launch's grid, by the kernel's own rule for these arguments.
 fn grid(kernel: &Verified, args: &[sim::Arg]) -> Option<[u32; 3]> {
-    let info: Vec<_> = args.iter().map(|a| match a {
-        sim::Arg::Scalar(c) => titan_core::launch::ArgInfo::Scalar(*c),
-        sim::Arg::Tensor { elem, shape, strides, .. } => titan_core::launch::ArgInfo::Tensor { elem: *elem, extents: shape, strides },
-        sim::Arg::Absent => titan_core::launch::ArgInfo::Absent,
-    }).collect();
+    let info: Vec<_> = args
+        .iter()
+        .map(|a| match a {
+            sim::Arg::Scalar(c) => titan_core::launch::ArgInfo::Scalar(*c),
+            sim::Arg::Tensor { elem, shape, strides, .. } => {
+                titan_core::launch::ArgInfo::Tensor { elem: *elem, extents: shape, strides }
+            }
+            sim::Arg::Absent => titan_core::launch::ArgInfo::Absent,
+        })
+        .collect();
     match &kernel.sig.grid {
         GridSpec::Persistent => Some([2, 1, 1]),
         GridSpec::Extents(_) => match titan_core::launch::bind(&kernel.sig, &info).ok()?.grid {

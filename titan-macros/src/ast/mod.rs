@@ -165,16 +165,48 @@ pub(crate) enum ExprKind {
     Lazy(LazyOp, Box<Expr>, Box<Expr>),
     Assign(Box<Expr>, Box<Expr>),
     AssignOp(BinaryOp, Box<Expr>, Box<Expr>),
-    Call { path: Path, callee: Callee, args: Vec<Expr>, paren: Span },
-    Method { recv: Box<Expr>, name: Ident, generics: Vec<GenericArg>, args: Vec<Expr>, paren: Span },
-    If { cond: Box<Cond>, then: Block, other: Option<Box<Expr>> },
+    Call {
+        path: Path,
+        callee: Callee,
+        args: Vec<Expr>,
+        paren: Span,
+    },
+    Method {
+        recv: Box<Expr>,
+        name: Ident,
+        generics: Vec<GenericArg>,
+        args: Vec<Expr>,
+        paren: Span,
+    },
+    If {
+        cond: Box<Cond>,
+        then: Block,
+        other: Option<Box<Expr>>,
+    },
     Block(Block),
     Unsafe(Block),
-    For { label: Option<Ident>, pat: Pat, iter: Box<Expr>, body: Block },
-    While { label: Option<Ident>, cond: Box<Expr>, body: Block },
-    Loop { label: Option<Ident>, body: Block },
-    Break { label: Option<Ident>, value: Option<Box<Expr>> },
-    Continue { label: Option<Ident> },
+    For {
+        label: Option<Ident>,
+        pat: Pat,
+        iter: Box<Expr>,
+        body: Block,
+    },
+    While {
+        label: Option<Ident>,
+        cond: Box<Expr>,
+        body: Block,
+    },
+    Loop {
+        label: Option<Ident>,
+        body: Block,
+    },
+    Break {
+        label: Option<Ident>,
+        value: Option<Box<Expr>>,
+    },
+    Continue {
+        label: Option<Ident>,
+    },
     Return(Option<Box<Expr>>),
     Array(Vec<Expr>, Span),
     Tuple(Vec<Expr>, Span),
@@ -182,14 +214,32 @@ pub(crate) enum ExprKind {
     Index(Box<Expr>, Box<Expr>),
     /// `t.0`
     Field(Box<Expr>, usize, Literal),
-    Closure { params: Vec<Pat>, body: Box<Expr> },
+    Closure {
+        params: Vec<Pat>,
+        body: Box<Expr>,
+    },
     As(Box<Expr>, TypeRef),
-    Range { lo: Box<Expr>, hi: Box<Expr>, inclusive: bool },
+    Range {
+        lo: Box<Expr>,
+        hi: Box<Expr>,
+        inclusive: bool,
+    },
     Paren(Box<Expr>, Span),
-    Ref { mutable: bool, inner: Box<Expr> },
-    Macro { name: Ident, format: Option<String>, args: Vec<Expr>, tokens: TokenStream },
+    Ref {
+        mutable: bool,
+        inner: Box<Expr>,
+    },
+    Macro {
+        name: Ident,
+        format: Option<String>,
+        args: Vec<Expr>,
+        tokens: TokenStream,
+    },
     /// `match role() { Role::Producer => .., .. }`; the path is that of `role`.
-    Roles { path: Path, arms: Vec<RoleArm> },
+    Roles {
+        path: Path,
+        arms: Vec<RoleArm>,
+    },
     /// What could not be parsed; an error has been reported.
     Bad,
 }
@@ -199,7 +249,11 @@ pub(crate) enum ExprKind {
 pub(crate) enum Cond {
     Expr(Expr),
     /// `if let Some(x) = option`
-    LetSome { pat: Pat, option: Expr, span: Span },
+    LetSome {
+        pat: Pat,
+        option: Expr,
+        span: Span,
+    },
 }
 
 /// An arm of `match role()`.
@@ -269,8 +323,14 @@ impl Builtin {
     pub(crate) const fn of_a_type(self) -> bool {
         matches!(
             self,
-            Builtin::TileZeros | Builtin::TileOnes | Builtin::TileFull | Builtin::RingNew | Builtin::StagingNew
-                | Builtin::AccZeros | Builtin::AccFromTile | Builtin::StageJoin
+            Builtin::TileZeros
+                | Builtin::TileOnes
+                | Builtin::TileFull
+                | Builtin::RingNew
+                | Builtin::StagingNew
+                | Builtin::AccZeros
+                | Builtin::AccFromTile
+                | Builtin::StageJoin
         )
     }
 }
@@ -286,9 +346,17 @@ pub(crate) struct Block {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Stmt {
-    Let { pat: Pat, ty: Option<TypeRef>, init: Option<Expr>, span: Span },
+    Let {
+        pat: Pat,
+        ty: Option<TypeRef>,
+        init: Option<Expr>,
+        span: Span,
+    },
     /// An expression; with `semi` its value is dropped.
-    Expr { expr: Expr, semi: bool },
+    Expr {
+        expr: Expr,
+        semi: bool,
+    },
 }
 
 /// A pattern.
@@ -301,7 +369,11 @@ pub(crate) struct Pat {
 #[derive(Debug, Clone)]
 pub(crate) enum PatKind {
     Wild,
-    Bind { name: Ident, mutable: bool, var: VarId },
+    Bind {
+        name: Ident,
+        mutable: bool,
+        var: VarId,
+    },
     Tuple(Vec<Pat>),
     Array(Vec<Pat>),
     /// An error has been reported.

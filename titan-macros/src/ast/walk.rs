@@ -6,16 +6,31 @@ impl Expr {
     /// Calls `f` on every expression directly inside, in program order.
     pub(crate) fn children(&self, f: &mut dyn FnMut(&Expr)) {
         match &self.kind {
-            ExprKind::Int(..) | ExprKind::Float(..) | ExprKind::Bool(..) | ExprKind::Path(..) | ExprKind::Continue { .. }
+            ExprKind::Int(..)
+            | ExprKind::Float(..)
+            | ExprKind::Bool(..)
+            | ExprKind::Path(..)
+            | ExprKind::Continue { .. }
             | ExprKind::Bad => {}
-            ExprKind::Unary(_, a) | ExprKind::Paren(a, _) | ExprKind::Field(a, ..) | ExprKind::As(a, _)
-            | ExprKind::Closure { body: a, .. } | ExprKind::Ref { inner: a, .. } => f(a),
-            ExprKind::Binary(_, a, b) | ExprKind::Lazy(_, a, b) | ExprKind::Index(a, b) | ExprKind::Assign(a, b)
-            | ExprKind::AssignOp(_, a, b) | ExprKind::Range { lo: a, hi: b, .. } => {
+            ExprKind::Unary(_, a)
+            | ExprKind::Paren(a, _)
+            | ExprKind::Field(a, ..)
+            | ExprKind::As(a, _)
+            | ExprKind::Closure { body: a, .. }
+            | ExprKind::Ref { inner: a, .. } => f(a),
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Lazy(_, a, b)
+            | ExprKind::Index(a, b)
+            | ExprKind::Assign(a, b)
+            | ExprKind::AssignOp(_, a, b)
+            | ExprKind::Range { lo: a, hi: b, .. } => {
                 f(a);
                 f(b);
             }
-            ExprKind::Call { args, .. } | ExprKind::Array(args, _) | ExprKind::Tuple(args, _) | ExprKind::Macro { args, .. } => {
+            ExprKind::Call { args, .. }
+            | ExprKind::Array(args, _)
+            | ExprKind::Tuple(args, _)
+            | ExprKind::Macro { args, .. } => {
                 args.iter().for_each(f);
             }
             ExprKind::Method { recv, args, .. } => {

@@ -77,7 +77,8 @@ impl Expansion<'_> {
     pub(super) fn shadow_args(&self, c: &Compiled, shadow: &Shadow<'_>) -> Vec<TokenStream> {
         let func = &self.item.func;
         let is_const = |k| matches!(k, GenericKind::ConstInt(_) | GenericKind::ConstBool);
-        let consts = func.generics.iter().zip(&c.instance.tokens).filter(|(g, _)| is_const(g.kind)).map(|(_, t)| quote!({ #t }));
+        let consts =
+            func.generics.iter().zip(&c.instance.tokens).filter(|(g, _)| is_const(g.kind)).map(|(_, t)| quote!({ #t }));
         let env = FnEnv { func, generics: &c.instance.generics, items: self.items };
         let fresh = shadow.fresh.iter().map(|f| match consts::eval(&f.expr, &env) {
             Ok(ConstValue::Int(v)) => {

@@ -145,7 +145,9 @@ impl ParamTyKind {
 /// A parameter of the launch function, which borrows tensors for the launch, or of the public reference. Both take views
 /// for tensors.
 fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
-    let TypeKind::Tensor { elem, rank, mutable, optional: false, path } = &p.ty.kind else { return host_param(p, launch) };
+    let TypeKind::Tensor { elem, rank, mutable, optional: false, path } = &p.ty.kind else {
+        return host_param(p, launch);
+    };
     let (name, lifetime) = (&p.name, launch.then(|| quote!('launch)));
     // As written: imports of it count as used.
     let (elem, rank, tensor) = (host_ty(elem, launch), usize::from(*rank), path.tokens());

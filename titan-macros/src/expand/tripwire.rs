@@ -4,8 +4,8 @@
 //! dropped without a second message; if the body is fine, the constant is evaluated and panics with what we found: no type has that size.
 
 use super::Expansion;
-use crate::ctxt::Diag;
 use crate::compile::Compiled;
+use crate::ctxt::Diag;
 use crate::shadow::Shadow;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};

@@ -29,7 +29,12 @@ impl Infer<'_> {
         let i32 = |s: &mut Self| ITy::Scalar(s.known(Elem::I32));
         let name = path.last().map(ToString::to_string).unwrap_or_default();
         let n = match b {
-            Builtin::TileZeros | Builtin::TileOnes | Builtin::Iota | Builtin::Role | Builtin::RingNew | Builtin::StagingNew
+            Builtin::TileZeros
+            | Builtin::TileOnes
+            | Builtin::Iota
+            | Builtin::Role
+            | Builtin::RingNew
+            | Builtin::StagingNew
             | Builtin::AccZeros => 0,
             Builtin::AccFromTile | Builtin::StageJoin => 1,
             Builtin::MmaAsync | Builtin::MmaAsyncReg => 3,
@@ -85,10 +90,20 @@ impl Infer<'_> {
                 }
                 ITy::Tile(elem, shape)
             }
-            Builtin::Role | Builtin::MmaAsync | Builtin::MmaAsyncReg | Builtin::RingNew | Builtin::StagingNew | Builtin::AccZeros
-            | Builtin::AccFromTile | Builtin::StageJoin => self.pipe_builtin(b, path, args, span),
+            Builtin::Role
+            | Builtin::MmaAsync
+            | Builtin::MmaAsyncReg
+            | Builtin::RingNew
+            | Builtin::StagingNew
+            | Builtin::AccZeros
+            | Builtin::AccFromTile
+            | Builtin::StageJoin => self.pipe_builtin(b, path, args, span),
             Builtin::Some => {
-                self.cx.error(Code::Syntax, span, "options are made by the host; kernels ask `if let Some(x) = option`");
+                self.cx.error(
+                    Code::Syntax,
+                    span,
+                    "options are made by the host; kernels ask `if let Some(x) = option`",
+                );
                 ITy::Unknown
             }
         }
@@ -114,8 +129,15 @@ impl Infer<'_> {
         self.expr(arg);
         match crate::consts::eval(arg, &self.env) {
             Ok(ConstValue::Int(v)) if (0..limit).contains(&v) => {}
-            Ok(ConstValue::Int(v)) => self.cx.error(Code::GridAxis, arg.span, format!("a grid has axes 0, 1 and 2, not {v}")),
-            _ => self.cx.error_help(Code::ConstEval, arg.span, "an axis is a constant", "write the number, or a generic parameter"),
+            Ok(ConstValue::Int(v)) => {
+                self.cx.error(Code::GridAxis, arg.span, format!("a grid has axes 0, 1 and 2, not {v}"))
+            }
+            _ => self.cx.error_help(
+                Code::ConstEval,
+                arg.span,
+                "an axis is a constant",
+                "write the number, or a generic parameter",
+            ),
         }
     }
 
@@ -142,12 +164,20 @@ impl Infer<'_> {
             _ => None,
         };
         let Some(dims) = dims else {
-            self.cx.error(Code::ShapeMismatch, span, format!("`mma` of tiles of {sa} and {sb}: the inner extents differ"));
+            self.cx.error(
+                Code::ShapeMismatch,
+                span,
+                format!("`mma` of tiles of {sa} and {sb}: the inner extents differ"),
+            );
             return tys[2].clone();
         };
         let want = self.known_shape(dims);
         if let Err((w, g)) = self.unify_shape(want, *c) {
-            self.cx.error(Code::ShapeMismatch, span, format!("`mma` of tiles of {sa} and {sb} gives {w}, the accumulator is {g}"));
+            self.cx.error(
+                Code::ShapeMismatch,
+                span,
+                format!("`mma` of tiles of {sa} and {sb} gives {w}, the accumulator is {g}"),
+            );
         }
         ITy::Tile(*ec, *c)
     }
@@ -167,7 +197,12 @@ impl Infer<'_> {
             ITy::Unknown | ITy::Never => ITy::Unknown,
             other => {
                 let title = format!("`select` takes a mask first, not {}", self.describe(other));
-                self.cx.error_help(Code::Condition, args[0].span, title, "a uniform choice is `if cond { a } else { b }`");
+                self.cx.error_help(
+                    Code::Condition,
+                    args[0].span,
+                    title,
+                    "a uniform choice is `if cond { a } else { b }`",
+                );
                 ITy::Unknown
             }
         }

@@ -36,7 +36,12 @@ impl Infer<'_> {
                 let want = self.ret.clone();
                 if want == ITy::Unit && !matches!(ty, ITy::Unit | ITy::Unknown | ITy::Never) {
                     let help = "store results to a `&mut Tensor` parameter";
-                    self.cx.error_help(Code::Modifier, e.span, format!("`{}` returns nothing", self.env.func.name), help);
+                    self.cx.error_help(
+                        Code::Modifier,
+                        e.span,
+                        format!("`{}` returns nothing", self.env.func.name),
+                        help,
+                    );
                     return ITy::Never;
                 }
                 self.unify(&want, &ty, e.span);

@@ -69,7 +69,9 @@ impl Infer<'_> {
                 }
                 self.match_shape(dev, dims, *s, bound, span);
             }
-            (TypeKind::Tensor { elem, rank, optional, .. }, ITy::Tensor(t)) if *rank == t.rank && *optional == t.optional => {
+            (TypeKind::Tensor { elem, rank, optional, .. }, ITy::Tensor(t))
+                if *rank == t.rank && *optional == t.optional =>
+            {
                 let e = self.known(t.elem);
                 if let TypeKind::Elem(name, _) = &elem.kind {
                     self.match_elem(dev, &name.to_string(), e, bound, span);
@@ -112,7 +114,12 @@ impl Infer<'_> {
             return;
         }
         let dims = match dims {
-            [GenericArg { value: crate::ast::GenericArgValue::Type(TypeRef { kind: TypeKind::Dims(inner), .. }), .. }] => inner,
+            [
+                GenericArg {
+                    value: crate::ast::GenericArgValue::Type(TypeRef { kind: TypeKind::Dims(inner), .. }),
+                    ..
+                },
+            ] => inner,
             _ => dims,
         };
         let Some(shape) = self.shape_of(got) else { return };
@@ -132,7 +139,11 @@ impl Infer<'_> {
                 None => {
                     let want = device_const(dev, dim, bound);
                     if want.is_some_and(|w| w != extent) {
-                        self.cx.error(Code::ShapeMismatch, span, format!("an extent is {extent}, not the one of `{}`", dev.func.name));
+                        self.cx.error(
+                            Code::ShapeMismatch,
+                            span,
+                            format!("an extent is {extent}, not the one of `{}`", dev.func.name),
+                        );
                     }
                 }
             }
@@ -157,7 +168,9 @@ impl Infer<'_> {
                 let env = crate::items::FnEnv { func: &dev.func, generics: &generics, items: &dev.items };
                 match env.shape(dims, span) {
                     Ok(s) => ITy::Tile(e, self.known_shape(s)),
-                    Err(_) => self.cannot_infer(span, "the shape of the result", "write the generic arguments: `f::<..>(..)`"),
+                    Err(_) => {
+                        self.cannot_infer(span, "the shape of the result", "write the generic arguments: `f::<..>(..)`")
+                    }
                 }
             }
             TypeKind::Tuple(list) if list.is_empty() => ITy::Unit,
@@ -169,7 +182,11 @@ impl Infer<'_> {
                 _ => ITy::Unknown,
             },
             TypeKind::Infer | TypeKind::Dims(_) | TypeKind::Smem(..) | TypeKind::Tensor { .. } => {
-                self.cx.error(Code::DeviceFn, span, format!("`{}` returns something that kernels cannot take", dev.func.name));
+                self.cx.error(
+                    Code::DeviceFn,
+                    span,
+                    format!("`{}` returns something that kernels cannot take", dev.func.name),
+                );
                 ITy::Unknown
             }
         }
@@ -190,7 +207,14 @@ impl Infer<'_> {
     }
 
     /// The generic arguments of a device function, from the finished types of a call.
-    pub(crate) fn device_generics(&mut self, dev: &DeviceFn, path: &Path, args: &[ITy], ret: &ITy, span: Span) -> Generics {
+    pub(crate) fn device_generics(
+        &mut self,
+        dev: &DeviceFn,
+        path: &Path,
+        args: &[ITy],
+        ret: &ITy,
+        span: Span,
+    ) -> Generics {
         let mut bound = Bound::default();
         if let Some((_, generics)) = &path.generics {
             self.turbofish(dev, generics, &mut bound);
@@ -226,7 +250,11 @@ impl Bound {
 /// The shape parameter that `Tile<T, S>` names.
 fn shape_param(func: &crate::ast::Function, dims: &[GenericArg]) -> Option<String> {
     match dims {
-        [GenericArg { value: crate::ast::GenericArgValue::Type(TypeRef { kind: TypeKind::Elem(name, _), .. }), .. }] => {
+        [
+            GenericArg {
+                value: crate::ast::GenericArgValue::Type(TypeRef { kind: TypeKind::Elem(name, _), .. }), ..
+            },
+        ] => {
             let is_shape = |g: &crate::ast::GenericParam| g.kind == GenericKind::Shape && g.name == *name;
             func.generics.iter().any(is_shape).then(|| name.to_string())
         }

@@ -74,8 +74,15 @@ impl Infer<'_> {
             }
             ExprKind::Call { path, callee, args, .. } => self.call(e, path, callee, args),
             ExprKind::Method { recv, name, generics, args, .. } => self.method(recv, name, generics, args),
-            ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
-            | ExprKind::Loop { .. } | ExprKind::Break { .. } | ExprKind::Continue { .. } | ExprKind::Return(_)
+            ExprKind::If { .. }
+            | ExprKind::Block(_)
+            | ExprKind::Unsafe(_)
+            | ExprKind::For { .. }
+            | ExprKind::While { .. }
+            | ExprKind::Loop { .. }
+            | ExprKind::Break { .. }
+            | ExprKind::Continue { .. }
+            | ExprKind::Return(_)
             | ExprKind::Roles { .. } => self.control(e),
             ExprKind::Bad => ITy::Never,
             ExprKind::Array(list, _) => self.array(list, e.span),
@@ -175,7 +182,9 @@ impl Infer<'_> {
         match ty {
             ITy::Unknown | ITy::Never => {}
             ITy::Scalar(e) if self.elem_of(*e) == Some(Elem::Bool) => {}
-            other => self.cx.error(Code::Condition, span, format!("a condition is one `bool`, not {}", self.describe(other))),
+            other => {
+                self.cx.error(Code::Condition, span, format!("a condition is one `bool`, not {}", self.describe(other)))
+            }
         }
     }
 
@@ -249,8 +258,13 @@ impl Infer<'_> {
             ITy::Tensor(t) if t.access == titan_core::ir::Access::In => {
                 format!("`{name}.get([i])` is one element, `{name}.load_tile::<..>([i])` a tile")
             }
-            ITy::Tensor(_) => format!("`{name}.get([i])` and `{name}.set([i], v)` are one element, `{name}.load_tile::<..>([i])` is a tile"),
-            ITy::Tile(..) => "a tile is used as a whole: `reduce_..`, `split`, `select`; single elements are read from a tensor".to_owned(),
+            ITy::Tensor(_) => format!(
+                "`{name}.get([i])` and `{name}.set([i], v)` are one element, `{name}.load_tile::<..>([i])` is a tile"
+            ),
+            ITy::Tile(..) => {
+                "a tile is used as a whole: `reduce_..`, `split`, `select`; single elements are read from a tensor"
+                    .to_owned()
+            }
             _ => return self.no_such("`[..]`", ty, span),
         };
         self.cx.error_help(Code::Syntax, span, format!("{} has no `[..]`", self.describe(ty)), help);
@@ -269,7 +283,9 @@ impl Infer<'_> {
         let to = self.ty_ref(ty);
         match (&from, &to) {
             (ITy::Scalar(f), ITy::Scalar(t)) => {
-                let half = |e: Option<Elem>| e.is_some_and(|e| !(e.is_arith_int() || matches!(e, Elem::F32 | Elem::F64 | Elem::Bool)));
+                let half = |e: Option<Elem>| {
+                    e.is_some_and(|e| !(e.is_arith_int() || matches!(e, Elem::F32 | Elem::F64 | Elem::Bool)))
+                };
                 if half(self.elem_of(*f)) || half(self.elem_of(*t)) {
                     let title = format!("`as` does not convert {} to {}", self.describe(&from), self.describe(&to));
                     self.cast_instead(span, title, ty);

@@ -135,7 +135,12 @@ impl Infer<'_> {
         match crate::consts::eval(arg, &self.env) {
             Ok(crate::consts::ConstValue::Int(v)) if usize::try_from(v).is_ok_and(|v| v < rank) => {}
             Ok(_) => self.cx.error(Code::ConstEval, arg.span, format!("a tensor of rank {rank} has no such axis")),
-            Err(_) => self.cx.error_help(Code::ConstEval, arg.span, "an axis is a constant", "write the number, or a generic parameter"),
+            Err(_) => self.cx.error_help(
+                Code::ConstEval,
+                arg.span,
+                "an axis is a constant",
+                "write the number, or a generic parameter",
+            ),
         }
     }
 

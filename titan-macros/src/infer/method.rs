@@ -28,7 +28,12 @@ impl Infer<'_> {
         {
             let option = if let ExprKind::Path(path, _) = &recv.kind { path.text() } else { "this".to_owned() };
             let title = format!("`{option}` is optional and may be absent here");
-            self.cx.error_help(Code::MaybeAbsent, name.span(), title, format!("`if let Some({option}) = {option} {{ .. }}`"));
+            self.cx.error_help(
+                Code::MaybeAbsent,
+                name.span(),
+                title,
+                format!("`if let Some({option}) = {option} {{ .. }}`"),
+            );
             return ITy::Unknown;
         }
         let kind = if let ITy::Pipe(pipe) = &ty { pipe.kind() } else { None };
@@ -76,10 +81,13 @@ impl Infer<'_> {
             (ITy::Range, "rev") => "count down inside: `for i in 0..n { let at = n - 1 - i; .. }`".to_owned(),
             (ITy::Range, _) => "loops run over `a..b` as it is".to_owned(),
             (ITy::Pipe(pipe::PipeTy::Filled(_)), _) => "`if let Some(stage) = ready.wait_filled() { .. }`".to_owned(),
-            (ITy::Pipe(_), "step_by" | "rev" | "enumerate" | "take" | "skip" | "zip" | "map" | "filter" | "for_each" | "chain") => {
-                "a `for` walks it as it is".to_owned()
+            (
+                ITy::Pipe(_),
+                "step_by" | "rev" | "enumerate" | "take" | "skip" | "zip" | "map" | "filter" | "for_each" | "chain",
+            ) => "a `for` walks it as it is".to_owned(),
+            (_, "clone" | "to_owned" | "into") => {
+                "scalars and tiles are copied as they are, and converted by `.cast::<U>()`".to_owned()
             }
-            (_, "clone" | "to_owned" | "into") => "scalars and tiles are copied as they are, and converted by `.cast::<U>()`".to_owned(),
             (_, "powi" | "powf" | "pow") => "multiply, or `(x.ln() * n).exp()`".to_owned(),
             (_, name) => match method::similar_of_values(name) {
                 Some(similar) => format!("there is `{similar}`"),
@@ -103,7 +111,11 @@ impl Infer<'_> {
             }
             None => {
                 let help = format!("write it between `::<` and `>`, as in `.{}::<0>(..)`", call.name);
-                self.cannot_infer(call.span(), if n == 1 && call.name == "broadcast" { "the extent" } else { "the axis" }, &help);
+                self.cannot_infer(
+                    call.span(),
+                    if n == 1 && call.name == "broadcast" { "the extent" } else { "the axis" },
+                    &help,
+                );
                 None
             }
         }

@@ -245,10 +245,12 @@ impl<'a> Infer<'a> {
     /// A type in the user's words.
     pub(crate) fn describe(&self, ty: &ITy) -> String {
         let elem = |e: &E| describe_slot(self.elem_slot(*e));
-        let dims = |s: &S| self.shape_of(*s).map_or("_".to_owned(), |s| {
-            let dims: Vec<String> = s.iter().map(ToString::to_string).collect();
-            dims.join(", ")
-        });
+        let dims = |s: &S| {
+            self.shape_of(*s).map_or("_".to_owned(), |s| {
+                let dims: Vec<String> = s.iter().map(ToString::to_string).collect();
+                dims.join(", ")
+            })
+        };
         match ty {
             ITy::Unit => "`()`".to_owned(),
             ITy::Never | ITy::Unknown => "a value".to_owned(),

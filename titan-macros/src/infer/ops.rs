@@ -36,7 +36,8 @@ impl Infer<'_> {
                 }
                 Some((*x, Some(*s)))
             }
-            (ITy::Tile(x, s), line @ (ITy::Row(y, _) | ITy::Col(y, _))) | (line @ (ITy::Row(y, _) | ITy::Col(y, _)), ITy::Tile(x, s)) => {
+            (ITy::Tile(x, s), line @ (ITy::Row(y, _) | ITy::Col(y, _)))
+            | (line @ (ITy::Row(y, _) | ITy::Col(y, _)), ITy::Tile(x, s)) => {
                 self.elem_or_report(*x, *y, span);
                 self.line_fits(*s, line, span);
                 Some((*x, Some(*s)))

@@ -51,7 +51,9 @@ impl Infer<'_> {
 
     pub(super) fn broadcast(&mut self, e: E, shape: TileShape, call: &Call<'_>) -> ITy {
         self.takes(call, 0);
-        let (Some(axis), Some(n)) = (self.generic_const(call, 0), self.generic_const(call, 1)) else { return ITy::Unknown };
+        let (Some(axis), Some(n)) = (self.generic_const(call, 0), self.generic_const(call, 1)) else {
+            return ITy::Unknown;
+        };
         let to = usize::try_from(axis).ok().zip(i32::try_from(n).ok()).and_then(|(a, n)| shape.with(a, n));
         match to {
             Some(to) => match to.problem() {
@@ -62,7 +64,11 @@ impl Infer<'_> {
                 }
             },
             None => {
-                self.cx.error(Code::BadAxis, call.span(), format!("an axis {axis} cannot be inserted into a tile of {shape}"));
+                self.cx.error(
+                    Code::BadAxis,
+                    call.span(),
+                    format!("an axis {axis} cannot be inserted into a tile of {shape}"),
+                );
                 ITy::Unknown
             }
         }

@@ -14,8 +14,12 @@ impl Infer<'_> {
         let (sa, sb) = (self.elems[ra.0], self.elems[rb.0]);
         let keep = match (sa, sb) {
             (ElemSlot::Known(x), ElemSlot::Known(y)) if x == y => sa,
-            (ElemSlot::Known(x), ElemSlot::Int) | (ElemSlot::Int, ElemSlot::Known(x)) if x.is_int() => ElemSlot::Known(x),
-            (ElemSlot::Known(x), ElemSlot::Float) | (ElemSlot::Float, ElemSlot::Known(x)) if matches!(x, Elem::F32 | Elem::F64) => {
+            (ElemSlot::Known(x), ElemSlot::Int) | (ElemSlot::Int, ElemSlot::Known(x)) if x.is_int() => {
+                ElemSlot::Known(x)
+            }
+            (ElemSlot::Known(x), ElemSlot::Float) | (ElemSlot::Float, ElemSlot::Known(x))
+                if matches!(x, Elem::F32 | Elem::F64) =>
+            {
                 ElemSlot::Known(x)
             }
             (ElemSlot::Any, other) | (other, ElemSlot::Any) => other,
@@ -55,7 +59,9 @@ impl Infer<'_> {
                 self.elem_or_report(*x, *y, span);
                 a.clone()
             }
-            (ITy::Tile(x, s), ITy::Tile(y, r)) | (ITy::Row(x, s), ITy::Row(y, r)) | (ITy::Col(x, s), ITy::Col(y, r)) => {
+            (ITy::Tile(x, s), ITy::Tile(y, r))
+            | (ITy::Row(x, s), ITy::Row(y, r))
+            | (ITy::Col(x, s), ITy::Col(y, r)) => {
                 self.elem_or_report(*x, *y, span);
                 if let Err((s, r)) = self.unify_shape(*s, *r) {
                     self.cx.error(Code::ShapeMismatch, span, format!("a tile of {r} where one of {s} is expected"));
@@ -66,7 +72,9 @@ impl Infer<'_> {
                 ITy::Tuple(x.iter().zip(y).map(|(x, y)| self.unify(x, y, span)).collect())
             }
             (ITy::Array(x, n), ITy::Array(y, m)) if n == m => ITy::Array(Box::new(self.unify(x, y, span)), *n),
-            (ITy::Tensor(x), ITy::Tensor(y)) if x.elem == y.elem && x.rank == y.rank && x.optional == y.optional => a.clone(),
+            (ITy::Tensor(x), ITy::Tensor(y)) if x.elem == y.elem && x.rank == y.rank && x.optional == y.optional => {
+                a.clone()
+            }
             (ITy::Pipe(x), ITy::Pipe(y)) => self.unify_pipe(x, y, span),
             _ if a == b => a.clone(),
             _ => {

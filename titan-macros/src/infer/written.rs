@@ -40,7 +40,9 @@ impl Infer<'_> {
             TypeKind::Array(t, n) => {
                 let item = self.ty_ref(t);
                 match crate::consts::eval(n, &self.env) {
-                    Ok(crate::consts::ConstValue::Int(n @ 0..=64)) => ITy::Array(Box::new(item), usize::try_from(n).unwrap_or(0)),
+                    Ok(crate::consts::ConstValue::Int(n @ 0..=64)) => {
+                        ITy::Array(Box::new(item), usize::try_from(n).unwrap_or(0))
+                    }
                     _ => ITy::Unknown,
                 }
             }

@@ -51,13 +51,23 @@ impl Effects {
                 self.place(place);
                 self.expr(value);
             }
-            ExprKind::Unary(_, a) | ExprKind::Paren(a, _) | ExprKind::Field(a, ..) | ExprKind::Ref { inner: a, .. }
-            | ExprKind::As(a, _) | ExprKind::Closure { body: a, .. } => self.expr(a),
-            ExprKind::Binary(_, a, b) | ExprKind::Lazy(_, a, b) | ExprKind::Index(a, b) | ExprKind::Range { lo: a, hi: b, .. } => {
+            ExprKind::Unary(_, a)
+            | ExprKind::Paren(a, _)
+            | ExprKind::Field(a, ..)
+            | ExprKind::Ref { inner: a, .. }
+            | ExprKind::As(a, _)
+            | ExprKind::Closure { body: a, .. } => self.expr(a),
+            ExprKind::Binary(_, a, b)
+            | ExprKind::Lazy(_, a, b)
+            | ExprKind::Index(a, b)
+            | ExprKind::Range { lo: a, hi: b, .. } => {
                 self.expr(a);
                 self.expr(b);
             }
-            ExprKind::Call { args, .. } | ExprKind::Array(args, _) | ExprKind::Tuple(args, _) | ExprKind::Macro { args, .. } => {
+            ExprKind::Call { args, .. }
+            | ExprKind::Array(args, _)
+            | ExprKind::Tuple(args, _)
+            | ExprKind::Macro { args, .. } => {
                 args.iter().for_each(|a| self.expr(a));
             }
             ExprKind::Method { recv, args, .. } => {
@@ -87,7 +97,11 @@ impl Effects {
                 self.returns = true;
                 value.iter().for_each(|v| self.expr(v));
             }
-            ExprKind::Int(..) | ExprKind::Float(..) | ExprKind::Bool(..) | ExprKind::Path(..) | ExprKind::Continue { .. }
+            ExprKind::Int(..)
+            | ExprKind::Float(..)
+            | ExprKind::Bool(..)
+            | ExprKind::Path(..)
+            | ExprKind::Continue { .. }
             | ExprKind::Bad => {}
         }
     }

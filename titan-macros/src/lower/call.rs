@@ -86,8 +86,13 @@ impl FnLower<'_, '_, '_> {
                 let v = self.value(val, span)?;
                 Ok(Val::Value(self.op(span, OpKind::Splat(shape), &[v])?))
             }
-            Builtin::RingNew | Builtin::StagingNew | Builtin::AccZeros | Builtin::AccFromTile | Builtin::MmaAsync
-            | Builtin::MmaAsyncReg | Builtin::StageJoin => self.pipe_builtin(e, b, path, args),
+            Builtin::RingNew
+            | Builtin::StagingNew
+            | Builtin::AccZeros
+            | Builtin::AccFromTile
+            | Builtin::MmaAsync
+            | Builtin::MmaAsyncReg
+            | Builtin::StageJoin => self.pipe_builtin(e, b, path, args),
             Builtin::Some | Builtin::Role => Err(Stop),
         }
     }
@@ -163,7 +168,12 @@ impl FnLower<'_, '_, '_> {
         }
         if self.closure != super::Closure::None {
             let title = format!("`{}` returns early, which functions that a closure calls cannot", self.env.func.name);
-            self.sh.cx.error_help(Code::Syntax, span, title, "make its value the last expression: `if c { a } else { b }`");
+            self.sh.cx.error_help(
+                Code::Syntax,
+                span,
+                title,
+                "make its value the last expression: `if c { a } else { b }`",
+            );
             return Err(Stop);
         }
         // An early `return` leaves a loop that runs once.

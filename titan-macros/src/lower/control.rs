@@ -8,7 +8,7 @@ use crate::consts::{self, ConstValue};
 use proc_macro2::Span;
 use std::collections::BTreeSet;
 use titan_core::diag::Code;
-use titan_core::ir::{OpKind, Ty, TtgOp, Value};
+use titan_core::ir::{OpKind, TtgOp, Ty, Value};
 
 /// An arm of a branch.
 pub(super) enum Arm<'x> {
@@ -76,7 +76,9 @@ impl FnLower<'_, '_, '_> {
             }
             Cond::LetSome { pat, option, .. } => {
                 let t = match self.expr(option)? {
-                    Val::Pipe(PipeVal::Filled(ready)) => return self.branch_filled(ready, pat, (then, other), option.span),
+                    Val::Pipe(PipeVal::Filled(ready)) => {
+                        return self.branch_filled(ready, pat, (then, other), option.span);
+                    }
                     t => self.tensor(t, option.span)?,
                 };
                 (self.op(option.span, OpKind::Present, &[t])?, Some((pat, t)))
@@ -233,7 +235,10 @@ impl FnLower<'_, '_, '_> {
         for var in vars {
             let val = self.var(*var, span)?;
             if !val.flatten(&mut values) {
-                let title = format!("`{}` is assigned in a branch or loop, but it is not a scalar or tile", self.func().vars[*var].name);
+                let title = format!(
+                    "`{}` is assigned in a branch or loop, but it is not a scalar or tile",
+                    self.func().vars[*var].name
+                );
                 return Err(self.error(Code::Syntax, span, title));
             }
         }
@@ -247,7 +252,12 @@ impl FnLower<'_, '_, '_> {
             return Ok(());
         }
         let title = "a tile of a stage or a source is the value of a branch or loop";
-        self.sh.cx.error_help(Code::Syntax, span, title, "name it where it is used; `.load()` brings a tile of a stage to registers");
+        self.sh.cx.error_help(
+            Code::Syntax,
+            span,
+            title,
+            "name it where it is used; `.load()` brings a tile of a stage to registers",
+        );
         Err(Stop)
     }
 

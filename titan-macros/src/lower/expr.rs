@@ -12,7 +12,9 @@ use titan_core::ir::{BinOp, Const, Elem, ForKind, OpKind, Value};
 impl FnLower<'_, '_, '_> {
     pub(super) fn expr(&mut self, e: &Expr) -> Lowered<Val> {
         match &e.kind {
-            ExprKind::Int(v, ..) => self.literal(e, ConstValue::Int(i64::try_from(*v).unwrap_or(i64::MAX)), *v > i64::MAX as u128),
+            ExprKind::Int(v, ..) => {
+                self.literal(e, ConstValue::Int(i64::try_from(*v).unwrap_or(i64::MAX)), *v > i64::MAX as u128)
+            }
             ExprKind::Float(v, ..) => self.literal(e, ConstValue::Float(*v), false),
             ExprKind::Bool(v, _) => Ok(Val::Value(self.sh.b.constant(Const::Int(Elem::Bool, (*v).into())))),
             ExprKind::Path(path, res) => self.path(e, path, res),
@@ -42,12 +44,15 @@ impl FnLower<'_, '_, '_> {
                     ITy::Pipe(pipe) => pipe.kind().map_or(Receiver::Scalar, Receiver::Pipe),
                     _ => Receiver::Scalar,
                 };
-                let method = lookup(receiver, &name.to_string()).ok_or_else(|| self.internal(e.span, "an unknown operation"))?;
+                let method =
+                    lookup(receiver, &name.to_string()).ok_or_else(|| self.internal(e.span, "an unknown operation"))?;
                 self.method(e, method, recv, generics, args)
             }
             ExprKind::If { cond, then, other } => self.branch(cond, then, other.as_deref(), e.span),
             ExprKind::Block(b) | ExprKind::Unsafe(b) => self.block(b),
-            ExprKind::While { .. } | ExprKind::Loop { .. } if self.closure != Closure::None => Err(self.loop_in_closure(e.span)),
+            ExprKind::While { .. } | ExprKind::Loop { .. } if self.closure != Closure::None => {
+                Err(self.loop_in_closure(e.span))
+            }
             ExprKind::For { .. } if self.closure == Closure::Combine => Err(self.loop_in_closure(e.span)),
             ExprKind::For { label, pat, iter, body } => self.for_loop(label.as_ref(), pat, iter, body, e.span),
             ExprKind::While { label, cond, body } => self.while_loop(label.as_ref(), cond, body, e.span),
@@ -233,11 +238,14 @@ impl FnLower<'_, '_, '_> {
     }
 
     fn static_assert(&self, message: Option<&str>, args: &[Expr], span: Span) -> Lowered<Val> {
-        let Some(cond) = args.first() else { return Err(self.error(Code::Syntax, span, "`static_assert!` takes a condition")) };
+        let Some(cond) = args.first() else {
+            return Err(self.error(Code::Syntax, span, "`static_assert!` takes a condition"));
+        };
         match consts::eval(cond, &self.env) {
             Ok(ConstValue::Bool(true)) => Ok(Val::Unit),
             Ok(ConstValue::Bool(false)) => {
-                let title = format!("the assertion `{}` does not hold{}", message.unwrap_or_default(), self.instance_note());
+                let title =
+                    format!("the assertion `{}` does not hold{}", message.unwrap_or_default(), self.instance_note());
                 self.sh.cx.error(Code::StaticAssert, span, title);
                 Ok(Val::Unit)
             }
@@ -255,7 +263,14 @@ impl FnLower<'_, '_, '_> {
     }
 
     /// The method on a receiver, after the receiver's kind is known.
-    pub(super) fn method(&mut self, e: &Expr, method: Method, recv: &Expr, generics: &[crate::ast::GenericArg], args: &[Expr]) -> Lowered<Val> {
+    pub(super) fn method(
+        &mut self,
+        e: &Expr,
+        method: Method,
+        recv: &Expr,
+        generics: &[crate::ast::GenericArg],
+        args: &[Expr],
+    ) -> Lowered<Val> {
         let r = self.expr(recv)?;
         if self.sh.b.is_terminated() {
             return Ok(Val::Unit);

@@ -76,14 +76,17 @@ impl Host<'_> {
         match res {
             Res::Symbol(name) => Some(HostExpr::Symbol(b.symbol(name))),
             Res::Local(param) => match b.kernel().sig.params.get(*param).map(|p| &p.kind) {
-                Some(ParamKind::Scalar(elem)) if elem.is_arith_int() || *elem == titan_core::ir::Elem::Bool => Some(HostExpr::Scalar(*param)),
+                Some(ParamKind::Scalar(elem)) if elem.is_arith_int() || *elem == titan_core::ir::Elem::Bool => {
+                    Some(HostExpr::Scalar(*param))
+                }
                 Some(ParamKind::Scalar(_)) => self.refuse(e, "a float argument"),
                 Some(ParamKind::Tensor { .. }) => self.refuse(e, "a tensor"),
                 None => None,
             },
             Res::Constant(_) | Res::None => {
                 let title = format!("`{}` is not a shape name, an integer argument or a constant", path.text());
-                let help = "shape names are declared where a tensor first mentions them: `#[shape(M, K)] a: &Tensor<f32, 2>`";
+                let help =
+                    "shape names are declared where a tensor first mentions them: `#[shape(M, K)] a: &Tensor<f32, 2>`";
                 self.cx.error_help(Code::ShapeName, e.span, title, help);
                 None
             }
@@ -92,12 +95,16 @@ impl Host<'_> {
     }
 
     fn dim(&self, b: &Builder, e: &Expr, recv: &Expr, axis: &Expr) -> Option<HostExpr> {
-        let (ExprKind::Path(_, Res::Local(param)), Ok(ConstValue::Int(axis))) = (&recv.kind, consts::eval(axis, &self.env)) else {
+        let (ExprKind::Path(_, Res::Local(param)), Ok(ConstValue::Int(axis))) =
+            (&recv.kind, consts::eval(axis, &self.env))
+        else {
             return self.refuse(e, "`dim`");
         };
         let axis = usize::try_from(axis).ok()?;
         match b.kernel().sig.params.get(*param).map(|p| &p.kind) {
-            Some(ParamKind::Tensor { shape, optional: false, .. }) if axis < shape.len() => Some(HostExpr::Dim(*param, axis)),
+            Some(ParamKind::Tensor { shape, optional: false, .. }) if axis < shape.len() => {
+                Some(HostExpr::Dim(*param, axis))
+            }
             _ => self.refuse(e, "`dim`"),
         }
     }

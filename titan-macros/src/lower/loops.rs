@@ -89,7 +89,14 @@ impl FnLower<'_, '_, '_> {
         self.leave(open, span, vars)
     }
 
-    pub(super) fn for_loop(&mut self, label: Option<&Ident>, pat: &Pat, iter: &Expr, body: &Block, span: Span) -> Lowered<Val> {
+    pub(super) fn for_loop(
+        &mut self,
+        label: Option<&Ident>,
+        pat: &Pat,
+        iter: &Expr,
+        body: &Block,
+        span: Span,
+    ) -> Lowered<Val> {
         let over = self.expr(iter)?;
         let range = match &over {
             Val::Range(r) | Val::Pipe(PipeVal::Side { range: r, .. }) => *r,
@@ -102,12 +109,15 @@ impl FnLower<'_, '_, '_> {
         let before = self.vars.clone();
         let one = self.i32(1);
         self.at(span);
-        let open = self.sh.b.begin_for(range.kind, [range.lo, range.hi, one], &init).map_err(|e| self.type_error(span, e))?;
+        let open =
+            self.sh.b.begin_for(range.kind, [range.lo, range.hi, one], &init).map_err(|e| self.type_error(span, e))?;
         let index = open.index.ok_or(Stop)?;
         self.enter(label, carried, true, &open);
         let item = match over {
             Val::Tiles(t) => Val::Own(self.own_tile(&t, index, span)?),
-            Val::Pipe(PipeVal::Indices(t)) => Val::Array(self.tile_index(&t, index, span)?.into_iter().map(Val::Value).collect()),
+            Val::Pipe(PipeVal::Indices(t)) => {
+                Val::Array(self.tile_index(&t, index, span)?.into_iter().map(Val::Value).collect())
+            }
             Val::Pipe(PipeVal::Side { pipe, fills, span, .. }) => self.side_item(pipe, fills, index, span)?,
             _ => Val::Value(index),
         };

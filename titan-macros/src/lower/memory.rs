@@ -9,7 +9,14 @@ use proc_macro2::Span;
 use titan_core::ir::{ForKind, OpKind, Unit, Value};
 
 impl FnLower<'_, '_, '_> {
-    pub(super) fn tensor_method(&mut self, e: &Expr, method: Method, t: Value, generics: &[GenericArg], args: &[Expr]) -> Lowered<Val> {
+    pub(super) fn tensor_method(
+        &mut self,
+        e: &Expr,
+        method: Method,
+        t: Value,
+        generics: &[GenericArg],
+        args: &[Expr],
+    ) -> Lowered<Val> {
         let span = e.span;
         match method {
             Method::Dim => {
@@ -119,14 +126,17 @@ impl FnLower<'_, '_, '_> {
     }
 
     fn view(&mut self, method: Method, t: Value, generics: &[GenericArg], arg: &Expr, span: Span) -> Lowered<Val> {
-        let axis = generics.first().and_then(|g| self.env.const_arg(g).ok()).and_then(|a| u8::try_from(a).ok()).ok_or(Stop)?;
+        let axis =
+            generics.first().and_then(|g| self.env.const_arg(g).ok()).and_then(|a| u8::try_from(a).ok()).ok_or(Stop)?;
         let val = self.expr(arg)?;
         let view = match (method, val) {
             (Method::Index, val) => {
                 let i = self.value(val, arg.span)?;
                 self.op(span, OpKind::Index(axis), &[t, i])?
             }
-            (_, Val::Range(r)) if r.kind == ForKind::Sequential => self.op(span, OpKind::Slice(axis), &[t, r.lo, r.hi])?,
+            (_, Val::Range(r)) if r.kind == ForKind::Sequential => {
+                self.op(span, OpKind::Slice(axis), &[t, r.lo, r.hi])?
+            }
             _ => return Err(self.internal(arg.span, "a view of something else")),
         };
         Ok(Val::Tensor(view))

@@ -9,7 +9,14 @@ use titan_core::diag::Code;
 use titan_core::ir::{BinOp, Const, Elem, OpKind, TileShape, Ty, Value};
 
 impl FnLower<'_, '_, '_> {
-    pub(super) fn value_method(&mut self, e: &Expr, method: Method, v: Value, generics: &[GenericArg], args: &[Expr]) -> Lowered<Val> {
+    pub(super) fn value_method(
+        &mut self,
+        e: &Expr,
+        method: Method,
+        v: Value,
+        generics: &[GenericArg],
+        args: &[Expr],
+    ) -> Lowered<Val> {
         let span = e.span;
         let one = |s: &mut Self, kind, args: &[Value]| s.op(span, kind, args).map(Val::Value);
         match method {
@@ -52,7 +59,11 @@ impl FnLower<'_, '_, '_> {
             }
             Method::Broadcast => {
                 let axis = self.axis(generics)?;
-                let n = generics.get(1).and_then(|g| self.env.const_arg(g).ok()).and_then(|n| i32::try_from(n).ok()).ok_or(Stop)?;
+                let n = generics
+                    .get(1)
+                    .and_then(|g| self.env.const_arg(g).ok())
+                    .and_then(|n| i32::try_from(n).ok())
+                    .ok_or(Stop)?;
                 one(self, OpKind::Broadcast { axis, n }, &[v])
             }
             Method::Transpose => {
@@ -145,7 +156,11 @@ impl FnLower<'_, '_, '_> {
         let op = if any { BinOp::Or } else { BinOp::And };
         let r = self.op(span, OpKind::Binary(op), &[a, b])?;
         self.sh.b.terminate(OpKind::Yield, &[r]);
-        self.sh.b.end_combine(OpKind::ReduceWith(axis), &[v, init], region).map(Val::Value).map_err(|e| self.type_error(span, e))
+        self.sh
+            .b
+            .end_combine(OpKind::ReduceWith(axis), &[v, init], region)
+            .map(Val::Value)
+            .map_err(|e| self.type_error(span, e))
     }
 
     /// An error for something that has no meaning on this receiver.

@@ -128,7 +128,17 @@ pub(crate) fn kernel(sh: &mut Shared<'_>, env: FnEnv<'_>, infer: Infer<'_>) -> L
 impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
     fn new(sh: &'s mut Shared<'c>, env: FnEnv<'a>, infer: Infer<'a>, call_site: Option<Loc>) -> Self {
         let vars = vec![None; env.func.vars.len()];
-        FnLower { sh, env, infer, vars, loops: Vec::new(), return_loop: None, call_site, closure: Closure::None, chosen: false }
+        FnLower {
+            sh,
+            env,
+            infer,
+            vars,
+            loops: Vec::new(),
+            return_loop: None,
+            call_site,
+            closure: Closure::None,
+            chosen: false,
+        }
     }
 
     // Reporting.
@@ -290,7 +300,9 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
                 self.vars[*var] = Some(val);
                 Ok(())
             }
-            (PatKind::Tuple(pats), Val::Tuple(vals)) | (PatKind::Array(pats), Val::Array(vals)) if pats.len() == vals.len() => {
+            (PatKind::Tuple(pats), Val::Tuple(vals)) | (PatKind::Array(pats), Val::Array(vals))
+                if pats.len() == vals.len() =>
+            {
                 pats.iter().zip(vals).try_for_each(|(p, v)| self.bind(p, v))
             }
             (PatKind::Tuple(_) | PatKind::Array(_), _) => Err(self.internal(pat.span, "a pattern does not fit")),

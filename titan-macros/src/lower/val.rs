@@ -27,9 +27,18 @@ pub(super) enum Val {
 pub(super) enum PipeVal {
     Ring(Pipe),
     /// `ring.produce(range)` or, with `fills` false, `ring.consume(range)`
-    Side { pipe: Pipe, range: RangeVal, fills: bool, span: Span },
+    Side {
+        pipe: Pipe,
+        range: RangeVal,
+        fills: bool,
+        span: Span,
+    },
     /// A slot and what it will hold.
-    Filling { slot: Value, contents: Contents, span: Span },
+    Filling {
+        slot: Value,
+        contents: Contents,
+        span: Span,
+    },
     /// What `wait_filled` was called on.
     Filled(Value),
     Work(Tiles),

@@ -30,10 +30,16 @@ impl Parser<'_> {
             }
             syn::Expr::Call(c) => self.call(c),
             syn::Expr::MethodCall(m) => self.method(m),
-            syn::Expr::If(_) | syn::Expr::ForLoop(_) | syn::Expr::While(_) | syn::Expr::Loop(_) | syn::Expr::Block(_)
-            | syn::Expr::Unsafe(_) | syn::Expr::Break(_) | syn::Expr::Continue(_) | syn::Expr::Return(_) | syn::Expr::Match(_) => {
-                self.control(e)
-            }
+            syn::Expr::If(_)
+            | syn::Expr::ForLoop(_)
+            | syn::Expr::While(_)
+            | syn::Expr::Loop(_)
+            | syn::Expr::Block(_)
+            | syn::Expr::Unsafe(_)
+            | syn::Expr::Break(_)
+            | syn::Expr::Continue(_)
+            | syn::Expr::Return(_)
+            | syn::Expr::Match(_) => self.control(e),
             syn::Expr::Array(a) => {
                 let items = a.elems.iter().map(|e| self.expr(e)).collect();
                 let span = a.bracket_token.span;
@@ -77,10 +83,14 @@ impl Parser<'_> {
                 ("a struct", "kernels have scalars, tiles, tuples and arrays")
             }
             syn::Expr::Try(_) => ("`?`", "kernels have no errors; `tassert!` traps"),
-            syn::Expr::Await(_) | syn::Expr::Async(_) => ("`async`", "loads of a `pipelined` loop run ahead by themselves"),
+            syn::Expr::Await(_) | syn::Expr::Async(_) => {
+                ("`async`", "loads of a `pipelined` loop run ahead by themselves")
+            }
             syn::Expr::Repeat(_) => ("`[value; n]`", "`Tile::<T, N>::full(value)` makes a tile"),
             syn::Expr::Let(_) => ("`let` in a condition", "`if let Some(x) = option` stands alone"),
-            syn::Expr::Yield(_) | syn::Expr::TryBlock(_) | syn::Expr::Const(_) => ("this expression", "see docs/language.md"),
+            syn::Expr::Yield(_) | syn::Expr::TryBlock(_) | syn::Expr::Const(_) => {
+                ("this expression", "see docs/language.md")
+            }
             _ => ("this expression", "see docs/language.md for what kernels have"),
         };
         self.cx.error_help(Code::Syntax, span, format!("{what} is not part of kernels"), help);
@@ -94,7 +104,12 @@ impl Parser<'_> {
             None => {
                 if !s.is_empty() {
                     let title = format!("the literal's type `{s}` is not an element type");
-                    p.cx.error_help(Code::Syntax, span, title, "indices and loop bounds are `i32`, and literals need no type");
+                    p.cx.error_help(
+                        Code::Syntax,
+                        span,
+                        title,
+                        "indices and loop bounds are `i32`, and literals need no type",
+                    );
                 }
                 None
             }
@@ -103,7 +118,9 @@ impl Parser<'_> {
             syn::Lit::Int(i) => match i.base10_parse::<u128>() {
                 // `1f32` is an integer literal to the parser.
                 Ok(v) => match suffix(self, i.suffix()) {
-                    Some(e) if e.is_float() => ExprKind::Float(i.base10_digits().parse().unwrap_or(0.0), Some(e), i.token()),
+                    Some(e) if e.is_float() => {
+                        ExprKind::Float(i.base10_digits().parse().unwrap_or(0.0), Some(e), i.token())
+                    }
                     e => ExprKind::Int(v, e, i.token()),
                 },
                 Err(e) => {
@@ -113,12 +130,21 @@ impl Parser<'_> {
             },
             syn::Lit::Float(f) => match suffix(self, f.suffix()) {
                 // An `f32` literal is rounded once, from its decimal digits.
-                Some(Elem::F32) => ExprKind::Float(f.base10_parse::<f32>().map_or(0.0, f64::from), Some(Elem::F32), f.token()),
+                Some(Elem::F32) => {
+                    ExprKind::Float(f.base10_parse::<f32>().map_or(0.0, f64::from), Some(Elem::F32), f.token())
+                }
                 e => ExprKind::Float(f.base10_parse().unwrap_or(0.0), e, f.token()),
             },
-            syn::Lit::Bool(b) => ExprKind::Bool(b.value, syn::Ident::new(if b.value { "true" } else { "false" }, b.span)),
+            syn::Lit::Bool(b) => {
+                ExprKind::Bool(b.value, syn::Ident::new(if b.value { "true" } else { "false" }, b.span))
+            }
             _ => {
-                self.cx.error_help(Code::Syntax, span, "a literal that kernels do not have", "they have numbers, `true` and `false`");
+                self.cx.error_help(
+                    Code::Syntax,
+                    span,
+                    "a literal that kernels do not have",
+                    "they have numbers, `true` and `false`",
+                );
                 ExprKind::Bad
             }
         };
@@ -184,7 +210,8 @@ impl Parser<'_> {
             }
             syn::Member::Named(n) => {
                 if !self.has_struct {
-                    let help = "group values in tuples; a program's place is `program_id(axis)`, an extent `x.dim(axis)`";
+                    let help =
+                        "group values in tuples; a program's place is `program_id(axis)`, an extent `x.dim(axis)`";
                     self.cx.error_help(Code::Syntax, n.span(), "kernels have no structs, so no named fields", help);
                 }
                 self.bad(n.span())

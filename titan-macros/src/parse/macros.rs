@@ -17,7 +17,9 @@ impl Parser<'_> {
             "tassert" | "static_assert" => self.assert_args(m.tokens.clone()),
             _ => {
                 let help = match name.as_str() {
-                    "print" | "println" | "eprint" | "eprintln" | "dbg" => "`tprint!(\"{} {}\", a, b)` prints from a kernel",
+                    "print" | "println" | "eprint" | "eprintln" | "dbg" => {
+                        "`tprint!(\"{} {}\", a, b)` prints from a kernel"
+                    }
                     "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "panic" | "unreachable" | "todo" => {
                         "`tassert!(condition, \"message\")` stops the launch, `static_assert!` the compilation"
                     }

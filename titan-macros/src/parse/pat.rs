@@ -13,8 +13,12 @@ impl Parser<'_> {
                 let span = i.mutability.map_or_else(|| i.ident.span(), |m| m.span);
                 (span, PatKind::Bind { name: i.ident.clone(), mutable: i.mutability.is_some(), var: 0 })
             }
-            syn::Pat::Tuple(t) => (t.paren_token.span.join(), PatKind::Tuple(t.elems.iter().map(|p| self.pat(p)).collect())),
-            syn::Pat::Slice(s) => (s.bracket_token.span.join(), PatKind::Array(s.elems.iter().map(|p| self.pat(p)).collect())),
+            syn::Pat::Tuple(t) => {
+                (t.paren_token.span.join(), PatKind::Tuple(t.elems.iter().map(|p| self.pat(p)).collect()))
+            }
+            syn::Pat::Slice(s) => {
+                (s.bracket_token.span.join(), PatKind::Array(s.elems.iter().map(|p| self.pat(p)).collect()))
+            }
             syn::Pat::Paren(p) => return self.pat(&p.pat),
             _ => {
                 let span = first_span(pat.to_token_stream());

@@ -36,7 +36,12 @@ impl Parser<'_> {
         for entry in entries {
             let role = RoleAttr { name: entry.name.clone(), warps: self.warps(entry) };
             if roles.iter().any(|r| r.arm() == role.arm()) {
-                self.cx.error_help(Code::RolesAttr, role.name.span(), format!("two roles are `Role::{}`", role.arm()), "each role has its own name");
+                self.cx.error_help(
+                    Code::RolesAttr,
+                    role.name.span(),
+                    format!("two roles are `Role::{}`", role.arm()),
+                    "each role has its own name",
+                );
             } else {
                 roles.push(role);
             }
@@ -105,8 +110,14 @@ impl Parser<'_> {
         let span = first_span(arm.pat.to_token_stream());
         let (title, help) = match &arm.pat {
             syn::Pat::Wild(_) => ("a wildcard in `match role()`", "write one arm for each role of the attribute"),
-            syn::Pat::Or(_) => ("an arm of `match role()` for several roles", "write one arm for each role: they run at the same time, apart"),
-            _ => ("an arm of `match role()` that names no role", "arms are `Role::Producer`, for a role `producer` of the attribute"),
+            syn::Pat::Or(_) => (
+                "an arm of `match role()` for several roles",
+                "write one arm for each role: they run at the same time, apart",
+            ),
+            _ => (
+                "an arm of `match role()` that names no role",
+                "arms are `Role::Producer`, for a role `producer` of the attribute",
+            ),
         };
         self.cx.error_help(Code::RolesAttr, span, title, help);
         None

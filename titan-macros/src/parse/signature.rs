@@ -39,7 +39,10 @@ impl Parser<'_> {
     /// Every type parameter says what it is.
     fn bounds(&self, generics: &syn::Generics) {
         for t in generics.type_params().filter(|t| t.bounds.is_empty()) {
-            let help = format!("`{0}: Float` for floats, `{0}: Num` for all numbers, `{0}: Elem` for anything that tensors hold", t.ident);
+            let help = format!(
+                "`{0}: Float` for floats, `{0}: Num` for all numbers, `{0}: Elem` for anything that tensors hold",
+                t.ident
+            );
             self.cx.error_help(Code::Generics, t.ident.span(), format!("`{}` may be anything", t.ident), help);
         }
     }
@@ -50,7 +53,12 @@ impl Parser<'_> {
             syn::GenericParam::Lifetime(l) => {
                 self.has_lifetime = true;
                 let help = "leave it out: a launch borrows its tensors for as long as it needs them";
-                self.cx.error_help(Code::Generics, l.lifetime.ident.span(), "kernels have no lifetime parameters", help);
+                self.cx.error_help(
+                    Code::Generics,
+                    l.lifetime.ident.span(),
+                    "kernels have no lifetime parameters",
+                    help,
+                );
                 None
             }
             syn::GenericParam::Type(t) => {
@@ -68,7 +76,12 @@ impl Parser<'_> {
                     (_, Some(e)) if e.is_arith_int() => GenericKind::ConstInt(e),
                     _ => {
                         let title = format!("a constant parameter of type `{ty}`");
-                        self.cx.error_help(Code::Generics, c.ty.span(), title, "shapes and options are `i32` or `bool`");
+                        self.cx.error_help(
+                            Code::Generics,
+                            c.ty.span(),
+                            title,
+                            "shapes and options are `i32` or `bool`",
+                        );
                         return None;
                     }
                 };
@@ -79,7 +92,11 @@ impl Parser<'_> {
 
     pub(super) fn param(&mut self, arg: &FnArg) -> Option<Param> {
         let FnArg::Typed(typed) = arg else {
-            self.cx.error(Code::Parameter, first_span(arg.to_token_stream()), "a kernel is a free function: it has no `self`");
+            self.cx.error(
+                Code::Parameter,
+                first_span(arg.to_token_stream()),
+                "a kernel is a free function: it has no `self`",
+            );
             return None;
         };
         let syn::Pat::Ident(name) = &*typed.pat else {

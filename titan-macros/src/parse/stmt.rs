@@ -22,7 +22,8 @@ impl Parser<'_> {
             }
             syn::Stmt::Item(item) => {
                 let span = first_span(item.to_token_stream());
-                let help = "move it out of the kernel; functions get `#[titan::device]`, constants `#[titan::constant]`";
+                let help =
+                    "move it out of the kernel; functions get `#[titan::device]`, constants `#[titan::constant]`";
                 self.cx.error_help(Code::Syntax, span, "an item inside a kernel", help);
                 None
             }

@@ -52,7 +52,12 @@ impl Parser<'_> {
         match &mut inner.kind {
             TypeKind::Tensor { mutable, .. } => *mutable = r.mutability.is_some(),
             TypeKind::Infer => {}
-            TypeKind::Elem(..) | TypeKind::Tile(..) | TypeKind::Smem(..) | TypeKind::Dims(_) | TypeKind::Tuple(_) | TypeKind::Array(..) => {
+            TypeKind::Elem(..)
+            | TypeKind::Tile(..)
+            | TypeKind::Smem(..)
+            | TypeKind::Dims(_)
+            | TypeKind::Tuple(_)
+            | TypeKind::Array(..) => {
                 let title = "a reference to something that is not a tensor";
                 self.cx.error_help(Code::Parameter, span, title, "scalars and tiles are passed by value");
             }
@@ -86,7 +91,9 @@ impl Parser<'_> {
                 return self.tensor(path, args);
             }
             ("Tensor", _) => return self.counted(span, "a tensor has an element type and a rank", "`&Tensor<f32, 2>`"),
-            ("Tile", _) => return self.counted(span, "a tile has an element type and one to four extents", "`Tile<f32, 16, 16>`"),
+            ("Tile", _) => {
+                return self.counted(span, "a tile has an element type and one to four extents", "`Tile<f32, 16, 16>`");
+            }
             ("Option", 1) => return self.optional(span, args),
             (_, 0) => TypeKind::Elem(last.ident.clone(), path.to_token_stream()),
             _ => return self.bad_type(span),

@@ -1,7 +1,10 @@
 //! Expressions, statements and patterns of the shadow.
 
 use super::{Shadow, path_at};
-use crate::ast::{Block, Builtin, Callee, Cond, Expr, ExprKind, GenericArg, LazyOp, ParamTyKind, Pat, PatKind, Path, Res, RoleArm, Stmt, UnaryOp};
+use crate::ast::{
+    Block, Builtin, Callee, Cond, Expr, ExprKind, GenericArg, LazyOp, ParamTyKind, Pat, PatKind, Path, Res, RoleArm,
+    Stmt, UnaryOp,
+};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 
@@ -114,7 +117,11 @@ impl Shadow<'_> {
             ExprKind::Paren(a, group) => {
                 let inner = self.expr(a);
                 // An operator became a call: its parentheses would be superfluous.
-                if matches!(a.kind, ExprKind::Binary(..)) { inner } else { delimited(Delimiter::Parenthesis, inner, *group) }
+                if matches!(a.kind, ExprKind::Binary(..)) {
+                    inner
+                } else {
+                    delimited(Delimiter::Parenthesis, inner, *group)
+                }
             }
             ExprKind::Ref { mutable: true, inner } if self.is_output(inner) => {
                 let inner = self.expr(inner);
@@ -132,8 +139,15 @@ impl Shadow<'_> {
             }
             ExprKind::Bad => quote_spanned!(span=> ::core::unreachable!()),
             ExprKind::Roles { path, arms } => self.roles(path, arms, span),
-            ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_) | ExprKind::For { .. } | ExprKind::While { .. }
-            | ExprKind::Loop { .. } | ExprKind::Break { .. } | ExprKind::Continue { .. } | ExprKind::Return(_) => self.control(e),
+            ExprKind::If { .. }
+            | ExprKind::Block(_)
+            | ExprKind::Unsafe(_)
+            | ExprKind::For { .. }
+            | ExprKind::While { .. }
+            | ExprKind::Loop { .. }
+            | ExprKind::Break { .. }
+            | ExprKind::Continue { .. }
+            | ExprKind::Return(_) => self.control(e),
         }
     }
 
@@ -227,7 +241,14 @@ impl Shadow<'_> {
         }
     }
 
-    fn method(&mut self, recv: &Expr, name: &Ident, generics: &[GenericArg], args: &[Expr], paren: Span) -> TokenStream {
+    fn method(
+        &mut self,
+        recv: &Expr,
+        name: &Ident,
+        generics: &[GenericArg],
+        args: &[Expr],
+        paren: Span,
+    ) -> TokenStream {
         let recv_tokens = self.expr(recv);
         if OP_METHODS.contains(&name.to_string().as_str()) {
             let args = self.exprs(args);
@@ -272,7 +293,8 @@ impl Shadow<'_> {
                 quote!(#keyword #b)
             }
             ExprKind::For { label, pat, iter, body } => {
-                let (pat, iter, body, label) = (self.pat(pat), self.expr(iter), self.block(body), labelled(label.as_ref()));
+                let (pat, iter, body, label) =
+                    (self.pat(pat), self.expr(iter), self.block(body), labelled(label.as_ref()));
                 let keyword = Ident::new("for", span);
                 quote!(#label #keyword #pat in #iter #body)
             }

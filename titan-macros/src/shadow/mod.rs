@@ -43,7 +43,8 @@ impl<'a> Shadow<'a> {
 
     /// The constant parameters of the function.
     pub(crate) fn const_params(&self) -> Vec<TokenStream> {
-        let consts = self.func.generics.iter().filter(|g| matches!(g.kind, GenericKind::ConstInt(_) | GenericKind::ConstBool));
+        let consts =
+            self.func.generics.iter().filter(|g| matches!(g.kind, GenericKind::ConstInt(_) | GenericKind::ConstBool));
         consts.map(|g| g.tokens.clone()).collect()
     }
 
@@ -55,7 +56,8 @@ impl<'a> Shadow<'a> {
     /// `::<BM, BK_div_2>`: its own parameters as arguments.
     pub(crate) fn arguments(&self) -> TokenStream {
         let is_const = |g: &&GenericParam| matches!(g.kind, GenericKind::ConstInt(_) | GenericKind::ConstBool);
-        let names = self.func.generics.iter().filter(is_const).map(|g| &g.name).chain(self.fresh.iter().map(|f| &f.name));
+        let names =
+            self.func.generics.iter().filter(is_const).map(|g| &g.name).chain(self.fresh.iter().map(|f| &f.name));
         self.turbofish(&names.map(|n| quote!(#n)).collect::<Vec<_>>())
     }
 

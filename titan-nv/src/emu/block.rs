@@ -4,9 +4,7 @@ use super::exec::{Copy, Fail, Step, World};
 use super::launch::Env;
 use super::warp::{Hold, Warp};
 use std::collections::BTreeMap;
-use titan_core::engine::{
-    Agent, BarrierId, Engine, OpId, RendezvousId, Scheduler, Space, SpaceId, State, Wait,
-};
+use titan_core::engine::{Agent, BarrierId, Engine, OpId, RendezvousId, Scheduler, Space, SpaceId, State, Wait};
 
 /// The class of `cp.async`.
 pub(crate) const COPY: titan_core::engine::Class = titan_core::engine::Class(0);
@@ -130,9 +128,7 @@ impl<'a> Block<'a> {
     }
 
     /// Runs until the block ends, polls in vain, or has used up `steps` instructions.
-    pub(crate) fn run(
-        &mut self, world: &mut World<'_>,
-    ) -> Result<Turn, Box<Fail>> {
+    pub(crate) fn run(&mut self, world: &mut World<'_>) -> Result<Turn, Box<Fail>> {
         let mut left = 1_u64 << 20;
         loop {
             if self.warps.iter().all(|w| w.live == 0) {
@@ -178,9 +174,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    pub(crate) fn complete(
-        &mut self, op: OpId, world: &mut World<'_>,
-    ) -> Result<(), Box<Fail>> {
+    pub(crate) fn complete(&mut self, op: OpId, world: &mut World<'_>) -> Result<(), Box<Fail>> {
         self.progress += 1;
         let strict = self.env.options.strict();
         let mut place = None;
@@ -196,7 +190,11 @@ impl<'a> Block<'a> {
 
     /// Runs a fragment for some instructions, while it can.
     fn run_fragment(
-        &mut self, warp: usize, fragment: usize, quantum: u32, world: &mut World<'_>,
+        &mut self,
+        warp: usize,
+        fragment: usize,
+        quantum: u32,
+        world: &mut World<'_>,
     ) -> Result<(), Box<Fail>> {
         let Some(mut f) = self.resume(warp, fragment) else { return Ok(()) };
         for _ in 0..quantum {
@@ -269,12 +267,11 @@ impl<'a> Block<'a> {
         for (i, w) in self.warps.iter().enumerate() {
             for f in &w.fragments {
                 let lane = f.mask.trailing_zeros() as usize;
-                let blocked = super::warp::lanes_of(f.mask).find_map(|l| {
-                    match self.engine.agents().state(self.agent(i, l)) {
+                let blocked =
+                    super::warp::lanes_of(f.mask).find_map(|l| match self.engine.agents().state(self.agent(i, l)) {
                         State::Blocked(wait) => Some(wait),
                         State::Ready | State::Done => None,
-                    }
-                });
+                    });
                 let why = match (f.wait, blocked) {
                     (Hold::Warp(mask), _) => format!("threads {mask:#010x} of the warp at `bar.warp.sync`"),
                     (_, Some(wait)) => self.reason(wait),

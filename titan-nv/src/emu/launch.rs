@@ -227,9 +227,8 @@ impl Module {
     pub fn entry(&self, name: &str) -> Result<Kernel<'_>, EmuError> {
         let index = self.ast.entries.iter().position(|e| e.name == name);
         let names = || self.kernels().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
-        let missing = || {
-            EmuError::new(ErrorCode::Launch, format!("there is no kernel `{name}`; the module has {}", names()))
-        };
+        let missing =
+            || EmuError::new(ErrorCode::Launch, format!("there is no kernel `{name}`; the module has {}", names()));
         Ok(Kernel { module: self, index: index.ok_or_else(missing)? })
     }
 }
@@ -249,7 +248,10 @@ impl Kernel<'_> {
     }
 
     fn env<'b>(
-        &'b self, launch: &'b Launch<'b>, options: &'b Options, memory: &mut Memory,
+        &'b self,
+        launch: &'b Launch<'b>,
+        options: &'b Options,
+        memory: &mut Memory,
     ) -> Result<Env<'b>, EmuError> {
         let module = self.module;
         let (entry, program) = (&module.ast.entries[self.index], &module.programs[self.index]);

@@ -187,7 +187,8 @@ impl<'a> Lexer<'a> {
             self.digits(|c| c.is_ascii_digit());
         }
         let exponent = matches!(self.peek(0), b'e' | b'E')
-            && (self.peek(1).is_ascii_digit() || (matches!(self.peek(1), b'+' | b'-') && self.peek(2).is_ascii_digit()));
+            && (self.peek(1).is_ascii_digit()
+                || (matches!(self.peek(1), b'+' | b'-') && self.peek(2).is_ascii_digit()));
         if exponent {
             float = true;
             self.at += 2;
@@ -210,13 +211,39 @@ mod tests {
 
     #[test]
     fn words_keep_their_dots_and_labels_lose_their_colon() {
-        let t = tokens("ld.global.L1::no_allocate.v4.b32 {%r1,_}, [%rd4+-8]; $L__x: bra $L__x;\n.reg .b32 %r<9>;").unwrap();
+        let t =
+            tokens("ld.global.L1::no_allocate.v4.b32 {%r1,_}, [%rd4+-8]; $L__x: bra $L__x;\n.reg .b32 %r<9>;").unwrap();
         let texts: Vec<_> = t.iter().map(|t| t.text).collect();
         assert_eq!(
             texts,
             [
-                "ld.global.L1::no_allocate.v4.b32", "{", "%r1", ",", "_", "}", ",", "[", "%rd4", "+", "-", "8", "]",
-                ";", "$L__x", ":", "bra", "$L__x", ";", ".reg", ".b32", "%r", "<", "9", ">", ";", ""
+                "ld.global.L1::no_allocate.v4.b32",
+                "{",
+                "%r1",
+                ",",
+                "_",
+                "}",
+                ",",
+                "[",
+                "%rd4",
+                "+",
+                "-",
+                "8",
+                "]",
+                ";",
+                "$L__x",
+                ":",
+                "bra",
+                "$L__x",
+                ";",
+                ".reg",
+                ".b32",
+                "%r",
+                "<",
+                "9",
+                ">",
+                ";",
+                ""
             ]
         );
         assert_eq!((t[0].line, t[20].line), (1, 2));

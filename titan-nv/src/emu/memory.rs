@@ -5,8 +5,8 @@
 
 use super::ast::Ast;
 use super::error::{EmuError, ErrorCode};
-use super::ty::Space as PtxSpace;
 use super::touched::{Touch, Touched};
+use super::ty::Space as PtxSpace;
 use std::collections::{BTreeMap, VecDeque};
 use titan_core::engine::{AllocationId, Fault, Space};
 

@@ -122,57 +122,229 @@ pub(crate) enum Reduce {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    Lane { f: LaneFn, mode: Mode, dst: Dst, src: [Src; 3] },
+    Lane {
+        f: LaneFn,
+        mode: Mode,
+        dst: Dst,
+        src: [Src; 3],
+    },
     /// Comparison to predicates: the result and its complement, or of a packed pair both halves.
-    Setp { f: LaneFn, mode: Mode, src: [Src; 2], dst: Dst, second: Dst, combine: Option<(BoolOp, PredSrc)>, packed: bool },
+    Setp {
+        f: LaneFn,
+        mode: Mode,
+        src: [Src; 2],
+        dst: Dst,
+        second: Dst,
+        combine: Option<(BoolOp, PredSrc)>,
+        packed: bool,
+    },
     /// Comparison to a register: all ones or 1.0 in the destination if it holds.
-    Set { f: LaneFn, mode: Mode, src: [Src; 2], dst: Dst, combine: Option<(BoolOp, PredSrc)>, truth: u64 },
-    Select { dst: Dst, src: [Src; 2], by: PredSrc },
+    Set {
+        f: LaneFn,
+        mode: Mode,
+        src: [Src; 2],
+        dst: Dst,
+        combine: Option<(BoolOp, PredSrc)>,
+        truth: u64,
+    },
+    Select {
+        dst: Dst,
+        src: [Src; 2],
+        by: PredSrc,
+    },
     /// `testp`.
-    Test { f: LaneFn, src: Src, dst: Dst },
-    Logic { op: BoolOp, dst: Dst, a: PredSrc, b: PredSrc },
+    Test {
+        f: LaneFn,
+        src: Src,
+        dst: Dst,
+    },
+    Logic {
+        op: BoolOp,
+        dst: Dst,
+        a: PredSrc,
+        b: PredSrc,
+    },
     /// Addition with the carry flag: `a + (b ^ invert) + carry`.
-    Carry { dst: Dst, src: [Src; 3], product: Option<(LaneFn, Mode)>, bits: u32, subtract: bool, uses: bool, sets: bool },
+    Carry {
+        dst: Dst,
+        src: [Src; 3],
+        product: Option<(LaneFn, Mode)>,
+        bits: u32,
+        subtract: bool,
+        uses: bool,
+        sets: bool,
+    },
     /// `bfi`.
-    Insert { f: LaneFn, dst: Dst, src: [Src; 2], at: Src, len: Src },
-    Pack { dst: Dst, parts: Vec<Src>, bits: u32 },
-    Unpack { parts: Vec<Dst>, src: Src, bits: u32 },
+    Insert {
+        f: LaneFn,
+        dst: Dst,
+        src: [Src; 2],
+        at: Src,
+        len: Src,
+    },
+    Pack {
+        dst: Dst,
+        parts: Vec<Src>,
+        bits: u32,
+    },
+    Unpack {
+        parts: Vec<Dst>,
+        src: Src,
+        bits: u32,
+    },
     /// Generic address of an address in a space, or back.
-    Convert { dst: Dst, src: Src, space: Space, to_space: bool },
-    IsSpace { dst: Dst, src: Src, space: Space },
-    Load { dsts: Vec<Dst>, addr: Addr, element: Element, order: Order },
-    Store { srcs: Vec<Src>, addr: Addr, element: Element, order: Order },
+    Convert {
+        dst: Dst,
+        src: Src,
+        space: Space,
+        to_space: bool,
+    },
+    IsSpace {
+        dst: Dst,
+        src: Src,
+        space: Space,
+    },
+    Load {
+        dsts: Vec<Dst>,
+        addr: Addr,
+        element: Element,
+        order: Order,
+    },
+    Store {
+        srcs: Vec<Src>,
+        addr: Addr,
+        element: Element,
+        order: Order,
+    },
     /// Atomic operation on each element; without destinations a reduction.
-    Atomic { f: AtomFn, dsts: Vec<Dst>, addr: Addr, srcs: Vec<Src>, second: Option<Src>, bytes: u32, order: Order },
-    Branch { target: u32 },
-    BranchIndexed { index: Src, targets: Vec<u32> },
+    Atomic {
+        f: AtomFn,
+        dsts: Vec<Dst>,
+        addr: Addr,
+        srcs: Vec<Src>,
+        second: Option<Src>,
+        bytes: u32,
+        order: Order,
+    },
+    Branch {
+        target: u32,
+    },
+    BranchIndexed {
+        index: Src,
+        targets: Vec<u32>,
+    },
     Exit,
     Trap,
     /// Nothing that the emulator models: prefetches, hints.
     Nop,
-    Barrier { id: Src, count: Option<Src>, waits: bool, aligned: bool, reduce: Option<(Reduce, Dst, PredSrc)> },
-    WarpBarrier { mask: Src },
-    Fence { acquire: bool, release: bool },
-    Shuffle { mode: Shuffle, dst: Dst, ok: Dst, src: Src, by: Src, clamp: Src, mask: Src },
-    Vote { kind: Vote, dst: Dst, src: PredSrc, mask: Src },
+    Barrier {
+        id: Src,
+        count: Option<Src>,
+        waits: bool,
+        aligned: bool,
+        reduce: Option<(Reduce, Dst, PredSrc)>,
+    },
+    WarpBarrier {
+        mask: Src,
+    },
+    Fence {
+        acquire: bool,
+        release: bool,
+    },
+    Shuffle {
+        mode: Shuffle,
+        dst: Dst,
+        ok: Dst,
+        src: Src,
+        by: Src,
+        clamp: Src,
+        mask: Src,
+    },
+    Vote {
+        kind: Vote,
+        dst: Dst,
+        src: PredSrc,
+        mask: Src,
+    },
     /// Threads with an equal value: which, or whether all.
-    Match { all: bool, dst: Dst, ok: Dst, src: Src, mask: Src },
-    Redux { f: LaneFn, dst: Dst, src: Src, mask: Src },
-    Active { dst: Dst },
-    Elect { dst: Dst, ok: Dst, mask: Src },
-    CopyAsync { dst: Addr, src: Addr, bytes: u32, src_bytes: Option<Src>, ignore: Option<PredSrc> },
+    Match {
+        all: bool,
+        dst: Dst,
+        ok: Dst,
+        src: Src,
+        mask: Src,
+    },
+    Redux {
+        f: LaneFn,
+        dst: Dst,
+        src: Src,
+        mask: Src,
+    },
+    Active {
+        dst: Dst,
+    },
+    Elect {
+        dst: Dst,
+        ok: Dst,
+        mask: Src,
+    },
+    CopyAsync {
+        dst: Addr,
+        src: Addr,
+        bytes: u32,
+        src_bytes: Option<Src>,
+        ignore: Option<PredSrc>,
+    },
     CopyCommit,
-    CopyWait { at_most: u32, uncommitted: bool },
-    CopyArrive { addr: Addr, counted: bool },
-    BarrierInit { addr: Addr, count: Src },
-    BarrierInval { addr: Addr },
-    BarrierArrive { addr: Addr, dst: Dst, count: Src, bytes: Option<Src>, arrives: bool, drops: bool },
-    BarrierTest { addr: Addr, dst: Dst, state: Src, parity: bool, blocks: bool },
+    CopyWait {
+        at_most: u32,
+        uncommitted: bool,
+    },
+    CopyArrive {
+        addr: Addr,
+        counted: bool,
+    },
+    BarrierInit {
+        addr: Addr,
+        count: Src,
+    },
+    BarrierInval {
+        addr: Addr,
+    },
+    BarrierArrive {
+        addr: Addr,
+        dst: Dst,
+        count: Src,
+        bytes: Option<Src>,
+        arrives: bool,
+        drops: bool,
+    },
+    BarrierTest {
+        addr: Addr,
+        dst: Dst,
+        state: Src,
+        parity: bool,
+        blocks: bool,
+    },
     /// The pending count of a state: of the emulator's own encoding.
-    BarrierPending { dst: Dst, state: Src },
-    Ldmatrix { dsts: Vec<Dst>, addr: Addr, transposed: bool },
-    Stmatrix { srcs: Vec<Src>, addr: Addr, transposed: bool },
-    Movmatrix { dst: Dst, src: Src },
+    BarrierPending {
+        dst: Dst,
+        state: Src,
+    },
+    Ldmatrix {
+        dsts: Vec<Dst>,
+        addr: Addr,
+        transposed: bool,
+    },
+    Stmatrix {
+        srcs: Vec<Src>,
+        addr: Addr,
+        transposed: bool,
+    },
+    Movmatrix {
+        dst: Dst,
+        src: Src,
+    },
     Mma(Box<MmaOp>),
 }
 

@@ -49,7 +49,9 @@ impl Watch {
     /// Where threads are, for events that do not say it.
     pub(crate) fn at(&mut self, agents: &[Agent], pc: u32) -> Result<(), Stop> {
         let Some(sanitizer) = &mut self.sanitizer else { return Ok(()) };
-        agents.iter().try_for_each(|agent| sanitizer.event(&Event::At { agent: *agent, place: Place::new(pc as usize), tag: 0 }))
+        agents
+            .iter()
+            .try_for_each(|agent| sanitizer.event(&Event::At { agent: *agent, place: Place::new(pc as usize), tag: 0 }))
     }
 }
 
@@ -86,7 +88,9 @@ impl Names for Words<'_> {
     }
     fn wait(&self, wait: Wait) -> String {
         match wait {
-            Wait::Phase { barrier, parity } => format!("the phase of parity {} of {}", u8::from(parity), self.barrier(barrier)),
+            Wait::Phase { barrier, parity } => {
+                format!("the phase of parity {} of {}", u8::from(parity), self.barrier(barrier))
+            }
             Wait::Meeting { rendezvous } => format!("barrier {}", rendezvous.index()),
             Wait::Groups { .. } | Wait::Other(_) => "its copies".to_owned(),
         }
@@ -157,9 +161,9 @@ const fn what(side: &Side) -> &'static str {
 
 const fn help(finding: &Finding) -> Option<&'static str> {
     match finding.rule {
-        Rule::PendingAccess | Rule::UnorderedAsync => {
-            Some("a copy is over for its thread after `cp.async.wait_group`, and for others after a barrier that follows it")
-        }
+        Rule::PendingAccess | Rule::UnorderedAsync => Some(
+            "a copy is over for its thread after `cp.async.wait_group`, and for others after a barrier that follows it",
+        ),
         Rule::ExitInFlight => Some("wait for the copies by `cp.async.wait_all` before the block ends"),
         Rule::OutstandingRead | Rule::OutstandingWrite => Some("order them by `bar.sync`, or by an mbarrier"),
         _ => None,

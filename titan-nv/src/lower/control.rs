@@ -43,18 +43,53 @@ impl Lower<'_> {
                 OpKind::Continue(n) => self.leave(n, &op.args, false),
                 // What an arm gives is taken by its `if`; loops have no `yield`.
                 OpKind::Yield => Ok(()),
-                OpKind::Const(..) | OpKind::Slot(_) | OpKind::ThreadId | OpKind::LaneId | OpKind::WarpId
-                | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::SharedBase
-                | OpKind::Buffer(_) | OpKind::Access { .. } | OpKind::Int(_)
-                | OpKind::MulWide { .. } | OpKind::IntCmp { .. } | OpKind::Extend { .. } | OpKind::Truncate(_)
-                | OpKind::FromPred | OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..)
-                | OpKind::Convert { .. } | OpKind::Select | OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. }
-                | OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
-                | OpKind::CopyAsync { .. } | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::CopyArrive { .. }
-                | OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate { .. } | OpKind::MbarrierArrive { .. }
-                | OpKind::MbarrierWait | OpKind::StoreRelease { .. } | OpKind::LoadAcquire | OpKind::SequenceWait
-                | OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Barrier | OpKind::NamedBarrier { .. }
-                | OpKind::WarpBarrier | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => self.op(op),
+                OpKind::Const(..)
+                | OpKind::Slot(_)
+                | OpKind::ThreadId
+                | OpKind::LaneId
+                | OpKind::WarpId
+                | OpKind::ProgramId(_)
+                | OpKind::NumPrograms(_)
+                | OpKind::SharedBase
+                | OpKind::Buffer(_)
+                | OpKind::Access { .. }
+                | OpKind::Int(_)
+                | OpKind::MulWide { .. }
+                | OpKind::IntCmp { .. }
+                | OpKind::Extend { .. }
+                | OpKind::Truncate(_)
+                | OpKind::FromPred
+                | OpKind::Float(..)
+                | OpKind::FloatUn(..)
+                | OpKind::Fma(_)
+                | OpKind::FloatCmp(..)
+                | OpKind::Convert { .. }
+                | OpKind::Select
+                | OpKind::Pack
+                | OpKind::Unpack
+                | OpKind::UnpackBytes { .. }
+                | OpKind::Load { .. }
+                | OpKind::Store { .. }
+                | OpKind::Atomic { .. }
+                | OpKind::CompareSwap(_)
+                | OpKind::CopyAsync { .. }
+                | OpKind::CopyCommit
+                | OpKind::CopyWait(_)
+                | OpKind::CopyArrive { .. }
+                | OpKind::MbarrierInit { .. }
+                | OpKind::MbarrierInvalidate { .. }
+                | OpKind::MbarrierArrive { .. }
+                | OpKind::MbarrierWait
+                | OpKind::StoreRelease { .. }
+                | OpKind::LoadAcquire
+                | OpKind::SequenceWait
+                | OpKind::Shuffle(_)
+                | OpKind::Vote(_)
+                | OpKind::Barrier
+                | OpKind::NamedBarrier { .. }
+                | OpKind::WarpBarrier
+                | OpKind::LoadMatrix { .. }
+                | OpKind::Mma(_) => self.op(op),
             };
             done.map_err(|fault| fault.at(func, self.machine, op))?;
         }
@@ -78,10 +113,13 @@ impl Lower<'_> {
         }
         let ordered = copies::order(&copies, &mut |like| self.fresh(like.class));
         for (to, from) in ordered {
-            self.copy(to, &match from {
-                From::Reg(reg) => Arg::Reg(reg),
-                From::Bits(bits) => Arg::Bits(bits),
-            })?;
+            self.copy(
+                to,
+                &match from {
+                    From::Reg(reg) => Arg::Reg(reg),
+                    From::Bits(bits) => Arg::Bits(bits),
+                },
+            )?;
         }
         Ok(())
     }
@@ -206,7 +244,8 @@ impl Lower<'_> {
     /// An arm that only leaves, and takes nothing along, is one branch. Whether it was that.
     fn leave_if(&mut self, arm: Block, guard: Guard, together: bool) -> Result<bool, Fault> {
         let func = self.func;
-        let ops: Vec<&Op> = func.block(arm).ops.iter().map(|id| func.op(*id)).filter(|op| self.uses.wanted(op)).collect();
+        let ops: Vec<&Op> =
+            func.block(arm).ops.iter().map(|id| func.op(*id)).filter(|op| self.uses.wanted(op)).collect();
         let [op] = ops.as_slice() else { return Ok(false) };
         let (OpKind::Break(n) | OpKind::Continue(n)) = op.kind else { return Ok(false) };
         let (to, label) = self.target(n, matches!(op.kind, OpKind::Break(_)))?;

@@ -104,10 +104,16 @@ impl Lower<'_> {
         }
         let (bin, mask) = match un {
             FloatUn::Neg => (IntBin::Xor, sign(ty)),
-            FloatUn::Abs | FloatUn::Sqrt | FloatUn::Floor | FloatUn::Ceil | FloatUn::Trunc | FloatUn::RoundEven
-            | FloatUn::Ex2Approx | FloatUn::Lg2Approx | FloatUn::RcpApprox | FloatUn::RsqrtApprox => {
-                (IntBin::And, sign(ty) - 1)
-            }
+            FloatUn::Abs
+            | FloatUn::Sqrt
+            | FloatUn::Floor
+            | FloatUn::Ceil
+            | FloatUn::Trunc
+            | FloatUn::RoundEven
+            | FloatUn::Ex2Approx
+            | FloatUn::Lg2Approx
+            | FloatUn::RcpApprox
+            | FloatUn::RsqrtApprox => (IntBin::And, sign(ty) - 1),
         };
         self.int(bin, out, &[Arg::Value(a), Arg::Bits(mask)])
     }

@@ -29,7 +29,9 @@ impl Lower<'_> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
     pub(super) fn memory_op(&mut self, op: &Op) -> Done {
         match op.kind {
-            OpKind::Load { space, bytes, n, offset, masked } => self.load(Access { space, bytes, n, offset, masked }, op),
+            OpKind::Load { space, bytes, n, offset, masked } => {
+                self.load(Access { space, bytes, n, offset, masked }, op)
+            }
             OpKind::Store { space, bytes, n, offset, masked } => {
                 self.store(Access { space, bytes, n, offset, masked }, op)
             }

@@ -62,12 +62,7 @@ pub struct Ptx {
 /// [`EmitError`]: the function breaks a rule of the lane IR, or needs what the machine has not.
 pub fn emit(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Result<Ptx, EmitError> {
     let module = lower(func, machine, source)?;
-    Ok(Ptx {
-        text: module.to_string(),
-        entry: module.entry.name,
-        version: module.version,
-        target: module.target,
-    })
+    Ok(Ptx { text: module.to_string(), entry: module.entry.name, version: module.version, target: module.target })
 }
 
 /// The same as data.
@@ -207,9 +202,7 @@ impl Lower<'_> {
                 (Some(bits), Some(Slot::Int(_) | Slot::Float(_) | Slot::Const)) => Operand::Const(bits),
                 (None | Some(_), _) => Operand::Reg(self.reg(*value)?),
             },
-            Arg::Values(values) => {
-                Operand::Regs(values.iter().map(|v| self.reg(*v)).collect::<Result<Vec<_>, _>>()?)
-            }
+            Arg::Values(values) => Operand::Regs(values.iter().map(|v| self.reg(*v)).collect::<Result<Vec<_>, _>>()?),
             Arg::Bits(bits) => match slot {
                 Some(Slot::In(ty)) => Operand::Reg(self.constant(ty, *bits)?),
                 Some(_) | None => Operand::Const(*bits),
@@ -312,25 +305,53 @@ impl Lower<'_> {
     fn op(&mut self, op: &Op) -> Done {
         match &op.kind {
             OpKind::Const(..) => Ok(()),
-            OpKind::Slot(_) | OpKind::ThreadId | OpKind::LaneId | OpKind::WarpId | OpKind::ProgramId(_)
-            | OpKind::NumPrograms(_) | OpKind::SharedBase => self.source(op),
-            OpKind::Int(_) | OpKind::MulWide { .. } | OpKind::IntCmp { .. } | OpKind::Extend { .. }
-            | OpKind::Truncate(_) | OpKind::FromPred => self.int_op(op),
+            OpKind::Slot(_)
+            | OpKind::ThreadId
+            | OpKind::LaneId
+            | OpKind::WarpId
+            | OpKind::ProgramId(_)
+            | OpKind::NumPrograms(_)
+            | OpKind::SharedBase => self.source(op),
+            OpKind::Int(_)
+            | OpKind::MulWide { .. }
+            | OpKind::IntCmp { .. }
+            | OpKind::Extend { .. }
+            | OpKind::Truncate(_)
+            | OpKind::FromPred => self.int_op(op),
             OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..) => self.float_op(op),
             OpKind::Convert { from, to } => self.convert_op(*from, *to, op),
             OpKind::Select => self.select(op),
             OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. } => self.repack(op),
-            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
-            | OpKind::CopyAsync { .. } | OpKind::CopyCommit | OpKind::CopyWait(_) => self.memory_op(op),
+            OpKind::Load { .. }
+            | OpKind::Store { .. }
+            | OpKind::Atomic { .. }
+            | OpKind::CompareSwap(_)
+            | OpKind::CopyAsync { .. }
+            | OpKind::CopyCommit
+            | OpKind::CopyWait(_) => self.memory_op(op),
             OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => self.warp_op(op),
-            OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate { .. }
-            | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait | OpKind::StoreRelease { .. } | OpKind::LoadAcquire
-            | OpKind::SequenceWait | OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier => self.sync_op(op),
+            OpKind::CopyArrive { .. }
+            | OpKind::MbarrierInit { .. }
+            | OpKind::MbarrierInvalidate { .. }
+            | OpKind::MbarrierArrive { .. }
+            | OpKind::MbarrierWait
+            | OpKind::StoreRelease { .. }
+            | OpKind::LoadAcquire
+            | OpKind::SequenceWait
+            | OpKind::Barrier
+            | OpKind::NamedBarrier { .. }
+            | OpKind::WarpBarrier => self.sync_op(op),
             OpKind::Buffer(_) | OpKind::Access { .. } => {
                 Err(Fault::Refused("shared memory is to be allocated, and barriers placed, before".to_owned()))
             }
-            OpKind::For | OpKind::Loop | OpKind::If | OpKind::Roles(_) | OpKind::Yield | OpKind::Break(_)
-            | OpKind::Continue(_) | OpKind::Return => Err(Fault::Defect("control where an operation was expected".to_owned())),
+            OpKind::For
+            | OpKind::Loop
+            | OpKind::If
+            | OpKind::Roles(_)
+            | OpKind::Yield
+            | OpKind::Break(_)
+            | OpKind::Continue(_)
+            | OpKind::Return => Err(Fault::Defect("control where an operation was expected".to_owned())),
         }
     }
 }

@@ -5,8 +5,8 @@
 use super::error::{Fault, first, two};
 use super::{Arg, Done, Lower};
 use crate::ptx::isa::sync::{
-    ARRIVE, ARRIVE_MANY, BARRIER, BARRIER_ARRIVE, BARRIER_SOME, BARRIER_WARP, COPY_ARRIVE, INIT, INVALIDATE, LOAD_ACQUIRE,
-    STORE_RELEASE, TEST_WAIT, TRY_WAIT,
+    ARRIVE, ARRIVE_MANY, BARRIER, BARRIER_ARRIVE, BARRIER_SOME, BARRIER_WARP, COPY_ARRIVE, INIT, INVALIDATE,
+    LOAD_ACQUIRE, STORE_RELEASE, TEST_WAIT, TRY_WAIT,
 };
 use crate::ptx::{Guard, Label, Reg};
 use titan_core::ir::Pred as Cmp;
@@ -19,9 +19,8 @@ impl Lower<'_> {
         let number = |n: u32| Arg::Bits(u64::from(n));
         match op.kind {
             OpKind::Barrier => self.inst(&BARRIER, &[Arg::Bits(0)]),
-            OpKind::NamedBarrier { id, threads, wait } => {
-                self.inst(if wait { &BARRIER_SOME } else { &BARRIER_ARRIVE }, &[Arg::Bits(u64::from(id)), number(threads)])
-            }
+            OpKind::NamedBarrier { id, threads, wait } => self
+                .inst(if wait { &BARRIER_SOME } else { &BARRIER_ARRIVE }, &[Arg::Bits(u64::from(id)), number(threads)]),
             OpKind::WarpBarrier => self.inst(&BARRIER_WARP, &[Arg::Bits(super::warp::MEMBERS)]),
             OpKind::MbarrierInit { count, masked } => {
                 let (guard, args) = self.mask(masked, &op.args)?;

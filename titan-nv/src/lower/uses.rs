@@ -75,14 +75,21 @@ impl Uses {
 const fn offset(kind: &OpKind, operand: usize) -> Option<i32> {
     match (kind, operand) {
         (
-            OpKind::Load { offset, .. } | OpKind::Store { offset, .. } | OpKind::CopyAsync { offset, .. }
+            OpKind::Load { offset, .. }
+            | OpKind::Store { offset, .. }
+            | OpKind::CopyAsync { offset, .. }
             | OpKind::LoadMatrix { offset, .. },
             0,
         ) => Some(*offset),
         (OpKind::Atomic { .. } | OpKind::CompareSwap(_), 0) | (OpKind::CopyAsync { .. }, 1) => Some(0),
         (
-            OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate { .. }
-            | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait | OpKind::StoreRelease { .. } | OpKind::LoadAcquire
+            OpKind::CopyArrive { .. }
+            | OpKind::MbarrierInit { .. }
+            | OpKind::MbarrierInvalidate { .. }
+            | OpKind::MbarrierArrive { .. }
+            | OpKind::MbarrierWait
+            | OpKind::StoreRelease { .. }
+            | OpKind::LoadAcquire
             | OpKind::SequenceWait,
             0,
         ) => Some(0),
@@ -95,10 +102,15 @@ const fn offset(kind: &OpKind, operand: usize) -> Option<i32> {
 fn guard_operand(op: &Op) -> Option<usize> {
     match &op.kind {
         OpKind::If | OpKind::Select | OpKind::FromPred => Some(0),
-        OpKind::Load { masked: true, .. } | OpKind::Store { masked: true, .. } | OpKind::Atomic { masked: true, .. }
-        | OpKind::CopyAsync { masked: true, .. } | OpKind::CopyArrive { masked: true }
-        | OpKind::MbarrierInit { masked: true, .. } | OpKind::MbarrierInvalidate { masked: true }
-        | OpKind::MbarrierArrive { masked: true, .. } | OpKind::StoreRelease { masked: true } => op.args.len().checked_sub(1),
+        OpKind::Load { masked: true, .. }
+        | OpKind::Store { masked: true, .. }
+        | OpKind::Atomic { masked: true, .. }
+        | OpKind::CopyAsync { masked: true, .. }
+        | OpKind::CopyArrive { masked: true }
+        | OpKind::MbarrierInit { masked: true, .. }
+        | OpKind::MbarrierInvalidate { masked: true }
+        | OpKind::MbarrierArrive { masked: true, .. }
+        | OpKind::StoreRelease { masked: true } => op.args.len().checked_sub(1),
         _ => None,
     }
 }

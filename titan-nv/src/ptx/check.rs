@@ -82,8 +82,18 @@ fn fits(operand: &Operand, slot: Slot) -> bool {
         (Slot::Special, Operand::Special(_)) | (Slot::SharedBase, Operand::SharedBase) => true,
         (Slot::Target, Operand::Label(_)) => true,
         (
-            Slot::Out(_) | Slot::In(_) | Slot::Int(_) | Slot::Float(_) | Slot::Outs(..) | Slot::Ins(..) | Slot::Const
-            | Slot::Memory(_) | Slot::Param | Slot::Special | Slot::SharedBase | Slot::Target,
+            Slot::Out(_)
+            | Slot::In(_)
+            | Slot::Int(_)
+            | Slot::Float(_)
+            | Slot::Outs(..)
+            | Slot::Ins(..)
+            | Slot::Const
+            | Slot::Memory(_)
+            | Slot::Param
+            | Slot::Special
+            | Slot::SharedBase
+            | Slot::Target,
             _,
         ) => false,
     }

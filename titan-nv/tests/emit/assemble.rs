@@ -9,7 +9,8 @@ use titan_nv::{EmitError, Machine, lower};
 /// Kernels of several modules as one text: one header with the highest version.
 pub(crate) fn joined(modules: &[Module]) -> String {
     let version = modules.iter().map(|m| m.version).max().unwrap_or(70);
-    let mut text = format!(".version {}.{}\n.target {}\n.address_size 64\n", version / 10, version % 10, modules[0].target);
+    let mut text =
+        format!(".version {}.{}\n.target {}\n.address_size 64\n", version / 10, version % 10, modules[0].target);
     text.push_str(".extern .shared .align 1024 .b8 smem[];\n");
     for (i, module) in modules.iter().enumerate() {
         let mut entry = module.entry.clone();
@@ -34,7 +35,8 @@ fn every_operation_is_assembled_for_every_target() {
     for machine in Machine::all() {
         let modules: Vec<Module> = cases.iter().filter_map(|case| lowered(&case.func, machine)).collect();
         let text = joined(&modules);
-        let usages = ptxas::assemble(&ptxas, machine.name, &text).unwrap_or_else(|said| panic!("{}: {said}", machine.name));
+        let usages =
+            ptxas::assemble(&ptxas, machine.name, &text).unwrap_or_else(|said| panic!("{}: {said}", machine.name));
         assert_eq!(usages.len(), modules.len(), "{}", machine.name);
         let spilling: Vec<&Usage> = usages.iter().filter(|u| u.spilled > 0).collect();
         assert!(spilling.is_empty(), "{}: {spilling:?}", machine.name);

@@ -240,7 +240,13 @@ fn access(space: Space, bytes: u8, n: u8, masked: bool) -> Case {
     let kind = OpKind::Load { space, bytes, n, offset: 0, masked };
     let (mut b, from, to) = begin(&titan_core::lane::mnemonic(&kind), 4, 2);
     let mask = masked.then(|| load(&mut b, Ty::Pred, from, 2));
-    let ty = if bytes == 2 { Ty::B16 } else if bytes == 8 { Ty::B64 } else { Ty::B32 };
+    let ty = if bytes == 2 {
+        Ty::B16
+    } else if bytes == 8 {
+        Ty::B64
+    } else {
+        Ty::B32
+    };
     let other: Vec<Value> = (0..n).map(|i| b.one(OpKind::Const(ty, 3 + u64::from(i)), &[])).collect();
     let read = |b: &mut Builder, space, at, offset| {
         let mut args = vec![at];

@@ -1,9 +1,7 @@
 //! Whole kernels in lane IR: what the lowering of tiles will make.
 
 use titan_core::ir::{Elem, Pred};
-use titan_core::lane::{
-    Builder, FloatBin, FloatTy, Func, IntBin, MmaAtom, Num, OpKind, Shuffle, Space, Ty, Value,
-};
+use titan_core::lane::{Builder, FloatBin, FloatTy, Func, IntBin, MmaAtom, Num, OpKind, Shuffle, Space, Ty, Value};
 use titan_core::launch::abi::Slot;
 
 fn slot(b: &mut Builder, n: u32) -> Value {
@@ -108,14 +106,11 @@ fn warp_sum(b: &mut Builder, value: Value) -> Value {
     sum
 }
 
-
 /// `C[m, n] = Σ A[m, k] B[n, k]` on `f16` with `f32` sums: a 64×64 tile a program, 4 warps of 32×32 each, k in steps of 32, two
 /// stages in shared memory filled by asynchronous copies, `ldmatrix`, `mma`. Extents are multiples of the tile.
 /// Parameters: A, B, C, N, K.
 pub(crate) fn matmul() -> Func {
-    let slots = vec![
-        Slot::Address(0), Slot::Address(1), Slot::Address(2), Slot::Extent(2, 1), Slot::Extent(0, 1),
-    ];
+    let slots = vec![Slot::Address(0), Slot::Address(1), Slot::Address(2), Slot::Extent(2, 1), Slot::Extent(0, 1)];
     let mut b = Builder::new("matmul::<f16, 64, 64, 32>", slots, 128, 32);
     let thread = b.one(OpKind::ThreadId, &[]);
     let (warp, lane) = (b.one(OpKind::WarpId, &[]), b.one(OpKind::LaneId, &[]));

@@ -15,7 +15,8 @@ pub(crate) fn unless_absent() -> Option<PathBuf> {
     });
     if found.is_none() {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        let line = format!("SKIPPED {test}: there is no ptxas; `cargo xtask tools` brings it, or TITAN_PTXAS names it\n");
+        let line =
+            format!("SKIPPED {test}: there is no ptxas; `cargo xtask tools` brings it, or TITAN_PTXAS names it\n");
         // A test must not fail because stderr is closed.
         drop(std::io::stderr().write_all(line.as_bytes()));
     }

@@ -30,10 +30,26 @@ fn limits_of_the_machine_are_said_with_numbers() {
     type Spoil = fn(&mut Func);
     let cases: [(&str, Spoil, &str); 5] = [
         ("sm_80", |f| f.lanes = 64, "kernel `bad::<7>`: sm_80 has warps of 32 lanes, not 64"),
-        ("sm_80", |f| f.threads = 0, "kernel `bad::<7>`: sm_80 runs programs of whole warps, at most 1024 threads, not 0"),
-        ("sm_80", |f| f.threads = 48, "kernel `bad::<7>`: sm_80 runs programs of whole warps, at most 1024 threads, not 48"),
-        ("sm_90a", |f| f.threads = 2048, "kernel `bad::<7>`: sm_90a runs programs of whole warps, at most 1024 threads, not 2048"),
-        ("sm_86", |f| f.shared_bytes = 99 * 1024 + 1, "kernel `bad::<7>`: sm_86 has 101376 bytes of shared memory for a program, not 101377"),
+        (
+            "sm_80",
+            |f| f.threads = 0,
+            "kernel `bad::<7>`: sm_80 runs programs of whole warps, at most 1024 threads, not 0",
+        ),
+        (
+            "sm_80",
+            |f| f.threads = 48,
+            "kernel `bad::<7>`: sm_80 runs programs of whole warps, at most 1024 threads, not 48",
+        ),
+        (
+            "sm_90a",
+            |f| f.threads = 2048,
+            "kernel `bad::<7>`: sm_90a runs programs of whole warps, at most 1024 threads, not 2048",
+        ),
+        (
+            "sm_86",
+            |f| f.shared_bytes = 99 * 1024 + 1,
+            "kernel `bad::<7>`: sm_86 has 101376 bytes of shared memory for a program, not 101377",
+        ),
     ];
     for (target, spoil, says) in cases {
         let mut func = of(OpKind::Barrier, 0);
@@ -50,7 +66,17 @@ fn operations_that_no_target_has_are_named() {
     let registers = atom.registers(32);
     let cases = [
         (of(OpKind::Mma(atom), registers.a + registers.b + registers.c), "mma.m16n16k16.f16.f16.f32"),
-        (of(OpKind::Atomic { op: titan_core::lane::AtomicFn::AddF64, space: titan_core::lane::Space::Shared, masked: false }, 2), "atomic.add_f64.shared"),
+        (
+            of(
+                OpKind::Atomic {
+                    op: titan_core::lane::AtomicFn::AddF64,
+                    space: titan_core::lane::Space::Shared,
+                    masked: false,
+                },
+                2,
+            ),
+            "atomic.add_f64.shared",
+        ),
         (of(OpKind::Buffer(0), 0), "buffer 0"),
         (of(OpKind::Access { region: Region::Tensor(0), write: true }, 0), "writes Tensor(0)"),
     ];
@@ -64,7 +90,8 @@ fn operations_that_no_target_has_are_named() {
 fn lanes_and_axes_that_are_not_there_are_refused() {
     for kind in [OpKind::Shuffle(Shuffle::Xor(32)), OpKind::Shuffle(Shuffle::Lane(99)), OpKind::ProgramId(3)] {
         let (mut b, from, to) = cases::begin("bad::<7>", 1, 1);
-        let args = if matches!(kind, OpKind::Shuffle(_)) { vec![cases::load(&mut b, Ty::B32, from, 0)] } else { vec![] };
+        let args =
+            if matches!(kind, OpKind::Shuffle(_)) { vec![cases::load(&mut b, Ty::B32, from, 0)] } else { vec![] };
         let value = b.one(kind, &args);
         cases::store(&mut b, value, to, 0);
         b.terminate(OpKind::Return, &[]);

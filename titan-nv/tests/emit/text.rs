@@ -198,7 +198,9 @@ fn a_step_that_may_pass_the_end_of_numbers_compares_distances() {
             b.end(open);
         })
     };
-    for (hi, step, distances) in [(None, 1, 0), (Some(i32::MAX), 1, 0), (None, 2, 1), (Some(i32::MAX), 2, 1), (Some(100), 7, 0)] {
+    for (hi, step, distances) in
+        [(None, 1, 0), (Some(i32::MAX), 1, 0), (None, 2, 1), (Some(i32::MAX), 2, 1), (Some(100), 7, 0)]
+    {
         assert_eq!(count(&text(&counted(hi, step)), "setp.gt.u32"), distances, "{hi:?} by {step}");
     }
 }
@@ -214,8 +216,13 @@ fn conversion(from: Num, to: Num) -> String {
 #[test]
 fn nan_becomes_zero_by_a_selection_where_the_instruction_does_not() {
     for (from, to, repaired) in [
-        (Num::F32, Num::S32, false), (Num::F16, Num::U32, false), (Num::Bf16, Num::S32, false),
-        (Num::F32, Num::S64, true), (Num::F16, Num::U64, true), (Num::F64, Num::S32, true), (Num::F64, Num::U64, true),
+        (Num::F32, Num::S32, false),
+        (Num::F16, Num::U32, false),
+        (Num::Bf16, Num::S32, false),
+        (Num::F32, Num::S64, true),
+        (Num::F16, Num::U64, true),
+        (Num::F64, Num::S32, true),
+        (Num::F64, Num::U64, true),
         (Num::Bf16, Num::S64, true),
     ] {
         let text = conversion(from, to);
@@ -274,7 +281,8 @@ fn large_functions_are_quick() {
 #[test]
 fn who_waits_looks_again_until_it_is_so() {
     use crate::rings::{Free, program};
-    let on = |target: &str, free| emit(&program(2, free, None), Machine::from_name(target).unwrap(), None).unwrap().text;
+    let on =
+        |target: &str, free| emit(&program(2, free, None), Machine::from_name(target).unwrap(), None).unwrap().text;
     let old = on("sm_80", Free::Mbarrier);
     assert!(old.starts_with("// ring2") && old.contains(".version 7.1\n"), "{old}");
     assert_eq!((old.matches("mbarrier.test_wait.parity").count(), old.matches("mbarrier.try_wait").count()), (2, 0));
@@ -288,8 +296,14 @@ fn who_waits_looks_again_until_it_is_so() {
     let at = lines.iter().position(|l| *l == "bar.sync 0;").unwrap();
     assert!(lines[at + 1].starts_with("setp.ge.u32") && lines[at + 2].contains(" bra.uni "), "{old}");
     let new = on("sm_90a", Free::Mbarrier);
-    assert_eq!((new.matches("mbarrier.test_wait.parity").count(), new.matches("mbarrier.try_wait.parity").count()), (0, 2));
+    assert_eq!(
+        (new.matches("mbarrier.test_wait.parity").count(), new.matches("mbarrier.try_wait.parity").count()),
+        (0, 2)
+    );
     let counted = on("sm_80", Free::Sequence);
-    assert_eq!((counted.matches("ld.acquire.cta.shared").count(), counted.matches("st.release.cta.shared").count()), (1, 1));
+    assert_eq!(
+        (counted.matches("ld.acquire.cta.shared").count(), counted.matches("st.release.cta.shared").count()),
+        (1, 1)
+    );
     assert_eq!(counted.matches("bar.sync 2, 64;").count(), 1, "{counted}");
 }

@@ -50,7 +50,8 @@ fn kernels_of_the_language_are_assembled() {
         let (major, minor) = versions.iter().max().expect("there is one");
         let header = format!(".version {major}.{minor}\n.target {}\n.address_size 64\n", machine.name);
         let text = format!("{header}.extern .shared .align 1024 .b8 smem[];\n{entries}");
-        let usages = ptxas::assemble(&ptxas, machine.name, &text).unwrap_or_else(|said| panic!("{}: {said}", machine.name));
+        let usages =
+            ptxas::assemble(&ptxas, machine.name, &text).unwrap_or_else(|said| panic!("{}: {said}", machine.name));
         assert_eq!(usages.len(), versions.len() - 1);
         assert!(usages.len() > 40, "{} of {} kernels", usages.len(), kernels.len());
         let spilling: Vec<_> = usages.iter().filter(|u| u.spilled > 0).collect();

@@ -185,7 +185,12 @@ fn copied(masked: bool) -> Wait {
 }
 
 /// The first warp stores and lets the second know; the second waits and reads.
-fn one_way(kind: OpKind, before: impl FnOnce(&mut Cells), tell: impl FnOnce(&mut Cells), hear: impl FnOnce(&mut Cells)) -> Wait {
+fn one_way(
+    kind: OpKind,
+    before: impl FnOnce(&mut Cells),
+    tell: impl FnOnce(&mut Cells),
+    hear: impl FnOnce(&mut Cells),
+) -> Wait {
     let mut c = open(&name(&kind));
     before(&mut c);
     let warp = c.b.one(OpKind::WarpId, &[]);
@@ -247,13 +252,22 @@ fn tell(c: &mut Cells, to: i32, masked: bool) {
 
 /// Waits for a number; around the end of numbers too.
 fn sequences() -> Vec<Wait> {
-    let each = [(OpKind::SequenceWait, 0, 3), (OpKind::SequenceWait, -2, 1), (OpKind::StoreRelease { masked: false }, i32::MAX, i32::MIN)];
+    let each = [
+        (OpKind::SequenceWait, 0, 3),
+        (OpKind::SequenceWait, -2, 1),
+        (OpKind::StoreRelease { masked: false }, i32::MAX, i32::MIN),
+    ];
     let wait = |(kind, from, to): (OpKind, i32, i32)| {
         let masked = kind == OpKind::SequenceWait;
-        one_way(kind, |c| counter(c, from), |c| tell(c, to, masked), |c| {
-            let (base, to) = (c.base, c.b.i32(to));
-            c.op(OpKind::SequenceWait, &[base, to]);
-        })
+        one_way(
+            kind,
+            |c| counter(c, from),
+            |c| tell(c, to, masked),
+            |c| {
+                let (base, to) = (c.base, c.b.i32(to));
+                c.op(OpKind::SequenceWait, &[base, to]);
+            },
+        )
     };
     let mut all: Vec<Wait> = each.into_iter().map(wait).collect();
     all.push(polling());
@@ -262,20 +276,25 @@ fn sequences() -> Vec<Wait> {
 
 /// The same as a loop of loads.
 fn polling() -> Wait {
-    one_way(OpKind::LoadAcquire, |c| counter(c, 0), |c| tell(c, 7, true), |c| {
-        let seven = c.b.i32(7);
-        let (open, _) = c.b.begin_loop(&[], &[]);
-        let base = c.base;
-        let now = c.b.one(OpKind::LoadAcquire, &[base]);
-        let there = c.b.cmp_u(Pred::Eq, now, seven);
-        let mut arms = c.b.begin_if(there, &[]);
-        c.b.terminate(OpKind::Break(0), &[]);
-        c.b.begin_else(&mut arms);
-        c.b.terminate(OpKind::Yield, &[]);
-        c.b.end(arms);
-        c.b.terminate(OpKind::Continue(0), &[]);
-        c.b.end(open);
-    })
+    one_way(
+        OpKind::LoadAcquire,
+        |c| counter(c, 0),
+        |c| tell(c, 7, true),
+        |c| {
+            let seven = c.b.i32(7);
+            let (open, _) = c.b.begin_loop(&[], &[]);
+            let base = c.base;
+            let now = c.b.one(OpKind::LoadAcquire, &[base]);
+            let there = c.b.cmp_u(Pred::Eq, now, seven);
+            let mut arms = c.b.begin_if(there, &[]);
+            c.b.terminate(OpKind::Break(0), &[]);
+            c.b.begin_else(&mut arms);
+            c.b.terminate(OpKind::Yield, &[]);
+            c.b.end(arms);
+            c.b.terminate(OpKind::Continue(0), &[]);
+            c.b.end(open);
+        },
+    )
 }
 
 /// Two warps with roles, and what each yields.

@@ -3,7 +3,8 @@
 use crate::harness::{fails, gives, run_body};
 use titan_nv::emu::{Completion, ErrorCode, Options};
 
-const BUF: &str = ".shared .align 16 .b8 buf[4096];\n.shared .align 8 .b64 bar;\n.global .align 16 .u32 src[512] = {SRC};\n";
+const BUF: &str =
+    ".shared .align 16 .b8 buf[4096];\n.shared .align 8 .b64 bar;\n.global .align 16 .u32 src[512] = {SRC};\n";
 
 fn shared() -> String {
     let values: Vec<String> = (0..512).map(|i| (i * 3).to_string()).collect();
@@ -16,12 +17,14 @@ const START: &str = "
 
 #[test]
 fn a_group_is_there_after_its_wait() {
-    let body = format!("{START}
+    let body = format!(
+        "{START}
         cp.async.cg.shared.global [%r1], [%rd1], 16; cp.async.commit_group;
         cp.async.ca.shared.global [%r1+2048], [%rd1+4], 4; cp.async.commit_group;
         cp.async.wait_group 1; ld.shared.u32 %r2, [%r1+8];
         cp.async.wait_group 0; ld.shared.u32 %r3, [%r1+2048];
-        add.u32 %v, %r2, %r3; st.global.u32 [%mine], %v;");
+        add.u32 %v, %r2, %r3; st.global.u32 [%mine], %v;"
+    );
     gives("sm_80", &shared(), &body, 64, |t| (4 * t + 2) * 3 + (4 * t + 1) * 3);
     for completion in [Completion::Early, Completion::Seeded(1), Completion::Seeded(2)] {
         let options = Options { completion, sanitize: true, ..Options::default() };
@@ -32,22 +35,26 @@ fn a_group_is_there_after_its_wait() {
 
 #[test]
 fn what_is_not_copied_is_zero() {
-    let body = format!("{START}
+    let body = format!(
+        "{START}
         and.b32 %r2, %ti, 1; mul.lo.u32 %r2, %r2, 16; setp.lt.u32 %p0, %ti, 16;
         cp.async.cg.shared.global [%r1], [%rd1], 16, %r2;
         cp.async.ca.shared.global [%r1+2048], [%rd1], 8, 4;
         cp.async.wait_all; ld.shared.u32 %r3, [%r1+4]; ld.shared.v2.u32 {{%r4, %r5}}, [%r1+2048];
-        add.u32 %v, %r3, %r4; add.u32 %v, %v, %r5; st.global.u32 [%mine], %v;");
+        add.u32 %v, %r3, %r4; add.u32 %v, %v, %r5; st.global.u32 [%mine], %v;"
+    );
     gives("sm_80", &shared(), &body, 64, |t| t % 2 * (4 * t + 1) * 3 + 4 * t * 3);
 }
 
 #[test]
 fn a_source_that_is_not_read_may_be_anywhere() {
     // The address is far outside, and the size is 0.
-    let body = format!("{START}
+    let body = format!(
+        "{START}
         mov.u32 %r2, 0; add.u64 %rd1, %rd1, 0x1000000;
         cp.async.cg.shared.global [%r1], [%rd1], 16, %r2; cp.async.wait_all;
-        ld.shared.u32 %v, [%r1]; st.global.u32 [%mine], %v;");
+        ld.shared.u32 %v, [%r1]; st.global.u32 [%mine], %v;"
+    );
     gives("sm_80", &shared(), &body, 32, |_| 0);
     let body = body.replace("mov.u32 %r2, 0;", "mov.u32 %r2, 4;");
     let message = fails(&shared(), &body, 32, ErrorCode::OutOfBounds, "cp.async.cg");
@@ -59,7 +66,8 @@ fn copies_arrive_at_a_barrier() {
     for form in [".noinc", ""] {
         // The counting form brings its own arrival, so that the 32 of the producers come on top.
         let arrive = if form.is_empty() { "mbarrier.arrive.shared.b64 %state, [%r4];" } else { "" };
-        let body = format!("{START}
+        let body = format!(
+            "{START}
             mov.u32 %r4, bar; setp.eq.u32 %p0, %ti, 0; @%p0 mbarrier.init.shared.b64 [%r4], 32; bar.sync 0;
             setp.ge.u32 %p1, %ti, 32; mov.u32 %v, 0;
             @%p1 bra TAKE;
@@ -67,10 +75,12 @@ fn copies_arrive_at_a_barrier() {
             cp.async.mbarrier.arrive{form}.shared.b64 [%r4]; {arrive} bra DONE;
             TAKE: mbarrier.test_wait.parity.shared.b64 %p2, [%r4], 0; @!%p2 bra TAKE;
             xor.b32 %r5, %lane, 5; mad.lo.u32 %r5, %r5, 16, %r0; ld.shared.u32 %v, [%r5];
-            DONE: st.global.u32 [%mine], %v;");
+            DONE: st.global.u32 [%mine], %v;"
+        );
         for completion in [Completion::Late, Completion::Early, Completion::Seeded(7)] {
             let options = Options { completion, sanitize: true, ..Options::default() };
-            let out = run_body("sm_80", &shared(), &body, 64, &options).unwrap_or_else(|e| panic!("{form} {completion:?} {e}"));
+            let out = run_body("sm_80", &shared(), &body, 64, &options)
+                .unwrap_or_else(|e| panic!("{form} {completion:?} {e}"));
             let want = |t: u32| if t < 32 { 0 } else { ((t - 32) ^ 5) * 12 };
             assert_eq!(out, (0..64).map(want).collect::<Vec<_>>());
         }
@@ -79,9 +89,11 @@ fn copies_arrive_at_a_barrier() {
 
 #[test]
 fn reading_too_early_is_a_race_even_if_the_copy_is_early() {
-    let without = format!("{START}
+    let without = format!(
+        "{START}
         cp.async.cg.shared.global [%r1], [%rd1], 16; cp.async.commit_group;\n
-        ld.shared.u32 %v, [%r1];\n");
+        ld.shared.u32 %v, [%r1];\n"
+    );
     for completion in [Completion::Early, Completion::Seeded(3)] {
         let options = Options { completion, sanitize: true, ..Options::default() };
         let error = run_body("sm_80", &shared(), &without, 32, &options).expect_err("a race");
@@ -96,20 +108,30 @@ fn reading_too_early_is_a_race_even_if_the_copy_is_early() {
 
 #[test]
 fn one_group_too_many_outstanding() {
-    let body = format!("{START}
+    let body = format!(
+        "{START}
         cp.async.cg.shared.global [%r1], [%rd1], 16; cp.async.commit_group;
         cp.async.cg.shared.global [%r1+2048], [%rd1], 16; cp.async.commit_group;
         cp.async.wait_group 1;
-        ld.shared.u32 %v, [%r1+2048];\n");
+        ld.shared.u32 %v, [%r1+2048];\n"
+    );
     fails(&shared(), &body, 32, ErrorCode::Race, "ld.shared");
     // Waiting for one's own copies says nothing of others': a barrier must follow.
-    let body = format!("{START}
+    let body = format!(
+        "{START}
         cp.async.cg.shared.global [%r1], [%rd1], 16; cp.async.wait_all; BARRIER
         xor.b32 %r2, %ti, 33; mad.lo.u32 %r2, %r2, 16, %r0;
-        ld.shared.u32 %v, [%r2]; st.global.u32 [%mine], %v;\n");
+        ld.shared.u32 %v, [%r2]; st.global.u32 [%mine], %v;\n"
+    );
     let early = Options { completion: Completion::Early, ..Options::default() };
     let seeded = (0..20).map(|s| Options { schedule: titan_nv::emu::Schedule::Seeded(s), ..early.clone() });
-    let codes: Vec<_> = seeded.filter_map(|o| run_body("sm_80", &shared(), &body.replace("BARRIER", ""), 64, &o).err()).map(|e| e.code()).collect();
-    assert!(codes.len() == 20 && codes.contains(&ErrorCode::Race), "either it is not there yet, or it is a race: {codes:?}");
+    let codes: Vec<_> = seeded
+        .filter_map(|o| run_body("sm_80", &shared(), &body.replace("BARRIER", ""), 64, &o).err())
+        .map(|e| e.code())
+        .collect();
+    assert!(
+        codes.len() == 20 && codes.contains(&ErrorCode::Race),
+        "either it is not there yet, or it is a race: {codes:?}"
+    );
     gives("sm_80", &shared(), &body.replace("BARRIER", "bar.sync 0;"), 64, |t| (t ^ 33) * 12);
 }

@@ -59,13 +59,24 @@ fn text(wait: u32, barrier: bool) -> String {
                 let f = 4 * i;
                 // Matrices of B: rows 0-7 and 8-15 of n are two products, each with both halves of k.
                 let order = if frag == "fa" { [f, f + 1, f + 2, f + 3] } else { [f, f + 2, f + 1, f + 3] };
-                writeln!(t, "  ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{}}}, [%x12+{base}];", order.map(|r| format!("%{frag}{r}")).join(", ")).unwrap();
+                writeln!(
+                    t,
+                    "  ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{}}}, [%x12+{base}];",
+                    order.map(|r| format!("%{frag}{r}")).join(", ")
+                )
+                .unwrap();
             }
         }
         for (m, n) in (0..2).flat_map(|m| (0..4).map(move |n| (m, n))) {
             let acc = (0..4).map(|i| format!("%acc{}", (m * 4 + n) * 4 + i)).collect::<Vec<_>>().join(", ");
             let a = (0..4).map(|i| format!("%fa{}", m * 4 + i)).collect::<Vec<_>>().join(", ");
-            writeln!(t, "  mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{{acc}}}, {{{a}}}, {{%fb{}, %fb{}}}, {{{acc}}};", 2 * n, 2 * n + 1).unwrap();
+            writeln!(
+                t,
+                "  mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{{acc}}}, {{{a}}}, {{%fb{}, %fb{}}}, {{{acc}}};",
+                2 * n,
+                2 * n + 1
+            )
+            .unwrap();
         }
     }
     t += "  add.u32 %rd, %rd, 8192; setp.eq.u32 %p1, %rd, 24576; selp.u32 %rd, 0, %rd, %p1;\n  add.u32 %kt, %kt, 1; setp.lt.u32 %p2, %kt, %steps; @%p2 bra LOOP;\n";
@@ -89,10 +100,12 @@ fn run(text: &str, n: usize, options: &Options) -> Result<Run, titan_nv::emu::Em
     let (a, b): (Vec<u16>, Vec<u16>) = ((0..n * n).map(&mut random).collect(), (0..n * n).map(&mut random).collect());
     let mut memory = Memory::new();
     let bytes = |v: &[u16]| v.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>();
-    let (pa, pb, pc) = (memory.upload("A", &bytes(&a)), memory.upload("B", &bytes(&b)), memory.alloc_named("C", n * n * 2));
+    let (pa, pb, pc) =
+        (memory.upload("A", &bytes(&a)), memory.upload("B", &bytes(&b)), memory.alloc_named("C", n * n * 2));
     let params = [Param::Ptr(pa), Param::Ptr(pb), Param::Ptr(pc), Param::U32(n as u32), Param::U32(n as u32)];
     let tiles = (n / 64) as u32;
-    let launch = Launch { grid: [tiles, tiles, 1], block: [128, 1, 1], dynamic_shared: STAGES * STAGE, params: &params };
+    let launch =
+        Launch { grid: [tiles, tiles, 1], block: [128, 1, 1], dynamic_shared: STAGES * STAGE, params: &params };
     let start = Instant::now();
     let stats = module.entry("gemm")?.run(&launch, &mut memory, options)?;
     let seconds = start.elapsed().as_secs_f64();
@@ -114,7 +127,8 @@ fn a_pipelined_product_is_right_on_every_schedule() {
     assemble(&text, "sm_80");
     for completion in [Completion::Late, Completion::Early, Completion::Seeded(1)] {
         for schedule in [Schedule::InTurn, Schedule::Seeded(2)] {
-            run(&text, 128, &Options { completion, schedule, sanitize: true, ..Options::default() }).unwrap_or_else(|e| panic!("{e}"));
+            run(&text, 128, &Options { completion, schedule, sanitize: true, ..Options::default() })
+                .unwrap_or_else(|e| panic!("{e}"));
         }
     }
 }

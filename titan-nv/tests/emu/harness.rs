@@ -23,7 +23,9 @@ pub(crate) fn header(target: &str) -> String {
 /// Kernel `k{i}`: loads operands into `%x0..` (64 bits), `%a0..` (32) and `%h0..` (16), runs the body, and stores `%d`
 /// (64 bits), which is `%r` or `%s` widened if the body sets those, or 1 where it sets `%p`.
 fn kernel(i: usize, body: &str, operands: usize) -> String {
-    let uses = |name: &str| body.contains(&format!("{name},")) || body.contains(&format!("{name}|")) || body.contains(&format!("{name}}}"));
+    let uses = |name: &str| {
+        body.contains(&format!("{name},")) || body.contains(&format!("{name}|")) || body.contains(&format!("{name}}}"))
+    };
     let mut text = format!(
         ".visible .entry k{i}(.param .u64 in, .param .u64 out)\n{{\n  .reg .b64 %x<9>, %d, %in, %out, %at, %e<4>;\n  \
          .reg .b32 %a<9>, %r, %ti, %t<8>;\n  .reg .b16 %h<9>, %s, %u<4>;\n  .reg .pred %p, %q<4>;\n  \
@@ -33,7 +35,10 @@ fn kernel(i: usize, body: &str, operands: usize) -> String {
         8 * operands
     );
     for n in 0..operands {
-        text += &format!("  ld.global.u64 %x{n}, [%in+{}];\n  cvt.u32.u64 %a{n}, %x{n};\n  cvt.u16.u64 %h{n}, %x{n};\n", 8 * n);
+        text += &format!(
+            "  ld.global.u64 %x{n}, [%in+{}];\n  cvt.u32.u64 %a{n}, %x{n};\n  cvt.u16.u64 %h{n}, %x{n};\n",
+            8 * n
+        );
     }
     text += &format!("  {body}\n");
     let result = if uses("%d") {
@@ -105,7 +110,13 @@ pub(crate) fn module_of(target: &str, shared: &str, body: &str) -> String {
 }
 
 /// What a kernel of [`module_of`] leaves in its output, one word for each thread.
-pub(crate) fn run_body(target: &str, shared: &str, body: &str, threads: u32, options: &Options) -> Result<Vec<u32>, EmuError> {
+pub(crate) fn run_body(
+    target: &str,
+    shared: &str,
+    body: &str,
+    threads: u32,
+    options: &Options,
+) -> Result<Vec<u32>, EmuError> {
     let text = module_of(target, shared, body);
     let module = Module::parse(&text).unwrap_or_else(|e| panic!("{e}\n{}", line(&text, e.line())));
     assemble(&text, target);
@@ -156,7 +167,10 @@ fn toolkit(text: &str, target: &str) -> Option<(bool, String)> {
         let path = PathBuf::from(std::env::var_os("TITAN_PTXAS").unwrap_or_else(|| "ptxas".into()));
         let runs = Command::new(&path).arg("--version").output().is_ok_and(|o| o.status.success());
         if !runs {
-            let line = format!("SKIPPED the toolkit's assembler on the emulator's tests: no `{}` (TITAN_PTXAS)\n", path.display());
+            let line = format!(
+                "SKIPPED the toolkit's assembler on the emulator's tests: no `{}` (TITAN_PTXAS)\n",
+                path.display()
+            );
             // Not `eprintln!`, which is kept back for tests that pass.
             std::io::stderr().write_all(line.as_bytes()).unwrap();
         }

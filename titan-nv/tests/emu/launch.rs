@@ -9,7 +9,14 @@ fn module(text: &str) -> Module {
     Module::parse(&text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn run(m: &Module, memory: &mut Memory, grid: [u32; 3], block: [u32; 3], shared: u32, params: &[Param]) -> Result<Stats, ErrorCode> {
+fn run(
+    m: &Module,
+    memory: &mut Memory,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    params: &[Param],
+) -> Result<Stats, ErrorCode> {
     let launch = Launch { grid, block, dynamic_shared: shared, params };
     m.entry("k").unwrap().run(&launch, memory, &Options::default()).map_err(|e| e.code())
 }
@@ -34,8 +41,10 @@ fn every_thread_of_every_block_runs_once() {
 
 #[test]
 fn launches_that_do_not_fit() {
-    let m = module(".visible .entry k(.param .u32 n, .param .f64 x) .reqntid 32, 2 { ret; }
-        .visible .entry j() .maxntid 64 { .shared .align 4 .b8 buf[1024]; ret; }");
+    let m = module(
+        ".visible .entry k(.param .u32 n, .param .f64 x) .reqntid 32, 2 { ret; }
+        .visible .entry j() .maxntid 64 { .shared .align 4 .b8 buf[1024]; ret; }",
+    );
     let mut memory = Memory::new();
     let params = [Param::U32(1), Param::F64(2.0)];
     let mut bad = |kernel: &str, grid, block, shared, params: &[Param], says: &str| {
@@ -58,11 +67,13 @@ fn launches_that_do_not_fit() {
 
 #[test]
 fn the_launch_sizes_the_shared_array() {
-    let m = module(".extern .shared .align 16 .b8 pool[];
+    let m = module(
+        ".extern .shared .align 16 .b8 pool[];
         .visible .entry k(.param .u64 out) { .reg .b64 %rd; .reg .b32 %r<4>; .shared .align 4 .b32 own[4];
         ld.param.u64 %rd, [out]; mov.u32 %r0, pool; st.shared.u32 [%r0+60], 5; st.shared.u32 [own], 6;
         mov.u32 %r1, %dynamic_smem_size; ld.shared.u32 %r2, [%r0+60]; ld.shared.u32 %r3, [own];
-        add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; st.global.u32 [%rd], %r1; ret; }");
+        add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; st.global.u32 [%rd], %r1; ret; }",
+    );
     let mut memory = Memory::new();
     let out = memory.alloc(4);
     run(&m, &mut memory, [1; 3], [1; 3], 64, &[Param::Ptr(out)]).unwrap();
@@ -72,8 +83,10 @@ fn the_launch_sizes_the_shared_array() {
 
 #[test]
 fn blocks_begin_with_fresh_shared_memory() {
-    let m = module(".visible .entry k(.param .u64 out) { .reg .b64 %rd; .reg .b32 %r<4>; .reg .pred %p; .shared .align 4 .b32 w;
-        mov.u32 %r0, %ctaid.x; setp.ne.u32 %p, %r0, 0; @!%p st.shared.u32 [w], 5; ld.shared.u32 %r1, [w]; ret; }");
+    let m = module(
+        ".visible .entry k(.param .u64 out) { .reg .b64 %rd; .reg .b32 %r<4>; .reg .pred %p; .shared .align 4 .b32 w;
+        mov.u32 %r0, %ctaid.x; setp.ne.u32 %p, %r0, 0; @!%p st.shared.u32 [w], 5; ld.shared.u32 %r1, [w]; ret; }",
+    );
     let mut memory = Memory::new();
     let out = memory.alloc(4);
     assert_eq!(run(&m, &mut memory, [1; 3], [1; 3], 0, &[Param::Ptr(out)]), Ok(Stats { instructions: 5, blocks: 1 }));
@@ -81,7 +94,8 @@ fn blocks_begin_with_fresh_shared_memory() {
 }
 
 /// Each block waits for the one with a *greater* index, so none could finish if blocks ran one by one to their end.
-const TURNSTILE: &str = ".visible .entry k(.param .u64 turn, .param .u64 out) { .reg .b64 %rd<3>; .reg .b32 %r<8>; .reg .pred %p<2>;
+const TURNSTILE: &str =
+    ".visible .entry k(.param .u64 turn, .param .u64 out) { .reg .b64 %rd<3>; .reg .b32 %r<8>; .reg .pred %p<2>;
     ld.param.u64 %rd0, [turn]; ld.param.u64 %rd1, [out]; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %nctaid.x;
     sub.u32 %r2, %r1, %r0; sub.u32 %r2, %r2, 1;
     WAIT: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.ne.u32 %p0, %r3, %r2; @%p0 bra WAIT;
@@ -102,14 +116,19 @@ fn blocks_that_wait_for_nobody_are_told() {
     let m = module(&TURNSTILE.replace("STEP", "2"));
     let mut memory = Memory::new();
     let (turn, out) = (memory.upload("turn", &[0; 4]), memory.alloc(20));
-    assert_eq!(run(&m, &mut memory, [5, 1, 1], [1; 3], 0, &[Param::Ptr(turn), Param::Ptr(out)]), Err(ErrorCode::Deadlock));
+    assert_eq!(
+        run(&m, &mut memory, [5, 1, 1], [1; 3], 0, &[Param::Ptr(turn), Param::Ptr(out)]),
+        Err(ErrorCode::Deadlock)
+    );
 }
 
 #[test]
 fn variables_of_the_module_keep_their_values() {
-    let m = module(".global .align 4 .u32 count = 10;
+    let m = module(
+        ".global .align 4 .u32 count = 10;
         .visible .entry k(.param .u64 out) { .reg .b64 %rd; .reg .b32 %r<2>; ld.param.u64 %rd, [out];
-        atom.global.add.u32 %r0, [count], 1; st.global.u32 [%rd], %r0; ret; }");
+        atom.global.add.u32 %r0, [count], 1; st.global.u32 [%rd], %r0; ret; }",
+    );
     let mut memory = Memory::new();
     let out = memory.alloc(4);
     for want in [10, 11, 12] {

@@ -20,19 +20,28 @@ fn matrices_are_loaded_by_rows() {
     let at = |m: u32, row: u32, col: u32| 100 * m + 8 * row + col;
     for (i, register) in ["%r8", "%r9", "%r10", "%r11"].iter().enumerate() {
         let i = i as u32;
-        let body = format!("{fill} ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r8, %r9, %r10, %r11}}, [%r1]; st.global.u32 [%mine], {register};");
+        let body = format!(
+            "{fill} ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r8, %r9, %r10, %r11}}, [%r1]; st.global.u32 [%mine], {register};"
+        );
         gives("sm_80", BUF, &body, 32, |t| at(i, t / 4, t % 4 * 2) | at(i, t / 4, t % 4 * 2 + 1) << 16);
-        let body = format!("{fill} ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{%r8, %r9, %r10, %r11}}, [%r1]; st.global.u32 [%mine], {register};");
+        let body = format!(
+            "{fill} ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{%r8, %r9, %r10, %r11}}, [%r1]; st.global.u32 [%mine], {register};"
+        );
         gives("sm_80", BUF, &body, 32, |t| at(i, t % 4 * 2, t / 4) | at(i, t % 4 * 2 + 1, t / 4) << 16);
     }
-    let body = format!("{fill} ldmatrix.sync.aligned.m8n8.x2.shared.b16 {{%r8, %v}}, [%r1]; st.global.u32 [%mine], %v;");
+    let body =
+        format!("{fill} ldmatrix.sync.aligned.m8n8.x2.shared.b16 {{%r8, %v}}, [%r1]; st.global.u32 [%mine], %v;");
     gives("sm_80", BUF, &body, 32, |t| at(1, t / 4, t % 4 * 2) | at(1, t / 4, t % 4 * 2 + 1) << 16);
-    let body = format!("{fill} ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%v}}, [%r1]; movmatrix.sync.aligned.m8n8.trans.b16 %v, %v; st.global.u32 [%mine], %v;");
+    let body = format!(
+        "{fill} ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%v}}, [%r1]; movmatrix.sync.aligned.m8n8.trans.b16 %v, %v; st.global.u32 [%mine], %v;"
+    );
     gives("sm_80", BUF, &body, 32, |t| at(0, t % 4 * 2, t / 4) | at(0, t % 4 * 2 + 1, t / 4) << 16);
     for (trans, load) in [("", ""), (".trans", ".trans")] {
-        let body = format!("{fill} ldmatrix.sync.aligned.m8n8.x4{load}.shared.b16 {{%r8, %r9, %r10, %r11}}, [%r1]; bar.warp.sync -1;
+        let body = format!(
+            "{fill} ldmatrix.sync.aligned.m8n8.x4{load}.shared.b16 {{%r8, %r9, %r10, %r11}}, [%r1]; bar.warp.sync -1;
             stmatrix.sync.aligned.m8n8.x4{trans}.shared.b16 [%r1+512], {{%r8, %r9, %r10, %r11}}; bar.warp.sync -1;
-            ld.shared.u32 %v, [%r1+516]; st.global.u32 [%mine], %v;");
+            ld.shared.u32 %v, [%r1+516]; st.global.u32 [%mine], %v;"
+        );
         gives("sm_90", BUF, &body, 32, |t| at(t / 8, t % 8, 2) | at(t / 8, t % 8, 3) << 16);
     }
 }
@@ -104,7 +113,13 @@ fn b_at([m, _, k]: [usize; 3], bits: usize, lane: usize, i: usize) -> (usize, us
     let (g, t) = (lane >> 2, lane % 4);
     let row = match (m, k, bits) {
         (8 | 16, 4, _) => t,
-        (16, 8, 32 | 64) => if i == 0 { t } else { t + 4 },
+        (16, 8, 32 | 64) => {
+            if i == 0 {
+                t
+            } else {
+                t + 4
+            }
+        }
         (16, 16, 64) => i * 4 + t,
         (16, 8, 16) => t * 2 + i,
         (16, 16, 16) => t * 2 + (i & 1) + if i >= 2 { 8 } else { 0 },
@@ -150,11 +165,19 @@ fn kernel(p: &Product) -> (String, [usize; 3]) {
     let regs = [elements[0] / per(a.bits), elements[1] / per(b.bits), elements[2] / if acc == "f16" { 2 } else { 1 }];
     let total: usize = regs.iter().sum();
     let kind = if wide { "f64" } else { "b32" };
-    let acc_kind = match acc { "f32" => "f32", "f64" => "f64", _ => "b32" };
-    let mut text = header(target) + &format!(
-        ".visible .entry k(.param .u64 in, .param .u64 out) {{\n  .reg .b64 %in, %out, %at, %w;\n  .reg .b32 %ti, %n;\n  \
+    let acc_kind = match acc {
+        "f32" => "f32",
+        "f64" => "f64",
+        _ => "b32",
+    };
+    let mut text = header(target)
+        + &format!(
+            ".visible .entry k(.param .u64 in, .param .u64 out) {{\n  .reg .b64 %in, %out, %at, %w;\n  .reg .b32 %ti, %n;\n  \
          .reg .{kind} %a<8>, %b<8>;\n  .reg .{acc_kind} %c<8>, %d<8>;\n  mov.u32 %ti, %tid.x; ld.param.u64 %in, [in]; ld.param.u64 %out, [out];\n  \
-         mul.wide.u32 %at, %ti, {}; add.u64 %in, %in, %at; mul.wide.u32 %at, %ti, {}; add.u64 %out, %out, %at;\n", total * 8, regs[2] * 8);
+         mul.wide.u32 %at, %ti, {}; add.u64 %in, %in, %at; mul.wide.u32 %at, %ti, {}; add.u64 %out, %out, %at;\n",
+            total * 8,
+            regs[2] * 8
+        );
     let mut offset = 0;
     for (prefix, count, kind) in [("a", regs[0], kind), ("b", regs[1], kind), ("c", regs[2], acc_kind)] {
         for i in 0..count {
@@ -165,10 +188,16 @@ fn kernel(p: &Product) -> (String, [usize; 3]) {
     let sat = if saturate { ".satfinite" } else { "" };
     text += &format!(
         "  mma.sync.aligned.m{m}n{n}k{k}.row.col{sat}.{acc}.{}.{}.{acc} {{{}}}, {{{}}}, {{{}}}, {{{}}};\n",
-        a.name, b.name, names("d", regs[2]), names("a", regs[0]), names("b", regs[1]), names("c", regs[2])
+        a.name,
+        b.name,
+        names("d", regs[2]),
+        names("a", regs[0]),
+        names("b", regs[1]),
+        names("c", regs[2])
     );
     for i in 0..regs[2] {
-        let zero = if acc_kind == "f64" { String::new() } else { format!("  st.global.u32 [%out+{}], 0;\n", i * 8 + 4) };
+        let zero =
+            if acc_kind == "f64" { String::new() } else { format!("  st.global.u32 [%out+{}], 0;\n", i * 8 + 4) };
         text += &format!("  st.global.{acc_kind} [%out+{}], %d{i};\n{zero}", i * 8);
     }
     text += "  ret;\n}\n";
@@ -192,8 +221,14 @@ fn product(p: &Product, seed: u64) {
     let mut input: Vec<u64> = Vec::new();
     for lane in 0..32 {
         let codes = |count: usize, at: &dyn Fn(usize) -> u64| (0..count).map(at).collect::<Vec<_>>();
-        let a_codes = codes(elements[0], &|i| { let (r, c) = a_at(p.shape, a.bits, lane, i); am[r * k + c] });
-        let b_codes = codes(elements[1], &|i| { let (r, c) = b_at(p.shape, b.bits, lane, i); bm[r * n + c] });
+        let a_codes = codes(elements[0], &|i| {
+            let (r, c) = a_at(p.shape, a.bits, lane, i);
+            am[r * k + c]
+        });
+        let b_codes = codes(elements[1], &|i| {
+            let (r, c) = b_at(p.shape, b.bits, lane, i);
+            bm[r * n + c]
+        });
         let c_codes = codes(elements[2], &|i| {
             let (r, c) = c_at(m, lane, i);
             let x = cm[r * n + c];
@@ -206,7 +241,14 @@ fn product(p: &Product, seed: u64) {
         });
         input.extend(pack(a.bits, &a_codes));
         input.extend(pack(b.bits, &b_codes));
-        input.extend(pack(match acc { "f16" => 16, "f64" => 64, _ => 32 }, &c_codes));
+        input.extend(pack(
+            match acc {
+                "f16" => 16,
+                "f64" => 64,
+                _ => 32,
+            },
+            &c_codes,
+        ));
     }
     let (text, regs) = kernel(p);
     assemble(&text, target);
@@ -220,7 +262,8 @@ fn product(p: &Product, seed: u64) {
     let got = words(&memory, out, 32 * regs[2]);
     for (lane, i) in (0..32).flat_map(|l| (0..elements[2]).map(move |i| (l, i))) {
         let (row, col) = c_at(m, lane, i);
-        let exact: f64 = cm[row * n + col] + (0..k).map(|j| (a.value)(am[row * k + j]) * (b.value)(bm[j * n + col])).sum::<f64>();
+        let exact: f64 =
+            cm[row * n + col] + (0..k).map(|j| (a.value)(am[row * k + j]) * (b.value)(bm[j * n + col])).sum::<f64>();
         let per_c = if acc == "f16" { 2 } else { 1 };
         let bits = got[lane * regs[2] + i / per_c] >> (16 * (i % per_c));
         let (value, tolerance) = match acc {
@@ -231,13 +274,19 @@ fn product(p: &Product, seed: u64) {
             _ => (f64::from(bits as i32), 0.0),
         };
         let exact = if saturate { exact.clamp(f64::from(i32::MIN), f64::from(i32::MAX)) } else { exact };
-        assert!((value - exact).abs() <= tolerance, "m{m}n{n}k{k} {} {}: ({row}, {col}) is {value} instead of {exact}", a.name, b.name);
+        assert!(
+            (value - exact).abs() <= tolerance,
+            "m{m}n{n}k{k} {} {}: ({row}, {col}) is {value} instead of {exact}",
+            a.name,
+            b.name
+        );
     }
 }
 
 #[test]
 fn every_product_of_sm_80() {
-    let all = |shape, a, b, acc| product(&Product { target: "sm_80", shape, a, b, acc, saturate: false }, shape[2] as u64);
+    let all =
+        |shape, a, b, acc| product(&Product { target: "sm_80", shape, a, b, acc, saturate: false }, shape[2] as u64);
     for k in [8, 16] {
         all([16, 8, k], F16, F16, "f32");
         all([16, 8, k], F16, F16, "f16");

@@ -5,7 +5,10 @@ use titan_nv::emu::Options;
 
 #[test]
 fn vectors_and_narrow_elements() {
-    gives("sm_80", ".shared .align 16 .b8 buf[2048];\n", "
+    gives(
+        "sm_80",
+        ".shared .align 16 .b8 buf[2048];\n",
+        "
         mov.u32 %r0, buf; mad.lo.u32 %r0, %ti, 16, %r0;
         add.u32 %r1, %ti, 1; add.u32 %r2, %ti, 2; add.u32 %r3, %ti, 3;
         st.shared.v4.u32 [%r0], {%ti, %r1, %r2, %r3};
@@ -13,19 +16,31 @@ fn vectors_and_narrow_elements() {
         ld.shared.v4.u8 {%h0, %h1, %h2, %h3}, [%r0];
         cvt.u32.u16 %r6, %h0;
         sub.u32 %r7, %r5, %r4; add.u32 %r7, %r7, %r6;
-        st.global.u32 [%mine], %r7;", 32, |t| 1 + t);
-    gives("sm_80", ".shared .align 4 .b8 buf[128];\n", "
+        st.global.u32 [%mine], %r7;",
+        32,
+        |t| 1 + t,
+    );
+    gives(
+        "sm_80",
+        ".shared .align 4 .b8 buf[128];\n",
+        "
         mov.u32 %r0, buf; mad.lo.u32 %r0, %ti, 4, %r0;
         mov.u32 %r1, 0x80FF; st.shared.u16 [%r0], %r1; st.shared.u8 [%r0+2], %r1; st.shared.u8 [%r0+3], 7;
         ld.shared.s8 %r2, [%r0+1]; ld.shared.s16 %r3, [%r0]; ld.shared.u8 %r4, [%r0+2];
         ld.shared.s16 %rd0, [%r0]; cvt.u32.u64 %r5, %rd0; shr.u64 %rd1, %rd0, 32; cvt.u32.u64 %r6, %rd1;
         add.u32 %r2, %r2, %r4; sub.u32 %r3, %r3, %r5; add.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r6;
-        st.global.u32 [%mine], %r2;", 32, |_| (-128_i32 + 255 - 1) as u32);
+        st.global.u32 [%mine], %r2;",
+        32,
+        |_| (-128_i32 + 255 - 1) as u32,
+    );
 }
 
 #[test]
 fn generic_addresses_lead_to_their_spaces() {
-    gives("sm_80", ".shared .align 4 .b32 s[32];\n.const .align 4 .u32 c[2] = {5, 6};\n.global .align 4 .u32 g = 70;\n", "
+    gives(
+        "sm_80",
+        ".shared .align 4 .b32 s[32];\n.const .align 4 .u32 c[2] = {5, 6};\n.global .align 4 .u32 g = 70;\n",
+        "
         .local .align 4 .b32 l[2];
         mov.u64 %rd0, s; cvta.shared.u64 %rd0, %rd0; mad.wide.u32 %rd0, %ti, 4, %rd0;
         st.u32 [%rd0], %ti;
@@ -35,23 +50,32 @@ fn generic_addresses_lead_to_their_spaces() {
         cvta.to.shared.u64 %rd4, %rd0; ld.shared.u32 %r4, [%rd4];
         isspacep.shared %p0, %rd0; selp.u32 %r5, 1000, 0, %p0; isspacep.global %p0, %rd0; selp.u32 %r6, 1, 0, %p0;
         add.u32 %v, %r0, %r1; add.u32 %v, %v, %r2; add.u32 %v, %v, %r3; add.u32 %v, %v, %r4; add.u32 %v, %v, %r5;
-        add.u32 %v, %v, %r6; st.global.u32 [%mine], %v;", 32, |t| 100 + 6 + 5 + 70 + t + 1000);
+        add.u32 %v, %v, %r6; st.global.u32 [%mine], %v;",
+        32,
+        |t| 100 + 6 + 5 + 70 + t + 1000,
+    );
 }
 
 #[test]
 fn initialisers_hold_numbers_and_addresses() {
-    gives("sm_80", ".global .align 4 .u32 a[4] = {1, 2, 3};\n.global .align 8 .u64 p[2] = {a, a+8};\n.const .align 8 .f64 half = 2.5;\n.global .align 4 .f32 q[2] = {0f3F800000, -2.0};\n", "
+    gives(
+        "sm_80",
+        ".global .align 4 .u32 a[4] = {1, 2, 3};\n.global .align 8 .u64 p[2] = {a, a+8};\n.const .align 8 .f64 half = 2.5;\n.global .align 4 .f32 q[2] = {0f3F800000, -2.0};\n",
+        "
         ld.global.u64 %rd0, [p+8]; ld.global.u32 %r0, [%rd0]; ld.global.u32 %r1, [a+12];
         ld.const.f64 %rd1, [half]; mov.b64 {%r2, %r3}, %rd1; ld.global.u32 %r4, [q+4];
-        add.u32 %v, %r0, %r1; add.u32 %v, %v, %r3; add.u32 %v, %v, %r4; st.global.u32 [%mine], %v;", 1,
-        |_| 3_u32.wrapping_add((2.5_f64.to_bits() >> 32) as u32).wrapping_add((-2.0_f32).to_bits()));
+        add.u32 %v, %r0, %r1; add.u32 %v, %v, %r3; add.u32 %v, %v, %r4; st.global.u32 [%mine], %v;",
+        1,
+        |_| 3_u32.wrapping_add((2.5_f64.to_bits() >> 32) as u32).wrapping_add((-2.0_f32).to_bits()),
+    );
 }
 
 #[test]
 fn structures_are_parameters() {
     // Read by name, by offset, and through a generic address.
     use titan_nv::emu::{Launch, Memory, Module, Param};
-    let text = crate::harness::header("sm_80") + "
+    let text = crate::harness::header("sm_80")
+        + "
         .visible .entry k(.param .u8 a, .param .align 8 .b8 s[16], .param .u64 out) {
         .reg .b64 %rd<4>; .reg .b32 %r<4>;
         ld.param.u8 %r0, [a]; ld.param.u32 %r1, [s+4]; ld.param.u64 %rd0, [out];
@@ -70,16 +94,20 @@ fn structures_are_parameters() {
 
 /// The word that 32 threads leave behind, each having done `op` once; and what they saw, summed.
 fn atomic(target: &str, start: u64, wide: bool, op: &str) -> u64 {
-    let (load, store) = if wide { ("ld.shared.u64 %rd1", "mov.b64 {%r2, %r3}, %rd1") } else { ("ld.shared.u32 %r2", "mov.u32 %r3, 0") };
-    let body = format!("
+    let (load, store) =
+        if wide { ("ld.shared.u64 %rd1", "mov.b64 {%r2, %r3}, %rd1") } else { ("ld.shared.u32 %r2", "mov.u32 %r3, 0") };
+    let body = format!(
+        "
         mov.u32 %r0, w; setp.ne.u32 %p0, %ti, 0; mov.u64 %rd0, {start};
         @!%p0 st.shared.u64 [%r0], %rd0; bar.sync 0;
         add.u32 %r1, %ti, 1; cvt.u64.u32 %rd2, %r1; cvt.rn.f32.u32 %f0, %r1; mov.b32 %r4, %f0; cvt.rn.f16.u32 %h0, %r1;
         mov.b32 %r5, {{%h0, %h0}};
         {op}
         bar.sync 0; {load}, [%r0]; {store}; mov.u32 %v, %r2; setp.eq.u32 %p1, %ti, 1; @%p1 mov.u32 %v, %r3;
-        st.global.u32 [%mine], %v;");
-    let out = run_body(target, ".shared .align 8 .b64 w;\n", &body, 32, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        st.global.u32 [%mine], %v;"
+    );
+    let out = run_body(target, ".shared .align 8 .b64 w;\n", &body, 32, &Options::default())
+        .unwrap_or_else(|e| panic!("{e}"));
     u64::from(out[1]) << 32 | u64::from(out[0])
 }
 
@@ -103,7 +131,12 @@ fn atomics_of_all_operations() {
     assert_eq!(wide(1 << 40, "atom.shared.add.u64 %rd3, [%r0], %rd2;"), (1 << 40) + 528);
     assert_eq!(wide(1 << 40, "red.shared.max.u64 [%r0], %rd2;"), 1 << 40);
     assert_eq!(wide(u64::MAX, "red.shared.max.s64 [%r0], %rd2;"), 32);
-    let out = atomic("sm_90", 0, false, "cvt.rn.bf16.u32 %h0, %r1; mov.b32 %r5, {%h0, %h0}; red.shared.add.noftz.bf16x2 [%r0], %r5;");
+    let out = atomic(
+        "sm_90",
+        0,
+        false,
+        "cvt.rn.bf16.u32 %h0, %r1; mov.b32 %r5, {%h0, %h0}; red.shared.add.noftz.bf16x2 [%r0], %r5;",
+    );
     // Sums above 256 round to even at every step.
     let want = (1..=32).fold(0.0_f32, |s, i| f32::from_bits((b(s + i as f32) as u32) << 16));
     assert_eq!(out & 0xFFFF, b(want));
@@ -112,9 +145,16 @@ fn atomics_of_all_operations() {
 #[test]
 fn the_first_atomic_comes_first() {
     // Each thread sees a different ticket.
-    let out = run_body("sm_80", ".shared .align 4 .b32 w;\n", "
+    let out = run_body(
+        "sm_80",
+        ".shared .align 4 .b32 w;\n",
+        "
         mov.u32 %r0, w; setp.eq.u32 %p0, %ti, 0; @%p0 st.shared.u32 [%r0], 0; bar.sync 0;
-        atom.shared.add.u32 %v, [%r0], 1; st.global.u32 [%mine], %v;", 64, &Options::default()).unwrap();
+        atom.shared.add.u32 %v, [%r0], 1; st.global.u32 [%mine], %v;",
+        64,
+        &Options::default(),
+    )
+    .unwrap();
     let mut sorted = out.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, (0..64).collect::<Vec<_>>());
@@ -122,9 +162,15 @@ fn the_first_atomic_comes_first() {
 
 #[test]
 fn vector_reductions_of_sm_90() {
-    let out = run_body("sm_90", "", "
+    let out = run_body(
+        "sm_90",
+        "",
+        "
         mov.f32 %f0, 0f3F800000; mov.f32 %f1, 0f40000000; mov.f32 %f2, 0f40400000; mov.f32 %f3, 0f40800000;
-        red.global.add.v4.f32 [%out], {%f0, %f1, %f2, %f3};", 4, &Options::default());
+        red.global.add.v4.f32 [%out], {%f0, %f1, %f2, %f3};",
+        4,
+        &Options::default(),
+    );
     let out = out.unwrap().iter().map(|x| f32::from_bits(*x)).collect::<Vec<_>>();
     assert_eq!(out, [4.0, 8.0, 12.0, 16.0]);
 }

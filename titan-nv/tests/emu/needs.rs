@@ -7,13 +7,37 @@ use titan_nv::emu::{ErrorCode, Module};
 const NEEDS: &[(&str, &str, &str)] = &[
     ("sm_89", "8.1", "cvt.rn.satfinite.e4m3x2.f32 %h0, %f0, %f1;"),
     ("sm_89", "8.1", "cvt.rn.f16x2.e5m2x2 %r2, %h0;"),
-    ("sm_89", "8.4", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%f0,%f1,%f2,%f3}, {%r2,%r3,%r4,%r5}, {%r6,%r7}, {%f0,%f1,%f2,%f3};"),
-    ("sm_89", "8.7", "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16 {%r8,%r9}, {%r2,%r3,%r4,%r5}, {%r6,%r7}, {%r8,%r9};"),
-    ("sm_89", "8.7", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32 {%f0,%f1,%f2,%f3}, {%r2,%r3}, {%r6}, {%f0,%f1,%f2,%f3};"),
-    ("sm_90", "7.8", "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%fd0,%fd1,%fd2,%fd3}, {%fd4,%fd5}, {%fd6}, {%fd0,%fd1,%fd2,%fd3};"),
-    ("sm_80", "7.0", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r2,%r3,%r4,%r5}, {%r6,%r7}, {%f0,%f1,%f2,%f3};"),
+    (
+        "sm_89",
+        "8.4",
+        "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%f0,%f1,%f2,%f3}, {%r2,%r3,%r4,%r5}, {%r6,%r7}, {%f0,%f1,%f2,%f3};",
+    ),
+    (
+        "sm_89",
+        "8.7",
+        "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16 {%r8,%r9}, {%r2,%r3,%r4,%r5}, {%r6,%r7}, {%r8,%r9};",
+    ),
+    (
+        "sm_89",
+        "8.7",
+        "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32 {%f0,%f1,%f2,%f3}, {%r2,%r3}, {%r6}, {%f0,%f1,%f2,%f3};",
+    ),
+    (
+        "sm_90",
+        "7.8",
+        "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%fd0,%fd1,%fd2,%fd3}, {%fd4,%fd5}, {%fd6}, {%fd0,%fd1,%fd2,%fd3};",
+    ),
+    (
+        "sm_80",
+        "7.0",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r2,%r3,%r4,%r5}, {%r6,%r7}, {%f0,%f1,%f2,%f3};",
+    ),
     ("sm_80", "7.0", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd0,%fd1}, {%fd4}, {%fd6}, {%fd0,%fd1};"),
-    ("sm_80", "7.0", "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32 {%r8,%r9,%r10,%r11}, {%r2,%r3,%r4,%r5}, {%r6,%r7}, {%r8,%r9,%r10,%r11};"),
+    (
+        "sm_80",
+        "7.0",
+        "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32 {%r8,%r9,%r10,%r11}, {%r2,%r3,%r4,%r5}, {%r6,%r7}, {%r8,%r9,%r10,%r11};",
+    ),
     ("sm_90", "7.8", "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r0], {%r2};"),
     ("sm_80", "7.0", "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r0];"),
     ("sm_80", "7.8", "movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r3;"),

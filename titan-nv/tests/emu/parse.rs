@@ -15,14 +15,37 @@ fn refused(body: &str) -> (ErrorCode, String) {
 #[test]
 fn unknown_instructions_and_modifiers() {
     for body in [
-        "frobnicate.u32 %r0, %r1;", "add.u32.sat %r0, %r1, %r2;", "add.sat.u32 %r0, %r1, %r2;", "ld.global.v3.u32 %r0, [%rd0];",
-        "ld.shared.fast.u32 %r0, [%r1];", "mul.u32 %r0, %r1, %r2;", "add.q32 %r0, %r1, %r2;", "shl.s32 %r0, %r1, %r2;",
-        "setp.less.u32 %p0, %r1, %r2;", "fma.f32 %f0, %f1, %f2, %f3;", "sin.f32 %f0, %f1;", "sqrt.f32 %f0, %f1;", "cvt.s32.f32 %r0, %f1;",
-        "cvt.rn.s32.f32 %r0, %f1;", "cvt.f32.f64 %f0, %rd0;", "bar.sync.aligned 0;", "mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 {%f0}, {%r0}, {%r1}, {%f1};",
-        "mma.sync.aligned.m16n8k24.row.col.f32.f16.f16.f32 {%f0}, {%r0}, {%r1}, {%f1};", "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 {%f0}, {%r0}, {%r1}, {%f1};",
-        "wgmma.fence.sync.aligned;", "cp.async.bulk.commit_group;", "and.u32 %r0, %r1, %r2;", "neg.u32 %r0, %r1;", "selp.f16 %h0, %h1, %h2, %p0;",
-        "atom.global.add.f16 %h0, [%rd0], %h1;", "min.f32.NaN %f0, %f1, %f2;", "shfl.bfly.b32 %r0, %r1, 1, 31;", "popc.u32 %r0, %r1;",
-        "cvt.rn.satfinite.e4m3x2.f16 %h0, %h1;", "mbarrier.arrive.shared::cluster.b64 _, [%r0];", "barrier.cluster.arrive;",
+        "frobnicate.u32 %r0, %r1;",
+        "add.u32.sat %r0, %r1, %r2;",
+        "add.sat.u32 %r0, %r1, %r2;",
+        "ld.global.v3.u32 %r0, [%rd0];",
+        "ld.shared.fast.u32 %r0, [%r1];",
+        "mul.u32 %r0, %r1, %r2;",
+        "add.q32 %r0, %r1, %r2;",
+        "shl.s32 %r0, %r1, %r2;",
+        "setp.less.u32 %p0, %r1, %r2;",
+        "fma.f32 %f0, %f1, %f2, %f3;",
+        "sin.f32 %f0, %f1;",
+        "sqrt.f32 %f0, %f1;",
+        "cvt.s32.f32 %r0, %f1;",
+        "cvt.rn.s32.f32 %r0, %f1;",
+        "cvt.f32.f64 %f0, %rd0;",
+        "bar.sync.aligned 0;",
+        "mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 {%f0}, {%r0}, {%r1}, {%f1};",
+        "mma.sync.aligned.m16n8k24.row.col.f32.f16.f16.f32 {%f0}, {%r0}, {%r1}, {%f1};",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 {%f0}, {%r0}, {%r1}, {%f1};",
+        "wgmma.fence.sync.aligned;",
+        "cp.async.bulk.commit_group;",
+        "and.u32 %r0, %r1, %r2;",
+        "neg.u32 %r0, %r1;",
+        "selp.f16 %h0, %h1, %h2, %p0;",
+        "atom.global.add.f16 %h0, [%rd0], %h1;",
+        "min.f32.NaN %f0, %f1, %f2;",
+        "shfl.bfly.b32 %r0, %r1, 1, 31;",
+        "popc.u32 %r0, %r1;",
+        "cvt.rn.satfinite.e4m3x2.f16 %h0, %h1;",
+        "mbarrier.arrive.shared::cluster.b64 _, [%r0];",
+        "barrier.cluster.arrive;",
     ] {
         let (code, message) = refused(body);
         assert_eq!(code, ErrorCode::Unknown, "{message}");
@@ -46,7 +69,10 @@ fn operands_that_do_not_fit() {
         ("ld.global.u64 %r0, [%rd0];", "does not fit `.u64`"),
         ("cp.async.cg.shared.global [%r0], [%rd0], 8;", "cannot copy 8 bytes"),
         ("mov.b64 %rd0, {%r0, %r1, %r2};", "3 parts do not make"),
-        ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2}, {%r0, %r1}, {%r2}, {%f0, %f1, %f2, %f3};", "has 3 elements instead of 4"),
+        (
+            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2}, {%r0, %r1}, {%r2}, {%f0, %f1, %f2, %f3};",
+            "has 3 elements instead of 4",
+        ),
         ("st.global.u32 %rd0, %r0;", "address in brackets"),
         ("ld.global.u32 %r0, [%rd0-4];", "expected `]`"),
         ("bra 5;", "a label is needed"),
@@ -112,7 +138,8 @@ fn nesting_has_a_limit() {
 
 #[test]
 fn what_says_nothing_about_meaning_is_read_over() {
-    let text = header("sm_80") + ".file 1 \"a.rs\", 0, 10\n.section .debug_info { .b8 1, 2 \n .b32 .debug_line {} }\n.extern .func (.param .b32 r) printf (.param .b64 f);\n\
+    let text = header("sm_80")
+        + ".file 1 \"a.rs\", 0, 10\n.section .debug_info { .b8 1, 2 \n .b32 .debug_line {} }\n.extern .func (.param .b32 r) printf (.param .b64 f);\n\
         .weak .entry k(.param .u64 .ptr .global .align 16 p, .param .align 8 .b8 s[24]) .maxntid 128, 1, 1 .minnctapersm 2 .maxnreg 64\n\
         { .pragma \"nounroll\"; .reg .b32 %a, %b<2>; .loc 1 3 4 mov.u32 %a, (1 << 4) | 3 * -1 + 0x10; ret; }\n";
     let module = Module::parse(&text).unwrap();
@@ -125,10 +152,14 @@ fn what_says_nothing_about_meaning_is_read_over() {
 #[test]
 fn no_text_makes_the_parser_panic() {
     // A good text with pieces cut out, doubled and swapped.
-    let good = module_of("sm_80", ".shared .align 8 .b8 buf[64];\n", "
+    let good = module_of(
+        "sm_80",
+        ".shared .align 8 .b8 buf[64];\n",
+        "
         L: ld.global.v2.u32 {%r0, %r1}, [%rd0+8]; @!%p0 bra L; setp.lt.s32 %p0|%p1, %r0, -5; mov.b64 %rd1, {%r0, 0x7};
         mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2}, {%f0, %f1, %f2, %f3};
-        cvt.rn.f16.f32 %h0, %f0; ts: .branchtargets L, L; brx.idx %r0, ts; mov.u32 %r3, buf+4; .loc 1 2 3");
+        cvt.rn.f16.f32 %h0, %f0; ts: .branchtargets L, L; brx.idx %r0, ts; mov.u32 %r3, buf+4; .loc 1 2 3",
+    );
     let mut rng = titan_core::engine::Rng::new(11);
     for _ in 0..1500 {
         let mut text = good.clone().into_bytes();
@@ -137,7 +168,12 @@ fn no_text_makes_the_parser_panic() {
             let (a, b) = (a.min(b), a.max(b).min(a.min(b) + 12));
             match rng.below(4) {
                 0 => drop(text.drain(a..b)),
-                1 => text.splice(a..a, b".x, %9 { [ ; 0f 99999999999".iter().copied().skip(b % 20).take(5).collect::<Vec<_>>()).for_each(drop),
+                1 => text
+                    .splice(
+                        a..a,
+                        b".x, %9 { [ ; 0f 99999999999".iter().copied().skip(b % 20).take(5).collect::<Vec<_>>(),
+                    )
+                    .for_each(drop),
                 2 => text.swap(a, b),
                 _ => text[a] = b"%.,;:{}[]()<>+-0xfL@!|_ \n"[b % 25],
             }

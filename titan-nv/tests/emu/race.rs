@@ -29,13 +29,15 @@ fn between_warps() {
 fn within_a_warp_too() {
     pair(1, "st.shared.u32 [%r1], %ti;", "bar.warp.sync -1;", "ld.shared.u32 %v, [%r3];");
     // Exchanging registers orders no memory.
-    let body = START.replace("NEAR", "1") + "st.shared.u32 [%r1], %ti; shfl.sync.idx.b32 %r4, %ti, 0, 31, -1;\nld.shared.u32 %v, [%r3];";
+    let body = START.replace("NEAR", "1")
+        + "st.shared.u32 [%r1], %ti; shfl.sync.idx.b32 %r4, %ti, 0, 31, -1;\nld.shared.u32 %v, [%r3];";
     fails(WORDS, &body, 32, ErrorCode::Race, "ld.shared");
 }
 
 #[test]
 fn a_warps_own_order_is_not_the_blocks() {
-    let body = START.replace("NEAR", "32") + "st.shared.u32 [%r1], 99; bar.sync 0; st.shared.u32 [%r1], %ti; bar.warp.sync -1;\nld.shared.u32 %v, [%r3];";
+    let body = START.replace("NEAR", "32")
+        + "st.shared.u32 [%r1], 99; bar.sync 0; st.shared.u32 [%r1], %ti; bar.warp.sync -1;\nld.shared.u32 %v, [%r3];";
     fails(WORDS, &body, 64, ErrorCode::Race, "shared");
 }
 
@@ -52,7 +54,13 @@ fn common_bytes_of_different_accesses() {
 
 #[test]
 fn equal_writes_of_replicated_results_are_allowed() {
-    gives("sm_80", WORDS, "mov.u32 %r0, w; st.shared.u32 [%r0], 7; bar.sync 0; ld.shared.u32 %v, [%r0]; st.global.u32 [%mine], %v;", 64, |_| 7);
+    gives(
+        "sm_80",
+        WORDS,
+        "mov.u32 %r0, w; st.shared.u32 [%r0], 7; bar.sync 0; ld.shared.u32 %v, [%r0]; st.global.u32 [%mine], %v;",
+        64,
+        |_| 7,
+    );
     fails(WORDS, "mov.u32 %r0, w;\nst.shared.u32 [%r0], %ti;\n", 64, ErrorCode::Race, "st.shared");
 }
 
@@ -68,23 +76,41 @@ fn atomics_do_not_race_among_themselves() {
 #[test]
 fn flags_release_and_acquire() {
     // Warp 0 fills, raises the flag; warp 1 waits for it and reads.
-    let body = |store: &str, load: &str| format!("
+    let body = |store: &str, load: &str| {
+        format!(
+            "
         mov.u32 %r0, w; setp.eq.u32 %p0, %ti, 0; @%p0 st.shared.u32 [%r0], 0; bar.sync 0;
         mad.lo.u32 %r1, %lane, 4, %r0; setp.ge.u32 %p1, %ti, 32; mov.u32 %v, 0; @%p1 bra TAKE;
         st.shared.u32 [%r1+128], %lane; bar.warp.sync -1; @%p0 {store} [%r0], 1; bra DONE;
         TAKE: {load} %r2, [%r0]; setp.eq.u32 %p2, %r2, 0; @%p2 bra TAKE;
         ld.shared.u32 %v, [%r1+128];
-        DONE: st.global.u32 [%mine], %v;");
+        DONE: st.global.u32 [%mine], %v;"
+        )
+    };
     let want = |t: u32| t.saturating_sub(32);
     gives("sm_80", WORDS, &body("st.release.cta.shared.u32", "ld.acquire.cta.shared.u32"), 64, want);
-    gives("sm_80", WORDS, &body("membar.cta; @%p0 st.volatile.shared.u32", "ld.volatile.shared.u32").replace("ld.shared.u32 %v, [%r1+128]", "fence.acq_rel.cta; ld.shared.u32 %v, [%r1+128]"), 64, want);
-    fails(WORDS, &body("st.relaxed.cta.shared.u32", "ld.relaxed.cta.shared.u32"), 64, ErrorCode::Race, "ld.shared.u32 %v");
+    gives(
+        "sm_80",
+        WORDS,
+        &body("membar.cta; @%p0 st.volatile.shared.u32", "ld.volatile.shared.u32")
+            .replace("ld.shared.u32 %v, [%r1+128]", "fence.acq_rel.cta; ld.shared.u32 %v, [%r1+128]"),
+        64,
+        want,
+    );
+    fails(
+        WORDS,
+        &body("st.relaxed.cta.shared.u32", "ld.relaxed.cta.shared.u32"),
+        64,
+        ErrorCode::Race,
+        "ld.shared.u32 %v",
+    );
 }
 
 #[test]
 fn a_store_publishes_for_its_own_thread_only() {
     // Warp 0 fills and raises the flag to 1; warp 1, which takes nothing over, to 2; warp 2 waits for 2 and reads what warp 0 filled.
-    let body = |second: &str| format!("
+    let body = |second: &str| {
+        format!("
         mov.u32 %r0, w; setp.eq.u32 %p0, %ti, 0; @%p0 st.shared.u32 [%r0], 0; bar.sync 0;
         mad.lo.u32 %r1, %lane, 4, %r0; mov.u32 %v, 0; setp.ge.u32 %p1, %ti, 64; @%p1 bra TAKE; setp.ge.u32 %p1, %ti, 32; @%p1 bra NEXT;
         st.shared.u32 [%r1+128], %lane; bar.warp.sync -1; @%p0 st.release.cta.shared.u32 [%r0], 1; bra DONE;
@@ -92,10 +118,17 @@ fn a_store_publishes_for_its_own_thread_only() {
         setp.eq.u32 %p3, %lane, 0; bar.warp.sync -1; @%p3 {second} bra DONE;
         TAKE: ld.relaxed.cta.shared.u32 %r2, [%r0]; setp.ne.u32 %p2, %r2, 2; @%p2 bra TAKE;
         ld.acquire.cta.shared.u32 %r2, [%r0]; ld.shared.u32 %v, [%r1+128];
-        DONE: st.global.u32 [%mine], %v;");
+        DONE: st.global.u32 [%mine], %v;")
+    };
     let want = |t: u32| t.saturating_sub(64);
     gives("sm_80", WORDS, &body("atom.relaxed.cta.shared.add.u32 %r3, [%r0], 1;"), 96, want);
-    gives("sm_80", WORDS, &body("st.release.cta.shared.u32 [%r0], 2;").replacen("ld.relaxed", "ld.acquire", 1), 96, want);
+    gives(
+        "sm_80",
+        WORDS,
+        &body("st.release.cta.shared.u32 [%r0], 2;").replacen("ld.relaxed", "ld.acquire", 1),
+        96,
+        want,
+    );
     fails(WORDS, &body("st.release.cta.shared.u32 [%r0], 2;"), 96, ErrorCode::Race, "ld.shared.u32 %v");
 }
 

@@ -45,9 +45,7 @@ fn bit_fields_bit_by_bit() {
         let (pos, len) = (c & 0xFF, d & 0xFF);
         (0..len).filter(|i| pos + i <= msb).fold(b, |f, i| f & !(1 << (pos + i)) | (a >> i & 1) << (pos + i))
     };
-    random("bfi.b32 %r, %a0, %a1, %a2, %a3;", 4, |o| {
-        bfi(o[0] & 0xFFFF_FFFF, o[1] & 0xFFFF_FFFF, o[2], o[3], 31)
-    });
+    random("bfi.b32 %r, %a0, %a1, %a2, %a3;", 4, |o| bfi(o[0] & 0xFFFF_FFFF, o[1] & 0xFFFF_FFFF, o[2], o[3], 31));
     random("bfi.b64 %d, %x0, %x1, %a2, %a3;", 4, |o| bfi(o[0], o[1], o[2], o[3], 63));
 }
 
@@ -66,7 +64,13 @@ fn tables_and_permutations() {
         let pick = |i: u32| {
             let sel = o[2] >> (4 * i) & 0xF;
             let byte = bytes[(sel & 7) as usize];
-            if sel & 8 == 0 { byte } else if byte & 0x80 != 0 { 0xFF } else { 0 }
+            if sel & 8 == 0 {
+                byte
+            } else if byte & 0x80 != 0 {
+                0xFF
+            } else {
+                0
+            }
         };
         u32::from_le_bytes([pick(0), pick(1), pick(2), pick(3)]).into()
     });
@@ -142,15 +146,15 @@ fn floats_round_like_the_machine() {
 #[test]
 fn directed_roundings_enclose_the_result() {
     let x = |o: &[u64], i: usize| f32::from_bits(w(o[i]));
-    for (op, f) in [
-        ("add", (|a: f64, b: f64| a + b) as fn(f64, f64) -> f64),
-        ("mul", |a, b| a * b),
-        ("div", |a, b| a / b),
-    ] {
+    for (op, f) in
+        [("add", (|a: f64, b: f64| a + b) as fn(f64, f64) -> f64), ("mul", |a, b| a * b), ("div", |a, b| a / b)]
+    {
         for (rnd, want) in [("rm", [true, false]), ("rp", [false, true])] {
             // The f32 below or above the f64 result; operands are close, so that f64 is exact enough.
-            let body = format!("and.b32 %t0, %a0, 0xBFFFFFFF; or.b32 %t0, %t0, 0x3F000000; and.b32 %t1, %a1, 0xBFFFFFFF; \
-                                or.b32 %t1, %t1, 0x3F000000; {op}.{rnd}.f32 %r, %t0, %t1;");
+            let body = format!(
+                "and.b32 %t0, %a0, 0xBFFFFFFF; or.b32 %t0, %t0, 0x3F000000; and.b32 %t1, %a1, 0xBFFFFFFF; \
+                                or.b32 %t1, %t1, 0x3F000000; {op}.{rnd}.f32 %r, %t0, %t1;"
+            );
             random(&body, 2, |o| {
                 let near = |i: usize| f64::from(f32::from_bits(x(o, i).to_bits() & 0xBFFF_FFFF | 0x3F00_0000));
                 let exact = f(near(0), near(1));

@@ -5,7 +5,8 @@ use titan_nv::emu::{EmuError, ErrorCode, Options};
 
 const WORDS: &str = ".shared .align 16 .b32 w[256];\n";
 const BAR: &str = ".shared .align 8 .b64 bar;\n";
-const START: &str = "mov.u32 %r0, w; mad.lo.u32 %r1, %ti, 4, %r0; xor.b32 %r2, %ti, NEAR; mad.lo.u32 %r3, %r2, 4, %r0;\n";
+const START: &str =
+    "mov.u32 %r0, w; mad.lo.u32 %r1, %ti, 4, %r0; xor.b32 %r2, %ti, NEAR; mad.lo.u32 %r3, %r2, 4, %r0;\n";
 
 /// Runs with the sanitizer alone.
 fn alone(shared: &str, body: &str) -> Result<Vec<u32>, EmuError> {
@@ -23,7 +24,10 @@ fn warps_race_with_each_other_but_not_with_themselves() {
     let error = alone(WORDS, &body(32, "")).unwrap_err();
     let message = error.to_string();
     assert_eq!(error.code(), ErrorCode::Race);
-    assert!(message.contains("of `w` in shared memory: a ") && message.contains("[sanitizer: outstanding-"), "{message}");
+    assert!(
+        message.contains("of `w` in shared memory: a ") && message.contains("[sanitizer: outstanding-"),
+        "{message}"
+    );
     assert!(message.contains("ld.shared.u32 %v, [%r3];") && message.contains("st.shared.u32 [%r1], %ti;"), "{message}");
     assert!(message.contains("help: order them by `bar.sync`"), "{message}");
     assert_eq!(alone(WORDS, &body(32, "bar.sync 0;")).unwrap()[0], 32);
@@ -44,7 +48,10 @@ fn copies_are_waited_for_before_the_block_ends() {
     assert_eq!(error.code(), ErrorCode::Race);
     let message = error.to_string();
     assert!(message.contains("the block ends") && message.contains("[sanitizer: exit-in-flight]"), "{message}");
-    assert!(message.contains("cp.async.ca.shared.global") && message.contains("help: wait for the copies"), "{message}");
+    assert!(
+        message.contains("cp.async.ca.shared.global") && message.contains("help: wait for the copies"),
+        "{message}"
+    );
     run("", false).unwrap();
     run("cp.async.wait_group 0;", true).unwrap();
 }

@@ -22,10 +22,16 @@ fn shuffles() {
 
 #[test]
 fn a_shuffle_among_half_of_the_warp() {
-    gives("sm_80", "", "
+    gives(
+        "sm_80",
+        "",
+        "
         setp.lt.u32 %p0, %lane, 16; mov.u32 %v, 7;
         @%p0 shfl.sync.bfly.b32 %v, %lane, 1, 31, 0xFFFF;
-        st.global.u32 [%mine], %v;", 32, |t| if t < 16 { t ^ 1 } else { 7 });
+        st.global.u32 [%mine], %v;",
+        32,
+        |t| if t < 16 { t ^ 1 } else { 7 },
+    );
 }
 
 #[test]
@@ -66,9 +72,14 @@ fn matches_and_reductions() {
 
 #[test]
 fn one_thread_is_elected() {
-    gives("sm_90", "", "
-        elect.sync %r0|%p0, -1; selp.u32 %v, 100, 0, %p0; add.u32 %v, %v, %r0; st.global.u32 [%mine], %v;", 32,
-        |t| if t == 0 { 100 } else { 0 });
+    gives(
+        "sm_90",
+        "",
+        "
+        elect.sync %r0|%p0, -1; selp.u32 %v, 100, 0, %p0; add.u32 %v, %v, %r0; st.global.u32 [%mine], %v;",
+        32,
+        |t| if t == 0 { 100 } else { 0 },
+    );
 }
 
 #[test]

@@ -99,7 +99,10 @@ impl Tensor {
 
     fn read(&mut self, bytes: &[u8]) {
         self.values = if self.half {
-            bytes.chunks_exact(2).map(|b| Format::F16.to_f64(u32::from(u16::from_le_bytes([b[0], b[1]]))) as f32).collect()
+            bytes
+                .chunks_exact(2)
+                .map(|b| Format::F16.to_f64(u32::from(u16::from_le_bytes([b[0], b[1]]))) as f32)
+                .collect()
         } else {
             bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
         };

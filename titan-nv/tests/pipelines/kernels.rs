@@ -18,7 +18,11 @@ fn ring(slots: usize) -> String {
 
 /// `for k in pipelined(..)`
 pub(crate) fn implicit() -> String {
-    gemm(TILES, "", HEAD, "    %z = splat %f0 : tile<32x16xf32>
+    gemm(
+        TILES,
+        "",
+        HEAD,
+        "    %z = splat %f0 : tile<32x16xf32>
     %done = for %t = %zero to %steps step %one pipelined carry(%acc = %z) {
         %at = load_tile %a[%m, %t] or %pad : tile<32x16xf16>
         %bt = load_tile %b[%n, %t] or %pad : tile<16x16xf16>
@@ -28,16 +32,19 @@ pub(crate) fn implicit() -> String {
     }
     store_tile %c[%m, %n], %done
     return
-")
+",
+    )
 }
 
 /// Copies of step `t` of tile (m, n).
 fn copy(t: &str) -> String {
-    format!("            %slot = ttg.stage.acquire<0>
+    format!(
+        "            %slot = ttg.stage.acquire<0>
             %sa = ttg.source_tile %a[%m, {t}] or %pad : source<32x16xf16>
             %sb = ttg.source_tile %b[%n, {t}] or %pad : source<16x16xf16>
             ttg.stage.async_produce %slot, %sa, %sb {{bytes = 1536, proxy = generic}}
-")
+"
+    )
 }
 
 const TAKE: &str = "            %ready = ttg.stage.ready<0>
@@ -66,13 +73,19 @@ pub(crate) enum Multiply {
 
 fn consume(how: Multiply) -> String {
     let looped = |carry: &str, body: &str, next: &str| {
-        format!("        %end = for %u = %zero to %steps step %one carry({carry}) {{\n{TAKE}{body}            continue {next}\n        }}\n")
+        format!(
+            "        %end = for %u = %zero to %steps step %one carry({carry}) {{\n{TAKE}{body}            continue {next}\n        }}\n"
+        )
     };
     let z = "        %z = splat %f0 : tile<32x16xf32>\n";
     match how {
-        Multiply::AtOnce => format!("{z}{}", looped("%acc = %z", &format!("            %next = mma %va, %vbt, %acc\n{GIVE}"), "%next")),
+        Multiply::AtOnce => {
+            format!("{z}{}", looped("%acc = %z", &format!("            %next = mma %va, %vbt, %acc\n{GIVE}"), "%next"))
+        }
         Multiply::Token => {
-            let body = format!("            %token = ttg.compute.issue %va, %vbt, %acc\n            %next = ttg.compute.wait %token\n{GIVE}");
+            let body = format!(
+                "            %token = ttg.compute.issue %va, %vbt, %acc\n            %next = ttg.compute.wait %token\n{GIVE}"
+            );
             format!("{z}{}", looped("%acc = %z", &body, "%next"))
         }
         Multiply::Acc(keep) => {
@@ -81,7 +94,9 @@ fn consume(how: Multiply) -> String {
             format!("{z}        %start = ttg.acc.start<{keep}> %z\n{all}        %end = ttg.acc.finish %chain\n")
         }
         Multiply::Registers => {
-            let body = format!("            %ra = ttg.stage.read %va\n            %rb = ttg.stage.read %vbt\n{GIVE}            %next = mma %ra, %rb, %acc\n");
+            let body = format!(
+                "            %ra = ttg.stage.read %va\n            %rb = ttg.stage.read %vbt\n{GIVE}            %next = mma %ra, %rb, %acc\n"
+            );
             format!("{z}{}", looped("%acc = %z", &body, "%next"))
         }
     }
@@ -94,7 +109,8 @@ pub(crate) fn roles(slots: usize, warps: [u32; 2], how: Multiply) -> String {
     let more = format!("{}role(producer, {}) role(consumer, {}) ", ring(slots), warps[0], warps[1]);
     let body = format!(
         "    ttg.roles producer {{\n        for %t = %zero to %steps step %one {{\n{}            continue\n        }}\n{END}    }} consumer {{\n{}        store_tile %c[%m, %n], %end\n{END}    }}\n    return\n",
-        copy("%t"), consume(how),
+        copy("%t"),
+        consume(how),
     );
     gemm(TILES, &more, HEAD, &body)
 }
@@ -105,11 +121,25 @@ pub(crate) fn persistent(slots: usize) -> String {
     let head = HEAD.replace("    %m = program_id<0>\n    %n = program_id<1>\n", "");
     let work = "        %rows = dim<0> %c\n        %columns = dim<1> %c\n        %c31 = const 31 : i32\n        %c32 = const 32 : i32\n        %rup = add %rows, %c31\n        %gm = div %rup, %c32\n        %cup = add %columns, %c15\n        %gn = div %cup, %c16\n        %tiles = mul %gm, %gn\n";
     let looped = |i: &str, body: &str| {
-        format!("        for {i} = %zero to %tiles step %one distributed {{\n        %m, %n = unflatten {i}, %gm, %gn\n{body}        continue\n        }}\n")
+        format!(
+            "        for {i} = %zero to %tiles step %one distributed {{\n        %m, %n = unflatten {i}, %gm, %gn\n{body}        continue\n        }}\n"
+        )
     };
-    let producer = looped("%w", &format!("        for %t = %zero to %steps step %one {{\n{}            continue\n        }}\n", copy("%t")));
-    let consumer = looped("%x", &format!("{}        store_tile %c[%m, %n], %end\n", consume(Multiply::Acc(1)))).replace("%m", "%m.2").replace("%n,", "%n.2,").replace("%n]", "%n.2]").replace("%n =", "%n.2 =");
-    gemm("grid persistent", &more, &format!("{head}{work}"), &format!("    ttg.roles producer {{\n{producer}{END}    }} consumer {{\n{consumer}{END}    }}\n    return\n"))
+    let producer = looped(
+        "%w",
+        &format!("        for %t = %zero to %steps step %one {{\n{}            continue\n        }}\n", copy("%t")),
+    );
+    let consumer = looped("%x", &format!("{}        store_tile %c[%m, %n], %end\n", consume(Multiply::Acc(1))))
+        .replace("%m", "%m.2")
+        .replace("%n,", "%n.2,")
+        .replace("%n]", "%n.2]")
+        .replace("%n =", "%n.2 =");
+    gemm(
+        "grid persistent",
+        &more,
+        &format!("{head}{work}"),
+        &format!("    ttg.roles producer {{\n{producer}{END}    }} consumer {{\n{consumer}{END}    }}\n    return\n"),
+    )
 }
 
 /// Without roles: all warps copy `ahead` steps before they multiply.
@@ -135,40 +165,68 @@ pub(crate) fn one_thread(slots: usize, ahead: usize) -> String {
     ttg.pipeline.finalize
     store_tile %c[%m, %n], %end
     return
-", copy("%t"));
+",
+        copy("%t")
+    );
     gemm(TILES, &ring(slots), HEAD, &body)
 }
 
 /// Two roles read every stage: one multiplies the upper rows of A, one the lower.
 pub(crate) fn two_readers(slots: usize) -> String {
     let more = format!("{}role(producer, 2) role(left, 4) role(right, 2) ", ring(slots));
-    let right = consume(Multiply::Registers).replace("%z =", "%z.3 =").replace("%z)", "%z.3)").replace("%end", "%end.3").replace("%acc", "%acc.3").replace("%next", "%next.3").replace("%u ", "%u.3 ").replace("%ready", "%ready.3").replace("%stage ", "%stage.3 ").replace("read_perm %stage\n", "read_perm %stage.3\n").replace("%perm", "%perm.3").replace("%va", "%va.3").replace("%vb ", "%vb.3 ").replace("> %vb\n", "> %vb.3\n").replace("%vbt", "%vbt.3").replace("%ra", "%ra.3").replace("%rb", "%rb.3").replace("%over", "%over.3");
+    let right = consume(Multiply::Registers)
+        .replace("%z =", "%z.3 =")
+        .replace("%z)", "%z.3)")
+        .replace("%end", "%end.3")
+        .replace("%acc", "%acc.3")
+        .replace("%next", "%next.3")
+        .replace("%u ", "%u.3 ")
+        .replace("%ready", "%ready.3")
+        .replace("%stage ", "%stage.3 ")
+        .replace("read_perm %stage\n", "read_perm %stage.3\n")
+        .replace("%perm", "%perm.3")
+        .replace("%va", "%va.3")
+        .replace("%vb ", "%vb.3 ")
+        .replace("> %vb\n", "> %vb.3\n")
+        .replace("%vbt", "%vbt.3")
+        .replace("%ra", "%ra.3")
+        .replace("%rb", "%rb.3")
+        .replace("%over", "%over.3");
     let body = format!(
         "    ttg.roles producer {{\n        for %t = %zero to %steps step %one {{\n{}            continue\n        }}\n{END}    }} left {{\n{}        store_tile %c[%m, %n], %end\n{END}    }} right {{\n{right}        store_tile %d[%m, %n], %end.3\n{END}    }}\n    return\n",
-        copy("%t"), consume(Multiply::AtOnce),
+        copy("%t"),
+        consume(Multiply::AtOnce),
     );
-    gemm(TILES, &more, HEAD, &body).replace("%c: mut tensor<f32>[M, N]", "%d: mut tensor<f32>[M, N], %c: mut tensor<f32>[M, N]")
+    gemm(TILES, &more, HEAD, &body)
+        .replace("%c: mut tensor<f32>[M, N]", "%d: mut tensor<f32>[M, N], %c: mut tensor<f32>[M, N]")
 }
 
 /// Steps of which `%keep` is false are skipped: as zeros, or as poison that the reader passes over.
 pub(crate) fn skipping(slots: usize, poison: bool) -> String {
     let fill = if poison { "poison" } else { "zero" };
     let copy = copy("%t").replace("%sb {", "%sb, %keep {").replace("generic}", &format!("generic, skipped = {fill}}}"));
-    let copy = format!("            %two = const 2 : i32\n            %odd = rem %t, %two\n            %keep = eq %odd, %one\n{copy}");
+    let copy = format!(
+        "            %two = const 2 : i32\n            %odd = rem %t, %two\n            %keep = eq %odd, %one\n{copy}"
+    );
     let sum = "            %sum = mma %va, %vbt, %acc\n";
     let read = if poison {
         let (wait, rest) = TAKE.split_once("            %perm").unwrap();
-        format!("{wait}            %bad = ttg.stage.poisoned %stage\n            %next = if %bad {{\n            %none = ttg.stage.consumed %stage\n            ttg.stage.release %none\n            yield %acc\n            }} else {{\n            %perm{rest}{sum}{GIVE}            yield %sum\n            }}\n")
+        format!(
+            "{wait}            %bad = ttg.stage.poisoned %stage\n            %next = if %bad {{\n            %none = ttg.stage.consumed %stage\n            ttg.stage.release %none\n            yield %acc\n            }} else {{\n            %perm{rest}{sum}{GIVE}            yield %sum\n            }}\n"
+        )
     } else {
         format!("{TAKE}{}{GIVE}", sum.replace("%sum", "%next"))
     };
     let more = format!("{}role(producer, 1) role(consumer, 2) ", ring(slots));
-    let body = format!("    ttg.roles producer {{\n        for %t = %zero to %steps step %one {{\n{copy}            continue\n        }}\n{END}    }} consumer {{\n        %z = splat %f0 : tile<32x16xf32>\n        %end = for %u = %zero to %steps step %one carry(%acc = %z) {{\n{read}            continue %next\n        }}\n        store_tile %c[%m, %n], %end\n{END}    }}\n    return\n");
+    let body = format!(
+        "    ttg.roles producer {{\n        for %t = %zero to %steps step %one {{\n{copy}            continue\n        }}\n{END}    }} consumer {{\n        %z = splat %f0 : tile<32x16xf32>\n        %end = for %u = %zero to %steps step %one carry(%acc = %z) {{\n{read}            continue %next\n        }}\n        store_tile %c[%m, %n], %end\n{END}    }}\n    return\n"
+    );
     gemm(TILES, &more, HEAD, &body)
 }
 
 /// The result leaves through a staging ring.
 pub(crate) fn staged(slots: usize) -> String {
-    let text = roles(slots, [1, 4], Multiply::AtOnce).replace("role(producer", "pipe(1, \"out\", tile<32x16xf32>) role(producer");
+    let text = roles(slots, [1, 4], Multiply::AtOnce)
+        .replace("role(producer", "pipe(1, \"out\", tile<32x16xf32>) role(producer");
     text.replace("        store_tile %c[%m, %n], %end\n", "        %free = ttg.stage.acquire<1>\n        %written = ttg.stage.write %free, %end\n        %store = ttg.store.issue_tile %c[%m, %n], %written\n        ttg.store.wait %store\n")
 }

@@ -35,7 +35,11 @@ const GRID: [u32; 3] = [2, 2, 1];
 #[test]
 fn loops_are_pipelined() {
     let code = embedded(&kernels::implicit(), true);
-    assert!(code.notes.iter().any(|n| n == "pipelined: at, bt in 4 slots, copied 3 iterations ahead"), "{:?}", code.notes);
+    assert!(
+        code.notes.iter().any(|n| n == "pipelined: at, bt in 4 slots, copied 3 iterations ahead"),
+        "{:?}",
+        code.notes
+    );
     depths(4).for_each(|k| check(&code, k, GRID, |_| true, "implicit"));
     let plain = embedded(&kernels::implicit(), false);
     [0, 1, 17, 40].into_iter().for_each(|k| check(&plain, k, GRID, |_| true, "implicit, unaligned"));
@@ -43,7 +47,13 @@ fn loops_are_pipelined() {
 
 #[test]
 fn one_role_copies_and_one_multiplies() {
-    for (slots, how) in [(1, Multiply::AtOnce), (2, Multiply::Token), (3, Multiply::Acc(1)), (4, Multiply::Registers), (3, Multiply::Acc(2))] {
+    for (slots, how) in [
+        (1, Multiply::AtOnce),
+        (2, Multiply::Token),
+        (3, Multiply::Acc(1)),
+        (4, Multiply::Registers),
+        (3, Multiply::Acc(2)),
+    ] {
         let text = kernels::roles(slots, [1, 4], how);
         let fused = embedded(&text, true);
         assert!(fused.notes.iter().any(|n| n.starts_with("roles fused")), "{:?}", fused.notes);
@@ -69,7 +79,11 @@ fn slots_are_given_back_by_numbers_too() {
 fn clocks_run_on_over_the_tiles_of_a_persistent_program() {
     let text = kernels::persistent(3);
     let fused = embedded(&text, true);
-    assert!(fused.notes.iter().any(|n| n == "roles fused: all warps copy 2 iterations ahead and compute"), "{:?}", fused.notes);
+    assert!(
+        fused.notes.iter().any(|n| n == "roles fused: all warps copy 2 iterations ahead and compute"),
+        "{:?}",
+        fused.notes
+    );
     for code in [fused, with_free(&text, FreeBy::Mbarrier, true)] {
         for k in [0, 16, 40, 64, 120] {
             for programs in [1, 3] {
@@ -112,8 +126,11 @@ fn two_roles_read_every_stage() {
                 let empty = || Tensor::new(&[M, N], false, |_| f32::NAN);
                 for both in [false, true] {
                     let (first, second) = (Arg::Out(empty()), Arg::Out(empty()));
-                    let args = [Arg::In(a.clone()), Arg::In(b.clone()), if both { second } else { first }, Arg::Out(empty())];
-                    let found = code.run(&args, GRID, &options).unwrap_or_else(|e| panic!("k = {k}, {free:?}, {options:?}: {e}"));
+                    let args =
+                        [Arg::In(a.clone()), Arg::In(b.clone()), if both { second } else { first }, Arg::Out(empty())];
+                    let found = code
+                        .run(&args, GRID, &options)
+                        .unwrap_or_else(|e| panic!("k = {k}, {free:?}, {options:?}: {e}"));
                     assert_eq!(found, wanted, "k = {k}, {free:?}, {options:?}");
                 }
             }
@@ -126,8 +143,14 @@ fn rings_that_do_not_fit_have_fewer_slots() {
     // Eight slots of 1536 bytes fit; of tiles sixteen times as large they do not.
     let text = kernels::roles(8, [1, 4], Multiply::Acc(1));
     assert!(!embedded(&text, true).notes.iter().any(|n| n.contains("is short")));
-    let large = text.replace("32x16xf16", "128x64xf16").replace("16x16xf16", "64x64xf16").replace("bytes = 1536", "bytes = 24576");
-    let large = large.replace("32x16xf32", "128x64xf32").replace("const 15 :", "const 63 :").replace("const 16 :", "const 64 :");
+    let large = text
+        .replace("32x16xf16", "128x64xf16")
+        .replace("16x16xf16", "64x64xf16")
+        .replace("bytes = 1536", "bytes = 24576");
+    let large = large
+        .replace("32x16xf32", "128x64xf32")
+        .replace("const 15 :", "const 63 :")
+        .replace("const 16 :", "const 64 :");
     let code = embedded(&large.replace("cdiv(M, 32), cdiv(N, 16)", "cdiv(M, 128), cdiv(N, 64)"), true);
     let note = code.notes.iter().find(|n| n.contains("is short")).unwrap();
     assert_eq!(note, "the shared memory of sm_80 is short: `ring` has 4 slots of 8");

@@ -27,7 +27,9 @@ impl Pick {
                 BinOp::Add => pick.add = pick.add.saturating_add(c),
                 BinOp::Sub => pick.add = pick.add.saturating_sub(c),
                 // A remainder of a remainder by the same number is one remainder.
-                BinOp::Rem if c > 0 && (pick.modulus == Some(c) || pick.modulus.is_none() && pick.add == 0) => pick.modulus = Some(c),
+                BinOp::Rem if c > 0 && (pick.modulus == Some(c) || pick.modulus.is_none() && pick.add == 0) => {
+                    pick.modulus = Some(c)
+                }
                 BinOp::Xor if pick.modulus.is_none() && pick.add == 0 => pick.flip ^= c,
                 _ => break,
             }
@@ -114,7 +116,11 @@ pub(super) fn touched(kernel: &Kernel, op: &Op) -> Vec<Touched> {
                 let regions = op.args.iter().filter(|v| kernel.ty(**v) == Ty::Raw(Raw::Region));
                 for (i, region) in regions.enumerate() {
                     let place = region_of(kernel, *region, bytes_of(&op.kind));
-                    let writes = if let OpKind::Region(RegionOp::Call(call)) = &op.kind { call.touch(i).writes() } else { access.writes };
+                    let writes = if let OpKind::Region(RegionOp::Call(call)) = &op.kind {
+                        call.touch(i).writes()
+                    } else {
+                        access.writes
+                    };
                     found.push(one(place, writes, false));
                 }
             }
@@ -132,7 +138,9 @@ pub(super) fn touched(kernel: &Kernel, op: &Op) -> Vec<Touched> {
 /// How many bytes of its region a copy touches.
 fn bytes_of(kind: &OpKind) -> u64 {
     match kind {
-        OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes }) => u64::from(*bytes),
+        OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes }) => {
+            u64::from(*bytes)
+        }
         _ => u64::MAX,
     }
 }
@@ -145,13 +153,17 @@ fn region_of(kernel: &Kernel, value: Value, most: u64) -> Place {
     match (&op.kind, &op.args[..]) {
         (OpKind::Region(RegionOp::Place { offset, bytes, .. }), _) => from(u64::from(*offset), u64::from(*bytes)),
         (OpKind::Region(RegionOp::At), [region, index]) => {
-            let Some(OpKind::Region(RegionOp::Place { offset, bytes, parts })) = kernel.def_op(*region).map(|o| &o.kind) else {
+            let Some(OpKind::Region(RegionOp::Place { offset, bytes, parts })) =
+                kernel.def_op(*region).map(|o| &o.kind)
+            else {
                 return ANYWHERE;
             };
             let (offset, bytes, parts) = (u64::from(*offset), u64::from(*bytes), u64::from(*parts).max(1));
             match kernel.int_constant(*index).and_then(|i| u64::try_from(i).ok()).or((parts == 1).then_some(0)) {
                 Some(i) => from(offset.saturating_add(i.saturating_mul(bytes / parts)), bytes / parts),
-                None => Place::Shared { first: offset, end: offset + bytes, pick: Some(Pick::new(kernel, *region, *index)) },
+                None => {
+                    Place::Shared { first: offset, end: offset + bytes, pick: Some(Pick::new(kernel, *region, *index)) }
+                }
             }
         }
         (_, _) => ANYWHERE,

@@ -122,8 +122,16 @@ impl Flow<'_> {
                     self.reuses.entry(id).or_default().extend(open);
                 }
             }
-            Order::None | Order::Learns | Order::Polls | Order::TellsCopies | Order::Closes(_) | Order::Awaits(_) | Order::AwaitsToken
-            | Order::Fences | Order::FencesWords | Order::Ends => {}
+            Order::None
+            | Order::Learns
+            | Order::Polls
+            | Order::TellsCopies
+            | Order::Closes(_)
+            | Order::Awaits(_)
+            | Order::AwaitsToken
+            | Order::Fences
+            | Order::FencesWords
+            | Order::Ends => {}
         }
     }
 
@@ -135,7 +143,13 @@ impl Flow<'_> {
     }
 
     /// `uncovered`: of users in other roles, what these have not fenced after they learnt.
-    fn demand(&mut self, at: OpId, (user, t, scope): (OpId, Touched, Scope), uncovered: Option<Uncovered>, state: &State) {
+    fn demand(
+        &mut self,
+        at: OpId,
+        (user, t, scope): (OpId, Touched, Scope),
+        uncovered: Option<Uncovered>,
+        state: &State,
+    ) {
         let foreign = uncovered.is_some();
         if t.proxy == Proxy::Async {
             for (key, mark) in &state.seen {
@@ -148,7 +162,11 @@ impl Flow<'_> {
                 let pair = Pair { generic: key.op, user, scope, space: mark.touched.space() };
                 let new = || Hazard { at, role: self.role, pairs: BTreeSet::new(), landing: BTreeSet::new() };
                 let hazard = self.hazards.entry(at).or_insert_with(new);
-                if key.landing { hazard.landing.insert(pair) } else { hazard.pairs.insert(pair) };
+                if key.landing {
+                    hazard.landing.insert(pair)
+                } else {
+                    hazard.pairs.insert(pair)
+                };
             }
         }
         if t.writes && matches!(t.place, Place::Shared { .. }) {

@@ -7,7 +7,7 @@ use super::walk::{Fact, Walk, walk};
 use super::{Overlay, fence_of};
 use crate::ir::traffic::{Order, traffic};
 use crate::ir::{AmdOp, Block, Def, FenceSpace, Kernel, NvOp, Op, OpId, OpKind, Scope, TtgOp, Value};
-use std::collections::{BTreeMap};
+use std::collections::BTreeMap;
 
 /// The blocks that run at once, the part before the roles last if there are roles.
 pub(super) fn threads(kernel: &Kernel) -> Vec<Block> {
@@ -43,7 +43,10 @@ impl Meet {
 /// Where an operation arrives or waits.
 pub(super) fn meet(kernel: &Kernel, id: OpId) -> Option<Meet> {
     let op = kernel.op(id);
-    if !matches!(traffic(&op.kind).order, Order::Tells | Order::Learns | Order::Polls | Order::Meets | Order::TellsCopies) {
+    if !matches!(
+        traffic(&op.kind).order,
+        Order::Tells | Order::Learns | Order::Polls | Order::Meets | Order::TellsCopies
+    ) {
         return None;
     }
     Some(match &op.kind {
@@ -54,7 +57,9 @@ pub(super) fn meet(kernel: &Kernel, id: OpId) -> Option<Meet> {
             let barrier = *op.args.first()?;
             match kernel.def_op(barrier).map(|o| (&o.kind, &o.args[..])) {
                 Some((OpKind::Nv(NvOp::MbarrierAlloc { .. }), _)) => Meet::Word(Some(barrier), None),
-                Some((OpKind::Nv(NvOp::MbarrierAt), [alloc, index])) => Meet::Word(Some(*alloc), kernel.int_constant(*index)),
+                Some((OpKind::Nv(NvOp::MbarrierAt), [alloc, index])) => {
+                    Meet::Word(Some(*alloc), kernel.int_constant(*index))
+                }
                 Some(_) | None => Meet::Word(None, None),
             }
         }
@@ -223,9 +228,7 @@ impl<'k> Reach<'k> {
         match self.kernel.value(value).def {
             Def::Param(_) => false,
             Def::Result(op, _) => around(op),
-            Def::BlockArg(block, _) => {
-                self.owner.get(&block).is_some_and(|owner| *owner == looped || around(*owner))
-            }
+            Def::BlockArg(block, _) => self.owner.get(&block).is_some_and(|owner| *owner == looped || around(*owner)),
         }
     }
 
@@ -270,8 +273,11 @@ impl<'k> Reach<'k> {
         let mut open = vec![(arrival, false, Uncovered::ALL)];
         while let Some((tells, peer, uncovered)) = open.pop() {
             let Some(word) = meet(self.kernel, tells) else { continue };
-            let learns = |id: OpId| matches!(traffic(&self.kernel.op(id).kind).order, Order::Learns | Order::Polls | Order::Meets);
-            let waits: Vec<OpId> = self.meets.iter().filter(|(id, at)| learns(*id) && word.is(*at)).map(|(id, _)| *id).collect();
+            let learns = |id: OpId| {
+                matches!(traffic(&self.kernel.op(id).kind).order, Order::Learns | Order::Polls | Order::Meets)
+            };
+            let waits: Vec<OpId> =
+                self.meets.iter().filter(|(id, at)| learns(*id) && word.is(*at)).map(|(id, _)| *id).collect();
             for wait in waits {
                 let role = self.at.get(&wait).map(|a| a.role);
                 let peers: &[bool] = if word == Meet::Cluster { &[false, true] } else { &[false] };

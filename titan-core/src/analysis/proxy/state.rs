@@ -150,7 +150,8 @@ impl State {
     }
 
     fn land(&mut self, which: impl Fn(&Mark) -> bool) {
-        let landed: Vec<(Key, Mark)> = self.seen.iter().filter(|(k, m)| k.landing && which(m)).map(|(k, m)| (*k, *m)).collect();
+        let landed: Vec<(Key, Mark)> =
+            self.seen.iter().filter(|(k, m)| k.landing && which(m)).map(|(k, m)| (*k, *m)).collect();
         for (key, mark) in landed {
             self.seen.remove(&key);
             self.access((key.op, key.n), mark.touched, false, key.loose);

@@ -142,7 +142,10 @@ fn observers_are_told_of_a_misuse_before_the_engine_halts() {
     struct Count(u32);
     impl Observer for Count {
         fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
-            self.0 += u32::from(matches!(event, Event::Arrive { count: 2, .. } | Event::Init { count: 3, storage: Some(_), .. }));
+            self.0 += u32::from(matches!(
+                event,
+                Event::Arrive { count: 2, .. } | Event::Init { count: 3, storage: Some(_), .. }
+            ));
             Ok(())
         }
     }

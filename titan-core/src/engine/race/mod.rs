@@ -92,7 +92,8 @@ impl Races {
         };
         let known = self.clocks.known(a.agent);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let Some((at, other, other_writes)) = self.shadow.access(start, a.len as usize, epoch, kind_of(a), known) else {
+        let Some((at, other, other_writes)) = self.shadow.access(start, a.len as usize, epoch, kind_of(a), known)
+        else {
             return Ok(());
         };
         let kind = |writes| if writes { AccessKind::Write } else { AccessKind::Read };
@@ -139,7 +140,8 @@ impl Observer for Races {
             Event::Init { barrier, .. } | Event::Invalidate { barrier, .. } => clocks.reset(barrier),
             Event::Fork { agent, into } => clocks.fork(agent, into),
             Event::Join { agents, into } => clocks.join_into(agents, into),
-            Event::Fence { .. } | Event::Expect { .. } | Event::Wait { .. } | Event::At { .. } | Event::Exit { .. } => {}
+            Event::Fence { .. } | Event::Expect { .. } | Event::Wait { .. } | Event::At { .. } | Event::Exit { .. } => {
+            }
         }
         Ok(())
     }

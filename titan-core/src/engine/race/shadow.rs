@@ -39,8 +39,7 @@ impl Epoch {
 #[inline]
 fn covered(earlier: &Epoch, now: &Epoch, known: Known<'_>) -> bool {
     // Parts of the same operation are told at the same clock.
-    (earlier.component == now.component && earlier.clock == now.clock)
-        || known.covers(earlier.component, earlier.clock)
+    (earlier.component == now.component && earlier.clock == now.clock) || known.covers(earlier.component, earlier.clock)
 }
 
 /// The last write to a byte, the last strong one since, and the last reads, which are one, or many in `Shadow::readers`. A strong write does not hide the weak one before it, after which others must be ordered too.
@@ -98,7 +97,12 @@ impl Shadow {
 
     /// Records an access; the first byte and the earlier access it races with, and whether that one wrote.
     pub(super) fn access(
-        &mut self, start: usize, len: usize, now: Epoch, touch: Touch, known: Known<'_>,
+        &mut self,
+        start: usize,
+        len: usize,
+        now: Epoch,
+        touch: Touch,
+        known: Known<'_>,
     ) -> Option<(usize, Epoch, bool)> {
         let end = start.saturating_add(len).min(self.len);
         let mut at = start;
@@ -189,7 +193,8 @@ impl Readers {
     #[inline]
     fn read(&mut self, cell: &mut Cell, now: Epoch, known: Known<'_>) {
         let replaces = |old: &Epoch| {
-            !old.is_some() || (old.strong || !now.strong) && (old.component == now.component || covered(old, &now, known))
+            !old.is_some()
+                || (old.strong || !now.strong) && (old.component == now.component || covered(old, &now, known))
         };
         if replaces(&cell.read) {
             cell.read = now;

@@ -191,7 +191,8 @@ fn strong_accesses_may_be_unordered_among_themselves() {
 fn words_publish_by_release_and_acquire() {
     let word = |w: &mut World, agent, acquire| {
         let (agent, space, address) = (Agent::new(agent), w.space, 0x120);
-        let event = if acquire { Event::Acquire { agent, space, address } } else { Event::Release { agent, space, address } };
+        let event =
+            if acquire { Event::Acquire { agent, space, address } } else { Event::Release { agent, space, address } };
         w.races.event(&event).unwrap();
     };
     let mut w = of(2);

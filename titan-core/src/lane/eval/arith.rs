@@ -33,7 +33,8 @@ const fn low64(x: i128) -> u64 {
 
 /// An operation; nothing where its contract forbids the operands.
 pub(super) fn int(op: IntBin, ty: Ty, x: u64, y: u64) -> Option<u64> {
-    let ((sx, sy), (ux, uy)) = ((number(ty, x, true), number(ty, y, true)), (number(ty, x, false), number(ty, y, false)));
+    let ((sx, sy), (ux, uy)) =
+        ((number(ty, x, true), number(ty, y, true)), (number(ty, x, false), number(ty, y, false)));
     let amount = || u32::try_from(y).ok().filter(|y| *y < width(ty));
     Some(match op {
         IntBin::Add => x.wrapping_add(y),

@@ -115,7 +115,9 @@ pub(super) fn unary(op: FloatUn, ty: FloatTy, a: u64, margin: Margin) -> u64 {
         FloatUn::Trunc => round(ty, x.trunc()),
         FloatUn::RoundEven => round(ty, x.round_ties_even()),
         FloatUn::Ex2Approx => approximate(f64::exp2, if x.abs() <= 0.5 { 1.6 } else { 2.0 }, x, margin),
-        FloatUn::Lg2Approx => approximate(f64::log2, if (0.5..=2.0).contains(&x) { f64::INFINITY } else { 2.0 }, x, margin),
+        FloatUn::Lg2Approx => {
+            approximate(f64::log2, if (0.5..=2.0).contains(&x) { f64::INFINITY } else { 2.0 }, x, margin)
+        }
         FloatUn::RcpApprox => approximate(|x| 1.0 / x, 1.0, x, margin),
         FloatUn::RsqrtApprox => approximate(|x| 1.0 / x.sqrt(), 2.0, x, margin),
     }
@@ -212,7 +214,8 @@ fn to_wide(to: Num, read: &Read) -> u64 {
 fn to_int(to: Num, read: &Read) -> u64 {
     let signed = matches!(to, Num::S32 | Num::S64);
     let bits = if matches!(to, Num::S32 | Num::U32) { 32 } else { 64 };
-    let (least, greatest) = if signed { (-1i128 << (bits - 1), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+    let (least, greatest) =
+        if signed { (-1i128 << (bits - 1), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
     let x = match *read {
         Read::Float(x) => x as i128,
         Read::Int(true, n) => -i128::from(n),

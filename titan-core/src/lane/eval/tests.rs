@@ -74,7 +74,9 @@ fn an_endless_loop_ends() {
 fn margins_reach_their_ends_and_no_further() {
     type Exact = fn(f64) -> f64;
     let rows: [(FloatUn, Exact, f64); 3] = [
-        (FloatUn::Ex2Approx, f64::exp2, 2.0), (FloatUn::RcpApprox, |x| 1.0 / x, 1.0), (FloatUn::RsqrtApprox, |x| 1.0 / x.sqrt(), 2.0),
+        (FloatUn::Ex2Approx, f64::exp2, 2.0),
+        (FloatUn::RcpApprox, |x| 1.0 / x, 1.0),
+        (FloatUn::RsqrtApprox, |x| 1.0 / x.sqrt(), 2.0),
     ];
     for (op, exact, ulps) in rows {
         let (mut b, words) = builder(&[false]);

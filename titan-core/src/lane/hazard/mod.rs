@@ -86,7 +86,13 @@ fn insert(func: &mut Func, block: Block, role: Option<Role>, barriers: &BTreeSet
         if let Some(roles) = roles {
             if barriers.contains(&id) {
                 with.push(OpId::new(func.ops.len()));
-                func.ops.push(Op { kind: OpKind::Barrier, args: Vec::new(), results: Vec::new(), regions: Vec::new(), loc });
+                func.ops.push(Op {
+                    kind: OpKind::Barrier,
+                    args: Vec::new(),
+                    results: Vec::new(),
+                    regions: Vec::new(),
+                    loc,
+                });
             }
             for (role, code) in roles.into_iter().zip(regions) {
                 insert(func, code, Some(role), barriers);
@@ -187,10 +193,19 @@ impl Run<'_> {
                 state.wait(*n);
                 Some(state)
             }
-            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Atomic { .. } | OpKind::CompareSwap(_)
-            | OpKind::LoadMatrix { .. } | OpKind::CopyArrive { .. } | OpKind::MbarrierInit { .. }
-            | OpKind::MbarrierInvalidate { .. } | OpKind::MbarrierArrive { .. } | OpKind::MbarrierWait
-            | OpKind::StoreRelease { .. } | OpKind::LoadAcquire | OpKind::SequenceWait => {
+            OpKind::Load { .. }
+            | OpKind::Store { .. }
+            | OpKind::Atomic { .. }
+            | OpKind::CompareSwap(_)
+            | OpKind::LoadMatrix { .. }
+            | OpKind::CopyArrive { .. }
+            | OpKind::MbarrierInit { .. }
+            | OpKind::MbarrierInvalidate { .. }
+            | OpKind::MbarrierArrive { .. }
+            | OpKind::MbarrierWait
+            | OpKind::StoreRelease { .. }
+            | OpKind::LoadAcquire
+            | OpKind::SequenceWait => {
                 state.access();
                 Some(state)
             }

@@ -6,20 +6,22 @@
 
 use super::super::func::{Block, Func, Op, OpId};
 use super::super::op::{OpKind, Region, Role};
-use super::state::{State, Touch, conflict, join};
 use super::Run;
+use super::state::{State, Touch, conflict, join};
 use std::collections::BTreeSet;
 
 impl Run<'_> {
     /// Walks the code of each role. Gives what is pending behind.
     pub(super) fn split(&mut self, id: OpId, roles: &[Role], op: &Op, mut state: State) -> Option<State> {
         let func = self.func;
-        let inside: BTreeSet<Touch> = op.regions.iter().flat_map(|code| marks(func, *code)).map(|(_, touch)| touch).collect();
+        let inside: BTreeSet<Touch> =
+            op.regions.iter().flat_map(|code| marks(func, *code)).map(|(_, touch)| touch).collect();
         let meets = |outside: &BTreeSet<Touch>| {
             inside.iter().any(|touch| outside.iter().any(|other| conflict(func, *touch, *other)))
         };
         if meets(&state.flying) {
-            self.unordered.get_or_insert((id, "a role touches what a copy from before it is still on its way to".to_owned()));
+            self.unordered
+                .get_or_insert((id, "a role touches what a copy from before it is still on its way to".to_owned()));
         }
         if self.settle(id, meets(&state.touched)) {
             state.touched.clear();
@@ -93,7 +95,10 @@ fn meeting(func: &Func, codes: &[Vec<(OpId, Touch)>]) -> Option<(OpId, String)> 
                 if before.iter().any(|(_, other)| same_buffer(func, *touch, *other)) {
                     let (Region::Buffer(n) | Region::Ring(n)) = touch.0 else { continue };
                     let name = func.buffers.get(n as usize).map_or("?", |b| b.name.as_str());
-                    return Some((*id, format!("roles {j} and {i} touch `{name}` at the same time, and it is not their ring")));
+                    return Some((
+                        *id,
+                        format!("roles {j} and {i} touch `{name}` at the same time, and it is not their ring"),
+                    ));
                 }
             }
         }

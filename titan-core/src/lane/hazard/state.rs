@@ -21,9 +21,8 @@ fn overlap(func: &Func, a: Region, b: Region) -> bool {
             a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes
         }
         (Region::Tensor(a), Region::Tensor(b)) => a == b,
-        (Region::Buffer(_) | Region::Ring(_), Region::Tensor(_)) | (Region::Tensor(_), Region::Buffer(_) | Region::Ring(_)) => {
-            false
-        }
+        (Region::Buffer(_) | Region::Ring(_), Region::Tensor(_))
+        | (Region::Tensor(_), Region::Buffer(_) | Region::Ring(_)) => false,
     }
 }
 

@@ -65,17 +65,36 @@ pub fn cast(b: &mut Builder, target: &Target, from: Elem, to: Elem, x: Value) ->
         Elem::F16 => widen(b, FloatTy::F16, x),
         Elem::Bf16 => widen(b, FloatTy::Bf16, x),
         Elem::E4m3 | Elem::E5m2 => fp8::decode(b, target, from, x),
-        Elem::F64 | Elem::F32 | Elem::Tf32 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U64 | Elem::U32
-        | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => x,
+        Elem::F64
+        | Elem::F32
+        | Elem::Tf32
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => x,
     };
     match to {
         Elem::Bool => is_not_zero(b, Carrier::of(from), x),
         Elem::F64 | Elem::F32 | Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2 => {
             to_float(b, target, (from, to), x)
         }
-        Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 => {
-            to_int(b, (from, to), x)
-        }
+        Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4 => to_int(b, (from, to), x),
     }
 }
 
@@ -149,7 +168,9 @@ fn to_float(b: &mut Builder, target: &Target, (from, to): (Elem, Elem), x: Value
         Carrier::Double => odd_single(b, x),
         Carrier::Int32(_) if from.bits() <= 16 => cvt(b, carrier.num(), Num::F32, x),
         // Formats that end long before 2²⁰: beyond it, every number is the same to them.
-        Carrier::Int32(_) | Carrier::Int64(_) if matches!(to, Elem::F16 | Elem::E4m3 | Elem::E5m2) => clamped(b, carrier, x),
+        Carrier::Int32(_) | Carrier::Int64(_) if matches!(to, Elem::F16 | Elem::E4m3 | Elem::E5m2) => {
+            clamped(b, carrier, x)
+        }
         Carrier::Int32(_) | Carrier::Int64(_) => odd_single_from_int(b, carrier, x),
     };
     match to {
@@ -161,8 +182,18 @@ fn to_float(b: &mut Builder, target: &Target, (from, to): (Elem, Elem), x: Value
         Elem::Tf32 if from == Elem::F16 => int_const(b, IntBin::And, single, 0xffff_e000),
         Elem::Tf32 => round_tf32(b, single),
         Elem::F32 => single,
-        Elem::F64 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8
-        | Elem::U4 | Elem::Bool => refuse(b, "a conversion to a float", to),
+        Elem::F64
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => refuse(b, "a conversion to a float", to),
     }
 }
 
@@ -214,7 +245,9 @@ pub fn bitcast(b: &mut Builder, from: Elem, to: Elem, x: Value) -> Value {
     match (register(from), register(to)) {
         (Ty::B32, Ty::B16) => b.one(OpKind::Truncate(Ty::B16), &[x]),
         (Ty::B16, Ty::B32) => half_bits(b, x, to.is_signed_int()),
-        _ if to.bits() < 32 && register(to) == Ty::B32 && from.is_signed_int() != to.is_signed_int() => int::wrap(b, to, x),
+        _ if to.bits() < 32 && register(to) == Ty::B32 && from.is_signed_int() != to.is_signed_int() => {
+            int::wrap(b, to, x)
+        }
         _ => x,
     }
 }

@@ -13,9 +13,8 @@ const NEAR: &[f64] = &[-5.980_214e-4, 0.004_991_762, -0.026_766_231, 0.112_818_2
 
 /// `log₂(1 − erf(a))` for a between 0.92 and 4: `remez` of Sollya 8.0, degree 6, weighted by `1 − erf(a)`, coefficients
 /// rounded to 24 bits; erf within 2⁻²⁶.
-const FAR: &[f64] = &[
-    2.812_472_2e-4, -0.004_376_679, 0.032_013_03, -0.149_832_98, -0.919_380_25, -1.626_822_4, -2.986_637_7e-4,
-];
+const FAR: &[f64] =
+    &[2.812_472_2e-4, -0.004_376_679, 0.032_013_03, -0.149_832_98, -0.919_380_25, -1.626_822_4, -2.986_637_7e-4];
 
 /// Up to 0.92 an odd polynomial, beyond it one minus a power of two; from 4 on that is 1.
 pub(super) fn erf(b: &mut Builder, x: Value) -> Value {

@@ -14,7 +14,9 @@
 //! | `sigmoid` | 3.4 | 2.0 |
 //! | `tanh` | 2.8 | 1.7 |
 
-use super::emit::{exp2i, fcmp_const, fma_const, int_const, nearest, num, poly, scale, scale_by_power, shift, un, with_sign};
+use super::emit::{
+    exp2i, fcmp_const, fma_const, int_const, nearest, num, poly, scale, scale_by_power, shift, un, with_sign,
+};
 use super::float::Range;
 use crate::ir::Pred;
 use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Value};

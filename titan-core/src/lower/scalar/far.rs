@@ -14,10 +14,24 @@ const SINGLE: [u32; 6] = [0x0051_7cc1, 0xb727_220a, 0x94fe_13ab, 0xe8fa_9a6e, 0x
 
 /// In words of 64 bits, after 27 zeros: the window of the `f64` 2²⁷ begins with the first.
 const DOUBLE: [u64; 18] = [
-    0x0000_0014_5f30_6dc9, 0xc882_a53f_84ea_fa3e, 0xa69b_b81b_6c52_b327, 0x8872_083f_ca2c_757b, 0xd778_ac36_e48d_c748,
-    0x49ba_5c00_c925_dd41, 0x3a32_439f_c3bd_6396, 0x2534_e7dd_1046_bea5, 0xd768_909d_338e_04d6, 0x8bef_c827_323a_c730,
-    0x6a67_3e93_908b_f177, 0xbf25_0763_ff12_fffb, 0xc0b3_01fd_e5e2_316b, 0x414d_a3ed_a6cf_d9e4, 0xf961_36e9_e8c7_ecd3,
-    0xcbfd_45ae_a4f7_58fd, 0x7cbe_2f67_a0e7_3ef1, 0x4a52_5d4d_7f6b_f623,
+    0x0000_0014_5f30_6dc9,
+    0xc882_a53f_84ea_fa3e,
+    0xa69b_b81b_6c52_b327,
+    0x8872_083f_ca2c_757b,
+    0xd778_ac36_e48d_c748,
+    0x49ba_5c00_c925_dd41,
+    0x3a32_439f_c3bd_6396,
+    0x2534_e7dd_1046_bea5,
+    0xd768_909d_338e_04d6,
+    0x8bef_c827_323a_c730,
+    0x6a67_3e93_908b_f177,
+    0xbf25_0763_ff12_fffb,
+    0xc0b3_01fd_e5e2_316b,
+    0x414d_a3ed_a6cf_d9e4,
+    0xf961_36e9_e8c7_ecd3,
+    0xcbfd_45ae_a4f7_58fd,
+    0x7cbe_2f67_a0e7_3ef1,
+    0x4a52_5d4d_7f6b_f623,
 ];
 
 /// The reduction of a number beyond the limits of [`super::trig`]. Infinities and NaN give NaN.

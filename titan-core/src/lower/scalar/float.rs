@@ -54,8 +54,22 @@ pub(super) fn unary(b: &mut Builder, op: UnOp, ty: FloatTy, x: Value) -> Value {
             let wide_x = widen(b, ty, x);
             return is_nan(b, wide(ty), wide_x);
         }
-        UnOp::Exp | UnOp::Exp2 | UnOp::Ln | UnOp::Log2 | UnOp::Sqrt | UnOp::Rsqrt | UnOp::Recip | UnOp::Sin | UnOp::Cos
-        | UnOp::Tanh | UnOp::Sigmoid | UnOp::Erf | UnOp::Floor | UnOp::Ceil | UnOp::Trunc | UnOp::Round
+        UnOp::Exp
+        | UnOp::Exp2
+        | UnOp::Ln
+        | UnOp::Log2
+        | UnOp::Sqrt
+        | UnOp::Rsqrt
+        | UnOp::Recip
+        | UnOp::Sin
+        | UnOp::Cos
+        | UnOp::Tanh
+        | UnOp::Sigmoid
+        | UnOp::Erf
+        | UnOp::Floor
+        | UnOp::Ceil
+        | UnOp::Trunc
+        | UnOp::Round
         | UnOp::RoundTiesEven => {}
     }
     let wide_x = widen(b, ty, x);
@@ -97,8 +111,17 @@ fn function(b: &mut Builder, op: UnOp, range: Range, x: Value) -> Option<Value> 
         UnOp::Sin => trig::sin(b, &trig::SINGLE, range == Range::Single, x),
         UnOp::Cos => trig::cos(b, &trig::SINGLE, range == Range::Single, x),
         UnOp::Erf => erf::erf(b, x),
-        UnOp::Neg | UnOp::Not | UnOp::Abs | UnOp::Sqrt | UnOp::Recip | UnOp::Floor | UnOp::Ceil | UnOp::Trunc | UnOp::Round
-        | UnOp::RoundTiesEven | UnOp::IsNan => return None,
+        UnOp::Neg
+        | UnOp::Not
+        | UnOp::Abs
+        | UnOp::Sqrt
+        | UnOp::Recip
+        | UnOp::Floor
+        | UnOp::Ceil
+        | UnOp::Trunc
+        | UnOp::Round
+        | UnOp::RoundTiesEven
+        | UnOp::IsNan => return None,
     })
 }
 
@@ -115,8 +138,20 @@ fn rounding(b: &mut Builder, op: UnOp, ty: FloatTy, x: Value) -> Value {
             let one = num(b, ty, 1.0);
             b.float(FloatBin::Div, ty, one, x)
         }
-        UnOp::Exp | UnOp::Exp2 | UnOp::Ln | UnOp::Log2 | UnOp::Rsqrt | UnOp::Sin | UnOp::Cos | UnOp::Tanh | UnOp::Sigmoid
-        | UnOp::Erf | UnOp::Neg | UnOp::Not | UnOp::Abs | UnOp::IsNan => refuse(b, op.name(), elem(ty)),
+        UnOp::Exp
+        | UnOp::Exp2
+        | UnOp::Ln
+        | UnOp::Log2
+        | UnOp::Rsqrt
+        | UnOp::Sin
+        | UnOp::Cos
+        | UnOp::Tanh
+        | UnOp::Sigmoid
+        | UnOp::Erf
+        | UnOp::Neg
+        | UnOp::Not
+        | UnOp::Abs
+        | UnOp::IsNan => refuse(b, op.name(), elem(ty)),
     }
 }
 
@@ -138,7 +173,9 @@ pub(super) fn binary(b: &mut Builder, target: &Target, (op, ty): (BinOp, FloatTy
         BinOp::Div => FloatBin::Div,
         BinOp::Min => FloatBin::Min,
         BinOp::Max => FloatBin::Max,
-        BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => return refuse(b, op.name(), elem(ty)),
+        BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => {
+            return refuse(b, op.name(), elem(ty));
+        }
     };
     let native = match ty {
         FloatTy::F32 | FloatTy::F64 => true,

@@ -31,7 +31,8 @@ pub(super) const fn wrap_const(elem: Elem, v: i64) -> u64 {
     }
     let bits = elem.bits();
     let high = v << (64 - bits);
-    let wide = if elem.is_signed_int() { high >> (64 - bits) } else { (high.cast_unsigned() >> (64 - bits)).cast_signed() };
+    let wide =
+        if elem.is_signed_int() { high >> (64 - bits) } else { (high.cast_unsigned() >> (64 - bits)).cast_signed() };
     if bits == 64 { wide.cast_unsigned() } else { wide.cast_unsigned() & 0xffff_ffff }
 }
 
@@ -67,9 +68,27 @@ pub(super) fn unary(b: &mut Builder, op: UnOp, elem: Elem, x: Value) -> Value {
             let abs = b.int(IntBin::MaxS, x, minus);
             wrap(b, elem, abs)
         }
-        UnOp::Neg | UnOp::Not | UnOp::Abs | UnOp::Exp | UnOp::Exp2 | UnOp::Ln | UnOp::Log2 | UnOp::Sqrt | UnOp::Rsqrt
-        | UnOp::Recip | UnOp::Sin | UnOp::Cos | UnOp::Tanh | UnOp::Sigmoid | UnOp::Erf | UnOp::Floor | UnOp::Ceil
-        | UnOp::Trunc | UnOp::Round | UnOp::RoundTiesEven | UnOp::IsNan => refuse(b, op.name(), elem),
+        UnOp::Neg
+        | UnOp::Not
+        | UnOp::Abs
+        | UnOp::Exp
+        | UnOp::Exp2
+        | UnOp::Ln
+        | UnOp::Log2
+        | UnOp::Sqrt
+        | UnOp::Rsqrt
+        | UnOp::Recip
+        | UnOp::Sin
+        | UnOp::Cos
+        | UnOp::Tanh
+        | UnOp::Sigmoid
+        | UnOp::Erf
+        | UnOp::Floor
+        | UnOp::Ceil
+        | UnOp::Trunc
+        | UnOp::Round
+        | UnOp::RoundTiesEven
+        | UnOp::IsNan => refuse(b, op.name(), elem),
     }
 }
 
@@ -83,7 +102,15 @@ pub(super) fn binary(b: &mut Builder, op: BinOp, elem: Elem, x: Value, y: Value)
         BinOp::And => Some(IntBin::And),
         BinOp::Or => Some(IntBin::Or),
         BinOp::Xor => Some(IntBin::Xor),
-        BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div | BinOp::Rem | BinOp::Shl | BinOp::Shr | BinOp::Min | BinOp::Max => None,
+        BinOp::Add
+        | BinOp::Sub
+        | BinOp::Mul
+        | BinOp::Div
+        | BinOp::Rem
+        | BinOp::Shl
+        | BinOp::Shr
+        | BinOp::Min
+        | BinOp::Max => None,
     };
     if let (Some(op), true) = (bitwise, elem == Elem::Bool || elem.is_arith_int()) {
         return b.int(op, x, y);

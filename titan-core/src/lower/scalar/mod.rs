@@ -47,8 +47,18 @@ pub const fn register(elem: Elem) -> Ty {
         Elem::Bool => Ty::Pred,
         Elem::F16 | Elem::Bf16 => Ty::B16,
         Elem::F64 | Elem::I64 | Elem::U64 => Ty::B64,
-        Elem::F32 | Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U32
-        | Elem::U16 | Elem::U8 | Elem::U4 => Ty::B32,
+        Elem::F32
+        | Elem::Tf32
+        | Elem::E4m3
+        | Elem::E5m2
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4 => Ty::B32,
     }
 }
 
@@ -59,8 +69,20 @@ const fn float_ty(elem: Elem) -> Option<FloatTy> {
         Elem::F32 => Some(FloatTy::F32),
         Elem::F16 => Some(FloatTy::F16),
         Elem::Bf16 => Some(FloatTy::Bf16),
-        Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U64
-        | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => None,
+        Elem::Tf32
+        | Elem::E4m3
+        | Elem::E5m2
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => None,
     }
 }
 
@@ -95,8 +117,18 @@ fn float_bits(elem: Elem, v: f64) -> u64 {
         Elem::Bf16 => num::bf16_from_f64(v).into(),
         Elem::E4m3 => num::e4m3_from_f64(v).into(),
         Elem::E5m2 => num::e5m2_from_f64(v).into(),
-        Elem::F32 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8
-        | Elem::U4 | Elem::Bool => (v as f32).to_bits().into(),
+        Elem::F32
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => (v as f32).to_bits().into(),
     }
 }
 

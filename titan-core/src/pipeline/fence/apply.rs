@@ -25,7 +25,12 @@ pub(super) fn apply(kernel: Kernel, overlay: &Overlay) -> Kernel {
         let Some(block) = around.block.get(at).copied() else { continue };
         edit.loc = edit.kernel.op(*at).loc;
         if let Some(n) = overlay.waits.get(at) {
-            edit.raw(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, n: *n, read: true }), &[], &[], Vec::new());
+            edit.raw(
+                OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, n: *n, read: true }),
+                &[],
+                &[],
+                Vec::new(),
+            );
         }
         if let Some(fence) = overlay.fences.get(at) {
             edit.raw(fence_op(*fence), &[], &[], Vec::new());

@@ -54,7 +54,8 @@ fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<O
     let mut inner = at;
     while let Some(outer) = around.outside(inner) {
         let op = kernel.op(outer);
-        let allowed = op.kind.is_loop() || op.kind == OpKind::If && op.regions.iter().all(|arm| needs(kernel, *arm, found));
+        let allowed =
+            op.kind.is_loop() || op.kind == OpKind::If && op.regions.iter().all(|arm| needs(kernel, *arm, found));
         if !allowed {
             break;
         }
@@ -75,7 +76,8 @@ pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
         let Some(hazard) = found.hazards.iter().find(|h| !h.pairs.is_empty()).cloned() else { break };
         let Some(fence) = hazard.fence() else { break };
         let before = overlay.clone();
-        let at = widen(kernel, overlay, &hazard, fence, &role_of).or_else(|| insert(kernel, &around, overlay, &hazard, fence, &found));
+        let at = widen(kernel, overlay, &hazard, fence, &role_of)
+            .or_else(|| insert(kernel, &around, overlay, &hazard, fence, &found));
         match at {
             Some(at) => role_of.insert(at, hazard.role),
             None => {
@@ -92,7 +94,13 @@ fn covered(kernel: &Kernel, overlay: &Overlay, at: OpId) -> bool {
 }
 
 /// A fence that was placed already does if it reaches further.
-fn widen(kernel: &Kernel, overlay: &mut Overlay, hazard: &Hazard, fence: (Scope, FenceSpace), roles: &BTreeMap<OpId, usize>) -> Option<OpId> {
+fn widen(
+    kernel: &Kernel,
+    overlay: &mut Overlay,
+    hazard: &Hazard,
+    fence: (Scope, FenceSpace),
+    roles: &BTreeMap<OpId, usize>,
+) -> Option<OpId> {
     for (at, (scope, space)) in overlay.fences.clone() {
         let wider = (scope.max(fence.0), join(space, fence.1));
         if wider == (scope, space) || roles.get(&at) != Some(&hazard.role) {
@@ -107,7 +115,14 @@ fn widen(kernel: &Kernel, overlay: &mut Overlay, hazard: &Hazard, fence: (Scope,
     None
 }
 
-fn insert(kernel: &Kernel, around: &Around, overlay: &mut Overlay, hazard: &Hazard, fence: (Scope, FenceSpace), found: &Found) -> Option<OpId> {
+fn insert(
+    kernel: &Kernel,
+    around: &Around,
+    overlay: &mut Overlay,
+    hazard: &Hazard,
+    fence: (Scope, FenceSpace),
+    found: &Found,
+) -> Option<OpId> {
     for at in positions(kernel, around, hazard.at, found) {
         let known = overlay.fences.get(&at).copied();
         let wider = known.map_or(fence, |(scope, space)| (scope.max(fence.0), join(space, fence.1)));

@@ -131,7 +131,8 @@ impl Run<'_> {
 
     fn event(&mut self, id: OpId, ttg: &TtgOp) {
         let op = self.kernel.op(id);
-        let ring = |v: Option<&Value>| if let Ty::Token(Token::Slot, pipe) = self.kernel.ty(*v?) { Some(pipe) } else { None };
+        let ring =
+            |v: Option<&Value>| if let Ty::Token(Token::Slot, pipe) = self.kernel.ty(*v?) { Some(pipe) } else { None };
         match ttg {
             TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) => {
                 let Some(pipe) = ring(op.args.first()) else { return };

@@ -19,8 +19,20 @@ const fn format(elem: Elem) -> Option<Format> {
         Elem::Bf16 => Some(Format::BF16),
         Elem::E4m3 => Some(Format::E4M3),
         Elem::E5m2 => Some(Format::E5M2),
-        Elem::F64 | Elem::F32 | Elem::Tf32 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U64 | Elem::U32
-        | Elem::U16 | Elem::U8 | Elem::U4 | Elem::Bool => None,
+        Elem::F64
+        | Elem::F32
+        | Elem::Tf32
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => None,
     }
 }
 
@@ -65,7 +77,8 @@ mod tests {
     #[test]
     fn bytes_read_back() {
         for elem in Elem::ALL {
-            let cells = if elem.is_float() { Cells::Float(vec![1.0, -0.5, 0.0, 2.0]) } else { Cells::Int(vec![1, 0, 1, 1]) };
+            let cells =
+                if elem.is_float() { Cells::Float(vec![1.0, -0.5, 0.0, 2.0]) } else { Cells::Int(vec![1, 0, 1, 1]) };
             let bytes = encode(elem, &cells);
             assert_eq!(bytes.len(), 4 * size(elem));
             assert_eq!(format!("{:?}", decode(elem, &bytes)), format!("{cells:?}"), "{elem}");

@@ -26,7 +26,8 @@ fn saturate(to: Elem, x: f64) -> i64 {
         return (x as u64).cast_signed();
     }
     let bits = to.bits();
-    let (lo, hi) = if to.is_signed_int() { (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)) } else { (0, (1 << bits) - 1) };
+    let (lo, hi) =
+        if to.is_signed_int() { (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)) } else { (0, (1 << bits) - 1) };
     (x as i64).clamp(lo, hi)
 }
 
@@ -44,8 +45,18 @@ fn float(from: Elem, to: Elem, v: i64) -> f64 {
         Elem::Tf32 => through(Format::TF32),
         Elem::E4m3 => through(Format::E4M3),
         Elem::E5m2 => through(Format::E5M2),
-        Elem::F64 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8
-        | Elem::U4 | Elem::Bool => signed(magnitude as f64),
+        Elem::F64
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => signed(magnitude as f64),
     }
 }
 

@@ -17,8 +17,18 @@ pub(in crate::sim) fn round(elem: Elem, x: f64) -> f64 {
         Elem::Tf32 => f64::from(tf32_from_f64(x)),
         Elem::E4m3 => through(Format::E4M3),
         Elem::E5m2 => through(Format::E5M2),
-        Elem::F64 | Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 | Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8
-        | Elem::U4 | Elem::Bool => x,
+        Elem::F64
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => x,
     }
 }
 

@@ -16,19 +16,55 @@ pub(super) fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> i64 {
         BinOp::Add => a.wrapping_add(b),
         BinOp::Sub => a.wrapping_sub(b),
         BinOp::Mul => a.wrapping_mul(b),
-        BinOp::Div if signed => if b == 0 { 0 } else { a.wrapping_div(b) },
+        BinOp::Div if signed => {
+            if b == 0 {
+                0
+            } else {
+                a.wrapping_div(b)
+            }
+        }
         BinOp::Div => ua.checked_div(ub).unwrap_or(0).cast_signed(),
-        BinOp::Rem if signed => if b == 0 { a } else { a.wrapping_rem(b) },
+        BinOp::Rem if signed => {
+            if b == 0 {
+                a
+            } else {
+                a.wrapping_rem(b)
+            }
+        }
         BinOp::Rem => ua.checked_rem(ub).unwrap_or(ua).cast_signed(),
         BinOp::And => a & b,
         BinOp::Or => a | b,
         BinOp::Xor => a ^ b,
-        BinOp::Shl => if inside { a << b } else { 0 },
+        BinOp::Shl => {
+            if inside {
+                a << b
+            } else {
+                0
+            }
+        }
         BinOp::Shr if inside && signed => a >> b,
         BinOp::Shr if inside => (ua >> ub).cast_signed(),
-        BinOp::Shr => if signed && a < 0 { -1 } else { 0 },
-        BinOp::Min => if less(e, b, a) { b } else { a },
-        BinOp::Max => if less(e, a, b) { b } else { a },
+        BinOp::Shr => {
+            if signed && a < 0 {
+                -1
+            } else {
+                0
+            }
+        }
+        BinOp::Min => {
+            if less(e, b, a) {
+                b
+            } else {
+                a
+            }
+        }
+        BinOp::Max => {
+            if less(e, a, b) {
+                b
+            } else {
+                a
+            }
+        }
     };
     wrap(e, exact)
 }
@@ -38,10 +74,31 @@ pub(super) fn unary(op: UnOp, e: Elem, a: i64) -> i64 {
     let exact = match op {
         UnOp::Neg => a.wrapping_neg(),
         UnOp::Not => !a,
-        UnOp::Abs => if e.is_signed_int() { a.wrapping_abs() } else { a },
-        UnOp::Exp | UnOp::Exp2 | UnOp::Ln | UnOp::Log2 | UnOp::Sqrt | UnOp::Rsqrt | UnOp::Recip | UnOp::Sin | UnOp::Cos
-        | UnOp::Tanh | UnOp::Sigmoid | UnOp::Erf | UnOp::Floor | UnOp::Ceil | UnOp::Trunc | UnOp::Round
-        | UnOp::RoundTiesEven | UnOp::IsNan => a,
+        UnOp::Abs => {
+            if e.is_signed_int() {
+                a.wrapping_abs()
+            } else {
+                a
+            }
+        }
+        UnOp::Exp
+        | UnOp::Exp2
+        | UnOp::Ln
+        | UnOp::Log2
+        | UnOp::Sqrt
+        | UnOp::Rsqrt
+        | UnOp::Recip
+        | UnOp::Sin
+        | UnOp::Cos
+        | UnOp::Tanh
+        | UnOp::Sigmoid
+        | UnOp::Erf
+        | UnOp::Floor
+        | UnOp::Ceil
+        | UnOp::Trunc
+        | UnOp::Round
+        | UnOp::RoundTiesEven
+        | UnOp::IsNan => a,
     };
     wrap(e, exact)
 }

@@ -26,7 +26,9 @@ pub(in crate::sim) fn mma(a: &Tile, b: &Tile, acc: &Tile, elem: Elem) -> Cells {
                 let terms = (0..k).map(|j| (a.get((batch * m + row) * k + j), b.get((batch * k + j) * n + col)));
                 terms.fold(c.get(i), |sum, (x, y)| match (sum, x, y) {
                     (Num::Float(s), Num::Float(x), Num::Float(y)) => Num::Float(x.mul_add(y, s)),
-                    (s, x, y) => Num::Int(crate::ir::fold::wrap(elem, s.int().wrapping_add(x.int().wrapping_mul(y.int())))),
+                    (s, x, y) => {
+                        Num::Int(crate::ir::fold::wrap(elem, s.int().wrapping_add(x.int().wrapping_mul(y.int()))))
+                    }
                 })
             };
             Cells::collect(elem, (0..c.len()).map(at))
@@ -41,7 +43,9 @@ fn singles(v: &[f64]) -> Vec<f32> {
 
 /// The last two extents.
 fn last(shape: TileShape) -> (usize, usize) {
-    let extent = |i: usize| shape.rank().checked_sub(i).and_then(|at| shape.get(at)).map_or(1, |d| usize::try_from(*d).unwrap_or(1));
+    let extent = |i: usize| {
+        shape.rank().checked_sub(i).and_then(|at| shape.get(at)).map_or(1, |d| usize::try_from(*d).unwrap_or(1))
+    };
     (extent(2), extent(1))
 }
 

@@ -41,7 +41,13 @@ pub(in crate::sim) fn reduce(op: ReduceOp, elem: Elem, cells: &Cells, shape: Til
 }
 
 /// The extremum along an axis, and where it is first.
-pub(in crate::sim) fn arg_reduce(op: ArgOp, elem: Elem, cells: &Cells, shape: TileShape, axis: usize) -> (Cells, Cells) {
+pub(in crate::sim) fn arg_reduce(
+    op: ArgOp,
+    elem: Elem,
+    cells: &Cells,
+    shape: TileShape,
+    axis: usize,
+) -> (Cells, Cells) {
     let pred = match op {
         ArgOp::Max => Pred::Gt,
         ArgOp::Min => Pred::Lt,
@@ -80,7 +86,11 @@ pub(in crate::sim) fn scan(op: ReduceOp, elem: Elem, cells: &Cells, shape: TileS
 /// # Errors
 /// Those of the function.
 pub(in crate::sim) fn reduce_with<E>(
-    elem: Elem, cells: &Cells, (shape, axis): (TileShape, usize), init: Num, mut f: impl FnMut(Num, Num) -> Result<Num, E>,
+    elem: Elem,
+    cells: &Cells,
+    (shape, axis): (TileShape, usize),
+    init: Num,
+    mut f: impl FnMut(Num, Num) -> Result<Num, E>,
 ) -> Result<Cells, E> {
     let mut out = Vec::new();
     for line in lines(shape, axis) {
@@ -98,7 +108,11 @@ pub(in crate::sim) fn reduce_with<E>(
 /// # Errors
 /// Those of the function.
 pub(in crate::sim) fn scan_with<E>(
-    elem: Elem, cells: &Cells, (shape, axis): (TileShape, usize), init: Num, mut f: impl FnMut(Num, Num) -> Result<Num, E>,
+    elem: Elem,
+    cells: &Cells,
+    (shape, axis): (TileShape, usize),
+    init: Num,
+    mut f: impl FnMut(Num, Num) -> Result<Num, E>,
 ) -> Result<Cells, E> {
     let mut out = vec![init; cells.len()];
     for line in lines(shape, axis) {

@@ -2,7 +2,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
 use crate::engine::{Agent, Class};
-use crate::ir::{CallProxy, Access, AmdOp, Effect, Kernel, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Unit};
+use crate::ir::{Access, AmdOp, CallProxy, Effect, Kernel, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Unit};
 use crate::sim::access::{Touching, shared, tensor};
 use crate::sim::machine::Machine;
 use crate::sim::plan::{BULK_STORE, BULK_WRITE, CP_ASYNC, Plan, WGMMA, param_of};
@@ -73,23 +73,42 @@ impl Machine<'_> {
         };
         match ttg {
             TtgOp::Source(..) | TtgOp::SourceRows { .. } => privacy.tensors(self.kernel(), op),
-            TtgOp::Ready(_) | TtgOp::ReadPerm | TtgOp::Split(_) | TtgOp::Join | TtgOp::View { .. } | TtgOp::Consumed
-            | TtgOp::AccStart(_) | TtgOp::Roles | TtgOp::Finalize | TtgOp::Rematerialize | TtgOp::Fence { .. } => true,
+            TtgOp::Ready(_)
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::View { .. }
+            | TtgOp::Consumed
+            | TtgOp::AccStart(_)
+            | TtgOp::Roles
+            | TtgOp::Finalize
+            | TtgOp::Rematerialize
+            | TtgOp::Fence { .. } => true,
             TtgOp::Acquire(pipe) => privacy.ring(pipe.index()),
             TtgOp::Write => staging(0),
             TtgOp::StoreIssue(_) => staging(op.args.len().saturating_sub(1)) && privacy.tensors(self.kernel(), op),
             // Its stores read rings of its own, or there would be others.
             TtgOp::StoreWait => privacy.rings.iter().zip(&self.plan.rings).all(|(own, ring)| *own || !ring.staging),
-            TtgOp::ComputeWait | TtgOp::AccFinish => self.engine.pending().of(Agent::new(agent), WGMMA).is_empty() && self.holds_nothing(agent, op),
-            TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) | TtgOp::WaitReady | TtgOp::Poisoned | TtgOp::Read | TtgOp::Release
-            | TtgOp::ComputeIssue | TtgOp::AccMma => false,
+            TtgOp::ComputeWait | TtgOp::AccFinish => {
+                self.engine.pending().of(Agent::new(agent), WGMMA).is_empty() && self.holds_nothing(agent, op)
+            }
+            TtgOp::AsyncProduce { .. }
+            | TtgOp::Fill(_)
+            | TtgOp::WaitReady
+            | TtgOp::Poisoned
+            | TtgOp::Read
+            | TtgOp::Release
+            | TtgOp::ComputeIssue
+            | TtgOp::AccMma => false,
         }
     }
 
     /// An accumulator, if it is one, has no stages to give back.
     fn holds_nothing(&self, agent: usize, op: &Op) -> bool {
         match op.args.first().map(|v| self.val(agent, *v)) {
-            Some(Val::Acc(id)) => self.threads.get(agent).and_then(|t| t.accs.get(&id)).is_none_or(|a| a.held.is_empty()),
+            Some(Val::Acc(id)) => {
+                self.threads.get(agent).and_then(|t| t.accs.get(&id)).is_none_or(|a| a.held.is_empty())
+            }
             _ => true,
         }
     }
@@ -97,17 +116,35 @@ impl Machine<'_> {
     fn is_local_nv(&self, agent: usize, nv: NvOp) -> bool {
         let passes = |class: Class, n: u32| self.engine.pending().passes(Agent::new(agent), class, n);
         match nv {
-            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::WgmmaFence | NvOp::Commit { .. } | NvOp::SetMaxNReg { .. } => true,
+            NvOp::MbarrierAlloc { .. }
+            | NvOp::MbarrierAt
+            | NvOp::WgmmaFence
+            | NvOp::Commit { .. }
+            | NvOp::SetMaxNReg { .. } => true,
             NvOp::WaitGroup { group, n, .. } => match group {
                 crate::ir::NvGroup::CpAsync => passes(CP_ASYNC, n),
                 crate::ir::NvGroup::Wgmma => passes(WGMMA, n),
                 crate::ir::NvGroup::BulkStore => passes(BULK_STORE, n) && passes(BULK_WRITE, n),
             },
-            NvOp::MbarrierInit { .. } | NvOp::MbarrierInval | NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. }
-            | NvOp::ExpectTx { .. } | NvOp::MbarrierWait | NvOp::WaitParity | NvOp::TryWait | NvOp::TestWait
-            | NvOp::FenceMbarrierInit | NvOp::BulkLoad { .. } | NvOp::BulkStore { .. } | NvOp::CpAsync { .. }
-            | NvOp::CpAsyncArrive { .. } | NvOp::Wgmma | NvOp::BarrierSync { .. } | NvOp::BarrierArrive { .. }
-            | NvOp::ClusterArrive | NvOp::ClusterWait => false,
+            NvOp::MbarrierInit { .. }
+            | NvOp::MbarrierInval
+            | NvOp::Arrive { .. }
+            | NvOp::ArriveExpectTx { .. }
+            | NvOp::ExpectTx { .. }
+            | NvOp::MbarrierWait
+            | NvOp::WaitParity
+            | NvOp::TryWait
+            | NvOp::TestWait
+            | NvOp::FenceMbarrierInit
+            | NvOp::BulkLoad { .. }
+            | NvOp::BulkStore { .. }
+            | NvOp::CpAsync { .. }
+            | NvOp::CpAsyncArrive { .. }
+            | NvOp::Wgmma
+            | NvOp::BarrierSync { .. }
+            | NvOp::BarrierArrive { .. }
+            | NvOp::ClusterArrive
+            | NvOp::ClusterWait => false,
         }
     }
 
@@ -118,7 +155,9 @@ impl Machine<'_> {
         let one = |touch, time| vec![Touching { agent, op: id, time, touch, class: None }];
         match &op.kind {
             OpKind::Region(what @ (RegionOp::Read | RegionOp::Write)) => match self.arg(agent, op, 0) {
-                Val::Region { lo, len, .. } => one(shared(self.cta(agent), lo, lo + len, *what == RegionOp::Write), None),
+                Val::Region { lo, len, .. } => {
+                    one(shared(self.cta(agent), lo, lo + len, *what == RegionOp::Write), None)
+                }
                 _ => Vec::new(),
             },
             OpKind::Region(RegionOp::Call(call)) if call.declared() != CallProxy::None => {
@@ -139,10 +178,17 @@ impl Machine<'_> {
                 Val::Token { pipe, time } => self.stage_bytes((agent, id), (pipe as usize, time), None, true),
                 _ => Vec::new(),
             },
-            OpKind::Mma => op.args.iter().filter_map(|v| match self.val(agent, *v) {
-                Val::Smem(smem) => Some(self.stage_bytes((agent, id), (smem.pipe, smem.time), Some(smem.field), false)),
-                _ => None,
-            }).flatten().collect(),
+            OpKind::Mma => op
+                .args
+                .iter()
+                .filter_map(|v| match self.val(agent, *v) {
+                    Val::Smem(smem) => {
+                        Some(self.stage_bytes((agent, id), (smem.pipe, smem.time), Some(smem.field), false))
+                    }
+                    _ => None,
+                })
+                .flatten()
+                .collect(),
             kind => match kind.effect() {
                 Effect::Read => self.tensor_touch(agent, op, id, false),
                 Effect::Write | Effect::Atomic => self.tensor_touch(agent, op, id, true),
@@ -151,7 +197,13 @@ impl Machine<'_> {
         }
     }
 
-    fn stage_bytes(&self, (agent, op): (usize, OpId), (pipe, time): (usize, u64), field: Option<usize>, write: bool) -> Vec<Touching> {
+    fn stage_bytes(
+        &self,
+        (agent, op): (usize, OpId),
+        (pipe, time): (usize, u64),
+        field: Option<usize>,
+        write: bool,
+    ) -> Vec<Touching> {
         let Some(ring) = self.plan.rings.get(pipe) else { return Vec::new() };
         let base = ring.base + time % ring.slots * ring.stride;
         let (offset, len) = field.and_then(|f| ring.fields.get(f)).copied().unwrap_or((0, ring.stride));

@@ -3,11 +3,11 @@
 use super::local::Privacy;
 use super::{Explored, Limits};
 use crate::engine::{Completion, Deadlock, OpId as Pending, Space, State, StateHasher};
-use crate::sim::grid::Grid;
 use crate::sim::finding::{Choice, Found, Kind};
+use crate::sim::grid::Grid;
 use crate::sim::machine::{Machine, engine_of, index};
-use crate::sim::state::Moved;
 use crate::sim::plan::Plan;
+use crate::sim::state::Moved;
 use crate::sim::store::{Ranges, Store};
 use crate::sim::tensor::Setup;
 use crate::sim::watch::Watch;
@@ -110,7 +110,12 @@ pub(super) struct Search<'k, 'l> {
 }
 
 impl<'k, 'l> Search<'k, 'l> {
-    pub(super) fn new(plan: &'k Plan<'k>, limits: &'l Limits, explored: Explored, grid: Option<Rc<RefCell<Grid>>>) -> Search<'k, 'l> {
+    pub(super) fn new(
+        plan: &'k Plan<'k>,
+        limits: &'l Limits,
+        explored: Explored,
+        grid: Option<Rc<RefCell<Grid>>>,
+    ) -> Search<'k, 'l> {
         let privacy = Privacy::of(plan, limits.cluster as usize);
         Search { plan, limits, explored, privacy, grid, graph: Graph::default(), stack: Vec::new() }
     }
@@ -162,7 +167,10 @@ impl<'k, 'l> Search<'k, 'l> {
         };
         let ready: Vec<usize> = ready(&machine).collect();
         let who: Vec<String> = ready.iter().map(|a| machine.role(*a)).collect();
-        let mut found = Found::new(Kind::Deadlock, format!("{} can never come to an end, whatever happens from here on", who.join(" and ")));
+        let mut found = Found::new(
+            Kind::Deadlock,
+            format!("{} can never come to an end, whatever happens from here on", who.join(" and ")),
+        );
         for (agent, op) in ready.into_iter().filter_map(|a| Some((a, machine.next_op(a)?))) {
             found = found.side(machine.side(agent, op, None, None));
         }
@@ -170,13 +178,22 @@ impl<'k, 'l> Search<'k, 'l> {
     }
 
     fn start(&self, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Res<Point<'k>> {
-        let (engine, global, shared) = engine_of(self.plan, Space::new("device"), programs.len(), false, Completion::Late);
+        let (engine, global, shared) =
+            engine_of(self.plan, Space::new("device"), programs.len(), false, Completion::Late);
         let mut watch = Watch::default();
         if self.limits.sanitize {
             watch = Watch::new(programs.len(), self.plan.agents(), &shared, false)?.beside(self.grid.as_ref(), global);
         }
         let defined = vec![Ranges::default(); programs.len()];
-        let store = Store { setup: Rc::clone(setup), data: false, global, shared, defined, results: Default::default(), kept: Default::default() };
+        let store = Store {
+            setup: Rc::clone(setup),
+            data: false,
+            global,
+            shared,
+            defined,
+            results: Default::default(),
+            kept: Default::default(),
+        };
         let mut machine = Machine::new(self.plan, store, engine, programs, &mut watch)?;
         machine.settle();
         let threads = machine.threads.iter().map(StateHasher::of).collect();
@@ -220,7 +237,10 @@ impl<'k, 'l> Search<'k, 'l> {
         loop {
             *ops += 1;
             let moved = machine.step(agent, &mut at.watch)?;
-            let more = self.limits.reduce && moved == Moved::On && machine.is_ready(agent) && machine.is_local(agent, &self.privacy);
+            let more = self.limits.reduce
+                && moved == Moved::On
+                && machine.is_ready(agent)
+                && machine.is_local(agent, &self.privacy);
             if !more {
                 return Ok(true);
             }
@@ -320,10 +340,15 @@ fn meet(machine: &Machine<'_>) -> Option<(Box<Found>, [usize; 2])> {
 
 /// Who waits, if somebody does and nothing can happen.
 fn stuck(machine: &Machine<'_>) -> Option<Box<Found>> {
-    let waits: Vec<_> = machine.engine.agents().iter().filter_map(|(agent, state)| match state {
-        State::Blocked(wait) => Some((agent, wait, String::new())),
-        State::Ready | State::Done => None,
-    }).collect();
+    let waits: Vec<_> = machine
+        .engine
+        .agents()
+        .iter()
+        .filter_map(|(agent, state)| match state {
+            State::Blocked(wait) => Some((agent, wait, String::new())),
+            State::Ready | State::Done => None,
+        })
+        .collect();
     (!waits.is_empty()).then(|| machine.deadlocked(&Deadlock { waits }))
 }
 
@@ -333,8 +358,14 @@ fn occupied(machine: &Machine<'_>) -> u64 {
     let mut most = 0;
     for main in (0..machine.threads.len()).step_by(per.max(1)) {
         for (i, ring) in machine.plan.rings.iter().enumerate() {
-            let filled = ring.fillers.iter().filter_map(|f| machine.threads.get(main + f)?.fill.get(i).copied()).max().unwrap_or(0);
-            let freed = ring.readers.iter().filter_map(|r| machine.threads.get(main + r)?.read.get(i).map(|r| r.below)).min();
+            let filled = ring
+                .fillers
+                .iter()
+                .filter_map(|f| machine.threads.get(main + f)?.fill.get(i).copied())
+                .max()
+                .unwrap_or(0);
+            let freed =
+                ring.readers.iter().filter_map(|r| machine.threads.get(main + r)?.read.get(i).map(|r| r.below)).min();
             most = most.max(freed.map_or(0, |f| filled.saturating_sub(f)));
         }
     }

@@ -77,6 +77,7 @@ fn number(digits: &str, negative: bool, elem: Elem) -> Option<Const> {
     }
     let value: i128 = format!("{sign}{digits}").parse().ok()?;
     let as_signed = i64::try_from(value).ok();
-    let bits = if elem == Elem::U64 { as_signed.or(u64::try_from(value).ok().map(u64::cast_signed)) } else { as_signed };
+    let bits =
+        if elem == Elem::U64 { as_signed.or(u64::try_from(value).ok().map(u64::cast_signed)) } else { as_signed };
     bits.map(|v| Const::Int(elem, v))
 }

@@ -125,7 +125,9 @@ impl<'a> Parser<'a> {
         }
         let Some((op, _)) = HostOp::ALL.iter().find(|(op, text)| *text == word && op.is_call()) else {
             let error = Diagnostic::new(Code::Text, at, format!("there is no function `{word}`"));
-            return self.error(error.help("host expressions have `cdiv(a, b)`, `min(a, b)`, `max(a, b)` and `dim(%tensor, axis)`"));
+            return self.error(
+                error.help("host expressions have `cdiv(a, b)`, `min(a, b)`, `max(a, b)` and `dim(%tensor, axis)`"),
+            );
         };
         let a = self.tree(scope, 1, depth + 1)?;
         self.expect(",")?;

@@ -51,7 +51,9 @@ pub fn parse_one(text: &str) -> Result<Kernel, Vec<Diagnostic<TextPos>>> {
     match (kernels.next(), kernels.next()) {
         (Some(one), None) => Ok(one.kernel),
         (None, _) => Err(vec![Diagnostic::new(Code::Text, position(text, 0), "there is no kernel in this text")]),
-        (Some(_), Some(second)) => Err(vec![Diagnostic::new(Code::Text, second.at, "a second kernel, where one is wanted")]),
+        (Some(_), Some(second)) => {
+            Err(vec![Diagnostic::new(Code::Text, second.at, "a second kernel, where one is wanted")])
+        }
     }
 }
 
@@ -66,7 +68,8 @@ pub fn parse_located(text: &str) -> Result<Vec<Located>, Vec<Diagnostic<TextPos>
 fn run(text: &str, located: bool) -> Result<Vec<Located>, Vec<Diagnostic<TextPos>>> {
     let mut lexer = Lexer::new(text);
     let next = lexer.token();
-    let mut parser = Parser { text, lexer, next, ended: 0, located: located.then_some(Cursor::START), errors: Vec::new() };
+    let mut parser =
+        Parser { text, lexer, next, ended: 0, located: located.then_some(Cursor::START), errors: Vec::new() };
     let mut kernels = Vec::new();
     while parser.next.tok != Tok::End && parser.errors.len() < MAX_ERRORS {
         let at = parser.next.at;
@@ -265,7 +268,9 @@ impl<'a> Parser<'a> {
         let parsed = if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse::<i128>().ok() } else { None };
         match parsed.map(|v| if negative { -v } else { v }).map(T::try_from) {
             Some(Ok(v)) => Ok(v),
-            Some(Err(_)) => self.fail(at, format!("{}{digits} is out of range for {what}", if negative { "-" } else { "" })),
+            Some(Err(_)) => {
+                self.fail(at, format!("{}{digits} is out of range for {what}", if negative { "-" } else { "" }))
+            }
             None => self.fail(at, format!("expected {what}, found `{digits}`")),
         }
     }

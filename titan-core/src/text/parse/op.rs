@@ -106,7 +106,11 @@ impl<'a> Parser<'a> {
         };
         let form = form(&kind);
         if !operands.fits(form) {
-            let error = Diagnostic::new(Code::Text, left.at, format!("the operands of `{}` are not written like this", left.mnemonic));
+            let error = Diagnostic::new(
+                Code::Text,
+                left.at,
+                format!("the operands of `{}` are not written like this", left.mnemonic),
+            );
             return self.error(error.help(format!("`{} {}`", left.mnemonic, form.example())));
         }
         let args: Option<Vec<Value>> = operands.values.into_iter().collect();
@@ -135,7 +139,14 @@ impl<'a> Parser<'a> {
     }
 
     /// Checks the written types against those that follow, and adds the operation.
-    pub(super) fn agreed(&mut self, body: &mut Body<'a>, left: &Left<'a>, op: Op, written: &[Ty], types: &[Ty]) -> Parse<()> {
+    pub(super) fn agreed(
+        &mut self,
+        body: &mut Body<'a>,
+        left: &Left<'a>,
+        op: Op,
+        written: &[Ty],
+        types: &[Ty],
+    ) -> Parse<()> {
         if !written.is_empty() && written != types {
             let message = format!("the type is written {}, but the operation gives {}", list(written), list(types));
             return self.error(Diagnostic::new(Code::TypeAnnotation, left.at, message));
@@ -147,7 +158,12 @@ impl<'a> Parser<'a> {
     pub(super) fn finish(&mut self, body: &mut Body<'a>, left: &Left<'a>, mut op: Op, types: &[Ty]) -> Parse<()> {
         if types.len() != left.names.len() {
             let (n, named) = (types.len(), left.names.len());
-            let message = format!("`{}` gives {n} value{}, and {named} {} named", left.mnemonic, plural(n), if named == 1 { "is" } else { "are" });
+            let message = format!(
+                "`{}` gives {n} value{}, and {named} {} named",
+                left.mnemonic,
+                plural(n),
+                if named == 1 { "is" } else { "are" }
+            );
             return self.fail(left.at, message);
         }
         let id = OpId::new(body.kernel.ops.len());
@@ -239,11 +255,14 @@ impl<'a> Parser<'a> {
                 error(format!("`{name}` takes {what} in angle brackets")).help(format!("as in `{name}<{example}>`"))
             }
             HeadError::Range(v) => error(format!("{v} is out of range for `{name}`")),
-            HeadError::NeedsType(what) => error(format!("`{name}` needs its result type, {what}"))
-                .help("as in `: tile<128x64xf16>`"),
+            HeadError::NeedsType(what) => {
+                error(format!("`{name}` needs its result type, {what}")).help("as in `: tile<128x64xf16>`")
+            }
             HeadError::NeedsText => error(format!("`{name}` needs a text in quotes")),
             HeadError::Named("") => error(format!("`{name}` takes nothing in braces")),
-            HeadError::Named(what) => error(format!("`{name}` is told in braces what it does")).help(format!("as in `{{{what}}}`")),
+            HeadError::Named(what) => {
+                error(format!("`{name}` is told in braces what it does")).help(format!("as in `{{{what}}}`"))
+            }
         };
         self.error(error)
     }

@@ -30,8 +30,12 @@ impl Operands {
             Form::AtOr => self.indexed == Some(n.saturating_sub(2)) && self.padded && self.text.is_none(),
             Form::AtValue => self.indexed == Some(n.saturating_sub(2)) && n >= 2 && !self.padded && self.text.is_none(),
             Form::AtMany => self.indexed.is_some() && !self.padded && self.text.is_none(),
-            Form::TextFirst => self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == 0),
-            Form::TextLast => self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == n),
+            Form::TextFirst => {
+                self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == 0)
+            }
+            Form::TextLast => {
+                self.indexed.is_none() && !self.padded && self.text.as_ref().is_some_and(|(_, i)| *i == n)
+            }
         }
     }
 }
@@ -67,7 +71,9 @@ impl<'a> Parser<'a> {
             p.expect("=")?;
             let value = match p.next.tok {
                 Tok::Word(_) | Tok::Text(_) => Named::Word(p.name("a word")?),
-                Tok::Value(_) | Tok::Number(_) | Tok::Sign(_) | Tok::Bad(_) | Tok::End => Named::Int(p.int("an integer")?),
+                Tok::Value(_) | Tok::Number(_) | Tok::Sign(_) | Tok::Bad(_) | Tok::End => {
+                    Named::Int(p.int("an integer")?)
+                }
             };
             Ok((name, value))
         })

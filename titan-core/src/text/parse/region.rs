@@ -116,7 +116,8 @@ impl<'a> Parser<'a> {
             let name = self.name("the name of a role")?;
             let declared = body.kernel.roles.get(regions.len()).map(|r| r.name.clone());
             if declared.as_deref() != Some(name.as_str()) {
-                let role = declared.map_or("there is no further role".to_owned(), |d| format!("the next role is `{d}`"));
+                let role =
+                    declared.map_or("there is no further role".to_owned(), |d| format!("the next role is `{d}`"));
                 return self.fail(at, format!("{role}, not `{name}`"));
             }
             regions.push(self.arm(body)?);

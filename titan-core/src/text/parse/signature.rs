@@ -4,8 +4,8 @@ use super::expr::Scope;
 use super::{Body, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{
-    Access, Block, BlockData, Def, DimSpec, Field, GridSpec, HostExpr, InstanceArg, Kernel, Loc, Param, ParamKind, PipeDecl,
-    PipeSpace, RoleDecl, Signature, Ty, Value, ValueData,
+    Access, Block, BlockData, Def, DimSpec, Field, GridSpec, HostExpr, InstanceArg, Kernel, Loc, Param, ParamKind,
+    PipeDecl, PipeSpace, RoleDecl, Signature, Ty, Value, ValueData,
 };
 use crate::text::lex::{Tok, unquote};
 use std::collections::BTreeMap;
@@ -86,7 +86,8 @@ impl<'a> Parser<'a> {
     fn pipe(&mut self) -> Parse<PipeDecl> {
         self.expect("(")?;
         let slots = self.int("how many slots a ring has")?;
-        let mut pipe = PipeDecl { name: None, slots, fields: Vec::new(), space: PipeSpace::Shared, loc: Loc::default() };
+        let mut pipe =
+            PipeDecl { name: None, slots, fields: Vec::new(), space: PipeSpace::Shared, loc: Loc::default() };
         while self.eat(",") {
             match self.next.tok {
                 Tok::Text(_) => pipe.name = Some(self.string("the name of a ring")?),
@@ -122,7 +123,11 @@ impl<'a> Parser<'a> {
 
     fn declare_symbol(&mut self, scope: &mut Scope<'a>) -> Parse<()> {
         let at = self.next.at;
-        let name = if self.eat("$") { self.string("the name of a symbol, in quotes")? } else { self.name("the name of a symbol")? };
+        let name = if self.eat("$") {
+            self.string("the name of a symbol, in quotes")?
+        } else {
+            self.name("the name of a symbol")?
+        };
         if scope.symbols.contains(&name) {
             return self.fail(at, format!("the symbol `{name}` is listed twice"));
         }
@@ -144,7 +149,9 @@ impl<'a> Parser<'a> {
         let kind = match access {
             None if self.is_word("tensor") => {
                 let error = self.unexpected("`in` or `mut`");
-                return self.error(error.help("a tensor is read only, `%a: in tensor<f16>[M]`, or written, `%c: mut tensor<f16>[M]`"));
+                return self.error(
+                    error.help("a tensor is read only, `%a: in tensor<f16>[M]`, or written, `%c: mut tensor<f16>[M]`"),
+                );
             }
             None => ParamKind::Scalar(self.elem()?),
             Some(access) => {

@@ -56,7 +56,9 @@ impl Parser<'_> {
                     self.expect(">")?;
                     Ok(Ty::Token(token, Pipe::new(pipe as usize)))
                 }
-                (None, None) => self.fail(at, format!("expected a type, found `{word}`")).or_else(|f| self.add_help(f, TYPES)),
+                (None, None) => {
+                    self.fail(at, format!("expected a type, found `{word}`")).or_else(|f| self.add_help(f, TYPES))
+                }
             },
         }
     }
@@ -68,7 +70,8 @@ impl Parser<'_> {
         let name = self.name("a class of work")?;
         let Some(class) = Class::from_name(&name) else {
             let names: Vec<&str> = Class::ALL.iter().map(|c| c.name()).collect();
-            return self.fail(at, format!("`{name}` is not a class of work"))
+            return self
+                .fail(at, format!("`{name}` is not a class of work"))
                 .or_else(|f| self.add_help(f, &format!("classes: {}", names.join(", "))));
         };
         self.expect(",")?;
@@ -88,7 +91,8 @@ impl Parser<'_> {
         let dims: Option<Vec<i32>> = parts.map(|d| if d.starts_with('+') { None } else { d.parse().ok() }).collect();
         match (elem, dims.as_deref().and_then(TileShape::new)) {
             (Some(elem), Some(shape)) => Ok(Ty::Tile(elem, shape)),
-            _ => self.fail(at, format!("`{text}` is not one to four extents and an element type"))
+            _ => self
+                .fail(at, format!("`{text}` is not one to four extents and an element type"))
                 .or_else(|f| self.add_help(f, TYPES)),
         }
     }

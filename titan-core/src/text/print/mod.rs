@@ -121,7 +121,16 @@ impl Printer<'_> {
         self.out.push_str(mnemonic(&op.kind));
         let rank = match op.args.first().and_then(|v| self.ty(*v)) {
             Some(Ty::Tile(_, s) | Ty::Smem(_, s)) => s.rank(),
-            Some(Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) | Ty::Raw(_)) | None => 4,
+            Some(
+                Ty::Scalar(_)
+                | Ty::Tensor(..)
+                | Ty::Source(..)
+                | Ty::Compute(..)
+                | Ty::Acc(..)
+                | Ty::Token(..)
+                | Ty::Raw(_),
+            )
+            | None => 4,
         };
         let attributes = attributes(&op.kind, rank);
         for (i, a) in attributes.iter().enumerate() {
@@ -147,7 +156,10 @@ impl Printer<'_> {
                 self.operands(", ", &rest[n..]);
             }
             Form::AtMany => {
-                let rank = first.first().and_then(|v| self.ty(*v)).map_or(0, |ty| if let Ty::Tensor(_, rank) = ty { rank } else { 0 });
+                let rank = first
+                    .first()
+                    .and_then(|v| self.ty(*v))
+                    .map_or(0, |ty| if let Ty::Tensor(_, rank) = ty { rank } else { 0 });
                 let (indices, values) = rest.split_at(usize::from(rank).min(rest.len()));
                 self.indexed(first, indices);
                 self.operands(", ", values);
@@ -183,7 +195,9 @@ impl Printer<'_> {
     }
 
     fn text(&mut self, kind: &OpKind) {
-        if let OpKind::Print(text) | OpKind::Assert(text) | OpKind::Region(RegionOp::Call(Call { name: text, .. })) = kind {
+        if let OpKind::Print(text) | OpKind::Assert(text) | OpKind::Region(RegionOp::Call(Call { name: text, .. })) =
+            kind
+        {
             self.out.push(' ');
             quote(text, &mut self.out);
         }
@@ -232,9 +246,8 @@ impl Printer<'_> {
             self.out.push_str(if i > 0 { ", " } else { " carry(" });
             let name = carried.get(i).map_or("%?".to_owned(), |v| self.value(*v));
             let from = init.get(i).map_or("%?".to_owned(), |v| self.value(*v));
-            let ty = carried.get(i).map_or(String::new(), |v| {
-                self.annotation(*v, init.get(i).and_then(|v| self.ty(*v)))
-            });
+            let ty =
+                carried.get(i).map_or(String::new(), |v| self.annotation(*v, init.get(i).and_then(|v| self.ty(*v))));
             self.put(format_args!("{name}{ty} = {from}"));
         }
         if !(init.is_empty() && carried.is_empty()) {

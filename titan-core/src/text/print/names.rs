@@ -46,7 +46,11 @@ impl<'k> Names<'k> {
         };
         let n = self.seen.entry(name).and_modify(|n| *n += 1).or_insert(1);
         let mut text = String::from("%");
-        if is_word(name) { text.push_str(name) } else { quote(name, &mut text) }
+        if is_word(name) {
+            text.push_str(name)
+        } else {
+            quote(name, &mut text)
+        }
         if *n > 1 {
             text.push_str(&format!(".{n}"));
         }

@@ -75,7 +75,10 @@ impl Printer<'_> {
             match &param.kind {
                 ParamKind::Scalar(e) => self.put(e),
                 ParamKind::Tensor { elem, access, optional, shape } => {
-                    self.out.push_str(match access { Access::In => "in ", Access::Mut => "mut " });
+                    self.out.push_str(match access {
+                        Access::In => "in ",
+                        Access::Mut => "mut ",
+                    });
                     self.out.push_str(if *optional { "optional " } else { "" });
                     self.put(format_args!("tensor<{elem}>["));
                     for (axis, dim) in shape.iter().enumerate() {
@@ -96,7 +99,8 @@ impl Printer<'_> {
 
     /// A bare name binds at its first mention in a shape; the words `bind` and `=` say otherwise.
     fn dim(&mut self, dim: &DimSpec, bound: &mut [bool]) {
-        let first = |s: &Symbol, bound: &mut [bool]| bound.get_mut(s.index()).is_some_and(|b| !std::mem::replace(b, true));
+        let first =
+            |s: &Symbol, bound: &mut [bool]| bound.get_mut(s.index()).is_some_and(|b| !std::mem::replace(b, true));
         match dim {
             DimSpec::Any => self.out.push('_'),
             DimSpec::Bind(s) => {

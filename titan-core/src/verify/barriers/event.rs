@@ -39,7 +39,12 @@ pub(super) fn refuse<T>(error: Error) -> Result<T, Fault> {
 
 impl<'k> Run<'k> {
     /// What an operation does to barriers, groups and memory; what it waits for, if it cannot be done yet.
-    pub(in crate::verify) fn barrier_event(&mut self, state: &mut State, role: usize, (id, op): (OpId, &'k Op)) -> Waits {
+    pub(in crate::verify) fn barrier_event(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, op): (OpId, &'k Op),
+    ) -> Waits {
         let at = At { role, id, op };
         match &op.kind {
             OpKind::Region(RegionOp::Read) => self.access(state, at, op.args[0], false, Pending::Done)?,
@@ -55,13 +60,20 @@ impl<'k> Run<'k> {
     }
 
     /// Waits for the phase of which an operation names the parity.
-    pub(in crate::verify) fn barrier_wait(&mut self, state: &mut State, role: usize, (id, op): (OpId, &'k Op)) -> Waits {
+    pub(in crate::verify) fn barrier_wait(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, op): (OpId, &'k Op),
+    ) -> Waits {
         self.wait_parity(state, At { role, id, op })
     }
 
     /// Asks whether a phase is complete: nothing is concluded from the answer, but the barrier must be there.
     fn poll(&self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
-        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else { return refuse(self.several(at)) };
+        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
+            return refuse(self.several(at));
+        };
         self.alive(state, at, named.object)?;
         state.machine.touched(at.role, at.id, named.object);
         Ok(())
@@ -73,12 +85,16 @@ impl<'k> Run<'k> {
             NvOp::ArriveExpectTx { bytes } => {
                 self.arrive(state, at, Brings { arrivals: 1, expected: u64::from(bytes), copied: 0 })?;
             }
-            NvOp::ExpectTx { bytes } => self.arrive(state, at, Brings { expected: u64::from(bytes), ..Brings::default() })?,
+            NvOp::ExpectTx { bytes } => {
+                self.arrive(state, at, Brings { expected: u64::from(bytes), ..Brings::default() })?
+            }
             NvOp::CpAsyncArrive { noinc, arrivals } => self.arrive_after_copies(state, at, noinc, arrivals)?,
             NvOp::BulkLoad { bytes, .. } => self.bulk_load(state, at, bytes)?,
             NvOp::MbarrierWait => return self.wait_state(state, at),
             NvOp::WaitParity => return self.wait_parity(state, at),
-            NvOp::BulkStore { .. } => self.access(state, at, last(at.op), false, Pending::Group(Class::BulkStore, None))?,
+            NvOp::BulkStore { .. } => {
+                self.access(state, at, last(at.op), false, Pending::Group(Class::BulkStore, None))?
+            }
             NvOp::CpAsync { .. } => self.access(state, at, last(at.op), true, Pending::Group(Class::CpAsync, None))?,
             NvOp::Wgmma => {
                 for region in &at.op.args {
@@ -98,7 +114,11 @@ impl<'k> Run<'k> {
             NvOp::ClusterWait => return self.wait_met(state, at),
             NvOp::MbarrierInval => self.inval(state, at)?,
             NvOp::TryWait | NvOp::TestWait => self.poll(state, at)?,
-            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit | NvOp::WgmmaFence
+            NvOp::MbarrierAlloc { .. }
+            | NvOp::MbarrierAt
+            | NvOp::MbarrierInit { .. }
+            | NvOp::FenceMbarrierInit
+            | NvOp::WgmmaFence
             | NvOp::SetMaxNReg { .. } => {}
         }
         Ok(None)
@@ -126,24 +146,45 @@ impl<'k> Run<'k> {
     }
 
     /// Which of those that turn together an index picks, counted from where they stand.
-    pub(super) fn slot(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), (object, name): (usize, &str)) -> Result<i64, Fault> {
+    pub(super) fn slot(
+        &mut self,
+        state: &mut State,
+        at: At<'_>,
+        (named, n): (Named, i64),
+        (object, name): (usize, &str),
+    ) -> Result<i64, Fault> {
         let Some(counter) = self.counter(state, at, (named, n), name)? else { return Ok(0) };
         match counter.minus(&state.machine.origins[object]).residue(n) {
             Some(slot) => Ok(slot),
-            None => refuse(self.not_shown(at, format!("which of {name} is meant: its index does not go with those that were used before"))),
+            None => refuse(self.not_shown(
+                at,
+                format!("which of {name} is meant: its index does not go with those that were used before"),
+            )),
         }
     }
 
     /// The counter of which an index is the stage.
-    pub(super) fn counter(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), name: &str) -> Result<Option<Linear>, Fault> {
+    pub(super) fn counter(
+        &mut self,
+        state: &mut State,
+        at: At<'_>,
+        (named, n): (Named, i64),
+        name: &str,
+    ) -> Result<Option<Linear>, Fault> {
         let Some(index) = named.index else { return Ok(None) };
         let stage = self.symbols.int(index, &state.roles[at.role].env, &mut state.facts);
         match (self.symbols.cyclic(&stage), stage.as_constant()) {
             (Some((counter, by)), _) if by == n => Ok(Some(counter)),
-            (Some((_, by)), _) => refuse(self.not_shown(at, format!("what becomes of {name}: there are {n}, but the index turns every {by}"))),
+            (Some((_, by)), _) => refuse(
+                self.not_shown(at, format!("what becomes of {name}: there are {n}, but the index turns every {by}")),
+            ),
             (None, Some(c)) if (0..n).contains(&c) => Ok(Some(stage)),
-            (None, Some(c)) => refuse(Error::new(Code::RegionMade, at.op.loc, format!("there is no `{name}[{c}]`: there are {n}"))),
-            (None, None) => refuse(self.not_shown(at, format!("which of {name} is meant: the index is not `t mod {n}` of a counter"))),
+            (None, Some(c)) => {
+                refuse(Error::new(Code::RegionMade, at.op.loc, format!("there is no `{name}[{c}]`: there are {n}")))
+            }
+            (None, None) => refuse(
+                self.not_shown(at, format!("which of {name} is meant: the index is not `t mod {n}` of a counter")),
+            ),
         }
     }
 
@@ -154,7 +195,9 @@ impl<'k> Run<'k> {
 
     /// Brings something to the phase of a barrier that is not complete.
     fn arrive(&mut self, state: &mut State, at: At<'k>, brings: Brings) -> Result<(), Fault> {
-        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else { return refuse(self.several(at)) };
+        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
+            return refuse(self.several(at));
+        };
         let (barrier, time) = self.current(state, at, named, brings)?;
         if brings.arrivals > 0 {
             state.machine.send((barrier, time), |r| r.known & bit(at.role) != 0);
@@ -179,18 +222,29 @@ impl<'k> Run<'k> {
         if !state.machine.knows(at.role, barrier, before) {
             let role = self.role_name(at.role);
             let error = if brings.copied > 0 {
-                let title = format!("a copy brings its bytes to {name} when the phase that it belongs to may be complete without it");
+                let title = format!(
+                    "a copy brings its bytes to {name} when the phase that it belongs to may be complete without it"
+                );
                 Error::new(Code::TxBytes, at.op.loc, title).help("announce the bytes of all copies of a phase")
             } else {
-                let title = format!("{role} comes to {name} without knowing that the phase before is complete: it may count in that one");
-                Error::new(Code::PhaseMixed, at.op.loc, title).help("wait for that phase first, or for something that comes after it")
+                let title = format!(
+                    "{role} comes to {name} without knowing that the phase before is complete: it may count in that one"
+                );
+                Error::new(Code::PhaseMixed, at.op.loc, title)
+                    .help("wait for that phase first, or for something that comes after it")
             };
             return refuse(error);
         }
         Ok((barrier, before + n))
     }
 
-    fn bring(&mut self, state: &mut State, at: At<'_>, (barrier, time): (usize, i64), brings: Brings) -> Result<(), Fault> {
+    fn bring(
+        &mut self,
+        state: &mut State,
+        at: At<'_>,
+        (barrier, time): (usize, i64),
+        brings: Brings,
+    ) -> Result<(), Fault> {
         let phase = state.machine.open(barrier, time);
         phase.arrived = phase.arrived.saturating_add(brings.arrivals);
         phase.expected = phase.expected.saturating_add(brings.expected);
@@ -221,26 +275,34 @@ impl<'k> Run<'k> {
                 Error::new(Code::BarrierCount, loc, title).related(made, "the barrier")
             }
             Wrong::MoreBytes { expected, copied } => {
-                let title = format!("{name} is told of {expected} bytes, but copies bring {copied}: its phase completes before all of them are there");
+                let title = format!(
+                    "{name} is told of {expected} bytes, but copies bring {copied}: its phase completes before all of them are there"
+                );
                 Error::new(Code::TxBytes, loc, title).help("announce the bytes of all copies of a phase")
             }
             Wrong::Lapped { waiting } => {
                 let role = self.role_name(waiting.role);
-                let title = format!("{name} may complete another phase while {role} still waits for the one before, and then waits for the next");
+                let title = format!(
+                    "{name} may complete another phase while {role} still waits for the one before, and then waits for the next"
+                );
                 Error::new(Code::PhaseMixed, loc, title)
                     .related(self.kernel.op(waiting.op).loc, "it waits here")
                     .help("let whoever waits arrive somewhere after it, and whoever arrives here wait for that")
             }
             Wrong::Bare { role } => {
                 let role = self.role_name(*role);
-                let title = format!("{role} announces bytes to {name} and does not arrive after: the phase may be complete before");
+                let title = format!(
+                    "{role} announces bytes to {name} and does not arrive after: the phase may be complete before"
+                );
                 Error::new(Code::PhaseMixed, loc, title).help("`ttg.nv.mbarrier.arrive_expect_tx` does both")
             }
         }
     }
 
     fn arrive_after_copies(&mut self, state: &mut State, at: At<'k>, noinc: bool, arrivals: u32) -> Result<(), Fault> {
-        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else { return refuse(self.several(at)) };
+        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
+            return refuse(self.several(at));
+        };
         let to = self.current(state, at, named, Brings::default())?;
         let role = at.role;
         let copies = move |r: &Record| {
@@ -272,7 +334,9 @@ impl<'k> Run<'k> {
         let here = state.roles[at.role].env.serial;
         match mark {
             Some((Mark::Phase(barrier, time), serial)) if serial == here => self.wait(state, at, barrier, time),
-            Some(_) | None => refuse(self.not_shown(at, "which phase is meant: the arrival was in another iteration".to_owned())),
+            Some(_) | None => {
+                refuse(self.not_shown(at, "which phase is meant: the arrival was in another iteration".to_owned()))
+            }
         }
     }
 
@@ -361,8 +425,12 @@ impl<'k> Run<'k> {
             return refuse(self.not_shown(at, "which group is meant: it is of another iteration".to_owned()));
         };
         if state.machine.waited(at.role, class) > n {
-            let title = format!("a group of `{class}` is waited for after a younger one: it has been waited for already");
-            return refuse(Error::new(Code::GroupOrder, at.op.loc, title).help("wait for groups in the order in which they were closed"));
+            let title =
+                format!("a group of `{class}` is waited for after a younger one: it has been waited for already");
+            return refuse(
+                Error::new(Code::GroupOrder, at.op.loc, title)
+                    .help("wait for groups in the order in which they were closed"),
+            );
         }
         state.machine.wait_group(&self.objects, at.role, class, n);
         state.machine.note_waited(at.role, class, n);
@@ -373,8 +441,12 @@ impl<'k> Run<'k> {
         match state.machine.gone.get(&barrier) {
             None => Ok(()),
             Some(op) => {
-                let title = format!("{} is used when it may have been invalidated", self.objects.barriers[barrier].name);
-                refuse(Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(*op).loc, "it is invalidated here"))
+                let title =
+                    format!("{} is used when it may have been invalidated", self.objects.barriers[barrier].name);
+                refuse(
+                    Error::new(Code::BarrierLife, at.op.loc, title)
+                        .related(self.kernel.op(*op).loc, "it is invalidated here"),
+                )
             }
         }
     }
@@ -389,11 +461,16 @@ impl<'k> Run<'k> {
                 let role = self.role_name(record.role);
                 let title = format!("{name} is invalidated while {role} may still use it");
                 let error = Error::new(Code::BarrierLife, at.op.loc, title);
-                return refuse(error.related(self.kernel.op(record.op).loc, "it is used here").help("wait for something that comes after its last use"));
+                return refuse(
+                    error
+                        .related(self.kernel.op(record.op).loc, "it is used here")
+                        .help("wait for something that comes after its last use"),
+                );
             }
             if let Some(copy) = state.machine.on_the_way(at.role, barrier) {
                 let title = format!("{name} is invalidated while bytes may be on their way to it");
-                let error = Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, "the copy");
+                let error =
+                    Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, "the copy");
                 return refuse(error.help(format!("wait for {name} first")));
             }
             state.machine.gone.insert(barrier, at.id);
@@ -418,7 +495,14 @@ impl<'k> Run<'k> {
     }
 
     /// An access, or the beginning of one.
-    fn access(&mut self, state: &mut State, at: At<'_>, region: Value, write: bool, pending: Pending) -> Result<(), Fault> {
+    fn access(
+        &mut self,
+        state: &mut State,
+        at: At<'_>,
+        region: Value,
+        write: bool,
+        pending: Pending,
+    ) -> Result<(), Fault> {
         let Some(named) = self.objects.memory(region) else { return Ok(()) };
         let (memory, object) = (named.object, state.machine.memory_object(named.object));
         let (n, name) = (self.objects.memories[memory].n, self.objects.memories[memory].name.clone());

@@ -18,7 +18,10 @@ use crate::verify::Error;
 impl Run<'_> {
     /// A wait whose parity is wrong as it is written, if that explains an error.
     pub(in crate::verify) fn explain(&mut self, error: Error) -> Error {
-        if !matches!(error.code, Code::WaitParity | Code::PhaseMixed | Code::InFlight | Code::NeverCompletes | Code::BarrierCount) {
+        if !matches!(
+            error.code,
+            Code::WaitParity | Code::PhaseMixed | Code::InFlight | Code::NeverCompletes | Code::BarrierCount
+        ) {
             return error;
         }
         let mut state = self.start();
@@ -30,7 +33,14 @@ impl Run<'_> {
         error
     }
 
-    fn wrong_form(&mut self, state: &mut State, role: usize, block: Block, env: &Env, around: &[Block]) -> Option<Error> {
+    fn wrong_form(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        block: Block,
+        env: &Env,
+        around: &[Block],
+    ) -> Option<Error> {
         let kernel = self.kernel;
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
@@ -63,13 +73,18 @@ impl Run<'_> {
         let stage = named.index.map(|v| self.symbols.int(v, &state.roles[at.role].env, &mut state.facts));
         if let Some((_, by)) = stage.and_then(|s| self.symbols.cyclic(&s)).filter(|(_, by)| *by != n) {
             let title = format!("the index turns every {by} stages, but {name} has {n}");
-            return Some(Error::new(Code::WaitParity, at.op.loc, title).help("let all roles count the same number of stages"));
+            return Some(
+                Error::new(Code::WaitParity, at.op.loc, title).help("let all roles count the same number of stages"),
+            );
         }
         match self.meant(state, at, (named, n), &name) {
             Err(Fault::Barrier(error)) if error.code == Code::WaitParity => Some(*error),
             Ok((_, true)) if n == 1 && around.iter().any(|b| self.objects.serves(self.kernel, *b, named.object)) => {
                 let title = format!("the parity stays the same while the phases of {name} go on");
-                Some(Error::new(Code::WaitParity, at.op.loc, title).help("turn the parity in each iteration: `p ^ 1`, or `t % 2` of a counter"))
+                Some(
+                    Error::new(Code::WaitParity, at.op.loc, title)
+                        .help("turn the parity in each iteration: `p ^ 1`, or `t % 2` of a counter"),
+                )
             }
             Ok(_) | Err(_) => None,
         }
@@ -99,7 +114,8 @@ impl Run<'_> {
                 }
                 Some(Turn::Parity(n, stage)) => {
                     let counter = counters.iter().find(|(s, _)| *s == stage).map(|(_, c)| c.clone());
-                    counter.and_then(|c| self.symbols.quotient(&c, n, &mut state.facts))
+                    counter
+                        .and_then(|c| self.symbols.quotient(&c, n, &mut state.facts))
                         .and_then(|turns| self.symbols.remainder(&turns, 2, &mut state.facts))
                 }
                 None => Some(self.somewhere(state)),

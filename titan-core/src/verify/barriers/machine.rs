@@ -167,7 +167,9 @@ impl Machine {
     pub(in crate::verify) fn on_the_way(&self, role: usize, barrier: usize) -> Option<Record> {
         let brings = |r: &&Record| match r.what {
             What::Access { copy: true, pending: Pending::Phase(b, _), .. } => b == barrier,
-            What::Access { copy: true, pending: Pending::Done, .. } => r.known & bit(role) == 0 && r.carriers().any(|b| b == barrier),
+            What::Access { copy: true, pending: Pending::Done, .. } => {
+                r.known & bit(role) == 0 && r.carriers().any(|b| b == barrier)
+            }
             What::Access { .. } | What::Completed { .. } | What::Passed { .. } | What::Touched { .. } => false,
         };
         self.records.iter().find(brings).cloned()
@@ -175,7 +177,10 @@ impl Machine {
 
     /// Whether a role knows that a phase is complete. Of the phases before the first everybody knows.
     pub(in crate::verify) fn knows(&self, role: usize, barrier: usize, time: i64) -> bool {
-        let record = self.records.iter().find(|r| matches!(r.what, What::Completed { barrier: b, time: t } if (b, t) == (barrier, time)));
+        let record = self
+            .records
+            .iter()
+            .find(|r| matches!(r.what, What::Completed { barrier: b, time: t } if (b, t) == (barrier, time)));
         record.is_none_or(|r| r.known & bit(role) != 0)
     }
 
@@ -232,7 +237,8 @@ impl Machine {
         if let Some(role) = phase.bare.iter().next() {
             return Err(Wrong::Bare { role: *role });
         }
-        let behind = |r: &&Record| matches!(r.what, What::Passed { barrier: b, time: t } if b == barrier && t == time - n);
+        let behind =
+            |r: &&Record| matches!(r.what, What::Passed { barrier: b, time: t } if b == barrier && t == time - n);
         if let Some(waiting) = self.records.iter().find(|r| behind(r) && !r.sent.contains(&(barrier, time))) {
             return Err(Wrong::Lapped { waiting: waiting.clone() });
         }
@@ -399,7 +405,9 @@ impl Machine {
 
     /// Whether both are the same but for the times that have passed.
     pub(in crate::verify) fn same(&self, other: &Machine) -> bool {
-        let met = |m: &Machine| -> Vec<(usize, usize, i64)> { m.met.iter().map(|(r, (_, b, t))| (*r, *b, t - m.base(*b))).collect() };
+        let met = |m: &Machine| -> Vec<(usize, usize, i64)> {
+            m.met.iter().map(|(r, (_, b, t))| (*r, *b, t - m.base(*b))).collect()
+        };
         self.gone == other.gone && met(self) == met(other) && self.shifted() == other.shifted()
     }
 

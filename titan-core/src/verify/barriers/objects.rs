@@ -93,7 +93,10 @@ impl Objects {
             (OpKind::Region(RegionOp::Place { offset, bytes, parts }), [region]) => {
                 all.memories_of(kernel, *region, (u64::from(*offset), u64::from(*bytes)), i64::from(*parts));
             }
-            (OpKind::Nv(NvOp::BarrierSync { id: number, threads } | NvOp::BarrierArrive { id: number, threads }), _) => {
+            (
+                OpKind::Nv(NvOp::BarrierSync { id: number, threads } | NvOp::BarrierArrive { id: number, threads }),
+                _,
+            ) => {
                 all.named_barrier(id, *number, *threads);
             }
             (OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait), _) => all.everybody(kernel, id, true),
@@ -141,7 +144,8 @@ impl Objects {
     pub(in crate::verify) fn serves(&self, kernel: &Kernel, block: Block, object: usize) -> bool {
         let mut found = false;
         kernel.walk_block(block, &mut |_, op| {
-            let waits = matches!(op.kind, OpKind::Nv(NvOp::WaitParity | NvOp::MbarrierWait | NvOp::TryWait | NvOp::TestWait));
+            let waits =
+                matches!(op.kind, OpKind::Nv(NvOp::WaitParity | NvOp::MbarrierWait | NvOp::TryWait | NvOp::TestWait));
             found |= !waits && self.names(op).contains(&object);
         });
         found
@@ -167,7 +171,9 @@ impl Objects {
             Some(apart) if n > 1 => {
                 let mut own: BTreeMap<i64, usize> = BTreeMap::new();
                 for (picked, index) in apart {
-                    let object = *own.entry(index).or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), 1));
+                    let object = *own
+                        .entry(index)
+                        .or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), 1));
                     self.barrier_of.insert(picked, Named { object, index: None });
                 }
             }
@@ -201,7 +207,9 @@ impl Objects {
                 for (picked, index) in apart {
                     let first = offset.saturating_add(part.saturating_mul(u64::try_from(index).unwrap_or(0)));
                     let span = (first, first.saturating_add(part));
-                    let object = *own.entry(index).or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), 1, span));
+                    let object = *own
+                        .entry(index)
+                        .or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), 1, span));
                     self.memory_of.insert(picked, Named { object, index: None });
                 }
             }
@@ -216,7 +224,13 @@ impl Objects {
 
     fn named_barrier(&mut self, op: OpId, number: u8, threads: u32) {
         if !self.named.contains_key(&number) {
-            self.barriers.push(Barrier { name: format!("barrier {number}"), kind: Kind::Named, op, n: 1, count: threads });
+            self.barriers.push(Barrier {
+                name: format!("barrier {number}"),
+                kind: Kind::Named,
+                op,
+                n: 1,
+                count: threads,
+            });
             self.named.insert(number, self.barriers.len() - 1);
         }
     }

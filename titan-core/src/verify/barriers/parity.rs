@@ -19,20 +19,27 @@ fn wrong(at: At<'_>, title: String) -> Error {
 impl<'k> Run<'k> {
     pub(super) fn lapped(&self, at: At<'_>, barrier: usize) -> Error {
         let (role, name) = (self.role_name(at.role), &self.objects.barriers[barrier].name);
-        let title = format!("{role} waits for a phase of {name} that may be over when it looks: it would wait for the next one of that parity");
-        Error::new(Code::PhaseMixed, at.op.loc, title).help("wait for every phase, in order, and let nobody arrive for the next one before")
+        let title = format!(
+            "{role} waits for a phase of {name} that may be over when it looks: it would wait for the next one of that parity"
+        );
+        Error::new(Code::PhaseMixed, at.op.loc, title)
+            .help("wait for every phase, in order, and let nobody arrive for the next one before")
     }
 
     /// Nothing has completed when the role looks first, or one phase has: the parity means the one before that.
     fn before_the_first(&self, at: At<'_>, name: &str) -> Error {
         let role = self.role_name(at.role);
-        let title = format!("{role} waits first for the phase of {name} before the first: it waits for nothing or, if the first is complete, for the second");
+        let title = format!(
+            "{role} waits first for the phase of {name} before the first: it waits for nothing or, if the first is complete, for the second"
+        );
         Error::new(Code::WaitParity, at.op.loc, title)
             .help("whoever waits for what others bring starts with parity 0, whoever waits for a free slot with 1, and nobody frees it before")
     }
 
     pub(super) fn wait_parity(&mut self, state: &mut State, at: At<'k>) -> Waits {
-        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else { return refuse(self.several(at)) };
+        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
+            return refuse(self.several(at));
+        };
         let barrier = named.object;
         let (n, name) = (self.objects.barriers[barrier].n, self.objects.barriers[barrier].name.clone());
         self.alive(state, at, barrier)?;
@@ -64,7 +71,13 @@ impl<'k> Run<'k> {
     }
 
     /// The time that a parity means, modulo two turns, and whether the parity is a constant.
-    pub(super) fn meant(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), name: &str) -> Result<(Linear, bool), Fault> {
+    pub(super) fn meant(
+        &mut self,
+        state: &mut State,
+        at: At<'_>,
+        (named, n): (Named, i64),
+        name: &str,
+    ) -> Result<(Linear, bool), Fault> {
         let wrong = |title: String| wrong(at, title);
         let parity = self.symbols.int(at.op.args[1], &state.roles[at.role].env, &mut state.facts);
         let stage = self.counter(state, at, (named, n), name)?;
@@ -76,7 +89,12 @@ impl<'k> Run<'k> {
             Some(c) => Linear::constant(c),
             None => match self.symbols.cyclic(&parity) {
                 Some((of, 2)) => of,
-                Some(_) | None => return refuse(self.not_shown(at, format!("which phase of {name} is meant: the parity is not that of a counter"))),
+                Some(_) | None => {
+                    return refuse(self.not_shown(
+                        at,
+                        format!("which phase of {name} is meant: the parity is not that of a counter"),
+                    ));
+                }
             },
         };
         let time = match &stage {
@@ -87,14 +105,18 @@ impl<'k> Run<'k> {
             }
             Some(stage) => {
                 let Some((rest, by, whole)) = self.turns_of(&turns) else {
-                    return refuse(wrong(format!("the parity does not turn when the {n} stages of {name} begin again")));
+                    return refuse(wrong(format!(
+                        "the parity does not turn when the {n} stages of {name} begin again"
+                    )));
                 };
                 if by != n {
                     return refuse(wrong(format!("the parity turns every {by} stages, but {name} has {n}")));
                 }
                 let time = rest.plus(n, &whole);
                 if time.minus(stage).residue(n) != Some(0) {
-                    return refuse(wrong(format!("the parity is that of another stage of {name} than the one that is waited for")));
+                    return refuse(wrong(format!(
+                        "the parity is that of another stage of {name} than the one that is waited for"
+                    )));
                 }
                 time
             }

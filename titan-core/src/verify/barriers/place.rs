@@ -47,7 +47,9 @@ fn error(errors: &mut Vec<Error>, code: Code, loc: Loc, title: impl Into<String>
 /// A region as it is placed: first byte, bytes, parts.
 fn placed(kernel: &Kernel, value: Value) -> Option<(u64, u64, u64)> {
     match kernel.def_op(value)?.kind {
-        OpKind::Region(RegionOp::Place { offset, bytes, parts }) => Some((u64::from(offset), u64::from(bytes), u64::from(parts))),
+        OpKind::Region(RegionOp::Place { offset, bytes, parts }) => {
+            Some((u64::from(offset), u64::from(bytes), u64::from(parts)))
+        }
         _ => None,
     }
 }
@@ -68,10 +70,20 @@ fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
         (OpKind::Region(RegionOp::Place { offset, bytes, parts }), _) => {
             let (name, end) = (kernel.display_name(op.results[0]), u64::from(*offset) + u64::from(*bytes));
             if end > SHARED {
-                error(errors, Code::RegionMade, op.loc, format!("`{name}` ends at byte {end}: a program has {SHARED} bytes of shared memory"));
+                error(
+                    errors,
+                    Code::RegionMade,
+                    op.loc,
+                    format!("`{name}` ends at byte {end}: a program has {SHARED} bytes of shared memory"),
+                );
             }
             if bytes % parts != 0 {
-                error(errors, Code::RegionMade, op.loc, format!("`{name}` has {bytes} bytes, which are not {parts} equal parts"));
+                error(
+                    errors,
+                    Code::RegionMade,
+                    op.loc,
+                    format!("`{name}` has {bytes} bytes, which are not {parts} equal parts"),
+                );
             }
         }
         (OpKind::Region(RegionOp::At) | OpKind::Nv(NvOp::MbarrierAt), [of, index]) => {
@@ -112,15 +124,30 @@ fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
         let (OpKind::Nv(NvOp::MbarrierAlloc { at, n }), [region]) = (&op.kind, &op.args[..]) else { return };
         let name = kernel.display_name(op.results[0]);
         let Some((offset, bytes, _)) = placed(kernel, *region) else {
-            return error(errors, Code::BarrierWord, op.loc, format!("`{name}` lies in a part of a region: name the region"));
+            return error(
+                errors,
+                Code::BarrierWord,
+                op.loc,
+                format!("`{name}` lies in a part of a region: name the region"),
+            );
         };
         let (first, end) = (offset + u64::from(*at), offset + u64::from(*at) + WORD * u64::from(*n));
         if first % WORD != 0 {
-            error(errors, Code::BarrierWord, op.loc, format!("`{name}` begins at byte {first}, which is not a multiple of {WORD}"));
+            error(
+                errors,
+                Code::BarrierWord,
+                op.loc,
+                format!("`{name}` begins at byte {first}, which is not a multiple of {WORD}"),
+            );
         }
         if end > offset + bytes {
             let region = kernel.display_name(*region);
-            error(errors, Code::BarrierWord, op.loc, format!("`{name}` ends at byte {end}, but `{region}` at byte {}", offset + bytes));
+            error(
+                errors,
+                Code::BarrierWord,
+                op.loc,
+                format!("`{name}` ends at byte {end}, but `{region}` at byte {}", offset + bytes),
+            );
         }
         all.push(Words { name, loc: op.loc, first, end, region: *region });
     });
@@ -135,12 +162,18 @@ fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
         if matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. }) | OpKind::Region(RegionOp::At)) {
             return;
         }
-        let regions = op.args.iter().filter(|v| kernel.ty(**v) == Ty::Raw(Raw::Region)).filter_map(|v| part(kernel, *v));
+        let regions =
+            op.args.iter().filter(|v| kernel.ty(**v) == Ty::Raw(Raw::Region)).filter_map(|v| part(kernel, *v));
         for (_, _, region) in regions.collect::<Vec<_>>() {
             let Some((first, bytes, _)) = placed(kernel, region).filter(|_| !seen.contains(&region)) else { continue };
             if let Some(own) = all.iter().find(|w| w.region == region || w.first < first + bytes && first < w.end) {
                 seen.push(region);
-                let title = format!("`{}` holds the word of `{}`, and `{}` touches it", kernel.display_name(region), own.name, mnemonic(&op.kind));
+                let title = format!(
+                    "`{}` holds the word of `{}`, and `{}` touches it",
+                    kernel.display_name(region),
+                    own.name,
+                    mnemonic(&op.kind)
+                );
                 errors.push(Error::new(Code::BarrierWord, op.loc, title).related(own.loc, "the barrier"));
             }
         }
@@ -162,7 +195,12 @@ fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
         if let (OpKind::Nv(NvOp::MbarrierInit { count }), [alloc]) = (&op.kind, &op.args[..]) {
             if !(1..=MAX_COUNT).contains(count) {
                 let name = kernel.display_name(*alloc);
-                error(errors, Code::BarrierCount, op.loc, format!("`{name}` counts {count} arrivals: 1 to {MAX_COUNT} are possible"));
+                error(
+                    errors,
+                    Code::BarrierCount,
+                    op.loc,
+                    format!("`{name}` counts {count} arrivals: 1 to {MAX_COUNT} are possible"),
+                );
             }
             inits.entry(*alloc).or_default().push((id, op.loc));
         }
@@ -174,7 +212,13 @@ fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
     });
 }
 
-fn one_life(kernel: &Kernel, (made, alloc): (OpId, Value), inits: &[(OpId, Loc)], begin: &[OpId], errors: &mut Vec<Error>) {
+fn one_life(
+    kernel: &Kernel,
+    (made, alloc): (OpId, Value),
+    inits: &[(OpId, Loc)],
+    begin: &[OpId],
+    errors: &mut Vec<Error>,
+) {
     let name = kernel.display_name(alloc);
     let loc = kernel.op(made).loc;
     let Some((init, at)) = inits.first() else {
@@ -188,21 +232,26 @@ fn one_life(kernel: &Kernel, (made, alloc): (OpId, Value), inits: &[(OpId, Loc)]
     }
     let Some(begins) = begin.iter().position(|o| o == init) else {
         let title = format!("`{name}` is initialised where others may use it already");
-        errors.push(Error::new(Code::BarrierLife, *at, title).help("initialise barriers before the roles part, outside of loops and branches"));
+        errors.push(
+            Error::new(Code::BarrierLife, *at, title)
+                .help("initialise barriers before the roles part, outside of loops and branches"),
+        );
         return;
     };
     let mine = Uses { kernel, alloc };
     if let Some(early) = begin[..begins].iter().find_map(|o| mine.first_in(*o)) {
-        errors.push(Error::new(Code::BarrierLife, early, format!("`{name}` is used before it is initialised")).related(*at, "it is initialised here"));
+        errors.push(
+            Error::new(Code::BarrierLife, early, format!("`{name}` is used before it is initialised"))
+                .related(*at, "it is initialised here"),
+        );
         return;
     }
-    let fence = begin[begins..].iter().position(|o| {
-        matches!(kernel.op(*o).kind, OpKind::Nv(NvOp::FenceMbarrierInit))
-    });
+    let fence = begin[begins..].iter().position(|o| matches!(kernel.op(*o).kind, OpKind::Nv(NvOp::FenceMbarrierInit)));
     let used = begin[begins + 1..].iter().position(|o| mine.first_in(*o).is_some());
     let late = fence.is_none_or(|f| used.is_some_and(|u| u + 1 < f));
     if let Some(user) = mine.asynchronous().filter(|_| late) {
-        let title = format!("`{name}` is used by bulk copies or other programs, which may not know that it is initialised");
+        let title =
+            format!("`{name}` is used by bulk copies or other programs, which may not know that it is initialised");
         let error = Error::new(Code::BarrierLife, *at, title).related(user, "it is used here");
         errors.push(error.help("`ttg.nv.fence.mbarrier_init` after it"));
     }
@@ -217,7 +266,11 @@ struct Uses<'k> {
 impl Uses<'_> {
     fn is_use(&self, op: &Op) -> bool {
         let own = |v: &Value| {
-            *v == self.alloc || self.kernel.def_op(*v).is_some_and(|o| o.kind == OpKind::Nv(NvOp::MbarrierAt) && o.args[0] == self.alloc)
+            *v == self.alloc
+                || self
+                    .kernel
+                    .def_op(*v)
+                    .is_some_and(|o| o.kind == OpKind::Nv(NvOp::MbarrierAt) && o.args[0] == self.alloc)
         };
         let names = matches!(op.kind, OpKind::Nv(NvOp::MbarrierAt | NvOp::MbarrierInit { .. }));
         !names && op.args.iter().any(own)
@@ -271,8 +324,13 @@ fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
         }
         // PTX ISA, "cp.async.bulk": size and addresses are multiples of 16.
         let whole_parts = placed(kernel, whole).is_none_or(|(_, all, parts)| all % parts.max(1) == 0);
-        if bulk && whole_parts && (bytes % 16 != 0 || !offset.is_multiple_of(16) || !room.is_multiple_of(16) && region != Some(whole)) {
-            let title = format!("a bulk copy of {bytes} bytes of `{name}`, at byte {offset}: sizes and places are multiples of 16");
+        if bulk
+            && whole_parts
+            && (bytes % 16 != 0 || !offset.is_multiple_of(16) || !room.is_multiple_of(16) && region != Some(whole))
+        {
+            let title = format!(
+                "a bulk copy of {bytes} bytes of `{name}`, at byte {offset}: sizes and places are multiples of 16"
+            );
             error(errors, Code::RegionMade, op.loc, title);
         }
         if let OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. }) = op.kind {
@@ -295,7 +353,9 @@ fn tensor(kernel: &Kernel, op: &Op, stores: bool, errors: &mut Vec<Error>) {
         error(errors, Code::StoreToInput, op.loc, format!("`{}` to `{name}`, which is an input", mnemonic(&op.kind)));
     } else if stores && !exempt {
         let title = format!("which part of `{name}` a bulk copy stores is not known");
-        errors.push(Error::new(Code::Overlap, op.loc, title).help(format!("`shared %{name}` takes it out of the output rule")));
+        errors.push(
+            Error::new(Code::Overlap, op.loc, title).help(format!("`shared %{name}` takes it out of the output rule")),
+        );
     }
 }
 
@@ -323,7 +383,9 @@ fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
             // PTX ISA, "setmaxnreg".
             wrong(errors, op, format!("{registers} registers a thread: multiples of 8 from 24 to 256 are possible"));
         }
-        OpKind::Amd(AmdOp::SetPrio { level }) if level > 3 => wrong(errors, op, format!("there is no priority {level}: there are 0 to 3")),
+        OpKind::Amd(AmdOp::SetPrio { level }) if level > 3 => {
+            wrong(errors, op, format!("there is no priority {level}: there are 0 to 3"))
+        }
         _ => {}
     });
     warpgroups(kernel, errors);
@@ -332,15 +394,21 @@ fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
 
 /// What four warps do together is done by roles that have them (PTX ISA, "wgmma" and "setmaxnreg").
 fn warpgroups(kernel: &Kernel, errors: &mut Vec<Error>) {
-    for (role, (_, block)) in kernel.roles.iter().zip(threads(kernel)).filter(|(r, _)| !r.warps.is_multiple_of(WARPGROUP)) {
+    for (role, (_, block)) in
+        kernel.roles.iter().zip(threads(kernel)).filter(|(r, _)| !r.warps.is_multiple_of(WARPGROUP))
+    {
         let mut first: Option<(&str, Loc)> = None;
         kernel.walk_block(block, &mut |_, op| {
             let together = matches!(op.kind, OpKind::Nv(NvOp::Wgmma | NvOp::SetMaxNReg { .. }));
             first = first.or(together.then(|| (mnemonic(&op.kind), op.loc)));
         });
         if let Some((name, loc)) = first {
-            let title = format!("`{name}` is done by {WARPGROUP} warps together, and `{}` has {}", role.name, role.warps);
-            errors.push(Error::new(Code::Participants, loc, title).help(format!("give the role a multiple of {WARPGROUP} warps")));
+            let title =
+                format!("`{name}` is done by {WARPGROUP} warps together, and `{}` has {}", role.name, role.warps);
+            errors.push(
+                Error::new(Code::Participants, loc, title)
+                    .help(format!("give the role a multiple of {WARPGROUP} warps")),
+            );
         }
     }
 }
@@ -352,7 +420,10 @@ fn fences(kernel: &Kernel, errors: &mut Vec<Error>) {
             && from == to
         {
             let title = format!("a fence between the {from} proxy and itself orders nothing");
-            errors.push(Error::new(Code::FencePointless, op.loc, title).help("name the proxy of the accesses before, and that of those after"));
+            errors.push(
+                Error::new(Code::FencePointless, op.loc, title)
+                    .help("name the proxy of the accesses before, and that of those after"),
+            );
         }
     });
 }
@@ -413,7 +484,9 @@ fn outside(kernel: &Kernel, errors: &mut Vec<Error>) {
         let makes = matches!(
             op.kind,
             OpKind::Region(RegionOp::Place { .. } | RegionOp::At)
-                | OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit)
+                | OpKind::Nv(
+                    NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit
+                )
         );
         if !makes && matches!(op.kind, OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_)) {
             let title = format!("it cannot be shown what `{}` does before the roles part", mnemonic(&op.kind));

@@ -30,12 +30,17 @@ fn name(kernel: &Kernel, id: OpId, space: FenceSpace) -> String {
 
 fn error(kernel: &Kernel, hazard: &Hazard) -> Error {
     let landing = hazard.landing.first();
-    let Some(pair) = hazard.pairs.first().or(landing).copied() else { return Error::new(Code::Unfenced, kernel.op(hazard.at).loc, "") };
+    let Some(pair) = hazard.pairs.first().or(landing).copied() else {
+        return Error::new(Code::Unfenced, kernel.op(hazard.at).loc, "");
+    };
     let (generic, user) = (kernel.op(pair.generic), kernel.op(pair.user));
     let (before, after) = (name(kernel, pair.generic, pair.space), name(kernel, pair.user, pair.space));
     let role = threads(kernel).get(hazard.role).map_or_else(|| "the kernel".to_owned(), |(name, _)| name.clone());
-    let (of, verb): (fn(&OpKind, &str) -> String, _) =
-        if pair.space == FenceSpace::Global { (access_outside, does_outside(&user.kind)) } else { (access, does(&user.kind)) };
+    let (of, verb): (fn(&OpKind, &str) -> String, _) = if pair.space == FenceSpace::Global {
+        (access_outside, does_outside(&user.kind))
+    } else {
+        (access, does(&user.kind))
+    };
     let (first, second) = (of(&generic.kind, &before), of(&user.kind, &after));
     let title = if hazard.at == pair.user {
         format!("{after} {verb} through the async proxy, which may not see {first}: no fence comes between")
@@ -49,7 +54,9 @@ fn error(kernel: &Kernel, hazard: &Hazard) -> Error {
         error = error.related(user.loc, second);
     }
     match hazard.fence() {
-        Some(fence) => error.help(format!("{} before it", written(fence))).help("`titan opt FILE.tir --passes fence` places what is missing"),
+        Some(fence) => error
+            .help(format!("{} before it", written(fence)))
+            .help("`titan opt FILE.tir --passes fence` places what is missing"),
         None => error.help("the copy may not have landed: wait for its group, and fence after that"),
     }
 }

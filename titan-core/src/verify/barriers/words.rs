@@ -28,13 +28,15 @@ pub(super) fn bytes_of(kind: &OpKind) -> Option<u64> {
 /// What an access does.
 pub(super) fn does(kind: &OpKind) -> &'static str {
     match kind {
-        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => "is copied to",
+        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => {
+            "is copied to"
+        }
         OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
         OpKind::Nv(NvOp::Wgmma) => "is read by a product",
         OpKind::Region(RegionOp::Call(_)) => "is touched by a call",
-        OpKind::Region(RegionOp::Write) | OpKind::Amd(AmdOp::DsWrite { .. }) | OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval) => {
-            "is written"
-        }
+        OpKind::Region(RegionOp::Write)
+        | OpKind::Amd(AmdOp::DsWrite { .. })
+        | OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval) => "is written",
         _ => "is read",
     }
 }
@@ -82,7 +84,9 @@ pub(super) fn does_outside(kind: &OpKind) -> &'static str {
     let own = traffic(kind).accesses.into_iter().flatten().find(|a| a.on == Touches::Tensor);
     match (kind, own.map(|a| (a.reads, a.writes))) {
         (OpKind::Nv(NvOp::BulkStore { .. }), _) => "is stored to",
-        (OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }), _) => "is copied from",
+        (OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }), _) => {
+            "is copied from"
+        }
         (_, Some((true, true))) => "is updated",
         (_, Some((_, true))) => "is written",
         (_, _) => "is read",
@@ -112,25 +116,42 @@ impl Run<'_> {
         let whose = Some(self.role_name(other.role)).filter(|_| other.role != role);
         let title = format!("{name} {} while {}", does(&op.kind), may(&before.kind, whose.as_deref()));
         let (code, title, help) = match pending {
-            Pending::Group(class, None) if other.role == role => {
-                (Code::GroupOpen, format!("{title}: its group is not closed, so no wait ends it"), format!("close the group of `{class}`, and wait for it"))
-            }
+            Pending::Group(class, None) if other.role == role => (
+                Code::GroupOpen,
+                format!("{title}: its group is not closed, so no wait ends it"),
+                format!("close the group of `{class}`, and wait for it"),
+            ),
             Pending::Group(class, Some(n)) if other.role == role => {
                 let younger = state.machine.issued(role, class) - n;
                 (Code::InFlight, title, format!("`{}{younger}}}` waits for it here", wait_of(class)))
             }
             Pending::Group(class, _) => {
                 let who = self.role_name(other.role);
-                (Code::InFlight, title, format!("let {who} wait for its group of `{class}` before it arrives at a barrier, and wait for that"))
+                (
+                    Code::InFlight,
+                    title,
+                    format!(
+                        "let {who} wait for its group of `{class}` before it arrives at a barrier, and wait for that"
+                    ),
+                )
             }
             Pending::Phase(barrier, _) => {
                 (Code::InFlight, title, format!("wait for {} first", self.objects.barriers[barrier].name))
             }
             Pending::Done => match other.carriers().next() {
-                Some(barrier) if copy => (Code::InFlight, title, format!("wait for {} first", self.objects.barriers[barrier].name)),
+                Some(barrier) if copy => {
+                    (Code::InFlight, title, format!("wait for {} first", self.objects.barriers[barrier].name))
+                }
                 Some(barrier) => {
                     let barrier = &self.objects.barriers[barrier].name;
-                    (Code::InFlight, title, format!("wait for the phase of {barrier} at which {} arrives after it", self.role_name(other.role)))
+                    (
+                        Code::InFlight,
+                        title,
+                        format!(
+                            "wait for the phase of {barrier} at which {} arrives after it",
+                            self.role_name(other.role)
+                        ),
+                    )
                 }
                 None => {
                     let who = self.role_name(other.role);
@@ -150,7 +171,10 @@ impl Run<'_> {
         let made = self.kernel.op(own.op).loc;
         let error = |code: Code, title: String| Error::new(code, loc, title);
         if phase.arrived >= own.count && phase.expected > phase.copied {
-            let title = format!("{name} is told of {} bytes, but copies bring {}: {role} waits forever", phase.expected, phase.copied);
+            let title = format!(
+                "{name} is told of {} bytes, but copies bring {}: {role} waits forever",
+                phase.expected, phase.copied
+            );
             return Some(error(Code::TxBytes, title).help("announce the bytes of the copies of a phase, no more"));
         }
         if phase.arrived > 0 {
@@ -160,7 +184,10 @@ impl Run<'_> {
             let error = error(Code::BarrierCount, title).related(made, "the barrier");
             return Some(last.map_or(error.clone(), |at| error.related(at, "the last arrival")));
         }
-        let serves = |r: usize| !state.roles[r].frames.is_empty() && threads(self.kernel).get(r).is_some_and(|(_, b)| self.objects.serves(self.kernel, *b, barrier));
+        let serves = |r: usize| {
+            !state.roles[r].frames.is_empty()
+                && threads(self.kernel).get(r).is_some_and(|(_, b)| self.objects.serves(self.kernel, *b, barrier))
+        };
         if !(0..state.roles.len()).any(serves) {
             let title = format!("{role} waits for a phase of {name}, and nobody arrives there any more");
             return Some(error(Code::NeverCompletes, title).related(made, "the barrier"));
@@ -184,7 +211,8 @@ impl Run<'_> {
             let error = match pending {
                 Pending::Group(class, None) if class != Class::Vmcnt && class != Class::Lgkmcnt => {
                     let title = format!("{what} is in a group of `{class}` that is never closed: no wait ends it");
-                    Error::new(Code::GroupOpen, op.loc, title).help(format!("commit the group, and `{}0}}` before the end of {role}", wait_of(class)))
+                    Error::new(Code::GroupOpen, op.loc, title)
+                        .help(format!("commit the group, and `{}0}}` before the end of {role}", wait_of(class)))
                 }
                 Pending::Group(class, _) => {
                     let title = format!("{what} may be under way when {role} ends");
@@ -192,7 +220,9 @@ impl Run<'_> {
                 }
                 Pending::Phase(barrier, _) => {
                     let barrier = &self.objects.barriers[barrier].name;
-                    let title = format!("{what} may be under way at the end: the phase of {barrier} that it belongs to does not complete");
+                    let title = format!(
+                        "{what} may be under way at the end: the phase of {barrier} that it belongs to does not complete"
+                    );
                     Error::new(Code::UnderWay, op.loc, title)
                 }
                 Pending::Done if copy && record.known == 0 => {

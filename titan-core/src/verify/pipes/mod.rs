@@ -22,7 +22,13 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     if !any {
         return Vec::new();
     }
-    for group in [shape::check, crate::verify::barriers::check, tokens::check, joint::check, crate::verify::barriers::proxies::check] {
+    for group in [
+        shape::check,
+        crate::verify::barriers::check,
+        tokens::check,
+        joint::check,
+        crate::verify::barriers::proxies::check,
+    ] {
         let errors = group(kernel);
         if !errors.is_empty() {
             return errors;
@@ -70,8 +76,9 @@ fn named(kernel: &Kernel, value: Value) -> String {
         }
         Ty::Compute(..) => "a matrix product under way".to_owned(),
         Ty::Acc(..) => "an accumulator with products under way".to_owned(),
-        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..)
-        | Ty::Raw(_) => "a value".to_owned(),
+        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Raw(_) => {
+            "a value".to_owned()
+        }
     };
     match own {
         Some(name) => format!("{name}, {kind},"),

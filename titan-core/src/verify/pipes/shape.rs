@@ -44,7 +44,10 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
     let top = &kernel.block(kernel.body).ops;
     for (i, (id, loc)) in found.iter().enumerate() {
         let Some(at) = top.iter().position(|o| o == id) else {
-            error(*loc, "the roles part inside of a loop, branch or role: they part once, for the whole kernel".to_owned());
+            error(
+                *loc,
+                "the roles part inside of a loop, branch or role: they part once, for the whole kernel".to_owned(),
+            );
             continue;
         };
         if i > 0 {
@@ -81,7 +84,11 @@ fn rings(kernel: &Kernel, errors: &mut Vec<Error>) {
             error(format!("`{name}` has {} slots: 1 to {} are possible", pipe.slots, PipeDecl::MAX_SLOTS));
         }
         if pipe.fields.is_empty() || pipe.fields.len() > PipeDecl::MAX_FIELDS {
-            error(format!("a stage of `{name}` holds {} tiles: 1 to {} are possible", pipe.fields.len(), PipeDecl::MAX_FIELDS));
+            error(format!(
+                "a stage of `{name}` holds {} tiles: 1 to {} are possible",
+                pipe.fields.len(),
+                PipeDecl::MAX_FIELDS
+            ));
         }
         if let Some(problem) = pipe.fields.iter().find_map(|f| f.shape.problem()) {
             error(format!("a stage of `{name}`: {problem}"));
@@ -105,18 +112,25 @@ fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
         let Some((pipe, decl)) = token.and_then(|p| Some((p, kernel.pipe(p)?))) else { return };
         let found: Vec<Field> = match ttg {
             TtgOp::AsyncProduce { .. } | TtgOp::Write => op.args.iter().filter_map(|v| field(kernel.ty(*v))).collect(),
-            TtgOp::View { field: at, elem, shape } => return view((kernel, pipe, decl), op, usize::from(*at), Field { elem: *elem, shape: *shape }, errors),
+            TtgOp::View { field: at, elem, shape } => {
+                return view((kernel, pipe, decl), op, usize::from(*at), Field { elem: *elem, shape: *shape }, errors);
+            }
             TtgOp::StoreIssue(_) => return store((kernel, pipe, decl), op, errors),
             _ => return,
         };
         let ring = kernel.pipe_name(pipe);
         if found != decl.fields {
-            let title = format!("a stage of `{ring}` holds {}, but is filled with {}", list(&decl.fields), list(&found));
+            let title =
+                format!("a stage of `{ring}` holds {}, but is filled with {}", list(&decl.fields), list(&found));
             errors.push(Error::new(Code::StageContents, op.loc, title).related(decl.loc, "the ring"));
         } else if let TtgOp::AsyncProduce { bytes, .. } = ttg
             && u64::from(*bytes) != decl.bytes()
         {
-            let less = if u64::from(*bytes) < decl.bytes() { "readers would not wait for the rest" } else { "readers would wait forever" };
+            let less = if u64::from(*bytes) < decl.bytes() {
+                "readers would not wait for the rest"
+            } else {
+                "readers would wait forever"
+            };
             let title = format!("a stage of `{ring}` has {} bytes, but {bytes} are announced: {less}", decl.bytes());
             errors.push(Error::new(Code::StageContents, op.loc, title));
         }
@@ -127,8 +141,9 @@ fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
 const fn field(ty: Ty) -> Option<Field> {
     match ty {
         Ty::Source(elem, shape) | Ty::Tile(elem, shape) => Some(Field { elem, shape }),
-        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)
-        | Ty::Raw(_) => None,
+        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) | Ty::Raw(_) => {
+            None
+        }
     }
 }
 
@@ -141,7 +156,9 @@ fn view((kernel, pipe, decl): (&Kernel, Pipe, &PipeDecl), op: &Op, at: usize, wa
     let ring = kernel.pipe_name(pipe);
     let title = match decl.fields.get(at) {
         None => format!("a stage of `{ring}` has {} tiles, and no tile {at}", decl.fields.len()),
-        Some(found) if *found != wanted => format!("tile {at} of `{ring}` is {}, not {}", list(&[*found]), list(&[wanted])),
+        Some(found) if *found != wanted => {
+            format!("tile {at} of `{ring}` is {}, not {}", list(&[*found]), list(&[wanted]))
+        }
         Some(_) => return,
     };
     errors.push(Error::new(Code::StageContents, op.loc, title).related(decl.loc, "the ring"));
@@ -150,11 +167,19 @@ fn view((kernel, pipe, decl): (&Kernel, Pipe, &PipeDecl), op: &Op, at: usize, wa
 fn store((kernel, pipe, decl): (&Kernel, Pipe, &PipeDecl), op: &Op, errors: &mut Vec<Error>) {
     let tensor = op.args.first().map(|t| kernel.ty(*t));
     let (Some(Ty::Tensor(elem, rank)), [field]) = (tensor, &decl.fields[..]) else {
-        let title = format!("a stage of `{}` holds {} tiles: one is stored at a time", kernel.pipe_name(pipe), decl.fields.len());
+        let title = format!(
+            "a stage of `{}` holds {} tiles: one is stored at a time",
+            kernel.pipe_name(pipe),
+            decl.fields.len()
+        );
         return errors.push(Error::new(Code::StageContents, op.loc, title));
     };
     if field.elem != elem || field.shape.rank() != usize::from(rank) {
-        let title = format!("a stage of `{}` holds {}, which a tensor of `{elem}` and rank {rank} does not take", kernel.pipe_name(pipe), list(&[*field]));
+        let title = format!(
+            "a stage of `{}` holds {}, which a tensor of `{elem}` and rank {rank} does not take",
+            kernel.pipe_name(pipe),
+            list(&[*field])
+        );
         errors.push(Error::new(Code::StageContents, op.loc, title));
     }
 }
@@ -177,11 +202,14 @@ fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut rings: Vec<Sides> = kernel.pipes.iter().map(|_| Sides::default()).collect();
     for (thread, (_, block)) in threads.iter().enumerate() {
         kernel.walk_block(*block, &mut |_, op| {
-            let pipe = |token: Option<&Value>| if let Ty::Token(_, p) = kernel.ty(*token?) { Some(p.index()) } else { None };
+            let pipe =
+                |token: Option<&Value>| if let Ty::Token(_, p) = kernel.ty(*token?) { Some(p.index()) } else { None };
             match &op.kind {
                 OpKind::Ttg(TtgOp::Acquire(p)) => drop(rings[p.index()].fill.entry(thread).or_insert(op.loc)),
                 OpKind::Ttg(TtgOp::Ready(p)) => drop(rings[p.index()].read.entry(thread).or_insert(op.loc)),
-                OpKind::Ttg(TtgOp::Write) => pipe(op.args.first()).into_iter().for_each(|p| rings[p].write = Some(op.loc)),
+                OpKind::Ttg(TtgOp::Write) => {
+                    pipe(op.args.first()).into_iter().for_each(|p| rings[p].write = Some(op.loc))
+                }
                 OpKind::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => {
                     pipe(op.args.first()).into_iter().for_each(|p| rings[p].copy = Some(op.loc));
                 }
@@ -233,13 +261,25 @@ fn one_ring(kernel: &Kernel, pipe: Pipe, ring: &Sides, threads: &[(String, Block
     let read = ring.read.iter().next();
     match (first, read, ring.write) {
         (None, None, _) => error(made, format!("nobody fills and nobody reads `{name}`"), None),
-        (None, Some((_, loc)), _) => error(*loc, format!("nobody fills `{name}`: whoever reads it waits forever"), Some((made, "the ring"))),
-        (Some((_, loc)), None, None) => error(*loc, format!("nobody reads `{name}`: its slots are never free again"), Some((made, "the ring"))),
-        (Some(_), Some((_, loc)), Some(_)) => error(*loc, format!("`{name}` is a staging ring: its stages are stored, not read"), Some((made, "the ring"))),
+        (None, Some((_, loc)), _) => {
+            error(*loc, format!("nobody fills `{name}`: whoever reads it waits forever"), Some((made, "the ring")))
+        }
+        (Some((_, loc)), None, None) => {
+            error(*loc, format!("nobody reads `{name}`: its slots are never free again"), Some((made, "the ring")))
+        }
+        (Some(_), Some((_, loc)), Some(_)) => error(
+            *loc,
+            format!("`{name}` is a staging ring: its stages are stored, not read"),
+            Some((made, "the ring")),
+        ),
         (Some(_), Some(_), None) | (Some(_), None, Some(_)) => {}
     }
     if let (Some(copy), Some(write)) = (ring.copy, ring.write) {
-        error(copy, format!("`{name}` is copied to and written: a ring is one or the other"), Some((write, "it is written here")));
+        error(
+            copy,
+            format!("`{name}` is copied to and written: a ring is one or the other"),
+            Some((write, "it is written here")),
+        );
     }
 }
 
@@ -276,17 +316,34 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
         for (thread, (name, block)) in threads.iter().enumerate() {
             kernel.walk_block(*block, &mut |_, op| {
                 // Copies have a rule of their own.
-                let own = kind_of(&op.kind) == Some(kind) && (kind == Kind::Write || !matches!(op.kind, OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_)));
+                let own = kind_of(&op.kind) == Some(kind)
+                    && (kind == Kind::Write || !matches!(op.kind, OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_)));
                 let Some(param) = op.args.first().filter(|_| own).and_then(|t| root(kernel, *t)) else { return };
-                let first = if kind == Kind::Write { Some(*writers.entry(param).or_insert((thread, op.loc))) } else { writers.get(&param).copied() };
+                let first = if kind == Kind::Write {
+                    Some(*writers.entry(param).or_insert((thread, op.loc)))
+                } else {
+                    writers.get(&param).copied()
+                };
                 let Some((other, loc)) = first.filter(|(other, _)| *other != thread) else { return };
                 let (tensor, other) = (kernel.display_name(kernel.param(param)), &threads[other].0);
                 let (title, help, what) = if kind == Kind::Write {
-                    (format!("`{tensor}` is stored by {other} and by {name}"), "let one role store it, or split it into two outputs", "the other store")
+                    (
+                        format!("`{tensor}` is stored by {other} and by {name}"),
+                        "let one role store it, or split it into two outputs",
+                        "the other store",
+                    )
                 } else {
-                    (format!("`{tensor}` is stored by {other} and read by {name}"), "read it in the role that stores it", "the store")
+                    (
+                        format!("`{tensor}` is stored by {other} and read by {name}"),
+                        "read it in the role that stores it",
+                        "the store",
+                    )
                 };
-                errors.push(Error::new(Code::TwoWriters, op.loc, format!("{title}: their order is open")).related(loc, what).help(help));
+                errors.push(
+                    Error::new(Code::TwoWriters, op.loc, format!("{title}: their order is open"))
+                        .related(loc, what)
+                        .help(help),
+                );
             });
         }
     }
@@ -302,7 +359,9 @@ fn sources(kernel: &Kernel, errors: &mut Vec<Error>) {
             let tensor = kernel.display_name(kernel.param(param));
             let title = format!("a copy from `{tensor}`, which the kernel may write while it is under way");
             let error = Error::new(Code::SourceWritten, op.loc, title);
-            errors.push(error.help(format!("take `{tensor}` by `&`, or load it: `{tensor}.load_tile(..)` is in order with the stores")));
+            errors.push(error.help(format!(
+                "take `{tensor}` by `&`, or load it: `{tensor}.load_tile(..)` is in order with the stores"
+            )));
         }
     });
 }
@@ -315,16 +374,22 @@ fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
         let last = ops.len().checked_sub(2).map(|i| kernel.op(ops[i]));
         if last.is_none_or(|op| op.kind != OpKind::Ttg(TtgOp::Finalize)) {
             let loc = ops.last().map_or(Loc::default(), |id| kernel.op(*id).loc);
-            let title = format!("the role `{}` does not end in `ttg.pipeline.finalize`: it may leave something under way", role.name);
+            let title = format!(
+                "the role `{}` does not end in `ttg.pipeline.finalize`: it may leave something under way",
+                role.name
+            );
             errors.push(Error::new(Code::NotFinalized, loc, title));
         }
         kernel.walk_block(*region, &mut |id, op| {
             let inner = op.kind == OpKind::Ttg(TtgOp::Finalize) && ops.len().checked_sub(2).map(|i| ops[i]) != Some(id);
             if inner || op.kind == OpKind::Return {
-                let title = format!("`{}` in the middle of the role `{}`, which others wait for", mnemonic(&op.kind), role.name);
+                let title = format!(
+                    "`{}` in the middle of the role `{}`, which others wait for",
+                    mnemonic(&op.kind),
+                    role.name
+                );
                 errors.push(Error::new(Code::NotFinalized, op.loc, title));
             }
         });
     }
 }
-

@@ -16,7 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut poison = BTreeSet::new();
     kernel.walk(&mut |_, op| {
-        let may = matches!(op.kind, OpKind::Ttg(TtgOp::Fill(Fill::Poison) | TtgOp::AsyncProduce { skipped: Some(Fill::Poison), .. }));
+        let may = matches!(
+            op.kind,
+            OpKind::Ttg(TtgOp::Fill(Fill::Poison) | TtgOp::AsyncProduce { skipped: Some(Fill::Poison), .. })
+        );
         poison.extend(op.args.first().filter(|_| may).and_then(|slot| ring_of(kernel, *slot)));
     });
     let mut walk = Walk { kernel, poison, loops: Vec::new(), errors: Vec::new(), reported: BTreeSet::new() };
@@ -145,7 +148,11 @@ impl Walk<'_> {
             }
             Some(None) | None => {}
             Some(Some(before)) => {
-                let error = Error::new(Code::TokenTwice, op.loc, format!("{} is used again after it was used up", named(self.kernel, token)));
+                let error = Error::new(
+                    Code::TokenTwice,
+                    op.loc,
+                    format!("{} is used again after it was used up", named(self.kernel, token)),
+                );
                 let error = error.related(*before, "it was used up here");
                 self.report(token, error.help("every token of a pipeline is used up once"));
             }
@@ -179,7 +186,8 @@ impl Walk<'_> {
                 state.borrows.insert(op.results[0], stages);
             }
             (OpKind::Ttg(TtgOp::AccMma), [acc, own, a, b]) => {
-                let mut stages: BTreeSet<Value> = of(state, acc).into_iter().chain(of(state, a)).chain(of(state, b)).collect();
+                let mut stages: BTreeSet<Value> =
+                    of(state, acc).into_iter().chain(of(state, a)).chain(of(state, b)).collect();
                 stages.remove(own);
                 state.borrows.insert(op.results[0], stages);
             }
@@ -218,10 +226,15 @@ impl Walk<'_> {
     /// A stage is given back: nothing under way may read it.
     fn released(&mut self, stage: Value, op: &Op, state: &State) {
         let under_way = state.tokens.iter().filter(|(_, used)| used.is_none()).map(|(token, _)| *token);
-        let reader = under_way.filter(|t| matches!(self.kernel.ty(*t), Ty::Compute(..) | Ty::Acc(..)))
+        let reader = under_way
+            .filter(|t| matches!(self.kernel.ty(*t), Ty::Compute(..) | Ty::Acc(..)))
             .find(|t| state.borrows.get(t).is_some_and(|b| b.contains(&stage)));
         if let Some(reader) = reader {
-            let title = format!("{} is given back while {} still reads it", named(self.kernel, stage), named(self.kernel, reader));
+            let title = format!(
+                "{} is given back while {} still reads it",
+                named(self.kernel, stage),
+                named(self.kernel, reader)
+            );
             let error = Error::new(Code::EarlyRelease, op.loc, title).related(self.born(reader), "it starts here");
             self.report(stage, error.help("`.wait()` for the product first, or let an `Acc` take the stage"));
         }
@@ -231,9 +244,15 @@ impl Walk<'_> {
         let may = ring_of(self.kernel, stage).filter(|p| self.poison.contains(p));
         if let (Some(pipe), false) = (may, state.sound.contains(&stage)) {
             let ring = self.kernel.pipe_name(pipe);
-            let title = format!("{} is read, but it may be poison: a copy to `{ring}` may be skipped", named(self.kernel, stage));
+            let title = format!(
+                "{} is read, but it may be poison: a copy to `{ring}` may be skipped",
+                named(self.kernel, stage)
+            );
             let error = Error::new(Code::PoisonRead, op.loc, title);
-            self.report(stage, error.help("`if let Some(stage) = ready.wait_filled() { .. }`, or fill with zeros instead"));
+            self.report(
+                stage,
+                error.help("`if let Some(stage) = ready.wait_filled() { .. }`, or fill with zeros instead"),
+            );
         }
     }
 
@@ -364,8 +383,12 @@ impl Walk<'_> {
         }
         for (token, before) in self.loops[at].head.clone() {
             if let (None, Some(Some(used))) = (before, state.tokens.get(&token)) {
-                let title = format!("{} is used up in a loop, and is not there in the next iteration", named(self.kernel, token));
-                let error = Error::new(Code::TokenTwice, *used, title).related(self.born(token), "it is made here, outside of the loop");
+                let title = format!(
+                    "{} is used up in a loop, and is not there in the next iteration",
+                    named(self.kernel, token)
+                );
+                let error = Error::new(Code::TokenTwice, *used, title)
+                    .related(self.born(token), "it is made here, outside of the loop");
                 self.report(token, error);
             }
         }
@@ -390,19 +413,36 @@ impl Walk<'_> {
         let kernel = self.kernel;
         let name = named(kernel, token);
         let (code, what, help) = match kernel.ty(token) {
-            Ty::Token(Token::Slot, _) => {
-                (Code::TokenLost, "is never filled: whoever reads it waits forever", "`.copy(..).commit()`, or `.zero().commit()`")
-            }
+            Ty::Token(Token::Slot, _) => (
+                Code::TokenLost,
+                "is never filled: whoever reads it waits forever",
+                "`.copy(..).commit()`, or `.zero().commit()`",
+            ),
             Ty::Token(Token::Ready, _) => (Code::TokenLost, "is never waited for", "`.wait()` for it, and release it"),
-            Ty::Token(Token::Part, _) => (Code::ReadersApart, "is never joined: the stage cannot be given back", "`Stage::join([..])`"),
-            Ty::Token(Token::Written, _) => (Code::TokenLost, "is never stored", "`.store(&mut c, [..])`"),
-            Ty::Token(Token::Store, _) => (Code::TokenLost, "is never waited for: its slot is never free again", "`.wait()` for it"),
-            Ty::Compute(..) => (Code::TokenLost, "is never waited for", "`.wait()` gives its result"),
-            Ty::Acc(..) => (Code::TokenLost, "is never finished: what its products read is never given back", "`.finish()` gives its tile"),
-            Ty::Token(Token::Stage | Token::Rperm | Token::Consumed, _) | Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..)
-            | Ty::Source(..) | Ty::Smem(..) | Ty::Raw(_) => {
-                (Code::TokenLost, "is never given back: its slot is never free again", "`.release()` it, or let an `Acc` take it")
+            Ty::Token(Token::Part, _) => {
+                (Code::ReadersApart, "is never joined: the stage cannot be given back", "`Stage::join([..])`")
             }
+            Ty::Token(Token::Written, _) => (Code::TokenLost, "is never stored", "`.store(&mut c, [..])`"),
+            Ty::Token(Token::Store, _) => {
+                (Code::TokenLost, "is never waited for: its slot is never free again", "`.wait()` for it")
+            }
+            Ty::Compute(..) => (Code::TokenLost, "is never waited for", "`.wait()` gives its result"),
+            Ty::Acc(..) => (
+                Code::TokenLost,
+                "is never finished: what its products read is never given back",
+                "`.finish()` gives its tile",
+            ),
+            Ty::Token(Token::Stage | Token::Rperm | Token::Consumed, _)
+            | Ty::Scalar(_)
+            | Ty::Tile(..)
+            | Ty::Tensor(..)
+            | Ty::Source(..)
+            | Ty::Smem(..)
+            | Ty::Raw(_) => (
+                Code::TokenLost,
+                "is never given back: its slot is never free again",
+                "`.release()` it, or let an `Acc` take it",
+            ),
         };
         let mut error = Error::new(code, self.born(token), format!("{name} {what}"));
         if exit != Loc::default() && exit != self.born(token) {

@@ -35,7 +35,11 @@ impl Infer<'_> {
     /// `Ring::<(Smem<..>, Smem<..>), D>`
     fn ring(&mut self, generics: &[GenericArg], span: Span) -> Option<(Fields, u32)> {
         let [bundle, slots] = generics else {
-            self.cannot_infer(span, "what a stage holds", "write it: `Ring::<(Smem<f16, 128, 64>, Smem<f16, 64, 64>), 4>::new()`");
+            self.cannot_infer(
+                span,
+                "what a stage holds",
+                "write it: `Ring::<(Smem<f16, 128, 64>, Smem<f16, 64, 64>), 4>::new()`",
+            );
             return None;
         };
         let fields = self.bundle(bundle);
@@ -46,7 +50,12 @@ impl Infer<'_> {
             Ok(d) if (1..=max).contains(&d) => Some((fields?, d)),
             _ => {
                 let title = format!("a ring of {d} slots");
-                self.cx.error_help(Code::RingMade, slots.span, title, format!("a ring has 1 to {max} slots; 2 to 4 hide most copies"));
+                self.cx.error_help(
+                    Code::RingMade,
+                    slots.span,
+                    title,
+                    format!("a ring has 1 to {max} slots; 2 to 4 hide most copies"),
+                );
                 None
             }
         }
@@ -118,7 +127,12 @@ impl Infer<'_> {
             Ok(k) if k < 64 => Some(PipeTy::Acc(e, s, k)),
             _ => {
                 let title = format!("{k} products under way");
-                self.cx.error_help(Code::Operands, keep.span, title, "0 to 63: 0 waits for each, 1 hides one behind the next");
+                self.cx.error_help(
+                    Code::Operands,
+                    keep.span,
+                    title,
+                    "0 to 63: 0 waits for each, 1 hides one behind the next",
+                );
                 None
             }
         }
@@ -134,7 +148,11 @@ impl Infer<'_> {
         if !fits {
             if !tys.iter().any(|t| matches!(t, ITy::Unknown | ITy::Never)) {
                 let left = if in_registers { "a tile" } else { "a tile of a stage" };
-                self.cx.error(Code::Arguments, span, format!("a product under way is of {left}, a tile of a stage and an accumulator"));
+                self.cx.error(
+                    Code::Arguments,
+                    span,
+                    format!("a product under way is of {left}, a tile of a stage and an accumulator"),
+                );
             }
             return None;
         }

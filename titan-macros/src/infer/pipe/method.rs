@@ -17,7 +17,9 @@ impl Infer<'_> {
             (M::AccMma | M::AccMmaReg, PipeTy::Acc(..)) => self.acc_mma(method == M::AccMmaReg, recv, call),
             (M::Split, PipeTy::Stage(f)) => self.split(f, call),
             (M::View(n), PipeTy::Stage(f) | PipeTy::Part(f)) => self.view_of(f, (f.len() > 1).then_some(n), recv, call),
-            (M::OnlyView, PipeTy::Stage(f) | PipeTy::Part(f)) => self.view_of(f, (f.len() == 1).then_some(0), recv, call),
+            (M::OnlyView, PipeTy::Stage(f) | PipeTy::Part(f)) => {
+                self.view_of(f, (f.len() == 1).then_some(0), recv, call)
+            }
             (M::Write, PipeTy::StagingSlot(f)) => self.write(f, call),
             (M::Store(_), PipeTy::Written(f)) => self.store(f, call),
             _ => {
@@ -115,7 +117,10 @@ impl Infer<'_> {
             Some(one) if in_registers => operands.push(one),
             Some(ITy::Unknown | ITy::Never) | None => return same,
             Some(other) => {
-                let title = format!("the closure names both operands, as in `|s| (s.a(), s.b())`, not {}", self.describe(&other));
+                let title = format!(
+                    "the closure names both operands, as in `|s| (s.a(), s.b())`, not {}",
+                    self.describe(&other)
+                );
                 self.cx.error(Code::Arguments, call.span(), title);
                 return same;
             }
@@ -136,7 +141,11 @@ impl Infer<'_> {
     fn named_operands(&mut self, closure: Option<&Expr>, stage: &ITy) -> Option<ITy> {
         let closure = closure?;
         let ExprKind::Closure { params, body } = &closure.kind else {
-            self.cx.error(Code::Arguments, closure.span, "a closure names the operands in the stage, as in `|s| (s.a(), s.b())`");
+            self.cx.error(
+                Code::Arguments,
+                closure.span,
+                "a closure names the operands in the stage, as in `|s| (s.a(), s.b())`",
+            );
             return None;
         };
         let [param] = &params[..] else {

@@ -116,7 +116,9 @@ impl Infer<'_> {
     /// Makes two types of pipelines one; reports a mismatch.
     pub(super) fn unify_pipe(&mut self, a: &PipeTy, b: &PipeTy, span: Span) -> ITy {
         let parts = match (a, b) {
-            (PipeTy::View(x, s), PipeTy::View(y, r)) | (PipeTy::Compute(x, s), PipeTy::Compute(y, r)) => Some((*x, *y, *s, *r)),
+            (PipeTy::View(x, s), PipeTy::View(y, r)) | (PipeTy::Compute(x, s), PipeTy::Compute(y, r)) => {
+                Some((*x, *y, *s, *r))
+            }
             (PipeTy::Acc(x, s, k), PipeTy::Acc(y, r, l)) if k == l => Some((*x, *y, *s, *r)),
             _ => None,
         };

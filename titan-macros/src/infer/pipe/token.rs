@@ -107,7 +107,11 @@ impl Infer<'_> {
                         self.cx.error(Code::StoreToInput, call.args[0].span, "a store to an input");
                     }
                     if t.elem != field.elem || usize::from(t.rank) != field.shape.rank() {
-                        let title = format!("a slot of `{}` is stored to {}", describe_fields(fields), self.describe(&ITy::Tensor(t)));
+                        let title = format!(
+                            "a slot of `{}` is stored to {}",
+                            describe_fields(fields),
+                            self.describe(&ITy::Tensor(t))
+                        );
                         self.cx.error(Code::StageContents, call.args[0].span, title);
                     }
                     self.coordinates(&call.args[1], usize::from(t.rank));
@@ -115,7 +119,11 @@ impl Infer<'_> {
                 ITy::Unknown | ITy::Never => drop(self.expr(&call.args[1])),
                 other => {
                     self.expr(&call.args[1]);
-                    self.cx.error(Code::Arguments, call.args[0].span, format!("a store is to a tensor, not to {}", self.describe(&other)));
+                    self.cx.error(
+                        Code::Arguments,
+                        call.args[0].span,
+                        format!("a store is to a tensor, not to {}", self.describe(&other)),
+                    );
                 }
             }
         }
@@ -127,12 +135,21 @@ impl Infer<'_> {
         match self.expr(arg) {
             ITy::Pipe(PipeTy::Written(f)) => {
                 if f.first().is_none_or(|f| f.elem != own.elem || f.shape != own.shape) {
-                    let title = format!("a slot of `{}` is stored to a tile of {} `{}`", describe_fields(&f), own.shape, own.elem);
+                    let title = format!(
+                        "a slot of `{}` is stored to a tile of {} `{}`",
+                        describe_fields(&f),
+                        own.shape,
+                        own.elem
+                    );
                     self.cx.error(Code::StageContents, arg.span, title);
                 }
             }
             ITy::Unknown | ITy::Never => {}
-            other => self.cx.error(Code::Arguments, arg.span, format!("a written slot is stored, not {}", self.describe(&other))),
+            other => self.cx.error(
+                Code::Arguments,
+                arg.span,
+                format!("a written slot is stored, not {}", self.describe(&other)),
+            ),
         }
         ITy::Pipe(PipeTy::Store)
     }

@@ -12,7 +12,10 @@ impl FnLower<'_, '_, '_> {
     pub(in crate::lower) fn pipe_builtin(&mut self, e: &Expr, b: Builtin, path: &Path, args: &[Expr]) -> Lowered<Val> {
         let span = e.span;
         match (b, self.infer.ty(e.id).clone()) {
-            (Builtin::RingNew | Builtin::StagingNew, ITy::Pipe(PipeTy::Ring(fields, slots) | PipeTy::Staging(fields, slots))) => {
+            (
+                Builtin::RingNew | Builtin::StagingNew,
+                ITy::Pipe(PipeTy::Ring(fields, slots) | PipeTy::Staging(fields, slots)),
+            ) => {
                 let at = path.segments.first().map_or(span, Ident::span);
                 self.at(at);
                 let loc = self.sh.b.loc();

@@ -18,7 +18,9 @@ impl FnLower<'_, '_, '_> {
                 Ok(if method == M::Indices { Val::Pipe(PipeVal::Indices(tiles)) } else { Val::Tiles(tiles) })
             }
             Val::Value(v) => match method {
-                M::Copy(_) | M::Fill(_) | M::Write | M::Store(_) | M::StoreWait => self.token_method(e, method, v, args),
+                M::Copy(_) | M::Fill(_) | M::Write | M::Store(_) | M::StoreWait => {
+                    self.token_method(e, method, v, args)
+                }
                 M::AccMma | M::AccMmaReg => self.acc_mma(e, v, args),
                 M::WaitFilled => Ok(Val::Pipe(PipeVal::Filled(v))),
                 M::Release => self.release(v, span),

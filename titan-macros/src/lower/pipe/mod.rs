@@ -50,7 +50,13 @@ impl FnLower<'_, '_, '_> {
     }
 
     /// `if let Some(stage) = ready.wait_filled() { .. } else { .. }`
-    pub(super) fn branch_filled(&mut self, ready: Value, pat: &Pat, arms: (&Block, Option<&Expr>), span: Span) -> Lowered<Val> {
+    pub(super) fn branch_filled(
+        &mut self,
+        ready: Value,
+        pat: &Pat,
+        arms: (&Block, Option<&Expr>),
+        span: Span,
+    ) -> Lowered<Val> {
         let stage = self.ttg(span, TtgOp::WaitReady, &[ready])?;
         let poisoned = self.ttg(span, TtgOp::Poisoned, &[stage])?;
         self.branch_on(poisoned, Arm::Passed(stage, arms.1), Arm::Stage(pat, stage, arms.0), span)

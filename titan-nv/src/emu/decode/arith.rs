@@ -122,7 +122,8 @@ impl Decoder<'_> {
         self.end()?;
         self.n_operands(&[3])?;
         let known = op == "shr" && ty.kind() == Kind::Int || ty.kind() == Kind::Bits;
-        let f = int::shift(op, ty).filter(|_| known && (16..=64).contains(&ty.bits())).ok_or_else(|| self.bad_type(ty))?;
+        let f =
+            int::shift(op, ty).filter(|_| known && (16..=64).contains(&ty.bits())).ok_or_else(|| self.bad_type(ty))?;
         let amount = self.src(2, Ty::U32)?;
         self.lane(f, Mode::default(), ty, [self.src(1, ty)?, amount, Src::Imm(0)])
     }
@@ -283,7 +284,9 @@ impl Decoder<'_> {
         } else {
             None
         };
-        wrong.map_or(Ok(()), |w| Err(self.error(crate::emu::error::ErrorCode::Unknown, format!("`{}`: {w}", self.full()))))
+        wrong.map_or(Ok(()), |w| {
+            Err(self.error(crate::emu::error::ErrorCode::Unknown, format!("`{}`: {w}", self.full())))
+        })
     }
 }
 

@@ -69,7 +69,8 @@ impl Decoder<'_> {
         let ftz = self.accept("ftz");
         let (to, ty) = (self.ty()?, self.ty()?);
         self.end()?;
-        let f = comparison(cmp, ty).filter(|_| !matches!(ty, Ty::F16x2 | Ty::Bf16x2)).ok_or_else(|| self.bad_type(ty))?;
+        let f =
+            comparison(cmp, ty).filter(|_| !matches!(ty, Ty::F16x2 | Ty::Bf16x2)).ok_or_else(|| self.bad_type(ty))?;
         let truth = match to {
             Ty::U32 | Ty::S32 => 0xFFFF_FFFF,
             Ty::F32 => 0x3F80_0000,

@@ -44,8 +44,11 @@ impl Decoder<'_> {
 
     /// How a load or store is ordered, with its scope.
     fn order(&mut self, store: bool) -> Result<Order, EmuError> {
-        let names: &[&'static str] =
-            if store { &["weak", "volatile", "relaxed", "release"] } else { &["weak", "volatile", "relaxed", "acquire"] };
+        let names: &[&'static str] = if store {
+            &["weak", "volatile", "relaxed", "release"]
+        } else {
+            &["weak", "volatile", "relaxed", "acquire"]
+        };
         let word = self.one_of(names);
         if matches!(word, Some("relaxed" | "acquire" | "release")) {
             self.need(&SCOPES)?;
@@ -169,7 +172,8 @@ impl Decoder<'_> {
         if halves && op == "add" && !noftz {
             return Err(self.error(ErrorCode::Unknown, format!("`{}`: `.noftz` is needed", self.full())));
         }
-        let f = atom_fn(op, ty).filter(|_| returns || !matches!(op, "cas" | "exch")).ok_or_else(|| self.bad_type(ty))?;
+        let f =
+            atom_fn(op, ty).filter(|_| returns || !matches!(op, "cas" | "exch")).ok_or_else(|| self.bad_type(ty))?;
         if !matches!(space, None | Some(Space::Global | Space::Shared)) {
             return Err(self.misfit("atomics are on global and shared memory"));
         }
@@ -267,7 +271,15 @@ impl Decoder<'_> {
 
 /// The arithmetic of an atomic operation on a type.
 fn atom_fn(op: &str, ty: Ty) -> Option<AtomFn> {
-    const NEAR: Mode = Mode { rnd: crate::emu::lane::Rnd::Near, ftz: false, sat: false, relu: false, nan: false, xorsign: false, aux: 0 };
+    const NEAR: Mode = Mode {
+        rnd: crate::emu::lane::Rnd::Near,
+        ftz: false,
+        sat: false,
+        relu: false,
+        nan: false,
+        xorsign: false,
+        aux: 0,
+    };
     macro_rules! of {
         ($f:expr) => {{
             // A function pointer cannot capture, so each type names its function again.

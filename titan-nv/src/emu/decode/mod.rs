@@ -53,9 +53,10 @@ pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
     let mut code = Vec::with_capacity(entry.code.len() + 1);
     for instr in &entry.code {
         let mut d = Decoder { ast, entry, layout: &layout, slots: &slots, instr, at: 1 };
-        let (op, guard) = d.instruction().and_then(|op| d.check_needs().and_then(|()| Ok((op, d.guard()?)))).map_err(|e| {
-            e.with_site(ast.site(entry, instr))
-        })?;
+        let (op, guard) = d
+            .instruction()
+            .and_then(|op| d.check_needs().and_then(|()| Ok((op, d.guard()?))))
+            .map_err(|e| e.with_site(ast.site(entry, instr)))?;
         code.push(Inst { guard, op, meet: u32::MAX });
     }
     // Falling off the end is a return.
@@ -215,4 +216,3 @@ pub(crate) fn special(name: &str) -> Option<Special> {
         _ => return None,
     })
 }
-

@@ -126,7 +126,9 @@ impl Decoder<'_> {
             Some((_, false)) if !narrows => Some("it does not round"),
             _ => None,
         };
-        wrong.map_or(Ok(()), |w| Err(self.error(crate::emu::error::ErrorCode::Unknown, format!("`{}`: {w}", self.full()))))
+        wrong.map_or(Ok(()), |w| {
+            Err(self.error(crate::emu::error::ErrorCode::Unknown, format!("`{}`: {w}", self.full())))
+        })
     }
 
     fn cvt_pair(&mut self, mode: Mode, to: Ty, from: Ty, rounds: bool) -> Decoded {

@@ -126,9 +126,9 @@ impl Decoder<'_> {
         match word {
             "#_" => operands.first() == Some(&Operand::Sink),
             "#3" => operands.len() == 3,
-            "#pred" => operands.get(3).is_some_and(|o| {
-                matches!(o, Operand::Not(_)) || self.declared(o) == Some(Ty::Pred)
-            }),
+            "#pred" => {
+                operands.get(3).is_some_and(|o| matches!(o, Operand::Not(_)) || self.declared(o) == Some(Ty::Pred))
+            }
             "#hint" => parts.iter().any(|p| p.starts_with("L1::") || p.starts_with("L2::")),
             "#cluster" => operands.iter().any(|o| match o {
                 Operand::Special(name) => name.contains("cluster"),

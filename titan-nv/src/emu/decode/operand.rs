@@ -137,9 +137,7 @@ impl Decoder<'_> {
     /// `p` or `p|q`.
     pub(super) fn pair(&self, i: usize, first: Ty, second: Ty) -> Result<(Dst, Dst), EmuError> {
         match self.operand(i)? {
-            Operand::Pair(a, b) => {
-                Ok((self.dst_of(a, first, Width::Same)?, self.dst_of(b, second, Width::Same)?))
-            }
+            Operand::Pair(a, b) => Ok((self.dst_of(a, first, Width::Same)?, self.dst_of(b, second, Width::Same)?)),
             one => Ok((self.dst_of(one, first, Width::Same)?, None)),
         }
     }
@@ -163,9 +161,11 @@ impl Decoder<'_> {
         let fixed = |base: u32| Src::Imm(i64::from(base).wrapping_add(offset).cast_unsigned());
         match name {
             Name::Param(i) => self.entry.params.get(i).map(|p| fixed(p.offset)),
-            Name::Local(_) | Name::Global(_) => self.layout.fixed(name).map(fixed).or_else(|| {
-                self.layout.symbol(self.ast, self.entry, name).map(|s| Src::Symbol(s, offset))
-            }),
+            Name::Local(_) | Name::Global(_) => self
+                .layout
+                .fixed(name)
+                .map(fixed)
+                .or_else(|| self.layout.symbol(self.ast, self.entry, name).map(|s| Src::Symbol(s, offset))),
             Name::Reg(_) => None,
         }
         .ok_or_else(|| self.misfit("the name has no address"))

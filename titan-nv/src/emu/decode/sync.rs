@@ -218,7 +218,14 @@ impl Decoder<'_> {
 
     fn mbarrier(&mut self) -> Decoded {
         let op = self.need(&[
-            "init", "inval", "arrive", "arrive_drop", "expect_tx", "test_wait", "try_wait", "pending_count",
+            "init",
+            "inval",
+            "arrive",
+            "arrive_drop",
+            "expect_tx",
+            "test_wait",
+            "try_wait",
+            "pending_count",
         ])?;
         if op == "pending_count" {
             self.b64_end()?;

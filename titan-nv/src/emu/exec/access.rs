@@ -54,9 +54,7 @@ impl How {
 }
 
 impl Block<'_> {
-    pub(super) fn access(
-        &mut self, who: Who, op: &Op, world: &mut World<'_>,
-    ) -> Run<Step> {
+    pub(super) fn access(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<Step> {
         match op {
             Op::Load { dsts, addr, element, order } => {
                 self.load(who, dsts, addr, (*element, *order), world)?;
@@ -94,16 +92,15 @@ impl Block<'_> {
             space => (space, address),
         };
         if address % u64::from(bytes) != 0 {
-            let message = format!("{bytes} bytes at {address:#x} of {} memory: not a multiple of {bytes}", space.name());
+            let message =
+                format!("{bytes} bytes at {address:#x} of {} memory: not a multiple of {bytes}", space.name());
             return Err(Fail::new(ErrorCode::Misaligned, message).lane(lane));
         }
         Ok(At { lane, space, address })
     }
 
     /// Tells the observer of an access to shared memory, which may be a race.
-    pub(super) fn tell(
-        &mut self, who: Who, at: At, len: u32, how: How, world: &mut World<'_>,
-    ) -> Run<()> {
+    pub(super) fn tell(&mut self, who: Who, at: At, len: u32, how: How, world: &mut World<'_>) -> Run<()> {
         let How { kind, strength, helper, of_barrier } = how;
         let access = Access {
             agent: self.agent(who.warp, at.lane),
@@ -128,7 +125,12 @@ impl Block<'_> {
 
     /// Tells of a thread's own write, which may leave the bytes as they are.
     pub(super) fn tell_write(
-        &mut self, who: Who, at: At, bytes: &[u8], strength: Strength, world: &mut World<'_>,
+        &mut self,
+        who: Who,
+        at: At,
+        bytes: &[u8],
+        strength: Strength,
+        world: &mut World<'_>,
     ) -> Run<()> {
         if world.watch.is_off() {
             return Ok(());
@@ -200,11 +202,13 @@ impl Block<'_> {
             return Ok(());
         }
         let near = self.barriers.range(at.address.saturating_sub(7)..at.address + len);
-        let live = near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_core::engine::PhaseBarrier::is_live));
+        let live =
+            near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_core::engine::PhaseBarrier::is_live));
         match live.max_by_key(|(a, _)| **a) {
             None => Ok(()),
             Some((address, _)) => {
-                let message = format!("an ordinary access to the mbarrier at shared address {address:#x}, which is in use");
+                let message =
+                    format!("an ordinary access to the mbarrier at shared address {address:#x}, which is in use");
                 Err(Fail::new(ErrorCode::Barrier, message).lane(at.lane))
             }
         }
@@ -225,7 +229,8 @@ impl Block<'_> {
     pub(super) fn read(&mut self, who: Who, at: At, out: &mut [u8], world: &mut World<'_>) -> Run<bool> {
         let strict = self.env.options.strict();
         let from = |space: &Bytes, out: &mut [u8]| {
-            let done = if strict { space.read(at.address, out).map(|()| true) } else { space.read_any(at.address, out) };
+            let done =
+                if strict { space.read(at.address, out).map(|()| true) } else { space.read_any(at.address, out) };
             done.map_err(|f| Fail::new(code_of(&f), space.explain(&f)).lane(at.lane))
         };
         match at.space {
@@ -233,7 +238,9 @@ impl Block<'_> {
                 self.spare_barriers(at, out.len() as u64)?;
                 let done = self.engine.space(self.shared).map_or(Ok(false), |s| from(s, out));
                 done.map_err(|f| match f.code {
-                    ErrorCode::Uninitialised => f.help("if another thread writes it, nothing makes this one wait for that"),
+                    ErrorCode::Uninitialised => {
+                        f.help("if another thread writes it, nothing makes this one wait for that")
+                    }
                     _ => f,
                 })
             }
@@ -245,7 +252,11 @@ impl Block<'_> {
                 let start = usize::try_from(at.address).unwrap_or(usize::MAX);
                 let bytes = start.checked_add(out.len()).and_then(|end| self.env.params.get(start..end));
                 let Some(bytes) = bytes else {
-                    let message = format!("{} bytes at {start} of the parameters, which are {}", out.len(), self.env.params.len());
+                    let message = format!(
+                        "{} bytes at {start} of the parameters, which are {}",
+                        out.len(),
+                        self.env.params.len()
+                    );
                     return Err(Fail::new(ErrorCode::OutOfBounds, message).lane(at.lane));
                 };
                 out.copy_from_slice(bytes);
@@ -270,16 +281,17 @@ impl Block<'_> {
         let Some(space) = space else {
             return Err(Fail::new(ErrorCode::Permission, "parameters cannot be written").lane(at.lane));
         };
-        let done = if defined {
-            space.write(at.address, bytes)
-        } else {
-            space.poison_range(at.address, bytes.len())
-        };
+        let done = if defined { space.write(at.address, bytes) } else { space.poison_range(at.address, bytes.len()) };
         done.map_err(|f| Fail::new(code_of(&f), space.explain(&f)).lane(at.lane))
     }
 
     fn load(
-        &mut self, who: Who, dsts: &[Dst], addr: &Addr, (element, order): (Element, Order), world: &mut World<'_>,
+        &mut self,
+        who: Who,
+        dsts: &[Dst],
+        addr: &Addr,
+        (element, order): (Element, Order),
+        world: &mut World<'_>,
     ) -> Run<()> {
         let addresses = self.addresses(who, addr)?;
         let size = element.bytes as usize;
@@ -314,7 +326,12 @@ impl Block<'_> {
     }
 
     fn store(
-        &mut self, who: Who, srcs: &[Src], addr: &Addr, (element, order): (Element, Order), world: &mut World<'_>,
+        &mut self,
+        who: Who,
+        srcs: &[Src],
+        addr: &Addr,
+        (element, order): (Element, Order),
+        world: &mut World<'_>,
     ) -> Run<()> {
         let addresses = self.addresses(who, addr)?;
         let size = element.bytes as usize;
@@ -341,7 +358,12 @@ impl Block<'_> {
     /// Whether anything changed.
     #[expect(clippy::too_many_arguments, reason = "what an atomic operation is")]
     fn atomic(
-        &mut self, who: Who, f: AtomFn, dsts: &[Dst], addr: &Addr, (srcs, second, size): (&[Src], Option<Src>, u32),
+        &mut self,
+        who: Who,
+        f: AtomFn,
+        dsts: &[Dst],
+        addr: &Addr,
+        (srcs, second, size): (&[Src], Option<Src>, u32),
         world: &mut World<'_>,
     ) -> Run<bool> {
         let addresses = self.addresses(who, addr)?;

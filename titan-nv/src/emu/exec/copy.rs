@@ -48,9 +48,7 @@ impl Copy {
 }
 
 impl Block<'_> {
-    pub(super) fn asynchronous(
-        &mut self, who: Who, op: &Op, world: &mut World<'_>,
-    ) -> Run<Step> {
+    pub(super) fn asynchronous(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<Step> {
         match op {
             Op::CopyAsync { dst, src, bytes, src_bytes, ignore } => {
                 self.copy(who, (dst, src), *bytes, (*src_bytes, *ignore), world)?;
@@ -77,8 +75,12 @@ impl Block<'_> {
     }
 
     fn copy(
-        &mut self, who: Who, (dst, src): (&Addr, &Addr), bytes: u32,
-        (src_bytes, ignore): (Option<Src>, Option<PredSrc>), world: &mut World<'_>,
+        &mut self,
+        who: Who,
+        (dst, src): (&Addr, &Addr),
+        bytes: u32,
+        (src_bytes, ignore): (Option<Src>, Option<PredSrc>),
+        world: &mut World<'_>,
     ) -> Run<()> {
         let (to, from) = (self.addresses(who, dst)?, self.addresses(who, src)?);
         let sizes = src_bytes.map_or(Ok([u64::from(bytes); 32]), |s| self.need(who, s))?;
@@ -114,9 +116,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    fn copy_wait(
-        &mut self, who: Who, at_most: u32, uncommitted: bool, world: &mut World<'_>,
-    ) -> Run<()> {
+    fn copy_wait(&mut self, who: Who, at_most: u32, uncommitted: bool, world: &mut World<'_>) -> Run<()> {
         let strict = self.env.options.strict();
         for lane in lanes_of(who.active) {
             let agent = self.agent(who.warp, lane);
@@ -169,7 +169,9 @@ impl Block<'_> {
             let agent = self.agent(who.warp, lane);
             let place = Place::new(who.pc as usize);
             let storage = Some(Storage { space: self.shared, address, len: 8 });
-            self.engine.init(agent, id, lo(counts[lane]), storage, place, world.watch).map_err(|h| Fail::from(h).lane(lane))?;
+            self.engine
+                .init(agent, id, lo(counts[lane]), storage, place, world.watch)
+                .map_err(|h| Fail::from(h).lane(lane))?;
             self.tell_barrier(who, lane, address, true, world)?;
         }
         self.progress += 1;
@@ -179,7 +181,8 @@ impl Block<'_> {
     /// Another live barrier must not have some of these bytes.
     fn overlap(&self, address: u64, lane: usize) -> Run<()> {
         let near = self.barriers.range(address.saturating_sub(7)..address + 8).filter(|(a, _)| **a != address);
-        let live = near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_core::engine::PhaseBarrier::is_live));
+        let live =
+            near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_core::engine::PhaseBarrier::is_live));
         match live.max_by_key(|(a, _)| **a) {
             None => Ok(()),
             Some((other, _)) => {
@@ -258,9 +261,7 @@ impl Block<'_> {
         Ok(if passed == who.active { Step::Next } else { Step::Poll })
     }
 
-    fn copy_arrive(
-        &mut self, who: Who, addr: &Addr, counted: bool, world: &mut World<'_>,
-    ) -> Run<()> {
+    fn copy_arrive(&mut self, who: Who, addr: &Addr, counted: bool, world: &mut World<'_>) -> Run<()> {
         let addresses = self.addresses(who, addr)?;
         for lane in lanes_of(who.active) {
             let (barrier, address) = self.barrier_at(lane, addr, addresses[lane])?;

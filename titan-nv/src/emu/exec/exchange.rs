@@ -17,7 +17,8 @@ impl Block<'_> {
         let mask = self.membership(who, mask)?;
         let missing = mask & self.warps[who.warp].live & !who.active;
         if missing != 0 {
-            let message = format!("threads {missing:#010x} of the member mask {mask:#010x} do not execute this with the others");
+            let message =
+                format!("threads {missing:#010x} of the member mask {mask:#010x} do not execute this with the others");
             return Err(Fail::new(ErrorCode::Divergence, message).lane(missing.trailing_zeros() as usize));
         }
         Ok(mask)

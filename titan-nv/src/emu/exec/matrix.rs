@@ -14,13 +14,12 @@ use titan_core::engine::{AccessKind, Strength};
 const ROW: u32 = 16;
 
 impl Block<'_> {
-    pub(super) fn matrix(
-        &mut self, who: Who, op: &Op, world: &mut World<'_>,
-    ) -> Run<Step> {
+    pub(super) fn matrix(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<Step> {
         if who.active != u32::MAX {
             let whole = self.warps[who.warp].live == u32::MAX;
             self.together(who, "a matrix instruction")?;
-            let why = if whole { "a matrix instruction under a guard" } else { "a matrix instruction needs 32 threads" };
+            let why =
+                if whole { "a matrix instruction under a guard" } else { "a matrix instruction needs 32 threads" };
             return Err(super::Fail::new(crate::emu::error::ErrorCode::Divergence, why));
         }
         match op {
@@ -41,9 +40,7 @@ impl Block<'_> {
         Ok(Step::Next)
     }
 
-    fn load_matrix(
-        &mut self, who: Who, dsts: &[Dst], addr: &Addr, transposed: bool, world: &mut World<'_>,
-    ) -> Run<()> {
+    fn load_matrix(&mut self, who: Who, dsts: &[Dst], addr: &Addr, transposed: bool, world: &mut World<'_>) -> Run<()> {
         let n = dsts.len() * 8;
         let addresses = self.row_addresses(who, addr, n)?;
         for (i, dst) in dsts.iter().enumerate() {
@@ -73,7 +70,12 @@ impl Block<'_> {
     }
 
     fn store_matrix(
-        &mut self, who: Who, srcs: &[Src], addr: &Addr, transposed: bool, world: &mut World<'_>,
+        &mut self,
+        who: Who,
+        srcs: &[Src],
+        addr: &Addr,
+        transposed: bool,
+        world: &mut World<'_>,
     ) -> Run<()> {
         let addresses = self.row_addresses(who, addr, srcs.len() * 8)?;
         for (i, src) in srcs.iter().enumerate() {

@@ -70,9 +70,7 @@ impl From<Halt> for Fail {
         match halt {
             Halt::Stop => Fail::new(ErrorCode::Race, "unordered accesses"),
             Halt::Barrier(_, fault) => Fail::new(ErrorCode::Barrier, fault.to_string()),
-            Halt::Meeting(place, fault) => {
-                Fail::new(ErrorCode::Barrier, format!("barrier {}: {fault}", place.index()))
-            }
+            Halt::Meeting(place, fault) => Fail::new(ErrorCode::Barrier, format!("barrier {}: {fault}", place.index())),
             Halt::Unknown => Fail::new(ErrorCode::Barrier, "there is no such barrier"),
         }
     }
@@ -241,9 +239,7 @@ impl<'a> Block<'a> {
     }
 
     /// Executes one instruction.
-    pub(crate) fn step(
-        &mut self, warp: usize, fragment: usize, world: &mut World<'_>,
-    ) -> Run<Step> {
+    pub(crate) fn step(&mut self, warp: usize, fragment: usize, world: &mut World<'_>) -> Run<Step> {
         let program = self.env.program;
         let (pc, mask) = {
             let f = &self.warps[warp].fragments[fragment];
@@ -277,7 +273,9 @@ impl<'a> Block<'a> {
             | Op::Convert { .. }
             | Op::IsSpace { .. } => self.scalar(who, &inst.op),
             Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } => self.access(who, &inst.op, world),
-            Op::Barrier { .. } | Op::WarpBarrier { .. } | Op::Fence { .. } => self.synchronise(who, &inst.op, world.watch),
+            Op::Barrier { .. } | Op::WarpBarrier { .. } | Op::Fence { .. } => {
+                self.synchronise(who, &inst.op, world.watch)
+            }
             Op::Shuffle { .. }
             | Op::Vote { .. }
             | Op::Match { .. }

@@ -223,9 +223,7 @@ impl Block<'_> {
         Step::Changed
     }
 
-    pub(super) fn branch_indexed(
-        &mut self, who: Who, mask: u32, index: Src, targets: &[u32], meet: u32,
-    ) -> Run<Step> {
+    pub(super) fn branch_indexed(&mut self, who: Who, mask: u32, index: Src, targets: &[u32], meet: u32) -> Run<Step> {
         let values = self.need(who, index)?;
         let mut ways: Vec<(u32, u32)> = Vec::new();
         let stay = mask & !who.active;

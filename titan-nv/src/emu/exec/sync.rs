@@ -60,8 +60,12 @@ impl Block<'_> {
     }
 
     fn barrier(
-        &mut self, who: Who, (id, count): (Src, Option<Src>), (waits, aligned): (bool, bool),
-        reduce: Option<(Reduce, Dst, PredSrc)>, watch: &mut Watch,
+        &mut self,
+        who: Who,
+        (id, count): (Src, Option<Src>),
+        (waits, aligned): (bool, bool),
+        reduce: Option<(Reduce, Dst, PredSrc)>,
+        watch: &mut Watch,
     ) -> Run<Step> {
         if aligned {
             self.together(who, "a barrier")?;
@@ -96,8 +100,12 @@ impl Block<'_> {
     }
 
     fn meet(
-        &mut self, who: Who, number: usize, (expected, waits): (Option<u32>, bool),
-        reduce: Option<(Reduce, Dst, PredSrc)>, watch: &mut Watch,
+        &mut self,
+        who: Who,
+        number: usize,
+        (expected, waits): (Option<u32>, bool),
+        reduce: Option<(Reduce, Dst, PredSrc)>,
+        watch: &mut Watch,
     ) -> Run<Step> {
         let place = self.named[number];
         let generation = self.generation(place);
@@ -175,16 +183,21 @@ impl Block<'_> {
     /// Lets meetings of a warp take place for which all are there.
     pub(super) fn settle(&mut self, warp: usize, watch: &mut Watch) -> Run<()> {
         self.settle_reductions();
-        let masks: Vec<u32> = self.warps[warp].fragments.iter().filter_map(|f| match f.wait {
-            Hold::Warp(mask) => Some(mask),
-            Hold::None | Hold::Agents | Hold::Reduction { .. } => None,
-        }).collect();
+        let masks: Vec<u32> = self.warps[warp]
+            .fragments
+            .iter()
+            .filter_map(|f| match f.wait {
+                Hold::Warp(mask) => Some(mask),
+                Hold::None | Hold::Agents | Hold::Reduction { .. } => None,
+            })
+            .collect();
         for mask in masks {
             if let Some(here) = self.warps[warp].warp_meeting(mask).filter(|h| *h != 0) {
                 self.progress += 1;
                 self.tell_warp(warp, here, watch)?;
                 // They stand behind the barrier, perhaps where they meet others.
-                let waiting: Vec<u32> = self.warps[warp].fragments.iter().filter(|f| f.mask & here != 0).map(|f| f.mask).collect();
+                let waiting: Vec<u32> =
+                    self.warps[warp].fragments.iter().filter(|f| f.mask & here != 0).map(|f| f.mask).collect();
                 for mask in waiting {
                     let w = &mut self.warps[warp];
                     if let Some(f) = w.fragments.iter().position(|f| f.mask == mask) {

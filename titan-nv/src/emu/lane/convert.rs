@@ -17,7 +17,19 @@ pub(crate) fn pack(to: Ty, from: Ty, integral: bool, widen: u32) -> u32 {
 }
 
 const TYPES: [Ty; 13] = [
-    Ty::U8, Ty::U16, Ty::U32, Ty::U64, Ty::S8, Ty::S16, Ty::S32, Ty::S64, Ty::F16, Ty::Bf16, Ty::F32, Ty::F64, Ty::Tf32,
+    Ty::U8,
+    Ty::U16,
+    Ty::U32,
+    Ty::U64,
+    Ty::S8,
+    Ty::S16,
+    Ty::S32,
+    Ty::S64,
+    Ty::F16,
+    Ty::Bf16,
+    Ty::F32,
+    Ty::F64,
+    Ty::Tf32,
 ];
 
 fn index(ty: Ty) -> u32 {

@@ -146,18 +146,39 @@ fn sqrt64(m: Mode, a: u64, _: u64, _: u64) -> u64 {
 
 /// `min` or `max` of two numbers, by the manual's rules for NaN and zeros.
 pub(crate) fn pick(m: Mode, a: f64, b: f64, max: bool) -> f64 {
-    let (sign, a, b) = if m.xorsign {
-        (a.is_sign_negative() != b.is_sign_negative(), a.abs(), b.abs())
-    } else {
-        (false, a, b)
-    };
+    let (sign, a, b) =
+        if m.xorsign { (a.is_sign_negative() != b.is_sign_negative(), a.abs(), b.abs()) } else { (false, a, b) };
     let picked = match (a.is_nan(), b.is_nan()) {
         (true, true) => f64::NAN,
-        (true, false) => if m.nan { f64::NAN } else { b },
-        (false, true) => if m.nan { f64::NAN } else { a },
+        (true, false) => {
+            if m.nan {
+                f64::NAN
+            } else {
+                b
+            }
+        }
+        (false, true) => {
+            if m.nan {
+                f64::NAN
+            } else {
+                a
+            }
+        }
         // +0 counts as more than -0.
-        (false, false) if a == b => if a.is_sign_negative() == max { b } else { a },
-        (false, false) => if (a > b) == max { a } else { b },
+        (false, false) if a == b => {
+            if a.is_sign_negative() == max {
+                b
+            } else {
+                a
+            }
+        }
+        (false, false) => {
+            if (a > b) == max {
+                a
+            } else {
+                b
+            }
+        }
     };
     if sign { -picked } else { picked }
 }

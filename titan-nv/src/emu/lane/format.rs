@@ -175,11 +175,15 @@ mod tests {
                     continue;
                 }
                 for x in [x, x.next_up(), x.next_down(), x * 1.03, x * 1.000_001] {
-                    assert_eq!(ours.code(x, Rnd::Near, true) as u32, {
-                        let c = theirs.from_f64(x);
-                        // The core's f16 and bf16 overflow to infinity.
-                        if u64::from(c) & (ours.sign() - 1) == ours.infinity() && !ours.finite { c - 1 } else { c }
-                    }, "{ours:?} {x}");
+                    assert_eq!(
+                        ours.code(x, Rnd::Near, true) as u32,
+                        {
+                            let c = theirs.from_f64(x);
+                            // The core's f16 and bf16 overflow to infinity.
+                            if u64::from(c) & (ours.sign() - 1) == ours.infinity() && !ours.finite { c - 1 } else { c }
+                        },
+                        "{ours:?} {x}"
+                    );
                 }
             }
         }

@@ -42,9 +42,7 @@ macro_rules! valued {
             Ty::S32 => |_: Mode, a, b, c| cut(F(s(a, 32), s(b, 32), s(c, 32)), 32),
             Ty::S64 => |_: Mode, a, b, c| cut(F(s(a, 64), s(b, 64), s(c, 64)), 64),
             Ty::U16x2 => |_: Mode, a, b, c| halves(|a, b, c| cut(F(u(a), u(b), u(c)), 16), a, b, c),
-            Ty::S16x2 => {
-                |_: Mode, a, b, c| halves(|a, b, c| cut(F(s(a, 16), s(b, 16), s(c, 16)), 16), a, b, c)
-            }
+            Ty::S16x2 => |_: Mode, a, b, c| halves(|a, b, c| cut(F(s(a, 16), s(b, 16), s(c, 16)), 16), a, b, c),
             _ => return None,
         })
     }};
@@ -117,9 +115,7 @@ pub(crate) fn multiply(part: &str, ty: Ty) -> Option<LaneFn> {
             Ty::U16 => |_, a, b, c| cut(u(a) * u(b) + u(c), 32),
             Ty::U32 => |_, a, b, c| a.wrapping_mul(b).wrapping_add(c),
             Ty::S16 => |_, a, b, c| cut(s(a, 16) * s(b, 16) + u(c), 32),
-            Ty::S32 => {
-                |_, a, b, c| signed(a, 32).wrapping_mul(signed(b, 32)).cast_unsigned().wrapping_add(c)
-            }
+            Ty::S32 => |_, a, b, c| signed(a, 32).wrapping_mul(signed(b, 32)).cast_unsigned().wrapping_add(c),
             _ => return None,
         }),
         _ => None,

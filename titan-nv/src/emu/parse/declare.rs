@@ -47,7 +47,8 @@ impl Parser<'_> {
                 ".ptr" => self.pointer_attributes()?,
                 _ => {
                     let named = word.strip_prefix('.').and_then(Ty::named);
-                    let unknown = || EmuError::at(ErrorCode::Unknown, line, format!("`{word}` is no type of variables"));
+                    let unknown =
+                        || EmuError::at(ErrorCode::Unknown, line, format!("`{word}` is no type of variables"));
                     ty = Some(named.filter(|t| t.bits() >= 8 && t.kind() != Kind::Pred).ok_or_else(unknown)?);
                 }
             }
@@ -101,7 +102,8 @@ impl Parser<'_> {
             return Err(EmuError::at(ErrorCode::Symbol, line, format!("`{}` has more values than elements", d.name)));
         }
         if size.is_none() && !(is_extern && space == Space::Shared) {
-            let message = format!("`{}` needs a size: only `.extern .shared` arrays may leave it to the launch", d.name);
+            let message =
+                format!("`{}` needs a size: only `.extern .shared` arrays may leave it to the launch", d.name);
             return Err(EmuError::at(ErrorCode::Symbol, line, message));
         }
         if is_extern && size.is_some() {

@@ -9,9 +9,8 @@ use crate::emu::error::EmuError;
 use crate::emu::lex::Tok;
 
 /// Binary operators with how tight they bind.
-const OPERATORS: &[(&str, u32)] = &[
-    ("|", 1), ("^", 2), ("&", 3), ("<<", 4), (">>", 4), ("+", 5), ("-", 5), ("*", 6), ("/", 6), ("%", 6),
-];
+const OPERATORS: &[(&str, u32)] =
+    &[("|", 1), ("^", 2), ("&", 3), ("<<", 4), (">>", 4), ("+", 5), ("-", 5), ("*", 6), ("/", 6), ("%", 6)];
 
 impl Parser<'_> {
     /// The value of a constant expression.

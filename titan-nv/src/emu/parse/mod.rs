@@ -181,8 +181,8 @@ impl<'a> Parser<'a> {
         self.next();
         let token = self.next();
         let parts = token.text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-        self.ast.version = parts
-            .ok_or_else(|| EmuError::at(ErrorCode::Syntax, token.line, "a version is two numbers with a dot"))?;
+        self.ast.version =
+            parts.ok_or_else(|| EmuError::at(ErrorCode::Syntax, token.line, "a version is two numbers with a dot"))?;
         Ok(())
     }
 
@@ -308,4 +308,3 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 }
-

@@ -4,11 +4,11 @@
 use super::Slot::{In, Int, Out};
 use super::{Form, Slot, form};
 use titan_core::ir::Pred as Cmp;
+use titan_core::lane::IntBin;
 use titan_core::lane::IntBin::{
     Add, And, DivS, DivU, MaxS, MaxU, MinS, MinU, Mul, MulHi, Or, RemS, RemU, Shl, ShrS, ShrU, Sub, Xor,
 };
 use titan_core::lane::Ty::{self, B16, B32, B64, Pred};
-use titan_core::lane::IntBin;
 
 const ARITH: &str = "Integer Arithmetic Instructions";
 const LOGIC: &str = "Logic and Shift Instructions";
@@ -74,10 +74,8 @@ pub static INT: &[((IntBin, Ty), Form)] = &[
 pub static NOT: Form = form("not.pred", &[Out(Pred), In(Pred)], LOGIC, 10, 10);
 
 /// The whole product of two words, by sign.
-pub static MUL_WIDE: &[(bool, Form)] = &[
-    (true, form("mul.wide.s32", WIDE, ARITH, 10, 10)),
-    (false, form("mul.wide.u32", WIDE, ARITH, 10, 10)),
-];
+pub static MUL_WIDE: &[(bool, Form)] =
+    &[(true, form("mul.wide.s32", WIDE, ARITH, 10, 10)), (false, form("mul.wide.u32", WIDE, ARITH, 10, 10))];
 
 /// Comparison, by sign.
 pub static COMPARE_INT: &[((Cmp, bool, Ty), Form)] = &[

@@ -5,9 +5,7 @@ use super::Slot::{Const, In, Ins, Int, Memory, Out, Outs, Param};
 use super::{Form, form};
 use titan_core::lane::Space::{self, Global, Shared};
 use titan_core::lane::Ty::{self, B16, B32, B64};
-use titan_core::lane::op::AtomicFn::{
-    self, Add, AddF16x2, AddF32, AddF64, And, Exchange, MaxS, MaxU, MinS, MinU, Or,
-};
+use titan_core::lane::op::AtomicFn::{self, Add, AddF16x2, AddF32, AddF64, And, Exchange, MaxS, MaxU, MinS, MinU, Or};
 
 const MOVE: &str = "Data Movement and Conversion Instructions";
 const ATOMIC_: &str = "Parallel Synchronization and Communication Instructions";
@@ -92,7 +90,10 @@ pub static ATOMIC: &[((AtomicFn, Space, Ty), Form)] = &[
     ((Exchange, Global, B64), form("atom.global.exch.b64", &[Out(B64), Memory(Global), Int(B64)], ATOMIC_, 12, 12)),
     ((AddF32, Global, B32), form("atom.global.add.f32", &[Out(B32), Memory(Global), In(B32)], ATOMIC_, 20, 20)),
     ((AddF64, Global, B64), form("atom.global.add.f64", &[Out(B64), Memory(Global), In(B64)], ATOMIC_, 50, 60)),
-    ((AddF16x2, Global, B32), form("atom.global.add.noftz.f16x2", &[Out(B32), Memory(Global), In(B32)], ATOMIC_, 62, 60)),
+    (
+        (AddF16x2, Global, B32),
+        form("atom.global.add.noftz.f16x2", &[Out(B32), Memory(Global), In(B32)], ATOMIC_, 62, 60),
+    ),
     ((Add, Shared, B32), form("atom.shared.add.u32", &[Out(B32), Memory(Shared), Int(B32)], ATOMIC_, 11, 12)),
     ((Add, Shared, B64), form("atom.shared.add.u64", &[Out(B64), Memory(Shared), Int(B64)], ATOMIC_, 20, 20)),
     ((MinS, Shared, B32), form("atom.shared.min.s32", &[Out(B32), Memory(Shared), Int(B32)], ATOMIC_, 11, 12)),
@@ -111,7 +112,10 @@ pub static ATOMIC: &[((AtomicFn, Space, Ty), Form)] = &[
     ((Exchange, Shared, B64), form("atom.shared.exch.b64", &[Out(B64), Memory(Shared), Int(B64)], ATOMIC_, 12, 12)),
     ((AddF32, Shared, B32), form("atom.shared.add.f32", &[Out(B32), Memory(Shared), In(B32)], ATOMIC_, 20, 20)),
     ((AddF64, Shared, B64), form("atom.shared.add.f64", &[Out(B64), Memory(Shared), In(B64)], ATOMIC_, 50, 60)),
-    ((AddF16x2, Shared, B32), form("atom.shared.add.noftz.f16x2", &[Out(B32), Memory(Shared), In(B32)], ATOMIC_, 62, 60)),
+    (
+        (AddF16x2, Shared, B32),
+        form("atom.shared.add.noftz.f16x2", &[Out(B32), Memory(Shared), In(B32)], ATOMIC_, 62, 60),
+    ),
 ];
 
 /// Compare and swap.

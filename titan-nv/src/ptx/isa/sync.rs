@@ -33,8 +33,7 @@ pub static ARRIVE: Form = form("mbarrier.arrive.shared.b64", &[Out(B64), Memory(
 pub static ARRIVE_MANY: Form =
     form("mbarrier.arrive.shared::cta.b64", &[Out(B64), Memory(Shared), Int(B32)], MBARRIER, 78, 90);
 /// Arrives when the thread's copies are complete.
-pub static COPY_ARRIVE: Form =
-    form("cp.async.mbarrier.arrive.noinc.shared.b64", &[Memory(Shared)], MBARRIER, 70, 80);
+pub static COPY_ARRIVE: Form = form("cp.async.mbarrier.arrive.noinc.shared.b64", &[Memory(Shared)], MBARRIER, 70, 80);
 /// Whether a phase is complete.
 pub static TEST_WAIT: Form =
     form("mbarrier.test_wait.parity.shared.b64", &[Out(Pred), Memory(Shared), Int(B32)], MBARRIER, 71, 80);
@@ -51,7 +50,18 @@ pub static LOAD_ACQUIRE: Form = form("ld.acquire.cta.shared.b32", &[Out(B32), Me
 #[must_use]
 pub fn all() -> Vec<&'static Form> {
     vec![
-        &BARRIER, &BARRIER_SOME, &BARRIER_ARRIVE, &BARRIER_WARP, &INIT, &INVALIDATE, &ARRIVE, &ARRIVE_MANY, &COPY_ARRIVE,
-        &TEST_WAIT, &TRY_WAIT, &STORE_RELEASE, &LOAD_ACQUIRE,
+        &BARRIER,
+        &BARRIER_SOME,
+        &BARRIER_ARRIVE,
+        &BARRIER_WARP,
+        &INIT,
+        &INVALIDATE,
+        &ARRIVE,
+        &ARRIVE_MANY,
+        &COPY_ARRIVE,
+        &TEST_WAIT,
+        &TRY_WAIT,
+        &STORE_RELEASE,
+        &LOAD_ACQUIRE,
     ]
 }

@@ -31,11 +31,20 @@ pub static VOTE: &[(Vote, Form)] = &[
 /// Matrices from shared memory: how many, transposed or not.
 pub static LOAD_MATRIX: &[((u8, bool), Form)] = &[
     ((1, false), form("ldmatrix.sync.aligned.m8n8.x1.shared.b16", &[Outs(B32, 1), Memory(Shared)], MATRIX, 65, 75)),
-    ((1, true), form("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16", &[Outs(B32, 1), Memory(Shared)], MATRIX, 65, 75)),
+    (
+        (1, true),
+        form("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16", &[Outs(B32, 1), Memory(Shared)], MATRIX, 65, 75),
+    ),
     ((2, false), form("ldmatrix.sync.aligned.m8n8.x2.shared.b16", &[Outs(B32, 2), Memory(Shared)], MATRIX, 65, 75)),
-    ((2, true), form("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16", &[Outs(B32, 2), Memory(Shared)], MATRIX, 65, 75)),
+    (
+        (2, true),
+        form("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16", &[Outs(B32, 2), Memory(Shared)], MATRIX, 65, 75),
+    ),
     ((4, false), form("ldmatrix.sync.aligned.m8n8.x4.shared.b16", &[Outs(B32, 4), Memory(Shared)], MATRIX, 65, 75)),
-    ((4, true), form("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", &[Outs(B32, 4), Memory(Shared)], MATRIX, 65, 75)),
+    (
+        (4, true),
+        form("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", &[Outs(B32, 4), Memory(Shared)], MATRIX, 65, 75),
+    ),
 ];
 
 const fn atom(m: u32, n: u32, k: u32, a: Elem, b: Elem, acc: Elem) -> MmaAtom {
@@ -51,10 +60,22 @@ const F64X1: &[Slot] = &[Outs(B64, 2), Ins(B64, 1), Ins(B64, 1), Ins(B64, 2)];
 pub static MMA: &[(MmaAtom, Form)] = &[
     (atom(16, 8, 8, F16, F16, F32), form("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", R4211, MATRIX, 65, 75)),
     (atom(16, 8, 16, F16, F16, F32), form("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", R4421, MATRIX, 70, 80)),
-    (atom(16, 8, 8, Bf16, Bf16, F32), form("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", R4211, MATRIX, 70, 80)),
-    (atom(16, 8, 16, Bf16, Bf16, F32), form("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", R4421, MATRIX, 70, 80)),
-    (atom(16, 8, 4, Tf32, Tf32, F32), form("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", R4211, MATRIX, 70, 80)),
-    (atom(16, 8, 8, Tf32, Tf32, F32), form("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", R4421, MATRIX, 70, 80)),
+    (
+        atom(16, 8, 8, Bf16, Bf16, F32),
+        form("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", R4211, MATRIX, 70, 80),
+    ),
+    (
+        atom(16, 8, 16, Bf16, Bf16, F32),
+        form("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", R4421, MATRIX, 70, 80),
+    ),
+    (
+        atom(16, 8, 4, Tf32, Tf32, F32),
+        form("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", R4211, MATRIX, 70, 80),
+    ),
+    (
+        atom(16, 8, 8, Tf32, Tf32, F32),
+        form("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", R4421, MATRIX, 70, 80),
+    ),
     (atom(16, 8, 16, I8, I8, I32), form("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", R4211, MATRIX, 70, 80)),
     (atom(16, 8, 32, I8, I8, I32), form("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", R4421, MATRIX, 70, 80)),
     (atom(16, 8, 16, I8, U8, I32), form("mma.sync.aligned.m16n8k16.row.col.s32.s8.u8.s32", R4211, MATRIX, 70, 80)),
@@ -64,10 +85,22 @@ pub static MMA: &[(MmaAtom, Form)] = &[
     (atom(16, 8, 16, U8, U8, I32), form("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32", R4211, MATRIX, 70, 80)),
     (atom(16, 8, 32, U8, U8, I32), form("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32", R4421, MATRIX, 70, 80)),
     (atom(8, 8, 4, F64, F64, F64), form("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", F64X1, MATRIX, 70, 80)),
-    (atom(16, 8, 32, E4m3, E4m3, F32), form("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", R4421, MATRIX, 84, 89)),
-    (atom(16, 8, 32, E4m3, E5m2, F32), form("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", R4421, MATRIX, 84, 89)),
-    (atom(16, 8, 32, E5m2, E4m3, F32), form("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32", R4421, MATRIX, 84, 89)),
-    (atom(16, 8, 32, E5m2, E5m2, F32), form("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32", R4421, MATRIX, 84, 89)),
+    (
+        atom(16, 8, 32, E4m3, E4m3, F32),
+        form("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", R4421, MATRIX, 84, 89),
+    ),
+    (
+        atom(16, 8, 32, E4m3, E5m2, F32),
+        form("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", R4421, MATRIX, 84, 89),
+    ),
+    (
+        atom(16, 8, 32, E5m2, E4m3, F32),
+        form("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32", R4421, MATRIX, 84, 89),
+    ),
+    (
+        atom(16, 8, 32, E5m2, E5m2, F32),
+        form("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32", R4421, MATRIX, 84, 89),
+    ),
 ];
 
 /// Every row.

@@ -101,15 +101,17 @@ fn atomics_update_and_give_what_was_there() {
         let Ok(_) = titan_nv::emit(&case.func, machine("sm_80"), None) else { continue };
         let ty = case.args[0];
         let mut random = Random::new(7);
-        let inputs: Vec<Vec<u64>> = (0..THREADS).map(|i| {
-            let mut cells: Vec<u64> = (0..3).map(|_| operand(&case.kind, ty, &mut random)).collect();
-            // Half of the comparisons succeed.
-            if matches!(case.kind, OpKind::CompareSwap(_)) && i % 2 == 0 {
-                cells[2] = cells[0];
-            }
-            cells.push(random.next() & 1);
-            cells
-        }).collect();
+        let inputs: Vec<Vec<u64>> = (0..THREADS)
+            .map(|i| {
+                let mut cells: Vec<u64> = (0..3).map(|_| operand(&case.kind, ty, &mut random)).collect();
+                // Half of the comparisons succeed.
+                if matches!(case.kind, OpKind::CompareSwap(_)) && i % 2 == 0 {
+                    cells[2] = cells[0];
+                }
+                cells.push(random.next() & 1);
+                cells
+            })
+            .collect();
         let found = cells(&case.func, machine("sm_80"), &inputs, 2);
         for (input, found) in inputs.iter().zip(&found) {
             let old = input[2];

@@ -94,7 +94,12 @@ fn holds(pred: Pred, order: Option<std::cmp::Ordering>) -> u64 {
 
 fn function(op: FloatUn, ty: FloatTy, bits: u64) -> Want {
     let x = float(ty, bits);
-    let sign = 1u64 << (match ty { FloatTy::F16 | FloatTy::Bf16 => 15, FloatTy::F32 => 31, FloatTy::F64 => 63 });
+    let sign = 1u64
+        << (match ty {
+            FloatTy::F16 | FloatTy::Bf16 => 15,
+            FloatTy::F32 => 31,
+            FloatTy::F64 => 63,
+        });
     let near = |value: f64, ulps| Want::Near { value, ulps, absolute: 0.0 };
     let exact = |value: f64| Want::Number(num(ty), encode(num(ty), Number::Float(value)));
     // Subnormal operands of approximations may count as zero; they are told apart by the caller.
@@ -142,24 +147,33 @@ pub(super) fn of(kind: &OpKind, args: &[Ty], values: &[u64]) -> Option<Vec<Want>
         OpKind::FloatUn(op, ty) => Some(vec![function(*op, *ty, v(0))]),
         OpKind::Fma(ty) => Some(vec![Want::Number(num(*ty), fma(*ty, [v(0), v(1), v(2)]))]),
         OpKind::FloatCmp(pred, ty) => bits(holds(*pred, float(*ty, v(0)).partial_cmp(&float(*ty, v(1))))),
-        OpKind::Convert { from, to } if from == to && *to != Num::Tf32 => Some(values.iter().map(|x| Want::Number(*to, *x)).collect()),
+        OpKind::Convert { from, to } if from == to && *to != Num::Tf32 => {
+            Some(values.iter().map(|x| Want::Number(*to, *x)).collect())
+        }
         OpKind::Convert { from, to } => {
             Some(values.iter().map(|x| Want::Number(*to, encode(*to, decode(*from, *x)))).collect())
         }
         OpKind::Select => bits(if v(0) == 1 { v(1) } else { v(2) }),
         OpKind::Pack => {
             let part = if values.len() == 4 { 8 } else { 8 * super::mask(args[0]).count_ones() / 8 };
-            let whole = values.iter().rev().fold(0u64, |all, x| all.checked_shl(part).unwrap_or(0) | (x & (u64::MAX >> (64 - part))));
+            let whole = values
+                .iter()
+                .rev()
+                .fold(0u64, |all, x| all.checked_shl(part).unwrap_or(0) | (x & (u64::MAX >> (64 - part))));
             bits(whole)
         }
         OpKind::Unpack => {
             let half = if args[0] == Ty::B32 { 16 } else { 32 };
             Some(vec![Want::Bits(v(0) & ((1 << half) - 1)), Want::Bits(v(0) >> half)])
         }
-        OpKind::UnpackBytes { signed } => Some((0..4).map(|i| {
-            let byte = v(0) >> (8 * i) & 0xff;
-            Want::Bits(if *signed { sign_extended(byte, 8) & 0xffff_ffff } else { byte })
-        }).collect()),
+        OpKind::UnpackBytes { signed } => Some(
+            (0..4)
+                .map(|i| {
+                    let byte = v(0) >> (8 * i) & 0xff;
+                    Want::Bits(if *signed { sign_extended(byte, 8) & 0xffff_ffff } else { byte })
+                })
+                .collect(),
+        ),
         _ => None,
     }
 }

@@ -105,14 +105,19 @@ fn scalar(case: &Case, inputs: &[Vec<u64>], thread: usize) -> Option<Vec<Want>> 
 
 /// The cases of operations that [`reference::of`] knows.
 fn scalars(wanted: fn(&OpKind) -> bool) -> Vec<Case> {
-    let known = |case: &Case| !case.args.is_empty() && reference::of(&case.kind, &case.args, &vec![1; case.args.len()]).is_some();
+    let known = |case: &Case| {
+        !case.args.is_empty() && reference::of(&case.kind, &case.args, &vec![1; case.args.len()]).is_some()
+    };
     cases::registers().into_iter().filter(|case| known(case) && wanted(&case.kind)).collect()
 }
 
 #[test]
 fn integers_and_words() {
     let floats = |kind: &OpKind| {
-        matches!(kind, OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..) | OpKind::Convert { .. })
+        matches!(
+            kind,
+            OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..) | OpKind::Convert { .. }
+        )
     };
     let cases = scalars(|_| true).into_iter().filter(|case| !floats(&case.kind)).collect::<Vec<_>>();
     assert!(cases.len() > 80, "{}", cases.len());
@@ -121,9 +126,8 @@ fn integers_and_words() {
 
 #[test]
 fn floats() {
-    let cases = scalars(|kind| {
-        matches!(kind, OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..))
-    });
+    let cases =
+        scalars(|kind| matches!(kind, OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..)));
     assert!(cases.len() > 60, "{}", cases.len());
     run_all(&cases, scalar);
 }
@@ -223,13 +227,21 @@ fn constant_operands() {
 
 fn constant_operand(case: &Case, target: &str, place: usize) {
     let inputs = inputs(case, false);
-    let defined = |v: &&Vec<u64>| reference::of(&case.kind, &case.args, v).is_some() && !v.iter().any(|x| reference::may_flush(&case.kind, *x));
+    let defined = |v: &&Vec<u64>| {
+        reference::of(&case.kind, &case.args, v).is_some() && !v.iter().any(|x| reference::may_flush(&case.kind, *x))
+    };
     let Some(values) = inputs.iter().filter(defined).nth(37) else { return };
     let tys = results(case);
     let (mut b, from, to) = cases::begin("constant_operand", case.args.len(), tys.len());
-    let operands: Vec<_> = (0..case.args.len()).map(|i| {
-        if i == place { b.one(OpKind::Const(case.args[i], values[i]), &[]) } else { cases::load(&mut b, case.args[i], from, i) }
-    }).collect();
+    let operands: Vec<_> = (0..case.args.len())
+        .map(|i| {
+            if i == place {
+                b.one(OpKind::Const(case.args[i], values[i]), &[])
+            } else {
+                cases::load(&mut b, case.args[i], from, i)
+            }
+        })
+        .collect();
     for (i, value) in b.op(case.kind.clone(), &operands).into_iter().enumerate() {
         cases::store(&mut b, value, to, i);
     }
@@ -238,6 +250,10 @@ fn constant_operand(case: &Case, target: &str, place: usize) {
     let wants = reference::of(&case.kind, &case.args, values).unwrap();
     for ((want, found), ty) in wants.iter().zip(&found[0]).zip(&tys) {
         let found = found & if *ty == Ty::Pred { 0xffff_ffff } else { mask(*ty) };
-        assert!(want.holds(found), "{} on {target}, constant {place}: {values:x?} gives {found:#x}, not {want:x?}", case.func.name);
+        assert!(
+            want.holds(found),
+            "{} on {target}, constant {place}: {values:x?} gives {found:#x}, not {want:x?}",
+            case.func.name
+        );
     }
 }

@@ -38,7 +38,8 @@ fn rings_of_any_depth_sum_any_number_of_tiles() {
             verify(&func).unwrap_or_else(|e| panic!("{e}\n{func}"));
             for target in TARGETS {
                 let ring = Ready::new(&func, machine(target));
-                for (n, options) in (0..=3 * slots as usize + 1).flat_map(|n| modes().into_iter().map(move |m| (n, m))) {
+                for (n, options) in (0..=3 * slots as usize + 1).flat_map(|n| modes().into_iter().map(move |m| (n, m)))
+                {
                     let what = || format!("{n} tiles, {slots} slots, {free:?}, {target}, {options:?}");
                     let found = sums(&ring, n, &options).unwrap_or_else(|e| panic!("{}: {e}", what()));
                     assert_eq!(found, want(n), "{}", what());
@@ -106,7 +107,10 @@ fn all_are_reported(free: Free, mutants: &[Mutant]) {
 
 #[test]
 fn mistakes_with_two_mbarriers_are_reported() {
-    all_are_reported(Free::Mbarrier, &[&BOTH[..], &[Mutant::FreeParity, Mutant::FreeCount(-1), Mutant::FreeCount(1)]].concat());
+    all_are_reported(
+        Free::Mbarrier,
+        &[&BOTH[..], &[Mutant::FreeParity, Mutant::FreeCount(-1), Mutant::FreeCount(1)]].concat(),
+    );
 }
 
 #[test]
@@ -115,8 +119,14 @@ fn mistakes_with_a_counter_are_reported() {
 }
 
 const BOTH: [Mutant; 8] = [
-    Mutant::NoFreeWait, Mutant::NoReadyWait, Mutant::ReadyParity, Mutant::ReadyCount(-1), Mutant::ReadyCount(1),
-    Mutant::PlainArrive, Mutant::NoMeeting, Mutant::NoInitBarrier,
+    Mutant::NoFreeWait,
+    Mutant::NoReadyWait,
+    Mutant::ReadyParity,
+    Mutant::ReadyCount(-1),
+    Mutant::ReadyCount(1),
+    Mutant::PlainArrive,
+    Mutant::NoMeeting,
+    Mutant::NoInitBarrier,
 ];
 
 #[test]
@@ -125,7 +135,8 @@ fn rings_are_assembled() {
     for machine in titan_nv::Machine::all() {
         for free in [Free::Mbarrier, Free::Sequence] {
             let text = titan_nv::emit(&program(3, free, None), machine, None).unwrap().text;
-            let usages = crate::ptxas::assemble(&ptxas, machine.name, &text).unwrap_or_else(|said| panic!("{said}\n{text}"));
+            let usages =
+                crate::ptxas::assemble(&ptxas, machine.name, &text).unwrap_or_else(|said| panic!("{said}\n{text}"));
             assert!(usages.len() == 1 && usages[0].spilled == 0, "{usages:?}");
         }
     }

@@ -47,9 +47,30 @@ fn floats(exponent: u32, fraction: u32) -> Vec<u64> {
     let infinity = ((1u64 << exponent) - 1) << fraction;
     let unit = 1u64 << fraction;
     let mut all = vec![
-        0, 1, 2, 3, unit / 2, unit - 1, unit, unit + 1, one, one + 1, one - 1, one + unit, one + unit / 2, one - unit,
-        one + 3 * unit / 4, one + unit + unit / 2, one + 3 * unit, one + 5 * unit + unit / 4, infinity - 1, infinity - unit,
-        infinity, infinity + unit / 2, infinity + 1, infinity + unit - 1,
+        0,
+        1,
+        2,
+        3,
+        unit / 2,
+        unit - 1,
+        unit,
+        unit + 1,
+        one,
+        one + 1,
+        one - 1,
+        one + unit,
+        one + unit / 2,
+        one - unit,
+        one + 3 * unit / 4,
+        one + unit + unit / 2,
+        one + 3 * unit,
+        one + 5 * unit + unit / 4,
+        infinity - 1,
+        infinity - unit,
+        infinity,
+        infinity + unit / 2,
+        infinity + 1,
+        infinity + unit - 1,
     ];
     // Around the limits of integers.
     for power in [7, 8, 15, 16, 31, 32, 63, 64] {
@@ -122,11 +143,16 @@ pub(super) fn tuples(corners: &[Vec<u64>], extra: usize, mut one: impl FnMut(usi
     let step = total.div_ceil(MOST) | 1;
     let mut all = Vec::new();
     for mut i in (0..total).step_by(step) {
-        all.push(corners.iter().map(|c| {
-            let value = c[i % c.len()];
-            i /= c.len();
-            value
-        }).collect());
+        all.push(
+            corners
+                .iter()
+                .map(|c| {
+                    let value = c[i % c.len()];
+                    i /= c.len();
+                    value
+                })
+                .collect(),
+        );
     }
     all.extend((0..extra).map(|_| (0..corners.len()).map(&mut one).collect()));
     all

@@ -14,14 +14,16 @@ fn who_waits_reads_what_others_have_stored() {
             let ready = Ready::new(&wait.case.func, machine(target));
             for options in modes() {
                 let mut memory = Memory::new();
-                let from = memory.upload("operands", &operands.iter().flat_map(|o| o.to_le_bytes()).collect::<Vec<_>>());
+                let from =
+                    memory.upload("operands", &operands.iter().flat_map(|o| o.to_le_bytes()).collect::<Vec<_>>());
                 let to = memory.alloc_named("results", 8 * threads);
                 let params = [Param::Ptr(from), Param::Ptr(to)];
                 ready
                     .run(&params, &mut memory, &options)
                     .unwrap_or_else(|e| panic!("{} on {target} with {options:?}: {e}", wait.case.func.name));
                 let out = memory.read_any(to, 8 * threads).unwrap();
-                let found: Vec<u64> = out.chunks(8).map(|c| u64::from_le_bytes(c.try_into().unwrap()) & 0xffff_ffff).collect();
+                let found: Vec<u64> =
+                    out.chunks(8).map(|c| u64::from_le_bytes(c.try_into().unwrap()) & 0xffff_ffff).collect();
                 let want: Vec<u64> = (0..threads).map(|t| operands[(wait.reads)(t)]).collect();
                 assert_eq!(found, want, "{}", wait.case.func.name);
                 ran += 1;

@@ -161,8 +161,15 @@ fn carried_values_of_every_width_change_places() {
 #[test]
 fn loops_end_at_the_end_of_numbers() {
     let bounds: [(i32, i32, i32); 9] = [
-        (0, 10, 3), (5, 5, 1), (7, 3, 1), (i32::MAX - 5, i32::MAX, 2), (i32::MAX - 1, i32::MAX, i32::MAX),
-        (i32::MIN, i32::MIN + 3, 2), (i32::MIN, i32::MAX, i32::MAX), (-1, 1, 1), (i32::MIN, i32::MAX, 1 << 30),
+        (0, 10, 3),
+        (5, 5, 1),
+        (7, 3, 1),
+        (i32::MAX - 5, i32::MAX, 2),
+        (i32::MAX - 1, i32::MAX, i32::MAX),
+        (i32::MIN, i32::MIN + 3, 2),
+        (i32::MIN, i32::MAX, i32::MAX),
+        (-1, 1, 1),
+        (i32::MIN, i32::MAX, 1 << 30),
     ];
     for machine in targets() {
         for (lo, hi, step) in bounds {

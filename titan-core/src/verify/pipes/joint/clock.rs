@@ -67,7 +67,13 @@ pub(super) struct Unlike {
 
 impl Run<'_> {
     /// Runs the first iteration of these loops, and plans the arbitrary one.
-    pub(super) fn plan(&mut self, state: &State, roles: &[usize], common: &Linear, without: &Unlike) -> Result<Plan, Fault> {
+    pub(super) fn plan(
+        &mut self,
+        state: &State,
+        roles: &[usize],
+        common: &Linear,
+        without: &Unlike,
+    ) -> Result<Plan, Fault> {
         if self.objects.is_empty() {
             return Ok(Plan::default());
         }
@@ -85,7 +91,11 @@ impl Run<'_> {
         let Some(end) = ends.first() else { return Ok(Plan::default()) };
         let n = state.machine.origins.len();
         let advance: Vec<Linear> = (0..n).map(|o| end.machine.clock(o).minus(&state.machine.clock(o))).collect();
-        let even = advance.iter().enumerate().map(|(o, by)| by.as_constant().is_some() && !without.uneven.contains(&o)).collect();
+        let even = advance
+            .iter()
+            .enumerate()
+            .map(|(o, by)| by.as_constant().is_some() && !without.uneven.contains(&o))
+            .collect();
         let mut plan = Plan { advance, even, carried: Vec::new() };
         for role in roles {
             for arg in self.integers(state, *role) {
@@ -103,7 +113,14 @@ impl Run<'_> {
         self.carried(self.kernel.op(l.op)).into_iter().filter(|v| self.kernel.ty(*v) == Ty::I32).collect()
     }
 
-    fn follow(&mut self, state: &State, end: &State, (role, arg): (usize, Value), plan: &Plan, without: &Unlike) -> Option<Carried> {
+    fn follow(
+        &mut self,
+        state: &State,
+        end: &State,
+        (role, arg): (usize, Value),
+        plan: &Plan,
+        without: &Unlike,
+    ) -> Option<Carried> {
         let before = self.symbols.known_int(arg, &state.roles[role].env)?;
         let after = self.symbols.known_int(arg, &end.roles[role].env)?;
         let (start, next, shape, turn) = match self.turns.get(arg) {
@@ -126,7 +143,8 @@ impl Run<'_> {
                 let alike = |o: usize| {
                     let distance = start.minus(&state.machine.origins[o]).as_constant()?;
                     // Of a stage only the remainder is known.
-                    let same = plan.advance[o] == grown || turn.is_some_and(|n| grown.minus(&plan.advance[o]).residue(n) == Some(0));
+                    let same = plan.advance[o] == grown
+                        || turn.is_some_and(|n| grown.minus(&plan.advance[o]).residue(n) == Some(0));
                     (same && !(stepless && plan.even[o])).then_some(Follows::Object(o, distance))
                 };
                 (0..plan.advance.len()).find_map(alike)?
@@ -203,7 +221,14 @@ impl Run<'_> {
     }
 
     /// Whether something is not, after the arbitrary iteration, where the plan puts it: it is noted.
-    pub(super) fn astray(&mut self, plan: &Plan, begin: &State, ends: &[State], i: &Linear, without: &mut Unlike) -> bool {
+    pub(super) fn astray(
+        &mut self,
+        plan: &Plan,
+        begin: &State,
+        ends: &[State],
+        i: &Linear,
+        without: &mut Unlike,
+    ) -> bool {
         let mut any = false;
         for end in ends {
             any |= plan.uneven(begin, end, without);
@@ -241,8 +266,18 @@ impl Run<'_> {
 
     /// The same iteration again, now that it is known how the clocks go: written times are checked. The times of the state are
     /// those of the first iteration.
-    pub(super) fn times(&mut self, mut once: State, goal: &[usize], (i, counter): (&Linear, (Atom, u32)), passed: &[[Option<i64>; 2]]) -> Result<(), Fault> {
-        let written = self.kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_))) && !op.args.is_empty());
+    pub(super) fn times(
+        &mut self,
+        mut once: State,
+        goal: &[usize],
+        (i, counter): (&Linear, (Atom, u32)),
+        passed: &[[Option<i64>; 2]],
+    ) -> Result<(), Fault> {
+        let written = self
+            .kernel
+            .ops
+            .iter()
+            .any(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_))) && !op.args.is_empty());
         if !written || passed.iter().flatten().all(|by| *by == Some(0)) {
             return Ok(());
         }
@@ -264,12 +299,15 @@ impl Plan {
 
     /// Whether an object got further than planned: it is noted.
     fn uneven(&self, begin: &State, end: &State, without: &mut Unlike) -> bool {
-        let moved: Vec<Linear> = (0..self.advance.len()).map(|o| end.machine.clock(o).minus(&begin.machine.clock(o))).collect();
+        let moved: Vec<Linear> =
+            (0..self.advance.len()).map(|o| end.machine.clock(o).minus(&begin.machine.clock(o))).collect();
         let mut any = false;
         for o in 0..moved.len() {
             if self.even[o] {
                 any |= moved[o] != self.advance[o] && without.uneven.insert(o);
-            } else if (0..o).any(|p| moved[p] != moved[o] && self.together(&begin.machine.origins, without, (p, o)).is_some()) {
+            } else if (0..o)
+                .any(|p| moved[p] != moved[o] && self.together(&begin.machine.origins, without, (p, o)).is_some())
+            {
                 any |= without.alone.insert(o);
             }
         }
@@ -280,7 +318,9 @@ impl Plan {
 /// How far the clocks of each ring went, if as far in every case: that of the readers, and that of the filler.
 pub(super) fn passed(ends: &[State], before: &State) -> Vec<[Option<i64>; 2]> {
     let read = |r: &Ring| r.readers.first().map_or(0, |r| r.claimed);
-    let of = |end: &State, ring: usize| [read(&end.rings[ring]) - read(&before.rings[ring]), end.rings[ring].acquired - before.rings[ring].acquired];
+    let of = |end: &State, ring: usize| {
+        [read(&end.rings[ring]) - read(&before.rings[ring]), end.rings[ring].acquired - before.rings[ring].acquired]
+    };
     let all = |ring: usize, side: usize| {
         let mut found = ends.iter().map(|end| of(end, ring)[side]);
         let first = found.next()?;

@@ -64,7 +64,9 @@ impl Symbols<'_> {
                 let (a, b) = (self.int(*a, env, facts), self.int(*b, env, facts));
                 self.chosen(&condition, &a, &b, facts)
             }
-            (OpKind::Binary(BinOp::Xor), [a, b]) => self.exclusive(*a, *b, env, facts).or_else(|| self.exclusive(*b, *a, env, facts)),
+            (OpKind::Binary(BinOp::Xor), [a, b]) => {
+                self.exclusive(*a, *b, env, facts).or_else(|| self.exclusive(*b, *a, env, facts))
+            }
             (OpKind::Binary(BinOp::Sub), [one, p]) => {
                 let (one, p) = (self.int(*one, env, facts), self.int(*p, env, facts));
                 let (of, _) = self.cyclic(&p).filter(|(_, by)| *by == 2 && one.as_constant() == Some(1))?;
@@ -95,7 +97,11 @@ impl Symbols<'_> {
         }
         let (of, _) = self.cyclic(same).filter(|(_, by)| *by == 2)?;
         let other = self.remainder(&of.plus_const(1), 2, facts)?;
-        let turned = if truth { self.turned(same, condition, facts) } else { self.turned(same, &condition.clone().not(), facts) };
+        let turned = if truth {
+            self.turned(same, condition, facts)
+        } else {
+            self.turned(same, &condition.clone().not(), facts)
+        };
         (*new == other).then_some(turned).flatten()
     }
 
@@ -169,7 +175,8 @@ impl Turns {
 
     fn of_loop(&mut self, kernel: &Kernel, id: OpId) {
         let Some(body) = kernel.op(id).regions.first().copied() else { return };
-        let args: Vec<Value> = kernel.block(body).args.iter().skip(1).copied().filter(|v| kernel.ty(*v) == Ty::I32).collect();
+        let args: Vec<Value> =
+            kernel.block(body).args.iter().skip(1).copied().filter(|v| kernel.ty(*v) == Ty::I32).collect();
         let versions: Vec<(Value, BTreeSet<Value>)> = args.iter().map(|a| (*a, versions(kernel, body, *a))).collect();
         let mut comparisons: BTreeMap<Value, (i64, Value)> = BTreeMap::new();
         for (arg, all) in &versions {
@@ -265,7 +272,9 @@ fn parity(kernel: &Kernel, body: Block, all: &BTreeSet<Value>, ends: &BTreeMap<V
                 Some(_) | None => note((kernel.int_constant(with) == Some(1)).then_some(Turn::Stage(2))),
             }
         }
-        (OpKind::Binary(BinOp::Sub), [one, p]) if all.contains(p) && kernel.int_constant(*one) == Some(1) => note(Some(Turn::Stage(2))),
+        (OpKind::Binary(BinOp::Sub), [one, p]) if all.contains(p) && kernel.int_constant(*one) == Some(1) => {
+            note(Some(Turn::Stage(2)))
+        }
         (OpKind::Select, [condition, a, b]) if all.contains(a) || all.contains(b) => note(end(*condition)),
         (_, _) => {}
     });

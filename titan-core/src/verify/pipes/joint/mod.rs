@@ -61,34 +61,51 @@ impl Report<'_> {
             Fault::Left { pipe, filled, read } => self.left(pipe, filled, read),
             Fault::Apart { loops } => self.apart(&loops),
             Fault::Endless { role, op } if self.kernel.pipes.is_empty() => {
-                let title = format!("it cannot be shown how often {} goes around this loop, in which barriers, groups or regions are used", self.roles[role]);
+                let title = format!(
+                    "it cannot be shown how often {} goes around this loop, in which barriers, groups or regions are used",
+                    self.roles[role]
+                );
                 Error::new(Code::NotShown, self.loc(op), title).help("count with `for`; a loop that polls one barrier until it says so, and does nothing else, is a wait")
             }
             Fault::Early { role, op } if self.kernel.pipes.is_empty() => {
-                let title = format!("it cannot be shown when {} leaves this loop early, in which barriers, groups or regions are used", self.roles[role]);
+                let title = format!(
+                    "it cannot be shown when {} leaves this loop early, in which barriers, groups or regions are used",
+                    self.roles[role]
+                );
                 Error::new(Code::NotShown, self.loc(op), title).help("compute the end before the loop")
             }
             Fault::Endless { role, op } => {
-                let title = format!("{} uses a ring in a loop without a count: how often cannot be compared", self.roles[role]);
-                Error::new(Code::RolesDiverge, self.loc(op), title).help("`for t in ring.consume(0..n)`, with the same `n` on both sides")
+                let title =
+                    format!("{} uses a ring in a loop without a count: how often cannot be compared", self.roles[role]);
+                Error::new(Code::RolesDiverge, self.loc(op), title)
+                    .help("`for t in ring.consume(0..n)`, with the same `n` on both sides")
             }
             Fault::Early { role, op } => {
-                let title = format!("{} leaves a loop early in which a ring is used: the other side goes on", self.roles[role]);
-                Error::new(Code::RolesDiverge, self.loc(op), title).help("compute the end before the loop, on both sides")
+                let title =
+                    format!("{} leaves a loop early in which a ring is used: the other side goes on", self.roles[role]);
+                Error::new(Code::RolesDiverge, self.loc(op), title)
+                    .help("compute the end before the loop, on both sides")
             }
             Fault::Staging { op, pipe } => {
                 let title = format!("a slot of {} is taken again while its store may still read it", self.ring(pipe));
-                Error::new(Code::StagingReused, self.loc(op), title).help("`.wait()` for the store first, or give the ring more slots")
+                Error::new(Code::StagingReused, self.loc(op), title)
+                    .help("`.wait()` for the store first, or give the ring more slots")
             }
             Fault::Time { op, pipe } => {
-                let title = format!("the time that is written is not the one that the clock of {} shows here", self.ring(pipe));
-                Error::new(Code::WrongTime, self.loc(op), title).help("leave the time out, or count every `acquire` or `ready` of the ring")
+                let title =
+                    format!("the time that is written is not the one that the clock of {} shows here", self.ring(pipe));
+                Error::new(Code::WrongTime, self.loc(op), title)
+                    .help("leave the time out, or count every `acquire` or `ready` of the ring")
             }
             Fault::Barrier(error) | Fault::Suspect(error) => *error,
             Fault::Turn(_) | Fault::Lost => {
                 let loc = self.kernel.pipes.first().map_or(Loc::default(), |p| p.loc);
-                Error::new(Code::RolesDiverge, loc, "it cannot be shown that the roles fit together: there are too many cases")
-                    .help("make loops and branches of the roles alike")
+                Error::new(
+                    Code::RolesDiverge,
+                    loc,
+                    "it cannot be shown that the roles fit together: there are too many cases",
+                )
+                .help("make loops and branches of the roles alike")
             }
         }
     }
@@ -114,12 +131,17 @@ impl Report<'_> {
             });
         }
         waits.iter().find_map(|stuck| self.alone(stuck, ended)).unwrap_or_else(|| {
-            let mut error = self.error(Code::WaitCycle, &first.wait, format!("{}, and nobody can go on", self.waits(&first.wait)));
+            let mut error =
+                self.error(Code::WaitCycle, &first.wait, format!("{}, and nobody can go on", self.waits(&first.wait)));
             for other in &waits[1..] {
                 error = error.related(self.loc(other.wait.op), self.waits(&other.wait));
             }
             if let (Some((op, _)), Some(role)) = (first.behind, first.provider) {
-                let what = if matches!(first.wait.on, On::Filled(_)) { "fills it only after this loop" } else { "frees it only after this loop" };
+                let what = if matches!(first.wait.on, On::Filled(_)) {
+                    "fills it only after this loop"
+                } else {
+                    "frees it only after this loop"
+                };
                 error = error.related(self.loc(op), format!("{} {what}", self.roles[role]));
             }
             error.help("fill and read rings in one order in all roles, or give them more slots")
@@ -154,12 +176,16 @@ impl Report<'_> {
         let provider = stuck.provider?;
         let verbs = if filled { ["fills", "read", "filled"] } else { ["gives back", "filled", "read"] };
         if ended[provider] {
-            let title = format!("{what} that nobody {}: it is {} more often than it is {}", verbs[0], verbs[1], verbs[2]);
+            let title =
+                format!("{what} that nobody {}: it is {} more often than it is {}", verbs[0], verbs[1], verbs[2]);
             return Some(self.error(Code::Unbalanced, wait, title).help(same_end));
         }
         match stuck.behind {
             Some((op, true)) => {
-                let title = format!("{what} that nobody {} in this iteration: it is {} more often than it is {}", verbs[0], verbs[1], verbs[2]);
+                let title = format!(
+                    "{what} that nobody {} in this iteration: it is {} more often than it is {}",
+                    verbs[0], verbs[1], verbs[2]
+                );
                 let error = self.error(Code::Unbalanced, wait, title);
                 Some(error.related(self.loc(op), format!("the loop of {}", self.roles[provider])).help(same_end))
             }
@@ -220,7 +246,10 @@ impl Report<'_> {
         };
         let title = match rest.first() {
             Some((other, _)) if self.roles[*other] != self.roles[*role] => {
-                format!("it cannot be shown that the loop of {} runs as often as that of {}", self.roles[*role], self.roles[*other])
+                format!(
+                    "it cannot be shown that the loop of {} runs as often as that of {}",
+                    self.roles[*role], self.roles[*other]
+                )
             }
             Some(_) | None => {
                 let what = if self.kernel.pipes.is_empty() { "a barrier or its memory" } else { "a ring" };

@@ -10,8 +10,8 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
-use super::cyclic::Turns;
 use super::clock::{Unlike, passed};
+use super::cyclic::Turns;
 use super::linear::{Atom, Condition, Facts, Linear};
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
@@ -137,7 +137,9 @@ impl<'k> Run<'k> {
             let op = kernel.op(*id);
             let loops: Vec<usize> = (0..around.len()).rev().filter(|i| kernel.op(around[*i]).kind.is_loop()).collect();
             let from = match op.kind {
-                OpKind::Break(n) | OpKind::Continue(n) => loops.get(n as usize).filter(|i| self.events.contains(&around[**i])).copied(),
+                OpKind::Break(n) | OpKind::Continue(n) => {
+                    loops.get(n as usize).filter(|i| self.events.contains(&around[**i])).copied()
+                }
                 OpKind::Return if !kernel.pipes.is_empty() || !self.objects.is_empty() => Some(0),
                 _ => None,
             };
@@ -166,7 +168,9 @@ impl<'k> Run<'k> {
                 self.events.insert(*id);
                 any = true;
             }
-            if let (OpKind::Ttg(TtgOp::Write), Some(Ty::Token(_, pipe))) = (&op.kind, op.args.first().map(|v| self.kernel.ty(*v))) {
+            if let (OpKind::Ttg(TtgOp::Write), Some(Ty::Token(_, pipe))) =
+                (&op.kind, op.args.first().map(|v| self.kernel.ty(*v)))
+            {
                 self.staging.insert(pipe);
             }
         }
@@ -179,8 +183,11 @@ impl<'k> Run<'k> {
         let threads = threads(kernel);
         let mut facts = Facts::default();
         self.symbols.requirements(&mut facts);
-        let mut rings: Vec<Ring> =
-            kernel.pipes.iter().map(|_| Ring { filler: None, acquired: 0, filled: Times::default(), readers: Vec::new() }).collect();
+        let mut rings: Vec<Ring> = kernel
+            .pipes
+            .iter()
+            .map(|_| Ring { filler: None, acquired: 0, filled: Times::default(), readers: Vec::new() })
+            .collect();
         for (role, (_, block)) in threads.iter().enumerate() {
             kernel.walk_block(*block, &mut |_, op| {
                 let reader = |pipe: Pipe, rings: &mut Vec<Ring>| {
@@ -197,7 +204,12 @@ impl<'k> Run<'k> {
                 }
             });
         }
-        let role = |block| Role { frames: vec![Frame::Block(block, 0)], env: Env::default(), tokens: BTreeMap::new(), marks: BTreeMap::new() };
+        let role = |block| Role {
+            frames: vec![Frame::Block(block, 0)],
+            env: Env::default(),
+            tokens: BTreeMap::new(),
+            marks: BTreeMap::new(),
+        };
         let machine = Machine::new(&self.objects, threads.len());
         let clocks = vec![[Linear::default(), Linear::default()]; kernel.pipes.len()];
         State { rings, clocks, roles: threads.iter().map(|(_, block)| role(*block)).collect(), facts, machine }
@@ -290,7 +302,8 @@ impl<'k> Run<'k> {
         // A loop in which nobody waits and nobody is waited for runs by itself: until then the others stand where they do.
         let alone = at.iter().position(|r| self.waits_for_nobody(&state, *r));
         let at = alone.map_or(at, |i| &at[i..=i]);
-        let left: Vec<(usize, Linear)> = at.iter().map(|r| (*r, loop_of(&state, *r).map_or_else(Linear::default, Loop::left))).collect();
+        let left: Vec<(usize, Linear)> =
+            at.iter().map(|r| (*r, loop_of(&state, *r).map_or_else(Linear::default, Loop::left))).collect();
         let mut fault = None;
         for (pivot, own) in &left {
             let group: Vec<(usize, i64)> =
@@ -301,7 +314,10 @@ impl<'k> Run<'k> {
             let least = group.iter().map(|(_, more)| *more).min().unwrap_or(0);
             let common = own.plus_const(least);
             let roles: Vec<usize> = group.iter().map(|(r, _)| *r).collect();
-            if at.iter().any(|other| !roles.contains(other) && roles.iter().any(|r| self.share_a_ring(&state, *r, *other))) {
+            if at
+                .iter()
+                .any(|other| !roles.contains(other) && roles.iter().any(|r| self.share_a_ring(&state, *r, *other)))
+            {
                 // Loops of other lengths do the other half.
                 continue;
             }
@@ -315,7 +331,9 @@ impl<'k> Run<'k> {
                 Err(Fault::Turn(turn)) => return self.turn(&state, goal, &roles, (&turn, &common)),
                 Err(Fault::Suspect(error)) => return self.later(state, goal, &roles, Fault::Barrier(error)),
                 Err(Fault::Stuck { waits, ended }) => {
-                    let ahead = waits.iter().find_map(|w| self.provider(&state, &w.wait).filter(|r| roles.contains(r) && roles.len() > 1));
+                    let ahead = waits
+                        .iter()
+                        .find_map(|w| self.provider(&state, &w.wait).filter(|r| roles.contains(r) && roles.len() > 1));
                     if let Some(ahead) = ahead.filter(|r| self.may_run_ahead(&state, *r)) {
                         return self.ahead(state, goal, &[ahead]).map_err(|_| Fault::Stuck { waits, ended });
                     }
@@ -386,7 +404,13 @@ impl<'k> Run<'k> {
     }
 
     /// As [`Run::together`]; nothing if something did not go as the first iteration said, which is remembered.
-    fn arbitrary(&mut self, state: &State, roles: &[usize], common: &Linear, without: &mut Unlike) -> Result<Option<Option<State>>, Fault> {
+    fn arbitrary(
+        &mut self,
+        state: &State,
+        roles: &[usize],
+        common: &Linear,
+        without: &mut Unlike,
+    ) -> Result<Option<Option<State>>, Fault> {
         let plan = self.plan(state, roles, common, without)?;
         let counter = (self.symbols.counter(), self.serial);
         let i = Linear::atom(counter.0);
@@ -407,7 +431,8 @@ impl<'k> Run<'k> {
         let ends = self.run(once.clone(), &goal);
         self.counters.pop();
         self.timed = timed;
-        let ends = ends.map_err(|fault| if let Fault::Barrier(error) = fault { Fault::Suspect(error) } else { fault })?;
+        let ends =
+            ends.map_err(|fault| if let Fault::Barrier(error) = fault { Fault::Suspect(error) } else { fault })?;
         if self.astray(&plan, &once, &ends, &i, without) {
             return Ok(None);
         }
@@ -440,7 +465,13 @@ impl<'k> Run<'k> {
     }
 
     /// The loops go together up to the iteration at which a branch in them turns.
-    fn turn(&mut self, state: &State, goal: &[usize], roles: &[usize], (turn, common): (&Linear, &Linear)) -> Result<Vec<State>, Fault> {
+    fn turn(
+        &mut self,
+        state: &State,
+        goal: &[usize],
+        roles: &[usize],
+        (turn, common): (&Linear, &Linear),
+    ) -> Result<Vec<State>, Fault> {
         // Not before the first iteration, not after the last one, or in between.
         let before = Condition::NotNegative(turn.times(-1), true);
         let after = Condition::NotNegative(turn.minus(common), true);
@@ -467,12 +498,21 @@ const fn does_something(kind: &OpKind) -> bool {
     match kind {
         OpKind::Ttg(ttg) => !matches!(
             ttg,
-            TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Poisoned | TtgOp::Finalize | TtgOp::Rematerialize | TtgOp::Fence { .. }
+            TtgOp::Source(..)
+                | TtgOp::SourceRows { .. }
+                | TtgOp::Poisoned
+                | TtgOp::Finalize
+                | TtgOp::Rematerialize
+                | TtgOp::Fence { .. }
         ),
         OpKind::Region(region) => !matches!(region, RegionOp::Place { .. } | RegionOp::At),
         OpKind::Nv(nv) => !matches!(
             nv,
-            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit | NvOp::WgmmaFence
+            NvOp::MbarrierAlloc { .. }
+                | NvOp::MbarrierAt
+                | NvOp::MbarrierInit { .. }
+                | NvOp::FenceMbarrierInit
+                | NvOp::WgmmaFence
                 | NvOp::SetMaxNReg { .. }
         ),
         OpKind::Amd(amd) => !matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),

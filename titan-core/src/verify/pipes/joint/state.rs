@@ -62,8 +62,17 @@ impl Ring {
 
     fn shifted(&self) -> Ring {
         let by = self.base();
-        let readers = self.readers.iter().map(|r| Reader { role: r.role, claimed: r.claimed - by, released: r.released.shifted(by) });
-        Ring { filler: self.filler, acquired: self.acquired - by, filled: self.filled.shifted(by), readers: readers.collect() }
+        let readers = self.readers.iter().map(|r| Reader {
+            role: r.role,
+            claimed: r.claimed - by,
+            released: r.released.shifted(by),
+        });
+        Ring {
+            filler: self.filler,
+            acquired: self.acquired - by,
+            filled: self.filled.shifted(by),
+            readers: readers.collect(),
+        }
     }
 }
 

@@ -90,9 +90,11 @@ impl<'k> Run<'k> {
         let kernel = self.kernel;
         let [body] = op.regions[..] else { return None };
         let own = kernel.block(body);
-        let matters: Vec<(OpId, &Op)> = own.ops.iter().filter(|o| self.events.contains(*o)).map(|o| (*o, kernel.op(*o))).collect();
+        let matters: Vec<(OpId, &Op)> =
+            own.ops.iter().filter(|o| self.events.contains(*o)).map(|o| (*o, kernel.op(*o))).collect();
         let [(id, poll), (_, branch)] = matters[..] else { return None };
-        let arms: Vec<Vec<&OpKind>> = branch.regions.iter().map(|b| kernel.block(*b).ops.iter().map(|o| &kernel.op(*o).kind).collect()).collect();
+        let arms: Vec<Vec<&OpKind>> =
+            branch.regions.iter().map(|b| kernel.block(*b).ops.iter().map(|o| &kernel.op(*o).kind).collect()).collect();
         let [first, second] = &arms[..] else { return None };
         let ends = own.args.is_empty() && own.ops.last().is_some_and(|o| kernel.op(*o).kind == OpKind::Continue(0));
         let asks = matches!(poll.kind, OpKind::Nv(NvOp::TryWait | NvOp::TestWait));
@@ -115,7 +117,9 @@ impl<'k> Run<'k> {
                 };
                 (total, Index::Steps { lo, step })
             }
-            (_, _) => (self.symbols.dealt(kind, [&lo, &hi, &step], &mut state.facts), Index::Dealt(kind, [lo, hi, step])),
+            (_, _) => {
+                (self.symbols.dealt(kind, [&lo, &hi, &step], &mut state.facts), Index::Dealt(kind, [lo, hi, step]))
+            }
         };
         let args = self.carried(op);
         let known: Vec<Option<Known>> = op.args[3..].iter().map(|v| self.value(*v, state, role)).collect();
@@ -138,8 +142,15 @@ impl<'k> Run<'k> {
         match self.kernel.ty(value) {
             Ty::I32 => Some(Known::Int(self.symbols.int(value, &state.roles[role].env, &mut state.facts))),
             Ty::BOOL => Some(Known::Condition(self.symbols.condition(value, &state.roles[role].env, &mut state.facts))),
-            Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..)
-            | Ty::Token(..) | Ty::Raw(_) => None,
+            Ty::Scalar(_)
+            | Ty::Tile(..)
+            | Ty::Tensor(..)
+            | Ty::Source(..)
+            | Ty::Smem(..)
+            | Ty::Compute(..)
+            | Ty::Acc(..)
+            | Ty::Token(..)
+            | Ty::Raw(_) => None,
         }
     }
 
@@ -180,7 +191,9 @@ impl<'k> Run<'k> {
         match op.kind {
             OpKind::Yield => {
                 state.roles[role].frames.pop();
-                let Some(Frame::Block(block, at)) = state.roles[role].frames.last().cloned() else { return Ok(Step::Moved) };
+                let Some(Frame::Block(block, at)) = state.roles[role].frames.last().cloned() else {
+                    return Ok(Step::Moved);
+                };
                 let Some(branch) = self.kernel.block(block).ops.get(at) else { return Ok(Step::Moved) };
                 let results = self.kernel.op(*branch).results.clone();
                 self.hand_on(state, role, &op.args, &results);
@@ -219,19 +232,28 @@ impl<'k> Run<'k> {
     }
 
     /// What an operation does to rings; what it waits for, if it cannot be done yet.
-    fn event(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), ttg: &TtgOp) -> Result<Option<Wait>, Fault> {
+    fn event(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, op): (OpId, &Op),
+        ttg: &TtgOp,
+    ) -> Result<Option<Wait>, Fault> {
         let taken = |state: &mut State| op.args.first().and_then(|v| state.roles[role].tokens.remove(v));
         match ttg {
             TtgOp::Acquire(pipe) => return self.acquire(state, role, (id, op), *pipe),
             TtgOp::Ready(pipe) => {
-                let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) else { return Ok(None) };
+                let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) else {
+                    return Ok(None);
+                };
                 let t = reader.claimed;
                 reader.claimed += 1;
                 self.check_time(state, role, (id, op), (*pipe, t, false))?;
                 give(state, role, &op.results, &Held::Time(*pipe, t));
             }
             TtgOp::WaitReady => {
-                let Some(Held::Time(pipe, t)) = op.args.first().and_then(|v| state.roles[role].tokens.get(v)).cloned() else {
+                let Some(Held::Time(pipe, t)) = op.args.first().and_then(|v| state.roles[role].tokens.get(v)).cloned()
+                else {
                     return Ok(None);
                 };
                 if !state.rings[pipe.index()].filled.has(t) {
@@ -276,13 +298,26 @@ impl<'k> Run<'k> {
                     list.into_iter().for_each(|(pipe, t)| release(state, role, pipe, t));
                 }
             }
-            TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Poisoned | TtgOp::View { .. } | TtgOp::Read | TtgOp::Roles
-            | TtgOp::Finalize | TtgOp::Rematerialize | TtgOp::Fence { .. } => {}
+            TtgOp::Source(..)
+            | TtgOp::SourceRows { .. }
+            | TtgOp::Poisoned
+            | TtgOp::View { .. }
+            | TtgOp::Read
+            | TtgOp::Roles
+            | TtgOp::Finalize
+            | TtgOp::Rematerialize
+            | TtgOp::Fence { .. } => {}
         }
         Ok(None)
     }
 
-    fn acquire(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), pipe: Pipe) -> Result<Option<Wait>, Fault> {
+    fn acquire(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, op): (OpId, &Op),
+        pipe: Pipe,
+    ) -> Result<Option<Wait>, Fault> {
         let slots = i64::from(self.kernel.pipe(pipe).map_or(1, |p| p.slots));
         let ring = &state.rings[pipe.index()];
         let t = ring.acquired;
@@ -303,7 +338,13 @@ impl<'k> Run<'k> {
     }
 
     /// A written time must be the clock's.
-    fn check_time(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), (pipe, t, fills): (Pipe, i64, bool)) -> Result<(), Fault> {
+    fn check_time(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, op): (OpId, &Op),
+        (pipe, t, fills): (Pipe, i64, bool),
+    ) -> Result<(), Fault> {
         let (Some(written), true) = (op.args.first(), self.timed) else { return Ok(()) };
         let written = self.symbols.int(*written, &state.roles[role].env, &mut state.facts);
         let clock = state.clocks[pipe.index()][usize::from(fills)].plus_const(t);
@@ -318,7 +359,10 @@ impl<'k> Run<'k> {
         let [acc, stage, ..] = op.args[..] else { return };
         let Ty::Acc(_, _, keep) = self.kernel.ty(acc) else { return };
         let tokens = &mut state.roles[role].tokens;
-        let (Some(Held::Acc(mut list)), Some(Held::Time(pipe, t))) = (tokens.remove(&acc), tokens.remove(&stage)) else { return };
+        let (Some(Held::Acc(mut list)), Some(Held::Time(pipe, t))) = (tokens.remove(&acc), tokens.remove(&stage))
+        else {
+            return;
+        };
         list.push((pipe, t));
         while list.len() > usize::from(keep) {
             let (pipe, t) = list.remove(0);

@@ -7,7 +7,8 @@ use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::ir::fold::of_constants;
 use crate::ir::{
-    BinOp, Const, Def, DimSpec, Elem, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty, UnOp, Value,
+    BinOp, Const, Def, DimSpec, Elem, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty,
+    UnOp, Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,7 +118,14 @@ impl<'k> Symbols<'k> {
                 }
                 return None;
             }
-            HostOp::Add | HostOp::Sub | HostOp::Mul | HostOp::Div | HostOp::Rem | HostOp::Cdiv | HostOp::Min | HostOp::Max
+            HostOp::Add
+            | HostOp::Sub
+            | HostOp::Mul
+            | HostOp::Div
+            | HostOp::Rem
+            | HostOp::Cdiv
+            | HostOp::Min
+            | HostOp::Max
             | HostOp::Or => return None,
         };
         Some(Condition::compare(pred, &self.host(a, facts)?, &self.host(b, facts)?))
@@ -272,7 +280,9 @@ impl<'k> Symbols<'k> {
                 let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
                 Some(Known::Condition(Condition::compare(*pred, &a, &b)))
             }
-            (OpKind::Unary(UnOp::Not), Ty::Scalar(Elem::Bool)) => Some(Known::Condition(self.condition(op.args[0], env, facts).not())),
+            (OpKind::Unary(UnOp::Not), Ty::Scalar(Elem::Bool)) => {
+                Some(Known::Condition(self.condition(op.args[0], env, facts).not()))
+            }
             (_, Ty::Scalar(elem)) => self.structural(op, elem, env, facts),
             (_, _) => None,
         }
@@ -327,10 +337,21 @@ impl<'k> Symbols<'k> {
     fn structural(&mut self, op: &Op, elem: Elem, env: &Env, facts: &mut Facts) -> Option<Known> {
         let kernel = self.kernel;
         let stable = match &op.kind {
-            OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::MulAdd | OpKind::Cast(_)
-            | OpKind::Bitcast(_) | OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) | OpKind::Present => true,
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::MulAdd
+            | OpKind::Cast(_)
+            | OpKind::Bitcast(_)
+            | OpKind::Const(_)
+            | OpKind::ProgramId(_)
+            | OpKind::NumPrograms(_)
+            | OpKind::Present => true,
             OpKind::Unflatten => op.results.len() == 1,
-            OpKind::Get => root(kernel, op.args[0]).is_some_and(|p| is_input(kernel, p) && kernel.param(p) == op.args[0]),
+            OpKind::Get => {
+                root(kernel, op.args[0]).is_some_and(|p| is_input(kernel, p) && kernel.param(p) == op.args[0])
+            }
             _ => false,
         };
         if !stable {
@@ -342,10 +363,14 @@ impl<'k> Symbols<'k> {
                 Ty::Scalar(Elem::I32) => Arg::Int(self.int(*arg, env, facts)),
                 Ty::Scalar(Elem::Bool) => Arg::Condition(self.condition(*arg, env, facts)),
                 Ty::Tensor(..) => Arg::Param(root(kernel, *arg)?),
-                Ty::Scalar(_) | Ty::Tile(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..)
-                | Ty::Raw(_) => {
-                    Arg::Value(*arg, self.age(*arg, env))
-                }
+                Ty::Scalar(_)
+                | Ty::Tile(..)
+                | Ty::Source(..)
+                | Ty::Smem(..)
+                | Ty::Compute(..)
+                | Ty::Acc(..)
+                | Ty::Token(..)
+                | Ty::Raw(_) => Arg::Value(*arg, self.age(*arg, env)),
             });
         }
         let atom = self.intern(Key::Op(op.kind.clone(), args));
@@ -365,18 +390,30 @@ impl Symbols<'_> {
         }
         match self.quotient(&span.plus_const(step - 1), step, facts) {
             Some(trips) => trips,
-            None => self.dealt(crate::ir::ForKind::Sequential, [span, &Linear::default(), &Linear::constant(step)], facts),
+            None => {
+                self.dealt(crate::ir::ForKind::Sequential, [span, &Linear::default(), &Linear::constant(step)], facts)
+            }
         }
     }
 
     /// The index of an iteration of such a range.
-    pub(in crate::verify) fn dealt_index(&mut self, kind: crate::ir::ForKind, range: &[Linear; 3], at: &Linear) -> Linear {
+    pub(in crate::verify) fn dealt_index(
+        &mut self,
+        kind: crate::ir::ForKind,
+        range: &[Linear; 3],
+        at: &Linear,
+    ) -> Linear {
         let args = range.iter().chain([at]).map(|l| Arg::Int(l.clone())).collect();
         Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)))
     }
 
     /// The number of iterations of a range of which nothing else is known: equal ranges are stepped through equally often.
-    pub(in crate::verify) fn dealt(&mut self, kind: crate::ir::ForKind, range: [&Linear; 3], facts: &mut Facts) -> Linear {
+    pub(in crate::verify) fn dealt(
+        &mut self,
+        kind: crate::ir::ForKind,
+        range: [&Linear; 3],
+        facts: &mut Facts,
+    ) -> Linear {
         let args = range.map(|l| Arg::Int(l.clone())).to_vec();
         self.extent(Key::Op(OpKind::For(kind), args), facts)
     }
