@@ -19,8 +19,8 @@ pub use runtime::{
 /// What simulated devices take: see [`Device::simulator`].
 #[cfg(feature = "simulator")]
 pub mod sim {
-    pub use titan_core::engine::Completion;
-    pub use titan_core::sim::Options;
+    pub use titan_sim::engine::Completion;
+    pub use titan_sim::sim::Options;
 }
 
 #[doc(hidden)]

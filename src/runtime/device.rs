@@ -164,7 +164,7 @@ impl Device {
     /// ```
     #[cfg(feature = "simulator")]
     #[must_use]
-    pub fn simulator(options: titan_core::sim::Options) -> Device {
+    pub fn simulator(options: titan_sim::sim::Options) -> Device {
         let mut device = Device::new(DeviceKind::Simulator, 0, format!("{:?}", options.completion).to_lowercase());
         if let Some(inner) = Arc::get_mut(&mut device.0) {
             inner.simulated = Some(super::simulator::Settings::new(options));
@@ -175,12 +175,12 @@ impl Device {
     /// The one simulator that goes by name: copies complete at random and roles interleave, from seed 0 on.
     #[cfg(feature = "simulator")]
     fn named_simulator() -> Device {
-        use titan_core::engine::Completion;
+        use titan_sim::engine::Completion;
         static NAMED: OnceLock<Device> = OnceLock::new();
-        let options = titan_core::sim::Options {
+        let options = titan_sim::sim::Options {
             seed: Some(0),
             completion: Completion::Seeded(0),
-            ..titan_core::sim::Options::default()
+            ..titan_sim::sim::Options::default()
         };
         NAMED.get_or_init(|| Device::simulator(options)).clone()
     }

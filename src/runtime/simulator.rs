@@ -5,10 +5,10 @@ use super::kernel::{KernelRef, Loaded};
 use super::lock;
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex};
-use titan_core::engine::Completion;
 use titan_core::ir::{Access, Elem, ParamKind};
-use titan_core::sim::{self, Arg, Finding, Options, Side};
 use titan_core::verify::WellFormed;
+use titan_sim::engine::Completion;
+use titan_sim::sim::{self, Arg, Finding, Options, Side};
 
 /// How a simulated device runs its launches, and which of them comes next.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use titan_core::ir::{Access, Const, DimSpec, Elem, HostEnv, Kernel, ParamKind, Symbol, fold};
 use titan_core::num;
-use titan_core::sim::Arg;
+use titan_sim::sim::Arg;
 
 /// What `--set` says.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@
 use crate::timeline::{Lane, Link, Span, Timeline, Tone};
 use std::collections::{BTreeMap, BTreeSet};
 use titan_core::ir::Kernel;
-use titan_core::sim::{Interval, Options, Report};
+use titan_sim::sim::{Interval, Options, Report};
 
 /// Draws a run of a kernel with these arguments.
 pub(crate) fn draw(kernel: &Kernel, report: &Report, options: &Options, told: &[(String, String)]) -> Timeline {

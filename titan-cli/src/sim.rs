@@ -12,11 +12,11 @@ use crate::{Outcome, none, picture, read};
 use clap::ArgMatches;
 use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal as _, Write};
-use titan_core::engine::Completion;
 use titan_core::ir::Kernel;
-use titan_core::sim::{self, Explored, Limits, Options, Schedule, Statistics};
 use titan_core::text::parse_located;
 use titan_core::verify::verify;
+use titan_sim::engine::Completion;
+use titan_sim::sim::{self, Explored, Limits, Options, Schedule, Statistics};
 
 /// Operations after which a run is taken to be endless, some seconds' worth.
 const MAX_STEPS: u64 = 10_000_000;

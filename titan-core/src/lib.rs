@@ -5,8 +5,6 @@ mod words;
 pub mod analysis;
 pub mod artifact;
 pub mod diag;
-#[cfg(feature = "engine")]
-pub mod engine;
 #[cfg(feature = "filetest")]
 pub mod filetest;
 pub mod ir;
@@ -17,9 +15,5 @@ pub mod lower;
 pub mod num;
 pub mod pipeline;
 pub mod plan;
-#[cfg(feature = "engine")]
-pub mod sanitize;
-#[cfg(feature = "sim")]
-pub mod sim;
 pub mod text;
 pub mod verify;

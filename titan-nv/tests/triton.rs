@@ -35,7 +35,7 @@ fn make() -> Option<PathBuf> {
 
 /// Numbers in -1..1 that look random.
 fn noise(n: usize, seed: u64) -> Vec<f32> {
-    let mut rng = titan_core::engine::Rng::new(seed);
+    let mut rng = titan_sim::engine::Rng::new(seed);
     (0..n).map(|_| (rng.next_u64() >> 40) as f32 / (1 << 23) as f32 - 1.0).collect()
 }
 

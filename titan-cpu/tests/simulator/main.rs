@@ -4,10 +4,10 @@
 use std::path::Path;
 use titan_core::ir::{Const, DimSpec, Elem, GridSpec, HostEnv, ParamKind, Signature, Symbol};
 use titan_core::num;
-use titan_core::sim::{self, Kind};
 use titan_core::verify::{Verified, verify};
 use titan_cpu::memory::Memory;
 use titan_cpu::{Arg, Program, Scalar};
+use titan_sim::sim::{self, Kind};
 
 struct Env(i64, i64);
 

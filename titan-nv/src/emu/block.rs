@@ -4,10 +4,10 @@ use super::exec::{Copy, Fail, Step, World};
 use super::launch::Env;
 use super::warp::{Hold, Warp};
 use std::collections::BTreeMap;
-use titan_core::engine::{Agent, BarrierId, Engine, OpId, RendezvousId, Scheduler, Space, SpaceId, State, Wait};
+use titan_sim::engine::{Agent, BarrierId, Engine, OpId, RendezvousId, Scheduler, Space, SpaceId, State, Wait};
 
 /// The class of `cp.async`.
-pub(crate) const COPY: titan_core::engine::Class = titan_core::engine::Class(0);
+pub(crate) const COPY: titan_sim::engine::Class = titan_sim::engine::Class(0);
 /// Named barriers of a block.
 const BARRIERS: u32 = 16;
 /// Instructions that a fragment runs before another is looked at.

@@ -12,7 +12,7 @@ use super::exec::{Fail, World};
 use super::memory::{DevicePtr, Memory};
 use super::op::Program;
 use super::watch::Watch;
-use titan_core::engine::{Completion, Schedule, StateHasher};
+use titan_sim::engine::{Completion, Schedule, StateHasher};
 
 /// A parsed module.
 #[derive(Clone, Debug)]
@@ -176,7 +176,7 @@ impl Env<'_> {
     }
 
     fn error(&self, fail: Fail, block: [u32; 3]) -> EmuError {
-        let agent = |a: titan_core::engine::Agent| self.thread(block, u32::try_from(a.index()).unwrap_or(0));
+        let agent = |a: titan_sim::engine::Agent| self.thread(block, u32::try_from(a.index()).unwrap_or(0));
         let mut e = EmuError::new(fail.code, fail.message);
         if let Some((pc, thread)) = fail.at {
             e = e.with_site(self.site(pc)).with_thread(agent(thread));

@@ -8,7 +8,7 @@ use super::error::{EmuError, ErrorCode};
 use super::touched::{Touch, Touched};
 use super::ty::Space as PtxSpace;
 use std::collections::{BTreeMap, VecDeque};
-use titan_core::engine::{AllocationId, Fault, Space};
+use titan_sim::engine::{AllocationId, Fault, Space};
 
 /// The first address of an allocation, from the start of its window.
 const SKEW: u64 = 0x4000_0100;

@@ -79,5 +79,5 @@ mod watch;
 pub use error::{EmuError, ErrorCode, Report, Site, Source, ThreadId};
 pub use launch::{Kernel, Launch, Module, Options, Param, Stats, Uninitialised};
 pub use memory::{DevicePtr, Memory};
-pub use titan_core::engine::{Completion, Schedule};
+pub use titan_sim::engine::{Completion, Schedule};
 pub use touched::{Ranges, Touched};

@@ -8,9 +8,9 @@ use super::decode;
 use super::error::ErrorCode;
 use super::exec::Fail;
 use super::launch::Env;
-use titan_core::engine::race::Races;
-use titan_core::engine::{Agent, BarrierId, Class, Event, Observer, Place, SpaceId, Stop, Wait};
-use titan_core::sanitize::{Config, Finding, Names, Rule, Sanitizer, Side, Work};
+use titan_sim::engine::race::Races;
+use titan_sim::engine::{Agent, BarrierId, Class, Event, Observer, Place, SpaceId, Stop, Wait};
+use titan_sim::sanitize::{Config, Finding, Names, Rule, Sanitizer, Side, Work};
 
 /// The observers of one block.
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ const fn code(rule: Rule) -> ErrorCode {
 }
 
 const fn what(side: &Side) -> &'static str {
-    use titan_core::sanitize::Deed;
+    use titan_sim::sanitize::Deed;
     match (side.deed, side.class.is_some()) {
         (Deed::Read, false) => "a read",
         (Deed::Read, true) => "an asynchronous read",

@@ -4,9 +4,9 @@
 use crate::harness::{assemble, header};
 use std::fmt::Write as _;
 use std::time::Instant;
-use titan_core::engine::Rng;
 use titan_core::num;
 use titan_nv::emu::{Completion, ErrorCode, Launch, Memory, Module, Options, Param, Schedule, Stats};
+use titan_sim::engine::Rng;
 
 const STAGES: u32 = 3;
 /// Bytes of a stage: 64 × 32 halves of A, and of B.

@@ -4,9 +4,9 @@
 //! with the emulator.
 
 use crate::harness::{assemble, gives, header, words};
-use titan_core::engine::Rng;
 use titan_core::num;
 use titan_nv::emu::{Launch, Memory, Module, Options, Param};
+use titan_sim::engine::Rng;
 
 const BUF: &str = ".shared .align 16 .b8 buf[1024];\n";
 

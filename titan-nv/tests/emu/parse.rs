@@ -160,7 +160,7 @@ fn no_text_makes_the_parser_panic() {
         mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2}, {%f0, %f1, %f2, %f3};
         cvt.rn.f16.f32 %h0, %f0; ts: .branchtargets L, L; brx.idx %r0, ts; mov.u32 %r3, buf+4; .loc 1 2 3",
     );
-    let mut rng = titan_core::engine::Rng::new(11);
+    let mut rng = titan_sim::engine::Rng::new(11);
     for _ in 0..1500 {
         let mut text = good.clone().into_bytes();
         for _ in 0..=rng.below(4) {

@@ -1,7 +1,7 @@
 //! Instructions on random operands, against the manual's definitions written out bit by bit.
 
 use crate::harness::check;
-use titan_core::engine::Rng;
+use titan_sim::engine::Rng;
 
 /// Operands with many zeros, ones and edges among them.
 fn words_of(rng: &mut Rng, n: usize) -> Vec<u64> {

@@ -1,6 +1,5 @@
 //! Kernels from text to results.
 
-use titan_core::engine::{Completion, Schedule};
 use titan_core::launch::abi::{self, GpuArg};
 use titan_core::launch::report;
 use titan_core::lower::lower;
@@ -10,6 +9,7 @@ use titan_core::verify::{Verified, verify};
 use titan_nv::emu::{EmuError, Launch, Memory, Module, Options, Param};
 use titan_nv::target;
 use titan_nv::{Machine, compile, emit};
+use titan_sim::engine::{Completion, Schedule};
 
 /// A kernel ready to run: its code, and how it is launched.
 pub(crate) struct Code {

@@ -5,12 +5,13 @@ use crate::support::{code, expect_none, files, has_word, name, read, root};
 /// A crate may name only the crates on its line.
 const CRATES: &[(&str, &[&str])] = &[
     ("titan-core", &[]),
-    ("titan-nv", &["titan-core"]),
+    ("titan-sim", &["titan-core"]),
+    ("titan-nv", &["titan-core", "titan-sim"]),
     ("titan-amd", &["titan-core"]),
-    ("titan-cpu", &["titan-core"]),
+    ("titan-cpu", &["titan-core", "titan-sim"]),
     ("titan-macros", &["titan-core", "titan-nv", "titan-amd"]),
-    ("", &["titan-core", "titan-macros", "titan-nv", "titan-amd", "titan-cpu"]),
-    ("titan-cli", &["titan-core", "titan-nv", "titan-amd", "titan-cpu"]),
+    ("", &["titan-core", "titan-sim", "titan-macros", "titan-nv", "titan-amd", "titan-cpu"]),
+    ("titan-cli", &["titan-core", "titan-sim", "titan-nv", "titan-amd", "titan-cpu"]),
     ("ui-tests", &["titan", "titan-core"]),
     ("examples/minilm", &["titan"]),
     ("cuda-emulator", &["titan-nv"]),
@@ -39,9 +40,6 @@ const MODULES: &[(&str, &[&str])] = &[
     ("pipeline", &["ir", "analysis", "verify"]),
     ("lower", &["diag", "num", "ir", "analysis", "verify", "launch", "lane", "layout", "plan", "pipeline"]),
     ("artifact", &["diag", "ir", "launch", "text"]),
-    ("engine", &["entity"]),
-    ("sanitize", &["entity", "engine"]),
-    ("sim", &["entity", "num", "ir", "verify", "launch", "engine", "sanitize"]),
     ("filetest", &["diag", "ir", "text", "analysis", "verify", "pipeline"]),
 ];
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const PACKAGES: &[&str] = &[
     "",
     "titan-core",
+    "titan-sim",
     "titan-macros",
     "titan-nv",
     "titan-amd",

@@ -10,8 +10,8 @@ use crate::emu::op::{Addr, AtomFn, Dst, Element, Op, Order, Src};
 use crate::emu::touched::Touch;
 use crate::emu::ty::Space;
 use crate::emu::warp::lanes_of;
-use titan_core::engine::race::Races;
-use titan_core::engine::{
+use titan_sim::engine::race::Races;
+use titan_sim::engine::{
     Access, AccessKind, Event, Helper, Observer as _, Place, Proxy, Space as Bytes, SpaceId, Stop, Strength,
 };
 
@@ -202,8 +202,7 @@ impl Block<'_> {
             return Ok(());
         }
         let near = self.barriers.range(at.address.saturating_sub(7)..at.address + len);
-        let live =
-            near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_core::engine::PhaseBarrier::is_live));
+        let live = near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_sim::engine::PhaseBarrier::is_live));
         match live.max_by_key(|(a, _)| **a) {
             None => Ok(()),
             Some((address, _)) => {

@@ -16,7 +16,7 @@ use crate::emu::op::{Addr, Op, PredSrc, Src};
 use crate::emu::touched::Touch;
 use crate::emu::ty::Space as PtxSpace;
 use crate::emu::warp::{Hold, lanes_of};
-use titan_core::engine::{
+use titan_sim::engine::{
     AccessKind, BarrierId, Completion, Helper, Op as AsyncOp, Place, Signal, Space, Storage, Strength,
 };
 
@@ -181,8 +181,7 @@ impl Block<'_> {
     /// Another live barrier must not have some of these bytes.
     fn overlap(&self, address: u64, lane: usize) -> Run<()> {
         let near = self.barriers.range(address.saturating_sub(7)..address + 8).filter(|(a, _)| **a != address);
-        let live =
-            near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_core::engine::PhaseBarrier::is_live));
+        let live = near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_sim::engine::PhaseBarrier::is_live));
         match live.max_by_key(|(a, _)| **a) {
             None => Ok(()),
             Some((other, _)) => {
@@ -268,8 +267,8 @@ impl Block<'_> {
             self.tell_barrier(who, lane, address, false, world)?;
             if counted {
                 self.engine.add_pending(barrier, 1, world.watch).map_err(|h| Fail::from(h).lane(lane))?;
-            } else if !self.engine.barrier(barrier).is_some_and(titan_core::engine::PhaseBarrier::is_live) {
-                let fault = titan_core::engine::BarrierFault::NotLive;
+            } else if !self.engine.barrier(barrier).is_some_and(titan_sim::engine::PhaseBarrier::is_live) {
+                let fault = titan_sim::engine::BarrierFault::NotLive;
                 return Err(Fail::new(ErrorCode::Barrier, fault.to_string()).lane(lane));
             }
             let agent = self.agent(who.warp, lane);

@@ -8,7 +8,7 @@ use crate::emu::block::Block;
 use crate::emu::mma::{self, Lanes};
 use crate::emu::op::{Addr, Dst, MmaOp, Op, Src};
 use crate::emu::ty::Space;
-use titan_core::engine::{AccessKind, Strength};
+use titan_sim::engine::{AccessKind, Strength};
 
 /// Bytes of a row of an 8×8 matrix of 16-bit elements.
 const ROW: u32 = 16;

@@ -24,7 +24,7 @@ use super::op::{Op, PredSrc, Special, Src};
 use super::warp::lanes_of;
 use super::watch::Watch;
 pub(crate) use copy::Copy;
-use titan_core::engine::{Agent, Halt, Stop};
+use titan_sim::engine::{Agent, Halt, Stop};
 
 /// An error while running, before it has names: code positions and agents.
 #[derive(Clone, Debug)]

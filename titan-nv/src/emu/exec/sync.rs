@@ -6,7 +6,7 @@ use crate::emu::error::ErrorCode;
 use crate::emu::op::{Dst, Op, PredSrc, Reduce, Src};
 use crate::emu::warp::{Hold, lanes_of};
 use crate::emu::watch::Watch;
-use titan_core::engine::{Event, Observer as _, RendezvousId, SpaceId, State};
+use titan_sim::engine::{Event, Observer as _, RendezvousId, SpaceId, State};
 
 impl Block<'_> {
     pub(super) fn synchronise(&mut self, who: Who, op: &Op, watch: &mut Watch) -> Run<Step> {
@@ -141,7 +141,7 @@ impl Block<'_> {
     }
 
     fn generation(&self, place: RendezvousId) -> u32 {
-        self.engine.meeting(place).map_or(0, titan_core::engine::Rendezvous::generation)
+        self.engine.meeting(place).map_or(0, titan_sim::engine::Rendezvous::generation)
     }
 
     /// Moves what was gathered for meetings that have taken place to their results.

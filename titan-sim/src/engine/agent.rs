@@ -1,0 +1,176 @@
+//! Agents: logical threads of control, and why one does not go on.
+//!
+//! What an agent is, the customer says: a role of a pipeline, a thread of a block, a wave. The engine keeps only whether
+//! it is ready, blocked or done, wakes those whose reason has passed, and tells the reasons when nobody is ready.
+//! A woken agent *retries* its wait; whether it then passes is decided again, as on hardware.
+
+use super::pending::Class;
+use super::phase::BarrierId;
+use super::rendezvous::RendezvousId;
+
+titan_core::entity! {
+    /// An agent.
+    Agent, "agent"
+}
+
+/// What an agent waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// That the barrier's phase of this parity is complete.
+    Phase {
+        /// The barrier.
+        barrier: BarrierId,
+        /// The parity of the phase that must have ended.
+        parity: bool,
+    },
+    /// That this meeting takes place.
+    Meeting {
+        /// Where.
+        rendezvous: RendezvousId,
+    },
+    /// That at most so many of the agent's own commit groups are outstanding.
+    Groups {
+        /// The groups of what.
+        class: Class,
+        /// How many may be outstanding.
+        at_most: u32,
+    },
+    /// Something of the customer's own, which the customer names and wakes.
+    Other(u32),
+}
+
+/// Whether an agent can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// It can.
+    Ready,
+    /// It waits.
+    Blocked(Wait),
+    /// It has ended.
+    Done,
+}
+
+/// A set of agents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AgentSet {
+    bits: Vec<u64>,
+    len: usize,
+}
+
+impl AgentSet {
+    /// Puts an agent in; whether it was not there.
+    pub fn insert(&mut self, agent: Agent) -> bool {
+        let (word, bit) = (agent.index() / 64, 1 << (agent.index() % 64));
+        if self.bits.len() <= word {
+            self.bits.resize(word + 1, 0);
+        }
+        let new = self.bits[word] & bit == 0;
+        self.bits[word] |= bit;
+        self.len += usize::from(new);
+        new
+    }
+
+    /// Whether an agent is in it.
+    #[must_use]
+    pub fn contains(&self, agent: Agent) -> bool {
+        self.bits.get(agent.index() / 64).is_some_and(|w| w >> (agent.index() % 64) & 1 == 1)
+    }
+
+    /// How many are in it.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nobody is in it.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Those in it, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Agent> + '_ {
+        let bits_of = |(i, w): (usize, &u64)| {
+            let w = *w;
+            (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| Agent::new(i * 64 + b))
+        };
+        self.bits.iter().enumerate().flat_map(bits_of)
+    }
+
+    /// Takes all out, in order.
+    pub fn take(&mut self) -> Vec<Agent> {
+        let all = self.iter().collect();
+        *self = AgentSet::default();
+        all
+    }
+}
+
+/// The agents of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Agents {
+    states: Vec<State>,
+}
+
+impl Agents {
+    /// So many agents, all ready.
+    #[must_use]
+    pub fn new(n: usize) -> Agents {
+        Agents { states: vec![State::Ready; n] }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// All of them with their states, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Agent, State)> + '_ {
+        self.states.iter().enumerate().map(|(i, s)| (Agent::new(i), *s))
+    }
+
+    /// The state of an agent; one that does not exist is done.
+    #[must_use]
+    pub fn state(&self, agent: Agent) -> State {
+        self.states.get(agent.index()).copied().unwrap_or(State::Done)
+    }
+
+    /// Sets an agent's state.
+    pub fn set(&mut self, agent: Agent, state: State) {
+        if let Some(s) = self.states.get_mut(agent.index()) {
+            *s = state;
+        }
+    }
+
+    /// Makes those ready that wait for something of which `passed` holds; how many.
+    pub fn wake(&mut self, passed: impl Fn(Wait) -> bool) -> usize {
+        let mut woken = 0;
+        for state in &mut self.states {
+            if let State::Blocked(wait) = *state
+                && passed(wait)
+            {
+                *state = State::Ready;
+                woken += 1;
+            }
+        }
+        woken
+    }
+
+    /// How many have not ended.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.states.iter().filter(|s| **s != State::Done).count()
+    }
+
+    /// Whether somebody can go on.
+    #[must_use]
+    pub fn any_ready(&self) -> bool {
+        self.states.contains(&State::Ready)
+    }
+}

@@ -1,0 +1,352 @@
+//! Asynchronous operations under way, their commit groups, and when they complete.
+//!
+//! An operation is issued by an agent, in a [`Class`] (copies, matrix products, stores: the customer's division), with
+//! the customer's payload that says what it will do. What it does happens when it *completes*: that may be at once, at
+//! the last moment at which somebody could tell, or in between. Programs that are right are right for all of these.
+//!
+//! Commit groups count as on all vendors' hardware: operations since the last commit form a group, and a wait for *at
+//! most n outstanding* says that all but the last n groups of that agent and class are complete. A class in which each
+//! operation is a group of its own (AMD's counters) commits after each issue.
+
+use super::agent::Agent;
+use super::phase::BarrierId;
+use super::rng::Rng;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
+
+titan_core::entity! {
+    /// An asynchronous operation, numbered by issue.
+    OpId, "op"
+}
+
+/// A kind of asynchronous operation that is waited for separately. The numbers are the customer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class(pub u8);
+
+/// When asynchronous operations have their effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Completion {
+    /// At their issue.
+    Early,
+    /// When a wait asks for them, or when nothing else can go on.
+    #[default]
+    Late,
+    /// At random in between, by this seed.
+    Seeded(u64),
+}
+
+/// What the completion of an operation does to a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// Takes bytes from its count.
+    Bytes {
+        /// Which.
+        barrier: BarrierId,
+        /// How many.
+        bytes: u32,
+    },
+    /// Arrives once.
+    Arrive {
+        /// Which.
+        barrier: BarrierId,
+    },
+}
+
+/// An operation under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Op<X> {
+    /// Whose.
+    pub agent: Agent,
+    /// Of what kind.
+    pub class: Class,
+    /// Operations of the same agent that must complete before.
+    pub after: Vec<OpId>,
+    /// What its completion signals.
+    pub signals: Vec<Signal>,
+    /// What it does.
+    pub payload: X,
+}
+
+/// The groups of one agent and class.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Groups {
+    /// Since the last commit.
+    open: Vec<OpId>,
+    /// Committed groups that were not waited for: before them came `first`.
+    committed: VecDeque<Vec<OpId>>,
+    first: u32,
+}
+
+/// The operations under way of a machine.
+///
+/// The hash leaves out in which order agents issued, and what is over: two interleavings that lead to the same operations
+/// under way hash equally.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending<X> {
+    /// From operation `first` on; `None` is complete. The first is not.
+    ops: VecDeque<Option<Op<X>>>,
+    first: usize,
+    live: usize,
+    groups: BTreeMap<(u32, Class), Groups>,
+    policy: Completion,
+    rng: Rng,
+}
+
+impl<X> Pending<X> {
+    /// None under way.
+    #[must_use]
+    pub fn new(policy: Completion) -> Pending<X> {
+        let seed = match policy {
+            Completion::Seeded(seed) => seed,
+            Completion::Early | Completion::Late => 0,
+        };
+        let (ops, groups) = (VecDeque::new(), BTreeMap::new());
+        Pending { ops, first: 0, live: 0, groups, policy, rng: Rng::new(seed) }
+    }
+
+    /// An operation under way.
+    #[must_use]
+    pub fn get(&self, op: OpId) -> Option<&Op<X>> {
+        op.index().checked_sub(self.first).and_then(|i| self.ops.get(i)).and_then(Option::as_ref)
+    }
+
+    fn remove(&mut self, op: OpId) -> Option<Op<X>> {
+        let removed = op.index().checked_sub(self.first).and_then(|i| self.ops.get_mut(i)).and_then(Option::take);
+        self.live -= usize::from(removed.is_some());
+        while self.ops.front().is_some_and(Option::is_none) {
+            self.ops.pop_front();
+            self.first += 1;
+        }
+        removed
+    }
+
+    /// When operations complete.
+    #[must_use]
+    pub const fn policy(&self) -> Completion {
+        self.policy
+    }
+
+    /// How many are under way.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.live
+    }
+
+    /// Whether none is under way.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// Those under way, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (OpId, &Op<X>)> + '_ {
+        let id = |i: usize| OpId::new(self.first + i);
+        self.ops.iter().enumerate().filter_map(move |(i, op)| op.as_ref().map(|op| (id(i), op)))
+    }
+
+    /// Begins an operation, in the open group of its agent and class.
+    pub fn issue(&mut self, op: Op<X>) -> OpId {
+        let key = (key(op.agent), op.class);
+        let id = self.issue_ungrouped(op);
+        self.groups.entry(key).or_default().open.push(id);
+        id
+    }
+
+    /// Begins an operation outside of all groups: only its signals tell of it.
+    pub fn issue_ungrouped(&mut self, op: Op<X>) -> OpId {
+        self.ops.push_back(Some(op));
+        self.live += 1;
+        OpId::new(self.first + self.ops.len() - 1)
+    }
+
+    /// The operations of an agent and class that are under way.
+    #[must_use]
+    pub fn of(&self, agent: Agent, class: Class) -> Vec<OpId> {
+        self.iter().filter(|(_, op)| op.agent == agent && op.class == class).map(|(id, _)| id).collect()
+    }
+
+    /// Closes the open group, empty or not; how many the agent has committed.
+    pub fn commit(&mut self, agent: Agent, class: Class) -> u32 {
+        let groups = self.groups.entry((key(agent), class)).or_default();
+        let group = std::mem::take(&mut groups.open);
+        groups.committed.push_back(group);
+        groups.first + u32::try_from(groups.committed.len()).unwrap_or(u32::MAX)
+    }
+
+    /// What a wait for at most `at_most` outstanding groups asks for: the operations that must complete, oldest first,
+    /// and how many of the agent's groups are then complete.
+    pub fn wait(&mut self, agent: Agent, class: Class, at_most: u32) -> (Vec<OpId>, u32) {
+        let Some(groups) = self.groups.get_mut(&(key(agent), class)) else { return (Vec::new(), 0) };
+        let done = groups.committed.len().saturating_sub(at_most as usize);
+        groups.first += u32::try_from(done).unwrap_or(0);
+        let first = groups.first;
+        let asked: Vec<OpId> = groups.committed.drain(..done).flatten().collect();
+        (asked.into_iter().filter(|op| self.get(*op).is_some()).collect(), first)
+    }
+
+    /// Whether a wait for at most `at_most` outstanding groups would pass without completing anything.
+    #[must_use]
+    pub fn passes(&self, agent: Agent, class: Class, at_most: u32) -> bool {
+        self.groups.get(&(key(agent), class)).is_none_or(|g| {
+            let done = g.committed.len().saturating_sub(at_most as usize);
+            !g.committed.iter().take(done).flatten().any(|op| self.get(*op).is_some())
+        })
+    }
+
+    /// How many groups with something under way an agent has, and whether its open group has something.
+    #[must_use]
+    pub fn outstanding(&self, agent: Agent, class: Class) -> (usize, bool) {
+        let live = |ops: &Vec<OpId>| ops.iter().any(|op| self.get(*op).is_some());
+        self.groups
+            .get(&(key(agent), class))
+            .map_or((0, false), |g| (g.committed.iter().filter(|ops| live(ops)).count(), live(&g.open)))
+    }
+
+    /// Whether an operation may complete now.
+    #[must_use]
+    pub fn can_complete(&self, op: OpId) -> bool {
+        self.get(op).is_some_and(|o| !o.after.iter().any(|a| self.get(*a).is_some()))
+    }
+
+    /// Takes an operation out, with those that must complete before it: in the order in which to apply them.
+    pub fn take(&mut self, op: OpId) -> Vec<(OpId, Op<X>)> {
+        let mut taken = Vec::new();
+        let mut stack = vec![op];
+        while let Some(top) = stack.last().copied() {
+            let before = self.get(top).map(|o| &o.after);
+            let waits_for = before.into_iter().flatten().find(|a| self.get(**a).is_some());
+            if let Some(earlier) = waits_for {
+                stack.push(*earlier);
+                continue;
+            }
+            stack.pop();
+            taken.extend(self.remove(top).map(|o| (top, o)));
+        }
+        taken
+    }
+
+    /// An operation that happens to complete now though nobody asked: only with a seed, and only sometimes.
+    pub fn happens(&mut self) -> Option<OpId> {
+        match self.policy {
+            Completion::Early | Completion::Late => None,
+            Completion::Seeded(_) if self.is_empty() || self.rng.below(4) != 0 => None,
+            Completion::Seeded(_) => {
+                let n = self.rng.below(self.live);
+                self.iter().nth(n).map(|(id, _)| id)
+            }
+        }
+    }
+
+    /// What completes when nothing else can go on: the oldest.
+    #[must_use]
+    pub fn oldest(&self) -> Option<OpId> {
+        self.iter().next().map(|(id, _)| id)
+    }
+}
+
+fn key(agent: Agent) -> u32 {
+    u32::try_from(agent.index()).unwrap_or(u32::MAX)
+}
+
+impl<X: Hash> Hash for Pending<X> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Numbers by agent and class, and among those by issue.
+        let mut order: Vec<(OpId, &Op<X>)> = self.iter().collect();
+        order.sort_by_key(|(id, op)| (op.agent, op.class, *id));
+        let number = |id: &OpId| order.iter().position(|(o, _)| o == id);
+        for (_, op) in &order {
+            let after: Vec<usize> = op.after.iter().filter_map(number).collect();
+            (op.agent, op.class, after, &op.signals, &op.payload).hash(state);
+        }
+        for (key, groups) in &self.groups {
+            let numbers = |ops: &Vec<OpId>| ops.iter().filter_map(number).collect::<Vec<_>>();
+            let committed: Vec<Vec<usize>> = groups.committed.iter().map(numbers).collect();
+            let live = committed.iter().position(|g| !g.is_empty()).unwrap_or(committed.len());
+            (key, numbers(&groups.open), &committed[live..]).hash(state);
+        }
+        (self.policy, &self.rng).hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COPY: Class = Class(0);
+
+    fn op(agent: Agent, payload: u32) -> Op<u32> {
+        Op { agent, class: COPY, after: vec![], signals: vec![], payload }
+    }
+
+    #[test]
+    fn a_wait_asks_for_all_but_the_last_groups() {
+        let (mut p, me, other) = (Pending::new(Completion::Late), Agent::new(0), Agent::new(1));
+        let ids: Vec<_> = (0..3)
+            .map(|i| {
+                let id = p.issue(op(me, i));
+                p.commit(me, COPY);
+                id
+            })
+            .collect();
+        p.issue(op(other, 9));
+        p.issue(op(me, 3));
+        assert_eq!(p.outstanding(me, COPY), (3, true));
+        assert!(p.passes(me, COPY, 3) && !p.passes(me, COPY, 2) && p.passes(other, COPY, 0));
+        assert_eq!(p.wait(me, COPY, 1), (vec![ids[0], ids[1]], 2));
+        assert_eq!(p.take(ids[0])[0].1.payload, 0);
+        assert_eq!(p.wait(me, COPY, 1), (vec![], 2), "what a wait has asked for, it does not ask for again");
+        assert_eq!(p.wait(me, COPY, 0), (vec![ids[2]], 3));
+        assert_eq!(p.wait(me, COPY, 0), (vec![], 3), "what is not committed is not waited for");
+        assert_eq!(p.wait(other, COPY, 0), (vec![], 0));
+    }
+
+    #[test]
+    fn empty_groups_count() {
+        let (mut p, me) = (Pending::new(Completion::Late), Agent::new(0));
+        let id = p.issue(op(me, 0));
+        assert_eq!((p.commit(me, COPY), p.commit(me, COPY)), (1, 2));
+        assert_eq!(p.wait(me, COPY, 1), (vec![id], 1));
+    }
+
+    #[test]
+    fn what_comes_before_completes_before() {
+        let (mut p, me) = (Pending::new(Completion::Late), Agent::new(0));
+        let first = p.issue(op(me, 1));
+        let second = p.issue(Op { after: vec![first], ..op(me, 2) });
+        assert!(p.can_complete(first) && !p.can_complete(second));
+        assert_eq!(p.take(second).iter().map(|(_, o)| o.payload).collect::<Vec<_>>(), [1, 2]);
+        assert!(p.is_empty() && p.oldest().is_none());
+    }
+
+    #[test]
+    fn the_order_between_agents_does_not_change_the_hash() {
+        use crate::engine::StateHasher;
+        let (a, b) = (Agent::new(0), Agent::new(1));
+        let run = |order: [(Agent, u32); 3], complete: usize| {
+            let mut p = Pending::new(Completion::Late);
+            let ids = order.map(|(agent, payload)| {
+                let id = p.issue(op(agent, payload));
+                p.commit(agent, COPY);
+                id
+            });
+            p.take(ids[complete]);
+            StateHasher::of(&p)
+        };
+        let hash = run([(a, 1), (b, 2), (a, 3)], 0);
+        assert_eq!(run([(b, 2), (a, 1), (a, 3)], 1), hash);
+        assert_ne!(run([(a, 3), (b, 2), (a, 1)], 0), hash, "another copy is under way");
+        assert_ne!(run([(a, 1), (a, 3), (b, 2)], 1), hash);
+    }
+
+    #[test]
+    fn only_a_seed_completes_unasked() {
+        for (policy, expected) in [(Completion::Early, 0), (Completion::Late, 0), (Completion::Seeded(5), 4)] {
+            let (mut p, me) = (Pending::new(policy), Agent::new(0));
+            for i in 0..4 {
+                p.issue(op(me, i));
+            }
+            let happened: Vec<_> = (0..100).filter_map(|_| p.happens().map(|id| p.take(id))).collect();
+            assert_eq!(happened.len(), expected, "{policy:?}");
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Barriers that count: a phase, arrivals and bytes.
+//!
+//! | state | bits | changed by |
+//! |---|---|---|
+//! | phase parity | 1 | flips when both counts below are zero |
+//! | expected arrivals | 20 | `init` |
+//! | pending arrivals | 20 | arrivals take from it; a flip sets it to the expected ones |
+//! | bytes (signed) | 21 | `expect` adds, completed copies take away; may be negative within a phase |
+//!
+//! A copy may complete before its bytes are expected: the byte count is then negative, and the phase cannot end, since
+//! the arrival that brings the expectation is still pending. A wait names a parity and passes when the phase of that
+//! parity is not the current one; it consumes nothing, and a barrier that has gone on by two phases looks as if it had
+//! not moved, here as on hardware.
+//!
+//! Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier", contents of the object, ranges
+//! of the counts, and phase completion.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+titan_core::entity! {
+    /// A barrier with phases.
+    BarrierId, "barrier"
+}
+
+/// The largest arrival count.
+pub const MAX_ARRIVALS: u32 = (1 << 20) - 1;
+/// The largest magnitude of the byte count.
+pub const MAX_BYTES: i64 = (1 << 20) - 1;
+
+/// The state of one barrier. Before `init` and after `invalidate` it is dead, and every use is a fault.
+///
+/// Its hash is of what decides its behaviour: of the phase only the parity, so that loops come back to states they had.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PhaseBarrier {
+    live: bool,
+    /// Completed phases; the parity of the current phase is the parity of this.
+    phase: u64,
+    expected: u32,
+    pending: u32,
+    bytes: i64,
+}
+
+/// A use that no hardware defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BarrierFault {
+    /// Initialised with no or too many arrivals.
+    Count(u32),
+    /// Initialised while live.
+    Reinitialised,
+    /// Used before `init` or after `invalidate`.
+    NotLive,
+    /// More arrivals than the phase has left.
+    ArriveUnderflow {
+        /// What arrived.
+        arrived: u32,
+        /// What was left.
+        pending: u32,
+    },
+    /// The byte count has left its range.
+    Bytes(i64),
+}
+
+impl fmt::Display for BarrierFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BarrierFault::Count(n) => {
+                write!(f, "a barrier counts 1 to {MAX_ARRIVALS} arrivals, and this one is set to {n}")
+            }
+            BarrierFault::Reinitialised => write!(f, "the barrier is initialised again without being invalidated"),
+            BarrierFault::NotLive => {
+                write!(f, "the barrier is used before it is initialised or after it is invalidated")
+            }
+            BarrierFault::ArriveUnderflow { arrived, pending } => {
+                write!(f, "{arrived} arrive where the phase expects {pending} more")
+            }
+            BarrierFault::Bytes(n) => write!(f, "the byte count becomes {n}, out of ±{MAX_BYTES}"),
+        }
+    }
+}
+
+impl Hash for PhaseBarrier {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.live, self.phase & 1, self.expected, self.pending, self.bytes).hash(state);
+    }
+}
+
+impl PhaseBarrier {
+    /// Whether it is initialised.
+    #[must_use]
+    pub const fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// How many phases are complete.
+    #[must_use]
+    pub const fn phase(&self) -> u64 {
+        self.phase
+    }
+
+    /// Arrivals that the current phase still expects.
+    #[must_use]
+    pub const fn pending(&self) -> u32 {
+        self.pending
+    }
+
+    /// Bytes that the current phase still expects; negative if more came than were announced.
+    #[must_use]
+    pub const fn bytes(&self) -> i64 {
+        self.bytes
+    }
+
+    /// What the current phase still expects, in words.
+    #[must_use]
+    pub fn missing(&self) -> String {
+        let arrivals = if self.pending == 1 { "1 arrival".to_owned() } else { format!("{} arrivals", self.pending) };
+        let one = self.pending == 1 && self.bytes == 0;
+        let bytes = if self.bytes == 0 { String::new() } else { format!(" and {} bytes", self.bytes) };
+        format!("{arrivals}{bytes} {} missing", if one { "is" } else { "are" })
+    }
+
+    /// Whether the phase of this parity is complete.
+    #[must_use]
+    pub const fn passed(&self, parity: bool) -> bool {
+        (self.phase & 1 == 1) != parity
+    }
+
+    /// Makes it live, in phase 0, expecting `count` arrivals in each phase.
+    ///
+    /// # Errors
+    /// [`BarrierFault::Count`], [`BarrierFault::Reinitialised`].
+    pub const fn init(&mut self, count: u32) -> Result<(), BarrierFault> {
+        if count == 0 || count > MAX_ARRIVALS {
+            return Err(BarrierFault::Count(count));
+        }
+        if self.live {
+            return Err(BarrierFault::Reinitialised);
+        }
+        *self = PhaseBarrier { live: true, phase: 0, expected: count, pending: count, bytes: 0 };
+        Ok(())
+    }
+
+    /// Makes it dead.
+    ///
+    /// # Errors
+    /// [`BarrierFault::NotLive`].
+    pub fn invalidate(&mut self) -> Result<(), BarrierFault> {
+        self.check_live()?;
+        *self = PhaseBarrier::default();
+        Ok(())
+    }
+
+    const fn check_live(&self) -> Result<(), BarrierFault> {
+        if self.live { Ok(()) } else { Err(BarrierFault::NotLive) }
+    }
+
+    /// Announces bytes; whether the phase ended.
+    ///
+    /// # Errors
+    /// [`BarrierFault::NotLive`], [`BarrierFault::Bytes`].
+    pub fn expect(&mut self, bytes: u32) -> Result<bool, BarrierFault> {
+        self.add_bytes(bytes.into())
+    }
+
+    /// Takes away bytes that have come; whether the phase ended.
+    ///
+    /// # Errors
+    /// [`BarrierFault::NotLive`], [`BarrierFault::Bytes`].
+    pub fn complete(&mut self, bytes: u32) -> Result<bool, BarrierFault> {
+        self.add_bytes(-i64::from(bytes))
+    }
+
+    fn add_bytes(&mut self, bytes: i64) -> Result<bool, BarrierFault> {
+        self.check_live()?;
+        let sum = self.bytes + bytes;
+        if sum.abs() > MAX_BYTES {
+            return Err(BarrierFault::Bytes(sum));
+        }
+        self.bytes = sum;
+        Ok(self.flip())
+    }
+
+    /// Arrives `count` times; whether the phase ended.
+    ///
+    /// # Errors
+    /// [`BarrierFault::NotLive`], [`BarrierFault::ArriveUnderflow`].
+    pub fn arrive(&mut self, count: u32) -> Result<bool, BarrierFault> {
+        self.check_live()?;
+        if count > self.pending {
+            return Err(BarrierFault::ArriveUnderflow { arrived: count, pending: self.pending });
+        }
+        self.pending -= count;
+        Ok(self.flip())
+    }
+
+    /// Arrives and lowers by as much what later phases expect; whether the phase ended.
+    ///
+    /// # Errors
+    /// As for [`arrive`](Self::arrive).
+    pub fn arrive_and_drop(&mut self, count: u32) -> Result<bool, BarrierFault> {
+        let left = self.expected.saturating_sub(count);
+        self.check_live()?;
+        if count > self.pending {
+            return Err(BarrierFault::ArriveUnderflow { arrived: count, pending: self.pending });
+        }
+        self.expected = left;
+        self.arrive(count)
+    }
+
+    /// Adds an arrival to the current phase: what the counting form of `cp.async.mbarrier.arrive` does at its issue.
+    ///
+    /// # Errors
+    /// [`BarrierFault::NotLive`], [`BarrierFault::Count`].
+    pub fn add_pending(&mut self, count: u32) -> Result<(), BarrierFault> {
+        self.check_live()?;
+        let sum = self.pending.saturating_add(count);
+        if sum > MAX_ARRIVALS {
+            return Err(BarrierFault::Count(sum));
+        }
+        self.pending = sum;
+        Ok(())
+    }
+
+    const fn flip(&mut self) -> bool {
+        let ended = self.pending == 0 && self.bytes == 0;
+        if ended {
+            self.phase += 1;
+            self.pending = self.expected;
+        }
+        ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(count: u32) -> PhaseBarrier {
+        let mut barrier = PhaseBarrier::default();
+        barrier.init(count).unwrap();
+        barrier
+    }
+
+    #[test]
+    fn a_phase_ends_with_its_last_arrival() {
+        let mut b = live(2);
+        assert!(b.passed(true) && !b.passed(false), "a fresh barrier: the phase before it counts as complete");
+        assert_eq!(b.arrive(1), Ok(false));
+        assert_eq!(b.arrive(1), Ok(true));
+        assert!(b.passed(false) && !b.passed(true));
+        assert_eq!((b.pending(), b.phase()), (2, 1));
+        b.arrive(2).unwrap();
+        assert!(!b.passed(false), "two phases on, the parity is the old one");
+    }
+
+    #[test]
+    fn bytes_hold_the_phase_and_may_come_first() {
+        let mut b = live(1);
+        assert_eq!(b.complete(64), Ok(false));
+        assert_eq!(b.bytes(), -64);
+        assert_eq!(b.expect(128), Ok(false));
+        assert_eq!(b.arrive(1), Ok(false), "64 bytes are missing");
+        assert_eq!(b.complete(64), Ok(true));
+    }
+
+    #[test]
+    fn too_few_expected_bytes_end_the_phase_early() {
+        let mut b = live(1);
+        b.expect(32).unwrap();
+        b.arrive(1).unwrap();
+        assert_eq!(b.complete(32), Ok(true), "though more copies are under way: a race, not a hang");
+    }
+
+    #[test]
+    fn misuse_is_a_fault() {
+        let mut b = PhaseBarrier::default();
+        assert_eq!(b.arrive(1), Err(BarrierFault::NotLive));
+        assert_eq!(b.init(0), Err(BarrierFault::Count(0)));
+        assert_eq!(b.init(1 << 20), Err(BarrierFault::Count(1 << 20)));
+        b.init(3).unwrap();
+        assert_eq!(b.init(3), Err(BarrierFault::Reinitialised));
+        assert_eq!(b.arrive(4), Err(BarrierFault::ArriveUnderflow { arrived: 4, pending: 3 }));
+        assert_eq!(b.expect(1 << 20), Err(BarrierFault::Bytes(1 << 20)));
+        assert_eq!(b.complete(1 << 20), Err(BarrierFault::Bytes(-(1 << 20))));
+        b.invalidate().unwrap();
+        assert_eq!(b.invalidate(), Err(BarrierFault::NotLive));
+        assert_eq!(b.init(1), Ok(()));
+    }
+
+    #[test]
+    fn two_phases_on_the_hash_is_the_old_one() {
+        use crate::engine::StateHasher;
+        let mut b = live(1);
+        let hashes = [0, 1, 2].map(|_| {
+            let hash = StateHasher::of(&b);
+            b.arrive(1).unwrap();
+            hash
+        });
+        assert!(hashes[0] == hashes[2] && hashes[0] != hashes[1]);
+    }
+
+    #[test]
+    fn dropping_lowers_later_phases_too() {
+        let mut b = live(2);
+        b.arrive_and_drop(1).unwrap();
+        assert_eq!(b.arrive(1), Ok(true));
+        assert_eq!(b.arrive(1), Ok(true), "one is left to arrive");
+        let mut b = live(1);
+        b.add_pending(1).unwrap();
+        assert_eq!(b.arrive(1), Ok(false));
+        assert_eq!(b.arrive(1), Ok(true));
+        assert_eq!(b.pending(), 1);
+    }
+}

@@ -1,0 +1,410 @@
+//! Byte-addressed memory: allocations with names and bounds, and a poison bit for each byte.
+//!
+//! An address that no live allocation holds is a fault that names the nearest one. Allocations keep their place when
+//! freed, so that a use after that is told as such. Bytes are undefined until written; undefined bytes hold `0xFF`, which
+//! is NaN in every floating-point format, and reading one is a fault unless the reader asks which are defined.
+//!
+//! Deliberately absent: who accesses (events), and ordering (the observer's).
+
+use std::fmt;
+
+titan_core::entity! {
+    /// A memory.
+    SpaceId, "space"
+}
+
+titan_core::entity! {
+    /// An allocation of a memory.
+    AllocationId, "allocation"
+}
+
+/// What undefined bytes hold.
+pub const POISON: u8 = 0xFF;
+
+/// The position of an allocation that is forgotten.
+const FORGOTTEN: usize = usize::MAX;
+
+/// An access that is not allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// No allocation holds all of the bytes.
+    OutOfBounds {
+        /// The first byte of the access.
+        address: u64,
+        /// Its length.
+        len: u64,
+        /// The allocation that holds the first byte, or the nearest one.
+        near: Option<AllocationId>,
+    },
+    /// The allocation is freed.
+    Freed {
+        /// The first byte of the access.
+        address: u64,
+        /// Which.
+        allocation: AllocationId,
+    },
+    /// The allocation may not be written.
+    ReadOnly {
+        /// The first byte of the access.
+        address: u64,
+        /// Which.
+        allocation: AllocationId,
+    },
+    /// A byte that is read was never written.
+    Undefined {
+        /// The first such byte.
+        address: u64,
+        /// Where.
+        allocation: AllocationId,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Allocation {
+    id: AllocationId,
+    name: String,
+    base: u64,
+    len: usize,
+    /// Empty once freed.
+    bytes: Vec<u8>,
+    defined: Bits,
+    live: bool,
+    writable: bool,
+}
+
+impl Allocation {
+    const fn end(&self) -> u64 {
+        self.base + self.len as u64
+    }
+}
+
+/// A memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Space {
+    name: String,
+    /// By base, not overlapping.
+    allocations: Vec<Allocation>,
+    /// Positions in `allocations` by id.
+    positions: Vec<usize>,
+}
+
+impl Space {
+    /// An empty memory of this name.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Space {
+        Space { name: name.into(), allocations: Vec::new(), positions: Vec::new() }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes an allocation of undefined bytes; `None` if one of that place exists, or if the host has not so much memory.
+    pub fn allocate(&mut self, name: impl Into<String>, base: u64, len: usize) -> Option<AllocationId> {
+        let end = base.checked_add(len as u64)?;
+        let at = self.allocations.partition_point(|a| a.base < base);
+        let clash = |a: &Allocation| a.base < end && base < a.end();
+        let before = at.checked_sub(1).and_then(|i| self.allocations.get(i));
+        if before.is_some_and(clash) || self.allocations.get(at).is_some_and(clash) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).ok()?;
+        bytes.resize(len, POISON);
+        self.positions.iter_mut().filter(|p| **p != FORGOTTEN && **p >= at).for_each(|p| *p += 1);
+        let (id, name) = (AllocationId::new(self.positions.len()), name.into());
+        let defined = Bits::new(len);
+        self.allocations.insert(at, Allocation { id, name, base, len, bytes, defined, live: true, writable: true });
+        self.positions.push(at);
+        Some(id)
+    }
+
+    fn get(&self, id: AllocationId) -> Option<&Allocation> {
+        self.positions.get(id.index()).and_then(|p| self.allocations.get(*p))
+    }
+
+    fn get_mut(&mut self, id: AllocationId) -> Option<&mut Allocation> {
+        let at = *self.positions.get(id.index())?;
+        self.allocations.get_mut(at)
+    }
+
+    /// Frees an allocation; its addresses stay taken.
+    pub fn free(&mut self, id: AllocationId) {
+        if let Some(a) = self.get_mut(id) {
+            a.live = false;
+            (a.bytes, a.defined) = (Vec::new(), Bits::new(0));
+        }
+    }
+
+    /// Removes an allocation with its place: another may take its addresses.
+    pub fn forget(&mut self, id: AllocationId) {
+        let Some(at) = self.positions.get(id.index()).copied().filter(|at| *at < self.allocations.len()) else {
+            return;
+        };
+        self.allocations.remove(at);
+        self.positions.iter_mut().filter(|p| **p != FORGOTTEN && **p > at).for_each(|p| *p -= 1);
+        self.positions[id.index()] = FORGOTTEN;
+    }
+
+    /// Forbids writing to an allocation, or allows it again.
+    pub fn set_writable(&mut self, id: AllocationId, writable: bool) {
+        if let Some(a) = self.get_mut(id) {
+            a.writable = writable;
+        }
+    }
+
+    /// Makes all bytes undefined.
+    pub fn poison(&mut self) {
+        for a in &mut self.allocations {
+            a.bytes.fill(POISON);
+            a.defined.clear();
+        }
+    }
+
+    /// Makes some bytes undefined.
+    ///
+    /// # Errors
+    /// [`Fault`], as for a write.
+    pub fn poison_range(&mut self, address: u64, len: usize) -> Result<(), Fault> {
+        let (a, at) = self.place_mut(address, len)?;
+        a.bytes[at..at + len].fill(POISON);
+        a.defined.set(at, len, false);
+        Ok(())
+    }
+
+    /// The allocation's name, base and length.
+    #[must_use]
+    pub fn describe(&self, id: AllocationId) -> Option<(&str, u64, usize)> {
+        self.get(id).map(|a| (a.name.as_str(), a.base, a.len))
+    }
+
+    /// All bytes of an allocation, undefined ones as [`POISON`]; none of one that is freed.
+    #[must_use]
+    pub fn bytes(&self, id: AllocationId) -> Option<&[u8]> {
+        self.get(id).map(|a| a.bytes.as_slice())
+    }
+
+    /// The position of the allocation that holds `address`, or why there is none.
+    fn position(&self, address: u64, len: usize) -> Result<usize, Fault> {
+        let after = self.allocations.partition_point(|a| a.base <= address);
+        let holds = after.checked_sub(1).filter(|i| {
+            let a = &self.allocations[*i];
+            a.live && a.end() - address.min(a.end()) >= len as u64 && address < a.end()
+        });
+        holds.ok_or_else(|| self.outside(address, len, after))
+    }
+
+    #[cold]
+    fn outside(&self, address: u64, len: usize, after: usize) -> Fault {
+        let distance = |i: &usize| {
+            let a = &self.allocations[*i];
+            if address < a.base { a.base - address } else { address.saturating_sub(a.end()) }
+        };
+        let candidates = [after.checked_sub(1), Some(after)].into_iter().flatten();
+        let near = candidates.filter(|i| *i < self.allocations.len()).min_by_key(distance);
+        let id = near.map(|n| self.id_at(n));
+        match (near, id) {
+            (Some(n), Some(allocation)) if !self.allocations[n].live && distance(&n) == 0 => {
+                Fault::Freed { address, allocation }
+            }
+            _ => Fault::OutOfBounds { address, len: len as u64, near: id },
+        }
+    }
+
+    fn id_at(&self, position: usize) -> AllocationId {
+        self.allocations.get(position).map_or(AllocationId::new(0), |a| a.id)
+    }
+
+    fn place(&self, address: u64, len: usize) -> Result<(&Allocation, usize), Fault> {
+        let a = &self.allocations[self.position(address, len)?];
+        Ok((a, offset(address, a.base)))
+    }
+
+    fn place_mut(&mut self, address: u64, len: usize) -> Result<(&mut Allocation, usize), Fault> {
+        let position = self.position(address, len)?;
+        if !self.allocations[position].writable {
+            return Err(Fault::ReadOnly { address, allocation: self.id_at(position) });
+        }
+        let a = &mut self.allocations[position];
+        let at = offset(address, a.base);
+        Ok((a, at))
+    }
+
+    /// Whether all these bytes belong to one live allocation.
+    ///
+    /// # Errors
+    /// [`Fault::OutOfBounds`], [`Fault::Freed`].
+    pub fn check(&self, address: u64, len: usize) -> Result<AllocationId, Fault> {
+        self.position(address, len).map(|p| self.id_at(p))
+    }
+
+    /// Reads bytes that are all defined.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault> {
+        let position = self.position(address, out.len())?;
+        let a = &self.allocations[position];
+        let at = offset(address, a.base);
+        if let Some(hole) = a.defined.first_clear(at, out.len()) {
+            return Err(Fault::Undefined { address: a.base + hole as u64, allocation: self.id_at(position) });
+        }
+        out.copy_from_slice(&a.bytes[at..at + out.len()]);
+        Ok(())
+    }
+
+    /// Reads bytes, defined or not; whether all were.
+    ///
+    /// # Errors
+    /// [`Fault`], but not [`Fault::Undefined`].
+    pub fn read_any(&self, address: u64, out: &mut [u8]) -> Result<bool, Fault> {
+        let (a, at) = self.place(address, out.len())?;
+        out.copy_from_slice(&a.bytes[at..at + out.len()]);
+        Ok(a.defined.first_clear(at, out.len()).is_none())
+    }
+
+    /// Writes bytes, which are defined from then on.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let (a, at) = self.place_mut(address, bytes.len())?;
+        a.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        a.defined.set(at, bytes.len(), true);
+        Ok(())
+    }
+
+    /// Copies bytes within the memory, as if all were read before any is written; undefined ones become undefined there.
+    ///
+    /// # Errors
+    /// [`Fault`], but not [`Fault::Undefined`].
+    pub fn copy(&mut self, from: u64, to: u64, len: usize) -> Result<(), Fault> {
+        let (bytes, defined) = self.extract(from, len)?;
+        self.insert(to, &bytes, &defined)
+    }
+
+    /// Bytes, and which of them are defined.
+    ///
+    /// # Errors
+    /// [`Fault`], but not [`Fault::Undefined`].
+    pub fn extract(&self, address: u64, len: usize) -> Result<(Vec<u8>, Vec<bool>), Fault> {
+        let (a, at) = self.place(address, len)?;
+        let defined = (at..at + len).map(|i| a.defined.get(i)).collect();
+        Ok((a.bytes[at..at + len].to_vec(), defined))
+    }
+
+    /// Writes bytes, of which only some are defined.
+    ///
+    /// # Errors
+    /// [`Fault`], as for a write.
+    pub fn insert(&mut self, address: u64, bytes: &[u8], defined: &[bool]) -> Result<(), Fault> {
+        let (a, at) = self.place_mut(address, bytes.len())?;
+        a.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        a.defined.set(at, bytes.len(), true);
+        for (i, _) in defined.iter().enumerate().filter(|(i, d)| !**d && *i < bytes.len()) {
+            a.bytes[at + i] = POISON;
+            a.defined.set(at + i, 1, false);
+        }
+        Ok(())
+    }
+
+    /// A sentence about a fault in this memory, with the names of its allocations.
+    #[must_use]
+    pub fn explain(&self, fault: &Fault) -> String {
+        Explained { space: self, fault }.to_string()
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "within an allocation, whose length is a usize")]
+const fn offset(address: u64, base: u64) -> usize {
+    (address - base) as usize
+}
+
+struct Explained<'a> {
+    space: &'a Space,
+    fault: &'a Fault,
+}
+
+impl fmt::Display for Explained<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (space, name) = (&self.space.name, |id: &AllocationId| self.space.describe(*id).map_or("?", |d| d.0));
+        match self.fault {
+            Fault::OutOfBounds { address, len, near } => {
+                let near = near.and_then(|id| self.space.describe(id));
+                let Some((name, base, size)) = near else {
+                    return write!(f, "{len} bytes at {address:#x}: nothing is allocated in {space} memory");
+                };
+                let end = base + size as u64;
+                write!(f, "{len} bytes at {address:#x} of {space} memory are not all inside an allocation: ")?;
+                if *address < base {
+                    write!(f, "they begin {} bytes before `{name}` of {size} bytes", base - address)
+                } else if *address < end {
+                    write!(f, "`{name}` has {size} bytes, and they begin at its byte {}", address - base)
+                } else {
+                    write!(f, "they begin {} bytes after the end of `{name}` of {size} bytes", address - end)
+                }
+            }
+            Fault::Freed { address, allocation } => {
+                write!(f, "{address:#x} of {space} memory belongs to `{}`, which is freed", name(allocation))
+            }
+            Fault::ReadOnly { address, allocation } => {
+                write!(f, "{address:#x} of {space} memory belongs to `{}`, which may not be written", name(allocation))
+            }
+            Fault::Undefined { address, allocation } => {
+                let base = self.space.describe(*allocation).map_or(0, |d| d.1);
+                write!(f, "byte {} of `{}` ({space} memory) was never written", address - base, name(allocation))
+            }
+        }
+    }
+}
+
+/// A bit for each byte.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Bits {
+    words: Vec<u64>,
+}
+
+impl Bits {
+    fn new(len: usize) -> Bits {
+        Bits { words: vec![0; len.div_ceil(64)] }
+    }
+
+    fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// The words that a range touches, with the bits of it in each.
+    fn masks(start: usize, len: usize) -> impl Iterator<Item = (usize, u64)> {
+        let end = start + len;
+        (start / 64..end.div_ceil(64)).map(move |w| {
+            let (lo, hi) = (start.max(w * 64) - w * 64, end.min(w * 64 + 64) - w * 64);
+            (w, if hi - lo == 64 { u64::MAX } else { ((1 << (hi - lo)) - 1) << lo })
+        })
+    }
+
+    fn set(&mut self, start: usize, len: usize, value: bool) {
+        for (w, mask) in Bits::masks(start, len) {
+            if value {
+                self.words[w] |= mask;
+            } else {
+                self.words[w] &= !mask;
+            }
+        }
+    }
+
+    fn get(&self, i: usize) -> bool {
+        self.words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1)
+    }
+
+    fn first_clear(&self, start: usize, len: usize) -> Option<usize> {
+        Bits::masks(start, len).find_map(|(w, mask)| {
+            let clear = !self.words[w] & mask;
+            (clear != 0).then(|| w * 64 + clear.trailing_zeros() as usize)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Sets of logical threads: each partition has one for what its agents do, and one for each unit that works for them.
+//!
+//! | set | is |
+//! |---|---|
+//! | one member | who an asynchronous operation acts as: a unit is not ordered with its partition |
+//! | peers | a partition with all of its units: what the agents do or learn, operations that they issue later come after |
+//!
+//! Source: Triton's concurrency sanitizer, thread model: 16 partitions × 4. Here there are up to 64 × 4, so that the
+//! roles of all blocks of a cluster, or all warps of a block, each are one.
+
+titan_core::entity! {
+    /// Agents that count as one: a role, a warp. Among themselves they are taken to be ordered.
+    Partition, "partition"
+}
+
+/// The most partitions that a run can have.
+pub const MAX_PARTITIONS: usize = 64;
+
+/// Which part of a partition acts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// The agents themselves.
+    #[default]
+    Base,
+    /// The engine of bulk copies (TMA).
+    Tma,
+    /// The tensor cores (TC).
+    TensorCore,
+    /// Cluster launch control (CLC).
+    ClusterLaunch,
+}
+
+impl Unit {
+    const ALL: usize = 4;
+}
+
+/// A set of partitions' units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Mask([u64; Unit::ALL]);
+
+/// The bit of a partition.
+pub(super) const fn bit(p: Partition) -> u64 {
+    1 << (p.index() % MAX_PARTITIONS)
+}
+
+impl Mask {
+    /// A unit of a partition.
+    pub(super) fn one(p: Partition, unit: Unit) -> Mask {
+        let mut mask = Mask::default();
+        mask.0[unit as usize] = bit(p);
+        mask
+    }
+
+    /// All units of a partition.
+    pub(super) const fn peers(p: Partition) -> Mask {
+        Mask::all_of(bit(p))
+    }
+
+    /// All units of these partitions.
+    pub(super) const fn all_of(partitions: u64) -> Mask {
+        Mask([partitions; Unit::ALL])
+    }
+
+    pub(super) const fn has(&self, p: Partition, unit: Unit) -> bool {
+        self.0[unit as usize] & bit(p) != 0
+    }
+
+    /// The partitions whose agents are in it.
+    pub(super) const fn base(&self) -> u64 {
+        self.0[0]
+    }
+
+    pub(super) fn add(&mut self, other: Mask) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine |= theirs;
+        }
+    }
+}

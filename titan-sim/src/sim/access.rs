@@ -1,0 +1,260 @@
+//! Accesses to memory: what conflicts with what is under way, and what observers are told.
+//!
+//! An asynchronous access lasts from its issue until it completes, and an access of an agent is an instant. Two that overlap
+//! and touch a common byte, one of them writing, are a race here, whatever an observer makes of it: nothing waited for the
+//! first one. (That an observer of order finds more in one run, and this finds it in another run, is what `explore` is for.)
+
+use super::finding::{Found, Kind};
+use super::machine::{Machine, Obs, stopped};
+use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
+use super::tensor::bytes_of;
+use super::value::View;
+use super::work::{Res, Span, Touch, Work};
+use crate::engine::{self, Access, AccessKind, Agent, Class, Event, Helper, Place, Proxy, Signal, Strength};
+use titan_core::ir::{OpId, TileShape};
+
+/// An access of an agent, or of what it starts.
+#[derive(Clone, Debug)]
+pub(super) struct Touching {
+    pub(super) agent: usize,
+    pub(super) op: OpId,
+    pub(super) time: Option<u64>,
+    pub(super) touch: Touch,
+    pub(super) class: Option<Class>,
+}
+
+/// A read or a write of bytes of shared memory.
+pub(super) const fn shared(cta: usize, lo: u64, hi: u64, write: bool) -> Touch {
+    Touch { span: Span::Shared { cta, lo, hi }, write, strong: false }
+}
+
+/// A read or a write of a tile of a tensor.
+pub(super) fn tensor(view: &View, first: Option<&[i64]>, shape: Option<TileShape>, write: bool, strong: bool) -> Touch {
+    let (mut lo, mut hi) = (view.start.clone(), view.start.clone());
+    hi.iter_mut().for_each(|h| *h += 1);
+    for (i, (axis, extent)) in view.axes.iter().zip(&view.extents).enumerate() {
+        let from = first.and_then(|f| f.get(i)).copied().unwrap_or(0);
+        let n = match (first, shape) {
+            (Some(_), Some(shape)) => shape.get(i).copied().map_or(*extent, i64::from),
+            (Some(_), None) => 1,
+            (None, _) => *extent,
+        };
+        let base = view.start.get(*axis).copied().unwrap_or(0);
+        if let (Some(l), Some(h)) = (lo.get_mut(*axis), hi.get_mut(*axis)) {
+            (*l, *h) = (base + from.clamp(0, *extent), base + (from + n).clamp(0, *extent));
+        }
+    }
+    Touch { span: Span::Tensor { param: view.param, lo, hi }, write, strong }
+}
+
+impl Machine<'_> {
+    /// What two sides that touch the same, one of them writing, are.
+    pub(super) fn conflict(&self, new: &Touching, old: &Touching) -> Option<Box<Found>> {
+        let (a, b) = (&new.touch, &old.touch);
+        if !(a.write || b.write) || (a.strong && b.strong) || !a.span.overlaps(&b.span) {
+            return None;
+        }
+        // Operations of a wave on its local memory are done in order, and so are the writes of a role's stores to a tensor.
+        let in_order = |c: Option<Class>| matches!(c, Some(LGKMCNT | BULK_WRITE));
+        if new.agent == old.agent && new.class == old.class && in_order(new.class) {
+            return None;
+        }
+        let (mut first, mut second) = (self.side_of(new), self.side_of(old));
+        (first.helper, second.helper) = (new.class.is_some(), old.class.is_some());
+        let verb = |t: &Touch| if t.write { "written" } else { "read" };
+        let what = first.what.clone();
+        let mut message = format!("`{what}` is {} by {}", verb(a), self.role(new.agent));
+        let own =
+            if new.agent == old.agent { "its own".to_owned() } else { format!("that of {}", self.role(old.agent)) };
+        message += &format!(", and nothing orders that with {own} `{}`, by which it is {}", second.op, verb(b));
+        Some(Found::new(Kind::Race, message).side(first).side(second))
+    }
+
+    fn side_of(&self, t: &Touching) -> super::finding::Side {
+        self.side(t.agent, t.op, Some(&t.touch), t.time)
+    }
+
+    /// Checks an access against everything that is under way.
+    pub(super) fn check(&self, new: &Touching) -> Res<()> {
+        for (_, old) in self.engine.pending().iter() {
+            for touch in &old.payload.touches {
+                let class = Some(old.class);
+                let other = Touching {
+                    agent: old.agent.index(),
+                    op: old.payload.op,
+                    time: old.payload.time,
+                    touch: touch.clone(),
+                    class,
+                };
+                if let Some(found) = self.conflict(new, &other) {
+                    return Err(found);
+                }
+            }
+        }
+        self.check_words(new)
+    }
+
+    /// Words of live barriers are no payload.
+    fn check_words(&self, new: &Touching) -> Res<()> {
+        let Span::Shared { cta, lo, hi } = new.touch.span else { return Ok(()) };
+        let words = self.ctas.get(cta).map(|c| &c.words);
+        let hit = words.and_then(|w| w.range(lo.saturating_sub(7)..hi).next());
+        let Some((_, barrier)) = hit else { return Ok(()) };
+        let verb = if new.touch.write { "written" } else { "read" };
+        let message =
+            format!("the word of `{}`, a live barrier, is {verb} as ordinary memory", self.barrier_name(*barrier));
+        Err(Found::new(Kind::Barrier, message).side(self.side_of(new)))
+    }
+
+    /// An access of an agent itself, through the generic proxy.
+    pub(super) fn touch(&self, agent: usize, op: OpId, time: Option<u64>, touch: Touch, obs: Obs<'_, '_>) -> Res<()> {
+        self.touch_through(Proxy::Generic, (agent, op, time), touch, obs)
+    }
+
+    /// The same through another proxy.
+    pub(super) fn touch_through(
+        &self,
+        proxy: Proxy,
+        (agent, op, time): (usize, OpId, Option<u64>),
+        touch: Touch,
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
+        let new = Touching { agent, op, time, touch, class: None };
+        self.check(&new)?;
+        self.tell_shared(&new, proxy, None, obs)
+    }
+
+    /// Tells of an access to shared memory.
+    fn tell_shared(&self, t: &Touching, proxy: Proxy, helper: Option<Helper>, obs: Obs<'_, '_>) -> Res<()> {
+        let Span::Shared { cta, lo, hi } = t.touch.span else { return Ok(()) };
+        let Some(space) = self.store.shared.get(cta).copied() else { return Ok(()) };
+        let kind = if t.touch.write { AccessKind::Write } else { AccessKind::Read };
+        let access = Access {
+            agent: Agent::new(t.agent),
+            place: Place::new(t.op.index()),
+            space,
+            address: lo,
+            len: u32::try_from(hi - lo).unwrap_or(u32::MAX),
+            kind,
+            proxy,
+            strength: Strength::Weak,
+            unchanged: false,
+            helper,
+            tag: t.time.unwrap_or(0),
+        };
+        self.tell(obs, &Event::Access(access))
+    }
+
+    /// Tells of an access to an output.
+    pub(super) fn tell_tensor(
+        &self,
+        (agent, op): (usize, OpId),
+        (view, first, shape): (&View, &[i64], TileShape),
+        kind: AccessKind,
+        helper: Option<Helper>,
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
+        let Some(t) = self.store.setup.tensors.get(view.param).and_then(Option::as_ref).filter(|t| t.bytes.is_none())
+        else {
+            return Ok(());
+        };
+        let proxy = if helper.is_some() { Proxy::Async } else { Proxy::Generic };
+        for (address, len) in bytes_of(t, view, first, shape) {
+            let access = Access {
+                agent: Agent::new(agent),
+                place: Place::new(op.index()),
+                space: self.store.global,
+                address,
+                len,
+                kind,
+                proxy,
+                strength: Strength::Weak,
+                unchanged: false,
+                helper,
+                tag: 0,
+            };
+            self.tell(obs, &Event::Access(access))?;
+        }
+        Ok(())
+    }
+
+    /// Starts an asynchronous operation, in the open group of its class if it has one.
+    pub(super) fn start(
+        &mut self,
+        agent: usize,
+        class: Class,
+        (after, signals): (Vec<engine::OpId>, Vec<Signal>),
+        work: Work,
+        obs: Obs<'_, '_>,
+    ) -> Res<engine::OpId> {
+        let (op, time) = (work.op, work.time);
+        let touches = work.touches.clone();
+        for touch in &touches {
+            self.check(&Touching { agent, op, time, touch: touch.clone(), class: Some(class) })?;
+        }
+        let ungrouped = matches!(class, BULK_LOAD | RING_COPY) || (class == CP_ASYNC && touches.is_empty());
+        let new = engine::Op { agent: Agent::new(agent), class, after, signals, payload: work };
+        let id = self
+            .engine
+            .issue(new, ungrouped, Place::new(op.index()), &mut &mut *obs)
+            .map_err(|engine::event::Stop| stopped())?;
+        let proxy = if matches!(class, CP_ASYNC | RING_COPY | VMCNT | LGKMCNT) { Proxy::Generic } else { Proxy::Async };
+        for touch in touches {
+            let told = Touching { agent, op, time, touch, class: Some(class) };
+            self.tell_shared(&told, proxy, Self::helper(class, id), obs)?;
+        }
+        if !ungrouped {
+            self.thread(agent)?.groups[usize::from(class.0)].open += 1;
+        }
+        Ok(id)
+    }
+
+    /// Closes the open group of a class; its number.
+    pub(super) fn commit(&mut self, agent: usize, class: Class, obs: Obs<'_, '_>) -> Res<u32> {
+        self.engine.commit(Agent::new(agent), class, &mut &mut *obs).map_err(|engine::event::Stop| stopped())?;
+        let groups = &mut self.thread(agent)?.groups[usize::from(class.0)];
+        let size = std::mem::take(&mut groups.open);
+        groups.sizes.push_back(size);
+        groups.committed += 1;
+        Ok(groups.committed - 1)
+    }
+
+    /// Waits for a group, and so for all older ones of its class.
+    pub(super) fn wait_for(&mut self, agent: usize, class: Class, group: u32, obs: Obs<'_, '_>) -> Res<()> {
+        let committed = self.look(agent)?.groups[usize::from(class.0)].committed;
+        self.wait_groups(agent, class, committed.saturating_sub(group.saturating_add(1)), obs)
+    }
+
+    /// What an agent has under way that nobody but it can wait for.
+    pub(super) fn check_under_way(&self, agent: usize, op: Option<OpId>) -> Res<()> {
+        let thread = self.look(agent)?;
+        for (class, what) in [
+            (CP_ASYNC, "a copy"),
+            (WGMMA, "a product"),
+            (BULK_STORE, "a store"),
+            (VMCNT, "a copy"),
+            (LGKMCNT, "an access to local memory"),
+        ] {
+            let groups = &thread.groups[usize::from(class.0)];
+            if groups.open == 0 && groups.sizes.iter().all(|n| *n == 0) {
+                continue;
+            }
+            let closed = if groups.open > 0 { " whose group is not closed" } else { "" };
+            let mut found = Found::new(
+                Kind::UnderWay,
+                format!("{} ends without having waited for {what}{closed}", self.role(agent)),
+            );
+            let last =
+                self.engine.pending().iter().filter(|(_, o)| o.agent.index() == agent && o.class == class).last();
+            if let Some(place) = last.map(|(_, o)| (o.payload.op, o.payload.touches.first(), o.payload.time)) {
+                let mut side = self.side(agent, place.0, place.1, place.2);
+                side.helper = true;
+                found = found.side(side);
+            } else if let Some(op) = op {
+                found = found.side(self.side(agent, op, None, None));
+            }
+            return Err(found);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Conversions of values, and the same bits as another type.
+
+use super::bytes;
+use super::float::round;
+use crate::sim::value::{Cells, Num};
+use titan_core::ir::Elem;
+use titan_core::ir::fold::wrap;
+use titan_core::num::Format;
+
+/// The value as another type.
+pub(in crate::sim) fn cast(from: Elem, to: Elem, x: Num) -> Num {
+    match x {
+        Num::Float(x) if to.is_float() => Num::Float(round(to, x)),
+        Num::Float(x) if to == Elem::Bool => Num::Int((x != 0.0).into()),
+        Num::Float(x) => Num::Int(saturate(to, x)),
+        Num::Int(v) if to == Elem::Bool => Num::Int((v != 0).into()),
+        Num::Int(v) if to.is_float() => Num::Float(float(from, to, v)),
+        Num::Int(v) => Num::Int(wrap(to, v)),
+    }
+}
+
+/// Toward zero, and to the nearest that there is; NaN is 0.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, which is the meaning")]
+fn saturate(to: Elem, x: f64) -> i64 {
+    if to == Elem::U64 {
+        return (x as u64).cast_signed();
+    }
+    let bits = to.bits();
+    let (lo, hi) =
+        if to.is_signed_int() { (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)) } else { (0, (1 << bits) - 1) };
+    (x as i64).clamp(lo, hi)
+}
+
+/// The nearest float, rounded once.
+#[expect(clippy::cast_precision_loss, reason = "rounding is what is wanted")]
+fn float(from: Elem, to: Elem, v: i64) -> f64 {
+    let negative = from.is_signed_int() && v < 0;
+    let magnitude = if negative { v.unsigned_abs() } else { v.cast_unsigned() };
+    let through = |format: Format| format.to_f64(format.from_int(negative, magnitude));
+    let signed = |x: f64| if negative { -x } else { x };
+    match to {
+        Elem::F32 => signed(f64::from(magnitude as f32)),
+        Elem::F16 => through(Format::F16),
+        Elem::Bf16 => through(Format::BF16),
+        Elem::Tf32 => through(Format::TF32),
+        Elem::E4m3 => through(Format::E4M3),
+        Elem::E5m2 => through(Format::E5M2),
+        Elem::F64
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => signed(magnitude as f64),
+    }
+}
+
+/// The same bits as another type of the same width.
+pub(in crate::sim) fn bitcast(from: Elem, to: Elem, cells: &Cells) -> Cells {
+    bytes::decode(to, &bytes::encode(from, cells))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn casts_follow_the_written_meaning() {
+        let int = |from, to, x| cast(from, to, x).int();
+        assert_eq!(int(Elem::F32, Elem::I8, Num::Float(300.7)), 127);
+        assert_eq!(int(Elem::F32, Elem::I4, Num::Float(-99.0)), -8);
+        assert_eq!(int(Elem::F32, Elem::U8, Num::Float(-1.0)), 0);
+        assert_eq!(int(Elem::F64, Elem::I64, Num::Float(f64::NAN)), 0);
+        assert_eq!(int(Elem::F64, Elem::U64, Num::Float(1.9e19)).cast_unsigned(), u64::MAX);
+        assert_eq!(int(Elem::I32, Elem::U8, Num::Int(-1)), 255);
+        assert_eq!(int(Elem::U64, Elem::Bool, Num::Int(-1)), 1);
+        assert_eq!(cast(Elem::U64, Elem::F32, Num::Int(-1)), Num::Float(18_446_744_073_709_551_616.0));
+        assert_eq!(cast(Elem::I64, Elem::F32, Num::Int(16_777_217)), Num::Float(16_777_216.0));
+        assert_eq!(cast(Elem::F32, Elem::E4m3, Num::Float(f64::INFINITY)), Num::Float(448.0));
+    }
+
+    #[test]
+    fn bits_stay() {
+        let cells = bitcast(Elem::F32, Elem::I32, &Cells::Float(vec![1.0, -2.0]));
+        assert_eq!((cells.get(0).int(), cells.get(1).int()), (0x3F80_0000, wrap(Elem::I32, 0xC000_0000)));
+        assert_eq!(bitcast(Elem::I16, Elem::F16, &Cells::Int(vec![0x3C00])).get(0), Num::Float(1.0));
+    }
+}

@@ -1,0 +1,175 @@
+//! Floats: computed in `f64`, rounded once to the element.
+//!
+//! For `+ - * /` and `sqrt` of types with at most 24 significant bits that is the correctly rounded result (`f64` has more
+//! than twice as many, and two more). A fused multiply-add is summed with the sticky bit kept, for the same reason.
+
+use titan_core::ir::{BinOp, Elem, UnOp};
+use titan_core::num::{Format, tf32_from_f64};
+
+/// `x` rounded to the element type.
+pub(in crate::sim) fn round(elem: Elem, x: f64) -> f64 {
+    let through = |format: Format| format.to_f64(format.from_f64(x));
+    match elem {
+        #[expect(clippy::cast_possible_truncation, reason = "rounding is what is wanted")]
+        Elem::F32 => f64::from(x as f32),
+        Elem::F16 => through(Format::F16),
+        Elem::Bf16 => through(Format::BF16),
+        Elem::Tf32 => f64::from(tf32_from_f64(x)),
+        Elem::E4m3 => through(Format::E4M3),
+        Elem::E5m2 => through(Format::E5M2),
+        Elem::F64
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::I4
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8
+        | Elem::U4
+        | Elem::Bool => x,
+    }
+}
+
+/// `a op b`.
+pub(super) fn binary(op: BinOp, elem: Elem, a: f64, b: f64) -> f64 {
+    let exact = match op {
+        BinOp::Add => a + b,
+        BinOp::Sub => a - b,
+        BinOp::Mul => a * b,
+        BinOp::Div => a / b,
+        BinOp::Min => return min(a, b),
+        BinOp::Max => return -min(-a, -b),
+        // Types rule the others out.
+        BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => f64::NAN,
+    };
+    round(elem, exact)
+}
+
+/// The lesser; NaN loses, and −0 is less than +0.
+fn min(a: f64, b: f64) -> f64 {
+    if a.is_nan() {
+        b
+    } else if b.is_nan() || a < b || (a == b && a.is_sign_negative()) {
+        a
+    } else {
+        b
+    }
+}
+
+/// `a · b + c`, rounded once.
+pub(in crate::sim) fn mul_add(elem: Elem, a: f64, b: f64, c: f64) -> f64 {
+    if elem == Elem::F64 {
+        return a.mul_add(b, c);
+    }
+    // Exact: at most 48 significant bits.
+    let product = a * b;
+    let sum = product + c;
+    if !sum.is_finite() {
+        return round(elem, sum);
+    }
+    // What the sum lost (Knuth's TwoSum), as a sticky last bit: round to odd.
+    let part = sum - product;
+    let lost = (product - (sum - part)) + (c - part);
+    let bits = sum.to_bits();
+    let odd = if lost == 0.0 || bits & 1 == 1 {
+        sum
+    } else if (lost > 0.0) == (sum > 0.0) {
+        f64::from_bits(bits | 1)
+    } else {
+        f64::from_bits(bits - 1)
+    };
+    round(elem, odd)
+}
+
+/// `op x`.
+pub(super) fn unary(op: UnOp, elem: Elem, x: f64) -> f64 {
+    let exact = match op {
+        UnOp::Neg => return -x,
+        UnOp::Abs => return x.abs(),
+        UnOp::Exp => x.exp(),
+        UnOp::Exp2 => x.exp2(),
+        UnOp::Ln => x.ln(),
+        UnOp::Log2 => x.log2(),
+        UnOp::Sqrt => x.sqrt(),
+        UnOp::Rsqrt => 1.0 / x.sqrt(),
+        UnOp::Recip => 1.0 / x,
+        UnOp::Sin => x.sin(),
+        UnOp::Cos => x.cos(),
+        UnOp::Tanh => x.tanh(),
+        UnOp::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        UnOp::Erf => erf(x),
+        UnOp::Floor => x.floor(),
+        UnOp::Ceil => x.ceil(),
+        UnOp::Trunc => x.trunc(),
+        UnOp::Round => x.round(),
+        UnOp::RoundTiesEven => x.round_ties_even(),
+        UnOp::Not | UnOp::IsNan => f64::NAN,
+    };
+    round(elem, exact)
+}
+
+/// The error function: its power series near zero, the continued fraction of its complement elsewhere (Abramowitz, Stegun,
+/// 7.1.5 and 7.1.14).
+fn erf(x: f64) -> f64 {
+    let (a, two_over_root_pi) = (x.abs(), std::f64::consts::FRAC_2_SQRT_PI);
+    if x.is_nan() || a > 6.0 {
+        return if x.is_nan() { x } else { x.signum() };
+    }
+    if a < 2.5 {
+        let (mut term, mut sum, mut n) = (x, x, 0.0);
+        while term.abs() > 1e-18 * sum.abs() && n < 200.0 {
+            n += 1.0;
+            term *= -x * x / n;
+            sum += term / (2.0 * n + 1.0);
+        }
+        return two_over_root_pi * sum;
+    }
+    let mut fraction = 0.0;
+    for n in (1..=60).rev() {
+        fraction = f64::from(n) / 2.0 / (a + fraction);
+    }
+    let complement = (-a * a).exp() / (a + fraction) * two_over_root_pi / 2.0;
+    (1.0 - complement).copysign(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn erf_is_that_of_libm() {
+        for i in -700..700 {
+            let x = f64::from(i) / 100.0;
+            assert!((erf(x) - libm::erf(x)).abs() <= 1e-14, "{x}: {} {}", erf(x), libm::erf(x));
+        }
+        assert_eq!((erf(0.0), erf(f64::INFINITY), erf(-9.0)), (0.0, 1.0, -1.0));
+    }
+
+    #[test]
+    fn a_fused_multiply_add_rounds_once() {
+        let mut seed = 1u64;
+        for _ in 0..20_000 {
+            let mut next = || {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                f32::from_bits(((seed >> 32) as u32 & 0x807F_FFFF) | ((seed >> 20) as u32 % 60 + 97) << 23)
+            };
+            let (a, b, c) = (next(), next(), next());
+            let want = a.mul_add(b, c);
+            assert_eq!(mul_add(Elem::F32, a.into(), b.into(), c.into()), f64::from(want), "{a} {b} {c}");
+        }
+        // 1 + 2⁻¹¹ is a tie of f16, and what is added far below breaks it.
+        let (tie, tiny) = (2f64.powi(-11), 2f64.powi(-24));
+        assert_eq!(mul_add(Elem::F16, tie, 1.0, 1.0), 1.0);
+        assert_eq!(mul_add(Elem::F16, 1.0, 1.0 + tie, tiny), 1.0 + 2f64.powi(-10));
+    }
+
+    #[test]
+    fn nan_loses_and_zeros_have_signs() {
+        assert_eq!(binary(BinOp::Min, Elem::F32, f64::NAN, 1.0), 1.0);
+        assert_eq!(binary(BinOp::Max, Elem::F32, 1.0, f64::NAN), 1.0);
+        assert!(binary(BinOp::Min, Elem::F32, 0.0, -0.0).is_sign_negative());
+        assert!(binary(BinOp::Max, Elem::F32, -0.0, 0.0).is_sign_positive());
+    }
+}

@@ -1,0 +1,68 @@
+//! The same elements in another arrangement.
+
+use crate::sim::value::Cells;
+use titan_core::ir::TileShape;
+
+/// The extents of a shape.
+pub(in crate::sim) fn extents(shape: TileShape) -> Vec<usize> {
+    shape.iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect()
+}
+
+/// How far apart neighbours along each axis are, row-major.
+fn steps(extents: &[usize]) -> Vec<usize> {
+    let mut steps = vec![1; extents.len()];
+    for i in (1..extents.len()).rev() {
+        steps[i - 1] = steps[i] * extents[i];
+    }
+    steps
+}
+
+/// For each place of a result, row-major, the place that `steps` lead to.
+fn places(result: &[usize], steps: &[usize]) -> impl Iterator<Item = usize> {
+    let (result, steps) = (result.to_vec(), steps.to_vec());
+    (0..result.iter().product::<usize>()).map(move |i| {
+        let (mut rest, mut place) = (i, 0);
+        for (extent, step) in result.iter().zip(&steps).rev() {
+            place += rest % extent * step;
+            rest /= extent;
+        }
+        place
+    })
+}
+
+/// Axis `i` of the result is axis `order[i]` of `from`.
+pub(in crate::sim) fn permute(cells: &Cells, from: TileShape, order: &[usize]) -> Cells {
+    let (extents, all) = (extents(from), steps(&extents(from)));
+    let of = |from: &[usize]| -> Vec<usize> { order.iter().filter_map(|p| from.get(*p).copied()).collect() };
+    cells.pick(places(&of(&extents), &of(&all)))
+}
+
+/// A new axis before `axis`, along which elements repeat.
+pub(in crate::sim) fn broadcast(cells: &Cells, from: TileShape, axis: usize, n: usize) -> Cells {
+    let (mut extents, mut steps) = (extents(from), steps(&extents(from)));
+    extents.insert(axis.min(extents.len()), n);
+    steps.insert(axis.min(steps.len()), 0);
+    cells.pick(places(&extents, &steps))
+}
+
+/// Elements of two tiles alternate.
+pub(in crate::sim) fn interleave(a: &Cells, b: &Cells) -> Cells {
+    match (a, b) {
+        (Cells::Int(a), Cells::Int(b)) => Cells::Int(a.iter().zip(b).flat_map(|(a, b)| [*a, *b]).collect()),
+        (Cells::Float(a), Cells::Float(b)) => Cells::Float(a.iter().zip(b).flat_map(|(a, b)| [*a, *b]).collect()),
+        (a, _) => a.clone(),
+    }
+}
+
+/// The even or the odd elements.
+pub(in crate::sim) fn half(cells: &Cells, odd: usize) -> Cells {
+    cells.pick((odd..cells.len()).step_by(2))
+}
+
+/// A shape along one axis: how many lines there are before it, its extent, and how far apart its neighbours are.
+pub(in crate::sim) fn along(shape: TileShape, axis: usize) -> (usize, usize, usize) {
+    let extents = extents(shape);
+    let product = |e: &[usize]| e.iter().product::<usize>();
+    let axis = axis.min(extents.len().saturating_sub(1));
+    (product(&extents[..axis]), extents[axis], product(&extents[axis + 1..]))
+}

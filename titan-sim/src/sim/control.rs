@@ -1,0 +1,139 @@
+//! Control flow: loops, branches, roles that part and come together, and the end of an agent.
+
+use super::finding::{Found, Kind};
+use super::machine::{Machine, Obs};
+use super::state::{Frame, Moved};
+use super::value::{Num, Val};
+use super::work::Res;
+use crate::engine::{Agent, Event, State, Wait};
+use titan_core::ir::{ForKind, Op, OpId};
+
+/// A role that has not begun.
+pub(super) const ROLES_PART: u32 = 0;
+/// A program's own thread while its roles run.
+pub(super) const ROLES_MEET: u32 = 1;
+
+impl Machine<'_> {
+    pub(super) fn enter_for(&mut self, agent: usize, id: OpId, op: &Op, kind: ForKind) -> Res<()> {
+        let (mut lo, hi, mut step) = (self.int(agent, op, 0)?, self.int(agent, op, 1)?, self.int(agent, op, 2)?);
+        if kind == ForKind::Distributed {
+            let program = self.ctas.get(self.cta(agent)).map_or(0, |c| c.program[0]);
+            lo += i64::from(program) * step;
+            step *= i64::from(self.store.setup.grid[0].max(1));
+        }
+        let init = self.hand_on(agent, &op.args[3.min(op.args.len())..])?;
+        self.enter(agent, id, op, Some((lo, hi, step)), init)?;
+        self.head(agent)
+    }
+
+    pub(super) fn enter_loop(&mut self, agent: usize, id: OpId, op: &Op) -> Res<()> {
+        let init = self.hand_on(agent, &op.args)?;
+        self.enter(agent, id, op, None, init)
+    }
+
+    fn enter(&mut self, agent: usize, id: OpId, op: &Op, count: Option<(i64, i64, i64)>, init: Vec<Val>) -> Res<()> {
+        let Some(block) = op.regions.first().copied() else { return Err(Found::not_modelled("a loop without a body")) };
+        let args = &self.kernel().block(block).args;
+        self.set(agent, &args[usize::from(count.is_some()).min(args.len())..], init)?;
+        self.thread(agent)?.frames.push(Frame { block, at: 0, op: Some(id), count });
+        Ok(())
+    }
+
+    /// At the head of a counted loop: an iteration, or the end.
+    fn head(&mut self, agent: usize) -> Res<()> {
+        let kernel = self.kernel();
+        let Some(frame) = self.look(agent)?.frames.last().cloned() else { return Ok(()) };
+        let (Some((index, hi, _)), Some(op)) = (frame.count, frame.op) else { return Ok(()) };
+        let args = &kernel.block(frame.block).args;
+        if index < hi {
+            return self.set(agent, args, [Val::Num(Num::Int(index))]);
+        }
+        let last = self.hand_on(agent, &args[1.min(args.len())..])?;
+        self.thread(agent)?.frames.pop();
+        self.set(agent, &kernel.op(op).results, last)?;
+        self.advance(agent)
+    }
+
+    /// The frame of the loop number `n` around, with everything inside it gone.
+    pub(super) fn unwind(&mut self, agent: usize, n: u32) -> Res<Frame> {
+        let (kernel, mut left) = (self.kernel(), n);
+        let thread = self.thread(agent)?;
+        while let Some(frame) = thread.frames.last() {
+            let is_loop = frame.op.is_some_and(|o| kernel.op(o).kind.is_loop());
+            if is_loop && left == 0 {
+                return Ok(frame.clone());
+            }
+            left -= u32::from(is_loop);
+            thread.frames.pop();
+        }
+        Err(Found::not_modelled("a way out of more loops than there are"))
+    }
+
+    pub(super) fn again(&mut self, agent: usize, op: &Op, n: u32) -> Res<()> {
+        let next = self.hand_on(agent, &op.args)?;
+        let frame = self.unwind(agent, n)?;
+        let args = &self.kernel().block(frame.block).args;
+        let skip = usize::from(frame.count.is_some()).min(args.len());
+        self.set(agent, &args[skip..], next)?;
+        if let Some(frame) = self.thread(agent)?.frames.last_mut() {
+            frame.at = 0;
+            frame.count = frame.count.map(|(i, hi, step)| (i.saturating_add(step), hi, step));
+        }
+        self.head(agent)
+    }
+
+    /// The end of an arm, or of a role.
+    pub(super) fn leave(&mut self, agent: usize, op: &Op) -> Res<()> {
+        let values = self.hand_on(agent, &op.args)?;
+        let Some(frame) = self.thread(agent)?.frames.pop() else { return Ok(()) };
+        let Some(inner) = frame.op else { return Ok(()) };
+        let results = self.kernel().op(inner).results.clone();
+        self.set(agent, &results, values)?;
+        self.advance(agent)
+    }
+
+    /// Roles part; the program's own thread waits for them.
+    pub(super) fn part(&mut self, agent: usize, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
+        let per = self.plan.agents();
+        let roles: Vec<usize> = (agent + 1..agent + per).collect();
+        let state = |m: &Self, r: usize| m.engine.agents().state(Agent::new(r));
+        if roles.iter().any(|r| state(self, *r) == State::Blocked(Wait::Other(ROLES_PART))) {
+            let env = self.look(agent)?.env.clone();
+            for (role, block) in roles.iter().zip(&op.regions) {
+                let thread = self.thread(*role)?;
+                thread.env.clone_from(&env);
+                thread.frames.push(Frame { block: *block, at: 0, op: None, count: None });
+                self.engine.agents_mut().set(Agent::new(*role), State::Ready);
+            }
+            let into: Vec<Agent> = roles.iter().map(|r| Agent::new(*r)).collect();
+            self.tell(obs, &Event::Fork { agent: Agent::new(agent), into: &into })?;
+        }
+        if roles.iter().all(|r| state(self, *r) == State::Done) {
+            let agents: Vec<Agent> = roles.iter().map(|r| Agent::new(*r)).collect();
+            self.tell(obs, &Event::Join { agents: &agents, into: Agent::new(agent) })?;
+            self.advance(agent)?;
+            return Ok(Moved::On);
+        }
+        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_MEET)));
+        Ok(Moved::Blocked)
+    }
+
+    pub(super) fn end(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
+        self.check_under_way(agent, None)?;
+        if !agent.is_multiple_of(self.plan.agents()) && !self.look(agent)?.finalized {
+            return Err(Found::new(Kind::Token, format!("{} ends without `ttg.pipeline.finalize`", self.role(agent))));
+        }
+        self.leave_meetings(agent, obs)?;
+        self.engine.exit(&[Agent::new(agent)], &mut &mut *obs).map_err(|h| self.fault(agent, None, h))?;
+        let per = self.plan.agents();
+        let main = agent / per * per;
+        let done = |r: usize| self.engine.agents().state(Agent::new(r)) == State::Done;
+        if agent != main && (main + 1..main + per).all(done) {
+            self.engine.agents_mut().wake(|w| w == Wait::Other(ROLES_MEET));
+        }
+        if agent == main {
+            self.check_rings(agent)?;
+        }
+        Ok(Moved::Ended)
+    }
+}

@@ -1,0 +1,238 @@
+//! Which operations touch nothing that others can touch, and which accesses an agent is about to make.
+#![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
+
+use crate::engine::{Agent, Class};
+use crate::sim::access::{Touching, shared, tensor};
+use crate::sim::machine::Machine;
+use crate::sim::plan::{BULK_STORE, BULK_WRITE, CP_ASYNC, Plan, WGMMA, param_of};
+use crate::sim::value::Val;
+use titan_core::ir::{
+    Access, AmdOp, CallProxy, Effect, Kernel, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Unit,
+};
+
+/// What is private to one agent, whatever the state.
+#[derive(Debug)]
+pub(super) struct Privacy {
+    /// For each parameter: it is only read, or only one agent of the cluster touches it.
+    params: Vec<bool>,
+    /// For each ring: it is a staging ring of one agent.
+    rings: Vec<bool>,
+}
+
+impl Privacy {
+    pub(super) fn of(plan: &Plan<'_>, ctas: usize) -> Privacy {
+        let kernel = plan.kernel;
+        let private = |i: usize| {
+            let param = kernel.sig.params.get(i).map(|p| &p.kind);
+            let touches = |k: &Kernel, op: &Op| op.args.iter().any(|v| param_of(k, *v) == Some(i));
+            match param {
+                Some(ParamKind::Tensor { access: Access::Mut, .. }) => ctas == 1 && plan.who(touches).len() <= 1,
+                _ => true,
+            }
+        };
+        Privacy {
+            params: (0..kernel.sig.params.len()).map(private).collect(),
+            rings: plan.rings.iter().map(|r| r.staging && r.fillers.len() <= 1).collect(),
+        }
+    }
+
+    fn tensors(&self, kernel: &Kernel, op: &Op) -> bool {
+        op.args.iter().filter_map(|v| param_of(kernel, *v)).all(|p| self.params.get(p).copied().unwrap_or(false))
+    }
+
+    fn ring(&self, i: usize) -> bool {
+        self.rings.get(i).copied().unwrap_or(false)
+    }
+}
+
+impl Machine<'_> {
+    /// Whether an agent's next step commutes with everything that others can ever do.
+    pub(super) fn is_local(&self, agent: usize, privacy: &Privacy) -> bool {
+        let Some(id) = self.next_op(agent) else {
+            // The end of an agent: it is counted only where agents meet.
+            return self.cluster.is_none() && self.ctas.iter().all(|c| c.block.is_none());
+        };
+        let op = self.kernel().op(id);
+        match &op.kind {
+            OpKind::Ttg(ttg) => self.is_local_ttg(agent, op, ttg, privacy),
+            OpKind::Region(region) => matches!(region, RegionOp::Place { .. } | RegionOp::At),
+            OpKind::Nv(nv) => self.is_local_nv(agent, *nv),
+            OpKind::Mma if self.reads_stages(op) => false,
+            OpKind::Amd(amd) => matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
+            kind => match kind.effect() {
+                Effect::Pure | Effect::Control => true,
+                Effect::Read | Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline => {
+                    privacy.tensors(self.kernel(), op)
+                }
+            },
+        }
+    }
+
+    fn is_local_ttg(&self, agent: usize, op: &Op, ttg: &TtgOp, privacy: &Privacy) -> bool {
+        let staging = |i: usize| match op.args.get(i).map(|v| self.val(agent, *v)) {
+            Some(Val::Token { pipe, .. }) => privacy.ring(pipe as usize),
+            _ => false,
+        };
+        match ttg {
+            TtgOp::Source(..) | TtgOp::SourceRows { .. } => privacy.tensors(self.kernel(), op),
+            TtgOp::Ready(_)
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::View { .. }
+            | TtgOp::Consumed
+            | TtgOp::AccStart(_)
+            | TtgOp::Roles
+            | TtgOp::Finalize
+            | TtgOp::Rematerialize
+            | TtgOp::Fence { .. } => true,
+            TtgOp::Acquire(pipe) => privacy.ring(pipe.index()),
+            TtgOp::Write => staging(0),
+            TtgOp::StoreIssue(_) => staging(op.args.len().saturating_sub(1)) && privacy.tensors(self.kernel(), op),
+            // Its stores read rings of its own, or there would be others.
+            TtgOp::StoreWait => privacy.rings.iter().zip(&self.plan.rings).all(|(own, ring)| *own || !ring.staging),
+            TtgOp::ComputeWait | TtgOp::AccFinish => {
+                self.engine.pending().of(Agent::new(agent), WGMMA).is_empty() && self.holds_nothing(agent, op)
+            }
+            TtgOp::AsyncProduce { .. }
+            | TtgOp::Fill(_)
+            | TtgOp::WaitReady
+            | TtgOp::Poisoned
+            | TtgOp::Read
+            | TtgOp::Release
+            | TtgOp::ComputeIssue
+            | TtgOp::AccMma => false,
+        }
+    }
+
+    /// An accumulator, if it is one, has no stages to give back.
+    fn holds_nothing(&self, agent: usize, op: &Op) -> bool {
+        match op.args.first().map(|v| self.val(agent, *v)) {
+            Some(Val::Acc(id)) => {
+                self.threads.get(agent).and_then(|t| t.accs.get(&id)).is_none_or(|a| a.held.is_empty())
+            }
+            _ => true,
+        }
+    }
+
+    fn is_local_nv(&self, agent: usize, nv: NvOp) -> bool {
+        let passes = |class: Class, n: u32| self.engine.pending().passes(Agent::new(agent), class, n);
+        match nv {
+            NvOp::MbarrierAlloc { .. }
+            | NvOp::MbarrierAt
+            | NvOp::WgmmaFence
+            | NvOp::Commit { .. }
+            | NvOp::SetMaxNReg { .. } => true,
+            NvOp::WaitGroup { group, n, .. } => match group {
+                titan_core::ir::NvGroup::CpAsync => passes(CP_ASYNC, n),
+                titan_core::ir::NvGroup::Wgmma => passes(WGMMA, n),
+                titan_core::ir::NvGroup::BulkStore => passes(BULK_STORE, n) && passes(BULK_WRITE, n),
+            },
+            NvOp::MbarrierInit { .. }
+            | NvOp::MbarrierInval
+            | NvOp::Arrive { .. }
+            | NvOp::ArriveExpectTx { .. }
+            | NvOp::ExpectTx { .. }
+            | NvOp::MbarrierWait
+            | NvOp::WaitParity
+            | NvOp::TryWait
+            | NvOp::TestWait
+            | NvOp::FenceMbarrierInit
+            | NvOp::BulkLoad { .. }
+            | NvOp::BulkStore { .. }
+            | NvOp::CpAsync { .. }
+            | NvOp::CpAsyncArrive { .. }
+            | NvOp::Wgmma
+            | NvOp::BarrierSync { .. }
+            | NvOp::BarrierArrive { .. }
+            | NvOp::ClusterArrive
+            | NvOp::ClusterWait => false,
+        }
+    }
+
+    /// The accesses that an agent makes itself in its next operation.
+    pub(super) fn about_to(&self, agent: usize) -> Vec<Touching> {
+        let Some(id) = self.next_op(agent) else { return Vec::new() };
+        let op = self.kernel().op(id);
+        let one = |touch, time| vec![Touching { agent, op: id, time, touch, class: None }];
+        match &op.kind {
+            OpKind::Region(what @ (RegionOp::Read | RegionOp::Write)) => match self.arg(agent, op, 0) {
+                Val::Region { lo, len, .. } => {
+                    one(shared(self.cta(agent), lo, lo + len, *what == RegionOp::Write), None)
+                }
+                _ => Vec::new(),
+            },
+            OpKind::Region(RegionOp::Call(call)) if call.declared() != CallProxy::None => {
+                let one = |(i, _): (usize, _)| match self.arg(agent, op, i) {
+                    Val::Region { lo, len, .. } => {
+                        let touch = shared(self.cta(agent), lo, lo + len, call.touch(i).writes());
+                        Some(Touching { agent, op: id, time: None, touch, class: None })
+                    }
+                    _ => None,
+                };
+                op.args.iter().enumerate().filter_map(one).collect()
+            }
+            OpKind::Ttg(TtgOp::Read) => match self.arg(agent, op, 0) {
+                Val::Smem(smem) => self.stage_bytes((agent, id), (smem.pipe, smem.time), Some(smem.field), false),
+                _ => Vec::new(),
+            },
+            OpKind::Ttg(TtgOp::Write) => match self.arg(agent, op, 0) {
+                Val::Token { pipe, time } => self.stage_bytes((agent, id), (pipe as usize, time), None, true),
+                _ => Vec::new(),
+            },
+            OpKind::Mma => op
+                .args
+                .iter()
+                .filter_map(|v| match self.val(agent, *v) {
+                    Val::Smem(smem) => {
+                        Some(self.stage_bytes((agent, id), (smem.pipe, smem.time), Some(smem.field), false))
+                    }
+                    _ => None,
+                })
+                .flatten()
+                .collect(),
+            kind => match kind.effect() {
+                Effect::Read => self.tensor_touch(agent, op, id, false),
+                Effect::Write | Effect::Atomic => self.tensor_touch(agent, op, id, true),
+                Effect::Pure | Effect::Trap | Effect::Print | Effect::Control | Effect::Pipeline => Vec::new(),
+            },
+        }
+    }
+
+    fn stage_bytes(
+        &self,
+        (agent, op): (usize, OpId),
+        (pipe, time): (usize, u64),
+        field: Option<usize>,
+        write: bool,
+    ) -> Vec<Touching> {
+        let Some(ring) = self.plan.rings.get(pipe) else { return Vec::new() };
+        let base = ring.base + time % ring.slots * ring.stride;
+        let (offset, len) = field.and_then(|f| ring.fields.get(f)).copied().unwrap_or((0, ring.stride));
+        let touch = shared(self.cta(agent), base + offset, base + offset + len, write);
+        vec![Touching { agent, op, time: Some(time), touch, class: None }]
+    }
+
+    /// What a load or store of a tensor touches; inputs never conflict.
+    fn tensor_touch(&self, agent: usize, op: &Op, id: OpId, write: bool) -> Vec<Touching> {
+        let Ok(view) = self.view(agent, op, 0) else { return Vec::new() };
+        let input = self.store.setup.tensors.get(view.param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some());
+        if input || matches!(op.kind, OpKind::Ttg(_)) {
+            return Vec::new();
+        }
+        let (unit, shape) = match &op.kind {
+            OpKind::Load(unit, shape) => (*unit, Some(*shape)),
+            OpKind::Store(unit) => (*unit, op.args.last().and_then(|v| self.kernel().ty(*v).tile_shape())),
+            OpKind::AtomicTile(_) => (Unit::Tile, op.args.last().and_then(|v| self.kernel().ty(*v).tile_shape())),
+            OpKind::Set | OpKind::Get => (Unit::Elem, None),
+            _ => {
+                let touch = tensor(&view, None, None, write, write);
+                return vec![Touching { agent, op: id, time: None, touch, class: None }];
+            }
+        };
+        let first = self.first(agent, op, (1, view.extents.len()), shape.filter(|_| unit == Unit::Tile));
+        let strong = matches!(op.kind, OpKind::AtomicTile(_));
+        let touch = tensor(&view, first.as_deref(), shape, write, strong);
+        vec![Touching { agent, op: id, time: None, touch, class: None }]
+    }
+}

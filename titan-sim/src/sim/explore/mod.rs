@@ -1,0 +1,143 @@
+//! The model checker: every order in which agents can run, and every moment at which asynchronous work can complete.
+//!
+//! A depth-first search over the states of the machine. From each state every agent that can run takes a step, and every
+//! operation under way that signals a barrier completes. States are recognised by a hash of 128 bits; tiles are not computed,
+//! and control that depends on them is a finding. The answer is never silent: safe, with the number of states; a finding, with
+//! the schedule that leads there; or the bound that was reached.
+//!
+//! # What a finding is
+//!
+//! Everything that a run finds without an observer (faults of barriers, stale and undefined stages, work under way at the end,
+//! rings that do not end empty), deadlock, states from which no end can be reached, and races as *overlap*: two agents stand at
+//! accesses that conflict, or one makes an access that conflicts with an operation under way. No vector clocks are needed: if
+//! nothing orders two accesses, some order of the run brings both agents in front of them at once, and all orders are tried.
+//! What no order shows, fences between proxies that are missing, the sanitizer finds, which watches every order if
+//! [`Limits::sanitize`] says so.
+//!
+//! # What is left out, and why nothing is lost (`local`)
+//!
+//! * **Local steps.** An operation that touches nothing which another agent or a completion can touch commutes with all of
+//!   their steps, now and later, and cannot be disabled by them. So a step of an agent ends in front of the next operation
+//!   that is not local: the singleton of a local step is a persistent set (Godefroid, "Partial-Order Methods for the
+//!   Verification of Concurrent Systems", 1996, chapter 4), and a chain of local steps that does not end is a bound reached,
+//!   so that nothing is put off forever. A local step takes no part in a race, and leaves other agents where they stand, so
+//!   that pairs of accesses meet as before. What the sanitizer learns from it concerns the agent alone: its own accesses of
+//!   its own memory, and its fences.
+//! * **Completions that signal nothing.** Nobody can tell when they happen but by overlap, and the wait that asks for them
+//!   completes them. Completing earlier only shortens the overlap and enables nothing. So they complete as late as they can.
+//! * **Waits that do not pass** change nothing and are not steps.
+//!
+//! `titan-sim/tests/sim` compares verdicts with and without the first of these.
+
+mod local;
+mod search;
+
+use super::finding::{Found, Schedule};
+use super::grid::Grid;
+use super::plan::Plan;
+use super::{Arg, Finding, Kernel};
+use search::Search;
+use std::cell::RefCell;
+use std::rc::Rc;
+use titan_core::launch::BindError;
+
+/// When to give up, and how to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The greatest number of states, of all clusters together.
+    pub max_states: u64,
+    /// The greatest number of steps from the start.
+    pub max_depth: usize,
+    /// How many programs a cluster has.
+    pub cluster: u32,
+    /// Whether the sanitizer watches every order. It finds missing fences between proxies, which show in no order; its
+    /// knowledge is part of a state, so there are more of them.
+    pub sanitize: bool,
+    /// Whether local steps are taken without choice; `false` is for comparison.
+    pub reduce: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { max_states: 1_000_000, max_depth: 100_000, cluster: 1, sanitize: true, reduce: true }
+    }
+}
+
+/// Counts of an exploration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Explored {
+    /// Different states.
+    pub states: u64,
+    /// Steps between them.
+    pub transitions: u64,
+    /// The longest way from the start.
+    pub depth: usize,
+    /// States in which all have ended.
+    pub ends: u64,
+    /// The most times of a ring that were acquired and not given back by the slowest reader, in any state.
+    pub occupied: u64,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing is wrong in any order.
+    Safe(Explored),
+    /// Something is.
+    Finding(Box<Finding>, Explored),
+    /// Nothing was found before this bound was reached.
+    Bound(String, Explored),
+}
+
+impl Verdict {
+    /// The counts.
+    #[must_use]
+    pub const fn explored(&self) -> &Explored {
+        match self {
+            Verdict::Safe(e) | Verdict::Finding(_, e) | Verdict::Bound(_, e) => e,
+        }
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn finding(&self) -> Option<&Finding> {
+        match self {
+            Verdict::Finding(f, _) => Some(f),
+            Verdict::Safe(_) | Verdict::Bound(..) => None,
+        }
+    }
+}
+
+/// Explores every cluster of a grid, each by itself; what one may touch in some order, another one may touch at the same time.
+///
+/// # Errors
+/// Arguments that do not fit the signature.
+pub fn explore(kernel: &Kernel, args: &[Arg], grid: Option<[u32; 3]>, limits: &Limits) -> Result<Verdict, BindError> {
+    let setup = Rc::new(super::run::setup(kernel, args, grid)?);
+    let mut explored = Explored::default();
+    let bad = |e: Box<Found>, explored| Ok(Verdict::Finding(Box::new(e.with(Schedule::default())), explored));
+    let plan = match Plan::of(kernel) {
+        Ok(plan) => plan,
+        Err(e) => return bad(e, explored),
+    };
+    let clusters = match super::run::clusters(setup.grid, limits.cluster) {
+        Ok(clusters) => clusters,
+        Err(e) => return bad(e, explored),
+    };
+    let grid = Grid::new(&setup, &clusters).filter(|_| limits.sanitize).map(|g| Rc::new(RefCell::new(g)));
+    for (number, programs) in clusters.iter().enumerate() {
+        grid.iter().for_each(|g| g.borrow_mut().cluster = super::machine::index(number));
+        let mut search = Search::new(&plan, limits, explored, grid.clone());
+        let end = search.run(&setup, programs);
+        explored = search.explored;
+        match end {
+            Ok(None) => {}
+            Ok(Some(bound)) => return Ok(Verdict::Bound(bound, explored)),
+            Err((found, choices)) => {
+                let schedule = Schedule { cluster: super::machine::index(number), choices };
+                return Ok(Verdict::Finding(Box::new(found.with(schedule)), explored));
+            }
+        }
+    }
+    Ok(Verdict::Safe(explored))
+}

@@ -1,0 +1,240 @@
+//! What can be wrong with a run, in the kernel's own names, and how to see it again.
+
+use crate::engine::OpId as Pending;
+use std::fmt;
+use titan_core::ir::Loc;
+
+/// A choice that a schedule makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// An agent runs for so many operations.
+    Run {
+        /// Which: `cta · (1 + roles)` is the program's own thread, what follows are its roles.
+        agent: u32,
+        /// How many operations of the IR.
+        ops: u32,
+    },
+    /// An asynchronous operation completes; they are numbered in the order of their issue.
+    Complete(Pending),
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::Run { agent, ops } => write!(f, "{agent}:{ops}"),
+            Choice::Complete(op) => write!(f, "c{}", op.index()),
+        }
+    }
+}
+
+/// Everything that was open in a run of one cluster of programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Schedule {
+    /// Which cluster of the grid, counted with axis 0 first. The ones before it run in turn.
+    pub cluster: u32,
+    /// The choices, in order. After the last one agents run in turn, and operations complete as late as they can.
+    pub choices: Vec<Choice>,
+}
+
+impl fmt::Display for Schedule {
+    /// `cluster/choice,choice,…`, which [`Schedule::parse`] reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/", self.cluster)?;
+        for (i, choice) in self.choices.iter().enumerate() {
+            write!(f, "{}{choice}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl Schedule {
+    /// Reads what `Display` writes; `None` if it is not that.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Schedule> {
+        let (cluster, rest) = text.split_once('/')?;
+        let one = |c: &str| match c.strip_prefix('c') {
+            Some(op) => op.parse::<u32>().ok().map(|op| Choice::Complete(Pending::new(op as usize))),
+            None => {
+                let (agent, ops) = c.split_once(':')?;
+                Some(Choice::Run { agent: agent.parse().ok()?, ops: ops.parse().ok()? })
+            }
+        };
+        let choices = rest.split(',').filter(|c| !c.is_empty()).map(one).collect::<Option<_>>()?;
+        Some(Schedule { cluster: cluster.parse().ok()?, choices })
+    }
+
+    /// Adds operations of an agent.
+    pub(super) fn ran(&mut self, agent: usize, ops: u32) {
+        let agent = u32::try_from(agent).unwrap_or(u32::MAX);
+        if let Some(Choice::Run { agent: last, ops: n }) = self.choices.last_mut()
+            && *last == agent
+        {
+            *n = n.saturating_add(ops);
+            return;
+        }
+        self.choices.push(Choice::Run { agent, ops });
+    }
+}
+
+/// What is wrong. The code words are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Nobody can go on.
+    Deadlock,
+    /// Two accesses that nothing orders, one of them a write.
+    Race,
+    /// Bytes are read that nobody wrote.
+    Undefined,
+    /// A stage is read that holds another time, or was given back.
+    Stale,
+    /// A barrier is used as none may be.
+    Barrier,
+    /// A named or cluster barrier, or registers, of which there are not that many.
+    Participants,
+    /// Bytes, parts or barriers that there are not.
+    Bounds,
+    /// The kernel traps: `assert`, `get`, `set`, `segment`, `ragged`.
+    Trap,
+    /// A role ends with work under way.
+    UnderWay,
+    /// A ring is not empty at the end.
+    Unbalanced,
+    /// A token is used twice, or out of its time.
+    Token,
+    /// The time that is written is not the one that the clock shows.
+    Time,
+    /// Announced bytes are not those of the copies.
+    Bytes,
+    /// Accesses through two proxies without a fence between them.
+    Fence,
+    /// Rings, roles or regions that cannot be.
+    Declaration,
+    /// More steps than were allowed.
+    Steps,
+    /// What the simulator does not model.
+    NotModelled,
+}
+
+impl Kind {
+    /// The code word: what tools and tests name.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Kind::Deadlock => "deadlock",
+            Kind::Race => "race",
+            Kind::Undefined => "undefined",
+            Kind::Stale => "stale",
+            Kind::Barrier => "barrier",
+            Kind::Participants => "participants",
+            Kind::Bounds => "bounds",
+            Kind::Trap => "trap",
+            Kind::UnderWay => "under-way",
+            Kind::Unbalanced => "unbalanced",
+            Kind::Token => "token",
+            Kind::Time => "time",
+            Kind::Bytes => "bytes",
+            Kind::Fence => "fence",
+            Kind::Declaration => "declaration",
+            Kind::Steps => "steps",
+            Kind::NotModelled => "not-modelled",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// Somebody who takes part in a finding.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Side {
+    /// What it touches or waits for: a ring, a region, a barrier, a tensor; empty if nothing.
+    pub what: String,
+    /// The slot of a ring, or the part of a region.
+    pub stage: Option<u64>,
+    /// The time of the ring.
+    pub time: Option<u64>,
+    /// The role, with its program if there are several.
+    pub role: String,
+    /// The mnemonic of the operation.
+    pub op: &'static str,
+    /// Whether an asynchronous operation acts, and not the role itself.
+    pub helper: bool,
+    /// Where the operation stands.
+    pub loc: Loc,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` of {}", self.op, self.role)?;
+        if self.helper {
+            f.write_str(", under way")?;
+        }
+        if !self.what.is_empty() {
+            write!(f, ", on `{}`", self.what)?;
+        }
+        if let Some(stage) = self.stage {
+            write!(f, " slot {stage}")?;
+        }
+        if let Some(time) = self.time {
+            write!(f, " at time {time}")?;
+        }
+        if self.loc.line > 0 {
+            write!(f, " ({}:{})", self.loc.line, self.loc.column)?;
+        }
+        Ok(())
+    }
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Of what kind.
+    pub kind: Kind,
+    /// In words.
+    pub message: String,
+    /// Who takes part: of a race the access that was seen second first, of a deadlock everybody who waits.
+    pub sides: Vec<Side>,
+    /// What makes it happen again.
+    pub schedule: Schedule,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)?;
+        for side in &self.sides {
+            write!(f, "\n  {side}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong, before it is known which schedule led there.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) kind: Kind,
+    pub(super) message: String,
+    pub(super) sides: Vec<Side>,
+}
+
+impl Found {
+    pub(super) fn new(kind: Kind, message: impl Into<String>) -> Box<Found> {
+        Box::new(Found { kind, message: message.into(), sides: Vec::new() })
+    }
+
+    pub(super) fn not_modelled(what: impl fmt::Display) -> Box<Found> {
+        Found::new(Kind::NotModelled, format!("not modelled: {what}"))
+    }
+
+    #[expect(clippy::unnecessary_box_returns, reason = "errors are boxed where they are made")]
+    pub(super) fn side(mut self: Box<Self>, side: Side) -> Box<Found> {
+        self.sides.push(side);
+        self
+    }
+
+    pub(super) fn with(self, schedule: Schedule) -> Finding {
+        Finding { kind: self.kind, message: self.message, sides: self.sides, schedule }
+    }
+}

@@ -1,0 +1,182 @@
+//! Where agents meet without a word in shared memory: named barriers, the cluster's, `s_barrier`; and what registers there are.
+//!
+//! All of them are barriers with phases: so many threads or agents arrive, and whoever waits does so for the phase in which
+//! it arrived. An agent that has ended is not waited for by its cluster or its program.
+
+use super::finding::{Found, Kind};
+use super::machine::{Machine, Obs, index};
+use super::raw::unknown;
+use super::state::{Moved, Named};
+use super::work::Res;
+use crate::engine::{self, Agent, BarrierId, Place};
+use titan_core::ir::OpId;
+
+impl Machine<'_> {
+    /// Comes to a named barrier, and waits there or goes on.
+    pub(super) fn come(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        (named, threads, waits): (u8, u32, bool),
+        obs: Obs<'_, '_>,
+    ) -> Res<Moved> {
+        if self.look(agent)?.met.is_some() {
+            return self.meet(agent, id, (BarrierId::new(0), 0), obs);
+        }
+        let own = self.threads_of(agent, threads)?;
+        let barrier = self.named(agent, id, (named, threads), obs)?;
+        if waits {
+            return self.meet(agent, id, (barrier, own), obs);
+        }
+        self.engine
+            .arrive(Agent::new(agent), barrier, own, 0, &mut &mut *obs)
+            .map_err(|h| self.fault(agent, Some(id), h))?;
+        Ok(Moved::On)
+    }
+
+    /// How many threads an agent comes with.
+    fn threads_of(&self, agent: usize, all: u32) -> Res<u32> {
+        let role = self.look(agent)?.local.checked_sub(1).and_then(|r| self.kernel().roles.get(r));
+        let own = role.map_or(all, |r| r.warps.saturating_mul(32));
+        if !all.is_multiple_of(32) || all == 0 || own > all {
+            return Err(Found::new(
+                Kind::Participants,
+                format!("a barrier of {all} threads, to which {own} come at once"),
+            ));
+        }
+        Ok(own)
+    }
+
+    /// The named barrier of a number, which all that come count with the same number of threads.
+    fn named(&mut self, agent: usize, id: OpId, (named, threads): (u8, u32), obs: Obs<'_, '_>) -> Res<BarrierId> {
+        if named >= 16 {
+            return Err(Found::new(
+                Kind::Participants,
+                format!("there is no barrier {named}: they have numbers below 16"),
+            ));
+        }
+        let known = self.ctas.get(self.cta(agent)).and_then(|c| c.named.get(&named)).cloned();
+        if let Some(known) = known {
+            let idle = self.engine.barrier(known.barrier).is_some_and(|b| b.pending() == known.threads);
+            if known.threads == threads {
+                return Ok(known.barrier);
+            }
+            if !idle {
+                return Err(Found::new(
+                    Kind::Participants,
+                    format!("barrier {named} gathers {} threads, and one comes who counts {threads}", known.threads),
+                ));
+            }
+        }
+        let barrier = self.engine.add_barrier();
+        self.engine
+            .init(Agent::new(agent), barrier, threads, None, Place::new(id.index()), &mut &mut *obs)
+            .map_err(|h| self.fault(agent, Some(id), h))?;
+        if let Some(cta) = self.cta_mut(agent) {
+            cta.named.insert(named, Named { threads, barrier });
+        }
+        Ok(barrier)
+    }
+
+    pub(super) fn cluster(&mut self, agent: usize, id: OpId, arrives: bool, obs: Obs<'_, '_>) -> Res<Moved> {
+        let (met, barrier) =
+            (self.look(agent)?.cluster, self.cluster.ok_or_else(|| unknown("a barrier of the cluster"))?);
+        match (arrives, met) {
+            (true, None) => {
+                let parity = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase) & 1 == 1;
+                self.thread(agent)?.cluster = Some(parity);
+                self.engine
+                    .arrive(Agent::new(agent), barrier, 1, 0, &mut &mut *obs)
+                    .map_err(|h| self.fault(agent, Some(id), h))?;
+                Ok(Moved::On)
+            }
+            (true, Some(_)) => Err(Found::new(
+                Kind::Participants,
+                format!("{} comes to the cluster again without having waited", self.role(agent)),
+            )),
+            (false, None) => Err(Found::new(
+                Kind::Participants,
+                format!("{} waits for a cluster to which it has not come", self.role(agent)),
+            )),
+            (false, Some(parity)) => {
+                let passed = self
+                    .engine
+                    .wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs)
+                    .map_err(|h| self.fault(agent, Some(id), h))?;
+                if passed {
+                    self.thread(agent)?.cluster = None;
+                }
+                Ok(if passed { Moved::On } else { Moved::Blocked })
+            }
+        }
+    }
+
+    /// An agent that has ended is not waited for, by its cluster or its program.
+    pub(super) fn leave_meetings(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<()> {
+        let thread = self.look(agent)?;
+        if thread.local == 0 && self.plan.roles_op.is_some() {
+            return Ok(());
+        }
+        let cluster = self.cluster.filter(|_| thread.cluster.is_none());
+        let block = self.ctas.get(thread.cta).and_then(|c| c.block);
+        for barrier in [cluster, block].into_iter().flatten() {
+            self.engine
+                .arrive_and_drop(Agent::new(agent), barrier, 1, &mut &mut *obs)
+                .map_err(|h| self.fault(agent, None, h))?;
+        }
+        Ok(())
+    }
+
+    /// `setmaxnreg` changes nothing here, but what there is of registers is checked.
+    pub(super) fn registers(&mut self, agent: usize, registers: u32) -> Res<()> {
+        if !(24..=256).contains(&registers) || !registers.is_multiple_of(8) {
+            return Err(Found::new(
+                Kind::Participants,
+                format!("{registers} registers: a multiple of 8 from 24 to 256 can be set"),
+            ));
+        }
+        self.thread(agent)?.registers = Some(registers);
+        let (per, main) = (self.plan.agents(), agent / self.plan.agents() * self.plan.agents());
+        let of = |a: usize| {
+            let warps = (a - main).checked_sub(1).and_then(|r| self.kernel().roles.get(r)).map_or(0, |r| r.warps);
+            u64::from(warps) * 32 * u64::from(self.threads.get(a).and_then(|t| t.registers).unwrap_or(0))
+        };
+        let all: u64 = (main..main + per).map(of).sum();
+        if all > 65536 {
+            return Err(Found::new(
+                Kind::Participants,
+                format!("the roles ask for {all} registers, and a program has 65536"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// All agents of a program meet; those that have ended are not waited for.
+    pub(super) fn s_barrier(&mut self, agent: usize, id: OpId, obs: Obs<'_, '_>) -> Res<Moved> {
+        match self.ctas.get(self.cta(agent)).and_then(|c| c.block) {
+            Some(barrier) => self.meet(agent, id, (barrier, 1), obs),
+            None => Err(unknown("a barrier of the program")),
+        }
+    }
+
+    /// Arrives at a barrier with a count, and waits there.
+    fn meet(&mut self, agent: usize, id: OpId, (barrier, count): (BarrierId, u32), obs: Obs<'_, '_>) -> Res<Moved> {
+        if self.look(agent)?.met.is_none() {
+            let parity = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase) & 1 == 1;
+            self.engine
+                .arrive(Agent::new(agent), barrier, count, 0, &mut &mut *obs)
+                .map_err(|h| self.fault(agent, Some(id), h))?;
+            self.thread(agent)?.met = Some((index(barrier.index()), parity));
+        }
+        let Some((barrier, parity)) = self.look(agent)?.met else { return Ok(Moved::On) };
+        let barrier = BarrierId::new(barrier as usize);
+        let passed = self
+            .engine
+            .wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs)
+            .map_err(|h| self.fault(agent, Some(id), h))?;
+        if passed {
+            self.thread(agent)?.met = None;
+        }
+        Ok(if passed { Moved::On } else { Moved::Blocked })
+    }
+}

@@ -1,0 +1,403 @@
+//! Loads and stores of tensors, by tiles, elements and indices; what prints and traps.
+#![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
+
+use super::access::tensor;
+use super::arith::{binary, bytes, shape::extents};
+use super::eval::{from_bytes, narrow};
+use super::finding::{Found, Kind};
+use super::machine::{Machine, Obs};
+use super::value::{Cells, Named, Num, Source, Val, View};
+use super::work::Res;
+use crate::engine::AccessKind;
+use std::rc::Rc;
+use titan_core::ir::{AtomicOp, BinOp, Op, OpId, OpKind, TileShape, TtgOp, Unit};
+
+/// An element of a view at coordinates, with how far the view reaches.
+type At = (Rc<View>, Vec<i64>);
+
+impl Machine<'_> {
+    /// An operation that touches tensors, prints or traps.
+    pub(super) fn memory(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        let result = match &op.kind {
+            OpKind::Load(unit, shape) => self.load(agent, id, op, (*unit, *shape), obs)?,
+            OpKind::Store(unit) => return self.store_tile(agent, id, op, *unit, obs),
+            OpKind::Get => self.get(agent, id, op, obs)?,
+            OpKind::Set => return self.set_one(agent, id, op, obs),
+            OpKind::GatherRows { rows, width } => self.gather_rows(agent, id, op, (*rows, *width), obs)?,
+            OpKind::ScatterRows => return self.scatter_rows(agent, id, op, obs),
+            OpKind::Gather => self.gather(agent, id, op, obs)?,
+            OpKind::Scatter => return self.scatter(agent, id, op, None, obs),
+            OpKind::Atomic(atomic) => return self.scatter(agent, id, op, Some(*atomic), obs),
+            OpKind::AtomicTile(atomic) => return self.atomic_tile(agent, id, op, *atomic, obs),
+            OpKind::Segment => self.segment(agent, op)?,
+            OpKind::RaggedCount { rows, cols } => {
+                self.ragged(agent, op, (*rows, *cols), None)?.into_iter().next().unwrap_or_default()
+            }
+            OpKind::RaggedTile { rows, cols } => {
+                let j = self.int(agent, op, 2)?;
+                let tile = self.ragged(agent, op, (*rows, *cols), Some(j))?;
+                return self.set(agent, &op.results, tile);
+            }
+            OpKind::Print(text) => return self.print(agent, op, text),
+            OpKind::Assert(message) => return self.assert(agent, op, message),
+            _ => return Err(Found::not_modelled(titan_core::ir::op_table::mnemonic(&op.kind))),
+        };
+        self.set(agent, &op.results, [result])
+    }
+
+    pub(super) fn view(&self, agent: usize, op: &Op, i: usize) -> Res<Rc<View>> {
+        match self.arg(agent, op, i) {
+            Val::Tensor(v) => Ok(v),
+            _ => Err(Found::new(Kind::Trap, "a tensor is used that was not given")),
+        }
+    }
+
+    /// The coordinates of the first element, from operand `from` on; `None` if they are not computed.
+    pub(super) fn first(
+        &self,
+        agent: usize,
+        op: &Op,
+        (from, rank): (usize, usize),
+        unit: Option<TileShape>,
+    ) -> Option<Vec<i64>> {
+        let scale = |i: usize| unit.and_then(|s| s.get(i).copied()).map_or(1, i64::from);
+        (0..rank).map(|i| self.int(agent, op, from + i).ok().map(|v| v * scale(i))).collect()
+    }
+
+    fn pad(&self, agent: usize, op: &Op) -> Num {
+        match op.args.last().map(|v| self.val(agent, *v)) {
+            Some(Val::Num(n)) => n,
+            _ => Num::Int(0),
+        }
+    }
+
+    fn load(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (unit, shape): (Unit, TileShape),
+        obs: Obs<'_, '_>,
+    ) -> Res<Val> {
+        let view = self.view(agent, op, 0)?;
+        let scale = (unit == Unit::Tile).then_some(shape);
+        let first = self.first(agent, op, (1, view.extents.len()), scale);
+        self.reads(agent, id, (&view, first.as_deref(), Some(shape)), obs)?;
+        let Some(first) = first.filter(|_| self.store.data) else { return Ok(Val::Unknown) };
+        let raw = self.store.load(&self.engine, &view, &first, shape, self.pad(agent, op))?;
+        Ok(from_bytes(view.elem, shape, &raw))
+    }
+
+    /// A read of an output, for what is under way and for the observer.
+    fn reads(
+        &self,
+        agent: usize,
+        id: OpId,
+        (view, first, shape): (&View, Option<&[i64]>, Option<TileShape>),
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
+        let input = self.store.setup.tensors.get(view.param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some());
+        if input {
+            return Ok(());
+        }
+        self.touch(agent, id, None, tensor(view, first, shape, false, false), obs)?;
+        match (first, shape) {
+            (Some(first), Some(shape)) => {
+                self.tell_tensor((agent, id), (view, first, shape), AccessKind::Read, None, obs)
+            }
+            (_, _) => Ok(()),
+        }
+    }
+
+    fn store_tile(&mut self, agent: usize, id: OpId, op: &Op, unit: Unit, obs: Obs<'_, '_>) -> Res<()> {
+        let view = self.view(agent, op, 0)?;
+        let rank = view.extents.len();
+        let Some(shape) = op.args.last().and_then(|v| self.kernel().ty(*v).tile_shape()) else { return Ok(()) };
+        let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
+        self.touch(agent, id, None, tensor(&view, first.as_deref(), Some(shape), true, false), obs)?;
+        let Some(first) = first else { return Ok(()) };
+        self.tell_tensor((agent, id), (&view, &first, shape), AccessKind::Write, None, obs)?;
+        let Val::Tile(tile) = self.arg(agent, op, rank + 1) else { return Ok(()) };
+        let Machine { engine, store, .. } = self;
+        store.put(engine, &view, &first, shape, &bytes::encode(view.elem, &tile.cells))
+    }
+
+    fn get(&self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Val> {
+        let (view, at) = self.at(agent, op)?;
+        let Some(element) = self.store.place(&view, &at)? else {
+            return Err(self.outside("get", &view, &at));
+        };
+        self.reads(agent, id, (&view, Some(&at), TileShape::new(&vec![1; at.len()])), obs)?;
+        if !self.store.knows(view.param) {
+            return Ok(Val::Unknown);
+        }
+        self.store.get(&self.engine, &view, element).map(Val::Num)
+    }
+
+    fn outside(&self, what: &str, view: &View, at: &[i64]) -> Box<Found> {
+        let name = self.kernel().sig.params.get(view.param).map_or("", |p| p.name.as_str());
+        Found::new(Kind::Trap, format!("`{what}` at {at:?} of `{name}`, whose extents are {:?}", view.extents))
+    }
+
+    fn at(&self, agent: usize, op: &Op) -> Res<At> {
+        let view = self.view(agent, op, 0)?;
+        let at = (0..view.extents.len()).map(|i| self.int(agent, op, 1 + i)).collect::<Res<Vec<i64>>>()?;
+        Ok((view, at))
+    }
+
+    fn set_one(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        let (view, at) = self.at(agent, op)?;
+        let Some(element) = self.store.place(&view, &at)? else {
+            return Err(self.outside("set", &view, &at));
+        };
+        self.touch(agent, id, None, tensor(&view, Some(&at), None, true, false), obs)?;
+        if let Some(one) = TileShape::new(&vec![1; at.len()]) {
+            self.tell_tensor((agent, id), (&view, &at, one), AccessKind::Write, None, obs)?;
+        }
+        let Val::Num(value) = self.arg(agent, op, at.len() + 1) else { return Ok(()) };
+        let Machine { engine, store, .. } = self;
+        store.set(engine, &view, element, value)
+    }
+
+    /// The rows that indices name, from operand 1 on; `None` if they are not computed.
+    pub(super) fn row_indices(
+        &self,
+        agent: usize,
+        op: &Op,
+        (rank, rows): (usize, i32),
+    ) -> Option<(Vec<Vec<i64>>, i64)> {
+        let rows = usize::try_from(rows).unwrap_or(0);
+        let mut out = vec![Vec::new(); rows];
+        for i in 1..rank {
+            match self.arg(agent, op, i) {
+                Val::Num(n) => out.iter_mut().for_each(|r| r.push(n.int())),
+                Val::Tile(t) => out.iter_mut().enumerate().for_each(|(j, r)| r.push(t.cells.get(j).int())),
+                _ => return None,
+            }
+        }
+        Some((out, self.int(agent, op, rank).ok()?))
+    }
+
+    fn gather_rows(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (rows, width): (i32, i32),
+        obs: Obs<'_, '_>,
+    ) -> Res<Val> {
+        let view = self.view(agent, op, 0)?;
+        self.reads(agent, id, (&view, None, None), obs)?;
+        let shape = TileShape::new(&[rows, width]);
+        let (Some(shape), Some((rows, column))) = (shape, self.row_indices(agent, op, (view.extents.len(), rows)))
+        else {
+            return Ok(Val::Unknown);
+        };
+        if !self.store.data {
+            return Ok(Val::Unknown);
+        }
+        let raw = self.store.rows(&self.engine, &view, (&rows, column), shape, self.pad(agent, op))?;
+        Ok(from_bytes(view.elem, shape, &raw))
+    }
+
+    fn scatter_rows(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        let view = self.view(agent, op, 0)?;
+        let rank = view.extents.len();
+        self.touch(agent, id, None, tensor(&view, None, None, true, true), obs)?;
+        let Val::Tile(tile) = self.arg(agent, op, rank + 1) else { return Ok(()) };
+        let Some((rows, column)) = self.row_indices(agent, op, (rank, tile.shape[0])) else { return Ok(()) };
+        let width = extents(tile.shape).last().copied().unwrap_or(0);
+        let mut line = vec![1; rank.saturating_sub(1)];
+        line.push(tile.shape.last().copied().unwrap_or(1));
+        let Some(line) = TileShape::new(&line) else { return Ok(()) };
+        for (i, row) in rows.into_iter().enumerate() {
+            let values = tile.cells.pick(i * width..(i + 1) * width);
+            let first: Vec<i64> = row.into_iter().chain([column]).collect();
+            let Machine { engine, store, .. } = self;
+            store.put(engine, &view, &first, line, &bytes::encode(view.elem, &values))?;
+        }
+        Ok(())
+    }
+
+    /// For each lane, the place that its indices name; `None` if they are not computed.
+    fn lanes(&self, agent: usize, op: &Op, view: &View) -> Res<Option<Vec<Option<u64>>>> {
+        let mut axes = Vec::new();
+        for i in 0..view.extents.len() {
+            let Val::Tile(t) = self.arg(agent, op, 1 + i) else { return Ok(None) };
+            axes.push(t);
+        }
+        let n = axes.first().map_or(0, |t| t.cells.len());
+        let place = |lane| self.store.place(view, &axes.iter().map(|t| t.cells.get(lane).int()).collect::<Vec<_>>());
+        (0..n).map(place).collect::<Res<Vec<_>>>().map(Some)
+    }
+
+    fn gather(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Val> {
+        let view = self.view(agent, op, 0)?;
+        self.reads(agent, id, (&view, None, None), obs)?;
+        let Some(places) = self.lanes(agent, op, &view)?.filter(|_| self.store.data) else { return Ok(Val::Unknown) };
+        let pad = self.pad(agent, op);
+        let of = |place: Option<u64>| place.map_or(Ok(pad), |e| self.store.get(&self.engine, &view, e));
+        let nums = places.into_iter().map(of).collect::<Res<Vec<Num>>>()?;
+        let ty = op.results.first().map_or(titan_core::ir::Ty::BOOL, |v| self.kernel().ty(*v));
+        Ok(super::eval::value(ty, Cells::collect(view.elem, nums.into_iter())))
+    }
+
+    fn scatter(&mut self, agent: usize, id: OpId, op: &Op, atomic: Option<AtomicOp>, obs: Obs<'_, '_>) -> Res<()> {
+        let view = self.view(agent, op, 0)?;
+        self.touch(agent, id, None, tensor(&view, None, None, true, true), obs)?;
+        let Some(places) = self.lanes(agent, op, &view)? else { return Ok(()) };
+        let Val::Tile(values) = self.arg(agent, op, view.extents.len() + 1) else { return Ok(()) };
+        for (lane, place) in places.into_iter().enumerate() {
+            if let Some(element) = place {
+                self.update(&view, element, values.cells.get(lane), atomic)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, view: &View, element: u64, value: Num, atomic: Option<AtomicOp>) -> Res<()> {
+        if !self.store.data {
+            return Ok(());
+        }
+        let new = match atomic {
+            None => value,
+            Some(atomic) => {
+                let bin = match atomic {
+                    AtomicOp::Add => BinOp::Add,
+                    AtomicOp::Max => BinOp::Max,
+                    AtomicOp::Min => BinOp::Min,
+                };
+                binary(bin, view.elem, self.store.get(&self.engine, view, element)?, value)
+            }
+        };
+        let Machine { engine, store, .. } = self;
+        store.set(engine, view, element, new)
+    }
+
+    fn atomic_tile(&mut self, agent: usize, id: OpId, op: &Op, atomic: AtomicOp, obs: Obs<'_, '_>) -> Res<()> {
+        let view = self.view(agent, op, 0)?;
+        let rank = view.extents.len();
+        let Some(shape) = op.args.last().and_then(|v| self.kernel().ty(*v).tile_shape()) else { return Ok(()) };
+        let first = self.first(agent, op, (1, rank), Some(shape));
+        self.touch(agent, id, None, tensor(&view, first.as_deref(), Some(shape), true, true), obs)?;
+        let (Some(first), Val::Tile(tile)) = (first, self.arg(agent, op, rank + 1)) else { return Ok(()) };
+        let dims = extents(shape);
+        for lane in 0..shape.len() {
+            let (mut rest, mut at) = (lane, first.clone());
+            for axis in (0..rank).rev() {
+                at[axis] += (rest % dims[axis]) as i64;
+                rest /= dims[axis];
+            }
+            if let Some(element) = self.store.place(&view, &at)? {
+                self.update(&view, element, tile.cells.get(lane), Some(atomic))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All offsets of segments; `None` if they are not computed.
+    fn offsets(&self, view: &View) -> Res<Option<Vec<i64>>> {
+        if !self.store.knows(view.param) {
+            return Ok(None);
+        }
+        let n = view.extents.first().copied().unwrap_or(0);
+        let one = |i| match self.store.place(view, &[i])? {
+            Some(element) => self.store.get(&self.engine, view, element).map(Num::int),
+            None => Err(Found::new(Kind::Trap, "offsets outside of their tensor")),
+        };
+        (0..n).map(one).collect::<Res<Vec<i64>>>().map(Some)
+    }
+
+    fn segment(&self, agent: usize, op: &Op) -> Res<Val> {
+        let (view, off, e) = (self.view(agent, op, 0)?, self.view(agent, op, 1)?, self.int(agent, op, 2)?);
+        let Some(all) = self.offsets(&off)? else { return Ok(Val::Unknown) };
+        let at = |i: i64| usize::try_from(i).ok().and_then(|i| all.get(i)).copied();
+        let extent = view.extents.first().copied().unwrap_or(0);
+        match (at(e), at(e.saturating_add(1))) {
+            (Some(lo), Some(hi)) if 0 <= lo && lo <= hi && hi <= extent => {
+                let mut v = (*view).clone();
+                narrow(&mut v, 0, lo, hi);
+                Ok(Val::Tensor(Rc::new(v)))
+            }
+            (lo, hi) => Err(Found::new(Kind::Trap, format!("segment {e} is {lo:?}..{hi:?} of {extent} rows"))),
+        }
+    }
+
+    /// How many tiles there are, or which one has number `j`.
+    fn ragged(&self, agent: usize, op: &Op, (rows, cols): (i32, i32), j: Option<i64>) -> Res<Vec<Val>> {
+        let (view, off) = (self.view(agent, op, 0)?, self.view(agent, op, 1)?);
+        let Some(all) = self.offsets(&off)? else { return Ok(vec![Val::Unknown; op.results.len()]) };
+        let [extent, width] = view.extents[..] else { return Err(Found::not_modelled("segments of another rank")) };
+        let ordered = all.windows(2).all(|w| w[0] <= w[1])
+            && all.first().is_none_or(|o| *o >= 0)
+            && all.last().is_none_or(|o| *o <= extent);
+        if !ordered {
+            return Err(Found::new(Kind::Trap, format!("offsets {all:?} are not in order inside of {extent} rows")));
+        }
+        let up = |n: i64, d: i32| n.checked_div(d.into()).map_or(0, |q| q + i64::from(n % i64::from(d) != 0));
+        let across = up(width, cols);
+        let (mut count, num) = (0i64, |v: i64| Val::Num(Num::Int(v)));
+        for (e, w) in all.windows(2).enumerate() {
+            let here = up(w[1] - w[0], rows) * across;
+            if let Some(j) = j
+                && (count..count + here).contains(&j)
+            {
+                let at = j - count;
+                return Ok(vec![num(e as i64), num(at / across), num(at % across)]);
+            }
+            count += here;
+        }
+        match j {
+            None => Ok(vec![num(count)]),
+            Some(j) => Err(Found::new(Kind::Trap, format!("tile {j} of {count}"))),
+        }
+    }
+
+    fn print(&mut self, agent: usize, op: &Op, text: &str) -> Res<()> {
+        let mut parts = text.split("{}");
+        let mut line = parts.next().unwrap_or_default().to_owned();
+        for (i, part) in parts.enumerate() {
+            line += &match self.arg(agent, op, i) {
+                Val::Num(Num::Int(v)) => v.to_string(),
+                Val::Num(Num::Float(x)) => x.to_string(),
+                Val::Tile(t) => match &t.cells {
+                    Cells::Int(v) => format!("{v:?}"),
+                    Cells::Float(v) => format!("{v:?}"),
+                },
+                _ => "?".to_owned(),
+            };
+            line += part;
+        }
+        self.printed.push(line);
+        Ok(())
+    }
+
+    fn assert(&self, agent: usize, op: &Op, message: &str) -> Res<()> {
+        let holds = match self.arg(agent, op, 0) {
+            Val::Num(n) => n.int() != 0,
+            Val::Tile(t) => (0..t.cells.len()).all(|i| t.cells.get(i).int() != 0),
+            _ => return Ok(()),
+        };
+        if holds { Ok(()) } else { Err(Found::new(Kind::Trap, format!("assertion failed: {message}"))) }
+    }
+
+    /// A tile of a tensor, named for a copy.
+    pub(super) fn source_of(&self, agent: usize, op: &Op, ttg: &TtgOp) -> Res<Val> {
+        let view = self.view(agent, op, 0)?;
+        let rank = view.extents.len();
+        let Some(shape) = op.results.first().and_then(|v| self.kernel().ty(*v).tile_shape()) else {
+            return Ok(Val::Unknown);
+        };
+        let what = match ttg {
+            TtgOp::SourceRows { rows, .. } => {
+                self.row_indices(agent, op, (rank, *rows)).map(|(r, c)| Named::Rows(r, c))
+            }
+            TtgOp::Source(unit, _) => {
+                self.first(agent, op, (1, rank), (*unit == Unit::Tile).then_some(shape)).map(Named::From)
+            }
+            _ => None,
+        };
+        let pad = self.pad(agent, op);
+        Ok(Val::Source(Rc::new(Source { view, what: what.unwrap_or(Named::Unknown), shape, pad })))
+    }
+}

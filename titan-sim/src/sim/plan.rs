@@ -1,0 +1,296 @@
+//! What is known of a kernel before it runs: its roles, where rings and regions lie, who reads which ring, who arrives where.
+//!
+//! A ring runs by the protocol of `docs/protocol.md`, with two barriers for each slot: *Ready*, at which the filler arrives
+//! once and copies bring their bytes, and *Free*, at which each reader arrives once. A staging ring, which is written and
+//! stored, has no readers and no barriers: whoever stores waits for its own stores.
+#![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
+
+use super::finding::{Found, Kind};
+use crate::engine::Class;
+use titan_core::ir::{
+    Block, Effect, Kernel, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, Proxy, RegionOp, TtgOp, Ty, Value,
+};
+
+/// Groups of `cp.async`.
+pub const CP_ASYNC: Class = Class(0);
+/// Groups of matrix products.
+pub const WGMMA: Class = Class(1);
+/// Groups of bulk stores: that they have read shared memory.
+pub const BULK_STORE: Class = Class(2);
+/// The same groups: that they have written the tensor.
+pub const BULK_WRITE: Class = Class(3);
+/// AMD's vector memory operations.
+pub const VMCNT: Class = Class(4);
+/// AMD's operations on local memory.
+pub const LGKMCNT: Class = Class(5);
+/// Bulk loads, which are in no group.
+pub const BULK_LOAD: Class = Class(6);
+/// Copies of a ring through the generic proxy, of which a barrier tells.
+pub const RING_COPY: Class = Class(7);
+/// How many classes there are.
+pub(super) const CLASSES: usize = 8;
+
+/// The greatest part of shared memory that is modelled, in bytes: more than any target has.
+const MAX_SHARED: u64 = 1 << 20;
+
+/// A ring.
+#[derive(Debug)]
+pub(super) struct Ring {
+    pub(super) slots: u64,
+    /// The first byte in shared memory.
+    pub(super) base: u64,
+    /// From one slot to the next.
+    pub(super) stride: u64,
+    /// Where each field lies in its slot, and how many bytes it has.
+    pub(super) fields: Vec<(u64, u64)>,
+    /// It is written and stored, not copied to and read.
+    pub(super) staging: bool,
+    /// Its copies go through the async proxy.
+    pub(super) bulk: bool,
+    /// Those who read it, by their number in a program.
+    pub(super) readers: Vec<usize>,
+    /// Those who fill it.
+    pub(super) fillers: Vec<usize>,
+}
+
+/// Barriers that a kernel makes itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alloc {
+    pub(super) value: Value,
+    pub(super) op: OpId,
+    pub(super) n: u32,
+}
+
+/// What is known of a kernel.
+#[derive(Debug)]
+pub(super) struct Plan<'k> {
+    pub(super) kernel: &'k Kernel,
+    /// The operation at which roles part.
+    pub(super) roles_op: Option<OpId>,
+    pub(super) rings: Vec<Ring>,
+    pub(super) allocs: Vec<Alloc>,
+    /// Where the words of barriers of rings begin, two for each slot.
+    pub(super) words: u64,
+    /// How many bytes of shared memory there are.
+    pub(super) shared: u64,
+    /// For each of `allocs`, who arrives there, by their numbers in a program.
+    pub(super) arrivers: Vec<Vec<usize>>,
+    /// For each parameter: bulk copies that do not say which bytes they store are not its only accesses.
+    pub(super) mixed: Vec<bool>,
+}
+
+impl<'k> Plan<'k> {
+    /// What is known of a kernel.
+    ///
+    /// # Errors
+    /// Declarations that cannot be.
+    pub(super) fn of(kernel: &'k Kernel) -> Result<Plan<'k>, Box<Found>> {
+        let roles_op = roles(kernel)?;
+        let mut plan = Plan {
+            kernel,
+            roles_op,
+            rings: Vec::new(),
+            allocs: Vec::new(),
+            words: 0,
+            shared: 0,
+            arrivers: Vec::new(),
+            mixed: Vec::new(),
+        };
+        plan.shared = plan.regions()?;
+        for (i, pipe) in kernel.pipes.iter().enumerate() {
+            let ring = plan.ring(i, pipe)?;
+            plan.shared = ring.base + ring.stride * ring.slots;
+            plan.rings.push(ring);
+        }
+        plan.words = plan.shared.next_multiple_of(8);
+        plan.shared = plan.words + 16 * plan.rings.iter().map(|r| r.slots).sum::<u64>();
+        if plan.shared > MAX_SHARED {
+            return Err(Found::new(
+                Kind::Declaration,
+                format!("{} bytes of shared memory: no target has so many", plan.shared),
+            ));
+        }
+        plan.check_pipes()?;
+        plan.arrivers = plan.allocs.iter().map(|a| plan.who(|k, op| arrives(k, op, a.value))).collect();
+        plan.mixed = (0..kernel.sig.params.len()).map(|i| plan.is_mixed(i)).collect();
+        Ok(plan)
+    }
+
+    fn is_mixed(&self, param: usize) -> bool {
+        let of = |k: &Kernel, op: &Op| op.args.first().is_some_and(|v| param_of(k, *v) == Some(param));
+        let bulk = |op: &Op| matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. }));
+        let others =
+            self.who(|k, op| of(k, op) && !bulk(op) && !matches!(op.kind.effect(), Effect::Pure | Effect::Control));
+        let bulk = self.who(|k, op| bulk(op) && of(k, op));
+        !bulk.is_empty() && (bulk.len() > 1 || !others.is_empty())
+    }
+
+    /// How many agents a program has: its own thread, and the roles.
+    pub(super) fn agents(&self) -> usize {
+        1 + if self.roles_op.is_some() { self.kernel.roles.len() } else { 0 }
+    }
+
+    /// The block of one of the agents of a program.
+    pub(super) fn block_of(&self, local: usize) -> Option<Block> {
+        match local.checked_sub(1) {
+            None => Some(self.kernel.body),
+            Some(role) => self.roles_op.and_then(|op| self.kernel.op(op).regions.get(role).copied()),
+        }
+    }
+
+    /// Which agents of a program have an operation of which this holds. A program that parts is counted by its roles.
+    pub(super) fn who(&self, holds: impl Fn(&Kernel, &Op) -> bool) -> Vec<usize> {
+        let has = |block: Block| {
+            let mut found = false;
+            self.kernel.walk_block(block, &mut |_, op| found |= holds(self.kernel, op));
+            found
+        };
+        let roles: Vec<usize> = (1..self.agents()).filter(|i| self.block_of(*i).is_some_and(has)).collect();
+        if roles.is_empty() && has(self.kernel.body) { vec![0] } else { roles }
+    }
+
+    /// The end of the last region; makes the list of barriers on the way.
+    fn regions(&mut self) -> Result<u64, Box<Found>> {
+        let (mut end, mut allocs, mut bad) = (0, Vec::new(), None);
+        self.kernel.walk(&mut |id, op| match op.kind {
+            OpKind::Region(RegionOp::Place { offset, bytes, parts }) => {
+                end = end.max(u64::from(offset) + u64::from(bytes));
+                if parts == 0 || bytes == 0 || bytes % parts != 0 {
+                    bad = Some(format!("a region of {bytes} bytes has no {parts} equal parts"));
+                }
+            }
+            OpKind::Nv(NvOp::MbarrierAlloc { n, .. }) => match op.results.first() {
+                Some(value) if n <= 1024 => allocs.push(Alloc { value: *value, op: id, n }),
+                _ => bad = Some(format!("{n} barriers at once")),
+            },
+            _ => {}
+        });
+        self.allocs = allocs;
+        match bad {
+            Some(bad) => Err(Found::new(Kind::Declaration, bad)),
+            None if end > MAX_SHARED => Err(Found::new(
+                Kind::Declaration,
+                format!("a region ends at byte {end}: no target has so much shared memory"),
+            )),
+            None => Ok(end.next_multiple_of(128)),
+        }
+    }
+
+    fn ring(&self, index: usize, pipe: &PipeDecl) -> Result<Ring, Box<Found>> {
+        let name = self.kernel.pipe_name(Pipe::new(index));
+        if pipe.slots == 0 || pipe.slots > PipeDecl::MAX_SLOTS || pipe.fields.is_empty() {
+            return Err(Found::new(
+                Kind::Declaration,
+                format!("`{name}` has {} slots of {} tiles", pipe.slots, pipe.fields.len()),
+            ));
+        }
+        let mut at = 0u64;
+        let fields = pipe.fields.iter().map(|field| {
+            let start = at.next_multiple_of(128);
+            at = start + field.bytes();
+            (start, field.bytes())
+        });
+        let (fields, base) = (fields.collect(), self.shared.next_multiple_of(128));
+        let names = |op: &Op, wanted: fn(&TtgOp) -> Option<Pipe>| matches!(&op.kind, OpKind::Ttg(t) if wanted(t) == Some(Pipe::new(index)));
+        let token = |k: &Kernel, op: &Op| {
+            op.args.first().is_some_and(|a| matches!(k.ty(*a), Ty::Token(_, p) if p.index() == index))
+        };
+        let writes = self.who(|k, op| op.kind == OpKind::Ttg(TtgOp::Write) && token(k, op));
+        let bulk = self.who(|k, op| {
+            matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { proxy: Proxy::Async, .. })) && token(k, op)
+        });
+        Ok(Ring {
+            slots: pipe.slots.into(),
+            base,
+            stride: at.next_multiple_of(128),
+            fields,
+            staging: !writes.is_empty(),
+            bulk: !bulk.is_empty(),
+            readers: self.who(|_, op| names(op, |t| if let TtgOp::Ready(p) = t { Some(*p) } else { None })),
+            fillers: self.who(|_, op| names(op, |t| if let TtgOp::Acquire(p) = t { Some(*p) } else { None })),
+        })
+    }
+
+    /// Every ring that an operation or a type names exists.
+    fn check_pipes(&self) -> Result<(), Box<Found>> {
+        let mut bad = None;
+        self.kernel.walk(&mut |_, op| {
+            let named = match &op.kind {
+                OpKind::Ttg(TtgOp::Acquire(p) | TtgOp::Ready(p)) => Some(*p),
+                _ => None,
+            };
+            bad = bad.or(named.filter(|p| p.index() >= self.rings.len()));
+        });
+        match bad {
+            Some(pipe) => Err(Found::new(Kind::Declaration, format!("there is no ring {}", pipe.index()))),
+            None => Ok(()),
+        }
+    }
+
+    /// The ring and the slot in which a byte of shared memory lies.
+    pub(super) fn ring_at(&self, byte: u64) -> Option<(usize, u64)> {
+        let holds = |r: &Ring| byte >= r.base && byte < r.base + r.stride * r.slots;
+        let i = self.rings.iter().position(holds)?;
+        let ring = self.rings.get(i)?;
+        Some((i, (byte - ring.base) / ring.stride.max(1)))
+    }
+
+    /// The user's name of a region that holds these bytes, the smallest one, and which part of it.
+    pub(super) fn region_at(&self, lo: u64, hi: u64) -> Option<(String, Option<u64>)> {
+        let mut best: Option<(u64, String, Option<u64>)> = None;
+        self.kernel.walk(&mut |_, op| {
+            let OpKind::Region(RegionOp::Place { offset, bytes, parts }) = op.kind else { return };
+            let (start, bytes, parts) = (u64::from(offset), u64::from(bytes), u64::from(parts).max(1));
+            if start <= lo && hi <= start + bytes && best.as_ref().is_none_or(|b| bytes < b.0) {
+                let name = op.results.first().map(|v| self.kernel.display_name(*v)).unwrap_or_default();
+                let part = (parts > 1).then(|| (lo - start) / (bytes / parts).max(1));
+                best = Some((bytes, name, part));
+            }
+        });
+        best.map(|(_, name, part)| (name, part))
+    }
+}
+
+/// The one operation at which roles part, if there is one.
+fn roles(kernel: &Kernel) -> Result<Option<OpId>, Box<Found>> {
+    let is = |id: &OpId| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles);
+    let top: Vec<OpId> = kernel.block(kernel.body).ops.iter().copied().filter(is).collect();
+    let mut all = 0;
+    kernel.walk(&mut |_, op| all += usize::from(op.kind == OpKind::Ttg(TtgOp::Roles)));
+    if all > 1 || top.len() != all {
+        return Err(Found::new(Kind::Declaration, "roles part once, outside of loops and branches"));
+    }
+    Ok(top.first().copied())
+}
+
+/// Whether an operation arrives at the barriers of an `alloc`, itself or by its copies.
+fn arrives(kernel: &Kernel, op: &Op, alloc: Value) -> bool {
+    let last = |v: Option<&Value>| {
+        v.is_some_and(|v| {
+            *v == alloc
+                || kernel
+                    .def_op(*v)
+                    .is_some_and(|d| d.kind == OpKind::Nv(NvOp::MbarrierAt) && d.args.first() == Some(&alloc))
+        })
+    };
+    match op.kind {
+        OpKind::Nv(
+            NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } | NvOp::CpAsyncArrive { .. } | NvOp::BulkLoad { .. },
+        ) => last(op.args.last()),
+        _ => false,
+    }
+}
+
+/// The parameter that a value is a view of.
+pub(super) fn param_of(kernel: &Kernel, value: Value) -> Option<usize> {
+    let mut at = value;
+    loop {
+        if !matches!(kernel.ty(at), Ty::Tensor(..) | Ty::Source(..)) {
+            return None;
+        }
+        match kernel.def_op(at) {
+            None => return Some(at.index()),
+            Some(op) => at = *op.args.first()?,
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! Operations that state a protocol themselves: regions, mbarriers, copies and groups, named and cluster barriers.
+//!
+//! Regions have no elements in the IR, so what is copied to them is not kept: only that somebody wrote there. A role acts as
+//! one thread of control, and says how many of its threads arrive.
+#![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
+
+use super::access::{shared, tensor};
+use super::finding::{Found, Kind};
+use super::machine::{Machine, Obs, index};
+use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, VMCNT, WGMMA};
+use super::state::Moved;
+use super::value::{Num, Val};
+use super::work::{Effect, Res, Work};
+use crate::engine::{self, Agent, BarrierId, Class, Place, Proxy, Scope, Signal, Storage};
+use titan_core::ir::{self, AmdOp, Call, CallProxy, NvGroup, NvOp, Op, OpId, RegionOp};
+
+/// A region: the first byte and the end.
+type Bytes = (u64, u64);
+
+impl Machine<'_> {
+    /// An operation on regions.
+    pub(super) fn region(&mut self, agent: usize, id: OpId, op: &Op, what: &RegionOp, obs: Obs<'_, '_>) -> Res<Moved> {
+        match what {
+            RegionOp::Place { offset, bytes, parts } => {
+                let region = Val::Region { lo: (*offset).into(), len: (*bytes).into(), parts: (*parts).into() };
+                self.set(agent, &op.results, [region])?;
+            }
+            RegionOp::At => {
+                let Val::Region { lo, len, parts } = self.arg(agent, op, 0) else { return Err(unknown("a region")) };
+                let i = self.int(agent, op, 1)?;
+                let part = len / parts.max(1);
+                match u64::try_from(i).ok().filter(|i| *i < parts) {
+                    Some(i) => {
+                        self.set(agent, &op.results, [Val::Region { lo: lo + i * part, len: part, parts: 1 }])?
+                    }
+                    None => return Err(Found::new(Kind::Bounds, format!("part {i} of a region of {parts}"))),
+                }
+            }
+            RegionOp::Read | RegionOp::Write => {
+                let (lo, hi) = self.bytes(agent, op, 0)?;
+                let cta = self.cta(agent);
+                let write = *what == RegionOp::Write;
+                self.touch(agent, id, None, shared(cta, lo, hi, write), obs)?;
+                let Machine { engine, store, .. } = self;
+                if write {
+                    store.define(engine, cta, lo, hi)?;
+                } else {
+                    store.read_shared(&*engine, cta, lo, hi - lo)?;
+                }
+            }
+            RegionOp::Call(call) => self.call(agent, id, op, call, obs)?,
+            RegionOp::Wait => {
+                let Val::Group(class, group) = self.arg(agent, op, 0) else { return Err(unknown("a group")) };
+                self.wait_for(agent, class, group, obs)?;
+            }
+        }
+        Ok(Moved::On)
+    }
+
+    /// What an opaque call says that it does; what it computes is not known.
+    fn call(&mut self, agent: usize, id: OpId, op: &Op, call: &Call, obs: Obs<'_, '_>) -> Res<()> {
+        let proxy = match call.declared() {
+            CallProxy::Generic => Proxy::Generic,
+            CallProxy::Async => Proxy::Async,
+            CallProxy::None => return Ok(()),
+        };
+        if call.access.is_none() {
+            return Err(Found::not_modelled(format_args!("`{}` does not say what it does to its regions", call.name)));
+        }
+        for i in 0..op.args.len() {
+            let ((lo, hi), cta) = (self.bytes(agent, op, i)?, self.cta(agent));
+            let touch = call.touch(i);
+            for write in [touch.reads().then_some(false), touch.writes().then_some(true)].into_iter().flatten() {
+                self.touch_through(proxy, (agent, id, None), shared(cta, lo, hi, write), obs)?;
+                let Machine { engine, store, .. } = self;
+                // It may read and need not: whether somebody wrote there is its own business.
+                if write {
+                    store.define(engine, cta, lo, hi)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, agent: usize, op: &Op, i: usize) -> Res<Bytes> {
+        match self.arg(agent, op, i) {
+            Val::Region { lo, len, .. } => Ok((lo, lo + len)),
+            _ => Err(unknown("a region")),
+        }
+    }
+
+    /// The barriers that an operand names: the first, how many, the operation that made them, and which of those is first.
+    fn barriers_of(&self, agent: usize, cta: usize, op: &Op, i: usize) -> Res<(BarrierId, u32)> {
+        let Val::Barriers { made, first, n } = self.arg(agent, op, i) else { return Err(unknown("a barrier")) };
+        let base = self.ctas.get(cta).and_then(|c| c.made.get(&made)).ok_or_else(|| unknown("a barrier"))?;
+        Ok((BarrierId::new(base.index() + first as usize), n))
+    }
+
+    fn one_barrier(&self, agent: usize, op: &Op, i: usize) -> Res<BarrierId> {
+        match self.barriers_of(agent, self.cta(agent), op, i)? {
+            (barrier, 1) => Ok(barrier),
+            (_, n) => Err(Found::new(Kind::Barrier, format!("{n} barriers, where one is meant"))),
+        }
+    }
+
+    /// What a barrier is called.
+    pub(super) fn barrier_name(&self, barrier: BarrierId) -> String {
+        if Some(barrier) == self.cluster {
+            return "the barrier of the cluster".to_owned();
+        }
+        for cta in &self.ctas {
+            if Some(barrier) == cta.block {
+                return "the barrier of the program".to_owned();
+            }
+            for (i, (ready, free)) in cta.rings.iter().enumerate() {
+                let name = self.kernel().pipe_name(ir::Pipe::new(i));
+                for (side, what) in [(ready, "ready"), (free, "free")] {
+                    if let Some(slot) = side.iter().position(|b| *b == barrier) {
+                        return format!("{name}.{what}[{slot}]");
+                    }
+                }
+            }
+            if let Some((id, _)) = cta.named.iter().find(|(_, n)| n.barrier == barrier) {
+                return format!("barrier {id}");
+            }
+            for alloc in &self.plan.allocs {
+                let Some(base) = cta.made.get(&index(alloc.value.index())) else { continue };
+                if let Some(i) = barrier.index().checked_sub(base.index()).filter(|i| *i < alloc.n as usize) {
+                    let name = self.kernel().display_name(alloc.value);
+                    return if alloc.n == 1 { name } else { format!("{name}[{i}]") };
+                }
+            }
+        }
+        barrier.to_string()
+    }
+
+    /// An operation of an NVIDIA GPU.
+    pub(super) fn nv(&mut self, agent: usize, id: OpId, op: &Op, what: NvOp, obs: Obs<'_, '_>) -> Res<Moved> {
+        match what {
+            NvOp::MbarrierAlloc { n, .. } => {
+                let made = op.results.first().map_or(0, |v| index(v.index()));
+                self.set(agent, &op.results, [Val::Barriers { made, first: 0, n }])?;
+            }
+            NvOp::MbarrierAt => {
+                let Val::Barriers { made, first, n } = self.arg(agent, op, 0) else { return Err(unknown("a barrier")) };
+                let i = self.int(agent, op, 1)?;
+                match u32::try_from(i).ok().filter(|i| *i < n) {
+                    Some(i) => self.set(agent, &op.results, [Val::Barriers { made, first: first + i, n: 1 }])?,
+                    None => return Err(Found::new(Kind::Bounds, format!("barrier {i} of {n}"))),
+                }
+            }
+            NvOp::MbarrierInit { count } => self.init(agent, id, op, count, obs)?,
+            NvOp::MbarrierInval => self.invalidate(agent, id, op, obs)?,
+            NvOp::Arrive { arrivals } => self.arrive(agent, id, op, (arrivals, 0), obs)?,
+            NvOp::ArriveExpectTx { bytes } => self.arrive(agent, id, op, (1, bytes), obs)?,
+            NvOp::ExpectTx { bytes } => self.arrive(agent, id, op, (0, bytes), obs)?,
+            NvOp::MbarrierWait | NvOp::WaitParity => return self.wait(agent, id, op, obs),
+            NvOp::TryWait | NvOp::TestWait => {
+                let (barrier, parity) = (self.one_barrier(agent, op, 0)?, self.int(agent, op, 1)? & 1 == 1);
+                let passed = self
+                    .engine
+                    .test(Agent::new(agent), barrier, parity, &mut &mut *obs)
+                    .map_err(|h| self.fault(agent, Some(id), h))?;
+                self.set(agent, &op.results, [Val::Num(Num::Int(passed.into()))])?;
+                return Ok(if passed { Moved::On } else { Moved::Polled });
+            }
+            NvOp::FenceMbarrierInit => {
+                if let Some(cta) = self.cta_mut(agent) {
+                    cta.unfenced.retain(|_, who| *who != agent);
+                }
+                let place = Place::new(id.index());
+                let (from, to, scope, space) =
+                    (Proxy::Generic, Proxy::Async, Scope::Cluster, engine::FenceSpace::Shared);
+                self.tell(obs, &engine::Event::Fence { agent: Agent::new(agent), from, to, scope, space, place })?;
+            }
+            NvOp::BulkLoad { bytes, multicast, .. } => self.bulk_load(agent, id, op, (bytes, multicast), obs)?,
+            NvOp::BulkStore { bytes, .. } => self.bulk_store(agent, id, op, bytes, obs)?,
+            NvOp::CpAsync { bytes } => self.copy(agent, id, op, (CP_ASYNC, bytes), obs)?,
+            NvOp::CpAsyncArrive { noinc, arrivals } => self.copies_arrive(agent, id, op, (noinc, arrivals), obs)?,
+            NvOp::Wgmma => self.wgmma(agent, id, op, obs)?,
+            NvOp::Commit { group, .. } => {
+                let class = class_of(group);
+                let n = self.commit(agent, class, obs)?;
+                if class == BULK_STORE {
+                    self.commit(agent, BULK_WRITE, obs)?;
+                }
+                self.set(agent, &op.results, [Val::Group(class, n)])?;
+            }
+            NvOp::WaitGroup { group, n, read } => {
+                let class = class_of(group);
+                self.wait_groups(agent, class, n, obs)?;
+                if class == BULK_STORE && !read {
+                    self.wait_groups(agent, BULK_WRITE, n, obs)?;
+                }
+            }
+            NvOp::BarrierSync { id: named, threads } => return self.come(agent, id, (named, threads, true), obs),
+            NvOp::BarrierArrive { id: named, threads } => return self.come(agent, id, (named, threads, false), obs),
+            NvOp::ClusterArrive | NvOp::ClusterWait => {
+                return self.cluster(agent, id, what == NvOp::ClusterArrive, obs);
+            }
+            NvOp::SetMaxNReg { registers } => self.registers(agent, registers)?,
+            NvOp::WgmmaFence => {}
+        }
+        Ok(Moved::On)
+    }
+
+    pub(super) fn cta_mut(&mut self, agent: usize) -> Option<&mut super::state::Cta> {
+        let cta = self.cta(agent);
+        self.ctas.get_mut(cta)
+    }
+
+    /// The first word of the barriers that an operand names.
+    fn word(&self, agent: usize, op: &Op) -> Res<u64> {
+        let Val::Barriers { made, first, .. } = self.arg(agent, op, 0) else { return Err(unknown("a barrier")) };
+        let alloc =
+            self.plan.allocs.iter().find(|a| index(a.value.index()) == made).ok_or_else(|| unknown("a barrier"))?;
+        let made = self.kernel().op(alloc.op);
+        let (lo, hi) = self.bytes(agent, made, 0)?;
+        let ir::OpKind::Nv(NvOp::MbarrierAlloc { at, n }) = made.kind else { return Err(unknown("a barrier")) };
+        let start = lo + u64::from(at);
+        if start % 8 != 0 || start + 8 * u64::from(n) > hi {
+            return Err(Found::new(
+                Kind::Barrier,
+                format!("barriers at byte {at} of a region of {} bytes: each has an aligned word of 8", hi - lo),
+            ));
+        }
+        Ok(start + 8 * u64::from(first))
+    }
+
+    fn init(&mut self, agent: usize, id: OpId, op: &Op, count: u32, obs: Obs<'_, '_>) -> Res<()> {
+        let (first, n) = self.barriers_of(agent, self.cta(agent), op, 0)?;
+        let (start, cta) = (self.word(agent, op)?, self.cta(agent));
+        for i in 0..n {
+            let (barrier, address) = (BarrierId::new(first.index() + i as usize), start + 8 * u64::from(i));
+            let other = self.ctas.get(cta).and_then(|c| c.words.get(&address)).copied().filter(|b| *b != barrier);
+            if let Some(other) = other {
+                let message =
+                    format!("`{}` and `{}` have one word", self.barrier_name(barrier), self.barrier_name(other));
+                return Err(Found::new(Kind::Barrier, message));
+            }
+            let storage = self.store.shared.get(cta).map(|space| Storage { space: *space, address, len: 8 });
+            let place = Place::new(id.index());
+            self.engine
+                .init(Agent::new(agent), barrier, count, storage, place, &mut &mut *obs)
+                .map_err(|h| self.fault(agent, Some(id), h))?;
+            if let Some(cta) = self.ctas.get_mut(cta) {
+                cta.words.insert(address, barrier);
+                cta.unfenced.insert(barrier, agent);
+            }
+        }
+        Ok(())
+    }
+
+    fn invalidate(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        let (first, n) = self.barriers_of(agent, self.cta(agent), op, 0)?;
+        let cta = self.cta(agent);
+        for i in 0..n {
+            let barrier = BarrierId::new(first.index() + i as usize);
+            let brings = |s: &Signal| matches!(s, Signal::Bytes { barrier: b, .. } | Signal::Arrive { barrier: b } if *b == barrier);
+            let used = self
+                .engine
+                .pending()
+                .iter()
+                .find(|(_, o)| o.signals.iter().any(brings))
+                .map(|(_, o)| (o.agent, o.payload.op));
+            let waits = self.engine.agents().iter().find(
+                |(_, s)| matches!(s, engine::State::Blocked(engine::Wait::Phase { barrier: b, .. }) if *b == barrier),
+            );
+            if used.is_some() || waits.is_some() {
+                let name = self.barrier_name(barrier);
+                let mut found = Found::new(Kind::Barrier, format!("`{name}` is invalidated in use"))
+                    .side(self.side(agent, id, None, None));
+                if let Some((who, op)) = used {
+                    found = found.side(self.side(who.index(), op, None, None));
+                }
+                return Err(found);
+            }
+            self.engine
+                .invalidate(Agent::new(agent), barrier, Place::new(id.index()), &mut &mut *obs)
+                .map_err(|h| self.fault(agent, Some(id), h))?;
+            if let Some(cta) = self.ctas.get_mut(cta) {
+                cta.words.retain(|_, b| *b != barrier);
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, agent: usize, id: OpId, op: &Op, (count, bytes): (u32, u32), obs: Obs<'_, '_>) -> Res<()> {
+        let barrier = self.one_barrier(agent, op, 0)?;
+        let phase = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase);
+        self.engine
+            .arrive(Agent::new(agent), barrier, count, bytes, &mut &mut *obs)
+            .map_err(|h| self.fault(agent, Some(id), h))?;
+        self.set(agent, &op.results, [Val::Phase(phase & 1)])
+    }
+
+    fn wait(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
+        let barrier = self.one_barrier(agent, op, 0)?;
+        let parity = match self.arg(agent, op, 1) {
+            Val::Phase(parity) => parity == 1,
+            _ => self.int(agent, op, 1)? & 1 == 1,
+        };
+        let passed = self
+            .engine
+            .wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs)
+            .map_err(|h| self.fault(agent, Some(id), h))?;
+        Ok(if passed { Moved::On } else { Moved::Blocked })
+    }
+
+    /// The bytes of a region that a copy touches.
+    fn copied(&self, agent: usize, op: &Op, (at, bytes): (usize, u32)) -> Res<Bytes> {
+        let (lo, hi) = self.bytes(agent, op, at)?;
+        if u64::from(bytes) > hi - lo {
+            return Err(Found::new(Kind::Bounds, format!("{bytes} bytes are copied, and the region has {}", hi - lo)));
+        }
+        Ok((lo, lo + u64::from(bytes)))
+    }
+
+    /// How the bytes of a raw copy lie in its tensor is not said: what depends on that is not modelled.
+    fn tensor_is_said(&self, agent: usize, op: &Op, stores: bool) -> Res<()> {
+        let param = self.view(agent, op, 0)?.param;
+        let Some(t) = self.store.setup.tensors.get(param).and_then(Option::as_ref).filter(|t| t.bytes.is_none()) else {
+            return Ok(());
+        };
+        if !stores {
+            return Err(Found::not_modelled(format_args!(
+                "a raw copy from `{}`, which the kernel may write: which bytes it reads is not said",
+                t.name
+            )));
+        }
+        if self.plan.mixed.get(param) == Some(&true) {
+            return Err(Found::not_modelled(format_args!(
+                "raw stores to `{}` beside other accesses: which bytes they write is not said",
+                t.name
+            )));
+        }
+        Ok(())
+    }
+
+    fn bulk_load(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (bytes, multicast): (u32, u16),
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
+        let n = op.args.len();
+        self.tensor_is_said(agent, op, false)?;
+        let (lo, hi) = self.copied(agent, op, (n.saturating_sub(2), bytes))?;
+        let own = self.cta(agent);
+        let to: Vec<usize> =
+            if multicast == 0 { vec![own] } else { (0..16).filter(|i| multicast >> i & 1 == 1).collect() };
+        for cta in to {
+            if cta >= self.ctas.len() {
+                return Err(Found::new(
+                    Kind::Bounds,
+                    format!("a copy to program {cta} of a cluster of {}", self.ctas.len()),
+                ));
+            }
+            let over = self.engine.agents().state(Agent::new(cta * self.plan.agents())) == engine::State::Done;
+            if over {
+                return Err(Found::new(
+                    Kind::UnderWay,
+                    format!("a copy to program {cta} of the cluster, which has ended"),
+                ));
+            }
+            let (barrier, _) = self.barriers_of(agent, cta, op, n.saturating_sub(1))?;
+            if self.ctas.get(cta).is_some_and(|c| c.unfenced.contains_key(&barrier)) {
+                let name = self.barrier_name(barrier);
+                return Err(Found::new(
+                    Kind::Fence,
+                    format!("a bulk copy arrives at `{name}`, which was initialised without a fence after it"),
+                ));
+            }
+            let work = Work {
+                op: id,
+                time: None,
+                touches: vec![shared(cta, lo, hi, true)],
+                effect: Effect::Define { cta, lo, hi },
+            };
+            self.start(agent, BULK_LOAD, (Vec::new(), vec![Signal::Bytes { barrier, bytes }]), work, obs)?;
+        }
+        Ok(())
+    }
+
+    fn bulk_store(&mut self, agent: usize, id: OpId, op: &Op, bytes: u32, obs: Obs<'_, '_>) -> Res<()> {
+        let (cta, at) = (self.cta(agent), op.args.len().saturating_sub(1));
+        self.tensor_is_said(agent, op, true)?;
+        let (lo, hi) = self.copied(agent, op, (at, bytes))?;
+        let read = Work {
+            op: id,
+            time: None,
+            touches: vec![shared(cta, lo, hi, false)],
+            effect: Effect::Expect { cta, lo, hi },
+        };
+        let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
+        let view = self.view(agent, op, 0)?;
+        // How the bytes lie in the tensor is not said: two stores of one tensor are not held against each other.
+        let mut touch = tensor(&view, None, None, true, true);
+        touch.strong = true;
+        let write = Work { op: id, time: None, touches: vec![touch], effect: Effect::None };
+        self.start(agent, BULK_WRITE, (vec![read], Vec::new()), write, obs)?;
+        Ok(())
+    }
+
+    /// A copy into shared memory that its class counts.
+    fn copy(&mut self, agent: usize, id: OpId, op: &Op, (class, bytes): (Class, u32), obs: Obs<'_, '_>) -> Res<()> {
+        let (cta, at) = (self.cta(agent), op.args.len().saturating_sub(1));
+        self.tensor_is_said(agent, op, false)?;
+        let (lo, hi) = self.copied(agent, op, (at, bytes))?;
+        let work = Work {
+            op: id,
+            time: None,
+            touches: vec![shared(cta, lo, hi, true)],
+            effect: Effect::Define { cta, lo, hi },
+        };
+        self.start(agent, class, (Vec::new(), Vec::new()), work, obs).map(drop)
+    }
+
+    fn copies_arrive(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (noinc, arrivals): (bool, u32),
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
+        let barrier = self.one_barrier(agent, op, 0)?;
+        if !noinc {
+            self.engine.add_pending(barrier, arrivals, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
+        }
+        // Each thread arrives when its own copies are done: all but one may do so while the last one still copies.
+        let all = self.engine.pending().of(Agent::new(agent), CP_ASYNC);
+        let work = || Work { op: id, time: None, touches: Vec::new(), effect: Effect::None };
+        let arrive = |n: u32| vec![Signal::Arrive { barrier }; n as usize];
+        if arrivals > 1 {
+            let quiet = |o: &engine::OpId| {
+                self.engine.pending().iter().any(|(id, op)| id == *o && op.payload.touches.is_empty())
+            };
+            let last = all.iter().rposition(quiet).map_or(0, |i| i + 1);
+            self.start(agent, CP_ASYNC, (all[..last].to_vec(), arrive(arrivals - 1)), work(), obs)?;
+        }
+        self.start(agent, CP_ASYNC, (all, arrive(arrivals.min(1))), work(), obs)?;
+        // The barrier tells of them: nobody needs to wait for their group.
+        let groups = &mut self.thread(agent)?.groups[usize::from(CP_ASYNC.0)];
+        groups.open = 0;
+        groups.sizes.iter_mut().for_each(|n| *n = 0);
+        Ok(())
+    }
+
+    fn wgmma(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        let cta = self.cta(agent);
+        for i in 0..op.args.len() {
+            let (lo, hi) = self.bytes(agent, op, i)?;
+            let before = self.engine.pending().of(Agent::new(agent), WGMMA).last().copied();
+            let work = Work {
+                op: id,
+                time: None,
+                touches: vec![shared(cta, lo, hi, false)],
+                effect: Effect::Expect { cta, lo, hi },
+            };
+            self.start(agent, WGMMA, (before.into_iter().collect(), Vec::new()), work, obs)?;
+        }
+        Ok(())
+    }
+
+    /// An operation of an AMD GPU.
+    pub(super) fn amd(&mut self, agent: usize, id: OpId, op: &Op, what: AmdOp, obs: Obs<'_, '_>) -> Res<Moved> {
+        match what {
+            AmdOp::Waitcnt { vmcnt, lgkmcnt } => {
+                self.wait_groups(agent, VMCNT, vmcnt, obs)?;
+                self.wait_groups(agent, LGKMCNT, lgkmcnt, obs)?;
+            }
+            AmdOp::BufferLoadLds { bytes, .. } => {
+                self.copy(agent, id, op, (VMCNT, bytes), obs)?;
+                let group = self.commit(agent, VMCNT, obs)?;
+                self.set(agent, &op.results, [Val::Group(VMCNT, group)])?;
+            }
+            AmdOp::DsRead { .. } | AmdOp::DsWrite { .. } => {
+                let ((lo, hi), cta) = (self.bytes(agent, op, 0)?, self.cta(agent));
+                let write = matches!(what, AmdOp::DsWrite { .. });
+                let effect = if write { Effect::Define { cta, lo, hi } } else { Effect::Expect { cta, lo, hi } };
+                let before = self.engine.pending().of(Agent::new(agent), LGKMCNT).last().copied();
+                let work = Work { op: id, time: None, touches: vec![shared(cta, lo, hi, write)], effect };
+                self.start(agent, LGKMCNT, (before.into_iter().collect(), Vec::new()), work, obs)?;
+                let group = self.commit(agent, LGKMCNT, obs)?;
+                self.set(agent, &op.results, [Val::Group(LGKMCNT, group)])?;
+            }
+            AmdOp::Barrier => return self.s_barrier(agent, id, obs),
+            AmdOp::Mfma | AmdOp::SetPrio { .. } => {}
+        }
+        Ok(Moved::On)
+    }
+}
+
+const fn class_of(group: NvGroup) -> Class {
+    match group {
+        NvGroup::CpAsync => CP_ASYNC,
+        NvGroup::Wgmma => WGMMA,
+        NvGroup::BulkStore => BULK_STORE,
+    }
+}
+
+pub(super) fn unknown(what: &str) -> Box<Found> {
+    Found::not_modelled(format!("{what} that is not made here"))
+}

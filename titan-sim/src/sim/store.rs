@@ -1,0 +1,385 @@
+//! What memory holds while a kernel runs: tensors, shared memory, and what asynchronous operations will do to both.
+//!
+//! Inputs are read where the caller's bytes are; outputs lie in a memory of the engine, as shared memory does, so that bytes
+//! which nobody wrote are known. Where tiles are not computed, only ranges of shared memory are kept of which it is known
+//! that somebody wrote them.
+
+use super::arith::{bytes, product, shape as arrange};
+use super::finding::{Found, Kind};
+use super::tensor::{Setup, Tensor, element, put_nibbles, row_shape, runs};
+use super::value::{Cells, Named, Num, Smem, Source, Tile, View};
+use super::work::{Effect, Operand, Res, Work};
+use crate::engine::{Engine, Fault, Space, SpaceId};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use titan_core::ir::TileShape;
+use titan_core::num::{pack_nibbles, unpack_nibbles};
+
+/// Memories by their numbers.
+pub(super) trait Spaces {
+    fn space(&self, id: SpaceId) -> Option<&Space>;
+    fn space_mut(&mut self, id: SpaceId) -> Option<&mut Space>;
+}
+
+impl Spaces for [Space] {
+    fn space(&self, id: SpaceId) -> Option<&Space> {
+        self.get(id.index())
+    }
+    fn space_mut(&mut self, id: SpaceId) -> Option<&mut Space> {
+        self.get_mut(id.index())
+    }
+}
+
+impl<X> Spaces for Engine<X> {
+    fn space(&self, id: SpaceId) -> Option<&Space> {
+        Engine::space(self, id)
+    }
+    fn space_mut(&mut self, id: SpaceId) -> Option<&mut Space> {
+        Engine::space_mut(self, id)
+    }
+}
+
+/// The memory of a run besides the engine's.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    pub(super) setup: Rc<Setup>,
+    /// Whether tiles are computed.
+    pub(super) data: bool,
+    pub(super) global: SpaceId,
+    /// For each program of the cluster.
+    pub(super) shared: Vec<SpaceId>,
+    /// Which bytes of shared memory are written, where tiles are not computed.
+    pub(super) defined: Vec<Ranges>,
+    /// Accumulators and products under way.
+    pub(super) results: BTreeMap<(usize, u32), Rc<Tile>>,
+    /// Stages that were read for a store.
+    pub(super) kept: BTreeMap<(usize, u32), Rc<Vec<u8>>>,
+}
+
+fn explain(space: &Space, fault: Fault) -> Box<Found> {
+    let kind = match fault {
+        Fault::Undefined { .. } => Kind::Undefined,
+        Fault::OutOfBounds { .. } | Fault::Freed { .. } | Fault::ReadOnly { .. } => Kind::Bounds,
+    };
+    Found::new(kind, space.explain(&fault))
+}
+
+impl Store {
+    /// Reads bytes of shared memory, which must be defined.
+    pub(super) fn read_shared(&self, spaces: &(impl Spaces + ?Sized), cta: usize, lo: u64, len: u64) -> Res<Vec<u8>> {
+        if !self.data {
+            let known = self.defined.get(cta).is_some_and(|d| d.holds(lo, lo + len));
+            return if known {
+                Ok(Vec::new())
+            } else {
+                Err(Found::new(Kind::Undefined, "bytes are read that nobody wrote"))
+            };
+        }
+        let space = self.shared.get(cta).and_then(|id| spaces.space(*id)).ok_or_else(no_memory)?;
+        let mut out = vec![0; usize::try_from(len).unwrap_or(0)];
+        space.read(lo, &mut out).map_err(|f| explain(space, f))?;
+        Ok(out)
+    }
+
+    /// Writes bytes of shared memory.
+    pub(super) fn write_shared(
+        &mut self,
+        spaces: &mut (impl Spaces + ?Sized),
+        cta: usize,
+        lo: u64,
+        bytes: &[u8],
+    ) -> Res<()> {
+        if !self.data {
+            return Ok(());
+        }
+        let space = self.shared.get(cta).and_then(|id| spaces.space_mut(*id)).ok_or_else(no_memory)?;
+        space.write(lo, bytes).map_err(|f| explain(space, f))
+    }
+
+    /// Makes bytes of shared memory defined, with zeros.
+    pub(super) fn define(&mut self, spaces: &mut (impl Spaces + ?Sized), cta: usize, lo: u64, hi: u64) -> Res<()> {
+        if !self.data {
+            self.defined.get_mut(cta).ok_or_else(no_memory)?.add(lo, hi);
+            return Ok(());
+        }
+        self.write_shared(spaces, cta, lo, &vec![0; usize::try_from(hi - lo).unwrap_or(0)])
+    }
+
+    /// Makes bytes of shared memory undefined.
+    pub(super) fn poison(&mut self, spaces: &mut (impl Spaces + ?Sized), cta: usize, lo: u64, hi: u64) -> Res<()> {
+        if !self.data {
+            self.defined.get_mut(cta).ok_or_else(no_memory)?.remove(lo, hi);
+            return Ok(());
+        }
+        let space = self.shared.get(cta).and_then(|id| spaces.space_mut(*id)).ok_or_else(no_memory)?;
+        space.poison_range(lo, usize::try_from(hi - lo).unwrap_or(0)).map_err(|f| explain(space, f))
+    }
+
+    fn tensor(&self, param: usize) -> Res<&Tensor> {
+        let absent = || Found::new(Kind::Trap, "a tensor is used that was not given");
+        self.setup.tensors.get(param).and_then(Option::as_ref).ok_or_else(absent)
+    }
+
+    /// Whether elements of a parameter are known: always, or only those of inputs.
+    pub(super) fn knows(&self, param: usize) -> bool {
+        self.data || self.setup.tensors.get(param).and_then(Option::as_ref).is_some_and(|t| t.bytes.is_some())
+    }
+
+    /// Reads bytes of a tensor.
+    fn read_tensor(&self, spaces: &(impl Spaces + ?Sized), t: &Tensor, at: u64, out: &mut [u8]) -> Res<()> {
+        let Some(bytes) = &t.bytes else {
+            let space = spaces.space(self.global).ok_or_else(no_memory)?;
+            return space.read(t.base + at, out).map_err(|f| explain(space, f));
+        };
+        let start = usize::try_from(at).unwrap_or(usize::MAX);
+        match start.checked_add(out.len()).and_then(|end| bytes.get(start..end)) {
+            Some(part) => out.copy_from_slice(part),
+            None => {
+                return Err(Found::new(Kind::Bounds, format!("byte {at} of `{}`, which has {}", t.name, bytes.len())));
+            }
+        }
+        Ok(())
+    }
+
+    /// The elements of a tile, as bytes, those of 4 bits one each; outside is the padding.
+    pub(super) fn load(
+        &self,
+        spaces: &(impl Spaces + ?Sized),
+        view: &View,
+        first: &[i64],
+        shape: TileShape,
+        pad: Num,
+    ) -> Res<Vec<u8>> {
+        let t = self.tensor(view.param)?;
+        let size = bytes::size(t.elem);
+        let pad = bytes::encode(t.elem, &super::arith::splat(1, pad));
+        let mut out = pad.repeat(shape.len());
+        for run in runs(t, view, first, shape) {
+            let part = &mut out[run.at * size..(run.at + run.n) * size];
+            if t.elem.bits() == 4 {
+                let mut packed = vec![0; (run.n + usize::from(run.element % 2 == 1)).div_ceil(2)];
+                self.read_tensor(spaces, t, run.element / 2, &mut packed)?;
+                let odd = usize::from(run.element % 2 == 1);
+                part.copy_from_slice(&unpack_nibbles(&packed, run.n + odd)[odd..]);
+            } else {
+                self.read_tensor(spaces, t, run.element * size as u64, part)?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Stores the elements of a tile; what lies outside is dropped.
+    pub(super) fn put(
+        &mut self,
+        spaces: &mut (impl Spaces + ?Sized),
+        view: &View,
+        first: &[i64],
+        shape: TileShape,
+        values: &[u8],
+    ) -> Res<()> {
+        if !self.data {
+            return Ok(());
+        }
+        let t = self.tensor(view.param)?;
+        if t.bytes.is_some() {
+            return Err(Found::new(Kind::Bounds, format!("`{}` is an input, and is stored to", t.name)));
+        }
+        let size = bytes::size(t.elem);
+        if values.len() != shape.len() * size {
+            return Err(Found::new(
+                Kind::Bounds,
+                format!("{} bytes are stored as a tile of {} of `{}`", values.len(), shape.len() * size, t.name),
+            ));
+        }
+        let space = spaces.space_mut(self.global).ok_or_else(no_memory)?;
+        for run in runs(t, view, first, shape) {
+            let part = &values[run.at * size..(run.at + run.n) * size];
+            let done = if t.elem.bits() == 4 {
+                put_nibbles(space, t.base + run.element / 2, run.element % 2 == 1, part)
+            } else {
+                space.write(t.base + run.element * size as u64, part)
+            };
+            done.map_err(|f| explain(space, f))?;
+        }
+        Ok(())
+    }
+
+    /// The elements that a source names.
+    pub(super) fn source(&self, spaces: &(impl Spaces + ?Sized), source: &Source) -> Res<Vec<u8>> {
+        match &source.what {
+            Named::From(first) => self.load(spaces, &source.view, first, source.shape, source.pad),
+            Named::Rows(rows, column) => self.rows(spaces, &source.view, (rows, *column), source.shape, source.pad),
+            Named::Unknown => Err(Found::not_modelled("a copy of rows that are not computed")),
+        }
+    }
+
+    /// Rows that indices name; one that is out of range is the padding.
+    pub(super) fn rows(
+        &self,
+        spaces: &(impl Spaces + ?Sized),
+        view: &View,
+        (rows, column): (&[Vec<i64>], i64),
+        shape: TileShape,
+        pad: Num,
+    ) -> Res<Vec<u8>> {
+        let mut out = Vec::new();
+        let Some(line) = row_shape(view, shape) else { return Err(Found::not_modelled("rows of this rank")) };
+        for row in rows {
+            let first: Vec<i64> = row.iter().copied().chain([column]).collect();
+            out.extend(self.load(spaces, view, &first, line, pad)?);
+        }
+        Ok(out)
+    }
+
+    /// Does what an operation does at its completion.
+    pub(super) fn apply(&mut self, spaces: &mut [Space], work: &Work) -> Res<()> {
+        match &work.effect {
+            Effect::None => Ok(()),
+            Effect::Define { cta, lo, hi } => self.define(spaces, *cta, *lo, *hi),
+            Effect::Expect { cta, lo, hi } => self.read_shared(spaces, *cta, *lo, hi - lo).map(drop),
+            Effect::Copy { cta, address, len, .. } if !self.data => self.define(spaces, *cta, *address, address + len),
+            Effect::Copy { cta, address, len, source: None } => self.define(spaces, *cta, *address, address + len),
+            Effect::Copy { cta, address, source: Some(source), .. } => {
+                let bytes = self.source(&*spaces, source)?;
+                let bytes = if source.view.elem.bits() == 4 { pack_nibbles(&bytes) } else { bytes };
+                self.write_shared(spaces, *cta, *address, &bytes)
+            }
+            Effect::Product { id, a, b, elem } => {
+                let (a, b) = (self.operand(&*spaces, a)?, self.operand(&*spaces, b)?);
+                let (Some(a), Some(b), Some(acc)) = (a, b, self.results.get(id)) else { return Ok(()) };
+                let sum = Tile { shape: acc.shape, cells: product::mma(&a, &b, acc, *elem) };
+                self.results.insert(*id, Rc::new(sum));
+                Ok(())
+            }
+            Effect::Keep { id, cta, address, len } => {
+                let bytes = self.read_shared(&*spaces, *cta, *address, *len)?;
+                if self.data {
+                    self.kept.insert(*id, Rc::new(bytes));
+                }
+                Ok(())
+            }
+            Effect::Put { id, view, first, shape } => match (self.kept.remove(id), first) {
+                (Some(bytes), Some(first)) => {
+                    let values =
+                        if view.elem.bits() == 4 { unpack_nibbles(&bytes, shape.len()) } else { bytes.to_vec() };
+                    self.put(spaces, view, first, *shape, &values)
+                }
+                (_, _) => Ok(()),
+            },
+        }
+    }
+
+    fn operand(&self, spaces: &[Space], operand: &Operand) -> Res<Option<Rc<Tile>>> {
+        match operand {
+            Operand::Tile(tile) => Ok(Some(Rc::clone(tile))),
+            Operand::Unknown => Ok(None),
+            Operand::Shared { cta, address, smem } => {
+                let tile = self.stage(spaces, *cta, *address, smem)?;
+                Ok(tile.map(Rc::new))
+            }
+        }
+    }
+
+    /// A tile of a stage, as it is seen.
+    pub(super) fn stage(
+        &self,
+        spaces: &(impl Spaces + ?Sized),
+        cta: usize,
+        address: u64,
+        smem: &Smem,
+    ) -> Res<Option<Tile>> {
+        let n = smem.lies.len();
+        let bytes = self.read_shared(spaces, cta, address, smem.elem.bytes_for(n) as u64)?;
+        if !self.data {
+            return Ok(None);
+        }
+        let bytes = if smem.elem.bits() == 4 { unpack_nibbles(&bytes, n) } else { bytes };
+        let cells = bytes::decode(smem.elem, &bytes);
+        let dims: Vec<i32> = smem.order.iter().filter_map(|i| smem.lies.get(*i).copied()).collect();
+        let shape = TileShape::new(&dims).unwrap_or(smem.lies);
+        let in_order = smem.order.iter().enumerate().all(|(i, o)| i == *o);
+        let cells = if in_order { cells } else { arrange::permute(&cells, smem.lies, &smem.order) };
+        Ok(Some(Tile { shape, cells }))
+    }
+
+    /// Elements at places that indices name; out of range is `None`.
+    pub(super) fn place(&self, view: &View, at: &[i64]) -> Res<Option<u64>> {
+        let t = self.tensor(view.param)?;
+        let inside = !view.outside && at.iter().zip(&view.extents).all(|(i, n)| (0..*n).contains(i));
+        Ok(inside.then(|| element(t, view, at)).flatten())
+    }
+
+    /// One element.
+    pub(super) fn get(&self, spaces: &(impl Spaces + ?Sized), view: &View, element: u64) -> Res<Num> {
+        let t = self.tensor(view.param)?;
+        let size = bytes::size(t.elem);
+        let mut one = vec![0; size];
+        if t.elem.bits() == 4 {
+            self.read_tensor(spaces, t, element / 2, &mut one)?;
+            one = unpack_nibbles(&one, 2)[usize::from(element % 2 == 1)..].to_vec();
+            one.truncate(1);
+        } else {
+            self.read_tensor(spaces, t, element * size as u64, &mut one)?;
+        }
+        Ok(bytes::decode(t.elem, &one).get(0))
+    }
+
+    /// Stores one element.
+    pub(super) fn set(
+        &mut self,
+        spaces: &mut (impl Spaces + ?Sized),
+        view: &View,
+        element: u64,
+        value: Num,
+    ) -> Res<()> {
+        if !self.data {
+            return Ok(());
+        }
+        let t = self.tensor(view.param)?;
+        if t.bytes.is_some() {
+            return Err(Found::new(Kind::Bounds, format!("`{}` is an input, and is stored to", t.name)));
+        }
+        let bytes = bytes::encode(t.elem, &Cells::collect(t.elem, [value].into_iter()));
+        let space = spaces.space_mut(self.global).ok_or_else(no_memory)?;
+        let done = if t.elem.bits() == 4 {
+            put_nibbles(space, t.base + element / 2, element % 2 == 1, &bytes)
+        } else {
+            space.write(t.base + element * bytes.len() as u64, &bytes)
+        };
+        done.map_err(|f| explain(space, f))
+    }
+}
+
+fn no_memory() -> Box<Found> {
+    Found::not_modelled("memory of a program outside of the cluster")
+}
+
+/// Ranges of bytes, in order and apart.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Ranges(Vec<(u64, u64)>);
+
+impl Ranges {
+    fn holds(&self, lo: u64, hi: u64) -> bool {
+        lo >= hi || self.0.iter().any(|(l, h)| *l <= lo && hi <= *h)
+    }
+
+    fn add(&mut self, mut lo: u64, mut hi: u64) {
+        if self.holds(lo, hi) {
+            return;
+        }
+        self.0.retain(|(l, h)| {
+            let touches = *l <= hi && lo <= *h;
+            if touches {
+                (lo, hi) = (lo.min(*l), hi.max(*h));
+            }
+            !touches
+        });
+        let at = self.0.partition_point(|(l, _)| *l < lo);
+        self.0.insert(at, (lo, hi));
+    }
+
+    fn remove(&mut self, lo: u64, hi: u64) {
+        let cut = |(l, h): (u64, u64)| [(l, h.min(lo)), (l.max(hi), h)];
+        self.0 = self.0.iter().copied().flat_map(cut).filter(|(l, h)| l < h).collect();
+    }
+}

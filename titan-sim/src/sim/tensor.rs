@@ -1,0 +1,100 @@
+//! Tensors: the arguments of a run, and where the elements of a view lie in them.
+
+use super::arith::shape as arrange;
+use super::value::{Num, View};
+use crate::engine::{Fault, Space};
+use titan_core::ir::{Elem, TileShape};
+
+/// A tensor argument.
+#[derive(Clone, Debug)]
+pub(super) struct Tensor {
+    pub(super) name: String,
+    pub(super) elem: Elem,
+    pub(super) extents: Vec<i64>,
+    pub(super) strides: Vec<i64>,
+    /// The caller's bytes, of an input.
+    pub(super) bytes: Option<Vec<u8>>,
+    /// The first byte, of an output.
+    pub(super) base: u64,
+}
+
+/// The arguments of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Setup {
+    /// For each parameter; `None` is a scalar, or absent.
+    pub(super) tensors: Vec<Option<Tensor>>,
+    pub(super) scalars: Vec<Option<Num>>,
+    pub(super) grid: [u32; 3],
+}
+
+/// A row of a tile of rows, in the rank of a view.
+pub(super) fn row_shape(view: &View, shape: TileShape) -> Option<TileShape> {
+    let mut dims = vec![1; view.extents.len().checked_sub(1)?];
+    dims.push(*shape.last()?);
+    TileShape::new(&dims)
+}
+
+/// Elements that lie one after the other in a tensor and in a tile.
+pub(super) struct Run {
+    /// The first, in the tile.
+    pub(super) at: usize,
+    /// The first, in the tensor.
+    pub(super) element: u64,
+    pub(super) n: usize,
+}
+
+/// Where a coordinate of a view lies in its tensor.
+pub(super) fn element(t: &Tensor, view: &View, at: &[i64]) -> Option<u64> {
+    let fixed: i64 = view.start.iter().zip(&t.strides).map(|(s, d)| s * d).sum();
+    let moved: i64 = view.axes.iter().zip(at).map(|(axis, i)| i * t.strides.get(*axis).copied().unwrap_or(0)).sum();
+    u64::try_from(fixed + moved).ok()
+}
+
+/// The part of a tile that lies inside a view, as runs.
+pub(super) fn runs(t: &Tensor, view: &View, first: &[i64], shape: TileShape) -> Vec<Run> {
+    let (mut out, dims) = (Vec::new(), arrange::extents(shape));
+    let Some((width, outer)) = dims.split_last() else { return out };
+    if view.outside || first.len() != dims.len() || view.extents.len() != dims.len() {
+        return out;
+    }
+    let last = dims.len() - 1;
+    let lo = (-first[last]).clamp(0, *width as i64);
+    let hi = (view.extents[last] - first[last]).clamp(lo, *width as i64);
+    let step = view.axes.get(last).and_then(|a| t.strides.get(*a)).copied().unwrap_or(1);
+    let (lo, hi) = (usize::try_from(lo).unwrap_or(0), usize::try_from(hi).unwrap_or(0));
+    for row in 0..outer.iter().product::<usize>() {
+        let (mut rest, mut at) = (row, first.to_vec());
+        for axis in (0..last).rev() {
+            at[axis] += (rest % outer[axis]) as i64;
+            rest /= outer[axis];
+        }
+        let inside = (0..last).all(|a| (0..view.extents[a]).contains(&at[a]));
+        let pieces = if step == 1 { vec![(lo, hi - lo)] } else { (lo..hi).map(|i| (i, 1)).collect() };
+        for (i, n) in pieces.into_iter().filter(|(_, n)| inside && *n > 0) {
+            at[last] = first[last] + i as i64;
+            out.extend(element(t, view, &at).map(|element| Run { at: row * width + i, element, n }));
+        }
+    }
+    out
+}
+
+/// The bytes of a tensor that a tile covers: for events.
+pub(super) fn bytes_of(t: &Tensor, view: &View, first: &[i64], shape: TileShape) -> Vec<(u64, u32)> {
+    let bits = u64::from(t.elem.bits());
+    let range =
+        |r: Run| (t.base + r.element * bits / 8, u32::try_from((r.n as u64 * bits).div_ceil(8)).unwrap_or(u32::MAX));
+    runs(t, view, first, shape).into_iter().map(range).collect()
+}
+
+/// Values of 4 bits, the first of which is the upper one of its byte if `odd`.
+pub(super) fn put_nibbles(space: &mut Space, at: u64, odd: bool, values: &[u8]) -> Result<(), Fault> {
+    let odd = usize::from(odd);
+    for (i, value) in values.iter().enumerate() {
+        let (address, high) = (at + ((i + odd) / 2) as u64, (i + odd) % 2 == 1);
+        let mut byte = [0];
+        space.read_any(address, &mut byte)?;
+        let byte = if high { byte[0] & 0xF | value << 4 } else { byte[0] & 0xF0 | value & 0xF };
+        space.write(address, &[byte])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! What values are while a kernel runs.
+//!
+//! Integers of every type are held as `i64` reduced to their type (`ir::fold::wrap`), floats of every type as the `f64` that
+//! equals them: every element type but `f64` has room to spare there, so that one rounding gives the element's result.
+//! Where tiles are not computed, a tile is [`Val::Unknown`], and so is every scalar that follows from one.
+
+use crate::engine::Class;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use titan_core::ir::{Elem, TileShape};
+
+/// An element.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Num {
+    /// An integer or `bool`.
+    Int(i64),
+    /// A float.
+    Float(f64),
+}
+
+impl Num {
+    pub(super) const fn int(self) -> i64 {
+        match self {
+            Num::Int(v) => v,
+            #[expect(clippy::cast_possible_truncation, reason = "only asked of integers")]
+            Num::Float(x) => x as i64,
+        }
+    }
+
+    const fn bits(self) -> (bool, u64) {
+        match self {
+            Num::Int(v) => (false, v.cast_unsigned()),
+            Num::Float(x) => (true, x.to_bits()),
+        }
+    }
+}
+
+impl PartialEq for Num {
+    fn eq(&self, other: &Num) -> bool {
+        self.bits() == other.bits()
+    }
+}
+
+impl Eq for Num {}
+
+impl Hash for Num {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bits().hash(state);
+    }
+}
+
+/// The elements of a tile, row-major.
+#[derive(Clone, Debug)]
+pub(super) enum Cells {
+    /// Of integers and `bool`.
+    Int(Vec<i64>),
+    /// Of floats.
+    Float(Vec<f64>),
+}
+
+impl Cells {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Cells::Int(v) => v.len(),
+            Cells::Float(v) => v.len(),
+        }
+    }
+
+    /// Element `i`; zero beyond the end, where no operation looks.
+    pub(super) fn get(&self, i: usize) -> Num {
+        match self {
+            Cells::Int(v) => Num::Int(v.get(i).copied().unwrap_or(0)),
+            Cells::Float(v) => Num::Float(v.get(i).copied().unwrap_or(0.0)),
+        }
+    }
+
+    /// The elements at these places.
+    pub(super) fn pick(&self, places: impl Iterator<Item = usize>) -> Cells {
+        match self {
+            Cells::Int(v) => Cells::Int(places.map(|i| v.get(i).copied().unwrap_or(0)).collect()),
+            Cells::Float(v) => Cells::Float(places.map(|i| v.get(i).copied().unwrap_or(0.0)).collect()),
+        }
+    }
+
+    /// Elements of this type.
+    pub(super) fn collect(elem: Elem, nums: impl Iterator<Item = Num>) -> Cells {
+        if elem.is_float() {
+            let float = |n| match n {
+                Num::Float(x) => x,
+                #[expect(clippy::cast_precision_loss, reason = "an integer where a float belongs does not happen")]
+                Num::Int(v) => v as f64,
+            };
+            Cells::Float(nums.map(float).collect())
+        } else {
+            Cells::Int(nums.map(Num::int).collect())
+        }
+    }
+}
+
+/// A tile in registers.
+#[derive(Clone, Debug)]
+pub(super) struct Tile {
+    pub(super) shape: TileShape,
+    pub(super) cells: Cells,
+}
+
+impl Hash for Tile {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.shape.hash(state);
+        match &self.cells {
+            Cells::Int(v) => v.hash(state),
+            Cells::Float(v) => v.iter().for_each(|x| x.to_bits().hash(state)),
+        }
+    }
+}
+
+/// A tensor argument, or a view of one.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct View {
+    /// The parameter.
+    pub(super) param: usize,
+    pub(super) elem: Elem,
+    /// The first element, along each axis of the parameter.
+    pub(super) start: Vec<i64>,
+    /// The axis of the parameter that each axis of the view is.
+    pub(super) axes: Vec<usize>,
+    /// The extent of each axis of the view.
+    pub(super) extents: Vec<i64>,
+    /// An axis was fixed outside of the tensor: there is nothing in the view.
+    pub(super) outside: bool,
+}
+
+/// A tile of a tensor, named.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Source {
+    pub(super) view: Rc<View>,
+    pub(super) what: Named,
+    pub(super) shape: TileShape,
+    pub(super) pad: Num,
+}
+
+/// How a source names its elements.
+#[derive(Clone, Debug, Hash)]
+pub(super) enum Named {
+    /// The coordinates of the first one.
+    From(Vec<i64>),
+    /// Rows: an index for each row and leading axis, and the first column.
+    Rows(Vec<Vec<i64>>, i64),
+    /// It follows from what is not computed.
+    Unknown,
+}
+
+/// A tile of a stage.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Smem {
+    pub(super) pipe: usize,
+    pub(super) time: u64,
+    pub(super) field: usize,
+    pub(super) elem: Elem,
+    /// As it lies in memory, row-major.
+    pub(super) lies: TileShape,
+    /// Axis `i` as it is seen is axis `order[i]` as it lies.
+    pub(super) order: Vec<usize>,
+}
+
+/// A value.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) enum Val {
+    /// Not defined yet, or not computed.
+    #[default]
+    Unknown,
+    Num(Num),
+    Tile(Rc<Tile>),
+    Tensor(Rc<View>),
+    Source(Rc<Source>),
+    Smem(Rc<Smem>),
+    /// A right at one time of a ring.
+    Token {
+        pipe: u32,
+        time: u64,
+    },
+    /// A product under way: its number and its group.
+    Compute {
+        id: u32,
+        group: u32,
+    },
+    /// An accumulator.
+    Acc(u32),
+    /// Bytes of shared memory, in so many parts.
+    Region {
+        lo: u64,
+        len: u64,
+        parts: u64,
+    },
+    /// Barriers: the operation that made them, the first and how many.
+    Barriers {
+        made: u32,
+        first: u32,
+        n: u32,
+    },
+    /// The phase in which an arrival counted.
+    Phase(u64),
+    /// A group of a class.
+    Group(Class, u32),
+}

@@ -1,0 +1,181 @@
+//! Observers of one run: order of accesses, in words of the kernel.
+
+use super::finding::{Found, Kind, Side};
+use super::grid::Grid;
+use super::machine::{Machine, index};
+use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
+use super::tensor::Tensor;
+use super::work::{Res, Touch};
+use crate::engine::{Agent, BarrierId, Class, Deadlock, Event, Observer, SpaceId, StateHasher, Stop};
+use crate::sanitize::{self, Config, MAX_PARTITIONS, Names, Rule, Sanitizer, TooManyPartitions, Unit, Work};
+use std::cell::RefCell;
+use std::hash::Hash;
+use std::rc::Rc;
+use titan_core::ir::OpId;
+
+/// What watches a run: the sanitizer, and who else touches outputs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watch {
+    sanitizer: Option<Sanitizer>,
+    /// What programs of other clusters have touched, and the memory that they share.
+    grid: Option<(Rc<RefCell<Grid>>, SpaceId)>,
+    pub(super) issued: u64,
+}
+
+/// What the classes of the simulator are like.
+const CLASSES: [(Class, Work); 8] = [
+    (CP_ASYNC, Work::CP_ASYNC),
+    (WGMMA, Work::WGMMA),
+    (BULK_STORE, Work::TMA_STORE),
+    (BULK_WRITE, Work { name: "TMA store", unit: Unit::Tma, ordered: true, must_end: false }),
+    (VMCNT, Work::AMD_COPY),
+    (LGKMCNT, Work { name: "LDS access", unit: Unit::TensorCore, ordered: true, must_end: true }),
+    (BULK_LOAD, Work::TMA_LOAD),
+    (RING_COPY, Work { name: "copy", ..Work::CP_ASYNC }),
+];
+
+impl Watch {
+    /// Watches the agents of a cluster.
+    ///
+    /// # Errors
+    /// More of them than the sanitizer keeps apart.
+    pub(super) fn new(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Res<Watch> {
+        let many = |_| {
+            Found::not_modelled(format_args!(
+                "a cluster of {ctas} programs with {per} threads of control each: the sanitizer keeps {MAX_PARTITIONS} apart"
+            ))
+        };
+        let sanitizer = sanitizer(ctas, per, shared, strict).map_err(many)?;
+        Ok(Watch { sanitizer: Some(sanitizer), grid: None, issued: 0 })
+    }
+
+    /// Watches this memory for what programs of other clusters touch.
+    pub(super) fn beside(self, grid: Option<&Rc<RefCell<Grid>>>, global: SpaceId) -> Watch {
+        Watch { grid: grid.map(|g| (Rc::clone(g), global)), ..self }
+    }
+
+    /// That on which it depends what will be found from here on.
+    pub(super) fn knowledge(&self) -> impl Hash {
+        self.sanitizer.as_ref().map(StateHasher::of)
+    }
+
+    /// What the run was stopped for, or what the machine itself found.
+    pub(super) fn told(&self, machine: &Machine<'_>, found: Box<Found>) -> Box<Found> {
+        if found.message.is_empty() { self.found(machine).unwrap_or(found) } else { found }
+    }
+
+    /// What the run was stopped for.
+    fn found(&self, machine: &Machine<'_>) -> Option<Box<Found>> {
+        if let Some(found) = self.sanitizer.as_ref().and_then(|s| s.findings().first()) {
+            return Some(said(machine, found));
+        }
+        let (grid, global) = self.grid.as_ref()?;
+        grid.borrow().found(machine, |at| output(machine, *global, at))
+    }
+}
+
+fn sanitizer(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Result<Sanitizer, TooManyPartitions> {
+    let mut config = Config::new();
+    for cta in 0..ctas {
+        for _ in 0..per {
+            let partition = config.partition(index(cta))?;
+            config.agents(partition, 1);
+        }
+    }
+    for (cta, space) in shared.iter().enumerate() {
+        config.home(*space, index(cta));
+    }
+    for (class, work) in CLASSES {
+        config.class(class, work);
+    }
+    config.strict(strict);
+    Ok(Sanitizer::new(config))
+}
+
+/// A finding of the sanitizer, in words of the kernel.
+fn said(machine: &Machine<'_>, found: &sanitize::Finding) -> Box<Found> {
+    if found.rule == Rule::Deadlock {
+        let agents = std::iter::once(&found.now).chain(&found.others).map(|s| s.agent);
+        let waits = agents.zip(&found.waits).map(|(agent, wait)| (agent, *wait, String::new())).collect();
+        return machine.deadlocked(&Deadlock { waits });
+    }
+    let kind = match found.rule {
+        Rule::OutstandingWrite | Rule::OutstandingRead | Rule::PendingAccess | Rule::UnorderedAsync => Kind::Race,
+        Rule::MissingFence | Rule::NarrowFence => Kind::Fence,
+        Rule::ExitInFlight | Rule::ExitedMemory => Kind::UnderWay,
+        Rule::Deadlock => Kind::Deadlock,
+        Rule::BarrierBytes
+        | Rule::BarrierOverlap
+        | Rule::BarrierReinit
+        | Rule::BarrierNotLive
+        | Rule::BarrierCount
+        | Rule::ArriveUnderflow
+        | Rule::BytesOverflow
+        | Rule::InvalidateWaiting
+        | Rule::InvalidatePending => Kind::Barrier,
+        Rule::UnknownAgent => Kind::NotModelled,
+    };
+    let names = InKernel(machine);
+    let mut out = Found::new(kind, found.headline(&names));
+    for side in std::iter::once(&found.now).chain(&found.others) {
+        out = out.side(one_side(machine, side));
+    }
+    out
+}
+
+fn one_side(machine: &Machine<'_>, s: &sanitize::Side) -> Side {
+    let touch = s.bytes.and_then(|(space, lo, len)| touch_of(machine, space, lo, len, s.deed.writes()));
+    let mut side =
+        machine.side(s.agent.index(), OpId::new(s.place.index()), touch.as_ref(), (s.tag > 0).then_some(s.tag));
+    if let Some((space, at, _)) = s.bytes.filter(|_| touch.is_none() && side.what.is_empty()) {
+        side.what = output(machine, space, at);
+    }
+    if let Some(barrier) = s.barrier {
+        side.what = machine.barrier_name(barrier);
+    }
+    side.helper = s.class.is_some();
+    side
+}
+
+fn touch_of(machine: &Machine<'_>, space: SpaceId, lo: u64, len: u64, write: bool) -> Option<Touch> {
+    let cta = machine.store.shared.iter().position(|s| *s == space)?;
+    Some(super::access::shared(cta, lo, lo + len, write))
+}
+
+/// The output that holds a byte of device memory.
+fn output(machine: &Machine<'_>, space: SpaceId, at: u64) -> String {
+    let holds = |t: &&Tensor| t.bytes.is_none() && at >= t.base && space == machine.store.global;
+    let t = machine.store.setup.tensors.iter().flatten().filter(holds).max_by_key(|t| t.base);
+    t.map(|t| t.name.clone()).unwrap_or_default()
+}
+
+/// The kernel's names for the engine's numbers.
+struct InKernel<'a, 'k>(&'a Machine<'k>);
+
+impl Names for InKernel<'_, '_> {
+    fn agent(&self, agent: Agent) -> String {
+        self.0.role(agent.index())
+    }
+    fn bytes(&self, space: SpaceId, address: u64, len: u64) -> String {
+        let side = touch_of(self.0, space, address, len, false).map(|t| self.0.side(0, OpId::new(0), Some(&t), None));
+        match side {
+            Some(Side { what, stage: Some(stage), .. }) => format!("`{what}` slot {stage}"),
+            Some(side) => format!("`{}`", side.what),
+            None => format!("`{}`", output(self.0, space, address)),
+        }
+    }
+    fn barrier(&self, barrier: BarrierId) -> String {
+        format!("`{}`", self.0.barrier_name(barrier))
+    }
+}
+
+impl Observer for Watch {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
+        self.issued += u64::from(matches!(event, Event::Issue { .. }));
+        self.sanitizer.event(event)?;
+        match (&self.grid, event) {
+            (Some((grid, global)), Event::Access(access)) => grid.borrow_mut().access(access, *global),
+            (_, _) => Ok(()),
+        }
+    }
+}

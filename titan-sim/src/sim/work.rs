@@ -1,0 +1,103 @@
+//! Asynchronous operations: what they touch while they are under way, and what they do when they complete.
+
+use super::finding::Found;
+use super::value::{Smem, Source, Tile, View};
+use std::rc::Rc;
+use titan_core::ir::{Elem, OpId, TileShape};
+
+/// What is done, or what is wrong.
+pub(super) type Res<T> = Result<T, Box<Found>>;
+
+/// What an asynchronous operation touches.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Span {
+    /// Bytes of a program's shared memory.
+    Shared { cta: usize, lo: u64, hi: u64 },
+    /// A box of a tensor parameter, in its coordinates.
+    Tensor { param: usize, lo: Vec<i64>, hi: Vec<i64> },
+}
+
+impl Span {
+    pub(super) fn overlaps(&self, other: &Span) -> bool {
+        match (self, other) {
+            (Span::Shared { cta, lo, hi }, Span::Shared { cta: c, lo: l, hi: h }) => cta == c && lo < h && l < hi,
+            (Span::Tensor { param, lo, hi }, Span::Tensor { param: p, lo: l, hi: h }) => {
+                param == p && lo.iter().zip(h).all(|(a, b)| a < b) && l.iter().zip(hi).all(|(a, b)| a < b)
+            }
+            (Span::Shared { .. }, Span::Tensor { .. }) | (Span::Tensor { .. }, Span::Shared { .. }) => false,
+        }
+    }
+}
+
+/// A stretch of memory that is touched, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Touch {
+    pub(super) span: Span,
+    pub(super) write: bool,
+    /// With others like it, unordered is allowed: atomics and scatters, whose results are defined.
+    pub(super) strong: bool,
+}
+
+/// An operand of a product.
+#[derive(Clone, Debug, Hash)]
+pub(super) enum Operand {
+    Tile(Rc<Tile>),
+    Shared { cta: usize, address: u64, smem: Rc<Smem> },
+    Unknown,
+}
+
+/// What an asynchronous operation does when it completes.
+#[derive(Clone, Debug, Hash)]
+pub(super) enum Effect {
+    None,
+    /// Bytes of shared memory are written, with what does not matter.
+    Define {
+        cta: usize,
+        lo: u64,
+        hi: u64,
+    },
+    /// Bytes of shared memory are read, by somebody who needs them to be there.
+    Expect {
+        cta: usize,
+        lo: u64,
+        hi: u64,
+    },
+    /// A tile is copied to shared memory; none is zeros.
+    Copy {
+        cta: usize,
+        address: u64,
+        len: u64,
+        source: Option<Rc<Source>>,
+    },
+    /// A product is added to what is kept under this number.
+    Product {
+        id: (usize, u32),
+        a: Operand,
+        b: Operand,
+        elem: Elem,
+    },
+    /// A stage is read, to be stored.
+    Keep {
+        id: (usize, u32),
+        cta: usize,
+        address: u64,
+        len: u64,
+    },
+    /// What was kept is stored.
+    Put {
+        id: (usize, u32),
+        view: Rc<View>,
+        first: Option<Vec<i64>>,
+        shape: TileShape,
+    },
+}
+
+/// An asynchronous operation.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Work {
+    pub(super) op: OpId,
+    /// The time of the ring.
+    pub(super) time: Option<u64>,
+    pub(super) touches: Vec<Touch>,
+    pub(super) effect: Effect,
+}

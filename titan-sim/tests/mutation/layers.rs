@@ -1,0 +1,323 @@
+//! The layers after the verifier: the model checker, which tries every order, and the sanitizer, which looks at some runs.
+
+use crate::args::make;
+use crate::kinds::{Fate, Kind, all};
+use crate::sources::{self, Level, Source};
+use crate::text::Text;
+use crate::verifier::mutants;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use titan_core::verify::{WellFormed, verify, well_formed};
+use titan_sim::engine::Completion;
+use titan_sim::sim::{self, Limits, Options, Verdict};
+
+/// Extents and scalars: fewer tiles than slots, more of them, one, none, and a count below zero.
+const SIZES: [(i64, i64); 5] = [(32, 3), (48, 6), (16, 1), (16, 0), (16, -1)];
+
+/// Programs whose products read memory that nobody wrote: the tests of the fence pass are about which bytes are the same. The
+/// verifier does not ask what is in memory, runs do.
+const UNWRITTEN: [&str; 2] = ["bytes@parts_by_constants", "tilelang@other_bytes_count_too"];
+
+/// What the layers say of the mutants of a kind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Row {
+    pub(crate) mutants: usize,
+    pub(crate) refused: usize,
+    pub(crate) tried: usize,
+    pub(crate) ill_formed: usize,
+    pub(crate) explored: usize,
+    pub(crate) sanitized: usize,
+    pub(crate) missed: Vec<String>,
+}
+
+/// Whether something is wrong in some order, for some sizes.
+fn explored(kernel: &WellFormed) -> Result<Option<sim::Finding>, String> {
+    let mut bound = None;
+    for (extent, scalar) in SIZES {
+        let args = make(&kernel.sig, extent, scalar);
+        match sim::explore(kernel, &args, None, &Limits { max_states: 30_000, ..Limits::default() }) {
+            Ok(Verdict::Finding(f, _)) if f.kind == sim::Kind::NotModelled => bound = Some(f.message),
+            Ok(Verdict::Finding(f, _)) if f.kind != sim::Kind::Trap => return Ok(Some(*f)),
+            Ok(Verdict::Bound(b, _)) => bound = Some(b),
+            _ => {}
+        }
+    }
+    bound.map_or(Ok(None), Err)
+}
+
+/// What one of some runs shows, if any does.
+fn sanitized(kernel: &WellFormed) -> Option<sim::Finding> {
+    let shown = |(extent, scalar): &(i64, i64), seed: u64| {
+        let completion = match seed {
+            0 => Completion::Late,
+            1 => Completion::Early,
+            _ => Completion::Seeded(seed),
+        };
+        let options = Options { completion, seed: (seed > 1).then_some(seed), max_steps: 50_000, ..Options::default() };
+        let mut args = make(&kernel.sig, *extent, *scalar);
+        let report = sim::run(kernel, &mut args, None, &options);
+        let wrong = |f: &sim::Finding| !matches!(f.kind, sim::Kind::Trap | sim::Kind::Steps | sim::Kind::NotModelled);
+        report.ok()?.findings.into_iter().find(wrong)
+    };
+    SIZES.iter().find_map(|size| (0..8).find_map(|seed| shown(size, seed)))
+}
+
+/// A source that can run, with marks on what never does.
+struct Running<'a> {
+    source: &'a Source,
+    text: Text,
+}
+
+/// Raw stores beside other accesses of the same tensor: which bytes they write is not said, and so not modelled.
+const UNSAID: [&str; 1] = ["barrier_fence_before_a_store_outside@passes"];
+
+/// The sources that can run. What an opaque call computes and leaves in memory is not known, so no run is right or wrong: programs
+/// with such calls are for the verifier alone, which takes their word for what they touch.
+fn running(sources: &[Source]) -> Vec<Running<'_>> {
+    assert!(UNWRITTEN.iter().all(|name| sources.iter().any(|s| s.name == *name)), "{UNWRITTEN:?} are not all there");
+    let known = |s: &&Source| {
+        s.text.ops("ttg.region.call").is_empty()
+            && !UNWRITTEN.contains(&s.name.as_str())
+            && !UNSAID.contains(&s.name.as_str())
+    };
+    sources.iter().filter(known).map(|source| Running { source, text: source.text.marked(&said(source)) }).collect()
+}
+
+/// What the blocks of a source say in runs of all sizes, which every size runs to its end.
+fn said(source: &Source) -> Vec<String> {
+    let kernel = source.text.speaking().kernel().and_then(|k| well_formed(k).ok());
+    let kernel = kernel.unwrap_or_else(|| panic!("{} cannot be observed", source.name));
+    let mut all = Vec::new();
+    for (extent, scalar) in SIZES {
+        let options = Options { max_steps: 50_000, ..Options::default() };
+        let report = sim::run(&kernel, &mut make(&kernel.sig, extent, scalar), None, &options);
+        all.extend(report.unwrap_or_else(|e| panic!("{}: {e:?}", source.name)).printed);
+    }
+    all
+}
+
+/// Whether this may be wrong with what has such a fate. Of what does no harm, a run tells which rule of tokens it breaks.
+fn may_be_found(fate: Fate, found: sim::Kind) -> bool {
+    match fate {
+        Fate::Wrong => true,
+        Fate::Idle => found == sim::Kind::Token,
+        Fate::Same => false,
+    }
+}
+
+fn row(kind: &Kind, sources: &[Source], running: &[Running<'_>]) -> Row {
+    let all: Vec<Text> = sources.iter().flat_map(|s| mutants(kind, s, &s.text)).collect();
+    let known: BTreeSet<String> = all.iter().map(Text::plain).collect();
+    let found: Vec<(Text, &Source)> =
+        running.iter().flat_map(|r| mutants(kind, r.source, &r.text).into_iter().map(move |m| (m, r.source))).collect();
+    let mut row = Row { mutants: all.len(), ..Row::default() };
+    row.refused = all.iter().filter(|m| m.kernel().is_some_and(|k| verify(k).is_err())).count();
+    for (mutant, source) in &found {
+        let Some(kernel) = mutant.kernel() else { continue };
+        row.tried += 1;
+        let mut missed = |what: &str| row.missed.push(format!("{}: {what}\n{}", source.name, mutant.0.join("\n")));
+        if !known.contains(&mutant.plain()) {
+            missed("the verifier has not seen it");
+        }
+        let Ok(kernel) = well_formed(kernel) else {
+            row.ill_formed += 1;
+            continue;
+        };
+        match explored(&kernel) {
+            Ok(Some(what)) if !may_be_found(kind.fate, what.kind) => missed(&what.to_string()),
+            Ok(Some(_)) => row.explored += 1,
+            Ok(None) if kind.fate != Fate::Same => missed("the model checker finds nothing"),
+            Err(bound) if kind.fate != Fate::Same => missed(&bound),
+            // What is right need not be shown to be: the sizes are small enough for most.
+            Ok(None) | Err(_) => {}
+        }
+        match sanitized(&kernel) {
+            Some(what) if !may_be_found(kind.fate, what.kind) => missed(&format!("in a run: {what}")),
+            found => row.sanitized += usize::from(found.is_some()),
+        }
+    }
+    row
+}
+
+/// The rows of all kinds, made on all cores.
+fn rows() -> Vec<(Kind, Row)> {
+    let sources = sources::all();
+    let (running, kinds, next) = (running(&sources), all(), AtomicUsize::new(0));
+    let work = || {
+        let mut made = Vec::new();
+        while let Some(kind) = kinds.get(next.fetch_add(1, Ordering::Relaxed)) {
+            made.push((kind.name, kind.level, row(kind, &sources, &running)));
+        }
+        made
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut made: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|t| t.join().expect("a thread that ends")).collect()
+    });
+    let mut of = |kind: &Kind| {
+        made.iter()
+            .position(|(name, level, _)| (*name, *level) == (kind.name, kind.level))
+            .map(|i| made.swap_remove(i).2)
+    };
+    kinds.iter().map(|kind| (*kind, of(kind).expect("a row"))).collect()
+}
+
+/// The table of `docs/mutations.md`.
+fn table(rows: &[(Kind, Row)]) -> String {
+    let mut text = header(rows);
+    for (level, title) in [(Level::Rings, "Rings and tokens"), (Level::Barriers, "Barriers and groups")] {
+        let _ = write!(
+            text,
+            "\n## {title}\n\n| change | in Rust | mutants | verifier | tried | not well formed | model checker | runs |\n|---|---|---|---|---|---|---|---|\n"
+        );
+        let mut part: Vec<&(Kind, Row)> = rows.iter().filter(|(k, _)| k.level == level).collect();
+        part.sort_by_key(|(k, _)| k.fate as u8);
+        let mut last = None;
+        for (kind, row) in part {
+            if last != Some(kind.fate) {
+                let _ = writeln!(text, "| **{}** | | | | | | | |", heading(kind.fate));
+                last = Some(kind.fate);
+            }
+            let surface = if kind.surface { "✓" } else { "" };
+            let verdict = |n: usize| if kind.fate == Fate::Same { "passes".to_owned() } else { n.to_string() };
+            let ill_formed = if row.ill_formed == 0 { String::new() } else { row.ill_formed.to_string() };
+            let (found, runs) = match kind.fate {
+                Fate::Wrong | Fate::Idle => (row.explored.to_string(), row.sanitized.to_string()),
+                Fate::Same => ("safe".to_owned(), "clean".to_owned()),
+            };
+            let _ = writeln!(
+                text,
+                "| {} | {surface} | {} | {} | {} | {ill_formed} | {found} | {runs} |",
+                kind.name,
+                row.mutants,
+                verdict(row.refused),
+                row.tried
+            );
+        }
+    }
+    text
+}
+
+const fn heading(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Wrong => "wrong on some schedule",
+        Fate::Idle => "against the rules of tokens, and harmless otherwise",
+        Fate::Same => "as right as before",
+    }
+}
+
+/// What came of all mutants: for each fate, how many were tried, are not well formed, the model checker and runs found.
+fn sums(rows: &[(Kind, Row)]) -> [[usize; 4]; 3] {
+    let mut sums = [[0; 4]; 3];
+    for (kind, row) in rows {
+        let counts = [row.tried, row.ill_formed, row.explored, row.sanitized];
+        sums[kind.fate as usize].iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+    }
+    sums
+}
+
+fn header(rows: &[(Kind, Row)]) -> String {
+    let [[wrong, ill, explored, run], [idle, idle_ill, idle_explored, idle_run], [same, ..]] = sums(rows);
+    let (all, meant) = (wrong + idle + same, wrong - ill);
+    format!(
+        "# Mutations
+
+<!-- Made by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test mutation`. -->
+
+Every good pipeline of the tree is changed in every way of this table: the kernels of the filetests, of the museum, of the tests of the
+fence pass and of those of the command, families of rings with 1 to 4 slots, one and two readers, with and without roles, products that
+are waited for and that are not, parts, poison, stores, copies that run 0 to 3 tiles ahead, rings made of `pipelined` loops and of fused
+roles. What becomes of a program is stated for a kind beforehand; kinds that would sometimes be harmless are made so narrow that they are
+not.
+
+* *mutants*: different programs that a kind makes. *verifier*: how many of them the verifier refuses; it sees all.
+* *tried*: how many were given to the layers that run. Not given to them are changes where no run comes to, as in the arm of a condition
+  that never holds, and programs with opaque calls, of which nobody knows what they leave in memory.
+* *not well formed*: how many of those tried have no meaning to be run, as where a token crosses from role to role. The two columns that
+  follow do not count these.
+* *model checker*: in how many it finds something, in every order, with 0, 1, 3 and 6 tiles and with a count below zero. *runs*: in how
+  many the simulator with its sanitizer finds something in one of 8 schedules for each size.
+* *in Rust*: what a kernel in Rust can say. It never comes to a run: rustc or the verifier refuses it at the user's line.
+
+What is against the rules of tokens alone reads and writes what it should. A run tells which rule is broken, such as a token that is used
+twice, and finds nothing else.
+
+Of {all} mutants that were tried, {wrong} are wrong. Of these, {ill} are not well formed; in the other
+{meant}, the model checker finds something in {explored} and runs do in {run}. Of {idle} that only break a rule of tokens, {idle_ill} are not well
+formed, the model checker finds {idle_explored} and runs find {idle_run}, each by its rule. In {same} that are as right as before, nothing is found.
+
+The model checker and the runs share no code with the verifier.
+"
+    )
+}
+
+/// What is kept from the layers that run is little, and known.
+#[test]
+fn few_places_are_never_run() {
+    let sources = sources::all();
+    let running = running(&sources);
+    let kept: Vec<&str> =
+        sources.iter().map(|s| s.name.as_str()).filter(|name| running.iter().all(|r| r.source.name != *name)).collect();
+    let calls = [
+        "calls@calls_that_only_read_and_a_read",
+        "calls@asynchronous_by_name",
+        "tilelang@calls_that_only_read",
+        "barrier_call_may_write@passes",
+        "barrier_call_of_other_regions@passes",
+        "barrier_call_under_a_product@passes",
+    ];
+    let same = |a: &[&str], b: &[&str]| a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>();
+    assert!(same(&kept, &[&calls[..], &UNWRITTEN, &UNSAID].concat()), "{kept:?}");
+    let marked: Vec<&str> =
+        running.iter().filter(|r| r.text != r.source.text).map(|r| r.source.name.as_str()).collect();
+    let never = [
+        // In turn, what a loop asks for has happened when it asks.
+        "barrier_polled_in_a_loop@passes",
+        // Conditions that do not hold for any of the sizes.
+        "pipe_constants_wrap@passes",
+        "pipe_guard_of_a_new_number@passes",
+        "pipe_left_early@passes",
+        // Every copy is poison, or none is.
+        "pipe_poison_not_asked@passes",
+        "pipe_poison_wrong_arm@passes",
+        "skipped D=1",
+        "skipped D=2",
+        "skipped D=3",
+        "skipped D=4",
+        // Copies run no tile ahead: every tile is old when it is copied.
+        "one crew D=1 P=0",
+        "one crew D=2 P=0",
+        "one crew D=3 P=0",
+        "one crew D=4 P=0",
+        "fused roles D=1 readers=1 reading=0",
+        "fused roles D=1 readers=1 reading=1",
+        "fused roles D=1 readers=1 reading=2",
+        // There is one tile at least, and with the extents that are tried never two alone.
+        "pipelined D=2",
+        "pipelined D=3",
+    ];
+    assert!(same(&marked, &never), "{marked:?}");
+}
+
+#[test]
+fn every_layer_knows_right_from_wrong() {
+    let rows = rows();
+    let missed: Vec<String> =
+        rows.iter().flat_map(|(k, r)| r.missed.iter().map(move |m| format!("{}: {m}", k.name))).collect();
+    assert!(
+        missed.is_empty(),
+        "{} mutants:\n{}",
+        missed.len(),
+        missed.iter().take(20).cloned().collect::<Vec<_>>().join("\n\n")
+    );
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/mutations.md");
+    let text = table(&rows);
+    if std::env::var_os("TITAN_BLESS").is_some() {
+        std::fs::write(&path, &text).expect("the page is written");
+    }
+    let page = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(page == text, "docs/mutations.md is not what the layers say now: run with TITAN_BLESS=1");
+}

@@ -1,0 +1,157 @@
+//! What findings say, that schedules replay, and what a trace holds.
+
+use crate::args::make;
+use crate::explore::ring;
+use titan_core::verify::{WellFormed, well_formed};
+use titan_sim::engine::Completion;
+use titan_sim::sim::{Arg, Kind, Options, Schedule, replay, run};
+
+/// A ring whose consumer gives its stage back before it reads it.
+fn early() -> WellFormed {
+    let text = r#"kernel @early(%a: in tensor<f16>[M, K], %n: i32) pipe(2, "ring", tile<16x16xf16>) role(producer, 1) role(consumer, 4) {
+    %zero = const 0 : i32
+    %one = const 1 : i32
+    %h = const 0.0 : f16
+    %words = ttg.region {offset = 1024, bytes = 32}
+    %ring = ttg.region {offset = 0, bytes = 1024, parts = 2}
+    %full = ttg.nv.mbarrier.alloc %words {at = 0, n = 2}
+    %empty = ttg.nv.mbarrier.alloc %words {at = 16, n = 2}
+    ttg.nv.mbarrier.init %full {count = 1}
+    ttg.nv.mbarrier.init %empty {count = 1}
+    ttg.nv.fence.mbarrier_init
+    %two = const 2 : i32
+    ttg.roles producer {
+        for %i = %zero to %n step %one {
+            %s = rem %i, %two
+            %e = div %i, %two
+            %q = sub %one, %e
+            %slot = ttg.region.at %ring, %s
+            %f = ttg.nv.mbarrier.at %full, %s
+            %free = ttg.nv.mbarrier.at %empty, %s
+            ttg.nv.mbarrier.wait_parity %free, %q
+            %st = ttg.nv.mbarrier.arrive_expect_tx %f {bytes = 512}
+            ttg.nv.cp_async_bulk_tensor.load %a[%i, %i], %slot, %f {bytes = 512}
+            continue
+        }
+        ttg.pipeline.finalize
+        yield
+    } consumer {
+        for %j = %zero to %n step %one {
+            %sj = rem %j, %two
+            %ej = div %j, %two
+            %stage = ttg.region.at %ring, %sj
+            %ready = ttg.nv.mbarrier.at %full, %sj
+            %release = ttg.nv.mbarrier.at %empty, %sj
+            ttg.nv.mbarrier.wait_parity %ready, %ej
+            %sr = ttg.nv.mbarrier.arrive %release {arrivals = 1}
+            ttg.region.read %stage
+            continue
+        }
+        ttg.pipeline.finalize
+        yield
+    }
+    return
+}
+"#;
+    well_formed(titan_core::text::parse_located(text).unwrap().remove(0).kernel).unwrap()
+}
+
+#[test]
+fn both_sides_of_a_race_are_named_and_it_is_seen_again() {
+    let kernel = early();
+    let args = || make(&kernel.sig, 64, 4);
+    for seed in 0..8 {
+        let options = Options { seed: Some(seed), completion: Completion::Seeded(seed), ..Options::default() };
+        let report = run(&kernel, &mut args(), None, &options).unwrap();
+        let found = &report.findings[0];
+        let roles: Vec<&str> = found.sides.iter().map(|s| s.role.as_str()).collect();
+        assert!(roles.contains(&"`producer`") && roles.contains(&"`consumer`"), "{found}");
+        assert!(found.sides.iter().any(|s| s.what == "ring" && s.stage.is_some() && s.loc.line > 0), "{found}");
+        let text = found.schedule.to_string();
+        assert_eq!(Schedule::parse(&text).as_ref(), Some(&found.schedule));
+        let again = replay(&kernel, &mut args(), None, &Options::default(), &found.schedule).unwrap();
+        assert_eq!(again.findings[0].message, found.message);
+        assert_eq!(again.findings[0].schedule, found.schedule);
+    }
+}
+
+#[test]
+fn a_deadlock_says_who_waits_for_what() {
+    let text = r#"kernel @stuck(%n: i32) pipe(1, "ring", tile<16xf32>) role(producer, 1) role(consumer, 4) {
+    ttg.roles producer {
+        %s = ttg.stage.acquire<0>
+        ttg.stage.zero %s
+        %t = ttg.stage.acquire<0>
+        ttg.stage.zero %t
+        ttg.pipeline.finalize
+        yield
+    } consumer {
+        %r = ttg.stage.ready<0>
+        %w = ttg.stage.wait_ready %r
+        %d = ttg.stage.consumed %w
+        %r2 = ttg.stage.ready<0>
+        %w2 = ttg.stage.wait_ready %r2
+        ttg.stage.release %d
+        %d2 = ttg.stage.consumed %w2
+        ttg.stage.release %d2
+        ttg.pipeline.finalize
+        yield
+    }
+    return
+}
+"#;
+    let kernel = well_formed(titan_core::text::parse_one(text).unwrap()).unwrap();
+    let report =
+        run(&kernel, &mut make(&kernel.sig, 1, 1), None, &Options { trace: true, ..Options::default() }).unwrap();
+    let found = &report.findings[0];
+    assert_eq!(found.kind, Kind::Deadlock);
+    assert!(found.message.contains("`producer` waits for time 1 of `ring` at `ring.free[0]`"), "{found}");
+    assert!(found.message.contains("`consumer` waits for time 1 of `ring` at `ring.ready[0]`"), "{found}");
+    assert_eq!(found.sides.len(), 2);
+    let waits = report.trace.iter().filter(|i| !i.waits_for.is_empty());
+    assert!(waits.clone().any(|i| i.role == "`producer`" && i.waits_for == ["`consumer`"]), "{:?}", report.trace);
+    assert!(waits.clone().any(|i| i.role == "`consumer`" && i.waits_for == ["`producer`"]), "{:?}", report.trace);
+}
+
+#[test]
+fn a_trace_shows_copies_beside_roles() {
+    let kernel = ring(2, 1, "async");
+    let options = Options { trace: true, ..Options::default() };
+    let report = run(&kernel, &mut make(&kernel.sig, 64, 5), None, &options).unwrap();
+    assert!(report.findings.is_empty());
+    let copies: Vec<_> = report.trace.iter().filter(|i| i.helper == Some("copy")).collect();
+    assert_eq!(copies.len(), 5);
+    for (t, copy) in copies.iter().enumerate() {
+        assert_eq!((copy.time, copy.slot, copy.what.as_str()), (Some(t as u64), Some(t as u64 % 2), "ring"));
+        assert!(copy.begin < copy.end, "{copy:?}");
+    }
+    assert!(report.trace.iter().all(|i| i.begin <= i.end));
+    assert!(report.trace.iter().any(|i| i.op == "ttg.stage.read" && i.time == Some(4) && i.role == "`consumer0`"));
+}
+
+#[test]
+fn what_is_not_computed_is_a_finding_where_it_decides() {
+    let text = r#"kernel @decides(%a: in tensor<f32>[M], %c: mut tensor<f32>[M]) {
+    %zero = const 0 : i32
+    %f = const 0.5 : f32
+    %t = load_tile %a[%zero] or %f : tile<16xf32>
+    %s = reduce_sum<0> %t
+    %b = lt %s, %f
+    if %b {
+        set %c[%zero], %s
+        yield
+    } else {
+        yield
+    }
+    return
+}
+"#;
+    let kernel = well_formed(titan_core::text::parse_one(text).unwrap()).unwrap();
+    let report =
+        run(&kernel, &mut make(&kernel.sig, 16, 1), None, &Options { data: false, ..Options::default() }).unwrap();
+    assert_eq!(report.findings[0].kind, Kind::NotModelled);
+    assert!(report.findings[0].message.starts_with("not modelled: "));
+    let mut args = make(&kernel.sig, 16, 1);
+    assert!(run(&kernel, &mut args, None, &Options::default()).unwrap().findings.is_empty());
+    assert!(matches!(args[1], Arg::Tensor { .. }));
+}
