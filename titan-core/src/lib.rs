@@ -10,6 +10,7 @@ pub mod filetest;
 pub mod ir;
 pub mod lane;
 pub mod launch;
+pub mod lay_out;
 pub mod layout;
 pub mod lower;
 pub mod num;

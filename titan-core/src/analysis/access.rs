@@ -341,6 +341,7 @@ pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
         | OpKind::Continue(_)
         | OpKind::Return
         | OpKind::Ttg(_)
+        | OpKind::Local(_)
         | OpKind::Region(_)
         | OpKind::Nv(_)
         | OpKind::Amd(_) => None,

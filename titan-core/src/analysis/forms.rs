@@ -288,6 +288,7 @@ impl Forms {
             | OpKind::Continue(_)
             | OpKind::Return
             | OpKind::Ttg(_)
+            | OpKind::Local(_)
             | OpKind::Region(_)
             | OpKind::Nv(_)
             | OpKind::Amd(_) => Affine::unknown(),

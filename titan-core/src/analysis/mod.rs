@@ -9,6 +9,7 @@
 //! | [`access`] | which part of which tensor every memory operation touches |
 //! | [`partition`] | the output rule: no two programs touch one element of an output |
 //! | [`proxy`] | asynchronous accesses that may not see ordinary ones, stores that are not waited for |
+//! | [`vector`] | how many neighbours of a row may be accessed at once |
 //! | [`grid`] | bounds of declared grids, inference of undeclared ones |
 //!
 //! The analyses expect a kernel whose structure, types and visibility are right (`crate::verify` checks these first): on
@@ -25,6 +26,7 @@ pub mod number;
 pub mod partition;
 pub mod proxy;
 pub mod uses;
+pub mod vector;
 
 mod explain;
 mod origin;

@@ -109,6 +109,7 @@ const fn may_number(kind: &OpKind) -> bool {
         | OpKind::Continue(_)
         | OpKind::Return
         | OpKind::Ttg(_)
+        | OpKind::Local(_)
         | OpKind::Region(_)
         | OpKind::Nv(_)
         | OpKind::Amd(_) => false,

@@ -10,7 +10,7 @@ use super::kernel::{
     Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData,
 };
 use super::op::{Const, ForKind, Loc, Op, OpId, OpKind};
-use super::{Access, Elem, Pipe, PipeDecl, RoleDecl, TtgOp, Ty};
+use super::{Access, Elem, Encoding, LaidOut, Layout, LayoutId, Pipe, PipeDecl, Place, RoleDecl, TtgOp, Ty};
 
 /// Builds one kernel.
 #[derive(Debug)]
@@ -59,12 +59,51 @@ impl Builder {
             sig,
             pipes: Vec::new(),
             roles: Vec::new(),
+            laid_out: None,
             body,
             values: Vec::new(),
             ops: Vec::new(),
             blocks: vec![BlockData::default()],
         };
         Builder { kernel, open: vec![body], loc: Loc::default() }
+    }
+
+    /// An empty kernel with the signature, rings and roles of another one.
+    #[must_use]
+    pub fn like(kernel: &Kernel) -> Self {
+        let mut builder = Builder::new(&kernel.sig.name, kernel.sig.instance.clone());
+        builder.kernel.sig = kernel.sig.clone();
+        builder.kernel.pipes.clone_from(&kernel.pipes);
+        builder.kernel.roles.clone_from(&kernel.roles);
+        for index in 0..kernel.sig.params.len() {
+            let data = kernel.value(kernel.param(index));
+            builder.new_value(data.ty, data.name.as_deref(), Def::Param(index));
+        }
+        builder
+    }
+
+    /// Makes the kernel one that is laid out.
+    pub fn lay_out(&mut self, plan: LaidOut) {
+        self.kernel.laid_out = Some(Box::new(plan));
+    }
+
+    /// Puts a tile into registers by a layout. Nothing happens unless the kernel is laid out.
+    pub fn put(&mut self, value: Value, layout: &Layout) {
+        if let Some(plan) = &mut self.kernel.laid_out {
+            self.kernel.values[value.index()].place = Place::Registers(plan.layout(layout));
+        }
+    }
+
+    /// The number of a layout, new or known.
+    pub fn layout_id(&mut self, layout: &Layout) -> LayoutId {
+        self.kernel.laid_out.as_mut().map_or_else(|| LayoutId::new(0), |plan| plan.layout(layout))
+    }
+
+    /// Puts a tile into shared memory by an encoding. Nothing happens unless the kernel is laid out.
+    pub fn put_shared(&mut self, value: Value, encoding: &Encoding) {
+        if let Some(plan) = &mut self.kernel.laid_out {
+            self.kernel.values[value.index()].place = Place::Shared(plan.encoding(encoding));
+        }
     }
 
     /// The kernel so far.
@@ -344,7 +383,7 @@ impl Builder {
     }
 
     fn new_value(&mut self, ty: Ty, name: Option<&str>, def: Def) -> Value {
-        self.kernel.values.push(ValueData { ty, name: name.map(str::to_owned), def });
+        self.kernel.values.push(ValueData { ty, name: name.map(str::to_owned), def, place: Place::None });
         Value::new(self.kernel.values.len() - 1)
     }
 

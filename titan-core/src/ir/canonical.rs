@@ -14,6 +14,7 @@ impl Kernel {
             sig: self.sig.clone(),
             pipes: self.pipes.clone(),
             roles: self.roles.clone(),
+            laid_out: self.laid_out.clone(),
             body: Block::new(0),
             values: vec![],
             ops: vec![],
@@ -43,7 +44,7 @@ impl Renumber<'_> {
     fn value(&mut self, out: &mut Kernel, value: Value, def: Def) -> Value {
         let new = Value::new(out.values.len());
         if let (Some(data), Some(slot)) = (self.from.values.get(value.index()), self.values.get_mut(value.index())) {
-            out.values.push(ValueData { ty: data.ty, name: data.name.clone(), def });
+            out.values.push(ValueData { ty: data.ty, name: data.name.clone(), def, place: data.place });
             *slot = Some(new);
         }
         new

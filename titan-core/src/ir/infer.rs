@@ -5,7 +5,7 @@
 
 use super::op::{BinOp, OpKind, UnOp};
 use super::{Elem, MMA_LEGAL, Raw, TileShape, Ty, mma_is_legal};
-use super::{infer_memory as memory, infer_raw, infer_ttg};
+use super::{infer_local, infer_memory as memory, infer_raw, infer_ttg};
 use crate::diag::Code;
 
 /// Why an operation cannot take its operands.
@@ -91,6 +91,7 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::RaggedTile { .. } => memory::ragged_tile(args),
         OpKind::Unflatten => unflatten(args),
         OpKind::Ttg(op) => infer_ttg::ttg(op, args),
+        OpKind::Local(op) => infer_local::local(*op, args),
         OpKind::Region(op) => infer_raw::region(op, args),
         OpKind::Nv(op) => infer_raw::nv(op, args),
         OpKind::Amd(op) => infer_raw::amd(op, args),

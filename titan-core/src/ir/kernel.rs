@@ -5,6 +5,7 @@
 
 use super::host_expr::{HostExpr, HostNames, Symbol};
 use super::op::{Op, OpId};
+use super::place::{LaidOut, Place};
 use super::{Const, Elem, OpKind, Pipe, PipeDecl, RoleDecl, Ty};
 
 crate::entity!(
@@ -25,6 +26,8 @@ pub struct ValueData {
     pub name: Option<String>,
     /// Where it comes from.
     pub def: Def,
+    /// Where its elements are, in a laid-out kernel.
+    pub place: Place,
 }
 
 /// Where a value comes from.
@@ -160,6 +163,8 @@ pub struct Kernel {
     pub pipes: Vec<PipeDecl>,
     /// Its roles, in the order of the regions of `ttg.roles`; none if all warps do everything.
     pub roles: Vec<RoleDecl>,
+    /// What it has once its tiles are laid out over the threads of a target.
+    pub laid_out: Option<Box<LaidOut>>,
     /// The outermost block.
     pub body: Block,
     /// Arena of values; the parameters come first.

@@ -18,7 +18,10 @@
 //! The operations of [`TtgOp`] are pipelines: rings of stages, tokens, roles. Those of [`RegionOp`], [`NvOp`] and [`AmdOp`]
 //! are what pipelines become: ranges of shared memory, barriers, groups and counters of a target.
 //!
-//! Deliberately absent: pointers, layouts, threads. They appear further down, in their own dialects.
+//! Tiles have no layout until a kernel is laid out over the threads of a target: then each has a [`Place`], and the operations
+//! of [`LocalOp`] move tiles between places.
+//!
+//! Deliberately absent: pointers and threads. They appear in the lane IR, `crate::lane`.
 
 mod amd;
 pub mod builder;
@@ -27,13 +30,16 @@ mod elem;
 pub mod fold;
 pub mod host_expr;
 pub mod infer;
+mod infer_local;
 mod infer_memory;
 mod infer_raw;
 mod infer_ttg;
 mod kernel;
+mod local;
 mod nv;
 mod op;
 pub mod op_table;
+pub mod place;
 mod region;
 pub mod traffic;
 mod ttg;
@@ -48,8 +54,10 @@ pub use kernel::{
     Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value,
     ValueData,
 };
+pub use local::{Fold, LocalOp};
 pub use nv::{NvGroup, NvOp};
 pub use op::{ArgOp, AtomicOp, BinOp, Const, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
+pub use place::{Bit, Coords, Encoding, EncodingId, FreeBy, LaidOut, Layout, LayoutId, Place, Swizzle, Typed};
 pub use region::{Call, CallProxy, Class, Completion, Raw, RegionOp, Touch};
 pub use ttg::{FenceSpace, Field, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
 pub use ty::{TileShape, Ty};

@@ -5,7 +5,9 @@
 //!
 //! Elementwise kinds work on scalars and on tiles alike; broadcasting is always an operation of its own.
 
-use super::{AmdOp, Block, CallProxy, Completion, Elem, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value};
+use super::{
+    AmdOp, Block, CallProxy, Class, Completion, Elem, LocalOp, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value,
+};
 use crate::words::words;
 
 words! {
@@ -330,6 +332,8 @@ pub enum OpKind {
 
     /// Pipelines.
     Ttg(TtgOp),
+    /// What laying out over threads makes explicit.
+    Local(LocalOp),
     /// Ranges of shared memory.
     Region(RegionOp),
     /// Barriers, copies and groups of NVIDIA GPUs.
@@ -423,6 +427,16 @@ impl OpKind {
             OpKind::Ttg(TtgOp::SourceRows { .. } | TtgOp::Read) => Effect::Read,
             OpKind::Ttg(TtgOp::StoreIssue(_)) => Effect::Write,
             OpKind::Ttg(_) => Effect::Pipeline,
+            OpKind::Local(op) => match op {
+                LocalOp::Slice { .. }
+                | LocalOp::Reshape(_)
+                | LocalOp::Stack
+                | LocalOp::Convert
+                | LocalOp::Mma
+                | LocalOp::Fold { .. } => Effect::Pure,
+                LocalOp::Load | LocalOp::Copy { .. } => Effect::Read,
+                LocalOp::Alloc { .. } | LocalOp::Store => Effect::Pipeline,
+            },
             OpKind::Region(RegionOp::Place { .. } | RegionOp::At) => Effect::Pure,
             OpKind::Region(RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait) => Effect::Pipeline,
             OpKind::Nv(op) => op.effect(),
@@ -441,6 +455,7 @@ impl OpKind {
             OpKind::Ttg(TtgOp::AsyncProduce { proxy, .. }) => Some(*proxy),
             OpKind::Ttg(TtgOp::Read | TtgOp::Write) => Some(Proxy::Generic),
             OpKind::Ttg(TtgOp::StoreIssue(_) | TtgOp::ComputeIssue | TtgOp::AccMma) => Some(Proxy::Async),
+            OpKind::Local(LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. }) => Some(Proxy::Generic),
             OpKind::Region(RegionOp::Read | RegionOp::Write) => Some(Proxy::Generic),
             OpKind::Region(RegionOp::Call(call)) => match call.declared() {
                 CallProxy::Generic => Some(Proxy::Generic),
@@ -460,6 +475,7 @@ impl OpKind {
         match self {
             // A target chooses the class of the others.
             OpKind::Ttg(TtgOp::AsyncProduce { .. }) => Completion::Phase,
+            OpKind::Local(LocalOp::Copy { asynchronous: true }) => Completion::Prefix(Class::CpAsync),
             OpKind::Nv(op) => op.completion(),
             OpKind::Amd(op) => op.completion(),
             _ => Completion::Immediate,

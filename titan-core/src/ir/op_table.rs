@@ -8,7 +8,10 @@
 //! In the column *elements*, `numbers` are `f64 f32 f16 bf16` and the integers of 8 bits and more, `floats` and `integers`
 //! the two parts of them. T0801 (wrong operands) is not repeated in every row.
 
-use super::{AmdOp, ArgOp, AtomicOp, BinOp, Fill, NvGroup, NvOp, OpKind, Pred, ReduceOp, RegionOp, TtgOp, UnOp, Unit};
+use super::{
+    AmdOp, ArgOp, AtomicOp, BinOp, Fill, Fold, LocalOp, NvGroup, NvOp, OpKind, Pred, ReduceOp, RegionOp, TtgOp, UnOp,
+    Unit,
+};
 use crate::diag::Code;
 
 /// What a group of operations is about, in the order of the documentation.
@@ -50,6 +53,8 @@ pub enum Group {
     Stores,
     /// Roles and fences.
     Roles,
+    /// What laying out over threads makes explicit.
+    Laid,
     /// Ranges of shared memory.
     Regions,
     /// Mbarriers.
@@ -64,7 +69,7 @@ pub enum Group {
 
 impl Group {
     /// Every group.
-    pub const ALL: [Group; 23] = [
+    pub const ALL: [Group; 24] = [
         Group::Values,
         Group::Arithmetic,
         Group::Functions,
@@ -83,6 +88,7 @@ impl Group {
         Group::Compute,
         Group::Stores,
         Group::Roles,
+        Group::Laid,
         Group::Regions,
         Group::Barriers,
         Group::Copies,
@@ -112,6 +118,7 @@ impl Group {
             Group::Compute => "Products under way",
             Group::Stores => "Stores under way",
             Group::Roles => "Roles and fences",
+            Group::Laid => "Tiles laid out over threads",
             Group::Regions => "Regions of shared memory",
             Group::Barriers => "Barriers in shared memory",
             Group::Copies => "Asynchronous copies",
@@ -137,6 +144,7 @@ impl Group {
             | Group::Compute
             | Group::Stores
             | Group::Roles
+            | Group::Laid
             | Group::Regions
             | Group::Barriers
             | Group::Copies
@@ -589,6 +597,41 @@ table! {
         "", "x" => "as x", ANY, "x, which is cheaper to compute again than to keep", [];
     FenceProxy "ttg.fence.proxy" Roles [OpKind::Ttg(TtgOp::Fence { .. })]
         "", "" => "", NONE, "accesses by the proxy `from` come before accesses by the proxy `to`", [];
+
+    LocalAlloc "ttg.local.alloc" Laid [OpKind::Local(LocalOp::Alloc { .. })]
+        "", "" => "smem", ANY, "shared memory for a tile", [];
+    LocalStore "ttg.local.store" Laid [OpKind::Local(LocalOp::Store)]
+        "", "x, smem" => "", ANY, "a tile from registers to shared memory", [];
+    LocalLoad "ttg.local.load" Laid [OpKind::Local(LocalOp::Load)]
+        "", "smem" => "tile", ANY, "a tile from shared memory to registers", [];
+    LocalCopy "ttg.local.copy" Laid [OpKind::Local(LocalOp::Copy { asynchronous: false })]
+        "", "source, smem" => "", ANY, "a tile of a tensor to shared memory, through registers", [];
+    LocalCopyAsync "ttg.local.copy_async" Laid [OpKind::Local(LocalOp::Copy { asynchronous: true })]
+        "", "source, smem" => "", ANY, "starts an asynchronous copy of a tile of a tensor to shared memory", [];
+    LocalSlice "ttg.local.slice" Laid [OpKind::Local(LocalOp::Slice { .. })]
+        "", "x: tile or smem, at: i32" => "as x, shorter", ANY, "a part of a tile along an axis", [];
+    LocalStack "ttg.local.stack" Laid [OpKind::Local(LocalOp::Stack)]
+        "", "x, …" => "tile", ANY, "tiles as one, with another axis before theirs", [];
+    LocalReshape "ttg.local.reshape" Laid [OpKind::Local(LocalOp::Reshape(_))]
+        "", "smem" => "smem", ANY, "the same shared memory as another tile, its elements in row-major order", [];
+    LocalMma "ttg.local.mma" Laid [OpKind::Local(LocalOp::Mma)]
+        "", "a, b, acc" => "as acc", NUMBERS, "a · b + acc, of operands as an instruction or multiply-adds take them", [];
+    LocalConvert "ttg.local.convert" Laid [OpKind::Local(LocalOp::Convert)]
+        "", "x" => "as x", ANY, "a tile in another layout; each thread has what it needs", [];
+    FoldSum "ttg.local.fold_sum" Laid [OpKind::Local(LocalOp::Fold { f: Fold::Plain(ReduceOp::Sum), .. })]
+        "", "x" => "partial results", NUMBERS, "sums along an axis, by the lanes of each warp", [];
+    FoldProd "ttg.local.fold_prod" Laid [OpKind::Local(LocalOp::Fold { f: Fold::Plain(ReduceOp::Prod), .. })]
+        "", "x" => "partial results", NUMBERS, "products along an axis, by the lanes of each warp", [];
+    FoldMax "ttg.local.fold_max" Laid [OpKind::Local(LocalOp::Fold { f: Fold::Plain(ReduceOp::Max), .. })]
+        "", "x" => "partial results", NUMBERS, "the greatest along an axis, by the lanes of each warp", [];
+    FoldMin "ttg.local.fold_min" Laid [OpKind::Local(LocalOp::Fold { f: Fold::Plain(ReduceOp::Min), .. })]
+        "", "x" => "partial results", NUMBERS, "the least along an axis, by the lanes of each warp", [];
+    FoldArgMax "ttg.local.fold_argmax" Laid [OpKind::Local(LocalOp::Fold { f: Fold::Arg(ArgOp::Max), .. })]
+        "", "x, index: i32" => "partial results", NUMBERS, "the greatest along an axis and its index, by each warp", [];
+    FoldArgMin "ttg.local.fold_argmin" Laid [OpKind::Local(LocalOp::Fold { f: Fold::Arg(ArgOp::Min), .. })]
+        "", "x, index: i32" => "partial results", NUMBERS, "the least along an axis and its index, by each warp", [];
+    FoldWith "ttg.local.fold_with" Laid [OpKind::Local(LocalOp::Fold { f: Fold::With, .. })]
+        "", "x, neutral: scalar" => "partial results", ANY, "combines along an axis by a region, by each warp", [];
 
     Region "ttg.region" Regions [OpKind::Region(RegionOp::Place { .. })]
         "", "" => "region", NONE, "bytes of shared memory, in equal parts; regions may overlap", [RegionMade];

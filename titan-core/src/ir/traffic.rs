@@ -14,7 +14,7 @@
 //! shared memory and has no operation.
 
 use super::region::RegionOp;
-use super::{AmdOp, CallProxy, Class, NvOp, OpKind, Proxy, TtgOp};
+use super::{AmdOp, CallProxy, Class, LocalOp, NvOp, OpKind, Proxy, TtgOp};
 
 /// What an access touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +27,8 @@ pub enum On {
     Tensor,
     /// The stage of a ring.
     Stage,
+    /// The shared memory of a tile among the operands.
+    Local,
 }
 
 /// One access.
@@ -113,7 +115,7 @@ impl Traffic {
     /// The side of the operation.
     #[must_use]
     pub fn side(&self) -> Side {
-        let shared = self.accesses.iter().flatten().filter(|a| matches!(a.on, On::Regions | On::Stage));
+        let shared = self.accesses.iter().flatten().filter(|a| matches!(a.on, On::Regions | On::Stage | On::Local));
         shared.fold(Side::None, |side, access| match access.proxy {
             Proxy::Async => side.max(Side::Async),
             Proxy::Generic if access.writes => side.max(Side::Generic),
@@ -144,6 +146,18 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
             Traffic::one(Access { on: On::Tensor, proxy: Proxy::Generic, reads: true, writes: true })
         }
         OpKind::Ttg(op) => ttg(op),
+        OpKind::Local(op) => match op {
+            LocalOp::Store => Traffic::one(writes(On::Local, Proxy::Generic)),
+            LocalOp::Load => Traffic::one(reads(On::Local, Proxy::Generic)),
+            LocalOp::Copy { .. } => Traffic::one(writes(On::Local, Proxy::Generic)),
+            LocalOp::Alloc { .. }
+            | LocalOp::Slice { .. }
+            | LocalOp::Reshape(_)
+            | LocalOp::Stack
+            | LocalOp::Mma
+            | LocalOp::Convert
+            | LocalOp::Fold { .. } => Traffic::NONE,
+        },
         OpKind::Region(op) => region(op),
         OpKind::Nv(op) => nv(op),
         OpKind::Amd(op) => amd(op),

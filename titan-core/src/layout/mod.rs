@@ -17,8 +17,5 @@
 pub mod atoms;
 pub mod check;
 pub mod convert;
-mod register;
-mod shared;
 
-pub use register::{Bit, Coords, Layout};
-pub use shared::{Encoding, Swizzle};
+pub use crate::ir::place::{Bit, Coords, Encoding, Layout, Swizzle};

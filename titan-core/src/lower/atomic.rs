@@ -13,9 +13,9 @@ impl Lower<'_> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
         let value = op.args[rank + 1];
-        let layout = self.home(value);
+        let layout = self.layout(value);
         let columns = self.index_columns(&op.args[1..=rank], &layout)?;
-        let regs = self.tile(value, &layout)?;
+        let regs = self.regs(value);
         self.touch_view(&view, true);
         let first = self.is_first_copy(&layout);
         for i in 0..layout.registers() {
@@ -34,8 +34,8 @@ impl Lower<'_> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
         let value = op.args[rank + 1];
-        let layout = self.home(value);
-        let regs = self.tile(value, &layout)?;
+        let layout = self.layout(value);
+        let regs = self.regs(value);
         let window = self.window(&view, Unit::Tile, &op.args[1..=rank], &layout);
         self.touch_view(&view, true);
         let first = self.is_first_copy(&layout);
@@ -83,7 +83,7 @@ impl Lower<'_> {
             AtomicOp::Max => BinOp::Max,
             AtomicOp::Min => BinOp::Min,
         };
-        let new = scalar::binary(&mut self.b, &self.plan.target, op, elem, old, value);
+        let new = scalar::binary(&mut self.b, self.target, op, elem, old, value);
         let new = self.stored_bits(elem, new);
         let found = self.b.one(lane::OpKind::CompareSwap(Space::Global), &[address, carried[0], new]);
         let same = self.same_bits(found, carried[0]);

@@ -7,19 +7,16 @@ use super::tile::Held;
 use super::{Lower, LowerError, Moving, Reg};
 use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pred, Ty, Value};
 use crate::lane::{self, IntBin};
-use std::collections::BTreeMap;
 
 impl Lower<'_> {
     /// Lowers a block, its terminator too.
     pub(super) fn block(&mut self, block: Block) -> Result<(), LowerError> {
-        self.memo.push(BTreeMap::new());
         for id in self.k.block(block).ops.clone() {
             self.op(id)?;
             if self.b.is_terminated() {
                 break;
             }
         }
-        self.memo.pop();
         Ok(())
     }
 
@@ -45,8 +42,7 @@ impl Lower<'_> {
         }
         match &op.kind {
             OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) => self.fact(op),
-            // Made where they are asked for.
-            OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => {}
+            OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => self.made_tile(op),
             OpKind::Unary(_)
             | OpKind::Binary(_)
             | OpKind::Cmp(_)
@@ -54,13 +50,10 @@ impl Lower<'_> {
             | OpKind::MulAdd
             | OpKind::Cast(_)
             | OpKind::Bitcast(_) => self.elementwise_op(op)?,
-            OpKind::Reshape(_) => self.reshape(op)?,
+            OpKind::Reshape(_) => self.reshape(op),
             OpKind::Permute(perm) => self.permute(op, *perm)?,
-            OpKind::Interleave => self.interleave(op)?,
-            OpKind::Split => self.split(op)?,
-            OpKind::Reduce(f, axis) => self.plain_reduce(op, *f, usize::from(*axis))?,
-            OpKind::ArgReduce(f, axis) => self.arg_reduce(op, *f, usize::from(*axis))?,
-            OpKind::ReduceWith(axis) => self.reduce_with(op, usize::from(*axis))?,
+            OpKind::Interleave => self.interleave(op),
+            OpKind::Split => self.split(op),
             OpKind::Scan(f, axis) => {
                 let acc = self.k.ty(op.args[0]).elem().accumulator();
                 self.scan_tile(op, usize::from(*axis), acc, Combine::Plain(*f, acc))?;
@@ -80,7 +73,9 @@ impl Lower<'_> {
             OpKind::Unflatten => self.unflatten(op),
             OpKind::RaggedCount { rows, cols } => self.ragged_count(op, *rows, *cols)?,
             OpKind::RaggedTile { rows, cols } => self.ragged_tile(op, *rows, *cols)?,
-            OpKind::Mma => self.product(id, op)?,
+            OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_) | OpKind::Mma => {
+                return Err(LowerError::internal(self.k, "a reduction or product that is not laid out".to_owned()));
+            }
             OpKind::Load(unit, _) => self.load(op, *unit)?,
             OpKind::Store(unit) => self.store(op, *unit)?,
             OpKind::Get => self.get(op)?,
@@ -101,6 +96,7 @@ impl Lower<'_> {
             }
             OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(id, op)?,
             OpKind::Ttg(ttg) => self.ring_op(id, op, ttg)?,
+            OpKind::Local(local) => self.local_op(op, *local)?,
             OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
                 return Err(self.unsupported("barriers, groups and counters that a program places itself"));
             }
@@ -114,8 +110,9 @@ impl Lower<'_> {
             let args = self.scalars(&op.args);
             let reg = self.element(op, &args)?;
             self.hold(result, Held::Scalar(reg));
-        } else if let Some(home) = self.plan.home(result).cloned() {
-            let regs = self.elementwise(op, &home)?;
+        } else {
+            let layout = self.layout(result);
+            let regs = self.elementwise(op, &layout)?;
             self.hold(result, Held::Tile(regs));
         }
         Ok(())
@@ -139,8 +136,7 @@ impl Lower<'_> {
             match self.k.ty(*slot) {
                 Ty::Scalar(_) => out.push(self.scalar(*value)),
                 ty if ty.is_in_registers() => {
-                    let home = self.home(*slot);
-                    out.extend(self.tile(*value, &home)?);
+                    out.extend(self.regs(*value));
                 }
                 _ => return Err(self.unsupported("a tensor or token that a loop or branch gives")),
             }
@@ -153,7 +149,7 @@ impl Lower<'_> {
         let mut rest = regs;
         for slot in slots {
             let n = match self.k.ty(*slot) {
-                ty if ty.is_in_registers() => self.home(*slot).registers(),
+                ty if ty.is_in_registers() => self.layout(*slot).registers(),
                 _ => 1,
             };
             let (own, after) = rest.split_at(n.min(rest.len()));
@@ -172,7 +168,7 @@ impl Lower<'_> {
         for slot in slots {
             let ty = super::tile::reg_ty(self.k.ty(*slot).elem());
             let n = match self.k.ty(*slot) {
-                ty if ty.is_in_registers() => self.home(*slot).registers(),
+                ty if ty.is_in_registers() => self.layout(*slot).registers(),
                 _ => 1,
             };
             out.extend(std::iter::repeat_n(ty, n));

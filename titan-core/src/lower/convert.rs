@@ -2,39 +2,18 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the rest are as they are")]
 
-use super::tile::Staged;
+use super::tile::{Origin, Staged};
 use super::vector::Place;
-use super::{Lower, LowerError, Reg};
+use super::{Lower, Reg};
 use crate::ir::Elem;
 use crate::lane::{IntBin, OpKind, Region, Space};
-use crate::layout::convert::{Way, way};
 use crate::layout::{Bit, Coords, Encoding, Layout, Swizzle};
 
 impl Lower<'_> {
-    /// Registers of one layout as registers of another.
-    pub(super) fn convert(
-        &mut self,
-        regs: &[Reg],
-        from: &Layout,
-        to: &Layout,
-        elem: Elem,
-    ) -> Result<Vec<Reg>, LowerError> {
-        match way(from, to, elem.bits().max(8)) {
-            Way::Registers(map) => {
-                Ok(map.into_iter().map(|i| regs.get(i).copied()).map(|r| r.unwrap_or_else(|| self.missing())).collect())
-            }
-            Way::Shared(encoding) => {
-                let staged = self.stage("exchange", encoding);
-                self.write_buffer(&staged, regs, from, elem);
-                Ok(self.read_buffer(&staged, to, elem))
-            }
-        }
-    }
-
     /// A new buffer.
     pub(super) fn stage(&mut self, name: &str, encoding: Encoding) -> Staged {
         let buffer = self.b.buffer(name, encoding.bytes(), encoding.align());
-        Staged { buffer, encoding, base: None, ordered: false }
+        Staged { buffer, encoding, base: None, origin: Origin::default(), ordered: false }
     }
 
     /// Says that a buffer is read or written from here on.
@@ -48,7 +27,7 @@ impl Lower<'_> {
         let elem = in_buffer(elem);
         let first = self.is_first_copy(layout);
         let inside = self.is_element(layout);
-        for group in groups(layout, &staged.encoding) {
+        for group in groups(layout, staged) {
             let place = self.place(staged, layout, group[0]);
             let values: Vec<Reg> = group.iter().filter_map(|r| regs.get(*r).copied()).collect();
             let mask = match (first, inside.as_ref().map(|m| m[group[0]])) {
@@ -67,7 +46,7 @@ impl Lower<'_> {
         let inside = self.is_element(layout);
         let zero = self.zero(elem);
         let mut out = vec![zero; layout.registers()];
-        for group in groups(layout, &staged.encoding) {
+        for group in groups(layout, staged) {
             let place = self.place(staged, layout, group[0]);
             let mask = inside.as_ref().map(|m| (m[group[0]], zero));
             let n = u32::try_from(group.len()).unwrap_or(1);
@@ -94,6 +73,14 @@ impl Lower<'_> {
     pub(super) fn buffer_place(&mut self, staged: &Staged, thread: &[Reg], reach: Coords, part: Coords) -> Place {
         let e = &staged.encoding;
         let fast = e.fast_axis();
+        let (mut thread, mut reach, mut part) = (thread.to_vec(), reach, part);
+        for (own, at) in part.iter_mut().zip(staged.origin.at) {
+            *own += at;
+        }
+        if let Some((axis, by, _)) = staged.origin.moved {
+            thread[axis] = self.b.add(thread[axis], by);
+            reach[axis] = e.extents[axis] - 1;
+        }
         // Panels: the fast coordinate is divided; constant parts must not carry into the thread's.
         let carries = (part[fast] % e.row) + reach[fast] >= e.row && e.extents[fast] > e.row;
         let base = self.base_of(staged);
@@ -104,7 +91,7 @@ impl Lower<'_> {
             let address = self.b.add(base, offset);
             return Place { space: Space::Shared, address, offset: 0 };
         }
-        let linear = self.linear(e, thread);
+        let linear = self.linear(e, &thread);
         let constant = e.linear(part);
         let (low, high) = match e.swizzle {
             Swizzle::None => (0, constant),
@@ -182,9 +169,15 @@ pub(super) fn reach(layout: &Layout) -> Coords {
 }
 
 /// Registers in groups of neighbours in a buffer, up to 16 bytes each. Padding counts whole groups.
-pub(super) fn groups(layout: &Layout, encoding: &Encoding) -> Vec<Vec<usize>> {
+fn groups(layout: &Layout, staged: &Staged) -> Vec<Vec<usize>> {
+    let encoding = &staged.encoding;
     let fast = encoding.fast_axis();
-    let mut n = layout.vector(fast).min(encoding.vector()).min(16 / (encoding.bits / 8).max(1)).max(1);
+    let mut n = layout
+        .vector(fast)
+        .min(staged.origin.multiple(fast))
+        .min(encoding.vector())
+        .min(16 / (encoding.bits / 8).max(1))
+        .max(1);
     // Rows that are no multiple of the vector, or start nowhere aligned, shorten it.
     while n > 1
         && (!encoding.row.is_multiple_of(n)

@@ -80,7 +80,7 @@ impl Lower<'_> {
     /// Whether this is the first thread of the program.
     pub(super) fn is_first_thread(&mut self) -> Reg {
         let thread = self.b.one(OpKind::ThreadId, &[]);
-        let first = self.b.i32((self.crew.first * self.plan.target.lanes).cast_signed());
+        let first = self.b.i32((self.crew.first * self.target.lanes).cast_signed());
         self.b.cmp_u(Pred::Eq, thread, first)
     }
 

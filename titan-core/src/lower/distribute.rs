@@ -15,7 +15,7 @@ impl Lower<'_> {
         let mut rest = regs[0];
         for axis in (1..op.results.len()).rev() {
             let n = regs[1 + axis];
-            let target = &self.plan.target;
+            let target = self.target;
             let remainder = scalar::binary(&mut self.b, target, BinOp::Rem, Elem::I32, rest, n);
             rest = scalar::binary(&mut self.b, target, BinOp::Div, Elem::I32, rest, n);
             self.hold(op.results[axis], Held::Scalar(remainder));
@@ -56,7 +56,7 @@ impl Lower<'_> {
         let found = self.b.cmp_s(Pred::Ge, out[1], zero);
         self.trap_unless(found, "a tile that the segments do not have")?;
         let across = self.columns(op, cols)?;
-        let target = &self.plan.target;
+        let target = self.target;
         let row = scalar::binary(&mut self.b, target, BinOp::Div, Elem::I32, out[2], across);
         let column = scalar::binary(&mut self.b, target, BinOp::Rem, Elem::I32, out[2], across);
         for (result, reg) in op.results.iter().zip([out[1], row, column]) {

@@ -4,7 +4,7 @@ use super::tile::bytes_text;
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId};
 use crate::lane::Func;
-use crate::plan::Plan;
+use crate::plan::Target;
 
 /// Why a kernel cannot be lowered for a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl LowerError {
         Code::Backend
     }
 
-    pub(super) fn internal(kernel: &Kernel, message: String) -> Self {
+    pub(crate) fn internal(kernel: &Kernel, message: String) -> Self {
         LowerError {
             kernel: kernel.sig.full_name(),
             loc: Loc::default(),
@@ -35,7 +35,7 @@ impl LowerError {
         }
     }
 
-    pub(super) fn unsupported(kernel: &Kernel, at: Option<OpId>, target: &str, what: String) -> Self {
+    pub(crate) fn unsupported(kernel: &Kernel, at: Option<OpId>, target: &str, what: String) -> Self {
         LowerError {
             kernel: kernel.sig.full_name(),
             loc: at.map_or_else(Loc::default, |op| kernel.op(op).loc),
@@ -44,7 +44,7 @@ impl LowerError {
         }
     }
 
-    pub(super) fn shared_memory(kernel: &Kernel, func: &Func, plan: &Plan) -> Self {
+    pub(super) fn shared_memory(kernel: &Kernel, func: &Func, target: &Target) -> Self {
         let mut buffers: Vec<(u32, &str)> = func.buffers.iter().map(|b| (b.bytes, b.name.as_str())).collect();
         buffers.sort_by(|a, b| b.cmp(a));
         let largest: Vec<String> =
@@ -55,8 +55,8 @@ impl LowerError {
             message: format!(
                 "it needs {} of shared memory, {} has {}: {}",
                 bytes_text(func.shared_bytes),
-                plan.target.name,
-                bytes_text(plan.target.shared_bytes),
+                target.name,
+                bytes_text(target.shared_bytes),
                 largest.join(", ")
             ),
             help: "use smaller tiles".to_owned(),

@@ -1,60 +1,57 @@
-//! Fragments of matrix instructions: words of neighbours along K, from registers or shared memory.
+//! Fragments of matrix instructions: words of neighbours along K, from shared memory.
 
-use super::product::Operand;
-use super::tile::Staged;
-use super::{Lower, LowerError, Reg};
+use super::tile::{Held, Staged};
+use super::{Lower, Reg};
 use crate::ir::Elem;
 use crate::lane;
 use crate::layout::{Bit, Coords, Layout};
 
+/// A fragment's layout with rows first and K last, for one step of K, and whether it is the transpose of the given one.
+/// `None` if lanes do not hold words as matrix loads give them.
+pub(super) fn canonical(layout: &Layout, elem: Elem) -> Option<(Layout, bool)> {
+    if layout.rank() != 2 || elem.bits() > 32 {
+        return None;
+    }
+    let word = 32 / elem.bits();
+    let step = |axis: u8, by: u32| Bit::Step { axis, by };
+    [(layout.clone(), false), (layout.permuted(&[1, 0]), true)].into_iter().find(|(layout, _)| {
+        let regs = layout.register_bits();
+        let neighbours = (0..word.trailing_zeros()).all(|i| regs.get(i as usize) == Some(&step(1, 1 << i)));
+        let lanes = [step(1, word), step(1, 2 * word), step(0, 1), step(0, 2), step(0, 4)];
+        neighbours && layout.lane_bits() == lanes && layout.repetitions()[1] == 1
+    })
+}
+
 impl Lower<'_> {
-    /// The words of an operand for one step of K: all repetitions of its rows, each with the words of one instruction.
-    pub(super) fn fragments(
-        &mut self,
-        operand: &Operand,
-        layout: &Layout,
-        elem: Elem,
-        step: u32,
-    ) -> Result<Vec<Reg>, LowerError> {
-        let per_word = (32 / elem.bits()).max(1) as usize;
-        let words = words_of(layout, step, per_word);
-        match operand {
-            Operand::Fragments(regs) => Ok(words.iter().map(|w| self.word_of(&regs[*w..][..per_word], elem)).collect()),
-            Operand::Staged(staged) => {
+    /// A tile from shared memory: by matrix loads where the machine has them and lanes hold words as they give them.
+    pub(super) fn load_local(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> Held {
+        let chunks = staged.encoding.vector() * staged.encoding.bits >= 128;
+        if self.target.load_matrix
+            && self.target.lanes == 32
+            && chunks
+            && let Some((rows_first, transposed)) = canonical(layout, elem)
+        {
+            let staged = if transposed { staged.transposed() } else { staged.clone() };
+            let straight = staged.encoding.fast_axis() == 1;
+            let turned = staged.encoding.fast_axis() == 0 && elem.bits() == 16;
+            if straight || turned {
                 self.settle_copies();
                 self.touch(staged.region(), false);
-                let parts: Vec<Coords> = words.iter().map(|w| layout.register_coords(*w)).collect();
-                let straight = staged.encoding.fast_axis() == 1 && elem.bits() <= 32;
-                let turned = staged.encoding.fast_axis() == 0 && elem.bits() == 16;
-                let chunks = staged.encoding.vector() * staged.encoding.bits >= 128;
-                if self.plan.target.load_matrix && self.plan.target.lanes == 32 && chunks && (straight || turned) {
-                    return Ok(self.load_matrices(staged, layout, &parts, turned));
-                }
-                Ok(parts.iter().map(|p| self.load_word(staged, layout, *p, elem, per_word)).collect())
+                let per_word = (32 / elem.bits()).max(1) as usize;
+                let words = words_of(&rows_first, per_word);
+                let parts: Vec<Coords> = words.iter().map(|w| rows_first.register_coords(*w)).collect();
+                return Held::Packed(self.load_matrices(&staged, &rows_first, &parts, turned));
             }
         }
+        Held::Tile(self.read_buffer(staged, layout, elem))
     }
 
-    fn word_of(&mut self, regs: &[Reg], elem: Elem) -> Reg {
+    pub(super) fn word_of(&mut self, regs: &[Reg], elem: Elem) -> Reg {
         match (elem.bits(), regs) {
             (32 | 64, [one]) => *one,
             (8, parts) | (16, parts) => self.b.one(lane::OpKind::Pack, parts),
             _ => self.missing(),
         }
-    }
-
-    /// A word element by element.
-    fn load_word(&mut self, staged: &Staged, layout: &Layout, part: Coords, elem: Elem, n: usize) -> Reg {
-        let thread = [self.thread_coord(layout, 0), self.thread_coord(layout, 1)];
-        let reach = super::convert::reach(layout);
-        let mut regs = Vec::new();
-        for i in 0..n {
-            let at = [part[0], part[1] + u32::try_from(i).unwrap_or(0), 0, 0];
-            let place = self.buffer_place(staged, &thread, reach, at);
-            let raw = super::convert::in_buffer(elem);
-            regs.push(self.load_vector(place, raw, 1, None)[0]);
-        }
-        self.word_of(&regs, elem)
     }
 
     /// Words by matrix loads: four, two or one 8×8 matrix at a time.
@@ -123,16 +120,9 @@ struct Group {
     turned: bool,
 }
 
-/// The first registers of the words of a step of K.
-fn words_of(layout: &Layout, step: u32, per_word: usize) -> Vec<usize> {
-    let [rows, steps, ..] = layout.repetitions();
-    let each = 1usize << layout.register_bits().len();
-    (0..rows as usize)
-        .flat_map(|row| {
-            let first = (row * steps as usize + step as usize) * each;
-            (0..each).step_by(per_word).map(move |i| first + i)
-        })
-        .collect()
+/// The first registers of the words of a fragment, for one step of K.
+pub(super) fn words_of(layout: &Layout, per_word: usize) -> Vec<usize> {
+    (0..layout.registers()).step_by(per_word).collect()
 }
 
 /// Whether four places are the corners of a box, none before the first.

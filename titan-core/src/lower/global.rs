@@ -7,14 +7,12 @@
 //! Where the plan's assumptions hold of a view and of the origin, neighbours are accessed as vectors of up to 16 bytes, all or
 //! nothing; else one by one.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "the rest shows no divisor")]
-
-use super::staging::Tile;
 use super::tensor::View;
 use super::tile::Held;
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Elem, Op, OpKind, Pred, Unit, Value};
+use crate::analysis::vector;
+use crate::ir::{Elem, Op, Pred, Unit, Value};
 use crate::lane::{self, IntBin, Space};
 use crate::layout::{Coords, Layout};
 
@@ -38,14 +36,7 @@ impl Lower<'_> {
         let rank = view.extents.len();
         let coords = op.args[1..=rank].to_vec();
         let pad = self.scalar(op.args[rank + 1]);
-        if let Some(encoding) = self.plan.resident[value.index()].clone() {
-            let name = self.k.display_name(value);
-            let staged = self.stage(&name, encoding);
-            self.load_to_buffer(&Tile { view: &view, unit, coords: &coords, value, pad }, &staged);
-            self.hold(value, Held::Buffer(staged));
-            return Ok(());
-        }
-        let layout = self.home(value);
+        let layout = self.layout(value);
         let window = self.window(&view, unit, &coords, &layout);
         self.touch_view(&view, false);
         let zero = self.zero(view.elem);
@@ -66,8 +57,8 @@ impl Lower<'_> {
         let rank = view.extents.len();
         let coords = op.args[1..=rank].to_vec();
         let value = op.args[rank + 1];
-        let layout = self.store_layout(value, &view);
-        let regs = self.tile(value, &layout)?;
+        let layout = self.layout(value);
+        let regs = self.regs(value);
         self.store_registers(&view, (unit, &coords), &regs, &layout)
     }
 
@@ -98,22 +89,6 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The layout that a tile is stored from: its own, unless that would write pieces of less than 32 bytes.
-    fn store_layout(&mut self, value: Value, view: &View) -> Layout {
-        let home = self.home(value);
-        let bits = view.elem.bits();
-        let last = home.rank() - 1;
-        let run: u32 = home.vector(last) << home.lanes_along(last).len();
-        let wide = crate::plan::wide(home.extents(), bits, self.plan.target.lanes, self.crew.warps);
-        let wide_run: u32 = wide.vector(last) << wide.lanes_along(last).len();
-        if run * bits < 256 && wide_run > run && !self.is_copied(&home) { wide } else { home }
-    }
-
-    /// Whether several threads hold the same elements.
-    fn is_copied(&self, layout: &Layout) -> bool {
-        layout.lane_bits().iter().chain(layout.warp_bits()).any(|b| *b == crate::layout::Bit::Copy)
-    }
-
     /// The place of a tile in a tensor.
     pub(super) fn window(&mut self, view: &View, unit: Unit, coords: &[Value], layout: &Layout) -> Window {
         let extents = layout.extents().to_vec();
@@ -140,43 +115,14 @@ impl Lower<'_> {
             at.push(self.b.add(origin, thread));
         }
         let last = coords.len() - 1;
-        let step = match unit {
-            Unit::Tile => extents[last],
-            Unit::Elem => self.divisor(coords[last]),
-        };
-        let vector = self.vector_of(view, step).min(1 << extents[last].trailing_zeros().min(7));
+        let vector = vector::tile_width(self.k, view.elem.bits(), view.aligned, unit, (extents[last], coords[last]));
         let address = self.address_of(view, &at);
         Window { view: view.clone(), at, address, exists, vector }
     }
 
-    /// How many neighbours may be accessed at once if tiles begin at multiples of `step`.
-    fn vector_of(&self, view: &View, step: u32) -> u32 {
-        let even = 1 << step.trailing_zeros().min(7);
-        if view.aligned {
-            return (128 / view.elem.bits()).min(even);
-        }
-        // The elements of a pair are always neighbours.
-        if view.elem.bits() < 8 { 2.min(even) } else { 1 }
-    }
-
-    /// A power of two that divides a scalar, as far as its definition shows.
-    pub(super) fn divisor(&self, value: Value) -> u32 {
-        if let Some(c) = self.k.int_constant(value) {
-            return if c == 0 { 128 } else { 1 << c.trailing_zeros().min(7) };
-        }
-        let Some(op) = self.k.def_op(value) else { return 1 };
-        match op.kind {
-            OpKind::Binary(crate::ir::BinOp::Mul) => (self.divisor(op.args[0]) * self.divisor(op.args[1])).min(128),
-            OpKind::Binary(crate::ir::BinOp::Add | crate::ir::BinOp::Sub) => {
-                self.divisor(op.args[0]).min(self.divisor(op.args[1]))
-            }
-            _ => 1,
-        }
-    }
-
     /// The address of an element by its coordinates.
     pub(super) fn address_of(&mut self, view: &View, at: &[Reg]) -> Reg {
-        if self.plan.aligned {
+        if self.laid.index32 {
             // Offsets fit in 32 bits: that is one of the assumptions.
             let mut sum = self.b.i32(0);
             for (axis, coord) in at.iter().enumerate() {

@@ -92,7 +92,7 @@ impl Lower<'_> {
     pub(super) fn gather(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
-        let layout = self.home(op.results[0]);
+        let layout = self.layout(op.results[0]);
         let columns = self.index_columns(&op.args[1..=rank], &layout)?;
         let pad = self.scalar(op.args[rank + 1]);
         self.touch_view(&view, false);
@@ -112,7 +112,7 @@ impl Lower<'_> {
         args.iter()
             .map(|arg| {
                 let is_tile = matches!(self.k.ty(*arg), Ty::Tile(..));
-                if is_tile { self.tile(*arg, layout) } else { Ok(vec![self.scalar(*arg); layout.registers()]) }
+                if is_tile { Ok(self.regs(*arg)) } else { Ok(vec![self.scalar(*arg); layout.registers()]) }
             })
             .collect()
     }
@@ -122,9 +122,9 @@ impl Lower<'_> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
         let value = op.args[rank + 1];
-        let layout = self.home(value);
+        let layout = self.layout(value);
         let columns = self.index_columns(&op.args[1..=rank], &layout)?;
-        let regs = self.tile(value, &layout)?;
+        let regs = self.regs(value);
         self.touch_view(&view, true);
         let first = self.is_first_copy(&layout);
         for i in 0..layout.registers() {
@@ -141,7 +141,7 @@ impl Lower<'_> {
     pub(super) fn gather_rows(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
-        let layout = self.home(op.results[0]);
+        let layout = self.layout(op.results[0]);
         let rows = self.row_indices(&op.args[1..rank], &layout)?;
         let column = self.scalar(op.args[rank]);
         let pad = self.scalar(op.args[rank + 1]);
@@ -171,10 +171,10 @@ impl Lower<'_> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
         let value = op.args[rank + 1];
-        let layout = self.home(value);
+        let layout = self.layout(value);
         let rows = self.row_indices(&op.args[1..rank], &layout)?;
         let column = self.scalar(op.args[rank]);
-        let regs = self.tile(value, &layout)?;
+        let regs = self.regs(value);
         self.touch_view(&view, true);
         let first = self.is_first_copy(&layout);
         let n = self.row_vector(&view, op.args[rank], &layout);
@@ -200,7 +200,7 @@ impl Lower<'_> {
         let mut columns = Vec::new();
         for arg in args {
             columns.push(if matches!(self.k.ty(*arg), Ty::Tile(..)) {
-                let regs = self.tile(*arg, &narrow)?;
+                let regs = self.regs(*arg);
                 self.spread(&regs, &narrow, layout, 1)
             } else {
                 vec![self.scalar(*arg); layout.registers()]
@@ -220,7 +220,7 @@ impl Lower<'_> {
 
     /// How many neighbours of a row are accessed at once.
     pub(super) fn row_vector(&mut self, view: &View, column: Value, layout: &Layout) -> u32 {
-        let step = self.divisor(column);
+        let step = crate::analysis::vector::divisor(self.k, column);
         let n = if view.aligned { (128 / view.elem.bits()).min(step) } else { 1 };
         n.min(layout.vector(1))
     }

@@ -18,6 +18,7 @@
 //! | `shape` | reshape, transpose, interleave, split |
 //! | `reduce`, `scan` | across registers, lanes and warps |
 //! | `product`, `fragment` | matrix products |
+//! | `local` | operations that laying out makes |
 //! | `control` | loops and branches |
 //! | `distribute` | linear indices and ragged outputs |
 //! | `report` | traps and prints |
@@ -35,6 +36,7 @@ mod error;
 mod fragment;
 mod global;
 mod indexed;
+mod local;
 mod product;
 mod reduce;
 mod report;
@@ -50,13 +52,12 @@ mod vector;
 pub use error::LowerError;
 
 use crate::analysis::uses::Tree;
-use crate::ir::{Kernel, OpId, Value};
+use crate::ir::{Kernel, LaidOut, OpId};
 use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
 use crate::launch::report::Site;
-use crate::layout::Layout;
 use crate::pipeline::vtok::{self, Groups};
-use crate::plan::Plan;
+use crate::plan::{Plan, Target};
 use crate::verify::Verified;
 use std::collections::BTreeMap;
 use tile::Held;
@@ -82,7 +83,18 @@ pub struct Lowered {
 /// # Errors
 /// If the target cannot do what the kernel asks, or has not enough shared memory.
 pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
-    let mut run = Lower::new(kernel, plan);
+    lower_laid_out(&crate::lay_out::lay_out(kernel, plan)?, &plan.target)
+}
+
+/// Lowers a kernel that is laid out.
+///
+/// # Errors
+/// If the target cannot do what the kernel asks, or has not enough shared memory.
+pub fn lower_laid_out(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
+    let Some(laid) = kernel.laid_out.as_deref() else {
+        return Err(LowerError::internal(kernel, "a kernel that is not laid out".to_owned()));
+    };
+    let mut run = Lower::new(kernel, laid, target);
     run.parameters();
     run.rings();
     run.block(kernel.body)?;
@@ -90,8 +102,8 @@ pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
     let internal = |message: String| LowerError::internal(kernel, message);
     let mut func = b.finish().map_err(|e| internal(e.to_string()))?;
     lane::shared::allocate(&mut func);
-    if func.shared_bytes > plan.target.shared_bytes {
-        return Err(LowerError::shared_memory(kernel, &func, plan));
+    if func.shared_bytes > target.shared_bytes {
+        return Err(LowerError::shared_memory(kernel, &func, target));
     }
     let barriers = lane::hazard::place_barriers(&mut func);
     lane::eliminate_dead(&mut func);
@@ -131,12 +143,11 @@ struct Moving {
 /// The lowering of one kernel.
 struct Lower<'a> {
     k: &'a Kernel,
-    plan: &'a Plan,
+    laid: &'a LaidOut,
+    target: &'a Target,
     b: Builder,
     /// By value of the tile IR.
     held: Vec<Option<Held>>,
-    /// Tiles in other layouts than their own, and flexible ones, by open block.
-    memo: Vec<BTreeMap<(Value, Layout), Vec<Reg>>>,
     sites: Vec<Site>,
     tree: Tree,
     /// The operation that is being lowered.
@@ -153,21 +164,21 @@ struct Lower<'a> {
 }
 
 impl<'a> Lower<'a> {
-    fn new(kernel: &'a Verified, plan: &'a Plan) -> Self {
+    fn new(kernel: &'a Kernel, laid: &'a LaidOut, target: &'a Target) -> Self {
         let slots = abi::slots(&kernel.sig);
-        let b = Builder::new(&kernel.sig.full_name(), slots, plan.threads(), plan.target.lanes);
+        let b = Builder::new(&kernel.sig.full_name(), slots, laid.warps * laid.lanes, laid.lanes);
         Lower {
             k: kernel,
-            plan,
+            laid,
+            target,
             b,
             held: vec![None; kernel.values.len()],
-            memo: vec![BTreeMap::new()],
             sites: Vec::new(),
             tree: Tree::new(kernel),
             at: None,
             copying: false,
             rings: Vec::new(),
-            crew: Crew { first: 0, warps: plan.warps, role: None },
+            crew: Crew { first: 0, warps: laid.warps, role: None },
             groups: vtok::assign(kernel, &|pipe| !rings::parts_roles(kernel, pipe)),
             moving: Vec::new(),
         }
@@ -175,6 +186,6 @@ impl<'a> Lower<'a> {
 
     /// An error at the operation that is being lowered.
     fn unsupported(&self, what: impl Into<String>) -> LowerError {
-        LowerError::unsupported(self.k, self.at, self.plan.target.name, what.into())
+        LowerError::unsupported(self.k, self.at, self.target.name, what.into())
     }
 }

@@ -1,16 +1,12 @@
-//! Reductions: within a thread, across lanes by shuffles, across warps through shared memory.
+//! Reductions by the lanes of a warp: within a thread, then across lanes by shuffles.
 //!
 //! Whatever is combined is a tuple of registers, so that sums, extrema with their places and functions of the user's are one
 //! algorithm. Padding takes part as the neutral element.
-#![expect(clippy::wildcard_enum_match_arm, reason = "what decides nothing is named")]
-
-use super::tile::{Held, Staged, register_index};
-use super::vector::Place;
+use super::tile::{Held, register_index};
 use super::{Lower, LowerError, Reg, scalar};
-use crate::ir::{ArgOp, Const, Elem, Op, OpKind, Pred, ReduceOp, UnOp, Value};
+use crate::ir::{ArgOp, Const, Elem, Fold, Op, Pred, ReduceOp, UnOp};
 use crate::lane::{self, Shuffle, Ty};
-use crate::layout::{Bit, Encoding, Layout};
-use crate::plan::is_elementwise;
+use crate::layout::Layout;
 use std::collections::BTreeMap;
 
 /// What is combined: as many registers as `elems`, for each element.
@@ -31,110 +27,48 @@ pub(super) enum Combine<'a> {
 struct Line<'a> {
     layout: &'a Layout,
     axis: usize,
-    elems: &'a [Elem],
     neutral: &'a [Reg],
     f: Combine<'a>,
 }
 
 impl Lower<'_> {
-    pub(super) fn plain_reduce(&mut self, op: &Op, f: ReduceOp, axis: usize) -> Result<(), LowerError> {
+    /// Reduces along an axis what each warp holds.
+    pub(super) fn fold(&mut self, op: &Op, f: Fold, axis: usize) -> Result<(), LowerError> {
         let elem = self.k.ty(op.args[0]).elem();
-        let acc = elem.accumulator();
-        let neutral = scalar::constant(&mut self.b, scalar::neutral(f, acc));
-        let (layout, regs) = self.home_regs(op.args[0])?;
-        let items = self.cast_all(&regs, elem, acc).into_iter().map(|r| vec![r]).collect();
-        let line = Line { layout: &layout, axis, elems: &[acc], neutral: &[neutral], f: Combine::Plain(f, acc) };
-        let out = self.reduce(items, &line)?;
-        let regs: Vec<Reg> = out.iter().map(|t| t[0]).collect();
-        let regs = self.cast_all(&regs, acc, elem);
-        self.reduced(op, 0, &regs, &layout.without(axis))
-    }
-
-    /// By a function of the user's.
-    pub(super) fn reduce_with(&mut self, op: &Op, axis: usize) -> Result<(), LowerError> {
-        let elem = self.k.ty(op.args[0]).elem();
-        let neutral = self.scalar(op.args[1]);
-        let (layout, regs) = self.home_regs(op.args[0])?;
-        let items = regs.into_iter().map(|r| vec![r]).collect();
-        let line = Line { layout: &layout, axis, elems: &[elem], neutral: &[neutral], f: Combine::Region(op) };
-        let out: Vec<Reg> = self.reduce(items, &line)?.iter().map(|t| t[0]).collect();
-        self.reduced(op, 0, &out, &layout.without(axis))
-    }
-
-    /// Holds a result of a reduction: a scalar if nothing is left of the shape, which rank 1 is not reduced to.
-    fn reduced(&mut self, op: &Op, which: usize, regs: &[Reg], layout: &Layout) -> Result<(), LowerError> {
-        let result = op.results[which];
-        if let crate::ir::Ty::Scalar(elem) = self.k.ty(result) {
-            let reg = if self.steers(result) { self.agreed(regs[0], elem) } else { regs[0] };
-            self.hold(result, Held::Scalar(reg));
-            return Ok(());
-        }
-        let home = self.home(result);
-        let regs = self.convert(regs, layout, &home, self.k.ty(result).elem())?;
-        self.hold(result, Held::Tile(regs));
-        Ok(())
-    }
-
-    /// Whether a scalar may decide which way the program goes, or be asked for by what decides it.
-    fn steers(&self, value: Value) -> bool {
-        self.tree.users(value).iter().any(|id| {
-            let op = self.k.op(*id);
-            match op.kind {
-                OpKind::Splat(_) | OpKind::Load(..) | OpKind::Store(_) => false,
-                _ if is_elementwise(&op.kind) => {
-                    matches!(self.k.ty(op.results[0]), crate::ir::Ty::Scalar(_)) && self.steers(op.results[0])
-                }
-                _ => true,
+        let layout = self.layout(op.args[0]);
+        let columns: Vec<Vec<Reg>> = match f {
+            Fold::Plain(_) | Fold::With => vec![self.regs(op.args[0])],
+            Fold::Arg(_) => vec![self.regs(op.args[0]), self.regs(op.args[1])],
+        };
+        let (neutral, f) = match f {
+            Fold::Plain(f) => (vec![scalar::constant(&mut self.b, scalar::neutral(f, elem))], Combine::Plain(f, elem)),
+            Fold::With => (vec![self.scalar(op.args[1])], Combine::Region(op)),
+            Fold::Arg(f) => {
+                // Padding is NaN, or the worst integer, beyond every index.
+                let worst = if elem.is_float() {
+                    Const::Float(elem, f64::NAN)
+                } else {
+                    scalar::neutral(if f == ArgOp::Max { ReduceOp::Max } else { ReduceOp::Min }, elem)
+                };
+                let worst = scalar::constant(&mut self.b, worst);
+                (vec![worst, self.b.i32(i32::MAX)], Combine::Place(f, elem))
             }
-        })
-    }
-
-    /// A scalar that all threads have computed, from the first of them: shuffles leave the same in all lanes, but nothing says
-    /// so, and a function of the user's may not.
-    fn agreed(&mut self, reg: Reg, elem: Elem) -> Reg {
-        let elem = super::convert::in_buffer(elem);
-        let staged = self.stage("scalar", Encoding::padded(&[1], elem.bits(), &[0], 0));
-        self.touch(lane::Region::Buffer(staged.buffer), true);
-        let address = self.b.one(lane::OpKind::Buffer(staged.buffer), &[]);
-        let place = Place { space: lane::Space::Shared, address, offset: 0 };
-        let first = self.is_first_thread();
-        self.store_vector(place, elem, &[reg], Some(first));
-        self.touch(lane::Region::Buffer(staged.buffer), false);
-        self.load_vector(place, elem, 1, None)[0]
+        };
+        let items = (0..layout.registers()).map(|r| columns.iter().map(|c| c[r]).collect()).collect();
+        let out = self.reduce(items, &Line { layout: &layout, axis, neutral: &neutral, f })?;
+        for (which, result) in op.results.iter().enumerate() {
+            let regs: Vec<Reg> = out.iter().map(|t| t[which]).collect();
+            let scalar = matches!(self.k.ty(*result), crate::ir::Ty::Scalar(_));
+            self.hold(*result, if scalar { Held::Scalar(regs[0]) } else { Held::Tile(regs) });
+        }
+        Ok(())
     }
 
     pub(super) fn cast_all(&mut self, regs: &[Reg], from: Elem, to: Elem) -> Vec<Reg> {
         if from == to {
             return regs.to_vec();
         }
-        regs.iter().map(|r| scalar::cast(&mut self.b, &self.plan.target, from, to, *r)).collect()
-    }
-
-    /// The extremum along an axis and where it is. Padding is NaN, or the worst integer, beyond every index.
-    pub(super) fn arg_reduce(&mut self, op: &Op, f: ArgOp, axis: usize) -> Result<(), LowerError> {
-        let elem = self.k.ty(op.args[0]).elem();
-        let worst = if elem.is_float() {
-            Const::Float(elem, f64::NAN)
-        } else {
-            scalar::neutral(if f == ArgOp::Max { ReduceOp::Max } else { ReduceOp::Min }, elem)
-        };
-        let neutral = [scalar::constant(&mut self.b, worst), self.b.i32(i32::MAX)];
-        let (layout, regs) = self.home_regs(op.args[0])?;
-        let thread = self.thread_coord(&layout, axis);
-        let mut items = Vec::new();
-        for (r, reg) in regs.iter().enumerate() {
-            let at = self.b.add_const(thread, i64::from(layout.register_coords(r)[axis]));
-            items.push(vec![*reg, at]);
-        }
-        let f = Combine::Place(f, elem);
-        let line = Line { layout: &layout, axis, elems: &[elem, Elem::I32], neutral: &neutral, f };
-        let out = self.reduce(items, &line)?;
-        let narrow = layout.without(axis);
-        for which in 0..2 {
-            let regs: Vec<Reg> = out.iter().map(|t| t[which]).collect();
-            self.reduced(op, which, &regs, &narrow)?;
-        }
-        Ok(())
+        regs.iter().map(|r| scalar::cast(&mut self.b, self.target, from, to, *r)).collect()
     }
 
     /// Reduces tuples along an axis. The result is in the layout without the axis; all threads that held a part have it.
@@ -161,7 +95,7 @@ impl Lower<'_> {
             }
             out.push(all);
         }
-        if layout.warps_along(axis).is_empty() { Ok(out) } else { self.across_warps(&out, line, &narrow) }
+        Ok(out)
     }
 
     /// Padding becomes the neutral element.
@@ -193,51 +127,10 @@ impl Lower<'_> {
         Ok(items.pop().unwrap_or_default())
     }
 
-    /// Parts of different warps: each writes its own, all read all.
-    fn across_warps(&mut self, items: &[Tuple], line: &Line<'_>, narrow: &Layout) -> Result<Vec<Tuple>, LowerError> {
-        let masks = line.layout.warps_along(line.axis);
-        let parts = 1u32 << masks.len();
-        let every = narrow.batched(parts);
-        // The same, but each warp holds the part of its own.
-        let mut extents = vec![parts];
-        extents.extend(narrow.extents());
-        let mut part = 1;
-        let warps: Vec<Bit> = every
-            .warp_bits()
-            .iter()
-            .enumerate()
-            .map(|(i, bit)| {
-                if !masks.contains(&(1 << i)) {
-                    return *bit;
-                }
-                part *= 2;
-                Bit::Step { axis: 0, by: part / 2 }
-            })
-            .collect();
-        let own = Layout::new(&extents, every.register_bits().to_vec(), every.lane_bits().to_vec(), warps);
-        let order: Vec<usize> = (0..extents.len()).collect();
-        let mut columns: Vec<Vec<Reg>> = Vec::new();
-        for (i, elem) in line.elems.iter().enumerate() {
-            let regs: Vec<Reg> = items.iter().map(|t| t[i]).collect();
-            let bits = super::convert::in_buffer(*elem).bits();
-            let staged: Staged = self.stage("reduction", Encoding::padded(&extents, bits, &order, 0));
-            self.write_buffer(&staged, &regs, &own, *elem);
-            columns.push(self.read_buffer(&staged, &every, *elem));
-        }
-        let lines = items.len();
-        let mut out = Vec::new();
-        for at in 0..lines {
-            let tuples: Vec<Tuple> =
-                (0..parts as usize).map(|p| columns.iter().map(|c| c[p * lines + at]).collect()).collect();
-            out.push(self.tree(tuples, line.f)?);
-        }
-        Ok(out)
-    }
-
     /// Two tuples become one; the first stands for the earlier elements.
     pub(super) fn combine(&mut self, f: Combine<'_>, x: &[Reg], y: &[Reg]) -> Result<Tuple, LowerError> {
         match f {
-            Combine::Plain(op, elem) => Ok(vec![scalar::combine(&mut self.b, &self.plan.target, op, elem, x[0], y[0])]),
+            Combine::Plain(op, elem) => Ok(vec![scalar::combine(&mut self.b, self.target, op, elem, x[0], y[0])]),
             Combine::Place(op, elem) => {
                 let takes = self.better(op, elem, x, y);
                 Ok(vec![self.b.select(takes, y[0], x[0]), self.b.select(takes, y[1], x[1])])
@@ -255,7 +148,7 @@ impl Lower<'_> {
 
     /// Whether the second of two candidates is the one: better, or as good and earlier. NaN is worse than any number.
     fn better(&mut self, op: ArgOp, elem: Elem, x: &[Reg], y: &[Reg]) -> Reg {
-        let target = &self.plan.target;
+        let target = self.target;
         let b = &mut self.b;
         let pred = if op == ArgOp::Max { Pred::Gt } else { Pred::Lt };
         let mut wins = scalar::compare(b, target, pred, elem, y[0], x[0]);

@@ -3,10 +3,10 @@
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Elem, Loc, Op, Pred, Ty};
-use crate::lane::{self, AtomicFn, Region, Shuffle, Space, Vote};
+use crate::lane::{self, AtomicFn, Region, Shuffle, Space};
 use crate::launch::abi::Slot;
 use crate::launch::report::{self, Site, SiteKind};
-use crate::layout::{Encoding, Layout};
+use crate::layout::Encoding;
 
 impl Lower<'_> {
     fn site(&mut self, kind: SiteKind) -> i32 {
@@ -54,56 +54,10 @@ impl Lower<'_> {
         }
     }
 
-    /// Traps unless all of a condition holds.
+    /// Traps unless a condition holds.
     pub(super) fn assert(&mut self, op: &Op, message: &str) -> Result<(), LowerError> {
-        let value = op.args[0];
-        let cond = if let Ty::Scalar(_) = self.k.ty(value) {
-            self.scalar(value)
-        } else {
-            let (layout, regs) = self.home_regs(value)?;
-            let inside = self.is_element(&layout);
-            let yes = self.b.pred(true);
-            let mut all = yes;
-            for (i, reg) in regs.iter().enumerate() {
-                let holds = match &inside {
-                    Some(inside) => self.b.select(inside[i], *reg, yes),
-                    None => *reg,
-                };
-                all = self.b.and(all, holds);
-            }
-            self.everywhere(all)?
-        };
+        let cond = self.scalar(op.args[0]);
         self.trap_unless(cond, message)
-    }
-
-    /// Whether a condition holds in all threads, known to all of them.
-    fn everywhere(&mut self, cond: Reg) -> Result<Reg, LowerError> {
-        let warp = self.b.one(lane::OpKind::Vote(Vote::All), &[cond]);
-        if self.crew.warps == 1 {
-            let word = self.b.one(lane::OpKind::FromPred, &[warp]);
-            let zero = self.b.i32(0);
-            return Ok(self.b.cmp_u(Pred::Ne, word, zero));
-        }
-        // One element per warp; all threads read all of them, from addresses that are the same for all.
-        let warps = self.crew.warps;
-        let extents = [warps];
-        let staged = self.stage("assertion", Encoding::padded(&extents, 32, &[0], 0));
-        let lanes = self.plan.target.lanes.trailing_zeros() as usize;
-        let steps = (0..warps.trailing_zeros()).map(|i| crate::layout::Bit::Step { axis: 0, by: 1 << i }).collect();
-        let own = Layout::new(&extents, Vec::new(), vec![crate::layout::Bit::Copy; lanes], steps);
-        let word = self.b.one(lane::OpKind::FromPred, &[warp]);
-        self.write_buffer(&staged, &[word], &own, Elem::U32);
-        self.touch(Region::Buffer(staged.buffer), false);
-        let base = self.b.one(lane::OpKind::Buffer(staged.buffer), &[]);
-        let mut all = self.b.pred(true);
-        let zero = self.b.i32(0);
-        for i in 0..warps {
-            let place = Place { space: Space::Shared, address: base, offset: (4 * i).cast_signed() };
-            let word = self.load_vector(place, Elem::U32, 1, None)[0];
-            let holds = self.b.cmp_u(Pred::Ne, word, zero);
-            all = self.b.and(all, holds);
-        }
-        Ok(all)
     }
 
     /// Writes a record.
@@ -177,8 +131,8 @@ impl Lower<'_> {
     ) -> Result<(), LowerError> {
         let elem = ty.elem();
         let (layout, regs) = if matches!(ty, Ty::Tile(..)) {
-            let (layout, regs) = self.home_regs(value)?;
-            (Some(layout), regs)
+            let layout = self.layout(value);
+            (Some(layout), self.regs(value))
         } else {
             (None, vec![self.scalar(value)])
         };

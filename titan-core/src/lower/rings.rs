@@ -19,7 +19,7 @@ mod meet;
 
 use super::staging::{Rows, Tile};
 use super::tensor::View;
-use super::tile::{Held, Staged};
+use super::tile::{Held, Origin, Staged};
 use super::vector::Place;
 use super::{Crew, Lower, LowerError, Moving, Reg};
 use crate::ir::{Block, Fill, Kernel, Op, OpId, OpKind, Pipe, Pred, TtgOp, Ty, Unit, Value};
@@ -65,14 +65,14 @@ pub(super) struct Stage {
 /// A tile that is named for a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    view: View,
-    what: What,
-    pad: Reg,
+    pub(super) view: View,
+    pub(super) what: What,
+    pub(super) pad: Reg,
 }
 
 /// Which elements of a tensor a copy names.
 #[derive(Clone, Debug)]
-enum What {
+pub(super) enum What {
     /// A tile at coordinates.
     Tile(Unit, Vec<Value>),
     /// Rows by indices, from a column on.
@@ -114,7 +114,8 @@ impl Lower<'_> {
             let decl = &self.k.pipes[index];
             let mut fields = Vec::new();
             let (mut bytes, mut align) = (0u32, 16u32);
-            for encoding in self.plan.stages.get(index).into_iter().flatten() {
+            let numbers = self.laid.stages.get(index).cloned().unwrap_or_default();
+            for encoding in numbers.iter().filter_map(|e| self.laid.encodings.get(e.index())) {
                 bytes = bytes.next_multiple_of(encoding.align());
                 align = align.max(encoding.align());
                 fields.push((bytes, encoding.clone()));
@@ -201,7 +202,13 @@ impl Lower<'_> {
         let ring = self.rings.get(pipe.index())?;
         let (skip, encoding) = ring.fields.get(field)?;
         let ordered = matches!(ring.mode, Mode::Parted(_));
-        Some(Staged { buffer: ring.buffer, encoding: encoding.clone(), base: Some((stage.offset, *skip)), ordered })
+        Some(Staged {
+            buffer: ring.buffer,
+            encoding: encoding.clone(),
+            base: Some((stage.offset, *skip)),
+            origin: Origin::default(),
+            ordered,
+        })
     }
 
     fn stage_of(&self, token: Value) -> Result<(Pipe, Stage), LowerError> {
@@ -250,23 +257,13 @@ impl Lower<'_> {
                 let Some(staged) = self.field(pipe, stage, usize::from(*field)) else { return Err(self.no_stage()) };
                 self.hold(op.results[0], Held::Buffer(staged));
             }
-            TtgOp::Read => {
-                let Some(Held::Buffer(staged)) = self.held[op.args[0].index()].clone() else {
-                    return Err(self.no_stage());
-                };
-                let home = self.home(op.results[0]);
-                let regs = self.read_buffer(&staged, &home, self.k.ty(op.args[0]).elem());
-                self.hold(op.results[0], Held::Tile(regs));
-            }
-            // The machine's matrix products have read their operands when the next instruction begins.
-            TtgOp::ComputeIssue => self.product(id, op)?,
-            TtgOp::AccMma => {
-                self.product(id, op)?;
-                let (pipe, stage) = self.stage_of(op.args[1])?;
-                self.give_back(pipe, stage);
-            }
-            TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccFinish => self.same_registers(op)?,
-            TtgOp::Rematerialize => self.same_value(op)?,
+            TtgOp::Read
+            | TtgOp::ComputeIssue
+            | TtgOp::ComputeWait
+            | TtgOp::AccStart(_)
+            | TtgOp::AccMma
+            | TtgOp::AccFinish
+            | TtgOp::Rematerialize => return Err(self.defect("an operation of a ring that is not laid out")),
             TtgOp::Release => {
                 let (pipe, stage) = self.stage_of(op.args[0])?;
                 self.give_back(pipe, stage);
@@ -285,11 +282,7 @@ impl Lower<'_> {
         let mut crews = Vec::new();
         let mut roles = Vec::new();
         let mut first = 0;
-        for (index, warps) in self.plan.roles.iter().copied().enumerate() {
-            if !warps.is_power_of_two() {
-                let name = self.k.roles.get(index).map_or_else(String::new, |r| r.name.clone());
-                return Err(self.unsupported(format!("the role `{name}` of {warps} warps: a power of two is possible")));
-            }
+        for (index, warps) in self.k.roles.iter().map(|r| r.warps).enumerate() {
             crews.push(Crew { first, warps, role: Some(index) });
             roles.push(Role { warps, barrier: u8::try_from(index + 1).unwrap_or(u8::MAX) });
             first += warps;
@@ -324,22 +317,6 @@ impl Lower<'_> {
         for result in &op.results {
             self.held[result.index()] = held.clone();
         }
-    }
-
-    fn same_registers(&mut self, op: &Op) -> Result<(), LowerError> {
-        let home = self.home(op.results[0]);
-        let regs = self.tile(op.args[0], &home)?;
-        self.hold(op.results[0], Held::Tile(regs));
-        Ok(())
-    }
-
-    fn same_value(&mut self, op: &Op) -> Result<(), LowerError> {
-        if self.k.ty(op.results[0]).is_in_registers() {
-            return self.same_registers(op);
-        }
-        let reg = self.scalar(op.args[0]);
-        self.hold(op.results[0], Held::Scalar(reg));
-        Ok(())
     }
 
     /// Copies to a slot.
@@ -439,9 +416,8 @@ impl Lower<'_> {
         let (pipe, stage) = self.stage_of(op.args[0])?;
         for (i, value) in op.args[1..].iter().enumerate() {
             let Some(staged) = self.field(pipe, stage, i) else { return Err(self.no_stage()) };
-            let home = self.home(*value);
-            let regs = self.tile(*value, &home)?;
-            self.write_buffer(&staged, &regs, &home, self.k.ty(*value).elem());
+            let (layout, regs) = (self.layout(*value), self.regs(*value));
+            self.write_buffer(&staged, &regs, &layout, self.k.ty(*value).elem());
         }
         self.pass_on(op);
         Ok(())
@@ -454,7 +430,7 @@ impl Lower<'_> {
         let field = self.k.pipe(pipe).and_then(|p| p.fields.first().copied());
         let (Some(staged), Some(field)) = (self.field(pipe, stage, 0), field) else { return Err(self.no_stage()) };
         let extents: Vec<u32> = field.shape.into();
-        let layout = crate::plan::wide(&extents, field.elem.bits(), self.plan.target.lanes, self.crew.warps);
+        let layout = crate::plan::wide(&extents, field.elem.bits(), self.target.lanes, self.crew.warps);
         let regs = self.read_buffer(&staged, &layout, field.elem);
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();

@@ -13,42 +13,13 @@ impl Lower<'_> {
     /// Scans a tile along an axis, accumulating in `acc`.
     pub(super) fn scan_tile(&mut self, op: &Op, axis: usize, acc: Elem, f: Combine<'_>) -> Result<(), LowerError> {
         let elem = self.k.ty(op.args[0]).elem();
-        let layout = self.scan_layout(&self.extents(op.args[0]), axis);
-        let regs = self.tile(op.args[0], &layout)?;
+        let layout = self.layout(op.args[0]);
+        let regs = self.regs(op.args[0]);
         let regs = self.cast_all(&regs, elem, acc);
         let out = self.scan(&regs, &layout, axis, f)?;
         let out = self.cast_all(&out, acc, elem);
-        let home = self.home(op.results[0]);
-        let out = self.convert(&out, &layout, &home, elem)?;
         self.hold(op.results[0], Held::Tile(out));
         Ok(())
-    }
-
-    /// Neighbours along the axis in a thread, then lanes along it, then whatever is left elsewhere.
-    fn scan_layout(&self, extents: &[u32], axis: usize) -> Layout {
-        let rank = extents.len();
-        let lanes = self.plan.target.lanes;
-        let chunk = extents[axis].div_ceil(lanes).next_power_of_two().min(8);
-        let along = extents[axis].div_ceil(chunk).next_power_of_two().min(lanes);
-        let mut per_thread = vec![1; rank];
-        per_thread[axis] = chunk;
-        let mut lane = vec![1; rank];
-        lane[axis] = along;
-        let mut warp = vec![1; rank];
-        let (mut lanes_left, mut warps_left) = (lanes / along, self.crew.warps);
-        for other in (0..rank).filter(|a| *a != axis) {
-            let n = extents[other].next_power_of_two().min(lanes_left);
-            lane[other] = n;
-            lanes_left /= n;
-            let n = extents[other].div_ceil(n).next_power_of_two().min(warps_left);
-            warp[other] = n;
-            warps_left /= n;
-        }
-        let mut order = vec![axis];
-        order.extend((0..rank).filter(|a| *a != axis));
-        // What is left over goes beyond the tile along another axis, where it becomes copies; alone, the axis has no other.
-        let layout = Layout::blocked(extents, &per_thread, &lane, &warp, &order);
-        layout.with_spare_copies(lanes_left, warps_left)
     }
 
     /// Scans each line of registers along the axis.

@@ -5,7 +5,7 @@ use super::tensor::View;
 use super::tile::Staged;
 use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Pred, Unit, Value};
+use crate::ir::{Elem, Pred, Unit, Value};
 use crate::lane;
 use crate::layout::{Coords, Layout};
 
@@ -30,6 +30,15 @@ pub(super) struct Rows<'a> {
 }
 
 impl Lower<'_> {
+    /// Fills a buffer with zeros: what instructions read beyond a tile must not be anything.
+    pub(super) fn clear(&mut self, staged: &Staged, elem: Elem) {
+        let extents = &staged.encoding.extents;
+        let layout = crate::plan::wide(extents, elem.bits(), self.target.lanes, self.crew.warps);
+        let zero = self.zero(elem);
+        let regs = vec![zero; layout.registers()];
+        self.write_buffer(staged, &regs, &layout, elem);
+    }
+
     /// Copies rows to shared memory, as [`Lower::load_to_buffer`] does a tile. What the buffer has beyond the rows becomes zero.
     pub(super) fn rows_to_buffer(&mut self, from: &Rows<'_>, staged: &Staged) -> Result<bool, LowerError> {
         let (view, pad) = (from.view, from.pad);
@@ -38,7 +47,7 @@ impl Lower<'_> {
         if e.extents != tile {
             self.clear(staged, view.elem);
         }
-        let layout = crate::plan::wide(&tile, e.bits, self.plan.target.lanes, self.crew.warps);
+        let layout = self.layout(from.value);
         let rows = self.row_indices(from.rows, &layout)?;
         let column = self.scalar(from.column);
         self.touch_view(view, false);
@@ -46,11 +55,8 @@ impl Lower<'_> {
         let n = self.row_vector(view, from.column, &layout).min(e.vector()).max(1);
         let is_zero = self.b.func().constant(pad) == Some(0);
         let bytes = n * elem_bytes(view.elem);
-        let copies = self.plan.target.copy_async
-            && is_zero
-            && matches!(bytes, 4 | 8 | 16)
-            && e.fast_axis() == 1
-            && e.extents == tile;
+        let copies =
+            self.target.copy_async && is_zero && matches!(bytes, 4 | 8 | 16) && e.fast_axis() == 1 && e.extents == tile;
         let first = self.is_first_copy(&layout);
         for register in (0..layout.registers()).step_by(n as usize) {
             let part = layout.register_coords(register);
@@ -81,7 +87,7 @@ impl Lower<'_> {
         let elem = view.elem;
         let tile = self.extents(from.value);
         let e = &staged.encoding;
-        let layout = crate::plan::wide(&e.extents, e.bits, self.plan.target.lanes, self.crew.warps);
+        let layout = self.layout(from.value);
         // The origin counts in the tile's own extents, which the buffer's may exceed.
         let window = self.window(view, from.unit, from.coords, &layout.with_extents(&tile));
         self.touch_view(view, false);
@@ -91,7 +97,7 @@ impl Lower<'_> {
         let wide = window.vector.min(n);
         let is_zero = self.b.func().constant(pad) == Some(0);
         let bytes = wide * elem_bytes(elem);
-        let copies = self.plan.target.copy_async && is_zero && wide == n && matches!(bytes, 4 | 8 | 16);
+        let copies = self.target.copy_async && is_zero && wide == n && matches!(bytes, 4 | 8 | 16);
         let copy = if e.fast_axis() == last { copies } else { false };
         let first = self.is_first_copy(&layout);
         for register in (0..layout.registers()).step_by(n as usize) {

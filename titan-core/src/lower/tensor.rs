@@ -50,7 +50,7 @@ impl Lower<'_> {
                     extents: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Extent(number, axis))).collect(),
                     strides: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Stride(number, axis))).collect(),
                     exists: None,
-                    aligned: self.plan.aligned && self.plan.vectored.get(index) == Some(&true),
+                    aligned: self.laid.aligned.get(index) == Some(&true),
                 }),
                 ParamKind::Scalar(elem) => {
                     let word = self.slot(Slot::Scalar { param: number, wide: elem.bits() == 64 });

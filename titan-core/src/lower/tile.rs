@@ -8,7 +8,6 @@ use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{Elem, Op, OpKind, Ty, Value};
 use crate::lane;
 use crate::layout::{Coords, Encoding, Layout};
-use crate::plan::is_elementwise;
 
 /// What stands for a value of the tile IR.
 #[derive(Clone, Debug)]
@@ -17,8 +16,10 @@ pub(super) enum Held {
     Scalar(Reg),
     /// A tensor or view.
     Tensor(View),
-    /// A tile, in its home layout.
+    /// A tile, a register for each element.
     Tile(Vec<Reg>),
+    /// A tile in words, as matrix instructions take them.
+    Packed(Vec<Reg>),
     /// A tile in shared memory.
     Buffer(Staged),
     /// A stage of a ring.
@@ -36,11 +37,41 @@ pub(super) struct Staged {
     pub(super) encoding: Encoding,
     /// Where it begins in the buffer: an offset that is computed, and a constant one. Nothing: at the start.
     pub(super) base: Option<(Reg, u32)>,
+    /// Where the tile begins in what the encoding describes.
+    pub(super) origin: Origin,
     /// Whether a protocol orders who touches it when.
     pub(super) ordered: bool,
 }
 
+/// The first element of a part of a tile in shared memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Origin {
+    /// Its coordinates, as far as they are constant.
+    pub(super) at: Coords,
+    /// What is added along one axis, and a power of two that divides it.
+    pub(super) moved: Option<(usize, Reg, u32)>,
+}
+
+impl Origin {
+    /// A power of two that divides the coordinate along an axis.
+    pub(super) fn multiple(&self, axis: usize) -> u32 {
+        let constant = 1 << self.at[axis].trailing_zeros().min(7);
+        match self.moved {
+            Some((moved, _, multiple)) if moved == axis => constant.min(multiple),
+            Some(_) | None => constant,
+        }
+    }
+}
+
 impl Staged {
+    /// The same memory as the transposed tile, of two axes.
+    pub(super) fn transposed(&self) -> Staged {
+        let [i, j, k, l] = self.origin.at;
+        let moved = self.origin.moved.map(|(axis, by, multiple)| (1 - axis.min(1), by, multiple));
+        let origin = Origin { at: [j, i, k, l], moved };
+        Staged { encoding: self.encoding.permuted(&[1, 0]), origin, ..self.clone() }
+    }
+
     /// What accesses to it touch.
     pub(super) const fn region(&self) -> lane::Region {
         if self.ordered { lane::Region::Ring(self.buffer) } else { lane::Region::Buffer(self.buffer) }
@@ -98,72 +129,54 @@ impl Lower<'_> {
         self.k.ty(value).tile_shape().map(Into::into).unwrap_or_default()
     }
 
-    /// The layout that a tile has, or is made in when nobody asks for another.
-    pub(super) fn home(&mut self, value: Value) -> Layout {
-        if let Some(home) = self.plan.home(value) {
-            return home.clone();
+    /// The layout of a tile in registers.
+    pub(super) fn layout(&mut self, value: Value) -> Layout {
+        match self.k.layout(value) {
+            Some(layout) => layout.clone(),
+            None => {
+                self.b.fail(format!("{value} has no layout"));
+                Layout::new(&[1], Vec::new(), Vec::new(), Vec::new())
+            }
         }
-        let bits = self.k.ty(value).elem().bits();
-        crate::plan::wide(&self.extents(value), bits, self.plan.target.lanes, self.crew.warps)
     }
 
-    /// The registers of a tile in a layout.
-    pub(super) fn tile(&mut self, value: Value, layout: &Layout) -> Result<Vec<Reg>, LowerError> {
-        if self.plan.home(value) == Some(layout)
-            && let Some(Held::Tile(regs)) = &self.held[value.index()]
-        {
-            return Ok(regs.clone());
-        }
-        let key = (value, layout.clone());
-        if let Some(known) = self.memo.iter().rev().find_map(|m| m.get(&key)) {
-            return Ok(known.clone());
-        }
-        let regs = match self.held[value.index()].clone() {
-            Some(Held::Tile(regs)) => {
-                let home = self.home(value);
-                self.convert(&regs, &home, layout, self.k.ty(value).elem())?
-            }
-            Some(Held::Buffer(staged)) => self.read_buffer(&staged, layout, self.k.ty(value).elem()),
-            Some(Held::Scalar(_) | Held::Tensor(_) | Held::Stage(_) | Held::Source(_)) => {
-                self.b.fail(format!("{value} is no tile"));
+    /// The registers of a tile, one per element.
+    pub(super) fn regs(&mut self, value: Value) -> Vec<Reg> {
+        match self.held[value.index()].clone() {
+            Some(Held::Tile(regs)) => regs,
+            Some(Held::Packed(words)) => self.unpacked(value, &words),
+            Some(Held::Scalar(_) | Held::Tensor(_) | Held::Buffer(_) | Held::Stage(_) | Held::Source(_)) | None => {
+                self.b.fail(format!("{value} is no tile in registers"));
                 Vec::new()
             }
-            None => self.flexible(value, layout)?,
-        };
-        if let Some(scope) = self.memo.last_mut() {
-            scope.insert(key, regs.clone());
         }
-        Ok(regs)
     }
 
-    /// Makes a tile from scalars and coordinates.
-    fn flexible(&mut self, value: Value, layout: &Layout) -> Result<Vec<Reg>, LowerError> {
-        let Some(op) = self.k.def_op(value) else {
-            self.b.fail(format!("{value} is not known"));
-            return Ok(Vec::new());
-        };
-        match &op.kind {
+    /// Tiles that are made from scalars and coordinates.
+    pub(super) fn made_tile(&mut self, op: &Op) {
+        let layout = self.layout(op.results[0]);
+        let regs = match &op.kind {
             OpKind::Splat(_) => {
                 let reg = self.scalar(op.args[0]);
-                Ok(vec![reg; layout.registers()])
+                vec![reg; layout.registers()]
             }
             OpKind::Iota(_) => {
-                let at = self.thread_coord(layout, 0);
+                let at = self.thread_coord(&layout, 0);
                 let parts: Vec<Coords> = (0..layout.registers()).map(|r| layout.register_coords(r)).collect();
-                Ok(parts.iter().map(|c| self.b.add_const(at, i64::from(c[0]))).collect())
+                parts.iter().map(|c| self.b.add_const(at, i64::from(c[0]))).collect()
             }
             OpKind::Broadcast { axis, .. } => {
                 let axis = usize::from(*axis);
-                let narrow = layout.without(axis);
-                let regs = self.tile(op.args[0], &narrow)?;
-                Ok(self.spread(&regs, &narrow, layout, axis))
+                let regs = self.regs(op.args[0]);
+                let narrow = self.layout(op.args[0]);
+                self.spread(&regs, &narrow, &layout, axis)
             }
-            kind if is_elementwise(kind) => self.elementwise(op, layout),
             kind => {
                 self.b.fail(format!("{kind:?} makes no tile by itself"));
-                Ok(Vec::new())
+                Vec::new()
             }
-        }
+        };
+        self.hold(op.results[0], Held::Tile(regs));
     }
 
     /// Registers of a tile without an axis, each wherever it belongs in the tile with it.
@@ -192,7 +205,7 @@ impl Lower<'_> {
             columns.push(if matches!(self.k.ty(*arg), Ty::Scalar(_)) {
                 vec![self.scalar(*arg); layout.registers()]
             } else {
-                self.tile(*arg, layout)?
+                self.regs(*arg)
             });
         }
         let mut done: std::collections::BTreeMap<Vec<Reg>, Reg> = std::collections::BTreeMap::new();
@@ -214,7 +227,7 @@ impl Lower<'_> {
 
     /// An elementwise operation on one element.
     pub(super) fn element(&mut self, op: &Op, args: &[Reg]) -> Result<Reg, LowerError> {
-        let target = &self.plan.target;
+        let target = self.target;
         let elem = self.k.ty(op.args[0]).elem();
         let b = &mut self.b;
         Ok(match (&op.kind, args) {

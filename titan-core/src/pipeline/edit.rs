@@ -1,7 +1,7 @@
 //! Changes to a kernel in place: operations are appended to its arenas, and put into blocks where they belong.
 
 use crate::ir::infer::infer;
-use crate::ir::{Block, BlockData, Const, Def, Elem, Kernel, Loc, Op, OpId, OpKind, Ty, Value, ValueData};
+use crate::ir::{Block, BlockData, Const, Def, Elem, Kernel, Loc, Op, OpId, OpKind, Place, Ty, Value, ValueData};
 
 /// A kernel that is being changed. Blocks are numbered as they come; [`Kernel::canonical`] numbers anew.
 pub(super) struct Edit {
@@ -17,7 +17,7 @@ impl Edit {
     }
 
     fn value(&mut self, ty: Ty, def: Def) -> Value {
-        self.kernel.values.push(ValueData { ty, name: None, def });
+        self.kernel.values.push(ValueData { ty, name: None, def, place: Place::None });
         Value::new(self.kernel.values.len() - 1)
     }
 

@@ -19,21 +19,12 @@ pub use homes::wide;
 pub use products::{Method, Product, Source, operands};
 pub use target::Target;
 
+pub use crate::ir::FreeBy;
 use crate::ir::{Def, Kernel, OpId, OpKind, TtgOp, Ty, Value};
 use crate::layout::{Encoding, Layout};
 use crate::verify::Verified;
 use classes::Classes;
 use std::collections::BTreeMap;
-
-/// How the slots of a ring between roles are given back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FreeBy {
-    /// Every warp that reads arrives at an mbarrier of the slot.
-    #[default]
-    Mbarrier,
-    /// The warps that read meet, and one thread stores how often the slot was given back.
-    Sequence,
-}
 
 /// How a kernel is laid out on a target.
 #[derive(Clone, Debug)]
@@ -94,7 +85,7 @@ pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
         target: target.clone(),
         warps,
         roles: kernel.roles.iter().map(|r| r.warps).collect(),
-        free: FreeBy::default(),
+        free: FreeBy::Mbarrier,
         resident: vec![None; kernel.values.len()],
         stages: Vec::new(),
         homes,

@@ -2,7 +2,7 @@
 //!
 //! Printer and parser share this file, so that they cannot disagree. The mnemonics are those of the op table.
 
-use super::{form_raw, form_ttg};
+use super::{form_local, form_raw, form_ttg};
 use crate::ir::{
     AmdOp, ArgOp, AtomicOp, BinOp, Elem, NvOp, OpKind, Pred, ReduceOp, RegionOp, TileShape, TtgOp, Ty, UnOp, Unit,
 };
@@ -100,6 +100,7 @@ pub(super) const fn form(kind: &OpKind) -> Form {
         | OpKind::Continue(_)
         | OpKind::Return
         | OpKind::Ttg(_)
+        | OpKind::Local(_)
         | OpKind::Region(_)
         | OpKind::Nv(_)
         | OpKind::Amd(_) => Form::Plain,
@@ -121,6 +122,7 @@ pub(super) fn attributes(kind: &OpKind, rank: usize) -> Vec<i64> {
         | OpKind::ScanWith(a) => vec![i64::from(*a)],
         OpKind::Iota(n) => vec![i64::from(*n)],
         OpKind::Ttg(op) => form_ttg::attributes(op),
+        OpKind::Local(op) => form_local::attributes(*op),
         OpKind::Broadcast { axis, n } => vec![i64::from(*axis), i64::from(*n)],
         OpKind::RaggedCount { rows, cols } | OpKind::RaggedTile { rows, cols } => {
             vec![i64::from(*rows), i64::from(*cols)]
@@ -276,6 +278,9 @@ pub(super) fn narrow<T: TryFrom<i64>>(v: i64) -> Result<T, HeadError> {
 pub(super) fn kind(name: &str, head: &Head<'_>) -> Result<OpKind, HeadError> {
     if let Some(kind) = form_ttg::kind(name, head) {
         return kind.map(OpKind::Ttg);
+    }
+    if let Some(kind) = form_local::kind(name, head) {
+        return kind.map(OpKind::Local);
     }
     if let Some(kind) = form_raw::kind(name, head) {
         return kind;

@@ -27,10 +27,12 @@
 //! The grammar is [`GRAMMAR`], explained in `docs/ir.md`.
 
 mod form;
+mod form_local;
 mod form_raw;
 mod form_ttg;
 mod lex;
 mod parse;
+mod place;
 mod print;
 mod suggest;
 

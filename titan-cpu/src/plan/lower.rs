@@ -214,7 +214,7 @@ impl Lower<'_> {
             | OpKind::Continue(_)
             | OpKind::Return => self.control(frame, op),
             OpKind::Ttg(ttg) => self.ring_op(frame, op, ttg),
-            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
+            OpKind::Local(_) | OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
                 let name = ir::op_table::mnemonic(&op.kind);
                 self.wrong(&format!("`{name}` is an operation of a device: the CPU runs rings (`ttg`), not barriers"))
             }

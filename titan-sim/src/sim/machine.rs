@@ -273,6 +273,9 @@ impl<'k> Machine<'k> {
         match &op.kind {
             OpKind::Ttg(TtgOp::Rematerialize) => {}
             OpKind::Ttg(ttg) => return self.ttg(agent, id, op, ttg, obs),
+            OpKind::Local(_) => {
+                return Err(Found::not_modelled("an operation of a kernel that is laid out over threads"));
+            }
             OpKind::Region(region) => return self.region(agent, id, op, region, obs),
             OpKind::Nv(nv) => return self.nv(agent, id, op, *nv, obs),
             OpKind::Amd(AmdOp::Mfma) => {}

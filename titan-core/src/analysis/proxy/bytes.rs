@@ -129,7 +129,8 @@ pub(super) fn touched(kernel: &Kernel, op: &Op) -> Vec<Touched> {
                 let tensor = op.args.first().and_then(|v| root(kernel, *v));
                 found.push(one(Place::Tensor(tensor), access.writes, false));
             }
-            On::Stage => {}
+            // Buffers are placed, and their fences completed, in the barrier program.
+            On::Stage | On::Local => {}
         }
     }
     found

@@ -11,10 +11,10 @@
 //! Nobody is ever more than one phase ahead of who waits: the filler of round `r + 1` has waited for the readers of round `r`.
 
 use super::{Mode, Stage};
+use crate::ir::FreeBy;
 use crate::ir::{Op, OpId, Pipe, Pred};
 use crate::lane::{IntBin, OpKind, Region, Space};
 use crate::lower::{Lower, LowerError, Reg};
-use crate::plan::FreeBy;
 
 /// The words of a ring between roles.
 #[derive(Clone, Debug)]
@@ -30,12 +30,12 @@ impl Lower<'_> {
     /// Makes the words of a ring, and has one thread initialise them.
     pub(super) fn words(&mut self, pipe: Pipe) -> Mode {
         let [fill, read] = super::sides(self.k, pipe);
-        let warps = |role: &usize| self.plan.roles.get(*role).copied().unwrap_or(1);
+        let warps = |role: &usize| self.k.roles.get(*role).map_or(1, |r| r.warps);
         let readers: Vec<(usize, u32)> = read.iter().map(|role| (*role, warps(role))).collect();
-        let filling: u32 = fill.iter().map(warps).sum::<u32>() * self.plan.target.lanes;
+        let filling: u32 = fill.iter().map(warps).sum::<u32>() * self.target.lanes;
         let reading: u32 = readers.iter().map(|(_, warps)| warps).sum();
         let slots = self.k.pipe(pipe).map_or(1, |p| p.slots);
-        let columns = 1 + if self.plan.free == FreeBy::Sequence { readers.len() } else { 1 };
+        let columns = 1 + if self.laid.free == FreeBy::Sequence { readers.len() } else { 1 };
         let bytes = 8 * slots * u32::try_from(columns).unwrap_or(2);
         let buffer = self.b.buffer(&format!("{}, who waits", self.k.pipe_name(pipe)), bytes, 8);
         self.touch(Region::Buffer(buffer), true);
@@ -44,7 +44,7 @@ impl Lower<'_> {
         let zero = self.b.i32(0);
         for word in 0..bytes / 8 {
             let at = self.b.add_const(base, i64::from(8 * word));
-            if word >= slots && self.plan.free == FreeBy::Sequence {
+            if word >= slots && self.laid.free == FreeBy::Sequence {
                 let store = OpKind::Store { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: true };
                 self.b.op(store, &[at, zero, first]);
             } else {
@@ -78,7 +78,7 @@ impl Lower<'_> {
     /// Waits until the readers of the round before have given a slot back.
     pub(super) fn wait_free(&mut self, pipe: Pipe, stage: Stage) {
         let Some(Mode::Parted(words)) = self.rings.get(pipe.index()).map(|r| r.mode.clone()) else { return };
-        match self.plan.free {
+        match self.laid.free {
             FreeBy::Mbarrier => {
                 let Some(word) = self.ring_word(pipe, stage, 1) else { return };
                 let parity = self.parity(stage.round);
@@ -116,7 +116,7 @@ impl Lower<'_> {
             let parity = self.parity(stage.round);
             self.b.op(OpKind::MbarrierWait, &[word, parity]);
         } else {
-            if self.plan.target.copy_async {
+            if self.target.copy_async {
                 let younger = self.groups.waits.get(&id).copied().unwrap_or(0);
                 self.b.op(OpKind::CopyWait(younger), &[]);
             }
@@ -132,9 +132,9 @@ impl Lower<'_> {
     pub(super) fn give_back(&mut self, pipe: Pipe, stage: Stage) {
         let Some(Mode::Parted(words)) = self.rings.get(pipe.index()).map(|r| r.mode.clone()) else { return };
         let reader = words.readers.iter().position(|(role, _)| Some(*role) == self.crew.role).unwrap_or(0);
-        let column = if self.plan.free == FreeBy::Sequence { 1 + reader } else { 1 };
+        let column = if self.laid.free == FreeBy::Sequence { 1 + reader } else { 1 };
         let Some(word) = self.ring_word(pipe, stage, column) else { return };
-        match self.plan.free {
+        match self.laid.free {
             FreeBy::Mbarrier => {
                 self.b.op(OpKind::WarpBarrier, &[]);
                 let lane = self.b.one(OpKind::LaneId, &[]);
@@ -158,14 +158,14 @@ impl Lower<'_> {
             return;
         }
         let id = self.crew.role.and_then(|r| u8::try_from(r + 1).ok()).unwrap_or(1);
-        let threads = self.crew.warps * self.plan.target.lanes;
+        let threads = self.crew.warps * self.target.lanes;
         self.b.op(OpKind::NamedBarrier { id, threads, wait: true }, &[]);
     }
 
     /// Closes a commit group, where the assignment of virtual tokens says so.
     pub(in super::super) fn close_group(&mut self, id: OpId) {
         if self.groups.commits.contains(&id) {
-            if self.plan.target.copy_async {
+            if self.target.copy_async {
                 self.b.op(OpKind::CopyCommit, &[]);
             }
             self.copying = false;
@@ -174,7 +174,7 @@ impl Lower<'_> {
 
     /// Nothing that these threads have started is under way after this.
     pub(super) fn drain(&mut self) {
-        if self.plan.target.copy_async && !self.rings.is_empty() {
+        if self.target.copy_async && !self.rings.is_empty() {
             if self.crew.role.is_some() {
                 // Copies of rings between roles are in no group yet.
                 self.b.op(OpKind::CopyCommit, &[]);

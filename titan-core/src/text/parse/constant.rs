@@ -3,7 +3,7 @@
 use super::op::Left;
 use super::{Body, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Const, Elem, Op, OpKind, Ty};
+use crate::ir::{Const, Elem, Op, OpKind, Place, Ty, Typed};
 use crate::text::lex::Tok;
 
 impl<'a> Parser<'a> {
@@ -18,7 +18,9 @@ impl<'a> Parser<'a> {
             return self.expected("`:` and the type of the constant").or_else(|f| self.add_help(f, examples));
         }
         let types = self.types()?;
-        let [Ty::Scalar(elem)] = types[..] else { return self.fail(at, "a constant is a scalar") };
+        let [Typed { ty: Ty::Scalar(elem), place: Place::None }] = types[..] else {
+            return self.fail(at, "a constant is a scalar");
+        };
         let constant = match bits {
             Some(bits) => Some(Const::Float(elem, f64::from_bits(bits))).filter(|_| elem.is_float() && !negative),
             None => literal_of(literal.tok, negative, elem),

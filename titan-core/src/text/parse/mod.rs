@@ -8,6 +8,7 @@ mod constant;
 mod expr;
 mod op;
 mod operands;
+mod place;
 mod region;
 mod signature;
 mod types;
@@ -15,7 +16,7 @@ mod types;
 use super::TextPos;
 use super::lex::{Lexer, Tok, Token, unquote};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Block, Kernel, Ty, Value};
+use crate::ir::{Block, Kernel, Typed, Value};
 use std::collections::BTreeMap;
 
 /// How deep blocks may nest, and host expressions: deeper than the verifier allows, so that every verified kernel is read.
@@ -144,7 +145,7 @@ struct Body<'a> {
     /// Open blocks, outermost first.
     open: Vec<Block>,
     /// Open loops, outermost first: the types of the values that a `break` took out of it.
-    loops: Vec<Option<Vec<Ty>>>,
+    loops: Vec<Option<Vec<Typed>>>,
 }
 
 impl<'a> Parser<'a> {

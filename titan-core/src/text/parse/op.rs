@@ -2,7 +2,7 @@
 
 use super::{Body, MAX_DEPTH, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Block, Def, Loc, Op, OpId, OpKind, Ty, Value, ValueData, infer, op_table};
+use crate::ir::{Block, Def, Loc, Op, OpId, OpKind, Ty, Typed, Value, ValueData, infer, op_table};
 use crate::text::TextPos;
 use crate::text::form::{Head, HeadError, form, kind};
 use crate::text::lex::Tok;
@@ -76,7 +76,9 @@ impl<'a> Parser<'a> {
     fn right(&mut self, body: &mut Body<'a>, left: Left<'a>) -> Parse<()> {
         match left.mnemonic {
             "const" => self.constant(body, &left)?,
-            "for" | "loop" | "if" | "reduce_with" | "scan_with" | "ttg.roles" => self.region_op(body, &left)?,
+            "for" | "loop" | "if" | "reduce_with" | "scan_with" | "ttg.local.fold_with" | "ttg.roles" => {
+                self.region_op(body, &left)?
+            }
             _ => self.simple(body, &left)?,
         }
         if self.next.fresh || self.is("}") {
@@ -96,7 +98,7 @@ impl<'a> Parser<'a> {
         let loc = self.loc(left)?;
         let head = Head {
             attrs: &attrs,
-            ty: types.first().copied(),
+            ty: types.first().map(|t| t.ty),
             text: operands.text.as_ref().map(|(t, _)| t.clone()),
             named: &named,
         };
@@ -125,10 +127,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Checks the written types of an operation that `infer` knows, and adds it.
-    pub(super) fn typed(&mut self, body: &mut Body<'a>, left: &Left<'a>, op: Op, written: &[Ty]) -> Parse<()> {
+    pub(super) fn typed(&mut self, body: &mut Body<'a>, left: &Left<'a>, op: Op, written: &[Typed]) -> Parse<()> {
         let args: Vec<Ty> = op.args.iter().map(|v| body.kernel.ty(*v)).collect();
         match infer::infer(&op.kind, &args) {
-            Ok(types) => self.agreed(body, left, op, written, &types),
+            Ok(types) => {
+                let types: Vec<Typed> = types.into_iter().map(Typed::from).collect();
+                self.agreed(body, left, op, written, &types)
+            }
             // The verifier reports it.
             Err(_) if written.len() == left.names.len() => self.finish(body, left, op, written),
             Err(e) => {
@@ -144,18 +149,21 @@ impl<'a> Parser<'a> {
         body: &mut Body<'a>,
         left: &Left<'a>,
         op: Op,
-        written: &[Ty],
-        types: &[Ty],
+        written: &[Typed],
+        types: &[Typed],
     ) -> Parse<()> {
-        if !written.is_empty() && written != types {
+        if written.is_empty() {
+            return self.finish(body, left, op, types);
+        }
+        if written.iter().map(|t| t.ty).ne(types.iter().map(|t| t.ty)) {
             let message = format!("the type is written {}, but the operation gives {}", list(written), list(types));
             return self.error(Diagnostic::new(Code::TypeAnnotation, left.at, message));
         }
-        self.finish(body, left, op, types)
+        self.finish(body, left, op, written)
     }
 
     /// Adds an operation whose results have these types.
-    pub(super) fn finish(&mut self, body: &mut Body<'a>, left: &Left<'a>, mut op: Op, types: &[Ty]) -> Parse<()> {
+    pub(super) fn finish(&mut self, body: &mut Body<'a>, left: &Left<'a>, mut op: Op, types: &[Typed]) -> Parse<()> {
         if types.len() != left.names.len() {
             let (n, named) = (types.len(), left.names.len());
             let message = format!(
@@ -184,10 +192,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn define(&mut self, body: &mut Body<'a>, name: Name<'a>, ty: Ty, def: Def) -> Parse<Value> {
+    pub(super) fn define(&mut self, body: &mut Body<'a>, name: Name<'a>, typed: Typed, def: Def) -> Parse<Value> {
+        let Typed { ty, place } = typed;
         let plain = self.plain_name(name)?;
         let value = Value::new(body.kernel.values.len());
-        body.kernel.values.push(ValueData { ty, name: plain, def });
+        body.kernel.values.push(ValueData { ty, name: plain, def, place });
         self.declare(body, name, Some(value));
         Ok(value)
     }
@@ -203,12 +212,12 @@ impl<'a> Parser<'a> {
     }
 
     /// `: f32, i32`
-    pub(super) fn types(&mut self) -> Parse<Vec<Ty>> {
+    pub(super) fn types(&mut self) -> Parse<Vec<Typed>> {
         let mut types = Vec::new();
         if self.eat(":") {
-            types.push(self.ty()?);
+            types.push(self.typed_ty()?);
             while self.eat(",") {
-                types.push(self.ty()?);
+                types.push(self.typed_ty()?);
             }
         }
         Ok(types)
@@ -268,8 +277,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn list(types: &[Ty]) -> String {
-    let all: Vec<String> = types.iter().map(|t| format!("`{t}`")).collect();
+fn list(types: &[Typed]) -> String {
+    let all: Vec<String> = types.iter().map(|t| format!("`{}`", t.ty)).collect();
     if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
 }
 
@@ -280,7 +289,7 @@ const fn plural(n: usize) -> &'static str {
 impl Body<'_> {
     /// Remembers what types a loop gives.
     fn note_break(&mut self, level: u32, args: &[Value]) {
-        let types = args.iter().map(|v| self.kernel.ty(*v)).collect();
+        let types = args.iter().map(|v| self.kernel.typed(*v)).collect();
         let n = self.loops.len();
         let left = usize::try_from(level).ok().and_then(|l| n.checked_sub(l)?.checked_sub(1));
         if let Some(slot) = left.and_then(|i| self.loops.get_mut(i)) {

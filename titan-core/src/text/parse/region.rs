@@ -2,20 +2,21 @@
 
 use super::op::Left;
 use super::{Body, Name, Parse, Parser};
-use crate::ir::{Block, Def, ForKind, Loc, Op, OpKind, TtgOp, Ty, Value};
+use crate::ir::{Block, Def, Fold, ForKind, Loc, LocalOp, Op, OpKind, TtgOp, Ty, Typed, Value};
+use crate::text::form::{HeadError, narrow};
 
 /// The header of an operation with regions.
 struct Header {
     kind: OpKind,
     /// `None` for poisoned ones.
     args: Vec<Option<Value>>,
-    written: Vec<Ty>,
+    written: Vec<Typed>,
     loc: Loc,
 }
 
 impl Header {
     /// The operation, unless an operand is poisoned.
-    fn op(self, regions: Vec<Block>) -> Option<(Op, Vec<Ty>)> {
+    fn op(self, regions: Vec<Block>) -> Option<(Op, Vec<Typed>)> {
         let args = self.args.into_iter().collect::<Option<Vec<Value>>>()?;
         Some((Op { kind: self.kind, args, results: vec![], regions, loc: self.loc }, self.written))
     }
@@ -35,7 +36,7 @@ impl<'a> Parser<'a> {
     /// `for %k = %lo to %hi step %one pipelined carry(%acc = %acc0) : ty { .. }`
     fn for_op(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
         let index = self.value("the loop variable")?;
-        let ty = self.annotation()?.unwrap_or(Ty::I32);
+        let ty = self.annotation()?.unwrap_or(Ty::I32.into());
         self.expect("=")?;
         let lo = self.operand(body)?;
         self.expect_word("to")?;
@@ -51,7 +52,7 @@ impl<'a> Parser<'a> {
         let written = self.types()?;
         let loc = self.loc(left)?;
         self.loop_body(body, block)?;
-        let types: Option<Vec<Ty>> = carried.iter().map(|v| v.map(|v| body.kernel.ty(v))).collect();
+        let types: Option<Vec<Typed>> = carried.iter().map(|v| v.map(|v| body.kernel.typed(v))).collect();
         match (Header { kind: OpKind::For(kind), args, written, loc }.op(vec![block]), types) {
             (Some((op, written)), Some(types)) => self.agreed(body, left, op, &written, &types),
             (None, _) | (_, None) => {
@@ -80,7 +81,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The block of a loop; gives the types that a `break` takes out.
-    fn loop_body(&mut self, body: &mut Body<'a>, block: Block) -> Parse<Vec<Ty>> {
+    fn loop_body(&mut self, body: &mut Body<'a>, block: Block) -> Parse<Vec<Typed>> {
         body.loops.push(None);
         body.open.push(block);
         self.block(body)?;
@@ -137,19 +138,15 @@ impl<'a> Parser<'a> {
     /// `reduce_with<1> %x, %init |%a, %b| : ty { .. }`
     fn combine_op(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
         let attrs = self.attributes()?;
-        let axis = match attrs[..] {
-            [a] => u8::try_from(a).map_err(|_| crate::text::form::HeadError::Range(a)),
-            _ => Err(crate::text::form::HeadError::Attributes(1, "the axis")),
-        };
-        let axis = match axis {
-            Ok(axis) => axis,
+        let kind = match combine_kind(left.mnemonic, &attrs) {
+            Ok(kind) => kind,
             Err(why) => return self.bad_head(left, &why),
         };
         let mut args = vec![self.operand(body)?];
         while self.eat(",") {
             args.push(self.operand(body)?);
         }
-        let elem = args[0].map(|v| Ty::Scalar(body.kernel.ty(v).elem()));
+        let elem = args[0].map(|v| Typed::from(Ty::Scalar(body.kernel.ty(v).elem())));
         let block = body.new_block();
         self.expect("|")?;
         self.list("|", |p| {
@@ -162,7 +159,6 @@ impl<'a> Parser<'a> {
         body.open.push(block);
         self.block(body)?;
         body.open.pop();
-        let kind = if left.mnemonic == "scan_with" { OpKind::ScanWith(axis) } else { OpKind::ReduceWith(axis) };
         match (Header { kind, args, written, loc }).op(vec![block]) {
             Some((op, written)) => self.typed(body, left, op, &written),
             None => {
@@ -184,16 +180,22 @@ impl<'a> Parser<'a> {
             p.expect("=")?;
             let init = p.operand(body)?;
             args.push(init);
-            p.block_arg(body, block, name, ty.or(init.map(|v| body.kernel.ty(v))))
+            p.block_arg(body, block, name, ty.or(init.map(|v| body.kernel.typed(v))))
         })
     }
 
-    fn annotation(&mut self) -> Parse<Option<Ty>> {
-        if self.eat(":") { self.ty().map(Some) } else { Ok(None) }
+    fn annotation(&mut self) -> Parse<Option<Typed>> {
+        if self.eat(":") { self.typed_ty().map(Some) } else { Ok(None) }
     }
 
     /// An argument of a block; poisoned if its type is not known.
-    fn block_arg(&mut self, body: &mut Body<'a>, block: Block, name: Name<'a>, ty: Option<Ty>) -> Parse<Option<Value>> {
+    fn block_arg(
+        &mut self,
+        body: &mut Body<'a>,
+        block: Block,
+        name: Name<'a>,
+        ty: Option<Typed>,
+    ) -> Parse<Option<Value>> {
         let Some(ty) = ty else {
             self.declare(body, name, None);
             return Ok(None);
@@ -205,11 +207,24 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// A reduction or scan by a region.
+fn combine_kind(mnemonic: &str, attrs: &[i64]) -> Result<OpKind, HeadError> {
+    match (mnemonic, attrs) {
+        ("ttg.local.fold_with", [axis, parts]) => {
+            Ok(OpKind::Local(LocalOp::Fold { f: Fold::With, axis: narrow(*axis)?, parts: narrow(*parts)? }))
+        }
+        ("ttg.local.fold_with", _) => Err(HeadError::Attributes(2, "the axis and the parts of a line")),
+        ("scan_with", [axis]) => Ok(OpKind::ScanWith(narrow(*axis)?)),
+        (_, [axis]) => Ok(OpKind::ReduceWith(narrow(*axis)?)),
+        (_, _) => Err(HeadError::Attributes(1, "the axis")),
+    }
+}
+
 impl Body<'_> {
     /// The types that the first region to yield yields.
-    fn yielded(&self, regions: &[Block]) -> Vec<Ty> {
+    fn yielded(&self, regions: &[Block]) -> Vec<Typed> {
         let last = |b: &Block| self.kernel.block(*b).ops.last().map(|id| self.kernel.op(*id));
         let yields = regions.iter().filter_map(last).find(|op| op.kind == OpKind::Yield);
-        yields.map_or(Vec::new(), |op| op.args.iter().map(|v| self.kernel.ty(*v)).collect())
+        yields.map_or(Vec::new(), |op| op.args.iter().map(|v| self.kernel.typed(*v)).collect())
     }
 }

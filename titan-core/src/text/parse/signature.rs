@@ -5,7 +5,7 @@ use super::{Body, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{
     Access, Block, BlockData, Def, DimSpec, Field, GridSpec, HostExpr, InstanceArg, Kernel, Loc, Param, ParamKind,
-    PipeDecl, PipeSpace, RoleDecl, Signature, Ty, Value, ValueData,
+    PipeDecl, PipeSpace, Place, RoleDecl, Signature, Ty, Value, ValueData,
 };
 use crate::text::lex::{Tok, unquote};
 use std::collections::BTreeMap;
@@ -77,6 +77,12 @@ impl<'a> Parser<'a> {
                 let warps = self.int("how many warps a role has")?;
                 self.expect(")")?;
                 body.kernel.roles.push(RoleDecl { name, warps });
+            } else if self.eat_word("plan") {
+                self.plan(body)?;
+            } else if self.eat_word("layout") {
+                self.layout(body)?;
+            } else if self.eat_word("encoding") {
+                self.encoding(body)?;
             } else {
                 return Ok(());
             }
@@ -258,7 +264,7 @@ impl<'a> Parser<'a> {
             ParamKind::Tensor { elem, shape, .. } => Ty::Tensor(*elem, u8::try_from(shape.len()).unwrap_or(u8::MAX)),
             ParamKind::Scalar(e) => Ty::Scalar(*e),
         };
-        let data = ValueData { ty, name: Some(param.name.clone()), def: Def::Param(index) };
+        let data = ValueData { ty, name: Some(param.name.clone()), def: Def::Param(index), place: Place::None };
         body.kernel.values.push(data);
         self.declare(body, name, Some(Value::new(index)));
     }
@@ -282,6 +288,7 @@ impl Body<'_> {
             sig,
             pipes: Vec::new(),
             roles: Vec::new(),
+            laid_out: None,
             body: Block::new(0),
             values: Vec::new(),
             ops: Vec::new(),

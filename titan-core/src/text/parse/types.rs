@@ -1,40 +1,47 @@
 //! Types.
 
 use super::{Parse, Parser};
-use crate::ir::{Class, Elem, Pipe, Raw, TileShape, Token, Ty};
+use crate::ir::{Class, Elem, EncodingId, LayoutId, Pipe, Place, Raw, TileShape, Token, Ty, Typed};
 use crate::text::lex::Tok;
 
 const TYPES: &str = "types are written `f32`, `tile<128x64xf16>`, `tensor<f16, 2>` and, of pipelines, `slot<0>`";
 
 impl Parser<'_> {
+    /// A type without a place.
     pub(super) fn ty(&mut self) -> Parse<Ty> {
+        let at = self.next.at;
+        let typed = self.typed_ty()?;
+        if typed.place == Place::None { Ok(typed.ty) } else { self.fail(at, "a type without a place is wanted here") }
+    }
+
+    /// A type, with the number of its layout or encoding: `tile<64x64xf16, 3>`.
+    pub(super) fn typed_ty(&mut self) -> Parse<Typed> {
         let Tok::Word(word) = self.next.tok else { return self.expected("a type") };
         let at = self.bump().at;
         match word {
             "tile" => {
                 self.expect("<")?;
                 let ty = self.tile()?;
-                self.expect(">")?;
-                Ok(ty)
+                self.placed(ty)
             }
             "source" | "smem" | "compute" => {
                 self.expect("<")?;
                 let tile = self.tile()?;
-                self.expect(">")?;
-                let (e, Some(s)) = (tile.elem(), tile.tile_shape()) else { return Ok(tile) };
-                Ok(match word {
+                let (e, Some(s)) = (tile.elem(), tile.tile_shape()) else { return self.placed(tile) };
+                let ty = match word {
                     "source" => Ty::Source(e, s),
                     "smem" => Ty::Smem(e, s),
                     _ => Ty::Compute(e, s),
-                })
+                };
+                self.placed(ty)
             }
             "acc" => {
                 self.expect("<")?;
                 let keep = self.int("how many products may be under way")?;
                 self.expect(",")?;
                 let tile = self.tile()?;
-                self.expect(">")?;
-                Ok(tile.tile_shape().map_or(tile, |s| Ty::Acc(tile.elem(), s, keep)))
+                let ty = tile.tile_shape().map_or(tile, |s| Ty::Acc(tile.elem(), s, keep));
+                self.placed(ty)
             }
             "tensor" => {
                 self.expect("<")?;
@@ -42,25 +49,39 @@ impl Parser<'_> {
                 self.expect(",")?;
                 let rank = self.int("a rank")?;
                 self.expect(">")?;
-                Ok(Ty::Tensor(elem, rank))
+                Ok(Ty::Tensor(elem, rank).into())
             }
-            "region" => Ok(Ty::Raw(Raw::Region)),
-            "mbarrier" => Ok(Ty::Raw(Raw::Mbarrier)),
-            "mbarrier.state" => Ok(Ty::Raw(Raw::State)),
-            "vtok" => self.vtok(),
+            "region" => Ok(Ty::Raw(Raw::Region).into()),
+            "mbarrier" => Ok(Ty::Raw(Raw::Mbarrier).into()),
+            "mbarrier.state" => Ok(Ty::Raw(Raw::State).into()),
+            "vtok" => self.vtok().map(Typed::from),
             word => match (Elem::from_name(word), Token::from_name(word)) {
-                (Some(e), _) => Ok(Ty::Scalar(e)),
+                (Some(e), _) => Ok(Ty::Scalar(e).into()),
                 (None, Some(token)) => {
                     self.expect("<")?;
                     let pipe: u32 = self.int("the number of a ring")?;
                     self.expect(">")?;
-                    Ok(Ty::Token(token, Pipe::new(pipe as usize)))
+                    Ok(Ty::Token(token, Pipe::new(pipe as usize)).into())
                 }
                 (None, None) => {
                     self.fail(at, format!("expected a type, found `{word}`")).or_else(|f| self.add_help(f, TYPES))
                 }
             },
         }
+    }
+
+    /// The place of a tile, if one is written, and the closing bracket. Whether there is such a place is the verifier's to say.
+    fn placed(&mut self, ty: Ty) -> Parse<Typed> {
+        let mut place = Place::None;
+        if self.eat(",") {
+            let number: u32 = self.int("the number of a layout or encoding")?;
+            let number = number as usize;
+            let shared = matches!(ty, Ty::Smem(..));
+            place =
+                if shared { Place::Shared(EncodingId::new(number)) } else { Place::Registers(LayoutId::new(number)) };
+        }
+        self.expect(">")?;
+        Ok(Typed { ty, place })
     }
 
     /// `vtok<cp_async, 2>`, from `<` on.

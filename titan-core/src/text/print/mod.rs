@@ -10,7 +10,9 @@ use self::names::Once;
 use super::form::{Form, attributes, form, named};
 use super::lex::quote;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Block, Call, Const, Elem, ForKind, Kernel, Loc, Op, OpKind, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{
+    Block, Call, Const, Elem, Fold, ForKind, Kernel, Loc, LocalOp, Op, OpKind, RegionOp, TtgOp, Ty, Typed, Value,
+};
 use std::fmt::{Display, Write};
 
 /// The canonical text of a kernel.
@@ -57,6 +59,10 @@ impl Printer<'_> {
         self.kernel.values.get(value.index()).map(|d| d.ty)
     }
 
+    fn typed(&self, value: Value) -> Option<Typed> {
+        self.kernel.values.get(value.index()).map(|d| Typed { ty: d.ty, place: d.place })
+    }
+
     fn line(&mut self) {
         self.out.push('\n');
         for _ in 0..self.depth {
@@ -92,14 +98,17 @@ impl Printer<'_> {
             self.out.push_str(&literal(c));
         } else if matches!(op.kind, OpKind::For(_) | OpKind::Loop | OpKind::If) {
             self.control(op);
-        } else if matches!(op.kind, OpKind::ReduceWith(_) | OpKind::ScanWith(_)) {
+        } else if matches!(
+            op.kind,
+            OpKind::ReduceWith(_) | OpKind::ScanWith(_) | OpKind::Local(LocalOp::Fold { f: Fold::With, .. })
+        ) {
             self.combine(op);
         } else {
             self.simple(op);
             self.named(&op.kind);
         }
         for (i, v) in op.results.iter().enumerate() {
-            if let Some(ty) = self.ty(*v) {
+            if let Some(ty) = self.typed(*v) {
                 self.out.push_str(if i > 0 { ", " } else { " : " });
                 self.put(ty);
             }
@@ -223,7 +232,7 @@ impl Printer<'_> {
         match (&op.kind, &op.args[..], args) {
             (OpKind::For(kind), [lo, hi, step, init @ ..], [index, carried @ ..]) => {
                 let [k, lo, hi, step] = [index, lo, hi, step].map(|v| self.value(*v));
-                let annotation = self.annotation(*index, Some(Ty::I32));
+                let annotation = self.annotation(*index, Some(Ty::I32.into()));
                 self.put(format_args!("for {k}{annotation} = {lo} to {hi} step {step}"));
                 if *kind != ForKind::Sequential {
                     self.put(format_args!(" {kind}"));
@@ -247,7 +256,7 @@ impl Printer<'_> {
             let name = carried.get(i).map_or("%?".to_owned(), |v| self.value(*v));
             let from = init.get(i).map_or("%?".to_owned(), |v| self.value(*v));
             let ty =
-                carried.get(i).map_or(String::new(), |v| self.annotation(*v, init.get(i).and_then(|v| self.ty(*v))));
+                carried.get(i).map_or(String::new(), |v| self.annotation(*v, init.get(i).and_then(|v| self.typed(*v))));
             self.put(format_args!("{name}{ty} = {from}"));
         }
         if !(init.is_empty() && carried.is_empty()) {
@@ -259,7 +268,7 @@ impl Printer<'_> {
     fn combine(&mut self, op: &Op) {
         self.head(op);
         self.operands(" ", &op.args);
-        let elem = op.args.first().and_then(|v| self.ty(*v)).map(|t| Ty::Scalar(t.elem()));
+        let elem = op.args.first().and_then(|v| self.ty(*v)).map(|t| Typed::from(Ty::Scalar(t.elem())));
         let args = op.regions.first().and_then(|b| self.kernel.blocks.get(b.index())).map_or(&[][..], |b| &b.args);
         for (i, a) in args.iter().enumerate() {
             let text = format!("{}{}", self.value(*a), self.annotation(*a, elem));
@@ -269,8 +278,8 @@ impl Printer<'_> {
     }
 
     /// `: ty` where the type is not the one that follows.
-    fn annotation(&self, value: Value, implied: Option<Ty>) -> String {
-        match self.ty(value) {
+    fn annotation(&self, value: Value, implied: Option<Typed>) -> String {
+        match self.typed(value) {
             Some(ty) if Some(ty) != implied => format!(": {ty}"),
             Some(_) | None => String::new(),
         }

@@ -62,6 +62,10 @@ impl Printer<'_> {
             self.word(&role.name);
             self.put(format_args!(", {}) ", role.warps));
         }
+        for line in kernel.laid_out.iter().flat_map(|plan| crate::text::place::lines(plan)) {
+            self.put(format_args!("\n    {line}"));
+        }
+        self.out.push_str(if kernel.laid_out.is_some() { "\n" } else { "" });
     }
 
     fn params(&mut self, sig: &Signature) {

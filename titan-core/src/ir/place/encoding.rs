@@ -86,6 +86,31 @@ impl Encoding {
         Encoding { extents: extents.to_vec(), bits, order: order.to_vec(), row: fast, pitch, swizzle: Swizzle::None }
     }
 
+    /// Whether the numbers fit together.
+    ///
+    /// # Errors
+    /// What does not, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let rank = self.extents.len();
+        let mut axes = self.order.clone();
+        axes.sort_unstable();
+        if rank == 0 || axes.iter().copied().ne(0..rank) {
+            return Err(format!("the order of {rank} axes names each of them once"));
+        }
+        if ![8, 16, 32, 64].contains(&self.bits) {
+            return Err(format!("elements of {} bits: 8, 16, 32 and 64 are possible", self.bits));
+        }
+        let bytes = u64::from(self.row) * u64::from(self.bits / 8);
+        let rows: u64 = self.extents.iter().map(|n| u64::from(*n)).product::<u64>().max(1);
+        if self.row == 0 || u64::from(self.pitch) < bytes || u64::from(self.pitch).saturating_mul(rows) >= 1 << 31 {
+            return Err(format!("rows of {bytes} bytes, {} bytes apart", self.pitch));
+        }
+        if self.swizzle != Swizzle::None && (self.pitch != self.swizzle.row_bytes() || bytes != u64::from(self.pitch)) {
+            return Err(format!("a swizzle of rows of {} bytes", self.swizzle.row_bytes()));
+        }
+        Ok(())
+    }
+
     /// The axis whose neighbours are neighbours in memory.
     #[must_use]
     pub fn fast_axis(&self) -> usize {

@@ -28,9 +28,13 @@ impl Bit {
     }
 
     const fn steps_along(self, axis: usize) -> bool {
+        self.step_along(axis).is_some()
+    }
+
+    const fn step_along(self, axis: usize) -> Option<u32> {
         match self {
-            Bit::Step { axis: own, .. } => own as usize == axis,
-            Bit::Copy => false,
+            Bit::Step { axis: own, by } if own as usize == axis => Some(by),
+            Bit::Step { .. } | Bit::Copy => None,
         }
     }
 
@@ -104,6 +108,28 @@ impl Layout {
             }
         }
         Layout::new(shape, self.regs, self.lanes, self.warps)
+    }
+
+    /// Whether the numbers fit together: along each axis the bits step by 1, 2, 4, … each once, and registers hold no copies.
+    ///
+    /// # Errors
+    /// What does not, in words.
+    pub fn check(&self) -> Result<(), String> {
+        if self.regs.contains(&Bit::Copy) {
+            return Err("registers hold no copies".to_owned());
+        }
+        if self.regs.len() + self.lanes.len() + self.warps.len() > 30 {
+            return Err("more than 30 bits".to_owned());
+        }
+        for axis in 0..4 {
+            let all = self.regs.iter().chain(&self.lanes).chain(&self.warps);
+            let mut steps: Vec<u32> = all.filter_map(|bit| bit.step_along(axis)).collect();
+            steps.sort_unstable();
+            if steps.iter().enumerate().any(|(i, by)| *by != 1 << i) || (axis >= self.rank() && !steps.is_empty()) {
+                return Err(format!("the bits along axis {axis} are not the steps 1, 2, 4, … each once: {steps:?}"));
+            }
+        }
+        Ok(())
     }
 
     /// The extents of the tile.

@@ -1,0 +1,146 @@
+//! Where the elements of a tile are, once a kernel is laid out over the threads of a target: in registers by a [`Layout`], or
+//! in shared memory by an [`Encoding`].
+//!
+//! A kernel that is not laid out has no [`LaidOut`], and none of its values has a [`Place`]. A laid-out kernel has one place
+//! for every tile in registers and every tile in shared memory; equal layouts have equal numbers.
+//!
+//! Deliberately absent: which place a value gets (`crate::lay_out`), and how one place becomes another
+//! (`crate::layout::convert`).
+
+mod encoding;
+mod register;
+
+pub use encoding::{Encoding, Swizzle};
+pub use register::{Bit, Coords, Layout};
+
+use super::Ty;
+use super::kernel::{Kernel, Value};
+use crate::words::words;
+use std::fmt;
+
+crate::entity!(
+    /// A register layout of a laid-out kernel.
+    LayoutId, "layout"
+);
+crate::entity!(
+    /// A shared-memory encoding of a laid-out kernel.
+    EncodingId, "encoding"
+);
+
+words! {
+    /// How a reader tells the writer of a ring between roles that a slot is free.
+    FreeBy {
+        /// Each reading warp arrives at an mbarrier of the slot.
+        Mbarrier = "mbarrier",
+        /// The reading warps join at a barrier, and one thread stores the number of times the slot was released.
+        Sequence = "sequence",
+    }
+}
+
+/// Where a value is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The value is no tile, or the kernel is not laid out.
+    #[default]
+    None,
+    /// In registers. For a tile that is only named for a copy: the threads that copy it, element by element.
+    Registers(LayoutId),
+    /// In shared memory.
+    Shared(EncodingId),
+}
+
+/// A type and a place, as the text form writes them: `tile<64x64xf16, 3>` lies in layout 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Typed {
+    /// The type.
+    pub ty: Ty,
+    /// The place.
+    pub place: Place,
+}
+
+impl From<Ty> for Typed {
+    fn from(ty: Ty) -> Self {
+        Typed { ty, place: Place::None }
+    }
+}
+
+impl fmt::Display for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = match self.place {
+            Place::None => return self.ty.fmt(f),
+            Place::Registers(id) => id.index(),
+            Place::Shared(id) => id.index(),
+        };
+        let text = self.ty.to_string();
+        write!(f, "{}, {number}>", text.strip_suffix('>').unwrap_or(&text))
+    }
+}
+
+/// What a laid-out kernel has beside its operations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaidOut {
+    /// Warps of a program: of all roles together, in their order.
+    pub warps: u32,
+    /// Threads of a warp.
+    pub lanes: u32,
+    /// For each parameter, whether rows of the tensor are taken to begin on multiples of 16 bytes and to be whole multiples
+    /// of 16 bytes long, with neighbours along the last axis one element apart.
+    pub aligned: Vec<bool>,
+    /// Whether offsets of elements in tensors are taken to fit in 32 bits.
+    pub index32: bool,
+    /// How slots of rings between roles become free.
+    pub free: FreeBy,
+    /// The layouts, each once.
+    pub layouts: Vec<Layout>,
+    /// The encodings, each once.
+    pub encodings: Vec<Encoding>,
+    /// How the tiles of stages lie in shared memory, by ring and field.
+    pub stages: Vec<Vec<EncodingId>>,
+}
+
+impl LaidOut {
+    /// The number of a layout, new or known.
+    pub fn layout(&mut self, layout: &Layout) -> LayoutId {
+        let known = self.layouts.iter().position(|l| l == layout);
+        LayoutId::new(known.unwrap_or_else(|| {
+            self.layouts.push(layout.clone());
+            self.layouts.len() - 1
+        }))
+    }
+
+    /// The number of an encoding, new or known.
+    pub fn encoding(&mut self, encoding: &Encoding) -> EncodingId {
+        let known = self.encodings.iter().position(|e| e == encoding);
+        EncodingId::new(known.unwrap_or_else(|| {
+            self.encodings.push(encoding.clone());
+            self.encodings.len() - 1
+        }))
+    }
+}
+
+impl Kernel {
+    /// The type of a value with its place.
+    #[must_use]
+    pub fn typed(&self, value: Value) -> Typed {
+        let data = self.value(value);
+        Typed { ty: data.ty, place: data.place }
+    }
+
+    /// The layout of a tile in registers; `None` if it has none.
+    #[must_use]
+    pub fn layout(&self, value: Value) -> Option<&Layout> {
+        match self.values.get(value.index())?.place {
+            Place::Registers(id) => self.laid_out.as_ref()?.layouts.get(id.index()),
+            Place::None | Place::Shared(_) => None,
+        }
+    }
+
+    /// The encoding of a tile in shared memory; `None` if it has none.
+    #[must_use]
+    pub fn encoding(&self, value: Value) -> Option<&Encoding> {
+        match self.values.get(value.index())?.place {
+            Place::Shared(id) => self.laid_out.as_ref()?.encodings.get(id.index()),
+            Place::None | Place::Registers(_) => None,
+        }
+    }
+}

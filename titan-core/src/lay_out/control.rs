@@ -1,0 +1,187 @@
+//! Blocks, loops and branches. Every operation of a kernel is named here.
+
+use super::{Laid, LayOut};
+use crate::ir::{Block, Op, OpId, OpKind, Ty, Value};
+use std::collections::BTreeMap;
+
+impl LayOut<'_> {
+    /// Lays out a block, its terminator too.
+    pub(super) fn block(&mut self, block: Block) -> Laid<()> {
+        self.memo.push(BTreeMap::new());
+        for id in &self.k.block(block).ops {
+            self.visit(*id)?;
+        }
+        self.memo.pop();
+        Ok(())
+    }
+
+    fn visit(&mut self, id: OpId) -> Laid<()> {
+        let op = self.k.op(id);
+        self.at = Some(id);
+        self.b.set_loc(op.loc);
+        match &op.kind {
+            OpKind::Const(_)
+            | OpKind::ProgramId(_)
+            | OpKind::NumPrograms(_)
+            | OpKind::Dim(_)
+            | OpKind::Present
+            | OpKind::Index(_)
+            | OpKind::Slice(_)
+            | OpKind::Segment
+            | OpKind::Shared
+            | OpKind::Get
+            | OpKind::Set
+            | OpKind::Unflatten
+            | OpKind::RaggedCount { .. }
+            | OpKind::RaggedTile { .. } => self.copy(op),
+            // Made where they are asked for.
+            OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => Ok(()),
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::MulAdd
+            | OpKind::Cast(_)
+            | OpKind::Bitcast(_) => self.elementwise_op(op),
+            OpKind::Reshape(shape) => self.reshape(op, *shape),
+            OpKind::Permute(perm) => self.permute(op, *perm),
+            OpKind::Interleave => self.interleave(op),
+            OpKind::Split => self.split(op),
+            OpKind::Reduce(f, axis) => self.plain_reduce(op, *f, *axis),
+            OpKind::ArgReduce(f, axis) => self.arg_reduce(op, *f, *axis),
+            OpKind::ReduceWith(axis) => self.reduce_with(op, *axis),
+            OpKind::Scan(_, axis) | OpKind::ScanWith(axis) => self.scan(op, *axis),
+            OpKind::Mma => {
+                let value = self.product(id, op)?;
+                self.make(op.results[0], value);
+                Ok(())
+            }
+            OpKind::Load(unit, _) => self.load(op, *unit),
+            OpKind::Store(_) => self.store(op),
+            OpKind::Gather | OpKind::Scatter | OpKind::Atomic(_) => self.by_index(op),
+            OpKind::GatherRows { .. } | OpKind::ScatterRows => self.by_row(op),
+            OpKind::AtomicTile(_) => self.atomic_tile(op),
+            OpKind::Print(_) => self.print(op),
+            OpKind::Assert(_) => self.assert(op),
+            OpKind::For(_) | OpKind::Loop => self.looped(op),
+            OpKind::If => self.branch(op),
+            OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(id, op),
+            OpKind::Ttg(ttg) => self.ring_op(id, op, ttg),
+            OpKind::Local(_) => Err(self.internal("a kernel that is laid out twice")),
+            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
+                Err(self.unsupported("barriers, groups and counters that a program places itself"))
+            }
+        }
+    }
+
+    fn print(&mut self, op: &Op) -> Laid<()> {
+        let mut args = Vec::new();
+        for arg in &op.args {
+            args.push(if self.is_tile(*arg) { self.own(*arg)?.1 } else { self.same(*arg)? });
+        }
+        self.op(op.kind.clone(), &args).map(drop)
+    }
+
+    /// Values as the slots that they are given to lie: carried by loops, or given by branches.
+    fn given(&mut self, values: &[Value], slots: &[Value]) -> Laid<Vec<Value>> {
+        let mut out = Vec::new();
+        for (value, slot) in values.iter().zip(slots) {
+            out.push(if self.k.ty(*value).is_in_registers() {
+                let home = self.home(*slot);
+                self.tile(*value, &home)?
+            } else {
+                self.same(*value)?
+            });
+        }
+        Ok(out)
+    }
+
+    /// New values stand for old ones, tiles in the layouts of these.
+    fn receive(&mut self, old: &[Value], new: &[Value]) {
+        for (old, new) in old.iter().zip(new) {
+            if self.k.ty(*old).is_in_registers() {
+                let home = self.home(*old);
+                self.b.put(*new, &home);
+            }
+            self.make(*old, *new);
+        }
+    }
+
+    fn looped(&mut self, op: &Op) -> Laid<()> {
+        let body = op.regions[0];
+        let args = &self.k.block(body).args;
+        let (open, carried) = if let OpKind::For(kind) = &op.kind {
+            let (bounds, init) = op.args.split_at(3);
+            let bounds = self.all_same(bounds)?;
+            let init = self.given(init, &args[1..])?;
+            let open = self.b.begin_for(*kind, [bounds[0], bounds[1], bounds[2]], &init);
+            let open = open.map_err(|e| self.internal(e.to_string()))?;
+            if let Some(index) = open.index {
+                self.make(args[0], index);
+            }
+            (open, &args[1..])
+        } else {
+            let init = self.given(&op.args, args)?;
+            (self.b.begin_loop(&init), &args[..])
+        };
+        let inside = open.carried.clone();
+        self.receive(carried, &inside);
+        self.block(body)?;
+        let tys: Vec<Ty> = op.results.iter().map(|v| self.held(*v)).collect();
+        let out = self.b.end_loop(open, &tys);
+        self.receive(&op.results, &out);
+        Ok(())
+    }
+
+    /// The type of what stands for an old value: products in flight are tiles here.
+    fn held(&self, old: Value) -> Ty {
+        match self.k.ty(old) {
+            Ty::Compute(elem, shape) | Ty::Acc(elem, shape, _) => Ty::Tile(elem, shape),
+            ty => ty,
+        }
+    }
+
+    fn branch(&mut self, op: &Op) -> Laid<()> {
+        let cond = self.same(op.args[0])?;
+        let mut open = self.b.begin_if(cond);
+        self.block(op.regions[0])?;
+        self.b.begin_else(&mut open);
+        match op.regions.get(1) {
+            Some(other) => self.block(*other)?,
+            None => self.b.terminate(OpKind::Yield, &[]),
+        }
+        let tys: Vec<Ty> = op.results.iter().map(|v| self.held(*v)).collect();
+        let out = self.b.end_if(open, &tys);
+        self.receive(&op.results, &out);
+        Ok(())
+    }
+
+    /// Terminators: their operands become what the receiving end holds.
+    fn leave(&mut self, id: OpId, op: &Op) -> Laid<()> {
+        let slots = self.receivers(id, op);
+        let args = if slots.len() == op.args.len() { self.given(&op.args, &slots)? } else { self.all_same(&op.args)? };
+        self.b.terminate(op.kind.clone(), &args);
+        Ok(())
+    }
+
+    /// The values that a terminator gives its operands to.
+    fn receivers(&self, id: OpId, op: &Op) -> Vec<Value> {
+        let around: Vec<OpId> = self.tree.around(id).collect();
+        let looped =
+            |n: u32| around.iter().filter(|o| self.k.op(**o).kind.is_loop()).nth(n as usize).map(|o| self.k.op(*o));
+        match op.kind {
+            OpKind::Yield => {
+                let owner = around.first().map(|o| self.k.op(*o));
+                // The functions of reductions give scalars to nobody.
+                owner.filter(|o| o.kind == OpKind::If).map(|o| o.results.clone()).unwrap_or_default()
+            }
+            OpKind::Break(n) => looped(n).map(|o| o.results.clone()).unwrap_or_default(),
+            OpKind::Continue(n) => {
+                let Some(target) = looped(n) else { return Vec::new() };
+                let skip = usize::from(target.kind != OpKind::Loop);
+                self.k.block(target.regions[0]).args.iter().skip(skip).copied().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

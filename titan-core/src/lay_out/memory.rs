@@ -1,0 +1,127 @@
+//! Loads, stores, gathers, scatters and atomics: which layout they take and give.
+
+use super::{Laid, LayOut};
+use crate::analysis::vector;
+use crate::ir::{Const, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
+use crate::layout::{Bit, Encoding, Layout};
+
+impl LayOut<'_> {
+    pub(super) fn load(&mut self, op: &Op, unit: Unit) -> Laid<()> {
+        let old = op.results[0];
+        let args = self.all_same(&op.args)?;
+        if let Some(encoding) = self.plan.resident[old.index()].clone() {
+            let name = self.k.display_name(old);
+            let buffer = self.buffer(self.elem(old), &self.extents(old), &encoding, &name)?;
+            let shape = self.shape(&self.extents(old))?;
+            let source = self.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &args)?;
+            let by = self.copied_by(&encoding);
+            self.b.put(source, &by);
+            let asynchronous = self.copies_itself(op, unit, &encoding, &by);
+            self.op(OpKind::Local(LocalOp::Copy { asynchronous }), &[source, buffer])?;
+            self.make(old, buffer);
+            return Ok(());
+        }
+        let home = self.home(old);
+        let value = self.tile_op(op.kind.clone(), &args, &home)?;
+        self.make(old, value);
+        Ok(())
+    }
+
+    /// Which thread copies which elements to a buffer: those of the encoding, beyond the tile too.
+    pub(super) fn copied_by(&self, encoding: &Encoding) -> Layout {
+        self.wide(&encoding.extents, encoding.bits)
+    }
+
+    /// Whether the machine copies a tile to shared memory by itself: in pieces of 4, 8 or 16 bytes, and only if what lies
+    /// outside of the tensor is to be zero.
+    fn copies_itself(&self, op: &Op, unit: Unit, encoding: &Encoding, by: &Layout) -> bool {
+        let (Some(Ty::Tensor(elem, rank)), Some(pad)) = (op.args.first().map(|v| self.k.ty(*v)), op.args.last()) else {
+            return false;
+        };
+        let last = usize::from(rank) - 1;
+        let aligned = vector::is_aligned(self.k, op.args[0], &self.aligned);
+        let extent = self.extents(op.results[0]).last().copied().unwrap_or(1);
+        let width = vector::tile_width(self.k, elem.bits(), aligned, unit, (extent, op.args[rank as usize]));
+        let together = by.vector(last).min(encoding.vector()).max(1);
+        let zero = self.k.constant(*pad).is_some_and(|c| match c {
+            Const::Int(_, v) => v == 0,
+            Const::Float(_, v) => v.to_bits() == 0,
+        });
+        let bytes = together * elem.bits() / 8;
+        let fits = width >= together && matches!(bytes, 4 | 8 | 16) && encoding.fast_axis() == last;
+        self.plan.target.copy_async && zero && fits
+    }
+
+    pub(super) fn store(&mut self, op: &Op) -> Laid<()> {
+        let Some((value, args)) = op.args.split_last() else { return Err(self.internal("a store of nothing")) };
+        let layout = self.store_layout(*value, self.k.ty(op.args[0]).elem().bits());
+        let mut args = self.all_same(args)?;
+        args.push(self.tile(*value, &layout)?);
+        self.op(op.kind.clone(), &args).map(drop)
+    }
+
+    /// The layout that a tile is stored from: its own, unless that would write pieces of less than 32 bytes.
+    fn store_layout(&self, old: Value, bits: u32) -> Layout {
+        let home = self.home(old);
+        let last = home.rank() - 1;
+        let run = |layout: &Layout| layout.vector(last) << layout.lanes_along(last).len();
+        let wide = self.wide(home.extents(), bits);
+        let copied = home.lane_bits().iter().chain(home.warp_bits()).any(|b| *b == Bit::Copy);
+        if run(&home) * bits < 256 && run(&wide) > run(&home) && !copied { wide } else { home }
+    }
+
+    /// An operation with one tile that decides the layout of its index tiles.
+    pub(super) fn indexed(&mut self, op: &Op, layout: &Layout) -> Laid<Vec<Value>> {
+        let mut args = Vec::new();
+        for arg in &op.args {
+            args.push(if self.is_tile(*arg) { self.tile(*arg, layout)? } else { self.same(*arg)? });
+        }
+        Ok(args)
+    }
+
+    /// Gathers give, and scatters and atomics take, tiles in their own layout; index tiles follow.
+    pub(super) fn by_index(&mut self, op: &Op) -> Laid<()> {
+        let decides = op.results.first().or(op.args.last()).copied();
+        let Some(decides) = decides else { return Err(self.internal("an operation without operands")) };
+        let layout = self.home(decides);
+        let args = self.indexed(op, &layout)?;
+        let results = self.op(op.kind.clone(), &args)?;
+        for (old, new) in op.results.iter().zip(results) {
+            self.b.put(new, &layout);
+            self.make(*old, new);
+        }
+        Ok(())
+    }
+
+    /// Rows by index: the indices lie as the rows do.
+    pub(super) fn by_row(&mut self, op: &Op) -> Laid<()> {
+        let gives = op.results.first().copied();
+        let (layout, indices) = match (gives, op.args.split_last()) {
+            (Some(result), _) => (self.home(result), &op.args[..]),
+            (None, Some((value, rest))) => (self.home(*value), rest),
+            (None, None) => return Err(self.internal("an operation without operands")),
+        };
+        let narrow = layout.without(1);
+        let mut args = Vec::new();
+        for arg in indices {
+            args.push(if self.is_tile(*arg) { self.tile(*arg, &narrow)? } else { self.same(*arg)? });
+        }
+        if gives.is_none() {
+            args.push(self.tile(op.args[op.args.len() - 1], &layout)?);
+        }
+        let results = self.op(op.kind.clone(), &args)?;
+        for (old, new) in op.results.iter().zip(results) {
+            self.b.put(new, &layout);
+            self.make(*old, new);
+        }
+        Ok(())
+    }
+
+    /// A tile at tile coordinates, updated atomically from its own layout.
+    pub(super) fn atomic_tile(&mut self, op: &Op) -> Laid<()> {
+        let Some((value, args)) = op.args.split_last() else { return Err(self.internal("an update by nothing")) };
+        let mut args = self.all_same(args)?;
+        args.push(self.own(*value)?.1);
+        self.op(op.kind.clone(), &args).map(drop)
+    }
+}

@@ -1,0 +1,202 @@
+//! Lays a kernel out over the threads of a target: every tile gets a place, and what places cost becomes operations.
+//!
+//! The plan says which layout a tile has and how products are computed. Here operations get their operands where they need
+//! them: an operand in another layout is converted, by registers or through shared memory; a tile that is computed from
+//! scalars and coordinates alone is made in each layout in which it is asked for; products become fragment loads and one
+//! `mma` for each step of K; reductions across warps become partial results that pass through shared memory.
+//!
+//! | module | lays out |
+//! |---|---|
+//! | `tile` | tiles in the layouts that are asked for, elementwise operations |
+//! | `memory` | loads, stores, gathers, scatters, atomics |
+//! | `shape` | reshape, transpose, interleave, split |
+//! | `reduce` | reductions and scans |
+//! | `product` | matrix products |
+//! | `control` | loops, branches and roles |
+//! | `rings` | stages, whose tiles lie in shared memory |
+//!
+//! Deliberately absent: the choice of layouts (`crate::plan`), barriers between threads, and addresses.
+
+mod control;
+mod memory;
+mod product;
+mod reduce;
+mod rings;
+mod shape;
+mod tile;
+
+use crate::analysis::uses::Tree;
+use crate::ir::{
+    Builder, Const, Elem, Encoding, Kernel, LaidOut, Layout, LayoutId, LocalOp, Op, OpId, OpKind, TileShape, Ty, Value,
+};
+use crate::lower::LowerError;
+use crate::plan::Plan;
+use crate::verify::Verified;
+use std::collections::BTreeMap;
+
+/// Lays out a kernel by its plan.
+///
+/// # Errors
+/// If the target cannot do what the kernel asks for.
+pub fn lay_out(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
+    let mut run = LayOut::new(kernel, plan);
+    run.block(kernel.body)?;
+    Ok(run.b.finish())
+}
+
+/// A kernel that is being laid out. Values called `old` are those of the kernel as it was.
+struct LayOut<'a> {
+    k: &'a Kernel,
+    plan: &'a Plan,
+    b: Builder,
+    tree: Tree,
+    /// What stands for an old value: for a tile, the tile in its own layout.
+    made: Vec<Option<Value>>,
+    /// Old tiles in other layouts than their own, by open block.
+    memo: Vec<BTreeMap<(Value, LayoutId), Value>>,
+    /// Warps that run what is laid out: all of the program, or a role's.
+    warps: u32,
+    /// Of which parameters rows are taken to be aligned.
+    aligned: Vec<bool>,
+    /// The operation that is being laid out.
+    at: Option<OpId>,
+}
+
+type Laid<T> = Result<T, LowerError>;
+
+impl<'a> LayOut<'a> {
+    fn new(kernel: &'a Kernel, plan: &'a Plan) -> Self {
+        let aligned: Vec<bool> = plan.vectored.iter().map(|rows| *rows && plan.aligned).collect();
+        let mut b = Builder::like(kernel);
+        let mut laid = LaidOut {
+            warps: plan.warps,
+            lanes: plan.target.lanes,
+            aligned: aligned.clone(),
+            index32: plan.aligned,
+            free: plan.free,
+            layouts: Vec::new(),
+            encodings: Vec::new(),
+            stages: Vec::new(),
+        };
+        laid.stages = plan.stages.iter().map(|fields| fields.iter().map(|e| laid.encoding(e)).collect()).collect();
+        b.lay_out(laid);
+        let mut made = vec![None; kernel.values.len()];
+        (0..kernel.sig.params.len()).for_each(|i| made[i] = Some(Value::new(i)));
+        LayOut {
+            k: kernel,
+            plan,
+            b,
+            tree: Tree::new(kernel),
+            made,
+            memo: vec![BTreeMap::new()],
+            warps: plan.warps,
+            aligned,
+            at: None,
+        }
+    }
+
+    fn internal(&self, message: impl Into<String>) -> LowerError {
+        LowerError::internal(self.k, message.into())
+    }
+
+    fn unsupported(&self, what: impl Into<String>) -> LowerError {
+        LowerError::unsupported(self.k, self.at, self.plan.target.name, what.into())
+    }
+
+    /// What stands for an old value that is no tile in registers.
+    fn same(&self, old: Value) -> Laid<Value> {
+        self.made[old.index()].ok_or_else(|| self.internal(format!("{old} is not made yet")))
+    }
+
+    fn all_same(&self, old: &[Value]) -> Laid<Vec<Value>> {
+        old.iter().map(|v| self.same(*v)).collect()
+    }
+
+    /// Says what stands for an old value, and gives it the user's name.
+    fn make(&mut self, old: Value, new: Value) {
+        if let Some(name) = &self.k.value(old).name {
+            self.b.name(new, name);
+        }
+        self.made[old.index()] = Some(new);
+    }
+
+    fn op(&mut self, kind: OpKind, args: &[Value]) -> Laid<Vec<Value>> {
+        self.b.op(kind, args).map_err(|e| LowerError::internal(self.k, e.to_string()))
+    }
+
+    fn one(&mut self, kind: OpKind, args: &[Value]) -> Laid<Value> {
+        self.b.op1(kind, args).map_err(|e| LowerError::internal(self.k, e.to_string()))
+    }
+
+    /// An operation whose result is a tile in registers.
+    fn tile_op(&mut self, kind: OpKind, args: &[Value], layout: &Layout) -> Laid<Value> {
+        let value = self.one(kind, args)?;
+        self.b.put(value, layout);
+        Ok(value)
+    }
+
+    fn local(&mut self, op: LocalOp, args: &[Value], layout: &Layout) -> Laid<Value> {
+        self.tile_op(OpKind::Local(op), args, layout)
+    }
+
+    /// Shared memory of its own for a tile.
+    fn buffer(&mut self, elem: Elem, extents: &[u32], encoding: &Encoding, name: &str) -> Laid<Value> {
+        let shape = self.shape(extents)?;
+        let buffer = self.one(OpKind::Local(LocalOp::Alloc { elem, shape }), &[])?;
+        self.b.put_shared(buffer, encoding);
+        self.b.name(buffer, name);
+        Ok(buffer)
+    }
+
+    fn write(&mut self, tile: Value, buffer: Value) -> Laid<()> {
+        self.op(OpKind::Local(LocalOp::Store), &[tile, buffer]).map(drop)
+    }
+
+    fn read(&mut self, buffer: Value, layout: &Layout) -> Laid<Value> {
+        self.local(LocalOp::Load, &[buffer], layout)
+    }
+
+    fn shape(&self, extents: &[u32]) -> Laid<TileShape> {
+        let dims: Vec<i32> = extents.iter().map(|n| i32::try_from(*n).unwrap_or(i32::MAX)).collect();
+        TileShape::new(&dims).ok_or_else(|| self.internal("a tile without axes"))
+    }
+
+    fn zero(&mut self, elem: Elem) -> Value {
+        self.b.constant(if elem.is_float() { Const::Float(elem, 0.0) } else { Const::Int(elem, 0) })
+    }
+
+    /// The extents of an old tile.
+    fn extents(&self, old: Value) -> Vec<u32> {
+        self.k.ty(old).tile_shape().map(Into::into).unwrap_or_default()
+    }
+
+    fn elem(&self, old: Value) -> Elem {
+        self.k.ty(old).elem()
+    }
+
+    fn wide(&self, extents: &[u32], bits: u32) -> Layout {
+        crate::plan::wide(extents, bits, self.plan.target.lanes, self.warps)
+    }
+
+    /// The layout that an old tile has, or is made in when nobody asks for another one.
+    fn home(&self, old: Value) -> Layout {
+        match self.plan.home(old) {
+            Some(home) => home.clone(),
+            None => self.wide(&self.extents(old), self.elem(old).bits()),
+        }
+    }
+
+    /// An operation that does the same to what stands for its operands, and gives no tiles.
+    fn copy(&mut self, op: &Op) -> Laid<()> {
+        let args = self.all_same(&op.args)?;
+        let results = self.op(op.kind.clone(), &args)?;
+        for (old, new) in op.results.iter().zip(results) {
+            self.make(*old, new);
+        }
+        Ok(())
+    }
+
+    fn is_tile(&self, old: Value) -> bool {
+        matches!(self.k.ty(old), Ty::Tile(..))
+    }
+}

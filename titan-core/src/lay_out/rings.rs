@@ -1,0 +1,140 @@
+//! Stages of rings: their tiles lie in shared memory, and who copies which element is said.
+//!
+//! The machines that are laid out for here have products that have read their operands when the next instruction begins. So a
+//! product in flight is a tile, and an accumulator that takes a stage releases it behind its last step.
+
+use super::{Laid, LayOut};
+use crate::ir::{Encoding, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
+
+impl LayOut<'_> {
+    pub(super) fn ring_op(&mut self, id: OpId, op: &Op, ttg: &TtgOp) -> Laid<()> {
+        match ttg {
+            TtgOp::Acquire(_)
+            | TtgOp::AsyncProduce { .. }
+            | TtgOp::Fill(_)
+            | TtgOp::Ready(_)
+            | TtgOp::WaitReady
+            | TtgOp::Poisoned
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::Consumed
+            | TtgOp::Release
+            | TtgOp::StoreIssue(_)
+            | TtgOp::StoreWait
+            | TtgOp::Finalize
+            | TtgOp::Fence { .. } => self.copy(op),
+            TtgOp::Source(..) => {
+                self.copy(op)?;
+                self.copied_stage(op)
+            }
+            TtgOp::SourceRows { .. } => self.rows_source(op),
+            TtgOp::View { field, .. } => self.view(op, usize::from(*field)),
+            TtgOp::Read => {
+                let buffer = self.same(op.args[0])?;
+                let home = self.home(op.results[0]);
+                let value = self.read(buffer, &home)?;
+                self.make(op.results[0], value);
+                Ok(())
+            }
+            TtgOp::Write => {
+                let mut args = vec![self.same(op.args[0])?];
+                for tile in &op.args[1..] {
+                    args.push(self.own(*tile)?.1);
+                }
+                let written = self.one(op.kind.clone(), &args)?;
+                self.make(op.results[0], written);
+                Ok(())
+            }
+            TtgOp::ComputeIssue => {
+                let value = self.product(id, op)?;
+                self.make(op.results[0], value);
+                Ok(())
+            }
+            TtgOp::AccMma => {
+                let value = self.product(id, op)?;
+                self.make(op.results[0], value);
+                let right = self.same(op.args[1])?;
+                let consumed = self.one(OpKind::Ttg(TtgOp::Consumed), &[right])?;
+                self.op(OpKind::Ttg(TtgOp::Release), &[consumed]).map(drop)
+            }
+            TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccFinish | TtgOp::Rematerialize => {
+                let result = op.results[0];
+                if self.k.ty(result).is_in_registers() {
+                    let home = self.home(result);
+                    let value = self.tile(op.args[0], &home)?;
+                    self.made[result.index()] = Some(value);
+                    return Ok(());
+                }
+                let value = self.same(op.args[0])?;
+                self.made[result.index()] = Some(value);
+                Ok(())
+            }
+            TtgOp::Roles => self.roles(op),
+        }
+    }
+
+    fn roles(&mut self, op: &Op) -> Laid<()> {
+        let all = self.warps;
+        let mut regions = Vec::new();
+        for (role, region) in op.regions.iter().enumerate() {
+            self.warps = self.plan.roles.get(role).copied().unwrap_or(1);
+            if !self.warps.is_power_of_two() {
+                let name = self.k.roles.get(role).map_or_else(String::new, |r| r.name.clone());
+                let warps = self.warps;
+                return Err(
+                    self.unsupported(format!("role `{name}` has {warps} warps; a count that is no power of two"))
+                );
+            }
+            regions.push(self.b.begin_role());
+            self.block(*region)?;
+            self.b.end_role();
+        }
+        self.warps = all;
+        self.b.roles(regions);
+        Ok(())
+    }
+
+    /// The encoding of the tile of a stage that a source is copied to.
+    fn destination(&self, source: Value) -> Option<&Encoding> {
+        self.tree.users(source).iter().find_map(|id| {
+            let op = self.k.op(*id);
+            let field = op.args.get(1..)?.iter().position(|v| *v == source)?;
+            let Ty::Token(Token::Slot, pipe) = self.k.ty(*op.args.first()?) else { return None };
+            self.plan.stages.get(pipe.index())?.get(field)
+        })
+    }
+
+    /// Which threads copy which elements of a source.
+    fn copied_stage(&mut self, op: &Op) -> Laid<()> {
+        if let Some(encoding) = self.destination(op.results[0]).cloned() {
+            let by = self.copied_by(&encoding);
+            let source = self.same(op.results[0])?;
+            self.b.put(source, &by);
+        }
+        Ok(())
+    }
+
+    fn rows_source(&mut self, op: &Op) -> Laid<()> {
+        let bits = self.destination(op.results[0]).map_or_else(|| self.elem(op.results[0]).bits(), |e| e.bits);
+        let by = self.wide(&self.extents(op.results[0]), bits);
+        let args = self.indexed(op, &by.without(1))?;
+        let source = self.one(op.kind.clone(), &args)?;
+        self.b.put(source, &by);
+        self.make(op.results[0], source);
+        Ok(())
+    }
+
+    fn view(&mut self, op: &Op, field: usize) -> Laid<()> {
+        let encoding = match self.k.ty(op.args[0]) {
+            Ty::Token(_, pipe) => self.plan.stages.get(pipe.index()).and_then(|fields| fields.get(field)).cloned(),
+            _ => None,
+        };
+        let Some(encoding) = encoding else { return Err(self.internal("a stage without an encoding")) };
+        let right = self.same(op.args[0])?;
+        let view = self.one(op.kind.clone(), &[right])?;
+        self.b.put_shared(view, &encoding);
+        self.make(op.results[0], view);
+        Ok(())
+    }
+}

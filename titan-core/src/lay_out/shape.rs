@@ -1,0 +1,120 @@
+//! Operations that move elements without changing them.
+
+use super::{Laid, LayOut};
+use crate::ir::{LocalOp, Op, OpKind, TileShape, Ty};
+use crate::layout::{Bit, Encoding, Layout, Swizzle};
+
+impl LayOut<'_> {
+    /// The same elements, row-major, under other extents.
+    pub(super) fn reshape(&mut self, op: &Op, shape: TileShape) -> Laid<()> {
+        let (old, result) = (op.args[0], op.results[0]);
+        let (from, value) = self.own(old)?;
+        let home = self.home(result);
+        let reshaped = match renamed(&from, home.extents()) {
+            Some(same) => self.tile_op(op.kind.clone(), &[value], &same)?,
+            None => {
+                // Through shared memory, where the order of elements is that of the shapes.
+                let elem = self.elem(old);
+                let bits = elem.bits().max(8);
+                let buffer = self.buffer(elem, from.extents(), &rows(from.extents(), bits), "reshape")?;
+                self.write(value, buffer)?;
+                let view = self.one(OpKind::Local(LocalOp::Reshape(shape)), &[buffer])?;
+                self.b.put_shared(view, &rows(home.extents(), bits));
+                self.read(view, &home)?
+            }
+        };
+        self.settle(result, reshaped)
+    }
+
+    /// Axes in another order: other names for the same registers, or for the same buffer.
+    pub(super) fn permute(&mut self, op: &Op, perm: [u8; 4]) -> Laid<()> {
+        let (old, result) = (op.args[0], op.results[0]);
+        let perm = &perm[..self.extents(old).len()];
+        if let Some(made) = self.made[old.index()].filter(|made| matches!(self.b.ty(*made), Ty::Smem(..))) {
+            let Some(encoding) = self.b.kernel().encoding(made).map(|e| e.permuted(perm)) else {
+                return Err(self.internal("shared memory without an encoding"));
+            };
+            let view = self.one(op.kind.clone(), &[made])?;
+            self.b.put_shared(view, &encoding);
+            self.make(result, view);
+            return Ok(());
+        }
+        let (from, value) = self.own(old)?;
+        let value = self.tile_op(op.kind.clone(), &[value], &from.permuted(perm))?;
+        self.settle(result, value)
+    }
+
+    /// Elements of two tiles alternate along the last axis.
+    pub(super) fn interleave(&mut self, op: &Op) -> Laid<()> {
+        let half = self.home(op.args[0]);
+        let both = [self.tile(op.args[0], &half)?, self.tile(op.args[1], &half)?];
+        let value = self.tile_op(OpKind::Interleave, &both, &doubled(&half))?;
+        self.settle(op.results[0], value)
+    }
+
+    /// The even and the odd elements along the last axis.
+    pub(super) fn split(&mut self, op: &Op) -> Laid<()> {
+        let half = self.home(op.results[0]);
+        let whole = self.tile(op.args[0], &doubled(&half))?;
+        let parts = self.op(OpKind::Split, &[whole])?;
+        for (old, part) in op.results.iter().zip(parts) {
+            self.b.put(part, &half);
+            self.settle(*old, part)?;
+        }
+        Ok(())
+    }
+}
+
+/// Row after row without gaps.
+fn rows(extents: &[u32], bits: u32) -> Encoding {
+    let fast = extents.last().copied().unwrap_or(1);
+    Encoding {
+        extents: extents.to_vec(),
+        bits,
+        order: (0..extents.len()).collect(),
+        row: fast,
+        pitch: fast * bits / 8,
+        swizzle: Swizzle::None,
+    }
+}
+
+/// The layout by the same threads of a tile that differs in axes of extent 1 only. None if the layout goes beyond such an axis:
+/// what lies there is padding, and would be called a copy.
+pub(crate) fn renamed(from: &Layout, extents: &[u32]) -> Option<Layout> {
+    if from.extents().iter().enumerate().any(|(axis, n)| *n == 1 && from.is_padded(axis)) {
+        return None;
+    }
+    let real = |e: &[u32]| e.iter().enumerate().filter(|(_, n)| **n > 1).map(|(i, n)| (i, *n)).collect::<Vec<_>>();
+    let (old, new) = (real(from.extents()), real(extents));
+    if old.iter().map(|(_, n)| n).ne(new.iter().map(|(_, n)| n)) {
+        return None;
+    }
+    let rename = |bit: &Bit| match bit {
+        Bit::Step { axis, by } => {
+            let place = old.iter().position(|(i, _)| *i == usize::from(*axis));
+            match place.and_then(|p| u8::try_from(new[p].0).ok()) {
+                Some(axis) => Bit::Step { axis, by: *by },
+                None => Bit::Copy,
+            }
+        }
+        Bit::Copy => Bit::Copy,
+    };
+    let list = |bits: &[Bit]| bits.iter().map(rename).collect::<Vec<_>>();
+    let regs: Vec<Bit> = list(from.register_bits()).into_iter().filter(|b| *b != Bit::Copy).collect();
+    Some(Layout::new(extents, regs, list(from.lane_bits()), list(from.warp_bits())))
+}
+
+/// The layout of a tile whose last axis is twice as long, pairs in one thread.
+pub(crate) fn doubled(half: &Layout) -> Layout {
+    let last = half.rank() - 1;
+    let mut extents = half.extents().to_vec();
+    extents[last] *= 2;
+    let double = |bit: &Bit| match bit {
+        Bit::Step { axis, by } if usize::from(*axis) == last => Bit::Step { axis: *axis, by: by * 2 },
+        Bit::Step { .. } | Bit::Copy => *bit,
+    };
+    let mut regs = vec![Bit::Step { axis: u8::try_from(last).unwrap_or(0), by: 1 }];
+    regs.extend(half.register_bits().iter().map(double));
+    let list = |bits: &[Bit]| bits.iter().map(double).collect::<Vec<_>>();
+    Layout::new(&extents, regs, list(half.lane_bits()), list(half.warp_bits()))
+}

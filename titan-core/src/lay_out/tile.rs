@@ -1,0 +1,119 @@
+//! Tiles in the layouts that are asked for.
+
+use super::{Laid, LayOut};
+use crate::ir::{Elem, LocalOp, Op, OpKind, Ty, Value};
+use crate::layout::Layout;
+use crate::layout::convert::{Way, way};
+use crate::plan::is_elementwise;
+
+impl LayOut<'_> {
+    /// An old tile in a layout.
+    pub(super) fn tile(&mut self, old: Value, layout: &Layout) -> Laid<Value> {
+        let made = self.made[old.index()];
+        if let Some(made) = made
+            && self.b.kernel().layout(made) == Some(layout)
+        {
+            return Ok(made);
+        }
+        let id = self.b.layout_id(layout);
+        if let Some(known) = self.memo.iter().rev().find_map(|m| m.get(&(old, id))) {
+            return Ok(*known);
+        }
+        let value = match made {
+            Some(made) if matches!(self.b.ty(made), Ty::Smem(..)) => self.read(made, layout)?,
+            Some(made) => self.convert(made, layout)?,
+            None => self.flexible(old, layout)?,
+        };
+        if let Some(scope) = self.memo.last_mut() {
+            scope.insert((old, id), value);
+        }
+        Ok(value)
+    }
+
+    /// An old tile in its own layout.
+    pub(super) fn own(&mut self, old: Value) -> Laid<(Layout, Value)> {
+        let home = self.home(old);
+        let value = self.tile(old, &home)?;
+        Ok((home, value))
+    }
+
+    /// A new tile in another layout.
+    pub(super) fn convert(&mut self, value: Value, to: &Layout) -> Laid<Value> {
+        let Some(from) = self.b.kernel().layout(value).cloned() else {
+            return Err(self.internal(format!("{value} has no layout")));
+        };
+        if from == *to {
+            return Ok(value);
+        }
+        let elem = self.b.ty(value).elem();
+        match way(&from, to, elem.bits().max(8)) {
+            Way::Registers(_) => self.local(LocalOp::Convert, &[value], to),
+            Way::Shared(encoding) => {
+                let buffer = self.buffer(elem, to.extents(), &encoding, "exchange")?;
+                self.write(value, buffer)?;
+                self.read(buffer, to)
+            }
+        }
+    }
+
+    /// Puts a new tile into the layout that an old one has, which it stands for from here on.
+    pub(super) fn settle(&mut self, old: Value, value: Value) -> Laid<()> {
+        let home = self.home(old);
+        let value = self.convert(value, &home)?;
+        self.make(old, value);
+        Ok(())
+    }
+
+    /// Makes a tile from scalars and coordinates.
+    fn flexible(&mut self, old: Value, layout: &Layout) -> Laid<Value> {
+        let Some(op) = self.k.def_op(old) else { return Err(self.internal(format!("{old} is not known"))) };
+        match &op.kind {
+            OpKind::Splat(_) => {
+                let scalar = self.same(op.args[0])?;
+                self.tile_op(op.kind.clone(), &[scalar], layout)
+            }
+            OpKind::Iota(_) => self.tile_op(op.kind.clone(), &[], layout),
+            OpKind::Broadcast { axis, .. } => {
+                let narrow = self.tile(op.args[0], &layout.without(usize::from(*axis)))?;
+                self.tile_op(op.kind.clone(), &[narrow], layout)
+            }
+            kind if is_elementwise(kind) => self.elementwise(op, layout),
+            kind => Err(self.internal(format!("{kind:?} makes no tile by itself"))),
+        }
+    }
+
+    /// An elementwise operation on tiles in a layout.
+    pub(super) fn elementwise(&mut self, op: &Op, layout: &Layout) -> Laid<Value> {
+        let mut args = Vec::new();
+        for arg in &op.args {
+            args.push(if self.is_tile(*arg) { self.tile(*arg, layout)? } else { self.same(*arg)? });
+        }
+        self.tile_op(op.kind.clone(), &args, layout)
+    }
+
+    /// An elementwise operation where it stands: flexible tiles are made where they are asked for.
+    pub(super) fn elementwise_op(&mut self, op: &Op) -> Laid<()> {
+        let result = op.results[0];
+        if !self.is_tile(result) {
+            return self.copy(op);
+        }
+        if let Some(home) = self.plan.home(result).cloned() {
+            let value = self.elementwise(op, &home)?;
+            self.make(result, value);
+        }
+        Ok(())
+    }
+
+    /// A new tile or scalar of other elements.
+    pub(super) fn cast(&mut self, value: Value, to: Elem) -> Laid<Value> {
+        if self.b.ty(value).elem() == to {
+            return Ok(value);
+        }
+        let layout = self.b.kernel().layout(value).cloned();
+        let cast = self.one(OpKind::Cast(to), &[value])?;
+        if let Some(layout) = layout {
+            self.b.put(cast, &layout);
+        }
+        Ok(cast)
+    }
+}

@@ -1,0 +1,134 @@
+//! What laying out made explicit: shared memory of a tile, tiles between registers and shared memory, parts of tiles.
+
+use super::rings::What;
+use super::staging::{Rows, Tile};
+use super::tile::{Held, Staged, register_index};
+use super::{Lower, LowerError, Reg};
+use crate::ir::{LocalOp, Op, Value};
+use crate::layout::convert::{Way, way};
+use crate::layout::{Coords, Layout};
+
+impl Lower<'_> {
+    pub(super) fn local_op(&mut self, op: &Op, local: LocalOp) -> Result<(), LowerError> {
+        match local {
+            LocalOp::Alloc { .. } => {
+                let name = self.k.display_name(op.results[0]);
+                let encoding = self.k.encoding(op.results[0]).cloned();
+                let Some(encoding) = encoding else { return Err(self.defect("shared memory without an encoding")) };
+                let staged = self.stage(&name, encoding);
+                self.hold(op.results[0], Held::Buffer(staged));
+            }
+            LocalOp::Store => {
+                let (layout, regs) = (self.layout(op.args[0]), self.regs(op.args[0]));
+                let staged = self.staged(op.args[1])?;
+                self.write_buffer(&staged, &regs, &layout, self.k.ty(op.args[0]).elem());
+            }
+            LocalOp::Load => {
+                let staged = self.staged(op.args[0])?;
+                let layout = self.layout(op.results[0]);
+                let held = self.load_local(&staged, &layout, self.k.ty(op.results[0]).elem());
+                self.hold(op.results[0], held);
+            }
+            LocalOp::Copy { .. } => self.copy_local(op)?,
+            LocalOp::Slice { axis, n } => self.slice_local(op, usize::from(axis), n)?,
+            LocalOp::Reshape(_) => {
+                let staged = self.staged(op.args[0])?;
+                let encoding = self.k.encoding(op.results[0]).cloned();
+                let Some(encoding) = encoding else { return Err(self.defect("shared memory without an encoding")) };
+                self.hold(op.results[0], Held::Buffer(Staged { encoding, ..staged }));
+            }
+            LocalOp::Stack => {
+                let regs = op.args.iter().flat_map(|tile| self.regs(*tile)).collect();
+                self.hold(op.results[0], Held::Tile(regs));
+            }
+            LocalOp::Mma => self.mma(op)?,
+            LocalOp::Convert => {
+                let (from, to) = (self.layout(op.args[0]), self.layout(op.results[0]));
+                let regs = self.regs(op.args[0]);
+                let Way::Registers(map) = way(&from, &to, self.k.ty(op.args[0]).elem().bits().max(8)) else {
+                    return Err(self.defect("a conversion that registers do not make"));
+                };
+                let regs = map.into_iter().map(|i| regs.get(i).copied()).map(|r| r.unwrap_or_else(|| self.missing()));
+                let regs = regs.collect();
+                self.hold(op.results[0], Held::Tile(regs));
+            }
+            LocalOp::Fold { f, axis, .. } => self.fold(op, f, usize::from(axis))?,
+        }
+        Ok(())
+    }
+
+    pub(super) fn defect(&self, message: &str) -> LowerError {
+        LowerError::internal(self.k, message.to_owned())
+    }
+
+    /// The shared memory that a value is.
+    pub(super) fn staged(&self, value: Value) -> Result<Staged, LowerError> {
+        match &self.held[value.index()] {
+            Some(Held::Buffer(staged)) => Ok(staged.clone()),
+            _ => Err(self.defect("a tile that is not in shared memory")),
+        }
+    }
+
+    /// A tile of a tensor, or rows of one, to shared memory.
+    fn copy_local(&mut self, op: &Op) -> Result<(), LowerError> {
+        let staged = self.staged(op.args[1])?;
+        let Some(Held::Source(source)) = self.held[op.args[0].index()].clone() else {
+            return Err(self.defect("a copy of nothing"));
+        };
+        let value = op.args[0];
+        match &source.what {
+            What::Tile(unit, coords) => {
+                let tile = Tile { view: &source.view, unit: *unit, coords, value, pad: source.pad };
+                self.load_to_buffer(&tile, &staged);
+            }
+            What::Rows(rows, column) => {
+                let rows = Rows { view: &source.view, rows, column: *column, value, pad: source.pad };
+                self.rows_to_buffer(&rows, &staged)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn slice_local(&mut self, op: &Op, axis: usize, n: i32) -> Result<(), LowerError> {
+        let (of, at) = (op.args[0], op.args[1]);
+        let constant = self.k.int_constant(at).and_then(|at| u32::try_from(at).ok());
+        if let Some(Held::Buffer(staged)) = &self.held[of.index()] {
+            let mut staged = staged.clone();
+            match constant {
+                Some(at) => staged.origin.at[axis] += at,
+                None if staged.origin.moved.is_none() => {
+                    let multiple = crate::analysis::vector::divisor(self.k, at);
+                    staged.origin.moved = Some((axis, self.scalar(at), multiple));
+                }
+                None => return Err(self.defect("a part of a part, both from a computed place on")),
+            }
+            self.hold(op.results[0], Held::Buffer(staged));
+            return Ok(());
+        }
+        let Some(at) = constant else { return Err(self.defect("a part of registers from a computed place on")) };
+        let _ = n;
+        let (from, to) = (self.layout(of), self.layout(op.results[0]));
+        let regs = self.regs(of);
+        let back = |mut coords: Coords| {
+            coords[axis] += at;
+            coords
+        };
+        let regs = self.reorder(&regs, &from, &to, &back);
+        self.hold(op.results[0], Held::Tile(regs));
+        Ok(())
+    }
+
+    /// Registers in the order of another layout; `back` gives the old coordinates of new ones.
+    pub(super) fn reorder(
+        &mut self,
+        regs: &[Reg],
+        old: &Layout,
+        new: &Layout,
+        back: &dyn Fn(Coords) -> Coords,
+    ) -> Vec<Reg> {
+        let index = register_index(old);
+        let pick = |r| index.get(&back(new.register_coords(r))).and_then(|i| regs.get(*i)).copied();
+        let picked: Vec<Option<Reg>> = (0..new.registers()).map(pick).collect();
+        picked.into_iter().map(|r| r.unwrap_or_else(|| self.missing())).collect()
+    }
+}
