@@ -5,6 +5,7 @@ mod words;
 pub mod analysis;
 pub mod artifact;
 pub mod diag;
+pub mod expand;
 #[cfg(feature = "filetest")]
 pub mod filetest;
 pub mod ir;

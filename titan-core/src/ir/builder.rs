@@ -94,6 +94,11 @@ impl Builder {
         }
     }
 
+    /// Puts a value where another one of this kernel is.
+    pub fn set_place(&mut self, value: Value, place: Place) {
+        self.kernel.values[value.index()].place = place;
+    }
+
     /// The number of a layout, new or known.
     pub fn layout_id(&mut self, layout: &Layout) -> LayoutId {
         self.kernel.laid_out.as_mut().map_or_else(|| LayoutId::new(0), |plan| plan.layout(layout))

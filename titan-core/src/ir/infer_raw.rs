@@ -32,6 +32,7 @@ pub(super) fn region(op: &RegionOp, args: &[Ty]) -> Types {
             exactly(args, &[], "nothing", vec![REGION])
         }
         RegionOp::At => exactly(args, &[REGION, Ty::I32], "a region and which of its parts", vec![REGION]),
+        RegionOp::Tile { elem, shape, .. } => exactly(args, &[REGION], "a region", vec![Ty::Smem(*elem, *shape)]),
         RegionOp::Read | RegionOp::Write => exactly(args, &[REGION], "a region", vec![]),
         RegionOp::Call(call) => {
             if args.is_empty() || args.iter().any(|ty| *ty != REGION) {
@@ -86,7 +87,12 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
         | NvOp::BarrierArrive { .. }
         | NvOp::ClusterArrive
         | NvOp::ClusterWait
+        | NvOp::WarpSync
         | NvOp::SetMaxNReg { .. } => exactly(args, &[], "nothing", vec![]),
+        NvOp::SequenceInit => exactly(args, &[REGION], "the region of the counters", vec![]),
+        NvOp::SequenceStore | NvOp::SequenceWait => {
+            exactly(args, &[REGION, Ty::I32], "a counter and its value", vec![])
+        }
     }
 }
 

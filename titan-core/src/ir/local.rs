@@ -45,6 +45,8 @@ pub enum LocalOp {
         /// Whether the copy is asynchronous (`cp.async`). Else threads load elements and store them.
         asynchronous: bool,
     },
+    /// A tile of a tensor that exists only if a condition holds: else all of it is outside.
+    Guard,
     /// A part of a tile along an axis.
     Slice {
         /// The axis.

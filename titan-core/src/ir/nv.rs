@@ -151,6 +151,14 @@ pub enum NvOp {
     ClusterArrive,
     /// Waits for all others there.
     ClusterWait,
+    /// The lanes of each warp of the role wait for each other.
+    WarpSync,
+    /// Makes counters of the words of a region, at 0: one thread does.
+    SequenceInit,
+    /// Stores a counter, after all that the role did before: one thread does.
+    SequenceStore,
+    /// Waits until a counter is at least a number.
+    SequenceWait,
     /// Sets how many registers each thread of the role has.
     SetMaxNReg {
         /// How many.
@@ -186,6 +194,10 @@ impl NvOp {
             | NvOp::BarrierArrive { .. }
             | NvOp::ClusterArrive
             | NvOp::ClusterWait
+            | NvOp::WarpSync
+            | NvOp::SequenceInit
+            | NvOp::SequenceStore
+            | NvOp::SequenceWait
             | NvOp::SetMaxNReg { .. } => Effect::Pipeline,
         }
     }
@@ -195,7 +207,11 @@ impl NvOp {
     pub const fn proxy(&self) -> Option<Proxy> {
         match self {
             // Barrier words are written by ordinary stores when they are made and unmade.
-            NvOp::MbarrierInit { .. } | NvOp::MbarrierInval | NvOp::CpAsync { .. } => Some(Proxy::Generic),
+            NvOp::MbarrierInit { .. }
+            | NvOp::MbarrierInval
+            | NvOp::CpAsync { .. }
+            | NvOp::SequenceInit
+            | NvOp::SequenceStore => Some(Proxy::Generic),
             NvOp::BulkLoad { .. } | NvOp::BulkStore { .. } | NvOp::Wgmma => Some(Proxy::Async),
             NvOp::MbarrierAlloc { .. }
             | NvOp::MbarrierAt
@@ -215,6 +231,8 @@ impl NvOp {
             | NvOp::BarrierArrive { .. }
             | NvOp::ClusterArrive
             | NvOp::ClusterWait
+            | NvOp::WarpSync
+            | NvOp::SequenceWait
             | NvOp::SetMaxNReg { .. } => None,
         }
     }
@@ -246,6 +264,10 @@ impl NvOp {
             | NvOp::BarrierArrive { .. }
             | NvOp::ClusterArrive
             | NvOp::ClusterWait
+            | NvOp::WarpSync
+            | NvOp::SequenceInit
+            | NvOp::SequenceStore
+            | NvOp::SequenceWait
             | NvOp::SetMaxNReg { .. } => Completion::Immediate,
         }
     }

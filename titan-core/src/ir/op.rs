@@ -428,7 +428,8 @@ impl OpKind {
             OpKind::Ttg(TtgOp::StoreIssue(_)) => Effect::Write,
             OpKind::Ttg(_) => Effect::Pipeline,
             OpKind::Local(op) => match op {
-                LocalOp::Slice { .. }
+                LocalOp::Guard
+                | LocalOp::Slice { .. }
                 | LocalOp::Reshape(_)
                 | LocalOp::Stack
                 | LocalOp::Convert
@@ -437,7 +438,7 @@ impl OpKind {
                 LocalOp::Load | LocalOp::Copy { .. } => Effect::Read,
                 LocalOp::Alloc { .. } | LocalOp::Store => Effect::Pipeline,
             },
-            OpKind::Region(RegionOp::Place { .. } | RegionOp::At) => Effect::Pure,
+            OpKind::Region(RegionOp::Place { .. } | RegionOp::At | RegionOp::Tile { .. }) => Effect::Pure,
             OpKind::Region(RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait) => Effect::Pipeline,
             OpKind::Nv(op) => op.effect(),
             OpKind::Amd(op) => op.effect(),

@@ -608,6 +608,8 @@ table! {
         "", "source, smem" => "", ANY, "a tile of a tensor to shared memory, through registers", [];
     LocalCopyAsync "ttg.local.copy_async" Laid [OpKind::Local(LocalOp::Copy { asynchronous: true })]
         "", "source, smem" => "", ANY, "starts an asynchronous copy of a tile of a tensor to shared memory", [];
+    LocalGuard "ttg.local.guard" Laid [OpKind::Local(LocalOp::Guard)]
+        "", "source, condition: bool" => "source", ANY, "the same tile of a tensor; all of it is outside unless the condition holds", [];
     LocalSlice "ttg.local.slice" Laid [OpKind::Local(LocalOp::Slice { .. })]
         "", "x: tile or smem, at: i32" => "as x, shorter", ANY, "a part of a tile along an axis", [];
     LocalStack "ttg.local.stack" Laid [OpKind::Local(LocalOp::Stack)]
@@ -637,6 +639,8 @@ table! {
         "", "" => "region", NONE, "bytes of shared memory, in equal parts; regions may overlap", [RegionMade];
     RegionAt "ttg.region.at" Regions [OpKind::Region(RegionOp::At)]
         "", "region, i: i32" => "region", NONE, "one of the parts", [RegionMade NotShown];
+    RegionTile "ttg.region.tile" Regions [OpKind::Region(RegionOp::Tile { .. })]
+        "", "region" => "smem", ANY, "a tile that lies in a region, from a byte on", [RegionMade];
     RegionRead "ttg.region.read" Regions [OpKind::Region(RegionOp::Read)]
         "", "region" => "", NONE, "ordinary loads of all of it", [InFlight];
     RegionWrite "ttg.region.write" Regions [OpKind::Region(RegionOp::Write)]
@@ -701,6 +705,14 @@ table! {
         "", "" => "vtok", NONE, "closes the open group", [GroupOrder];
     WgmmaWait "ttg.nv.wgmma.wait_group" Warpgroups [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, .. })]
         "", "" => "", NONE, "waits until at most n groups are under way", [];
+    WarpSync "ttg.nv.warp.sync" Warpgroups [OpKind::Nv(NvOp::WarpSync)]
+        "", "" => "", NONE, "the lanes of each warp of the role wait for each other", [];
+    SequenceInit "ttg.nv.sequence.init" Warpgroups [OpKind::Nv(NvOp::SequenceInit)]
+        "", "region" => "", NONE, "sets the counters of a region, one word a part, to 0", [];
+    SequenceStore "ttg.nv.sequence.store" Warpgroups [OpKind::Nv(NvOp::SequenceStore)]
+        "", "region, n: i32" => "", NONE, "one thread stores a counter and releases what its role did before", [];
+    SequenceWait "ttg.nv.sequence.wait" Warpgroups [OpKind::Nv(NvOp::SequenceWait)]
+        "", "region, n: i32" => "", NONE, "waits until a counter is at least n, and acquires what was released", [];
     SetMaxNReg "ttg.nv.setmaxnreg" Warpgroups [OpKind::Nv(NvOp::SetMaxNReg { .. })]
         "", "" => "", NONE, "each thread of the role has so many registers from here on", [Participants];
     BarrierSync "ttg.nv.barrier.sync" Warpgroups [OpKind::Nv(NvOp::BarrierSync { .. })]

@@ -14,6 +14,7 @@
 //!
 //! Deliberately absent: what regions hold. Elements and layouts are those of tiles.
 
+use super::{Elem, TileShape};
 use crate::words::words;
 use std::fmt;
 
@@ -148,6 +149,15 @@ pub enum RegionOp {
     },
     /// One part.
     At,
+    /// A tile that lies in it.
+    Tile {
+        /// Its first byte.
+        offset: u32,
+        /// Its elements.
+        elem: Elem,
+        /// Its extents.
+        shape: TileShape,
+    },
     /// Reads all of it with ordinary loads.
     Read,
     /// Writes all of it with ordinary stores.

@@ -151,6 +151,7 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
             LocalOp::Load => Traffic::one(reads(On::Local, Proxy::Generic)),
             LocalOp::Copy { .. } => Traffic::one(writes(On::Local, Proxy::Generic)),
             LocalOp::Alloc { .. }
+            | LocalOp::Guard
             | LocalOp::Slice { .. }
             | LocalOp::Reshape(_)
             | LocalOp::Stack
@@ -237,7 +238,7 @@ const fn ttg(op: &TtgOp) -> Traffic {
 
 const fn region(op: &RegionOp) -> Traffic {
     match op {
-        RegionOp::Place { .. } | RegionOp::At => Traffic::NONE,
+        RegionOp::Place { .. } | RegionOp::At | RegionOp::Tile { .. } => Traffic::NONE,
         RegionOp::Read => Traffic::one(reads(On::Regions, Proxy::Generic)),
         RegionOp::Write => Traffic::one(writes(On::Regions, Proxy::Generic)),
         RegionOp::Call(call) => {
@@ -261,6 +262,9 @@ const fn nv(op: &NvOp) -> Traffic {
         NvOp::MbarrierWait | NvOp::WaitParity | NvOp::ClusterWait => Traffic::order(Order::Learns),
         NvOp::TryWait | NvOp::TestWait => Traffic::order(Order::Polls),
         NvOp::BarrierSync { .. } => Traffic::order(Order::Meets),
+        NvOp::SequenceInit => Traffic::one(writes(On::Regions, Proxy::Generic)),
+        NvOp::SequenceStore => Traffic::order(Order::Tells),
+        NvOp::SequenceWait => Traffic::order(Order::Learns),
         NvOp::FenceMbarrierInit => Traffic::order(Order::FencesWords),
         NvOp::BulkLoad { .. } => Traffic::two(writes(On::Regions, Proxy::Async), reads(On::Tensor, Proxy::Async)),
         NvOp::BulkStore { .. } => Traffic::two(reads(On::Regions, Proxy::Async), writes(On::Tensor, Proxy::Async)),
@@ -274,6 +278,8 @@ const fn nv(op: &NvOp) -> Traffic {
         | NvOp::MbarrierAlloc { .. }
         | NvOp::MbarrierAt
         | NvOp::WgmmaFence
+        // The lanes of a warp are one thread of control.
+        | NvOp::WarpSync
         | NvOp::SetMaxNReg { .. } => Traffic::NONE,
     }
 }

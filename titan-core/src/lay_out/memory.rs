@@ -2,7 +2,7 @@
 
 use super::{Laid, LayOut};
 use crate::analysis::vector;
-use crate::ir::{Const, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
+use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
 use crate::layout::{Bit, Encoding, Layout};
 
 impl LayOut<'_> {
@@ -16,7 +16,7 @@ impl LayOut<'_> {
             let source = self.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &args)?;
             let by = self.copied_by(&encoding);
             self.b.put(source, &by);
-            let asynchronous = self.copies_itself(op, unit, &encoding, &by);
+            let asynchronous = copies_itself(self.b.kernel(), source, buffer, self.plan.target.copy_async);
             self.op(OpKind::Local(LocalOp::Copy { asynchronous }), &[source, buffer])?;
             self.make(old, buffer);
             return Ok(());
@@ -30,26 +30,6 @@ impl LayOut<'_> {
     /// Which thread copies which elements to a buffer: those of the encoding, beyond the tile too.
     pub(super) fn copied_by(&self, encoding: &Encoding) -> Layout {
         self.wide(&encoding.extents, encoding.bits)
-    }
-
-    /// Whether the machine copies a tile to shared memory by itself: in pieces of 4, 8 or 16 bytes, and only if what lies
-    /// outside of the tensor is to be zero.
-    fn copies_itself(&self, op: &Op, unit: Unit, encoding: &Encoding, by: &Layout) -> bool {
-        let (Some(Ty::Tensor(elem, rank)), Some(pad)) = (op.args.first().map(|v| self.k.ty(*v)), op.args.last()) else {
-            return false;
-        };
-        let last = usize::from(rank) - 1;
-        let aligned = vector::is_aligned(self.k, op.args[0], &self.aligned);
-        let extent = self.extents(op.results[0]).last().copied().unwrap_or(1);
-        let width = vector::tile_width(self.k, elem.bits(), aligned, unit, (extent, op.args[rank as usize]));
-        let together = by.vector(last).min(encoding.vector()).max(1);
-        let zero = self.k.constant(*pad).is_some_and(|c| match c {
-            Const::Int(_, v) => v == 0,
-            Const::Float(_, v) => v.to_bits() == 0,
-        });
-        let bytes = together * elem.bits() / 8;
-        let fits = width >= together && matches!(bytes, 4 | 8 | 16) && encoding.fast_axis() == last;
-        self.plan.target.copy_async && zero && fits
     }
 
     pub(super) fn store(&mut self, op: &Op) -> Laid<()> {
@@ -124,4 +104,39 @@ impl LayOut<'_> {
         args.push(self.own(*value)?.1);
         self.op(op.kind.clone(), &args).map(drop)
     }
+}
+
+/// Whether the machine copies a named tile to shared memory by itself: in pieces of 4, 8 or 16 bytes, and only if what lies
+/// outside of the tensor is to be zero.
+pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async: bool) -> bool {
+    let (Some(op), Some(by), Some(encoding)) = (named(k, source), k.layout(source), k.encoding(buffer)) else {
+        return false;
+    };
+    let (Some(Ty::Tensor(elem, rank)), Some(aligned)) = (op.args.first().map(|v| k.ty(*v)), k.laid_out.as_ref()) else {
+        return false;
+    };
+    let extents: Vec<u32> = k.ty(source).tile_shape().map(Into::into).unwrap_or_default();
+    let aligned = vector::is_aligned(k, op.args[0], &aligned.aligned);
+    let zero = op.args.last().and_then(|pad| k.constant(*pad)).is_some_and(|c| match c {
+        Const::Int(_, v) => v == 0,
+        Const::Float(_, v) => v.to_bits() == 0,
+    });
+    let column = op.args[usize::from(rank)];
+    let together = by.vector(by.rank() - 1).min(encoding.vector()).max(1);
+    let (width, wanted, whole) = if let OpKind::Ttg(TtgOp::Source(unit, _)) = op.kind {
+        let extent = extents.last().copied().unwrap_or(1);
+        (vector::tile_width(k, elem.bits(), aligned, unit, (extent, column)), together, true)
+    } else {
+        let n = if aligned { (128 / elem.bits()).min(vector::divisor(k, column)) } else { 1 };
+        (n.min(together), n.min(together).max(1), encoding.extents == extents)
+    };
+    let bytes = wanted * elem.bits() / 8;
+    let fits = width >= wanted && matches!(bytes, 4 | 8 | 16) && encoding.fast_axis() + 1 == by.rank();
+    copy_async && zero && whole && fits && elem.bits() >= 8
+}
+
+/// The operation that names a tile of a tensor.
+fn named(k: &Kernel, source: Value) -> Option<&Op> {
+    let op = k.def_op(source)?;
+    if op.kind == OpKind::Local(LocalOp::Guard) { named(k, *op.args.first()?) } else { Some(op) }
 }

@@ -25,6 +25,8 @@ mod rings;
 mod shape;
 mod tile;
 
+pub(crate) use memory::copies_itself;
+
 use crate::analysis::uses::Tree;
 use crate::ir::{
     Builder, Const, Elem, Encoding, Kernel, LaidOut, Layout, LayoutId, LocalOp, Op, OpId, OpKind, TileShape, Ty, Value,
@@ -56,8 +58,6 @@ struct LayOut<'a> {
     memo: Vec<BTreeMap<(Value, LayoutId), Value>>,
     /// Warps that run what is laid out: all of the program, or a role's.
     warps: u32,
-    /// Of which parameters rows are taken to be aligned.
-    aligned: Vec<bool>,
     /// The operation that is being laid out.
     at: Option<OpId>,
 }
@@ -66,12 +66,11 @@ type Laid<T> = Result<T, LowerError>;
 
 impl<'a> LayOut<'a> {
     fn new(kernel: &'a Kernel, plan: &'a Plan) -> Self {
-        let aligned: Vec<bool> = plan.vectored.iter().map(|rows| *rows && plan.aligned).collect();
         let mut b = Builder::like(kernel);
         let mut laid = LaidOut {
             warps: plan.warps,
             lanes: plan.target.lanes,
-            aligned: aligned.clone(),
+            aligned: plan.vectored.iter().map(|rows| *rows && plan.aligned).collect(),
             index32: plan.aligned,
             free: plan.free,
             layouts: Vec::new(),
@@ -90,7 +89,6 @@ impl<'a> LayOut<'a> {
             made,
             memo: vec![BTreeMap::new()],
             warps: plan.warps,
-            aligned,
             at: None,
         }
     }

@@ -4,8 +4,8 @@
 
 use super::reduce::Combine;
 use super::tile::Held;
-use super::{Lower, LowerError, Moving, Reg};
-use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pred, Ty, Value};
+use super::{Lower, LowerError, Reg};
+use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use crate::lane::{self, IntBin};
 
 impl Lower<'_> {
@@ -37,9 +37,6 @@ impl Lower<'_> {
         let op = self.k.op(id);
         self.at = Some(id);
         self.b.set_loc(op.loc);
-        if op.kind.is_loop() || op.kind == OpKind::If || op.kind.is_terminator() {
-            self.settle_copies();
-        }
         match &op.kind {
             OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) => self.fact(op),
             OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => self.made_tile(op),
@@ -90,16 +87,18 @@ impl Lower<'_> {
             OpKind::Assert(message) => self.assert(op, message)?,
             OpKind::For(kind) => self.counted_loop(op, *kind)?,
             OpKind::Loop => self.free_loop(op)?,
-            OpKind::If => {
-                self.branch(op)?;
-                self.close_group(id);
-            }
+            OpKind::If => self.branch(op)?,
             OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(id, op)?,
-            OpKind::Ttg(ttg) => self.ring_op(id, op, ttg)?,
+            OpKind::Ttg(TtgOp::Source(unit, _)) => self.source(op, *unit)?,
+            OpKind::Ttg(TtgOp::SourceRows { .. }) => self.source_rows(op)?,
+            OpKind::Ttg(TtgOp::Roles) => self.roles(op)?,
+            // Whatever a role has to wait for at its end is an operation of its own.
+            OpKind::Ttg(TtgOp::Finalize) => {}
+            OpKind::Ttg(_) => return Err(self.defect("an operation of a ring in a barrier program")),
             OpKind::Local(local) => self.local_op(op, *local)?,
-            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
-                return Err(self.unsupported("barriers, groups and counters that a program places itself"));
-            }
+            OpKind::Region(region) => self.region_op(op, region)?,
+            OpKind::Nv(nv) => self.nv_op(op, *nv)?,
+            OpKind::Amd(_) => return Err(self.unsupported("a counter of an AMD GPU")),
         }
         Ok(())
     }
@@ -199,11 +198,7 @@ impl Lower<'_> {
                 [zero, trips, one]
             }
         };
-        let moving = self.moving(&op.regions);
-        let init = [init, self.clocks(&moving)].concat();
         let (open, at, inside) = self.b.begin_for(range, &init);
-        let (inside, clocks) = inside.split_at(inside.len() - moving.len());
-        self.set_clocks(&moving, clocks);
         let value = if by_one {
             at
         } else {
@@ -211,14 +206,10 @@ impl Lower<'_> {
             self.b.add(bounds[0], skip)
         };
         self.hold(index, Held::Scalar(value));
-        self.restore(&carried, inside);
-        self.moving.push(Moving { is_loop: true, clocks: moving.clone() });
+        self.restore(&carried, &inside);
         self.block(body)?;
-        self.moving.pop();
         let out = self.b.end(open);
-        let (out, clocks) = out.split_at(out.len() - moving.len());
-        self.set_clocks(&moving, clocks);
-        self.restore(&op.results, out);
+        self.restore(&op.results, &out);
         Ok(())
     }
 
@@ -239,57 +230,35 @@ impl Lower<'_> {
     fn free_loop(&mut self, op: &Op) -> Result<(), LowerError> {
         let body = op.regions[0];
         let carried = self.k.block(body).args.clone();
-        let moving = self.moving(&op.regions);
-        let init = [self.flatten(&op.args, &carried)?, self.clocks(&moving)].concat();
-        let mut results = self.widths(&op.results);
-        results.extend(moving.iter().map(|_| lane::Ty::B32));
+        let init = self.flatten(&op.args, &carried)?;
+        let results = self.widths(&op.results);
         let (open, inside) = self.b.begin_loop(&init, &results);
-        let (inside, clocks) = inside.split_at(inside.len() - moving.len());
-        self.set_clocks(&moving, clocks);
-        self.restore(&carried, inside);
-        self.moving.push(Moving { is_loop: true, clocks: moving.clone() });
+        self.restore(&carried, &inside);
         self.block(body)?;
-        self.moving.pop();
         let out = self.b.end(open);
-        let (out, clocks) = out.split_at(out.len() - moving.len());
-        self.set_clocks(&moving, clocks);
-        self.restore(&op.results, out);
+        self.restore(&op.results, &out);
         Ok(())
     }
 
     fn branch(&mut self, op: &Op) -> Result<(), LowerError> {
         let cond = self.scalar(op.args[0]);
-        let moving = self.moving(&op.regions);
-        let before = self.clocks(&moving);
-        let mut results = self.widths(&op.results);
-        results.extend(moving.iter().map(|_| lane::Ty::B32));
+        let results = self.widths(&op.results);
         let mut open = self.b.begin_if(cond, &results);
-        self.moving.push(Moving { is_loop: false, clocks: moving.clone() });
         self.block(op.regions[0])?;
         self.b.begin_else(&mut open);
-        self.set_clocks(&moving, &before);
         match op.regions.get(1) {
             Some(other) => self.block(*other)?,
-            None => self.b.terminate(lane::OpKind::Yield, &before),
+            None => self.b.terminate(lane::OpKind::Yield, &[]),
         }
-        self.moving.pop();
         let out = self.b.end(open);
-        let (out, clocks) = out.split_at(out.len() - moving.len());
-        self.set_clocks(&moving, clocks);
-        self.restore(&op.results, out);
+        self.restore(&op.results, &out);
         Ok(())
     }
 
     /// Terminators: their operands become what the receiving end holds.
     fn leave(&mut self, id: OpId, op: &Op) -> Result<(), LowerError> {
         let slots = self.receivers(id, op);
-        let mut regs = self.flatten(&op.args, &slots)?;
-        let carrier = match op.kind {
-            OpKind::Yield => self.moving.last(),
-            OpKind::Break(n) | OpKind::Continue(n) => self.moving.iter().rev().filter(|m| m.is_loop).nth(n as usize),
-            _ => None,
-        };
-        regs.extend(carrier.map(|m| self.clocks(&m.clocks)).unwrap_or_default());
+        let regs = self.flatten(&op.args, &slots)?;
         let kind = match op.kind {
             OpKind::Break(n) => lane::OpKind::Break(n),
             OpKind::Continue(n) => lane::OpKind::Continue(n),

@@ -40,7 +40,6 @@ impl Lower<'_> {
 
     /// Loads a tile from a buffer. Padding is whatever lies nearby, but inside of the buffer.
     pub(super) fn read_buffer(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> Vec<Reg> {
-        self.settle_copies();
         self.touch(staged.region(), false);
         let elem = in_buffer(elem);
         let inside = self.is_element(layout);

@@ -35,7 +35,6 @@ impl Lower<'_> {
             let straight = staged.encoding.fast_axis() == 1;
             let turned = staged.encoding.fast_axis() == 0 && elem.bits() == 16;
             if straight || turned {
-                self.settle_copies();
                 self.touch(staged.region(), false);
                 let per_word = (32 / elem.bits()).max(1) as usize;
                 let words = words_of(&rows_first, per_word);

@@ -1,7 +1,6 @@
 //! What laying out made explicit: shared memory of a tile, tiles between registers and shared memory, parts of tiles.
 
-use super::rings::What;
-use super::staging::{Rows, Tile};
+use super::staging::{Rows, Tile, What};
 use super::tile::{Held, Staged, register_index};
 use super::{Lower, LowerError, Reg};
 use crate::ir::{LocalOp, Op, Value};
@@ -29,7 +28,8 @@ impl Lower<'_> {
                 let held = self.load_local(&staged, &layout, self.k.ty(op.results[0]).elem());
                 self.hold(op.results[0], held);
             }
-            LocalOp::Copy { .. } => self.copy_local(op)?,
+            LocalOp::Copy { asynchronous } => self.copy_local(op, asynchronous)?,
+            LocalOp::Guard => self.guard_local(op)?,
             LocalOp::Slice { axis, n } => self.slice_local(op, usize::from(axis), n)?,
             LocalOp::Reshape(_) => {
                 let staged = self.staged(op.args[0])?;
@@ -70,7 +70,7 @@ impl Lower<'_> {
     }
 
     /// A tile of a tensor, or rows of one, to shared memory.
-    fn copy_local(&mut self, op: &Op) -> Result<(), LowerError> {
+    fn copy_local(&mut self, op: &Op, asynchronous: bool) -> Result<(), LowerError> {
         let staged = self.staged(op.args[1])?;
         let Some(Held::Source(source)) = self.held[op.args[0].index()].clone() else {
             return Err(self.defect("a copy of nothing"));
@@ -79,13 +79,24 @@ impl Lower<'_> {
         match &source.what {
             What::Tile(unit, coords) => {
                 let tile = Tile { view: &source.view, unit: *unit, coords, value, pad: source.pad };
-                self.load_to_buffer(&tile, &staged);
+                self.load_to_buffer(&tile, &staged, asynchronous)?;
             }
             What::Rows(rows, column) => {
                 let rows = Rows { view: &source.view, rows, column: *column, value, pad: source.pad };
-                self.rows_to_buffer(&rows, &staged)?;
+                self.rows_to_buffer(&rows, &staged, asynchronous)?;
             }
         }
+        Ok(())
+    }
+
+    /// A tile of a tensor of which nothing exists unless a condition holds.
+    fn guard_local(&mut self, op: &Op) -> Result<(), LowerError> {
+        let Some(Held::Source(mut source)) = self.held[op.args[0].index()].clone() else {
+            return Err(self.defect("a condition on no tile"));
+        };
+        let condition = self.scalar(op.args[1]);
+        source.view.exists = self.both(source.view.exists, Some(condition));
+        self.hold(op.results[0], Held::Source(source));
         Ok(())
     }
 

@@ -11,7 +11,7 @@
 //! | `tensor` | parameters and views |
 //! | `global` | loads and stores of tiles |
 //! | `staging` | loads to shared memory |
-//! | `rings` | stages that are filled ahead |
+//! | `barrier` | regions, mbarriers, commit groups, roles |
 //! | `indexed` | single elements, gathers, scatters |
 //! | `atomic` | atomic updates |
 //! | `convert` | from one layout into another |
@@ -28,6 +28,7 @@
 //! Deliberately absent: the overlap of copies and products (the schedule's), instructions (the back ends').
 
 mod atomic;
+mod barrier;
 mod control;
 mod convert;
 mod coords;
@@ -40,7 +41,6 @@ mod local;
 mod product;
 mod reduce;
 mod report;
-mod rings;
 pub mod scalar;
 mod scan;
 mod shape;
@@ -52,14 +52,13 @@ mod vector;
 pub use error::LowerError;
 
 use crate::analysis::uses::Tree;
-use crate::ir::{Kernel, LaidOut, OpId};
+use crate::ir::{Kernel, LaidOut, OpId, Value};
 use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
 use crate::launch::report::Site;
-use crate::pipeline::vtok::{self, Groups};
 use crate::plan::{Plan, Target};
 use crate::verify::Verified;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tile::Held;
 
 /// A value of the lane IR: a register of a thread.
@@ -83,20 +82,20 @@ pub struct Lowered {
 /// # Errors
 /// If the target cannot do what the kernel asks, or has not enough shared memory.
 pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
-    lower_laid_out(&crate::lay_out::lay_out(kernel, plan)?, &plan.target)
+    let laid_out = crate::lay_out::lay_out(kernel, plan)?;
+    lower_barriers(&crate::expand::expand(&laid_out, &plan.target)?, &plan.target)
 }
 
-/// Lowers a kernel that is laid out.
+/// Lowers a barrier program: a kernel that is laid out, and whose rings have become barriers.
 ///
 /// # Errors
 /// If the target cannot do what the kernel asks, or has not enough shared memory.
-pub fn lower_laid_out(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
+pub fn lower_barriers(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     let Some(laid) = kernel.laid_out.as_deref() else {
         return Err(LowerError::internal(kernel, "a kernel that is not laid out".to_owned()));
     };
     let mut run = Lower::new(kernel, laid, target);
     run.parameters();
-    run.rings();
     run.block(kernel.body)?;
     let Lower { b, sites, .. } = run;
     let internal = |message: String| LowerError::internal(kernel, message);
@@ -134,12 +133,6 @@ struct Crew {
     role: Option<usize>,
 }
 
-/// The clocks of rings that a loop or branch carries.
-struct Moving {
-    is_loop: bool,
-    clocks: Vec<rings::Clock>,
-}
-
 /// The lowering of one kernel.
 struct Lower<'a> {
     k: &'a Kernel,
@@ -152,15 +145,10 @@ struct Lower<'a> {
     tree: Tree,
     /// The operation that is being lowered.
     at: Option<OpId>,
-    /// Whether asynchronous copies have been started that nobody waited for yet.
-    copying: bool,
-    rings: Vec<rings::Ring>,
+    /// Regions that several roles touch.
+    joined: BTreeSet<Value>,
     /// The warps that run what is lowered: the number of the first one, and how many; and the role's number.
     crew: Crew,
-    /// Where commit groups end, and what waits allow.
-    groups: Groups,
-    /// The clocks that the open loops and branches carry, the innermost last.
-    moving: Vec<Moving>,
 }
 
 impl<'a> Lower<'a> {
@@ -176,11 +164,8 @@ impl<'a> Lower<'a> {
             sites: Vec::new(),
             tree: Tree::new(kernel),
             at: None,
-            copying: false,
-            rings: Vec::new(),
+            joined: barrier::joined(kernel),
             crew: Crew { first: 0, warps: laid.warps, role: None },
-            groups: vtok::assign(kernel, &|pipe| !rings::parts_roles(kernel, pipe)),
-            moving: Vec::new(),
         }
     }
 

@@ -2,12 +2,29 @@
 //! and the padding is zero, else through registers. What the buffer has beyond the tile becomes zero too.
 
 use super::tensor::View;
-use super::tile::Staged;
+use super::tile::{Held, Staged};
 use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Elem, Pred, Unit, Value};
+use crate::ir::{Elem, Op, Pred, Unit, Value};
 use crate::lane;
 use crate::layout::{Coords, Layout};
+
+/// A tile of a tensor that is named for a copy.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) view: View,
+    pub(super) what: What,
+    pub(super) pad: Reg,
+}
+
+/// Which elements of a tensor a copy names.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// A tile at coordinates.
+    Tile(Unit, Vec<Value>),
+    /// Rows by indices, from a column on.
+    Rows(Vec<Value>, Value),
+}
 
 /// A tile of a tensor.
 pub(super) struct Tile<'a> {
@@ -30,6 +47,26 @@ pub(super) struct Rows<'a> {
 }
 
 impl Lower<'_> {
+    /// Names a tile.
+    pub(super) fn source(&mut self, op: &Op, unit: Unit) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        let rank = view.extents.len();
+        let pad = self.scalar(op.args[rank + 1]);
+        let source = Source { view, what: What::Tile(unit, op.args[1..=rank].to_vec()), pad };
+        self.hold(op.results[0], Held::Source(Box::new(source)));
+        Ok(())
+    }
+
+    /// Names rows.
+    pub(super) fn source_rows(&mut self, op: &Op) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        let rank = view.extents.len();
+        let pad = self.scalar(op.args[rank + 1]);
+        let source = Source { view, what: What::Rows(op.args[1..rank].to_vec(), op.args[rank]), pad };
+        self.hold(op.results[0], Held::Source(Box::new(source)));
+        Ok(())
+    }
+
     /// Fills a buffer with zeros: what instructions read beyond a tile must not be anything.
     pub(super) fn clear(&mut self, staged: &Staged, elem: Elem) {
         let extents = &staged.encoding.extents;
@@ -40,7 +77,7 @@ impl Lower<'_> {
     }
 
     /// Copies rows to shared memory, as [`Lower::load_to_buffer`] does a tile. What the buffer has beyond the rows becomes zero.
-    pub(super) fn rows_to_buffer(&mut self, from: &Rows<'_>, staged: &Staged) -> Result<bool, LowerError> {
+    pub(super) fn rows_to_buffer(&mut self, from: &Rows<'_>, staged: &Staged, copy: bool) -> Result<(), LowerError> {
         let (view, pad) = (from.view, from.pad);
         let tile = self.extents(from.value);
         let e = &staged.encoding;
@@ -55,8 +92,9 @@ impl Lower<'_> {
         let n = self.row_vector(view, from.column, &layout).min(e.vector()).max(1);
         let is_zero = self.b.func().constant(pad) == Some(0);
         let bytes = n * elem_bytes(view.elem);
-        let copies =
-            self.target.copy_async && is_zero && matches!(bytes, 4 | 8 | 16) && e.fast_axis() == 1 && e.extents == tile;
+        if copy && !(is_zero && matches!(bytes, 4 | 8 | 16) && e.fast_axis() == 1 && e.extents == tile) {
+            return Err(self.defect("an asynchronous copy that the machine does not do"));
+        }
         let first = self.is_first_copy(&layout);
         for register in (0..layout.registers()).step_by(n as usize) {
             let part = layout.register_coords(register);
@@ -64,7 +102,7 @@ impl Lower<'_> {
             let at = self.row_element(&rows, register, column, &layout);
             let exists = self.exists(view, &at);
             let place = self.place(staged, &layout, register);
-            if copies {
+            if copy {
                 let address = self.address_of(view, &at);
                 let source = Place { space: lane::Space::Global, address, offset: 0 };
                 self.copy_async([source, place], [Some(exists), here], bytes);
@@ -78,11 +116,11 @@ impl Lower<'_> {
                 self.store_vector(place, super::convert::in_buffer(view.elem), &[reg], here);
             }
         }
-        Ok(copies)
+        Ok(())
     }
 
     /// Copies a tile to shared memory: asynchronously where the machine can and the padding is zero; gives whether so.
-    pub(super) fn load_to_buffer(&mut self, from: &Tile<'_>, staged: &Staged) -> bool {
+    pub(super) fn load_to_buffer(&mut self, from: &Tile<'_>, staged: &Staged, copy: bool) -> Result<(), LowerError> {
         let (view, pad) = (from.view, from.pad);
         let elem = view.elem;
         let tile = self.extents(from.value);
@@ -97,8 +135,9 @@ impl Lower<'_> {
         let wide = window.vector.min(n);
         let is_zero = self.b.func().constant(pad) == Some(0);
         let bytes = wide * elem_bytes(elem);
-        let copies = self.target.copy_async && is_zero && wide == n && matches!(bytes, 4 | 8 | 16);
-        let copy = if e.fast_axis() == last { copies } else { false };
+        if copy && !(is_zero && wide == n && matches!(bytes, 4 | 8 | 16) && e.fast_axis() == last) {
+            return Err(self.defect("an asynchronous copy that the machine does not do"));
+        }
         let first = self.is_first_copy(&layout);
         for register in (0..layout.registers()).step_by(n as usize) {
             let part = layout.register_coords(register);
@@ -130,8 +169,7 @@ impl Lower<'_> {
                 }
             }
         }
-        self.copying |= copy && staged.base.is_none();
-        copy
+        Ok(())
     }
 
     /// One asynchronous copy: of zeros where the first mask does not hold, none at all where the second does not.
@@ -179,15 +217,5 @@ impl Lower<'_> {
             mask = self.both(mask, Some(inside));
         }
         mask
-    }
-
-    /// Waits for asynchronous copies: before their bytes are read, before what they read is written, and before control parts,
-    /// so that whoever uses their buffers next finds none under way.
-    pub(super) fn settle_copies(&mut self) {
-        if self.copying {
-            self.b.op(lane::OpKind::CopyCommit, &[]);
-            self.b.op(lane::OpKind::CopyWait(0), &[]);
-            self.copying = false;
-        }
     }
 }

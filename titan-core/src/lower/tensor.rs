@@ -210,9 +210,6 @@ impl Lower<'_> {
     /// Says that a tensor is read or written from here on, if the kernel writes it anywhere.
     pub(super) fn touch_view(&mut self, view: &View, write: bool) {
         if view.written {
-            if write {
-                self.settle_copies();
-            }
             self.touch(view.region(), write);
         }
     }

@@ -2,7 +2,8 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation; what is no tile is a defect")]
 
-use super::rings::{Source, Stage};
+use super::barrier::{Barriers, Bytes};
+use super::staging::Source;
 use super::tensor::View;
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{Elem, Op, OpKind, Ty, Value};
@@ -22,8 +23,10 @@ pub(super) enum Held {
     Packed(Vec<Reg>),
     /// A tile in shared memory.
     Buffer(Staged),
-    /// A stage of a ring.
-    Stage(Stage),
+    /// Bytes of shared memory.
+    Region(Bytes),
+    /// Mbarriers, or one.
+    Barriers(Barriers),
     /// A tile of a tensor that is not loaded.
     Source(Box<Source>),
 }
@@ -145,7 +148,15 @@ impl Lower<'_> {
         match self.held[value.index()].clone() {
             Some(Held::Tile(regs)) => regs,
             Some(Held::Packed(words)) => self.unpacked(value, &words),
-            Some(Held::Scalar(_) | Held::Tensor(_) | Held::Buffer(_) | Held::Stage(_) | Held::Source(_)) | None => {
+            Some(
+                Held::Scalar(_)
+                | Held::Tensor(_)
+                | Held::Buffer(_)
+                | Held::Region(_)
+                | Held::Barriers(_)
+                | Held::Source(_),
+            )
+            | None => {
                 self.b.fail(format!("{value} is no tile in registers"));
                 Vec::new()
             }

@@ -12,6 +12,7 @@ pub(super) fn attributes(op: LocalOp) -> Vec<i64> {
         | LocalOp::Store
         | LocalOp::Load
         | LocalOp::Copy { .. }
+        | LocalOp::Guard
         | LocalOp::Stack
         | LocalOp::Reshape(_)
         | LocalOp::Mma
@@ -37,6 +38,7 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Result<LocalOp, HeadEr
         "ttg.local.load" => bare(LocalOp::Load),
         "ttg.local.copy" => bare(LocalOp::Copy { asynchronous: false }),
         "ttg.local.copy_async" => bare(LocalOp::Copy { asynchronous: true }),
+        "ttg.local.guard" => bare(LocalOp::Guard),
         "ttg.local.stack" => bare(LocalOp::Stack),
         "ttg.local.mma" => bare(LocalOp::Mma),
         "ttg.local.reshape" => match head.ty {

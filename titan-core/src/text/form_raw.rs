@@ -36,6 +36,7 @@ pub(super) fn region(op: &RegionOp) -> Attributes {
             });
             access.into_iter().chain(call.proxy.map(|p| ("proxy", p.to_string()))).collect()
         }
+        RegionOp::Tile { offset, .. } => one("offset", offset),
         RegionOp::At | RegionOp::Read | RegionOp::Write | RegionOp::Wait => vec![],
     }
 }
@@ -73,7 +74,11 @@ pub(super) fn nv(op: NvOp) -> Attributes {
         | NvOp::Wgmma
         | NvOp::Commit { .. }
         | NvOp::ClusterArrive
-        | NvOp::ClusterWait => vec![],
+        | NvOp::ClusterWait
+        | NvOp::WarpSync
+        | NvOp::SequenceInit
+        | NvOp::SequenceStore
+        | NvOp::SequenceWait => vec![],
     }
 }
 
@@ -99,6 +104,7 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
     let braces = Braces(head.named);
     let kind = match name {
         "ttg.region" => place(&braces),
+        "ttg.region.tile" => tile(head, &braces),
         "ttg.region.call" => call(head, &braces),
         "ttg.nv.mbarrier.alloc" => {
             braces.two("at", "n", "at = 0, n = 4").map(|(at, n)| OpKind::Nv(NvOp::MbarrierAlloc { at, n }))
@@ -164,6 +170,10 @@ fn plain(name: &str) -> Option<OpKind> {
         "ttg.nv.wgmma.fence" => OpKind::Nv(NvOp::WgmmaFence),
         "ttg.nv.wgmma.mma_async" => OpKind::Nv(NvOp::Wgmma),
         "ttg.nv.cluster.arrive" => OpKind::Nv(NvOp::ClusterArrive),
+        "ttg.nv.warp.sync" => OpKind::Nv(NvOp::WarpSync),
+        "ttg.nv.sequence.init" => OpKind::Nv(NvOp::SequenceInit),
+        "ttg.nv.sequence.store" => OpKind::Nv(NvOp::SequenceStore),
+        "ttg.nv.sequence.wait" => OpKind::Nv(NvOp::SequenceWait),
         "ttg.nv.cluster.wait" => OpKind::Nv(NvOp::ClusterWait),
         "ttg.amd.s_barrier" => OpKind::Amd(AmdOp::Barrier),
         "ttg.amd.mfma" => OpKind::Amd(AmdOp::Mfma),
@@ -213,6 +223,13 @@ fn place(braces: &Braces<'_>) -> Kind {
     let (offset, bytes) = braces.two("offset", "bytes", REGION)?;
     let parts = braces.or("parts", 1, REGION)?;
     Ok(OpKind::Region(RegionOp::Place { offset, bytes, parts }))
+}
+
+fn tile(head: &Head<'_>, braces: &Braces<'_>) -> Kind {
+    let Some(Ty::Smem(elem, shape)) = head.ty else {
+        return Err(HeadError::NeedsType("as in `smem<128x64xf16>`"));
+    };
+    Ok(OpKind::Region(RegionOp::Tile { offset: braces.one("offset", "offset = 0")?, elem, shape }))
 }
 
 /// What is not declared is not written.

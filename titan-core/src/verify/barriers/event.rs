@@ -114,11 +114,17 @@ impl<'k> Run<'k> {
             NvOp::ClusterWait => return self.wait_met(state, at),
             NvOp::MbarrierInval => self.inval(state, at)?,
             NvOp::TryWait | NvOp::TestWait => self.poll(state, at)?,
+            NvOp::SequenceStore | NvOp::SequenceWait => {
+                return refuse(self.not_shown(at, "what a counter in shared memory orders".to_owned()));
+            }
             NvOp::MbarrierAlloc { .. }
             | NvOp::MbarrierAt
             | NvOp::MbarrierInit { .. }
+            | NvOp::SequenceInit
             | NvOp::FenceMbarrierInit
             | NvOp::WgmmaFence
+            // The lanes of a warp are one thread of control here.
+            | NvOp::WarpSync
             | NvOp::SetMaxNReg { .. } => {}
         }
         Ok(None)

@@ -1,0 +1,304 @@
+//! Rings: their shared memory, their clocks, and what their sides wait for.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what moves clocks or joins roles is named")]
+
+use super::{Expand, Made, Stage};
+use crate::ir::{
+    BinOp, Block, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp, TileShape,
+    TtgOp, Ty, Value,
+};
+use std::collections::BTreeSet;
+
+/// Which clock of which ring, and which of its numbers: the slot, or the parity or number of the round.
+pub(super) type ClockPart = (usize, usize, usize);
+
+/// How the sides of a ring wait for each other.
+#[derive(Clone, Debug)]
+pub(super) enum Mode {
+    /// By counting the groups of copies.
+    Counted,
+    /// By mbarriers of each slot: where copies arrive, and where readers do.
+    Mbarriers { full: Value, empty: Value },
+    /// The same for copies; each reading role counts its releases in a word of the slot.
+    Sequence { full: Value, words: Vec<Value>, readers: Vec<usize> },
+}
+
+/// A ring in shared memory.
+#[derive(Clone, Debug)]
+pub(super) struct Ring {
+    pub(super) region: Value,
+    /// Where the tiles of a stage begin, and how they lie.
+    pub(super) fields: Vec<(u32, EncodingId)>,
+    pub(super) slots: u32,
+    pub(super) mode: Mode,
+    /// Of the filling side and of the reading side: the next slot, and its parity or round.
+    pub(super) clocks: [[Value; 2]; 2],
+    /// A word for each slot, not 0 if the stage holds nothing: of rings that may hold nothing.
+    pub(super) poison: Option<Value>,
+}
+
+/// Whether a ring is filled by one role and read by another.
+pub(super) fn joins_roles(kernel: &Kernel, pipe: Pipe) -> bool {
+    let [fill, read] = sides(kernel, pipe);
+    !read.is_empty() && fill != read
+}
+
+/// The roles that fill a ring, and those that read it.
+fn sides(kernel: &Kernel, pipe: Pipe) -> [BTreeSet<usize>; 2] {
+    let mut found = [BTreeSet::new(), BTreeSet::new()];
+    kernel.walk(&mut |_, op| {
+        if op.kind != OpKind::Ttg(TtgOp::Roles) {
+            return;
+        }
+        for (role, region) in op.regions.iter().enumerate() {
+            kernel.walk_block(*region, &mut |_, op| match &op.kind {
+                OpKind::Ttg(TtgOp::Acquire(p)) if *p == pipe => drop(found[0].insert(role)),
+                OpKind::Ttg(TtgOp::Ready(p)) if *p == pipe => drop(found[1].insert(role)),
+                _ => {}
+            });
+        }
+    });
+    found
+}
+
+fn may_be_poison(kernel: &Kernel, pipe: Pipe) -> bool {
+    let mut found = false;
+    kernel.walk(&mut |_, op| {
+        let poisons = matches!(
+            op.kind,
+            OpKind::Ttg(TtgOp::Fill(Fill::Poison) | TtgOp::AsyncProduce { skipped: Some(Fill::Poison), .. })
+        );
+        found |= poisons && op.args.first().is_some_and(|v| matches!(kernel.ty(*v), Ty::Token(_, p) if p == pipe));
+    });
+    found
+}
+
+impl Expand<'_> {
+    /// Gives every ring its memory, and initialises what its sides wait for.
+    pub(super) fn make_rings(&mut self) -> Made<()> {
+        for index in 0..self.k.pipes.len() {
+            let pipe = Pipe::new(index);
+            let slots = self.k.pipes[index].slots;
+            let mut fields = Vec::new();
+            let (mut bytes, mut align) = (0u32, 16u32);
+            for id in self.laid.stages.get(index).into_iter().flatten() {
+                let Some(encoding) = self.laid.encodings.get(id.index()) else { continue };
+                bytes = bytes.next_multiple_of(encoding.align());
+                align = align.max(encoding.align());
+                fields.push((bytes, *id));
+                bytes = bytes.saturating_add(encoding.bytes());
+            }
+            let stride = bytes.next_multiple_of(align);
+            let name = self.k.pipe_name(pipe);
+            let region = self.region(stride.saturating_mul(slots), slots, &name)?;
+            let poison = if may_be_poison(self.k, pipe) {
+                Some(self.region(4 * slots, slots, &format!("{name}, what holds nothing"))?)
+            } else {
+                None
+            };
+            let mode = if joins_roles(self.k, pipe) { self.join(pipe, slots)? } else { Mode::Counted };
+            let zero = self.b.i32(0);
+            self.rings.push(Ring { region, fields, slots, mode, clocks: [[zero; 2]; 2], poison });
+        }
+        Ok(())
+    }
+
+    /// Shared memory; its place is found later.
+    fn region(&mut self, bytes: u32, parts: u32, name: &str) -> Made<Value> {
+        let region = self.one(OpKind::Region(RegionOp::Place { offset: 0, bytes: bytes.max(1), parts }), &[])?;
+        self.b.name(region, name);
+        Ok(region)
+    }
+
+    /// Makes what roles wait at.
+    fn join(&mut self, pipe: Pipe, slots: u32) -> Made<Mode> {
+        let [fill, read] = sides(self.k, pipe);
+        let warps = |role: &usize| self.k.roles.get(*role).map_or(1, |r| r.warps);
+        let filling: u32 = fill.iter().map(warps).sum::<u32>() * self.laid.lanes;
+        let reading: u32 = read.iter().map(warps).sum();
+        let name = self.k.pipe_name(pipe);
+        let barriers = if self.laid.free == FreeBy::Mbarrier { 2 * slots } else { slots };
+        let words = self.region(8 * barriers, 1, &format!("{name}, barriers"))?;
+        let full = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 0, n: slots }), &[words])?;
+        self.op(OpKind::Nv(NvOp::MbarrierInit { count: filling }), &[full])?;
+        if self.laid.free == FreeBy::Mbarrier {
+            let empty = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 8 * slots, n: slots }), &[words])?;
+            self.op(OpKind::Nv(NvOp::MbarrierInit { count: reading }), &[empty])?;
+            return Ok(Mode::Mbarriers { full, empty });
+        }
+        let mut counters = Vec::new();
+        for role in &read {
+            let of = self.k.roles.get(*role).map_or_else(String::new, |r| r.name.clone());
+            let counter = self.region(4 * slots, slots, &format!("{name}, releases by {of}"))?;
+            self.op(OpKind::Nv(NvOp::SequenceInit), &[counter])?;
+            counters.push(counter);
+        }
+        Ok(Mode::Sequence { full, words: counters, readers: read.into_iter().collect() })
+    }
+
+    /// The clocks that move in blocks, in order.
+    pub(super) fn moving_in(&self, blocks: &[Block]) -> Vec<ClockPart> {
+        let mut found = BTreeSet::new();
+        for block in blocks {
+            self.k.walk_block(*block, &mut |_, op| {
+                let (pipe, side) = match &op.kind {
+                    OpKind::Ttg(TtgOp::Acquire(pipe)) => (pipe.index(), 0),
+                    OpKind::Ttg(TtgOp::Ready(pipe)) => (pipe.index(), 1),
+                    _ => return,
+                };
+                found.insert((pipe, side, 0));
+                if !matches!(self.rings[pipe].mode, Mode::Counted) {
+                    found.insert((pipe, side, 1));
+                }
+            });
+        }
+        found.into_iter().collect()
+    }
+
+    /// What clocks show.
+    pub(super) fn clocks(&self, moving: &[ClockPart]) -> Vec<Value> {
+        moving.iter().map(|(ring, side, part)| self.rings[*ring].clocks[*side][*part]).collect()
+    }
+
+    /// Sets clocks.
+    pub(super) fn set_clocks(&mut self, moving: &[ClockPart], values: &[Value]) {
+        for ((ring, side, part), value) in moving.iter().zip(values) {
+            self.rings[*ring].clocks[*side][*part] = *value;
+        }
+    }
+
+    /// The stage that a clock shows, and the clock goes on.
+    pub(super) fn tick(&mut self, pipe: Pipe, side: usize) -> Made<Stage> {
+        let pipe = pipe.index();
+        let [slot, turn] = self.rings[pipe].clocks[side];
+        let slots = i32::try_from(self.rings[pipe].slots).unwrap_or(i32::MAX);
+        let (zero, one, end) = (self.b.i32(0), self.b.i32(1), self.b.i32(slots));
+        let next = self.one(OpKind::Binary(BinOp::Add), &[slot, one])?;
+        let wraps = self.one(OpKind::Cmp(Pred::Eq), &[next, end])?;
+        let next = self.one(OpKind::Select, &[wraps, zero, next])?;
+        let further = match self.rings[pipe].mode {
+            Mode::Counted => turn,
+            Mode::Mbarriers { .. } | Mode::Sequence { .. } => {
+                let further = self.one(OpKind::Binary(BinOp::Add), &[turn, one])?;
+                self.one(OpKind::Select, &[wraps, further, turn])?
+            }
+        };
+        self.rings[pipe].clocks[side] = [next, further];
+        Ok(Stage { pipe, slot, turn })
+    }
+
+    /// The parity of the phase of a round.
+    fn parity(&mut self, turn: Value) -> Made<Value> {
+        let two = self.b.i32(2);
+        self.one(OpKind::Binary(BinOp::Rem), &[turn, two])
+    }
+
+    fn barrier_of(&mut self, barriers: Value, stage: Stage) -> Made<Value> {
+        self.one(OpKind::Nv(NvOp::MbarrierAt), &[barriers, stage.slot])
+    }
+
+    /// Waits until the readers of the round before have released a slot.
+    pub(super) fn wait_free(&mut self, stage: Stage) -> Made<()> {
+        match self.rings[stage.pipe].mode.clone() {
+            Mode::Counted => Ok(()),
+            Mode::Mbarriers { empty, .. } => {
+                let barrier = self.barrier_of(empty, stage)?;
+                let parity = self.parity(stage.turn)?;
+                let one = self.b.i32(1);
+                let before = self.one(OpKind::Binary(BinOp::Sub), &[one, parity])?;
+                self.op(OpKind::Nv(NvOp::WaitParity), &[barrier, before]).map(drop)
+            }
+            Mode::Sequence { words, .. } => {
+                for word in words {
+                    let counter = self.one(OpKind::Region(RegionOp::At), &[word, stage.slot])?;
+                    self.op(OpKind::Nv(NvOp::SequenceWait), &[counter, stage.turn])?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The bytes of a stage are copied, or stored, or some of them one and some the other.
+    pub(super) fn filled(&mut self, id: crate::ir::OpId, stage: Stage, [copied, stored]: [bool; 2]) -> Made<()> {
+        let full = match &self.rings[stage.pipe].mode {
+            Mode::Counted => return self.close_group(id),
+            Mode::Mbarriers { full, .. } | Mode::Sequence { full, .. } => *full,
+        };
+        let barrier = self.barrier_of(full, stage)?;
+        let arrivals = self.threads();
+        if copied && !stored {
+            let arrive = NvOp::CpAsyncArrive { noinc: true, arrivals };
+            return self.op(OpKind::Nv(arrive), &[barrier]).map(drop);
+        }
+        if copied {
+            self.commit()?;
+            self.wait_groups(0)?;
+        }
+        self.op(OpKind::Nv(NvOp::Arrive { arrivals }), &[barrier]).map(drop)
+    }
+
+    /// Waits for the bytes of a stage.
+    pub(super) fn wait_ready(&mut self, id: crate::ir::OpId, stage: Stage) -> Made<()> {
+        let full = match &self.rings[stage.pipe].mode {
+            Mode::Counted => {
+                let younger = self.groups.waits.get(&id).copied().unwrap_or(0);
+                return if self.target.copy_async { self.wait_groups(younger) } else { Ok(()) };
+            }
+            Mode::Mbarriers { full, .. } | Mode::Sequence { full, .. } => *full,
+        };
+        let barrier = self.barrier_of(full, stage)?;
+        let parity = self.parity(stage.turn)?;
+        self.op(OpKind::Nv(NvOp::WaitParity), &[barrier, parity]).map(drop)
+    }
+
+    /// This role reads a stage no more.
+    pub(super) fn release(&mut self, stage: Stage) -> Made<()> {
+        match self.rings[stage.pipe].mode.clone() {
+            Mode::Counted => Ok(()),
+            Mode::Mbarriers { empty, .. } => {
+                let barrier = self.barrier_of(empty, stage)?;
+                self.op(OpKind::Nv(NvOp::WarpSync), &[])?;
+                self.op(OpKind::Nv(NvOp::Arrive { arrivals: self.warps }), &[barrier]).map(drop)
+            }
+            Mode::Sequence { words, readers, .. } => {
+                let reader = readers.iter().position(|role| Some(*role) == self.role).unwrap_or(0);
+                let Some(word) = words.get(reader) else { return Err(self.internal("a reader without a counter")) };
+                let counter = self.one(OpKind::Region(RegionOp::At), &[*word, stage.slot])?;
+                self.role_barrier()?;
+                let one = self.b.i32(1);
+                let times = self.one(OpKind::Binary(BinOp::Add), &[stage.turn, one])?;
+                self.op(OpKind::Nv(NvOp::SequenceStore), &[counter, times]).map(drop)
+            }
+        }
+    }
+
+    /// The warps of a role wait for each other.
+    fn role_barrier(&mut self) -> Made<()> {
+        if self.warps == 1 {
+            return self.op(OpKind::Nv(NvOp::WarpSync), &[]).map(drop);
+        }
+        let id = self.role.and_then(|r| u8::try_from(r + 1).ok()).unwrap_or(0);
+        self.op(OpKind::Nv(NvOp::BarrierSync { id, threads: self.threads() }), &[]).map(drop)
+    }
+
+    /// A tile of a stage, in shared memory.
+    pub(super) fn field(&mut self, stage: Stage, field: usize, elem: Elem, shape: TileShape) -> Made<Value> {
+        let ring = &self.rings[stage.pipe];
+        let (region, place) = (ring.region, ring.fields.get(field).copied());
+        let Some((offset, encoding)) = place else { return Err(self.internal("a tile that a stage does not have")) };
+        let part = self.one(OpKind::Region(RegionOp::At), &[region, stage.slot])?;
+        let tile = self.one(OpKind::Region(RegionOp::Tile { offset, elem, shape }), &[part])?;
+        self.b.set_place(tile, crate::ir::Place::Shared(encoding));
+        Ok(tile)
+    }
+
+    /// The word that says whether a stage holds nothing, as a tile of one.
+    pub(super) fn poison_word(&mut self, stage: Stage) -> Made<Option<Value>> {
+        let Some(words) = self.rings[stage.pipe].poison else { return Ok(None) };
+        let part = self.one(OpKind::Region(RegionOp::At), &[words, stage.slot])?;
+        let Some(shape) = TileShape::new(&[1]) else { return Err(self.internal("a tile without axes")) };
+        let word = self.one(OpKind::Region(RegionOp::Tile { offset: 0, elem: Elem::I32, shape }), &[part])?;
+        self.b.put_shared(word, &Encoding::padded(&[1], 32, &[0], 0));
+        Ok(Some(word))
+    }
+}

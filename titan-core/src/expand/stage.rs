@@ -1,0 +1,250 @@
+//! Stages: how they are filled and read.
+
+use super::{Expand, Made, Stage};
+use crate::ir::{
+    Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty, Unit,
+    Value,
+};
+use crate::layout::{Bit, Layout};
+
+impl Expand<'_> {
+    pub(super) fn ring_op(&mut self, id: OpId, op: &Op, ttg: &TtgOp) -> Made<()> {
+        match ttg {
+            TtgOp::Source(..) | TtgOp::SourceRows { .. } => self.copy(op),
+            TtgOp::Acquire(pipe) => {
+                let stage = self.tick(*pipe, 0)?;
+                self.wait_free(stage)?;
+                self.stages.insert(op.results[0], stage);
+                Ok(())
+            }
+            TtgOp::Ready(pipe) => {
+                let stage = self.tick(*pipe, 1)?;
+                self.stages.insert(op.results[0], stage);
+                Ok(())
+            }
+            TtgOp::AsyncProduce { skipped, .. } => self.produce(id, op, *skipped),
+            TtgOp::Fill(fill) => self.fill_without(id, op, *fill),
+            TtgOp::WaitReady => {
+                let stage = self.stage_of(op)?;
+                self.wait_ready(id, stage)?;
+                self.pass_on(op, stage);
+                Ok(())
+            }
+            TtgOp::ReadPerm | TtgOp::Consumed | TtgOp::Join | TtgOp::Split(_) => {
+                let stage = self.stage_of(op)?;
+                self.pass_on(op, stage);
+                Ok(())
+            }
+            TtgOp::Poisoned => self.ask_poison(op),
+            TtgOp::View { field, elem, shape } => {
+                let stage = self.stage_of(op)?;
+                let view = self.field(stage, usize::from(*field), *elem, *shape)?;
+                self.make(op.results[0], view);
+                Ok(())
+            }
+            TtgOp::Release => {
+                let stage = self.stage_of(op)?;
+                self.release(stage)
+            }
+            TtgOp::Write => self.write_stage(op),
+            TtgOp::StoreIssue(unit) => self.store_stage(op, *unit),
+            TtgOp::StoreWait => Ok(()),
+            // Ordinary copies of threads need no fence between proxies.
+            TtgOp::Fence { .. } => Ok(()),
+            TtgOp::Finalize => {
+                self.drain()?;
+                self.op(OpKind::Ttg(TtgOp::Finalize), &[]).map(drop)
+            }
+            TtgOp::Roles => self.roles(op),
+            TtgOp::Read
+            | TtgOp::ComputeIssue
+            | TtgOp::ComputeWait
+            | TtgOp::AccStart(_)
+            | TtgOp::AccMma
+            | TtgOp::AccFinish
+            | TtgOp::Rematerialize => Err(self.internal("an operation of a ring that is not laid out")),
+        }
+    }
+
+    fn stage_of(&self, op: &Op) -> Made<Stage> {
+        let token = op.args.iter().find_map(|v| self.stages.get(v)).copied();
+        token.ok_or_else(|| self.internal("a token without a stage"))
+    }
+
+    /// The same stage, under another right.
+    fn pass_on(&mut self, op: &Op, stage: Stage) {
+        self.stages.extend(op.results.iter().map(|token| (*token, stage)));
+    }
+
+    fn fields(&self, stage: Stage) -> Vec<(Elem, TileShape)> {
+        self.k.pipes[stage.pipe].fields.iter().map(|f| (f.elem, f.shape)).collect()
+    }
+
+    /// Copies to a slot.
+    fn produce(&mut self, id: OpId, op: &Op, skipped: Option<Fill>) -> Made<()> {
+        let stage = self.stage_of(op)?;
+        let asked = match (skipped, op.args.last()) {
+            (Some(_), Some(asked)) => Some(self.same(*asked)?),
+            (_, _) => None,
+        };
+        let word = match (skipped, asked) {
+            (Some(Fill::Poison), Some(asked)) => {
+                let (zero, one) = (self.b.i32(0), self.b.i32(1));
+                self.one(OpKind::Select, &[asked, zero, one])?
+            }
+            (_, _) => self.b.i32(0),
+        };
+        let told = self.tell_poison(stage, word)?;
+        let (mut copied, mut stored) = (false, told);
+        let sources = op.args[1..].iter().copied().filter(|v| matches!(self.k.ty(*v), Ty::Source(..)));
+        for (field, (old, (elem, shape))) in sources.zip(self.fields(stage)).enumerate() {
+            let mut source = self.same(old)?;
+            if let Some(asked) = asked {
+                // What is skipped is outside: zeros, and nothing is read.
+                source = self.one(OpKind::Local(LocalOp::Guard), &[source, asked])?;
+                self.b.set_place(source, self.k.value(old).place);
+            }
+            let tile = self.field(stage, field, elem, shape)?;
+            let asynchronous = crate::lay_out::copies_itself(self.b.kernel(), source, tile, self.target.copy_async);
+            self.op(OpKind::Local(LocalOp::Copy { asynchronous }), &[source, tile])?;
+            copied |= asynchronous;
+            stored |= !asynchronous;
+        }
+        self.filled(id, stage, [copied, stored])
+    }
+
+    /// A stage without a copy.
+    fn fill_without(&mut self, id: OpId, op: &Op, fill: Fill) -> Made<()> {
+        let stage = self.stage_of(op)?;
+        let word = self.b.i32(i32::from(fill == Fill::Poison));
+        self.tell_poison(stage, word)?;
+        for (field, (elem, shape)) in self.fields(stage).into_iter().enumerate().filter(|_| fill == Fill::Zero) {
+            let tile = self.field(stage, field, elem, shape)?;
+            let zero = if elem.is_float() { Const::Float(elem, 0.0) } else { Const::Int(elem, 0) };
+            let zero = self.b.constant(zero);
+            // The encoding may have more than the tile: all of it becomes zero.
+            let Some(extents) = self.b.kernel().encoding(tile).map(|e| e.extents.clone()) else { continue };
+            let mut whole = tile;
+            for (axis, n) in (0u8..).zip(&extents) {
+                let n = i32::try_from(*n).unwrap_or(i32::MAX);
+                if self.b.ty(whole).tile_shape().and_then(|s| s.get(usize::from(axis)).copied()) != Some(n) {
+                    let start = self.b.i32(0);
+                    let place = self.b.kernel().value(whole).place;
+                    whole = self.one(OpKind::Local(LocalOp::Slice { axis, n }), &[whole, start])?;
+                    self.b.set_place(whole, place);
+                }
+            }
+            let Some(Ty::Smem(_, shape)) = Some(self.b.ty(whole)) else { continue };
+            let zeros = self.one(OpKind::Splat(shape), &[zero])?;
+            let layout = crate::plan::wide(&extents, elem.bits(), self.laid.lanes, self.warps);
+            self.b.put(zeros, &layout);
+            self.op(OpKind::Local(LocalOp::Store), &[zeros, whole])?;
+        }
+        self.filled(id, stage, [false, true])
+    }
+
+    /// A tile of one element, held by all threads.
+    fn by_all(&self) -> Layout {
+        let copies = |n: u32| vec![Bit::Copy; n.trailing_zeros() as usize];
+        Layout::new(&[1], Vec::new(), copies(self.laid.lanes), copies(self.warps))
+    }
+
+    /// One thread says whether a stage holds nothing; gives whether there was anything to say.
+    fn tell_poison(&mut self, stage: Stage, word: Value) -> Made<bool> {
+        let Some(place) = self.poison_word(stage)? else { return Ok(false) };
+        let Some(shape) = TileShape::new(&[1]) else { return Ok(false) };
+        let tile = self.one(OpKind::Splat(shape), &[word])?;
+        self.b.put(tile, &self.by_all());
+        self.op(OpKind::Local(LocalOp::Store), &[tile, place])?;
+        Ok(true)
+    }
+
+    fn ask_poison(&mut self, op: &Op) -> Made<()> {
+        let stage = self.stage_of(op)?;
+        let answer = match self.poison_word(stage)? {
+            Some(place) => {
+                let tile = self.one(OpKind::Local(LocalOp::Load), &[place])?;
+                self.b.put(tile, &self.by_all());
+                let only = LocalOp::Fold { f: Fold::Plain(ReduceOp::Max), axis: 0, parts: 1 };
+                let word = self.one(OpKind::Local(only), &[tile])?;
+                let zero = self.b.i32(0);
+                self.one(OpKind::Cmp(Pred::Ne), &[word, zero])?
+            }
+            None => self.b.constant(Const::Int(Elem::Bool, 0)),
+        };
+        self.make(op.results[0], answer);
+        Ok(())
+    }
+
+    /// Fills a slot of a staging ring from registers.
+    fn write_stage(&mut self, op: &Op) -> Made<()> {
+        let stage = self.stage_of(op)?;
+        for (field, (old, (elem, shape))) in op.args[1..].iter().zip(self.fields(stage)).enumerate() {
+            let tile = self.field(stage, field, elem, shape)?;
+            let value = self.same(*old)?;
+            self.op(OpKind::Local(LocalOp::Store), &[value, tile])?;
+        }
+        self.pass_on(op, stage);
+        Ok(())
+    }
+
+    /// Stores a slot: read in whole lines, and done when the operation is.
+    fn store_stage(&mut self, op: &Op, unit: Unit) -> Made<()> {
+        let stage = self.stage_of(op)?;
+        let Some((elem, shape)) = self.fields(stage).first().copied() else {
+            return Err(self.internal("a stage that holds nothing"));
+        };
+        let tile = self.field(stage, 0, elem, shape)?;
+        let extents: Vec<u32> = shape.into();
+        let layout = crate::plan::wide(&extents, elem.bits(), self.laid.lanes, self.warps);
+        let value = self.one(OpKind::Local(LocalOp::Load), &[tile])?;
+        self.b.put(value, &layout);
+        let mut args = self.all_same(&op.args[..op.args.len() - 1])?;
+        args.push(value);
+        self.op(OpKind::Store(unit), &args)?;
+        self.pass_on(op, stage);
+        Ok(())
+    }
+
+    /// Closes the open commit group.
+    pub(super) fn commit(&mut self) -> Made<()> {
+        self.tokens += 1;
+        self.op(OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, n: self.tokens - 1 }), &[]).map(drop)
+    }
+
+    pub(super) fn wait_groups(&mut self, n: u32) -> Made<()> {
+        self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n, read: false }), &[]).map(drop)
+    }
+
+    /// Closes a commit group, where the assignment of virtual tokens says so.
+    pub(super) fn close_group(&mut self, id: OpId) -> Made<()> {
+        if !self.groups.commits.contains(&id) {
+            return Ok(());
+        }
+        self.copying = false;
+        if self.target.copy_async { self.commit() } else { Ok(()) }
+    }
+
+    /// Waits for copies to buffers that are no stages: before their bytes are read, before what they read is written, and
+    /// before control parts, so that whoever uses their buffers next finds none in flight.
+    pub(super) fn settle_copies(&mut self) -> Made<()> {
+        if !self.copying {
+            return Ok(());
+        }
+        self.copying = false;
+        self.commit()?;
+        self.wait_groups(0)
+    }
+
+    /// Nothing that these threads have started is in flight after this.
+    fn drain(&mut self) -> Made<()> {
+        if !self.target.copy_async || self.rings.is_empty() {
+            return Ok(());
+        }
+        if self.role.is_some() {
+            // Copies of rings between roles are in no group yet.
+            self.commit()?;
+        }
+        self.wait_groups(0)
+    }
+}

@@ -1,0 +1,196 @@
+//! Blocks, loops, branches and roles: what is no ring stays as it is, and loops and branches carry the clocks that move in them.
+
+use super::{Expand, Made, Moving, Stage};
+use crate::ir::{Block, Effect, LocalOp, Op, OpId, OpKind, Ty, Value};
+
+impl Expand<'_> {
+    pub(super) fn block(&mut self, block: Block) -> Made<()> {
+        for id in &self.k.block(block).ops {
+            self.visit(*id)?;
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "what neither is of a ring nor has blocks is copied")]
+    fn visit(&mut self, id: OpId) -> Made<()> {
+        let op = self.k.op(id);
+        self.at = Some(id);
+        self.b.set_loc(op.loc);
+        let reads_shared = matches!(op.kind, OpKind::Local(LocalOp::Load));
+        let writes = matches!(op.kind.effect(), Effect::Write | Effect::Atomic);
+        let parts = op.kind.is_loop() || op.kind == OpKind::If || op.kind.is_terminator();
+        if reads_shared || writes || parts {
+            self.settle_copies()?;
+        }
+        match &op.kind {
+            OpKind::Ttg(ttg) => self.ring_op(id, op, ttg),
+            OpKind::Local(LocalOp::Copy { asynchronous }) => {
+                self.copying |= asynchronous;
+                self.copy(op)
+            }
+            OpKind::For(_) | OpKind::Loop => self.looped(op),
+            OpKind::If => {
+                self.branch(op)?;
+                self.close_group(id)
+            }
+            OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(op),
+            _ => self.copy(op),
+        }
+    }
+
+    /// The same operation, with its function if it is a reduction by one.
+    pub(super) fn copy(&mut self, op: &Op) -> Made<()> {
+        let args = self.all_same(&op.args)?;
+        let results = match op.regions.first() {
+            Some(region) => {
+                let (body, both) = self.b.begin_combine(self.b.ty(args[0]).elem());
+                for (old, new) in self.k.block(*region).args.iter().zip(both) {
+                    self.make(*old, new);
+                }
+                self.moving.push(Moving { is_loop: false, clocks: Vec::new() });
+                self.block(*region)?;
+                self.moving.pop();
+                let value = self.b.end_combine(op.kind.clone(), &args, body);
+                vec![value.map_err(|e| self.internal(e.to_string()))?]
+            }
+            None => self.op(op.kind.clone(), &args)?,
+        };
+        for (old, new) in op.results.iter().zip(results) {
+            self.make(*old, new);
+        }
+        Ok(())
+    }
+
+    /// Values that loops and branches carry: for a token its slot and its parity or round, as the pipe of its type says.
+    fn given(&self, old: &[Value]) -> Made<Vec<Value>> {
+        let mut out = Vec::new();
+        for value in old {
+            match (self.k.ty(*value), self.stages.get(value)) {
+                (Ty::Token(..), Some(stage)) => out.extend([stage.slot, stage.turn]),
+                (_, _) => out.push(self.same(*value)?),
+            }
+        }
+        Ok(out)
+    }
+
+    /// The types of carried values.
+    fn types(&self, old: &[Value]) -> Vec<Ty> {
+        let of = |v: &Value| match self.k.ty(*v) {
+            Ty::Token(..) => vec![Ty::I32; 2],
+            ty => vec![ty],
+        };
+        old.iter().flat_map(of).collect()
+    }
+
+    /// Carried values stand for the old ones; gives what is behind them.
+    fn take<'v>(&mut self, old: &[Value], new: &'v [Value]) -> &'v [Value] {
+        let mut rest = new;
+        for value in old {
+            match (self.k.ty(*value), rest) {
+                (Ty::Token(_, pipe), [slot, turn, more @ ..]) => {
+                    self.stages.insert(*value, Stage { pipe: pipe.index(), slot: *slot, turn: *turn });
+                    rest = more;
+                }
+                (_, [one, more @ ..]) => {
+                    self.make(*value, *one);
+                    rest = more;
+                }
+                (_, []) => {}
+            }
+        }
+        rest
+    }
+
+    fn looped(&mut self, op: &Op) -> Made<()> {
+        let body = op.regions[0];
+        let args = self.k.block(body).args.clone();
+        let moving = self.moving_in(&op.regions);
+        let (open, carried) = if let OpKind::For(kind) = &op.kind {
+            let (bounds, init) = op.args.split_at(3);
+            let bounds = self.all_same(bounds)?;
+            let init = [self.given(init)?, self.clocks(&moving)].concat();
+            let open = self.b.begin_for(*kind, [bounds[0], bounds[1], bounds[2]], &init);
+            let open = open.map_err(|e| self.internal(e.to_string()))?;
+            if let Some(index) = open.index {
+                self.make(args[0], index);
+            }
+            (open, args[1..].to_vec())
+        } else {
+            let init = [self.given(&op.args)?, self.clocks(&moving)].concat();
+            (self.b.begin_loop(&init), args)
+        };
+        let inside = open.carried.clone();
+        let clocks = self.take(&carried, &inside);
+        self.set_clocks(&moving, clocks);
+        self.moving.push(Moving { is_loop: true, clocks: moving.clone() });
+        self.block(body)?;
+        self.moving.pop();
+        let mut tys = self.types(&op.results);
+        tys.extend(moving.iter().map(|_| Ty::I32));
+        let out = self.b.end_loop(open, &tys);
+        self.receive(op, &out, &moving);
+        Ok(())
+    }
+
+    /// Results stand for the old ones, and behind them the clocks.
+    fn receive(&mut self, op: &Op, out: &[Value], moving: &[super::ring::ClockPart]) {
+        let clocks = self.take(&op.results, out);
+        self.set_clocks(moving, clocks);
+    }
+
+    fn branch(&mut self, op: &Op) -> Made<()> {
+        let cond = self.same(op.args[0])?;
+        let moving = self.moving_in(&op.regions);
+        let before = self.clocks(&moving);
+        let mut open = self.b.begin_if(cond);
+        self.moving.push(Moving { is_loop: false, clocks: moving.clone() });
+        self.block(op.regions[0])?;
+        self.b.begin_else(&mut open);
+        self.set_clocks(&moving, &before);
+        match op.regions.get(1) {
+            Some(other) => self.block(*other)?,
+            None => self.b.terminate(OpKind::Yield, &before),
+        }
+        self.moving.pop();
+        let mut tys = self.types(&op.results);
+        tys.extend(moving.iter().map(|_| Ty::I32));
+        let out = self.b.end_if(open, &tys);
+        self.receive(op, &out, &moving);
+        Ok(())
+    }
+
+    /// Terminators give the clocks too.
+    fn leave(&mut self, op: &Op) -> Made<()> {
+        let mut args = self.given(&op.args)?;
+        let carrier = match op.kind {
+            OpKind::Break(n) | OpKind::Continue(n) => self.moving.iter().rev().filter(|m| m.is_loop).nth(n as usize),
+            OpKind::Return => None,
+            _ => self.moving.last(),
+        };
+        args.extend(carrier.map(|m| self.clocks(&m.clocks)).unwrap_or_default());
+        self.b.terminate(op.kind.clone(), &args);
+        Ok(())
+    }
+
+    /// Every role has clocks and commit groups of its own.
+    pub(super) fn roles(&mut self, op: &Op) -> Made<()> {
+        let (warps, start) = (self.warps, self.rings.iter().map(|r| r.clocks).collect::<Vec<_>>());
+        let mut regions = Vec::new();
+        for (role, region) in op.regions.iter().enumerate() {
+            self.rings.iter_mut().zip(&start).for_each(|(ring, start)| ring.clocks = *start);
+            self.warps = self.k.roles.get(role).map_or(1, |r| r.warps);
+            self.role = Some(role);
+            self.copying = false;
+            regions.push(self.b.begin_role());
+            self.moving.push(Moving { is_loop: false, clocks: Vec::new() });
+            self.block(*region)?;
+            self.moving.pop();
+            self.b.end_role();
+        }
+        self.warps = warps;
+        self.role = None;
+        self.copying = false;
+        self.b.roles(regions);
+        Ok(())
+    }
+}

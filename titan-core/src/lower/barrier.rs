@@ -1,0 +1,287 @@
+//! Regions of shared memory, mbarriers, commit groups and counters: what barrier programs are made of.
+//!
+//! An arrival says how many threads arrive: all threads of the role, or one lane of each of its warps. Whatever one thread does
+//! for all, the first thread of the role or of the program does.
+//!
+//! Deliberately absent: whether the protocol is right, which the verifier shows.
+
+use super::tile::{Held, Origin, Staged};
+use super::{Crew, Lower, LowerError, Reg};
+use crate::ir::{Kernel, NvGroup, NvOp, Op, OpKind, Pred, RegionOp, TtgOp, Value};
+use crate::lane::{self, Region, Role, Space};
+use std::collections::BTreeSet;
+
+/// A region, or one of its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bytes {
+    buffer: u32,
+    /// Where the part begins.
+    offset: Option<Reg>,
+    /// Bytes of a part.
+    stride: u32,
+    parts: u32,
+    /// Whether barriers between roles order who touches it when.
+    ordered: bool,
+}
+
+/// Mbarriers side by side, or one of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Barriers {
+    buffer: u32,
+    at: u32,
+    n: u32,
+    /// Which, in bytes from the first.
+    skip: Option<Reg>,
+}
+
+/// The regions that several roles touch: those that are made before the roles and named in two of them.
+pub(super) fn joined(kernel: &Kernel) -> BTreeSet<Value> {
+    let mut by_role: Vec<BTreeSet<Value>> = Vec::new();
+    kernel.walk(&mut |_, op| {
+        if op.kind != OpKind::Ttg(TtgOp::Roles) {
+            return;
+        }
+        for region in &op.regions {
+            let mut named = BTreeSet::new();
+            kernel.walk_block(*region, &mut |_, op| named.extend(op.args.iter().copied()));
+            by_role.push(named);
+        }
+    });
+    let is_region = |v: &Value| kernel.ty(*v) == crate::ir::Ty::Raw(crate::ir::Raw::Region);
+    let twice = |v: &Value| by_role.iter().filter(|named| named.contains(v)).count() > 1;
+    by_role.iter().flatten().copied().filter(|v| is_region(v) && twice(v)).collect()
+}
+
+impl Lower<'_> {
+    pub(super) fn region_op(&mut self, op: &Op, region: &RegionOp) -> Result<(), LowerError> {
+        match region {
+            RegionOp::Place { bytes, parts, .. } => {
+                let result = op.results[0];
+                let name = self.k.display_name(result);
+                let buffer = self.b.buffer(&name, *bytes, self.alignment(result));
+                let ordered = self.joined.contains(&result);
+                let (stride, parts) = (bytes / (*parts).max(1), *parts);
+                self.hold(result, Held::Region(Bytes { buffer, offset: None, stride, parts, ordered }));
+            }
+            RegionOp::At => {
+                let bytes = self.bytes_of(op.args[0])?;
+                let slot = self.scalar(op.args[1]);
+                let stride = self.b.i32(bytes.stride.cast_signed());
+                let offset = self.b.mul(slot, stride);
+                self.hold(op.results[0], Held::Region(Bytes { offset: Some(offset), parts: 1, ..bytes }));
+            }
+            RegionOp::Tile { offset, .. } => {
+                let bytes = self.bytes_of(op.args[0])?;
+                let Some(encoding) = self.k.encoding(op.results[0]).cloned() else {
+                    return Err(self.defect("shared memory without an encoding"));
+                };
+                let start = bytes.offset.unwrap_or_else(|| self.b.i32(0));
+                let base = Some((start, *offset));
+                let origin = Origin::default();
+                let staged = Staged { buffer: bytes.buffer, encoding, base, origin, ordered: bytes.ordered };
+                self.hold(op.results[0], Held::Buffer(staged));
+            }
+            RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => {
+                return Err(self.unsupported("an access to a region that does not say what it holds"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The alignment of the tiles that lie in a region.
+    fn alignment(&self, region: Value) -> u32 {
+        let mut align = 16;
+        let mut open = vec![region];
+        while let Some(value) = open.pop() {
+            for id in self.tree.users(value) {
+                let op = self.k.op(*id);
+                match op.kind {
+                    OpKind::Region(RegionOp::At) => open.push(op.results[0]),
+                    OpKind::Region(RegionOp::Tile { .. }) => {
+                        align = align.max(self.k.encoding(op.results[0]).map_or(16, crate::layout::Encoding::align));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        align
+    }
+
+    fn bytes_of(&self, value: Value) -> Result<Bytes, LowerError> {
+        match &self.held[value.index()] {
+            Some(Held::Region(bytes)) => Ok(*bytes),
+            _ => Err(self.defect("a region that is none")),
+        }
+    }
+
+    fn barriers_of(&self, value: Value) -> Result<Barriers, LowerError> {
+        match &self.held[value.index()] {
+            Some(Held::Barriers(barriers)) => Ok(*barriers),
+            _ => Err(self.defect("a barrier that is none")),
+        }
+    }
+
+    /// The address of a barrier, or of the `i`-th of several.
+    fn barrier_word(&mut self, barriers: Barriers, i: u32) -> Reg {
+        let base = self.b.one(lane::OpKind::Buffer(barriers.buffer), &[]);
+        let at = match barriers.skip {
+            Some(skip) => self.b.add(base, skip),
+            None => base,
+        };
+        self.b.add_const(at, i64::from(barriers.at + 8 * i))
+    }
+
+    /// The address of the barrier of an operation, which the protocol of the roles orders.
+    fn barrier(&mut self, op: &Op) -> Result<Reg, LowerError> {
+        let barriers = self.barriers_of(op.args[0])?;
+        self.touch(Region::Ring(barriers.buffer), true);
+        Ok(self.barrier_word(barriers, 0))
+    }
+
+    /// The address of a counter.
+    fn counter(&mut self, op: &Op) -> Result<Reg, LowerError> {
+        let bytes = self.bytes_of(op.args[0])?;
+        self.touch(Region::Ring(bytes.buffer), true);
+        let base = self.b.one(lane::OpKind::Buffer(bytes.buffer), &[]);
+        Ok(match bytes.offset {
+            Some(offset) => self.b.add(base, offset),
+            None => base,
+        })
+    }
+
+    pub(super) fn nv_op(&mut self, op: &Op, nv: NvOp) -> Result<(), LowerError> {
+        match nv {
+            NvOp::MbarrierAlloc { at, n } => {
+                let bytes = self.bytes_of(op.args[0])?;
+                self.hold(op.results[0], Held::Barriers(Barriers { buffer: bytes.buffer, at, n, skip: None }));
+            }
+            NvOp::MbarrierAt => {
+                let barriers = self.barriers_of(op.args[0])?;
+                let (slot, eight) = (self.scalar(op.args[1]), self.b.i32(8));
+                let skip = Some(self.b.mul(slot, eight));
+                self.hold(op.results[0], Held::Barriers(Barriers { n: 1, skip, ..barriers }));
+            }
+            NvOp::MbarrierInit { count } => {
+                let barriers = self.barriers_of(op.args[0])?;
+                self.touch(Region::Buffer(barriers.buffer), true);
+                let first = self.is_first_thread();
+                for i in 0..barriers.n {
+                    let at = self.barrier_word(barriers, i);
+                    self.b.op(lane::OpKind::MbarrierInit { count, masked: true }, &[at, first]);
+                }
+            }
+            NvOp::SequenceInit => {
+                let bytes = self.bytes_of(op.args[0])?;
+                self.touch(Region::Buffer(bytes.buffer), true);
+                let (first, zero) = (self.is_first_thread(), self.b.i32(0));
+                let base = self.b.one(lane::OpKind::Buffer(bytes.buffer), &[]);
+                for i in 0..bytes.parts {
+                    let at = self.b.add_const(base, i64::from(i * bytes.stride));
+                    let store = lane::OpKind::Store { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: true };
+                    self.b.op(store, &[at, zero, first]);
+                }
+            }
+            NvOp::WaitParity => {
+                let (at, parity) = (self.barrier(op)?, self.scalar(op.args[1]));
+                self.b.op(lane::OpKind::MbarrierWait, &[at, parity]);
+            }
+            NvOp::SequenceWait => {
+                let (at, n) = (self.counter(op)?, self.scalar(op.args[1]));
+                self.b.op(lane::OpKind::SequenceWait, &[at, n]);
+            }
+            NvOp::SequenceStore => {
+                let (at, n, first) = (self.counter(op)?, self.scalar(op.args[1]), self.is_first_thread());
+                self.b.op(lane::OpKind::StoreRelease { masked: true }, &[at, n, first]);
+            }
+            NvOp::Arrive { arrivals } => self.arrive(op, arrivals)?,
+            NvOp::CpAsyncArrive { noinc: true, .. } => {
+                let at = self.barrier(op)?;
+                self.b.op(lane::OpKind::CopyArrive { masked: false }, &[at]);
+            }
+            NvOp::Commit { group: NvGroup::CpAsync, .. } => {
+                self.b.op(lane::OpKind::CopyCommit, &[]);
+            }
+            NvOp::WaitGroup { group: NvGroup::CpAsync, n, .. } => {
+                self.b.op(lane::OpKind::CopyWait(n), &[]);
+            }
+            NvOp::WarpSync => {
+                self.b.op(lane::OpKind::WarpBarrier, &[]);
+            }
+            NvOp::BarrierSync { id: 0, .. } if self.crew.role.is_none() => {
+                self.b.op(lane::OpKind::Barrier, &[]);
+            }
+            NvOp::BarrierSync { id, threads } => {
+                self.b.op(lane::OpKind::NamedBarrier { id, threads, wait: true }, &[]);
+            }
+            NvOp::BarrierArrive { id, threads } => {
+                self.b.op(lane::OpKind::NamedBarrier { id, threads, wait: false }, &[]);
+            }
+            NvOp::MbarrierInval
+            | NvOp::ArriveExpectTx { .. }
+            | NvOp::ExpectTx { .. }
+            | NvOp::MbarrierWait
+            | NvOp::TryWait
+            | NvOp::TestWait
+            | NvOp::FenceMbarrierInit
+            | NvOp::BulkLoad { .. }
+            | NvOp::BulkStore { .. }
+            | NvOp::CpAsync { .. }
+            | NvOp::CpAsyncArrive { noinc: false, .. }
+            | NvOp::WgmmaFence
+            | NvOp::Wgmma
+            | NvOp::Commit { group: NvGroup::Wgmma | NvGroup::BulkStore, .. }
+            | NvOp::WaitGroup { group: NvGroup::Wgmma | NvGroup::BulkStore, .. }
+            | NvOp::ClusterArrive
+            | NvOp::ClusterWait
+            | NvOp::SetMaxNReg { .. } => {
+                let name = crate::ir::op_table::mnemonic(&op.kind);
+                return Err(self.unsupported(format!("`{name}`")));
+            }
+        }
+        Ok(())
+    }
+
+    /// All threads arrive, or one lane of each warp.
+    fn arrive(&mut self, op: &Op, arrivals: u32) -> Result<(), LowerError> {
+        let at = self.barrier(op)?;
+        if arrivals == self.crew.warps * self.laid.lanes {
+            self.b.op(lane::OpKind::MbarrierArrive { count: 1, masked: false }, &[at]);
+            return Ok(());
+        }
+        if arrivals != self.crew.warps {
+            return Err(self.unsupported(format!("{arrivals} arrivals of {} warps", self.crew.warps)));
+        }
+        let lane = self.b.one(lane::OpKind::LaneId, &[]);
+        let zero = self.b.i32(0);
+        let first = self.b.cmp_u(Pred::Eq, lane, zero);
+        self.b.op(lane::OpKind::MbarrierArrive { count: 1, masked: true }, &[at, first]);
+        Ok(())
+    }
+
+    /// Each role runs its region with its own warps.
+    pub(super) fn roles(&mut self, op: &Op) -> Result<(), LowerError> {
+        let mut roles = Vec::new();
+        let mut crews = Vec::new();
+        let mut first = 0;
+        for (index, role) in self.k.roles.iter().enumerate() {
+            crews.push(Crew { first, warps: role.warps, role: Some(index) });
+            roles.push(Role { warps: role.warps, barrier: u8::try_from(index + 1).unwrap_or(u8::MAX) });
+            first += role.warps;
+        }
+        if roles.len() > 15 {
+            return Err(self.unsupported(format!("{} roles: 15 are possible", roles.len())));
+        }
+        let all = self.crew;
+        let mut open = self.b.begin_roles(&roles, &[]);
+        for (i, (crew, region)) in crews.into_iter().zip(&op.regions).enumerate() {
+            if i > 0 {
+                self.b.begin_else(&mut open);
+            }
+            self.crew = crew;
+            self.block(*region)?;
+        }
+        self.crew = all;
+        self.b.end(open);
+        Ok(())
+    }
+}
