@@ -6,16 +6,17 @@ mod runtime;
 
 pub use titan_macros::{constant, device, kernel};
 
+#[cfg(feature = "cpu")]
+pub use runtime::cpu;
 #[cfg(feature = "cuda")]
 pub use runtime::cuda;
 
 pub use error::{Error, Location, Result};
 pub use runtime::{
-    AsTensor, AsTensorMut, Device, DeviceKind, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, VariantInfo,
+    AsTensor, AsTensorMut, Device, DeviceKind, Exclusive, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, VariantInfo,
     View, ViewMut, kernels,
 };
 
-/// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
 /// What simulated devices take: see [`Device::simulator`].
 #[cfg(feature = "simulator")]
 pub mod sim {
@@ -23,6 +24,7 @@ pub mod sim {
     pub use titan_sim::sim::Options;
 }
 
+/// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use titan_macros::{compile, missing, step};

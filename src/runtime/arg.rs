@@ -1,5 +1,6 @@
 //! Arguments of launches, with their types erased.
 
+use super::as_tensor::Exclusive;
 use super::buffer::{Access, Buffer};
 use super::footprint::Footprint;
 use super::layout::MAX_RANK;
@@ -105,6 +106,12 @@ impl<'a, T: Elem, const R: usize> From<&'a Tensor<T, R>> for LaunchArg<'a> {
 impl<'a, T: Elem, const R: usize> From<&'a mut Tensor<T, R>> for LaunchArg<'a> {
     fn from(tensor: &'a mut Tensor<T, R>) -> Self {
         LaunchArg::new(ArgValue::Tensor(Box::new(TensorArg::of(tensor, true))))
+    }
+}
+
+impl<'a, T: Elem, const R: usize> From<Exclusive<'a, Tensor<T, R>>> for LaunchArg<'a> {
+    fn from(tensor: Exclusive<'a, Tensor<T, R>>) -> Self {
+        LaunchArg::from(tensor.into_mut())
     }
 }
 

@@ -15,12 +15,15 @@ use super::kernel::{KernelRef, Loaded};
 use super::simulator;
 use crate::error::{Error, Result};
 use titan_core::ir::Const;
+#[cfg(feature = "cpu")]
 use titan_cpu::memory::Memory;
+#[cfg(feature = "cpu")]
 use titan_cpu::{Program, RunError};
 
 /// Memory of a device.
 #[derive(Clone, Debug)]
 pub(crate) enum Storage {
+    #[cfg(feature = "cpu")]
     Cpu(Memory),
     #[cfg(feature = "cuda")]
     Cuda(cuda::Memory),
@@ -31,6 +34,7 @@ pub(crate) enum Storage {
 /// A kernel that is ready to run on a device.
 #[derive(Debug)]
 pub(crate) enum Code {
+    #[cfg(feature = "cpu")]
     Cpu(Box<Program>),
     #[cfg(feature = "cuda")]
     Cuda(Box<cuda::Code>),
@@ -117,13 +121,22 @@ impl Storage {
     pub(crate) fn new(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
         match device.kind() {
             // What is simulated lies in the host's memory.
-            DeviceKind::Cpu | DeviceKind::Simulator => Memory::zeroed(bytes)
-                .map(|memory| (Storage::Cpu(memory), None))
-                .map_err(|_| Error::OutOfMemory { bytes, device: device.to_string(), free: None }),
+            DeviceKind::Cpu | DeviceKind::Simulator => Self::cpu(device, bytes).map(|storage| (storage, None)),
             DeviceKind::Cuda => Self::cuda(device, bytes, zeroed),
             DeviceKind::Emulator => Self::emulated(device, bytes).map(|storage| (storage, None)),
             DeviceKind::Hip => Err(absent(device)),
         }
+    }
+
+    #[cfg(feature = "cpu")]
+    fn cpu(device: &Device, bytes: usize) -> Result<Storage> {
+        let made = Memory::zeroed(bytes);
+        made.map(Storage::Cpu).map_err(|_| Error::OutOfMemory { bytes, device: device.to_string(), free: None })
+    }
+
+    #[cfg(not(feature = "cpu"))]
+    fn cpu(device: &Device, _bytes: usize) -> Result<Storage> {
+        Err(absent(device))
     }
 
     #[cfg(feature = "cuda")]
@@ -153,6 +166,7 @@ impl Storage {
     pub(crate) fn used_until(&self, mark: &Mark) {
         match (self, mark) {
             (Storage::Cuda(memory), Mark::Cuda(mark)) => memory.used_until(mark),
+            #[cfg(feature = "cpu")]
             (Storage::Cpu(_), _) => {}
             #[cfg(feature = "emulator")]
             (Storage::Emulated(_), _) => {}
@@ -163,6 +177,7 @@ impl Storage {
     pub(crate) fn is_used_as_a_whole(&self) -> bool {
         match self {
             // Its launches lease whole memories, and use every core anyway.
+            #[cfg(feature = "cpu")]
             Storage::Cpu(_) => true,
             #[cfg(feature = "cuda")]
             Storage::Cuda(_) => false,
@@ -174,6 +189,7 @@ impl Storage {
     /// Copies bytes in. Waits for nothing: `buffer.rs` orders it.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         match self {
+            #[cfg(feature = "cpu")]
             Storage::Cpu(memory) => memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e)),
             #[cfg(feature = "cuda")]
             Storage::Cuda(memory) => memory.write(offset, bytes),
@@ -185,6 +201,7 @@ impl Storage {
     /// Copies bytes out. Waits for nothing: `buffer.rs` orders it.
     pub(crate) fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
         match self {
+            #[cfg(feature = "cpu")]
             Storage::Cpu(memory) => memory.read(offset, out).map_err(|e| internal("a copy to the host", &e)),
             #[cfg(feature = "cuda")]
             Storage::Cuda(memory) => memory.read(offset, out),
@@ -198,20 +215,24 @@ impl Code {
     /// Makes a kernel ready for a device.
     pub(crate) fn compile(device: &Device, loaded: &Loaded) -> Result<Code> {
         match device.kind() {
-            DeviceKind::Cpu => {
-                Program::compile(&loaded.kernel).map(|program| Code::Cpu(Box::new(program))).map_err(|e| {
-                    Error::Unsupported {
-                        kernel: loaded.name.clone(),
-                        device: device.to_string(),
-                        reason: e.to_string(),
-                    }
-                })
-            }
+            DeviceKind::Cpu => Self::cpu(device, loaded),
             DeviceKind::Cuda => Self::cuda(device, loaded),
             DeviceKind::Emulator => Self::emulated(device, loaded),
             DeviceKind::Simulator => Self::simulated(device, loaded),
             DeviceKind::Hip => Err(absent(device)),
         }
+    }
+
+    #[cfg(feature = "cpu")]
+    fn cpu(device: &Device, loaded: &Loaded) -> Result<Code> {
+        let (kernel, device) = (loaded.name.clone(), device.to_string());
+        let made = Program::compile(&loaded.kernel).map(|program| Code::Cpu(Box::new(program)));
+        made.map_err(|e| Error::Unsupported { kernel, device, reason: e.to_string() })
+    }
+
+    #[cfg(not(feature = "cpu"))]
+    fn cpu(device: &Device, _loaded: &Loaded) -> Result<Code> {
+        Err(absent(device))
     }
 
     #[cfg(feature = "simulator")]
@@ -249,6 +270,7 @@ impl Code {
     /// Runs the grid to its end on this thread.
     pub(crate) fn run(&self, call: &Call<'_>, args: Vec<DeviceArg>) -> Result<()> {
         match self {
+            #[cfg(feature = "cpu")]
             Code::Cpu(program) => {
                 let args: Vec<titan_cpu::Arg> = args.into_iter().map(cpu_arg).collect();
                 let grid = call.grid.unwrap_or([Program::persistent_grid(), 1, 1]);
@@ -279,6 +301,7 @@ impl Code {
     ) -> Result<Given> {
         match (self, lane) {
             (Code::Cuda(code), Lane::Cuda(lane)) => code.give(lane, after, call, args, sleeps),
+            #[cfg(feature = "cpu")]
             (Code::Cpu(_), _) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }),
             #[cfg(feature = "emulator")]
             (Code::Emulated(..), _) => {
@@ -292,6 +315,7 @@ impl Code {
     }
 }
 
+#[cfg(feature = "cpu")]
 fn cpu_arg(arg: DeviceArg) -> titan_cpu::Arg {
     match arg {
         DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides } => {
@@ -308,6 +332,7 @@ fn cpu_arg(arg: DeviceArg) -> titan_cpu::Arg {
     }
 }
 
+#[cfg(feature = "cpu")]
 fn cpu_error(kernel: &KernelRef, name: &str, error: &RunError) -> Error {
     // Whatever is not a trap should have been found when the arguments were checked.
     let RunError::Trap { message, loc, program } = error else {
@@ -317,6 +342,7 @@ fn cpu_error(kernel: &KernelRef, name: &str, error: &RunError) -> Error {
     Error::Trap { kernel: name.to_owned(), message, location, program: *program }
 }
 
+#[cfg(feature = "cpu")]
 fn internal(doing: &str, error: &dyn std::error::Error) -> Error {
     Error::Internal { doing: doing.to_owned(), message: error.to_string() }
 }

@@ -74,7 +74,7 @@ impl Buffer {
     }
 
     /// What new work with this access must wait for.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cpu", feature = "cuda"))]
     pub(crate) fn earlier(&self, access: &Access) -> Vec<Dependency> {
         let mut waits = Vec::new();
         collect_dependencies(&lock(&self.0.uses), access, &mut waits);

@@ -66,9 +66,9 @@ struct Inner {
 }
 
 impl Device {
-    /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, an AMD GPU, the CPU.
+    /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, the CPU.
     ///
-    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one), `cuda:N`, `hip` or `hip:N`; with the feature `emulator` also
+    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one) or `cuda:N`; with the feature `emulator` also
     /// `emulator:sm_80` and the like, with the feature `simulator` also `simulator`; each is one device however often it is asked
     /// for. Empty is as if it were not set.
     ///
@@ -79,6 +79,7 @@ impl Device {
     }
 
     /// The CPU.
+    #[cfg(feature = "cpu")]
     #[must_use]
     pub fn cpu() -> Device {
         static CPU: OnceLock<Device> = OnceLock::new();
@@ -223,14 +224,14 @@ impl Device {
     #[must_use]
     pub fn available() -> Vec<Device> {
         #[cfg(feature = "cuda")]
-        {
-            let usable = |d: &&Device| d.as_cuda().is_some_and(super::cuda::is_usable);
-            let (new, old): (Vec<&Device>, Vec<&Device>) = super::cuda::devices().iter().partition(usable);
-            let cpu = Device::cpu();
-            new.into_iter().chain([&cpu]).chain(old).cloned().collect()
-        }
+        let (mut found, old): (Vec<Device>, Vec<Device>) =
+            super::cuda::devices().iter().cloned().partition(|d| d.as_cuda().is_some_and(super::cuda::is_usable));
         #[cfg(not(feature = "cuda"))]
-        vec![Device::cpu()]
+        let (mut found, old) = (Vec::new(), Vec::new());
+        #[cfg(feature = "cpu")]
+        found.push(Device::cpu());
+        found.extend(old);
+        found
     }
 
     /// The kind.
@@ -259,11 +260,12 @@ impl Device {
         self.0.default.get_or_init(|| Stream::new(self)).clone()
     }
 
-    /// A tensor of these elements, in row-major order.
+    /// A tensor of these elements, in row-major order: a copy of a slice, an array, a `Vec` or a reference to one.
     ///
     /// # Errors
     /// If the number of elements is not that of the shape, or there is not enough memory.
-    pub fn tensor<T: Elem, const R: usize>(&self, data: &[T], shape: [usize; R]) -> Result<Tensor<T, R>> {
+    pub fn tensor<T: Elem, const R: usize>(&self, data: impl AsRef<[T]>, shape: [usize; R]) -> Result<Tensor<T, R>> {
+        let data = data.as_ref();
         let layout = Layout::row_major(T::ELEM, shape)?;
         if layout.len() != data.len() {
             return Err(Error::ElementCount { found: data.len(), shape: shape.to_vec(), expected: layout.len() });
@@ -337,7 +339,7 @@ impl Device {
     fn by_setting(value: Option<&str>) -> Result<Device> {
         match value.filter(|v| !v.trim().is_empty()) {
             Some(value) => Device::choose(setting::DEVICE, value),
-            None => Ok(Device::available().swap_remove(0)),
+            None => Device::available().into_iter().next().ok_or_else(none_at_all),
         }
     }
 
@@ -364,12 +366,27 @@ impl Device {
             Error::NoSuchDevice {
                 asked_by,
                 asked: asked.to_owned(),
-                available: available.iter().map(Device::to_string).collect::<Vec<_>>().join(", "),
+                available: list(&available),
                 reason,
                 help,
             }
         })
     }
+}
+
+/// Devices, for messages.
+fn list(devices: &[Device]) -> String {
+    if devices.is_empty() {
+        return "none".to_owned();
+    }
+    devices.iter().map(Device::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A program without the CPU as a device, on a machine without others.
+fn none_at_all() -> Error {
+    let (reason, help) = absence(DeviceKind::Cuda.name()).unzip();
+    let (asked_by, asked) = ("the best device", "any".to_owned());
+    Error::NoSuchDevice { asked_by, asked, available: list(&[]), reason, help }
 }
 
 /// Why there is no device of a kind, and what to do about it.
@@ -387,6 +404,12 @@ fn absence(kind: &str) -> Option<(String, &'static str)> {
         } else {
             ("this program has no simulator".to_owned(), "build with feature `simulator` of `titan-gpu`")
         });
+    }
+    if kind == DeviceKind::Cpu.name() && !cfg!(feature = "cpu") {
+        return Some((
+            "this program has no code for the CPU as a device".to_owned(),
+            "build with feature `cpu` of `titan-gpu`",
+        ));
     }
     if kind != DeviceKind::Cuda.name() {
         return None;
@@ -408,6 +431,7 @@ pub(super) fn advance(index: &mut [usize], shape: &[usize]) {
     }
 }
 
+#[cfg(feature = "cpu")]
 fn cpu_description() -> String {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

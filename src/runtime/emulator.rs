@@ -172,7 +172,9 @@ fn gpu_arg(arg: DeviceArg) -> GpuArg {
             GpuArg::Tensor { address: memory.at(offset).address(), extents, strides }
         }
         // The devices of arguments have been compared.
-        DeviceArg::Tensor { storage: Storage::Cpu(_), .. } | DeviceArg::Absent => GpuArg::Absent,
+        #[cfg(feature = "cpu")]
+        DeviceArg::Tensor { storage: Storage::Cpu(_), .. } => GpuArg::Absent,
+        DeviceArg::Absent => GpuArg::Absent,
         #[cfg(feature = "cuda")]
         DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => GpuArg::Absent,
         DeviceArg::Scalar(value) => GpuArg::Scalar(value),

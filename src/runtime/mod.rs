@@ -17,6 +17,8 @@ mod arg;
 mod as_tensor;
 mod backend;
 mod buffer;
+#[cfg(feature = "cpu")]
+pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;
@@ -31,6 +33,8 @@ mod kernel;
 mod kernels;
 mod launch;
 mod layout;
+#[cfg(any(feature = "cuda", feature = "emulator", feature = "simulator"))]
+mod print;
 mod reference;
 #[cfg(feature = "cuda")]
 mod remote;
@@ -43,7 +47,7 @@ mod transfer;
 mod view;
 
 pub use arg::LaunchArg;
-pub use as_tensor::{AsTensor, AsTensorMut};
+pub use as_tensor::{AsTensor, AsTensorMut, Exclusive};
 pub use device::{Device, DeviceKind};
 pub use future::LaunchFuture;
 pub use kernel::KernelRef;

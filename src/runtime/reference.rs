@@ -3,6 +3,7 @@
 //! The expansion makes one [`HostTensor`] per tensor, runs the body with [`Reference::run`], and copies the `&mut` ones back,
 //! also after a trap: a kernel that stops leaves what it has stored.
 
+use super::as_tensor::Exclusive;
 use super::kernel::{KernelRef, Loaded};
 use super::launch::check;
 use super::tensor::Tensor;
@@ -56,10 +57,10 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
     ///
     /// # Errors
     /// As `write`.
-    pub fn copy_back(self, tensor: &mut Tensor<T, R>) -> Result<()> {
+    pub fn copy_back(self, tensor: Exclusive<'_, Tensor<T, R>>) -> Result<()> {
         let HostTensor { memory, tensor: view } = self;
         drop(view);
-        tensor.write(&memory.into_vec())
+        tensor.into_mut().write(&memory.into_vec())
     }
 }
 

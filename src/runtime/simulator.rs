@@ -3,6 +3,7 @@
 use super::backend::{Call, DeviceArg, Storage};
 use super::kernel::{KernelRef, Loaded};
 use super::lock;
+use super::print::print_line;
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex};
 use titan_core::ir::{Access, Elem, ParamKind};
@@ -53,7 +54,7 @@ impl Code {
         let report = sim::run(&self.0, &mut given, call.grid, &options)
             .map_err(|e| Error::Internal { doing: format!("kernel `{name}`"), message: e.to_string() })?;
         for line in &report.printed {
-            titan_cpu::print_line(&format!("{line}\n"));
+            print_line(line);
         }
         if let Some(found) = report.findings.first() {
             return Err(Error::Simulated { kernel: name.clone(), report: told(call.kernel, found, &options) });

@@ -35,7 +35,7 @@ impl Expansion<'_> {
                     pass.push(quote!(#host.as_ref().map(|t| t.tensor())));
                 }
                 ParamTyKind::Mut => {
-                    launch.push(quote!(&mut *#arg));
+                    launch.push(quote!(#arg.reborrow()));
                     hosts.push(quote!(let mut #host = #krate::__private::HostTensor::new(&*#arg)?;));
                     pass.push(quote!(#host.tensor_mut()));
                     back.push(quote!(#host.copy_back(#arg)?;));

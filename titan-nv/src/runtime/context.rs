@@ -5,9 +5,7 @@ use super::error::{DriverError, Kind};
 use super::event::Event;
 use super::stream::RawStream;
 use super::{Handle, lock};
-use cudarc::driver::sys::{
-    CUcontext, CUctx_st, CUevent_st, CUmemPool_attribute, CUmemPoolHandle_st, CUpointer_attribute as Attribute,
-};
+use super::sys::{self, CUcontext, Ctx, Evt, Pool};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex};
@@ -17,14 +15,14 @@ use std::sync::{Arc, Mutex};
 pub struct Context {
     pub(super) calls: &'static Calls,
     device: &'static Device,
-    raw: Handle<CUctx_st>,
+    raw: Handle<Ctx>,
     pub(super) streams: Streams,
     /// Events that nobody uses, by whether they block.
-    pub(super) events: [Mutex<Vec<Handle<CUevent_st>>>; 2],
+    pub(super) events: [Mutex<Vec<Handle<Evt>>>; 2],
     /// Pinned memory that nobody uses, by its size in words.
     pub(super) pinned: Mutex<Vec<super::pinned::Block>>,
     /// Where memory comes from in the order of streams.
-    pub(super) pool: Option<Handle<CUmemPoolHandle_st>>,
+    pub(super) pool: Option<Handle<Pool>>,
     /// Memory to free when its uses have ended, where the device has no pools.
     pub(super) deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
 }
@@ -86,10 +84,10 @@ impl Context {
         self.device
     }
 
-    /// The handle of the context, for whoever calls the driver without TITAN.
+    /// The handle of the context, a `CUcontext`, for whoever calls the driver without TITAN.
     #[must_use]
-    pub fn raw(&self) -> CUcontext {
-        self.raw.0
+    pub fn raw(&self) -> *mut c_void {
+        self.raw.0.cast()
     }
 
     /// Makes the context current until the result is dropped.
@@ -117,7 +115,7 @@ impl Context {
         let _entered = self.enter()?;
         let mut ordinal = 0i32;
         // SAFETY: the attribute is an int, and `ordinal` a place for one.
-        match unsafe { self.attribute(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, &raw mut ordinal) } {
+        match unsafe { self.attribute(sys::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, &raw mut ordinal) } {
             Ok(()) => {}
             Err(error) if error.kind() == Kind::Other => return Ok(None),
             Err(error) => return Err(error),
@@ -125,8 +123,8 @@ impl Context {
         let (mut start, mut bytes) = (0u64, 0usize);
         // SAFETY: the attributes are an address and a size, and these are places for them.
         let range = unsafe {
-            self.attribute(Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address, &raw mut start)
-                .and_then(|()| self.attribute(Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE, address, &raw mut bytes))
+            self.attribute(sys::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address, &raw mut start)
+                .and_then(|()| self.attribute(sys::CU_POINTER_ATTRIBUTE_RANGE_SIZE, address, &raw mut bytes))
         };
         // Managed memory has no device of its own before it is used.
         Ok(u32::try_from(ordinal).ok().map(|ordinal| Owner { ordinal, range: range.ok().map(|()| (start, bytes)) }))
@@ -134,7 +132,7 @@ impl Context {
 
     /// # Safety
     /// `place` must be writable, and of the type that the attribute has.
-    unsafe fn attribute<T>(&self, attribute: Attribute, address: u64, place: *mut T) -> Result<(), DriverError> {
+    unsafe fn attribute<T>(&self, attribute: u32, address: u64, place: *mut T) -> Result<(), DriverError> {
         // SAFETY: the caller's; any number may be asked for as an address.
         let code = unsafe { (self.calls.cuPointerGetAttribute)(place.cast::<c_void>(), attribute, address) };
         self.calls.check("cuPointerGetAttribute", code)
@@ -188,13 +186,13 @@ impl Drop for Entered {
 }
 
 /// The device's pool, told to keep what is freed: asking the system for memory again would synchronize.
-fn default_pool(calls: &Calls, device: &Device) -> Result<Handle<CUmemPoolHandle_st>, DriverError> {
+fn default_pool(calls: &Calls, device: &Device) -> Result<Handle<Pool>, DriverError> {
     let mut pool = ptr::null_mut();
     // SAFETY: `pool` is a place for a pool, and the device one that has pools.
     let code = unsafe { (calls.cuDeviceGetDefaultMemPool)(&raw mut pool, device.raw) };
     calls.check("cuDeviceGetDefaultMemPool", code)?;
     let mut threshold = u64::MAX;
-    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    let attribute = sys::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
     // SAFETY: the attribute is a `cuuint64_t`, which `threshold` is; the driver copies it.
     let code = unsafe { (calls.cuMemPoolSetAttribute)(pool, attribute, (&raw mut threshold).cast::<c_void>()) };
     calls.check("cuMemPoolSetAttribute", code)?;

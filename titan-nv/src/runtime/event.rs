@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::error::DriverError;
 use super::{Handle, lock};
-use cudarc::driver::sys::{CUevent, CUevent_flags_enum, CUevent_st, CUstream};
+use super::sys::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CUevent, CUstream, Evt};
 use std::ptr;
 
 /// `CUDA_ERROR_NOT_READY`, which is no failure.
@@ -22,7 +22,7 @@ pub enum Waiting {
 #[derive(Debug)]
 pub struct Event {
     context: &'static Context,
-    raw: Handle<CUevent_st>,
+    raw: Handle<Evt>,
     waiting: Waiting,
 }
 
@@ -103,10 +103,10 @@ impl Waiting {
     }
 
     fn flags(self) -> u32 {
-        let untimed = CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32;
+        let untimed = CU_EVENT_DISABLE_TIMING;
         match self {
             Waiting::Spins => untimed,
-            Waiting::Sleeps => untimed | CUevent_flags_enum::CU_EVENT_BLOCKING_SYNC as u32,
+            Waiting::Sleeps => untimed | CU_EVENT_BLOCKING_SYNC,
         }
     }
 }

@@ -8,8 +8,8 @@
 //!
 //! All of the crate's `unsafe` is here. The library is opened at run time: a program starts without it, and says why there
 //! is no GPU when one is asked for ([`Absence`]). What was looked up once is called through own pointers, whose results are
-//! plain integers: a driver that is newer than the bindings may return codes that an enum has not, and none of the
-//! functions that panic where a symbol is missing is ever called.
+//! plain integers: a driver that is newer than this crate may return codes that an enum has not. Types and numbers of the
+//! driver's interface are own ones too (`sys`), so that nobody's bindings, nor their version, matter here.
 //!
 //! Contexts are the primary ones, shared with whatever else in the process uses the device, and live as long as the process.
 //!
@@ -25,10 +25,10 @@ mod memory;
 mod module;
 mod pinned;
 mod stream;
+mod sys;
 mod table;
 
 pub use context::{Context, Owner};
-pub use cudarc;
 pub use driver::{Absence, Device, Driver, Properties, SYMBOLS};
 pub use error::{DriverError, Kind};
 pub use event::{Event, Waiting};

@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::error::DriverError;
 use super::{Handle, lock};
-use cudarc::driver::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE};
+use super::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE};
 use std::ptr;
 
 /// A block of the pool.

@@ -5,22 +5,20 @@ use super::context::Context;
 use super::driver::Calls;
 use super::error::DriverError;
 use super::event::{Event, Waiting};
-use cudarc::driver::CudaStream;
-use cudarc::driver::sys::{CUevent, CUstream, CUstream_flags_enum, CUstream_st};
-use std::ptr;
-use std::sync::Arc;
+use super::sys::{CU_STREAM_NON_BLOCKING, CUevent, CUstream, Str};
+use std::ffi::c_void;
+use std::{fmt, ptr};
 
 /// A stream without its context, which must be current for each call.
 #[derive(Debug)]
-pub(super) struct RawStream(Handle<CUstream_st>);
+pub(super) struct RawStream(Handle<Str>);
 
 impl RawStream {
     /// A stream that does not wait for the legacy default stream.
     pub(super) fn new(calls: &Calls) -> Result<RawStream, DriverError> {
         let mut raw: CUstream = ptr::null_mut();
-        let flags = CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: `raw` is a place for a stream, and a context is current.
-        calls.check("cuStreamCreate", unsafe { (calls.cuStreamCreate)(&raw mut raw, flags) })?;
+        calls.check("cuStreamCreate", unsafe { (calls.cuStreamCreate)(&raw mut raw, CU_STREAM_NON_BLOCKING) })?;
         Ok(RawStream(Handle(raw)))
     }
 
@@ -49,15 +47,18 @@ pub struct Stream {
     keeper: Keeper,
 }
 
-/// Who destroys a stream.
-#[derive(Debug)]
+/// What keeps a stream alive.
 enum Keeper {
-    /// This.
+    /// This, which destroys it.
     Own,
-    /// cudarc, with the last handle.
-    Cudarc { _kept: Arc<CudaStream> },
-    /// Whoever made it.
-    Other,
+    /// Whoever made it, with this value at the latest.
+    Other { _kept: Box<dyn Send + Sync> },
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self, Keeper::Own) { "Own" } else { "Other" })
+    }
 }
 
 impl Stream {
@@ -70,21 +71,13 @@ impl Stream {
         Ok(Stream { context, stream: RawStream::new(context.calls)?, keeper: Keeper::Own })
     }
 
-    /// A stream of cudarc's, if it is of this context.
-    #[must_use]
-    pub fn of_cudarc(context: &'static Context, stream: Arc<CudaStream>) -> Option<Stream> {
-        let same = stream.context().cu_ctx() == context.raw();
-        let raw = RawStream(Handle(stream.cu_stream()));
-        same.then(|| Stream { context, stream: raw, keeper: Keeper::Cudarc { _kept: stream } })
-    }
-
-    /// Somebody else's stream.
+    /// Somebody else's stream, a `CUstream`. What keeps it alive is dropped with the result.
     ///
     /// # Safety
-    /// It must be a stream of this context, and outlive the result.
+    /// It must be a stream of this context, and live as long as `kept`, or else as the result.
     #[must_use]
-    pub unsafe fn foreign(context: &'static Context, raw: CUstream) -> Stream {
-        Stream { context, stream: RawStream(Handle(raw)), keeper: Keeper::Other }
+    pub unsafe fn foreign(context: &'static Context, raw: *mut c_void, kept: Box<dyn Send + Sync>) -> Stream {
+        Stream { context, stream: RawStream(Handle(raw.cast())), keeper: Keeper::Other { _kept: kept } }
     }
 
     /// The context.
