@@ -2,6 +2,10 @@
 mod error;
 pub mod lang;
 pub mod prelude;
+#[cfg_attr(
+    not(any(feature = "cpu", feature = "cuda", feature = "emulator")),
+    expect(dead_code, unused_variables, unreachable_code, reason = "a library of kernels has no devices: its users choose them")
+)]
 mod runtime;
 
 pub use titan_macros::{constant, device, kernel};

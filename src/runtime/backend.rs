@@ -29,7 +29,14 @@ pub(crate) enum Storage {
     Cuda(cuda::Memory),
     #[cfg(feature = "emulator")]
     Emulated(emulator::Memory),
+    #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+    Nowhere(Never),
 }
+
+/// What a program without any device has instead. A library of kernels is built so: its users choose the devices.
+#[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+#[derive(Clone, Debug)]
+pub(crate) enum Never {}
 
 /// A kernel that is ready to run on a device.
 #[derive(Debug)]
@@ -42,6 +49,8 @@ pub(crate) enum Code {
     Emulated(emulator::Code, emulator::Space),
     #[cfg(feature = "simulator")]
     Simulated(Box<simulator::Code>, simulator::Settings),
+    #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+    Nowhere(Never),
 }
 
 /// An argument as a device takes it. Offsets are in bytes, strides in elements.
@@ -183,6 +192,20 @@ impl Storage {
             Storage::Cuda(_) => false,
             #[cfg(feature = "emulator")]
             Storage::Emulated(_) => false,
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            Storage::Nowhere(never) => match *never {},
+        }
+    }
+
+    /// The memory of an NVIDIA GPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn as_cuda(&self) -> Option<&cuda::Memory> {
+        match self {
+            Storage::Cuda(memory) => Some(memory),
+            #[cfg(feature = "cpu")]
+            Storage::Cpu(_) => None,
+            #[cfg(feature = "emulator")]
+            Storage::Emulated(_) => None,
         }
     }
 
@@ -195,6 +218,8 @@ impl Storage {
             Storage::Cuda(memory) => memory.write(offset, bytes),
             #[cfg(feature = "emulator")]
             Storage::Emulated(memory) => memory.write(offset, bytes),
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            Storage::Nowhere(never) => match *never {},
         }
     }
 
@@ -207,6 +232,8 @@ impl Storage {
             Storage::Cuda(memory) => memory.read(offset, out),
             #[cfg(feature = "emulator")]
             Storage::Emulated(memory) => memory.read(offset, out),
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            Storage::Nowhere(never) => match *never {},
         }
     }
 }
@@ -268,6 +295,7 @@ impl Code {
     }
 
     /// Runs the grid to its end on this thread.
+    #[cfg_attr(not(any(feature = "cpu", feature = "emulator")), expect(unused_variables, reason = "GPUs get work in lanes"))]
     pub(crate) fn run(&self, call: &Call<'_>, args: Vec<DeviceArg>) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]
@@ -286,6 +314,8 @@ impl Code {
             }
             #[cfg(feature = "simulator")]
             Code::Simulated(code, settings) => code.run(settings, call, &args),
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            Code::Nowhere(never) => match *never {},
         }
     }
 

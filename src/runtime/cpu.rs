@@ -43,19 +43,22 @@ use titan_cpu::memory::Memory;
 ///
 /// How launches failed is told where it always is: by what reads their results, or by [`Stream::sync`](crate::Stream::sync).
 pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
-    let scope = Scope { lent: Mutex::default(), scope: PhantomData, env: PhantomData };
-    f(&scope)
-    // Dropping the scope waits.
+    let lent = Lent::default();
+    f(&Scope { lent: &lent, scope: PhantomData, env: PhantomData })
+    // `lent` is dropped, also by a panic, and waits.
 }
 
 /// What makes tensors of slices: see [`scope`].
 pub struct Scope<'scope, 'env> {
-    /// All of each memory that was lent.
-    lent: Mutex<Vec<Access>>,
+    lent: &'scope Lent,
     /// Invariant, as in `std::thread::Scope`: a view cannot be taken for one of a longer scope.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
+
+/// All of each memory that was lent in a scope.
+#[derive(Default)]
+struct Lent(Mutex<Vec<Access>>);
 
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// A row-major tensor in a slice, to read.
@@ -70,8 +73,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<View<'scope, T, R>> {
         let bytes = T::as_bytes(data).ok_or_else(|| otherwise::<T>("borrow"))?;
         // SAFETY: the slice is borrowed for `'env`, which the scope does not outlive; a view of it lives for `'scope` at
-        // most, and when the scope is dropped, which nobody can prevent, it waits for every access. Elements of a slice are
-        // aligned.
+        // most, and `scope` waits for every access before it returns, which nobody can prevent. Elements of a slice are aligned.
         #[expect(unsafe_code, reason = "the slice is lent without a copy")]
         let memory = unsafe { Memory::lent(bytes) };
         Ok(View::new(self.tensor(memory, data.len(), shape)?))
@@ -104,7 +106,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
         let footprint = Footprint::whole(memory.len());
         let buffer = Buffer::of(&Device::cpu(), memory.len(), (Storage::Cpu(memory), None));
-        lock(&self.lent).push(Access { buffer: buffer.clone(), footprint, write: true });
+        lock(&self.lent.0).push(Access { buffer: buffer.clone(), footprint, write: true });
         Ok(Tensor::of(buffer, layout))
     }
 }
@@ -114,10 +116,10 @@ fn otherwise<T: Elem>(operation: &'static str) -> Error {
     Error::Layout { operation, problem, help: "copy them with `Device::tensor`" }
 }
 
-impl Drop for Scope<'_, '_> {
+impl Drop for Lent {
     /// Views are gone by now: what has been entered is all that will ever use the slices.
     fn drop(&mut self) {
-        for access in lock(&self.lent).drain(..) {
+        for access in lock(&self.0).drain(..) {
             access.buffer.earlier(&access).iter().for_each(|earlier| earlier.event.wait());
         }
     }
@@ -125,6 +127,6 @@ impl Drop for Scope<'_, '_> {
 
 impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Scope({} slices)", lock(&self.lent).len())
+        write!(f, "Scope({} slices)", lock(&self.lent.0).len())
     }
 }

@@ -153,7 +153,9 @@ fn gpu_arg(arg: DeviceArg) -> GpuArg {
             GpuArg::Tensor { address: memory.0.address(offset), extents, strides }
         }
         // The devices of arguments have been compared.
-        DeviceArg::Tensor { .. } | DeviceArg::Absent => GpuArg::Absent,
+        #[cfg(any(feature = "cpu", feature = "emulator"))]
+        DeviceArg::Tensor { .. } => GpuArg::Absent,
+        DeviceArg::Absent => GpuArg::Absent,
         DeviceArg::Scalar(value) => GpuArg::Scalar(value),
     }
 }

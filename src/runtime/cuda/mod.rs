@@ -1,21 +1,32 @@
 //! NVIDIA GPUs, and tensors shared with other users of CUDA.
 //!
-//! Programs share memory with [`cudarc`], in both directions and without copies:
+//! Programs share memory with other users of the driver, in both directions and without copies:
 //!
-//! * [`borrow`] and [`borrow_mut`] make a tensor of a `CudaSlice` or a part of one;
-//! * [`lend`] and [`lend_mut`] give the device pointer of a tensor to a stream of cudarc's;
-//! * [`tensor_from_raw`] makes a tensor of any pointer.
+//! * [`tensor_from_raw`] makes a tensor of any pointer;
+//! * [`lend_raw`] and [`lend_raw_mut`] give the device pointer of a tensor to any stream.
 //!
-//! The contexts are the primary ones, which cudarc's `CudaContext::new` uses as well.
+//! With feature `cudarc`, which is on by default, the same for the types of that crate, which candle and CubeCL build on, and
+//! in safe code:
+//!
+//! * `borrow` and `borrow_mut` make a tensor of a `CudaSlice` or a part of one;
+//! * `lend` and `lend_mut` give the device pointer of a tensor to a stream of cudarc's.
+//!
+//! TITAN's own calls of the driver go through a table of its own: they depend neither on cudarc nor on the version of its
+//! bindings. The contexts are the primary ones, which cudarc's `CudaContext::new` uses as well.
 
 mod code;
 mod error;
+mod foreign;
+#[cfg(feature = "cudarc")]
 mod interop;
 
-pub use interop::{Borrowed, BorrowedMut, Lent, RawTensor, borrow, borrow_mut, lend, lend_mut, tensor_from_raw};
+pub use foreign::{Lent, RawTensor, lend_raw, lend_raw_mut, tensor_from_raw};
+#[cfg(feature = "cudarc")]
+pub use interop::{CudaMemory, CudaMemoryMut, borrow, borrow_mut, lend, lend_mut};
 
 /// The crate whose types are exchanged here, in the version that TITAN uses.
-pub use titan_nv::runtime::cudarc;
+#[cfg(feature = "cudarc")]
+pub use cudarc;
 
 pub(super) use code::Code;
 

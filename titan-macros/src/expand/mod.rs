@@ -75,7 +75,7 @@ impl Expansion<'_> {
         let (name, trait_name) = (&func.name, surface::trait_name(&func.name));
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
-        let params = func.params.iter().map(|p| surface::host_param(p, false));
+        let params = func.params.iter().map(|p| surface::host_param(krate, p, false));
         let cfg = self.cfgs();
         quote! {
             #errors
@@ -225,7 +225,7 @@ impl<'a> Body<'a> {
             // See `tripwire`: an opaque result is as broken as the body.
             quote!(-> impl ::core::marker::Sized { #binds let () = #body; })
         };
-        let host = func.params.iter().map(|p| surface::host_param(p, false));
+        let host = func.params.iter().map(|p| surface::host_param(expansion.krate, p, false));
         let names = func.params.iter().map(|p| &p.name);
         Body {
             generics: quote!(#(#consts,)* #(#fresh),*),

@@ -161,7 +161,7 @@ fn open(names: &[&str]) -> Result<&'static Library, String> {
     let mut refused = None;
     for name in names {
         // SAFETY: opening the driver's library runs its initializers, which NVIDIA makes for programs that do so.
-        match unsafe { Library::new(name) } {
+        match unsafe { Library::new(*name) } {
             // Never closed: its functions are called as long as the process lives.
             Ok(library) => return Ok(Box::leak(Box::new(library))),
             Err(error) => {

@@ -3,7 +3,8 @@
 use super::context::Context;
 use super::error::{DriverError, Kind};
 use super::event::{Event, Waiting};
-use super::lock;
+use super::sys::Evt;
+use super::{Handle, lock};
 use super::stream::Stream;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
@@ -28,7 +29,54 @@ enum Origin {
     /// The driver, which waits for the whole device.
     Device,
     /// Somebody else, whose stream waits for all work on it.
-    Foreign(Option<Stream>),
+    Foreign(Option<Follower>),
+}
+
+/// The stream on which somebody else uses memory, and how their other streams learn of its work.
+#[derive(Debug)]
+pub struct Follower {
+    stream: Stream,
+    /// An event of theirs.
+    event: Option<Handle<Evt>>,
+}
+
+impl Follower {
+    /// A stream, which must wait for all work on the memory.
+    #[must_use]
+    pub fn new(stream: Stream) -> Follower {
+        Follower { stream, event: None }
+    }
+
+    /// It records this `CUevent` as well, behind each piece of work that it waits for.
+    ///
+    /// # Safety
+    /// It must be an event of the stream's context, and exist whenever [`Follower::follow`] is called.
+    #[must_use]
+    pub unsafe fn recording(self, event: *mut c_void) -> Follower {
+        Follower { event: Some(Handle(event.cast())), ..self }
+    }
+
+    /// The point after all work of the stream so far.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn mark(&self) -> Result<Event, DriverError> {
+        self.stream.mark(Waiting::Spins)
+    }
+
+    /// Makes later work of the stream wait for the event, and tells those who watch it.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn follow(&self, event: &Event) -> Result<(), DriverError> {
+        self.stream.follow(event)?;
+        let Some(raw) = self.event else { return Ok(()) };
+        let context = self.stream.context();
+        let _entered = context.enter()?;
+        // SAFETY: an event of the stream's context, which exists, as `recording` asks for.
+        let code = unsafe { (context.calls.cuEventRecord)(raw.0, self.stream.raw()) };
+        context.calls.check("cuEventRecord", code)
+    }
 }
 
 impl Memory {
@@ -57,14 +105,14 @@ impl Memory {
         Ok((memory, ready))
     }
 
-    /// Somebody else's memory. With `stream`, later work of that stream waits for all work that uses the memory.
+    /// Somebody else's memory. With `follower`, later work of that stream waits for all work that uses the memory.
     ///
     /// # Safety
     /// The `bytes` bytes at `address` must be memory of the context's device until the work that uses the result has ended;
-    /// with `stream`, until the stream has reached that work.
+    /// with `follower`, until its stream has reached that work.
     #[must_use]
-    pub unsafe fn foreign(context: &'static Context, address: u64, bytes: usize, stream: Option<Stream>) -> Memory {
-        Memory { context, address, bytes, origin: Origin::Foreign(stream), uses: Mutex::default() }
+    pub unsafe fn foreign(context: &'static Context, address: u64, bytes: usize, follower: Option<Follower>) -> Memory {
+        Memory { context, address, bytes, origin: Origin::Foreign(follower), uses: Mutex::default() }
     }
 
     /// The context whose device's memory it is.
@@ -81,9 +129,9 @@ impl Memory {
 
     /// The stream whose later work must wait for uses of the memory.
     #[must_use]
-    pub fn follower(&self) -> Option<&Stream> {
+    pub fn follower(&self) -> Option<&Follower> {
         match &self.origin {
-            Origin::Foreign(stream) => stream.as_ref(),
+            Origin::Foreign(follower) => follower.as_ref(),
             Origin::Pool | Origin::Device => None,
         }
     }

@@ -32,7 +32,7 @@ pub use context::{Context, Owner};
 pub use driver::{Absence, Device, Driver, Properties, SYMBOLS};
 pub use error::{DriverError, Kind};
 pub use event::{Event, Waiting};
-pub use memory::Memory;
+pub use memory::{Follower, Memory};
 pub use module::{Function, LoadError};
 pub use pinned::Pinned;
 pub use stream::Stream;

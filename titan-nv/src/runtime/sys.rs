@@ -31,7 +31,7 @@ pub(super) type CUdeviceptr = u64;
 
 /// Numbers of the driver's interface. Enums are `int` or `unsigned int` there, which are passed alike.
 macro_rules! numbers {
-    ($($binding:ident: $($name:ident = $value:literal;)*)*) => {
+    ($($binding:ident { $($name:ident = $value:literal;)* })*) => {
         $($(pub(super) const $name: c_uint = $value;)*)*
 
         #[cfg(test)]
@@ -50,36 +50,43 @@ macro_rules! numbers {
 }
 
 numbers! {
-    CUdevice_attribute_enum:
-    CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5;
-    CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y = 6;
-    CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z = 7;
-    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
-    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
-    CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115;
-    CUfunction_attribute_enum:
-    CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0;
-    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1;
-    CU_FUNC_ATTRIBUTE_NUM_REGS = 4;
-    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
-    CUpointer_attribute_enum:
-    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9;
-    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11;
-    CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12;
-    CUmemPool_attribute_enum:
-    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4;
-    CUjit_option_enum:
-    CU_JIT_INFO_LOG_BUFFER = 3;
-    CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4;
-    CU_JIT_ERROR_LOG_BUFFER = 5;
-    CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6;
-    CUstream_flags_enum:
-    CU_STREAM_NON_BLOCKING = 1;
-    CUevent_flags_enum:
-    CU_EVENT_BLOCKING_SYNC = 1;
-    CU_EVENT_DISABLE_TIMING = 2;
+    CUdevice_attribute_enum {
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5;
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y = 6;
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z = 7;
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
+        CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115;
+    }
+    CUfunction_attribute_enum {
+        CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0;
+        CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1;
+        CU_FUNC_ATTRIBUTE_NUM_REGS = 4;
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
+    }
+    CUpointer_attribute_enum {
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9;
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11;
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12;
+    }
+    CUmemPool_attribute_enum {
+        CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4;
+    }
+    CUjit_option_enum {
+        CU_JIT_INFO_LOG_BUFFER = 3;
+        CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4;
+        CU_JIT_ERROR_LOG_BUFFER = 5;
+        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6;
+    }
+    CUstream_flags_enum {
+        CU_STREAM_NON_BLOCKING = 1;
+    }
+    CUevent_flags_enum {
+        CU_EVENT_BLOCKING_SYNC = 1;
+        CU_EVENT_DISABLE_TIMING = 2;
+    }
 }
 
 /// Flags of `cuMemHostAlloc`: memory for every context, with an address for the device.
