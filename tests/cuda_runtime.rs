@@ -3,7 +3,7 @@
 //! Each test runs its body in a process of its own, with the emulated driver first on the library path and set as the test
 //! says. With `TITAN_DEVICE=cuda`, tests without settings run on the real device instead.
 
-#![cfg(all(feature = "cuda", target_os = "linux"))]
+#![cfg(all(feature = "cudarc", target_os = "linux"))]
 #![expect(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test that cannot go on stops; small numbers")]
 #![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
 #![expect(unsafe_code, reason = "pointers of others")]
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use titan::cuda::cudarc::driver::{CudaContext, DevicePtr};
+use titan::cuda::cudarc::driver::{CudaContext, DevicePtr, result};
 use titan::cuda::{self, RawTensor};
 use titan::{Device, DeviceKind, Error, Tensor};
 
@@ -368,6 +368,58 @@ fn slices_of_cudarc_are_tensors() {
     });
 }
 
+/// Neither forgetting what was borrowed nor dropping it early hides a launch from cudarc's streams: not from the slice's own, on
+/// which it is freed, and not from others.
+#[test]
+fn borrows_need_no_destructor() {
+    in_every_order("borrows_need_no_destructor", || {
+        let dev = device();
+        let context = CudaContext::new(0).unwrap();
+        let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let source = stream.clone_htod(&[1.0f32, 2.0, 3.0, 4.0]).unwrap();
+        let mut target = stream.alloc_zeros::<f32>(4).unwrap();
+        let overwritten = stream.clone_htod(&[7.0f32; 4]).unwrap();
+        {
+            let x = cuda::borrow(&dev, &source, [4]).unwrap();
+            let mut y = cuda::borrow_mut(&dev, &mut target, [4]).unwrap();
+            add(&x, &mut y, 1.0).launch(&dev.default_stream()).unwrap();
+            scale(&mut y.slice_mut::<0>(1..3).unwrap(), 2.0).launch(&dev.stream().unwrap()).unwrap();
+            std::mem::forget((x, y));
+        }
+        // Another stream of cudarc's waits for the launches by the events of the slices: it reads what was written, and
+        // overwrites what was read.
+        assert_eq!(other.clone_dtoh(&target).unwrap(), [2.0, 6.0, 8.0, 5.0]);
+        let mut source = source;
+        other.memcpy_dtod(&overwritten, &mut source).unwrap();
+        let x = cuda::borrow(&dev, &source, [4]).unwrap();
+        let mut own = dev.zeros([4]).unwrap();
+        add(&x, &mut own, 0.5).launch(&dev.default_stream()).unwrap();
+        std::mem::forget(x);
+        drop((source, target));
+        assert_eq!(own.to_vec().unwrap(), [7.5; 4]);
+    });
+}
+
+/// A borrowed tensor that is lent on: the slice's streams wait for the borrower as for launches.
+#[test]
+fn a_slice_waits_for_whom_its_tensor_was_lent_to() {
+    in_every_order("a_slice_waits_for_whom_its_tensor_was_lent_to", || {
+        let dev = device();
+        let context = CudaContext::new(0).unwrap();
+        let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let mut slice = stream.alloc_zeros::<f32>(4).unwrap();
+        let source = other.clone_htod(&[5.0f32; 4]).unwrap();
+        {
+            let mut x = cuda::borrow_mut(&dev, &mut slice, [4]).unwrap();
+            let lent = cuda::lend_mut(&mut x, &other).unwrap();
+            let (from, _read) = source.device_ptr(&other);
+            // SAFETY: both hold four elements, and the stream is in order with all other uses.
+            unsafe { result::memcpy_dtod_async(lent.address(), from, 16, other.cu_stream()).unwrap() };
+        }
+        assert_eq!(stream.clone_dtoh(&slice).unwrap(), [5.0; 4]);
+    });
+}
+
 #[test]
 fn tensors_are_lent_to_streams_of_cudarc() {
     in_every_order("tensors_are_lent_to_streams_of_cudarc", || {
@@ -382,7 +434,7 @@ fn tensors_are_lent_to_streams_of_cudarc() {
             let (from, _read) = source.device_ptr(&stream);
             // SAFETY: both hold four elements, and the stream is in order with all other uses.
             unsafe {
-                cuda::cudarc::driver::result::memcpy_dtod_async(lent.address(), from, 16, stream.cu_stream()).unwrap();
+                result::memcpy_dtod_async(lent.address(), from, 16, stream.cu_stream()).unwrap();
             }
         }
         scale(&mut x, 2.0).launch(&dev.default_stream()).unwrap();
@@ -400,7 +452,7 @@ fn raw_pointers_are_checked() {
         let slice = stream.clone_htod(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
         let (pointer, _read) = slice.device_ptr(&stream);
         let raw = |pointer, shape, strides| {
-            let raw = RawTensor { pointer, shape, strides, stream: Some(stream.cu_stream()) };
+            let raw = RawTensor { pointer, shape, strides, stream: Some(stream.cu_stream().cast()) };
             // SAFETY: where the pointer is good, the slice lives until the end of the test.
             unsafe { cuda::tensor_from_raw::<f32, 2>(&dev, raw) }
         };

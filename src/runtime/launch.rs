@@ -260,3 +260,33 @@ fn device_arg(arg: ArgValue) -> DeviceArg {
         ArgValue::Scalar(value) => DeviceArg::Scalar(value),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static COPY: KernelRef = KernelRef::new(
+        "copy",
+        b"kernel @copy(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid(N) {
+            %p = program_id<0> : i32
+            %v = get %x[%p] : f32
+            set %y[%p], %v
+            return
+        }",
+        file!(),
+        1,
+    );
+
+    /// What nobody can write in Rust is checked all the same: two handles of the same elements, one of them to write.
+    #[test]
+    fn an_output_that_overlaps_another_argument_is_refused() {
+        let all = Device::best().unwrap().zeros::<f32, 1>([8]).unwrap();
+        let (head, _) = all.layout().split(0, 5).unwrap();
+        let (_, tail) = all.layout().split(0, 3).unwrap();
+        let (head, mut tail) = (all.with_layout(head), all.with_layout(tail));
+        let error = Launch::new(&COPY, vec![(&head).into(), (&mut tail).into()]).sync().unwrap_err();
+        assert!(matches!(error, Error::Alias { .. }));
+        let text = error.to_string();
+        assert!(text.starts_with("kernel `copy`: `y` is written, but shares elements with `x`\n"), "{text}");
+    }
+}
