@@ -1,4 +1,4 @@
-//! (j) A persistent linear layer with optional bias and GELU: each program walks its share of the output tiles.
+//! A persistent linear layer with optional bias and GELU: each program walks its share of the output tiles.
 //!
 //! Run with `cargo run --release --example linear_gelu`.
 mod common;
