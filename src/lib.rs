@@ -7,7 +7,12 @@ pub mod lang;
 pub mod prelude;
 #[cfg_attr(
     not(any(feature = "cpu", feature = "cuda", feature = "emulator")),
-    expect(dead_code, unused_variables, unreachable_code, reason = "a library of kernels has no devices: its users choose them")
+    expect(
+        dead_code,
+        unused_variables,
+        unreachable_code,
+        reason = "a library of kernels has no devices: its users choose them"
+    )
 )]
 mod runtime;
 
@@ -115,8 +120,8 @@ pub use runtime::cuda;
 
 pub use error::{Error, Location, Result};
 pub use runtime::{
-    AsTensor, AsTensorMut, Device, DeviceKind, Exclusive, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, VariantInfo,
-    View, ViewMut, kernels,
+    AsTensor, AsTensorMut, Device, DeviceKind, Exclusive, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor,
+    VariantInfo, View, ViewMut, kernels,
 };
 
 /// What a simulated device takes: how copies complete and roles interleave. See [`Device::simulator`].

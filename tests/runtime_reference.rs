@@ -29,11 +29,7 @@ fn shift(x: &lang::Tensor<f32, 1>, b: Option<&lang::Tensor<f32, 1>>, y: &mut lan
 }
 
 /// What the macro's expansion does.
-fn reference(
-    x: &Tensor<f32, 1>,
-    b: Option<&Tensor<f32, 1>>,
-    y: &mut impl AsTensorMut<Tensor<f32, 1>>,
-) -> Result<()> {
+fn reference(x: &Tensor<f32, 1>, b: Option<&Tensor<f32, 1>>, y: &mut impl AsTensorMut<Tensor<f32, 1>>) -> Result<()> {
     let mut y = y.as_tensor_mut();
     let run = Reference::new(&SHIFT, vec![x.into(), b.into(), y.reborrow().into()])?;
     let x_host = HostTensor::new(x)?;

@@ -58,9 +58,9 @@ pub use half::{bf16, f16};
 
 pub use self::condition::{Condition, condition};
 pub use self::debug::{Holds, capture_prints, emit_print};
-pub use self::elem::{Bits, Cast, Comparable, Elem, Int, Num, Number};
 #[cfg(feature = "cpu")]
 pub(crate) use self::elem::is_plain;
+pub use self::elem::{Bits, Cast, Comparable, Elem, Int, Num, Number};
 pub use self::elementwise::{Beside, select};
 pub use self::float::Float;
 pub use self::gather::{RowIndex, RowIndices};

@@ -295,7 +295,10 @@ impl Code {
     }
 
     /// Runs the grid to its end on this thread.
-    #[cfg_attr(not(any(feature = "cpu", feature = "emulator")), expect(unused_variables, reason = "GPUs get work in lanes"))]
+    #[cfg_attr(
+        not(any(feature = "cpu", feature = "emulator")),
+        expect(unused_variables, reason = "GPUs get work in lanes")
+    )]
     pub(crate) fn run(&self, call: &Call<'_>, args: Vec<DeviceArg>) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]

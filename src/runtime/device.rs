@@ -363,13 +363,7 @@ impl Device {
         };
         available.iter().find(fits).cloned().ok_or_else(|| {
             let (reason, help) = absence(kind).unzip();
-            Error::NoSuchDevice {
-                asked_by,
-                asked: asked.to_owned(),
-                available: list(&available),
-                reason,
-                help,
-            }
+            Error::NoSuchDevice { asked_by, asked: asked.to_owned(), available: list(&available), reason, help }
         })
     }
 }

@@ -78,7 +78,11 @@ pub(crate) fn scale(y: &mut impl AsTensorMut<Tensor<f32, 1>>, v: f32) -> Launch<
 }
 
 /// `a[p] = v; b[p] = -v`
-pub(crate) fn fill_two<'a>(a: &'a mut impl AsTensorMut<Tensor<f32, 1>>, b: &'a mut impl AsTensorMut<Tensor<f32, 1>>, v: f32) -> Launch<'a> {
+pub(crate) fn fill_two<'a>(
+    a: &'a mut impl AsTensorMut<Tensor<f32, 1>>,
+    b: &'a mut impl AsTensorMut<Tensor<f32, 1>>,
+    v: f32,
+) -> Launch<'a> {
     let kernel = kernel!(
         fill_two,
         "kernel @fill_two(%a: mut tensor<f32>[N], %b: mut tensor<f32>[N], %v: f32) grid(N) {

@@ -2,9 +2,9 @@
 
 use super::context::Context;
 use super::error::DriverError;
+use super::sys::{self, CUdevice};
 pub use super::table::SYMBOLS;
 use super::table::{Code, Table};
-use super::sys::{self, CUdevice};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;

@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::error::DriverError;
-use super::{Handle, lock};
 use super::sys::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CUevent, CUstream, Evt};
+use super::{Handle, lock};
 use std::ptr;
 
 /// `CUDA_ERROR_NOT_READY`, which is no failure.

@@ -3,9 +3,9 @@
 use super::context::Context;
 use super::error::{DriverError, Kind};
 use super::event::{Event, Waiting};
+use super::stream::Stream;
 use super::sys::Evt;
 use super::{Handle, lock};
-use super::stream::Stream;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 

@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::error::DriverError;
-use super::{Handle, lock};
 use super::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE};
+use super::{Handle, lock};
 use std::ptr;
 
 /// A block of the pool.

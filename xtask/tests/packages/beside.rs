@@ -8,8 +8,14 @@ use std::path::PathBuf;
 /// What TITAN's neighbours ask of cudarc 0.19.
 const NEIGHBOURS: [(&str, &str); 4] = [
     // candle-core 0.11, feature `cuda`, without its optional libraries.
-    ("candle", r#""std", "cublas", "cublaslt", "curand", "driver", "nvrtc", "f16", "f8", "cuda-version-from-build-system", "dynamic-linking""#),
-    ("cubecl", r#""std", "driver", "nvrtc", "nccl", "fallback-dynamic-loading", "cuda-version-from-build-system", "fallback-latest""#),
+    (
+        "candle",
+        r#""std", "cublas", "cublaslt", "curand", "driver", "nvrtc", "f16", "f8", "cuda-version-from-build-system", "dynamic-linking""#,
+    ),
+    (
+        "cubecl",
+        r#""std", "driver", "nvrtc", "nccl", "fallback-dynamic-loading", "cuda-version-from-build-system", "fallback-latest""#,
+    ),
     // Who writes a version of CUDA down, and who loads the driver as a matter of course: both decide for everybody.
     ("version", r#""std", "driver", "dynamic-loading", "cuda-12000""#),
     ("newest", r#""std", "driver", "dynamic-loading", "cuda-13000""#),
@@ -55,7 +61,10 @@ fn titan_builds_beside_every_choice_of_cudarcs_features() {
         let folder = program(name, &cudarc, BORROWS);
         let mut check = cargo();
         // One folder for all: they differ in cudarc and the facade only.
-        check.current_dir(folder).args(["check", "--quiet"]).env("CARGO_TARGET_DIR", root().join("target/tests/beside/target"));
+        check
+            .current_dir(folder)
+            .args(["check", "--quiet"])
+            .env("CARGO_TARGET_DIR", root().join("target/tests/beside/target"));
         text(check.env("CARGO_PROFILE_DEV_DEBUG", "0").env_remove("RUSTFLAGS"));
     }
 }

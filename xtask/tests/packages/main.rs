@@ -97,7 +97,6 @@ fn published_packages_say_what_they_are() {
     assert!(poor.is_empty(), "{poor:#?}");
 }
 
-
 #[test]
 fn packages_have_their_texts_and_no_tests() {
     let workspace = Workspace::load();

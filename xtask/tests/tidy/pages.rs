@@ -156,9 +156,13 @@ fn what_is_not_yet_there_has_no_code() {
     for page in ["catalogue", "requirements"] {
         let text = read(&root().join(format!("docs/{page}.md")));
         let late = rows(&text).filter(|cells| cells.get(1) == Some(&"not yet"));
-        found.extend(late.filter(|cells| !codes(&cells.join(" ")).is_empty()).map(|cells| format!("{page}: {cells:?}")));
+        found
+            .extend(late.filter(|cells| !codes(&cells.join(" ")).is_empty()).map(|cells| format!("{page}: {cells:?}")));
     }
-    expect_none(&found, "A check that has a code is there: name the code in the second column, and where it is checked.");
+    expect_none(
+        &found,
+        "A check that has a code is there: name the code in the second column, and where it is checked.",
+    );
     assert_eq!(codes("[T0610](errors/T0610.md), T5, TF32, T60a1"), ["T0610", "T0610"]);
 }
 
@@ -169,7 +173,10 @@ fn the_catalogue_is_counted() {
     let open = rows(&catalogue).filter(|cells| cells.get(1) == Some(&"not yet")).count();
     let requirements = read(&root().join("docs/requirements.md"));
     let row = rows(&requirements).find(|cells| cells[0] == "V9").expect("V9 has a row");
-    assert!(row[2].contains(&format!("; {open} are of parts that do not exist yet")), "{open} are open, and V9 says: {row:?}");
+    assert!(
+        row[2].contains(&format!("; {open} are of parts that do not exist yet")),
+        "{open} are open, and V9 says: {row:?}"
+    );
 }
 
 #[test]
