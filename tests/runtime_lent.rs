@@ -97,12 +97,13 @@ fn slices_may_be_empty_or_of_one_element_and_nothing_may_be_borrowed() {
 
 #[test]
 fn elements_that_lie_otherwise_and_wrong_shapes_are_refused() {
+    let (singles, bytes, halves) = ([tf32::default(); 2], [e4m3::default(); 2], [i4::default(); 2]);
     cpu::scope(|host| {
         let refused = |error: Error, says: &str| assert!(error.to_string().contains(says), "{error}");
         refused(host.borrow(&[1.0f32; 4], [3]).unwrap_err(), "4 elements were given for shape [3]");
-        refused(host.borrow(&[tf32::default(); 2], [2]).unwrap_err(), "elements of type `tf32` lie otherwise");
-        refused(host.borrow(&[e4m3::default(); 2], [2]).unwrap_err(), "copy them with `Device::tensor`");
-        refused(host.borrow(&[i4::default(); 2], [2]).unwrap_err(), "elements of type `i4` lie otherwise");
+        refused(host.borrow(&singles, [2]).unwrap_err(), "elements of type `tf32` lie otherwise");
+        refused(host.borrow(&bytes, [2]).unwrap_err(), "copy them with `Device::tensor`");
+        refused(host.borrow(&halves, [2]).unwrap_err(), "elements of type `i4` lie otherwise");
         assert_eq!(host.borrow(&[true, false], [2]).unwrap().to_vec().unwrap(), [true, false]);
         assert_eq!(host.borrow(&[bf16::ONE; 2], [2]).unwrap().to_vec().unwrap(), [bf16::ONE; 2]);
     });
@@ -121,7 +122,8 @@ fn one_slice_may_be_lent_twice_to_be_read() {
         let (a, b) = (host.borrow(&x, [3])?, host.borrow(&x, [3])?);
         add(&a, &mut own, 1.0).sync()?;
         fill(&mut Device::cpu().zeros([1])?, 0.0).sync()?;
-        add(&b.slice::<0>(0..2)?, &mut own.slice_mut::<0>(0..2)?, 5.0).sync()
+        let b = b.slice::<0>(0..2)?;
+        add(&b, &mut own.slice_mut::<0>(0..2)?, 5.0).sync()
     })
     .unwrap();
     assert_eq!(own.to_vec().unwrap(), [6.0, 7.0, 4.0]);

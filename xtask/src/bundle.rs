@@ -67,13 +67,14 @@ fn size(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// Builds targets of the root package in release, stripped; the name and the place of each program.
+/// Builds targets of the root package, or of the benchmarks, in release, stripped; the name and the place of each program.
 fn executables(args: &[&str]) -> io::Result<Option<Vec<(String, PathBuf)>>> {
-    let release: &[&str] = if args.first() == Some(&"bench") { &[] } else { &["--release"] };
+    let is_bench = args.first() == Some(&"bench");
+    let (package, release): (_, &[&str]) = if is_bench { ("benches", &[]) } else { ("titan-gpu", &["--release"]) };
     let output = cargo()
         .args(args)
         .args(release)
-        .args(["-p", "titan-gpu", "--message-format", "json-render-diagnostics"])
+        .args(["-p", package, "--message-format", "json-render-diagnostics"])
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .env("CARGO_PROFILE_BENCH_STRIP", "symbols")
         .stderr(std::process::Stdio::inherit())

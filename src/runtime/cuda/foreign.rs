@@ -196,7 +196,7 @@ fn check_pointer<T: Elem>(
 
 impl Lent<'_> {
     /// The device pointer of the first element; strides are those of the tensor. Whoever uses it does so on the stream, and puts
-    /// the work there before the guard is dropped: later launches wait for what is there then.
+    /// the work there before the guard is dropped: later launches wait for what is there then. Who forgets the guard tells nobody.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address

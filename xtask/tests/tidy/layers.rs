@@ -14,6 +14,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("titan-cli", &["titan-core", "titan-sim", "titan-nv", "titan-amd", "titan-cpu"]),
     ("ui-tests", &["titan", "titan-core"]),
     ("examples/minilm", &["titan"]),
+    ("benches", &["titan"]),
     ("cuda-emulator", &["titan-nv"]),
     ("wheel", &[]),
     ("xtask", &[]),

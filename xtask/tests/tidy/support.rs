@@ -18,6 +18,7 @@ pub(crate) const PACKAGES: &[&str] = &[
     "wheel",
     "cuda-emulator",
     "examples/minilm",
+    "benches",
 ];
 
 /// The root of the repository.
