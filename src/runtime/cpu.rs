@@ -38,6 +38,15 @@ use std::marker::PhantomData;
 use std::sync::Mutex;
 use titan_cpu::memory::Memory;
 
+/// What the CPU is called: threads and model.
+pub(super) fn description() -> String {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
+    let model = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+    format!("{threads} {}, {model}", if threads == 1 { "thread" } else { "threads" })
+}
+
 /// Runs `f`, in which slices can be tensors of the CPU. Every launch that uses them has ended when this returns, also those on
 /// streams, and also if `f` panics: until then the slices are borrowed.
 ///

@@ -1,5 +1,6 @@
 //! Devices: which there are, and which one is used.
 
+use super::absence::{absence, list, none_at_all};
 use super::layout::Layout;
 use super::setting;
 use super::stream::Stream;
@@ -83,7 +84,7 @@ impl Device {
     #[must_use]
     pub fn cpu() -> Device {
         static CPU: OnceLock<Device> = OnceLock::new();
-        CPU.get_or_init(|| Device::new(DeviceKind::Cpu, 0, cpu_description())).clone()
+        CPU.get_or_init(|| Device::new(DeviceKind::Cpu, 0, super::cpu::description())).clone()
     }
 
     /// The device of this name, in the form of `TITAN_DEVICE`.
@@ -368,52 +369,6 @@ impl Device {
     }
 }
 
-/// Devices, for messages.
-fn list(devices: &[Device]) -> String {
-    if devices.is_empty() {
-        return "none".to_owned();
-    }
-    devices.iter().map(Device::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// A program without the CPU as a device, on a machine without others.
-fn none_at_all() -> Error {
-    let (reason, help) = absence(DeviceKind::Cuda.name()).unzip();
-    let (asked_by, asked) = ("the best device", "any".to_owned());
-    Error::NoSuchDevice { asked_by, asked, available: list(&[]), reason, help }
-}
-
-/// Why there is no device of a kind, and what to do about it.
-fn absence(kind: &str) -> Option<(String, &'static str)> {
-    if kind == DeviceKind::Emulator.name() {
-        return Some(if cfg!(feature = "emulator") {
-            ("an emulator has a target".to_owned(), "write it behind a colon, as in `emulator:sm_80`")
-        } else {
-            ("this program has no emulator".to_owned(), "build with feature `emulator` of `titan-gpu`")
-        });
-    }
-    if kind == DeviceKind::Simulator.name() {
-        return Some(if cfg!(feature = "simulator") {
-            ("the simulator has no number".to_owned(), "write `simulator`")
-        } else {
-            ("this program has no simulator".to_owned(), "build with feature `simulator` of `titan-gpu`")
-        });
-    }
-    if kind == DeviceKind::Cpu.name() && !cfg!(feature = "cpu") {
-        return Some((
-            "this program has no code for the CPU as a device".to_owned(),
-            "build with feature `cpu` of `titan-gpu`",
-        ));
-    }
-    if kind != DeviceKind::Cuda.name() {
-        return None;
-    }
-    #[cfg(feature = "cuda")]
-    return super::cuda::absence();
-    #[cfg(not(feature = "cuda"))]
-    return Some(("this program has no code for NVIDIA GPUs".to_owned(), "build with feature `cuda` of `titan-gpu`"));
-}
-
 /// The next index in row-major order; after the last one, the first.
 pub(super) fn advance(index: &mut [usize], shape: &[usize]) {
     for (i, extent) in index.iter_mut().zip(shape).rev() {
@@ -423,15 +378,6 @@ pub(super) fn advance(index: &mut [usize], shape: &[usize]) {
         }
         *i = 0;
     }
-}
-
-#[cfg(feature = "cpu")]
-fn cpu_description() -> String {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
-    let model = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
-    format!("{threads} {}, {model}", if threads == 1 { "thread" } else { "threads" })
 }
 
 impl PartialEq for Device {

@@ -13,6 +13,7 @@
 //!
 //! Devices are cases of the enums in `backend.rs`; the rest of the module does not know which there are.
 
+mod absence;
 mod arg;
 mod as_tensor;
 mod backend;
