@@ -13,7 +13,7 @@ use cuda_process::{device, in_every_order, with};
 use runtime_kernels::{add, fill, scale};
 use titan::cuda::cudarc::driver::{CudaContext, DevicePtr, result};
 use titan::cuda::{self, RawTensor};
-use titan::{Device, Tensor};
+use titan::Device;
 
 #[test]
 fn slices_of_cudarc_are_tensors() {
