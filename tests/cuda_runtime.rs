@@ -8,69 +8,15 @@
 #![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
 #![expect(unsafe_code, reason = "pointers of others")]
 
+mod cuda_process;
 mod runtime_kernels;
 
+use cuda_process::{CHILD, device, driver, in_every_order, process, with};
 use runtime_kernels::{add, fill, scale, slow_fill, trap_at};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use titan::cuda::cudarc::driver::{CudaContext, DevicePtr};
 use titan::cuda::{self, RawTensor};
-use titan::{Device, DeviceKind, Error, Tensor};
-
-const CHILD: &str = "TITAN_CUDA_RUNTIME_TEST";
-
-/// A new folder, and in it the emulated driver without some functions.
-fn driver(missing: &[&str]) -> PathBuf {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{}-{number}", std::process::id()));
-    let beside = std::env::current_exe().unwrap();
-    let library = beside.with_file_name("libcuda_emulator.so");
-    cuda_emulator::place::place(&library, &folder, missing).unwrap();
-    folder
-}
-
-/// Runs this test program again, with only `test` in it, which runs `body` there.
-fn process(test: &str, folder: &Path, settings: &[(&str, &str)], body: impl FnOnce()) {
-    if std::env::var(CHILD).is_ok() {
-        return body();
-    }
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    command.env(CHILD, "1").env("TITAN_DEVICE", "cuda:0").env("LD_LIBRARY_PATH", folder);
-    let output = command.envs(settings.iter().copied()).output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    std::fs::remove_dir_all(folder).unwrap();
-    assert!(output.status.success() && text.contains("1 passed"), "with {settings:?}:\n{text}");
-}
-
-/// With the emulated driver and these settings.
-fn with(test: &str, settings: &[(&str, &str)], body: impl FnOnce()) {
-    let real = std::env::var("TITAN_DEVICE").is_ok_and(|name| name.starts_with("cuda"));
-    if real && settings.is_empty() && std::env::var(CHILD).is_err() {
-        return body();
-    }
-    let folder = if std::env::var(CHILD).is_ok() { PathBuf::new() } else { driver(&[]) };
-    process(test, &folder, settings, body);
-}
-
-/// With streams that run as late, as early and as randomly as they may.
-fn in_every_order(test: &str, body: impl Fn()) {
-    for order in ["late", "early", "random:1", "random:2", "random:3"] {
-        with(test, &[("CUDA_EMULATOR_ORDER", order)], &body);
-        if std::env::var(CHILD).is_ok() {
-            return;
-        }
-    }
-}
-
-fn device() -> Device {
-    let device = Device::best().unwrap();
-    assert_eq!(device.kind(), DeviceKind::Cuda);
-    device
-}
+use titan::{Device, Error, Tensor};
 
 #[test]
 fn work_of_many_streams_is_in_order_and_tensors_may_be_dropped_at_once() {

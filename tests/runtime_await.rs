@@ -101,3 +101,67 @@ fn a_future_dropped_midway_leaves_memory_in_order() {
         let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     }
 }
+
+/// A waker that does something when it is woken.
+struct Does<F>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Wake for Does<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+/// Polls once with a waker that runs `f`, and drops the future.
+fn poll_with(launch: titan::Launch<'_>, f: impl Fn() + Send + Sync + 'static) -> Poll<Result<()>> {
+    let waker = Waker::from(Arc::new(Does(f)));
+    pin!(launch.into_future()).as_mut().poll(&mut Context::from_waker(&waker))
+}
+
+#[test]
+fn a_waker_that_panics_ends_no_thread_that_others_need() {
+    let dev = Device::best().unwrap();
+    let panics = [
+        (|| panic!("a text")) as fn(),
+        || std::panic::panic_any(7),
+        // Dropping what was thrown panics as well.
+        || std::panic::panic_any(Thrown),
+    ];
+    for round in 0..3u8 {
+        // Awaited launches are dealt to several streams: all of them meet one.
+        for throw in panics {
+            let mut x = dev.zeros([4]).unwrap();
+            let _ = poll_with(slow_fill(&mut x, 1.0, 20_000), throw);
+            x.to_vec().unwrap();
+        }
+        assert_eq!(block_on(chain(dev.clone(), round.into())).unwrap(), [f32::from(round) + 1.0; 4]);
+    }
+}
+
+struct Thrown;
+
+impl Drop for Thrown {
+    fn drop(&mut self) {
+        assert!(thread::panicking(), "dropped in peace");
+    }
+}
+
+#[test]
+fn a_waker_may_launch_and_wait() {
+    let dev = Device::best().unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for _ in 0..8 {
+        let mut x = dev.zeros([4]).unwrap();
+        let (inner, sender) = (dev.clone(), std::sync::Mutex::new(sender.clone()));
+        let polled = poll_with(slow_fill(&mut x, 1.0, 20_000), move || {
+            let mut y = inner.zeros([4]).unwrap();
+            fill(&mut y, 2.0).launch(&inner.default_stream()).unwrap();
+            add(&inner.full([4], 1.0).unwrap(), &mut y, 2.0).sync().unwrap();
+            sender.lock().unwrap().send(y.to_vec().unwrap()).unwrap();
+        });
+        if polled.is_pending() {
+            assert_eq!(receiver.recv_timeout(std::time::Duration::from_secs(60)).unwrap(), [3.0; 4]);
+        }
+        // Whoever asks how the launch went may be the one who settles it.
+        x.to_vec().unwrap();
+    }
+}

@@ -33,6 +33,8 @@ pub(crate) struct Setting {
     pub(crate) devices: Vec<Fitted>,
     pub(crate) order: Order,
     pub(crate) faults: Vec<Fault>,
+    /// Calls that failed by request since `faults` was chosen.
+    pub(crate) struck: u64,
     /// Functions that answer that they are not supported.
     pub(crate) without: Vec<String>,
     /// As `cuDriverGetVersion` gives it: 12080.
@@ -57,6 +59,7 @@ impl Default for Setting {
             devices: device("sm_80").into_iter().collect(),
             order: Order::Late,
             faults: Vec::new(),
+            struck: 0,
             without: Vec::new(),
             version: 12_080,
             strict: true,
@@ -91,7 +94,7 @@ impl Setting {
         match key {
             "DEVICES" => self.devices = items().map(device).collect::<Result<_, _>>()?,
             "ORDER" => self.order = order(value)?,
-            "FAULT" => self.faults = items().map(fault).collect::<Result<_, _>>()?,
+            "FAULT" => (self.faults, self.struck) = (items().map(fault).collect::<Result<_, _>>()?, 0),
             "WITHOUT" => self.without = items().map(str::to_owned).collect(),
             "VERSION" => self.version = value.parse().map_err(|_| "a number such as 12080 is expected".to_owned())?,
             "POOLS" => {
@@ -115,6 +118,7 @@ impl Setting {
                 found = Some(fault.code);
             }
         }
+        self.struck += u64::from(found.is_some());
         found
     }
 }
@@ -186,7 +190,7 @@ mod tests {
         assert_eq!(setting.order, Order::Random(7));
         setting.set("FAULT", "cuMemAlloc_v2:2:2,cuLaunchKernel:1+:719").unwrap();
         let answers: Vec<_> = (0..3).map(|_| setting.fault("cuMemAlloc_v2").is_some()).collect();
-        assert_eq!(answers, [false, true, false]);
+        assert_eq!((answers, setting.struck), (vec![false, true, false], 1));
         assert!((0..3).all(|_| setting.fault("cuLaunchKernel") == Some(Code::LAUNCH_FAILED)));
         for (key, value) in [
             ("DEVICES", "sm_70"),

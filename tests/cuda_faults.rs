@@ -1,0 +1,327 @@
+//! Every call of the driver fails once, in every order of streams, while random graphs of launches run. Whatever fails, no
+//! work is unordered and no memory is used after it was freed, which the emulated driver would tell; what was read is right;
+//! and when the driver works again, so does everything, and no memory is lost.
+
+#![cfg(all(feature = "cuda", target_os = "linux"))]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+#![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
+#![expect(unsafe_code, reason = "settings of the emulated driver")]
+
+mod cuda_process;
+mod launch_graphs;
+mod runtime_kernels;
+
+use cuda_process::{CHILD, device, in_every_order, with};
+use launch_graphs::Graph;
+use runtime_kernels::{accumulate, add, fill, scale, slow_fill, trap_at};
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use titan::{Device, Error};
+use titan_nv::runtime::SYMBOLS;
+
+/// `CUDA_ERROR_UNKNOWN` and its like end the context; these are what a driver may answer once and not again:
+/// `CUDA_ERROR_OUT_OF_MEMORY`, `CUDA_ERROR_OPERATING_SYSTEM`.
+const TRANSIENT: [u32; 2] = [2, 304];
+
+/// Which calls fail: the first ones, and ever fewer of the later ones.
+const NTH: [u32; 12] = [1, 2, 3, 4, 6, 9, 13, 19, 28, 41, 60, 90];
+
+/// The settings of the emulated driver that this process has loaded.
+struct Emulator(libloading::Library);
+
+impl Emulator {
+    fn loaded() -> Emulator {
+        // SAFETY: the library does nothing when it is loaded.
+        Emulator(unsafe { libloading::Library::new("libcuda.so.1") }.unwrap())
+    }
+
+    fn fail(&self, fault: &str) {
+        let (key, value) = (c"FAULT", CString::new(fault).unwrap());
+        type Set = unsafe extern "C" fn(*const std::ffi::c_char, *const std::ffi::c_char) -> u32;
+        // SAFETY: the emulated driver has this export, and takes two texts.
+        let code = unsafe { self.0.get::<Set>(b"cuEmulatorSet").unwrap()(key.as_ptr(), value.as_ptr()) };
+        assert_eq!(code, 0, "{fault}");
+    }
+
+    /// How many calls have failed by request.
+    fn struck(&self) -> u64 {
+        let mut count = 0;
+        // SAFETY: the emulated driver has this export, and `count` is a place for a number.
+        unsafe { self.0.get::<unsafe extern "C" fn(*mut u64) -> u32>(b"cuEmulatorFaults").unwrap()(&raw mut count) };
+        count
+    }
+}
+
+/// Bytes of the device that are free when all that was dropped is freed.
+fn free_bytes(device: &Device) -> usize {
+    match device.zeros::<u8, 1>([1 << 40]) {
+        Err(Error::OutOfMemory { free: Some((free, _)), .. }) => free,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("there is no such device"),
+    }
+}
+
+/// A graph that must do all that it is asked for.
+fn all_is_well(device: &Device, seed: u64) {
+    let mut graph = Graph::new(device, seed).unwrap().without_traps().without_leaks();
+    graph.run(30);
+    graph.read_all();
+    assert!(graph.unexplained.is_empty(), "{:?}", graph.unexplained);
+}
+
+#[test]
+fn a_driver_that_fails_while_it_starts_is_tried_again() {
+    let settings = [("CUDA_EMULATOR_ORDER", "late")];
+    with("a_driver_that_fails_while_it_starts_is_tried_again", &settings, || {
+        let emulator = Emulator::loaded();
+        let start = || Device::cuda(0).and_then(|device| device.full([4], 1.0f32));
+        let calls = [
+            ("cuInit", 1),
+            ("cuDeviceGetCount", 1),
+            ("cuDeviceGet", 1),
+            ("cuDeviceGetName", 1),
+            ("cuDeviceGetAttribute", 8),
+            ("cuDeviceTotalMem_v2", 1),
+            ("cuDriverGetVersion", 1),
+            ("cuDevicePrimaryCtxRetain", 1),
+            ("cuCtxGetCurrent", 1),
+            ("cuCtxSetCurrent", 1),
+            ("cuDeviceGetDefaultMemPool", 1),
+            ("cuMemPoolSetAttribute", 1),
+            ("cuStreamCreate", 3),
+        ];
+        for (call, times) in calls {
+            for nth in 1..=times {
+                emulator.fail(&format!("{call}:{nth}:304"));
+                let error = start().unwrap_err();
+                assert_eq!(emulator.struck(), 1, "{call} {nth}: {error}");
+            }
+        }
+        emulator.fail("");
+        assert_eq!(start().unwrap().to_vec().unwrap(), [1.0; 4]);
+        all_is_well(&device(), 1);
+    });
+}
+
+#[test]
+fn every_call_may_fail_and_the_next_pass_recovers() {
+    in_every_order("every_call_may_fail_and_the_next_pass_recovers", || {
+        let (device, emulator) = (device(), Emulator::loaded());
+        let mut met = BTreeSet::new();
+        let mut seed = 0;
+        // Pinned memory is asked for in the first passes only: reports are used again.
+        let pinned = |name: &&&str| name.starts_with("cuMemHost");
+        let calls: Vec<_> = SYMBOLS.iter().filter(pinned).chain(SYMBOLS.iter().filter(|name| !pinned(name))).collect();
+        for call in calls {
+            let before = free_bytes(&device);
+            for nth in NTH {
+                let code = TRANSIENT[seed % TRANSIENT.len()];
+                seed += 1;
+                emulator.fail(&format!("{call}:{nth}:{code}"));
+                let hits = faulty_pass(&device, &emulator, seed as u64);
+                emulator.fail("");
+                all_is_well(&device, seed as u64);
+                if hits == 0 {
+                    break;
+                }
+                met.insert(**call);
+            }
+            assert_eq!(free_bytes(&device), before, "memory is lost when `{call}` fails");
+        }
+        let never: Vec<_> = SYMBOLS.iter().filter(|name| !met.contains(*name)).collect();
+        // Of the start, which has a test of its own; of reports and modules that could not be made; and of borrowed memory.
+        let expected = [
+            "cuInit",
+            "cuDriverGetVersion",
+            "cuGetErrorName",
+            "cuDeviceGetCount",
+            "cuDeviceGet",
+            "cuDeviceGetName",
+            "cuDeviceGetAttribute",
+            "cuDeviceTotalMem_v2",
+            "cuDevicePrimaryCtxRetain",
+        ];
+        assert_eq!(never, expected.iter().collect::<Vec<_>>());
+    });
+}
+
+/// A graph with the driver failing; how often it did.
+fn faulty_pass(device: &Device, emulator: &Emulator, seed: u64) -> u64 {
+    let Ok(graph) = Graph::new(device, seed) else { return emulator.struck() };
+    let mut graph = graph.without_leaks();
+    graph.run(30);
+    assert!(device.zeros::<u8, 1>([1 << 40]).is_err());
+    let hits = emulator.struck();
+    emulator.fail("");
+    graph.read_all();
+    let told = graph.unexplained.len() as u64;
+    assert!(told <= hits, "{told} errors of {hits} failing calls: {:?}", graph.unexplained);
+    hits
+}
+
+#[test]
+fn random_graphs_are_in_order_with_refused_and_failed_launches() {
+    in_every_order("random_graphs_are_in_order_with_refused_and_failed_launches", || {
+        let (device, emulator) = (device(), Emulator::loaded());
+        let mut refused = 0;
+        for seed in 0..40 {
+            let mut graph = Graph::new(&device, seed).unwrap();
+            for call in ["cuLaunchKernel", "cuStreamWaitEvent", "cuEventRecord", "cuEventCreate", "cuLaunchKernel"] {
+                graph.run(12);
+                emulator.fail(&format!("{call}:1:701"));
+                graph.run(3);
+            }
+            emulator.fail("");
+            graph.read_all();
+            refused += graph.refused;
+        }
+        assert!(refused > 100, "{refused}");
+    });
+}
+
+#[test]
+fn graphs_of_many_threads_and_of_rayon_tasks_are_in_order() {
+    in_every_order("graphs_of_many_threads_and_of_rayon_tasks_are_in_order", || {
+        let device = device();
+        let graph = |seed| {
+            let mut graph = Graph::new(&device, seed).unwrap();
+            graph.run(30);
+            graph.read_all();
+            assert!(graph.unexplained.is_empty(), "{:?}", graph.unexplained);
+        };
+        std::thread::scope(|scope| (0..3).for_each(|seed| drop(scope.spawn(move || graph(seed)))));
+        rayon::scope(|scope| (3..9).for_each(|seed| scope.spawn(move |_| graph(seed))));
+        // Tasks that launch, wait, and use one tensor.
+        let shared = std::sync::Mutex::new(device.zeros([4]).unwrap());
+        rayon::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|_| {
+                    let one = device.full([4], 1.0f32).unwrap();
+                    let mut sum = shared.lock().unwrap();
+                    accumulate(&one, &mut sum, 1).sync().unwrap();
+                });
+            }
+        });
+        assert_eq!(shared.lock().unwrap().to_vec().unwrap(), [16.0; 4]);
+    });
+}
+
+/// Launches on `x` that run, one that the device refuses, and what uses `x` then.
+fn refused_between(test: &str, refuse: impl Fn(&Emulator, &Device, &mut titan::Tensor<f32, 1>) -> Error) {
+    in_every_order(test, || {
+        let (device, emulator) = (device(), Emulator::loaded());
+        let (s, t) = (device.stream().unwrap(), device.stream().unwrap());
+        // A reader and a writer are on their way: the refused launch forgets neither.
+        let (mut x, mut y) = (device.zeros([4]).unwrap(), device.zeros([4]).unwrap());
+        slow_fill(&mut x, 2.0, 200).launch(&s).unwrap();
+        add(&x, &mut y, 1.0).launch(&t).unwrap();
+        refuse(&emulator, &device, &mut x);
+        assert_eq!(x.to_vec().unwrap(), [2.0; 4]);
+        slow_fill(&mut x, 3.0, 200).launch(&s).unwrap();
+        add(&x, &mut y, 1.0).launch(&t).unwrap();
+        refuse(&emulator, &device, &mut x);
+        fill(&mut x, 9.0).launch(&s).unwrap();
+        assert_eq!(y.to_vec().unwrap(), [4.0; 4]);
+        // A stream waits for what it was given before.
+        slow_fill(&mut x, 5.0, 200).launch(&s).unwrap();
+        refuse(&emulator, &device, &mut x);
+        s.sync().unwrap();
+        assert_eq!(x.to_vec().unwrap(), [5.0; 4]);
+        // Memory is freed after the launches that run.
+        slow_fill(&mut x, 4.0, 200).launch(&s).unwrap();
+        refuse(&emulator, &device, &mut x);
+        drop(x);
+        let mut z = device.zeros([4]).unwrap();
+        fill(&mut z, 1.0).sync().unwrap();
+        // A failure of an earlier launch is not forgotten either.
+        let mut x = device.zeros([4]).unwrap();
+        trap_at(&mut x, 0).launch(&s).unwrap();
+        let error = refuse(&emulator, &device, &mut x);
+        assert!(!matches!(error, Error::Trap { .. }), "{error}");
+        assert!(matches!(x.to_vec(), Err(Error::Trap { .. })));
+        x.to_vec().unwrap();
+        all_is_well(&device, 7);
+    });
+}
+
+#[test]
+fn a_launch_that_the_driver_refuses_forgets_no_earlier_one() {
+    refused_between("a_launch_that_the_driver_refuses_forgets_no_earlier_one", |emulator, device, x| {
+        emulator.fail("cuLaunchKernel:1:701");
+        let error = scale(x, 7.0).launch(&device.default_stream()).unwrap_err();
+        assert_eq!(emulator.struck(), 1);
+        emulator.fail("");
+        error
+    });
+}
+
+#[test]
+fn a_launch_whose_grid_is_refused_forgets_no_earlier_one() {
+    refused_between("a_launch_whose_grid_is_refused_forgets_no_earlier_one", |_, device, x| {
+        let one = device.full([4], 1.0f32).unwrap();
+        let error = accumulate(&one, x, 70_000).launch(&device.default_stream()).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        error
+    });
+}
+
+#[test]
+fn a_launch_that_cannot_be_ordered_is_refused_and_forgets_no_earlier_one() {
+    refused_between("a_launch_that_cannot_be_ordered_is_refused_and_forgets_no_earlier_one", |emulator, device, x| {
+        let one = device.full([4], 1.0f32).unwrap();
+        emulator.fail("cuStreamWaitEvent:1:304");
+        let refused = accumulate(&one, x, 1).launch(&device.default_stream());
+        // What it would wait for may have ended.
+        let error = refused.err().filter(|_| emulator.struck() == 1);
+        emulator.fail("");
+        error.unwrap_or_else(|| accumulate(&one, x, 70_000).launch(&device.default_stream()).unwrap_err())
+    });
+}
+
+#[test]
+fn a_launch_without_an_event_is_waited_for() {
+    in_every_order("a_launch_without_an_event_is_waited_for", || {
+        let (device, emulator) = (device(), Emulator::loaded());
+        for call in ["cuEventRecord", "cuEventCreate"] {
+            let s = device.stream().unwrap();
+            let (x, mut y) = (device.full([4], 1.0f32).unwrap(), device.zeros([4]).unwrap());
+            emulator.fail(&format!("{call}:1+:304"));
+            for round in 0..6u8 {
+                add(&x, &mut y, round.into()).launch(&s).unwrap();
+                assert_eq!(y.to_vec().unwrap(), [1.0 + f32::from(round); 4]);
+            }
+            drop((x, y));
+            emulator.fail("");
+            all_is_well(&device, 3);
+        }
+    });
+}
+
+#[test]
+fn a_stream_that_cannot_be_waited_for_is_asked() {
+    in_every_order("a_stream_that_cannot_be_waited_for_is_asked", || {
+        let (device, emulator) = (device(), Emulator::loaded());
+        emulator.fail("cuEventSynchronize:1+:304,cuStreamSynchronize:1+:304");
+        all_is_well(&device, 5);
+        emulator.fail("cuEventQuery:1+:304,cuStreamQuery:1+:304");
+        all_is_well(&device, 6);
+        emulator.fail("");
+        all_is_well(&device, 7);
+    });
+}
+
+#[test]
+fn a_driver_that_never_tells_the_end_of_work_is_given_up_and_nothing_hangs() {
+    in_every_order("a_driver_that_never_tells_the_end_of_work_is_given_up_and_nothing_hangs", || {
+        let (device, emulator) = (device(), Emulator::loaded());
+        let s = device.stream().unwrap();
+        let (x, mut y) = (device.full([4], 1.0f32).unwrap(), device.zeros([4]).unwrap());
+        add(&x, &mut y, 1.0).launch(&s).unwrap();
+        emulator.fail("cuEventSynchronize:1+:304,cuEventQuery:1+:304");
+        let error = y.to_vec().unwrap_err();
+        assert!(error.to_string().contains("CUDA_ERROR_OPERATING_SYSTEM"), "{error}");
+        drop((x, y));
+        emulator.fail("");
+        assert!(device.zeros::<f32, 1>([4]).is_err(), "the driver cannot be trusted again");
+    });
+}
