@@ -24,8 +24,7 @@ thread_local! {
 
 impl Refuses {
     fn refuses(size: usize) -> bool {
-        size >= LARGE
-            && REFUSED.try_with(|left| left.replace(left.get().saturating_sub(1)) == 1).unwrap_or(false)
+        size >= LARGE && REFUSED.try_with(|left| left.replace(left.get().saturating_sub(1)) == 1).unwrap_or(false)
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Fault {
     pub(crate) code: Code,
     /// Calls so far.
     pub(crate) seen: u64,
+    /// How many of them failed by request.
+    pub(crate) struck: u64,
 }
 
 /// All that can be chosen.
@@ -33,8 +35,6 @@ pub(crate) struct Setting {
     pub(crate) devices: Vec<Fitted>,
     pub(crate) order: Order,
     pub(crate) faults: Vec<Fault>,
-    /// Calls that failed by request since `faults` was chosen.
-    pub(crate) struck: u64,
     /// Functions that answer that they are not supported.
     pub(crate) without: Vec<String>,
     /// As `cuDriverGetVersion` gives it: 12080.
@@ -59,7 +59,6 @@ impl Default for Setting {
             devices: device("sm_80").into_iter().collect(),
             order: Order::Late,
             faults: Vec::new(),
-            struck: 0,
             without: Vec::new(),
             version: 12_080,
             strict: true,
@@ -94,7 +93,7 @@ impl Setting {
         match key {
             "DEVICES" => self.devices = items().map(device).collect::<Result<_, _>>()?,
             "ORDER" => self.order = order(value)?,
-            "FAULT" => (self.faults, self.struck) = (items().map(fault).collect::<Result<_, _>>()?, 0),
+            "FAULT" => self.faults = items().map(fault).collect::<Result<_, _>>()?,
             "WITHOUT" => self.without = items().map(str::to_owned).collect(),
             "VERSION" => self.version = value.parse().map_err(|_| "a number such as 12080 is expected".to_owned())?,
             "POOLS" => {
@@ -116,10 +115,15 @@ impl Setting {
             fault.seen += 1;
             if fault.seen == fault.nth || fault.onwards && fault.seen > fault.nth {
                 found = Some(fault.code);
+                fault.struck += 1;
             }
         }
-        self.struck += u64::from(found.is_some());
         found
+    }
+
+    /// How many calls of a function have failed by request.
+    pub(crate) fn struck(&self, function: &str) -> u64 {
+        self.faults.iter().filter(|f| f.function == function).map(|f| f.struck).sum()
     }
 }
 
@@ -154,6 +158,7 @@ fn fault(text: &str) -> Result<Fault, String> {
         onwards,
         code: Code(code.parse().map_err(|_| wrong())?),
         seen: 0,
+        struck: 0,
     })
 }
 
@@ -190,7 +195,7 @@ mod tests {
         assert_eq!(setting.order, Order::Random(7));
         setting.set("FAULT", "cuMemAlloc_v2:2:2,cuLaunchKernel:1+:719").unwrap();
         let answers: Vec<_> = (0..3).map(|_| setting.fault("cuMemAlloc_v2").is_some()).collect();
-        assert_eq!((answers, setting.struck), (vec![false, true, false], 1));
+        assert_eq!((answers, setting.struck("cuMemAlloc_v2")), (vec![false, true, false], 1));
         assert!((0..3).all(|_| setting.fault("cuLaunchKernel") == Some(Code::LAUNCH_FAILED)));
         for (key, value) in [
             ("DEVICES", "sm_70"),

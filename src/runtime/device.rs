@@ -222,15 +222,24 @@ impl Device {
     /// The devices of this machine, the best one first. GPUs too old for any code stand behind the CPU.
     #[must_use]
     pub fn available() -> Vec<Device> {
+        Device::found().0
+    }
+
+    /// The devices of this machine, and why there is no NVIDIA GPU among them, with what to do about it.
+    fn found() -> (Vec<Device>, Option<(String, &'static str)>) {
         #[cfg(feature = "cuda")]
         {
             let usable = |d: &&Device| d.as_cuda().is_some_and(super::cuda::is_usable);
-            let (new, old): (Vec<&Device>, Vec<&Device>) = super::cuda::devices().iter().partition(usable);
+            let gpus = super::cuda::devices();
+            let (new, old): (Vec<&Device>, Vec<&Device>) = gpus.as_deref().unwrap_or_default().iter().partition(usable);
             let cpu = Device::cpu();
-            new.into_iter().chain([&cpu]).chain(old).cloned().collect()
+            (new.into_iter().chain([&cpu]).chain(old).cloned().collect(), gpus.err())
         }
         #[cfg(not(feature = "cuda"))]
-        vec![Device::cpu()]
+        {
+            let help = "build with feature `cuda` of `titan-gpu`";
+            (vec![Device::cpu()], Some(("this program has no code for NVIDIA GPUs".to_owned(), help)))
+        }
     }
 
     /// The kind.
@@ -343,7 +352,7 @@ impl Device {
 
     /// The device that `asked` names; `asked_by` is for the error.
     fn choose(asked_by: &'static str, asked: &str) -> Result<Device> {
-        let available = Device::available();
+        let (available, no_cuda) = Device::found();
         let wanted = asked.trim().to_ascii_lowercase();
         #[cfg(feature = "emulator")]
         if let Some(target) = wanted.strip_prefix("emulator:") {
@@ -360,7 +369,7 @@ impl Device {
             d.kind().name() == kind && numbered
         };
         available.iter().find(fits).cloned().ok_or_else(|| {
-            let (reason, help) = absence(kind).unzip();
+            let (reason, help) = absence(kind, no_cuda.clone()).unzip();
             Error::NoSuchDevice {
                 asked_by,
                 asked: asked.to_owned(),
@@ -373,7 +382,7 @@ impl Device {
 }
 
 /// Why there is no device of a kind, and what to do about it.
-fn absence(kind: &str) -> Option<(String, &'static str)> {
+fn absence(kind: &str, no_cuda: Option<(String, &'static str)>) -> Option<(String, &'static str)> {
     if kind == DeviceKind::Emulator.name() {
         return Some(if cfg!(feature = "emulator") {
             ("an emulator has a target".to_owned(), "write it behind a colon, as in `emulator:sm_80`")
@@ -388,13 +397,7 @@ fn absence(kind: &str) -> Option<(String, &'static str)> {
             ("this program has no simulator".to_owned(), "build with feature `simulator` of `titan-gpu`")
         });
     }
-    if kind != DeviceKind::Cuda.name() {
-        return None;
-    }
-    #[cfg(feature = "cuda")]
-    return super::cuda::absence();
-    #[cfg(not(feature = "cuda"))]
-    return Some(("this program has no code for NVIDIA GPUs".to_owned(), "build with feature `cuda` of `titan-gpu`"));
+    no_cuda.filter(|_| kind == DeviceKind::Cuda.name())
 }
 
 /// The next index in row-major order; after the last one, the first.

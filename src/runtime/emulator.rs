@@ -116,12 +116,7 @@ impl Code {
     }
 
     /// Runs a grid in the emulator.
-    pub(crate) fn run(
-        &self,
-        space: &Space,
-        call: &Call<'_>,
-        grid: [u32; 3],
-    ) -> Result<()> {
+    pub(crate) fn run(&self, space: &Space, call: &Call<'_>, grid: [u32; 3]) -> Result<()> {
         let (kernel, loaded) = (call.kernel, call.loaded);
         gpu::check_grid(&loaded.name, &self.device, grid, GRID)?;
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
@@ -167,11 +162,9 @@ impl Code {
 
 fn gpu_arg(arg: &DeviceArg) -> GpuArg {
     match arg {
-        DeviceArg::Tensor { storage: Storage::Emulated(memory), offset, extents, strides } => GpuArg::Tensor {
-            address: memory.at(*offset).address(),
-            extents: extents.clone(),
-            strides: strides.clone(),
-        },
+        DeviceArg::Tensor { storage: Storage::Emulated(memory), offset, extents, strides } => {
+            GpuArg::Tensor { address: memory.at(*offset).address(), extents: extents.clone(), strides: strides.clone() }
+        }
         // The devices of arguments have been compared.
         DeviceArg::Tensor { storage: Storage::Cpu(_), .. } | DeviceArg::Absent => GpuArg::Absent,
         #[cfg(feature = "cuda")]

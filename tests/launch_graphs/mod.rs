@@ -70,10 +70,17 @@ impl Graph {
         usize::try_from((z ^ z >> 31) % n as u64).unwrap()
     }
 
+    /// Some stream.
+    fn stream(&mut self) -> Stream {
+        let at = self.below(self.streams.len());
+        self.streams[at].clone()
+    }
+
     /// Two different tensors.
     fn pair(&mut self) -> (usize, usize) {
-        let i = self.below(self.tensors.len());
-        (i, (i + 1 + self.below(self.tensors.len() - 1)) % self.tensors.len())
+        let n = self.tensors.len();
+        let i = self.below(n);
+        (i, (i + 1 + self.below(n - 1)) % n)
     }
 
     /// Does so many things, at random.
@@ -91,9 +98,8 @@ impl Graph {
                 17 => self.swap(),
                 18 => self.change_stream(),
                 _ => {
-                    let s = self.below(self.streams.len());
                     // Tells of traps and of what depends on them; both are `Bad` anyway.
-                    let _told = self.streams[s].sync();
+                    let _told = self.stream().sync();
                 }
             }
         }
@@ -110,7 +116,7 @@ impl Graph {
         let (i, j) = self.pair();
         let (which, v) = (self.below(if self.traps { 6 } else { 5 }), f32::from(u8::try_from(self.below(9)).unwrap()));
         let how = self.below(6);
-        let stream = self.streams[self.below(self.streams.len())].clone();
+        let stream = self.stream();
         let [(x, from), (y, to)] = self.tensors.get_disjoint_mut([i, j]).unwrap();
         let (launch, then) = match which {
             0 => (fill(y, v), Holds::Value(v)),
@@ -126,7 +132,7 @@ impl Graph {
     }
 
     fn launch_of_view(&mut self, i: usize, j: usize, v: f32) {
-        let stream = self.streams[self.below(self.streams.len())].clone();
+        let stream = self.stream();
         let [(x, from), (y, to)] = self.tensors.get_disjoint_mut([i, j]).unwrap();
         let Ok(view) = x.slice::<0>(0..N) else { return };
         let then = to.then(from.map(|x| x + v));
@@ -143,7 +149,7 @@ impl Graph {
         }";
         let kernel = titan::__private::KernelRef::new("fresh", source.as_bytes(), "src/kernels.rs", 1);
         let j = self.below(self.tensors.len());
-        let stream = self.streams[self.below(self.streams.len())].clone();
+        let stream = self.stream();
         let (y, to) = &mut self.tensors[j];
         let launch = Launch::new(Box::leak(Box::new(kernel)), vec![y.into()]);
         finish(to, to.then(Holds::Value(5.0)), launch, 0, &stream, &mut self.refused);
@@ -152,7 +158,7 @@ impl Graph {
     /// A launch that the device refuses, between others.
     fn refuse(&mut self) {
         let (i, j) = self.pair();
-        let stream = self.streams[self.below(self.streams.len())].clone();
+        let stream = self.stream();
         let many = if self.below(3) == 0 { 1 } else { TOO_MANY };
         let [(x, from), (y, to)] = self.tensors.get_disjoint_mut([i, j]).unwrap();
         let sum = match (*from, *to) {

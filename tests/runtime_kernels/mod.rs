@@ -69,7 +69,8 @@ pub(crate) fn accumulate<'a>(x: &'a Tensor<f32, 1>, y: &'a mut Tensor<f32, 1>, t
         "kernel @accumulate(%x: in tensor<f32>[N], %y: mut tensor<f32>[N], %n: i32) grid(N, %n) {
             %p = program_id<0> : i32
             %a = get %x[%p] : f32
-            atomic_add %y[%p], %a
+            %v = splat %a : tile<1xf32>
+            atomic_add_tile %y[%p], %v
             return
         }"
     );

@@ -15,8 +15,9 @@ plain! {
         })
     }
 
-    /// How many calls have failed by request since `FAULT` was set: whether a test has met the fault it asked for.
-    fn cuEmulatorFaults(count: Out<u64>) {
-        count.set(driver::session().setting().struck)
+    /// How many calls of a function have failed by request since `FAULT` was set: whether a test has met what it asked for.
+    fn cuEmulatorFaults(function: Text, count: Out<u64>) {
+        let function = function.get()?;
+        count.set(driver::session().setting().struck(&function))
     }
 }

@@ -148,11 +148,9 @@ fn followed(arg: &DeviceArg) -> Option<&Stream> {
 
 fn gpu_arg(arg: &DeviceArg) -> GpuArg {
     match arg {
-        DeviceArg::Tensor { storage: Storage::Cuda(memory), offset, extents, strides } => GpuArg::Tensor {
-            address: memory.0.address(*offset),
-            extents: extents.clone(),
-            strides: strides.clone(),
-        },
+        DeviceArg::Tensor { storage: Storage::Cuda(memory), offset, extents, strides } => {
+            GpuArg::Tensor { address: memory.0.address(*offset), extents: extents.clone(), strides: strides.clone() }
+        }
         // The devices of arguments have been compared.
         DeviceArg::Tensor { .. } | DeviceArg::Absent => GpuArg::Absent,
         DeviceArg::Scalar(value) => GpuArg::Scalar(*value),

@@ -27,8 +27,8 @@ use std::sync::Arc;
 use titan_nv::Machine;
 use titan_nv::runtime::{self as nv, Driver, Once, Waiting};
 
-/// The GPUs of this machine, the best one first.
-pub(super) fn devices() -> &'static [Device] {
+/// The GPUs of this machine, the best one first; or why there are none, and what to do about it.
+pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'static str)> {
     static DEVICES: Once<Vec<Device>> = Once::new();
     let found = DEVICES.get_or_try(|| {
         let mut found: Vec<&'static nv::Device> = Driver::get()?.devices().iter().collect();
@@ -38,12 +38,7 @@ pub(super) fn devices() -> &'static [Device] {
         });
         Ok::<_, nv::Absence>(found.into_iter().map(|d| Device::of_cuda(d, d.name.clone())).collect())
     });
-    found.map_or(&[], Vec::as_slice)
-}
-
-/// Why there are no GPUs, and what to do about it.
-pub(super) fn absence() -> Option<(String, &'static str)> {
-    Driver::get().err().map(|absence| (absence.to_string(), absence.help()))
+    found.map(Vec::as_slice).map_err(|absence| (absence.to_string(), absence.help()))
 }
 
 /// Whether some target of TITAN's runs on the device.

@@ -214,7 +214,14 @@ impl Calls {
         let name: Vec<u8> = name.iter().take_while(|c| **c != 0).map(|c| c.to_ne_bytes()[0]).collect();
         let name = String::from_utf8_lossy(&name).into_owned();
         let ordinal = u32::try_from(ordinal).unwrap_or(0);
-        Ok(Device { raw, ordinal, name, properties: self.properties(raw)?, retained: Once::new(), context: Once::new() })
+        Ok(Device {
+            raw,
+            ordinal,
+            name,
+            properties: self.properties(raw)?,
+            retained: Once::new(),
+            context: Once::new(),
+        })
     }
 
     fn properties(&self, raw: CUdevice) -> Result<Properties, DriverError> {

@@ -1,10 +1,10 @@
 mod alias;
-mod read_while_pending;
-mod never_run;
-mod wrong_element;
-mod shared_output;
-mod wrong_rank;
-mod view_by_value;
-mod view_of_an_input;
 mod host_data;
 mod moved;
+mod never_run;
+mod read_while_pending;
+mod shared_output;
+mod view_by_value;
+mod view_of_an_input;
+mod wrong_element;
+mod wrong_rank;
