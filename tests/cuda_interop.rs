@@ -11,9 +11,9 @@ mod runtime_kernels;
 
 use cuda_process::{device, in_every_order, with};
 use runtime_kernels::{add, fill, scale};
+use titan::Device;
 use titan::cuda::cudarc::driver::{CudaContext, DevicePtr, result};
 use titan::cuda::{self, RawTensor};
-use titan::Device;
 
 #[test]
 fn slices_of_cudarc_are_tensors() {

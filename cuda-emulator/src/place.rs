@@ -37,13 +37,14 @@ pub fn place(library: &Path, folder: &Path, missing: &[&str]) -> io::Result<()> 
     let file = without(&std::fs::read(library)?, missing)
         .map_err(|unknown| io::Error::other(format!("{} exports no {}", library.display(), unknown.join(", "))))?;
     std::fs::create_dir_all(folder)?;
-    // Written beside and renamed: a program that has the old one loaded keeps it.
-    let whole = folder.join("new");
-    std::fs::write(&whole, &file)?;
+    // Written beside and renamed: a program that has the old one loaded keeps it. One file, whatever it is loaded as: one
+    // driver in a program.
+    let new = folder.join("libcuda.new");
+    std::fs::write(&new, &file)?;
     for name in NAMES {
-        let new = folder.join(format!("{name}.new"));
-        std::fs::hard_link(&whole, &new)?;
-        std::fs::rename(&new, folder.join(name))?;
+        let link = folder.join(format!("{name}.new"));
+        std::fs::hard_link(&new, &link)?;
+        std::fs::rename(&link, folder.join(name))?;
     }
-    std::fs::remove_file(whole)
+    std::fs::remove_file(&new)
 }

@@ -12,14 +12,14 @@ pub(super) fn list(devices: &[Device]) -> String {
 }
 
 /// A program without the CPU as a device, on a machine without others.
-pub(super) fn none_at_all() -> Error {
-    let (reason, help) = absence(DeviceKind::Cuda.name()).unzip();
+pub(super) fn none_at_all(no_cuda: Option<(String, &'static str)>) -> Error {
+    let (reason, help) = absence(DeviceKind::Cuda.name(), no_cuda).unzip();
     let (asked_by, asked) = ("the best device", "any".to_owned());
     Error::NoSuchDevice { asked_by, asked, available: list(&[]), reason, help }
 }
 
-/// Why there is no device of a kind, and what to do about it.
-pub(super) fn absence(kind: &str) -> Option<(String, &'static str)> {
+/// Why there is no device of a kind, and what to do about it. `no_cuda`: why there is no NVIDIA GPU.
+pub(super) fn absence(kind: &str, no_cuda: Option<(String, &'static str)>) -> Option<(String, &'static str)> {
     if kind == DeviceKind::Emulator.name() {
         return Some(if cfg!(feature = "emulator") {
             ("an emulator has a target".to_owned(), "write it behind a colon, as in `emulator:sm_80`")
@@ -40,11 +40,5 @@ pub(super) fn absence(kind: &str) -> Option<(String, &'static str)> {
             "build with feature `cpu` of `titan-gpu`",
         ));
     }
-    if kind != DeviceKind::Cuda.name() {
-        return None;
-    }
-    #[cfg(feature = "cuda")]
-    return super::cuda::absence();
-    #[cfg(not(feature = "cuda"))]
-    return Some(("this program has no code for NVIDIA GPUs".to_owned(), "build with feature `cuda` of `titan-gpu`"));
+    no_cuda.filter(|_| kind == DeviceKind::Cuda.name())
 }

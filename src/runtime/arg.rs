@@ -50,13 +50,12 @@ impl TensorArg {
             padded
         };
         let Access { buffer, footprint, write } = tensor.access(exclusive);
-        let first = if layout.len() == 0 { 0 } else { layout.offset };
         TensorArg {
             buffer,
             footprint,
             elem: T::ELEM,
             exclusive: write,
-            offset: T::ELEM.bytes_for(first),
+            offset: T::ELEM.bytes_for(layout.offset),
             rank: R,
             extents: numbers(layout.shape),
             strides: numbers(layout.strides),

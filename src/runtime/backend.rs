@@ -60,10 +60,12 @@ pub(crate) enum DeviceArg {
     Scalar(Const),
 }
 
-/// A launch: the kernel, the values of its shape names, the grid, unless the device sizes it.
+/// A launch: the kernel, its arguments, the values of its shape names, the grid, unless the device sizes it. The arguments
+/// are borrowed: what runs the kernel takes addresses out of them, and whoever owns them keeps the memory.
 pub(crate) struct Call<'a> {
     pub(crate) kernel: &'static KernelRef,
     pub(crate) loaded: &'static Loaded,
+    pub(crate) args: &'a [DeviceArg],
     #[cfg_attr(
         not(any(feature = "cuda", feature = "emulator")),
         expect(dead_code, reason = "GPUs choose a variant by them")
@@ -223,8 +225,8 @@ impl Storage {
         }
     }
 
-    /// Copies bytes out. Waits for nothing: `buffer.rs` orders it.
-    pub(crate) fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
+    /// Fills `out` with bytes from here; after an error, `out` may be empty. Waits for nothing: `buffer.rs` orders it.
+    pub(crate) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]
             Storage::Cpu(memory) => memory.read(offset, out).map_err(|e| internal("a copy to the host", &e)),
@@ -299,11 +301,11 @@ impl Code {
         not(any(feature = "cpu", feature = "emulator")),
         expect(unused_variables, reason = "GPUs get work in lanes")
     )]
-    pub(crate) fn run(&self, call: &Call<'_>, args: Vec<DeviceArg>) -> Result<()> {
+    pub(crate) fn run(&self, call: &Call<'_>) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]
             Code::Cpu(program) => {
-                let args: Vec<titan_cpu::Arg> = args.into_iter().map(cpu_arg).collect();
+                let args: Vec<titan_cpu::Arg> = call.args.iter().map(cpu_arg).collect();
                 let grid = call.grid.unwrap_or([Program::persistent_grid(), 1, 1]);
                 program.run(&args, grid).map_err(|error| cpu_error(call.kernel, &call.loaded.name, &error))
             }
@@ -313,27 +315,20 @@ impl Code {
             #[cfg(feature = "emulator")]
             Code::Emulated(code, space) => {
                 let grid = call.grid.unwrap_or(emulator::Code::persistent_grid());
-                code.run(space, (call.kernel, call.loaded), args, call.symbols, grid)
+                code.run(space, call, grid)
             }
             #[cfg(feature = "simulator")]
-            Code::Simulated(code, settings) => code.run(settings, call, &args),
+            Code::Simulated(code, settings) => code.run(settings, call),
             #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
             Code::Nowhere(never) => match *never {},
         }
     }
 
-    /// Puts the grid at the end of a lane, after the points `after`.
+    /// Puts the grid at the end of a lane, after the points `after`. An error means that the lane has not got it.
     #[cfg(feature = "cuda")]
-    pub(crate) fn give(
-        &self,
-        lane: &Lane,
-        after: &[Mark],
-        call: &Call<'_>,
-        args: Vec<DeviceArg>,
-        sleeps: bool,
-    ) -> Result<Given> {
+    pub(crate) fn give(&self, lane: &Lane, after: &[Mark], call: &Call<'_>, sleeps: bool) -> Result<Given> {
         match (self, lane) {
-            (Code::Cuda(code), Lane::Cuda(lane)) => code.give(lane, after, call, args, sleeps),
+            (Code::Cuda(code), Lane::Cuda(lane)) => code.give(lane, after, call, sleeps),
             #[cfg(feature = "cpu")]
             (Code::Cpu(_), _) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }),
             #[cfg(feature = "emulator")]
@@ -349,19 +344,22 @@ impl Code {
 }
 
 #[cfg(feature = "cpu")]
-fn cpu_arg(arg: DeviceArg) -> titan_cpu::Arg {
+fn cpu_arg(arg: &DeviceArg) -> titan_cpu::Arg {
     match arg {
-        DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides } => {
-            titan_cpu::Arg::Tensor { memory, offset, extents, strides }
-        }
+        DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides } => titan_cpu::Arg::Tensor {
+            memory: memory.clone(),
+            offset: *offset,
+            extents: extents.clone(),
+            strides: strides.clone(),
+        },
         // The devices of arguments have been compared.
         #[cfg(feature = "cuda")]
         DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => titan_cpu::Arg::Absent,
         #[cfg(feature = "emulator")]
         DeviceArg::Tensor { storage: Storage::Emulated(_), .. } => titan_cpu::Arg::Absent,
         DeviceArg::Absent => titan_cpu::Arg::Absent,
-        DeviceArg::Scalar(Const::Int(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Int(v)),
-        DeviceArg::Scalar(Const::Float(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Float(v)),
+        DeviceArg::Scalar(Const::Int(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Int(*v)),
+        DeviceArg::Scalar(Const::Float(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Float(*v)),
     }
 }
 

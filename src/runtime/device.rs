@@ -224,15 +224,28 @@ impl Device {
     /// The devices of this machine, the best one first. GPUs too old for any code stand behind the CPU.
     #[must_use]
     pub fn available() -> Vec<Device> {
+        Device::found().0
+    }
+
+    /// The devices of this machine, and why there is no NVIDIA GPU among them, with what to do about it.
+    fn found() -> (Vec<Device>, Option<(String, &'static str)>) {
         #[cfg(feature = "cuda")]
-        let (mut found, old): (Vec<Device>, Vec<Device>) =
-            super::cuda::devices().iter().cloned().partition(|d| d.as_cuda().is_some_and(super::cuda::is_usable));
+        let (mut found, old, why) = {
+            let usable = |d: &&Device| d.as_cuda().is_some_and(super::cuda::is_usable);
+            let gpus = super::cuda::devices();
+            let (new, old): (Vec<&Device>, Vec<&Device>) = gpus.as_deref().unwrap_or_default().iter().partition(usable);
+            let owned = |all: Vec<&Device>| all.into_iter().cloned().collect::<Vec<Device>>();
+            (owned(new), owned(old), gpus.err())
+        };
         #[cfg(not(feature = "cuda"))]
-        let (mut found, old) = (Vec::new(), Vec::new());
+        let (mut found, old, why) = {
+            let help = "build with feature `cuda` of `titan-gpu`";
+            (Vec::new(), Vec::new(), Some(("this program has no code for NVIDIA GPUs".to_owned(), help)))
+        };
         #[cfg(feature = "cpu")]
         found.push(Device::cpu());
         found.extend(old);
-        found
+        (found, why)
     }
 
     /// The kind.
@@ -340,13 +353,16 @@ impl Device {
     fn by_setting(value: Option<&str>) -> Result<Device> {
         match value.filter(|v| !v.trim().is_empty()) {
             Some(value) => Device::choose(setting::DEVICE, value),
-            None => Device::available().into_iter().next().ok_or_else(none_at_all),
+            None => {
+                let (available, no_cuda) = Device::found();
+                available.into_iter().next().ok_or_else(|| none_at_all(no_cuda))
+            }
         }
     }
 
     /// The device that `asked` names; `asked_by` is for the error.
     fn choose(asked_by: &'static str, asked: &str) -> Result<Device> {
-        let available = Device::available();
+        let (available, no_cuda) = Device::found();
         let wanted = asked.trim().to_ascii_lowercase();
         #[cfg(feature = "emulator")]
         if let Some(target) = wanted.strip_prefix("emulator:") {
@@ -363,7 +379,7 @@ impl Device {
             d.kind().name() == kind && numbered
         };
         available.iter().find(fits).cloned().ok_or_else(|| {
-            let (reason, help) = absence(kind).unzip();
+            let (reason, help) = absence(kind, no_cuda.clone()).unzip();
             Error::NoSuchDevice { asked_by, asked: asked.to_owned(), available: list(&available), reason, help }
         })
     }

@@ -1,9 +1,9 @@
 //! Devices that run the embedded PTX in an emulator: slowly, and with every mistake an error.
 
-use super::backend::{DeviceArg, Storage};
+use super::backend::{Call, DeviceArg, Storage};
 use super::device::Device;
 use super::gpu::{self, Facts};
-use super::kernel::{KernelRef, Loaded};
+use super::kernel::Loaded;
 use super::lock;
 use crate::error::{Error, Location, Result};
 use std::sync::{Arc, Mutex};
@@ -116,17 +116,11 @@ impl Code {
     }
 
     /// Runs a grid in the emulator.
-    pub(crate) fn run(
-        &self,
-        space: &Space,
-        (kernel, loaded): (&KernelRef, &Loaded),
-        args: Vec<DeviceArg>,
-        symbols: &[Option<i64>],
-        grid: [u32; 3],
-    ) -> Result<()> {
+    pub(crate) fn run(&self, space: &Space, call: &Call<'_>, grid: [u32; 3]) -> Result<()> {
+        let (kernel, loaded) = (call.kernel, call.loaded);
         gpu::check_grid(&loaded.name, &self.device, grid, GRID)?;
-        let args: Vec<GpuArg> = args.into_iter().map(gpu_arg).collect();
-        let facts = Facts::new(&loaded.kernel.sig, &args, symbols);
+        let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
+        let facts = Facts::new(&loaded.kernel.sig, &args, call.symbols);
         let chosen = facts.choose(self.variants.iter().map(|(v, _)| v));
         let found = chosen.and_then(|v| self.variants.iter().find(|(other, _)| std::ptr::eq(other, v)));
         let Some((variant, module)) = found else {
@@ -166,10 +160,10 @@ impl Code {
     }
 }
 
-fn gpu_arg(arg: DeviceArg) -> GpuArg {
+fn gpu_arg(arg: &DeviceArg) -> GpuArg {
     match arg {
         DeviceArg::Tensor { storage: Storage::Emulated(memory), offset, extents, strides } => {
-            GpuArg::Tensor { address: memory.at(offset).address(), extents, strides }
+            GpuArg::Tensor { address: memory.at(*offset).address(), extents: extents.clone(), strides: strides.clone() }
         }
         // The devices of arguments have been compared.
         #[cfg(feature = "cpu")]
@@ -177,7 +171,7 @@ fn gpu_arg(arg: DeviceArg) -> GpuArg {
         DeviceArg::Absent => GpuArg::Absent,
         #[cfg(feature = "cuda")]
         DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => GpuArg::Absent,
-        DeviceArg::Scalar(value) => GpuArg::Scalar(value),
+        DeviceArg::Scalar(value) => GpuArg::Scalar(*value),
     }
 }
 

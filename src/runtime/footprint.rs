@@ -28,10 +28,10 @@ impl Footprint {
         // Two packed elements are one unit; layouts of these are even but for the stride of the last axis.
         let per_unit = if layout.elem.bits() == 4 { 2 } else { 1 };
         let unit = number(layout.elem.bytes_for(per_unit));
-        let first = number(layout.offset / per_unit) * unit;
         if layout.len() == 0 {
-            return Footprint { lo: first, hi: first, unit, axes: [(0, 1); MAX_RANK] };
+            return Footprint { lo: 0, hi: 0, unit, axes: [(0, 1); MAX_RANK] };
         }
+        let first = number(layout.offset / per_unit) * unit;
         let mut axes = [(0, 1); MAX_RANK];
         let mut reach = 0;
         let moves = layout.strides.iter().zip(&layout.shape).enumerate();

@@ -37,7 +37,7 @@ pub(crate) struct Loaded {
     /// Targets for which there is nothing, and why.
     #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs are told"))]
     pub(crate) refused: Vec<(String, String)>,
-    codes: Mutex<Vec<(Device, Result<Arc<Code>>)>>,
+    codes: Mutex<Vec<(Device, Arc<Code>)>>,
 }
 
 impl KernelRef {
@@ -104,15 +104,15 @@ fn first<S>(errors: &[titan_core::diag::Diagnostic<S>]) -> String {
 }
 
 impl Loaded {
-    /// The kernel ready for a device, made so at the first call.
+    /// The kernel ready for a device, made so at the first call. A failure is not kept: it may be the device's of the moment.
     pub(crate) fn code(&self, device: &Device) -> Result<Arc<Code>> {
         let mut codes = lock(&self.codes);
         if let Some((_, code)) = codes.iter().find(|(d, _)| d == device) {
-            return code.clone();
+            return Ok(Arc::clone(code));
         }
-        let code = Code::compile(device, self).map(Arc::new);
-        codes.push((device.clone(), code.clone()));
-        code
+        let code = Arc::new(Code::compile(device, self)?);
+        codes.push((device.clone(), Arc::clone(&code)));
+        Ok(code)
     }
 }
 

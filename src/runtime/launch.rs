@@ -39,7 +39,7 @@ pub(crate) struct Prepared {
     work: Work,
 }
 
-/// What a device does for a launch.
+/// What a device does for a launch. It owns handles to the memory of its arguments: whoever runs it drops it afterwards.
 pub(crate) struct Work {
     kernel: &'static KernelRef,
     loaded: &'static Loaded,
@@ -131,16 +131,19 @@ impl Prepared {
 
 impl Work {
     /// Runs it to its end on this thread.
-    pub(crate) fn run(self) -> Result<()> {
-        let Work { kernel, loaded, code, args, symbols, grid } = self;
-        code.run(&Call { kernel, loaded, symbols: &symbols, grid }, args)
+    pub(crate) fn run(&self) -> Result<()> {
+        self.code.run(&self.call())
     }
 
     /// Puts it at the end of a lane, after the points `after`.
     #[cfg(feature = "cuda")]
-    pub(crate) fn give(self, lane: &Lane, after: &[Mark], awaited: bool) -> Result<Given> {
-        let Work { kernel, loaded, code, args, symbols, grid } = self;
-        code.give(lane, after, &Call { kernel, loaded, symbols: &symbols, grid }, args, awaited)
+    pub(crate) fn give(&self, lane: &Lane, after: &[Mark], awaited: bool) -> Result<Given> {
+        self.code.give(lane, after, &self.call(), awaited)
+    }
+
+    fn call(&self) -> Call<'_> {
+        let Work { kernel, loaded, args, symbols, grid, .. } = self;
+        Call { kernel, loaded, args, symbols, grid: *grid }
     }
 }
 

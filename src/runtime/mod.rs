@@ -3,7 +3,7 @@
 //! ```text
 //! Device ── Tensor ── View, ViewMut          layout.rs: where elements lie      transfer.rs: copies from and to the host
 //!    │         │
-//!    │         └ Buffer ── uses (footprint, event)       buffer.rs: who waits for whom
+//!    │         └ Buffer ── Uses (footprint, event)       uses.rs: who waits for whom; who may free what, when
 //!    └ Stream ── jobs ─────── Event                      event.rs: how work ended, and who was told
 //! KernelRef + LaunchArgs → Launch → .sync() | .launch(&stream) | .await
 //! ```
@@ -45,6 +45,7 @@ mod simulator;
 mod stream;
 mod tensor;
 mod transfer;
+mod uses;
 mod view;
 
 pub use arg::LaunchArg;

@@ -34,7 +34,8 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
             *extent = i32::try_from(given).map_err(too_large)?;
         }
         for axis in (1..R).rev() {
-            strides[axis - 1] = strides[axis] * i64::from(extents[axis]);
+            // A tensor without elements may have any other extents.
+            strides[axis - 1] = i64::saturating_mul(strides[axis], i64::from(extents[axis]));
         }
         let memory = Shared::new(tensor.to_vec()?);
         let tensor = lang::Tensor::from_host(memory.clone(), 0, extents, strides);

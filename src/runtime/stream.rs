@@ -3,13 +3,14 @@
 //! A stream of the CPU is a queue with one thread, which starts with the first launch and ends when the stream is dropped
 //! and its queue is empty. Devices with queues of their own: `remote.rs`.
 
-use super::buffer::{Access, Dependency, await_dependencies, guarded, schedule};
+use super::buffer::{Access, await_dependencies, guarded, schedule};
 use super::device::Device;
 use super::event::{Event, Failure};
 use super::launch::Work;
 use super::lock;
 #[cfg(feature = "cuda")]
 use super::remote::Remote;
+use super::uses::Dependency;
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use std::fmt;
@@ -103,7 +104,7 @@ impl Stream {
         let _ = awaited;
         self.start_worker()?;
         let queue = &self.0.queue;
-        let event = Event::new(Some(queue.id));
+        let event = Event::of_host(Some(queue.id));
         schedule(accesses, &event, |mut waits| {
             waits.retain(|d| d.carries || !event.follows_in_queue(&d.event));
             let mut state = lock(&queue.state);
@@ -146,10 +147,11 @@ impl Queue {
         };
         if outcome.is_err() {
             let failed = &mut lock(&self.state).failed;
-            failed.retain(|e| !e.is_settled());
+            failed.retain(|e| !e.is_forgettable());
             failed.push(event.clone());
         }
         event.settle(outcome);
+        event.wake();
     }
 }
 

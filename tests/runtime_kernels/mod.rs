@@ -62,6 +62,21 @@ pub(crate) fn add<'a>(x: &'a Tensor<f32, 1>, y: &'a mut impl AsTensorMut<Tensor<
     Launch::new(kernel, vec![x.into(), y.as_tensor_mut().into(), v.into()])
 }
 
+/// `y[p] += x[p]`, `times` times, in a grid with so many programs along its second axis.
+pub(crate) fn accumulate<'a>(x: &'a Tensor<f32, 1>, y: &'a mut Tensor<f32, 1>, times: i32) -> Launch<'a> {
+    let kernel = kernel!(
+        accumulate,
+        "kernel @accumulate(%x: in tensor<f32>[N], %y: mut tensor<f32>[N], %n: i32) grid(N, %n) {
+            %p = program_id<0> : i32
+            %a = get %x[%p] : f32
+            %v = splat %a : tile<1xf32>
+            atomic_add_tile %y[%p], %v
+            return
+        }"
+    );
+    Launch::new(kernel, vec![x.into(), y.into(), times.into()])
+}
+
 /// `y[p] = y[p] * v`
 pub(crate) fn scale(y: &mut impl AsTensorMut<Tensor<f32, 1>>, v: f32) -> Launch<'_> {
     let kernel = kernel!(

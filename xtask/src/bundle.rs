@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const MOST: u64 = 128 << 20;
 
 /// The tests that ask for a device, and those that ask for the driver.
-const TESTS: [&str; 9] = [
+const TESTS: [&str; 11] = [
     "language",
     "lang_semantics",
     "pipelines",
@@ -20,7 +20,9 @@ const TESTS: [&str; 9] = [
     "runtime_launch",
     "runtime_order",
     "runtime_await",
+    "runtime_lifetimes",
     "cuda_runtime",
+    "cuda_faults",
     "differential",
 ];
 

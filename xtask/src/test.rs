@@ -17,7 +17,8 @@ const PTXAS: &str = "TITAN_PTXAS";
 const EVERY: [&str; 4] = ["test", "--workspace", "--features", "titan-gpu/emulator,titan-gpu/simulator"];
 
 /// The tests that ask for a device.
-const ON_DEVICES: [&str; 5] = ["language", "examples", "lang_semantics", "pipelines", "runtime_launch"];
+const ON_DEVICES: [&str; 7] =
+    ["language", "examples", "lang_semantics", "pipelines", "runtime_launch", "runtime_await", "runtime_lifetimes"];
 
 /// Every test of the workspace; whether all passed.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is told on the terminal")]

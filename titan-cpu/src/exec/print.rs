@@ -14,7 +14,8 @@ pub type PrintSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 static SINK: RwLock<Option<PrintSink>> = RwLock::new(None);
 
-/// Sends what kernels print to `sink`; to standard output if that is `None`.
+/// Sends what kernels print to `sink`; to standard output if that is `None`. Any thread that launches or waits may call the
+/// sink, before the launch that prints counts as ended: a sink must not wait for one.
 pub fn set_print_sink(sink: Option<PrintSink>) {
     *SINK.write().unwrap_or_else(std::sync::PoisonError::into_inner) = sink;
 }

@@ -5,10 +5,12 @@ use super::error::{DriverError, Kind};
 use super::event::Event;
 use super::stream::RawStream;
 use super::sys::{self, CUcontext, Ctx, Evt, Pool};
+use super::table::Code;
 use super::{Handle, lock};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 /// The primary context of a device, kept for the life of the process.
 #[derive(Debug)]
@@ -23,9 +25,17 @@ pub struct Context {
     pub(super) pinned: Mutex<Vec<super::pinned::Block>>,
     /// Where memory comes from in the order of streams.
     pub(super) pool: Option<Handle<Pool>>,
-    /// Memory to free when its uses have ended, where the device has no pools.
-    pub(super) deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
+    /// Memory to free when its uses have ended, where no stream can do it.
+    deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
+    /// Why nobody knows which work has ended, if that ever happens.
+    given_up: OnceLock<DriverError>,
 }
+
+/// `CUDA_ERROR_NOT_READY`, which is no failure.
+pub(super) const NOT_READY: Code = 600;
+
+/// How long a thread sleeps between two questions.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// The streams of the context's own.
 ///
@@ -57,24 +67,25 @@ pub struct Owner {
 impl Context {
     pub(super) fn new(driver: &'static Driver, device: &'static Device) -> Result<Context, DriverError> {
         let calls = driver.calls();
-        let mut raw: CUcontext = ptr::null_mut();
-        // SAFETY: `raw` is a place for a context, and the device one of the driver's. It is never released: contexts
-        // live as long as the process.
-        let code = unsafe { (calls.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
-        calls.check("cuDevicePrimaryCtxRetain", code)?;
-        let _entered = enter(calls, raw)?;
-        let streams =
-            Streams { allocate: RawStream::new(calls)?, free: RawStream::new(calls)?, copy: RawStream::new(calls)? };
+        let raw = device.retained.get_or_try(|| {
+            let mut raw: CUcontext = ptr::null_mut();
+            // SAFETY: `raw` is a place for a context, and the device one of the driver's. It is never released: contexts
+            // live as long as the process.
+            let code = unsafe { (calls.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
+            calls.check("cuDevicePrimaryCtxRetain", code).map(|()| Handle(raw))
+        })?;
+        let _entered = enter(calls, raw.0)?;
         let pool = if device.properties.memory_pools { Some(default_pool(calls, device)?) } else { None };
         Ok(Context {
             calls,
             device,
-            raw: Handle(raw),
-            streams,
+            raw: *raw,
+            streams: Streams::new(calls)?,
             events: [Mutex::default(), Mutex::default()],
             pinned: Mutex::default(),
             pool,
             deferred: Mutex::default(),
+            given_up: OnceLock::new(),
         })
     }
 
@@ -92,7 +103,37 @@ impl Context {
 
     /// Makes the context current until the result is dropped.
     pub(super) fn enter(&self) -> Result<Entered, DriverError> {
-        enter(self.calls, self.raw.0)
+        match self.given_up.get() {
+            Some(error) => Err(error.clone()),
+            None => enter(self.calls, self.raw.0),
+        }
+    }
+
+    /// Blocks until some work has ended: with `synchronize`, or else by asking `query` again and again. An error means that
+    /// the context has ended, or is given up: nobody will know when the work ends.
+    pub(super) fn until_over(
+        &self,
+        (call, synchronize): (&'static str, impl FnOnce() -> Code),
+        (other, query): (&'static str, impl Fn() -> Code),
+    ) -> Result<(), DriverError> {
+        let lasts = |error: &DriverError| !error.ends_context();
+        let entered = self.enter().or_else(|error| if lasts(&error) { self.enter() } else { Err(error) });
+        let _entered = entered.map_err(|error| self.give_up(error))?;
+        match self.calls.check(call, synchronize()) {
+            Err(error) if lasts(&error) => {}
+            outcome => return outcome,
+        }
+        loop {
+            match query() {
+                NOT_READY => std::thread::sleep(PAUSE),
+                code => return self.calls.check(other, code).map_err(|error| self.give_up(error)),
+            }
+        }
+    }
+
+    /// From now on every call fails with this error, and nothing is freed: work may be running that nobody can wait for.
+    fn give_up(&self, error: DriverError) -> DriverError {
+        self.given_up.get_or_init(|| error).clone()
     }
 
     /// Bytes of memory that are free, and all there are.
@@ -142,24 +183,48 @@ impl Context {
     pub(super) fn reclaim(&self) {
         self.free_deferred(true);
         // Errors will be those of the allocation that is tried next.
-        let _ended = self.streams.free.wait(self.calls);
+        let _ended = self.streams.free.wait(self);
         if let Some(pool) = self.pool {
             // SAFETY: the pool is the device's.
             let _trimmed = unsafe { (self.calls.cuMemPoolTrimTo)(pool.0, 0) };
         }
     }
 
-    /// Frees memory whose uses have ended, or, with `wait`, all of it.
+    /// Memory to free when `uses` have ended, by whoever allocates next.
+    pub(super) fn defer(&self, address: u64, uses: Vec<Arc<Event>>) {
+        lock(&self.deferred).push((address, uses));
+    }
+
+    /// Frees memory whose uses have ended, or, with `wait`, all of it. The context must be current.
     pub(super) fn free_deferred(&self, wait: bool) {
-        let mut deferred = lock(&self.deferred);
-        deferred.retain(|(address, uses)| {
+        lock(&self.deferred).retain(|(address, uses)| {
             let over = uses.iter().all(|e| if wait { e.wait().is_ok() } else { e.is_over().unwrap_or(false) });
-            if over {
-                // SAFETY: it was allocated with `cuMemAlloc`, its handle is gone, and so are its uses.
-                let _freed = unsafe { (self.calls.cuMemFree_v2)(*address) };
-            }
-            !over
+            // SAFETY: nobody has a handle to the memory any more, and all work that used it has ended.
+            let free = || self.calls.check("cuMemFree", unsafe { (self.calls.cuMemFree_v2)(*address) });
+            !(over && free().is_ok())
         });
+    }
+}
+
+impl Streams {
+    /// New ones, or none. The context must be current.
+    fn new(calls: &'static Calls) -> Result<Streams, DriverError> {
+        let allocate = RawStream::new(calls)?;
+        let free = match RawStream::new(calls) {
+            Ok(free) => free,
+            Err(error) => {
+                allocate.destroy(calls);
+                return Err(error);
+            }
+        };
+        match RawStream::new(calls) {
+            Ok(copy) => Ok(Streams { allocate, free, copy }),
+            Err(error) => {
+                allocate.destroy(calls);
+                free.destroy(calls);
+                Err(error)
+            }
+        }
     }
 }
 

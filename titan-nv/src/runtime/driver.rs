@@ -1,8 +1,10 @@
 //! The driver of this machine and its devices, or why there are none.
 
+use super::Handle;
 use super::context::Context;
 use super::error::DriverError;
-use super::sys::{self, CUdevice};
+use super::once::Once;
+use super::sys::{self, CUdevice, Ctx};
 pub use super::table::SYMBOLS;
 use super::table::{Code, Table};
 use libloading::Library;
@@ -10,7 +12,6 @@ use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ops::Deref;
 use std::ptr;
-use std::sync::OnceLock;
 
 /// The library as its makers install it. Behind it, the name for linkers: toolkits have a stub under it, which is no driver.
 const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
@@ -99,7 +100,9 @@ pub struct Device {
     pub name: String,
     /// What it has.
     pub properties: Properties,
-    context: OnceLock<Result<Context, DriverError>>,
+    /// The driver's handle of the context, retained once.
+    pub(super) retained: Once<Handle<Ctx>>,
+    context: Once<Context>,
 }
 
 /// What a device has, as the driver tells.
@@ -123,10 +126,15 @@ impl Driver {
     /// The driver, started at the first call.
     ///
     /// # Errors
-    /// If this machine has none, or no device; later calls say the same.
-    pub fn get() -> Result<&'static Driver, &'static Absence> {
-        static DRIVER: OnceLock<Result<Driver, Absence>> = OnceLock::new();
-        DRIVER.get_or_init(Driver::start).as_ref()
+    /// If this machine has none, or no device; or if it does not start, which the next call tries again.
+    pub fn get() -> Result<&'static Driver, Absence> {
+        static DRIVER: Once<Result<Driver, Absence>> = Once::new();
+        let found = DRIVER.get_or_try(|| match Driver::start() {
+            Err(refused @ Absence::Start(_)) => Err(refused),
+            // A library that is not there, or lacks something, is not looked for again.
+            found => Ok(found),
+        })?;
+        found.as_ref().map_err(Clone::clone)
     }
 
     /// The devices, in the driver's order.
@@ -207,7 +215,14 @@ impl Calls {
         let name: Vec<u8> = name.iter().take_while(|c| **c != 0).map(|c| c.to_ne_bytes()[0]).collect();
         let name = String::from_utf8_lossy(&name).into_owned();
         let ordinal = u32::try_from(ordinal).unwrap_or(0);
-        Ok(Device { raw, ordinal, name, properties: self.properties(raw)?, context: OnceLock::new() })
+        Ok(Device {
+            raw,
+            ordinal,
+            name,
+            properties: self.properties(raw)?,
+            retained: Once::new(),
+            context: Once::new(),
+        })
     }
 
     fn properties(&self, raw: CUdevice) -> Result<Properties, DriverError> {
@@ -243,13 +258,13 @@ impl Device {
     /// Its context, made at the first call.
     ///
     /// # Errors
-    /// If the driver gives none: the device is busy, or in a mode that allows none.
+    /// If the driver gives none: the device is busy, or in a mode that allows none. The next call tries again.
     pub fn context(&'static self) -> Result<&'static Context, DriverError> {
         let make = || match Driver::get() {
             Ok(driver) => Context::new(driver, self),
             Err(_) => Err(DriverError::new("cuInit", 3, || None)),
         };
-        self.context.get_or_init(make).as_ref().map_err(Clone::clone)
+        self.context.get_or_try(make)
     }
 }
 

@@ -94,15 +94,23 @@ impl Memory {
             }
             other => other?,
         };
-        let memory = Memory { context, address, bytes, origin, uses: Mutex::default() };
-        let stream = context.streams.allocate.raw();
-        if zeroed && bytes > 0 {
+        let stream = &context.streams.allocate;
+        let zeros = || {
             // SAFETY: the memory has this many bytes, and work of this stream may use it.
-            let code = unsafe { (context.calls.cuMemsetD8Async)(address, 0, bytes, stream) };
-            context.calls.check("cuMemsetD8Async", code)?;
+            let code = unsafe { (context.calls.cuMemsetD8Async)(address, 0, bytes, stream.raw()) };
+            context.calls.check("cuMemsetD8Async", code)
+        };
+        let zeroed = if zeroed && bytes > 0 { zeros() } else { Ok(()) };
+        match zeroed.and_then(|()| Event::recorded(context, stream, Waiting::Spins)) {
+            Ok(ready) => Ok((Memory { context, address, bytes, origin, uses: Mutex::default() }, ready)),
+            Err(error) => {
+                // What was begun on the stream has ended then. If that cannot be known, the memory stays.
+                if stream.wait(context).is_ok() {
+                    context.defer(address, Vec::new());
+                }
+                Err(error)
+            }
         }
-        let ready = Event::recorded(context, stream, Waiting::Spins)?;
-        Ok((memory, ready))
     }
 
     /// Somebody else's memory. With `follower`, later work of that stream waits for all work that uses the memory.
@@ -153,17 +161,18 @@ impl Memory {
         let (context, stream) = (self.context, self.context.streams.copy.raw());
         let _entered = context.enter()?;
         let source = bytes.as_ptr().cast::<c_void>();
-        // SAFETY: the range lies inside of the memory, and `bytes` is borrowed until the copy has ended, below.
+        // SAFETY: the range lies inside of the memory, and `bytes` is borrowed until the copy has ended, below. If that
+        // cannot be known, no other work of the context will be, and the driver only reads the bytes.
         let code = unsafe { (context.calls.cuMemcpyHtoDAsync_v2)(self.address(offset), source, bytes.len(), stream) };
         context.calls.check("cuMemcpyHtoDAsync", code)?;
-        context.streams.copy.wait(context.calls)
+        context.streams.copy.wait(context)
     }
 
-    /// Copies bytes out, and blocks until they are here. Waits for no other work.
+    /// Fills `out` with bytes from here, and blocks until they are there. Waits for no other work.
     ///
     /// # Errors
-    /// If there are fewer, or the driver fails.
-    pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), DriverError> {
+    /// If there are fewer, or the driver fails; then `out` may be empty, because the driver may be writing it still.
+    pub fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<(), DriverError> {
         self.check_range("cuMemcpyDtoHAsync", offset, out.len())?;
         if out.is_empty() {
             return Ok(());
@@ -171,10 +180,14 @@ impl Memory {
         let (context, stream) = (self.context, self.context.streams.copy.raw());
         let _entered = context.enter()?;
         let target = out.as_mut_ptr().cast::<c_void>();
-        // SAFETY: the range lies inside of the memory, and `out` is borrowed until the copy has ended, below.
+        // SAFETY: the range lies inside of the memory, and `out` is borrowed until the copy has ended, or never freed.
         let code = unsafe { (context.calls.cuMemcpyDtoHAsync_v2)(target, self.address(offset), out.len(), stream) };
         context.calls.check("cuMemcpyDtoHAsync", code)?;
-        context.streams.copy.wait(context.calls)
+        let ended = context.streams.copy.wait(context);
+        if ended.is_err() {
+            std::mem::forget(std::mem::take(out));
+        }
+        ended
     }
 
     fn check_range(&self, call: &'static str, offset: usize, len: usize) -> Result<(), DriverError> {
@@ -204,16 +217,18 @@ impl Drop for Memory {
         let context = self.context;
         match self.origin {
             Origin::Foreign(_) => {}
-            Origin::Device => lock(&context.deferred).push((self.address, uses)),
-            Origin::Pool => {
-                let Ok(_entered) = context.enter() else { return };
-                let free = &context.streams.free;
-                if uses.iter().all(|e| free.follow(context.calls, e.raw()).is_ok()) {
-                    // SAFETY: the memory came from the pool, nobody has a handle to it any more, and the stream waits for
-                    // all work that uses it.
-                    let _freed = unsafe { (context.calls.cuMemFreeAsync)(self.address, free.raw()) };
-                }
-            }
+            Origin::Pool if free_after(context, self.address, &uses).is_ok() => {}
+            Origin::Pool | Origin::Device => context.defer(self.address, uses),
         }
     }
+}
+
+/// Frees memory of the pool in the order of a stream, after `uses`.
+fn free_after(context: &Context, address: u64, uses: &[Arc<Event>]) -> Result<(), DriverError> {
+    let _entered = context.enter()?;
+    let stream = &context.streams.free;
+    uses.iter().try_for_each(|event| stream.follow(context.calls, event))?;
+    // SAFETY: the memory came from the pool, nobody has a handle to it any more, and the stream waits for all work that
+    // uses it.
+    context.calls.check("cuMemFreeAsync", unsafe { (context.calls.cuMemFreeAsync)(address, stream.raw()) })
 }

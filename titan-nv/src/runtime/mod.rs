@@ -13,6 +13,12 @@
 //!
 //! Contexts are the primary ones, shared with whatever else in the process uses the device, and live as long as the process.
 //!
+//! **When work has ended.** Memory is freed, and host memory is given back to its owner, only after the driver has said that
+//! the work which uses it has ended. A call that fails says nothing, so another one is asked: a stream whose event cannot be
+//! recorded is synchronized, and what cannot be synchronized is queried. If the driver answers none of them although the
+//! context is alive, the end of that work will never be known: the context is given up ([`Context`]), every later call in it
+//! returns that error, and nothing of it is freed. No failure is kept otherwise ([`Once`]).
+//!
 //! Deliberately absent: what a launch of TITAN is (variants, arguments, who waits for whom): the facade's runtime.
 
 #![expect(unsafe_code, reason = "this is the module for it")]
@@ -23,6 +29,7 @@ mod error;
 mod event;
 mod memory;
 mod module;
+mod once;
 mod pinned;
 mod stream;
 mod sys;
@@ -34,6 +41,7 @@ pub use error::{DriverError, Kind};
 pub use event::{Event, Waiting};
 pub use memory::{Follower, Memory};
 pub use module::{Function, LoadError};
+pub use once::Once;
 pub use pinned::Pinned;
 pub use stream::Stream;
 

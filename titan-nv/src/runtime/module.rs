@@ -98,6 +98,20 @@ impl Function {
         }
         let _entered = context.enter()?;
         let module = load_module(context, ptx)?;
+        Function::of_module(context, module, entry, (threads, shared)).inspect_err(|_| {
+            // SAFETY: it was loaded above, and no function of it is kept.
+            let _unloaded = unsafe { (context.calls.cuModuleUnload)(module) };
+        })
+    }
+
+    /// The kernel of a module. The context must be current.
+    fn of_module(
+        context: &'static Context,
+        module: CUmodule,
+        entry: &str,
+        (threads, shared): (u32, u32),
+    ) -> Result<Function, LoadError> {
+        let limit = context.device().properties.shared_per_block;
         let name = CString::new(entry).map_err(|_| DriverError::new("cuModuleGetFunction", 500, || None))?;
         let mut raw: CUfunction = ptr::null_mut();
         // SAFETY: `raw` is a place for a function, the module was loaded, and the name ends with a NUL.

@@ -5,7 +5,7 @@ use super::context::Context;
 use super::driver::Calls;
 use super::error::DriverError;
 use super::event::{Event, Waiting};
-use super::sys::{CU_STREAM_NON_BLOCKING, CUevent, CUstream, Str};
+use super::sys::{CU_STREAM_NON_BLOCKING, CUstream, Str};
 use std::ffi::c_void;
 use std::{fmt, ptr};
 
@@ -26,16 +26,28 @@ impl RawStream {
         self.0.0
     }
 
-    /// Blocks until its work has ended.
-    pub(super) fn wait(&self, calls: &Calls) -> Result<(), DriverError> {
+    /// Blocks until its work has ended. An error means that the context has ended or is given up.
+    pub(super) fn wait(&self, context: &Context) -> Result<(), DriverError> {
+        let calls = context.calls;
         // SAFETY: the stream has not been destroyed.
-        calls.check("cuStreamSynchronize", unsafe { (calls.cuStreamSynchronize)(self.raw()) })
+        let synchronize = || unsafe { (calls.cuStreamSynchronize)(self.raw()) };
+        // SAFETY: as above.
+        let query = || unsafe { (calls.cuStreamQuery)(self.raw()) };
+        context.until_over(("cuStreamSynchronize", synchronize), ("cuStreamQuery", query))
     }
 
     /// Makes later work of the stream wait for the event.
-    pub(super) fn follow(&self, calls: &Calls, event: CUevent) -> Result<(), DriverError> {
+    pub(super) fn follow(&self, calls: &Calls, event: &Event) -> Result<(), DriverError> {
+        let Some(event) = event.raw() else { return Ok(()) };
         // SAFETY: neither the stream nor the event has been destroyed; 0 are the default flags.
         calls.check("cuStreamWaitEvent", unsafe { (calls.cuStreamWaitEvent)(self.raw(), event, 0) })
+    }
+
+    /// Ends the stream; work in it goes on.
+    pub(super) fn destroy(self, calls: &Calls) {
+        // SAFETY: nobody else has the handle. The manual: work that is in flight goes on, and the resources are released
+        // when it has ended.
+        let _destroyed = unsafe { (calls.cuStreamDestroy_v2)(self.raw()) };
     }
 }
 
@@ -96,16 +108,15 @@ impl Stream {
     /// If the driver fails.
     pub fn follow(&self, event: &Event) -> Result<(), DriverError> {
         let _entered = self.context.enter()?;
-        self.stream.follow(self.context.calls, event.raw())
+        self.stream.follow(self.context.calls, event)
     }
 
-    /// The point after all work of the stream so far.
+    /// The point after all work of the stream so far. If the driver gives no event for it, this waits until it is reached.
     ///
     /// # Errors
-    /// If the driver fails.
+    /// If the context has ended, or nobody will know when it is reached; then the context is given up.
     pub fn mark(&self, waiting: Waiting) -> Result<Event, DriverError> {
-        let _entered = self.context.enter()?;
-        Event::recorded(self.context, self.raw(), waiting)
+        Event::recorded(self.context, &self.stream, waiting)
     }
 }
 
@@ -114,9 +125,7 @@ impl Drop for Stream {
         if matches!(self.keeper, Keeper::Own)
             && let Ok(_entered) = self.context.enter()
         {
-            // SAFETY: nobody else has the handle. The manual: work that is under way goes on, and the resources are
-            // released when it has ended.
-            let _destroyed = unsafe { (self.context.calls.cuStreamDestroy_v2)(self.raw()) };
+            RawStream(self.stream.0).destroy(self.context.calls);
         }
     }
 }
