@@ -20,7 +20,7 @@ use titan_nv::runtime::{self as nv, Context, Follower};
 
 /// Memory of cudarc's that can be read as a tensor: `CudaSlice`, `CudaView` and `CudaViewMut`. No other type implements it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no memory of cudarc's with elements `{T}`",
+    message = "`{Self}` is no memory of cudarc's",
     label = "neither a `CudaSlice` nor a view of one",
     note = "pointers of others are tensors by `titan::cuda::tensor_from_raw`, which is `unsafe`"
 )]
@@ -28,7 +28,7 @@ pub trait CudaMemory<T>: DevicePtr<T> + sealed::Sealed {}
 
 /// Memory of cudarc's that can be written as a tensor: `CudaSlice` and `CudaViewMut`. No other type implements it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no memory of cudarc's with elements `{T}` that can be written",
+    message = "`{Self}` is no memory of cudarc's that can be written",
     label = "neither a `CudaSlice` nor a `CudaViewMut`",
     note = "pointers of others are tensors by `titan::cuda::tensor_from_raw`, which is `unsafe`"
 )]

@@ -4,7 +4,7 @@ use titan::cuda::cudarc::driver::CudaSlice;
 use titan::{Device, Result, Tensor};
 
 fn steal(dev: &Device, slice: &mut CudaSlice<f32>) -> Result<Tensor<f32, 1>> {
-    let mut y = titan::cuda::borrow_mut(dev, slice, [4])?;
+    let y = titan::cuda::borrow_mut(dev, slice, [4])?;
     Ok(std::mem::replace(&mut *y, dev.zeros([4])?))
 }
 
