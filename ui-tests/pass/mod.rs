@@ -23,3 +23,4 @@ mod staging;
 mod roles;
 mod ring_made;
 mod pipelines;
+mod first_hour;
