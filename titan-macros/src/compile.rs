@@ -1,6 +1,6 @@
 //! One kernel: from its tree to the tile IR of every declared instance, or to errors.
 
-use crate::ast::{Expr, GenericKind, InstanceAxis, KernelItem};
+use crate::ast::{Builtin, Callee, Expr, ExprId, ExprKind, GenericKind, InstanceAxis, KernelItem, Param};
 use crate::clock::{self, Part};
 use crate::ctxt::Ctxt;
 use crate::infer::{ITy, Infer};
@@ -12,9 +12,10 @@ use crate::pipeline;
 use crate::resolve;
 use crate::signature;
 use proc_macro2::Ident;
+use std::collections::BTreeMap;
 use titan_core::analysis::grid::infer_grid;
 use titan_core::diag::{Code, Diagnostic};
-use titan_core::ir::{Builder, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind, RoleDecl};
+use titan_core::ir::{Builder, Elem, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind, RoleDecl};
 use titan_core::verify::{Verified, verify};
 
 /// An instance with its IR.
@@ -23,6 +24,8 @@ pub(crate) struct Compiled {
     pub(crate) instance: Instance,
     /// `None` after an error.
     pub(crate) kernel: Option<Verified>,
+    /// The elements of what the kernel leaves to inference.
+    pub(crate) elems: BTreeMap<ExprId, Elem>,
 }
 
 /// Resolves all names of a kernel: its body, its grid, its shapes. Gives the companions it needs.
@@ -70,17 +73,26 @@ pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compil
         .into_iter()
         .map(|instance| {
             cx.compiles(instance.full_name(&item.func.name.to_string()), total);
-            let kernel = one(cx, item, items, &instance);
-            Compiled { instance, kernel }
+            let mut elems = BTreeMap::new();
+            let kernel = one(cx, item, items, &instance, &mut elems);
+            Compiled { instance, kernel, elems }
         })
         .collect()
 }
 
-fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Option<Verified> {
+fn one(
+    cx: &Ctxt,
+    item: &KernelItem,
+    items: &Items,
+    instance: &Instance,
+    elems_found: &mut BTreeMap<ExprId, Elem>,
+) -> Option<Verified> {
     let env = FnEnv { func: &item.func, generics: &instance.generics, items };
     let before = cx.reports();
     let mut infer = Infer::new(cx, env);
-    let tys: Vec<ITy> = item.func.params.iter().map(|p| infer.ty_ref(&p.ty)).collect();
+    // What has no meaning is told with the parameter.
+    let mut ty = |p: &Param| if signature::is_unknown(&p.ty, env) { ITy::Unknown } else { infer.ty_ref(&p.ty) };
+    let tys: Vec<ITy> = item.func.params.iter().map(&mut ty).collect();
     let elems: Vec<_> = tys
         .iter()
         .map(|t| match t {
@@ -98,6 +110,7 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
     if cx.reports() != before {
         return None;
     }
+    item.func.body.exprs(&mut |e| found(e, &infer, elems_found));
     let mut places = Places::new(item.func.name.span());
     let mut sh = Shared::new(cx, b, &mut places);
     let roles = item.config.roles.iter().flat_map(|(_, list)| list);
@@ -118,6 +131,25 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
     }
     let Shared { b, .. } = sh;
     clock::time(Part::Verify, || finish(cx, item, b.finish(), grid, &places))
+}
+
+/// Notes the elements of tiles and casts that name none.
+fn found(e: &Expr, infer: &Infer<'_>, elems: &mut BTreeMap<ExprId, Elem>) {
+    let open = match &e.kind {
+        ExprKind::Method { name, generics, .. } => generics.is_empty() && (name == "cast" || name == "bitcast"),
+        ExprKind::Call {
+            callee: Callee::Builtin(Builtin::TileZeros | Builtin::TileOnes | Builtin::TileFull),
+            path,
+            ..
+        } => path.generics.is_none(),
+        _ => false,
+    };
+    if let (true, ITy::Tile(elem, _) | ITy::Scalar(elem)) = (open, infer.ty(e.id))
+        && let Some(elem) = infer.elem_of(*elem)
+    {
+        elems.insert(e.id, elem);
+    }
+    e.children(&mut |c| found(c, infer, elems));
 }
 
 /// Infers the grid if it was not declared, and verifies.
@@ -177,6 +209,10 @@ fn report(cx: &Ctxt, item: &KernelItem, places: &Places, diag: Diagnostic<Loc>) 
     let mut mapped = diag.map_site(|loc| places.span(loc, name));
     if nowhere {
         mapped.site = fallback;
+    }
+    if mapped.code == Code::Structure && mapped.title.starts_with("blocks nest") {
+        let help = "every `else if` is a level of its own: compute what it chooses, or read it from a tensor";
+        mapped = Diagnostic::new(Code::Syntax, mapped.site, mapped.title).help(help);
     }
     if matches!(mapped.code, Code::Structure | Code::Visibility | Code::TypeAnnotation) {
         mapped = Diagnostic::new(Code::Internal, mapped.site, format!("{}; please report this kernel", mapped.title));

@@ -4,12 +4,13 @@ use crate::ast::KernelItem;
 use crate::chain::{self, Kind, Published, State};
 use crate::clock::{self, Part};
 use crate::compile as compiler;
+use crate::consts;
 use crate::ctxt::{Ctxt, Reports, compile_error};
-use crate::expand::{Expansion, fallback, imports};
-use crate::items::Items;
+use crate::expand::{Expansion, fallback, imports, misplaced, prelude, without_body};
+use crate::items::{self, Items};
 use crate::names::{self, Companion};
 use crate::shadow::Shadow;
-use crate::{cache, env, method, parse, pipeline, resolve};
+use crate::{cache, depth, env, method, parse, pipeline, place, resolve, signature, usage};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
@@ -17,7 +18,13 @@ use titan_core::diag::{Code, Diagnostic};
 
 /// `#[titan::kernel(attr)] item`
 pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(refused) = too_deep([&attr, &item]) {
+        return refused;
+    }
     let cx = Ctxt::new();
+    if in_an_impl(&cx, "a kernel", &item) {
+        return misplaced(&facade(), &cx.finish().ours, item, true);
+    }
     let parsed = clock::time(Part::Parse, || {
         let mut parsed = parse::kernel(&cx, attr.clone(), item.clone())?;
         let companions = compiler::resolve(&cx, &mut parsed);
@@ -72,10 +79,22 @@ fn finish(
 
 /// `#[titan::device] fn ..`
 pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(refused) = too_deep([attr, &item]) {
+        return refused;
+    }
     let cx = Ctxt::new();
     let krate = crate_of(&cx, attr);
+    if in_an_impl(&cx, "a device function", &item) {
+        return misplaced(&krate, &cx.finish().ours, item, false);
+    }
     let parsed = clock::time(Part::Parse, || parse::device(&cx, item.clone()));
-    let Some((attrs, vis, mut func)) = parsed else { return errors(cx) };
+    let Some((attrs, vis, mut func)) = parsed else {
+        // Kernels that call it are not told that it does not exist.
+        let named = without_body(&item).map(|f| (f.sig.ident, matches!(f.vis, syn::Visibility::Public(_))));
+        let published = named.map(|(name, is_pub)| Published { name: &name, is_pub, answer: quote!(broken) }.tokens());
+        let (errors, used) = (errors(cx), prelude());
+        return quote!(#errors #used #published);
+    };
     clock::note(|| func.name.to_string(), 0);
     let companions = resolve::resolve(&cx, &mut func, &[]);
     if let Some(itself) = companions.iter().find(|c| func.name == c.key.as_str()) {
@@ -103,8 +122,8 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
                 #vis fn #name<#(#generics),*>(#(#params),*) #ret { ::core::unreachable!() }
             }
         });
-        let errors = errors(cx);
-        return quote!(#errors #stub #published);
+        let (errors, used) = (errors(cx), prelude());
+        return quote!(#errors #used #stub #published);
     }
     cx.finish();
     let (name, generics) = (&func.name, func.generics.iter().map(|g| &g.tokens));
@@ -129,8 +148,15 @@ fn publish(state: &State) -> TokenStream {
 
 /// `#[titan::constant] const ..`
 pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(refused) = too_deep([attr, &item]) {
+        return refused;
+    }
     let cx = Ctxt::new();
     crate_of(&cx, attr);
+    if in_an_impl(&cx, "a constant of kernels", &item) {
+        let errors = errors(cx);
+        return quote!(#errors #item);
+    }
     let parsed = match syn::parse2::<syn::ItemConst>(item.clone()) {
         Ok(parsed) => parsed,
         Err(e) => {
@@ -165,8 +191,32 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let answer = if cx.has_errors() { quote!(broken) } else { quote!(constant { #bare }) };
     let published = Published { name: &parsed.ident, is_pub, answer }.tokens();
     let errors = errors(cx);
-    // The prelude has `Sized` too: see `expand::imports`.
-    quote!(#item #errors #published const _: fn() = || { fn _used<T: Sized>() {} };)
+    let used = prelude();
+    quote!(#item #errors #published #used)
+}
+
+/// The error of tokens that are nested deeper than the compiler's stack may reach.
+fn too_deep(tokens: [&TokenStream; 2]) -> Option<TokenStream> {
+    let span = tokens.into_iter().find_map(|t| depth::exceeded(t.clone()))?;
+    let diag = Diagnostic::new(Code::Syntax, span, "this expression goes deeper than kernels may")
+        .help("bind its parts by `let`");
+    Some(compile_error(&diag))
+}
+
+/// Reports an item that stands in an `impl` or a `trait`, as far as that can be seen.
+fn in_an_impl(cx: &Ctxt, what: &str, item: &TokenStream) -> bool {
+    let Some((place, first)) = item.clone().into_iter().next().and_then(|t| Some((place::inside(t.span())?, t.span())))
+    else {
+        return false;
+    };
+    let help = format!("move it out of the `{place}`: it is a free function, which a method may call");
+    cx.error_help(
+        Code::Modifier,
+        first,
+        format!("{what} in {} `{place}`", if place == "impl" { "an" } else { "a" }),
+        help,
+    );
+    true
 }
 
 /// A companion has answered.
@@ -198,9 +248,14 @@ fn resume(mut state: State) -> TokenStream {
         Some((item, asks))
     });
     let Some((item, asks)) = parsed else { return errors(cx) };
+    let symbols = signature::symbols(&item);
     for key in state.missing() {
         let span = asks.iter().find(|(k, _)| k == key).map_or_else(Span::call_site, |(_, s)| *s);
-        cx.push(not_for_kernels(key, span));
+        if symbols.contains(key) {
+            cx.error_help(Code::ConstEval, span, items::not_compiled_in(key), items::extent_help(key));
+        } else {
+            cx.push(not_for_kernels(key, span));
+        }
     }
     match chain::items(&state.keys, &state.answers) {
         Some(items) => finish(cx, &state.krate, item, &items, state.item, &asks),
@@ -218,6 +273,11 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     let name = path.rsplit("::").next().unwrap_or(path);
     if names::is_constant_name(name) {
         let title = format!("`{path}` is not a constant that kernels see");
+        if consts::is_mathematical(name) {
+            let help =
+                format!("constants of the standard library are written with their path: `std::f32::consts::{name}`");
+            return Diagnostic::new(Code::NotForKernels, span, title).help(help);
+        }
         return Diagnostic::new(Code::NotForKernels, span, title)
             .help("mark it `#[titan::constant]`, and import it where the kernel stands");
     }
@@ -227,7 +287,13 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
         return diag.help(format!("the language has `{f}`"));
     }
     if method::is_of_values(name) {
-        return diag.help(format!("it is a method: `x.{name}(..)`"));
+        return diag.help(match usage::example(name) {
+            Some(example) => format!("it is a method: `{example}`"),
+            None => format!("it is a method: `x.{name}()`"),
+        });
+    }
+    if let Some(help) = usage::foreign_function(name).or_else(|| usage::foreign_method(name)) {
+        return diag.help(help);
     }
     diag.help("mark it `#[titan::device]`, and import it where the kernel stands; if it is marked, mend the error in it first")
 }

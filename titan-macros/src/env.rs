@@ -1,7 +1,7 @@
-//! The only reader of the environment: what the macro takes from it changes where artifacts are cached and what is
-//! told about the time it took, never what it makes.
+//! The only reader of the environment: what the macro takes from it changes where artifacts are cached, what is told about
+//! the time it took, and how an item in an `impl` is refused, never what it makes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where artifacts are cached; `None` switches the cache off.
 pub(crate) fn cache_dir() -> Option<PathBuf> {
@@ -11,6 +11,11 @@ pub(crate) fn cache_dir() -> Option<PathBuf> {
 /// Whether expansions print how long they took: `TITAN_TIMES=1`.
 pub(crate) fn wants_times() -> bool {
     var("TITAN_TIMES").is_some_and(|v| v != "0" && v != "off")
+}
+
+/// The text of a source file, for [`crate::place`].
+pub(crate) fn source(path: &Path) -> Option<String> {
+    std::fs::read_to_string(path).ok()
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one reader")]

@@ -23,6 +23,7 @@ mod clock;
 mod compile;
 mod consts;
 mod ctxt;
+mod depth;
 #[cfg(test)]
 mod determinism;
 mod entry;
@@ -37,6 +38,7 @@ mod method_pipe;
 mod names;
 mod parse;
 mod pipeline;
+mod place;
 mod resolve;
 mod shadow;
 mod signature;
@@ -44,6 +46,7 @@ mod signature;
 mod tests;
 #[cfg(test)]
 mod timing;
+mod usage;
 
 use proc_macro::TokenStream;
 

@@ -71,6 +71,16 @@ pub(crate) fn is_constant_of_others(func: &Function, name: &str) -> bool {
     !is_generic && is_constant_name(name) && titan_core::ir::Elem::from_name(name).is_none()
 }
 
+/// Whether a name is that of a type which a kernel's file has from the prelude or from Rust.
+pub(crate) fn is_type(name: &str) -> bool {
+    const TYPES: &[&str] = &[
+        "Acc", "Cast", "Col", "D1", "D2", "D3", "D4", "Device", "Elem", "Float", "Int", "Num", "Own", "Ring", "Row",
+        "Shape", "Smem", "Stage", "Staging", "Stream", "Tensor", "Tile", "Option", "String", "Vec", "Box", "usize",
+        "isize", "char", "str",
+    ];
+    TYPES.contains(&name) || titan_core::ir::Elem::from_name(name).is_some()
+}
+
 /// `HEAD_DIM`, by Rust's convention.
 pub(crate) fn is_constant_name(name: &str) -> bool {
     name.chars().any(|c| c.is_ascii_uppercase())

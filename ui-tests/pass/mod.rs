@@ -5,6 +5,7 @@ mod control;
 mod device;
 mod elements;
 mod fifteen;
+mod first_hour;
 mod grid;
 mod instances;
 mod launch;

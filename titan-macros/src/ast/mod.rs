@@ -11,6 +11,7 @@ pub(crate) use op::{BinaryOp, LazyOp, UnaryOp};
 pub(crate) use ty::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::quote;
 use titan_core::ir::Elem;
 
 /// The number of an expression in its function.
@@ -120,6 +121,8 @@ pub(crate) struct Var {
 pub(crate) struct GenericParam {
     pub(crate) name: Ident,
     pub(crate) kind: GenericKind,
+    /// The traits of `T: Float`, by their last names.
+    pub(crate) bounds: Vec<String>,
     /// As written: `T: Float` or `const BM: i32`.
     pub(crate) tokens: TokenStream,
 }
@@ -134,6 +137,20 @@ pub(crate) enum GenericKind {
     ConstInt(Elem),
     /// `const CAUSAL: bool`
     ConstBool,
+}
+
+impl GenericKind {
+    pub(crate) const fn is_const(self) -> bool {
+        matches!(self, GenericKind::ConstInt(_) | GenericKind::ConstBool)
+    }
+}
+
+impl GenericParam {
+    /// It as an argument: a constant that has the name of a type stands in braces.
+    pub(crate) fn argument(&self) -> TokenStream {
+        let name = &self.name;
+        if self.kind.is_const() && crate::names::is_type(&name.to_string()) { quote!({ #name }) } else { quote!(#name) }
+    }
 }
 
 /// A parameter.

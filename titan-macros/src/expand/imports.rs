@@ -33,6 +33,15 @@ pub(crate) fn of(krate: &TokenStream, func: &Function) -> TokenStream {
     }
 }
 
+/// What makes an import of the prelude count as used: it has `Sized` too.
+pub(crate) fn prelude() -> TokenStream {
+    quote!(
+        const _: fn() = || {
+            fn _used<T: Sized>() {}
+        };
+    )
+}
+
 /// The function is the language's, whatever the file calls so: rustc compares the two.
 fn comparison(krate: &TokenStream, name: &Ident) -> Option<TokenStream> {
     let (half, single, matrix) = (quote!(#krate::lang::f16), quote!(f32), quote!(#krate::lang::D2<1, 1>));

@@ -16,10 +16,10 @@ mod reference;
 mod surface;
 mod tripwire;
 
-pub(crate) use fallback::fallback;
-pub(crate) use imports::of as imports;
+pub(crate) use fallback::{fallback, misplaced, without_body};
+pub(crate) use imports::{of as imports, prelude};
 
-use crate::ast::{ExprKind, Function, GenericKind, KernelItem, Res, TypeKind};
+use crate::ast::{ExprId, ExprKind, Function, GenericKind, GenericParam, KernelItem, Res, TypeKind};
 use crate::clock::{self, Part};
 use crate::compile::Compiled;
 use crate::ctxt::{Diag, Reports, compile_error};
@@ -27,6 +27,8 @@ use crate::items::Items;
 use crate::shadow::Shadow;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
+use std::collections::BTreeMap;
+use titan_core::ir::Elem;
 
 /// What the parts of an expansion share.
 pub(crate) struct Expansion<'a> {
@@ -55,7 +57,7 @@ impl Expansion<'_> {
         if groups.is_empty() {
             return out;
         }
-        let body = Body::new(self);
+        let body = Body::new(self, compiled);
         for (nth, (_, group)) in groups.iter().enumerate() {
             out.extend(self.group(group, &body, nth == 0));
         }
@@ -74,7 +76,7 @@ impl Expansion<'_> {
         let (krate, func) = (self.krate, &self.item.func);
         let (name, trait_name) = (&func.name, surface::trait_name(&func.name));
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
-        let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
+        let names: Vec<_> = func.generics.iter().map(GenericParam::argument).collect();
         let params = func.params.iter().map(|p| surface::host_param(krate, p, false));
         let cfg = self.cfgs();
         quote! {
@@ -98,7 +100,8 @@ impl Expansion<'_> {
         let quiet = if first { quote!(#(#lints)*) } else { quote!(#[allow(warnings)]) };
         let reference = self.shared_reference(body);
         let instances = group.iter().map(|c| self.instance(c, body));
-        let tripwire = self.tripwire(any, shadow);
+        let broken = group.iter().any(|c| c.kernel.is_none());
+        let tripwire = broken.then(|| self.tripwire(any, shadow));
         let roles = self.roles();
         let cfg = self.cfgs();
         quote! {
@@ -212,9 +215,10 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn new(expansion: &Expansion<'a>) -> Self {
+    fn new(expansion: &Expansion<'a>, compiled: &[Compiled]) -> Self {
         let func = &expansion.item.func;
         let mut shadow = Shadow::new(expansion.krate, func);
+        shadow.elems = agreed(compiled);
         let body = clock::time(Part::Shadow, || shadow.body());
         let params = shadow.params();
         let (consts, fresh) = (shadow.const_params(), shadow.fresh_params());
@@ -236,6 +240,14 @@ impl<'a> Body<'a> {
             shadow,
         }
     }
+}
+
+/// The elements that inference found, where all instances agree. After an error rustc reads what is written.
+fn agreed(compiled: &[Compiled]) -> BTreeMap<ExprId, Elem> {
+    let [first, rest @ ..] = compiled else { return BTreeMap::new() };
+    let mut elems = first.elems.clone();
+    elems.retain(|id, elem| rest.iter().all(|c| c.elems.get(id) == Some(elem)));
+    if compiled.iter().any(|c| c.kernel.is_none()) { BTreeMap::new() } else { elems }
 }
 
 /// `type T = f16;`

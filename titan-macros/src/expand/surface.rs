@@ -1,7 +1,7 @@
 //! What the user names: the launch function, the type of the same name, the trait of the declared instances.
 
 use super::Expansion;
-use crate::ast::{KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
+use crate::ast::{GenericParam, KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
 use crate::compile::Compiled;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
@@ -33,7 +33,7 @@ impl Expansion<'_> {
         let attrs = item.attrs.iter().filter(|a| lint_level(a).as_deref() != Some("expect"));
         let (name, trait_name) = (&func.name, trait_name(&func.name));
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
-        let names: Vec<&Ident> = func.generics.iter().map(|g| &g.name).collect();
+        let names: Vec<TokenStream> = func.generics.iter().map(GenericParam::argument).collect();
         let none = names.is_empty();
         let params_of = if none { quote!() } else { quote!(<#(#declared),*>) };
         let args_of = if none { quote!() } else { quote!(<#(#names),*>) };

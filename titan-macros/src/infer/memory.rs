@@ -12,11 +12,17 @@ impl Infer<'_> {
     pub(super) fn tensor_method(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
         let r = usize::from(t.rank);
         let span = call.span();
+        if let Some(made_by) = t.reads.filter(|_| method.writes()) {
+            self.read_only(made_by, call);
+        }
         match method {
             Method::IsSome(_) => {
                 self.takes(call, 0);
                 if !t.optional {
-                    return self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), span);
+                    let help = "a parameter `x: Option<&Tensor<f32, 1>>` may be absent";
+                    let title = format!("{} is always there", self.describe(&ITy::Tensor(t)));
+                    self.cx.error_help(Code::UnknownOp, span, title, help);
+                    return ITy::Unknown;
                 }
                 ITy::Scalar(self.known(Elem::Bool))
             }
@@ -55,13 +61,7 @@ impl Infer<'_> {
                 ITy::Unit
             }
             Method::Index | Method::Slice => self.view(method, t, call),
-            Method::Segment => {
-                if self.takes(call, 2) {
-                    self.offsets(&call.args[0]);
-                    self.index_expr(&call.args[1]);
-                }
-                ITy::Tensor(t)
-            }
+            Method::Segment => self.segment(t, call),
             Method::Source(_) | Method::SourceRows => self.source(method, t, call),
             Method::Work => self.work(t, call, span),
             Method::Tiles | Method::Ragged => self.own_iter(method == Method::Ragged, t, call),
@@ -111,13 +111,13 @@ impl Infer<'_> {
                 if !self.takes(call, 1 + usize::from(padded)) {
                     return ITy::Unknown;
                 }
-                let shape = self.lanes(&call.args[0], usize::from(t.rank));
+                let shape = self.lanes(&call.args[0], t, call);
                 self.padding(padded, call, t.elem);
                 shape.map_or(ITy::Unknown, |s| ITy::Tile(self.known(t.elem), s))
             }
             Method::Scatter | Method::Atomic(_) => {
                 if self.takes(call, 2) {
-                    let shape = self.lanes(&call.args[0], usize::from(t.rank));
+                    let shape = self.lanes(&call.args[0], t, call);
                     let value = self.expr(&call.args[1]);
                     if let Some(s) = shape {
                         let want = ITy::Tile(self.known(t.elem), s);
@@ -126,7 +126,7 @@ impl Infer<'_> {
                 }
                 ITy::Unit
             }
-            _ => self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), call.span()),
+            _ => self.no_method(&ITy::Tensor(t), None, call.name),
         }
     }
 
@@ -191,34 +191,13 @@ impl Infer<'_> {
             && s.rank() != rank
         {
             let title = format!("a tile of rank {} for a tensor of rank {rank}", s.rank());
-            self.cx.error(Code::RankMismatch, span, title);
-        }
-    }
-
-    fn view(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
-        let axis = self.generic_const(call, 0);
-        if self.takes(call, 1) {
-            if method == Method::Index {
-                self.index_expr(&call.args[0]);
+            let help = if s.rank() < rank {
+                "an extent for each axis, as in `load_tile::<1, 64>([i, j])`; a stored tile gets one by `.reshape::<1, 64>()`"
             } else {
-                match self.expr(&call.args[0]) {
-                    ITy::Range | ITy::Unknown | ITy::Never => {}
-                    other => drop(self.no_such("two ends", &other, call.args[0].span)),
-                }
-            }
+                "an extent for each axis; `.reshape::<..>()` gives a tile another rank"
+            };
+            self.cx.error_help(Code::RankMismatch, span, title, help);
         }
-        let Some(axis) = axis else { return ITy::Unknown };
-        if !(0..i64::from(t.rank)).contains(&axis) {
-            self.cx.error(Code::BadAxis, call.span(), format!("a tensor of rank {} has no axis {axis}", t.rank));
-            return ITy::Unknown;
-        }
-        if method == Method::Slice {
-            return ITy::Tensor(t);
-        }
-        if t.rank == 1 {
-            return self.no_such("axis left after `index`; `get` reads one element", &ITy::Tensor(t), call.span());
-        }
-        ITy::Tensor(TensorTy { rank: t.rank - 1, ..t })
     }
 
     // Output tiles.

@@ -155,6 +155,9 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
 
     fn type_error(&self, span: Span, e: TypeError) -> Stop {
         let mut diag = Diagnostic::new(e.code, span, e.message);
+        if e.code == Code::ElementUnsupported && e.help.is_none() {
+            diag = diag.help("convert it first: `.cast::<f32>()`");
+        }
         diag.help.extend(e.help);
         self.push_diag(diag)
     }
