@@ -197,18 +197,19 @@ impl From<Verified> for WellFormed {
 /// Every broken rule of the first group that has any, in program order.
 pub fn well_formed(kernel: Kernel) -> Result<WellFormed, Vec<Diagnostic<Loc>>> {
     parts_fit(&kernel)?;
-    none(signature::check(&kernel))?;
+    reject_if_any(signature::check(&kernel))?;
     Ok(WellFormed { kernel })
 }
 
 /// One error.
 type Error = Diagnostic<Loc>;
 
-/// Checks a kernel.
+/// Checks a kernel. Conditions that a launch must meet for its pipelines to end are added to its `require(..)`: they keep
+/// bounds near 2³¹ from leaving the range of `i32`.
 ///
 /// # Errors
 /// Every broken rule of the first group that has any, in program order.
-pub fn verify(kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
+pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     parts_fit(&kernel)?;
     let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
     let partition = match Partition::of(&kernel) {
@@ -218,20 +219,21 @@ pub fn verify(kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
             Partition::default()
         }
     };
-    none(errors)?;
-    none(pipes::check(&kernel))?;
+    reject_if_any(errors)?;
+    let conditions = pipes::check(&kernel)?;
+    kernel.sig.requires.extend(conditions);
     Ok(Verified { kernel, partition })
 }
 
 /// What everything else stands on: numbers, blocks, types, and that values are in sight.
 fn parts_fit(kernel: &Kernel) -> Result<(), Vec<Error>> {
-    none(ids::check(kernel))?;
-    none(structure::check(kernel))?;
-    none([types::check(kernel), scope::check(kernel)].concat())
+    reject_if_any(ids::check(kernel))?;
+    reject_if_any(structure::check(kernel))?;
+    reject_if_any([types::check(kernel), scope::check(kernel)].concat())
 }
 
 /// The errors in program order, if there are any. What has no place belongs to the signature and comes first.
-fn none(mut errors: Vec<Error>) -> Result<(), Vec<Error>> {
+fn reject_if_any(mut errors: Vec<Error>) -> Result<(), Vec<Error>> {
     errors.sort_by_key(|e| e.site);
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

@@ -12,29 +12,25 @@ mod shape;
 mod tokens;
 
 use super::Error;
-use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
+use crate::ir::{Block, HostExpr, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 
-/// Breaks of rules 28 to 45, of the first group that has any.
-pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+/// What a launch must meet for rules 28 to 45 and those of barriers to hold.
+///
+/// # Errors
+/// Breaks of these rules, of the first group that has any.
+pub(super) fn check(kernel: &Kernel) -> Result<Vec<HostExpr>, Vec<Error>> {
     let mut any = !kernel.pipes.is_empty() || !kernel.roles.is_empty();
     any |= crate::verify::barriers::objects::any(kernel);
     kernel.walk(&mut |_, op| any |= matches!(op.kind, OpKind::Ttg(_)));
     if !any {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    for group in [
-        shape::check,
-        crate::verify::barriers::check,
-        tokens::check,
-        joint::check,
-        crate::verify::barriers::proxies::check,
-    ] {
-        let errors = group(kernel);
-        if !errors.is_empty() {
-            return errors;
-        }
-    }
-    Vec::new()
+    super::reject_if_any(shape::check(kernel))?;
+    super::reject_if_any(crate::verify::barriers::check(kernel))?;
+    super::reject_if_any(tokens::check(kernel))?;
+    let conditions = joint::check(kernel)?;
+    super::reject_if_any(crate::verify::barriers::proxies::check(kernel))?;
+    Ok(conditions)
 }
 
 /// The one `ttg.roles`, if there is one.
