@@ -12,7 +12,7 @@
 
 use super::linear::{Atom, Condition, Facts, Linear};
 use super::values::{Key, Symbols};
-use crate::ir::{Def, HostExpr, HostOp, OpKind, ParamKind};
+use crate::ir::{Def, HostExpr, HostOp, OpKind, ParamKind, Ty};
 
 const LEAST: i64 = i32::MIN as i64;
 const GREATEST: i64 = i32::MAX as i64;
@@ -92,6 +92,8 @@ impl Symbols<'_> {
             Some(Key::Symbol(_) | Key::Dim(..)) => (Some(0), Some(GREATEST)),
             // The number of iterations of a loop is no `i32`.
             Some(Key::Op(OpKind::For(_), args)) if args.len() == 3 => (Some(0), None),
+            // A scalar argument of a launch may be wider.
+            Some(Key::Value(value, _)) if self.kernel().ty(*value) != Ty::I32 => (None, None),
             Some(Key::Value(..) | Key::Op(..)) => (Some(LEAST), Some(GREATEST)),
             Some(Key::Quotient(of, by)) => (Some(0), self.greatest(of).and_then(|n| n.checked_div(*by))),
             Some(Key::Product(atoms)) => atoms.iter().fold((Some(1), Some(1)), |(low, high), atom| {

@@ -252,6 +252,18 @@ impl Facts {
         }
     }
 
+    /// The number that this is, if two facts say so.
+    pub(in crate::verify) fn number(&self, l: &Linear) -> Option<i64> {
+        if let Some(c) = l.as_constant() {
+            return Some(c);
+        }
+        // l − at_least ≥ 0 and at_most − l ≥ 0
+        let of = |wanted: &Linear| self.not_negative.iter().find(|fact| fact.same_terms(wanted));
+        let (above, below) = (of(l)?, of(&l.times(-1))?);
+        let (at_least, at_most) = (l.constant.checked_sub(above.constant)?, l.constant.checked_add(below.constant)?);
+        (at_least == at_most).then_some(at_least)
+    }
+
     /// Whether a fact is about an atom.
     pub(in crate::verify) fn mentions(&self, atom: Atom) -> bool {
         self.not_negative.iter().any(|fact| fact.coefficient(atom) != 0)

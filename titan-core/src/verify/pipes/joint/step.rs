@@ -22,11 +22,12 @@ impl<'k> Run<'k> {
                     self.enter(state, role);
                     return Ok(Step::Moved);
                 }
-                if state.facts.is_not_negative(&left.times(-1)) {
+                let number = state.facts.number(&left);
+                if number.map_or_else(|| state.facts.is_not_negative(&left.times(-1)), |n| n <= 0) {
                     self.exit(state, role);
                     return Ok(Step::Moved);
                 }
-                if left.as_constant().is_some_and(|n| n <= UNROLL) {
+                if number.is_some_and(|n| n <= UNROLL) {
                     self.enter(state, role);
                     return Ok(Step::Moved);
                 }

@@ -287,10 +287,12 @@ impl<'k> Symbols<'k> {
 
     /// An integer; whatever it is, it is one.
     pub(in crate::verify) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
-        match self.known(value, env, facts) {
+        let l = match self.known(value, env, facts) {
             Some(Known::Int(l)) => l,
             Some(Known::Condition(_)) | None => self.given(Key::Value(value, self.age(value, env))),
-        }
+        };
+        // In a case of which the number is known, everything is.
+        facts.number(&l).map_or(l, Linear::constant)
     }
 
     /// A condition.
