@@ -118,7 +118,9 @@ fn memory(kernel: &Kernel, errors: &mut Vec<Error>) {
         if sum <= SHARED_BYTES {
             continue;
         }
-        let (name, slots) = (kernel.pipe_name(Pipe::new(i)), pipe.slots);
+        let name = kernel.pipe_name(Pipe::new(i));
+        let (slots, take) =
+            if pipe.slots == 1 { ("one slot".to_owned(), "takes") } else { (format!("{} slots", pipe.slots), "take") };
         let all = match (i, regions) {
             (0, 0) => String::new(),
             (_, 0) => format!(", with the rings before it {sum}"),
@@ -126,7 +128,7 @@ fn memory(kernel: &Kernel, errors: &mut Vec<Error>) {
             (_, _) => format!(", with the regions that are placed and the rings before it {sum}"),
         };
         let title = format!(
-            "`{name}` does not fit into shared memory: {slots} slots of {} bytes are {own} bytes{all}, and a program has at most {SHARED_BYTES}",
+            "`{name}` does not fit into shared memory: {slots} of {} bytes {take} {own} bytes{all}, and a program has at most {SHARED_BYTES}",
             pipe.bytes()
         );
         let error = Error::new(Code::RingMemory, pipe.loc, title);

@@ -418,7 +418,7 @@ impl Walk<'_> {
                 "is never filled, so its readers wait forever",
                 "`.copy(..).commit()`, or `.zero().commit()`",
             ),
-            Ty::Token(Token::Ready, _) => (Code::TokenLost, "is never waited for", "`.wait()` for it, and release it"),
+            Ty::Token(Token::Ready, _) => (Code::TokenLost, "is never completed", "`.wait()` for it, and release it"),
             Ty::Token(Token::Part, _) => {
                 (Code::ReadersApart, "is never joined, so the stage cannot be released", "`Stage::join([..])`")
             }

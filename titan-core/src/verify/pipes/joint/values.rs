@@ -291,8 +291,9 @@ impl<'k> Symbols<'k> {
             Some(Known::Int(l)) => l,
             Some(Known::Condition(_)) | None => self.given(Key::Value(value, self.age(value, env))),
         };
-        // In a case of which the number is known, everything is.
-        facts.number(&l).map_or(l, Linear::constant)
+        // In a case of which the number is known, everything is. What turns is followed by its form, also then.
+        let number = if self.no_overflow { None } else { facts.number(&l) };
+        number.map_or(l, Linear::constant)
     }
 
     /// A condition.
