@@ -3,7 +3,7 @@
 mod loops;
 
 use self::loops::{
-    Side, absent_producer, absent_reader, both_guarded, bounds, guarded, head, hoisted, loops, starts, steps,
+    Side, absent_producer, absent_reader, both_guarded, bounds, guarded, head, hoisted, loops, once, starts, steps,
 };
 use crate::kinds::{Fate, Kind, idle, rings, same, surface};
 use crate::sources::Level;
@@ -68,6 +68,10 @@ pub(crate) const KINDS: &[Kind] = &[
     rings("fewer bytes are announced than are copied", |t| bytes(t, -16)),
     rings("more bytes are announced than are copied", |t| bytes(t, 16)),
     rings("a time that is not the clock's is written", wrong_time),
+    rings("a written time starts again with an inner loop", time_again),
+    surface("another role updates what a role stores", |t| touched_too(t, "atomic_add")),
+    surface("another role scatters to what a role stores", |t| touched_too(t, "scatter")),
+    surface("another role gathers from what a role stores", gathered_too),
     same(Level::Rings, "a ring has one slot more", deeper),
     same(Level::Rings, "a scalar that nobody needs", |t| vec![t.with_constants()]),
     same(Level::Rings, "a time that is the clock's is written", right_time),
@@ -362,6 +366,71 @@ fn wrong_time(t: &Text) -> Vec<Text> {
         Some(t.with(i, &with_time(t.line(i), "%other")).before(i, &[&other]).with_constants())
     };
     t.ops("ttg.stage.acquire").into_iter().filter_map(edit).collect()
+}
+
+/// The index of a loop as the time, where another loop is around that one.
+fn time_again(t: &Text) -> Vec<Text> {
+    let edit = |i: usize| {
+        let (h, _) = t.around(i)?;
+        let (outer, _) = t.around(h)?;
+        let line = t.line(h);
+        let [lo, _, step] = head(line)?;
+        let number = |name: &str, text: &str| t.def(name).is_some_and(|d| t.line(d).contains(text));
+        let counts = number(&lo, "const 0 ") && number(&step, "const 1 ") && uses(t.line(i)).is_empty();
+        let often = !once(t, outer) && !once(t, h) && op(t.line(outer)) == "for";
+        let at = line.find("for ")? + 4;
+        let index = line[at..].split_whitespace().next()?;
+        (counts && often).then(|| t.with(i, &with_time(t.line(i), index)))
+    };
+    t.ops("ttg.stage.acquire").into_iter().filter_map(edit).collect()
+}
+
+/// The stores of single elements of an output of one axis: the line, its tensor, and the role.
+fn stores(t: &Text) -> Vec<(usize, String)> {
+    let one = |i: usize| {
+        let tensor = uses(t.line(i)).first()?.clone();
+        let whole = t.0.first()?.contains(&format!("{tensor}: mut tensor<f32>[M]"));
+        (whole && t.role(i).is_some()).then_some((i, tensor))
+    };
+    t.ops("set").into_iter().filter_map(one).collect()
+}
+
+/// Lines in front of the end of every role but that of a store.
+fn in_other_roles(t: &Text, lines: impl Fn(&str) -> Vec<String>) -> Vec<Text> {
+    let mut all = Vec::new();
+    for (store, tensor) in stores(t) {
+        for end in t.ops("ttg.pipeline.finalize") {
+            if t.role(end).is_some() && t.role(end) != t.role(store) {
+                let lines = lines(&tensor);
+                all.push(t.before(end, &lines.iter().map(String::as_str).collect::<Vec<_>>()));
+            }
+        }
+    }
+    all
+}
+
+/// The first element of an output is written through a view that is exempt from the output rule.
+fn touched_too(t: &Text, how: &str) -> Vec<Text> {
+    in_other_roles(t, |tensor| {
+        vec![
+            format!("%sharedView = shared {tensor} : tensor<f32, 1>"),
+            "%lanes = iota<1>".to_owned(),
+            "%oneValue = const 1.0 : f32".to_owned(),
+            "%oneTile = splat %oneValue : tile<1xf32>".to_owned(),
+            format!("{how} %sharedView[%lanes], %oneTile"),
+        ]
+    })
+}
+
+fn gathered_too(t: &Text) -> Vec<Text> {
+    in_other_roles(t, |tensor| {
+        vec![
+            format!("%sharedView = shared {tensor} : tensor<f32, 1>"),
+            "%lanes = iota<1>".to_owned(),
+            "%noValue = const 0.0 : f32".to_owned(),
+            "%gathered = gather %sharedView[%lanes] or %noValue".to_owned(),
+        ]
+    })
 }
 
 fn right_time(t: &Text) -> Vec<Text> {

@@ -104,7 +104,7 @@ pub(super) fn both_guarded(t: &Text) -> Vec<Text> {
 }
 
 /// Whether a loop has one iteration at most, whatever the arguments are.
-fn once(t: &Text, h: usize) -> bool {
+pub(super) fn once(t: &Text, h: usize) -> bool {
     let number =
         |name: &str| t.line(t.def(name)?).split("const ").nth(1)?.split_whitespace().next()?.parse::<i64>().ok();
     let words = head(t.line(h)).map(|words| words.map(|w| number(&w)));

@@ -21,7 +21,7 @@ const GREATEST: i64 = i32::MAX as i64;
 const SPARE: i64 = 1 << 16;
 
 /// So many facts are used to get from what a kernel computes to what a launch knows.
-const STEPS: usize = 3;
+const STEPS: usize = 4;
 
 /// So many atoms are multiplied at most, and so many products are in a sum.
 const FACTORS: usize = 4;
@@ -203,11 +203,11 @@ impl Symbols<'_> {
                     return None;
                 }
                 let positive = factors.iter().all(|f| facts.is_not_negative(&Linear::atom(*f)));
-                let new = self.intern(Key::Product(factors));
+                let new = self.intern(Key::Product(factors.clone()));
                 let one = Linear::atom(new);
                 if positive && !facts.mentions(new) {
                     facts.assume(&Condition::NotNegative(one.clone(), true), true);
-                    self.bound_product([*x, *y], facts);
+                    self.bound_product(&factors, facts);
                 }
                 sum = sum.plus(k.checked_mul(*m)?, &one);
             }
@@ -215,14 +215,20 @@ impl Symbols<'_> {
         Some(sum)
     }
 
-    /// What bounds a counter bounds its product with something that is not negative: `x · y ≤ u · y` if `x ≤ u`.
-    fn bound_product(&mut self, of: [Atom; 2], facts: &mut Facts) {
-        for (x, y) in [(of[0], of[1]), (of[1], of[0])] {
-            if matches!(self.key(x), Some(Key::Counter(_))) {
-                for room in facts.upper(x) {
-                    if let Some(product) = self.product(&room, &Linear::atom(y), facts) {
-                        facts.assume(&Condition::NotNegative(product, true), true);
-                    }
+    /// What bounds a counter bounds its product with what is not negative: `x · y ≤ u · y` if `x ≤ u`.
+    fn bound_product(&mut self, factors: &[Atom], facts: &mut Facts) {
+        for (i, counter) in factors.iter().enumerate() {
+            if !matches!(self.key(*counter), Some(Key::Counter(_))) {
+                continue;
+            }
+            for room in facts.upper(*counter) {
+                let others = factors.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, f)| Linear::atom(*f));
+                let mut product = Some(room);
+                for other in others {
+                    product = product.and_then(|p| self.product(&p, &other, facts));
+                }
+                if let Some(product) = product {
+                    facts.assume(&Condition::NotNegative(product, true), true);
                 }
             }
         }

@@ -192,7 +192,8 @@ impl<'r, 'k> Report<'r, 'k> {
             let (code, title, help) = if filled {
                 (Code::WaitCycle, format!("{what} that it fills only later itself"), "fill a stage before it is read")
             } else {
-                let title = format!("{what} that it releases only later itself: {slots} are filled and not read");
+                let all = if slots == 1 { "the only one is".to_owned() } else { format!("all {slots} are") };
+                let title = format!("{what} that it releases only later itself: {all} filled and not read");
                 (Code::TooManyHeld, title, "read a stage first, or give the ring more slots")
             };
             return Some(self.error(code, wait, self.when(&title)).help(help));

@@ -189,8 +189,7 @@ impl<'k> Symbols<'k> {
                 match (op, a.as_constant(), b.as_constant()) {
                     (HostOp::Add, ..) => Some(a.plus(1, &b)),
                     (HostOp::Sub, ..) => Some(a.minus(&b)),
-                    (HostOp::Mul, Some(k), _) => Some(b.times(k)),
-                    (HostOp::Mul, _, Some(k)) => Some(a.times(k)),
+                    (HostOp::Mul, ..) => self.product(&a, &b, facts),
                     (HostOp::Div, _, Some(k)) => self.quotient(&a, k, facts),
                     (HostOp::Cdiv, _, Some(k)) => self.quotient(&a.plus_const(k - 1), k, facts),
                     (_, _, _) => None,
