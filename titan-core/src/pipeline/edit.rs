@@ -85,7 +85,13 @@ impl Edit {
     /// Adds an operation whose result is a value that is there.
     pub(super) fn define(&mut self, kind: OpKind, args: &[Value], result: Value) {
         let id = OpId::new(self.kernel.ops.len());
-        self.kernel.ops.push(Op { kind, args: args.to_vec(), results: vec![result], regions: Vec::new(), loc: self.loc });
+        self.kernel.ops.push(Op {
+            kind,
+            args: args.to_vec(),
+            results: vec![result],
+            regions: Vec::new(),
+            loc: self.loc,
+        });
         self.kernel.values[result.index()].def = Def::Result(id, 0);
         self.pending.push(id);
     }

@@ -70,10 +70,11 @@ fn a_count_that_would_wrap_is_refused_at_the_launch() {
 #[test]
 fn a_guard_that_looks_ahead_is_a_bound_too() {
     let guarded = |index: &str, body: &str| {
-        format!("%t{index} = add %{index}, %two\n%g{index} = lt %t{index}, %n\nif %g{index} {{\n{body}yield\n}} else {{\nyield\n}}\n")
+        format!(
+            "%t{index} = add %{index}, %two\n%g{index} = lt %t{index}, %n\nif %g{index} {{\n{body}yield\n}} else {{\nyield\n}}\n"
+        )
     };
-    let kernel =
-        kernel(&looped("i", "%n", &guarded("i", &fill(""))), &looped("j", "%n", &guarded("j", &read(""))));
+    let kernel = kernel(&looped("i", "%n", &guarded("i", &fill(""))), &looped("j", "%n", &guarded("j", &read(""))));
     assert_eq!(asked(&kernel), ["N <= 2147483646"]);
 }
 
@@ -81,7 +82,9 @@ fn a_guard_that_looks_ahead_is_a_bound_too() {
 fn what_cannot_wrap_asks_for_nothing() {
     // t + 1 ≤ n, and the halves of an extent.
     let next = |index: &str, body: &str| {
-        format!("%t{index} = add %{index}, %one\n%g{index} = lt %t{index}, %n\nif %g{index} {{\n{body}yield\n}} else {{\nyield\n}}\n")
+        format!(
+            "%t{index} = add %{index}, %one\n%g{index} = lt %t{index}, %n\nif %g{index} {{\n{body}yield\n}} else {{\nyield\n}}\n"
+        )
     };
     let simple = kernel(&looped("i", "%n", &next("i", &fill(""))), &looped("j", "%n", &next("j", &read(""))));
     assert_eq!(asked(&simple), [""; 0]);

@@ -88,7 +88,10 @@ impl Program {
     fn both(out: &mut String, fresh: &mut usize, acquire: &str, ready: &str) {
         *fresh += 1;
         let f = *fresh;
-        let _ = writeln!(out, "%s{f} = ttg.stage.acquire<0>{acquire}\nttg.stage.zero %s{f}\n%r{f} = ttg.stage.ready<0>{ready}");
+        let _ = writeln!(
+            out,
+            "%s{f} = ttg.stage.acquire<0>{acquire}\nttg.stage.zero %s{f}\n%r{f} = ttg.stage.ready<0>{ready}"
+        );
         let _ = writeln!(out, "%w{f} = ttg.stage.wait_ready %r{f}\n%p{f} = ttg.stage.read_perm %w{f}");
         let _ = writeln!(out, "%d{f} = ttg.stage.consumed %p{f}\nttg.stage.release %d{f}");
     }

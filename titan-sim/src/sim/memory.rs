@@ -267,7 +267,8 @@ impl Machine<'_> {
             return Ok(Val::Unknown);
         }
         let pad = self.pad(agent, op);
-        let of = |at: Vec<i64>| self.store.place(&view, &at)?.map_or(Ok(pad), |e| self.store.get(&self.engine, &view, e));
+        let of =
+            |at: Vec<i64>| self.store.place(&view, &at)?.map_or(Ok(pad), |e| self.store.get(&self.engine, &view, e));
         let nums = places.into_iter().map(of).collect::<Res<Vec<Num>>>()?;
         let ty = op.results.first().map_or(titan_core::ir::Ty::BOOL, |v| self.kernel().ty(*v));
         Ok(super::eval::value(ty, Cells::collect(view.elem, nums.into_iter())))

@@ -61,7 +61,12 @@ fn level(kernel: &Kernel) -> Option<Level> {
 fn files() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut paths = Vec::new();
-    for folder in ["titan-core/filetests/verify", "titan-core/filetests/museum", "titan-core/filetests/fence", "titan-cli/tests/files"] {
+    for folder in [
+        "titan-core/filetests/verify",
+        "titan-core/filetests/museum",
+        "titan-core/filetests/fence",
+        "titan-cli/tests/files",
+    ] {
         let entries = std::fs::read_dir(root.join(folder)).expect("a folder");
         paths
             .extend(entries.map(|e| e.expect("an entry").path()).filter(|p| p.extension().is_some_and(|e| e == "tir")));

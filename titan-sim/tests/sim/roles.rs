@@ -34,7 +34,10 @@ const WAYS: [Way; 9] = [
 ];
 
 fn indices(n: &str, at: i64) -> String {
-    format!("%j{n} = iota<16>\n%o{n} = const {} : i32\n%s{n} = splat %o{n} : tile<16xi32>\n%i{n} = add %j{n}, %s{n}", at * 16)
+    format!(
+        "%j{n} = iota<16>\n%o{n} = const {} : i32\n%s{n} = splat %o{n} : tile<16xi32>\n%i{n} = add %j{n}, %s{n}",
+        at * 16
+    )
 }
 
 fn conflicts(a: Is, b: Is) -> bool {

@@ -9,6 +9,7 @@
 
 pub(super) mod joint;
 mod shape;
+mod tensors;
 mod tokens;
 
 use super::Error;

@@ -1,11 +1,9 @@
-//! Rules 28 to 35 and 62: what is declared, who does what, and what stages hold. Nothing here depends on the order of operations.
+//! Rules 28 to 32, 35 and 62: what is declared, who does what, and what stages hold. What roles do to tensors is in `tensors`.
+//! Nothing here depends on the order of operations.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
-use super::{roles_op, threads};
-use crate::analysis::access::{Kind, kind_of};
-use crate::analysis::forms::is_input;
-use crate::analysis::number::root;
+use super::{roles_op, tensors, threads};
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{
@@ -28,9 +26,8 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     contents(kernel, &mut errors);
     sides(kernel, &mut errors);
     values(kernel, &mut errors);
-    outputs(kernel, &mut errors);
+    errors.extend(tensors::check(kernel));
     memory(kernel, &mut errors);
-    sources(kernel, &mut errors);
     ends(kernel, &mut errors);
     errors
 }
@@ -49,7 +46,8 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
         let Some(at) = top.iter().position(|o| o == id) else {
             error(
                 *loc,
-                "the roles are split inside of a loop, branch or role: they are split once, for the whole kernel".to_owned(),
+                "the roles are split inside of a loop, branch or role: they are split once, for the whole kernel"
+                    .to_owned(),
             );
             continue;
         };
@@ -62,7 +60,10 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
     let loc = found.first().map_or(Loc::default(), |(_, loc)| *loc);
     if found.is_empty() && !kernel.roles.is_empty() {
-        error(loc, format!("the kernel declares {} roles, but its warps are never split into them", kernel.roles.len()));
+        error(
+            loc,
+            format!("the kernel declares {} roles, but its warps are never split into them", kernel.roles.len()),
+        );
     }
     for (i, role) in kernel.roles.iter().enumerate() {
         if kernel.roles[..i].iter().any(|r| r.name == role.name) {
@@ -268,7 +269,10 @@ fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
     let early = early(kernel);
     for (pipe, (what, loc)) in &early {
-        let title = format!("`{}` is {what} before the roles are split: a ring is filled and read by roles", kernel.pipe_name(*pipe));
+        let title = format!(
+            "`{}` is {what} before the roles are split: a ring is filled and read by roles",
+            kernel.pipe_name(*pipe)
+        );
         errors.push(Error::new(Code::WrongSide, *loc, title));
     }
     for (i, ring) in rings.iter().enumerate().filter(|(i, _)| !early.contains_key(&Pipe::new(*i))) {
@@ -304,7 +308,8 @@ fn one_ring(kernel: &Kernel, pipe: Pipe, ring: &Sides, threads: &[(String, Block
     let mut fill = ring.fill.iter();
     let first = fill.next();
     if let (Some((a, at)), Some((b, loc))) = (first, fill.next()) {
-        let title = format!("`{name}` is filled by {} and by {}: a ring is filled by one role", threads[*a].0, threads[*b].0);
+        let title =
+            format!("`{name}` is filled by {} and by {}: a ring is filled by one role", threads[*a].0, threads[*b].0);
         error(*loc, title, Some((*at, "the other one")));
     }
     let read = ring.read.iter().next();
@@ -347,7 +352,9 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
             for value in op.args.iter().filter(|v| outside.contains(v)) {
                 if seen.insert(*value) {
                     let name = kernel.display_name(*value);
-                    let title = format!("`{name}` is a tile that all warps make before the roles are split, and one role uses it");
+                    let title = format!(
+                        "`{name}` is a tile that all warps make before the roles are split, and one role uses it"
+                    );
                     let made = kernel.def_op(*value).map_or(Loc::default(), |o| o.loc);
                     let error = Error::new(Code::RoleValue, op.loc, title).related(made, "it is made here");
                     errors.push(error.help("make it in the role that uses it"));
@@ -355,98 +362,6 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
             }
         });
     }
-}
-
-/// An access to an output: which role, what it does, where.
-#[derive(Clone, Copy)]
-struct Touch {
-    role: usize,
-    kind: Kind,
-    loc: Loc,
-}
-
-/// Rule 33: what a role stores, scatters to or updates atomically, no other one touches in another way, and what it stores no
-/// other one stores. Scatters of several roles, and atomic updates of several, have results that are defined.
-fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
-    let mut touches: BTreeMap<usize, Vec<Touch>> = BTreeMap::new();
-    let threads = threads(kernel);
-    for (role, (_, block)) in threads.iter().enumerate() {
-        kernel.walk_block(*block, &mut |_, op| {
-            for (tensor, kind) in touched(op) {
-                if let Some(param) = root(kernel, tensor).filter(|p| !is_input(kernel, *p)) {
-                    touches.entry(param).or_default().push(Touch { role, kind, loc: op.loc });
-                }
-            }
-        });
-    }
-    for (param, touches) in touches {
-        let tensor = kernel.display_name(kernel.param(param));
-        let mut told = BTreeSet::new();
-        for (i, new) in touches.iter().enumerate() {
-            let old = touches[..i].iter().find(|old| old.role != new.role && conflict(old.kind, new.kind));
-            let Some(old) = old.filter(|old| told.insert((old.role, new.role))) else { continue };
-            let (first, second) = (&threads[old.role].0, &threads[new.role].0);
-            let again = if old.kind == new.kind { "by" } else { done(new.kind) };
-            let title = format!("`{tensor}` is {} {first} and {again} {second}: nothing orders the two", done(old.kind));
-            let help = if (old.kind, new.kind) == (Kind::Write, Kind::Write) {
-                "let one role store it, or split it into two outputs"
-            } else {
-                "do both in one role, or take two outputs"
-            };
-            let error = Error::new(Code::TwoWriters, new.loc, title).related(old.loc, "the other access");
-            errors.push(error.help(help));
-        }
-    }
-}
-
-/// The tensors that an operation touches itself, and how. Copies have a rule of their own.
-fn touched(op: &Op) -> Vec<(Value, Kind)> {
-    let own = kind_of(&op.kind).filter(|kind| match kind {
-        Kind::Read => !matches!(op.kind, OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_)),
-        Kind::Write | Kind::Scatter | Kind::Atomic => true,
-    });
-    let first = op.args.first().copied().zip(own);
-    let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
-    let offsets = op.args.get(1).filter(|_| offsets).map(|off| (*off, Kind::Read));
-    first.into_iter().chain(offsets).collect()
-}
-
-/// Whether accesses of two roles to one element must be ordered.
-const fn conflict(a: Kind, b: Kind) -> bool {
-    match (a, b) {
-        (Kind::Read, Kind::Read) | (Kind::Scatter, Kind::Scatter) | (Kind::Atomic, Kind::Atomic) => false,
-        (Kind::Read, Kind::Write | Kind::Scatter | Kind::Atomic)
-        | (Kind::Write, Kind::Read | Kind::Write | Kind::Scatter | Kind::Atomic)
-        | (Kind::Scatter, Kind::Read | Kind::Write | Kind::Atomic)
-        | (Kind::Atomic, Kind::Read | Kind::Write | Kind::Scatter) => true,
-    }
-}
-
-/// What is done to an output by a role.
-const fn done(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Read => "read by",
-        Kind::Write => "stored by",
-        Kind::Scatter => "scattered to by",
-        Kind::Atomic => "updated atomically by",
-    }
-}
-
-/// Rule 34: nothing is copied from an output.
-fn sources(kernel: &Kernel, errors: &mut Vec<Error>) {
-    kernel.walk(&mut |_, op| {
-        if !matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. })) {
-            return;
-        }
-        if let Some(param) = op.args.first().and_then(|t| root(kernel, *t)).filter(|p| !is_input(kernel, *p)) {
-            let tensor = kernel.display_name(kernel.param(param));
-            let title = format!("a copy from `{tensor}`, which the kernel may write while the copy is in flight");
-            let error = Error::new(Code::SourceWritten, op.loc, title);
-            errors.push(error.help(format!(
-                "take `{tensor}` by `&`, or load it: `{tensor}.load_tile(..)` is in order with the stores"
-            )));
-        }
-    });
 }
 
 /// Rule 35: roles end in `finalize`, and nothing else does.

@@ -387,8 +387,7 @@ impl Walk<'_> {
                     "{} is made outside of a loop and used in it: the next iteration would use it a second time",
                     named(self.kernel, token)
                 );
-                let error = Error::new(Code::TokenTwice, *used, title)
-                    .related(self.born(token), "it is made here");
+                let error = Error::new(Code::TokenTwice, *used, title).related(self.born(token), "it is made here");
                 self.report(token, error);
             }
         }

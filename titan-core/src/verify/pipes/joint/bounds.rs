@@ -237,7 +237,9 @@ impl Symbols<'_> {
     fn factors(&self, atom: Atom) -> Vec<Atom> {
         match self.key(atom) {
             Some(Key::Product(atoms)) => atoms.clone(),
-            Some(Key::Symbol(_) | Key::Dim(..) | Key::Value(..) | Key::Counter(_) | Key::Quotient(..) | Key::Op(..))
+            Some(
+                Key::Symbol(_) | Key::Dim(..) | Key::Value(..) | Key::Counter(_) | Key::Quotient(..) | Key::Op(..),
+            )
             | None => vec![atom],
         }
     }

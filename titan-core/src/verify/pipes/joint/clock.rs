@@ -8,9 +8,9 @@
 //! as far as it does in every iteration, and at last by itself.
 
 use super::cyclic::Turn;
-use super::linear::{Condition, Facts, Linear};
 use super::fault::Stop;
 use super::induct::Partner;
+use super::linear::{Condition, Facts, Linear};
 use super::run::Run;
 use super::state::{Frame, Ring, State};
 use super::values::Known;
@@ -246,7 +246,8 @@ impl Run<'_> {
                 let wanted = self.shaped(carried.shape, &counter, &mut facts);
                 let found = self.symbols.known_int(carried.arg, &end.roles[carried.role].env);
                 if wanted.is_none() || wanted != found {
-                    let steps = matches!(carried.follows, Induction::Step(_)) && deviations.stepless.insert(carried.arg);
+                    let steps =
+                        matches!(carried.follows, Induction::Step(_)) && deviations.stepless.insert(carried.arg);
                     any |= steps || deviations.free.insert(carried.arg);
                 }
             }
@@ -304,11 +305,7 @@ impl Plan {
 
 /// How far the clocks of each ring went, that of the readers and that of the filler: if as far in every case, and as far in
 /// every round. What inner loops pass is in the clocks of the state, what the round itself passes in its rings.
-pub(super) fn passed(
-    ends: &[State],
-    before: &State,
-    always: impl Fn(&Linear) -> bool,
-) -> Vec<[Option<Linear>; 2]> {
+pub(super) fn passed(ends: &[State], before: &State, always: impl Fn(&Linear) -> bool) -> Vec<[Option<Linear>; 2]> {
     let read = |r: &Ring| r.readers.first().map_or(0, |r| r.claimed);
     let of = |end: &State, ring: usize, side: usize| {
         let own = [

@@ -66,7 +66,10 @@ pub(in crate::verify) enum Stop {
     Fault(Fault),
     /// No fault, but a request to the loops whose counter this is: a branch in them changes sides at this iteration, so they
     /// are to be taken in two parts.
-    SplitAt { counter: Atom, at: Linear },
+    SplitAt {
+        counter: Atom,
+        at: Linear,
+    },
 }
 
 impl From<Fault> for Stop {

@@ -79,8 +79,7 @@ impl Run<'_> {
                 Err((true, other)) => return Err(other),
             }
         }
-        let apart =
-            at.iter().filter_map(|r| loop_of(&state, *r).map(|l| (*r, l.op, l.left()))).collect::<Vec<_>>();
+        let apart = at.iter().filter_map(|r| loop_of(&state, *r).map(|l| (*r, l.op, l.left()))).collect::<Vec<_>>();
         Err(fault.unwrap_or(Fault::Apart { loops: apart }).into())
     }
 
@@ -130,9 +129,7 @@ impl Run<'_> {
     fn partners(&self, state: &State, at: &[usize]) -> Vec<Vec<Partner>> {
         let left = |r: usize| loop_of(state, r).map_or_else(Linear::default, Loop::left);
         let alike = |a: usize, b: usize| left(a).minus(&left(b)).as_constant().is_some();
-        let joined = |a: usize, b: usize| {
-            self.share_a_ring(state, a, b) || (!self.objects.is_empty() && alike(a, b))
-        };
+        let joined = |a: usize, b: usize| self.share_a_ring(state, a, b) || (!self.objects.is_empty() && alike(a, b));
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for role in at {
             let (with, mut rest): (Vec<_>, Vec<_>) =
@@ -168,7 +165,8 @@ impl Run<'_> {
         }
         for _ in 0..roles.len() {
             for (a, b) in (0..roles.len()).flat_map(|a| (0..roles.len()).map(move |b| (a, b))) {
-                let (Some((n, d)), None, Some(x), Some(y)) = (rates[a], rates[b], body(roles[a]), body(roles[b])) else {
+                let (Some((n, d)), None, Some(x), Some(y)) = (rates[a], rates[b], body(roles[a]), body(roles[b]))
+                else {
                     continue;
                 };
                 let uses = |block, pipe| self.uses(block, pipe, true).or_else(|| self.uses(block, pipe, false));
@@ -257,8 +255,10 @@ impl Run<'_> {
         for role in roles {
             if !self.may_run_ahead(&state, *role) {
                 let of = |r: &usize| loop_of(&state, *r).map(|l| (*r, l.op, l.left()));
-                return Err(Fault::Apart { loops: roles.iter().filter_map(of).collect::<Vec<(usize, OpId, Linear)>>() }
-                    .into());
+                return Err(Fault::Apart {
+                    loops: roles.iter().filter_map(of).collect::<Vec<(usize, OpId, Linear)>>(),
+                }
+                .into());
             }
             let left = loop_of(&state, *role).map_or_else(Linear::default, Loop::left);
             let some = Condition::NotNegative(left.plus_const(-1), true);

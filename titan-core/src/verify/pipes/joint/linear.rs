@@ -86,7 +86,8 @@ impl Linear {
 
     /// The strongest `l ≥ 0` that says the same of integers: divided by what divides all coefficients, and rounded down.
     fn tight(&self) -> Linear {
-        let by = self.terms.iter().fold(0, |g, (_, k)| if g == 0 { k.saturating_abs() } else { greatest_divisor(g, *k) });
+        let by =
+            self.terms.iter().fold(0, |g, (_, k)| if g == 0 { k.saturating_abs() } else { greatest_divisor(g, *k) });
         if by <= 1 {
             return self.clone();
         }
@@ -214,7 +215,11 @@ impl Facts {
     pub(in crate::verify) fn impossible(&self) -> bool {
         self.not_negative.iter().any(|fact| {
             fact.as_constant().is_some_and(|c| c < 0)
-                || self.not_negative.iter().filter_map(|other| fact.checked_plus(1, other)?.as_constant()).any(|c| c < 0)
+                || self
+                    .not_negative
+                    .iter()
+                    .filter_map(|other| fact.checked_plus(1, other)?.as_constant())
+                    .any(|c| c < 0)
         })
     }
 

@@ -106,7 +106,8 @@ pub(super) fn check(kernel: &Kernel) -> Result<Vec<HostExpr>, Vec<Error>> {
     match done {
         Ok(()) => Ok(run.symbols.conditions()),
         Err(fault) => {
-            let shown = if run.objects.is_empty() && !matches!(fault, Fault::Endless { .. }) { shown(kernel) } else { None };
+            let shown =
+                if run.objects.is_empty() && !matches!(fault, Fault::Endless { .. }) { shown(kernel) } else { None };
             let (fault, example) = match shown {
                 Some((fault, example)) => (fault, Some(example)),
                 None => (fault, None),

@@ -7,10 +7,10 @@ use super::example::Example;
 use super::fault::{Fault, On, Stuck, Wait};
 use super::linear::Linear;
 use super::run::Run;
-use crate::verify::pipes::threads;
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, Pipe, TtgOp, Ty};
 use crate::verify::Error;
+use crate::verify::pipes::threads;
 
 pub(super) struct Report<'r, 'k> {
     run: &'r Run<'k>,
@@ -78,7 +78,9 @@ impl<'r, 'k> Report<'r, 'k> {
                 let title = if self.example.is_some() {
                     self.when(&format!("a slot of {ring} is acquired again before the store from it was waited for"))
                 } else {
-                    format!("it could not be shown that the store from a slot of {ring} was waited for before the slot is acquired again")
+                    format!(
+                        "it could not be shown that the store from a slot of {ring} was waited for before the slot is acquired again"
+                    )
                 };
                 Error::new(Code::StagingReused, self.loc(op), title)
                     .help("`.wait()` for the store first, or give the ring more slots")
@@ -162,11 +164,11 @@ impl<'r, 'k> Report<'r, 'k> {
                 self.roles[wait.role], self.roles[provider]
             )
         } else {
-            format!("it could not be shown that the wait of {} for {} ends", self.roles[wait.role], if filled {
-                format!("a stage of {ring}")
-            } else {
-                format!("a free slot of {ring}")
-            })
+            format!(
+                "it could not be shown that the wait of {} for {} ends",
+                self.roles[wait.role],
+                if filled { format!("a stage of {ring}") } else { format!("a free slot of {ring}") }
+            )
         };
         self.behind(self.error(Code::RolesDiverge, wait, title), waits)
             .help("let both roles have the same loops and branches, with the same bounds and conditions, computed before the roles part")

@@ -22,8 +22,7 @@ impl<'k> Run<'k> {
                     self.enter(state, role);
                     return Ok(Step::Moved);
                 }
-                let number =
-                    if self.objects.is_empty() { state.facts.number(&left) } else { left.as_constant() };
+                let number = if self.objects.is_empty() { state.facts.number(&left) } else { left.as_constant() };
                 if number.map_or_else(|| state.facts.is_not_negative(&left.times(-1)), |n| n <= 0) {
                     self.exit(state, role);
                     return Ok(Step::Moved);

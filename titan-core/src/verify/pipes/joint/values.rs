@@ -124,7 +124,9 @@ impl<'k> Symbols<'k> {
             Key::Counter(_) => new,
             Key::Quotient(of, by) => *self.quotients.entry((of.clone(), *by)).or_insert(new),
             Key::Value(value, age) => *self.values.entry((*value, *age)).or_insert(new),
-            Key::Symbol(_) | Key::Dim(..) | Key::Product(_) | Key::Op(..) => self.keys.iter().position(|k| *k == key).map_or(new, Atom),
+            Key::Symbol(_) | Key::Dim(..) | Key::Product(_) | Key::Op(..) => {
+                self.keys.iter().position(|k| *k == key).map_or(new, Atom)
+            }
         };
         if atom == new {
             self.keys.push(key);
@@ -359,7 +361,8 @@ impl<'k> Symbols<'k> {
             (BinOp::Mul, ..) => self.product(&a, &b, facts),
             (BinOp::Min | BinOp::Max, ..) => {
                 let less = Condition::NotNegative(b.minus(&a), true);
-                self.open_choice(&less, facts).map(|less| if less == (bin == BinOp::Min) { a.clone() } else { b.clone() })
+                self.open_choice(&less, facts)
+                    .map(|less| if less == (bin == BinOp::Min) { a.clone() } else { b.clone() })
             }
             (BinOp::Div, _, Some(k)) => self.quotient(&a, k, facts).or_else(|| self.opaque(bin, &a, &b)),
             (BinOp::Rem, _, Some(k)) => {
