@@ -18,20 +18,30 @@ const VARIED: u32 = 3;
 pub(in crate::verify) struct Example {
     numbers: Vec<i64>,
     asked: Vec<Key>,
+    /// Whether no more arguments get numbers.
+    whole: bool,
 }
 
 impl Example {
     /// Examples in which all arguments are equal.
     pub(super) fn equal() -> impl Iterator<Item = Example> {
-        NUMBERS.iter().map(|n| Example { numbers: vec![*n], asked: Vec::new() })
+        NUMBERS.iter().map(|n| Example { numbers: vec![*n], asked: Vec::new(), whole: false })
     }
 
     /// Examples in which so many arguments are not.
     pub(super) fn mixed(arguments: usize) -> impl Iterator<Item = Example> {
         let (n, places) = (NUMBERS.len(), u32::try_from(arguments).unwrap_or(VARIED).min(VARIED));
         let all = (0..n.pow(places)).map(move |i| (0..places).map(|at| NUMBERS[i / n.pow(at) % n]).collect());
-        all.filter(|numbers: &Vec<i64>| numbers.windows(2).any(|w| w[0] != w[1]))
-            .map(|numbers| Example { numbers, asked: Vec::new() })
+        all.filter(|numbers: &Vec<i64>| numbers.windows(2).any(|w| w[0] != w[1])).map(|numbers| Example {
+            numbers,
+            asked: Vec::new(),
+            whole: false,
+        })
+    }
+
+    /// Arguments that were not asked for get no numbers from here on.
+    pub(super) fn complete(&mut self) {
+        self.whole = true;
     }
 
     /// How many arguments were asked for.
@@ -43,7 +53,11 @@ impl Example {
     pub(super) fn number(&mut self, key: &Key) -> Option<i64> {
         match key {
             Key::Symbol(_) | Key::Dim(..) | Key::Value(_, 0) => {
-                let at = self.asked.iter().position(|k| k == key).unwrap_or_else(|| {
+                let known = self.asked.iter().position(|k| k == key);
+                if known.is_none() && self.whole {
+                    return None;
+                }
+                let at = known.unwrap_or_else(|| {
                     self.asked.push(key.clone());
                     self.asked.len() - 1
                 });

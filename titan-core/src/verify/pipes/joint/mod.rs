@@ -79,6 +79,7 @@ mod waits;
 
 use self::example::Example;
 use self::fault::Fault;
+use self::linear::Facts;
 use self::report::Report;
 use self::run::Run;
 use crate::ir::{HostExpr, Kernel};
@@ -124,7 +125,7 @@ fn shown(kernel: &Kernel) -> Option<(Fault, Example)> {
         let mut run = Run::new(kernel);
         run.symbols.example = Some(example);
         let result = run.all();
-        let fault = result.err().filter(|_| !run.forked);
+        let fault = result.err().filter(|_| !run.forked && !run.symbols.is_idle(&mut Facts::default()));
         (fault, run.symbols.example.take())
     };
     let mut arguments = 0;

@@ -8,8 +8,8 @@ use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::ir::fold::of_constants;
 use crate::ir::{
-    BinOp, Const, Def, DimSpec, Elem, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty,
-    UnOp, Value,
+    BinOp, Const, Def, DimSpec, Elem, GridSpec, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol,
+    TtgOp, Ty, UnOp, Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -147,6 +147,15 @@ impl<'k> Symbols<'k> {
                 facts.assume(&condition, true);
             }
         }
+    }
+
+    /// Whether no program runs at all with the numbers of an example.
+    pub(super) fn is_idle(&mut self, facts: &mut Facts) -> bool {
+        if let Some(example) = &mut self.example {
+            example.complete();
+        }
+        let GridSpec::Extents(extents) = &self.kernel.sig.grid else { return false };
+        extents.iter().any(|e| self.host(e, facts).and_then(|l| l.as_constant()).is_some_and(|n| n < 1))
     }
 
     fn host_condition(&mut self, expr: &HostExpr, facts: &mut Facts) -> Option<Condition> {
@@ -371,7 +380,12 @@ impl<'k> Symbols<'k> {
             }
             (_, _, _) => None,
         };
-        result.and_then(|l| self.exact(l, facts)).or_else(|| self.opaque(bin, &a, &b))
+        let result = match bin {
+            BinOp::Add | BinOp::Sub | BinOp::Mul => result.and_then(|l| self.exact(l, facts)),
+            // Quotients, remainders and choices are no greater than what they are made of.
+            _ => result,
+        };
+        result.or_else(|| self.opaque(bin, &a, &b))
     }
 
     fn opaque(&mut self, bin: BinOp, a: &Linear, b: &Linear) -> Option<Linear> {
