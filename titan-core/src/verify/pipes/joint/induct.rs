@@ -54,6 +54,8 @@ impl Run<'_> {
             // The one that is done first bounds how often they go together.
             let first = match self.shortest(&state, &partners) {
                 Ok(first) => first,
+                // Barriers are not counted as rings are: loops of different lengths are not taken apart for them.
+                Err(_) if !self.objects.is_empty() => continue,
                 Err(open) => return self.try_both(&state, &open, goal),
             };
             let whole = Condition::NotNegative(first.left.plus_const(-first.each), true);
