@@ -86,7 +86,7 @@ use crate::ir::{HostExpr, Kernel};
 use crate::verify::Error;
 
 /// So many examples are run at most.
-const EXAMPLES: usize = 60;
+const EXAMPLES: usize = 40;
 
 /// What a launch must meet for rules 41 to 45 to hold.
 ///
@@ -125,7 +125,7 @@ fn shown(kernel: &Kernel) -> Option<(Fault, Example)> {
         let mut run = Run::new(kernel);
         run.symbols.example = Some(example);
         let result = run.all();
-        let fault = result.err().filter(|_| !run.forked && !run.symbols.is_idle(&mut Facts::default()));
+        let fault = result.err().filter(|f| !matches!(f, Fault::Lost) && !run.symbols.is_idle(&mut Facts::default()));
         (fault, run.symbols.example.take())
     };
     let mut arguments = 0;

@@ -26,8 +26,10 @@ pub(in crate::verify) enum Step {
     Ended,
 }
 
-/// How many steps are taken before giving up: no kernel that people write comes near.
+/// How many steps are taken before giving up: no kernel that people write comes near. An example is small, or is not run to its
+/// end.
 const STEPS: usize = 200_000;
+const STEPS_OF_AN_EXAMPLE: usize = 10_000;
 
 pub(in crate::verify) struct Run<'k> {
     pub(in crate::verify) kernel: &'k Kernel,
@@ -42,8 +44,6 @@ pub(in crate::verify) struct Run<'k> {
     /// Whether the cases of minima, maxima and choices in bounds and conditions are tried, and whether there are any.
     pub(super) choices: bool,
     pub(super) undecided: bool,
-    /// Whether a case was tried that may be impossible.
-    pub(super) forked: bool,
     pub(super) serial: u32,
     steps: usize,
     /// Counters of which nothing is known, with the iteration before theirs.
@@ -65,7 +65,6 @@ impl<'k> Run<'k> {
             timed: true,
             choices: false,
             undecided: false,
-            forked: false,
             serial: 0,
             steps: 0,
             counters: Vec::new(),
@@ -142,13 +141,14 @@ impl<'k> Run<'k> {
     /// Runs until every role has at most as many open frames as its goal says; a role whose goal is `usize::MAX` does not run.
     /// Gives a state for each case.
     pub(in crate::verify) fn run(&mut self, mut state: State, goal: &[usize]) -> Result<Vec<State>, Stop> {
+        let limit = if self.symbols.example.is_some() { STEPS_OF_AN_EXAMPLE } else { STEPS };
         loop {
             let mut moved = false;
             let (mut waits, mut loops, mut branch) = (Vec::new(), Vec::new(), None);
             for (role, goal) in goal.iter().enumerate() {
                 while !reached(&state, role, *goal) {
                     self.steps += 1;
-                    if self.steps > STEPS {
+                    if self.steps > limit {
                         return Err(Fault::Lost.into());
                     }
                     match self.step(&mut state, role)? {
@@ -198,7 +198,10 @@ impl<'k> Run<'k> {
         if let Some((counter, at)) = turn.filter(|(c, at)| !self.symbols.depends(at, *c)) {
             return Err(Stop::SplitAt { counter: counter.0, at });
         }
-        self.forked = true;
+        // Both ways may not be possible: an example that comes here shows nothing.
+        if self.symbols.example.is_some() {
+            return Err(Fault::Lost.into());
+        }
         let mut ends = Vec::new();
         for holds in [true, false] {
             let mut case = state.clone();

@@ -27,7 +27,8 @@ impl<'k> Run<'k> {
                     self.exit(state, role);
                     return Ok(Step::Moved);
                 }
-                if number.is_some_and(|n| n <= UNROLL) {
+                // An example shows a fault only if everything is run.
+                if number.is_some_and(|n| n <= UNROLL || self.symbols.example.is_some()) {
                     self.enter(state, role);
                     return Ok(Step::Moved);
                 }
