@@ -101,8 +101,8 @@ codes! {
     RingMade "T0602" Titan "a ring that is malformed or made where it cannot be";
     TokenLost "T0603" Titan "a token of a pipeline that is dropped";
     TokenTwice "T0604" Rustc "a token of a pipeline that is used twice";
-    EarlyRelease "T0605" Rustc "a stage that is given back while something still reads it";
-    ReadersApart "T0606" Titan "a right to read that is split and not joined again";
+    EarlyRelease "T0605" Rustc "a stage that is released while something still reads it";
+    ReadersApart "T0606" Titan "a stage that is split into parts and not joined again";
     PoisonRead "T0607" Titan "a stage that is read though it may be poison";
     WrongSide "T0608" Titan "a ring that is filled or read by the wrong roles";
     Unbalanced "T0609" Titan "a ring that is not filled as often as it is read";
@@ -115,7 +115,8 @@ codes! {
     TwoWriters "T0616" Titan "an output that two roles touch";
     SourceWritten "T0617" Titan "a copy from a tensor that the kernel writes";
     StagingReused "T0618" Titan "a staging slot that is filled again while its store may still read it";
-    NotFinalized "T0619" Titan "a role that may end with something under way";
+    NotFinalized "T0619" Titan "a role that may end with something in flight";
+    RingMemory "T0620" Titan "rings that need more shared memory than a program has";
     RegionMade "T0701" Titan "a region that does not lie in shared memory, or has no such part";
     BarrierWord "T0702" Titan "a barrier whose word is misplaced or shared";
     BarrierLife "T0703" Titan "a barrier that is used before it is initialised or after it is gone";

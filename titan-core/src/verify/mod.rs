@@ -58,27 +58,29 @@
 //!
 //! **Pipelines: declarations** (`pipes::shape`)
 //!
-//! 28. Roles part once, at the top, and end the kernel; they have names of their own and 1 to 32 warps together. T0601
+//! 28. Roles are split once, at the top, and end the kernel; they have names of their own and 1 to 32 warps together. T0601
 //! 29. A ring has 1 to 64 slots of 1 to 4 tiles, and operations name rings that there are. T0602
 //! 30. What is copied, written, seen or stored fits the stage, and the bytes that are announced are the stage's. T0613
 //! 31. One role fills a ring and somebody reads it; a ring is copied to and read, or written and stored. T0608
 //! 32. A tile is used by the role that makes it, unless it follows from scalars. T0615
-//! 33. What a role stores, no other role stores or reads. T0616
+//! 33. What a role stores, scatters to or updates atomically, no other role touches, but by scatters or atomic updates alike.
+//!     T0616
 //! 34. Nothing is copied from what the kernel writes. T0617
 //! 35. A role ends in `finalize`, at its end and nowhere else. T0619
+//! 62. The rings and the regions fit into the shared memory of a program. T0620
 //!
 //! **Pipelines: tokens** (`pipes::tokens`)
 //!
-//! 36. A token is used up on every path. T0603
-//! 37. It is used up once. T0604
-//! 38. What is in a stage is read before the stage is given back, by products under way too. T0605
-//! 39. The parts of a right to read are joined, all of one. T0606
+//! 36. A token is used on every path. T0603
+//! 37. It is used once. T0604
+//! 38. What is in a stage is read before the stage is released, by products in flight too. T0605
+//! 39. The parts of a stage are joined, all of one. T0606
 //! 40. A stage that may be poison is read where it is known not to be. T0607
 //!
 //! **Pipelines: all roles together** (`pipes::joint`)
 //!
 //! 41. A ring is filled exactly as often as each reader reads it. T0609
-//! 42. Nobody waits for what comes only after it goes on itself (T0610), or for a slot that it holds (T0611).
+//! 42. No role waits for an event that depends on its own progress: for a stage (T0610), or for a slot that it holds (T0611).
 //! 43. Loops and branches of the roles correspond. T0612
 //! 44. A time that is written is the one that the clock shows. T0614
 //! 45. A staging slot is taken again after its store has been waited for. T0618
@@ -197,18 +199,23 @@ impl From<Verified> for WellFormed {
 /// Every broken rule of the first group that has any, in program order.
 pub fn well_formed(kernel: Kernel) -> Result<WellFormed, Vec<Diagnostic<Loc>>> {
     parts_fit(&kernel)?;
-    none(signature::check(&kernel))?;
+    reject_if_any(signature::check(&kernel))?;
     Ok(WellFormed { kernel })
 }
+
+/// The most shared memory that a program has on any target: 227 KiB on sm_90 (CUDA programming guide, "Technical specifications
+/// per compute capability").
+const SHARED_BYTES: u64 = 232_448;
 
 /// One error.
 type Error = Diagnostic<Loc>;
 
-/// Checks a kernel.
+/// Checks a kernel. Conditions that a launch must meet for its pipelines to end are added to its `require(..)`: they keep
+/// bounds near 2³¹ from leaving the range of `i32`.
 ///
 /// # Errors
 /// Every broken rule of the first group that has any, in program order.
-pub fn verify(kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
+pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     parts_fit(&kernel)?;
     let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
     let partition = match Partition::of(&kernel) {
@@ -218,20 +225,21 @@ pub fn verify(kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
             Partition::default()
         }
     };
-    none(errors)?;
-    none(pipes::check(&kernel))?;
+    reject_if_any(errors)?;
+    let conditions = pipes::check(&kernel)?;
+    kernel.sig.requires.extend(conditions);
     Ok(Verified { kernel, partition })
 }
 
 /// What everything else stands on: numbers, blocks, types, and that values are in sight.
 fn parts_fit(kernel: &Kernel) -> Result<(), Vec<Error>> {
-    none(ids::check(kernel))?;
-    none(structure::check(kernel))?;
-    none([types::check(kernel), scope::check(kernel)].concat())
+    reject_if_any(ids::check(kernel))?;
+    reject_if_any(structure::check(kernel))?;
+    reject_if_any([types::check(kernel), scope::check(kernel)].concat())
 }
 
 /// The errors in program order, if there are any. What has no place belongs to the signature and comes first.
-fn none(mut errors: Vec<Error>) -> Result<(), Vec<Error>> {
+fn reject_if_any(mut errors: Vec<Error>) -> Result<(), Vec<Error>> {
     errors.sort_by_key(|e| e.site);
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

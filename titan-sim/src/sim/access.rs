@@ -145,12 +145,18 @@ impl Machine<'_> {
         self.tell(obs, &Event::Access(access))
     }
 
-    /// Tells of an access to an output.
+    /// Whether a tensor is an input: nobody writes it.
+    pub(super) fn is_input(&self, param: usize) -> bool {
+        self.store.setup.tensors.get(param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some())
+    }
+
+    /// Tells of an access to an output. Elements that indices pick are written in any order, and updated as one: those are
+    /// strong.
     pub(super) fn tell_tensor(
         &self,
         (agent, op): (usize, OpId),
         (view, first, shape): (&View, &[i64], TileShape),
-        kind: AccessKind,
+        (kind, strength): (AccessKind, Strength),
         helper: Option<Helper>,
         obs: Obs<'_, '_>,
     ) -> Res<()> {
@@ -158,6 +164,10 @@ impl Machine<'_> {
         else {
             return Ok(());
         };
+        // Of a byte with two elements it is not known which one is meant.
+        if strength == Strength::Strong && t.elem.bits() < 8 {
+            return Ok(());
+        }
         let proxy = if helper.is_some() { Proxy::Async } else { Proxy::Generic };
         for (address, len) in bytes_of(t, view, first, shape) {
             let access = Access {
@@ -168,7 +178,7 @@ impl Machine<'_> {
                 len,
                 kind,
                 proxy,
-                strength: Strength::Weak,
+                strength,
                 unchanged: false,
                 helper,
                 tag: 0,

@@ -10,7 +10,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::access::{shared, tensor};
-use super::finding::{Found, Kind};
+use super::finding::{Found, Kind, Side};
 use super::machine::{Machine, Obs, index};
 use super::plan::{BULK_LOAD, RING_COPY, Ring};
 use super::state::{Holds, Moved};
@@ -477,15 +477,13 @@ impl Machine<'_> {
             }
         }
         let here = |s: &Span| matches!(s, Span::Shared { cta, .. } if *cta == self.cta(main));
-        let left =
-            self.engine.pending().iter().find(|(_, o)| {
-                matches!(o.class, BULK_LOAD | RING_COPY) && o.payload.touches.iter().any(|t| here(&t.span))
-            });
+        let mut copies = self.engine.pending().iter().filter(|(_, o)| matches!(o.class, BULK_LOAD | RING_COPY));
+        let left = copies.find(|(_, o)| o.payload.touches.iter().any(|t| here(&t.span)));
         match left {
             Some((_, o)) => {
-                let mut side = self.side(o.agent.index(), o.payload.op, o.payload.touches.first(), o.payload.time);
-                side.helper = true;
-                Err(Found::new(Kind::UnderWay, "the program ends while a copy is under way").side(side))
+                let one = self.side(o.agent.index(), o.payload.op, o.payload.touches.first(), o.payload.time);
+                let one = Side { helper: true, ..one };
+                Err(Found::new(Kind::UnderWay, "the program ends while a copy is in flight").side(one))
             }
             None => Ok(()),
         }
@@ -497,5 +495,5 @@ pub(super) fn token(s: Slot) -> Val {
 }
 
 pub(super) fn misused(what: &str) -> Box<Found> {
-    Found::new(Kind::Token, format!("{what} is used that is not there: it was used up, or never made"))
+    Found::new(Kind::Token, format!("{what} is used that is not there: it was used before, or never made"))
 }

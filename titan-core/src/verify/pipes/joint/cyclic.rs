@@ -88,7 +88,10 @@ impl Symbols<'_> {
         if let Some(first) = facts.decide(condition) {
             return Some(if first { a.clone() } else { b.clone() });
         }
-        let (t, n, truth) = self.begins(condition)?;
+        let Some((t, n, truth)) = self.begins(condition) else {
+            self.open_choice(condition, facts);
+            return None;
+        };
         let (new, same) = if truth { (a, b) } else { (b, a) };
         // 0 at the beginning of a turn, s + 1 elsewhere.
         let next = self.remainder(&t, n, facts)?;

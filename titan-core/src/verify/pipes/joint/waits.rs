@@ -82,7 +82,6 @@ impl Run<'_> {
         let slots: usize = self.kernel.pipes.iter().map(|p| p.slots as usize).sum();
         let turning = self.objects.barriers.iter().map(|b| b.n).chain(self.objects.memories.iter().map(|m| m.n)).max();
         let slots = slots + 2 * usize::try_from(turning.unwrap_or(0)).unwrap_or(0);
-        let ahead = loop_of(state, role).map_or(0, |l| l.done.as_constant().unwrap_or(0));
-        usize::try_from(ahead).is_ok_and(|n| n < slots + AHEAD)
+        loop_of(state, role).is_none_or(|l| l.peeled < slots + AHEAD)
     }
 }
