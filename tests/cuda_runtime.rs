@@ -13,7 +13,6 @@ mod runtime_kernels;
 use cuda_process::{CHILD, device, driver, in_every_order, process, with};
 use runtime_kernels::{add, fill, scale, slow_fill, trap_at};
 use std::sync::Arc;
-use titan::cuda::RawTensor;
 use titan::{Device, Error, Tensor};
 
 #[test]

@@ -32,14 +32,18 @@ pub(crate) fn driver(missing: &[&str]) -> PathBuf {
     folder
 }
 
+/// Ends a process whose test does not end.
+#[expect(clippy::print_stderr, reason = "the process ends here, and this is why")]
+fn hangs() {
+    std::thread::sleep(LIMIT);
+    eprintln!("the test hangs");
+    std::process::abort();
+}
+
 /// Runs this test program again, with only `test` in it, which runs `body` there.
 pub(crate) fn process(test: &str, folder: &Path, settings: &[(&str, &str)], body: impl FnOnce()) {
     if std::env::var(CHILD).is_ok() {
-        std::thread::spawn(|| {
-            std::thread::sleep(LIMIT);
-            eprintln!("the test hangs");
-            std::process::abort();
-        });
+        std::thread::spawn(hangs);
         return body();
     }
     let mut command = Command::new(std::env::current_exe().unwrap());

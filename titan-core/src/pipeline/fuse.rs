@@ -63,12 +63,11 @@ pub fn greatest_distance(kernel: &Kernel) -> u32 {
 fn leaves_a_loop(kernel: &Kernel, block: Block) -> bool {
     kernel.block(block).ops.iter().any(|id| {
         let op = kernel.op(*id);
-        let inside = op.regions.iter().any(|region| {
+        op.regions.iter().any(|region| {
             let last = kernel.block(*region).ops.last().map(|last| &kernel.op(*last).kind);
             let own = if op.kind.is_loop() { last == Some(&OpKind::Continue(0)) } else { last == Some(&OpKind::Yield) };
             !own || leaves_a_loop(kernel, *region)
-        });
-        inside
+        })
     })
 }
 

@@ -25,6 +25,7 @@ impl Infer<'_> {
         args.len() == n
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each case")]
     fn builtin(&mut self, b: Builtin, path: &Path, args: &[Expr], span: Span) -> ITy {
         let i32 = |s: &mut Self| ITy::Scalar(s.known(Elem::I32));
         let name = path.last().map(ToString::to_string).unwrap_or_default();

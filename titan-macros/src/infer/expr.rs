@@ -44,6 +44,7 @@ impl Infer<'_> {
         self.record(e, ty)
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each case")]
     fn expr_kind(&mut self, e: &Expr) -> ITy {
         match &e.kind {
             ExprKind::Int(_, suffix, _) => ITy::Scalar(self.literal(*suffix, ElemSlot::Int)),

@@ -5,6 +5,9 @@ use crate::ast::{BinaryOp, Expr, ExprKind, LazyOp, UnaryOp};
 use proc_macro2::Span;
 use titan_core::ir::{BinOp, Const, Elem, OpKind, Pred, TileShape, Ty, UnOp, Value};
 
+/// What a result becomes: a tile, a row or a column.
+type Wrap = fn(Value) -> Val;
+
 impl FnLower<'_, '_, '_> {
     pub(super) fn unary(&mut self, e: &Expr, op: UnaryOp, a: &Expr) -> Lowered<Val> {
         if let (UnaryOp::Neg, ExprKind::Int(v, ..)) = (op, &a.kind) {
@@ -65,7 +68,7 @@ impl FnLower<'_, '_, '_> {
 
     /// Operands of which one is a row or a column and the other the same or a scalar, as the vectors along it, and what the
     /// result is.
-    fn along(&self, a: &Val, b: &Val) -> Option<(Val, Val, fn(Value) -> Val)> {
+    fn along(&self, a: &Val, b: &Val) -> Option<(Val, Val, Wrap)> {
         let scalar = |v: &Value| matches!(self.ty(*v), Ty::Scalar(_));
         let (x, y, line): (_, _, fn(Value) -> Val) = match (a, b) {
             (Val::Row(x), Val::Row(y)) => (x, y, Val::Row),

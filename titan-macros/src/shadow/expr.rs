@@ -59,6 +59,7 @@ impl Shadow<'_> {
         list.iter().map(|e| self.expr(e)).collect()
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each case")]
     pub(super) fn expr(&mut self, e: &Expr) -> TokenStream {
         let span = e.span;
         match &e.kind {

@@ -1,6 +1,8 @@
 //! Loops that run an unknown number of times: one iteration that stands for all, iterations taken off the front, or the loops
 //! taken in parts. Which one is tried when is said in [`super`].
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only loops and what uses a ring are named")]
+
 use super::clock::{Deviations, passed};
 use super::fault::{Fault, Stop, Wait};
 use super::linear::{Condition, Linear};

@@ -1,7 +1,5 @@
 //! The driver: steps all roles, and says what to do where they cannot simply go on. [`super`] has the idea and an example.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
-
 use super::cyclic::Turns;
 use super::events::Events;
 use super::linear::{Atom, Condition, Facts, Linear};
