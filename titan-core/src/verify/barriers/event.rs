@@ -10,9 +10,8 @@ use super::super::pipes::joint::run::{Fault, On, Run, Wait};
 use super::super::pipes::joint::state::{Mark, State};
 use super::machine::{Pending, Record, What, Wrong, bit};
 use super::objects::{Kind, Named};
-use super::words;
 use crate::diag::Code;
-use crate::ir::{AmdOp, Call, CallProxy, Class, NvOp, Op, OpId, OpKind, RegionOp, Value};
+use crate::ir::{AmdOp, Class, NvOp, Op, OpId, OpKind, RegionOp, Value};
 use crate::verify::Error;
 
 /// The operation of a role at which something happens.
@@ -67,16 +66,6 @@ impl<'k> Run<'k> {
         (id, op): (OpId, &'k Op),
     ) -> Waits {
         self.wait_parity(state, At { role, id, op })
-    }
-
-    /// Asks whether a phase is complete: nothing is concluded from the answer, but the barrier must be there.
-    fn poll(&self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
-        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
-            return refuse(self.several(at));
-        };
-        self.alive(state, at, named.object)?;
-        state.machine.touched(at.role, at.id, named.object);
-        Ok(())
     }
 
     fn nv(&mut self, state: &mut State, at: At<'k>, nv: NvOp) -> Waits {
@@ -434,87 +423,6 @@ impl<'k> Run<'k> {
         }
         state.machine.wait_group(&self.objects, at.role, class, n);
         state.machine.note_waited(at.role, class, n);
-        Ok(())
-    }
-
-    pub(super) fn alive(&self, state: &State, at: At<'_>, barrier: usize) -> Result<(), Fault> {
-        match state.machine.gone.get(&barrier) {
-            None => Ok(()),
-            Some(op) => {
-                let title =
-                    format!("{} is used when it may have been invalidated", self.objects.barriers[barrier].name);
-                refuse(
-                    Error::new(Code::BarrierLife, at.op.loc, title)
-                        .related(self.kernel.op(*op).loc, "it is invalidated here"),
-                )
-            }
-        }
-    }
-
-    fn inval(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
-        let Some(alloc) = at.op.args.first() else { return Ok(()) };
-        for barrier in self.objects.of_alloc(*alloc).to_vec() {
-            self.alive(state, at, barrier)?;
-            let name = self.objects.barriers[barrier].name.clone();
-            let using = state.machine.using(at.role, barrier);
-            if let Some(record) = using {
-                let role = self.role_name(record.role);
-                let title = format!("{name} is invalidated while {role} may still use it");
-                let error = Error::new(Code::BarrierLife, at.op.loc, title);
-                return refuse(
-                    error
-                        .related(self.kernel.op(record.op).loc, "it is used here")
-                        .help("wait for something that comes after its last use"),
-                );
-            }
-            if let Some(copy) = state.machine.on_the_way(at.role, barrier) {
-                let title = format!("{name} is invalidated while bytes may be on their way to it");
-                let error =
-                    Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, "the copy");
-                return refuse(error.help(format!("wait for {name} first")));
-            }
-            state.machine.gone.insert(barrier, at.id);
-        }
-        Ok(())
-    }
-
-    /// What an opaque call does to its regions, one after the other.
-    fn call(&mut self, state: &mut State, at: At<'k>, call: &Call) -> Result<(), Fault> {
-        if call.declared() == CallProxy::None {
-            return Ok(());
-        }
-        for (i, region) in at.op.args.iter().enumerate() {
-            if call.touch(i).reads() {
-                self.access(state, at, *region, false, Pending::Done)?;
-            }
-            if call.touch(i).writes() {
-                self.access(state, at, *region, true, Pending::Done)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// An access, or the beginning of one.
-    fn access(
-        &mut self,
-        state: &mut State,
-        at: At<'_>,
-        region: Value,
-        write: bool,
-        pending: Pending,
-    ) -> Result<(), Fault> {
-        let Some(named) = self.objects.memory(region) else { return Ok(()) };
-        let (memory, object) = (named.object, state.machine.memory_object(named.object));
-        let (n, name) = (self.objects.memories[memory].n, self.objects.memories[memory].name.clone());
-        let slot = self.slot(state, at, (named, n), (object, &name))?;
-        let time = state.machine.time_of(memory, slot, n, write);
-        let copy = words::is_copy(&at.op.kind);
-        let bytes = words::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
-        let access = What::Access { memory, time, bytes, write, copy, pending };
-        if let Some(other) = state.machine.conflict(&self.objects, at.role, &access) {
-            return refuse(self.in_flight(state, (at.role, at.id), &name, &other));
-        }
-        state.machine.access(&self.objects, at.role, at.id, access);
         Ok(())
     }
 }

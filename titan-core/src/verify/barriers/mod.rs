@@ -10,9 +10,12 @@
 //! A role is one thread of control. Deliberately absent: races between the threads of one role; the contents of memory; other
 //! programs of a cluster.
 
+mod access;
 pub(super) mod event;
 mod forms;
+mod lives;
 pub(super) mod machine;
+mod numbers;
 pub(super) mod objects;
 mod parity;
 mod place;
