@@ -142,6 +142,9 @@ impl Machine<'_> {
         obs: Obs<'_, '_>,
     ) -> Res<()> {
         let barrier = self.one_barrier(agent, op, 0)?;
+        if op.kind == ir::OpKind::Nv(NvOp::Arrive { arrivals: 0 }) {
+            return Err(Found::new(Kind::Barrier, "an arrival that does not count"));
+        }
         let phase = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase);
         self.engine
             .arrive(Agent::new(agent), barrier, count, bytes, &mut &mut *obs)
@@ -171,6 +174,16 @@ impl Machine<'_> {
         obs: Obs<'_, '_>,
     ) -> Res<()> {
         let barrier = self.one_barrier(agent, op, 0)?;
+        let role = self.look(agent)?.local.checked_sub(1).and_then(|r| self.kernel().roles.get(r));
+        let fits = match role {
+            Some(role) => arrivals == role.warps.saturating_mul(32),
+            None => arrivals != 0 && arrivals.is_multiple_of(32) && arrivals <= 1024,
+        };
+        if !fits {
+            let message =
+                format!("{arrivals} arrivals for the copies of {}: each of its threads arrives once", self.role(agent));
+            return Err(Found::new(Kind::Participants, message));
+        }
         if !noinc {
             self.engine.add_pending(barrier, arrivals, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
         }

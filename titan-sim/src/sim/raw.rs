@@ -125,7 +125,7 @@ impl Machine<'_> {
                 }
                 let place = Place::new(id.index());
                 let (from, to, scope, space) =
-                    (Proxy::Generic, Proxy::Async, Scope::Cluster, engine::FenceSpace::Shared);
+                    (Proxy::Generic, Proxy::Async, Scope::Cluster, engine::FenceSpace::Inits);
                 self.tell(obs, &engine::Event::Fence { agent: Agent::new(agent), from, to, scope, space, place })?;
             }
             NvOp::BulkLoad { bytes, multicast, .. } => self.bulk_load(agent, id, op, (bytes, multicast), obs)?,
@@ -185,9 +185,9 @@ impl Machine<'_> {
                 t.name
             )));
         }
-        if self.plan.mixed.get(param) == Some(&true) {
+        if self.plan.stored_by_several.get(param) == Some(&true) {
             return Err(Found::not_modelled(format_args!(
-                "raw stores to `{}` beside other accesses: which bytes they write is not said",
+                "raw stores of several roles to `{}`: which bytes they write is not said",
                 t.name
             )));
         }

@@ -1,15 +1,18 @@
 //! Rule 48: barriers are initialised once, before all else, and fenced; and what ends their life, as the roles run together.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only operations with a count are named")]
+
 use super::super::pipes::joint::run::{Fault, Run};
 use super::super::pipes::joint::state::State;
 use super::event::{At, refuse};
 use super::place::{beginning, error};
 use crate::diag::Code;
+use crate::ir::op_table::mnemonic;
 use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Value};
 use crate::verify::Error;
 use std::collections::BTreeMap;
 
-/// Arrivals of an mbarrier (PTX ISA, "mbarrier.init").
+/// Arrivals of an mbarrier, and bytes that it expects (PTX ISA, "mbarrier object": both have 20 bits).
 const MAX_COUNT: u32 = (1 << 20) - 1;
 
 /// Rule 48: barriers are initialised once, before all else, and fenced.
@@ -17,6 +20,7 @@ pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
     let begin = beginning(kernel);
     let mut inits: BTreeMap<Value, Vec<(OpId, Loc)>> = BTreeMap::new();
     kernel.walk(&mut |id, op| {
+        counts(kernel, op, errors);
         if let (OpKind::Nv(NvOp::MbarrierInit { count }), [alloc]) = (&op.kind, &op.args[..]) {
             if !(1..=MAX_COUNT).contains(count) {
                 let name = kernel.display_name(*alloc);
@@ -24,7 +28,7 @@ pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
                     errors,
                     Code::BarrierCount,
                     op.loc,
-                    format!("`{name}` counts {count} arrivals: 1 to {MAX_COUNT} are possible"),
+                    format!("`{name}` is initialised with a count of {count}: it must be 1 to {MAX_COUNT}"),
                 );
             }
             inits.entry(*alloc).or_default().push((id, op.loc));
@@ -35,6 +39,28 @@ pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
             one_life(kernel, (id, *alloc), inits.get(alloc).map_or(&[], Vec::as_slice), begin, errors);
         }
     });
+}
+
+/// What one operation says of arrivals and bytes, and which barriers it makes or unmakes.
+fn counts(kernel: &Kernel, op: &Op, errors: &mut Vec<Error>) {
+    let picked = |v: &Value| kernel.def_op(*v).is_some_and(|o| o.kind == OpKind::Nv(NvOp::MbarrierAt));
+    let name = op.args.first().map(|v| kernel.display_name(*v)).unwrap_or_default();
+    match op.kind {
+        OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval) if op.args.first().is_some_and(picked) => {
+            let title =
+                format!("`{}` takes all barriers of an `alloc`, but `{name}` is one of several", mnemonic(&op.kind));
+            errors.push(Error::new(Code::BarrierLife, op.loc, title).help("name the `alloc` itself"));
+        }
+        OpKind::Nv(NvOp::Arrive { arrivals }) if !(1..=MAX_COUNT).contains(&arrivals) => {
+            let title = format!("{arrivals} arrivals at `{name}`: the number must be 1 to {MAX_COUNT}");
+            error(errors, Code::BarrierCount, op.loc, title);
+        }
+        OpKind::Nv(NvOp::ArriveExpectTx { bytes } | NvOp::ExpectTx { bytes }) if bytes > MAX_COUNT => {
+            let title = format!("`{name}` cannot expect {bytes} bytes: its count of bytes ends at {MAX_COUNT}");
+            error(errors, Code::TxBytes, op.loc, title);
+        }
+        _ => {}
+    }
 }
 
 fn one_life(
@@ -48,18 +74,18 @@ fn one_life(
     let loc = kernel.op(made).loc;
     let Some((init, at)) = inits.first() else {
         let title = format!("`{name}` is never initialised");
-        errors.push(Error::new(Code::BarrierLife, loc, title).help("`ttg.nv.mbarrier.init`, before the roles part"));
+        errors.push(Error::new(Code::BarrierLife, loc, title).help("`ttg.nv.mbarrier.init` before `ttg.roles`"));
         return;
     };
     if let Some((_, again)) = inits.get(1) {
         let title = format!("`{name}` is initialised a second time");
-        errors.push(Error::new(Code::BarrierLife, *again, title).related(*at, "the first time"));
+        errors.push(Error::new(Code::BarrierLife, *again, title).related(*at, "it is initialised here first"));
     }
     let Some(begins) = begin.iter().position(|o| o == init) else {
-        let title = format!("`{name}` is initialised where others may use it already");
+        let title = format!("`{name}` is initialised where roles may use it already");
         errors.push(
             Error::new(Code::BarrierLife, *at, title)
-                .help("initialise barriers before the roles part, outside of loops and branches"),
+                .help("initialise barriers before `ttg.roles`, outside of loops and branches"),
         );
         return;
     };
@@ -75,10 +101,9 @@ fn one_life(
     let used = begin[begins + 1..].iter().position(|o| mine.first_in(*o).is_some());
     let late = fence.is_none_or(|f| used.is_some_and(|u| u + 1 < f));
     if let Some(user) = mine.asynchronous().filter(|_| late) {
-        let title =
-            format!("`{name}` is used by bulk copies or other programs, which may not know that it is initialised");
+        let title = format!("`{name}` is not fenced (`ttg.nv.fence.mbarrier_init`) before asynchronous or cluster use");
         let error = Error::new(Code::BarrierLife, *at, title).related(user, "it is used here");
-        errors.push(error.help("`ttg.nv.fence.mbarrier_init` after it"));
+        errors.push(error.help("`ttg.nv.fence.mbarrier_init` after this, before the barrier is used"));
     }
 }
 
@@ -134,16 +159,6 @@ impl Uses<'_> {
 }
 
 impl<'k> Run<'k> {
-    /// Asks whether a phase is complete: nothing is concluded from the answer, but the barrier must be there.
-    pub(super) fn poll(&self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
-        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
-            return refuse(self.several(at));
-        };
-        self.alive(state, at, named.object)?;
-        state.machine.touched(at.role, at.id, named.object);
-        Ok(())
-    }
-
     pub(super) fn alive(&self, state: &State, at: At<'_>, barrier: usize) -> Result<(), Fault> {
         match state.machine.gone.get(&barrier) {
             None => Ok(()),
@@ -171,11 +186,11 @@ impl<'k> Run<'k> {
                 return refuse(
                     error
                         .related(self.kernel.op(record.op).loc, "it is used here")
-                        .help("wait for something that comes after its last use"),
+                        .help("wait for something that comes after its last use there"),
                 );
             }
             if let Some(copy) = state.machine.on_the_way(at.role, barrier) {
-                let title = format!("{name} is invalidated while bytes may be on their way to it");
+                let title = format!("{name} is invalidated while a copy that signals it may still be in flight");
                 let error =
                     Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, "the copy");
                 return refuse(error.help(format!("wait for {name} first")));

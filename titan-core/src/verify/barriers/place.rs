@@ -4,6 +4,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
 use super::super::pipes::{roles_op, threads};
+use super::index::out_of_range;
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::diag::Code;
@@ -76,18 +77,18 @@ fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
                     errors,
                     Code::RegionMade,
                     op.loc,
-                    format!("`{name}` has {bytes} bytes, which are not {parts} equal parts"),
+                    format!("`{name}` has {bytes} bytes, which do not divide into {parts} equal parts"),
                 );
             }
         }
         (OpKind::Region(RegionOp::At) | OpKind::Nv(NvOp::MbarrierAt), [of, index]) => {
             let (n, name) = (count_of(kernel, *of), kernel.display_name(*of));
             let (Some(n), picked) = (n, kernel.int_constant(*index)) else {
-                let title = format!("`{name}` is one of several already: a part of a part is not picked");
+                let title = format!("`{name}` is an element already: it has no elements of its own");
                 return error(errors, Code::RegionMade, op.loc, title);
             };
             if let Some(c) = picked.filter(|c| !(0..i64::from(n)).contains(c)) {
-                error(errors, Code::RegionMade, op.loc, format!("there is no `{name}[{c}]`: there are {n}"));
+                errors.push(out_of_range(op.loc, &format!("`{name}`"), c, i64::from(n)));
             }
         }
         (_, _) => {}
@@ -122,7 +123,7 @@ fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
                 errors,
                 Code::BarrierWord,
                 op.loc,
-                format!("`{name}` lies in a part of a region: name the region"),
+                format!("`{name}` lies in an element of a region: name the region itself"),
             );
         };
         let (first, end) = (offset + u64::from(*at), offset + u64::from(*at) + WORD * u64::from(*n));
@@ -140,14 +141,14 @@ fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
                 errors,
                 Code::BarrierWord,
                 op.loc,
-                format!("`{name}` ends at byte {end}, but `{region}` at byte {}", offset + bytes),
+                format!("`{name}` ends at byte {end}, but its region `{region}` ends at byte {}", offset + bytes),
             );
         }
         all.push(Words { name, loc: op.loc, first, end, region: *region });
     });
     for (i, one) in all.iter().enumerate() {
         if let Some(other) = all[..i].iter().find(|o| o.first < one.end && one.first < o.end) {
-            let title = format!("`{}` and `{}` have a word together", other.name, one.name);
+            let title = format!("`{}` and `{}` overlap: each barrier has a word of its own", other.name, one.name);
             errors.push(Error::new(Code::BarrierWord, one.loc, title).related(other.loc, "the other one"));
         }
     }
@@ -163,10 +164,10 @@ fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
             if let Some(own) = all.iter().find(|w| w.region == region || w.first < first + bytes && first < w.end) {
                 seen.push(region);
                 let title = format!(
-                    "`{}` holds the word of `{}`, and `{}` touches it",
+                    "`{}` accesses `{}`, in which the word of `{}` lies",
+                    mnemonic(&op.kind),
                     kernel.display_name(region),
-                    own.name,
-                    mnemonic(&op.kind)
+                    own.name
                 );
                 errors.push(Error::new(Code::BarrierWord, op.loc, title).related(own.loc, "the barrier"));
             }
@@ -193,7 +194,7 @@ fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
         let Some((offset, room, whole)) = region.and_then(|v| part(kernel, v)) else { return };
         let name = kernel.display_name(whole);
         if u64::from(bytes) > room {
-            error(errors, Code::RegionMade, op.loc, format!("{bytes} bytes do not fit into {room} of `{name}`"));
+            error(errors, Code::RegionMade, op.loc, format!("{bytes} bytes do not fit into the {room} bytes of `{name}`"));
         }
         // PTX ISA, "cp.async.bulk": size and addresses are multiples of 16.
         let whole_parts = placed(kernel, whole).is_none_or(|(_, all, parts)| all % parts.max(1) == 0);
@@ -202,12 +203,12 @@ fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
             && (bytes % 16 != 0 || !offset.is_multiple_of(16) || !room.is_multiple_of(16) && region != Some(whole))
         {
             let title = format!(
-                "a bulk copy of {bytes} bytes of `{name}`, at byte {offset}: sizes and places are multiples of 16"
+                "a bulk copy of {bytes} bytes of `{name}`, at byte {offset}: sizes and addresses must be multiples of 16"
             );
             error(errors, Code::RegionMade, op.loc, title);
         }
         if let OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. }) = op.kind {
-            let title = "it cannot be shown what a copy to other programs of the cluster does to their barriers";
+            let title = "what a copy to other programs of the cluster does to their barriers could not be shown";
             errors.push(Error::new(Code::NotShown, op.loc, title).help("leave `multicast` out"));
         }
         tensor(kernel, op, matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })), errors);
@@ -218,7 +219,7 @@ fn tensor(kernel: &Kernel, op: &Op, stores: bool, errors: &mut Vec<Error>) {
     let Some(param) = op.args.first().and_then(|t| root(kernel, *t)) else { return };
     let name = kernel.display_name(kernel.param(param));
     if !stores && !is_input(kernel, param) {
-        let title = format!("a copy from `{name}`, which the kernel may write while it is under way");
+        let title = format!("a copy from `{name}`, which the kernel may write while the copy is in flight");
         error(errors, Code::SourceWritten, op.loc, title);
     }
     let exempt = kernel.def_op(op.args[0]).is_some_and(|o| o.kind == OpKind::Shared);
@@ -255,8 +256,11 @@ fn tokens(kernel: &Kernel, errors: &mut Vec<Error>) {
             let Some(Ty::Raw(Raw::Vtok(class, n))) = op.results.first().map(|v| kernel.ty(*v)) else { return };
             let wanted = next.entry(class).or_insert(0);
             if n != *wanted {
-                let title = format!("group number {n} of `{class}` is the {} in the text", ordinal(*wanted));
-                error(errors, Code::GroupOrder, op.loc, format!("{title}: it has number {wanted}"));
+                let title = format!(
+                    "the {} group of `{class}` in the text has number {n}: its number must be {wanted}",
+                    ordinal(*wanted)
+                );
+                error(errors, Code::GroupOrder, op.loc, title);
             }
             *wanted += 1;
         });
@@ -272,23 +276,24 @@ fn ordinal(n: u32) -> String {
     }
 }
 
-/// Rule 50: before the roles part, barriers are made and nothing else happens to them.
+/// Rule 50: before roles start, barriers are made, and elements picked by constants; nothing else happens to them.
 fn outside(kernel: &Kernel, errors: &mut Vec<Error>) {
     if roles_op(kernel).is_none() {
         return;
     }
     let mut blocks: Vec<Block> = Vec::new();
     let mut report = |op: &Op| {
+        let constant = op.args.get(1).is_none_or(|index| kernel.int_constant(*index).is_some());
         let makes = matches!(
             op.kind,
             OpKind::Region(RegionOp::Place { .. } | RegionOp::At)
                 | OpKind::Nv(
                     NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit
                 )
-        );
+        ) && constant;
         if !makes && matches!(op.kind, OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_)) {
-            let title = format!("it cannot be shown what `{}` does before the roles part", mnemonic(&op.kind));
-            errors.push(Error::new(Code::NotShown, op.loc, title).help("let a role do it"));
+            let title = format!("what `{}` does before `ttg.roles` could not be shown", mnemonic(&op.kind));
+            errors.push(Error::new(Code::NotShown, op.loc, title).help("move it into a role"));
         }
     };
     for id in beginning(kernel) {

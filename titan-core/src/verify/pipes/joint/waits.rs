@@ -52,14 +52,25 @@ impl Run<'_> {
     }
 
     pub(super) fn stuck(&self, state: &State, waits: Vec<Wait>) -> Fault {
-        let ended = state.roles.iter().map(|r| r.frames.is_empty()).collect();
+        let ended: Vec<bool> = state.roles.iter().map(|r| r.frames.is_empty()).collect();
+        let certain = waits.len() + ended.iter().filter(|e| **e).count() == ended.len()
+            && !self.forked
+            && self.counters.is_empty()
+            && self.symbols.example.is_some();
         let stuck = |wait: Wait| {
             let provider = self.one_who_could(state, &wait);
             let behind = provider.and_then(|r| loop_of(state, r)).map(|l| {
                 let body = self.kernel.op(l.op).regions.first().copied();
                 (l.op, body.is_some_and(|b| self.waited_in(b, wait.on)))
             });
-            Stuck { wait, provider, behind, holds: self.holds(state, &wait), told: self.incomplete(state, &wait) }
+            Stuck {
+                wait,
+                provider,
+                behind,
+                holds: self.holds(state, &wait),
+                told: self.incomplete(state, &wait, certain),
+                certain,
+            }
         };
         Fault::Stuck { waits: waits.into_iter().map(stuck).collect(), ended }
     }
