@@ -87,6 +87,17 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("threads arrive though nobody counts them", |t| {
         replaced(t, "ttg.nv.cp_async.mbarrier_arrive", "noinc = true", "noinc = false")
     }),
+    barriers("no thread arrives for its copies", |t| {
+        number(t, &t.ops("ttg.nv.cp_async.mbarrier_arrive"), "arrivals", |_| 0)
+    }),
+    barriers("a fence of barriers instead of one between proxies", |t| {
+        each(t, &proxy_fences(t), |t, i| t.with(i, "ttg.nv.fence.mbarrier_init"))
+    }),
+    barriers("a part is picked that there is not", |t| beyond(t, &in_loops(t, "ttg.region.at"))),
+    barriers("a barrier is picked that there is not", |t| beyond(t, &in_loops(t, "ttg.nv.mbarrier.at"))),
+    barriers("an output is read while a bulk store may still write it", |t| {
+        each(t, &t.ops("ttg.nv.cp_async_bulk_tensor.store"), read_back)
+    }),
     barriers("fewer threads arrive than are counted", |t| {
         number(t, &t.ops("ttg.nv.cp_async.mbarrier_arrive"), "arrivals", |n| n - 1)
     }),
@@ -101,6 +112,7 @@ pub(crate) const KINDS: &[Kind] = &[
     same(Level::Barriers, "a reader does not read", |t| each(t, &t.ops("ttg.region.read"), Text::without)),
     same(Level::Barriers, "the one who waits fences, not the one who arrives", the_waiter_fences),
     same(Level::Barriers, "a fence between proxies twice", |t| each(t, &proxy_fences(t), Text::doubled)),
+    same(Level::Barriers, "a wait is peeked at first", |t| each(t, &unconditional(t), peeked)),
     same(Level::Barriers, "a wait for a phase twice", |t| each(t, &waits_of(t, Copies::No), Text::doubled)),
     same(Level::Barriers, "fewer groups may be under way", |t| number(t, &counted_n(t), "n", |n| n - 1)),
     same(Level::Barriers, "a scalar that nobody needs", |t| vec![t.with_constants()]),

@@ -417,3 +417,38 @@ pub(crate) fn swapped(t: &Text, first: &str, second: &str) -> Vec<Text> {
     };
     t.ops(first).into_iter().filter_map(edit).collect()
 }
+
+/// An element beyond the last one is picked, and not used.
+pub(crate) fn beyond(t: &Text, at: &[usize]) -> Vec<Text> {
+    let edit = |i: &usize| {
+        let of = uses(t.line(*i));
+        let (whole, index) = (of.first()?, of.get(1)?);
+        let maker = t.line(t.def(whole)?);
+        let parts = attribute(maker, "parts").or_else(|| attribute(maker, "n")).unwrap_or(1);
+        let depth = format!("%allParts = const {parts} : i32");
+        let far = format!("%farIndex = add {index}, %allParts");
+        let picked = format!("%far = {} {whole}, %farIndex", op(t.line(*i)));
+        Some(t.before(*i, &[&depth, &far, &picked]))
+    };
+    at.iter().filter_map(edit).collect()
+}
+
+/// What a bulk store goes to is read right after it.
+pub(crate) fn read_back(t: &Text, at: usize) -> Text {
+    let line = t.line(at).trim();
+    let to = line.split_once(' ').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(to, _)| to);
+    t.after(at, &[&format!("%readBack = get {to}]")])
+}
+
+/// Waits of readers that do not depend on a poll yet.
+pub(crate) fn unconditional(t: &Text) -> Vec<usize> {
+    waits_of(t, Copies::No).into_iter().filter(|i| *i > 0 && !t.line(*i - 1).ends_with('{')).collect()
+}
+
+/// A wait that comes only if the phase was not complete before.
+pub(crate) fn peeked(t: &Text, at: usize) -> Text {
+    let wait = t.line(at).trim().to_owned();
+    let poll = wait.replacen("ttg.nv.mbarrier.wait_parity", "%peeked = ttg.nv.mbarrier.test_wait", 1);
+    let inner = format!("    {wait}");
+    t.with(at, &poll).after(at, &["if %peeked {", "    yield", "} else {", &inner, "    yield", "}"])
+}

@@ -73,7 +73,7 @@ impl Run<'_> {
         let (n, name) = (self.objects.barriers[named.object].n, self.objects.barriers[named.object].name.clone());
         let stage = self.index(state, at.role, (named, n));
         if let Some((_, by)) = stage.and_then(|s| self.symbols.cyclic(&s)).filter(|(_, by)| *by != n) {
-            let title = format!("the index repeats every {by} steps, but {name} has {n} barriers");
+            let title = format!("the index repeats every {by} steps, but {n} barriers of {name} are used");
             return Some(Error::new(Code::WaitParity, at.op.loc, title).help("use as many slots in all roles"));
         }
         match self.meant(state, at, (named, n), &name) {

@@ -80,9 +80,10 @@ impl Run<'_> {
         let Some(index) = self.index(state, at.role, (named, n)) else { return Ok(None) };
         match (self.symbols.cyclic(&index), index.as_constant()) {
             (Some((counter, by)), _) if by == n => Ok(Some(counter)),
-            (Some((_, by)), _) => {
-                refuse(self.not_shown(at, format!("this index of {name} repeats every {by} steps, but {name} has {n}")))
-            }
+            (Some((_, by)), _) => refuse(self.not_shown(
+                at,
+                format!("this index of {name} repeats every {by} steps, but {n} of its elements are used"),
+            )),
             (None, Some(c)) if (0..n).contains(&c) => Ok(Some(index)),
             (None, Some(c)) => refuse(out_of_range(at.op.loc, name, c, n)),
             (None, None) => refuse(self.not_shown(

@@ -87,8 +87,8 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// The wait of a branch that waits for a phase unless a poll has said that it is complete, and does nothing else: after it
-    /// the phase is complete either way.
+    /// The wait of a branch that waits for a phase unless a poll has said that it is complete, and does nothing else: after the
+    /// branch the phase is complete either way.
     pub(in crate::verify) fn peeked(
         &mut self,
         state: &mut State,
@@ -106,13 +106,17 @@ impl<'k> Run<'k> {
             ends.then(|| ops.iter().copied().filter(|id| self.events.contains(id)).collect())
         };
         let (waits, others) = (events(missed)?, events(1 - missed)?);
-        let [id] = waits[..] else { return None };
-        let wait = kernel.op(id);
-        if wait.kind != OpKind::Nv(NvOp::WaitParity) || !others.is_empty() || serial != state.roles[role].env.serial {
+        if !others.is_empty() || serial != state.roles[role].env.serial {
             return None;
         }
-        let meant = self.phase_of(state, At { role, id, op: wait }).ok()?;
-        (meant == (barrier, time)).then_some((id, wait))
+        for id in &waits {
+            let wait = At { role, id: *id, op: kernel.op(*id) };
+            let waits = wait.op.kind == OpKind::Nv(NvOp::WaitParity);
+            if !waits || self.phase_of(state, wait).ok()? != (barrier, time) {
+                return None;
+            }
+        }
+        waits.first().map(|id| (*id, kernel.op(*id)))
     }
 
     /// The time that a parity means, modulo two turns, counted from where the barriers stand.
@@ -165,7 +169,9 @@ impl<'k> Run<'k> {
                     )));
                 };
                 if by != n {
-                    return refuse(wrong(format!("the parity flips every {by} steps, but {name} has {n} barriers")));
+                    return refuse(wrong(format!(
+                        "the parity flips every {by} steps, but the index of {name} repeats every {n}"
+                    )));
                 }
                 let time = rest.plus(n, &whole);
                 if time.minus(stage).residue(n) != Some(0) {

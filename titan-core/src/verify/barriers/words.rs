@@ -124,7 +124,8 @@ fn may_outside(kind: &OpKind, role: Option<&str>) -> String {
 /// An error of an arbitrary iteration, of which it was not shown that some arguments lead to it.
 pub(in crate::verify) fn unproven(mut error: Error) -> Fault {
     const PREFIX: &str = "it could not be ruled out that ";
-    if error.code != Code::NotShown && !error.title.contains("could not be") {
+    let hedged = ["could not be", " may "].iter().any(|word| error.title.contains(word));
+    if error.code != Code::NotShown && !hedged {
         error.title = format!("{PREFIX}{}", error.title);
     }
     Fault::Barrier(Box::new(error))

@@ -130,7 +130,8 @@ impl<'r, 'k> Report<'r, 'k> {
                 told.clone()
             };
             return others.fold(first, |e, other| {
-                let also = other.told.as_ref().map_or_else(|| self.waits(&other.wait), |t| t.title.clone());
+                let told = other.told.as_ref().map(|t| t.title.trim_start_matches("deadlock: ").to_owned());
+                let also = told.unwrap_or_else(|| self.waits(&other.wait));
                 e.related(self.loc(other.wait.op), also)
             });
         }
