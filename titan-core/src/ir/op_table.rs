@@ -640,7 +640,7 @@ table! {
     CpAsync "ttg.nv.cp_async" Copies [OpKind::Nv(NvOp::CpAsync { .. })]
         "", "t: tensor, an i32 per axis, region" => "", ANY, "starts copies of the role's threads, in the open group", [InFlight GroupOpen UnderWay];
     CpAsyncArrive "ttg.nv.cp_async.mbarrier_arrive" Copies [OpKind::Nv(NvOp::CpAsyncArrive { .. })]
-        "", "mbarrier" => "", NONE, "each thread of the role arrives when all its earlier `cp.async` are done; without `noinc` the count is raised first", [Participants PhaseMixed];
+        "", "mbarrier" => "", NONE, "each thread of the role arrives when all its earlier `cp.async` are done; without `noinc` the count is raised first", [BarrierCount PhaseMixed Participants];
     CpAsyncCommit "ttg.nv.cp_async.commit_group" Copies [OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. })]
         "", "" => "vtok", NONE, "closes the open group", [GroupOrder];
     CpAsyncWait "ttg.nv.cp_async.wait_group" Copies [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, .. })]

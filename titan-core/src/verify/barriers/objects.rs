@@ -11,6 +11,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
 use crate::analysis::number::root;
+use crate::ir::traffic::{On, traffic};
 use crate::ir::{AmdOp, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, Raw, RegionOp, Ty, Value};
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,7 +151,8 @@ impl Objects {
 
     /// The output to which raw bulk stores go that an operation touches.
     pub(in crate::verify) fn output(&self, kernel: &Kernel, op: &Op) -> Option<usize> {
-        if self.outputs.is_empty() {
+        let touches = || traffic(&op.kind).accesses.into_iter().flatten().any(|a| a.on == On::Tensor);
+        if self.outputs.is_empty() || !touches() {
             return None;
         }
         self.outputs.get(&root(kernel, *op.args.first()?)?).copied()
