@@ -10,11 +10,9 @@ use crate::analysis::number::root;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{AmdOp, Block, Kernel, Loc, NvOp, Op, OpId, OpKind, Raw, RegionOp, TtgOp, Ty, Value};
-use crate::verify::Error;
+use crate::verify::{Error, SHARED_BYTES};
 use std::collections::BTreeMap;
 
-/// Shared memory of a program: 227 KiB on sm_90 (CUDA programming guide, "Technical specifications per compute capability").
-const SHARED: u64 = 232_448;
 /// Bytes of an mbarrier, and its alignment (PTX ISA, "mbarrier").
 const WORD: u64 = 8;
 
@@ -64,12 +62,12 @@ fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| match (&op.kind, &op.args[..]) {
         (OpKind::Region(RegionOp::Place { offset, bytes, parts }), _) => {
             let (name, end) = (kernel.display_name(op.results[0]), u64::from(*offset) + u64::from(*bytes));
-            if end > SHARED {
+            if end > SHARED_BYTES {
                 error(
                     errors,
                     Code::RegionMade,
                     op.loc,
-                    format!("`{name}` ends at byte {end}: a program has {SHARED} bytes of shared memory"),
+                    format!("`{name}` ends at byte {end}: a program has {SHARED_BYTES} bytes of shared memory"),
                 );
             }
             if bytes % parts != 0 {
