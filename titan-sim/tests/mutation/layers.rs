@@ -291,6 +291,11 @@ fn few_places_are_never_run() {
         "skipped D=2",
         "skipped D=3",
         "skipped D=4",
+        // What no run needs: a part of an arm that is never taken, and a wait after a poll that has said yes, or no.
+        "barrier_part_that_nobody_uses@never",
+        "barrier_polled_for_the_wrong_answer@passes",
+        "barrier_polled_for_the_wrong_answer@inverted",
+        "barrier_polled_for_the_wrong_answer@earlier",
         // Copies run no tile ahead: every tile is old when it is copied.
         "one crew D=1 P=0",
         "one crew D=2 P=0",
