@@ -4,6 +4,8 @@
 //! `p = p ^ (s + 1 == n)`. Both become the same [`Linear`]: `t − n·q` with `q` the atom of the quotient. What is recognised
 //! of the second kind is what [`Turns`] finds in the body of a loop.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what turns is named")]
+
 use super::linear::{Condition, Facts, Linear};
 use super::values::{Env, Known, Symbols};
 use crate::ir::{BinOp, Block, Const, Elem, Kernel, Op, OpId, OpKind, Pred, Ty, Value};

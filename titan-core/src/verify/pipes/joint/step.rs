@@ -8,6 +8,9 @@ use super::state::{Frame, Held, Index, Loop, State};
 use super::values::Known;
 use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 
+/// An operation and its number.
+type Named<'k> = (OpId, &'k Op);
+
 /// Loops of so few iterations are run one by one.
 const UNROLL: i64 = 64;
 
@@ -112,11 +115,11 @@ impl<'k> Run<'k> {
     }
 
     /// The poll of a loop that ends as soon as that says so, and does nothing else but pick what it polls.
-    fn polled(&self, op: &Op) -> Option<(Vec<(OpId, &'k Op)>, (OpId, &'k Op))> {
+    fn polled(&self, op: &Op) -> Option<(Vec<Named<'k>>, Named<'k>)> {
         let kernel = self.kernel;
         let [body] = op.regions[..] else { return None };
         let own = kernel.block(body);
-        let (picks, matters): (Vec<(OpId, &Op)>, Vec<(OpId, &Op)>) = own
+        let (picks, matters): (Vec<Named<'k>>, Vec<Named<'k>>) = own
             .ops
             .iter()
             .filter(|o| self.events.contains(*o))
