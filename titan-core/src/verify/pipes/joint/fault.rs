@@ -35,15 +35,6 @@ pub(in crate::verify) struct Stuck {
     pub(in crate::verify) holds: usize,
     /// What there is to say of a phase that does not complete.
     pub(in crate::verify) told: Option<Error>,
-    /// Whether some arguments are known to lead to it.
-    pub(in crate::verify) certain: bool,
-}
-
-impl Stuck {
-    /// Whether it is about a barrier, and only suspected.
-    pub(super) fn suspected(&self) -> bool {
-        self.told.is_some() && !self.certain
-    }
 }
 
 /// Why the roles do not fit together.

@@ -52,11 +52,7 @@ impl Run<'_> {
     }
 
     pub(super) fn stuck(&self, state: &State, waits: Vec<Wait>) -> Fault {
-        let ended: Vec<bool> = state.roles.iter().map(|r| r.frames.is_empty()).collect();
-        let certain = waits.len() + ended.iter().filter(|e| **e).count() == ended.len()
-            && !self.forked
-            && self.counters.is_empty()
-            && self.symbols.example.is_some();
+        let ended = state.roles.iter().map(|r| r.frames.is_empty()).collect();
         let stuck = |wait: Wait| {
             let provider = self.one_who_could(state, &wait);
             let behind = provider.and_then(|r| loop_of(state, r)).map(|l| {
@@ -68,8 +64,7 @@ impl Run<'_> {
                 provider,
                 behind,
                 holds: self.holds(state, &wait),
-                told: self.incomplete(state, &wait, certain),
-                certain,
+                told: self.incomplete(state, &wait, self.symbols.example.is_some()),
             }
         };
         Fault::Stuck { waits: waits.into_iter().map(stuck).collect(), ended }
