@@ -89,25 +89,27 @@
 //!
 //! **Barriers** (`barriers`): programs that state their protocol themselves.
 //!
-//! 46. A region lies in shared memory, and has the parts that are picked. T0701
+//! 46. A region lies in shared memory, and has the elements that are picked. T0701
 //! 47. A barrier has a word of its own, aligned, that nothing else touches. T0702
 //! 48. A barrier is initialised once, before it is used, with a count that can be, and fenced. T0703, T0704
 //! 49. Copies fit their regions; they come from inputs, and go to outputs that are outside of the output rule. T0701, T0617,
 //!     T0402, T0405, T0712
-//! 50. Before the roles part, barriers are made and nothing else happens to them. T0712
-//! 51. Named barriers, warpgroups, registers and priorities are those that a program has. T0714
+//! 50. Before `ttg.roles`, barriers are made, elements are picked by constants, and nothing else happens to them. T0712
+//! 51. Named barriers, warpgroups, registers and priorities are those that a program has; each thread of a role arrives for its
+//!     own copies. T0714
 //! 52. Tokens of groups are numbered in the order of the text. T0715
 //! 53. A fence is between two proxies. T0713
 //!
 //! All roles together, for any number of iterations, by the induction of `pipes`:
 //!
-//! 54. What touches memory comes after everything that it must come after, and what is under way is waited for. T0707, T0709
+//! 54. Conflicting accesses are ordered by happens-before, of shared memory and of outputs to which raw bulk stores go, and what
+//!     is in flight is waited for. T0707, T0709
 //! 55. The arrivals of a phase are those that its barrier counts, its bytes those that are announced. T0704, T0705
 //! 56. Arrivals and waits meet the phases that they mean; parities follow the clocks of their barriers. T0706, T0711
-//! 57. Whoever waits goes on. T0708
-//! 58. A barrier is invalidated when nobody uses it any more, and not used after. T0703
-//! 59. At the end nothing is under way, and groups are waited for in order. T0710, T0715
-//! 60. What cannot be followed is refused. T0712
+//! 57. Every wait terminates. T0708
+//! 58. A barrier is invalidated when no role uses it any more, and not used after. T0703
+//! 59. At the end nothing is in flight, and groups are waited for in order. T0710, T0715
+//! 60. What could not be followed is refused; every index is in the range of its array. T0712, T0701
 //!
 //! When all of that holds:
 //!

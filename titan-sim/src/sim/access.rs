@@ -51,7 +51,10 @@ impl Machine<'_> {
     /// What two sides that touch the same, one of them writing, are.
     pub(super) fn conflict(&self, new: &Touching, old: &Touching) -> Option<Box<Found>> {
         let (a, b) = (&new.touch, &old.touch);
-        if !(a.write || b.write) || (a.strong && b.strong) || !a.span.overlaps(&b.span) {
+        // Raw bulk stores are not held against each other, nor atomic updates: one against the other they are.
+        let bulk = |t: &Touching| t.class == Some(BULK_WRITE);
+        let alike = a.strong && b.strong && bulk(new) == bulk(old);
+        if !(a.write || b.write) || alike || !a.span.overlaps(&b.span) {
             return None;
         }
         // Operations of a wave on its local memory are done in order, and so are the writes of a role's stores to a tensor.
@@ -121,6 +124,14 @@ impl Machine<'_> {
     ) -> Res<()> {
         let new = Touching { agent, op, time, touch, class: None };
         self.check(&new)?;
+        if let Span::Tensor { param, .. } = new.touch.span
+            && self.plan.mixed.get(param) == Some(&true)
+        {
+            let name = self.kernel().display_name(self.kernel().param(param));
+            return Err(Found::not_modelled(format_args!(
+                "an access to `{name}` beside raw stores to it: which bytes they write is not said"
+            )));
+        }
         self.tell_shared(&new, proxy, None, obs)
     }
 

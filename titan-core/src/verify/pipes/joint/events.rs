@@ -4,6 +4,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
 use crate::ir::{AmdOp, Block, Kernel, NvOp, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty};
+use crate::verify::barriers::objects::Objects;
 use std::collections::BTreeSet;
 
 /// The operations that matter, and the staging rings.
@@ -14,21 +15,22 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn of(kernel: &Kernel, barriers: bool) -> Events {
+    pub(super) fn of(kernel: &Kernel, objects: &Objects) -> Events {
         let mut events = Events::default();
-        events.find(kernel, kernel.body);
-        events.find_exits(kernel, kernel.body, barriers || !kernel.pipes.is_empty(), &mut Vec::new());
+        events.find(kernel, objects, kernel.body);
+        let any = !objects.is_empty() || !kernel.pipes.is_empty();
+        events.find_exits(kernel, kernel.body, any, &mut Vec::new());
         events
     }
 
     /// Marks what matters in a block; gives whether anything does.
-    fn find(&mut self, kernel: &Kernel, block: Block) -> bool {
+    fn find(&mut self, kernel: &Kernel, objects: &Objects, block: Block) -> bool {
         let mut any = false;
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
-            let inside = op.regions.iter().fold(false, |any, r| self.find(kernel, *r) | any);
+            let inside = op.regions.iter().fold(false, |any, r| self.find(kernel, objects, *r) | any);
             let tokens = op.args.iter().chain(&op.results).any(|v| kernel.ty(*v).is_linear());
-            if inside || tokens || does_something(&op.kind) {
+            if inside || tokens || does_something(&op.kind) || objects.output(kernel, op).is_some() {
                 self.ops.insert(*id);
                 any = true;
             }
@@ -75,11 +77,10 @@ const fn does_something(kind: &OpKind) -> bool {
                 | TtgOp::Rematerialize
                 | TtgOp::Fence { .. }
         ),
-        OpKind::Region(region) => !matches!(region, RegionOp::Place { .. } | RegionOp::At),
+        OpKind::Region(region) => !matches!(region, RegionOp::Place { .. }),
         OpKind::Nv(nv) => !matches!(
             nv,
             NvOp::MbarrierAlloc { .. }
-                | NvOp::MbarrierAt
                 | NvOp::MbarrierInit { .. }
                 | NvOp::FenceMbarrierInit
                 | NvOp::WgmmaFence

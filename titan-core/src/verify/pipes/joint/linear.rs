@@ -223,6 +223,21 @@ impl Facts {
         })
     }
 
+    /// The same integer, without the atoms that facts give one value.
+    pub(in crate::verify) fn resolved(&self, l: &Linear) -> Linear {
+        let value = |atom: Atom| {
+            let bound = |k: i64| {
+                let all = self.not_negative.iter().filter(|f| f.terms[..] == [(atom, k)]).map(|f| -k * f.constant);
+                if k > 0 { all.max() } else { all.min() }
+            };
+            bound(1).filter(|least| bound(-1) == Some(*least))
+        };
+        l.terms().fold(l.clone(), |sum, (atom, k)| match value(atom) {
+            Some(c) => sum.minus(&Linear::atom(atom).times(k)).plus_const(k.wrapping_mul(c)),
+            None => sum,
+        })
+    }
+
     /// `atom` is `of / by`, neither negative.
     pub(in crate::verify) fn quotient(&mut self, atom: Atom, of: &Linear, by: i64) {
         if self.quotients.insert(atom, (of.clone(), by)).is_none() {

@@ -84,6 +84,7 @@ use self::report::Report;
 use self::run::Run;
 use crate::ir::{HostExpr, Kernel};
 use crate::verify::Error;
+use crate::verify::barriers::words::unproven;
 
 /// So many examples are run at most.
 const EXAMPLES: usize = 40;
@@ -107,11 +108,17 @@ pub(super) fn check(kernel: &Kernel) -> Result<Vec<HostExpr>, Vec<Error>> {
     match done {
         Ok(()) => Ok(run.symbols.conditions()),
         Err(fault) => {
-            let shown =
-                if run.objects.is_empty() && !matches!(fault, Fault::Endless { .. }) { shown(kernel) } else { None };
-            let (fault, example) = match shown {
-                Some((fault, example)) => (fault, Some(example)),
-                None => (fault, None),
+            let shown = if matches!(fault, Fault::Endless { .. }) { None } else { shown(kernel) };
+            let (fault, example) = match (shown, fault) {
+                // What is said of barriers is what was found for all arguments, unless no role can go on.
+                (found, Fault::Barrier(error)) => {
+                    let same = found.filter(
+                        |(shown, _)| matches!(shown, Fault::Barrier(e) if e.code == error.code && e.site == error.site),
+                    );
+                    (if same.is_some() { Fault::Barrier(error) } else { unproven(*error) }, None)
+                }
+                (Some((fault, example)), _) => (fault, Some(example)),
+                (None, fault) => (fault, None),
             };
             let error = Report::new(&run, example).fault(fault);
             Err(vec![run.explain(error)])

@@ -53,7 +53,7 @@ impl<'r, 'k> Report<'r, 'k> {
             Fault::Apart { loops } => self.apart(&loops),
             Fault::Endless { role, op } if barriers => {
                 let title = format!(
-                    "it could not be shown how often {} runs this loop, in which barriers, groups or regions are used",
+                    "how often {} runs this loop, in which barriers, groups or regions are used, could not be shown",
                     self.roles[role]
                 );
                 Error::new(Code::NotShown, self.loc(op), title).help("count with `for`; a loop that polls one barrier until it says so, and does nothing else, is a wait")
@@ -124,8 +124,14 @@ impl<'r, 'k> Report<'r, 'k> {
         // What is certainly wrong is said before who waits for whom.
         if let Some(told) = waits.iter().filter_map(|stuck| stuck.told.clone()).min_by_key(|e| e.code) {
             let others = waits.iter().filter(|s| told.code == Code::NeverCompletes && self.loc(s.wait.op) != told.site);
-            return others.fold(told.clone(), |e, other| {
-                let also = other.told.as_ref().map_or_else(|| self.waits(&other.wait), |t| t.title.clone());
+            let first = if self.example.is_some() {
+                Error { title: self.when(&told.title), ..told.clone() }
+            } else {
+                told.clone()
+            };
+            return others.fold(first, |e, other| {
+                let told = other.told.as_ref().map(|t| t.title.trim_start_matches("deadlock: ").to_owned());
+                let also = told.unwrap_or_else(|| self.waits(&other.wait));
                 e.related(self.loc(other.wait.op), also)
             });
         }

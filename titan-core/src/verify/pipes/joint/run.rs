@@ -51,7 +51,7 @@ pub(in crate::verify) struct Run<'k> {
 impl<'k> Run<'k> {
     pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
         let (objects, mut symbols) = (Objects::new(kernel), Symbols::new(kernel));
-        let events = Events::of(kernel, !objects.is_empty());
+        let events = Events::of(kernel, &objects);
         symbols.no_overflow = !objects.is_empty();
         Run {
             kernel,

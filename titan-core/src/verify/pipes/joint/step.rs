@@ -6,7 +6,10 @@ use super::linear::{Condition, Linear};
 use super::run::{Fault, On, Run, Step, Wait};
 use super::state::{Frame, Held, Index, Loop, State};
 use super::values::Known;
-use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
+
+/// An operation and its number.
+type Named<'k> = (OpId, &'k Op);
 
 /// Loops of so few iterations are run one by one.
 const UNROLL: i64 = 64;
@@ -62,13 +65,18 @@ impl<'k> Run<'k> {
             OpKind::For(kind) => self.begin(state, role, (id, op), *kind),
             OpKind::Loop => match self.polled(op) {
                 // Whoever polls one barrier until its phase is complete waits for it.
-                Some((id, poll)) => match self.barrier_wait(state, role, (id, poll))? {
-                    None => Ok(Self::advance(state, role)),
-                    Some(wait) => Ok(Step::Blocked(wait)),
-                },
+                Some((picks, poll)) => {
+                    for pick in picks {
+                        self.barrier_event(state, role, pick)?;
+                    }
+                    Ok(Self::waits(self.barrier_wait(state, role, poll)?, state, role))
+                }
                 None => Err(Fault::Endless { role, op: id }),
             },
             OpKind::If => {
+                if let Some(wait) = self.peeked(state, role, op) {
+                    return Ok(Self::waits(self.barrier_wait(state, role, wait)?, state, role));
+                }
                 self.symbols.open = None;
                 let condition = self.symbols.condition(op.args[0], &state.roles[role].env, &mut state.facts);
                 if let Some(open) = self.choice() {
@@ -83,15 +91,14 @@ impl<'k> Run<'k> {
                     None => Step::AtBranch(condition),
                 })
             }
-            OpKind::Ttg(ttg) => match self.event(state, role, (id, op), ttg)? {
-                None => Ok(Self::advance(state, role)),
-                Some(wait) => Ok(Step::Blocked(wait)),
-            },
-            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => match self.barrier_event(state, role, (id, op))? {
-                None => Ok(Self::advance(state, role)),
-                Some(wait) => Ok(Step::Blocked(wait)),
-            },
-            _ => Ok(Self::advance(state, role)),
+            OpKind::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
+            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
+                Ok(Self::waits(self.barrier_event(state, role, (id, op))?, state, role))
+            }
+            _ => {
+                self.output_access(state, role, (id, op))?;
+                Ok(Self::advance(state, role))
+            }
         }
     }
 
@@ -102,13 +109,22 @@ impl<'k> Run<'k> {
         Some(open).filter(|_| self.choices)
     }
 
-    /// The poll of a loop that ends as soon as that says so, and does nothing else.
-    fn polled(&self, op: &Op) -> Option<(OpId, &'k Op)> {
+    /// The next operation is done, unless it waits for something.
+    fn waits(wait: Option<Wait>, state: &mut State, role: usize) -> Step {
+        wait.map_or_else(|| Self::advance(state, role), Step::Blocked)
+    }
+
+    /// The poll of a loop that ends as soon as that says so, and does nothing else but pick what it polls.
+    fn polled(&self, op: &Op) -> Option<(Vec<Named<'k>>, Named<'k>)> {
         let kernel = self.kernel;
         let [body] = op.regions[..] else { return None };
         let own = kernel.block(body);
-        let matters: Vec<(OpId, &Op)> =
-            own.ops.iter().filter(|o| self.events.contains(*o)).map(|o| (*o, kernel.op(*o))).collect();
+        let (picks, matters): (Vec<Named<'k>>, Vec<Named<'k>>) = own
+            .ops
+            .iter()
+            .filter(|o| self.events.contains(*o))
+            .map(|o| (*o, kernel.op(*o)))
+            .partition(|(_, op)| matches!(op.kind, OpKind::Nv(NvOp::MbarrierAt) | OpKind::Region(RegionOp::At)));
         let [(id, poll), (_, branch)] = matters[..] else { return None };
         let arms: Vec<Vec<&OpKind>> =
             branch.regions.iter().map(|b| kernel.block(*b).ops.iter().map(|o| &kernel.op(*o).kind).collect()).collect();
@@ -117,7 +133,7 @@ impl<'k> Run<'k> {
         let asks = matches!(poll.kind, OpKind::Nv(NvOp::TryWait | NvOp::TestWait));
         let told = branch.kind == OpKind::If && branch.args == poll.results;
         let leaves = first[..] == [&OpKind::Break(0)] && matches!(second[..], [OpKind::Yield | OpKind::Continue(0)]);
-        (ends && asks && told && leaves).then_some((id, poll))
+        (ends && asks && told && leaves).then_some((picks, (id, poll)))
     }
 
     /// Opens a loop: how often it runs must be known to be a number.

@@ -374,6 +374,9 @@ impl<'k> Symbols<'k> {
                     .map(|less| if less == (bin == BinOp::Min) { a.clone() } else { b.clone() })
             }
             (BinOp::Div, _, Some(k)) => self.quotient(&a, k, facts).or_else(|| self.opaque(bin, &a, &b)),
+            (BinOp::Rem, _, Some(1 | -1)) => Some(Linear::default()),
+            (BinOp::Shr, _, Some(k @ 0..31)) => self.quotient(&a, 1 << k, facts),
+            (BinOp::Shl, _, Some(k @ 0..31)) => self.product(&a, &Linear::constant(1 << k), facts),
             (BinOp::Rem, _, Some(k)) => {
                 let quotient = self.quotient(&a, k, facts);
                 quotient.map(|q| a.plus(-k, &q)).or_else(|| self.opaque(bin, &a, &b))

@@ -59,7 +59,13 @@ impl Run<'_> {
                 let body = self.kernel.op(l.op).regions.first().copied();
                 (l.op, body.is_some_and(|b| self.waited_in(b, wait.on)))
             });
-            Stuck { wait, provider, behind, holds: self.holds(state, &wait), told: self.incomplete(state, &wait) }
+            Stuck {
+                wait,
+                provider,
+                behind,
+                holds: self.holds(state, &wait),
+                told: self.incomplete(state, &wait, self.symbols.example.is_some()),
+            }
         };
         Fault::Stuck { waits: waits.into_iter().map(stuck).collect(), ended }
     }
