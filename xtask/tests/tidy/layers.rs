@@ -15,7 +15,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ui-tests", &["titan", "titan-core"]),
     ("examples/minilm", &["titan"]),
     ("benches", &["titan"]),
-    ("cuda-emulator", &["titan-nv"]),
+    ("cuda-emulator", &["titan", "titan-core", "titan-nv"]),
     ("wheel", &[]),
     ("xtask", &[]),
 ];

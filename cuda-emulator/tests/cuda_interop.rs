@@ -1,12 +1,13 @@
 //! Memory shared with cudarc and by raw pointers, with a driver that needs no GPU: in every order of streams, guards dropped,
 //! forgotten and lent on, and every bad pointer.
 
-#![cfg(all(feature = "cudarc", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 #![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
 #![expect(unsafe_code, reason = "pointers of others")]
 
 mod cuda_process;
+#[path = "../../tests/runtime_kernels/mod.rs"]
 mod runtime_kernels;
 
 use cuda_process::{device, in_every_order, with};

@@ -2,13 +2,15 @@
 //! work is unordered and no memory is used after it was freed, which the emulated driver would tell; what was read is right;
 //! and when the driver works again, so does everything, and no memory is lost.
 
-#![cfg(all(feature = "cuda", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 #![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
 #![expect(unsafe_code, reason = "settings of the emulated driver")]
 
 mod cuda_process;
+#[path = "../../tests/launch_graphs/mod.rs"]
 mod launch_graphs;
+#[path = "../../tests/runtime_kernels/mod.rs"]
 mod runtime_kernels;
 
 use cuda_process::{device, in_every_order, with};

@@ -3,11 +3,12 @@
 //! Each test runs its body in a process of its own, with the emulated driver first on the library path and set as the test
 //! says. With `TITAN_DEVICE=cuda`, tests without settings run on the real device instead.
 
-#![cfg(all(feature = "cuda", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test that cannot go on stops; small numbers")]
 #![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
 
 mod cuda_process;
+#[path = "../../tests/runtime_kernels/mod.rs"]
 mod runtime_kernels;
 
 use cuda_process::{CHILD, device, driver, in_every_order, process, with};
