@@ -33,6 +33,7 @@ pub(crate) fn driver(missing: &[&str]) -> PathBuf {
 }
 
 /// Runs this test program again, with only `test` in it, which runs `body` there.
+#[expect(clippy::print_stderr, reason = "nobody else can say that the test hangs")]
 pub(crate) fn process(test: &str, folder: &Path, settings: &[(&str, &str)], body: impl FnOnce()) {
     if std::env::var(CHILD).is_ok() {
         std::thread::spawn(|| {
