@@ -10,6 +10,7 @@
 //! Deliberately absent: code generation. [`compile`] says so in an error that names the target; nothing here pretends.
 //! Never to come: LLVM, or code objects made from templates.
 
+pub mod isa;
 pub mod machine;
 
 pub use machine::{Fp8, Machine, UnknownMachine};
