@@ -12,6 +12,7 @@
 
 pub mod isa;
 pub mod machine;
+pub mod object;
 
 pub use machine::{Fp8, Machine, UnknownMachine};
 

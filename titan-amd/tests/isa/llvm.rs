@@ -1,8 +1,9 @@
 //! Every row in every encoding, with random operands and modifiers: the bytes are those of `llvm-mc`, the text is that of
 //! `llvm-objdump`.
 
-use crate::oracle;
+use crate::asm;
 use crate::random::instruction;
+use crate::support::oracle;
 use titan_amd::isa::{Inst, all, decode, parse};
 use titan_sim::engine::Rng;
 
@@ -57,10 +58,10 @@ fn spellings_are_those_of_the_assembler_and_the_disassembler() {
     };
     let lines: Vec<String> = SPELLINGS.iter().map(|s| (*s).to_owned()).collect();
     let codes: Vec<Vec<u8>> = lines.iter().map(|l| parse(l).unwrap().bytes().unwrap()).collect();
-    for ((line, ours), theirs) in lines.iter().zip(&codes).zip(oracle::assemble(&mc, &lines)) {
+    for ((line, ours), theirs) in lines.iter().zip(&codes).zip(asm::assemble(&mc, &lines)) {
         assert_eq!(theirs.as_ref(), Ok(ours), "{line}");
     }
-    for ((line, code), theirs) in lines.iter().zip(&codes).zip(oracle::disassemble(&objdump, &mc, &codes)) {
+    for ((line, code), theirs) in lines.iter().zip(&codes).zip(asm::disassemble(&objdump, &mc, &codes)) {
         assert_eq!((&decode(code).unwrap().0.to_string(), line), (&theirs, line));
     }
 }
@@ -71,7 +72,7 @@ fn encodings_are_those_of_the_assembler() {
     let samples = samples();
     let lines: Vec<String> = samples.iter().map(ToString::to_string).collect();
     let mut wrong = Vec::new();
-    for ((inst, line), theirs) in samples.iter().zip(&lines).zip(oracle::assemble(&mc, &lines)) {
+    for ((inst, line), theirs) in samples.iter().zip(&lines).zip(asm::assemble(&mc, &lines)) {
         let ours = inst.bytes().unwrap();
         match theirs {
             Ok(theirs) if theirs == ours => {}
@@ -96,7 +97,7 @@ fn texts_are_those_of_the_disassembler() {
     let samples = samples();
     let codes: Vec<Vec<u8>> = samples.iter().map(|i| i.bytes().unwrap()).collect();
     let mut wrong = Vec::new();
-    for ((inst, code), theirs) in samples.iter().zip(&codes).zip(oracle::disassemble(&objdump, &mc, &codes)) {
+    for ((inst, code), theirs) in samples.iter().zip(&codes).zip(asm::disassemble(&objdump, &mc, &codes)) {
         let (decoded, size) = decode(code).unwrap_or_else(|e| panic!("{inst}: {e}"));
         assert_eq!(size, code.len(), "{inst}");
         let ours = decoded.to_string();
