@@ -27,6 +27,7 @@
     reason = "a format, class or operand that a place does not name is one that cannot stand there: every such arm says so"
 )]
 
+pub mod asm;
 mod decode;
 mod encode;
 mod error;
