@@ -10,11 +10,11 @@
 //! | module | part |
 //! |---|---|
 //! | [`ty`] | what an operand holds, and so how many registers it has |
-//! | [`format`] | fields of each microcode format, in the manual's notation |
+//! | [`mod@format`] | fields of each microcode format, in the manual's notation |
 //! | [`operand`] | registers, constants, immediates, and their codes |
 //! | [`row`] | what is known of an instruction |
-//! | [`tables`] | the rows |
-//! | [`inst`] | an instruction |
+//! | `tables` | the rows |
+//! | `inst` | an instruction |
 //!
 //! Source of all tables: "AMD Instinct MI300" Instruction Set Architecture (CDNA3), cited as ISA. The spelling is that of
 //! LLVM 19, with which tests compare encodings and text.
