@@ -9,7 +9,7 @@
 //! | [`descriptor`] | the 64 bytes that tell hardware what a kernel needs |
 //! | [`metadata`] | what the runtime wants to know of it: arguments, sizes, registers |
 //! | [`msgpack`] | the format in which metadata are kept |
-//! | [`write`], [`read`] | the file; the reader takes nothing on trust and never panics |
+//! | [`mod@write`], [`read`] | the file; the reader takes nothing on trust and never panics |
 //!
 //! Source: LLVM's "User Guide for AMDGPU Backend" (`AMDGPUUsage`), sections "Code Object" and "Kernel Dispatch", cited as
 //! LLVM; the ELF specification for the rest.
