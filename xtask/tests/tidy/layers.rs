@@ -7,7 +7,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("titan-core", &[]),
     ("titan-sim", &["titan-core"]),
     ("titan-nv", &["titan-core", "titan-sim"]),
-    ("titan-amd", &["titan-core"]),
+    ("titan-amd", &["titan-core", "titan-sim"]),
     ("titan-cpu", &["titan-core", "titan-sim"]),
     ("titan-macros", &["titan-core", "titan-nv", "titan-amd"]),
     ("", &["titan-core", "titan-sim", "titan-macros", "titan-nv", "titan-amd", "titan-cpu"]),
