@@ -45,7 +45,7 @@ const PRINT: &str = "kernel @prints(%x: mut tensor<f32>[N]) grid(cdiv(N, 256)) {
     %t = load_tile %x[%p] or %zero : tile<256xf32>
     %u = add %t, %ones
     store_tile %x[%p], %u
-    %c = cmp.eq %p, %middle
+    %c = eq %p, %middle : bool
     if %c {
         print \"here\"
         yield
