@@ -202,10 +202,12 @@ mod tests {
     /// Nothing of a device outlives its last handle, whatever was launched there and how.
     #[test]
     fn a_device_goes_with_its_last_handle() {
+        fn fill(y: &mut Tensor<f32, 1>, v: f32) -> Launch<'_> {
+            Launch::new(&FILL, vec![y.into(), v.into()])
+        }
         let dev = Device::emulator("sm_80").unwrap();
         let space = Arc::downgrade(&dev.emulated().unwrap().1.0);
         let mut y = dev.zeros::<f32, 1>([3]).unwrap();
-        let fill = |y: &mut Tensor<f32, 1>, v: f32| Launch::new(&FILL, vec![y.into(), v.into()]);
         fill(&mut y, 1.0).sync().unwrap();
         let (stream, default) = (dev.stream().unwrap(), dev.default_stream());
         fill(&mut y, 2.0).launch(&stream).unwrap();

@@ -11,6 +11,8 @@
 //! A cached artifact runs in the user's program. So the folder is made for its user only, one that others own or may write is
 //! refused aloud, and of the files in it only regular ones count that the user owns and nobody else may write.
 
+mod access;
+
 use crate::env;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write as _};
@@ -237,79 +239,6 @@ fn temporary(dir: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
 fn age(file: &Metadata) -> Duration {
     let now = SystemTime::now();
     file.modified().ok().and_then(|then| now.duration_since(then).ok()).unwrap_or_default()
-}
-
-/// Who may change a file or a folder.
-#[cfg(unix)]
-mod access {
-    use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-    use std::io;
-    use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
-    use std::path::Path;
-
-    /// The write permissions of the group and of everybody else.
-    const OTHERS_WRITE: u32 = 0o022;
-
-    #[derive(Debug)]
-    pub(super) struct User(u32);
-
-    impl User {
-        /// Who made a file.
-        pub(super) fn of(file: &Metadata) -> User {
-            User(file.uid())
-        }
-
-        pub(super) fn owns(&self, file: &Metadata) -> bool {
-            file.uid() == self.0
-        }
-    }
-
-    /// Whether others than the owner may write.
-    pub(super) fn is_open(file: &Metadata) -> bool {
-        file.mode() & OTHERS_WRITE != 0
-    }
-
-    /// Makes a folder for the user alone, unless it exists.
-    pub(super) fn make_folder(dir: &Path) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)
-    }
-
-    pub(super) fn new_file(path: &Path) -> io::Result<File> {
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
-    }
-}
-
-/// Elsewhere folders of a user are the user's by default, and the standard library cannot tell.
-#[cfg(not(unix))]
-mod access {
-    use std::fs::{File, Metadata, OpenOptions};
-    use std::io;
-    use std::path::Path;
-
-    #[derive(Debug)]
-    pub(super) struct User;
-
-    impl User {
-        pub(super) fn of(_file: &Metadata) -> User {
-            User
-        }
-
-        pub(super) fn owns(&self, _file: &Metadata) -> bool {
-            true
-        }
-    }
-
-    pub(super) fn is_open(_file: &Metadata) -> bool {
-        false
-    }
-
-    pub(super) fn make_folder(dir: &Path) -> io::Result<()> {
-        std::fs::create_dir_all(dir)
-    }
-
-    pub(super) fn new_file(path: &Path) -> io::Result<File> {
-        OpenOptions::new().write(true).create_new(true).open(path)
-    }
 }
 
 #[cfg(test)]

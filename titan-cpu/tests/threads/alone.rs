@@ -10,7 +10,6 @@ const ALONE: &str = "TITAN_TEST_NO_THREADS";
 const STACK: &str = "4611686018427387904";
 
 #[test]
-#[cfg_attr(miri, expect(unused, reason = "there are no processes"))]
 fn launches_without_threads_run_in_their_own() {
     if std::env::var_os(ALONE).is_some() {
         assert!(std::thread::Builder::new().spawn(|| ()).is_err(), "a thread with such a stack");

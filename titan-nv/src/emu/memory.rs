@@ -77,7 +77,7 @@ pub struct Memory {
     /// The last window that allocations may take.
     last: u64,
     /// Allocations that are freed and remembered, oldest first.
-    freed: VecDeque<u64>,
+    freed: VecDeque<(u64, AllocationId)>,
     /// Windows whose allocations are forgotten.
     spare: VecDeque<u64>,
     touched: Option<Touched>,
@@ -146,8 +146,10 @@ impl Memory {
         Some(DevicePtr(base))
     }
 
-    /// Forgets a freed allocation: later uses are no longer told as such, and its addresses may be given out again.
-    fn forget(&mut self, base: u64) {
+    /// Removes an allocation, given its first address, freed or not: later uses are no longer told as such, and its addresses
+    /// may be given out again.
+    pub fn forget(&mut self, ptr: DevicePtr) {
+        let base = ptr.0;
         if let Some(id) = self.by_base.remove(&base) {
             let bytes = self.space.describe(id).map_or(0, |d| d.2);
             self.space.forget(id);
@@ -217,13 +219,14 @@ impl Memory {
 
     /// Frees an allocation, given its first address; later uses are errors that name it, until some thousands more are freed.
     pub fn free(&mut self, ptr: DevicePtr) {
-        if let Some(id) = self.by_base.get(&ptr.0)
-            && self.space.free(*id)
+        if let Some(id) = self.by_base.get(&ptr.0).copied().filter(|id| self.space.free(*id)) {
+            self.freed.push_back((ptr.0, id));
+        }
+        if self.freed.len() > REMEMBERED
+            && let Some((base, id)) = self.freed.pop_front()
+            && self.by_base.get(&base) == Some(&id)
         {
-            self.freed.push_back(ptr.0);
-            if self.freed.len() > REMEMBERED {
-                self.freed.pop_front().into_iter().for_each(|base| self.forget(base));
-            }
+            self.forget(DevicePtr(base));
         }
     }
 

@@ -191,6 +191,16 @@ fn windows_are_given_out_again_when_their_allocations_are_forgotten() {
     places[1..].iter().for_each(|place| memory.free(*place));
     assert_eq!(memory.try_alloc("c", 16), Some(places[0]));
     memory.write(places[0], &[1; 16]).unwrap();
+    // One that is removed at once and made anew at its place is not the one that was freed there.
+    let place = memory.alloc_at("d", 0x7000_0000_1000, 16).unwrap();
+    memory.free(place);
+    memory.forget(place);
+    memory.alloc_at("e", place.address(), 16).unwrap();
+    (0..5000).for_each(|_| {
+        let short = memory.try_alloc("short", 1).unwrap();
+        memory.free(short);
+    });
+    memory.write(place, &[1; 16]).unwrap();
 }
 
 #[test]
