@@ -46,9 +46,9 @@ pub(crate) enum Code {
     #[cfg(feature = "cuda")]
     Cuda(Box<cuda::Code>),
     #[cfg(feature = "emulator")]
-    Emulated(emulator::Code, emulator::Space),
+    Emulated(emulator::Code),
     #[cfg(feature = "simulator")]
-    Simulated(Box<simulator::Code>, simulator::Settings),
+    Simulated(Box<simulator::Code>),
     #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
     Nowhere(Never),
 }
@@ -265,9 +265,8 @@ impl Code {
     }
 
     #[cfg(feature = "simulator")]
-    fn simulated(device: &Device, loaded: &Loaded) -> Result<Code> {
-        let settings = device.simulated().ok_or_else(|| absent(device))?;
-        Ok(Code::Simulated(Box::new(simulator::Code::load(loaded)), settings))
+    fn simulated(_device: &Device, loaded: &Loaded) -> Result<Code> {
+        Ok(Code::Simulated(Box::new(simulator::Code::load(loaded))))
     }
 
     #[cfg(not(feature = "simulator"))]
@@ -277,8 +276,8 @@ impl Code {
 
     #[cfg(feature = "emulator")]
     fn emulated(device: &Device, loaded: &Loaded) -> Result<Code> {
-        let (machine, space) = device.emulated().ok_or_else(|| absent(device))?;
-        Ok(Code::Emulated(emulator::Code::load(device, loaded, machine)?, space))
+        let (machine, _) = device.emulated().ok_or_else(|| absent(device))?;
+        emulator::Code::load(device, loaded, machine).map(Code::Emulated)
     }
 
     #[cfg(not(feature = "emulator"))]
@@ -296,29 +295,33 @@ impl Code {
         Err(absent(device))
     }
 
-    /// Runs the grid to its end on this thread.
+    /// Runs the grid to its end on this thread, on a device of the model that this is the code for.
     #[cfg_attr(
         not(any(feature = "cpu", feature = "emulator")),
         expect(unused_variables, reason = "GPUs get work in lanes")
     )]
-    pub(crate) fn run(&self, call: &Call<'_>) -> Result<()> {
+    pub(crate) fn run(&self, device: &Device, call: &Call<'_>) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]
             Code::Cpu(program) => {
                 let args: Vec<titan_cpu::Arg> = call.args.iter().map(cpu_arg).collect();
                 let grid = call.grid.unwrap_or([Program::persistent_grid(), 1, 1]);
-                program.run(&args, grid).map_err(|error| cpu_error(call.kernel, &call.loaded.name, &error))
+                program.run(&args, grid).map_err(|error| cpu_error(device, call, &error))
             }
             // Streams of such a device have lanes.
             #[cfg(feature = "cuda")]
             Code::Cuda(_) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "no lane".to_owned() }),
             #[cfg(feature = "emulator")]
-            Code::Emulated(code, space) => {
+            Code::Emulated(code) => {
+                let (_, space) = device.emulated().ok_or_else(|| absent(device))?;
                 let grid = call.grid.unwrap_or(emulator::Code::persistent_grid());
-                code.run(space, call, grid)
+                code.run(&space, call, grid)
             }
             #[cfg(feature = "simulator")]
-            Code::Simulated(code, settings) => code.run(settings, call),
+            Code::Simulated(code) => {
+                let settings = device.simulated().ok_or_else(|| absent(device))?;
+                code.run(&settings, call)
+            }
             #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
             Code::Nowhere(never) => match *never {},
         }
@@ -332,11 +335,11 @@ impl Code {
             #[cfg(feature = "cpu")]
             (Code::Cpu(_), _) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }),
             #[cfg(feature = "emulator")]
-            (Code::Emulated(..), _) => {
+            (Code::Emulated(_), _) => {
                 Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() })
             }
             #[cfg(feature = "simulator")]
-            (Code::Simulated(..), _) => {
+            (Code::Simulated(_), _) => {
                 Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() })
             }
         }
@@ -364,13 +367,17 @@ fn cpu_arg(arg: &DeviceArg) -> titan_cpu::Arg {
 }
 
 #[cfg(feature = "cpu")]
-fn cpu_error(kernel: &KernelRef, name: &str, error: &RunError) -> Error {
-    // Whatever is not a trap should have been found when the arguments were checked.
-    let RunError::Trap { message, loc, program } = error else {
-        return internal(&format!("kernel `{name}`"), error);
-    };
-    let (message, location) = (message.clone(), kernel.location(*loc));
-    Error::Trap { kernel: name.to_owned(), message, location, program: *program }
+fn cpu_error(device: &Device, call: &Call<'_>, error: &RunError) -> Error {
+    let name = &call.loaded.name;
+    match error {
+        RunError::Trap { message, loc, program } => {
+            let (message, location) = (message.clone(), call.kernel.location(*loc));
+            Error::Trap { kernel: name.clone(), message, location, program: *program }
+        }
+        RunError::OutOfMemory { bytes } => Error::OutOfMemory { bytes: *bytes, device: device.to_string(), free: None },
+        // Whatever else there is should have been found when the arguments were checked.
+        error => internal(&format!("kernel `{name}`"), error),
+    }
 }
 
 #[cfg(feature = "cpu")]

@@ -3,7 +3,7 @@
 use super::absence::{absence, list, none_at_all};
 use super::layout::Layout;
 use super::setting;
-use super::stream::Stream;
+use super::stream::{Handle, Stream};
 use super::tensor::Tensor;
 use super::transfer::host_vec;
 use crate::error::{Error, Result};
@@ -48,6 +48,9 @@ impl DeviceKind {
 #[derive(Clone)]
 pub struct Device(Arc<Inner>);
 
+/// What code is made for: the kind of a device, and its number among those of the kind that differ.
+pub(crate) type Model = (DeviceKind, u32);
+
 /// How many streams awaited launches are dealt to.
 const AWAIT_STREAMS: usize = 4;
 
@@ -55,8 +58,8 @@ struct Inner {
     kind: DeviceKind,
     ordinal: u32,
     description: String,
-    default: OnceLock<Stream>,
-    awaited: [OnceLock<Stream>; AWAIT_STREAMS],
+    default: OnceLock<Arc<Handle>>,
+    awaited: [OnceLock<Arc<Handle>>; AWAIT_STREAMS],
     next_awaited: AtomicUsize,
     #[cfg(feature = "emulator")]
     emulated: Option<(&'static titan_nv::Machine, super::emulator::Space)>,
@@ -271,7 +274,7 @@ impl Device {
     /// The stream that is always there.
     #[must_use]
     pub fn default_stream(&self) -> Stream {
-        self.0.default.get_or_init(|| Stream::new(self)).clone()
+        Stream::of(self, Arc::clone(self.0.default.get_or_init(|| Handle::new(self))))
     }
 
     /// A tensor of these elements, in row-major order: a copy of a slice, an array, a `Vec` or a reference to one.
@@ -324,10 +327,15 @@ impl Device {
         self.tensor(&data, shape)
     }
 
+    /// Devices of one model run the same code.
+    pub(crate) fn model(&self) -> Model {
+        (self.0.kind, self.0.ordinal)
+    }
+
     /// The stream of the next awaited launch.
     pub(crate) fn awaited_stream(&self) -> Stream {
         let next = self.0.next_awaited.fetch_add(1, Ordering::Relaxed) % AWAIT_STREAMS;
-        self.0.awaited[next].get_or_init(|| Stream::new(self)).clone()
+        Stream::of(self, Arc::clone(self.0.awaited[next].get_or_init(|| Handle::new(self))))
     }
 
     fn new(kind: DeviceKind, ordinal: u32, description: String) -> Device {

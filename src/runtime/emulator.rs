@@ -186,6 +186,49 @@ fn internal(message: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Launch, Tensor};
+
+    static FILL: KernelRef = KernelRef::new(
+        "fill",
+        b"kernel @fill(%y: mut tensor<f32>[N], %v: f32) grid(N) {
+            %p = program_id<0> : i32
+            set %y[%p], %v
+            return
+        }",
+        "src/kernels.rs",
+        1,
+    );
+
+    /// Nothing of a device outlives its last handle, whatever was launched there and how.
+    #[test]
+    fn a_device_goes_with_its_last_handle() {
+        fn fill(y: &mut Tensor<f32, 1>, v: f32) -> Launch<'_> {
+            Launch::new(&FILL, vec![y.into(), v.into()])
+        }
+        let dev = Device::emulator("sm_80").unwrap();
+        let space = Arc::downgrade(&dev.emulated().unwrap().1.0);
+        let mut y = dev.zeros::<f32, 1>([3]).unwrap();
+        fill(&mut y, 1.0).sync().unwrap();
+        let (stream, default) = (dev.stream().unwrap(), dev.default_stream());
+        fill(&mut y, 2.0).launch(&stream).unwrap();
+        fill(&mut y, 3.0).launch(&default).unwrap();
+        fill(&mut y, 4.0).launch(&dev.awaited_stream()).unwrap();
+        assert_eq!(y.to_vec().unwrap(), [4.0; 3]);
+        [stream, default].iter().for_each(|s| s.sync().unwrap());
+        let other = Device::emulator("sm_80").unwrap();
+        let mut z = other.zeros::<f32, 1>([2]).unwrap();
+        fill(&mut z, 5.0).sync().unwrap();
+        assert_eq!(z.to_vec().unwrap(), [5.0; 2]);
+        drop((y, dev));
+        // The threads of the streams may be about to end their last work.
+        let gone = || space.upgrade().is_none();
+        let waited = (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            gone()
+        });
+        assert!(waited, "something keeps the memory of the device");
+        drop(other);
+    }
 
     #[test]
     fn an_emulator_that_goes_by_name_is_one_device() {

@@ -1,7 +1,7 @@
 //! Kernels embedded in the program: read when first launched, made ready for a device when first launched there.
 
 use super::backend::Code;
-use super::device::Device;
+use super::device::{Device, Model};
 use super::lock;
 use crate::error::{Error, Location, Result};
 use std::fmt;
@@ -37,7 +37,8 @@ pub(crate) struct Loaded {
     /// Targets for which there is nothing, and why.
     #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs are told"))]
     pub(crate) refused: Vec<(String, String)>,
-    codes: Mutex<Vec<(Device, Arc<Code>)>>,
+    /// By model: devices come and go, and those of one model run the same code.
+    codes: Mutex<Vec<(Model, Arc<Code>)>>,
 }
 
 impl KernelRef {
@@ -107,11 +108,11 @@ impl Loaded {
     /// The kernel ready for a device, made so at the first call. A failure is not kept: it may be the device's of the moment.
     pub(crate) fn code(&self, device: &Device) -> Result<Arc<Code>> {
         let mut codes = lock(&self.codes);
-        if let Some((_, code)) = codes.iter().find(|(d, _)| d == device) {
+        if let Some((_, code)) = codes.iter().find(|(model, _)| *model == device.model()) {
             return Ok(Arc::clone(code));
         }
         let code = Arc::new(Code::compile(device, self)?);
-        codes.push((device.clone(), Arc::clone(&code)));
+        codes.push((device.model(), Arc::clone(&code)));
         Ok(code)
     }
 }

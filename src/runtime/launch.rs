@@ -41,6 +41,7 @@ pub(crate) struct Prepared {
 
 /// What a device does for a launch. It owns handles to the memory of its arguments: whoever runs it drops it afterwards.
 pub(crate) struct Work {
+    device: Device,
     kernel: &'static KernelRef,
     loaded: &'static Loaded,
     code: Arc<Code>,
@@ -116,7 +117,7 @@ impl<'a> Launch<'a> {
         let title = Arc::clone(&loaded.title);
         let accesses = accesses(&loaded.kernel.sig, &args);
         let args = args.into_iter().map(device_arg).collect();
-        let work = Work { kernel, loaded, code, args, symbols: bound.symbols, grid };
+        let work = Work { device: device.clone(), kernel, loaded, code, args, symbols: bound.symbols, grid };
         Ok(Some(Prepared { title, device, accesses, work }))
     }
 }
@@ -132,7 +133,7 @@ impl Prepared {
 impl Work {
     /// Runs it to its end on this thread.
     pub(crate) fn run(&self) -> Result<()> {
-        self.code.run(&self.call())
+        self.code.run(&self.device, &self.call())
     }
 
     /// Puts it at the end of a lane, after the points `after`.

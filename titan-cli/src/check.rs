@@ -7,18 +7,19 @@ use crate::report::{Finding, Report, Verdict};
 use crate::{Outcome, none, read};
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
 use titan_core::diag::Diagnostic;
 use titan_core::ir::Loc;
 use titan_core::text::{Located, TextPos, parse_located};
 use titan_core::verify::{WellFormed, verify, well_formed};
 
 /// Checks a file and writes what it finds.
-pub(crate) fn run(path: &str, json: bool, out: &mut dyn Write) -> io::Result<Outcome> {
+pub(crate) fn run(path: &Path, json: bool, out: &mut dyn Write) -> io::Result<Outcome> {
     say(path, &read(path)?, json, out, io::stdout().is_terminal())
 }
 
 /// Checks a text and writes what it finds.
-pub(crate) fn say(path: &str, text: &str, json: bool, out: &mut dyn Write, terminal: bool) -> io::Result<Outcome> {
+pub(crate) fn say(path: &Path, text: &str, json: bool, out: &mut dyn Write, terminal: bool) -> io::Result<Outcome> {
     let (kernels, findings) = findings(text);
     if kernels.is_empty() && findings.is_empty() {
         return Err(none(path));
@@ -29,7 +30,7 @@ pub(crate) fn say(path: &str, text: &str, json: bool, out: &mut dyn Write, termi
         return report.json(out);
     }
     let outcome = report.snippets(out, terminal)?;
-    let (kernels, n) = (report.kernels.len(), report.findings.len());
+    let (path, kernels, n) = (path.display(), report.kernels.len(), report.findings.len());
     match outcome {
         Outcome::Clean => {
             writeln!(out, "{path}: {kernels} {}, nothing wrong", if kernels == 1 { "kernel" } else { "kernels" })?;

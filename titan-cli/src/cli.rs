@@ -1,10 +1,12 @@
 //! The command line: names, help and what they take.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::path::{Path, PathBuf};
 
 /// The command line of `titan`.
 pub(crate) fn command() -> Command {
-    let file = || Arg::new("FILE").required(true).help("A file of tile IR; `-` is stdin");
+    let path = value_parser!(PathBuf);
+    let file = || Arg::new("FILE").required(true).value_parser(path.clone()).help("A file of tile IR; `-` is stdin");
     let json = || {
         Arg::new("json").long("json").action(ArgAction::SetTrue).help("The verdict as one JSON object, see docs/cli.md")
     };
@@ -118,12 +120,16 @@ fn sim() -> Command {
                 .value_name("SCHEDULE")
                 .conflicts_with_all(["seed", "complete", "runs", "explore"]),
         )
-        .arg(value("timeline", "Draw the last run into this file").value_name("FILE.svg"))
+        .arg(
+            value("timeline", "Draw the last run into this file")
+                .value_name("FILE.svg")
+                .value_parser(value_parser!(PathBuf)),
+        )
 }
 
-/// The file of `check` and `fmt`.
-pub(crate) fn file(matches: &ArgMatches) -> &str {
-    matches.get_one::<String>("FILE").map_or("", String::as_str)
+/// The file of a command.
+pub(crate) fn file(matches: &ArgMatches) -> &Path {
+    matches.get_one::<PathBuf>("FILE").map_or(Path::new(""), PathBuf::as_path)
 }
 
 /// Whether programs will read the verdict.

@@ -10,7 +10,7 @@ use crate::expand::{Expansion, fallback, imports, misplaced, prelude, without_bo
 use crate::items::{self, Items};
 use crate::names::{self, Companion};
 use crate::shadow::Shadow;
-use crate::{cache, depth, env, method, parse, pipeline, place, resolve, signature, usage};
+use crate::{cache, depth, method, parse, pipeline, place, resolve, signature, usage};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
@@ -309,7 +309,7 @@ pub(crate) fn compile(text: TokenStream) -> TokenStream {
     };
     clock::note(|| kernel_name(&text), 1);
     let input = format!("titan {} {} cpu sm_80\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
-    let bytes = cache::get_or_make(env::cache_dir().as_deref(), &input, || artifact(&text));
+    let bytes = cache::get_or_make(cache::of_process(), &input, || artifact(&text));
     let bytes = Literal::byte_string(&bytes);
     quote!(#bytes)
 }

@@ -68,7 +68,7 @@ impl Machine<'_, '_> {
                     if here {
                         found = Some([e, rest / cols, rest % cols]);
                     }
-                    rest -= tiles;
+                    rest = rest.saturating_sub(tiles);
                     here
                 })?;
                 let Some(place) = found else { return trap(loc, format!("there is no tile {number} in the segments")) };

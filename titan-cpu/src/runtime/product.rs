@@ -1,4 +1,7 @@
 //! Matrix products on slices: the calls of the matmul crates, or plain loops without them.
+//!
+//! They run in the calling thread, without parallelism of their own, also where another crate of the program asks for their
+//! feature `rayon`: a thread that took part in a pool could begin a task that waits for this launch.
 
 #[cfg(feature = "matmul")]
 use gemm_common::Parallelism;
