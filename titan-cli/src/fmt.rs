@@ -12,7 +12,7 @@ pub(crate) fn run(path: &str, out: &mut dyn Write) -> io::Result<Outcome> {
     let text = read(path)?;
     let Ok(kernels) = parse(&text) else {
         // What goes to stdout is read as tile IR.
-        return crate::check::say(path, &text, false, &mut io::stderr(), io::stderr().is_terminal());
+        return crate::check::say(path, &text, &[], false, &mut io::stderr(), io::stderr().is_terminal());
     };
     let texts: Vec<String> = kernels.iter().map(print).collect();
     write!(out, "{}{}", header(&text), texts.join("\n"))?;
