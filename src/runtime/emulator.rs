@@ -94,7 +94,9 @@ impl Code {
     pub(crate) fn load(device: &Device, loaded: &Loaded, machine: &Machine) -> Result<Code> {
         let refuse =
             |reason: String| Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason };
-        if let Some((_, reason)) = loaded.refused.iter().find(|(target, _)| target == machine.name) {
+        // Who leaves a target out means the devices that run its code.
+        let runs = |target: &str| Machine::from_name(target).is_ok_and(|m| m.capability <= machine.capability);
+        if let Some((_, reason)) = loaded.refused.iter().find(|(target, _)| runs(target)) {
             return Err(refuse(reason.clone()));
         }
         let mut variants: Vec<Variant> = loaded.variants.iter().filter(|v| v.target == machine.name).cloned().collect();

@@ -6,8 +6,9 @@ use super::lock;
 use crate::error::{Error, Location, Result};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
+use titan_core::analysis::cover::needs;
 use titan_core::artifact::{Artifact, ArtifactError, Variant};
-use titan_core::ir::Loc;
+use titan_core::ir::{Loc, Need};
 use titan_core::text;
 use titan_core::verify::{Verified, verify};
 
@@ -27,6 +28,8 @@ pub struct KernelRef {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) kernel: Verified,
+    /// What its outputs need of a grid.
+    pub(crate) needs: Vec<Need>,
     /// The name with the instance.
     pub(crate) name: String,
     /// ``kernel `name` ``, for messages.
@@ -74,8 +77,9 @@ impl KernelRef {
         let kernel = verify(kernel).map_err(|errors| broken(first(&errors)))?;
         let name = kernel.sig.full_name();
         let title = format!("kernel `{name}`").into();
+        let needs = needs(&kernel, kernel.partition());
         let Artifact { variants, refused, .. } = artifact;
-        Ok(Loaded { kernel, name, title, variants, refused, codes: Mutex::default() })
+        Ok(Loaded { kernel, needs, name, title, variants, refused, codes: Mutex::default() })
     }
 
     /// What is embedded. Bytes that are no artifact are the text form itself: tests and tools write it by hand.

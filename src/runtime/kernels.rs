@@ -25,7 +25,7 @@ pub struct KernelInfo {
     pub location: Location,
     /// What is embedded, in the order in which a launch asks for it.
     pub variants: Vec<VariantInfo>,
-    /// Targets for which nothing is embedded, and why.
+    /// Targets that the kernel leaves out, `targets(..)`, with what a launch there is told.
     pub refused: Vec<(String, String)>,
 }
 

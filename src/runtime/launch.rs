@@ -16,12 +16,13 @@ use std::sync::Arc;
 use titan_core::analysis::grid::max_extent;
 use titan_core::analysis::partition::Class;
 use titan_core::ir::{Access as Borrow, ParamKind, Signature};
-use titan_core::launch::{ArgInfo, BindError, Bound, Grid, Output, bind, bind_with_grid, refuse_idle};
+use titan_core::launch::{ArgInfo, BindError, Bound, Grid, Output, bind, bind_with_grid, refuse_idle, refuse_short};
 
 /// A kernel with its arguments, which it borrows until it has been launched.
 ///
 /// The launch itself owns what it uses: after `.launch(&stream)` the tensors may be dropped, read or passed on at once.
-/// A grid without programs does nothing; it is an error if outputs have elements that wait for it.
+/// A grid that leaves parts of an output unwritten is an error, unless the kernel says `grid(unchecked ..)`; so is one without
+/// programs if outputs have elements that wait for it, which otherwise does nothing.
 #[derive(Debug)]
 #[must_use = "a launch does nothing until `.sync()`, `.launch(&stream)` or `.await`"]
 pub struct Launch<'a> {
@@ -172,6 +173,7 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
     let bound = bound.map_err(refuse)?;
     if let Grid::Extents(extents) = bound.grid {
         refuse_idle(sig, outputs(loaded), &infos, extents, grid.is_some()).map_err(refuse)?;
+        refuse_short(sig, &loaded.needs, &infos, extents, grid.is_some()).map_err(refuse)?;
     }
     for (index, first) in args.iter().enumerate() {
         let Some(written) = first.tensor().filter(|_| is_written(sig, index)) else { continue };

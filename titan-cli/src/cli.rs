@@ -15,7 +15,7 @@ pub(crate) fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(Command::new("check").about("Read and verify a file; show every finding").arg(file()).arg(json()))
+        .subcommand(check().arg(file()).arg(json()))
         .subcommand(opt().arg(file()))
         .subcommand(sim().arg(file()).arg(json()))
         .subcommand(
@@ -31,6 +31,19 @@ pub(crate) fn command() -> Command {
         .subcommand(
             Command::new("doctor").about("Look at the toolchain, this crate's profiles, the cache and the devices"),
         )
+}
+
+/// The command that verifies kernels.
+fn check() -> Command {
+    let supported = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name);
+    Command::new("check").about("Read and verify a file; show every finding").arg(
+        Arg::new("target")
+            .long("target")
+            .value_name("NAME")
+            .action(ArgAction::Append)
+            .value_parser(supported.collect::<Vec<&str>>())
+            .help("Also find what this target cannot take, as `cargo build` does"),
+    )
 }
 
 /// The command that changes kernels.
@@ -130,6 +143,11 @@ fn sim() -> Command {
 /// The file of a command.
 pub(crate) fn file(matches: &ArgMatches) -> &Path {
     matches.get_one::<PathBuf>("FILE").map_or(Path::new(""), PathBuf::as_path)
+}
+
+/// The targets of `check`.
+pub(crate) fn targets(matches: &ArgMatches) -> Vec<String> {
+    matches.get_many::<String>("target").into_iter().flatten().cloned().collect()
 }
 
 /// Whether programs will read the verdict.

@@ -13,7 +13,7 @@ pub(crate) fn run(path: &Path, out: &mut dyn Write) -> io::Result<Outcome> {
     let text = read(path)?;
     let Ok(kernels) = parse(&text) else {
         // What goes to stdout is read as tile IR.
-        return crate::check::say(path, &text, false, &mut io::stderr(), io::stderr().is_terminal());
+        return crate::check::say(path, &text, &[], false, &mut io::stderr(), io::stderr().is_terminal());
     };
     if kernels.is_empty() {
         return Err(none(path));

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     };
     let mut out = Reader(io::stdout().lock());
     let done = match matches.subcommand() {
-        Some(("check", m)) => check::run(cli::file(m), cli::json(m), &mut out),
+        Some(("check", m)) => check::run(cli::file(m), &cli::targets(m), cli::json(m), &mut out),
         Some(("sim", m)) => sim::run(m, &mut out),
         Some(("opt", m)) => opt::run(m, &mut out),
         Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),

@@ -46,6 +46,7 @@ fn kinds() -> Vec<OpKind> {
         OpKind::Gather,
         OpKind::Scatter,
         OpKind::Unflatten,
+        OpKind::UnflattenGrouped(8),
         OpKind::RaggedCount { rows: 8, cols: 8 },
         OpKind::RaggedTile { rows: 8, cols: 8 },
         OpKind::Print(String::new()),

@@ -11,8 +11,9 @@ use crate::names::Companion;
 use crate::pipeline;
 use crate::resolve;
 use crate::signature;
-use proc_macro2::Ident;
-use std::collections::BTreeMap;
+use proc_macro2::{Ident, Span};
+use std::collections::{BTreeMap, BTreeSet};
+use titan_core::analysis::cover;
 use titan_core::analysis::grid::infer_grid;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Builder, Elem, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind, RoleDecl};
@@ -26,6 +27,8 @@ pub(crate) struct Compiled {
     pub(crate) kernel: Option<Verified>,
     /// The elements of what the kernel leaves to inference.
     pub(crate) elems: BTreeMap<ExprId, Elem>,
+    /// Where its operations stand in the user's file.
+    pub(crate) places: Vec<Span>,
 }
 
 /// Resolves all names of a kernel: its body, its grid, its shapes. Gives the companions it needs.
@@ -74,10 +77,21 @@ pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compil
         .map(|instance| {
             cx.compiles(instance.full_name(&item.func.name.to_string()), total);
             let mut elems = BTreeMap::new();
-            let kernel = one(cx, item, items, &instance, &mut elems);
-            Compiled { instance, kernel, elems }
+            let mut places = Places::new(item.func.name.span());
+            let kernel = one(cx, item, items, &instance, (&mut elems, &mut places));
+            let places = kernel.as_ref().map(|k| used(k, &places)).unwrap_or_default();
+            Compiled { instance, kernel, elems, places }
         })
         .collect()
+}
+
+/// The places of a kernel's operations, each once.
+fn used(kernel: &Verified, places: &Places) -> Vec<Span> {
+    let mut locs: BTreeSet<Loc> = kernel.pipes.iter().map(|p| p.loc).collect();
+    kernel.walk(&mut |_, op| {
+        locs.insert(op.loc);
+    });
+    locs.into_iter().filter_map(|loc| places.known(loc)).collect()
 }
 
 fn one(
@@ -85,7 +99,7 @@ fn one(
     item: &KernelItem,
     items: &Items,
     instance: &Instance,
-    elems_found: &mut BTreeMap<ExprId, Elem>,
+    (elems_found, places): (&mut BTreeMap<ExprId, Elem>, &mut Places),
 ) -> Option<Verified> {
     let env = FnEnv { func: &item.func, generics: &instance.generics, items };
     let before = cx.reports();
@@ -111,8 +125,7 @@ fn one(
         return None;
     }
     item.func.body.exprs(&mut |e| found(e, &infer, elems_found));
-    let mut places = Places::new(item.func.name.span());
-    let mut sh = Shared::new(cx, b, &mut places);
+    let mut sh = Shared::new(cx, b, places);
     let roles = item.config.roles.iter().flat_map(|(_, list)| list);
     sh.roles = roles.map(|r| (r.arm(), RoleDecl { name: r.name.to_string(), warps: r.warps })).collect();
     for (name, param, axis) in signature::symbol_dims(&sh.b) {
@@ -128,9 +141,10 @@ fn one(
     }
     if let Some(grid) = &grid {
         sh.b.set_grid(grid.clone());
+        sh.b.set_partial(item.config.partial);
     }
     let Shared { b, .. } = sh;
-    clock::time(Part::Verify, || finish(cx, item, b.finish(), grid, &places))
+    clock::time(Part::Verify, || finish(cx, item, b.finish(), grid, places))
 }
 
 /// Notes the elements of tiles and casts that name none.
@@ -173,7 +187,15 @@ fn finish(
         }
     }
     match verify(kernel) {
-        Ok(verified) => Some(verified),
+        Ok(verified) => {
+            let short = cover::short(&verified, verified.partition());
+            if let Some(s) = &short {
+                let extent = item.config.grid.iter().find_map(|(_, list)| list.get(usize::from(s.need.axis)));
+                let span = extent.map_or_else(|| item.func.name.span(), |e| e.span);
+                cx.push(s.diagnostic(&verified.sig).map_site(|_| span));
+            }
+            short.is_none().then_some(verified)
+        }
         Err(diags) => {
             diags.into_iter().for_each(|d| report(cx, item, places, d));
             None

@@ -8,13 +8,15 @@ use crate::consts;
 use crate::ctxt::{Ctxt, Reports, compile_error};
 use crate::expand::{Expansion, fallback, imports, misplaced, prelude, without_body};
 use crate::items::{self, Items};
+use crate::lower::Places;
 use crate::names::{self, Companion};
 use crate::shadow::Shadow;
-use crate::{cache, depth, method, parse, pipeline, place, resolve, signature, usage};
+use crate::{cache, depth, method, parse, pipeline, place, resolve, signature, targets, usage};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
+use titan_core::ir::Loc;
 
 /// `#[titan::kernel(attr)] item`
 pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
@@ -298,20 +300,34 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     diag.help("mark it `#[titan::device]`, and import it where the kernel stands; if it is marked, mend the error in it first")
 }
 
-/// The artifact of a kernel in text form, as a byte string.
-pub(crate) fn compile(text: TokenStream) -> TokenStream {
-    let literal = text.into_iter().next();
-    let Some(TokenTree::Literal(lit)) = literal.clone().map(ungroup) else { return quote!(&[]) };
+/// The artifact of a kernel in text form, as a byte string; an error where a target cannot take the kernel. What is given is
+/// that of [`targets::request`] behind the text.
+pub(crate) fn compile(input: TokenStream) -> TokenStream {
+    let mut tokens = input.into_iter();
+    let Some(TokenTree::Literal(lit)) = tokens.next().map(ungroup) else { return quote!(&[]) };
     let literal = lit.to_string();
     let Some(text) = literal_text(&literal).or_else(|| Some(syn::parse_str::<syn::LitStr>(&literal).ok()?.value()))
     else {
         return quote!(&[]);
     };
     clock::note(|| kernel_name(&text), 1);
-    let input = format!("titan {} {} cpu sm_80\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
-    let bytes = cache::get_or_make(cache::of_process(), &input, || artifact(&text));
-    let bytes = Literal::byte_string(&bytes);
-    quote!(#bytes)
+    let chosen: Vec<&'static str> = match tokens.next() {
+        Some(TokenTree::Group(g)) => g.stream().into_iter().filter_map(|t| targets::gpu(&t.to_string())).collect(),
+        _ => Vec::new(),
+    };
+    let names = chosen.join(" ");
+    let input = format!("titan {} {} cpu {names}\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
+    let bytes = cache::get_or_make(cache::of_process(), &input, || artifact(&text, &chosen));
+    let Some((REFUSED, _)) = bytes.split_first() else {
+        let bytes = Literal::byte_string(bytes.get(1..).unwrap_or_default());
+        return quote!(#bytes);
+    };
+    // Errors are rare, and what is cached does not say where they are.
+    let name = tokens.next().map_or_else(Span::call_site, |t| t.span());
+    let places = Places::of(name, tokens.map(|t| t.span()));
+    let refused = chosen.iter().filter_map(|target| variants(&text, target).err());
+    let errors: TokenStream = refused.map(|e| compile_error(&e.map_site(|loc| places.span(loc, name)))).collect();
+    quote!({ #errors &[] })
 }
 
 /// The value of a string literal. The escapes that texts of IR have are looked for, not every character looked at.
@@ -339,30 +355,35 @@ fn ungroup(t: TokenTree) -> TokenTree {
     }
 }
 
-/// The GPU targets for which every kernel is compiled.
-const TARGETS: &[&str] = &["sm_80"];
+/// The first byte of what is cached: the artifact follows.
+const COMPILED: u8 = 0;
+/// The first byte of what is cached, if a target cannot take the kernel.
+const REFUSED: &u8 = &1;
 
-fn artifact(text: &str) -> Vec<u8> {
-    let cpu = Variant { target: "cpu".to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
-    let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: Vec::new() };
-    for target in TARGETS {
+fn artifact(text: &str, chosen: &[&str]) -> Vec<u8> {
+    let cpu = Variant { target: targets::CPU.to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
+    let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: targets::left_out(chosen) };
+    for target in chosen {
         match variants(text, target) {
             Ok(variants) => artifact.variants.extend(variants),
-            Err(reason) => artifact.refused.push(((*target).to_owned(), reason)),
+            Err(_) => return vec![*REFUSED],
         }
     }
-    artifact.encode()
+    [vec![COMPILED], artifact.encode()].concat()
 }
 
 /// The variants of a kernel for a GPU, or why there are none. Lines count from the kernel's first one, so that the bytes do not
 /// depend on where in its file it stands.
-fn variants(text: &str, target: &str) -> Result<Vec<Variant>, String> {
-    let broken = |errors: Vec<String>| errors.into_iter().next().unwrap_or_default();
+fn variants(text: &str, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
+    let broken = |errors: Vec<String>| {
+        let title = format!("a kernel that was verified is refused: {}; please report it", errors.join("; "));
+        Diagnostic::new(Code::Internal, Loc::default(), title)
+    };
     let kernel = titan_core::text::parse_one(text).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
     let kernel = titan_core::verify::verify(kernel).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
-    let machine = titan_nv::Machine::from_name(target).map_err(|e| e.to_string())?;
+    let machine = titan_nv::Machine::from_name(target).map_err(|e| broken(vec![e.to_string()]))?;
     let name = kernel.sig.name.clone();
-    titan_nv::compile(&kernel, machine, Some((&name, 1))).map_err(|e| e.to_string())
+    titan_nv::compile(&kernel, machine, Some((&name, 1))).map_err(|e| targets::refusal(&kernel, target, &e))
 }
 
 /// The name after `kernel @`, for people.

@@ -42,6 +42,7 @@ mod place;
 mod resolve;
 mod shadow;
 mod signature;
+mod targets;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -79,7 +79,9 @@ pub(crate) enum Method {
     Scatter,
     Atomic(AtomicOp),
     AtomicTile(AtomicOp),
-    Tiles,
+    Tiles {
+        grouped: bool,
+    },
     Ragged,
     Shared,
     IsSome(bool),
@@ -95,7 +97,9 @@ pub(crate) enum Method {
     /// `t.rows((i, ..), col)`
     SourceRows,
     /// `c.work::<..>()`
-    Work,
+    Work {
+        grouped: bool,
+    },
     Pipe(PipeMethod),
 }
 
@@ -198,8 +202,10 @@ fn tensor(name: &str) -> Option<Method> {
         "atomic_add_tile" => Method::AtomicTile(AtomicOp::Add),
         "atomic_max_tile" => Method::AtomicTile(AtomicOp::Max),
         "atomic_min_tile" => Method::AtomicTile(AtomicOp::Min),
-        "tiles" => Method::Tiles,
-        "work" => Method::Work,
+        "tiles" => Method::Tiles { grouped: false },
+        "tiles_grouped" => Method::Tiles { grouped: true },
+        "work" => Method::Work { grouped: false },
+        "work_grouped" => Method::Work { grouped: true },
         "tile" => Method::Source(Unit::Tile),
         "tile_at" => Method::Source(Unit::Elem),
         "rows" => Method::SourceRows,

@@ -44,11 +44,12 @@ pub(crate) fn builtin(path: &Path) -> Option<Builtin> {
 }
 
 /// The functions of the language.
-const FUNCTIONS: [(&str, Builtin); 12] = [
+const FUNCTIONS: [(&str, Builtin); 13] = [
     ("program_id", Builtin::ProgramId),
     ("num_programs", Builtin::NumPrograms),
     ("cdiv", Builtin::Cdiv),
     ("unflatten", Builtin::Unflatten),
+    ("unflatten_grouped", Builtin::UnflattenGrouped),
     ("pipelined", Builtin::Pipelined),
     ("mma", Builtin::Mma),
     ("mma_async", Builtin::MmaAsync),

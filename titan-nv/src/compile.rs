@@ -5,7 +5,7 @@ use crate::machine::Machine;
 use crate::target::target;
 use titan_core::artifact::{Assumption, Variant};
 use titan_core::diag::Code;
-use titan_core::ir::{HostExpr, Kernel, OpId, ParamKind, Pipe, Value};
+use titan_core::ir::{HostExpr, Kernel, Loc, OpId, ParamKind, Pipe, Value};
 use titan_core::lower::{LowerError, Lowered, lower};
 use titan_core::pipeline::implicit::{self, Candidate};
 use titan_core::pipeline::{depth, fuse};
@@ -34,7 +34,36 @@ pub enum Unsupported {
     Emit(#[from] EmitError),
 }
 
+/// Why a kernel cannot be compiled for a machine, in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Where the user wrote it; the whole kernel if that is nowhere.
+    pub loc: Loc,
+    /// What is wrong, in the user's names.
+    pub message: String,
+    /// A way out, besides another device.
+    pub help: Option<String>,
+    /// Whether another instance of the kernel may be told something else there.
+    pub of_instance: bool,
+}
+
 impl Unsupported {
+    /// The error in parts, for those who say it at its place.
+    #[must_use]
+    pub fn told(&self) -> Told {
+        let of_kernel = |message: String| Told { loc: Loc::default(), message, help: None, of_instance: true };
+        match self {
+            Unsupported::Target { target, .. } => of_kernel(format!("TITAN does not generate code for {target} yet")),
+            Unsupported::Lower(e) => {
+                Told { loc: e.loc, message: e.message.clone(), help: e.help.clone(), of_instance: e.of_instance }
+            }
+            Unsupported::Emit(EmitError::Operation { target, op, why, loc, .. }) => {
+                Told { loc: *loc, of_instance: false, ..of_kernel(format!("{target} has no `{op}`: {why}")) }
+            }
+            Unsupported::Emit(e) => of_kernel(e.to_string()),
+        }
+    }
+
     /// The code of the rule.
     #[must_use]
     pub const fn code(&self) -> Code {

@@ -23,4 +23,5 @@ mod shapes;
 mod signature;
 mod staging;
 mod syntax;
+mod targets;
 mod tokens;

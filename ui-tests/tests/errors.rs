@@ -64,12 +64,6 @@ const ELSEWHERE: &[Elsewhere] = &[
         fails: None,
         passes: None,
     },
-    Elsewhere {
-        code: Code::Backend,
-        why: "the back ends take no kernel yet",
-        fails: Some(("titan-nv/tests/machine.rs", "\"T0902\"")),
-        passes: None,
-    },
 ];
 
 /// The codes of barriers, which only a text of tile IR states, and what breaks each and does not, of `filetests/verify`.

@@ -80,6 +80,7 @@ const fn may_number(kind: &OpKind) -> bool {
         | OpKind::Slice(_)
         | OpKind::Shared
         | OpKind::Unflatten
+        | OpKind::UnflattenGrouped(_)
         | OpKind::Ttg(TtgOp::Rematerialize) => true,
         OpKind::ProgramId(_)
         | OpKind::Iota(_)

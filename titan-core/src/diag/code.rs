@@ -93,6 +93,7 @@ codes! {
     PackedOutput "T0407" Titan "a 4-bit output whose parts share bytes";
     GridDisagrees "T0408" Titan "outputs that imply different grids";
     ReadView "T0409" Titan "a view that is made to read and stored through, or the reverse";
+    GridShort "T0410" Titan "a grid that leaves parts of an output unwritten";
     EarlyExit "T0501" Titan "an early exit from a pipelined loop";
     Condition "T0502" TitanInKernels "a condition that is not one uniform bool";
     NestedPipeline "T0503" Titan "a pipelined loop inside a pipelined loop";

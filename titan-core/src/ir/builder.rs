@@ -53,6 +53,7 @@ impl Builder {
             symbols: Vec::new(),
             params: Vec::new(),
             grid: GridSpec::Extents(Vec::new()),
+            partial: false,
             requires: Vec::new(),
         };
         let kernel = Kernel {
@@ -119,6 +120,11 @@ impl Builder {
     /// Sets the grid.
     pub fn set_grid(&mut self, grid: GridSpec) {
         self.kernel.sig.grid = grid;
+    }
+
+    /// Lets the grid leave parts of outputs as they are.
+    pub fn set_partial(&mut self, partial: bool) {
+        self.kernel.sig.partial = partial;
     }
 
     /// Adds a condition on the arguments.

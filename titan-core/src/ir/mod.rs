@@ -25,12 +25,14 @@ pub mod builder;
 mod canonical;
 mod elem;
 pub mod fold;
+mod grouped;
 pub mod host_expr;
 pub mod infer;
 mod infer_memory;
 mod infer_raw;
 mod infer_ttg;
 mod kernel;
+mod need;
 mod nv;
 mod op;
 pub mod op_table;
@@ -42,12 +44,14 @@ mod ty;
 pub use amd::AmdOp;
 pub use builder::Builder;
 pub use elem::{Elem, MMA_LEGAL, MMA_TRIPLES, mma_is_legal};
+pub use grouped::grouped;
 pub use host_expr::{HostEnv, HostExpr, HostExprError, HostNames, HostOp, Symbol};
 pub use infer::TypeError;
 pub use kernel::{
     Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value,
     ValueData,
 };
+pub use need::{Need, Parts};
 pub use nv::{NvGroup, NvOp};
 pub use op::{ArgOp, AtomicOp, BinOp, Const, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
 pub use region::{Call, CallProxy, Class, Completion, Raw, RegionOp, Touch};

@@ -293,6 +293,10 @@ pub enum OpKind {
     /// The coordinates of a linear index in a box, row-major: from the last extent on, remainder and quotient. The first
     /// coordinate is the last quotient, not reduced: beyond the box it is beyond its extent.
     Unflatten,
+    /// The same box in another order: where the last two coordinates, `m` and `n`, lie in the box, rows are taken in groups of
+    /// so many (the last group may have fewer), and through a group the index goes column by column. See
+    /// [`super::grouped`].
+    UnflattenGrouped(i32),
     /// How many tiles of `rows × cols` the segments of a ragged output have. Traps unless all offsets are in order and inside.
     RaggedCount {
         /// Rows of a tile.
@@ -401,7 +405,8 @@ impl OpKind {
             | OpKind::Index(_)
             | OpKind::Slice(_)
             | OpKind::Shared
-            | OpKind::Unflatten => Effect::Pure,
+            | OpKind::Unflatten
+            | OpKind::UnflattenGrouped(_) => Effect::Pure,
             OpKind::Load(..) | OpKind::GatherRows { .. } | OpKind::Gather => Effect::Read,
             OpKind::Get
             | OpKind::Segment

@@ -476,6 +476,10 @@ table! {
     Unflatten "unflatten" Distribution [OpKind::Unflatten]
         "`unflatten(i, [a, b])`", "i: i32, an i32 extent per axis, one to four" => "an i32 per axis", I32,
         "the coordinates of a linear index in a box, row-major", [IndexType];
+    UnflattenGrouped "unflatten_grouped" Distribution [OpKind::UnflattenGrouped(_)]
+        "`unflatten_grouped::<G>(i, [a, b])`", "i: i32, an i32 extent per axis, two to four" => "an i32 per axis", I32,
+        "the coordinates of a linear index in a box, G rows of the last two axes at a time, column by column",
+        [TileSize IndexType];
     RaggedCount "ragged_count" Distribution [OpKind::RaggedCount { .. }]
         "`y.ragged::<A, B>(off)`", "y: tensor of rank 2, off: Tensor<i32, 1>" => "i32", ANY,
         "how many A×B tiles the segments of y have", [TileSize];

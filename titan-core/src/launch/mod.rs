@@ -5,8 +5,8 @@
 //! the user's names, with a way out.
 //!
 //! A grid without programs (an extent of 0) runs nothing, as a loop over an empty range does: tensors without rows need no
-//! special case at the call. It is an error where an output has elements that no program would write, see [`refuse_idle`]. So
-//! is a negative extent.
+//! special case at the call. It is an error where an output has elements that no program would write, see [`refuse_idle`] and
+//! [`refuse_short`]. So is a negative extent.
 //!
 //! Whether two arguments overlap is told by their [`Footprint`]s.
 //!
@@ -23,7 +23,7 @@ mod tests;
 
 pub use error::{BindError, Origin, Rule};
 pub use footprint::Footprint;
-pub use idle::{Output, refuse_idle};
+pub use idle::{Output, refuse_idle, refuse_short};
 
 use crate::ir::{Access, Const, DimSpec, Elem, GridSpec, HostExpr, ParamKind, Signature};
 use env::{Env, Place};

@@ -78,6 +78,7 @@ impl Lower<'_> {
                 self.tensor_op(op)?;
             }
             OpKind::Unflatten => self.unflatten(op),
+            OpKind::UnflattenGrouped(rows) => self.unflatten_grouped(op, *rows),
             OpKind::RaggedCount { rows, cols } => self.ragged_count(op, *rows, *cols)?,
             OpKind::RaggedTile { rows, cols } => self.ragged_tile(op, *rows, *cols)?,
             OpKind::Mma => self.product(id, op)?,
@@ -142,7 +143,11 @@ impl Lower<'_> {
                     let home = self.home(*slot);
                     out.extend(self.tile(*value, &home)?);
                 }
-                _ => return Err(self.unsupported("a tensor or token that a loop or branch gives")),
+                ty => {
+                    let kind = if let Ty::Tensor(..) = ty { "a view" } else { "a token of a pipeline" };
+                    let called = self.k.value(*slot).name.as_ref().map(|n| format!(", `{n}`,")).unwrap_or_default();
+                    return Err(self.unsupported(format!("{kind}{called} that a loop or branch hands on")));
+                }
             }
         }
         Ok(out)

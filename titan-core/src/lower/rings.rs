@@ -122,6 +122,7 @@ impl Lower<'_> {
             }
             let (stride, slots) = (bytes.next_multiple_of(align), decl.slots);
             let name = self.k.pipe_name(pipe);
+            self.b.set_loc(decl.loc);
             let buffer = self.b.buffer(&name, stride.saturating_mul(slots), align);
             let poison =
                 self.may_be_poison(pipe).then(|| self.b.buffer(&format!("{name}, what holds nothing"), 4 * slots, 16));
@@ -288,14 +289,17 @@ impl Lower<'_> {
         for (index, warps) in self.plan.roles.iter().copied().enumerate() {
             if !warps.is_power_of_two() {
                 let name = self.k.roles.get(index).map_or_else(String::new, |r| r.name.clone());
-                return Err(self.unsupported(format!("the role `{name}` of {warps} warps: a power of two is possible")));
+                let message = format!("the role `{name}` has {warps} warps; the count must be a power of two");
+                return Err(self.refused(message, "give the role 1, 2, 4, 8 or 16 warps"));
             }
             crews.push(Crew { first, warps, role: Some(index) });
             roles.push(Role { warps, barrier: u8::try_from(index + 1).unwrap_or(u8::MAX) });
             first += warps;
         }
         if roles.len() > 15 {
-            return Err(self.unsupported(format!("{} roles: 15 are possible", roles.len())));
+            return Err(
+                self.refused(format!("the kernel has {} roles; at most 15 are possible", roles.len()), "join some")
+            );
         }
         let all = self.crew;
         let clocks: Vec<[[Reg; 2]; 2]> = self.rings.iter().map(|r| r.clocks).collect();
@@ -458,7 +462,7 @@ impl Lower<'_> {
         let regs = self.read_buffer(&staged, &layout, field.elem);
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
-        self.store_registers(&view, (unit, &op.args[1..=rank]), &regs, &layout)?;
+        self.store_registers(&view, (unit, &op.args[1..=rank]), &regs, &layout);
         if let Some(result) = op.results.first() {
             self.hold(*result, Held::Stage(stage));
         }

@@ -48,6 +48,7 @@ impl Lower<'_> {
         let bytes = n * elem_bytes(view.elem);
         let copies = self.plan.target.copy_async
             && is_zero
+            && view.elem.bits() >= 8
             && matches!(bytes, 4 | 8 | 16)
             && e.fast_axis() == 1
             && e.extents == tile;
@@ -91,7 +92,9 @@ impl Lower<'_> {
         let wide = window.vector.min(n);
         let is_zero = self.b.func().constant(pad) == Some(0);
         let bytes = wide * elem_bytes(elem);
-        let copies = self.plan.target.copy_async && is_zero && wide == n && matches!(bytes, 4 | 8 | 16);
+        // Two elements of 4 bits share a byte in the tensor and have one each in the buffer.
+        let alike = elem.bits() >= 8;
+        let copies = self.plan.target.copy_async && alike && is_zero && wide == n && matches!(bytes, 4 | 8 | 16);
         let copy = if e.fast_axis() == last { copies } else { false };
         let first = self.is_first_copy(&layout);
         for register in (0..layout.registers()).step_by(n as usize) {

@@ -9,6 +9,18 @@ use crate::ir::{Access, Elem, Op, OpKind, ParamKind, Pred};
 use crate::lane::{self, IntBin, Region};
 use crate::launch::abi::Slot;
 
+/// How the elements of a view share bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// By pairs of an even and the next odd index of the last axis, both of the view; elements of whole bytes not at all.
+    Pairs,
+    /// By pairs of neighbours along the last axis, where the first or the last element may be half of a byte whose other
+    /// half is not of the view.
+    Neighbours,
+    /// They do not: the packed axis is fixed, and the other half of each byte is not of the view.
+    Apart,
+}
+
 /// A tensor or view.
 #[derive(Clone, Debug)]
 pub(super) struct View {
@@ -17,8 +29,12 @@ pub(super) struct View {
     /// Whether the kernel may write it: then accesses are marked.
     pub(super) written: bool,
     pub(super) elem: Elem,
-    /// The address of the first element; of 4-bit elements, of the first pair.
+    /// The address of the first element. Of 4-bit elements, of the parameter's: see `start`.
     pub(super) address: Reg,
+    /// Of 4-bit elements, how many lie between `address` and the first one, 64 bits; `None` for none.
+    pub(super) start: Option<Reg>,
+    /// How the elements share bytes.
+    pub(super) packing: Packing,
     /// 32 bits each.
     pub(super) extents: Vec<Reg>,
     /// In elements, 64 bits each.
@@ -47,6 +63,8 @@ impl Lower<'_> {
                     written: *access == Access::Mut,
                     elem: *elem,
                     address: self.slot(Slot::Address(number)),
+                    start: None,
+                    packing: Packing::Pairs,
                     extents: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Extent(number, axis))).collect(),
                     strides: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Stride(number, axis))).collect(),
                     exists: None,
@@ -140,9 +158,12 @@ impl Lower<'_> {
         });
         let last = axis + 1 == view.strides.len();
         view.aligned &= !last;
+        if last && view.elem.bits() < 8 {
+            view.packing = Packing::Apart;
+        }
         let stride = view.strides.remove(axis);
         view.extents.remove(axis);
-        view.address = self.moved(&view, at, stride);
+        self.advance(&mut view, at, stride);
         Ok(view)
     }
 
@@ -155,8 +176,15 @@ impl Lower<'_> {
         let hi = self.b.int(IntBin::MinS, hi, view.extents[axis]);
         let hi = self.b.int(IntBin::MaxS, hi, lo);
         view.extents[axis] = self.b.int(IntBin::Sub, hi, lo);
-        view.address = self.moved(&view, lo, view.strides[axis]);
-        view.aligned &= axis + 1 != view.strides.len();
+        let last = axis + 1 == view.strides.len();
+        // Clipping leaves even ends even: the tensor's own are.
+        let odd = self.divisor(op.args[1]).min(self.divisor(op.args[2])) < 2;
+        if last && odd && view.packing == Packing::Pairs && view.elem.bits() < 8 {
+            view.packing = Packing::Neighbours;
+        }
+        let stride = view.strides[axis];
+        self.advance(&mut view, lo, stride);
+        view.aligned &= !last;
         Ok(view)
     }
 
@@ -184,17 +212,26 @@ impl Lower<'_> {
         self.trap_unless(ok, "the offsets of a segment are not in order or not inside of the tensor")?;
         let rows = self.b.int(IntBin::Sub, hi, lo);
         view.extents[0] = if guard.is_some() { self.b.select(ok, rows, zero) } else { rows };
-        view.address = self.moved(&view, lo, view.strides[0]);
-        view.aligned &= view.strides.len() > 1;
+        let last = view.strides.len() == 1;
+        if last && view.packing == Packing::Pairs && view.elem.bits() < 8 {
+            view.packing = Packing::Neighbours;
+        }
+        let stride = view.strides[0];
+        self.advance(&mut view, lo, stride);
+        view.aligned &= !last;
         Ok(view)
     }
 
-    /// The address `n` steps of a stride further.
-    fn moved(&mut self, view: &View, n: Reg, stride: Reg) -> Reg {
+    /// Lets a view begin `n` steps of a stride further.
+    fn advance(&mut self, view: &mut View, n: Reg, stride: Reg) {
         let wide = self.b.widen(n);
         let elements = self.b.mul(wide, stride);
+        if view.elem.bits() < 8 {
+            view.start = Some(view.start.map_or(elements, |start| self.b.add(start, elements)));
+            return;
+        }
         let bytes = self.elements_to_bytes(view.elem, elements);
-        self.b.add(view.address, bytes)
+        view.address = self.b.add(view.address, bytes);
     }
 
     /// A 64-bit number of elements as bytes.

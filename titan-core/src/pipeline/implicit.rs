@@ -97,6 +97,7 @@ fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value:
             | OpKind::Bitcast(_)
             | OpKind::Dim(_)
             | OpKind::Unflatten
+            | OpKind::UnflattenGrouped(_)
             | OpKind::Index(_)
             | OpKind::Slice(_)
             | OpKind::ProgramId(_)

@@ -36,6 +36,10 @@ pub(crate) struct KernelConfig {
     pub(crate) instances: Vec<InstanceAxis>,
     /// `grid(..)`
     pub(crate) grid: Option<(Span, Vec<Expr>)>,
+    /// `grid(unchecked ..)`: parts of outputs may be left as they are.
+    pub(crate) partial: bool,
+    /// `targets(..)`: the GPU targets that the kernel is compiled for; all if it says nothing.
+    pub(crate) targets: Option<Vec<&'static str>>,
     /// `require(..)`
     pub(crate) requires: Vec<Expr>,
     /// `crate = path`
@@ -317,6 +321,7 @@ pub(crate) enum Builtin {
     NumPrograms,
     Cdiv,
     Unflatten,
+    UnflattenGrouped,
     Pipelined,
     Mma,
     Iota,

@@ -25,6 +25,7 @@ use crate::compile::Compiled;
 use crate::ctxt::{Diag, Reports, compile_error};
 use crate::items::Items;
 use crate::shadow::Shadow;
+use crate::targets;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::BTreeMap;
@@ -179,7 +180,9 @@ impl Expansion<'_> {
         let artifact = match &c.kernel {
             Some(kernel) => {
                 let text = clock::time(Part::Print, || titan_core::text::print(kernel));
-                quote!(#krate::__private::compile!(#text))
+                let chosen = targets::chosen(self.item.config.targets.as_deref());
+                let request = targets::request(&chosen, name, &c.places);
+                quote!(#krate::__private::compile!(#text #request))
             }
             None => quote!(&[]),
         };

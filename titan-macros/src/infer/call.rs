@@ -40,7 +40,7 @@ impl Infer<'_> {
             Builtin::AccFromTile | Builtin::StageJoin => 1,
             Builtin::MmaAsync | Builtin::MmaAsyncReg => 3,
             Builtin::ProgramId | Builtin::NumPrograms | Builtin::Pipelined | Builtin::TileFull | Builtin::Some => 1,
-            Builtin::Cdiv | Builtin::Unflatten => 2,
+            Builtin::Cdiv | Builtin::Unflatten | Builtin::UnflattenGrouped => 2,
             Builtin::Mma | Builtin::Select => 3,
         };
         if !self.arity(args, n, &name, span) {
@@ -68,6 +68,14 @@ impl Infer<'_> {
                         ITy::Unknown
                     }
                 }
+            }
+            Builtin::UnflattenGrouped => {
+                let generics = path.generics.as_ref().map(|(_, g)| &g[..]).unwrap_or_default();
+                self.group_rows(generics, "unflatten_grouped::<8>(i, [rows, columns])", span);
+                self.index_expr(&args[0]);
+                let got = self.expr(&args[1]);
+                let want = ITy::Array(Box::new(i32(self)), 2);
+                self.unify(&want, &got, args[1].span)
             }
             Builtin::Pipelined => match self.expr(&args[0]) {
                 ITy::Range | ITy::Unknown | ITy::Never => ITy::Range,

@@ -140,7 +140,7 @@ impl Infer<'_> {
                         "walk it by tiles: `for i in 0..cdiv(x.dim(0), 64) { x.load_tile::<64>([i]) .. }`"
                     }
                     _ => {
-                        "loops run over `a..b`, `pipelined(a..b)`, `c.tiles::<..>()`, `y.ragged::<..>(off)`, \
+                        "loops run over `a..b`, `pipelined(a..b)`, `c.tiles::<..>()`, `c.tiles_grouped::<.., G>()`, `y.ragged::<..>(off)`, \
                         `ring.produce(a..b)` or `ring.consume(a..b)`"
                     }
                 };

@@ -63,8 +63,9 @@ impl Infer<'_> {
             Method::Index | Method::Slice => self.view(method, t, call),
             Method::Segment => self.segment(t, call),
             Method::Source(_) | Method::SourceRows => self.source(method, t, call),
-            Method::Work => self.work(t, call, span),
-            Method::Tiles | Method::Ragged => self.own_iter(method == Method::Ragged, t, call),
+            Method::Work { grouped } => self.work(t, grouped, call, span),
+            Method::Tiles { grouped: true } => self.grouped_iter(t, call),
+            Method::Tiles { grouped: false } | Method::Ragged => self.own_iter(method == Method::Ragged, t, call),
             Method::Shared => {
                 self.takes(call, 0);
                 ITy::Tensor(t)
@@ -82,7 +83,52 @@ impl Infer<'_> {
         }
         let Some(shape) = self.generic_shape(call) else { return ITy::Unknown };
         self.same_rank(Some(shape), usize::from(t.rank), call.span());
-        ITy::OwnIter(OwnTy { elem: t.elem, shape, ragged })
+        ITy::OwnIter(OwnTy { elem: t.elem, shape, ragged, group: 1 })
+    }
+
+    /// `c.tiles_grouped::<.., G>()`
+    fn grouped_iter(&mut self, t: TensorTy, call: &Call<'_>) -> ITy {
+        self.takes(call, 0);
+        match self.grouped_shape(t, call) {
+            Some((shape, group)) => ITy::OwnIter(OwnTy { elem: t.elem, shape, ragged: false, group }),
+            None => ITy::Unknown,
+        }
+    }
+
+    /// The tile and the rows of a group: `::<BM, BN, G>`.
+    pub(super) fn grouped_shape(&mut self, t: TensorTy, call: &Call<'_>) -> Option<(TileShape, i32)> {
+        if t.rank < 2 {
+            self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), call.span());
+            return None;
+        }
+        let (tile, group) = call.generics.split_at(call.generics.len().saturating_sub(1));
+        let usage = format!("c.{}::<64, 64, 8>()", call.name);
+        let group = self.group_rows(group, &usage, call.span());
+        if tile.is_empty() {
+            return None;
+        }
+        let shape = self.env.shape(tile, call.span());
+        let shape = self.fault(shape)?;
+        self.same_rank(Some(shape), usize::from(t.rank), call.span());
+        Some((shape, group?))
+    }
+
+    /// The number of rows of a group, the generic argument of what `usage` shows.
+    pub(super) fn group_rows(&mut self, generics: &[GenericArg], usage: &str, span: Span) -> Option<i32> {
+        let [rows] = generics else {
+            self.cannot_infer(span, "the rows of a group", &format!("write `{usage}`"));
+            return None;
+        };
+        let rows = self.env.const_arg(rows);
+        let rows = self.fault(rows)?;
+        match i32::try_from(rows) {
+            Ok(n @ 1..) => Some(n),
+            _ => {
+                let title = format!("a group of {rows} rows");
+                self.cx.error_help(Code::TileSize, span, title, "a group has at least one row; one is the plain order");
+                None
+            }
+        }
     }
 
     fn indexed_method(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {

@@ -76,6 +76,8 @@ pub(crate) struct OwnTy {
     pub(crate) elem: Elem,
     pub(crate) shape: TileShape,
     pub(crate) ragged: bool,
+    /// Rows of tiles that are taken together; 1 is the plain order.
+    pub(crate) group: i32,
 }
 
 /// What is known of an element.

@@ -1,11 +1,17 @@
 mod atomic_and_stored;
 mod forgotten_part;
+mod grid_of_a_constant;
+mod grid_rounded_down;
+mod grid_swapped;
 mod grids_disagree;
+mod group_of_no_rows;
+mod grouped_by_hand;
 mod index_from_memory;
 mod leaves_i32;
 mod missing_program_axis;
 mod never_stored;
 mod packed_pair;
+mod packed_scatter;
 mod read_of_a_neighbour;
 mod same_place;
 mod scattered_and_read;
