@@ -37,7 +37,7 @@ fn product(
 }
 
 /// `a += 1` and `b += 2`
-#[titan::kernel(grid(A))]
+#[titan::kernel(grid(unchecked A))]
 fn add_to_both(#[shape(A, B, C)] a: &mut Tensor<f32, 3>, #[shape(D, E, F)] b: &mut Tensor<f32, 3>) {
     let zero = program_id(0) * 0;
     if program_id(0) == 0 {

@@ -188,6 +188,7 @@ fn internal(message: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::__private::KernelRef;
     use crate::{Launch, Tensor};
 
     static FILL: KernelRef = KernelRef::new(

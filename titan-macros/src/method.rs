@@ -26,9 +26,9 @@ impl Method {
                 | Method::Scatter
                 | Method::Atomic(_)
                 | Method::AtomicTile(_)
-                | Method::Tiles
+                | Method::Tiles { .. }
                 | Method::Ragged
-                | Method::Work
+                | Method::Work { .. }
                 | Method::Shared
         )
     }

@@ -189,7 +189,7 @@ impl Infer<'_> {
         }
     }
 
-    fn no_such(&mut self, what: &str, ty: &ITy, span: Span) -> ITy {
+    pub(super) fn no_such(&mut self, what: &str, ty: &ITy, span: Span) -> ITy {
         match ty {
             ITy::Unknown | ITy::Never => {}
             ITy::Tensor(_) => self.in_memory(ty, &format!("{what} works on tiles and scalars"), span),

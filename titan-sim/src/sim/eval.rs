@@ -141,7 +141,7 @@ fn unflatten_grouped(scope: &Scope<'_>, op: &Op, rows: i32) -> Vec<Val> {
     if let (Some([Val::Num(Num::Int(row)), Val::Num(Num::Int(column))]), Some(height), Some(width)) =
         (out.get(n.saturating_sub(2)..), extent(n - 1), extent(n))
     {
-        let at = crate::ir::grouped([narrow(*row), narrow(*column)], [height, width], rows);
+        let at = titan_core::ir::grouped([narrow(*row), narrow(*column)], [height, width], rows);
         out.truncate(n - 2);
         out.extend(at.map(|v| Val::Num(Num::Int(v.into()))));
     }
