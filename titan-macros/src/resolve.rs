@@ -394,7 +394,9 @@ impl Resolver<'_> {
             let help = match usage::example(&name) {
                 Some(example) if method::is_of_values(&name) => format!("it is a method: `{example}`"),
                 None if method::is_of_values(&name) => format!("it is a method: `x.{name}()`"),
-                _ if name.starts_with("from_") => format!("values are converted by `.cast::<{ty}>()`"),
+                _ if name.starts_with("from_") => format!(
+                    "values are converted by `.cast::<{ty}>()`; beside tiles of halves a literal is one: `x * 2.0`"
+                ),
                 _ => usage::foreign_method(&name).unwrap_or("docs/language.md lists the operations").to_owned(),
             };
             let title = format!("`{}` is not a function that kernels call", path.text());
