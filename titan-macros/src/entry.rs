@@ -292,7 +292,7 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
             None => format!("it is a method: `x.{name}()`"),
         });
     }
-    if let Some(help) = usage::foreign_function(name).or_else(|| usage::foreign_method(name)) {
+    if let Some(help) = usage::foreign_function(name) {
         return diag.help(help);
     }
     diag.help("mark it `#[titan::device]`, and import it where the kernel stands; if it is marked, mend the error in it first")

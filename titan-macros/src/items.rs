@@ -98,6 +98,11 @@ impl FnEnv<'_> {
 
     /// The integer that a generic argument is.
     pub(crate) fn const_arg(&self, arg: &GenericArg) -> Result<i64, Fault> {
+        self.const_arg_or(arg, "write the number, or a constant parameter")
+    }
+
+    /// As [`FnEnv::const_arg`], with what helps if the launch brings it.
+    fn const_arg_or(&self, arg: &GenericArg, help: &str) -> Result<i64, Fault> {
         let fault = |title: String| Diagnostic::new(Code::ConstEval, arg.span, title);
         let value = match &arg.value {
             GenericArgValue::Type(t) => match &t.kind {
@@ -119,7 +124,7 @@ impl FnEnv<'_> {
         match value {
             Ok(ConstValue::Int(v)) => Ok(v),
             Ok(_) => Err(fault("an extent or axis is an integer".to_owned())),
-            Err(NotConst::Runtime) => Err(fault(not_compiled_in(arg.tokens.to_string().trim()))),
+            Err(NotConst::Runtime) => Err(fault(not_compiled_in(arg.tokens.to_string().trim())).help(help)),
             Err(NotConst::Error(e)) => Err(fault(format!("the constant expression has {e}"))),
         }
     }
@@ -144,7 +149,7 @@ impl FnEnv<'_> {
         };
         let mut dims = Vec::new();
         for arg in args {
-            let v = self.const_arg(arg).map_err(|fault| fault.help(extent_help(&arg_name(arg))))?;
+            let v = self.const_arg_or(arg, &extent_help(&arg_name(arg)))?;
             dims.push(i32::try_from(v).map_err(|_| size(arg.span, format!("the extent {v} is out of range")))?);
         }
         let shape = TileShape::new(&dims);

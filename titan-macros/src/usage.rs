@@ -145,6 +145,8 @@ const FUNCTIONS: &[(&[&str], &str)] = &[
     (&["full", "full_like", "splat"], "`Tile::<f32, 64>::full(value)`"),
     (&["load", "ld"], "tensors are loaded by `x.load_tile::<64>([i])`"),
     (&["store", "st"], "tensors are stored to by `y.store_tile([i], v)`"),
+    (&["pow", "powf", "powi"], "a whole power is written out, `x * x`; of positive numbers, `(x.ln() * n).exp()`"),
+    (&["relu"], "`x.max(0.0)`"),
     (&["sum", "prod", "mean"], "a reduction is a method: `x.reduce_sum::<0>()`"),
     (
         &["sync_threads", "syncthreads", "barrier", "__syncthreads"],

@@ -108,8 +108,7 @@ impl Infer<'_> {
     pub(super) fn generic_const(&mut self, call: &Call<'_>, n: usize) -> Option<i64> {
         match call.generics.get(n) {
             Some(arg) => {
-                let help = "write the number, or a constant parameter";
-                let value = self.env.const_arg(arg).map_err(|fault| fault.help(help));
+                let value = self.env.const_arg(arg);
                 self.fault(value)
             }
             None => {

@@ -25,6 +25,7 @@ mod number_as_a_requirement;
 mod operation_of_a_row;
 mod parameter_named_as_a_type;
 mod power;
+mod product_in_some_instances;
 mod row_as_a_mask;
 mod row_stored;
 mod rows_and_scalars;
