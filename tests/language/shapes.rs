@@ -49,9 +49,10 @@ fn lines<T: Num>(
     #[shape(4, 6)] x: &Tensor<T, 2>,
     #[shape(6)] along: &Tensor<T, 1>,
     #[shape(4)] down: &Tensor<T, 1>,
+    #[shape(1)] s: &Tensor<T, 1>,
     #[shape(28, 6)] y: &mut Tensor<T, 2>,
-    s: T,
 ) {
+    let s = s.get([0]);
     let t = x.load_tile::<4, 6>([0, 0]);
     let (row, col) = (along.load_tile::<6>([0]).row(), down.load_tile::<4>([0]).col());
     y.store_tile([0, 0], t + row * s);
@@ -85,8 +86,8 @@ fn devices() -> Vec<Device> {
 fn lines_have_operators() -> titan::Result<()> {
     for dev in devices() {
         let (xs, row, col) = ([3, -1, 4, 1, -5, 9].repeat(4), [2, 7, -1, 8, 2, -8], [3, 1, -4, 5]);
-        let got = same!(lines::<i32>(dev; &dev.tensor(&xs, [4, 6])?, &dev.tensor(&row, [6])?, &dev.tensor(&col, [4])?;
-            i32, [28, 6]; 3));
+        let got = same!(lines::<i32>(dev; &dev.tensor(&xs, [4, 6])?, &dev.tensor(&row, [6])?, &dev.tensor(&col, [4])?,
+            &dev.tensor(&[3], [1])?; i32, [28, 6]));
         for i in 0..24 {
             let (t, r, c, s) = (xs[i], row[i % 6], col[i / 6], 3);
             assert_eq!(got[i], t + r * s);
@@ -101,9 +102,9 @@ fn lines_have_operators() -> titan::Result<()> {
         let (xs, row, col) = (float(&xs), float(&row), float(&col));
         let half = |v: &[f32]| v.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>();
         same!(lines::<f16>(dev; &dev.tensor(&half(&xs), [4, 6])?, &dev.tensor(&half(&row), [6])?,
-            &dev.tensor(&half(&col), [4])?; f16, [28, 6]; f16::from_f32(0.75)));
-        same!(lines::<f32>(dev; &dev.tensor(&xs, [4, 6])?, &dev.tensor(&row, [6])?, &dev.tensor(&col, [4])?;
-            f32, [28, 6]; 0.75));
+            &dev.tensor(&half(&col), [4])?, &dev.tensor(&half(&[0.75]), [1])?; f16, [28, 6]));
+        same!(lines::<f32>(dev; &dev.tensor(&xs, [4, 6])?, &dev.tensor(&row, [6])?, &dev.tensor(&col, [4])?,
+            &dev.tensor(&[0.75], [1])?; f32, [28, 6]));
     }
     Ok(())
 }

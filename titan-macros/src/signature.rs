@@ -82,6 +82,14 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
                 return false;
             }
             let Some(elem) = elem else { return false };
+            if let TypeKind::Elem(name, _) = &p.ty.kind
+                && Elem::from_name(&name.to_string()).is_none()
+            {
+                let title = format!("the scalar `{}` is of a generic type", p.name);
+                let help = format!("name a type, as in `{}: f32`, and convert it inside: `.cast::<{name}>()`", p.name);
+                cx.error_help(Code::Parameter, p.ty.span, title, help);
+                return false;
+            }
             if !(elem.is_arith() || elem == Elem::Bool) {
                 cx.error(
                     Code::Parameter,

@@ -8,6 +8,7 @@ mod device_function_in_a_trait;
 mod elements_from_afar;
 mod function_in_a_map;
 mod function_of_a_number_type;
+mod generic_scalar;
 mod greatest_of_all;
 mod half_of_a_number;
 mod if_of_a_mask;
