@@ -1,6 +1,5 @@
 //! The ledger of rings, which is kept beside their barriers: which time a slot holds, and what each reader has claimed and
 //! given back.
-#![expect(clippy::wildcard_enum_match_arm, reason = "only copies of rings are named")]
 
 use super::finding::{Found, Kind};
 use super::machine::Machine;
