@@ -377,10 +377,7 @@ impl<'k> Symbols<'k> {
             (BinOp::Rem, _, Some(1 | -1)) => Some(Linear::default()),
             (BinOp::Shr, _, Some(k @ 0..31)) => self.quotient(&a, 1 << k, facts),
             (BinOp::Shl, _, Some(k @ 0..31)) => self.product(&a, &Linear::constant(1 << k), facts),
-            (BinOp::Rem, _, Some(k)) => {
-                let quotient = self.quotient(&a, k, facts);
-                quotient.map(|q| a.plus(-k, &q)).or_else(|| self.opaque(bin, &a, &b))
-            }
+            (BinOp::Rem, _, Some(k)) => self.quotient(&a, k, facts).map(|q| a.plus(-k, &q)),
             (_, _, _) => None,
         };
         let result = match bin {
