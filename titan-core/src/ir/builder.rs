@@ -3,13 +3,14 @@
 //! The builder keeps a stack of open blocks. `begin_*` opens a region, `end_*` closes it and gives the results. It does not
 //! check what only a whole kernel shows (balance of regions, visibility): that is the verifier's.
 
+use super::Const;
 use super::fold;
 use super::host_expr::{HostExpr, Symbol};
 use super::infer::{TypeError, infer};
 use super::kernel::{
     Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData,
 };
-use super::op::{Const, ForKind, Loc, Op, OpId, OpKind};
+use super::op::{ForKind, Loc, Op, OpId, OpKind};
 use super::{Access, Elem, Pipe, PipeDecl, RoleDecl, TtgOp, Ty};
 
 /// Builds one kernel.

@@ -23,6 +23,7 @@
 mod amd;
 pub mod builder;
 mod canonical;
+mod constant;
 mod elem;
 pub mod fold;
 mod grouped;
@@ -43,6 +44,7 @@ mod ty;
 
 pub use amd::AmdOp;
 pub use builder::Builder;
+pub use constant::Const;
 pub use elem::{Elem, MMA_LEGAL, MMA_TRIPLES, mma_is_legal};
 pub use grouped::grouped;
 pub use host_expr::{HostEnv, HostExpr, HostExprError, HostNames, HostOp, Symbol};
@@ -53,7 +55,7 @@ pub use kernel::{
 };
 pub use need::{Need, Parts};
 pub use nv::{NvGroup, NvOp};
-pub use op::{ArgOp, AtomicOp, BinOp, Const, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
+pub use op::{ArgOp, AtomicOp, BinOp, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
 pub use region::{Call, CallProxy, Class, Completion, Raw, RegionOp, Touch};
 pub use ttg::{FenceSpace, Field, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
 pub use ty::{TileShape, Ty};
