@@ -376,7 +376,7 @@ fn cpu_error(device: &Device, call: &Call<'_>, error: &RunError) -> Error {
         }
         RunError::OutOfMemory { bytes } => Error::OutOfMemory { bytes: *bytes, device: device.to_string(), free: None },
         // Whatever else there is should have been found when the arguments were checked.
-        error => internal(&format!("kernel `{name}`"), error),
+        error @ (RunError::BadArguments(_) | RunError::InUse(_) | _) => internal(&format!("kernel `{name}`"), error),
     }
 }
 
