@@ -389,7 +389,7 @@ fn time_again(t: &Text) -> Vec<Text> {
 fn stores(t: &Text) -> Vec<(usize, String)> {
     let one = |i: usize| {
         let tensor = uses(t.line(i)).first()?.clone();
-        let whole = t.0.first()?.contains(&format!("{tensor}: mut tensor<f32>[M]"));
+        let whole = t.0.iter().any(|l| l.contains(&format!("{tensor}: mut tensor<f32>[M]")));
         (whole && t.role(i).is_some()).then_some((i, tensor))
     };
     t.ops("set").into_iter().filter_map(one).collect()

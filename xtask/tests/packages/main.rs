@@ -149,12 +149,24 @@ fn dependencies_build_with_the_declared_compiler() {
 fn a_minimal_kernel_crate_brings_few_crates() {
     const MOST: usize = 25;
     for (features, most) in [("cuda", MOST), ("cuda,cudarc", MOST), ("", MOST - 2), ("cpu,cuda,cudarc", 40)] {
-        let tree = ["tree", "--package", "titan-gpu", "--no-default-features", "--features", features];
-        let listed = text(cargo().args(tree).args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}"]));
-        let crates: BTreeSet<&str> = listed.lines().map(|l| l.trim_end_matches(" (*)")).collect();
+        let crates = crates_of(&["--no-default-features", "--features", features]);
         // The kernel crate itself is one more.
         assert!(crates.len() < most, "features `{features}`: {} crates: {crates:#?}", crates.len() + 1);
     }
+}
+
+/// The crates that the facade with these features is built of, itself included.
+fn crates_of(features: &[&str]) -> BTreeSet<String> {
+    let tree = ["tree", "--package", "titan-gpu", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"];
+    let listed = text(cargo().args(tree).args(features));
+    listed.lines().map(|l| l.trim_end_matches(" (*)").to_owned()).collect()
+}
+
+#[test]
+fn the_readme_counts_the_crates_of_a_first_program() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("README.md");
+    let says = format!("builds {} crates besides its own", crates_of(&[]).len());
+    assert!(readme.contains(&says), "README.md does not say `{says}`");
 }
 
 /// What a package of this workspace is called, for the message.

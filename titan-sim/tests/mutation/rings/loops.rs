@@ -57,6 +57,10 @@ pub(super) fn starts(t: &Text, side: Side) -> Vec<Text> {
 pub(super) fn steps(t: &Text, side: Side) -> Vec<Text> {
     let edit = |h: usize| {
         let [_, _, step] = head(t.line(h))?;
+        // Who takes every second one does so already.
+        if t.def(&step).is_some_and(|d| t.line(d).contains("const 2 ")) {
+            return None;
+        }
         Some(t.with(h, &t.line(h).replacen(&format!(" step {step} "), " step %pair ", 1)).with_constants())
     };
     loops(t, side).into_iter().filter_map(edit).collect()
@@ -92,6 +96,11 @@ pub(super) fn both_guarded(t: &Text) -> Vec<Text> {
     }
     let all = t.any(&["ttg.stage.acquire", "ttg.stage.ready"]);
     if all.iter().any(|i| !t.around(*i).is_some_and(|(h, _)| heads.contains(&h))) {
+        return Vec::new();
+    }
+    // Loops that differ have another first tile each.
+    let words: Vec<Option<[String; 3]>> = heads.iter().map(|h| head(t.line(*h))).collect();
+    if words.windows(2).any(|w| w[0] != w[1]) {
         return Vec::new();
     }
     heads.sort_unstable();
