@@ -226,6 +226,7 @@ impl Storage {
     }
 
     /// Fills `out` with bytes from here; after an error, `out` may be empty. Waits for nothing: `buffer.rs` orders it.
+    #[cfg_attr(not(feature = "cuda"), expect(clippy::ptr_arg, reason = "CUDA devices take it away"))]
     pub(crate) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]

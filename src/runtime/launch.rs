@@ -84,7 +84,7 @@ impl<'a> Launch<'a> {
                 event.wait();
                 event.report_here().map_or(Ok(()), Err)
             }
-            Some(Prepared { title, accesses, work, .. }) => run_here(&title, &accesses, || work.run()),
+            Some(Prepared { title, accesses, work, .. }) => run_here(&title, &accesses, move || work.run()),
         }
     }
 

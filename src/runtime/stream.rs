@@ -145,6 +145,8 @@ impl Queue {
             None => guarded(&what, || work.run()).map_err(|error| Failure::new(error, false)),
             Some((earlier, error)) => Err(Failure::of_dependency(&what, earlier, error)),
         };
+        // Whoever learns that it has ended finds its memory free.
+        drop(work);
         if outcome.is_err() {
             let failed = &mut lock(&self.state).failed;
             failed.retain(|e| !e.is_forgettable());

@@ -56,6 +56,7 @@ impl Uses {
     }
 
     /// The ends of the work.
+    #[cfg(feature = "cuda")]
     pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
         self.0.iter().map(|used| &used.event)
     }

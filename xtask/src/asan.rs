@@ -45,7 +45,7 @@ pub(crate) fn run() -> io::Result<bool> {
     };
     let cpu = run(&["-p", "titan-gpu-cpu", "--lib", "--tests"])?;
     let runtime = ["launch", "order", "await", "views", "lifetimes"].map(|name| format!("runtime_{name}"));
-    let mut args = vec!["-p", "titan-gpu", "--no-default-features", "--features", "emulator"];
+    let mut args = vec!["-p", "titan-gpu", "--no-default-features", "--features", "cpu,emulator"];
     args.extend(runtime.iter().flat_map(|name| ["--test", name]));
     Ok(cpu & run(&args)?)
 }

@@ -205,11 +205,13 @@ impl Lent<'_> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // If the driver gives no event, it has failed for good, and there is nothing left to order.
+        // After an error the context is gone or given up, and there is nothing left to order.
         if let Ok(mark) = Mark::at_end(&self.stream, false) {
             if let Some(owner) = self.access.buffer.storage().as_cuda().and_then(|memory| memory.0.follower()) {
                 // The memory is somebody else's again, whose stream waits for this work as for launches.
-                drop(owner.follow(&mark.0));
+                if owner.follow(&mark.0).is_err() {
+                    mark.wait();
+                }
             }
             let event = super::reached(mark, "work on a lent tensor");
             Buffer::enter_foreign(&self.access, &event);

@@ -98,19 +98,24 @@ impl Infer<'_> {
     /// The tile and the rows of a group: `::<BM, BN, G>`.
     pub(super) fn grouped_shape(&mut self, t: TensorTy, call: &Call<'_>) -> Option<(TileShape, i32)> {
         if t.rank < 2 {
-            self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), call.span());
+            let title = format!("`{}` takes rows of tiles together, and a tensor of rank 1 has no rows", call.name);
+            let help = "`y.tiles::<64>()` and `y.work::<64>()` deal them out one after the other";
+            self.cx.error_help(Code::UnknownOp, call.span(), title, help);
             return None;
         }
         let (tile, group) = call.generics.split_at(call.generics.len().saturating_sub(1));
         let usage = format!("c.{}::<64, 64, 8>()", call.name);
         let group = self.group_rows(group, &usage, call.span());
+        let group = group?;
         if tile.is_empty() {
+            let help = format!("write `{usage}`: the extents of a tile, and then the rows of a group");
+            self.cannot_infer(call.span(), "the shape", &help);
             return None;
         }
         let shape = self.env.shape(tile, call.span());
         let shape = self.fault(shape)?;
         self.same_rank(Some(shape), usize::from(t.rank), call.span());
-        Some((shape, group?))
+        Some((shape, group))
     }
 
     /// The number of rows of a group, the generic argument of what `usage` shows.

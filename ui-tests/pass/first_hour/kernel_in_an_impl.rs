@@ -4,7 +4,7 @@ use titan::prelude::*;
 struct Net;
 
 impl Net {
-    fn forward(x: &titan::Tensor<f32, 1>, y: &mut titan::Tensor<f32, 1>) -> titan::Result<()> {
+    fn forward(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) -> titan::Result<()> {
         k(x, y).sync()
     }
 }

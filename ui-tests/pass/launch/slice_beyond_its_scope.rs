@@ -3,6 +3,6 @@
 fn run() -> titan::Result<()> {
     let x = vec![1.0f32; 4];
     let kept = titan::cpu::scope(|host| host.borrow(&x, [4])?.copy())?;
-    println!("{kept:?}");
+    assert_eq!(kept.to_vec()?, x);
     Ok(())
 }

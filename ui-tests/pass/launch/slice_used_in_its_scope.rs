@@ -4,7 +4,7 @@ fn run() -> titan::Result<()> {
     let mut y = vec![1.0f32; 4];
     titan::cpu::scope(|host| {
         let lent = host.borrow_mut(&mut y, [4])?;
-        println!("{:?}", lent.to_vec()?);
+        assert_eq!(lent.to_vec()?, [1.0; 4]);
         titan::Result::Ok(())
     })?;
     y[0] = 2.0;

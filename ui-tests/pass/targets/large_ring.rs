@@ -6,13 +6,17 @@ fn k(#[shape(M, 256)] x: &Tensor<f32, 2>, #[shape(M, 256)] y: &mut Tensor<f32, 2
     let ring = Ring::<Smem<f32, 16, 256>, 2>::new();
     let tiles = y.work::<16, 256>();
     match role() {
-        Role::Load => for at in tiles.indices() {
-            ring.acquire().copy(x.tile(at)).commit();
-        },
-        Role::Work => for out in tiles.tiles() {
-            let stage = ring.ready().wait();
-            out.store(stage.get().load());
-            stage.release();
-        },
+        Role::Load => {
+            for at in tiles.indices() {
+                ring.acquire().copy(x.tile(at)).commit();
+            }
+        }
+        Role::Work => {
+            for out in tiles.tiles() {
+                let stage = ring.ready().wait();
+                out.store(stage.get().load());
+                stage.release();
+            }
+        }
     }
 }

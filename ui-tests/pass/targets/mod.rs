@@ -1,6 +1,6 @@
-mod unknown;
-mod none;
-mod twice;
-mod too_much_memory;
 mod carried_stage;
 mod large_ring;
+mod none;
+mod too_much_memory;
+mod twice;
+mod unknown;
