@@ -1,4 +1,4 @@
-//! (h) A batch of products; broadcast and transposed operands are views, their strides are the tensors' own.
+//! A batch of products; broadcast and transposed operands are views, their strides are the tensors' own.
 //!
 //! Run with `cargo run --release --example batched_gemm`.
 mod common;

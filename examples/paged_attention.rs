@@ -1,4 +1,4 @@
-//! (c) Flash attention over a paged KV cache: grouped queries, packed sequences of different lengths, causal or not.
+//! Flash attention over a paged KV cache: grouped queries, packed sequences of different lengths, causal or not.
 //!
 //! Run with `cargo run --release --example paged_attention`.
 mod common;

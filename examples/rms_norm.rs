@@ -1,4 +1,4 @@
-//! (a) Residual addition and RMS norm in one pass; the residual is updated in place.
+//! Residual addition and RMS norm in one pass; the residual is updated in place.
 //!
 //! Run with `cargo run --release --example rms_norm`.
 mod common;

@@ -1,4 +1,4 @@
-//! (b) Rotary position embedding, in place; positions index the tables of cosines and sines.
+//! Rotary position embedding, in place; positions index the tables of cosines and sines.
 //!
 //! Run with `cargo run --release --example rope`.
 mod common;

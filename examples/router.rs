@@ -1,4 +1,4 @@
-//! (f) The router of a mixture of experts: softmax, then the best `K` experts with renormalized weights.
+//! The router of a mixture of experts: softmax, then the best `K` experts with renormalized weights.
 //!
 //! Run with `cargo run --release --example router`.
 mod common;

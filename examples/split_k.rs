@@ -1,4 +1,4 @@
-//! (g) Split-K: when M and N are small, programs share the sum over K; a second kernel adds the parts.
+//! Split-K: when M and N are small, programs share the sum over K; a second kernel adds the parts.
 //!
 //! Run with `cargo run --release --example split_k`.
 mod common;

@@ -1,4 +1,4 @@
-//! (d) Half-precision activations times 4-bit weights: packed by hand with scales per group, and with a 4-bit storage type.
+//! Half-precision activations times 4-bit weights: packed by hand with scales per group, and with a 4-bit storage type.
 //!
 //! Run with `cargo run --release --example w4a16`.
 mod common;

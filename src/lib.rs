@@ -1,28 +1,137 @@
-//! GPU kernels inline in Rust.
+//! GPU kernels inline in Rust, compiled by `cargo build` and checked before they run.
+//!
+#![doc = include_str!("../README.md")]
+
 mod error;
 pub mod lang;
 pub mod prelude;
+#[cfg_attr(
+    not(any(feature = "cpu", feature = "cuda", feature = "emulator")),
+    expect(
+        dead_code,
+        unused_variables,
+        unreachable_code,
+        reason = "a library of kernels has no devices: its users choose them"
+    )
+)]
 mod runtime;
 
-pub use titan_macros::{constant, device, kernel};
+/// Compiles a function to a GPU kernel during `cargo build`.
+///
+/// The function keeps Rust's syntax and meaning, with tiles for values and tensors for memory. rustc checks types, shapes and
+/// borrows; TITAN checks that programs write disjoint parts of their outputs, and embeds code for every target. What remains in
+/// place of the function is a launch function of the same name, and `name::reference`, the body as plain Rust.
+///
+/// ```
+/// use titan::prelude::*;
+///
+/// /// C[m, n] = Σ_k A[m, k] · B[n, k], one BM×BN tile of C per program.
+/// #[titan::kernel(
+///     instances(T in [f16, f32], (BM, BN, BK) in [(64, 64, 32)]),
+///     grid(cdiv(M, BM), cdiv(N, BN)),
+///     require(K > 0),
+/// )]
+/// fn gemm<T: Float, const BM: i32, const BN: i32, const BK: i32>(
+///     #[shape(M, K)] a: &Tensor<T, 2>,
+///     #[shape(N, K)] b: &Tensor<T, 2>,
+///     #[shape(M, N)] c: &mut Tensor<T, 2>,
+/// ) {
+///     let (m, n) = (program_id(0), program_id(1));
+///     let mut acc = Tile::<f32, BM, BN>::zeros();
+///     for k in pipelined(0..cdiv(K, BK)) {
+///         acc = mma(a.load_tile::<BM, BK>([m, k]), b.load_tile::<BN, BK>([n, k]).t(), acc);
+///     }
+///     c.store_tile([m, n], acc.cast::<T>());
+/// }
+///
+/// # fn main() -> titan::Result<()> {
+/// let dev = Device::best()?;
+/// let (a, b) = (dev.full([100, 30], 1.0f32)?, dev.full([70, 30], 2.0f32)?);
+/// let mut c = dev.zeros([100, 70])?;
+/// gemm::<f32, 64, 64, 32>(&a, &b, &mut c).sync()?;
+/// assert_eq!(c.to_vec()?, [60.0f32; 7000]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Arguments of the attribute
+///
+/// | argument | meaning | without it |
+/// |---|---|---|
+/// | `instances(..)` | the values of generic parameters to compile for | the function has no generic parameters |
+/// | `grid(..)` | one to three extents, as expressions over shape names and scalars | inferred from the outputs |
+/// | `require(..)` | conditions that every launch must meet | none |
+/// | `roles(..)` | the roles of a pipeline and their warps: `roles(load: 1 warp, work: 1 warpgroup)` | all warps do everything |
+/// | `crate = path` | where `titan` is, if it was renamed | `::titan` |
+///
+/// # Parameters
+///
+/// `&Tensor<T, R>` is an input and `&mut Tensor<T, R>` an output, of rank 1 to 5; `Option<&Tensor<T, R>>` may be absent; integers,
+/// floats and `bool` are the same in every program. `#[shape(M, K)]` names the extents of a tensor: a name at its first mention
+/// is bound, and a demand at every later one. Launches take tensors, [views](View) and [guards](AsTensorMut) of them.
+///
+/// # Errors
+///
+/// Messages of TITAN have a code; `titan explain T0402`, a command of the package `titan-gpu-cli`, shows its page. The whole
+/// language is described in `docs/language.md` of this package.
+pub use titan_macros::kernel;
 
+/// Makes a function callable from kernels and other device functions, in this crate and in those that depend on it.
+///
+/// It is inlined where it is called, and stays an ordinary function of the host: tests can call it.
+///
+/// ```
+/// use titan::prelude::*;
+///
+/// /// x · σ(x)
+/// #[titan::device]
+/// fn silu<const N: i32>(x: Tile<f32, N>) -> Tile<f32, N> {
+///     x / (1.0 + (-x).exp())
+/// }
+///
+/// #[titan::kernel]
+/// fn activate(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+///     let n = program_id(0);
+///     y.store_tile([n], silu(x.load_tile::<64>([n])));
+/// }
+/// ```
+pub use titan_macros::device;
+
+/// Makes a constant usable in kernels, their shapes and their grids, in this crate and in those that depend on it.
+///
+/// ```
+/// use titan::prelude::*;
+///
+/// #[titan::constant]
+/// const BLOCK: i32 = 64;
+///
+/// #[titan::kernel(grid(cdiv(N, BLOCK)))]
+/// fn halve(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+///     let n = program_id(0);
+///     y.store_tile([n], x.load_tile::<BLOCK>([n]) * 0.5);
+/// }
+/// ```
+pub use titan_macros::constant;
+
+#[cfg(feature = "cpu")]
+pub use runtime::cpu;
 #[cfg(feature = "cuda")]
 pub use runtime::cuda;
 
 pub use error::{Error, Location, Result};
 pub use runtime::{
-    AsTensor, AsTensorMut, Device, DeviceKind, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, VariantInfo,
-    View, ViewMut, kernels,
+    AsTensor, AsTensorMut, Device, DeviceKind, Exclusive, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor,
+    VariantInfo, View, ViewMut, kernels,
 };
 
-/// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
-/// What simulated devices take: see [`Device::simulator`].
+/// What a simulated device takes: how copies complete and roles interleave. See [`Device::simulator`].
 #[cfg(feature = "simulator")]
 pub mod sim {
     pub use titan_sim::engine::Completion;
     pub use titan_sim::sim::Options;
 }
 
+/// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use titan_macros::{compile, missing, step};
@@ -34,8 +143,6 @@ pub mod __private {
 /// The pages whose code blocks are compiled as doc tests.
 #[cfg(doctest)]
 mod pages {
-    #[doc = include_str!("../README.md")]
-    mod readme {}
     #[doc = include_str!("../docs/language.md")]
     mod language {}
 }

@@ -4,7 +4,7 @@
 
 use titan::__private::{HostTensor, KernelRef, Reference};
 use titan::lang;
-use titan::{Device, Error, Result, Tensor};
+use titan::{AsTensorMut, Device, Error, Result, Tensor};
 
 static SHIFT: KernelRef = KernelRef::new(
     "shift",
@@ -29,11 +29,12 @@ fn shift(x: &lang::Tensor<f32, 1>, b: Option<&lang::Tensor<f32, 1>>, y: &mut lan
 }
 
 /// What the macro's expansion does.
-fn reference(x: &Tensor<f32, 1>, b: Option<&Tensor<f32, 1>>, y: &mut Tensor<f32, 1>) -> Result<()> {
-    let run = Reference::new(&SHIFT, vec![x.into(), b.into(), (&mut *y).into()])?;
+fn reference(x: &Tensor<f32, 1>, b: Option<&Tensor<f32, 1>>, y: &mut impl AsTensorMut<Tensor<f32, 1>>) -> Result<()> {
+    let mut y = y.as_tensor_mut();
+    let run = Reference::new(&SHIFT, vec![x.into(), b.into(), y.reborrow().into()])?;
     let x_host = HostTensor::new(x)?;
     let b_host = b.map(HostTensor::new).transpose()?;
-    let mut y_host = HostTensor::new(y)?;
+    let mut y_host = HostTensor::new(&*y)?;
     let ended = run.run(&[0], || shift(x_host.tensor(), b_host.as_ref().map(HostTensor::tensor), y_host.tensor_mut()));
     y_host.copy_back(y)?;
     ended

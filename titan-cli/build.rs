@@ -1,14 +1,16 @@
-//! Makes the table of pages for `titan explain`: what is in `docs/errors` when the tool is built.
+//! Makes the table of pages for `titan explain`: what is in `errors` when the tool is built, a link to `docs/errors`, which the
+//! published package has in place of the link.
 
 use std::path::Path;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    // A folder that does not exist yet is noticed by its parent.
-    println!("cargo::rerun-if-changed={}", if pages.exists() { &pages } else { &root }.display());
-    let mut names: Vec<_> = fs::read_dir(&pages).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Where links cannot be checked out, the pages are where they are written.
+    let folder = if here.join("errors").is_dir() { "errors" } else { "../docs/errors" };
+    let pages = here.join(folder).canonicalize()?;
+    println!("cargo::rerun-if-changed={}", pages.display());
+    let mut names = fs::read_dir(&pages)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     names.retain(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with('T')));
     names.sort();
     let mut table = String::from("&[\n");

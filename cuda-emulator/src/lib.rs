@@ -30,6 +30,8 @@
 //! | `CUDA_EMULATOR_RACES` | `0`: races on shared memory are not looked for | `1` |
 //! | `CUDA_EMULATOR_LOG` | `1`: every call is printed | `0` |
 //!
+//! `cuEmulatorFaults(function, &count)` tells how many calls of a function have failed by request since `FAULT` was set.
+//!
 //! `CUDA_EMULATOR_FAULT=cuStreamWaitEvent:1+:0` takes every wait out of a program: its tests should fail then.
 //!
 //! A driver that *lacks* a symbol is a file in which it has another name: [`place::without`].

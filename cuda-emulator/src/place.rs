@@ -28,7 +28,8 @@ pub fn without(library: &[u8], symbols: &[&str]) -> Result<Vec<u8>, Vec<String>>
     if unknown.is_empty() { Ok(file) } else { Err(unknown) }
 }
 
-/// Writes a library into a folder under all of [`NAMES`], some symbols left out.
+/// Writes a library into a folder under all of [`NAMES`], some symbols left out. It is one file, as the driver is: programs that
+/// ask for different names in one process share it.
 ///
 /// # Errors
 /// Those of files, and symbols that the library does not export.
@@ -36,11 +37,14 @@ pub fn place(library: &Path, folder: &Path, missing: &[&str]) -> io::Result<()> 
     let file = without(&std::fs::read(library)?, missing)
         .map_err(|unknown| io::Error::other(format!("{} exports no {}", library.display(), unknown.join(", "))))?;
     std::fs::create_dir_all(folder)?;
+    // Written beside and renamed: a program that has the old one loaded keeps it. One file, whatever it is loaded as: one
+    // driver in a program.
+    let new = folder.join("libcuda.new");
+    std::fs::write(&new, &file)?;
     for name in NAMES {
-        // Written beside and renamed: a program that has the old one loaded keeps it.
-        let new = folder.join(format!("{name}.new"));
-        std::fs::write(&new, &file)?;
-        std::fs::rename(&new, folder.join(name))?;
+        let link = folder.join(format!("{name}.new"));
+        std::fs::hard_link(&new, &link)?;
+        std::fs::rename(&link, folder.join(name))?;
     }
-    Ok(())
+    std::fs::remove_file(&new)
 }

@@ -25,6 +25,8 @@ pub(crate) struct Fault {
     pub(crate) code: Code,
     /// Calls so far.
     pub(crate) seen: u64,
+    /// How many of them failed by request.
+    pub(crate) struck: u64,
 }
 
 /// All that can be chosen.
@@ -113,9 +115,15 @@ impl Setting {
             fault.seen += 1;
             if fault.seen == fault.nth || fault.onwards && fault.seen > fault.nth {
                 found = Some(fault.code);
+                fault.struck += 1;
             }
         }
         found
+    }
+
+    /// How many calls of a function have failed by request.
+    pub(crate) fn struck(&self, function: &str) -> u64 {
+        self.faults.iter().filter(|f| f.function == function).map(|f| f.struck).sum()
     }
 }
 
@@ -150,6 +158,7 @@ fn fault(text: &str) -> Result<Fault, String> {
         onwards,
         code: Code(code.parse().map_err(|_| wrong())?),
         seen: 0,
+        struck: 0,
     })
 }
 
@@ -186,7 +195,7 @@ mod tests {
         assert_eq!(setting.order, Order::Random(7));
         setting.set("FAULT", "cuMemAlloc_v2:2:2,cuLaunchKernel:1+:719").unwrap();
         let answers: Vec<_> = (0..3).map(|_| setting.fault("cuMemAlloc_v2").is_some()).collect();
-        assert_eq!(answers, [false, true, false]);
+        assert_eq!((answers, setting.struck("cuMemAlloc_v2")), (vec![false, true, false], 1));
         assert!((0..3).all(|_| setting.fault("cuLaunchKernel") == Some(Code::LAUNCH_FAILED)));
         for (key, value) in [
             ("DEVICES", "sm_70"),

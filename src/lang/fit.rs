@@ -6,12 +6,13 @@
 //! | `Tile<T, S>` | `Tile<T, S>`, scalar `T` | tile of shape `S`; also mirrored |
 //! | `Tile<T, D2<M, N>>` | `Row<T, N>`, `Col<T, M>` | tile `D2<M, N>`; also mirrored |
 //! | `Col<T, M>` | `Row<T, N>` | tile `D2<M, N>`; also mirrored |
-//! | `Tile<f16, S>`, `f16`, likewise `bf16` | scalar `f32`, rounded first | tile, `f16`; also mirrored |
+//! | `Row<T, N>` | `Row<T, N>`, scalar `T` | row; also mirrored; likewise columns |
+//! | `Tile<f16, S>`, `Row<f16, N>`, `Col<f16, M>`, `f16`, likewise `bf16` | scalar `f32`, rounded first | as with a scalar `f16`; also mirrored |
 
 use half::{bf16, f16};
 
 use super::elem::{Cast, Elem};
-use super::shape::{D2, Shape};
+use super::shape::{D1, D2, Shape};
 use super::tile::{Col, Operand, Row, Tile};
 
 /// Two operands of one element type whose shapes agree.
@@ -69,6 +70,33 @@ fit! {
     [S: Shape] Tile<bf16, S>, f32 => bf16, S;
     [S: Shape] f32, Tile<bf16, S> => bf16, S;
 }
+
+/// Operands of which one is a row or column and the other the same or a scalar: a row or column again.
+macro_rules! fit_lines {
+    ($($line:ident)*) => {$(
+        fit_lines! { $line: [T: Elem, const N: i32] $line<T, N>, $line<T, N> => T; |l, r| (l.0, r.0) }
+        fit_lines! { $line: [T: Elem, const N: i32] $line<T, N>, T => T; |l, r| (l.0, r.spread()) }
+        fit_lines! { $line: [T: Elem, const N: i32] T, $line<T, N> => T; |l, r| (l.spread(), r.0) }
+        fit_lines! { $line: [const N: i32] $line<f16, N>, f32 => f16; |l, r| (l.0, r.spread()) }
+        fit_lines! { $line: [const N: i32] f32, $line<f16, N> => f16; |l, r| (l.spread(), r.0) }
+        fit_lines! { $line: [const N: i32] $line<bf16, N>, f32 => bf16; |l, r| (l.0, r.spread()) }
+        fit_lines! { $line: [const N: i32] f32, $line<bf16, N> => bf16; |l, r| (l.spread(), r.0) }
+    )*};
+    ($line:ident: [$($g:tt)*] $l:ty, $r:ty => $t:ty; $along:expr) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($g)*> Fit<$r> for $l {
+            type Elem = $t;
+            type Of<U: Elem> = $line<U, N>;
+
+            fn join<U: Elem>(self, r: $r, f: fn($t, $t) -> U) -> $line<U, N> {
+                let along: fn($l, $r) -> (Tile<$t, D1<N>>, Tile<$t, D1<N>>) = $along;
+                let (l, r) = along(self, r);
+                $line(l.zip(r, f))
+            }
+        }
+    };
+}
+fit_lines! { Row Col }
 
 macro_rules! half_scalars {
     ($($h:ident)*) => {$(

@@ -58,6 +58,8 @@ pub use half::{bf16, f16};
 
 pub use self::condition::{Condition, condition};
 pub use self::debug::{Holds, capture_prints, emit_print};
+#[cfg(feature = "cpu")]
+pub(crate) use self::elem::is_plain;
 pub use self::elem::{Bits, Cast, Comparable, Elem, Int, Num, Number};
 pub use self::elementwise::{Beside, select};
 pub use self::float::Float;
@@ -69,7 +71,9 @@ pub use self::permute::{Permuted2, Permuted3, Permuted4};
 pub use self::pipeline::{
     Acc, Compute, Part, Ready, Ring, Roles, Slot, Smem, SmemRef, Stage, Staging, mma_async, mma_async_reg, role,
 };
-pub use self::program::{Trap, num_programs, pipelined, program_id, run, run_roles, trap, unflatten};
+pub use self::program::{
+    Trap, num_programs, pipelined, program_id, run, run_roles, trap, unflatten, unflatten_grouped,
+};
 pub use self::shape::{Axis, D1, D2, D3, D4, Insert, Shape, cdiv};
 pub use self::storage::{e4m3, e5m2, i4, tf32, u4};
 pub use self::tensor::{Shared, Tensor};

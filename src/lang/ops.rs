@@ -7,7 +7,7 @@ use super::arith::{Arith, Bitwise, Integral};
 use super::elem::{Bits, Comparable, Int, Num};
 pub use super::fit::Fit;
 use super::shape::Shape;
-use super::tile::Tile;
+use super::tile::{Col, Row, Tile};
 
 // Written out, not made by a macro, because rustc shows these signatures to everyone whose operands do not fit. The result
 // is a parameter of its own because then rustc reports a misfit once; as a projection in the signature, it would report it
@@ -229,7 +229,7 @@ where
     min(max(x, lo), hi)
 }
 
-/// What `-x` and `x.abs()` take: scalars and tiles with arithmetic.
+/// What `-x` and `x.abs()` take: scalars, tiles, rows and columns with arithmetic.
 #[diagnostic::on_unimplemented(message = "`-` does not apply to `{Self}`", label = "needs arithmetic elements")]
 pub trait Signed: Copy {
     #[doc(hidden)]
@@ -274,6 +274,26 @@ impl<T: Bits, S: Shape> Complement for Tile<T, S> {
         self.map(T::complement)
     }
 }
+
+macro_rules! lines {
+    ($($line:ident)*) => {$(
+        impl<T: Num, const N: i32> Signed for $line<T, N> {
+            fn minus_it(self) -> Self {
+                $line(self.0.minus_it())
+            }
+            fn without_sign(self) -> Self {
+                $line(self.0.without_sign())
+            }
+        }
+
+        impl<T: Bits, const N: i32> Complement for $line<T, N> {
+            fn flipped(self) -> Self {
+                $line(self.0.flipped())
+            }
+        }
+    )*};
+}
+lines! { Row Col }
 
 /// `-x`; integers wrap.
 #[must_use]

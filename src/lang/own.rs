@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use super::access::origin;
 use super::elem::Elem;
-use super::program::{num_programs, program_id, trap};
+use super::program::{num_programs, program_id, regroup, trap};
 use super::shape::{D1, D2, D3, D4, Shape, cdiv};
 use super::tensor::{Tensor, coordinates};
 use super::tile::Tile;
@@ -54,18 +54,21 @@ impl<T: Elem, const R: usize, S: Shape> Own<'_, T, R, S> {
 #[must_use = "a schedule is walked with `.indices()` or `.tiles()`"]
 pub struct Work<'a, T, const R: usize, S> {
     output: Tensor<T, R>,
+    /// Rows of tiles that are taken together.
+    group: i32,
     of: PhantomData<(&'a mut T, S)>,
 }
 
 impl<'a, T: Elem, const R: usize, S: Shape> Work<'a, T, R, S> {
-    fn new(output: &'a mut Tensor<T, R>) -> Self {
-        Work { output: output.alias(), of: PhantomData }
+    fn new(output: &'a mut Tensor<T, R>, group: i32) -> Self {
+        Work { output: output.alias(), group, of: PhantomData }
     }
 
     /// The indices of this program's tiles, for roles that do not store.
     pub fn indices(&self) -> impl Iterator<Item = [i32; R]> + use<'a, T, R, S> {
-        let counts = counts::<S, R>(self.output.extents);
-        mine(counts).map(move |i| unflatten(i, counts))
+        let (counts, group) = (counts::<S, R>(self.output.extents), self.group);
+        let extents = counts.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+        mine(counts).map(move |i| regroup(unflatten(i, counts), extents, group))
     }
 
     /// This program's tiles, for the one role that stores.
@@ -107,7 +110,7 @@ macro_rules! dealt {
 
             /// The schedule of this program's tiles, to share between roles.
             pub fn work<$(const $n: i32),*>(&mut self) -> Work<'_, T, $rank, $shape<$($n),*>> {
-                Work::new(self)
+                Work::new(self, 1)
             }
 
             /// This program's tiles of an output whose rows are cut into segments `off[g]..off[g + 1]`, each of which
@@ -123,6 +126,27 @@ macro_rules! dealt {
     )*};
 }
 dealt! { 1 D1 A; 2 D2 A B; 3 D3 A B C; 4 D4 A B C D; }
+
+macro_rules! dealt_in_groups {
+    ($($rank:literal $shape:ident $($n:ident)*;)*) => {$(
+        impl<T: Elem> Tensor<T, $rank> {
+            /// This program's tiles of the output, dealt in the order of [`unflatten_grouped`] by their last two indices.
+            ///
+            /// [`unflatten_grouped`]: super::unflatten_grouped
+            pub fn tiles_grouped<$(const $n: i32,)* const G: i32>(
+                &mut self,
+            ) -> impl Iterator<Item = Own<'_, T, $rank, $shape<$($n),*>>> + use<'_, T, $($n,)* G> {
+                self.work_grouped::<$($n,)* G>().tiles()
+            }
+
+            /// The schedule of this program's tiles in that order, to share between roles.
+            pub fn work_grouped<$(const $n: i32,)* const G: i32>(&mut self) -> Work<'_, T, $rank, $shape<$($n),*>> {
+                Work::new(self, G)
+            }
+        }
+    )*};
+}
+dealt_in_groups! { 2 D2 A B; 3 D3 A B C; 4 D4 A B C D; }
 
 impl<T: Elem, const R: usize> Tensor<T, R> {
     #[track_caller]

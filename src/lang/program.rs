@@ -82,6 +82,30 @@ pub fn unflatten<const R: usize>(mut i: i32, extents: [i32; R]) -> [i32; R] {
     out
 }
 
+/// The coordinates of `i` in a box of `[rows, columns]`, `G` rows at a time (the last ones may be fewer) and through each
+/// group column by column: programs that run at the same time share rows and columns of what they read.
+#[must_use]
+pub fn unflatten_grouped<const G: i32>(i: i32, extents: [i32; 2]) -> [i32; 2] {
+    regroup(unflatten(i, extents), extents, G)
+}
+
+/// The last two of row-major coordinates where an order by groups of rows has them; what is outside of the box stays there.
+pub(super) fn regroup<const R: usize>(mut at: [i32; R], extents: [i32; R], group: i32) -> [i32; R] {
+    let ([.., row, column], [.., rows, columns]) = (&mut at[..], &extents[..]) else { return at };
+    let (rows, columns) = (*rows, *columns);
+    if (0..rows).contains(row) && (0..columns).contains(column) {
+        // What comes before, and which group that is: all before the last one are full.
+        let (group, columns) = (i64::from(group.clamp(1, rows)), i64::from(columns));
+        let before = i64::from(*row) * columns + i64::from(*column);
+        let first = before / (group * columns) * group;
+        let height = group.min(i64::from(rows) - first);
+        let inside = before - first * columns;
+        let narrow = |n: i64| i32::try_from(n).unwrap_or(i32::MAX);
+        (*row, *column) = (narrow(first + inside % height), narrow(inside / height));
+    }
+    at
+}
+
 /// The range of a loop whose loads the compiler overlaps with its computation. Here, the range.
 #[must_use]
 pub fn pipelined(range: Range<i32>) -> Range<i32> {

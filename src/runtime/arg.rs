@@ -1,5 +1,6 @@
 //! Arguments of launches, with their types erased.
 
+use super::as_tensor::Exclusive;
 use super::buffer::{Access, Buffer};
 use super::footprint::Footprint;
 use super::layout::MAX_RANK;
@@ -49,13 +50,12 @@ impl TensorArg {
             padded
         };
         let Access { buffer, footprint, write } = tensor.access(exclusive);
-        let first = if layout.len() == 0 { 0 } else { layout.offset };
         TensorArg {
             buffer,
             footprint,
             elem: T::ELEM,
             exclusive: write,
-            offset: T::ELEM.bytes_for(first),
+            offset: T::ELEM.bytes_for(layout.offset),
             rank: R,
             extents: numbers(layout.shape),
             strides: numbers(layout.strides),
@@ -108,14 +108,14 @@ impl<'a, T: Elem, const R: usize> From<&'a mut Tensor<T, R>> for LaunchArg<'a> {
     }
 }
 
-impl<'a, T: Elem, const R: usize> From<Option<&'a Tensor<T, R>>> for LaunchArg<'a> {
-    fn from(tensor: Option<&'a Tensor<T, R>>) -> Self {
-        tensor.map_or_else(|| LaunchArg::new(ArgValue::Absent), LaunchArg::from)
+impl<'a, T: Elem, const R: usize> From<Exclusive<'a, Tensor<T, R>>> for LaunchArg<'a> {
+    fn from(tensor: Exclusive<'a, Tensor<T, R>>) -> Self {
+        LaunchArg::from(tensor.into_mut())
     }
 }
 
-impl<'a, T: Elem, const R: usize> From<Option<&'a mut Tensor<T, R>>> for LaunchArg<'a> {
-    fn from(tensor: Option<&'a mut Tensor<T, R>>) -> Self {
+impl<'a, T: Elem, const R: usize> From<Option<&'a Tensor<T, R>>> for LaunchArg<'a> {
+    fn from(tensor: Option<&'a Tensor<T, R>>) -> Self {
         tensor.map_or_else(|| LaunchArg::new(ArgValue::Absent), LaunchArg::from)
     }
 }

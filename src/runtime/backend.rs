@@ -15,29 +15,42 @@ use super::kernel::{KernelRef, Loaded};
 use super::simulator;
 use crate::error::{Error, Result};
 use titan_core::ir::Const;
+#[cfg(feature = "cpu")]
 use titan_cpu::memory::Memory;
+#[cfg(feature = "cpu")]
 use titan_cpu::{Program, RunError};
 
 /// Memory of a device.
 #[derive(Clone, Debug)]
 pub(crate) enum Storage {
+    #[cfg(feature = "cpu")]
     Cpu(Memory),
     #[cfg(feature = "cuda")]
     Cuda(cuda::Memory),
     #[cfg(feature = "emulator")]
     Emulated(emulator::Memory),
+    #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+    Nowhere(Never),
 }
+
+/// What a program without any device has instead. A library of kernels is built so: its users choose the devices.
+#[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+#[derive(Clone, Debug)]
+pub(crate) enum Never {}
 
 /// A kernel that is ready to run on a device.
 #[derive(Debug)]
 pub(crate) enum Code {
+    #[cfg(feature = "cpu")]
     Cpu(Box<Program>),
     #[cfg(feature = "cuda")]
     Cuda(Box<cuda::Code>),
     #[cfg(feature = "emulator")]
-    Emulated(emulator::Code, emulator::Space),
+    Emulated(emulator::Code),
     #[cfg(feature = "simulator")]
-    Simulated(Box<simulator::Code>, simulator::Settings),
+    Simulated(Box<simulator::Code>),
+    #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+    Nowhere(Never),
 }
 
 /// An argument as a device takes it. Offsets are in bytes, strides in elements.
@@ -47,10 +60,12 @@ pub(crate) enum DeviceArg {
     Scalar(Const),
 }
 
-/// A launch: the kernel, the values of its shape names, the grid, unless the device sizes it.
+/// A launch: the kernel, its arguments, the values of its shape names, the grid, unless the device sizes it. The arguments
+/// are borrowed: what runs the kernel takes addresses out of them, and whoever owns them keeps the memory.
 pub(crate) struct Call<'a> {
     pub(crate) kernel: &'static KernelRef,
     pub(crate) loaded: &'static Loaded,
+    pub(crate) args: &'a [DeviceArg],
     #[cfg_attr(
         not(any(feature = "cuda", feature = "emulator")),
         expect(dead_code, reason = "GPUs choose a variant by them")
@@ -117,13 +132,22 @@ impl Storage {
     pub(crate) fn new(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
         match device.kind() {
             // What is simulated lies in the host's memory.
-            DeviceKind::Cpu | DeviceKind::Simulator => Memory::zeroed(bytes)
-                .map(|memory| (Storage::Cpu(memory), None))
-                .map_err(|_| Error::OutOfMemory { bytes, device: device.to_string(), free: None }),
+            DeviceKind::Cpu | DeviceKind::Simulator => Self::cpu(device, bytes).map(|storage| (storage, None)),
             DeviceKind::Cuda => Self::cuda(device, bytes, zeroed),
             DeviceKind::Emulator => Self::emulated(device, bytes).map(|storage| (storage, None)),
             DeviceKind::Hip => Err(absent(device)),
         }
+    }
+
+    #[cfg(feature = "cpu")]
+    fn cpu(device: &Device, bytes: usize) -> Result<Storage> {
+        let made = Memory::zeroed(bytes);
+        made.map(Storage::Cpu).map_err(|_| Error::OutOfMemory { bytes, device: device.to_string(), free: None })
+    }
+
+    #[cfg(not(feature = "cpu"))]
+    fn cpu(device: &Device, _bytes: usize) -> Result<Storage> {
+        Err(absent(device))
     }
 
     #[cfg(feature = "cuda")]
@@ -153,6 +177,7 @@ impl Storage {
     pub(crate) fn used_until(&self, mark: &Mark) {
         match (self, mark) {
             (Storage::Cuda(memory), Mark::Cuda(mark)) => memory.used_until(mark),
+            #[cfg(feature = "cpu")]
             (Storage::Cpu(_), _) => {}
             #[cfg(feature = "emulator")]
             (Storage::Emulated(_), _) => {}
@@ -163,33 +188,55 @@ impl Storage {
     pub(crate) fn is_used_as_a_whole(&self) -> bool {
         match self {
             // Its launches lease whole memories, and use every core anyway.
+            #[cfg(feature = "cpu")]
             Storage::Cpu(_) => true,
             #[cfg(feature = "cuda")]
             Storage::Cuda(_) => false,
             #[cfg(feature = "emulator")]
             Storage::Emulated(_) => false,
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            Storage::Nowhere(never) => match *never {},
+        }
+    }
+
+    /// The memory of an NVIDIA GPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn as_cuda(&self) -> Option<&cuda::Memory> {
+        match self {
+            Storage::Cuda(memory) => Some(memory),
+            #[cfg(feature = "cpu")]
+            Storage::Cpu(_) => None,
+            #[cfg(feature = "emulator")]
+            Storage::Emulated(_) => None,
         }
     }
 
     /// Copies bytes in. Waits for nothing: `buffer.rs` orders it.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         match self {
+            #[cfg(feature = "cpu")]
             Storage::Cpu(memory) => memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e)),
             #[cfg(feature = "cuda")]
             Storage::Cuda(memory) => memory.write(offset, bytes),
             #[cfg(feature = "emulator")]
             Storage::Emulated(memory) => memory.write(offset, bytes),
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            Storage::Nowhere(never) => match *never {},
         }
     }
 
-    /// Copies bytes out. Waits for nothing: `buffer.rs` orders it.
-    pub(crate) fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
+    /// Fills `out` with bytes from here; after an error, `out` may be empty. Waits for nothing: `buffer.rs` orders it.
+    #[cfg_attr(not(feature = "cuda"), expect(clippy::ptr_arg, reason = "CUDA devices take it away"))]
+    pub(crate) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
         match self {
+            #[cfg(feature = "cpu")]
             Storage::Cpu(memory) => memory.read(offset, out).map_err(|e| internal("a copy to the host", &e)),
             #[cfg(feature = "cuda")]
             Storage::Cuda(memory) => memory.read(offset, out),
             #[cfg(feature = "emulator")]
             Storage::Emulated(memory) => memory.read(offset, out),
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            Storage::Nowhere(never) => match *never {},
         }
     }
 }
@@ -198,15 +245,7 @@ impl Code {
     /// Makes a kernel ready for a device.
     pub(crate) fn compile(device: &Device, loaded: &Loaded) -> Result<Code> {
         match device.kind() {
-            DeviceKind::Cpu => {
-                Program::compile(&loaded.kernel).map(|program| Code::Cpu(Box::new(program))).map_err(|e| {
-                    Error::Unsupported {
-                        kernel: loaded.name.clone(),
-                        device: device.to_string(),
-                        reason: e.to_string(),
-                    }
-                })
-            }
+            DeviceKind::Cpu => Self::cpu(device, loaded),
             DeviceKind::Cuda => Self::cuda(device, loaded),
             DeviceKind::Emulator => Self::emulated(device, loaded),
             DeviceKind::Simulator => Self::simulated(device, loaded),
@@ -214,10 +253,21 @@ impl Code {
         }
     }
 
+    #[cfg(feature = "cpu")]
+    fn cpu(device: &Device, loaded: &Loaded) -> Result<Code> {
+        let (kernel, device) = (loaded.name.clone(), device.to_string());
+        let made = Program::compile(&loaded.kernel).map(|program| Code::Cpu(Box::new(program)));
+        made.map_err(|e| Error::Unsupported { kernel, device, reason: e.to_string() })
+    }
+
+    #[cfg(not(feature = "cpu"))]
+    fn cpu(device: &Device, _loaded: &Loaded) -> Result<Code> {
+        Err(absent(device))
+    }
+
     #[cfg(feature = "simulator")]
-    fn simulated(device: &Device, loaded: &Loaded) -> Result<Code> {
-        let settings = device.simulated().ok_or_else(|| absent(device))?;
-        Ok(Code::Simulated(Box::new(simulator::Code::load(loaded)), settings))
+    fn simulated(_device: &Device, loaded: &Loaded) -> Result<Code> {
+        Ok(Code::Simulated(Box::new(simulator::Code::load(loaded))))
     }
 
     #[cfg(not(feature = "simulator"))]
@@ -227,8 +277,8 @@ impl Code {
 
     #[cfg(feature = "emulator")]
     fn emulated(device: &Device, loaded: &Loaded) -> Result<Code> {
-        let (machine, space) = device.emulated().ok_or_else(|| absent(device))?;
-        Ok(Code::Emulated(emulator::Code::load(device, loaded, machine)?, space))
+        let (machine, _) = device.emulated().ok_or_else(|| absent(device))?;
+        emulator::Code::load(device, loaded, machine).map(Code::Emulated)
     }
 
     #[cfg(not(feature = "emulator"))]
@@ -246,77 +296,92 @@ impl Code {
         Err(absent(device))
     }
 
-    /// Runs the grid to its end on this thread.
-    pub(crate) fn run(&self, call: &Call<'_>, args: Vec<DeviceArg>) -> Result<()> {
+    /// Runs the grid to its end on this thread, on a device of the model that this is the code for.
+    #[cfg_attr(
+        not(any(feature = "cpu", feature = "emulator")),
+        expect(unused_variables, reason = "GPUs get work in lanes")
+    )]
+    pub(crate) fn run(&self, device: &Device, call: &Call<'_>) -> Result<()> {
         match self {
+            #[cfg(feature = "cpu")]
             Code::Cpu(program) => {
-                let args: Vec<titan_cpu::Arg> = args.into_iter().map(cpu_arg).collect();
+                let args: Vec<titan_cpu::Arg> = call.args.iter().map(cpu_arg).collect();
                 let grid = call.grid.unwrap_or([Program::persistent_grid(), 1, 1]);
-                program.run(&args, grid).map_err(|error| cpu_error(call.kernel, &call.loaded.name, &error))
+                program.run(&args, grid).map_err(|error| cpu_error(device, call, &error))
             }
             // Streams of such a device have lanes.
             #[cfg(feature = "cuda")]
             Code::Cuda(_) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "no lane".to_owned() }),
             #[cfg(feature = "emulator")]
-            Code::Emulated(code, space) => {
+            Code::Emulated(code) => {
+                let (_, space) = device.emulated().ok_or_else(|| absent(device))?;
                 let grid = call.grid.unwrap_or(emulator::Code::persistent_grid());
-                code.run(space, (call.kernel, call.loaded), args, call.symbols, grid)
+                code.run(&space, call, grid)
             }
             #[cfg(feature = "simulator")]
-            Code::Simulated(code, settings) => code.run(settings, call, &args),
+            Code::Simulated(code) => {
+                let settings = device.simulated().ok_or_else(|| absent(device))?;
+                code.run(&settings, call)
+            }
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            Code::Nowhere(never) => match *never {},
         }
     }
 
-    /// Puts the grid at the end of a lane, after the points `after`.
+    /// Puts the grid at the end of a lane, after the points `after`. An error means that the lane has not got it.
     #[cfg(feature = "cuda")]
-    pub(crate) fn give(
-        &self,
-        lane: &Lane,
-        after: &[Mark],
-        call: &Call<'_>,
-        args: Vec<DeviceArg>,
-        sleeps: bool,
-    ) -> Result<Given> {
+    pub(crate) fn give(&self, lane: &Lane, after: &[Mark], call: &Call<'_>, sleeps: bool) -> Result<Given> {
         match (self, lane) {
-            (Code::Cuda(code), Lane::Cuda(lane)) => code.give(lane, after, call, args, sleeps),
+            (Code::Cuda(code), Lane::Cuda(lane)) => code.give(lane, after, call, sleeps),
+            #[cfg(feature = "cpu")]
             (Code::Cpu(_), _) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }),
             #[cfg(feature = "emulator")]
-            (Code::Emulated(..), _) => {
+            (Code::Emulated(_), _) => {
                 Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() })
             }
             #[cfg(feature = "simulator")]
-            (Code::Simulated(..), _) => {
+            (Code::Simulated(_), _) => {
                 Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() })
             }
         }
     }
 }
 
-fn cpu_arg(arg: DeviceArg) -> titan_cpu::Arg {
+#[cfg(feature = "cpu")]
+fn cpu_arg(arg: &DeviceArg) -> titan_cpu::Arg {
     match arg {
-        DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides } => {
-            titan_cpu::Arg::Tensor { memory, offset, extents, strides }
-        }
+        DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides } => titan_cpu::Arg::Tensor {
+            memory: memory.clone(),
+            offset: *offset,
+            extents: extents.clone(),
+            strides: strides.clone(),
+        },
         // The devices of arguments have been compared.
         #[cfg(feature = "cuda")]
         DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => titan_cpu::Arg::Absent,
         #[cfg(feature = "emulator")]
         DeviceArg::Tensor { storage: Storage::Emulated(_), .. } => titan_cpu::Arg::Absent,
         DeviceArg::Absent => titan_cpu::Arg::Absent,
-        DeviceArg::Scalar(Const::Int(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Int(v)),
-        DeviceArg::Scalar(Const::Float(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Float(v)),
+        DeviceArg::Scalar(Const::Int(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Int(*v)),
+        DeviceArg::Scalar(Const::Float(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Float(*v)),
     }
 }
 
-fn cpu_error(kernel: &KernelRef, name: &str, error: &RunError) -> Error {
-    // Whatever is not a trap should have been found when the arguments were checked.
-    let RunError::Trap { message, loc, program } = error else {
-        return internal(&format!("kernel `{name}`"), error);
-    };
-    let (message, location) = (message.clone(), kernel.location(*loc));
-    Error::Trap { kernel: name.to_owned(), message, location, program: *program }
+#[cfg(feature = "cpu")]
+fn cpu_error(device: &Device, call: &Call<'_>, error: &RunError) -> Error {
+    let name = &call.loaded.name;
+    match error {
+        RunError::Trap { message, loc, program } => {
+            let (message, location) = (message.clone(), call.kernel.location(*loc));
+            Error::Trap { kernel: name.clone(), message, location, program: *program }
+        }
+        RunError::OutOfMemory { bytes } => Error::OutOfMemory { bytes: *bytes, device: device.to_string(), free: None },
+        // Whatever else there is should have been found when the arguments were checked.
+        error @ (RunError::BadArguments(_) | RunError::InUse(_) | _) => internal(&format!("kernel `{name}`"), error),
+    }
 }
 
+#[cfg(feature = "cpu")]
 fn internal(doing: &str, error: &dyn std::error::Error) -> Error {
     Error::Internal { doing: doing.to_owned(), message: error.to_string() }
 }

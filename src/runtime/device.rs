@@ -1,8 +1,9 @@
 //! Devices: which there are, and which one is used.
 
+use super::absence::{absence, list, none_at_all};
 use super::layout::Layout;
 use super::setting;
-use super::stream::Stream;
+use super::stream::{Handle, Stream};
 use super::tensor::Tensor;
 use super::transfer::host_vec;
 use crate::error::{Error, Result};
@@ -47,6 +48,9 @@ impl DeviceKind {
 #[derive(Clone)]
 pub struct Device(Arc<Inner>);
 
+/// What code is made for: the kind of a device, and its number among those of the kind that differ.
+pub(crate) type Model = (DeviceKind, u32);
+
 /// How many streams awaited launches are dealt to.
 const AWAIT_STREAMS: usize = 4;
 
@@ -54,8 +58,8 @@ struct Inner {
     kind: DeviceKind,
     ordinal: u32,
     description: String,
-    default: OnceLock<Stream>,
-    awaited: [OnceLock<Stream>; AWAIT_STREAMS],
+    default: OnceLock<Arc<Handle>>,
+    awaited: [OnceLock<Arc<Handle>>; AWAIT_STREAMS],
     next_awaited: AtomicUsize,
     #[cfg(feature = "emulator")]
     emulated: Option<(&'static titan_nv::Machine, super::emulator::Space)>,
@@ -66,9 +70,9 @@ struct Inner {
 }
 
 impl Device {
-    /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, an AMD GPU, the CPU.
+    /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, the CPU.
     ///
-    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one), `cuda:N`, `hip` or `hip:N`; with the feature `emulator` also
+    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one) or `cuda:N`; with the feature `emulator` also
     /// `emulator:sm_80` and the like, with the feature `simulator` also `simulator`; each is one device however often it is asked
     /// for. Empty is as if it were not set.
     ///
@@ -79,10 +83,11 @@ impl Device {
     }
 
     /// The CPU.
+    #[cfg(feature = "cpu")]
     #[must_use]
     pub fn cpu() -> Device {
         static CPU: OnceLock<Device> = OnceLock::new();
-        CPU.get_or_init(|| Device::new(DeviceKind::Cpu, 0, cpu_description())).clone()
+        CPU.get_or_init(|| Device::new(DeviceKind::Cpu, 0, super::cpu::description())).clone()
     }
 
     /// The device of this name, in the form of `TITAN_DEVICE`.
@@ -222,15 +227,28 @@ impl Device {
     /// The devices of this machine, the best one first. GPUs too old for any code stand behind the CPU.
     #[must_use]
     pub fn available() -> Vec<Device> {
+        Device::found().0
+    }
+
+    /// The devices of this machine, and why there is no NVIDIA GPU among them, with what to do about it.
+    fn found() -> (Vec<Device>, Option<(String, &'static str)>) {
         #[cfg(feature = "cuda")]
-        {
+        let (mut found, old, why) = {
             let usable = |d: &&Device| d.as_cuda().is_some_and(super::cuda::is_usable);
-            let (new, old): (Vec<&Device>, Vec<&Device>) = super::cuda::devices().iter().partition(usable);
-            let cpu = Device::cpu();
-            new.into_iter().chain([&cpu]).chain(old).cloned().collect()
-        }
+            let gpus = super::cuda::devices();
+            let (new, old): (Vec<&Device>, Vec<&Device>) = gpus.as_deref().unwrap_or_default().iter().partition(usable);
+            let owned = |all: Vec<&Device>| all.into_iter().cloned().collect::<Vec<Device>>();
+            (owned(new), owned(old), gpus.err())
+        };
         #[cfg(not(feature = "cuda"))]
-        vec![Device::cpu()]
+        let (mut found, old, why) = {
+            let help = "build with feature `cuda` of `titan-gpu`";
+            (Vec::new(), Vec::new(), Some(("this program has no code for NVIDIA GPUs".to_owned(), help)))
+        };
+        #[cfg(feature = "cpu")]
+        found.push(Device::cpu());
+        found.extend(old);
+        (found, why)
     }
 
     /// The kind.
@@ -256,14 +274,15 @@ impl Device {
     /// The stream that is always there.
     #[must_use]
     pub fn default_stream(&self) -> Stream {
-        self.0.default.get_or_init(|| Stream::new(self)).clone()
+        Stream::of(self, Arc::clone(self.0.default.get_or_init(|| Handle::new(self))))
     }
 
-    /// A tensor of these elements, in row-major order.
+    /// A tensor of these elements, in row-major order: a copy of a slice, an array, a `Vec` or a reference to one.
     ///
     /// # Errors
     /// If the number of elements is not that of the shape, or there is not enough memory.
-    pub fn tensor<T: Elem, const R: usize>(&self, data: &[T], shape: [usize; R]) -> Result<Tensor<T, R>> {
+    pub fn tensor<T: Elem, const R: usize>(&self, data: impl AsRef<[T]>, shape: [usize; R]) -> Result<Tensor<T, R>> {
+        let data = data.as_ref();
         let layout = Layout::row_major(T::ELEM, shape)?;
         if layout.len() != data.len() {
             return Err(Error::ElementCount { found: data.len(), shape: shape.to_vec(), expected: layout.len() });
@@ -308,10 +327,15 @@ impl Device {
         self.tensor(&data, shape)
     }
 
+    /// Devices of one model run the same code.
+    pub(crate) fn model(&self) -> Model {
+        (self.0.kind, self.0.ordinal)
+    }
+
     /// The stream of the next awaited launch.
     pub(crate) fn awaited_stream(&self) -> Stream {
         let next = self.0.next_awaited.fetch_add(1, Ordering::Relaxed) % AWAIT_STREAMS;
-        self.0.awaited[next].get_or_init(|| Stream::new(self)).clone()
+        Stream::of(self, Arc::clone(self.0.awaited[next].get_or_init(|| Handle::new(self))))
     }
 
     fn new(kind: DeviceKind, ordinal: u32, description: String) -> Device {
@@ -337,13 +361,16 @@ impl Device {
     fn by_setting(value: Option<&str>) -> Result<Device> {
         match value.filter(|v| !v.trim().is_empty()) {
             Some(value) => Device::choose(setting::DEVICE, value),
-            None => Ok(Device::available().swap_remove(0)),
+            None => {
+                let (available, no_cuda) = Device::found();
+                available.into_iter().next().ok_or_else(|| none_at_all(no_cuda))
+            }
         }
     }
 
     /// The device that `asked` names; `asked_by` is for the error.
     fn choose(asked_by: &'static str, asked: &str) -> Result<Device> {
-        let available = Device::available();
+        let (available, no_cuda) = Device::found();
         let wanted = asked.trim().to_ascii_lowercase();
         #[cfg(feature = "emulator")]
         if let Some(target) = wanted.strip_prefix("emulator:") {
@@ -360,41 +387,10 @@ impl Device {
             d.kind().name() == kind && numbered
         };
         available.iter().find(fits).cloned().ok_or_else(|| {
-            let (reason, help) = absence(kind).unzip();
-            Error::NoSuchDevice {
-                asked_by,
-                asked: asked.to_owned(),
-                available: available.iter().map(Device::to_string).collect::<Vec<_>>().join(", "),
-                reason,
-                help,
-            }
+            let (reason, help) = absence(kind, no_cuda.clone()).unzip();
+            Error::NoSuchDevice { asked_by, asked: asked.to_owned(), available: list(&available), reason, help }
         })
     }
-}
-
-/// Why there is no device of a kind, and what to do about it.
-fn absence(kind: &str) -> Option<(String, &'static str)> {
-    if kind == DeviceKind::Emulator.name() {
-        return Some(if cfg!(feature = "emulator") {
-            ("an emulator has a target".to_owned(), "write it behind a colon, as in `emulator:sm_80`")
-        } else {
-            ("this program has no emulator".to_owned(), "build with feature `emulator` of `titan-gpu`")
-        });
-    }
-    if kind == DeviceKind::Simulator.name() {
-        return Some(if cfg!(feature = "simulator") {
-            ("the simulator has no number".to_owned(), "write `simulator`")
-        } else {
-            ("this program has no simulator".to_owned(), "build with feature `simulator` of `titan-gpu`")
-        });
-    }
-    if kind != DeviceKind::Cuda.name() {
-        return None;
-    }
-    #[cfg(feature = "cuda")]
-    return super::cuda::absence();
-    #[cfg(not(feature = "cuda"))]
-    return Some(("this program has no code for NVIDIA GPUs".to_owned(), "build with feature `cuda` of `titan-gpu`"));
 }
 
 /// The next index in row-major order; after the last one, the first.
@@ -406,14 +402,6 @@ pub(super) fn advance(index: &mut [usize], shape: &[usize]) {
         }
         *i = 0;
     }
-}
-
-fn cpu_description() -> String {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
-    let model = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
-    format!("{threads} {}, {model}", if threads == 1 { "thread" } else { "threads" })
 }
 
 impl PartialEq for Device {

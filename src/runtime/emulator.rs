@@ -1,9 +1,9 @@
 //! Devices that run the embedded PTX in an emulator: slowly, and with every mistake an error.
 
-use super::backend::{DeviceArg, Storage};
+use super::backend::{Call, DeviceArg, Storage};
 use super::device::Device;
 use super::gpu::{self, Facts};
-use super::kernel::{KernelRef, Loaded};
+use super::kernel::Loaded;
 use super::lock;
 use crate::error::{Error, Location, Result};
 use std::sync::{Arc, Mutex};
@@ -94,7 +94,9 @@ impl Code {
     pub(crate) fn load(device: &Device, loaded: &Loaded, machine: &Machine) -> Result<Code> {
         let refuse =
             |reason: String| Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason };
-        if let Some((_, reason)) = loaded.refused.iter().find(|(target, _)| target == machine.name) {
+        // Who leaves a target out means the devices that run its code.
+        let runs = |target: &str| Machine::from_name(target).is_ok_and(|m| m.capability <= machine.capability);
+        if let Some((_, reason)) = loaded.refused.iter().find(|(target, _)| runs(target)) {
             return Err(refuse(reason.clone()));
         }
         let mut variants: Vec<Variant> = loaded.variants.iter().filter(|v| v.target == machine.name).cloned().collect();
@@ -116,17 +118,11 @@ impl Code {
     }
 
     /// Runs a grid in the emulator.
-    pub(crate) fn run(
-        &self,
-        space: &Space,
-        (kernel, loaded): (&KernelRef, &Loaded),
-        args: Vec<DeviceArg>,
-        symbols: &[Option<i64>],
-        grid: [u32; 3],
-    ) -> Result<()> {
+    pub(crate) fn run(&self, space: &Space, call: &Call<'_>, grid: [u32; 3]) -> Result<()> {
+        let (kernel, loaded) = (call.kernel, call.loaded);
         gpu::check_grid(&loaded.name, &self.device, grid, GRID)?;
-        let args: Vec<GpuArg> = args.into_iter().map(gpu_arg).collect();
-        let facts = Facts::new(&loaded.kernel.sig, &args, symbols);
+        let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
+        let facts = Facts::new(&loaded.kernel.sig, &args, call.symbols);
         let chosen = facts.choose(self.variants.iter().map(|(v, _)| v));
         let found = chosen.and_then(|v| self.variants.iter().find(|(other, _)| std::ptr::eq(other, v)));
         let Some((variant, module)) = found else {
@@ -166,16 +162,18 @@ impl Code {
     }
 }
 
-fn gpu_arg(arg: DeviceArg) -> GpuArg {
+fn gpu_arg(arg: &DeviceArg) -> GpuArg {
     match arg {
         DeviceArg::Tensor { storage: Storage::Emulated(memory), offset, extents, strides } => {
-            GpuArg::Tensor { address: memory.at(offset).address(), extents, strides }
+            GpuArg::Tensor { address: memory.at(*offset).address(), extents: extents.clone(), strides: strides.clone() }
         }
         // The devices of arguments have been compared.
-        DeviceArg::Tensor { storage: Storage::Cpu(_), .. } | DeviceArg::Absent => GpuArg::Absent,
+        #[cfg(feature = "cpu")]
+        DeviceArg::Tensor { storage: Storage::Cpu(_), .. } => GpuArg::Absent,
+        DeviceArg::Absent => GpuArg::Absent,
         #[cfg(feature = "cuda")]
         DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => GpuArg::Absent,
-        DeviceArg::Scalar(value) => GpuArg::Scalar(value),
+        DeviceArg::Scalar(value) => GpuArg::Scalar(*value),
     }
 }
 
@@ -190,6 +188,50 @@ fn internal(message: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::__private::KernelRef;
+    use crate::{Launch, Tensor};
+
+    static FILL: KernelRef = KernelRef::new(
+        "fill",
+        b"kernel @fill(%y: mut tensor<f32>[N], %v: f32) grid(N) {
+            %p = program_id<0> : i32
+            set %y[%p], %v
+            return
+        }",
+        "src/kernels.rs",
+        1,
+    );
+
+    /// Nothing of a device outlives its last handle, whatever was launched there and how.
+    #[test]
+    fn a_device_goes_with_its_last_handle() {
+        fn fill(y: &mut Tensor<f32, 1>, v: f32) -> Launch<'_> {
+            Launch::new(&FILL, vec![y.into(), v.into()])
+        }
+        let dev = Device::emulator("sm_80").unwrap();
+        let space = Arc::downgrade(&dev.emulated().unwrap().1.0);
+        let mut y = dev.zeros::<f32, 1>([3]).unwrap();
+        fill(&mut y, 1.0).sync().unwrap();
+        let (stream, default) = (dev.stream().unwrap(), dev.default_stream());
+        fill(&mut y, 2.0).launch(&stream).unwrap();
+        fill(&mut y, 3.0).launch(&default).unwrap();
+        fill(&mut y, 4.0).launch(&dev.awaited_stream()).unwrap();
+        assert_eq!(y.to_vec().unwrap(), [4.0; 3]);
+        [stream, default].iter().for_each(|s| s.sync().unwrap());
+        let other = Device::emulator("sm_80").unwrap();
+        let mut z = other.zeros::<f32, 1>([2]).unwrap();
+        fill(&mut z, 5.0).sync().unwrap();
+        assert_eq!(z.to_vec().unwrap(), [5.0; 2]);
+        drop((y, dev));
+        // The threads of the streams may be about to end their last work.
+        let gone = || space.upgrade().is_none();
+        let waited = (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            gone()
+        });
+        assert!(waited, "something keeps the memory of the device");
+        drop(other);
+    }
 
     #[test]
     fn an_emulator_that_goes_by_name_is_one_device() {

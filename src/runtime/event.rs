@@ -6,12 +6,15 @@
 //!
 //! Work on the host is settled by who runs it. A device ends its work by itself, and nobody is called: such work is settled
 //! by whoever asks first, after the work that it depends on, so that failures travel as if it had not run.
+//!
+//! What the end of work implies for other work is said in `uses.rs`.
 
 #[cfg(feature = "cuda")]
 use super::backend::Mark;
-#[cfg(feature = "cuda")]
-use super::buffer::Dependency;
+use super::buffer::caught;
 use super::lock;
+#[cfg(feature = "cuda")]
+use super::uses::Dependency;
 use crate::error::Error;
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::Waker;
@@ -24,19 +27,44 @@ pub(crate) struct Event(Arc<Inner>);
 struct Inner {
     /// The in-order queue that the work is in.
     queue: Option<u64>,
+    /// Whether a thread of the host runs it, after all that it must wait for.
+    of_host: bool,
     state: Mutex<State>,
     changed: Condvar,
+    /// Of the task that awaits the work.
+    waker: Mutex<Option<Waker>>,
 }
 
 #[derive(Debug)]
 enum State {
     /// It runs on the host, or a device will get it.
-    Pending(Vec<Waker>),
+    Pending,
     /// A device has it.
     #[cfg(feature = "cuda")]
-    Remote(Box<Remote>, Vec<Waker>),
+    Remote(Box<Remote>),
+    /// The device has ended it, and a thread reads what it told.
+    #[cfg(feature = "cuda")]
+    Settling,
     Done,
     Failed(Box<Failure>),
+    /// The device did not take it, and the caller was told.
+    #[cfg(feature = "cuda")]
+    Refused,
+}
+
+/// Whether work runs, as far as that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Its device may still refuse it.
+    Open,
+    /// It runs, or has run, after everything that it must wait for.
+    Runs,
+    /// It does not run, because something that it needs failed.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "threads of the host wait first"))]
+    Skipped,
+    /// It is as if it had never been.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "threads of the host refuse nothing"))]
+    Refused,
 }
 
 /// Work that a device has.
@@ -71,26 +99,51 @@ pub(crate) struct Failure {
     pub(crate) reported: bool,
     /// The work whose failure is the cause, directly or through other work.
     pub(crate) cause: Option<Event>,
+    /// Whether it ran.
+    standing: Standing,
 }
 
 impl Failure {
     /// A failure that nobody else caused.
     pub(crate) fn new(error: Error, reported: bool) -> Box<Failure> {
-        Box::new(Failure { error, reported, cause: None })
+        Box::new(Failure { error, reported, cause: None, standing: Standing::Runs })
     }
 
-    /// That of `what`, which did not run because `earlier` failed with `error`. It points to the first cause, so that
-    /// long chains of failures do not become long chains of memory.
+    /// That of `what`, whose results do not count because `earlier` failed with `error`. It points to the first cause, so
+    /// that long chains of failures do not become long chains of memory.
     pub(crate) fn of_dependency(what: &str, earlier: &Event, error: Error) -> Box<Failure> {
         let cause = Some(earlier.cause().unwrap_or_else(|| earlier.clone()));
-        Box::new(Failure { error: Error::of_dependency(what, error), reported: false, cause })
+        Box::new(Failure { cause, ..*Failure::new(Error::of_dependency(what, error), false) })
+    }
+
+    /// That of `what`, which a device did not even get.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn skipped(what: &str, earlier: &Event, error: Error) -> Box<Failure> {
+        Box::new(Failure { standing: Standing::Skipped, ..*Failure::of_dependency(what, earlier, error) })
     }
 }
 
 impl Event {
-    /// Of work in the in-order queue of this number, or on a thread of its own.
-    pub(crate) fn new(queue: Option<u64>) -> Self {
-        Event(Arc::new(Inner { queue, state: Mutex::new(State::Pending(Vec::new())), changed: Condvar::new() }))
+    /// Of work that a thread of the host runs, in the in-order queue of this number if there is one.
+    pub(crate) fn of_host(queue: Option<u64>) -> Self {
+        Event::new(queue, true)
+    }
+
+    /// Of work that a device will get, in the in-order queue of this number if there is one.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn of_device(queue: Option<u64>) -> Self {
+        Event::new(queue, false)
+    }
+
+    fn new(queue: Option<u64>, of_host: bool) -> Self {
+        let (state, changed, waker) = (Mutex::new(State::Pending), Condvar::new(), Mutex::default());
+        Event(Arc::new(Inner { queue, of_host, state, changed, waker }))
+    }
+
+    /// Whether this is the end of the same work.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn is(&self, other: &Event) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Whether this work ends after `earlier` because both are in one queue.
@@ -98,78 +151,119 @@ impl Event {
         self.0.queue.is_some() && self.0.queue == earlier.0.queue
     }
 
-    /// The work has ended. Later calls change nothing.
-    pub(crate) fn settle(&self, outcome: Result<(), Box<Failure>>) {
-        let mut state = lock(&self.0.state);
-        let wakers = match &mut *state {
-            State::Pending(wakers) => std::mem::take(wakers),
+    /// Whether the work runs.
+    pub(crate) fn standing(&self) -> Standing {
+        if self.0.of_host {
+            return Standing::Runs;
+        }
+        match &*lock(&self.0.state) {
+            State::Pending => Standing::Open,
             #[cfg(feature = "cuda")]
-            State::Remote(_, wakers) => std::mem::take(wakers),
-            State::Done | State::Failed(_) => return,
-        };
-        *state = match outcome {
+            State::Remote(_) | State::Settling => Standing::Runs,
+            #[cfg(feature = "cuda")]
+            State::Refused => Standing::Refused,
+            State::Done => Standing::Runs,
+            State::Failed(failure) => failure.standing,
+        }
+    }
+
+    /// The work has ended. Whoever awaits it is not woken: see [`Event::wake`].
+    pub(crate) fn settle(&self, outcome: Result<(), Box<Failure>>) {
+        self.become_now(match outcome {
             Ok(()) => State::Done,
             Err(failure) => State::Failed(failure),
-        };
-        drop(state);
+        });
+    }
+
+    fn become_now(&self, state: State) {
+        *lock(&self.0.state) = state;
         self.0.changed.notify_all();
-        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Wakes the task that awaits the work, which has been settled. The caller holds no lock: a waker is code of the user's.
+    pub(crate) fn wake(&self) {
+        let waker = lock(&self.0.waker).take();
+        // The hook has told of a panic; this thread is needed by others.
+        drop(waker.map(|waker| caught(|| waker.wake())));
     }
 
     /// Blocks until the work has ended.
     pub(crate) fn wait(&self) {
-        self.wait_until_given();
+        self.wait_for_threads();
         #[cfg(feature = "cuda")]
         while let Some(mark) = self.mark() {
             mark.wait();
-            self.settle_remote();
+            self.settle_remote(true);
+            self.wait_for_threads();
         }
+    }
+
+    /// Blocks until the work has ended or only its device can end it.
+    fn wait_for_threads(&self) {
+        self.wait_while(|state| match state {
+            State::Pending => true,
+            #[cfg(feature = "cuda")]
+            State::Settling => true,
+            #[cfg(feature = "cuda")]
+            State::Remote(_) | State::Refused => false,
+            State::Done | State::Failed(_) => false,
+        });
     }
 
     /// Blocks until the work has ended or a device has it.
+    #[cfg(feature = "cuda")]
     pub(crate) fn wait_until_given(&self) {
-        let state = lock(&self.0.state);
-        drop(super::wait_while(&self.0.changed, state, |s| matches!(s, State::Pending(_))));
+        self.wait_while(|state| matches!(state, State::Pending));
     }
 
-    /// Whether the work has ended. Asks its device.
+    fn wait_while(&self, mut condition: impl FnMut(&State) -> bool) {
+        drop(super::wait_while(&self.0.changed, lock(&self.0.state), |state| condition(state)));
+    }
+
+    /// Whether the work has ended. Asks its device, and does not wait.
     pub(crate) fn is_over(&self) -> bool {
         #[cfg(feature = "cuda")]
         if self.mark().is_some_and(|mark| mark.is_over()) {
-            self.settle_remote();
+            self.settle_remote(false);
         }
+        self.has_ended()
+    }
+
+    /// Whether the work is known to have ended.
+    pub(crate) fn has_ended(&self) -> bool {
         match &*lock(&self.0.state) {
-            State::Pending(_) => false,
+            State::Pending => false,
             #[cfg(feature = "cuda")]
-            State::Remote(..) => false,
+            State::Remote(_) | State::Settling => false,
+            #[cfg(feature = "cuda")]
+            State::Refused => true,
             State::Done | State::Failed(_) => true,
         }
     }
 
-    /// Whether the work has ended; if not, `waker` is woken when it does.
+    /// Whether the work has ended; if not, `waker` is woken when it does, in place of earlier ones.
     pub(crate) fn poll(&self, waker: &Waker) -> bool {
         if self.is_over() {
             return true;
         }
-        let mut state = lock(&self.0.state);
-        let wakers = match &mut *state {
-            State::Pending(wakers) => wakers,
-            #[cfg(feature = "cuda")]
-            State::Remote(_, wakers) => wakers,
-            State::Done | State::Failed(_) => return true,
-        };
-        if !wakers.iter().any(|w| w.will_wake(waker)) {
-            wakers.push(waker.clone());
+        let new = waker.clone();
+        drop(lock(&self.0.waker).replace(new));
+        // Whoever settles it from here on finds the waker.
+        let ended = self.has_ended();
+        if ended {
+            drop(lock(&self.0.waker).take());
         }
-        false
+        ended
     }
 
     /// Whether nothing remains to wait for or to report.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub(crate) fn is_forgettable(&self) -> bool {
         match &*lock(&self.0.state) {
-            State::Pending(_) => false,
+            State::Pending => false,
             #[cfg(feature = "cuda")]
-            State::Remote(..) => false,
+            State::Remote(_) | State::Settling => false,
+            #[cfg(feature = "cuda")]
+            State::Refused => true,
             State::Done => true,
             State::Failed(failure) => failure.reported,
         }
@@ -222,63 +316,61 @@ impl Event {
 impl Event {
     /// A device has got the work.
     pub(crate) fn give(&self, remote: Remote) {
-        let mut state = lock(&self.0.state);
-        if let State::Pending(wakers) = &mut *state {
-            let wakers = std::mem::take(wakers);
-            *state = State::Remote(Box::new(remote), wakers);
-        }
-        drop(state);
-        self.0.changed.notify_all();
+        self.become_now(State::Remote(Box::new(remote)));
+    }
+
+    /// The device did not take the work, and the caller is told.
+    pub(crate) fn refuse(&self) {
+        self.become_now(State::Refused);
     }
 
     /// The point after the work, if a device has it and has not been asked how it ended.
     pub(crate) fn mark(&self) -> Option<Mark> {
-        if let State::Remote(remote, _) = &*lock(&self.0.state) { Some(remote.mark.clone()) } else { None }
+        if let State::Remote(remote) = &*lock(&self.0.state) { Some(remote.mark.clone()) } else { None }
     }
 
     /// Settles work that has ended on its device, after all the work that it needs. Without recursion: chains of launches
-    /// are as long as programs like.
-    fn settle_remote(&self) {
+    /// are as long as programs like. Where another thread is about to settle a part of it, this one waits for it, or
+    /// leaves the rest to others.
+    fn settle_remote(&self, waits: bool) {
         let mut chain = vec![self.clone()];
         while let Some(last) = chain.last() {
             match last.open_need() {
-                Some(earlier) => chain.push(earlier),
                 None => chain.pop().iter().for_each(Event::conclude),
+                Some(need) if need.mark().is_some() => chain.push(need),
+                Some(need) if waits => need.wait_for_threads(),
+                Some(_) => return,
             }
         }
     }
 
-    /// Needed work that a device has and that has not been settled. It has ended, because the device waits for it.
+    /// Needed work that has not been settled. It has ended, because the device waits for it.
     fn open_need(&self) -> Option<Event> {
         let state = lock(&self.0.state);
-        let State::Remote(remote, _) = &*state else { return None };
-        remote.needs.iter().find(|d| matches!(&*lock(&d.event.0.state), State::Remote(..))).map(|d| d.event.clone())
+        let State::Remote(remote) = &*state else { return None };
+        remote.needs.iter().find(|d| !d.event.has_ended()).map(|d| d.event.clone())
     }
 
+    /// Settles work that has ended on its device, as has been settled what it needs.
     fn conclude(&self) {
         let mut state = lock(&self.0.state);
-        let State::Remote(remote, wakers) = &mut *state else { return };
-        // Locks go from later to earlier work here as everywhere.
-        let failed = |d: &Dependency| d.event.error().map(|error| (d.event.clone(), error));
-        let bad = remote.needs.iter().filter(|d| d.carries).find_map(failed);
-        let finish = remote.finish.take();
-        let ended = remote.mark.outcome(&remote.what);
+        if !matches!(*state, State::Remote(_)) {
+            return;
+        }
+        let State::Remote(remote) = std::mem::replace(&mut *state, State::Settling) else { return };
+        drop(state);
+        let Remote { what, mark, needs, finish } = *remote;
+        let bad = super::uses::first_failure(&needs);
+        let ended = mark.outcome(&what);
+        // It may print, which is code of the user's.
         let told = match (&ended, finish) {
-            (Ok(()), Some(finish)) => super::buffer::guarded(&remote.what, || finish(bad.is_none())),
+            (Ok(()), Some(finish)) => super::buffer::guarded(&what, || finish(bad.is_none())),
             _ => Ok(()),
         };
-        let outcome = match (ended, bad) {
+        self.settle(match (ended, bad) {
             (Err(error), _) => Err(Failure::new(error, false)),
-            (Ok(()), Some((earlier, error))) => Err(Failure::of_dependency(&remote.what, &earlier, error)),
+            (Ok(()), Some((earlier, error))) => Err(Failure::of_dependency(&what, earlier, error)),
             (Ok(()), None) => told.map_err(|error| Failure::new(error, false)),
-        };
-        let wakers = std::mem::take(wakers);
-        *state = match outcome {
-            Ok(()) => State::Done,
-            Err(failure) => State::Failed(failure),
-        };
-        drop(state);
-        self.0.changed.notify_all();
-        wakers.into_iter().for_each(Waker::wake);
+        });
     }
 }

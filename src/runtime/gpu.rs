@@ -1,6 +1,7 @@
 //! What all GPUs share on the host: which variant fits the arguments, the parameter block, the report.
 
 use super::kernel::KernelRef;
+use super::print::print_line;
 use crate::error::{Error, Result};
 use titan_core::artifact::{TensorFact, TensorFacts, Variant};
 use titan_core::ir::{Const, HostEnv, ParamKind, Signature, Symbol};
@@ -118,10 +119,10 @@ pub(super) fn report_words(header: &[u32]) -> usize {
 pub(super) fn read_report(kernel: &KernelRef, name: &str, sites: &[Site], words: &[u32]) -> Result<()> {
     let told = report::read(words, sites);
     for line in told.lines {
-        titan_cpu::print_line(&format!("{line}\n"));
+        print_line(&line);
     }
     if told.lost > 0 {
-        titan_cpu::print_line(&format!("(kernel `{name}` printed more than fits: {} words are lost)\n", told.lost));
+        print_line(&format!("(kernel `{name}` printed more than fits: {} words are lost)", told.lost));
     }
     match told.trap {
         None => Ok(()),

@@ -1,13 +1,14 @@
 //! Kernels embedded in the program: read when first launched, made ready for a device when first launched there.
 
 use super::backend::Code;
-use super::device::Device;
+use super::device::{Device, Model};
 use super::lock;
 use crate::error::{Error, Location, Result};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
+use titan_core::analysis::cover::needs;
 use titan_core::artifact::{Artifact, ArtifactError, Variant};
-use titan_core::ir::Loc;
+use titan_core::ir::{Loc, Need};
 use titan_core::text;
 use titan_core::verify::{Verified, verify};
 
@@ -27,6 +28,8 @@ pub struct KernelRef {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) kernel: Verified,
+    /// What its outputs need of a grid.
+    pub(crate) needs: Vec<Need>,
     /// The name with the instance.
     pub(crate) name: String,
     /// ``kernel `name` ``, for messages.
@@ -37,7 +40,8 @@ pub(crate) struct Loaded {
     /// Targets for which there is nothing, and why.
     #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs are told"))]
     pub(crate) refused: Vec<(String, String)>,
-    codes: Mutex<Vec<(Device, Result<Arc<Code>>)>>,
+    /// By model: devices come and go, and those of one model run the same code.
+    codes: Mutex<Vec<(Model, Arc<Code>)>>,
 }
 
 impl KernelRef {
@@ -73,8 +77,9 @@ impl KernelRef {
         let kernel = verify(kernel).map_err(|errors| broken(first(&errors)))?;
         let name = kernel.sig.full_name();
         let title = format!("kernel `{name}`").into();
+        let needs = needs(&kernel, kernel.partition());
         let Artifact { variants, refused, .. } = artifact;
-        Ok(Loaded { kernel, name, title, variants, refused, codes: Mutex::default() })
+        Ok(Loaded { kernel, needs, name, title, variants, refused, codes: Mutex::default() })
     }
 
     /// What is embedded. Bytes that are no artifact are the text form itself: tests and tools write it by hand.
@@ -104,15 +109,15 @@ fn first<S>(errors: &[titan_core::diag::Diagnostic<S>]) -> String {
 }
 
 impl Loaded {
-    /// The kernel ready for a device, made so at the first call.
+    /// The kernel ready for a device, made so at the first call. A failure is not kept: it may be the device's of the moment.
     pub(crate) fn code(&self, device: &Device) -> Result<Arc<Code>> {
         let mut codes = lock(&self.codes);
-        if let Some((_, code)) = codes.iter().find(|(d, _)| d == device) {
-            return code.clone();
+        if let Some((_, code)) = codes.iter().find(|(model, _)| *model == device.model()) {
+            return Ok(Arc::clone(code));
         }
-        let code = Code::compile(device, self).map(Arc::new);
-        codes.push((device.clone(), code.clone()));
-        code
+        let code = Arc::new(Code::compile(device, self)?);
+        codes.push((device.model(), Arc::clone(&code)));
+        Ok(code)
     }
 }
 

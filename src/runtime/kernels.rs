@@ -5,6 +5,7 @@
 
 use super::kernel::KernelRef;
 use crate::error::{Location, Result};
+use std::fmt;
 use titan_core::artifact::Variant;
 
 /// An instance, as the macro enters it.
@@ -24,12 +25,12 @@ pub struct KernelInfo {
     pub location: Location,
     /// What is embedded, in the order in which a launch asks for it.
     pub variants: Vec<VariantInfo>,
-    /// Targets for which nothing is embedded, and why.
+    /// Targets that the kernel leaves out, `targets(..)`, with what a launch there is told.
     pub refused: Vec<(String, String)>,
 }
 
-/// The code of a kernel for one target, under some assumptions on the arguments.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The code of a kernel for one target, under some assumptions on the arguments. `{:?}` tells of the code how long it is.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VariantInfo {
     /// For which target: `cpu`, `sm_80`.
@@ -44,6 +45,28 @@ pub struct VariantInfo {
     pub assumptions: usize,
     /// What the compiler says of its choices.
     pub notes: Vec<String>,
+}
+
+impl VariantInfo {
+    /// The code as text, if the target's is text: tile IR for `cpu`, PTX for NVIDIA.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        std::str::from_utf8(&self.code).ok()
+    }
+}
+
+impl fmt::Debug for VariantInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let VariantInfo { target, code, threads, shared_bytes, assumptions, notes } = self;
+        f.debug_struct("VariantInfo")
+            .field("target", target)
+            .field("code", &format_args!("{} bytes", code.len()))
+            .field("threads", threads)
+            .field("shared_bytes", shared_bytes)
+            .field("assumptions", assumptions)
+            .field("notes", notes)
+            .finish()
+    }
 }
 
 /// The kernel instances of this program, by file, line and name.
@@ -61,7 +84,8 @@ pub struct VariantInfo {
 ///
 /// let kernels = titan::kernels()?;
 /// let double = kernels.iter().find(|k| k.name == "double").expect("it is in this program");
-/// assert!(double.variants.iter().any(|v| v.target == "cpu"));
+/// assert!(double.variants.iter().any(|v| v.target == "cpu" && v.text().is_some_and(|ir| ir.contains("kernel @double"))));
+/// println!("{double:#?}");
 /// # Ok::<(), titan::Error>(())
 /// ```
 pub fn kernels() -> Result<Vec<KernelInfo>> {
@@ -85,5 +109,21 @@ fn variant(v: Variant) -> VariantInfo {
         shared_bytes: v.shared_bytes,
         assumptions: v.assumptions.len(),
         notes: v.notes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_of_a_variant_is_for_people() {
+        let code = b"kernel @k() { return }".to_vec();
+        let shown = variant(Variant { target: "cpu".to_owned(), payload: code, ..Variant::default() });
+        assert_eq!(shown.text(), Some("kernel @k() { return }"));
+        let text = format!("{shown:#?}");
+        assert!(text.contains("code: 22 bytes,\n") && text.lines().count() == 8, "{text}");
+        let binary = variant(Variant { payload: vec![0xFF, 0xFE], ..Variant::default() });
+        assert_eq!(binary.text(), None);
     }
 }

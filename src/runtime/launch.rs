@@ -16,12 +16,13 @@ use std::sync::Arc;
 use titan_core::analysis::grid::max_extent;
 use titan_core::analysis::partition::Class;
 use titan_core::ir::{Access as Borrow, ParamKind, Signature};
-use titan_core::launch::{ArgInfo, BindError, Bound, Grid, Output, bind, bind_with_grid, refuse_idle};
+use titan_core::launch::{ArgInfo, BindError, Bound, Grid, Output, bind, bind_with_grid, refuse_idle, refuse_short};
 
 /// A kernel with its arguments, which it borrows until it has been launched.
 ///
 /// The launch itself owns what it uses: after `.launch(&stream)` the tensors may be dropped, read or passed on at once.
-/// A grid without programs does nothing; it is an error if outputs have elements that wait for it.
+/// A grid that leaves parts of an output unwritten is an error, unless the kernel says `grid(unchecked ..)`; so is one without
+/// programs if outputs have elements that wait for it, which otherwise does nothing.
 #[derive(Debug)]
 #[must_use = "a launch does nothing until `.sync()`, `.launch(&stream)` or `.await`"]
 pub struct Launch<'a> {
@@ -39,8 +40,9 @@ pub(crate) struct Prepared {
     work: Work,
 }
 
-/// What a device does for a launch.
+/// What a device does for a launch. It owns handles to the memory of its arguments: whoever runs it drops it afterwards.
 pub(crate) struct Work {
+    device: Device,
     kernel: &'static KernelRef,
     loaded: &'static Loaded,
     code: Arc<Code>,
@@ -82,7 +84,7 @@ impl<'a> Launch<'a> {
                 event.wait();
                 event.report_here().map_or(Ok(()), Err)
             }
-            Some(Prepared { title, accesses, work, .. }) => run_here(&title, &accesses, || work.run()),
+            Some(Prepared { title, accesses, work, .. }) => run_here(&title, &accesses, move || work.run()),
         }
     }
 
@@ -116,7 +118,7 @@ impl<'a> Launch<'a> {
         let title = Arc::clone(&loaded.title);
         let accesses = accesses(&loaded.kernel.sig, &args);
         let args = args.into_iter().map(device_arg).collect();
-        let work = Work { kernel, loaded, code, args, symbols: bound.symbols, grid };
+        let work = Work { device: device.clone(), kernel, loaded, code, args, symbols: bound.symbols, grid };
         Ok(Some(Prepared { title, device, accesses, work }))
     }
 }
@@ -131,16 +133,19 @@ impl Prepared {
 
 impl Work {
     /// Runs it to its end on this thread.
-    pub(crate) fn run(self) -> Result<()> {
-        let Work { kernel, loaded, code, args, symbols, grid } = self;
-        code.run(&Call { kernel, loaded, symbols: &symbols, grid }, args)
+    pub(crate) fn run(&self) -> Result<()> {
+        self.code.run(&self.device, &self.call())
     }
 
     /// Puts it at the end of a lane, after the points `after`.
     #[cfg(feature = "cuda")]
-    pub(crate) fn give(self, lane: &Lane, after: &[Mark], awaited: bool) -> Result<Given> {
-        let Work { kernel, loaded, code, args, symbols, grid } = self;
-        code.give(lane, after, &Call { kernel, loaded, symbols: &symbols, grid }, args, awaited)
+    pub(crate) fn give(&self, lane: &Lane, after: &[Mark], awaited: bool) -> Result<Given> {
+        self.code.give(lane, after, &self.call(), awaited)
+    }
+
+    fn call(&self) -> Call<'_> {
+        let Work { kernel, loaded, args, symbols, grid, .. } = self;
+        Call { kernel, loaded, args, symbols, grid: *grid }
     }
 }
 
@@ -168,6 +173,7 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
     let bound = bound.map_err(refuse)?;
     if let Grid::Extents(extents) = bound.grid {
         refuse_idle(sig, outputs(loaded), &infos, extents, grid.is_some()).map_err(refuse)?;
+        refuse_short(sig, &loaded.needs, &infos, extents, grid.is_some()).map_err(refuse)?;
     }
     for (index, first) in args.iter().enumerate() {
         let Some(written) = first.tensor().filter(|_| is_written(sig, index)) else { continue };
@@ -258,5 +264,35 @@ fn device_arg(arg: ArgValue) -> DeviceArg {
         },
         ArgValue::Absent => DeviceArg::Absent,
         ArgValue::Scalar(value) => DeviceArg::Scalar(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static COPY: KernelRef = KernelRef::new(
+        "copy",
+        b"kernel @copy(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid(N) {
+            %p = program_id<0> : i32
+            %v = get %x[%p] : f32
+            set %y[%p], %v
+            return
+        }",
+        file!(),
+        1,
+    );
+
+    /// What nobody can write in Rust is checked all the same: two handles of the same elements, one of them to write.
+    #[test]
+    fn an_output_that_overlaps_another_argument_is_refused() {
+        let all = Device::best().unwrap().zeros::<f32, 1>([8]).unwrap();
+        let (head, _) = all.layout().split(0, 5).unwrap();
+        let (_, tail) = all.layout().split(0, 3).unwrap();
+        let (head, mut tail) = (all.with_layout(head), all.with_layout(tail));
+        let error = Launch::new(&COPY, vec![(&head).into(), (&mut tail).into()]).sync().unwrap_err();
+        assert!(matches!(error, Error::Alias { .. }));
+        let text = error.to_string();
+        assert!(text.starts_with("kernel `copy`: `y` is written, but shares elements with `x`\n"), "{text}");
     }
 }

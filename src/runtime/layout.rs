@@ -1,6 +1,8 @@
 //! Where the elements of a tensor lie: offset, extents and strides, all in elements, and the views that can be made.
 //!
-//! A layout never reaches outside of the memory it was made for: every view shows a part of what its origin showed.
+//! A layout never reaches outside of the memory it was made for: every view shows a part of what its origin showed. One
+//! without elements shows nothing, begins at 0, and may have any extents beside the one that is 0: whatever reckons with
+//! extents, strides and offsets either checks for overflow or is for layouts with elements.
 //! The 4-bit types are packed along the last axis, so there the last axis keeps stride 1, and its extent and everything
 //! else that counts elements stays even; views that would break this are refused.
 
@@ -29,6 +31,11 @@ pub(crate) fn element_count(shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) { Some(0) } else { shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d)) }
 }
 
+/// Whether so many elements have addresses, which are reckoned in bytes and in 64 bits with a sign.
+fn fits_addresses(elements: usize) -> bool {
+    elements.checked_mul(8).is_some_and(|bytes| i64::try_from(bytes).is_ok())
+}
+
 impl<const R: usize> Layout<R> {
     /// Row-major, from the start of its memory.
     pub(crate) fn row_major(elem: Elem, shape: [usize; R]) -> Result<Self> {
@@ -37,7 +44,7 @@ impl<const R: usize> Layout<R> {
 
     fn unpacked_row_major(elem: Elem, shape: [usize; R]) -> Result<Self> {
         const { assert!(R <= MAX_RANK, "tensors have at most 8 axes") };
-        let Some(count) = element_count(&shape).filter(|n| i64::try_from(*n).is_ok()) else {
+        let Some(count) = element_count(&shape).filter(|n| fits_addresses(*n)) else {
             return Err(Error::TooLarge { shape: shape.to_vec() });
         };
         let mut strides = [1; R];
@@ -64,9 +71,7 @@ impl<const R: usize> Layout<R> {
                 return refuse(OPERATION, problem, "give each axis a stride beyond what the inner ones cover");
             }
             let next = (extent - 1).checked_mul(stride).and_then(|far| reach.checked_add(far));
-            // Addresses are reckoned in bytes and in 64 bits with a sign.
-            let fits = |n: &usize| n.checked_mul(8).is_some_and(|bytes| i64::try_from(bytes).is_ok());
-            let Some(next) = next.filter(fits) else {
+            let Some(next) = next.filter(|n| fits_addresses(*n)) else {
                 let problem = format!("with strides {strides:?}, shape {shape:?} reaches beyond all addresses");
                 return refuse(OPERATION, problem, "strides are in elements, not bytes; check them");
             };
@@ -76,7 +81,6 @@ impl<const R: usize> Layout<R> {
     }
 
     /// How many elements its memory has room for, from the first element to the last.
-    #[cfg(feature = "cuda")]
     pub(crate) fn reach(&self) -> usize {
         if self.len() == 0 {
             return 0;
@@ -84,9 +88,15 @@ impl<const R: usize> Layout<R> {
         1 + self.shape.iter().zip(self.strides).map(|(n, stride)| (n - 1) * stride).sum::<usize>()
     }
 
+    /// The offset moved along an axis, if there are elements.
+    fn moved(&self, axis: usize, by: usize) -> usize {
+        if self.len() == 0 { 0 } else { self.offset + by * self.strides[axis] }
+    }
+
     /// The number of elements.
     pub(crate) fn len(&self) -> usize {
-        self.shape.iter().product()
+        // Layouts are made for as many elements as can be counted.
+        element_count(&self.shape).unwrap_or(usize::MAX)
     }
 
     /// Whether the elements lie one after the other in row-major order.
@@ -134,8 +144,8 @@ impl<const R: usize> Layout<R> {
             return refuse("slice", problem, "give a range inside of the axis");
         }
         let mut out = *self;
-        out.offset += if lo < hi { lo * self.strides[axis] } else { 0 };
         out.shape[axis] = hi - lo;
+        out.offset = out.moved(axis, lo);
         out.packed("slice")
     }
 
@@ -153,7 +163,7 @@ impl<const R: usize> Layout<R> {
         let from = |d: usize| if d < axis { d } else { d + 1 };
         Layout {
             elem: self.elem,
-            offset: self.offset + i * self.strides[axis],
+            offset: self.moved(axis, i),
             shape: std::array::from_fn(|d| self.shape[from(d)]),
             strides: std::array::from_fn(|d| self.strides[from(d)]),
         }
@@ -163,7 +173,8 @@ impl<const R: usize> Layout<R> {
     /// An axis of extent 1 inserted before `axis`; `Q` is `R + 1`.
     pub(crate) fn unsqueeze<const Q: usize>(&self, axis: usize) -> Result<Layout<Q>> {
         const { assert!(Q == R + 1 && Q <= MAX_RANK, "a new axis makes one more, up to 8") };
-        let stride = if axis < R { self.shape[axis] * self.strides[axis] } else { 1 };
+        // The stride of one element is never used.
+        let stride = if axis < R { self.shape[axis].saturating_mul(self.strides[axis]) } else { 1 };
         let at = |d: usize, new: usize, old: &[usize; R]| match d.cmp(&axis) {
             std::cmp::Ordering::Less => old[d],
             std::cmp::Ordering::Equal => new,
@@ -222,9 +233,12 @@ impl<const R: usize> Layout<R> {
         Ok((self.slice(axis, 0, at)?, self.slice(axis, at, self.shape[axis])?))
     }
 
-    /// Refuses what the packing of the 4-bit types does not allow.
+    /// Refuses what the packing of the 4-bit types does not allow. Whatever makes a layout ends here.
     fn packed(self, operation: &'static str) -> Result<Self> {
-        if self.elem.bits() != 4 || self.len() == 0 {
+        if self.len() == 0 {
+            return Ok(Layout { offset: 0, ..self });
+        }
+        if self.elem.bits() != 4 {
             return Ok(self);
         }
         let even = self.shape.last().is_some_and(|n| n % 2 == 0) && self.offset.is_multiple_of(2);

@@ -3,7 +3,7 @@
 //! ```text
 //! Device ── Tensor ── View, ViewMut          layout.rs: where elements lie      transfer.rs: copies from and to the host
 //!    │         │
-//!    │         └ Buffer ── uses (footprint, event)       buffer.rs: who waits for whom
+//!    │         └ Buffer ── Uses (footprint, event)       uses.rs: who waits for whom; who may free what, when
 //!    └ Stream ── jobs ─────── Event                      event.rs: how work ended, and who was told
 //! KernelRef + LaunchArgs → Launch → .sync() | .launch(&stream) | .await
 //! ```
@@ -13,10 +13,13 @@
 //!
 //! Devices are cases of the enums in `backend.rs`; the rest of the module does not know which there are.
 
+mod absence;
 mod arg;
 mod as_tensor;
 mod backend;
 mod buffer;
+#[cfg(feature = "cpu")]
+pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;
@@ -31,6 +34,8 @@ mod kernel;
 mod kernels;
 mod launch;
 mod layout;
+#[cfg(any(feature = "cuda", feature = "emulator", feature = "simulator"))]
+mod print;
 mod reference;
 #[cfg(feature = "cuda")]
 mod remote;
@@ -40,10 +45,11 @@ mod simulator;
 mod stream;
 mod tensor;
 mod transfer;
+mod uses;
 mod view;
 
 pub use arg::LaunchArg;
-pub use as_tensor::{AsTensor, AsTensorMut};
+pub use as_tensor::{AsTensor, AsTensorMut, Exclusive};
 pub use device::{Device, DeviceKind};
 pub use future::LaunchFuture;
 pub use kernel::KernelRef;

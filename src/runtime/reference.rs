@@ -3,6 +3,7 @@
 //! The expansion makes one [`HostTensor`] per tensor, runs the body with [`Reference::run`], and copies the `&mut` ones back,
 //! also after a trap: a kernel that stops leaves what it has stored.
 
+use super::as_tensor::Exclusive;
 use super::kernel::{KernelRef, Loaded};
 use super::launch::check;
 use super::tensor::Tensor;
@@ -33,7 +34,8 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
             *extent = i32::try_from(given).map_err(too_large)?;
         }
         for axis in (1..R).rev() {
-            strides[axis - 1] = strides[axis] * i64::from(extents[axis]);
+            // A tensor without elements may have any other extents.
+            strides[axis - 1] = i64::saturating_mul(strides[axis], i64::from(extents[axis]));
         }
         let memory = Shared::new(tensor.to_vec()?);
         let tensor = lang::Tensor::from_host(memory.clone(), 0, extents, strides);
@@ -56,10 +58,10 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
     ///
     /// # Errors
     /// As `write`.
-    pub fn copy_back(self, tensor: &mut Tensor<T, R>) -> Result<()> {
+    pub fn copy_back(self, tensor: Exclusive<'_, Tensor<T, R>>) -> Result<()> {
         let HostTensor { memory, tensor: view } = self;
         drop(view);
-        tensor.write(&memory.into_vec())
+        tensor.into_mut().write(&memory.into_vec())
     }
 }
 

@@ -6,22 +6,27 @@
 //! circles.
 
 use super::backend::{Lane, Mark};
-use super::buffer::{Access, Dependency, schedule};
+use super::buffer::{Access, guarded, schedule};
 use super::device::Device;
 use super::event::{self, Event, Failure};
 use super::launch::Work;
 use super::lock;
+use super::uses::{Dependency, first_failure};
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex};
+use titan_nv::runtime::Once;
 
 /// What a stream has given to its device.
 pub(super) struct Remote {
     id: u64,
-    lane: OnceLock<Result<Lane>>,
+    lane: Once<Lane>,
     /// Held from the entry of a launch in its buffers until the device has it: the order of the lane is that of the entries.
     order: Mutex<()>,
-    state: Mutex<State>,
+    /// Launches that the device has, or that failed before, oldest first, until they have been seen to end.
+    running: Mutex<VecDeque<Event>>,
+    /// Launches that failed since the last `sync`.
+    failed: Mutex<Vec<Event>>,
     watcher: Arc<Watcher>,
 }
 
@@ -32,36 +37,25 @@ struct Job {
     awaited: bool,
 }
 
-#[derive(Default)]
-struct State {
-    /// Launches that have not been seen to end, oldest first.
-    running: VecDeque<Event>,
-    /// Launches that failed since the last `sync`.
-    failed: Vec<Event>,
-}
-
 /// Launches of streams that are gone. They are settled like all others, or their reports would never be read.
 static ORPHANS: Mutex<VecDeque<Event>> = Mutex::new(VecDeque::new());
 
 impl Remote {
     /// The stream of this number. It gets its lane with its first launch.
     pub(super) fn new(id: u64) -> Remote {
-        let (lane, order, state) = (OnceLock::new(), Mutex::default(), Mutex::default());
-        Remote { id, lane, order, state, watcher: Arc::default() }
+        let (lane, order, running, failed) = (Once::new(), Mutex::default(), Mutex::default(), Mutex::default());
+        Remote { id, lane, order, running, failed, watcher: Arc::default() }
     }
 
     /// Blocks until all launches so far have ended, and gives those that failed since the last call.
     pub(super) fn sync(&self) -> Vec<Event> {
-        let last = lock(&self.state).running.back().cloned();
-        if let Some(event) = last {
-            event.wait();
-        }
-        let mut state = lock(&self.state);
-        state.look();
-        std::mem::take(&mut state.failed)
+        let running = lock(&self.running).clone();
+        running.iter().for_each(Event::wait);
+        self.look();
+        std::mem::take(&mut lock(&self.failed))
     }
 
-    /// Enters work into the buffers it uses and gives it to the device.
+    /// Enters work into the buffers it uses and gives it to the device. An error means that the device has not got it.
     pub(super) fn enqueue(
         &self,
         device: &Device,
@@ -70,19 +64,19 @@ impl Remote {
         work: Work,
         awaited: bool,
     ) -> Result<Event> {
-        let lane = self.lane.get_or_init(|| Lane::new(device)).as_ref().map_err(Clone::clone)?;
-        look_at_orphans();
-        let event = Event::new(Some(self.id));
-        let (order, waits) = schedule(accesses, &event, |waits| (lock(&self.order), waits));
-        let given = self.give(lane, &event, Job { what, work, awaited }, waits);
-        let mut state = lock(&self.state);
-        state.look();
-        state.running.push_back(event.clone());
-        drop(state);
-        drop(order);
-        given?;
+        let lane = self.lane.get_or_try(|| Lane::new(device))?;
         if awaited {
-            self.watcher.watch(event.clone())?;
+            self.watcher.start()?;
+        }
+        self.look();
+        settle_front(&ORPHANS);
+        let event = Event::of_device(Some(self.id));
+        let (order, waits) = schedule(accesses, &event, |waits| (lock(&self.order), waits));
+        self.give(lane, &event, Job { what, work, awaited }, waits)?;
+        lock(&self.running).push_back(event.clone());
+        drop(order);
+        if awaited {
+            self.watcher.watch(event.clone());
         }
         Ok(event)
     }
@@ -91,54 +85,55 @@ impl Remote {
     fn give(&self, lane: &Lane, event: &Event, job: Job, waits: Vec<Dependency>) -> Result<()> {
         let Job { what, work, awaited } = job;
         waits.iter().for_each(|d| d.event.wait_until_given());
-        let failed = |d: &Dependency| d.event.error().map(|error| (d.event.clone(), error));
-        if let Some((earlier, error)) = waits.iter().filter(|d| d.carries).find_map(failed) {
-            event.settle(Err(Failure::of_dependency(&what, &earlier, error)));
+        if let Some((earlier, error)) = first_failure(&waits) {
+            event.settle(Err(Failure::skipped(&what, earlier, error)));
             return Ok(());
         }
         let elsewhere = waits.iter().filter(|d| !event.follows_in_queue(&d.event));
         let after: Vec<Mark> = elsewhere.filter_map(|d| d.event.mark()).collect();
         let needs = waits.into_iter().filter(|d| d.carries).collect();
-        // Dependents wait for the event: it must be settled whatever happens.
-        let given = super::buffer::guarded(&what, || work.give(lane, &after, awaited));
-        match given {
-            Ok(given) => event.give(event::Remote { what, mark: given.mark, needs, finish: given.finish }),
-            Err(error) => {
-                event.settle(Err(Failure::new(error.clone(), true)));
-                return Err(error);
-            }
-        }
+        // Dependents wait for the event: it must go on whatever happens.
+        let given = guarded(&what, || work.give(lane, &after, awaited)).inspect_err(|_| event.refuse())?;
+        event.give(event::Remote { what, mark: given.mark, needs, finish: given.finish });
         Ok(())
     }
-}
 
-impl State {
     /// Settles what has ended, from the oldest launch to the first that has not.
-    fn look(&mut self) {
-        while self.running.front().is_some_and(Event::is_over) {
-            self.failed.extend(self.running.pop_front().filter(|event| !event.is_settled()));
-        }
-        self.failed.retain(|event| !event.is_settled());
+    fn look(&self) {
+        let over = settle_front(&self.running);
+        let mut failed = lock(&self.failed);
+        failed.extend(over);
+        failed.retain(|event| !event.is_forgettable());
     }
 }
 
-fn look_at_orphans() {
-    let mut orphans = lock(&ORPHANS);
-    while orphans.front().is_some_and(Event::is_over) {
-        orphans.pop_front();
+/// Settles and removes launches that have ended, from the oldest to the first that has not.
+fn settle_front(launches: &Mutex<VecDeque<Event>>) -> Vec<Event> {
+    let mut over = Vec::new();
+    loop {
+        // Not locked meanwhile: settling may run code of the user's.
+        let front = lock(launches).front().cloned();
+        let Some(front) = front.filter(Event::is_over) else { return over };
+        let mut launches = lock(launches);
+        // Another thread may have been quicker.
+        if launches.front().is_some_and(|event| event.is(&front)) {
+            launches.pop_front();
+            over.push(front);
+        }
     }
 }
 
 impl Drop for Remote {
     fn drop(&mut self) {
-        let running = std::mem::take(&mut lock(&self.state).running);
+        let running = std::mem::take(&mut *lock(&self.running));
         lock(&ORPHANS).extend(running);
         lock(&self.watcher.state).closed = true;
         self.watcher.changed.notify_all();
     }
 }
 
-/// Settles awaited launches when they end. One thread, started with the first of them: a stream ends its launches in order.
+/// Settles awaited launches when they end, and wakes their tasks. One thread, started with the first of them: a stream ends
+/// its launches in order.
 #[derive(Default)]
 struct Watcher {
     state: Mutex<Watched>,
@@ -153,7 +148,8 @@ struct Watched {
 }
 
 impl Watcher {
-    fn watch(self: &Arc<Self>, event: Event) -> Result<()> {
+    /// Starts the thread, if there is none.
+    fn start(self: &Arc<Self>) -> Result<()> {
         let mut state = lock(&self.state);
         if !state.has_thread {
             let watcher = Arc::clone(self);
@@ -161,10 +157,12 @@ impl Watcher {
             thread.spawn(move || watcher.work()).map_err(|e| Error::Thread { source: Arc::new(e) })?;
             state.has_thread = true;
         }
-        state.events.push_back(event);
-        drop(state);
-        self.changed.notify_all();
         Ok(())
+    }
+
+    fn watch(&self, event: Event) {
+        lock(&self.state).events.push_back(event);
+        self.changed.notify_all();
     }
 
     fn work(&self) {
@@ -174,6 +172,7 @@ impl Watcher {
             let Some(event) = state.events.pop_front() else { return };
             drop(state);
             event.wait();
+            event.wake();
         }
     }
 }

@@ -3,6 +3,8 @@
 use super::backend::{Call, DeviceArg, Storage};
 use super::kernel::{KernelRef, Loaded};
 use super::lock;
+use super::print::print_line;
+use super::transfer::host_bytes;
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex};
 use titan_core::ir::{Access, Elem, ParamKind};
@@ -45,15 +47,15 @@ impl Code {
     }
 
     /// Runs a grid.
-    pub(crate) fn run(&self, settings: &Settings, call: &Call<'_>, args: &[DeviceArg]) -> Result<()> {
-        let params = &self.0.sig.params;
+    pub(crate) fn run(&self, settings: &Settings, call: &Call<'_>) -> Result<()> {
+        let (params, args) = (&self.0.sig.params, call.args);
         let mut given = args.iter().zip(params).map(|(a, p)| taken(a, &p.kind)).collect::<Result<Vec<Arg>>>()?;
         let name = &call.loaded.name;
         let options = settings.next();
         let report = sim::run(&self.0, &mut given, call.grid, &options)
             .map_err(|e| Error::Internal { doing: format!("kernel `{name}`"), message: e.to_string() })?;
         for line in &report.printed {
-            titan_cpu::print_line(&format!("{line}\n"));
+            print_line(line);
         }
         if let Some(found) = report.findings.first() {
             return Err(Error::Simulated { kernel: name.clone(), report: told(call.kernel, found, &options) });
@@ -79,7 +81,7 @@ fn taken(arg: &DeviceArg, kind: &ParamKind) -> Result<Arg> {
             DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides },
             ParamKind::Tensor { elem, .. },
         ) => {
-            let mut bytes = vec![0; reach(*elem, extents, strides)];
+            let mut bytes = host_bytes(reach(*elem, extents, strides))?;
             memory.read(*offset, &mut bytes).map_err(|e| broken(&e))?;
             let shape = extents.iter().map(|e| i64::from(*e)).collect();
             Ok(Arg::Tensor { elem: *elem, shape, strides: strides.clone(), bytes })

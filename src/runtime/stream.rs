@@ -3,13 +3,14 @@
 //! A stream of the CPU is a queue with one thread, which starts with the first launch and ends when the stream is dropped
 //! and its queue is empty. Devices with queues of their own: `remote.rs`.
 
-use super::buffer::{Access, Dependency, await_dependencies, guarded, schedule};
+use super::buffer::{Access, await_dependencies, guarded, schedule};
 use super::device::Device;
 use super::event::{Event, Failure};
 use super::launch::Work;
 use super::lock;
 #[cfg(feature = "cuda")]
 use super::remote::Remote;
+use super::uses::Dependency;
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,11 +22,14 @@ use std::sync::{Arc, Condvar, Mutex};
 /// Launches on different streams run at once unless they use a tensor in common, one of them writing it: then the later
 /// one waits for the earlier one. No calls are needed for that.
 #[derive(Clone)]
-pub struct Stream(Arc<Handle>);
-
-/// What the users of a stream share; the worker has only the queue, and ends when this is gone.
-struct Handle {
+pub struct Stream {
     device: Device,
+    shared: Arc<Handle>,
+}
+
+/// What the users of a stream share; the worker has only the queue, and ends when this is gone. It has no handle of its
+/// device, which keeps such streams itself.
+pub(crate) struct Handle {
     queue: Arc<Queue>,
     /// Instead of the queue, on devices that have lanes.
     #[cfg(feature = "cuda")]
@@ -59,21 +63,18 @@ struct Job {
 impl Stream {
     /// An empty stream.
     pub(crate) fn new(device: &Device) -> Stream {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let queue = Queue { id, state: Mutex::default(), changed: Condvar::new() };
-        Stream(Arc::new(Handle {
-            device: device.clone(),
-            queue: Arc::new(queue),
-            #[cfg(feature = "cuda")]
-            remote: device.is_remote().then(|| Remote::new(id)),
-        }))
+        Stream::of(device, Handle::new(device))
+    }
+
+    /// The stream of a device with this handle.
+    pub(crate) fn of(device: &Device, shared: Arc<Handle>) -> Stream {
+        Stream { device: device.clone(), shared }
     }
 
     /// The device of the stream.
     #[must_use]
     pub fn device(&self) -> &Device {
-        &self.0.device
+        &self.device
     }
 
     /// Blocks until everything that was launched here before this call has ended.
@@ -82,28 +83,28 @@ impl Stream {
     /// The first failure on this stream that has not been reported; the other ones count as reported too.
     pub fn sync(&self) -> Result<()> {
         #[cfg(feature = "cuda")]
-        if let Some(remote) = &self.0.remote {
+        if let Some(remote) = &self.shared.remote {
             return first_of(&remote.sync());
         }
-        let last = lock(&self.0.queue.state).last.clone();
+        let last = lock(&self.shared.queue.state).last.clone();
         if let Some(event) = last {
             event.wait();
         }
-        first_of(&std::mem::take(&mut lock(&self.0.queue.state).failed))
+        first_of(&std::mem::take(&mut lock(&self.shared.queue.state).failed))
     }
 
     /// Enters work into the buffers it uses and puts it at the end of the queue. If it is `awaited`, the event wakes whoever
     /// polls it.
     pub(crate) fn enqueue(&self, what: Arc<str>, accesses: &[Access], work: Work, awaited: bool) -> Result<Event> {
         #[cfg(feature = "cuda")]
-        if let Some(remote) = &self.0.remote {
-            return remote.enqueue(&self.0.device, what, accesses, work, awaited);
+        if let Some(remote) = &self.shared.remote {
+            return remote.enqueue(&self.device, what, accesses, work, awaited);
         }
         // The thread of the queue wakes whoever asks.
         let _ = awaited;
         self.start_worker()?;
-        let queue = &self.0.queue;
-        let event = Event::new(Some(queue.id));
+        let queue = &self.shared.queue;
+        let event = Event::of_host(Some(queue.id));
         schedule(accesses, &event, |mut waits| {
             waits.retain(|d| d.carries || !event.follows_in_queue(&d.event));
             let mut state = lock(&queue.state);
@@ -115,9 +116,9 @@ impl Stream {
     }
 
     fn start_worker(&self) -> Result<()> {
-        let mut state = lock(&self.0.queue.state);
+        let mut state = lock(&self.shared.queue.state);
         if !state.has_worker {
-            let queue = Arc::clone(&self.0.queue);
+            let queue = Arc::clone(&self.shared.queue);
             let thread = std::thread::Builder::new().name(format!("titan-stream-{}", queue.id));
             thread.spawn(move || queue.work()).map_err(|e| Error::Thread { source: Arc::new(e) })?;
             state.has_worker = true;
@@ -144,12 +145,15 @@ impl Queue {
             None => guarded(&what, || work.run()).map_err(|error| Failure::new(error, false)),
             Some((earlier, error)) => Err(Failure::of_dependency(&what, earlier, error)),
         };
+        // Whoever learns that it has ended finds its memory free.
+        drop(work);
         if outcome.is_err() {
             let failed = &mut lock(&self.state).failed;
-            failed.retain(|e| !e.is_settled());
+            failed.retain(|e| !e.is_forgettable());
             failed.push(event.clone());
         }
         event.settle(outcome);
+        event.wake();
     }
 }
 
@@ -161,6 +165,22 @@ fn first_of(failed: &[Event]) -> Result<()> {
     first.map_or(Ok(()), Err)
 }
 
+impl Handle {
+    /// An empty stream.
+    pub(crate) fn new(device: &Device) -> Arc<Handle> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let queue = Arc::new(Queue { id, state: Mutex::default(), changed: Condvar::new() });
+        #[cfg(not(feature = "cuda"))]
+        let _ = device;
+        Arc::new(Handle {
+            queue,
+            #[cfg(feature = "cuda")]
+            remote: device.is_remote().then(|| Remote::new(id)),
+        })
+    }
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
         lock(&self.queue.state).closed = true;
@@ -170,7 +190,7 @@ impl Drop for Handle {
 
 impl PartialEq for Stream {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 }
 
@@ -178,6 +198,6 @@ impl Eq for Stream {}
 
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").field("id", &self.0.queue.id).field("device", &self.0.device).finish()
+        f.debug_struct("Stream").field("id", &self.shared.queue.id).field("device", &self.device).finish()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::buffer::{Access, Buffer, run_here};
 use super::device::Device;
-use super::footprint::Footprint;
+use super::footprint;
 use super::layout::Layout;
 use super::transfer;
 use crate::error::{Error, Result};
@@ -129,7 +129,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     }
 
     pub(crate) fn access(&self, write: bool) -> Access {
-        Access { buffer: self.buffer.clone(), footprint: Footprint::of(&self.layout), write }
+        Access { buffer: self.buffer.clone(), footprint: footprint::of(&self.layout), write }
     }
 }
 

@@ -2,16 +2,21 @@
 //!
 //! The elements of a layout are runs of contiguous ones. A layout with few, long runs is copied run by run; one whose
 //! runs are short but which covers its span densely, a transposed matrix say, is read as a whole and put in order here.
+//!
+//! Whatever has as many bytes as a user chooses is allocated with [`host_vec`], which may fail; what is allocated otherwise
+//! has at most [`PIECE`] elements.
 
 use super::backend::Storage;
 use super::device::advance;
 use super::layout::Layout;
 use crate::error::{Error, Result};
 use crate::lang::Elem;
-use std::borrow::Cow;
 
 /// Elements of a run below which copying runs one by one does not pay.
 const SHORT_RUN: usize = 64;
+
+/// Elements that are converted at once. Even, so that packed pairs stay together.
+const PIECE: usize = 1 << 18;
 
 /// An empty vector with room for `n` elements.
 ///
@@ -25,26 +30,35 @@ pub(super) fn host_vec<T>(n: usize) -> Result<Vec<T>> {
     Ok(out)
 }
 
+/// This many zero bytes.
+///
+/// # Errors
+/// If the host has no memory for them.
+#[cfg(feature = "simulator")]
+pub(super) fn host_bytes(n: usize) -> Result<Vec<u8>> {
+    let mut bytes = host_vec(n)?;
+    bytes.resize(n, 0);
+    Ok(bytes)
+}
+
 /// All elements, in row-major order.
 pub(crate) fn read<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>) -> Result<Vec<T>> {
-    if layout.len() == 0 {
-        return Ok(Vec::new());
-    }
-    if layout.is_contiguous() {
-        return read_run(storage, layout.offset, layout.len());
-    }
     let mut out = host_vec(layout.len())?;
-    let runs = Runs::of(layout);
-    let span = runs.offsets.iter().max().map_or(0, |last| last + runs.len - layout.offset);
-    if runs.len < SHORT_RUN && span / 2 <= layout.len() {
-        let start = layout.offset;
-        let all = read_run::<T>(storage, start, span)?;
-        let pick = |offset: &usize| all[offset - start..][..runs.len].iter().copied();
-        out.extend(runs.offsets.iter().flat_map(pick));
+    if layout.len() == 0 {
         return Ok(out);
     }
-    for offset in &runs.offsets {
-        out.extend(read_run::<T>(storage, *offset, runs.len)?);
+    let mut source = Source { storage, bytes: Vec::new() };
+    let (start, span) = (layout.offset, layout.reach());
+    let runs = Runs::of(layout);
+    if runs.len < SHORT_RUN && span / 2 <= layout.len() {
+        let mut all = host_vec::<T>(span)?;
+        source.read(start, span, &mut all)?;
+        runs.for_each(|offset, len| {
+            out.extend_from_slice(&all[offset - start..][..len]);
+            Ok(())
+        })?;
+    } else {
+        runs.for_each(|offset, len| source.read(offset, len, &mut out))?;
     }
     Ok(out)
 }
@@ -54,41 +68,62 @@ pub(crate) fn write<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<
     if data.is_empty() {
         return Ok(());
     }
-    let runs = Runs::of(layout);
-    for (offset, run) in runs.offsets.iter().zip(data.chunks(runs.len)) {
-        let bytes = T::as_bytes(run).map_or_else(|| Cow::Owned(T::pack(run)), Cow::Borrowed);
-        storage.write(T::ELEM.bytes_for(*offset), &bytes)?;
-    }
-    Ok(())
+    let mut rest = data;
+    Runs::of(layout).for_each(|offset, len| {
+        let run;
+        (run, rest) = rest.split_at(len);
+        if let Some(bytes) = T::as_bytes(run) {
+            return storage.write(T::ELEM.bytes_for(offset), bytes);
+        }
+        let pieces = run.chunks(PIECE).zip((offset..).step_by(PIECE));
+        pieces.into_iter().try_for_each(|(piece, at)| storage.write(T::ELEM.bytes_for(at), &T::pack(piece)))
+    })
 }
 
-/// `n` elements from element `offset` on; both are even for the 4-bit types.
-fn read_run<T: Elem>(storage: &Storage, offset: usize, n: usize) -> Result<Vec<T>> {
-    let mut bytes = vec![0; T::ELEM.bytes_for(n)];
-    storage.read(T::ELEM.bytes_for(offset), &mut bytes)?;
-    Ok(T::unpack(&bytes, n))
+/// Elements in device memory, and room for the bytes of a piece of them.
+struct Source<'a> {
+    storage: &'a Storage,
+    bytes: Vec<u8>,
+}
+
+impl Source<'_> {
+    /// Appends `n` elements from element `offset` on, for which there is room; both are even for the 4-bit types.
+    fn read<T: Elem>(&mut self, offset: usize, n: usize, out: &mut Vec<T>) -> Result<()> {
+        for at in (0..n).step_by(PIECE) {
+            let len = PIECE.min(n - at);
+            self.bytes.resize(T::ELEM.bytes_for(len), 0);
+            self.storage.read(T::ELEM.bytes_for(offset + at), &mut self.bytes)?;
+            out.append(&mut T::unpack(&self.bytes, len));
+        }
+        Ok(())
+    }
 }
 
 /// A layout as runs of contiguous elements, in row-major order.
-struct Runs {
+struct Runs<'a> {
     /// Elements of each.
     len: usize,
-    /// Where each starts.
-    offsets: Vec<usize>,
+    first: usize,
+    shape: &'a [usize],
+    strides: &'a [usize],
 }
 
-impl Runs {
-    fn of<const R: usize>(layout: &Layout<R>) -> Runs {
+impl Runs<'_> {
+    /// Of a layout that has elements.
+    fn of<const R: usize>(layout: &Layout<R>) -> Runs<'_> {
         let inner = layout.contiguous_from();
         let len = layout.shape[inner..].iter().product();
-        let (shape, strides) = (&layout.shape[..inner], &layout.strides[..inner]);
-        let mut index = vec![0; inner];
-        let mut offsets = Vec::new();
-        for _ in 0..shape.iter().product() {
-            let moved: usize = index.iter().zip(strides).map(|(i, s)| i * s).sum();
-            offsets.push(layout.offset + moved);
-            advance(&mut index, shape);
+        Runs { len, first: layout.offset, shape: &layout.shape[..inner], strides: &layout.strides[..inner] }
+    }
+
+    /// Calls `f` with where each run starts, and its length.
+    fn for_each(&self, mut f: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        let mut index = vec![0; self.shape.len()];
+        for _ in 0..self.shape.iter().product() {
+            let moved: usize = index.iter().zip(self.strides).map(|(i, s)| i * s).sum();
+            f(self.first + moved, self.len)?;
+            advance(&mut index, self.shape);
         }
-        Runs { len, offsets }
+        Ok(())
     }
 }

@@ -1,36 +1,44 @@
 //! Views: tensors that show the elements of another one under other axes, without copying.
 //!
-//! A [`View`] borrows its origin and derefs to the `&Tensor` that kernels take; a [`ViewMut`] borrows it exclusively and
-//! derefs to `&mut Tensor`. Axes are const, as in kernels. A view that does not exist is an error, never a panic.
+//! A [`View`] borrows its origin and derefs to the `&Tensor` that kernels take; a [`ViewMut`] borrows it exclusively, and has
+//! the methods that write. It derefs to `&Tensor` only: out of a `&mut Tensor` the tensor could be moved, and outlive the
+//! borrow. The origin is a tensor, or memory of others: a slice of the host's or of cudarc's. Axes are const, as in kernels. A view that does not exist is an error, never a panic.
 
 use super::tensor::Tensor;
 use crate::error::Result;
 use crate::lang::Elem;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{Deref, Range};
 
-/// A shared view of a tensor.
+/// A shared view of a tensor, or of memory of others.
 pub struct View<'a, T, const R: usize> {
     tensor: Tensor<T, R>,
     origin: PhantomData<&'a ()>,
 }
 
-/// An exclusive view of a tensor.
+/// An exclusive view of a tensor, or of memory of others.
 pub struct ViewMut<'a, T, const R: usize> {
     tensor: Tensor<T, R>,
     origin: PhantomData<&'a mut ()>,
 }
 
 impl<T, const R: usize> View<'_, T, R> {
-    fn new(tensor: Tensor<T, R>) -> Self {
+    /// The tensor must not outlive the borrow by another way.
+    pub(super) fn new(tensor: Tensor<T, R>) -> Self {
         View { tensor, origin: PhantomData }
     }
 }
 
 impl<T, const R: usize> ViewMut<'_, T, R> {
-    fn new(tensor: Tensor<T, R>) -> Self {
+    /// As [`View::new`]; nobody else may use its elements.
+    pub(super) fn new(tensor: Tensor<T, R>) -> Self {
         ViewMut { tensor, origin: PhantomData }
+    }
+
+    /// The tensor, for code of this crate that moves nothing out.
+    pub(super) fn tensor_mut(&mut self) -> &mut Tensor<T, R> {
+        &mut self.tensor
     }
 }
 
@@ -45,12 +53,6 @@ impl<T, const R: usize> Deref for ViewMut<'_, T, R> {
     type Target = Tensor<T, R>;
     fn deref(&self) -> &Tensor<T, R> {
         &self.tensor
-    }
-}
-
-impl<T, const R: usize> DerefMut for ViewMut<'_, T, R> {
-    fn deref_mut(&mut self) -> &mut Tensor<T, R> {
-        &mut self.tensor
     }
 }
 
@@ -129,6 +131,61 @@ macro_rules! shared_views {
     };
 }
 
+/// The exclusive views of a tensor, and of an exclusive view.
+macro_rules! exclusive_views {
+    () => {
+        /// The whole tensor, to write.
+        #[must_use]
+        pub fn view_mut(&mut self) -> ViewMut<'_, T, R> {
+            ViewMut::new(self.with_layout(*self.layout()))
+        }
+
+        /// As [`Tensor::transpose`], to write.
+        ///
+        /// # Errors
+        /// As [`Tensor::transpose`].
+        pub fn transpose_mut<const A: usize, const B: usize>(&mut self) -> Result<ViewMut<'_, T, R>> {
+            const { assert!(A < R && B < R, "a tensor of this rank has no such axis") };
+            Ok(ViewMut::new(self.with_layout(self.layout().transpose(A, B)?)))
+        }
+
+        /// As [`Tensor::permute`], to write.
+        ///
+        /// # Errors
+        /// As [`Tensor::permute`].
+        pub fn permute_mut(&mut self, axes: [usize; R]) -> Result<ViewMut<'_, T, R>> {
+            Ok(ViewMut::new(self.with_layout(self.layout().permute(axes)?)))
+        }
+
+        /// As [`Tensor::slice`], to write.
+        ///
+        /// # Errors
+        /// As [`Tensor::slice`].
+        pub fn slice_mut<const AX: usize>(&mut self, range: Range<usize>) -> Result<ViewMut<'_, T, R>> {
+            const { assert!(AX < R, "a tensor of this rank has no such axis") };
+            Ok(ViewMut::new(self.with_layout(self.layout().slice(AX, range.start, range.end)?)))
+        }
+
+        /// As [`Tensor::split_at`], to write: the parts share no element, so one launch may write both.
+        ///
+        /// # Errors
+        /// As [`Tensor::split_at`].
+        pub fn split_at_mut<const AX: usize>(&mut self, at: usize) -> Result<(ViewMut<'_, T, R>, ViewMut<'_, T, R>)> {
+            const { assert!(AX < R, "a tensor of this rank has no such axis") };
+            let (head, tail) = self.layout().split(AX, at)?;
+            Ok((ViewMut::new(self.with_layout(head)), ViewMut::new(self.with_layout(tail))))
+        }
+
+        /// As [`Tensor::reshape`], to write.
+        ///
+        /// # Errors
+        /// As [`Tensor::reshape`].
+        pub fn reshape_mut<const Q: usize>(&mut self, shape: [usize; Q]) -> Result<ViewMut<'_, T, Q>> {
+            Ok(ViewMut::new(self.with_layout(self.layout().reshape(shape)?)))
+        }
+    };
+}
+
 impl<T: Elem, const R: usize> Tensor<T, R> {
     /// The whole tensor.
     #[must_use]
@@ -137,55 +194,18 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     }
 
     shared_views!('_);
+    exclusive_views!();
+}
 
-    /// The whole tensor, to write.
-    #[must_use]
-    pub fn view_mut(&mut self) -> ViewMut<'_, T, R> {
-        ViewMut::new(self.with_layout(*self.layout()))
-    }
+impl<T: Elem, const R: usize> ViewMut<'_, T, R> {
+    exclusive_views!();
 
-    /// As [`Tensor::transpose`], to write.
+    /// As [`Tensor::write`].
     ///
     /// # Errors
-    /// As [`Tensor::transpose`].
-    pub fn transpose_mut<const A: usize, const B: usize>(&mut self) -> Result<ViewMut<'_, T, R>> {
-        const { assert!(A < R && B < R, "a tensor of this rank has no such axis") };
-        Ok(ViewMut::new(self.with_layout(self.layout().transpose(A, B)?)))
-    }
-
-    /// As [`Tensor::permute`], to write.
-    ///
-    /// # Errors
-    /// As [`Tensor::permute`].
-    pub fn permute_mut(&mut self, axes: [usize; R]) -> Result<ViewMut<'_, T, R>> {
-        Ok(ViewMut::new(self.with_layout(self.layout().permute(axes)?)))
-    }
-
-    /// As [`Tensor::slice`], to write.
-    ///
-    /// # Errors
-    /// As [`Tensor::slice`].
-    pub fn slice_mut<const AX: usize>(&mut self, range: Range<usize>) -> Result<ViewMut<'_, T, R>> {
-        const { assert!(AX < R, "a tensor of this rank has no such axis") };
-        Ok(ViewMut::new(self.with_layout(self.layout().slice(AX, range.start, range.end)?)))
-    }
-
-    /// As [`Tensor::split_at`], to write: the parts share no element, so one launch may write both.
-    ///
-    /// # Errors
-    /// As [`Tensor::split_at`].
-    pub fn split_at_mut<const AX: usize>(&mut self, at: usize) -> Result<(ViewMut<'_, T, R>, ViewMut<'_, T, R>)> {
-        const { assert!(AX < R, "a tensor of this rank has no such axis") };
-        let (head, tail) = self.layout().split(AX, at)?;
-        Ok((ViewMut::new(self.with_layout(head)), ViewMut::new(self.with_layout(tail))))
-    }
-
-    /// As [`Tensor::reshape`], to write.
-    ///
-    /// # Errors
-    /// As [`Tensor::reshape`].
-    pub fn reshape_mut<const Q: usize>(&mut self, shape: [usize; Q]) -> Result<ViewMut<'_, T, Q>> {
-        Ok(ViewMut::new(self.with_layout(self.layout().reshape(shape)?)))
+    /// As [`Tensor::write`].
+    pub fn write(&mut self, data: &[T]) -> Result<()> {
+        self.tensor.write(data)
     }
 }
 
@@ -206,6 +226,17 @@ macro_rules! rank_views {
                 Ok(View::new(self.with_layout(self.layout().index(AX, i)?)))
             }
 
+            /// As `index`, to write.
+            ///
+            /// # Errors
+            /// As `index`.
+            pub fn index_mut<const AX: usize>(&mut self, i: usize) -> Result<ViewMut<'_, T, $Q>> {
+                const { assert!(AX < $R, "a tensor of this rank has no such axis") };
+                Ok(ViewMut::new(self.with_layout(self.layout().index(AX, i)?)))
+            }
+        }
+
+        impl<T: Elem> ViewMut<'_, T, $R> {
             /// As `index`, to write.
             ///
             /// # Errors
@@ -237,6 +268,17 @@ macro_rules! rank_views {
                 Ok(View::new(self.with_layout(self.layout().unsqueeze(AX)?)))
             }
 
+            /// As `unsqueeze`, to write.
+            ///
+            /// # Errors
+            /// As `unsqueeze`.
+            pub fn unsqueeze_mut<const AX: usize>(&mut self) -> Result<ViewMut<'_, T, $R>> {
+                const { assert!(AX < $R, "a new axis goes before an axis or after the last one") };
+                Ok(ViewMut::new(self.with_layout(self.layout().unsqueeze(AX)?)))
+            }
+        }
+
+        impl<T: Elem> ViewMut<'_, T, $Q> {
             /// As `unsqueeze`, to write.
             ///
             /// # Errors

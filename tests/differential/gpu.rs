@@ -4,7 +4,7 @@ use crate::devices::{Outcome, Tensors};
 use crate::tensor::Tensor as Host;
 use std::sync::{Arc, OnceLock};
 use titan::__private::{KernelRef, LaunchArg};
-use titan::cuda::cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr};
+use titan::cuda::cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DriverError};
 use titan::cuda::{RawTensor, tensor_from_raw};
 use titan::prelude::*;
 use titan::{DeviceKind, Error, Launch};
@@ -50,7 +50,7 @@ impl Gpu {
         let text: &'static str = Box::leak(titan_core::text::print(kernel).into_boxed_str());
         let kernel_ref: &'static KernelRef =
             Box::leak(Box::new(KernelRef::new("random", text.as_bytes(), "random.tir", 1)));
-        let driver = |e: titan::cuda::cudarc::driver::DriverError| e.to_string();
+        let driver = |e: DriverError| e.to_string();
         let copy = |t: &Option<Host>| t.as_ref().map(|t| self.stream.clone_htod(&t.bytes)).transpose();
         let slices: Vec<Option<CudaSlice<u8>>> = tensors.iter().map(copy).collect::<Result<_, _>>().map_err(driver)?;
         let mut typed = Vec::new();
@@ -116,7 +116,7 @@ impl Gpu {
             pointer: pointer + host.skip as u64,
             shape: std::array::from_fn(|i| host.extents[i] as usize),
             strides: Some(std::array::from_fn(|i| host.strides[i] as usize)),
-            stream: Some(self.stream.cu_stream()),
+            stream: Some(self.stream.cu_stream().cast()),
         };
         // SAFETY: the slice outlives the launch, which is waited for, and nobody else uses it meanwhile.
         unsafe { tensor_from_raw(&self.device, raw) }

@@ -29,9 +29,11 @@ mod cases;
 mod devices;
 #[cfg(feature = "cuda")]
 mod gpu;
+mod grouped;
 mod integers;
 mod mutants;
 mod numbers;
 mod operations;
+mod packed;
 mod reference;
 mod report;

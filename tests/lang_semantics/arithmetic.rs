@@ -192,6 +192,19 @@ fn with_nan_only_unequal_holds() {
 }
 
 #[test]
+fn lines_stay_lines_beside_scalars_and_each_other() {
+    let (row, col) = (tile::<i32, 3>(&[1, 2, 3]).row(), tile::<i32, 2>(&[10, 20]).col());
+    let (row, col) = (ops::sub(2, ops::mul(row, 5)), ops::add(col, ops::neg(col)));
+    assert_eq!(ops::add(row, col).to_vec(), [-3, -8, -13, -3, -8, -13]);
+    let beyond = ops::not(ops::lt(row, -5));
+    assert_eq!(ops::and(beyond, ops::eq(col, col)).to_vec(), [true, false, false, true, false, false]);
+    let half = ops::mul(tile::<f16, 2>(&[f16::ONE, f16::from_f32(3.0)]).row(), 0.1f32);
+    let tenth = f16::from_f32(0.1);
+    let whole = ops::mul(tile::<f16, 2>(&[f16::ONE, f16::from_f32(3.0)]).reshape::<D2<1, 2>>(), tenth);
+    assert_eq!(ops::add(half, tile::<f16, 1>(&[f16::ZERO]).col()).to_vec(), whole.to_vec());
+}
+
+#[test]
 fn rows_and_columns_meet_tiles_in_either_order() {
     let (row, col) = (tile::<i32, 3>(&[1, 2, 3]).row(), tile::<i32, 2>(&[10, 20]).col());
     let both = [9, 8, 7, 19, 18, 17];

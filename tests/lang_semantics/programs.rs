@@ -85,6 +85,22 @@ fn quotients_round_up() {
 }
 
 #[test]
+fn groups_of_rows_are_gone_through_column_by_column() {
+    let all: Vec<[i32; 2]> = (0..9).map(|i| unflatten_grouped::<2>(i, [3, 3])).collect();
+    assert_eq!(all, [[0, 0], [1, 0], [0, 1], [1, 1], [0, 2], [1, 2], [2, 0], [2, 1], [2, 2]]);
+    assert_eq!(unflatten_grouped::<2>(9, [3, 3]), [3, 0], "beyond the box");
+    assert_eq!(unflatten_grouped::<2>(-1, [3, 3]), [0, -1]);
+    assert_eq!(unflatten_grouped::<2>(7, [2, 0]), [0, 7]);
+    // The same as what other devices run, which is written down apart.
+    for (rows, columns) in (0..7).flat_map(|r| (0..7).map(move |c| (r, c))) {
+        for i in -2..rows * columns + 2 {
+            let at = unflatten(i, [rows, columns]);
+            assert_eq!(unflatten_grouped::<3>(i, [rows, columns]), titan_core::ir::grouped(at, [rows, columns], 3));
+        }
+    }
+}
+
+#[test]
 fn coordinates_unflatten_with_the_last_axis_fastest() {
     let all: Vec<[i32; 2]> = (0..6).map(|i| unflatten(i, [2, 3])).collect();
     assert_eq!(all, [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]);

@@ -282,7 +282,7 @@ fn branches_in_closures_choose_element_by_element() -> titan::Result<()> {
 }
 
 #[titan::kernel(grid(N / 64))]
-fn rounds_down(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+fn rounds_down(#[shape(N)] x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
     let p = program_id(0);
     y.store_tile([p], x.load_tile::<64>([p]) + 1.0);
 }
@@ -290,6 +290,11 @@ fn rounds_down(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1
 #[titan::kernel(grid(n - 2))]
 fn as_many_as(#[shape(_)] y: &mut Tensor<f32, 1>, n: i32) {
     y.set([program_id(0)], 1.0);
+}
+
+#[titan::kernel(grid(unchecked n))]
+fn the_first(#[shape(_)] y: &mut Tensor<f32, 1>, n: i32) {
+    y.set([program_id(0)], 2.0);
 }
 
 #[titan::kernel(grid(cdiv(N, 64)))]
@@ -310,12 +315,37 @@ fn grids_without_programs() -> titan::Result<()> {
         text(as_many_as(&mut y, 1).sync())
             .contains("extent 0 of the grid, `n - 2`, is -1, but must be 0 to 2147483647")
     );
-    as_many_as(&mut y, 5).sync()?;
-    assert_eq!(y.to_vec()?[..4], [1.0, 1.0, 1.0, 0.0]);
+    as_many_as(&mut y, 52).sync()?;
+    assert_eq!(y.to_vec()?, [1.0; 50]);
     // Nothing to write, or nothing to add.
     rounds_down(&dev.zeros([0])?, &mut dev.zeros([0])?).sync()?;
     let mut sums = dev.full([3], 7)?;
     count(&dev.zeros([0])?, &mut sums).sync()?;
     assert_eq!(sums.to_vec()?, [7; 3]);
+    Ok(())
+}
+
+#[test]
+fn grids_that_leave_parts_unwritten() -> titan::Result<()> {
+    let dev = device();
+    let text = |result: titan::Result<()>| result.unwrap_err().to_string();
+    let (x, mut y) = (dev.zeros([100])?, dev.zeros([100])?);
+    let short = "extent 0 of the grid, `N / 64`, is 1 (N = 100), but `y` of extents [100] has 2 parts of 64 along axis 0, one for each \
+         program: the rest would keep what it holds\n  help: declare `cdiv(y.dim(0), 64)` as extent 0 of the grid";
+    assert!(text(rounds_down(&x, &mut y).sync()).contains(short), "{}", text(rounds_down(&x, &mut y).sync()));
+    assert!(text(rounds_down::reference(&x, &mut y)).contains(short));
+    assert!(
+        text(as_many_as(&mut y, 5).sync())
+            .contains("is 3 (n = 5), but `y` of extents [100] has 100 elements along axis 0")
+    );
+    let given = text(as_many_as(&mut y, 102).grid([99]).sync());
+    assert!(
+        given.contains("extent 0 of the grid is 99, but `y`") && given.contains("launch at least 100 programs"),
+        "{given}"
+    );
+    as_many_as(&mut y, 102).sync()?;
+    the_first(&mut y, 3).sync()?;
+    the_first(&mut y, 0).sync()?;
+    assert_eq!(y.to_vec()?[..4], [2.0, 2.0, 2.0, 1.0]);
     Ok(())
 }

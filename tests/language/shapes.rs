@@ -43,6 +43,98 @@ fn shapes_change_and_lines_broadcast() -> titan::Result<()> {
     Ok(())
 }
 
+/// Operators of rows and columns with scalars and with each other, of one element type.
+#[titan::kernel(instances(T in [f32, f16, i32]), grid(1))]
+fn lines<T: Num>(
+    #[shape(4, 6)] x: &Tensor<T, 2>,
+    #[shape(6)] along: &Tensor<T, 1>,
+    #[shape(4)] down: &Tensor<T, 1>,
+    #[shape(1)] s: &Tensor<T, 1>,
+    #[shape(28, 6)] y: &mut Tensor<T, 2>,
+) {
+    let s = s.get([0]);
+    let t = x.load_tile::<4, 6>([0, 0]);
+    let (row, col) = (along.load_tile::<6>([0]).row(), down.load_tile::<4>([0]).col());
+    y.store_tile([0, 0], t + row * s);
+    y.store_tile([1, 0], (s - col) * t);
+    y.store_tile([2, 0], t + (row + row) - -col);
+    let mut carried = row;
+    for _ in 0..3 {
+        carried = carried * s - row;
+    }
+    carried += s;
+    y.store_tile([3, 0], carried + col);
+    let (wide, tall) = ((row > s) & !(row == row), (s <= col) | (col != col));
+    y.store_tile([4, 0], select(wide | tall, t, s));
+    let (a, b) = (row, col * s);
+    let chosen = if s > s - s { a } else { a + a };
+    y.store_tile([5, 0], chosen / s + b);
+    y.store_tile([6, 0], row * (col * col));
+}
+
+/// The CPU or what the environment names, the emulated GPU, the simulator.
+fn devices() -> Vec<Device> {
+    let mut all = vec![device()];
+    #[cfg(feature = "emulator")]
+    all.push(Device::emulator("sm_80").expect("sm_80 is emulated"));
+    #[cfg(feature = "simulator")]
+    all.push(Device::simulator(titan::sim::Options::default()));
+    all
+}
+
+#[test]
+fn lines_have_operators() -> titan::Result<()> {
+    for dev in devices() {
+        let (xs, row, col) = ([3, -1, 4, 1, -5, 9].repeat(4), [2, 7, -1, 8, 2, -8], [3, 1, -4, 5]);
+        let got = same!(lines::<i32>(dev; &dev.tensor(&xs, [4, 6])?, &dev.tensor(&row, [6])?, &dev.tensor(&col, [4])?,
+            &dev.tensor(&[3], [1])?; i32, [28, 6]));
+        for i in 0..24 {
+            let (t, r, c, s) = (xs[i], row[i % 6], col[i / 6], 3);
+            assert_eq!(got[i], t + r * s);
+            assert_eq!(got[24 + i], (s - c) * t);
+            assert_eq!(got[48 + i], t + 2 * r + c);
+            assert_eq!(got[72 + i], ((r * s - r) * s - r) * s - r + s + c);
+            assert_eq!(got[96 + i], if s <= c { t } else { s });
+            assert_eq!(got[120 + i], r / s + c * s);
+            assert_eq!(got[144 + i], r * c * c);
+        }
+        let float = |v: &[i32]| v.iter().map(|x| *x as f32 / 4.0).collect::<Vec<_>>();
+        let (xs, row, col) = (float(&xs), float(&row), float(&col));
+        let half = |v: &[f32]| v.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>();
+        same!(lines::<f16>(dev; &dev.tensor(&half(&xs), [4, 6])?, &dev.tensor(&half(&row), [6])?,
+            &dev.tensor(&half(&col), [4])?, &dev.tensor(&half(&[0.75]), [1])?; f16, [28, 6]));
+        same!(lines::<f32>(dev; &dev.tensor(&xs, [4, 6])?, &dev.tensor(&row, [6])?, &dev.tensor(&col, [4])?,
+            &dev.tensor(&[0.75], [1])?; f32, [28, 6]));
+    }
+    Ok(())
+}
+
+/// A half line beside an `f32`, which is rounded first; elements that follow from elsewhere.
+#[titan::kernel(grid(1))]
+fn inferred(#[shape(16, 16)] x: &Tensor<f16, 2>, #[shape(16, 16)] y: &mut Tensor<f32, 2>, s: f32) {
+    let t = x.load_tile::<16, 16>([0, 0]);
+    let row = t.reduce_max::<0>().row() * s;
+    let product = mma(t, t + row, Tile::zeros()) * s;
+    let mut sum = Tile::zeros();
+    sum += (product * 0.125).exp();
+    y.store_tile([0, 0], t.cast() * s + sum);
+}
+
+#[test]
+fn elements_follow_from_afar() -> titan::Result<()> {
+    for dev in devices() {
+        let xs: Vec<f16> = (0..256).map(|i| f16::from_f32((i % 7) as f32 / 16.0)).collect();
+        let x = dev.tensor(&xs, [16, 16])?;
+        let (mut y, mut again) = (dev.zeros([16, 16])?, dev.zeros([16, 16])?);
+        inferred(&x, &mut y, 0.3).sync()?;
+        inferred::reference(&x, &mut again, 0.3)?;
+        for (a, b) in y.to_vec()?.iter().zip(again.to_vec()?) {
+            assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0), "{a} {b} on {dev}");
+        }
+    }
+    Ok(())
+}
+
 #[titan::kernel(grid(1))]
 fn reductions(#[shape(3, 5)] x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
     let t = x.load_tile::<3, 5>([0, 0]);

@@ -1,7 +1,7 @@
 //! Kernels for the tests of the runtime, as the macro would embed them.
 #![allow(dead_code, unused_imports, reason = "every test program uses some of them")]
 
-use titan::{Launch, Tensor};
+use titan::{AsTensorMut, Launch, Tensor};
 
 macro_rules! kernel {
     ($name:ident, $source:literal) => {{
@@ -13,7 +13,7 @@ macro_rules! kernel {
 pub(crate) use kernel;
 
 /// `y[p] = v`
-pub(crate) fn fill(y: &mut Tensor<f32, 1>, v: f32) -> Launch<'_> {
+pub(crate) fn fill(y: &mut impl AsTensorMut<Tensor<f32, 1>>, v: f32) -> Launch<'_> {
     let kernel = kernel!(
         fill,
         "kernel @fill(%y: mut tensor<f32>[N], %v: f32) grid(N) {
@@ -22,11 +22,11 @@ pub(crate) fn fill(y: &mut Tensor<f32, 1>, v: f32) -> Launch<'_> {
             return
         }"
     );
-    Launch::new(kernel, vec![y.into(), v.into()])
+    Launch::new(kernel, vec![y.as_tensor_mut().into(), v.into()])
 }
 
 /// `y[p] = v`, after `spins` additions.
-pub(crate) fn slow_fill(y: &mut Tensor<f32, 1>, v: f32, spins: i32) -> Launch<'_> {
+pub(crate) fn slow_fill(y: &mut impl AsTensorMut<Tensor<f32, 1>>, v: f32, spins: i32) -> Launch<'_> {
     let kernel = kernel!(
         slow_fill,
         "kernel @slow_fill(%y: mut tensor<f32>[N], %v: f32, %n: i32) grid(N) {
@@ -44,11 +44,11 @@ pub(crate) fn slow_fill(y: &mut Tensor<f32, 1>, v: f32, spins: i32) -> Launch<'_
             return
         }"
     );
-    Launch::new(kernel, vec![y.into(), v.into(), spins.into()])
+    Launch::new(kernel, vec![y.as_tensor_mut().into(), v.into(), spins.into()])
 }
 
 /// `y[p] = x[p] + v`
-pub(crate) fn add<'a>(x: &'a Tensor<f32, 1>, y: &'a mut Tensor<f32, 1>, v: f32) -> Launch<'a> {
+pub(crate) fn add<'a>(x: &'a Tensor<f32, 1>, y: &'a mut impl AsTensorMut<Tensor<f32, 1>>, v: f32) -> Launch<'a> {
     let kernel = kernel!(
         add,
         "kernel @add(%x: in tensor<f32>[N], %y: mut tensor<f32>[N], %v: f32) grid(N) {
@@ -59,11 +59,26 @@ pub(crate) fn add<'a>(x: &'a Tensor<f32, 1>, y: &'a mut Tensor<f32, 1>, v: f32) 
             return
         }"
     );
-    Launch::new(kernel, vec![x.into(), y.into(), v.into()])
+    Launch::new(kernel, vec![x.into(), y.as_tensor_mut().into(), v.into()])
+}
+
+/// `y[p] += x[p]`, `times` times, in a grid with so many programs along its second axis.
+pub(crate) fn accumulate<'a>(x: &'a Tensor<f32, 1>, y: &'a mut Tensor<f32, 1>, times: i32) -> Launch<'a> {
+    let kernel = kernel!(
+        accumulate,
+        "kernel @accumulate(%x: in tensor<f32>[N], %y: mut tensor<f32>[N], %n: i32) grid(N, %n) {
+            %p = program_id<0> : i32
+            %a = get %x[%p] : f32
+            %v = splat %a : tile<1xf32>
+            atomic_add_tile %y[%p], %v
+            return
+        }"
+    );
+    Launch::new(kernel, vec![x.into(), y.into(), times.into()])
 }
 
 /// `y[p] = y[p] * v`
-pub(crate) fn scale(y: &mut Tensor<f32, 1>, v: f32) -> Launch<'_> {
+pub(crate) fn scale(y: &mut impl AsTensorMut<Tensor<f32, 1>>, v: f32) -> Launch<'_> {
     let kernel = kernel!(
         scale,
         "kernel @scale(%y: mut tensor<f32>[N], %v: f32) grid(N) {
@@ -74,11 +89,15 @@ pub(crate) fn scale(y: &mut Tensor<f32, 1>, v: f32) -> Launch<'_> {
             return
         }"
     );
-    Launch::new(kernel, vec![y.into(), v.into()])
+    Launch::new(kernel, vec![y.as_tensor_mut().into(), v.into()])
 }
 
 /// `a[p] = v; b[p] = -v`
-pub(crate) fn fill_two<'a>(a: &'a mut Tensor<f32, 1>, b: &'a mut Tensor<f32, 1>, v: f32) -> Launch<'a> {
+pub(crate) fn fill_two<'a>(
+    a: &'a mut impl AsTensorMut<Tensor<f32, 1>>,
+    b: &'a mut impl AsTensorMut<Tensor<f32, 1>>,
+    v: f32,
+) -> Launch<'a> {
     let kernel = kernel!(
         fill_two,
         "kernel @fill_two(%a: mut tensor<f32>[N], %b: mut tensor<f32>[N], %v: f32) grid(N) {
@@ -90,11 +109,11 @@ pub(crate) fn fill_two<'a>(a: &'a mut Tensor<f32, 1>, b: &'a mut Tensor<f32, 1>,
             return
         }"
     );
-    Launch::new(kernel, vec![a.into(), b.into(), v.into()])
+    Launch::new(kernel, vec![a.as_tensor_mut().into(), b.as_tensor_mut().into(), v.into()])
 }
 
 /// Adds 1 to every element of a matrix.
-pub(crate) fn add_one<'a>(x: &'a Tensor<f32, 2>, y: &'a mut Tensor<f32, 2>) -> Launch<'a> {
+pub(crate) fn add_one<'a>(x: &'a Tensor<f32, 2>, y: &'a mut impl AsTensorMut<Tensor<f32, 2>>) -> Launch<'a> {
     let kernel = kernel!(
         add_one,
         "kernel @add_one(%x: in tensor<f32>[M, N], %y: mut tensor<f32>[M, N]) grid(M, N) {
@@ -107,11 +126,11 @@ pub(crate) fn add_one<'a>(x: &'a Tensor<f32, 2>, y: &'a mut Tensor<f32, 2>) -> L
             return
         }"
     );
-    Launch::new(kernel, vec![x.into(), y.into()])
+    Launch::new(kernel, vec![x.into(), y.as_tensor_mut().into()])
 }
 
 /// Writes 1, and traps in program `at` and those after it.
-pub(crate) fn trap_at(y: &mut Tensor<f32, 1>, at: i32) -> Launch<'_> {
+pub(crate) fn trap_at(y: &mut impl AsTensorMut<Tensor<f32, 1>>, at: i32) -> Launch<'_> {
     let kernel = kernel!(
         trap_at,
         "kernel @trap_at<T = f32>(%y: mut tensor<f32>[N], %at: i32) grid(N) {
@@ -123,11 +142,11 @@ pub(crate) fn trap_at(y: &mut Tensor<f32, 1>, at: i32) -> Launch<'_> {
             return
         }"
     );
-    Launch::new(kernel, vec![y.into(), at.into()])
+    Launch::new(kernel, vec![y.as_tensor_mut().into(), at.into()])
 }
 
 /// `y[p]` is 1 if `x` is there.
-pub(crate) fn is_present<'a>(x: Option<&'a Tensor<f32, 1>>, y: &'a mut Tensor<f32, 1>) -> Launch<'a> {
+pub(crate) fn is_present<'a>(x: Option<&'a Tensor<f32, 1>>, y: &'a mut impl AsTensorMut<Tensor<f32, 1>>) -> Launch<'a> {
     let kernel = kernel!(
         is_present,
         "kernel @is_present(%y: mut tensor<f32>[N], %x: in optional tensor<f32>[N]) grid(N) {
@@ -138,5 +157,5 @@ pub(crate) fn is_present<'a>(x: Option<&'a Tensor<f32, 1>>, y: &'a mut Tensor<f3
             return
         }"
     );
-    Launch::new(kernel, vec![y.into(), x.into()])
+    Launch::new(kernel, vec![y.as_tensor_mut().into(), x.into()])
 }

@@ -1,25 +1,34 @@
 //! `titan check`: every error of a file, in its lines.
 //!
 //! A text that cannot be read is not verified. Of a kernel, the verifier reports the first group of rules that is broken;
-//! see `titan_core::verify`.
+//! see `titan_core::verify`. Of one that it accepts, the grid is looked at.
 
 use crate::report::{Finding, Report, Verdict};
 use crate::{Outcome, none, read};
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
-use titan_core::diag::Diagnostic;
+use std::path::Path;
+use titan_core::analysis::cover;
+use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::Loc;
 use titan_core::text::{Located, TextPos, parse_located};
-use titan_core::verify::{WellFormed, verify, well_formed};
+use titan_core::verify::{Verified, WellFormed, verify, well_formed};
 
 /// Checks a file and writes what it finds.
-pub(crate) fn run(path: &str, json: bool, out: &mut dyn Write) -> io::Result<Outcome> {
-    say(path, &read(path)?, json, out, io::stdout().is_terminal())
+pub(crate) fn run(path: &Path, targets: &[String], json: bool, out: &mut dyn Write) -> io::Result<Outcome> {
+    say(path, &read(path)?, targets, json, out, io::stdout().is_terminal())
 }
 
 /// Checks a text and writes what it finds.
-pub(crate) fn say(path: &str, text: &str, json: bool, out: &mut dyn Write, terminal: bool) -> io::Result<Outcome> {
-    let (kernels, findings) = findings(text);
+pub(crate) fn say(
+    path: &Path,
+    text: &str,
+    targets: &[String],
+    json: bool,
+    out: &mut dyn Write,
+    terminal: bool,
+) -> io::Result<Outcome> {
+    let (kernels, findings) = findings(text, targets);
     if kernels.is_empty() && findings.is_empty() {
         return Err(none(path));
     }
@@ -29,7 +38,7 @@ pub(crate) fn say(path: &str, text: &str, json: bool, out: &mut dyn Write, termi
         return report.json(out);
     }
     let outcome = report.snippets(out, terminal)?;
-    let (kernels, n) = (report.kernels.len(), report.findings.len());
+    let (path, kernels, n) = (path.display(), report.kernels.len(), report.findings.len());
     match outcome {
         Outcome::Clean => {
             writeln!(out, "{path}: {kernels} {}, nothing wrong", if kernels == 1 { "kernel" } else { "kernels" })?;
@@ -40,7 +49,7 @@ pub(crate) fn say(path: &str, text: &str, json: bool, out: &mut dyn Write, termi
 }
 
 /// The kernels of a text, and what is wrong with them.
-fn findings(text: &str) -> (Vec<String>, Vec<Finding>) {
+fn findings(text: &str, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
     let kernels = match parse_located(text) {
         Ok(kernels) => kernels,
         Err(errors) => return (Vec::new(), unreadable(errors)),
@@ -49,10 +58,29 @@ fn findings(text: &str) -> (Vec<String>, Vec<Finding>) {
     let mut all = Vec::new();
     for (located, name) in kernels.into_iter().zip(&names) {
         let at = located.at;
-        let errors = verify(located.kernel).err().unwrap_or_default();
+        let errors = match verify(located.kernel) {
+            Ok(kernel) => {
+                let short = cover::short(&kernel, kernel.partition());
+                let mut errors: Vec<_> = short.iter().map(|s| s.diagnostic(&kernel.sig)).collect();
+                errors.extend(targets.iter().filter_map(|target| refusal(&kernel, target)));
+                errors
+            }
+            Err(errors) => errors,
+        };
         all.extend(errors.into_iter().map(|e| in_text(name, at, e)));
     }
     (names, all)
+}
+
+/// T0902, if a target cannot take a kernel.
+fn refusal(kernel: &Verified, target: &str) -> Option<Diagnostic<Loc>> {
+    let machine = titan_nv::Machine::from_name(target).ok()?;
+    let told = titan_nv::compile(kernel, machine, None).err()?.told();
+    let error = Diagnostic::new(Code::Backend, told.loc, told.message);
+    Some(match told.help {
+        Some(help) => error.help(help),
+        None => error,
+    })
 }
 
 /// A kernel whose parts fit together, and where it begins.

@@ -1,10 +1,12 @@
 //! The command line: names, help and what they take.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::path::{Path, PathBuf};
 
 /// The command line of `titan`.
 pub(crate) fn command() -> Command {
-    let file = || Arg::new("FILE").required(true).help("A file of tile IR; `-` is stdin");
+    let path = value_parser!(PathBuf);
+    let file = || Arg::new("FILE").required(true).value_parser(path.clone()).help("A file of tile IR; `-` is stdin");
     let json = || {
         Arg::new("json").long("json").action(ArgAction::SetTrue).help("The verdict as one JSON object, see docs/cli.md")
     };
@@ -13,7 +15,7 @@ pub(crate) fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(Command::new("check").about("Read and verify a file; show every finding").arg(file()).arg(json()))
+        .subcommand(check().arg(file()).arg(json()))
         .subcommand(opt().arg(file()))
         .subcommand(sim().arg(file()).arg(json()))
         .subcommand(
@@ -29,6 +31,19 @@ pub(crate) fn command() -> Command {
         .subcommand(
             Command::new("doctor").about("Look at the toolchain, this crate's profiles, the cache and the devices"),
         )
+}
+
+/// The command that verifies kernels.
+fn check() -> Command {
+    let supported = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name);
+    Command::new("check").about("Read and verify a file; show every finding").arg(
+        Arg::new("target")
+            .long("target")
+            .value_name("NAME")
+            .action(ArgAction::Append)
+            .value_parser(supported.collect::<Vec<&str>>())
+            .help("Also find what this target cannot take, as `cargo build` does"),
+    )
 }
 
 /// The command that changes kernels.
@@ -118,12 +133,21 @@ fn sim() -> Command {
                 .value_name("SCHEDULE")
                 .conflicts_with_all(["seed", "complete", "runs", "explore"]),
         )
-        .arg(value("timeline", "Draw the last run into this file").value_name("FILE.svg"))
+        .arg(
+            value("timeline", "Draw the last run into this file")
+                .value_name("FILE.svg")
+                .value_parser(value_parser!(PathBuf)),
+        )
 }
 
-/// The file of `check` and `fmt`.
-pub(crate) fn file(matches: &ArgMatches) -> &str {
-    matches.get_one::<String>("FILE").map_or("", String::as_str)
+/// The file of a command.
+pub(crate) fn file(matches: &ArgMatches) -> &Path {
+    matches.get_one::<PathBuf>("FILE").map_or(Path::new(""), PathBuf::as_path)
+}
+
+/// The targets of `check`.
+pub(crate) fn targets(matches: &ArgMatches) -> Vec<String> {
+    matches.get_many::<String>("target").into_iter().flatten().cloned().collect()
 }
 
 /// Whether programs will read the verdict.

@@ -38,7 +38,13 @@ pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
         }
     }
     match titan_core::artifact::cache_dir(|name| std::env::var_os(name)) {
-        Some(dir) => writeln!(out, "cache        {} ({})", dir.display(), size(&dir))?,
+        Some(dir) => {
+            writeln!(out, "cache        {} ({})", dir.display(), size(&dir))?;
+            if is_open(&dir) {
+                let dir = dir.display();
+                writeln!(out, "             not used, because other users may write to it: `chmod go-w '{dir}'`")?;
+            }
+        }
         None => writeln!(out, "cache        off")?,
     }
     for (device, state) in devices() {
@@ -80,6 +86,20 @@ fn slow_profiles(manifest: &str) -> Vec<&'static str> {
 
 /// The target whose code every later GPU of NVIDIA runs.
 const PORTABLE: &str = "sm_80";
+
+/// Whether others than its owner may write to a folder.
+fn is_open(dir: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        std::fs::metadata(dir).is_ok_and(|found| found.mode() & 0o022 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = dir;
+        false
+    }
+}
 
 fn size(dir: &Path) -> String {
     let Ok(entries) = std::fs::read_dir(dir) else { return "empty".into() };

@@ -32,6 +32,9 @@ fn summary(code: Code) -> String {
         Reporter::Rustc => {
             "Reported by rustc, which checks the kernel's body as ordinary Rust over the types of `titan::lang`."
         }
+        Reporter::TitanInKernels => {
+            "Reported by `#[titan::kernel]` in the body of a kernel, and by rustc in the body of a device function."
+        }
         Reporter::Titan => "Reported by `#[titan::kernel]` while it compiles the kernel, or by `titan check`.",
     };
     format!("{code}: {}\n\n{reporter}", code.title())

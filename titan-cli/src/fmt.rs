@@ -3,17 +3,21 @@
 //! The comments at the top stay. The file itself is not written: comments inside kernels are not part of the IR, and a
 //! formatter that drops them must not overwrite them.
 
-use crate::{Outcome, read};
+use crate::{Outcome, none, read};
 use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
 use titan_core::text::{parse, print};
 
 /// Prints the kernels of a file.
-pub(crate) fn run(path: &str, out: &mut dyn Write) -> io::Result<Outcome> {
+pub(crate) fn run(path: &Path, out: &mut dyn Write) -> io::Result<Outcome> {
     let text = read(path)?;
     let Ok(kernels) = parse(&text) else {
         // What goes to stdout is read as tile IR.
-        return crate::check::say(path, &text, false, &mut io::stderr(), io::stderr().is_terminal());
+        return crate::check::say(path, &text, &[], false, &mut io::stderr(), io::stderr().is_terminal());
     };
+    if kernels.is_empty() {
+        return Err(none(path));
+    }
     let texts: Vec<String> = kernels.iter().map(print).collect();
     write!(out, "{}{}", header(&text), texts.join("\n"))?;
     Ok(Outcome::Clean)

@@ -27,6 +27,7 @@ mod sim;
 mod timeline;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// What a command found.
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     };
     let mut out = Reader(io::stdout().lock());
     let done = match matches.subcommand() {
-        Some(("check", m)) => check::run(cli::file(m), cli::json(m), &mut out),
+        Some(("check", m)) => check::run(cli::file(m), &cli::targets(m), cli::json(m), &mut out),
         Some(("sim", m)) => sim::run(m, &mut out),
         Some(("opt", m)) => opt::run(m, &mut out),
         Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),
@@ -84,12 +85,17 @@ impl<W: Write> Write for Reader<W> {
 }
 
 /// The text of a file, of stdin for `-`; the error names it.
-pub(crate) fn read(path: &str) -> io::Result<String> {
-    let text = if path == "-" { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(path) };
-    text.map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))
+pub(crate) fn read(path: &Path) -> io::Result<String> {
+    let text = if path == Path::new("-") { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(path) };
+    text.map_err(|e| at(path, &e))
+}
+
+/// An error of a file, which names it.
+pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// A file without a kernel is most likely not the one that was meant.
-pub(crate) fn none(path: &str) -> io::Error {
-    io::Error::other(format!("{path}: there is no kernel in it"))
+pub(crate) fn none(path: &Path) -> io::Error {
+    io::Error::other(format!("{}: there is no kernel in it", path.display()))
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         let kernel = kernel.into_kernel();
         let name = kernel.sig.name.clone();
         let mut passed = passes::run(kernel, &names, &options)
-            .map_err(|e| io::Error::other(format!("{path}: kernel `{name}`: {e}")))?;
+            .map_err(|e| io::Error::other(format!("{}: kernel `{name}`: {e}", path.display())))?;
         for note in &passed.notes {
             writeln!(io::stderr(), "`{name}`: {note}")?;
         }

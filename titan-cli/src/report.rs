@@ -9,6 +9,7 @@ use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::ops::Range;
+use std::path::Path;
 use titan_core::diag::Diagnostic;
 use titan_core::text::TextPos;
 
@@ -74,7 +75,7 @@ impl Verdict {
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     pub(crate) command: &'static str,
-    pub(crate) path: &'a str,
+    pub(crate) path: &'a Path,
     pub(crate) text: &'a str,
     pub(crate) kernels: Vec<String>,
     pub(crate) verdict: Verdict,
@@ -89,7 +90,7 @@ impl Report<'_> {
         let mut all = json!({
             "format": FORMAT,
             "command": self.command,
-            "file": self.path,
+            "file": self.path.to_string_lossy(),
             "verdict": self.verdict.word(),
             "kernels": self.kernels,
             "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
@@ -139,10 +140,11 @@ fn finding(finding: &Finding) -> Value {
 }
 
 /// A finding as rustc would show it.
-fn render(renderer: &Renderer, path: &str, text: &str, finding: &Finding) -> String {
+fn render(renderer: &Renderer, path: &Path, text: &str, finding: &Finding) -> String {
     let mut elements: Vec<Element<'_>> = Vec::new();
     if let Some(at) = finding.at {
-        let mut snippet = Snippet::source(text).path(path).annotation(AnnotationKind::Primary.span(span(text, at)));
+        let mut snippet =
+            Snippet::source(text).path(path.to_string_lossy()).annotation(AnnotationKind::Primary.span(span(text, at)));
         for (site, what) in &finding.related {
             snippet = snippet.annotation(AnnotationKind::Context.span(span(text, *site)).label(what.as_str()));
         }

@@ -8,10 +8,11 @@
 use crate::arguments::{Arguments, Settings, make, named};
 use crate::check::{Fitting, fitting, place, unreadable};
 use crate::report::{Finding, Report, Verdict};
-use crate::{Outcome, none, picture, read};
+use crate::{Outcome, at, none, picture, read};
 use clap::ArgMatches;
 use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
 use titan_core::ir::Kernel;
 use titan_core::text::parse_located;
 use titan_core::verify::verify;
@@ -23,7 +24,7 @@ const MAX_STEPS: u64 = 10_000_000;
 
 /// What the command line asks for.
 struct Request<'a> {
-    path: &'a str,
+    path: &'a Path,
     kernel: Option<&'a str>,
     settings: Settings,
     grid: Option<[u32; 3]>,
@@ -31,7 +32,7 @@ struct Request<'a> {
     complete: &'a str,
     runs: u64,
     schedule: Option<Schedule>,
-    timeline: Option<&'a str>,
+    timeline: Option<&'a Path>,
     /// Every order instead of one, up to so many states.
     explore: Option<u64>,
     json: bool,
@@ -40,6 +41,7 @@ struct Request<'a> {
 impl<'a> Request<'a> {
     fn of(m: &'a ArgMatches) -> io::Result<Request<'a>> {
         let text = |name: &str| m.get_one::<String>(name).map(String::as_str);
+        let timeline = m.get_one::<PathBuf>("timeline").map(PathBuf::as_path);
         let seed = m.get_one::<u64>("seed").copied();
         let runs = m.get_one::<u64>("runs").copied();
         let complete = text("complete").unwrap_or(if seed.is_some() || runs.is_some() { "random" } else { "late" });
@@ -55,7 +57,7 @@ impl<'a> Request<'a> {
             strict: m.get_flag("strict"),
             cluster: m.get_one::<u32>("cluster").copied(),
             data: !m.get_flag("protocol"),
-            trace: text("timeline").is_some(),
+            trace: timeline.is_some(),
             max_steps: m.get_one::<u64>("max-steps").copied().unwrap_or(MAX_STEPS),
         };
         Ok(Request {
@@ -67,7 +69,7 @@ impl<'a> Request<'a> {
             complete,
             runs: runs.unwrap_or(1),
             schedule: schedule.transpose()?,
-            timeline: text("timeline"),
+            timeline,
             explore: m
                 .get_flag("explore")
                 .then(|| m.get_one::<u64>("max-states").copied().unwrap_or(Limits::default().max_states)),
@@ -127,7 +129,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
             writeln!(
                 out,
                 "{}: the verifier refuses `{name}` with {errors} (`titan check`); it runs as it is",
-                request.path
+                request.path.display()
             )?;
         }
         let done = match request.explore {
@@ -171,9 +173,11 @@ fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Fitting>, Vec<F
     let names: Vec<String> = located.iter().map(|l| format!("`{}`", l.kernel.sig.name)).collect();
     located.retain(|l| request.kernel.is_none_or(|k| k == l.kernel.sig.name));
     match request.kernel {
-        Some(name) if located.is_empty() => {
-            Err(io::Error::other(format!("{}: no kernel `{name}`; there is {}", request.path, names.join(", "))))
-        }
+        Some(name) if located.is_empty() => Err(io::Error::other(format!(
+            "{}: no kernel `{name}`; there is {}",
+            request.path.display(),
+            names.join(", ")
+        ))),
         _ => Ok(fitting(located)),
     }
 }
@@ -238,7 +242,7 @@ fn simulate(found: &Fitting, request: &Request<'_>) -> io::Result<Done> {
         done.statistics.issued += report.statistics.issued;
         if let Some(path) = request.timeline {
             let svg = picture::draw(kernel, &report, &options, &done.told).svg();
-            std::fs::write(path, svg).map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))?;
+            std::fs::write(path, svg).map_err(|e| at(path, &e))?;
         }
         done.printed = report.printed;
         if !report.findings.is_empty() {
@@ -263,7 +267,7 @@ impl Done {
                 (None, true) => "nothing is wrong in any order".to_owned(),
             };
             let Explored { states, transitions, depth, .. } = explored;
-            let path = request.path;
+            let path = request.path.display();
             return writeln!(
                 out,
                 "{path}: `{name}`{with}: {said} ({states} states, {transitions} steps, {depth} deep)"
@@ -276,10 +280,10 @@ impl Done {
         writeln!(
             out,
             "{}: `{name}`{with}: {verdict} in {runs} ({programs}, {steps} operations, {issued} asynchronous)",
-            request.path
+            request.path.display()
         )?;
         match request.timeline {
-            Some(picture) => writeln!(out, "{}: the picture is in {picture}", request.path),
+            Some(picture) => writeln!(out, "{}: the picture is in {}", request.path.display(), picture.display()),
             None => Ok(()),
         }
     }
@@ -336,7 +340,7 @@ const LONGEST: usize = 2000;
 
 /// The command that shows a finding again.
 fn again(found: &sim::Finding, request: &Request<'_>, kernel: &str, seed: Option<u64>) -> String {
-    let mut words = vec!["titan sim".to_owned(), quoted(request.path), format!("--kernel {kernel}")];
+    let mut words = vec!["titan sim".to_owned(), quoted_path(request.path), format!("--kernel {kernel}")];
     words.extend(request.settings.iter().map(|(name, value)| format!("--set {}", quoted(&format!("{name}={value}")))));
     words.extend(request.grid.map(|[x, y, z]| format!("--grid {x},{y},{z}")));
     words.extend(request.options.cluster.map(|n| format!("--cluster {n}")));
@@ -356,6 +360,24 @@ fn again(found: &sim::Finding, request: &Request<'_>, kernel: &str, seed: Option
         words.push(format!("--schedule {schedule}"));
     }
     words.join(" ")
+}
+
+/// A path as shells take it; bytes that are no text by their numbers.
+fn quoted_path(path: &Path) -> String {
+    if let Some(text) = path.to_str() {
+        return quoted(text);
+    }
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    let escaped: String = bytes
+        .map(|b| {
+            if b.is_ascii_alphanumeric() || b"_-+=./".contains(b) {
+                char::from(*b).to_string()
+            } else {
+                format!("\\x{b:02x}")
+            }
+        })
+        .collect();
+    format!("$'{escaped}'")
 }
 
 /// A word as shells take it.

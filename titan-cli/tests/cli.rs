@@ -1,6 +1,7 @@
 //! The tool as people run it: what it prints, and its exit status.
 
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
@@ -386,4 +387,82 @@ fn programs_of_a_grid_race() {
 #[test]
 fn runs_that_do_not_end_are_told() {
     assert!(sim("ring.tir", &["--max-steps", "10"], 1).contains("error[steps]"));
+}
+
+/// A file that is empty, or has comments only, is most likely not the one that was meant: every command says so.
+#[test]
+fn files_without_kernels_are_errors() {
+    let dir = tempfile("empty");
+    for text in ["", "\n", "; nothing\n"] {
+        let file = dir.join("empty.tir");
+        std::fs::write(&file, text).unwrap();
+        let file = file.to_str().unwrap();
+        for args in [&["check", file][..], &["fmt", file], &["sim", file], &["opt", "--passes", "fence", file]] {
+            let output = titan(args);
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(told, format!("titan: {file}: there is no kernel in it\n"), "{args:?}");
+            assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &[][..]), "{args:?}");
+        }
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+/// A name of a file need not be text.
+#[cfg(unix)]
+#[test]
+fn paths_that_are_no_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let dir = tempfile("bytes");
+    let [good, bad, picture] =
+        [&b"g\xff.tir"[..], b"b '\xfe.tir", b"p\xff.svg"].map(|n| dir.join(OsStr::from_bytes(n)));
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files/gemm.tir"), &good).unwrap();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files/overlap.tir"), &bad).unwrap();
+    let run = |args: &[&OsStr]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_titan")).args(args).output().unwrap();
+        let text = String::from_utf8(output.stdout).expect("what is printed is text");
+        (output.status.code(), text, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, text, told) = run(&["check".as_ref(), good.as_os_str()]);
+    assert_eq!(status, Some(0), "{told}");
+    assert!(text.ends_with("g\u{fffd}.tir: 1 kernel, nothing wrong\n"), "{text}");
+    assert_eq!(run(&["fmt".as_ref(), good.as_os_str()]).0, Some(0));
+    let (status, text, told) = run(&["check".as_ref(), "--json".as_ref(), bad.as_os_str()]);
+    assert_eq!(status, Some(1), "{told}");
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert!(report["file"].as_str().is_some_and(|f| f.ends_with("b '\u{fffd}.tir")), "{report}");
+    assert!(run(&["check".as_ref(), bad.as_os_str()]).1.contains("b '\u{fffd}.tir:6:5"));
+    let (status, _, told) = run(&["sim".as_ref(), "--timeline".as_ref(), picture.as_os_str(), good.as_os_str()]);
+    assert!(status == Some(0) && picture.exists(), "{told}");
+    let missing = dir.join(OsStr::from_bytes(b"m\xff"));
+    let (status, _, told) = run(&["check".as_ref(), missing.as_os_str()]);
+    assert!(status == Some(2) && told.contains("m\u{fffd}: "), "{told}");
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+/// Time grows with the text, not with its square: this took minutes.
+#[test]
+fn a_long_chain_of_operations_is_checked_in_time() {
+    let dir = tempfile("long");
+    let file = dir.join("long.tir");
+    let mut text =
+        "kernel @long(%y: mut tensor<f32>[N]) grid(1) {\n    %zero = const 0 : i32\n    %v0 = const 1.0 : f32\n"
+            .to_owned();
+    for i in 0..100_000 {
+        writeln!(text, "    %v{} = add %v{i}, %v{i}", i + 1).unwrap();
+    }
+    text.push_str("    set %y[%zero], %v100000\n    return\n}\n");
+    std::fs::write(&file, text).unwrap();
+    let started = std::time::Instant::now();
+    assert!(stdout(&["check", file.to_str().unwrap()], 0).ends_with("1 kernel, nothing wrong\n"));
+    let seconds = started.elapsed().as_secs();
+    assert!(seconds < 60, "{seconds} s for 100,000 operations");
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+/// A folder of this test's.
+fn tempfile(name: &str) -> std::path::PathBuf {
+    let dir = std::env::temp_dir().join(format!("titan-cli-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
 }

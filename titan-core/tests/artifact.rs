@@ -22,6 +22,7 @@ fn sample() -> Artifact {
             Assumption::StrideMultiple { param: 0, axis: 0, bytes: 16 },
             Assumption::Divisible { expr: HostExpr::binary(HostOp::Add, k, odd), by: 8 },
             Assumption::Divisible { expr: HostExpr::Scalar(3), by: 2 },
+            Assumption::Holds(HostExpr::Scalar(3)),
             Assumption::Index32,
         ],
         shared_bytes: 227 * 1024,
@@ -171,6 +172,8 @@ fn assumptions_hold_or_do_not_and_say_what_they_are() {
     );
     let k = HostExpr::Symbol(Symbol::new(1));
     check(Assumption::Divisible { expr: k.clone(), by: 8 }, "divisible(K, 8)", "`K` is a multiple of 8");
+    let few = HostExpr::binary(HostOp::Le, k.clone(), HostExpr::Const(64));
+    check(Assumption::Holds(few), "holds(K <= 64)", "`K <= 64`");
     for nonsense in [
         Assumption::Divisible { expr: k, by: 0 },
         Assumption::Divisible { expr: rem(HostExpr::Const(1), 0), by: 1 },

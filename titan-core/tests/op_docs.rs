@@ -6,8 +6,8 @@ use std::path::Path;
 use titan_core::ir::op_table::{Group, OPS, OpRow, mnemonic, row};
 use titan_core::ir::traffic::{On, Order, traffic};
 use titan_core::ir::{
-    AmdOp, ArgOp, AtomicOp, BinOp, Call, Completion, Const, Effect, Elem, FenceSpace, Fill, ForKind, NvGroup, NvOp,
-    OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp, Scope, TileShape, TtgOp, UnOp, Unit,
+    AmdOp, ArgOp, AtomicOp, BinOp, Call, Completion, Const, Effect, Elem, FenceSpace, Fill, Fold, ForKind, LocalOp,
+    NvGroup, NvOp, OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp, Scope, TileShape, TtgOp, UnOp, Unit,
 };
 use titan_core::text::GRAMMAR;
 
@@ -46,6 +46,7 @@ fn kinds() -> Vec<OpKind> {
         OpKind::Gather,
         OpKind::Scatter,
         OpKind::Unflatten,
+        OpKind::UnflattenGrouped(8),
         OpKind::RaggedCount { rows: 8, cols: 8 },
         OpKind::RaggedTile { rows: 8, cols: 8 },
         OpKind::Print(String::new()),
@@ -107,6 +108,7 @@ fn barriers() -> Vec<OpKind> {
     let mut kinds: Vec<OpKind> = [
         RegionOp::Place { offset: 0, bytes: 64, parts: 1 },
         RegionOp::At,
+        RegionOp::Tile { offset: 0, elem: Elem::F16, shape: TileShape::new(&[8]).expect("a shape") },
         RegionOp::Read,
         RegionOp::Write,
         RegionOp::Wait,
@@ -131,6 +133,10 @@ fn barriers() -> Vec<OpKind> {
             NvOp::CpAsync { bytes: 64 },
             NvOp::CpAsyncArrive { noinc: true, arrivals: 32 },
             NvOp::WgmmaFence,
+            NvOp::WarpSync,
+            NvOp::SequenceInit,
+            NvOp::SequenceStore,
+            NvOp::SequenceWait,
             NvOp::Wgmma,
             NvOp::BarrierSync { id: 1, threads: 64 },
             NvOp::BarrierArrive { id: 1, threads: 64 },
@@ -148,6 +154,7 @@ fn barriers() -> Vec<OpKind> {
         kinds.push(OpKind::Nv(NvOp::Commit { group, n: 0 }));
         kinds.push(OpKind::Nv(NvOp::WaitGroup { group, n: 0, read: true }));
     }
+    kinds.extend(laid_out());
     kinds.extend(
         [
             AmdOp::Waitcnt { vmcnt: 0, lgkmcnt: 0 },
@@ -161,6 +168,28 @@ fn barriers() -> Vec<OpKind> {
         .map(OpKind::Amd),
     );
     kinds
+}
+
+fn laid_out() -> Vec<OpKind> {
+    let shape = TileShape::new(&[8]).expect("a shape");
+    let fold = |f| LocalOp::Fold { f, axis: 0, parts: 1 };
+    let mut ops = vec![
+        LocalOp::Alloc { elem: Elem::F16, shape },
+        LocalOp::Store,
+        LocalOp::Load,
+        LocalOp::Copy { asynchronous: false },
+        LocalOp::Copy { asynchronous: true },
+        LocalOp::Guard,
+        LocalOp::Slice { axis: 0, n: 4 },
+        LocalOp::Reshape(shape),
+        LocalOp::Stack,
+        LocalOp::Mma,
+        LocalOp::Convert,
+        fold(Fold::With),
+    ];
+    ops.extend(ReduceOp::ALL.iter().map(|f| fold(Fold::Plain(*f))));
+    ops.extend(ArgOp::ALL.iter().map(|f| fold(Fold::Arg(*f))));
+    ops.into_iter().map(OpKind::Local).collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! a warm-up. Per round the ratio `theirs / ours` of wall-clock times is taken (above 1: the executor is faster); printed are
 //! the best times and their ratio, and the medians of the times and of the ratios. Alternation puts both under the same clock,
 //! cache and neighbours' load; on a machine with many neighbours the best times say more. Rates are those of the best times.
-//! Both sides use rayon's global pool: run with `RAYON_NUM_THREADS=1` for one thread.
+//! The other side uses rayon's global pool, ours as many threads of its own: run with `taskset -c 0` for one thread each.
 //!
 //! The other side is written as one would by hand, in plain Rust with std functions, compiled in the same profile:
 //! * matrix products: one call of the `gemm` crates' kernel for the whole product. On more than one thread the rows of the

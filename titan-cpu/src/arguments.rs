@@ -64,6 +64,12 @@ pub enum RunError {
     /// A memory is in use by another launch or by the host in another thread.
     #[error("the memory of `{0}` is in use")]
     InUse(String),
+    /// The host has no memory for the tiles of the programs. Outputs hold what the programs had stored when they stopped.
+    #[error("out of memory: {bytes} bytes for the tiles of a program")]
+    OutOfMemory {
+        /// How many bytes were asked for.
+        bytes: usize,
+    },
 }
 
 /// That programs do not get into each other's way is proved for all grids that the kernel can have.

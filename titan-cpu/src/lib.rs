@@ -4,7 +4,8 @@
 //! kernel's user are errors: never undefined behaviour, never a panic.
 //!
 //! The stages, from the folder names: `plan` compiles the IR to steps over slots, `exec` runs the steps of one program,
-//! `ops` has the loops over elements, `math` the transcendental functions, `runtime` device memory and all `unsafe` code.
+//! `ops` has the loops over elements, `math` the transcendental functions, `runtime` device memory and all `unsafe` code,
+//! `workers` the threads.
 //!
 //! Deliberately absent: streams, the choice of a grid, and checks of arguments beyond what safety needs. They are the
 //! launcher's.
@@ -18,6 +19,7 @@ mod program;
 mod rep;
 mod runtime;
 mod simd;
+mod workers;
 
 pub use arguments::{Arg, RunError, Scalar};
 pub use exec::{PrintSink, print_line, set_print_sink};

@@ -1,15 +1,18 @@
 //! Compiled kernels, and launches of them.
 
 use crate::arguments::{Arg, RunError, check_grid, scalars, tensors};
-use crate::exec::{Machine, Trap, Work};
+use crate::exec::{Failure, Machine, Work};
 use crate::plan::lower::{CompileError, lower};
 use crate::plan::{ParamKind, Plan, ScalarSlot};
 use crate::runtime::launch::{BindError, Tensors};
 use crate::runtime::view::View;
 use crate::simd::Isa;
-use rayon::prelude::*;
+use crate::workers::{self, Task};
+use std::any::Any;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use titan_core::analysis::grid::max_extent;
 use titan_core::ir::{Elem, Kernel, Signature};
 use titan_core::verify::Verified;
@@ -24,17 +27,22 @@ pub struct Options {
     pub products: bool,
     /// Leave loaded tiles in the tensor where that is safe.
     pub lazy: bool,
+    /// How many threads run programs of a launch; `None` for as many as there are processors.
+    pub threads: Option<NonZeroUsize>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { fuse: true, products: true, lazy: true }
+        Options { fuse: true, products: true, lazy: true, threads: None }
     }
 }
 
 /// A compiled kernel. Compile once, run often, from any thread.
 #[derive(Debug)]
-pub struct Program {
+pub struct Program(Arc<Compiled>);
+
+#[derive(Debug)]
+struct Compiled {
     signature: Signature,
     /// The most programs along each axis that the verifier reckoned with.
     most: [i64; 3],
@@ -45,17 +53,30 @@ pub struct Program {
     work: Mutex<Vec<Work>>,
 }
 
-/// What the programs of one launch share.
+/// A launch: what its programs share.
 #[derive(Debug)]
-pub(crate) struct Launch<'p> {
-    pub(crate) plan: &'p Plan,
-    pub(crate) isa: Isa,
-    pub(crate) lazy: bool,
+pub(crate) struct Launch {
+    program: Arc<Compiled>,
+    tensors: Tensors,
+    scalars: Vec<(ScalarSlot, u64)>,
     pub(crate) grid: [u32; 3],
-    pub(crate) scalars: Vec<(ScalarSlot, u64)>,
+    /// How many programs, and how many of them a thread takes at a time.
+    programs: u64,
+    chunk: u64,
+    /// The first program that nobody has taken.
+    next: AtomicU64,
+    /// Something went wrong: no further program begins.
     pub(crate) stop: AtomicBool,
-    /// The trap of the lowest program so far.
-    trapped: Mutex<Option<(u64, Trap)>>,
+    ended: Mutex<Ended>,
+}
+
+/// How programs of a launch ended that did not come to their end.
+#[derive(Debug, Default)]
+struct Ended {
+    /// The failure of the lowest program so far.
+    failed: Option<(u64, Failure)>,
+    /// A panic: of what a kernel prints to, or a mistake in this crate.
+    panicked: Option<Box<dyn Any + Send>>,
 }
 
 /// Below so many elements computed, a launch stays in the calling thread. Under Miri, threads are what matters.
@@ -82,125 +103,163 @@ impl Program {
     pub(crate) fn of(kernel: &Kernel, options: Options) -> Result<Program, CompileError> {
         let plan = lower(kernel, options)?;
         let most = [0, 1, 2].map(|axis| max_extent(&kernel.sig, axis));
-        Ok(Program {
-            signature: kernel.sig.clone(),
-            most,
-            plan,
-            isa: Isa::detect(),
-            options,
-            work: Mutex::new(Vec::new()),
-        })
+        let (signature, work) = (kernel.sig.clone(), Mutex::new(Vec::new()));
+        Ok(Program(Arc::new(Compiled { signature, most, plan, isa: Isa::detect(), options, work })))
     }
 
     /// How many programs a persistent grid has: one for each thread.
     #[must_use]
     pub fn persistent_grid() -> u32 {
-        u32::try_from(rayon::current_num_threads()).unwrap_or(1)
+        u32::try_from(workers::threads()).unwrap_or(1)
     }
 
-    /// Runs all programs of a grid and waits for them.
+    /// Runs all programs of a grid and waits for them, on this thread and others of this crate. It runs nothing else meanwhile,
+    /// so that it may be called wherever a thread may be blocked: from tasks of a thread pool, with a lock held.
     ///
     /// # Errors
-    /// If the arguments do not fit, or a program traps.
+    /// If the arguments do not fit, if a program traps, or if there is no memory for its tiles.
     pub fn run(&self, args: &[Arg], grid: [u32; 3]) -> Result<(), RunError> {
         let programs = grid.iter().try_fold(1u64, |n, g| n.checked_mul(u64::from(*g)));
         let programs = programs.filter(|_| grid.iter().all(|g| i32::try_from(*g).is_ok()));
         let Some(programs) = programs else {
             return Err(RunError::BadArguments(format!("a grid of {grid:?} programs")));
         };
-        if args.len() != self.plan.params.len() {
-            let (want, got) = (self.plan.params.len(), args.len());
+        let Compiled { signature, most, plan, options, .. } = &*self.0;
+        if args.len() != plan.params.len() {
+            let (want, got) = (plan.params.len(), args.len());
             return Err(RunError::BadArguments(format!("{got} arguments for {want} parameters")));
         }
-        let scalars = scalars(&self.plan, args)?;
-        let tensors = Tensors::bind(&tensors(&self.plan, args)?).map_err(|error| match error {
+        let scalars = scalars(plan, args)?;
+        let tensors = Tensors::bind(&tensors(plan, args)?).map_err(|error| match error {
             BindError::Arguments(message) => RunError::BadArguments(message),
             BindError::InUse(name) => RunError::InUse(name),
         })?;
-        check_grid(&self.signature, self.most, args, grid)?;
+        check_grid(signature, *most, args, grid)?;
+        let threads = options.threads.map_or_else(workers::threads, NonZeroUsize::get);
+        let alone = programs <= 1 || threads == 1 || plan.cost.saturating_mul(programs) < INLINE_COST;
+        // Chunks are large enough to be taken seldom and small enough to even out.
+        let chunk = if alone { programs.max(1) } else { (programs / (threads as u64 * 8)).clamp(1, 64) };
         let launch = Launch {
-            plan: &self.plan,
-            isa: self.isa,
-            lazy: self.options.lazy,
-            grid,
+            program: Arc::clone(&self.0),
+            tensors,
             scalars,
+            grid,
+            programs,
+            chunk,
+            next: AtomicU64::new(0),
             stop: AtomicBool::new(false),
-            trapped: Mutex::new(None),
+            ended: Mutex::default(),
         };
-        self.run_programs(&launch, &tensors, programs);
-        let trapped = launch.trapped.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match trapped {
-            None => Ok(()),
-            Some((number, trap)) => {
-                Err(RunError::Trap { message: trap.message, loc: trap.loc, program: coordinates(number, grid) })
-            }
+        if alone {
+            launch.run_chunks();
+            return launch.outcome();
+        }
+        let launch = Arc::new(launch);
+        workers::workers().run(&launch, threads);
+        launch.outcome()
+    }
+}
+
+impl Task for Launch {
+    fn work(&self) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.run_chunks())) {
+            self.stop.store(true, Relaxed);
+            self.ended.lock().unwrap_or_else(PoisonError::into_inner).panicked = Some(panic);
         }
     }
+}
 
-    fn run_programs(&self, launch: &Launch<'_>, tensors: &Tensors, programs: u64) {
-        let threads = rayon::current_num_threads();
-        let next = AtomicU64::new(0);
-        if programs <= 1 || threads == 1 || self.plan.cost.saturating_mul(programs) < INLINE_COST {
-            self.run_chunks(launch, tensors, programs, programs.max(1), &next);
-            return;
-        }
-        // Chunks are large enough to be taken seldom and small enough to even out.
-        let chunk = (programs / (threads as u64 * 8)).clamp(1, 64);
-        (0..threads).into_par_iter().for_each(|_| self.run_chunks(launch, tensors, programs, chunk, &next));
+impl Launch {
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.program.plan
+    }
+
+    pub(crate) fn isa(&self) -> Isa {
+        self.program.isa
+    }
+
+    pub(crate) fn is_lazy(&self) -> bool {
+        self.program.options.lazy
+    }
+
+    pub(crate) fn scalars(&self) -> &[(ScalarSlot, u64)] {
+        &self.scalars
     }
 
     /// Takes chunks of programs until there are none left.
-    fn run_chunks(&self, launch: &Launch<'_>, tensors: &Tensors, programs: u64, chunk: u64, next: &AtomicU64) {
-        let mut first = next.fetch_add(chunk, Relaxed);
-        if first >= programs {
+    fn run_chunks(&self) {
+        let mut first = self.take_chunk();
+        if first >= self.programs {
             return;
         }
-        let mut work = self.take_work();
-        let mut machine = Machine::new(launch, &mut work, self.views(tensors));
-        while first < programs {
-            let end = programs.min(first + chunk);
-            let mut program = coordinates(first, launch.grid);
+        let kept = self.program.work.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut work = kept.unwrap_or_else(|| Work::new(self.plan()));
+        let mut machine = match Machine::new(self, &mut work) {
+            Ok(machine) => machine,
+            Err(failure) => return self.record(first, *failure),
+        };
+        while first < self.programs {
+            let end = self.programs.min(first.saturating_add(self.chunk));
+            let mut program = coordinates(first, self.grid);
             for number in first..end {
-                if launch.stop.load(Relaxed) {
+                if self.stop.load(Relaxed) {
                     break;
                 }
-                if let Err(trap) = machine.run(program, end - number) {
-                    launch.record(number, *trap);
+                if let Err(failure) = machine.run(program, end - number) {
+                    let is_trap = matches!(*failure, Failure::Trap { .. });
+                    self.record(number, *failure);
+                    if !is_trap {
+                        // What the thread has is half made.
+                        return;
+                    }
                 }
                 program[0] += 1;
-                if program[0] == launch.grid[0] {
-                    program = coordinates(number + 1, launch.grid);
+                if program[0] == self.grid[0] {
+                    program = coordinates(number + 1, self.grid);
                 }
             }
-            first = next.fetch_add(chunk, Relaxed);
+            first = self.take_chunk();
         }
         machine.finish();
-        self.work.lock().unwrap_or_else(PoisonError::into_inner).push(work);
+        self.program.work.lock().unwrap_or_else(PoisonError::into_inner).push(work);
     }
 
-    fn take_work(&self) -> Work {
-        let kept = self.work.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.unwrap_or_else(|| Work::new(&self.plan))
+    /// The first program of the next chunk; beyond the last one if there is none, or none is to be begun.
+    fn take_chunk(&self) -> u64 {
+        if self.stop.load(Relaxed) { u64::MAX } else { self.next.fetch_add(self.chunk, Relaxed) }
     }
 
     /// The views of the parameters, in their slots.
-    fn views<'m>(&self, tensors: &'m Tensors) -> Vec<View<'m>> {
-        let mut views = vec![View::absent(Elem::F32, 1); self.plan.views];
-        for (i, param) in self.plan.params.iter().enumerate() {
+    pub(crate) fn views(&self) -> Vec<View<'_>> {
+        let mut views = vec![View::absent(Elem::F32, 1); self.plan().views];
+        for (i, param) in self.plan().params.iter().enumerate() {
             if let ParamKind::Tensor { view, elem, rank, .. } = param.kind {
-                views[view as usize] = tensors.view(i).unwrap_or_else(|| View::absent(elem, rank));
+                views[view as usize] = self.tensors.view(i).unwrap_or_else(|| View::absent(elem, rank));
             }
         }
         views
     }
-}
 
-impl Launch<'_> {
-    fn record(&self, number: u64, trap: Trap) {
+    fn record(&self, number: u64, failure: Failure) {
         self.stop.store(true, Relaxed);
-        let mut trapped = self.trapped.lock().unwrap_or_else(PoisonError::into_inner);
-        if trapped.as_ref().is_none_or(|(known, _)| number < *known) {
-            *trapped = Some((number, trap));
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if ended.failed.as_ref().is_none_or(|(known, _)| number < *known) {
+            ended.failed = Some((number, failure));
+        }
+    }
+
+    /// How the launch ended. A panic goes on in this thread.
+    fn outcome(&self) -> Result<(), RunError> {
+        let ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(panic) = ended.panicked {
+            resume_unwind(panic);
+        }
+        match ended.failed {
+            None => Ok(()),
+            Some((number, Failure::Trap { message, loc })) => {
+                Err(RunError::Trap { message, loc, program: coordinates(number, self.grid) })
+            }
+            Some((_, Failure::OutOfMemory { bytes })) => Err(RunError::OutOfMemory { bytes }),
         }
     }
 }

@@ -4,14 +4,41 @@
 //! stale file is a miss. Files are written under a temporary name and renamed, so that processes in parallel see whole files.
 //! A folder that cannot be written makes the cache silent, not the build fail.
 //!
+//! The folder stays small: now and then a write looks through it, removes what processes left behind that were ended in the
+//! middle of a write, and, if all is too much, the files that were not used for longest.
+//!
 //! # Security
-//! A cached artifact runs in the user's program, so the cache belongs in a folder that only the user writes.
+//! A cached artifact runs in the user's program. So the folder is made for its user only, one that others own or may write is
+//! refused aloud, and of the files in it only regular ones count that the user owns and nobody else may write.
 
-use std::fs;
-use std::io::Write as _;
+mod access;
+
+use crate::env;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, SystemTime};
 
 const MAGIC: &[u8; 8] = b"titanc02";
+
+/// The end of the names of artifacts.
+const ENTRY: &str = "titan";
+/// The beginning of what stands there while an artifact is written.
+const TEMPORARY: &str = "tmp";
+/// The largest file in bytes; what is larger is made every time.
+const LARGEST: u64 = 64 << 20;
+/// Bytes of all files. If there are more, files go until three quarters of it are left.
+const FULL: u64 = 512 << 20;
+/// What a file takes at least: a block of the file system.
+const BLOCK: u64 = 4096;
+/// One write of so many looks through the folder.
+const SWEEP: u64 = 32;
+/// A temporary file of this age is nobody's.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
+/// Only a hit on a file of this age notes that it was used: most hits write nothing.
+const RECENT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// FNV-1a over words of 64 bits, with a shift so that high bits reach low ones; over parts with their lengths. Every step
 /// is a bijection, so one changed byte always shows. Words, because this runs unoptimized over texts of some kilobytes.
@@ -34,90 +61,185 @@ pub(crate) fn hash(parts: &[&[u8]]) -> u64 {
     h
 }
 
-/// The output for `input`, from the cache in `dir` or from `make`.
-pub(crate) fn get_or_make(dir: Option<&Path>, input: &str, make: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-    let Some(dir) = dir else { return make() };
-    let path = dir.join(file_name(input));
-    if let Some(hit) = read(&path, input) {
+/// A folder of artifacts that only this user can change.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    dir: PathBuf,
+    user: access::User,
+    full: u64,
+}
+
+/// Why artifacts are not cached in a folder.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It cannot be made or written: nothing to tell.
+    Unwritable,
+    /// Another user owns it.
+    Foreign,
+    /// Other users may write to it.
+    Open,
+}
+
+/// The cache of this process, if there is one. A folder that is refused is told once, on stderr.
+pub(crate) fn of_process() -> Option<&'static Cache> {
+    static CACHE: OnceLock<Option<Cache>> = OnceLock::new();
+    let open = || {
+        let dir = env::cache_dir()?;
+        Cache::open(&dir).map_err(|why| tell(&dir, &why)).ok()
+    };
+    CACHE.get_or_init(open).as_ref()
+}
+
+#[expect(clippy::print_stderr, reason = "a macro has no other way to warn")]
+fn tell(dir: &Path, why: &Refusal) {
+    let dir = dir.display();
+    let (problem, help) = match why {
+        Refusal::Unwritable => return,
+        Refusal::Foreign => ("another user owns it", String::new()),
+        Refusal::Open => ("other users may write to it", format!("`chmod go-w '{dir}'`, ")),
+    };
+    eprintln!(
+        "warning: kernels are not cached in `{dir}`: {problem}\n  help: {help}set TITAN_CACHE to a folder of your own, or to `off`"
+    );
+}
+
+/// The output for `input`, from the cache or from `make`.
+pub(crate) fn get_or_make(cache: Option<&Cache>, input: &str, make: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+    let Some(cache) = cache else { return make() };
+    let name = hash(&[input.as_bytes()]);
+    if let Some(hit) = cache.read(name, input) {
         return hit;
     }
     let output = make();
     // A cache that cannot be written is no cache.
-    let _ = write(dir, &path, input, &output);
+    let _ = cache.write(name, input, &output);
+    if name.is_multiple_of(SWEEP) {
+        let _ = cache.sweep();
+    }
     output
 }
 
-fn file_name(input: &str) -> PathBuf {
-    PathBuf::from(format!("{:016x}.titan", hash(&[input.as_bytes()])))
+impl Cache {
+    /// The cache in a folder, which is made if it does not exist.
+    pub(crate) fn open(dir: &Path) -> Result<Cache, Refusal> {
+        let unwritable = |_| Refusal::Unwritable;
+        access::make_folder(dir).map_err(unwritable)?;
+        // A file of our own tells who we are, and that the folder can be written.
+        let (path, file) = temporary(dir, "probe").map_err(unwritable)?;
+        let own = file.metadata();
+        let _ = fs::remove_file(&path);
+        let user = access::User::of(&own.map_err(unwritable)?);
+        let folder = fs::metadata(dir).map_err(unwritable)?;
+        if !user.owns(&folder) {
+            return Err(Refusal::Foreign);
+        }
+        if access::is_open(&folder) {
+            return Err(Refusal::Open);
+        }
+        Ok(Cache { dir: dir.to_owned(), user, full: FULL })
+    }
+
+    fn path(&self, name: u64) -> PathBuf {
+        self.dir.join(format!("{name:016x}.{ENTRY}"))
+    }
+
+    /// Whether the contents of a file may be trusted and are of a size to be read.
+    fn is_good(&self, file: &Metadata) -> bool {
+        file.is_file() && file.len() <= LARGEST && self.user.owns(file) && !access::is_open(file)
+    }
+
+    fn read(&self, name: u64, input: &str) -> Option<Vec<u8>> {
+        let path = self.path(name);
+        // Before it is opened: opening a pipe waits for its other end, and opening a device may do anything.
+        fs::symlink_metadata(&path).ok().filter(|found| self.is_good(found))?;
+        let file = File::open(&path).ok()?;
+        let found = file.metadata().ok().filter(|found| self.is_good(found))?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(usize::try_from(found.len()).ok()?).ok()?;
+        (&file).take(found.len()).read_to_end(&mut bytes).ok()?;
+        let output = contents(&bytes, input)?.to_vec();
+        if age(&found) > RECENT {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Some(output)
+    }
+
+    fn write(&self, name: u64, input: &str, output: &[u8]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(input.len() + output.len() + 24);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&(input.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(input.as_bytes());
+        bytes.extend_from_slice(&hash(&[output]).to_le_bytes());
+        bytes.extend_from_slice(output);
+        if bytes.len() as u64 > LARGEST {
+            return Ok(());
+        }
+        // An editor outlives a folder that is removed to empty the cache.
+        access::make_folder(&self.dir)?;
+        let (path, mut file) = temporary(&self.dir, &format!("{name:016x}"))?;
+        let done = file.write_all(&bytes).and_then(|()| fs::rename(&path, self.path(name)));
+        if done.is_err() {
+            let _ = fs::remove_file(&path);
+        }
+        done
+    }
+
+    /// Removes abandoned temporary files, and if the folder is too full the artifacts that were not used for longest. What
+    /// else is in the folder is not the cache's.
+    fn sweep(&self) -> io::Result<()> {
+        let mut artifacts = Vec::new();
+        for entry in fs::read_dir(&self.dir)?.flatten() {
+            let (path, Ok(found)) = (entry.path(), entry.metadata()) else { continue };
+            let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+            if extension == ENTRY && found.is_file() {
+                artifacts.push((found.modified()?, found.len().next_multiple_of(BLOCK), path));
+            } else if extension.starts_with(TEMPORARY) && age(&found) > ABANDONED {
+                let _ = fs::remove_file(&path);
+            }
+        }
+        let mut total = artifacts.iter().fold(0u64, |sum, (_, bytes, _)| sum.saturating_add(*bytes));
+        if total <= self.full {
+            return Ok(());
+        }
+        artifacts.sort_unstable();
+        for (_, bytes, path) in artifacts {
+            if total <= self.full / 4 * 3 {
+                break;
+            }
+            if fs::remove_file(&path).is_ok() {
+                total = total.saturating_sub(bytes);
+            }
+        }
+        Ok(())
+    }
 }
 
-fn read(path: &Path, input: &str) -> Option<Vec<u8>> {
-    let bytes = fs::read(path).ok()?;
+/// The output that a file holds, if it is whole and that of this input.
+fn contents<'a>(bytes: &'a [u8], input: &str) -> Option<&'a [u8]> {
     let rest = bytes.strip_prefix(MAGIC)?;
     let (len, rest) = rest.split_at_checked(8)?;
     let len = usize::try_from(u64::from_le_bytes(len.try_into().ok()?)).ok()?;
     let (stored, output) = rest.split_at_checked(len)?;
     let (sum, output) = output.split_at_checked(8)?;
     let whole = sum == hash(&[output]).to_le_bytes();
-    (whole && stored == input.as_bytes()).then(|| output.to_vec())
+    (whole && stored == input.as_bytes()).then_some(output)
 }
 
-fn write(dir: &Path, path: &Path, input: &str, output: &[u8]) -> std::io::Result<()> {
-    fs::create_dir_all(dir)?;
-    let mut bytes = Vec::with_capacity(input.len() + output.len() + 24);
-    bytes.extend_from_slice(MAGIC);
-    bytes.extend_from_slice(&(input.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(input.as_bytes());
-    bytes.extend_from_slice(&hash(&[output]).to_le_bytes());
-    bytes.extend_from_slice(output);
-    let temporary = path.with_extension(format!("tmp{}", std::process::id()));
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-    let done = file.write_all(&bytes).and_then(|()| fs::rename(&temporary, path));
-    if done.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    done
+/// A new file that no other process or thread has.
+fn temporary(dir: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Relaxed);
+    let path = dir.join(format!("{stem}.{TEMPORARY}{}-{count}", std::process::id()));
+    // One of this name was left behind by a process that had our number.
+    let _ = fs::remove_file(&path);
+    access::new_file(&path).map(|file| (path, file))
+}
+
+/// How long ago a file was written, or noted to be used.
+fn age(file: &Metadata) -> Duration {
+    let now = SystemTime::now();
+    file.modified().ok().and_then(|then| now.duration_since(then).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn dir(name: &str) -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("titan-cache-test-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
-        dir
-    }
-
-    #[test]
-    fn a_second_request_is_answered_from_disk() {
-        let dir = dir("hit");
-        assert_eq!(get_or_make(Some(&dir), "in", || vec![1, 2]), [1, 2]);
-        assert_eq!(get_or_make(Some(&dir), "in", || unreachable!("it is cached")), [1, 2]);
-        assert_eq!(get_or_make(Some(&dir), "other", || vec![3]), [3]);
-    }
-
-    #[test]
-    fn a_damaged_file_is_a_miss() {
-        let dir = dir("damage");
-        get_or_make(Some(&dir), "in", || vec![1, 2, 3, 4]);
-        let path = dir.join(file_name("in"));
-        let good = fs::read(&path).unwrap();
-        for cut in 0..good.len() {
-            fs::write(&path, &good[..cut]).unwrap();
-            assert_eq!(read(&path, "in"), None, "cut at {cut}");
-        }
-        for flip in 0..good.len() {
-            let mut bad = good.clone();
-            bad[flip] ^= 1;
-            fs::write(&path, &bad).unwrap();
-            assert_eq!(read(&path, "in"), None, "flipped byte {flip}");
-        }
-    }
-
-    #[test]
-    fn a_folder_that_cannot_be_written_is_no_error() {
-        assert_eq!(get_or_make(Some(Path::new("/proc/no/such/place")), "in", || vec![7]), [7]);
-        assert_eq!(get_or_make(None, "in", || vec![8]), [8]);
-    }
-}
+mod tests;

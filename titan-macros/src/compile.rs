@@ -1,6 +1,6 @@
 //! One kernel: from its tree to the tile IR of every declared instance, or to errors.
 
-use crate::ast::{Expr, GenericKind, InstanceAxis, KernelItem};
+use crate::ast::{Builtin, Callee, Expr, ExprId, ExprKind, GenericKind, InstanceAxis, KernelItem, Param};
 use crate::clock::{self, Part};
 use crate::ctxt::Ctxt;
 use crate::infer::{ITy, Infer};
@@ -11,10 +11,12 @@ use crate::names::Companion;
 use crate::pipeline;
 use crate::resolve;
 use crate::signature;
-use proc_macro2::Ident;
+use proc_macro2::{Ident, Span};
+use std::collections::{BTreeMap, BTreeSet};
+use titan_core::analysis::cover;
 use titan_core::analysis::grid::infer_grid;
 use titan_core::diag::{Code, Diagnostic};
-use titan_core::ir::{Builder, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind, RoleDecl};
+use titan_core::ir::{Builder, Elem, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind, RoleDecl};
 use titan_core::verify::{Verified, verify};
 
 /// An instance with its IR.
@@ -23,6 +25,10 @@ pub(crate) struct Compiled {
     pub(crate) instance: Instance,
     /// `None` after an error.
     pub(crate) kernel: Option<Verified>,
+    /// The elements of what the kernel leaves to inference.
+    pub(crate) elems: BTreeMap<ExprId, Elem>,
+    /// Where its operations stand in the user's file.
+    pub(crate) places: Vec<Span>,
 }
 
 /// Resolves all names of a kernel: its body, its grid, its shapes. Gives the companions it needs.
@@ -70,17 +76,37 @@ pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compil
         .into_iter()
         .map(|instance| {
             cx.compiles(instance.full_name(&item.func.name.to_string()), total);
-            let kernel = one(cx, item, items, &instance);
-            Compiled { instance, kernel }
+            let mut elems = BTreeMap::new();
+            let mut places = Places::new(item.func.name.span());
+            let kernel = one(cx, item, items, &instance, (&mut elems, &mut places));
+            let places = kernel.as_ref().map(|k| used(k, &places)).unwrap_or_default();
+            Compiled { instance, kernel, elems, places }
         })
         .collect()
 }
 
-fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Option<Verified> {
+/// The places of a kernel's operations, each once.
+fn used(kernel: &Verified, places: &Places) -> Vec<Span> {
+    let mut locs: BTreeSet<Loc> = kernel.pipes.iter().map(|p| p.loc).collect();
+    kernel.walk(&mut |_, op| {
+        locs.insert(op.loc);
+    });
+    locs.into_iter().filter_map(|loc| places.known(loc)).collect()
+}
+
+fn one(
+    cx: &Ctxt,
+    item: &KernelItem,
+    items: &Items,
+    instance: &Instance,
+    (elems_found, places): (&mut BTreeMap<ExprId, Elem>, &mut Places),
+) -> Option<Verified> {
     let env = FnEnv { func: &item.func, generics: &instance.generics, items };
     let before = cx.reports();
     let mut infer = Infer::new(cx, env);
-    let tys: Vec<ITy> = item.func.params.iter().map(|p| infer.ty_ref(&p.ty)).collect();
+    // What has no meaning is told with the parameter.
+    let mut ty = |p: &Param| if signature::is_unknown(&p.ty, env) { ITy::Unknown } else { infer.ty_ref(&p.ty) };
+    let tys: Vec<ITy> = item.func.params.iter().map(&mut ty).collect();
     let elems: Vec<_> = tys
         .iter()
         .map(|t| match t {
@@ -98,8 +124,8 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
     if cx.reports() != before {
         return None;
     }
-    let mut places = Places::new(item.func.name.span());
-    let mut sh = Shared::new(cx, b, &mut places);
+    item.func.body.exprs(&mut |e| found(e, &infer, elems_found));
+    let mut sh = Shared::new(cx, b, places);
     let roles = item.config.roles.iter().flat_map(|(_, list)| list);
     sh.roles = roles.map(|r| (r.arm(), RoleDecl { name: r.name.to_string(), warps: r.warps })).collect();
     for (name, param, axis) in signature::symbol_dims(&sh.b) {
@@ -115,9 +141,29 @@ fn one(cx: &Ctxt, item: &KernelItem, items: &Items, instance: &Instance) -> Opti
     }
     if let Some(grid) = &grid {
         sh.b.set_grid(grid.clone());
+        sh.b.set_partial(item.config.partial);
     }
     let Shared { b, .. } = sh;
-    clock::time(Part::Verify, || finish(cx, item, b.finish(), grid, &places))
+    clock::time(Part::Verify, || finish(cx, item, b.finish(), grid, places))
+}
+
+/// Notes the elements of tiles and casts that name none.
+fn found(e: &Expr, infer: &Infer<'_>, elems: &mut BTreeMap<ExprId, Elem>) {
+    let open = match &e.kind {
+        ExprKind::Method { name, generics, .. } => generics.is_empty() && (name == "cast" || name == "bitcast"),
+        ExprKind::Call {
+            callee: Callee::Builtin(Builtin::TileZeros | Builtin::TileOnes | Builtin::TileFull),
+            path,
+            ..
+        } => path.generics.is_none(),
+        _ => false,
+    };
+    if let (true, ITy::Tile(elem, _) | ITy::Scalar(elem)) = (open, infer.ty(e.id))
+        && let Some(elem) = infer.elem_of(*elem)
+    {
+        elems.insert(e.id, elem);
+    }
+    e.children(&mut |c| found(c, infer, elems));
 }
 
 /// Infers the grid if it was not declared, and verifies.
@@ -141,7 +187,15 @@ fn finish(
         }
     }
     match verify(kernel) {
-        Ok(verified) => Some(verified),
+        Ok(verified) => {
+            let short = cover::short(&verified, verified.partition());
+            if let Some(s) = &short {
+                let extent = item.config.grid.iter().find_map(|(_, list)| list.get(usize::from(s.need.axis)));
+                let span = extent.map_or_else(|| item.func.name.span(), |e| e.span);
+                cx.push(s.diagnostic(&verified.sig).map_site(|_| span));
+            }
+            short.is_none().then_some(verified)
+        }
         Err(diags) => {
             diags.into_iter().for_each(|d| report(cx, item, places, d));
             None
@@ -177,6 +231,10 @@ fn report(cx: &Ctxt, item: &KernelItem, places: &Places, diag: Diagnostic<Loc>) 
     let mut mapped = diag.map_site(|loc| places.span(loc, name));
     if nowhere {
         mapped.site = fallback;
+    }
+    if mapped.code == Code::Structure && mapped.title.starts_with("blocks nest") {
+        let help = "every `else if` is a level of its own: compute what it chooses, or read it from a tensor";
+        mapped = Diagnostic::new(Code::Syntax, mapped.site, mapped.title).help(help);
     }
     if matches!(mapped.code, Code::Structure | Code::Visibility | Code::TypeAnnotation) {
         mapped = Diagnostic::new(Code::Internal, mapped.site, format!("{}; please report this kernel", mapped.title));

@@ -61,6 +61,11 @@ fn float_assoc(e: Elem, name: &str) -> Option<f64> {
     })
 }
 
+/// Whether it is one of `std::f32::consts`.
+pub(crate) fn is_mathematical(name: &str) -> bool {
+    math(name).is_some()
+}
+
 fn math(name: &str) -> Option<f64> {
     use std::f64::consts as c;
     Some(match name {

@@ -55,7 +55,7 @@ impl Ctxt {
     pub(crate) fn push(&self, mut diag: Diag) {
         self.reports.set(self.reports.get() + 1);
         if let Some((call, name)) = self.calls.borrow().first() {
-            if diag.code.reporter() == Reporter::Rustc {
+            if diag.code.reporter() != Reporter::Titan {
                 self.inlined.borrow_mut().push(diag);
                 return;
             }
@@ -117,7 +117,7 @@ impl Ctxt {
 
     /// Whether there is an error that we report.
     pub(crate) fn has_errors(&self) -> bool {
-        self.errors.borrow().as_ref().is_some_and(|e| e.iter().any(|d| d.code.reporter() == Reporter::Titan))
+        self.errors.borrow().as_ref().is_some_and(|e| e.iter().any(is_ours))
     }
 
     /// Whether there is an error of this code.
@@ -134,8 +134,16 @@ impl Ctxt {
     pub(crate) fn finish(self) -> Reports {
         let mut errors = self.errors.borrow_mut().take().unwrap_or_default();
         self.name_instances(&mut errors);
-        let (ours, rustcs) = errors.into_iter().partition(|d| d.code.reporter() == Reporter::Titan);
+        let (ours, rustcs) = errors.into_iter().partition(is_ours);
         Reports { ours, rustcs, inlined: self.inlined.take() }
+    }
+}
+
+/// Whether we report an error of a kernel's own body.
+fn is_ours(diag: &Diag) -> bool {
+    match diag.code.reporter() {
+        Reporter::Titan | Reporter::TitanInKernels => true,
+        Reporter::Rustc => false,
     }
 }
 

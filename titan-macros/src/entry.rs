@@ -4,20 +4,29 @@ use crate::ast::KernelItem;
 use crate::chain::{self, Kind, Published, State};
 use crate::clock::{self, Part};
 use crate::compile as compiler;
+use crate::consts;
 use crate::ctxt::{Ctxt, Reports, compile_error};
-use crate::expand::{Expansion, fallback, imports};
-use crate::items::Items;
+use crate::expand::{Expansion, fallback, imports, misplaced, prelude, without_body};
+use crate::items::{self, Items};
+use crate::lower::Places;
 use crate::names::{self, Companion};
 use crate::shadow::Shadow;
-use crate::{cache, env, method, parse, pipeline, resolve};
+use crate::{cache, depth, method, parse, pipeline, place, resolve, signature, targets, usage};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
+use titan_core::ir::Loc;
 
 /// `#[titan::kernel(attr)] item`
 pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(refused) = too_deep([&attr, &item]) {
+        return refused;
+    }
     let cx = Ctxt::new();
+    if in_an_impl(&cx, "a kernel", &item) {
+        return misplaced(&facade(), &cx.finish().ours, item, true);
+    }
     let parsed = clock::time(Part::Parse, || {
         let mut parsed = parse::kernel(&cx, attr.clone(), item.clone())?;
         let companions = compiler::resolve(&cx, &mut parsed);
@@ -72,10 +81,22 @@ fn finish(
 
 /// `#[titan::device] fn ..`
 pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(refused) = too_deep([attr, &item]) {
+        return refused;
+    }
     let cx = Ctxt::new();
     let krate = crate_of(&cx, attr);
+    if in_an_impl(&cx, "a device function", &item) {
+        return misplaced(&krate, &cx.finish().ours, item, false);
+    }
     let parsed = clock::time(Part::Parse, || parse::device(&cx, item.clone()));
-    let Some((attrs, vis, mut func)) = parsed else { return errors(cx) };
+    let Some((attrs, vis, mut func)) = parsed else {
+        // Kernels that call it are not told that it does not exist.
+        let named = without_body(&item).map(|f| (f.sig.ident, matches!(f.vis, syn::Visibility::Public(_))));
+        let published = named.map(|(name, is_pub)| Published { name: &name, is_pub, answer: quote!(broken) }.tokens());
+        let (errors, used) = (errors(cx), prelude());
+        return quote!(#errors #used #published);
+    };
     clock::note(|| func.name.to_string(), 0);
     let companions = resolve::resolve(&cx, &mut func, &[]);
     if let Some(itself) = companions.iter().find(|c| func.name == c.key.as_str()) {
@@ -103,8 +124,8 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
                 #vis fn #name<#(#generics),*>(#(#params),*) #ret { ::core::unreachable!() }
             }
         });
-        let errors = errors(cx);
-        return quote!(#errors #stub #published);
+        let (errors, used) = (errors(cx), prelude());
+        return quote!(#errors #used #stub #published);
     }
     cx.finish();
     let (name, generics) = (&func.name, func.generics.iter().map(|g| &g.tokens));
@@ -129,8 +150,15 @@ fn publish(state: &State) -> TokenStream {
 
 /// `#[titan::constant] const ..`
 pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(refused) = too_deep([attr, &item]) {
+        return refused;
+    }
     let cx = Ctxt::new();
     crate_of(&cx, attr);
+    if in_an_impl(&cx, "a constant of kernels", &item) {
+        let errors = errors(cx);
+        return quote!(#errors #item);
+    }
     let parsed = match syn::parse2::<syn::ItemConst>(item.clone()) {
         Ok(parsed) => parsed,
         Err(e) => {
@@ -165,8 +193,32 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let answer = if cx.has_errors() { quote!(broken) } else { quote!(constant { #bare }) };
     let published = Published { name: &parsed.ident, is_pub, answer }.tokens();
     let errors = errors(cx);
-    // The prelude has `Sized` too: see `expand::imports`.
-    quote!(#item #errors #published const _: fn() = || { fn _used<T: Sized>() {} };)
+    let used = prelude();
+    quote!(#item #errors #published #used)
+}
+
+/// The error of tokens that are nested deeper than the compiler's stack may reach.
+fn too_deep(tokens: [&TokenStream; 2]) -> Option<TokenStream> {
+    let span = tokens.into_iter().find_map(|t| depth::exceeded(t.clone()))?;
+    let diag = Diagnostic::new(Code::Syntax, span, "this expression goes deeper than kernels may")
+        .help("bind its parts by `let`");
+    Some(compile_error(&diag))
+}
+
+/// Reports an item that stands in an `impl` or a `trait`, as far as that can be seen.
+fn in_an_impl(cx: &Ctxt, what: &str, item: &TokenStream) -> bool {
+    let Some((place, first)) = item.clone().into_iter().next().and_then(|t| Some((place::inside(t.span())?, t.span())))
+    else {
+        return false;
+    };
+    let help = format!("move it out of the `{place}`: it is a free function, which a method may call");
+    cx.error_help(
+        Code::Modifier,
+        first,
+        format!("{what} in {} `{place}`", if place == "impl" { "an" } else { "a" }),
+        help,
+    );
+    true
 }
 
 /// A companion has answered.
@@ -198,9 +250,14 @@ fn resume(mut state: State) -> TokenStream {
         Some((item, asks))
     });
     let Some((item, asks)) = parsed else { return errors(cx) };
+    let symbols = signature::symbols(&item);
     for key in state.missing() {
         let span = asks.iter().find(|(k, _)| k == key).map_or_else(Span::call_site, |(_, s)| *s);
-        cx.push(not_for_kernels(key, span));
+        if symbols.contains(key) {
+            cx.error_help(Code::ConstEval, span, items::not_compiled_in(key), items::extent_help(key));
+        } else {
+            cx.push(not_for_kernels(key, span));
+        }
     }
     match chain::items(&state.keys, &state.answers) {
         Some(items) => finish(cx, &state.krate, item, &items, state.item, &asks),
@@ -218,6 +275,11 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     let name = path.rsplit("::").next().unwrap_or(path);
     if names::is_constant_name(name) {
         let title = format!("`{path}` is not a constant that kernels see");
+        if consts::is_mathematical(name) {
+            let help =
+                format!("constants of the standard library are written with their path: `std::f32::consts::{name}`");
+            return Diagnostic::new(Code::NotForKernels, span, title).help(help);
+        }
         return Diagnostic::new(Code::NotForKernels, span, title)
             .help("mark it `#[titan::constant]`, and import it where the kernel stands");
     }
@@ -227,25 +289,45 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
         return diag.help(format!("the language has `{f}`"));
     }
     if method::is_of_values(name) {
-        return diag.help(format!("it is a method: `x.{name}(..)`"));
+        return diag.help(match usage::example(name) {
+            Some(example) => format!("it is a method: `{example}`"),
+            None => format!("it is a method: `x.{name}()`"),
+        });
+    }
+    if let Some(help) = usage::foreign_function(name) {
+        return diag.help(help);
     }
     diag.help("mark it `#[titan::device]`, and import it where the kernel stands; if it is marked, mend the error in it first")
 }
 
-/// The artifact of a kernel in text form, as a byte string.
-pub(crate) fn compile(text: TokenStream) -> TokenStream {
-    let literal = text.into_iter().next();
-    let Some(TokenTree::Literal(lit)) = literal.clone().map(ungroup) else { return quote!(&[]) };
+/// The artifact of a kernel in text form, as a byte string; an error where a target cannot take the kernel. What is given is
+/// that of [`targets::request`] behind the text.
+pub(crate) fn compile(input: TokenStream) -> TokenStream {
+    let mut tokens = input.into_iter();
+    let Some(TokenTree::Literal(lit)) = tokens.next().map(ungroup) else { return quote!(&[]) };
     let literal = lit.to_string();
     let Some(text) = literal_text(&literal).or_else(|| Some(syn::parse_str::<syn::LitStr>(&literal).ok()?.value()))
     else {
         return quote!(&[]);
     };
     clock::note(|| kernel_name(&text), 1);
-    let input = format!("titan {} {} cpu sm_80\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
-    let bytes = cache::get_or_make(env::cache_dir().as_deref(), &input, || artifact(&text));
-    let bytes = Literal::byte_string(&bytes);
-    quote!(#bytes)
+    let chosen: Vec<&'static str> = match tokens.next() {
+        Some(TokenTree::Group(g)) => g.stream().into_iter().filter_map(|t| targets::gpu(&t.to_string())).collect(),
+        _ => Vec::new(),
+    };
+    let names = chosen.join(" ");
+    let input = format!("titan {} {} cpu {names}\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
+    let bytes = cache::get_or_make(cache::of_process(), &input, || artifact(&text, &chosen));
+    let Some((REFUSED, _)) = bytes.split_first() else {
+        let bytes = Literal::byte_string(bytes.get(1..).unwrap_or_default());
+        return quote!(#bytes);
+    };
+    // Errors are rare, and what is cached does not say where they are.
+    let name = tokens.next().map_or_else(Span::call_site, |t| t.span());
+    let places = Places::of(name, tokens.map(|t| t.span()));
+    let refused = chosen.iter().filter_map(|target| variants(&text, target).err());
+    let errors: TokenStream = refused.map(|e| compile_error(&e.map_site(|loc| places.span(loc, name)))).collect();
+    quote!({ #errors &[] })
 }
 
 /// The value of a string literal. The escapes that texts of IR have are looked for, not every character looked at.
@@ -273,30 +355,35 @@ fn ungroup(t: TokenTree) -> TokenTree {
     }
 }
 
-/// The GPU targets for which every kernel is compiled.
-const TARGETS: &[&str] = &["sm_80"];
+/// The first byte of what is cached: the artifact follows.
+const COMPILED: u8 = 0;
+/// The first byte of what is cached, if a target cannot take the kernel.
+const REFUSED: &u8 = &1;
 
-fn artifact(text: &str) -> Vec<u8> {
-    let cpu = Variant { target: "cpu".to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
-    let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: Vec::new() };
-    for target in TARGETS {
+fn artifact(text: &str, chosen: &[&str]) -> Vec<u8> {
+    let cpu = Variant { target: targets::CPU.to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
+    let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: targets::left_out(chosen) };
+    for target in chosen {
         match variants(text, target) {
             Ok(variants) => artifact.variants.extend(variants),
-            Err(reason) => artifact.refused.push(((*target).to_owned(), reason)),
+            Err(_) => return vec![*REFUSED],
         }
     }
-    artifact.encode()
+    [vec![COMPILED], artifact.encode()].concat()
 }
 
 /// The variants of a kernel for a GPU, or why there are none. Lines count from the kernel's first one, so that the bytes do not
 /// depend on where in its file it stands.
-fn variants(text: &str, target: &str) -> Result<Vec<Variant>, String> {
-    let broken = |errors: Vec<String>| errors.into_iter().next().unwrap_or_default();
+fn variants(text: &str, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
+    let broken = |errors: Vec<String>| {
+        let title = format!("a kernel that was verified is refused: {}; please report it", errors.join("; "));
+        Diagnostic::new(Code::Internal, Loc::default(), title)
+    };
     let kernel = titan_core::text::parse_one(text).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
     let kernel = titan_core::verify::verify(kernel).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
-    let machine = titan_nv::Machine::from_name(target).map_err(|e| e.to_string())?;
+    let machine = titan_nv::Machine::from_name(target).map_err(|e| broken(vec![e.to_string()]))?;
     let name = kernel.sig.name.clone();
-    titan_nv::compile(&kernel, machine, Some((&name, 1))).map_err(|e| e.to_string())
+    titan_nv::compile(&kernel, machine, Some((&name, 1))).map_err(|e| targets::refusal(&kernel, target, &e))
 }
 
 /// The name after `kernel @`, for people.

@@ -1,11 +1,12 @@
-//! The only reader of the environment: what the macro takes from it changes where artifacts are cached and what is
-//! told about the time it took, never what it makes.
+//! The only reader of the environment: what the macro takes from it changes where artifacts are cached, what is told about
+//! the time it took, and how an item in an `impl` is refused, never what it makes.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// Where artifacts are cached; `None` switches the cache off.
 pub(crate) fn cache_dir() -> Option<PathBuf> {
-    titan_core::artifact::cache_dir(|name| var(name).map(Into::into))
+    titan_core::artifact::cache_dir(raw)
 }
 
 /// Whether expansions print how long they took: `TITAN_TIMES=1`.
@@ -13,9 +14,18 @@ pub(crate) fn wants_times() -> bool {
     var("TITAN_TIMES").is_some_and(|v| v != "0" && v != "off")
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one reader")]
+/// The text of a source file, for [`crate::place`].
+pub(crate) fn source(path: &Path) -> Option<String> {
+    std::fs::read_to_string(path).ok()
+}
+
 fn var(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|v| !v.is_empty())
+    raw(name)?.into_string().ok()
+}
+
+/// As it is: a path need not be Unicode.
+fn raw(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|v| !v.is_empty())
 }
 
 /// How many cases the tests with random tokens run: `TITAN_FUZZ`.

@@ -1,10 +1,10 @@
 //! The declared instances: the product of the axes of `instances(..)`, each giving every generic parameter a value.
 
-use crate::ast::{GenericArg, GenericArgValue, GenericKind, InstanceValue, KernelItem, TypeKind};
+use crate::ast::{GenericArg, GenericArgValue, GenericKind, GenericParam, InstanceValue, KernelItem, TypeKind};
 use crate::consts::ConstValue;
 use crate::ctxt::Ctxt;
 use crate::items::{FnEnv, Generics, Items};
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote;
 use std::collections::BTreeMap;
 use titan_core::diag::Code;
@@ -74,9 +74,8 @@ pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instanc
 
 /// The arguments of every declared instance as written, in the order of the generic parameters.
 pub(crate) fn written(item: &KernelItem) -> Vec<Vec<String>> {
-    let name = |row: &Row<'_>, g: &crate::ast::GenericParam| {
-        row.get(&g.name.to_string()).map_or("_".to_owned(), |v| v.tokens.to_string())
-    };
+    let name =
+        |row: &Row<'_>, g: &GenericParam| row.get(&g.name.to_string()).map_or("_".to_owned(), |v| v.tokens.to_string());
     product(item).iter().map(|row| item.func.generics.iter().map(|g| name(row, g)).collect()).collect()
 }
 
@@ -108,6 +107,7 @@ fn instance(cx: &Ctxt, item: &KernelItem, items: &Items, row: &BTreeMap<String, 
         let text = match g.kind {
             GenericKind::Elem => {
                 let elem = elem_value(cx, value, &name)?;
+                within_bounds(cx, g, elem, value.span)?;
                 out.generics.elems.insert(name.clone(), elem);
                 elem.name().to_owned()
             }
@@ -155,6 +155,27 @@ fn elem_value(cx: &Ctxt, value: &InstanceValue, name: &str) -> Option<Elem> {
         cx.error_help(Code::Generics, value.span, title, format!("element types: {}", list.join(", ")));
     }
     elem
+}
+
+/// An element type has what the bounds of its parameter ask for, as far as they are the language's.
+fn within_bounds(cx: &Ctxt, param: &GenericParam, elem: Elem, span: Span) -> Option<()> {
+    for bound in &param.bounds {
+        let fits: fn(Elem) -> bool = match bound.as_str() {
+            "Float" => Elem::is_arith_float,
+            "Int" => Elem::is_arith_int,
+            "Num" => Elem::is_arith,
+            "Bits" => |e| e.is_arith_int() || e == Elem::Bool,
+            "Comparable" => |e| e.is_arith() || e == Elem::Bool,
+            _ => continue,
+        };
+        if !fits(elem) {
+            let list: Vec<&str> = Elem::ALL.iter().filter(|e| fits(**e)).map(|e| e.name()).collect();
+            let title = format!("`{elem}` is no `{bound}`, which `{}` is", param.name);
+            cx.error_help(Code::Generics, span, title, format!("`{bound}` is one of {}", list.join(", ")));
+            return None;
+        }
+    }
+    Some(())
 }
 
 fn const_value(

@@ -1,10 +1,11 @@
 //! What a kernel may use besides its own tokens: device functions and constants, and the generic arguments of an instance.
 
-use crate::ast::{Expr, Function, GenericArg, GenericArgValue, Path, Res, TypeKind};
+use crate::ast::{Expr, Function, GenericArg, GenericArgValue, Path, Res, TypeKind, TypeRef};
 use crate::consts::{self, ConstEnv, ConstValue, NotConst};
+use crate::ctxt::Diag;
 use proc_macro2::Span;
 use std::collections::BTreeMap;
-use titan_core::diag::Code;
+use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Elem, TileShape};
 
 /// Items by the text of the path with which a function names them.
@@ -86,8 +87,8 @@ impl ConstEnv for FnEnv<'_> {
     }
 }
 
-/// An error of a type or constant, at a token.
-pub(crate) type Fault = (Code, Span, String);
+/// An error of a type or constant.
+pub(crate) type Fault = Diag;
 
 impl FnEnv<'_> {
     /// The element type that a name means here.
@@ -97,6 +98,12 @@ impl FnEnv<'_> {
 
     /// The integer that a generic argument is.
     pub(crate) fn const_arg(&self, arg: &GenericArg) -> Result<i64, Fault> {
+        self.const_arg_or(arg, "write the number, or a constant parameter")
+    }
+
+    /// As [`FnEnv::const_arg`], with what helps if the launch brings it.
+    fn const_arg_or(&self, arg: &GenericArg, help: &str) -> Result<i64, Fault> {
+        let fault = |title: String| Diagnostic::new(Code::ConstEval, arg.span, title);
         let value = match &arg.value {
             GenericArgValue::Type(t) => match &t.kind {
                 TypeKind::Elem(name, path) => {
@@ -104,6 +111,9 @@ impl FnEnv<'_> {
                     let key = path.to_string().replace(' ', "");
                     match self.generics.consts.get(&text) {
                         Some(v) => Ok(*v),
+                        None if self.elem(&text).is_some() => {
+                            return Err(fault(format!("the type `{text}` where a number stands")));
+                        }
                         None => self.items.constants.get(&key).map_or(Err(NotConst::Runtime), Constant::value),
                     }
                 }
@@ -113,11 +123,9 @@ impl FnEnv<'_> {
         };
         match value {
             Ok(ConstValue::Int(v)) => Ok(v),
-            Ok(_) => Err((Code::ConstEval, arg.span, "an extent or axis is an integer".to_owned())),
-            Err(NotConst::Runtime) => {
-                Err((Code::ConstEval, arg.span, format!("`{}` is not a constant", arg.tokens.to_string().trim())))
-            }
-            Err(NotConst::Error(e)) => Err((Code::ConstEval, arg.span, format!("the constant expression has {e}"))),
+            Ok(_) => Err(fault("an extent or axis is an integer".to_owned())),
+            Err(NotConst::Runtime) => Err(fault(not_compiled_in(arg.tokens.to_string().trim())).help(help)),
+            Err(NotConst::Error(e)) => Err(fault(format!("the constant expression has {e}"))),
         }
     }
 
@@ -134,23 +142,42 @@ impl FnEnv<'_> {
                 _ => {}
             }
         }
+        let size = |span, title: String| {
+            let help =
+                "one to four extents of 1 or more; what is larger than a tile is walked by a loop or by more programs";
+            Diagnostic::new(Code::TileSize, span, title).help(help)
+        };
         let mut dims = Vec::new();
         for arg in args {
-            let v = self.const_arg(arg)?;
-            dims.push(
-                i32::try_from(v).map_err(|_| (Code::TileSize, arg.span, format!("the extent {v} is out of range")))?,
-            );
+            let v = self.const_arg_or(arg, &extent_help(&arg_name(arg)))?;
+            dims.push(i32::try_from(v).map_err(|_| size(arg.span, format!("the extent {v} is out of range")))?);
         }
         let shape = TileShape::new(&dims);
         let at = args.first().map_or(span, |a| a.span);
-        let shape = shape.ok_or((
-            Code::TileSize,
-            args.get(4).map_or(at, |a| a.span),
-            format!("a tile has one to four extents, not {}", dims.len()),
-        ))?;
-        match shape.problem() {
-            Some(p) => Err((Code::TileSize, at, p)),
-            None => Ok(shape),
-        }
+        let count =
+            || size(args.get(4).map_or(at, |a| a.span), format!("a tile has one to four extents, not {}", dims.len()));
+        let shape = shape.ok_or_else(count)?;
+        shape.problem().map_or(Ok(shape), |p| Err(size(at, p)))
+    }
+}
+
+/// What is said of a value that the launch brings, where the kernel's code depends on it.
+pub(crate) fn not_compiled_in(value: &str) -> String {
+    format!("`{value}` is not known when the kernel is compiled")
+}
+
+/// What to write in place of an extent that the launch brings.
+pub(crate) fn extent_help(name: &str) -> String {
+    format!(
+        "tiles have constant extents: a parameter `const BN: i32` with `instances(BN in [64, 1024])`; what is longer is covered by \
+        `for i in 0..cdiv({name}, BN)` or by more programs, and elements outside read as zero"
+    )
+}
+
+/// The name that an extent is, if it is one.
+fn arg_name(arg: &GenericArg) -> String {
+    match &arg.value {
+        GenericArgValue::Type(TypeRef { kind: TypeKind::Elem(name, _), .. }) => name.to_string(),
+        _ => "n".to_owned(),
     }
 }

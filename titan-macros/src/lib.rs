@@ -23,6 +23,7 @@ mod clock;
 mod compile;
 mod consts;
 mod ctxt;
+mod depth;
 #[cfg(test)]
 mod determinism;
 mod entry;
@@ -37,29 +38,32 @@ mod method_pipe;
 mod names;
 mod parse;
 mod pipeline;
+mod place;
 mod resolve;
 mod shadow;
 mod signature;
+mod targets;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod timing;
+mod usage;
 
 use proc_macro::TokenStream;
 
-/// Compiles a function to a GPU kernel during `cargo build`. See the crate documentation of `titan`.
+#[expect(missing_docs, reason = "documented in `titan`, where programs name it and examples of it run")]
 #[proc_macro_attribute]
 pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     clock::expansion("kernel", || entry::kernel(attr.into(), item.into()).into())
 }
 
-/// Makes a function callable from kernels, in this crate and in others.
+#[expect(missing_docs, reason = "documented in `titan`, where programs name it and examples of it run")]
 #[proc_macro_attribute]
 pub fn device(attr: TokenStream, item: TokenStream) -> TokenStream {
     clock::expansion("device", || entry::device(&attr.into(), item.into()).into())
 }
 
-/// Makes a constant usable in kernels, in this crate and in others.
+#[expect(missing_docs, reason = "documented in `titan`, where programs name it and examples of it run")]
 #[proc_macro_attribute]
 pub fn constant(attr: TokenStream, item: TokenStream) -> TokenStream {
     clock::expansion("constant", || entry::constant(&attr.into(), item.into()).into())

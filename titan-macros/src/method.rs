@@ -1,6 +1,7 @@
 //! The methods of the language: a name and a receiver give a [`Method`]. Inference and lowering match on it.
 
 use crate::method_pipe::{self, PipeKind, PipeMethod};
+use crate::usage;
 use titan_core::ir::{ArgOp, AtomicOp, BinOp, ReduceOp, UnOp, Unit};
 
 /// What a receiver is, as far as the choice of a method goes.
@@ -14,15 +15,22 @@ pub(crate) enum Receiver {
     Pipe(PipeKind),
 }
 
-impl Receiver {
-    pub(crate) const fn describe(self) -> &'static str {
-        match self {
-            Receiver::Scalar => "a scalar",
-            Receiver::Tile => "a tile",
-            Receiver::Tensor => "a tensor",
-            Receiver::Own => "an output tile",
-            Receiver::Pipe(kind) => kind.describe(),
-        }
+impl Method {
+    /// Whether it stores to the tensor that it is called on, or hands out parts of it to store to.
+    pub(crate) const fn writes(self) -> bool {
+        matches!(
+            self,
+            Method::Store(_)
+                | Method::Set
+                | Method::ScatterRows
+                | Method::Scatter
+                | Method::Atomic(_)
+                | Method::AtomicTile(_)
+                | Method::Tiles { .. }
+                | Method::Ragged
+                | Method::Work { .. }
+                | Method::Shared
+        )
     }
 }
 
@@ -71,7 +79,9 @@ pub(crate) enum Method {
     Scatter,
     Atomic(AtomicOp),
     AtomicTile(AtomicOp),
-    Tiles,
+    Tiles {
+        grouped: bool,
+    },
     Ragged,
     Shared,
     IsSome(bool),
@@ -87,7 +97,9 @@ pub(crate) enum Method {
     /// `t.rows((i, ..), col)`
     SourceRows,
     /// `c.work::<..>()`
-    Work,
+    Work {
+        grouped: bool,
+    },
     Pipe(PipeMethod),
 }
 
@@ -110,32 +122,15 @@ pub(crate) fn lookup(recv: Receiver, name: &str) -> Option<Method> {
     }
 }
 
+/// The names of the methods of a receiver.
+pub(crate) fn names(recv: Receiver) -> impl Iterator<Item = &'static str> {
+    let unary = UnOp::ALL.iter().map(|op| op.name());
+    unary.chain(usage::method_names()).filter(move |name| lookup(recv, name).is_some())
+}
+
 /// Whether scalars or tiles have a method of this name.
 pub(crate) fn is_of_values(name: &str) -> bool {
     lookup(Receiver::Tile, name).is_some()
-}
-
-/// The method of scalars that a name may be a slip for.
-pub(crate) fn similar_of_values(name: &str) -> Option<&'static str> {
-    let others = ["min", "max", "clamp", "mul_add", "cast", "bitcast"];
-    titan_core::text::closest(name, UnOp::ALL.iter().map(|op| op.name()).chain(others))
-}
-
-/// Whether every type of Rust that can be copied has a method of this name, through a trait of the prelude.
-pub(crate) fn is_of_everything(name: &str) -> bool {
-    let names = [
-        "clone",
-        "clone_from",
-        "into",
-        "try_into",
-        "to_owned",
-        "to_string",
-        "borrow",
-        "borrow_mut",
-        "as_ref",
-        "type_id",
-    ];
-    names.contains(&name)
 }
 
 fn value(name: &str) -> Option<Method> {
@@ -207,8 +202,10 @@ fn tensor(name: &str) -> Option<Method> {
         "atomic_add_tile" => Method::AtomicTile(AtomicOp::Add),
         "atomic_max_tile" => Method::AtomicTile(AtomicOp::Max),
         "atomic_min_tile" => Method::AtomicTile(AtomicOp::Min),
-        "tiles" => Method::Tiles,
-        "work" => Method::Work,
+        "tiles" => Method::Tiles { grouped: false },
+        "tiles_grouped" => Method::Tiles { grouped: true },
+        "work" => Method::Work { grouped: false },
+        "work_grouped" => Method::Work { grouped: true },
         "tile" => Method::Source(Unit::Tile),
         "tile_at" => Method::Source(Unit::Elem),
         "rows" => Method::SourceRows,

@@ -22,28 +22,6 @@ pub(crate) enum PipeKind {
     Work,
 }
 
-impl PipeKind {
-    pub(crate) const fn describe(self) -> &'static str {
-        match self {
-            PipeKind::Ring => "a ring",
-            PipeKind::Slot => "a slot",
-            PipeKind::Filling => "a copy",
-            PipeKind::Ready => "a claimed stage",
-            PipeKind::Stage => "a stage",
-            PipeKind::Part => "a part of a stage",
-            PipeKind::Source => "a source",
-            PipeKind::View => "a tile of a stage",
-            PipeKind::Compute => "a product under way",
-            PipeKind::Acc => "an accumulator",
-            PipeKind::Staging => "a staging ring",
-            PipeKind::StagingSlot => "a staging slot",
-            PipeKind::Written => "a written slot",
-            PipeKind::Store => "a store under way",
-            PipeKind::Work => "a schedule of output tiles",
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PipeMethod {
     Acquire,

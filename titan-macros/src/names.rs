@@ -44,11 +44,12 @@ pub(crate) fn builtin(path: &Path) -> Option<Builtin> {
 }
 
 /// The functions of the language.
-const FUNCTIONS: [(&str, Builtin); 12] = [
+const FUNCTIONS: [(&str, Builtin); 13] = [
     ("program_id", Builtin::ProgramId),
     ("num_programs", Builtin::NumPrograms),
     ("cdiv", Builtin::Cdiv),
     ("unflatten", Builtin::Unflatten),
+    ("unflatten_grouped", Builtin::UnflattenGrouped),
     ("pipelined", Builtin::Pipelined),
     ("mma", Builtin::Mma),
     ("mma_async", Builtin::MmaAsync),
@@ -69,6 +70,16 @@ pub(crate) fn similar_function(name: &str) -> Option<&'static str> {
 pub(crate) fn is_constant_of_others(func: &Function, name: &str) -> bool {
     let is_generic = func.generics.iter().any(|g| g.name == name);
     !is_generic && is_constant_name(name) && titan_core::ir::Elem::from_name(name).is_none()
+}
+
+/// Whether a name is that of a type which a kernel's file has from the prelude or from Rust.
+pub(crate) fn is_type(name: &str) -> bool {
+    const TYPES: &[&str] = &[
+        "Acc", "Cast", "Col", "D1", "D2", "D3", "D4", "Device", "Elem", "Float", "Int", "Num", "Own", "Ring", "Row",
+        "Shape", "Smem", "Stage", "Staging", "Stream", "Tensor", "Tile", "Option", "String", "Vec", "Box", "usize",
+        "isize", "char", "str",
+    ];
+    TYPES.contains(&name) || titan_core::ir::Elem::from_name(name).is_some()
 }
 
 /// `HEAD_DIM`, by Rust's convention.

@@ -6,10 +6,12 @@
 use crate::ast::{
     Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Pat, PatKind, Path, Res, Stmt, Var, VarId,
 };
-use crate::ast::{GenericArg, GenericArgValue, TypeKind, TypeRef};
+use crate::ast::{GenericArg, GenericArgValue, GenericParam, TypeKind, TypeRef};
 use crate::consts;
 use crate::ctxt::Ctxt;
+use crate::method;
 use crate::names::{Companion, builtin, is_constant_name, is_constant_of_others};
+use crate::usage;
 use proc_macro2::{Ident, TokenStream};
 use titan_core::diag::Code;
 
@@ -338,6 +340,16 @@ impl Resolver<'_> {
             && titan_core::ir::Elem::from_name(&ty.to_string()).is_some()
         {
             // No companion stands behind a type.
+            if name.to_string().starts_with(|c: char| c.is_lowercase()) {
+                let title = format!("`{}` is not a value of kernels", path.text());
+                self.cx.error_help(
+                    Code::NotForKernels,
+                    name.span(),
+                    title,
+                    format!("a function is written out: `|v| v.{name}()`"),
+                );
+                return Res::None;
+            }
             let help = "write its value; they see `MAX`, `MIN`, `BITS` of integers; `MAX`, `MIN`, `INFINITY`, `NEG_INFINITY`, `NAN`, `EPSILON`, `MIN_POSITIVE` of floats";
             self.cx.error_help(
                 Code::NotForKernels,
@@ -374,6 +386,23 @@ impl Resolver<'_> {
             self.cx.error_help(Code::Syntax, name.span(), format!("`{name}` is a variable, not a function"), help);
             return Callee::None;
         }
+        // `f32::max`: no companion stands behind an element type.
+        if let [.., ty, f] = &path.segments[..]
+            && self.is_elem(ty)
+        {
+            let name = f.to_string();
+            let help = match usage::example(&name) {
+                Some(example) if method::is_of_values(&name) => format!("it is a method: `{example}`"),
+                None if method::is_of_values(&name) => format!("it is a method: `x.{name}()`"),
+                _ if name.starts_with("from_") => format!(
+                    "values are converted by `.cast::<{ty}>()`; beside tiles of halves a literal is one: `x * 2.0`"
+                ),
+                _ => usage::foreign_method(&name).unwrap_or("docs/language.md lists the operations").to_owned(),
+            };
+            let title = format!("`{}` is not a function that kernels call", path.text());
+            self.cx.error_help(Code::NotForKernels, f.span(), title, help);
+            return Callee::None;
+        }
         // `Vec::new`: a function of a type, which no companion can carry.
         if let [.., ty, _] = &path.segments[..]
             && ty.to_string().starts_with(|c: char| c.is_uppercase())
@@ -385,6 +414,12 @@ impl Resolver<'_> {
         let key = path.text();
         self.companion(key.clone(), path.tokens());
         Callee::Device(key)
+    }
+
+    /// Whether a name is that of an element type.
+    fn is_elem(&self, name: &Ident) -> bool {
+        let is_generic = |g: &GenericParam| g.name == *name && g.kind == GenericKind::Elem;
+        titan_core::ir::Elem::from_name(&name.to_string()).is_some() || self.func.generics.iter().any(is_generic)
     }
 
     fn companion(&mut self, key: String, path: TokenStream) {

@@ -1,6 +1,7 @@
 //! Parameters, shape names, grid and requirements of one instance.
 
-use crate::ast::{Expr, ExprKind, KernelItem, Param, Res, TypeKind};
+use crate::ast::{Expr, ExprKind, KernelItem, Param, Res, TypeKind, TypeRef, UnaryOp};
+use crate::consts::{self, ConstValue};
 use crate::ctxt::Ctxt;
 use crate::infer::ITy;
 use crate::items::FnEnv;
@@ -54,7 +55,8 @@ pub(crate) fn declare(
         let ITy::Tensor(t) = &tys[i] else { continue };
         let Some((span, dims)) = &p.shape else { continue };
         if dims.len() != usize::from(t.rank) {
-            let title = format!("{} extents for a tensor of rank {}", dims.len(), t.rank);
+            let plural = if dims.len() == 1 { "" } else { "s" };
+            let title = format!("{} extent{plural} for a tensor of rank {}", dims.len(), t.rank);
             cx.error_help(Code::ShapeRank, *span, title, "`_` stands for an extent without a name");
             ok = false;
             continue;
@@ -74,10 +76,20 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
         }
         ITy::Scalar(_) => {
             if let Some((span, _)) = &p.shape {
-                cx.error(Code::ShapeTarget, *span, format!("`{}` is a scalar: it has no shape", p.name));
+                let help =
+                    "tensors have shapes; a scalar is a value of the launch, and may stand in `grid` and `require`";
+                cx.error_help(Code::ShapeTarget, *span, format!("`{}` is a scalar: it has no shape", p.name), help);
                 return false;
             }
             let Some(elem) = elem else { return false };
+            if let TypeKind::Elem(name, _) = &p.ty.kind
+                && Elem::from_name(&name.to_string()).is_none()
+            {
+                let title = format!("the scalar `{}` is of a generic type", p.name);
+                let help = format!("name a type, as in `{}: f32`, and convert it inside: `.cast::<{name}>()`", p.name);
+                cx.error_help(Code::Parameter, p.ty.span, title, help);
+                return false;
+            }
             if !(elem.is_arith() || elem == Elem::Bool) {
                 cx.error(
                     Code::Parameter,
@@ -89,33 +101,40 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
             b.scalar(&p.name.to_string(), elem);
             true
         }
-        _ if unknown_elem(p).is_some() => {
-            if let Some((span, name)) = unknown_elem(p) {
-                let list: Vec<&str> = Elem::ALL.iter().map(|e| e.name()).collect();
-                let title = format!("`{name}` is not an element type");
-                cx.error_help(Code::Parameter, span, title, format!("element types: {}", list.join(", ")));
-            }
-            false
-        }
         _ => {
-            let help =
-                "kernels take scalars by value, `&Tensor<T, R>`, `&mut Tensor<T, R>` and `Option<&Tensor<T, R>>`";
-            let title = if matches!(p.ty.kind, TypeKind::Tile(..)) {
-                format!("`{}` is a tile: tiles live inside kernels", p.name)
-            } else {
-                format!("`{}` has a type that kernels do not take", p.name)
-            };
-            cx.error_help(Code::Parameter, p.ty.span, title, help);
+            let (span, title, help) = refused(p);
+            cx.error_help(Code::Parameter, span, title, help);
             false
         }
     }
 }
 
-/// The element of a tensor, where it is the reason that its type is not known.
-fn unknown_elem(p: &Param) -> Option<(Span, String)> {
-    let TypeKind::Tensor { elem, .. } = &p.ty.kind else { return None };
-    let TypeKind::Elem(name, _) = &elem.kind else { return None };
-    Some((elem.span, name.to_string()))
+/// What is wrong with a parameter that is neither a tensor nor a scalar.
+fn refused(p: &Param) -> (Span, String, String) {
+    let help =
+        "kernels take scalars by value, `&Tensor<T, R>`, `&mut Tensor<T, R>` and `Option<&Tensor<T, R>>`".to_owned();
+    match &p.ty.kind {
+        TypeKind::Tensor { elem, .. } => {
+            let name = if let TypeKind::Elem(name, _) = &elem.kind { name.to_string() } else { "this".to_owned() };
+            let list: Vec<&str> = Elem::ALL.iter().map(|e| e.name()).collect();
+            (elem.span, format!("`{name}` is not an element type"), format!("element types: {}", list.join(", ")))
+        }
+        TypeKind::Tile(..) => (p.ty.span, format!("`{}` is a tile: tiles live inside kernels", p.name), help),
+        TypeKind::Elem(name, _) if name == "usize" || name == "isize" => {
+            let help = "extents and indices are `i32`".to_owned();
+            (p.ty.span, format!("`{}` is a `{name}`, which kernels do not take", p.name), help)
+        }
+        _ => (p.ty.span, format!("`{}` has a type that kernels do not take", p.name), help),
+    }
+}
+
+/// Whether the element of a tensor, or the type of a scalar, is none that the kernel knows.
+pub(crate) fn is_unknown(ty: &TypeRef, env: FnEnv<'_>) -> bool {
+    match &ty.kind {
+        TypeKind::Tensor { elem, .. } => is_unknown(elem, env),
+        TypeKind::Elem(name, _) => env.elem(&name.to_string()).is_none(),
+        _ => false,
+    }
 }
 
 fn dim_spec(
@@ -172,6 +191,11 @@ pub(crate) fn grid(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Builder
 pub(crate) fn requires(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Builder) {
     let host = Host { cx, env };
     for e in &item.config.requires {
+        if !is_condition(e, item, env) {
+            let help = "compare it: `require(N % 64 == 0)`";
+            cx.error_help(Code::Attribute, e.span, "a requirement is a condition, not a number", help);
+            continue;
+        }
         match host.expr(b, e) {
             Some(HostExpr::Const(0)) => {
                 let name = b.kernel().sig.full_name();
@@ -180,6 +204,23 @@ pub(crate) fn requires(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Bui
             Some(HostExpr::Const(_)) | None => {}
             Some(expr) => b.require(expr),
         }
+    }
+}
+
+/// Whether a requirement is a condition. What does not stand there at all is reported elsewhere.
+fn is_condition(e: &Expr, item: &KernelItem, env: FnEnv<'_>) -> bool {
+    match &e.kind {
+        ExprKind::Paren(inner, _) => is_condition(inner, item, env),
+        ExprKind::Binary(op, ..) => op.is_comparison(),
+        ExprKind::Int(..) | ExprKind::Call { .. } | ExprKind::Method { .. } | ExprKind::Path(_, Res::Symbol(_)) => {
+            false
+        }
+        ExprKind::Unary(op, _) => *op == UnaryOp::Not,
+        ExprKind::Path(_, Res::Local(param)) => item.func.params.get(*param).is_none_or(|p| match &p.ty.kind {
+            TypeKind::Elem(name, _) => env.elem(&name.to_string()).is_none_or(|e| e == Elem::Bool),
+            _ => true,
+        }),
+        _ => !matches!(consts::eval(e, &env), Ok(ConstValue::Int(_))),
     }
 }
 

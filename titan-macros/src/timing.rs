@@ -70,8 +70,9 @@ fn times_of_an_expansion() {
             cx.finish();
         });
         let text = compiled[0].kernel.as_ref().map(|k| titan_core::text::print(k)).unwrap();
-        cache::get_or_make(Some(&dir), &text, || text.as_bytes().to_vec());
-        let hit = median(|| drop(cache::get_or_make(Some(&dir), &text, Vec::new)));
+        let kept = cache::Cache::open(&dir).unwrap();
+        cache::get_or_make(Some(&kept), &text, || text.as_bytes().to_vec());
+        let hit = median(|| drop(cache::get_or_make(Some(&kept), &text, Vec::new)));
         let n = u32::try_from(compiled.len()).unwrap();
         eprintln!("{name:<18} {n:>9} {whole:>12.2?} {parsed:>12.2?} {:>12.2?} {hit:>12.2?}", all / n);
     }

@@ -5,7 +5,7 @@ use crate::machine::Machine;
 use crate::target::target;
 use titan_core::artifact::{Assumption, Variant};
 use titan_core::diag::Code;
-use titan_core::ir::{HostExpr, Kernel, OpId, ParamKind, Pipe, Value};
+use titan_core::ir::{HostExpr, Kernel, Loc, OpId, ParamKind, Pipe, Value};
 use titan_core::lower::{LowerError, Lowered, lower};
 use titan_core::pipeline::implicit::{self, Candidate};
 use titan_core::pipeline::{depth, fuse};
@@ -34,7 +34,36 @@ pub enum Unsupported {
     Emit(#[from] EmitError),
 }
 
+/// Why a kernel cannot be compiled for a machine, in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Where the user wrote it; the whole kernel if that is nowhere.
+    pub loc: Loc,
+    /// What is wrong, in the user's names.
+    pub message: String,
+    /// A way out, besides another device.
+    pub help: Option<String>,
+    /// Whether another instance of the kernel may be told something else there.
+    pub of_instance: bool,
+}
+
 impl Unsupported {
+    /// The error in parts, for those who say it at its place.
+    #[must_use]
+    pub fn told(&self) -> Told {
+        let of_kernel = |message: String| Told { loc: Loc::default(), message, help: None, of_instance: true };
+        match self {
+            Unsupported::Target { target, .. } => of_kernel(format!("TITAN does not generate code for {target} yet")),
+            Unsupported::Lower(e) => {
+                Told { loc: e.loc, message: e.message.clone(), help: e.help.clone(), of_instance: e.of_instance }
+            }
+            Unsupported::Emit(EmitError::Operation { target, op, why, loc, .. }) => {
+                Told { loc: *loc, of_instance: false, ..of_kernel(format!("{target} has no `{op}`: {why}")) }
+            }
+            Unsupported::Emit(e) => of_kernel(e.to_string()),
+        }
+    }
+
     /// The code of the rule.
     #[must_use]
     pub const fn code(&self) -> Code {
@@ -60,14 +89,15 @@ pub fn compile(kernel: &Verified, machine: &Machine, source: Option<(&str, u32)>
             // Nothing is accessed in vectors: both variants would be one.
             continue;
         }
+        let asked = kernel.sig.requires.len();
         let (kernel, plan, lowered) =
-            if kernel.roles.is_empty() { pipelined(kernel, plan)? } else { parted(kernel, plan)? };
+            if kernel.roles.is_empty() { pipelined(kernel, plan)? } else { with_roles(kernel, plan)? };
         let kernel = &kernel;
         let ptx = emit(&lowered.func, machine, source)?;
         variants.push(Variant {
             target: machine.name.to_owned(),
             config: config(&plan, &ptx.entry, ptx.version, lowered.barriers),
-            assumptions: if aligned { assumptions(kernel, &plan) } else { Vec::new() },
+            assumptions: if aligned { assumptions(kernel, &plan, asked) } else { Vec::new() },
             shared_bytes: lowered.func.shared_bytes,
             threads: lowered.func.threads,
             notes: [plan.notes, lowered.notes].concat(),
@@ -92,29 +122,69 @@ fn pipelined(kernel: &Verified, plan: Plan) -> Result<(Verified, Plan, Lowered),
     Ok((kernel, plan, lowered))
 }
 
-/// A kernel with roles, as one crew if that is possible: threads that copy may as well compute. Else each role has its warps.
-fn parted(kernel: &Verified, plan: Plan) -> Result<(Verified, Plan, Lowered), LowerError> {
+/// A kernel with roles, fused if that is possible: threads that copy may as well compute. Else each role has its warps.
+///
+/// Copies that run ahead are worth more than slots: first the slots and distances with which they do, then the others.
+fn with_roles(kernel: &Verified, plan: Plan) -> Result<(Verified, Plan, Lowered), LowerError> {
     let deepest = kernel.pipes.iter().map(|p| p.slots).max().unwrap_or(1);
-    for fewer in 0..deepest {
-        let shallow = with_fewer_slots(kernel, fewer);
-        for distance in (0..=fuse::greatest_distance(&shallow)).rev().filter(|_| plan.target.copy_async) {
-            let Some(Ok(fused)) = fuse::fuse(&shallow, distance).map(verify) else { continue };
-            let mut next = plan::plan(&fused, &plan.target, plan.aligned);
-            if let Ok(lowered) = lower(&fused, &next) {
-                next.notes.push(format!("roles fused: all warps copy {distance} iterations ahead and compute"));
-                next.notes.extend(slots_note(kernel, fewer, plan.target.name));
-                return Ok((fused, next, lowered));
+    let fitting: Vec<u32> = (0..deepest).filter(|fewer| rings_fit(&with_fewer_slots(kernel, *fewer), &plan)).collect();
+    let ahead = fitting.iter().find_map(|fewer| {
+        let shallow = with_fewer_slots(kernel, *fewer);
+        let greatest = fuse::greatest_distance(&shallow);
+        // Whoever cannot copy one iteration ahead cannot copy more: then the other distances are not tried.
+        let possible = greatest > 0 && fused(kernel, &shallow, &plan, 1).is_some();
+        let (distance, found) = (1..=greatest)
+            .rev()
+            .filter(|_| possible)
+            .find_map(|distance| Some((distance, fused(kernel, &shallow, &plan, distance)?)))?;
+        let mut ready = lowered(found, &plan)?;
+        ready.1.notes.push(format!("roles fused: all warps copy {distance} iterations ahead and compute"));
+        Some((*fewer, ready))
+    });
+    let separate = || {
+        fitting.iter().find_map(|fewer| {
+            let shallow = with_fewer_slots(kernel, *fewer);
+            if let Some(mut ready) = fused(kernel, &shallow, &plan, 0).and_then(|found| lowered(found, &plan)) {
+                ready.1.notes.push("roles fused: all warps copy 0 iterations ahead and compute".to_owned());
+                return Some((*fewer, ready));
             }
-        }
-        let Ok(shallow) = verify(shallow) else { continue };
-        let mut next = plan::plan(&shallow, &plan.target, plan.aligned);
-        if let Ok(lowered) = lower(&shallow, &next) {
-            next.notes.extend(slots_note(kernel, fewer, plan.target.name));
-            return Ok((shallow, next, lowered));
-        }
+            Some((*fewer, lowered(verified(kernel, shallow, &plan)?, &plan)?))
+        })
+    };
+    if let Some((fewer, mut ready)) = ahead.or_else(separate) {
+        ready.1.notes.extend(slots_note(kernel, fewer, plan.target.name));
+        return Ok(ready);
     }
     let lowered = lower(kernel, &plan)?;
     Ok((kernel.clone(), plan, lowered))
+}
+
+/// Whether the slots of all rings alone fit into the memory of the target.
+fn rings_fit(kernel: &Kernel, plan: &Plan) -> bool {
+    let bytes = kernel.pipes.iter().map(|p| p.bytes().saturating_mul(p.slots.into())).fold(0, u64::saturating_add);
+    bytes <= plan.target.shared_bytes.into()
+}
+
+/// The roles as one, copies running so far ahead.
+fn fused(original: &Verified, kernel: &Kernel, plan: &Plan, distance: u32) -> Option<Verified> {
+    if !plan.target.copy_async {
+        return None;
+    }
+    verified(original, fuse::fuse(kernel, distance)?, plan)
+}
+
+/// A kernel that does the same as another. What it asks of a launch beyond that can only be assumed, where there is a variant
+/// that assumes nothing.
+fn verified(original: &Verified, kernel: Kernel, plan: &Plan) -> Option<Verified> {
+    let done = verify(kernel).ok()?;
+    (plan.aligned || done.sig.requires.len() == original.sig.requires.len()).then_some(done)
+}
+
+/// A kernel that was found, planned and lowered, if it fits.
+fn lowered(kernel: Verified, plan: &Plan) -> Option<(Verified, Plan, Lowered)> {
+    let next = plan::plan(&kernel, &plan.target, plan.aligned);
+    let lowered = lower(&kernel, &next).ok()?;
+    Some((kernel, next, lowered))
 }
 
 /// Rings of fewer slots do the same, later: where the memory is short, and the roles still fit together.
@@ -177,9 +247,11 @@ fn config(plan: &Plan, entry: &str, version: u32, barriers: usize) -> Vec<(Strin
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// What wide accesses take for granted: rows of elements that begin on multiples of 16 bytes and are whole multiples long.
-fn assumptions(kernel: &Kernel, plan: &Plan) -> Vec<Assumption> {
-    let mut out = Vec::new();
+/// What wide accesses take for granted: rows of elements that begin on multiples of 16 bytes and are whole multiples long. And
+/// what copies that run ahead ask for beyond what the kernel does, of which a launch checks the first conditions.
+fn assumptions(kernel: &Kernel, plan: &Plan, checked: usize) -> Vec<Assumption> {
+    let more = kernel.sig.requires.iter().skip(checked).cloned();
+    let mut out: Vec<Assumption> = more.map(Assumption::Holds).collect();
     for (index, param) in kernel.sig.params.iter().enumerate() {
         let (ParamKind::Tensor { elem, shape, .. }, true) = (&param.kind, plan.vectored.get(index) == Some(&true))
         else {

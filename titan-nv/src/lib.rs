@@ -23,7 +23,7 @@ pub mod ptx;
 pub mod runtime;
 mod target;
 
-pub use compile::{Unsupported, compile};
+pub use compile::{Told, Unsupported, compile};
 pub use lower::{EmitError, Ptx, emit};
 pub use machine::{Feature, Machine, UnknownMachine};
 pub use target::target;

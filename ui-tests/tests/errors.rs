@@ -64,12 +64,6 @@ const ELSEWHERE: &[Elsewhere] = &[
         fails: None,
         passes: None,
     },
-    Elsewhere {
-        code: Code::Backend,
-        why: "the back ends take no kernel yet",
-        fails: Some(("titan-nv/tests/machine.rs", "\"T0902\"")),
-        passes: None,
-    },
 ];
 
 /// The codes of barriers, which only a text of tile IR states, and what breaks each and does not, of `filetests/verify`.
@@ -183,7 +177,7 @@ fn every_code_has_a_case() {
                     );
                 }
             }
-            (None, Reporter::Titan) => assert!(shown, "no case shows {code}"),
+            (None, Reporter::Titan | Reporter::TitanInKernels) => assert!(shown, "no case shows {code}"),
             (None, Reporter::Rustc) => {
                 assert!(!shown, "{code} is rustc's to report");
                 let page = read(&root().join(format!("../docs/errors/{code}.md")));

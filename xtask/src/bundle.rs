@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// What the folder may weigh, in bytes.
 const MOST: u64 = 128 << 20;
 
-/// The tests that ask for a device, and those that ask for the driver.
+/// The tests that ask for a device.
 const TESTS: [&str; 9] = [
     "language",
     "lang_semantics",
@@ -20,9 +20,12 @@ const TESTS: [&str; 9] = [
     "runtime_launch",
     "runtime_order",
     "runtime_await",
-    "cuda_runtime",
+    "runtime_lifetimes",
     "differential",
 ];
+
+/// The tests that ask for the driver, or bring one.
+const DRIVER_TESTS: [&str; 3] = ["cuda_runtime", "cuda_interop", "cuda_faults"];
 
 const SCRIPT: &str = include_str!("bundle.sh");
 
@@ -39,11 +42,18 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    let mut tests = vec!["test", "--no-run", "--features", "emulator"];
-    tests.extend(TESTS.iter().flat_map(|name| ["--test", name]));
-    let Some(mut found) = executables(&tests)? else { return Ok(false) };
-    let Some(benches) = executables(&["bench", "--no-run", "--bench", "gpu"])? else { return Ok(false) };
-    found.extend(benches);
+    let of = |names: &[&'static str]| names.iter().flat_map(|name| ["--test", *name]).collect::<Vec<_>>();
+    let tests = ["test", "--release", "--no-run"];
+    let groups = [
+        [&tests[..], &["-p", "titan-gpu", "--features", "emulator"], &of(&TESTS)].concat(),
+        [&tests[..], &["-p", "cuda-emulator"], &of(&DRIVER_TESTS)].concat(),
+        vec!["bench", "--no-run", "-p", "benches", "--bench", "gpu"],
+    ];
+    let mut found = Vec::new();
+    for group in &groups {
+        let Some(programs) = executables(group)? else { return Ok(false) };
+        found.extend(programs);
+    }
     let mut total = 0;
     for (name, path) in &found {
         let bytes = fs::copy(path, folder.join(name))?;
@@ -60,20 +70,18 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
     if total > MOST {
         println!("that is more than {}", size(MOST));
     }
-    Ok(total <= MOST && found.len() == TESTS.len() + 1)
+    Ok(total <= MOST && found.len() == TESTS.len() + DRIVER_TESTS.len() + 1)
 }
 
 fn size(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// Builds targets of the root package in release, stripped; the name and the place of each program.
+/// Builds targets, stripped; the name and the place of each program.
 fn executables(args: &[&str]) -> io::Result<Option<Vec<(String, PathBuf)>>> {
-    let release: &[&str] = if args.first() == Some(&"bench") { &[] } else { &["--release"] };
     let output = cargo()
         .args(args)
-        .args(release)
-        .args(["-p", "titan-gpu", "--message-format", "json-render-diagnostics"])
+        .args(["--message-format", "json-render-diagnostics"])
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .env("CARGO_PROFILE_BENCH_STRIP", "symbols")
         .stderr(std::process::Stdio::inherit())

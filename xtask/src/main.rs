@@ -3,6 +3,7 @@
 //! Repository rules that rustc cannot state are tests, in `tests/tidy/`. Deliberately absent: formatting, release chores,
 //! anything that cannot do without more than cargo.
 
+mod asan;
 mod bundle;
 mod test;
 mod times;
@@ -17,6 +18,7 @@ cargo xtask <chore>
   tools [--from WHEEL]
                   bring what tests compare with to target/tools (about 240 MB); `test` does it too
   bundle [FOLDER] tests and benchmark for a machine with a GPU and its driver only, stripped, to be copied there
+  asan            tests of the CPU device and the runtime under AddressSanitizer, where rustc has it
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
   times           how long the macro takes for every example, part by part, unoptimized and optimized
   tidy            only the rules of the repository: layers, headers, lengths, links";
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
     let done = match chore {
         "test" => test::run(rest),
         "tools" => tools(rest),
+        "asan" => asan::run(),
         "bless" => test::bless(),
         "bundle" => bundle::run(rest),
         "tidy" => test::tidy(),

@@ -17,7 +17,8 @@ const PTXAS: &str = "TITAN_PTXAS";
 const EVERY: [&str; 4] = ["test", "--workspace", "--features", "titan-gpu/emulator,titan-gpu/simulator"];
 
 /// The tests that ask for a device.
-const ON_DEVICES: [&str; 5] = ["language", "examples", "lang_semantics", "pipelines", "runtime_launch"];
+const ON_DEVICES: [&str; 7] =
+    ["language", "examples", "lang_semantics", "pipelines", "runtime_launch", "runtime_await", "runtime_lifetimes"];
 
 /// Every test of the workspace; whether all passed.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is told on the terminal")]
@@ -74,9 +75,7 @@ fn driven(args: &[String]) -> io::Result<bool> {
     let (target, library) = (crate::tools::target()?, "libcuda_emulator.so");
     let folder = target.join("cuda-emulator");
     std::fs::create_dir_all(&folder)?;
-    for name in ["libcuda.so.1", "libcuda.so"] {
-        std::fs::copy(target.join("debug/deps").join(library), folder.join(name))?;
-    }
+    std::fs::copy(target.join("debug/deps").join(library), folder.join("libcuda.so.1"))?;
     let mut passed = true;
     for order in ["late", "random:1"] {
         let mut tests = on_device("cuda:0");

@@ -126,9 +126,7 @@ impl Driver {
                     pinned.bytes.write(usize::try_from(from - base).unwrap_or(usize::MAX), &bytes);
                 }
             }
-            let ptr = DevicePtr::from_address(*base);
-            device.memory.free(ptr);
-            device.memory.forget(ptr);
+            device.memory.forget(DevicePtr::from_address(*base));
         }
     }
 }

@@ -7,15 +7,13 @@ use crate::board::Fitted;
 use crate::clock::OpId;
 use crate::code::{Code, Done};
 use crate::runtime::host::{HostBytes, Owned};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use titan_nv::emu::{DevicePtr, Memory};
 
 /// Windows of 4 GiB of all devices together: addresses below those that an operating system gives to programs.
 const WINDOWS: u64 = 0x5000;
 /// What allocations are rounded to when memory is counted.
 const GRAIN: u64 = 512;
-/// Freed allocations that are remembered, so that a late use is told as such.
-const REMEMBERED: usize = 4096;
 
 /// A device.
 #[derive(Debug)]
@@ -28,7 +26,6 @@ pub(crate) struct Device {
     high: u64,
     named: u64,
     allocations: BTreeMap<u64, Allocation>,
-    freed: VecDeque<DevicePtr>,
     /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD` of the default pool.
     pub(crate) threshold: u64,
 }
@@ -66,7 +63,6 @@ impl Device {
                 high: 0,
                 named: 0,
                 allocations: BTreeMap::new(),
-                freed: VecDeque::new(),
                 threshold: 0,
             }
         };
@@ -103,12 +99,7 @@ impl Device {
     fn free(&mut self, address: u64) {
         let Some(gone) = self.allocations.remove(&address) else { return };
         self.used = self.used.saturating_sub(gone.bytes.next_multiple_of(GRAIN));
-        let ptr = DevicePtr::from_address(address);
-        self.memory.free(ptr);
-        self.freed.push_back(ptr);
-        while self.freed.len() > REMEMBERED {
-            self.freed.pop_front().into_iter().for_each(|p| self.memory.forget(p));
-        }
+        self.memory.free(DevicePtr::from_address(address));
     }
 
     /// The allocation that holds an address, and its first one.

@@ -1,7 +1,7 @@
 //! What this library has beyond the interface: settings, for tests that cannot choose their environment.
 
 use super::abi::plain;
-use super::host::Text;
+use super::host::{Out, Text};
 use crate::code::Code;
 use crate::driver;
 
@@ -13,5 +13,11 @@ plain! {
             crate::say(&format!("{key}={value}: {why}"));
             Code::INVALID_VALUE
         })
+    }
+
+    /// How many calls of a function have failed by request since `FAULT` was set: whether a test has met what it asked for.
+    fn cuEmulatorFaults(function: Text, count: Out<u64>) {
+        let function = function.get()?;
+        count.set(driver::session().setting().struck(&function))
     }
 }

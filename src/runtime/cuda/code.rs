@@ -7,12 +7,12 @@ use super::super::gpu::{self, Facts};
 use super::super::kernel::{KernelRef, Loaded};
 use super::{Lane, Mark, context, error, name};
 use crate::error::{Error, Result};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use titan_core::artifact::Variant;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
 use titan_nv::Machine;
-use titan_nv::runtime::{Context, Function, Pinned, Stream};
+use titan_nv::runtime::{Context, Follower, Function, Once, Pinned, Stream};
 
 /// The variants of a kernel that a device can run.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Code {
 #[derive(Debug)]
 struct Ready {
     variant: Variant,
-    function: OnceLock<Result<Function>>,
+    function: Once<Function>,
 }
 
 impl Code {
@@ -39,38 +39,40 @@ impl Code {
         let slots = abi::slots(&loaded.kernel.sig);
         let (offsets, _) = abi::offsets(&slots);
         let variants = variants(device, context.device().properties.capability, loaded)?;
-        let variants = variants.into_iter().map(|variant| Ready { variant, function: OnceLock::new() }).collect();
+        let variants = variants.into_iter().map(|variant| Ready { variant, function: Once::new() }).collect();
         Ok(Code { context, kernel: loaded.name.clone(), slots, offsets, variants })
     }
 
-    /// Puts a grid at the end of a lane, after the points `after`.
+    /// Puts a grid at the end of a lane, after the points `after`. An error means that the lane has not got it: from the
+    /// launch on, what fails is made up for by waiting, and told when the launch has ended.
     pub(in super::super) fn give(
         &self,
         lane: &Lane,
         after: &[backend::Mark],
         call: &Call<'_>,
-        args: Vec<DeviceArg>,
         sleeps: bool,
     ) -> Result<Given> {
-        let followers: Vec<_> = args.iter().filter_map(followed).collect();
-        let args: Vec<GpuArg> = args.into_iter().map(gpu_arg).collect();
+        let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
         let facts = Facts::new(&call.loaded.kernel.sig, &args, call.symbols);
         let chosen = facts.choose(self.variants.iter().map(|r| &r.variant));
         let found = chosen.and_then(|v| self.variants.iter().find(|r| std::ptr::eq(&raw const r.variant, v)));
         let ready = found.ok_or_else(|| error::internal(&self.kernel, "no variant fits the arguments".to_owned()))?;
         let function = self.function(ready)?;
         let grid = self.grid(function, call.grid)?;
-        let report = self.report(&ready.variant)?;
         for mark in after {
             let backend::Mark::Cuda(mark) = mark;
             lane.0.follow(&mark.0).map_err(|e| self.failed(&e))?;
         }
+        let report = self.report(&ready.variant)?;
         let block = abi::pack(&self.slots, &args, report.as_ref().map_or(0, Pinned::address));
-        launch(function, &lane.0, grid, &block, &self.offsets).map_err(|e| self.failed(&e))?;
+        if let Err(error) = launch(function, &lane.0, grid, &block, &self.offsets) {
+            report.into_iter().for_each(Pinned::recycle);
+            return Err(self.failed(&error));
+        }
         let mark = Mark::at_end(&lane.0, sleeps)?;
-        for memory in followers {
-            if let Some(stream) = memory.0.follower() {
-                stream.follow(&mark.0).map_err(|e| self.failed(&e))?;
+        for owner in call.args.iter().filter_map(followed) {
+            if owner.follow(&mark.0).is_err() {
+                mark.wait();
             }
         }
         let finish = report.map(|report| self.finish(report, ready, call));
@@ -79,12 +81,11 @@ impl Code {
 
     /// The module's function, loaded at the first call.
     fn function<'a>(&self, ready: &'a Ready) -> Result<&'a Function> {
-        let made = ready.function.get_or_init(|| {
+        ready.function.get_or_try(|| {
             let v = &ready.variant;
             Function::load(self.context, &v.payload, v.entry(), (v.threads, v.shared_bytes))
                 .map_err(|e| error::load(&name(self.context), &self.kernel, e))
-        });
-        made.as_ref().map_err(Clone::clone)
+        })
     }
 
     /// The grid, sized to the device if the kernel asks for that.
@@ -132,29 +133,29 @@ fn launch(
     offsets: &[usize],
 ) -> std::result::Result<(), titan_nv::runtime::DriverError> {
     // SAFETY: `Code` makes block and offsets of the signature's slots, from which the compiler makes the kernel's parameters.
-    // Addresses come from memories of the device, whose buffers know of this launch until it has ended (`remote.rs`) and
+    // Addresses come from memories of the device, whose buffers know of this launch until it has ended (`uses.rs`) and
     // let nobody else use the same bytes; extents and strides are those of tensors that lie inside of them.
     unsafe { function.launch(stream, grid, block, offsets) }
 }
 
-/// Memory whose owner's stream follows the launch.
-fn followed(arg: &DeviceArg) -> Option<super::Memory> {
+/// The stream of who owns the memory, which follows the launch.
+fn followed(arg: &DeviceArg) -> Option<&Follower> {
     match arg {
-        DeviceArg::Tensor { storage: Storage::Cuda(memory), .. } if memory.0.follower().is_some() => {
-            Some(memory.clone())
-        }
+        DeviceArg::Tensor { storage: Storage::Cuda(memory), .. } => memory.0.follower(),
         DeviceArg::Tensor { .. } | DeviceArg::Absent | DeviceArg::Scalar(_) => None,
     }
 }
 
-fn gpu_arg(arg: DeviceArg) -> GpuArg {
+fn gpu_arg(arg: &DeviceArg) -> GpuArg {
     match arg {
         DeviceArg::Tensor { storage: Storage::Cuda(memory), offset, extents, strides } => {
-            GpuArg::Tensor { address: memory.0.address(offset), extents, strides }
+            GpuArg::Tensor { address: memory.0.address(*offset), extents: extents.clone(), strides: strides.clone() }
         }
         // The devices of arguments have been compared.
-        DeviceArg::Tensor { .. } | DeviceArg::Absent => GpuArg::Absent,
-        DeviceArg::Scalar(value) => GpuArg::Scalar(value),
+        #[cfg(any(feature = "cpu", feature = "emulator"))]
+        DeviceArg::Tensor { .. } => GpuArg::Absent,
+        DeviceArg::Absent => GpuArg::Absent,
+        DeviceArg::Scalar(value) => GpuArg::Scalar(*value),
     }
 }
 

@@ -1,21 +1,32 @@
 //! NVIDIA GPUs, and tensors shared with other users of CUDA.
 //!
-//! Programs share memory with [`cudarc`], in both directions and without copies:
+//! Programs share memory with other users of the driver, in both directions and without copies:
 //!
-//! * [`borrow`] and [`borrow_mut`] make a tensor of a `CudaSlice` or a part of one;
-//! * [`lend`] and [`lend_mut`] give the device pointer of a tensor to a stream of cudarc's;
-//! * [`tensor_from_raw`] makes a tensor of any pointer.
+//! * [`tensor_from_raw`] makes a tensor of any pointer;
+//! * [`lend_raw`] and [`lend_raw_mut`] give the device pointer of a tensor to any stream.
 //!
-//! The contexts are the primary ones, which cudarc's `CudaContext::new` uses as well.
+//! With feature `cudarc`, which is on by default, the same for the types of that crate, which candle and CubeCL build on, and
+//! in safe code:
+//!
+//! * `borrow` and `borrow_mut` make a tensor of a `CudaSlice` or a part of one;
+//! * `lend` and `lend_mut` give the device pointer of a tensor to a stream of cudarc's.
+//!
+//! TITAN's own calls of the driver go through a table of its own: they depend neither on cudarc nor on the version of its
+//! bindings. The contexts are the primary ones, which cudarc's `CudaContext::new` uses as well.
 
 mod code;
 mod error;
+mod foreign;
+#[cfg(feature = "cudarc")]
 mod interop;
 
-pub use interop::{Borrowed, BorrowedMut, Lent, RawTensor, borrow, borrow_mut, lend, lend_mut, tensor_from_raw};
+pub use foreign::{Lent, RawTensor, lend_raw, lend_raw_mut, tensor_from_raw};
+#[cfg(feature = "cudarc")]
+pub use interop::{CudaMemory, CudaMemoryMut, borrow, borrow_mut, lend, lend_mut};
 
 /// The crate whose types are exchanged here, in the version that TITAN uses.
-pub use titan_nv::runtime::cudarc;
+#[cfg(feature = "cudarc")]
+pub use cudarc;
 
 pub(super) use code::Code;
 
@@ -23,27 +34,22 @@ use super::backend;
 use super::device::{Device, DeviceKind};
 use super::event::{self, Event};
 use crate::error::Result;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use titan_nv::Machine;
-use titan_nv::runtime::{self as nv, Driver, Waiting};
+use titan_nv::runtime::{self as nv, Driver, Once, Waiting};
 
-/// The GPUs of this machine, the best one first.
-pub(super) fn devices() -> &'static [Device] {
-    static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
-    DEVICES.get_or_init(|| {
-        let Ok(driver) = Driver::get() else { return Vec::new() };
-        let mut found: Vec<&'static nv::Device> = driver.devices().iter().collect();
+/// The GPUs of this machine, the best one first; or why there are none, and what to do about it.
+pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'static str)> {
+    static DEVICES: Once<Vec<Device>> = Once::new();
+    let found = DEVICES.get_or_try(|| {
+        let mut found: Vec<&'static nv::Device> = Driver::get()?.devices().iter().collect();
         found.sort_by_key(|d| {
             let p = &d.properties;
             std::cmp::Reverse((p.capability, p.multiprocessors, p.memory, std::cmp::Reverse(d.ordinal)))
         });
-        found.into_iter().map(|d| Device::of_cuda(d, d.name.clone())).collect()
-    })
-}
-
-/// Why there are no GPUs, and what to do about it.
-pub(super) fn absence() -> Option<(String, &'static str)> {
-    Driver::get().err().map(|absence| (absence.to_string(), absence.help()))
+        Ok::<_, nv::Absence>(found.into_iter().map(|d| Device::of_cuda(d, d.name.clone())).collect())
+    });
+    found.map(Vec::as_slice).map_err(|absence| (absence.to_string(), absence.help()))
 }
 
 /// Whether some target of TITAN's runs on the device.
@@ -79,7 +85,7 @@ impl Memory {
         self.0.write(offset, bytes).map_err(|e| error::driver(&self.device(), &e, "a copy to the device"))
     }
 
-    pub(super) fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
+    pub(super) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
         self.0.read(offset, out).map_err(|e| error::driver(&self.device(), &e, "a copy to the host"))
     }
 
@@ -95,7 +101,7 @@ fn after(ready: nv::Event, what: &str) -> Event {
 
 /// An event that ends when the device reaches a point after work called `what`.
 fn reached(mark: Mark, what: &str) -> Event {
-    let event = Event::new(None);
+    let event = Event::of_device(None);
     let mark = backend::Mark::Cuda(mark);
     event.give(event::Remote { what: what.into(), mark, needs: Vec::new(), finish: None });
     event
@@ -124,12 +130,12 @@ impl Mark {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        // Failed work is over; `outcome` tells.
-        self.0.is_over().unwrap_or(true)
+        // With its context, work is over too; `outcome` tells. After another error it may be running.
+        self.0.is_over().unwrap_or_else(|error| error.ends_context())
     }
 
     pub(super) fn wait(&self) {
-        // As above.
+        // `outcome` tells.
         drop(self.0.wait());
     }
 

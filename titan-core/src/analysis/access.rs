@@ -329,6 +329,7 @@ pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
         | OpKind::Segment
         | OpKind::Shared
         | OpKind::Unflatten
+        | OpKind::UnflattenGrouped(_)
         | OpKind::RaggedCount { .. }
         | OpKind::RaggedTile { .. }
         | OpKind::Print(_)

@@ -35,20 +35,42 @@ pub(super) fn mixed(output: &Output<'_>, plain: &Access, defined: &Access) -> Di
         .help(format!("use another tensor, or `unsafe {{ {name}.shared() }}` for the one that you order yourself"))
 }
 
-/// T0407.
-pub(super) fn shared_bytes(output: &Output<'_>, access: &Access) -> Diagnostic<Loc> {
-    let name = output.name();
-    let claims = access.axes.last();
-    let odd = claims.and_then(|c| c.extent).filter(|n| n % 2 != 0);
-    let why = match odd {
-        Some(1) => "writes one element of a pair".to_owned(),
-        Some(n) => format!("writes {n} columns, and {n} is odd"),
-        None if claims.is_some_and(|c| c.odd_cut) => "goes through a slice that may cut a pair".to_owned(),
-        None => "may start at an odd column".to_owned(),
-    };
-    let title = format!("`{name}` keeps two elements in a byte, and this store {why}");
+/// Why an access to a packed output may write half of a byte.
+pub(super) fn halves(access: &Access) -> Option<String> {
+    let claims = access.axes.last()?;
+    let odd = claims.extent.filter(|n| n % 2 != 0);
+    match odd {
+        Some(1) => Some("writes one element of a pair".to_owned()),
+        Some(n) => Some(format!("writes {n} columns, and {n} is odd")),
+        None if claims.odd_cut => Some("goes through a slice that may cut a pair".to_owned()),
+        None if !claims.even => Some("may start at an odd column".to_owned()),
+        None => None,
+    }
+}
+
+/// T0407: programs whose parts share bytes although they share no element.
+pub(super) fn half_bytes(output: &Output<'_>, accesses: &[&Access], axis: u8) -> Diagnostic<Loc> {
+    let (name, who) = (output.name(), Context { output, axis, origins: Origins::new(output.kernel) }.programs());
+    let written = || accesses.iter().filter(|a| a.kind == Kind::Write);
+    let found = written()
+        .find_map(|a| Some((*a, halves(a)?)))
+        .or_else(|| Some((*written().next()?, "does not keep to whole bytes".to_owned())));
+    let (site, why) = found.map_or((Loc::default(), String::new()), |(a, why)| (output.kernel.op(a.op).loc, why));
+    let title =
+        format!("{who} may write the same byte of `{name}`: it keeps two elements in a byte, and this store {why}");
+    let error = Diagnostic::new(Code::PackedOutput, site, title);
+    error
+        .help("along the last axis, let each program begin at an even index and write an even number of elements")
+        .help(format!("or divide `{name}` along another axis: rows do not share bytes"))
+}
+
+/// T0407: lanes that may write the same byte.
+pub(super) fn scattered_halves(output: &Output<'_>, access: &Access) -> Diagnostic<Loc> {
+    let (name, why) = (output.name(), halves(access).unwrap_or_default());
+    let title =
+        format!("`{name}` keeps two elements in a byte, and this scatter {why}: rows that are one would share bytes");
     let error = output.error(Code::PackedOutput, access, title);
-    error.help("along the last axis, start at even indices, by even constants, and store an even number of elements")
+    error.help("scatter from an even column on, and an even number of columns")
 }
 
 /// T0402 for an axis of the grid.
@@ -107,6 +129,9 @@ impl Context<'_> {
             );
             return Some(self.chosen_by_data(error(title)));
         }
+        if let Some((_, v)) = by(&|o| o.quotient && o.of_axis(self.axis)) {
+            return Some(self.taken_apart(error, *v));
+        }
         if let Some(v) = access.wraps.iter().find(|v| self.origins.of(**v).of_axis(self.axis)) {
             let index = self.called(*v, "its index");
             let title =
@@ -122,6 +147,31 @@ impl Context<'_> {
             let title = format!("{what} `{name}` is not known to keep programs apart: along axis {d}, {index} is not `C * {source} + k`, with `k` in `0..C`");
             Some(self.advise(error(title)))
         })
+    }
+
+    /// An index that is taken apart by arithmetic.
+    fn taken_apart(&self, error: impl Fn(String) -> Diagnostic<Loc>, v: Value) -> Diagnostic<Loc> {
+        let (name, who, index) = (self.output.name(), self.who(), self.called(v, "its index"));
+        let error = error(format!(
+            "{} are not known to write different parts of `{name}`: {index} is made of quotients and remainders of {who}, which \
+             are not followed",
+            self.programs()
+        ));
+        if self.is_persistent() {
+            return error
+                .help(format!("take the tiles as they come: `for out in {name}.tiles::<..>()`, with `out.index()`"))
+                .help(format!("in groups of 8 rows: `for out in {name}.tiles_grouped::<.., 8>()`"));
+        }
+        error
+            .help(format!(
+                "let the language take it apart: `let [i, j] = unflatten({}, [rows, columns])`",
+                self.source()
+            ))
+            .help(format!(
+                "in groups of 8 rows: `let [i, j] = unflatten_grouped::<8>({}, [rows, columns])`",
+                self.source()
+            ))
+            .help(format!("`unsafe {{ {name}.shared() }}` leaves it to you to keep programs apart"))
     }
 
     /// Segments that do not count.

@@ -7,6 +7,10 @@
 //! * the parts of `unflatten(b, [d₀, …])`, if the form of `b` is known not to wrap and the extents are invariant. The parts
 //!   are the digits of repeated division, the first one the last quotient: whatever the extents, negative and zero ones
 //!   included, all parts together determine `b` (`x / 0` is 0 and `x % 0` is `x`);
+//! * the parts of `unflatten_grouped`, likewise: they are those digits with the last two exchanged for others by a bijection
+//!   of their box ([`crate::ir::grouped`]). It keeps what is used here: each part has the range of its digit, the part of an
+//!   axis of extent 1 is 0, and the parts of 0, 1, 2, … are consecutive: a group begins behind the rows of the one before it,
+//!   goes through its own rows first, and then from column to column;
 //! * the parts of `ragged_tile(y, off, j)`, likewise, if `y` and `off` are invariant and `off` is an input: segment, row
 //!   tile and column tile determine `j`, which traps if there is no such tile.
 //!
@@ -89,7 +93,7 @@ impl Forms {
         loop {
             match form.as_source() {
                 Some((Term::Program(_) | Term::Work, 1 | -1)) => return true,
-                Some((Term::Part(g, _), 1 | -1)) => match self.groups.get(g).filter(|g| g.kind == OpKind::Unflatten) {
+                Some((Term::Part(g, _), 1 | -1)) => match self.groups.get(g).filter(|g| is_box(&g.kind)) {
                     // The digits of 0, 1, 2, … are consecutive, those of 5, 6, 7, … may not be.
                     Some(group) if group.base.rest == Range::point(0) => form = &group.base,
                     Some(_) | None => return false,
@@ -151,7 +155,7 @@ impl Forms {
     }
 
     fn results(&mut self, kernel: &Kernel, id: OpId, op: &Op) {
-        if matches!(op.kind, OpKind::Unflatten | OpKind::RaggedTile { .. }) {
+        if matches!(op.kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_) | OpKind::RaggedTile { .. }) {
             return self.parts(kernel, id, op);
         }
         for (i, result) in op.results.iter().enumerate() {
@@ -164,7 +168,7 @@ impl Forms {
 
     fn parts(&mut self, kernel: &Kernel, id: OpId, op: &Op) {
         let (group, ranges) = match (&op.kind, op.args.as_slice()) {
-            (OpKind::Unflatten, [base, extents @ ..]) => {
+            (OpKind::Unflatten | OpKind::UnflattenGrouped(_), [base, extents @ ..]) => {
                 let needed = extents.iter().enumerate();
                 let needed = needed.map(|(i, e)| i == 0 || self.of(*e).as_constant() != Some(1)).collect();
                 (self.group(*base, extents, needed, id, op), self.digit_ranges(*base, extents))
@@ -278,6 +282,7 @@ impl Forms {
             | OpKind::Atomic(_)
             | OpKind::AtomicTile(_)
             | OpKind::Unflatten
+            | OpKind::UnflattenGrouped(_)
             | OpKind::RaggedTile { .. }
             | OpKind::Print(_)
             | OpKind::Assert(_)
@@ -369,6 +374,11 @@ impl Forms {
         };
         form.unwrap_or_else(Affine::unknown)
     }
+}
+
+/// Whether an operation gives the coordinates of a number in a box.
+const fn is_box(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_))
 }
 
 /// Whether a parameter is an input tensor: nobody writes it during the launch.

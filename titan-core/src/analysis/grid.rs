@@ -3,9 +3,9 @@
 //! Deliberately absent: what `require(..)` says about sizes.
 
 use super::affine::{I32, Range, Term, TermRanges};
-use super::partition::{By, Key, Partition};
+use super::partition::Partition;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind, ParamKind, Signature};
+use crate::ir::{Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind, ParamKind, Signature};
 
 /// The greatest extent of a grid along an axis: a launch refuses more.
 pub const MAX_EXTENT: i64 = I32.hi;
@@ -118,7 +118,7 @@ pub fn infer_grid(kernel: &Kernel) -> Result<GridSpec, Diagnostic<Loc>> {
 fn extent_of(kernel: &Kernel, partition: &Partition, axis: u8, place: Loc) -> Result<HostExpr, Diagnostic<Loc>> {
     let mut found: Option<(HostExpr, usize)> = None;
     for (param, key) in partition.keys().filter(|(_, k)| k.source == Term::Program(axis)) {
-        let Some(extent) = implied(kernel, param, key) else { continue };
+        let Some(extent) = super::cover::from_zero(&kernel.sig, param, key) else { continue };
         match &found {
             Some((first, _)) if *first == extent => {}
             None => found = Some((extent, param)),
@@ -147,24 +147,4 @@ fn extent_of(kernel: &Kernel, partition: &Partition, axis: u8, place: Loc) -> Re
             format!("axis {axis} of the grid cannot be inferred: no output is divided evenly by `program_id({axis})`");
         Diagnostic::new(Code::Grid, place, title).help("write the grid in the attribute: `grid(cdiv(M, BM), ..)`")
     })
-}
-
-/// How many programs a key needs to reach all of its axis.
-fn implied(kernel: &Kernel, param: usize, key: &Key) -> Option<HostExpr> {
-    let extent = |param: usize, axis: usize| match kernel.sig.params.get(param).map(|p| &p.kind) {
-        Some(ParamKind::Tensor { shape, .. }) => match shape.get(axis)? {
-            DimSpec::Bind(symbol) => Some(HostExpr::Symbol(*symbol)),
-            DimSpec::Equals(expr) => Some(expr.clone()),
-            DimSpec::Any => Some(HostExpr::Dim(param, axis)),
-        },
-        Some(ParamKind::Scalar(_)) | None => None,
-    };
-    match key.by {
-        By::Stride { size: 1, offset: 0, plain: true } => extent(param, key.axis),
-        By::Stride { size, offset: 0, plain: true } if size > 0 => {
-            Some(HostExpr::binary(HostOp::Cdiv, extent(param, key.axis)?, HostExpr::Const(size)))
-        }
-        By::Segment { offsets: Some(off) } => Some(HostExpr::binary(HostOp::Sub, extent(off, 0)?, HostExpr::Const(1))),
-        By::Stride { .. } | By::Segment { .. } => None,
-    }
 }

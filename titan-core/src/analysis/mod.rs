@@ -10,6 +10,7 @@
 //! | [`partition`] | the output rule: no two programs touch one element of an output |
 //! | [`proxy`] | asynchronous accesses that may not see ordinary ones, stores that are not waited for |
 //! | [`vector`] | how many neighbours of a row may be accessed at once |
+//! | [`cover`] | whether a written grid reaches all of every output |
 //! | [`grid`] | bounds of declared grids, inference of undeclared ones |
 //!
 //! The analyses expect a kernel whose structure, types and visibility are right (`crate::verify` checks these first): on
@@ -20,6 +21,7 @@
 
 pub mod access;
 pub mod affine;
+pub mod cover;
 pub mod forms;
 pub mod grid;
 pub mod number;

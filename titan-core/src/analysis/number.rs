@@ -6,7 +6,8 @@
 //!
 //! Deliberately absent: what is read from memory, even where every program reads the same; equalities that need algebra.
 
-use crate::ir::{Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
+use crate::ir::{Const, Def, Kernel, OpId, OpKind, TtgOp, Ty, Value};
+use std::collections::BTreeMap;
 
 /// The numbers of invariant values.
 #[derive(Clone, Debug)]
@@ -24,18 +25,17 @@ impl Numbers {
                 numbers.number[i] = Some(Value::new(i));
             }
         }
-        let mut known: Vec<(OpId, Vec<Value>)> = Vec::new();
+        // By their operands, so that a kernel of many operations is numbered in one pass over them.
+        let mut known: BTreeMap<(Vec<Value>, u64), Vec<OpId>> = BTreeMap::new();
         kernel.walk(&mut |id, op| {
             if !may_number(&op.kind) || op.results.iter().any(|r| matches!(kernel.ty(*r), Ty::Tile(..))) {
                 return;
             }
             let Some(args) = op.args.iter().map(|a| numbers.of(*a)).collect::<Option<Vec<Value>>>() else { return };
-            let kind = std::mem::discriminant(&op.kind);
-            let equal = |k: &Op, a: &[Value]| std::mem::discriminant(&k.kind) == kind && a == args && k.kind == op.kind;
-            let same = known.iter().find(|(k, a)| equal(kernel.op(*k), a)).map(|(k, _)| *k);
-            let canonical = same.unwrap_or(id);
-            if same.is_none() {
-                known.push((id, args));
+            let alike = known.entry((args, bits(&op.kind))).or_default();
+            let canonical = alike.iter().copied().find(|k| kernel.op(*k).kind == op.kind).unwrap_or(id);
+            if canonical == id {
+                alike.push(id);
             }
             for (result, number) in op.results.iter().zip(&kernel.op(canonical).results) {
                 if let Some(slot) = numbers.number.get_mut(result.index()) {
@@ -50,6 +50,15 @@ impl Numbers {
     #[must_use]
     pub fn of(&self, value: Value) -> Option<Value> {
         self.number.get(value.index()).copied().flatten()
+    }
+}
+
+/// What tells constants apart, which have no operands.
+fn bits(kind: &OpKind) -> u64 {
+    let OpKind::Const(constant) = kind else { return 0 };
+    match constant {
+        Const::Int(_, value) => value.cast_unsigned(),
+        Const::Float(_, value) => value.to_bits(),
     }
 }
 
@@ -71,6 +80,7 @@ const fn may_number(kind: &OpKind) -> bool {
         | OpKind::Slice(_)
         | OpKind::Shared
         | OpKind::Unflatten
+        | OpKind::UnflattenGrouped(_)
         | OpKind::Ttg(TtgOp::Rematerialize) => true,
         OpKind::ProgramId(_)
         | OpKind::Iota(_)

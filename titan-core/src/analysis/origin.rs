@@ -3,7 +3,7 @@
 //! Only data flow counts, not what decides whether an operation runs. A carried value depends on its loop; what the loop
 //! adds to it is not followed.
 
-use crate::ir::{Block, ForKind, Kernel, Op, OpKind, Value};
+use crate::ir::{BinOp, Block, ForKind, Kernel, Op, OpKind, Value};
 
 /// A set of origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) struct Origin {
     pub(super) memory: bool,
     /// The variable of a loop, or a value that it carries.
     pub(super) looped: bool,
+    /// A quotient or remainder of what depends on the program's place.
+    pub(super) quotient: bool,
 }
 
 impl Origin {
@@ -27,6 +29,7 @@ impl Origin {
             work: self.work || other.work,
             memory: self.memory || other.memory,
             looped: self.looped || other.looped,
+            quotient: self.quotient || other.quotient,
         }
     }
 
@@ -72,6 +75,8 @@ impl Origins {
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
             let mut origin = self.all(&op.args).or(own(&op.kind));
+            let divides = matches!(op.kind, OpKind::Binary(BinOp::Div | BinOp::Rem));
+            origin.quotient |= divides && (origin.work || origin.program.contains(&true));
             for region in &op.regions {
                 let inside = Origin { work: op.kind == OpKind::For(ForKind::Distributed), ..origin };
                 let args = &kernel.block(*region).args;

@@ -35,8 +35,10 @@
 //!
 //! # Bytes
 //!
-//! Two 4-bit elements share a byte. A write of such an output starts at an even index and has an even extent along the
-//! last axis, so that disjoint elements are disjoint bytes.
+//! Two 4-bit elements share a byte, along the last axis, and whoever writes one of them writes both. So of such an output
+//! the bytes are divided: parts of the last axis are those of the elements, each write widened to whole bytes, and segments of
+//! it do not count; parts of other axes are whole bytes anyway. Within a program, stores may cut bytes. What is scattered
+//! starts at an even index and has an even extent along the last axis: nobody says which lanes write one row.
 //!
 //! Deliberately absent: guards (`if program_id(1) == 0`), linear indices over two program axes (`4 * p + q`: use
 //! `unflatten` of one axis), and everything that needs values of memory.
@@ -48,7 +50,7 @@ use super::forms::Forms;
 use super::grid::wide_axes;
 use super::uses::Tree;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{self, Def, Kernel, Loc, ParamKind};
+use crate::ir::{self, Def, Kernel, Loc, OpKind, ParamKind};
 use std::collections::BTreeMap;
 
 /// How the values of a source divide an axis.
@@ -117,6 +119,13 @@ impl Partition {
         Partition::with_axes(kernel, &(0..axes.min(3)).collect::<Vec<u8>>(), false)
     }
 
+    /// The same for each axis of the grid that has one program: what would tell several apart, if anything does.
+    pub(super) fn of_narrow_axes(kernel: &Kernel) -> Vec<Partition> {
+        let wide = wide_axes(&kernel.sig);
+        let narrow = (0..3u8).filter(|axis| !wide.contains(axis) && names_axis(kernel, *axis));
+        narrow.map(|axis| Partition::with_axes(kernel, &[axis], true).0).collect()
+    }
+
     fn with_axes(kernel: &Kernel, axes: &[u8], grid_known: bool) -> (Partition, Vec<Diagnostic<Loc>>) {
         let forms = Forms::new(kernel, grid_known);
         let accesses = Accesses::new(kernel, &forms, &Tree::new(kernel));
@@ -124,7 +133,8 @@ impl Partition {
         for (param, p) in kernel.sig.params.iter().enumerate() {
             if matches!(p.kind, ParamKind::Tensor { access: ir::Access::Mut, .. }) {
                 let all: Vec<&Access> = accesses.list.iter().filter(|a| a.param == param).collect();
-                let class = Output { kernel, forms: &forms, segments: &accesses.segments, param }.class(&all, axes);
+                let class = Output { kernel, forms: &forms, segments: &accesses.segments, param, bytes: false }
+                    .class(&all, axes);
                 match class {
                     Ok(class) => partition.outputs.push((param, class)),
                     Err(mut found) => errors.append(&mut found),
@@ -153,6 +163,8 @@ pub(super) struct Output<'a> {
     pub(super) forms: &'a Forms,
     pub(super) segments: &'a [Segment],
     pub(super) param: usize,
+    /// Whether parts are looked for in which writes cover whole bytes.
+    pub(super) bytes: bool,
 }
 
 /// A claim as seen from a source: its coefficient, what all programs add, and the rest.
@@ -175,13 +187,14 @@ impl Output<'_> {
                 return Err(vec![explain::mixed(self, one, other)]);
             }
         };
-        let packed = self.packed(&checked);
+        let packed = if self.is_packed() { self.shared_bytes(all) } else { Vec::new() };
         if !packed.is_empty() {
             return Err(packed);
         }
         Ok(if all.iter().any(|a| a.shared) { Class::Unchecked } else { class })
     }
 
+    /// Keys of the parts; of a packed output, of parts that share no byte.
     fn partition(&self, accesses: &[&Access], axes: &[u8]) -> Result<Vec<Key>, Vec<Diagnostic<Loc>>> {
         let (mut keys, mut errors) = (Vec::new(), Vec::new());
         for axis in axes {
@@ -190,7 +203,24 @@ impl Output<'_> {
                 None => errors.push(explain::overlap(self, accesses, *axis)),
             }
         }
-        if errors.is_empty() { Ok(keys) } else { Err(errors) }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        if !self.is_packed() || self.bytes {
+            return Ok(keys);
+        }
+        let whole = Output { bytes: true, ..*self };
+        let of_axis =
+            |axis: &u8| whole.tell_apart(accesses, *axis).ok_or_else(|| explain::half_bytes(self, accesses, *axis));
+        let mut found = Vec::new();
+        for axis in axes {
+            of_axis(axis).map_err(|e| vec![e])?.into_iter().for_each(|k| push_new(&mut found, k));
+        }
+        Ok(found)
+    }
+
+    fn is_packed(&self) -> bool {
+        self.kernel.ty(self.kernel.param(self.param)).elem().bits() < 8
     }
 
     /// Keys that tell the programs of a grid axis apart.
@@ -236,17 +266,25 @@ impl Output<'_> {
     pub(super) fn stride(&self, accesses: &[&Access], source: Term, axis: usize) -> Option<(By, BTreeMap<Term, i64>)> {
         let (first, others) = accesses.split_first()?;
         self.seen(first, source, axis).into_iter().find_map(|(size, base, range)| {
-            let mut part = range;
+            let even = size % 2 == 0 && base.values().all(|c| c % 2 == 0);
+            let touched = |a: &Access, range| if self.cuts(a, axis) { whole_bytes(range, even) } else { range };
+            let mut part = touched(first, range);
             for other in others {
                 let alike = self.seen(other, source, axis);
                 let alike = alike.into_iter().filter(|(c, b, _)| *c == size && *b == base).map(|(_, _, r)| r);
                 let range = alike.reduce(|a, b| Range { lo: a.lo.max(b.lo), hi: a.hi.min(b.hi) })?;
+                let range = touched(other, range);
                 part = Range { lo: part.lo.min(range.lo), hi: part.hi.max(range.hi) };
             }
             let fits = part.hi.checked_sub(part.lo).is_some_and(|w| w < size.abs());
             let offset = if part.lo >= 0 && part.hi < size { 0 } else { part.lo };
             fits.then_some((By::Stride { size, offset, plain: base.is_empty() }, base))
         })
+    }
+
+    /// Whether an access may write parts of bytes along an axis, as far as bytes are looked at.
+    fn cuts(&self, access: &Access, axis: usize) -> bool {
+        self.bytes && access.kind != Kind::Read && axis + 1 == access.axes.len()
     }
 
     /// The claims of an access along an axis that depend on a source.
@@ -283,6 +321,10 @@ impl Output<'_> {
     }
 
     fn by_segment(&self, accesses: &[&Access], source: Term, axis: usize) -> Option<Key> {
+        if accesses.iter().any(|a| self.cuts(a, axis)) {
+            // Segments begin anywhere.
+            return None;
+        }
         let (first, others) = accesses.split_first()?;
         let has = |a: &Access, n: usize| a.axes.get(axis).is_some_and(|c| c.segments.contains(&n));
         first.axes.get(axis)?.segments.iter().find_map(|number| {
@@ -299,16 +341,10 @@ impl Output<'_> {
         })
     }
 
-    /// Writes of a 4-bit output that share a byte with other elements.
-    fn packed(&self, accesses: &[&Access]) -> Vec<Diagnostic<Loc>> {
-        let bits = self.kernel.ty(self.kernel.param(self.param)).elem().bits();
-        let shares = |a: &&&Access| {
-            let Some(claims) = a.axes.last() else { return false };
-            let whole = claims.extent.is_some_and(|n| n % 2 == 0) && claims.even;
-            a.kind != Kind::Read && (claims.odd_cut || !whole)
-        };
-        let found = accesses.iter().filter(shares).map(|a| explain::shared_bytes(self, a));
-        if bits < 8 { found.collect() } else { Vec::new() }
+    /// Scatters to a packed output that share a byte with other elements.
+    fn shared_bytes(&self, accesses: &[&Access]) -> Vec<Diagnostic<Loc>> {
+        let scattered = accesses.iter().filter(|a| a.kind == Kind::Scatter && explain::halves(a).is_some());
+        scattered.map(|a| explain::scattered_halves(self, a)).collect()
     }
 
     pub(super) fn error(&self, code: Code, access: &Access, title: String) -> Diagnostic<Loc> {
@@ -317,6 +353,21 @@ impl Output<'_> {
 
     pub(super) fn name(&self) -> String {
         self.kernel.display_name(self.kernel.param(self.param))
+    }
+}
+
+/// Whether a kernel asks for its place along an axis of the grid.
+fn names_axis(kernel: &Kernel, axis: u8) -> bool {
+    kernel.ops.iter().any(|op| op.kind == OpKind::ProgramId(axis))
+}
+
+/// The range of the bytes of a range of 4-bit elements, in elements. Where it is not known that what is added to the range is
+/// even, either end may be in the middle of a byte.
+const fn whole_bytes(range: Range, even: bool) -> Range {
+    if even {
+        Range { lo: range.lo & !1, hi: range.hi | 1 }
+    } else {
+        Range { lo: range.lo.saturating_sub(1), hi: range.hi.saturating_add(1) }
     }
 }
 

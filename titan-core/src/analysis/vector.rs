@@ -26,25 +26,38 @@ pub fn is_aligned(kernel: &Kernel, tensor: Value, params: &[bool]) -> bool {
     }
 }
 
-/// How many neighbours may be accessed at once if accesses begin at multiples of `step` elements: a power of two. The two
-/// elements of a byte are always neighbours.
+/// How the elements of a view share bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// By pairs of an even and the next odd index of the last axis, both of the view; elements of whole bytes not at all.
+    Pairs,
+    /// By pairs of neighbours along the last axis, where the first or the last element may be half of a byte whose other
+    /// half is not of the view.
+    Neighbours,
+    /// They do not: the packed axis is fixed, and the other half of each byte is not of the view.
+    Apart,
+}
+
+/// How many neighbours may be accessed at once if accesses begin at multiples of `step` elements: a power of two. The kind of a
+/// view is the bits of an element, whether [`is_aligned`] holds, and how elements share bytes.
 #[must_use]
-pub fn width(bits: u32, aligned: bool, step: u32) -> u32 {
+pub fn width((bits, aligned, packing): (u32, bool, Packing), step: u32) -> u32 {
     let even = 1 << step.trailing_zeros().min(7);
-    if aligned {
-        return (128 / bits).min(even);
+    match (aligned, bits < 8, packing) {
+        (true, _, _) => (128 / bits).min(even),
+        (false, true, Packing::Pairs) => 2.min(even),
+        (false, true, Packing::Neighbours | Packing::Apart) | (false, false, _) => 1,
     }
-    if bits < 8 { 2.min(even) } else { 1 }
 }
 
 /// How many neighbours of a tile may be accessed at once: `last` is the extent of its last axis, `coord` its coordinate there.
 #[must_use]
-pub fn tile_width(kernel: &Kernel, bits: u32, aligned: bool, unit: Unit, (last, coord): (u32, Value)) -> u32 {
+pub fn tile_width(kernel: &Kernel, kind: (u32, bool, Packing), unit: Unit, (last, coord): (u32, Value)) -> u32 {
     let step = match unit {
         Unit::Tile => last,
         Unit::Elem => divisor(kernel, coord),
     };
-    width(bits, aligned, step).min(1 << last.trailing_zeros().min(7))
+    width(kind, step).min(1 << last.trailing_zeros().min(7))
 }
 
 /// A power of two, at most 128, that divides a scalar, as far as its definition shows.
@@ -56,6 +69,10 @@ pub fn divisor(kernel: &Kernel, value: Value) -> u32 {
     }
     let Some(op) = kernel.def_op(value) else { return 1 };
     match op.kind {
+        OpKind::Binary(BinOp::Shl) => match kernel.int_constant(op.args[1]) {
+            Some(by @ 0..=7) => (divisor(kernel, op.args[0]) << by).min(128),
+            Some(_) | None => divisor(kernel, op.args[0]),
+        },
         OpKind::Binary(BinOp::Mul) => (divisor(kernel, op.args[0]) * divisor(kernel, op.args[1])).min(128),
         OpKind::Binary(BinOp::Add | BinOp::Sub) => divisor(kernel, op.args[0]).min(divisor(kernel, op.args[1])),
         _ => 1,

@@ -39,6 +39,8 @@ pub enum Assumption {
     },
     /// Tag 4: the offset of every element of every tensor, in elements, fits in an `i32`.
     Index32,
+    /// Tag 5, expression, as above: it is not 0.
+    Holds(HostExpr),
 }
 
 /// How a tensor argument lies in memory.
@@ -100,6 +102,7 @@ impl Assumption {
             }),
             Assumption::Divisible { expr, by } => expr.eval(facts).is_ok_and(|v| v.checked_rem(*by) == Some(0)),
             Assumption::Index32 => (0..facts.params()).filter_map(|p| facts.tensor(p)).all(|t| t.fits_index32()),
+            Assumption::Holds(expr) => expr.eval(facts).is_ok_and(|v| v != 0),
         }
     }
 
@@ -115,6 +118,7 @@ impl Assumption {
             }
             Assumption::Divisible { expr, by } => format!("`{}` is a multiple of {by}", expr_text(expr, names)),
             Assumption::Index32 => "every tensor has offsets of less than 2^31 elements".to_owned(),
+            Assumption::Holds(expr) => format!("`{}`", expr_text(expr, names)),
         }
     }
 
@@ -130,6 +134,7 @@ impl Assumption {
             }
             Assumption::Divisible { expr, by } => format!("divisible({}, {by})", expr_text(expr, names)),
             Assumption::Index32 => "index32".to_owned(),
+            Assumption::Holds(expr) => format!("holds({})", expr_text(expr, names)),
         }
     }
 }

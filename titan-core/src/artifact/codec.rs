@@ -116,6 +116,11 @@ impl Writer {
                 return;
             }
             Assumption::Index32 => (4, &[]),
+            Assumption::Holds(expr) => {
+                self.0.push(5);
+                self.expr(expr);
+                return;
+            }
         };
         self.0.push(tag);
         fields.iter().for_each(|f| self.u32(*f));
@@ -311,6 +316,7 @@ impl<'a> Reader<'a> {
             2 => Assumption::StrideMultiple { param: self.u32(what)?, axis: self.u32(what)?, bytes: self.u32(what)? },
             3 => Assumption::Divisible { expr: self.expr(0)?, by: i64::from_le_bytes(self.array(what)?) },
             4 => Assumption::Index32,
+            5 => Assumption::Holds(self.expr(0)?),
             _ => return Err(ArtifactError::Malformed { what: "an assumption of an unknown kind", at }),
         })
     }

@@ -2,7 +2,7 @@
 //! The registry of diagnostic codes. Each has a page `docs/errors/Txxxx.md`, a failing and a passing test.
 //!
 //! A rule is reported by rustc or by us, never by both: for `rustc` rules the typed shadow makes rustc speak, and we stay
-//! silent but make sure that nothing is built.
+//! silent but make sure that nothing is built. What we report has no shadow, so that nothing follows from it.
 
 use std::fmt;
 
@@ -13,6 +13,8 @@ pub enum Reporter {
     Rustc,
     /// The macro.
     Titan,
+    /// The macro in the body of a kernel; rustc in the body of a device function, which is an ordinary function as well.
+    TitanInKernels,
 }
 
 macro_rules! codes {
@@ -51,29 +53,30 @@ codes! {
     Attribute "T0102" Titan "an attribute that is malformed or unknown";
     Parameter "T0103" Titan "a parameter of a kind that kernels do not take";
     Generics "T0104" Titan "a generic parameter and the declared instances do not fit together";
-    Modifier "T0105" Titan "a kernel function with a modifier or a return type";
+    Modifier "T0105" Titan "a kernel with a modifier or a return type, or inside an `impl`";
     DeviceFn "T0106" Titan "a device function that cannot be inlined";
     ForeignMacro "T0107" Titan "a macro that kernels do not have";
     NotForKernels "T0108" Titan "a function or constant that kernels cannot see";
     UnknownName "T0110" Rustc "a name that is not in scope";
-    UnknownOp "T0111" Rustc "an operation that does not exist for its receiver";
-    Arguments "T0112" Rustc "the wrong number or kind of arguments";
+    UnknownOp "T0111" TitanInKernels "an operation that does not exist for its receiver";
+    Arguments "T0112" TitanInKernels "a value of the wrong kind, or the wrong number of arguments";
     ElementCount "T0201" Titan "a shape operation that changes the number of elements";
     TileSize "T0202" Titan "a tile with an illegal extent or too many elements";
-    ShapeMismatch "T0203" Rustc "operands whose shapes do not fit together";
-    ElementMismatch "T0204" Rustc "operands whose element types do not fit together";
+    ShapeMismatch "T0203" TitanInKernels "operands whose shapes do not fit together";
+    ElementMismatch "T0204" TitanInKernels "operands whose element types do not fit together";
     BadAxis "T0205" Rustc "an axis that the operand does not have";
     MmaElements "T0206" Rustc "element types without a matrix instruction";
-    ElementUnsupported "T0207" Rustc "an operation that its element type does not have";
+    ElementUnsupported "T0207" TitanInKernels "an operation that its element type does not have";
     CannotInfer "T0208" Titan "a type that the kernel does not determine";
     ConstEval "T0209" Titan "a constant expression without a value";
     StaticAssert "T0210" Titan "a static assertion that does not hold";
     BitcastWidth "T0211" Titan "a bitcast between types of different width";
     DivisionByZero "T0212" Titan "a division by the constant zero";
     IndexType "T0213" Titan "an index that is not an i32";
-    RankMismatch "T0214" Rustc "a tile and a tensor of different rank";
+    RankMismatch "T0214" TitanInKernels "a tile and a tensor of different rank";
     LiteralRange "T0215" Titan "a literal that its type cannot hold";
     AsCast "T0216" Titan "an `as` that only `.cast` can do";
+    MmaShapes "T0217" Rustc "tiles that have no product";
     ShapeName "T0301" Titan "a shape name that is not declared";
     ShapeRank "T0302" Titan "a shape declaration whose length is not the rank";
     ShapeTarget "T0303" Titan "a shape declaration on something that is not a tensor";
@@ -89,16 +92,18 @@ codes! {
     SharedRead "T0406" Titan "a tensor that is scattered to or updated atomically and also read or stored";
     PackedOutput "T0407" Titan "a 4-bit output whose parts share bytes";
     GridDisagrees "T0408" Titan "outputs that imply different grids";
+    ReadView "T0409" Titan "a view that is made to read and stored through, or the reverse";
+    GridShort "T0410" Titan "a grid that leaves parts of an output unwritten";
     EarlyExit "T0501" Titan "an early exit from a pipelined loop";
-    Condition "T0502" Rustc "a condition that is not one uniform bool";
+    Condition "T0502" TitanInKernels "a condition that is not one uniform bool";
     NestedPipeline "T0503" Titan "a pipelined loop inside a pipelined loop";
     Unreachable "T0504" Titan "a kernel that can never end";
     RolesAttr "T0601" Titan "roles that are malformed or do not fit the arms of `match role()`";
     RingMade "T0602" Titan "a ring that is malformed or made where it cannot be";
     TokenLost "T0603" Titan "a token of a pipeline that is dropped";
     TokenTwice "T0604" Rustc "a token of a pipeline that is used twice";
-    EarlyRelease "T0605" Rustc "a stage that is given back while something still reads it";
-    ReadersApart "T0606" Titan "a right to read that is split and not joined again";
+    EarlyRelease "T0605" Rustc "a stage that is released while something still reads it";
+    ReadersApart "T0606" Titan "a stage that is split into parts and not joined again";
     PoisonRead "T0607" Titan "a stage that is read though it may be poison";
     WrongSide "T0608" Titan "a ring that is filled or read by the wrong roles";
     Unbalanced "T0609" Titan "a ring that is not filled as often as it is read";
@@ -111,19 +116,20 @@ codes! {
     TwoWriters "T0616" Titan "an output that two roles touch";
     SourceWritten "T0617" Titan "a copy from a tensor that the kernel writes";
     StagingReused "T0618" Titan "a staging slot that is filled again while its store may still read it";
-    NotFinalized "T0619" Titan "a role that may end with something under way";
-    RegionMade "T0701" Titan "a region that does not lie in shared memory, or has no such part";
+    NotFinalized "T0619" Titan "a role that may end with something in flight";
+    RingMemory "T0620" Titan "rings that need more shared memory than a program has";
+    RegionMade "T0701" Titan "a region that does not lie in shared memory, or an element that there is not";
     BarrierWord "T0702" Titan "a barrier whose word is misplaced or shared";
     BarrierLife "T0703" Titan "a barrier that is used before it is initialised or after it is gone";
     BarrierCount "T0704" Titan "arrivals that are not those that a barrier counts";
     TxBytes "T0705" Titan "bytes that are announced to a barrier and not brought, or the reverse";
     WaitParity "T0706" Titan "an index or parity that does not follow the phases of its barrier";
-    InFlight "T0707" Titan "memory that is touched while something under way may touch it";
-    NeverCompletes "T0708" Titan "a wait for something that never comes";
-    GroupOpen "T0709" Titan "asynchronous work whose group is never closed";
-    UnderWay "T0710" Titan "an end with asynchronous work under way";
+    InFlight "T0707" Titan "memory that is touched while something in flight may touch it";
+    NeverCompletes "T0708" Titan "a wait that never ends, or could not be shown to end";
+    GroupOpen "T0709" Titan "asynchronous work whose group is never committed";
+    UnderWay "T0710" Titan "an end with asynchronous work in flight";
     PhaseMixed "T0711" Titan "an arrival or wait that may meet another phase than its own";
-    NotShown "T0712" Titan "a protocol that cannot be followed";
+    NotShown "T0712" Titan "a protocol that could not be followed";
     FencePointless "T0713" Titan "a fence between a proxy and itself";
     Participants "T0714" Titan "threads, registers or numbers that a program does not have";
     GroupOrder "T0715" Titan "tokens of groups that are numbered or waited for out of order";

@@ -79,6 +79,7 @@ impl Expand<'_> {
         for index in 0..self.k.pipes.len() {
             let pipe = Pipe::new(index);
             let slots = self.k.pipes[index].slots;
+            self.b.set_loc(self.k.pipes[index].loc);
             let mut fields = Vec::new();
             let (mut bytes, mut align) = (0u32, 16u32);
             for id in self.laid.stages.get(index).into_iter().flatten() {

@@ -3,13 +3,14 @@
 //! The builder keeps a stack of open blocks. `begin_*` opens a region, `end_*` closes it and gives the results. It does not
 //! check what only a whole kernel shows (balance of regions, visibility): that is the verifier's.
 
+use super::Const;
 use super::fold;
 use super::host_expr::{HostExpr, Symbol};
 use super::infer::{TypeError, infer};
 use super::kernel::{
     Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData,
 };
-use super::op::{Const, ForKind, Loc, Op, OpId, OpKind};
+use super::op::{ForKind, Loc, Op, OpId, OpKind};
 use super::{Access, Elem, Encoding, LaidOut, Layout, LayoutId, Pipe, PipeDecl, Place, RoleDecl, TtgOp, Ty};
 
 /// Builds one kernel.
@@ -53,6 +54,7 @@ impl Builder {
             symbols: Vec::new(),
             params: Vec::new(),
             grid: GridSpec::Extents(Vec::new()),
+            partial: false,
             requires: Vec::new(),
         };
         let kernel = Kernel {
@@ -163,6 +165,11 @@ impl Builder {
     /// Sets the grid.
     pub fn set_grid(&mut self, grid: GridSpec) {
         self.kernel.sig.grid = grid;
+    }
+
+    /// Lets the grid leave parts of outputs as they are.
+    pub fn set_partial(&mut self, partial: bool) {
+        self.kernel.sig.partial = partial;
     }
 
     /// Adds a condition on the arguments.

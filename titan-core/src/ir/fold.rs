@@ -2,9 +2,10 @@
 //!
 //! Floats are not folded: the device's result is the one that counts.
 
+use super::Const;
 use super::Elem;
 use super::kernel::{Kernel, Value};
-use super::op::{BinOp, Const, OpKind, Pred, UnOp};
+use super::op::{BinOp, OpKind, Pred, UnOp};
 
 /// The constant that an operation gives, if its operands are integer constants and it is scalar arithmetic.
 pub(super) fn fold(kernel: &Kernel, kind: &OpKind, args: &[Value]) -> Option<Const> {

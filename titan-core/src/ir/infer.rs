@@ -90,6 +90,7 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::RaggedCount { .. } => memory::ragged_count(args),
         OpKind::RaggedTile { .. } => memory::ragged_tile(args),
         OpKind::Unflatten => unflatten(args),
+        OpKind::UnflattenGrouped(rows) => unflatten_grouped(*rows, args),
         OpKind::Ttg(op) => infer_ttg::ttg(op, args),
         OpKind::Local(op) => infer_local::local(*op, args),
         OpKind::Region(op) => infer_raw::region(op, args),
@@ -348,6 +349,17 @@ fn unflatten(args: &[Ty]) -> Types {
     }
     all_i32(args)?;
     Ok(vec![Ty::I32; args.len() - 1])
+}
+
+fn unflatten_grouped(rows: i32, args: &[Ty]) -> Types {
+    if rows < 1 {
+        let message = format!("a group of {rows} rows: groups have at least one");
+        return Err(TypeError::new(Code::TileSize, message));
+    }
+    if args.len() < 3 {
+        return Err(operands("an index and two to four extents", args));
+    }
+    unflatten(args)
 }
 
 /// What is left when an axis is gone: of the elements, and of their indices. A closure brings its neutral element.

@@ -128,6 +128,8 @@ pub struct Signature {
     pub params: Vec<Param>,
     /// The grid.
     pub grid: GridSpec,
+    /// Whether the grid may leave parts of outputs as they are: `grid(unchecked ..)`.
+    pub partial: bool,
     /// Conditions on the arguments.
     pub requires: Vec<HostExpr>,
 }

@@ -26,8 +26,10 @@
 mod amd;
 pub mod builder;
 mod canonical;
+mod constant;
 mod elem;
 pub mod fold;
+mod grouped;
 pub mod host_expr;
 pub mod infer;
 mod infer_local;
@@ -36,6 +38,7 @@ mod infer_raw;
 mod infer_ttg;
 mod kernel;
 mod local;
+mod need;
 mod nv;
 mod op;
 pub mod op_table;
@@ -47,7 +50,9 @@ mod ty;
 
 pub use amd::AmdOp;
 pub use builder::Builder;
+pub use constant::Const;
 pub use elem::{Elem, MMA_LEGAL, MMA_TRIPLES, mma_is_legal};
+pub use grouped::grouped;
 pub use host_expr::{HostEnv, HostExpr, HostExprError, HostNames, HostOp, Symbol};
 pub use infer::TypeError;
 pub use kernel::{
@@ -55,8 +60,9 @@ pub use kernel::{
     ValueData,
 };
 pub use local::{Fold, LocalOp};
+pub use need::{Need, Parts};
 pub use nv::{NvGroup, NvOp};
-pub use op::{ArgOp, AtomicOp, BinOp, Const, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
+pub use op::{ArgOp, AtomicOp, BinOp, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
 pub use place::{Bit, Coords, Encoding, EncodingId, FreeBy, LaidOut, Layout, LayoutId, Place, Swizzle, Typed};
 pub use region::{Call, CallProxy, Class, Completion, Raw, RegionOp, Touch};
 pub use ttg::{FenceSpace, Field, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};

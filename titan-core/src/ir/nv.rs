@@ -56,11 +56,11 @@ pub enum NvOp {
         /// Arrivals of a phase.
         count: u32,
     },
-    /// Ends their life.
+    /// Invalidates the barriers.
     MbarrierInval,
     /// Arrives.
     Arrive {
-        /// So often.
+        /// Number of arrivals.
         arrivals: u32,
     },
     /// Announces bytes, and arrives once.
@@ -109,7 +109,7 @@ pub enum NvOp {
     CpAsyncArrive {
         /// Whether the arrivals are those that the barrier counts.
         noinc: bool,
-        /// So often.
+        /// Number of arrivals: one for each thread of the role.
         arrivals: u32,
     },
     /// Orders registers before products that use them.
@@ -207,15 +207,14 @@ impl NvOp {
     pub const fn proxy(&self) -> Option<Proxy> {
         match self {
             // Barrier words are written by ordinary stores when they are made and unmade.
-            NvOp::MbarrierInit { .. }
-            | NvOp::MbarrierInval
-            | NvOp::CpAsync { .. }
-            | NvOp::SequenceInit
-            | NvOp::SequenceStore => Some(Proxy::Generic),
+            NvOp::MbarrierInit { .. } | NvOp::MbarrierInval | NvOp::CpAsync { .. } | NvOp::SequenceInit => {
+                Some(Proxy::Generic)
+            }
             NvOp::BulkLoad { .. } | NvOp::BulkStore { .. } | NvOp::Wgmma => Some(Proxy::Async),
             NvOp::MbarrierAlloc { .. }
             | NvOp::MbarrierAt
             | NvOp::Arrive { .. }
+            | NvOp::SequenceStore
             | NvOp::ArriveExpectTx { .. }
             | NvOp::ExpectTx { .. }
             | NvOp::MbarrierWait

@@ -6,7 +6,7 @@
 //! Elementwise kinds work on scalars and on tiles alike; broadcasting is always an operation of its own.
 
 use super::{
-    AmdOp, Block, CallProxy, Class, Completion, Elem, LocalOp, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value,
+    AmdOp, Block, CallProxy, Class, Completion, Const, Elem, LocalOp, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value,
 };
 use crate::words::words;
 
@@ -164,37 +164,6 @@ words! {
     }
 }
 
-/// A constant: its element type and value. A float is the `f64` rounded once to the type.
-#[derive(Clone, Copy, Debug)]
-pub enum Const {
-    /// An integer, sign- or zero-extended; `bool` is 0 or 1.
-    Int(Elem, i64),
-    /// A float.
-    Float(Elem, f64),
-}
-
-impl Const {
-    /// The element type.
-    #[must_use]
-    pub const fn elem(self) -> Elem {
-        match self {
-            Const::Int(e, _) | Const::Float(e, _) => e,
-        }
-    }
-}
-
-impl PartialEq for Const {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Const::Int(e, a), Const::Int(f, b)) => e == f && a == b,
-            (Const::Float(e, a), Const::Float(f, b)) => e == f && a.to_bits() == b.to_bits(),
-            (Const::Int(..), Const::Float(..)) | (Const::Float(..), Const::Int(..)) => false,
-        }
-    }
-}
-
-impl Eq for Const {}
-
 /// What an operation does, with its attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpKind {
@@ -295,6 +264,10 @@ pub enum OpKind {
     /// The coordinates of a linear index in a box, row-major: from the last extent on, remainder and quotient. The first
     /// coordinate is the last quotient, not reduced: beyond the box it is beyond its extent.
     Unflatten,
+    /// The same box in another order: where the last two coordinates, `m` and `n`, lie in the box, rows are taken in groups of
+    /// so many (the last group may have fewer), and through a group the index goes column by column. See
+    /// [`super::grouped`].
+    UnflattenGrouped(i32),
     /// How many tiles of `rows × cols` the segments of a ragged output have. Traps unless all offsets are in order and inside.
     RaggedCount {
         /// Rows of a tile.
@@ -405,7 +378,8 @@ impl OpKind {
             | OpKind::Index(_)
             | OpKind::Slice(_)
             | OpKind::Shared
-            | OpKind::Unflatten => Effect::Pure,
+            | OpKind::Unflatten
+            | OpKind::UnflattenGrouped(_) => Effect::Pure,
             OpKind::Load(..) | OpKind::GatherRows { .. } | OpKind::Gather => Effect::Read,
             OpKind::Get
             | OpKind::Segment

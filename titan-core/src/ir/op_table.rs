@@ -484,6 +484,10 @@ table! {
     Unflatten "unflatten" Distribution [OpKind::Unflatten]
         "`unflatten(i, [a, b])`", "i: i32, an i32 extent per axis, one to four" => "an i32 per axis", I32,
         "the coordinates of a linear index in a box, row-major", [IndexType];
+    UnflattenGrouped "unflatten_grouped" Distribution [OpKind::UnflattenGrouped(_)]
+        "`unflatten_grouped::<G>(i, [a, b])`", "i: i32, an i32 extent per axis, two to four" => "an i32 per axis", I32,
+        "the coordinates of a linear index in a box, G rows of the last two axes at a time, column by column",
+        [TileSize IndexType];
     RaggedCount "ragged_count" Distribution [OpKind::RaggedCount { .. }]
         "`y.ragged::<A, B>(off)`", "y: tensor of rank 2, off: Tensor<i32, 1>" => "i32", ANY,
         "how many A×B tiles the segments of y have", [TileSize];
@@ -648,7 +652,7 @@ table! {
     RegionCall "ttg.region.call" Regions [OpKind::Region(RegionOp::Call(_))]
         "", "\"name\", regions" => "", NONE, "code that is not seen: it does to its regions what `access` says, or reads and writes them; through `proxy`, or ordinarily", [InFlight Unfenced];
     VtokWait "ttg.vtok.wait" Regions [OpKind::Region(RegionOp::Wait)]
-        "", "vtok" => "", NONE, "waits for a group, and so for all older ones of its class", [GroupOrder NotShown];
+        "", "vtok" => "", NONE, "waits for a group, and so for all older ones of its class; for bulk stores, until they have read their regions", [GroupOrder NotShown];
 
     MbarrierAlloc "ttg.nv.mbarrier.alloc" Barriers [OpKind::Nv(NvOp::MbarrierAlloc { .. })]
         "", "region" => "mbarrier", NONE, "n barriers of 8 bytes each, from byte `at` of a region on", [BarrierWord];
@@ -687,7 +691,7 @@ table! {
     CpAsync "ttg.nv.cp_async" Copies [OpKind::Nv(NvOp::CpAsync { .. })]
         "", "t: tensor, an i32 per axis, region" => "", ANY, "starts copies of the role's threads, in the open group", [InFlight GroupOpen UnderWay];
     CpAsyncArrive "ttg.nv.cp_async.mbarrier_arrive" Copies [OpKind::Nv(NvOp::CpAsyncArrive { .. })]
-        "", "mbarrier" => "", NONE, "arrives when all earlier `cp.async` of the role are done; without `noinc` the count is raised first", [BarrierCount PhaseMixed];
+        "", "mbarrier" => "", NONE, "each thread of the role arrives when all its earlier `cp.async` are done; without `noinc` the count is raised first", [BarrierCount PhaseMixed Participants];
     CpAsyncCommit "ttg.nv.cp_async.commit_group" Copies [OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. })]
         "", "" => "vtok", NONE, "closes the open group", [GroupOrder];
     CpAsyncWait "ttg.nv.cp_async.wait_group" Copies [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, .. })]

@@ -194,6 +194,7 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
         | OpKind::Slice(_)
         | OpKind::Shared
         | OpKind::Unflatten
+        | OpKind::UnflattenGrouped(_)
         | OpKind::Print(_)
         | OpKind::Assert(_)
         | OpKind::For(_)

@@ -251,6 +251,38 @@ pub enum Use {
 }
 
 impl TtgOp {
+    /// Whether a barrier program has none of it: what fills, reads, stores and frees stages.
+    #[must_use]
+    pub const fn is_of_rings(&self) -> bool {
+        match self {
+            TtgOp::Acquire(_)
+            | TtgOp::AsyncProduce { .. }
+            | TtgOp::Fill(_)
+            | TtgOp::Ready(_)
+            | TtgOp::WaitReady
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::View { .. }
+            | TtgOp::Poisoned
+            | TtgOp::Read
+            | TtgOp::Consumed
+            | TtgOp::Release
+            | TtgOp::ComputeIssue
+            | TtgOp::ComputeWait
+            | TtgOp::AccStart(_)
+            | TtgOp::AccMma
+            | TtgOp::AccFinish
+            | TtgOp::Write
+            | TtgOp::StoreIssue(_)
+            | TtgOp::StoreWait
+            | TtgOp::Rematerialize => true,
+            TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Roles | TtgOp::Finalize | TtgOp::Fence { .. } => {
+                false
+            }
+        }
+    }
+
     /// What the operation does to the tokens among its operands.
     #[must_use]
     pub const fn uses(&self) -> Use {

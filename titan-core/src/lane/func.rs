@@ -70,6 +70,8 @@ pub struct Buffer {
     pub align: u32,
     /// Where it begins, once shared memory is allocated.
     pub offset: u32,
+    /// What the user wrote that needs it.
+    pub loc: Loc,
 }
 
 /// A kernel for one thread.

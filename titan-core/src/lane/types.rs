@@ -63,6 +63,7 @@ fn address(space: super::Space) -> Ty {
 ///
 /// # Errors
 /// If it does not take operands of these types.
+#[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
 pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
     use Ty::{B16, B32, B64, Pred};
     let (want, give) = match kind {

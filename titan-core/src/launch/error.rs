@@ -169,6 +169,33 @@ pub enum BindError {
         /// The extents of its argument.
         extents: Vec<i64>,
     },
+    /// A grid with fewer programs than an output has parts.
+    #[error(
+        "extent {axis} of the grid{} is {found}{}, but `{output}` of extents {extents:?} has {wanted} {parts}, one for each program: the rest would keep what it holds\n  help: {}",
+        Declared(declared.as_deref()),
+        With(values),
+        Reach { axis: *axis, declared: declared.is_some(), programs, wanted: *wanted }
+    )]
+    Short {
+        /// Which axis.
+        axis: usize,
+        /// What is declared; `None` if the launch gave the grid.
+        declared: Option<String>,
+        /// How many programs there would be.
+        found: u32,
+        /// How many there must be.
+        wanted: i64,
+        /// The names in what is declared with their values.
+        values: Vec<(String, i64)>,
+        /// The output.
+        output: String,
+        /// The extents of its argument.
+        extents: Vec<i64>,
+        /// How it is divided, in words.
+        parts: String,
+        /// What must be declared for all of it.
+        programs: String,
+    },
 }
 
 /// Which part of a signature an error is about.
@@ -198,7 +225,9 @@ impl BindError {
             BindError::Shape { .. } => Rule::Shape,
             BindError::Requirement { .. } => Rule::Requirement,
             BindError::Unbound { rule, .. } | BindError::NoValue { rule, .. } => *rule,
-            BindError::GridAxes { .. } | BindError::Grid { .. } | BindError::Idle { .. } => Rule::Grid,
+            BindError::GridAxes { .. } | BindError::Grid { .. } | BindError::Idle { .. } | BindError::Short { .. } => {
+                Rule::Grid
+            }
         }
     }
 }
@@ -228,6 +257,28 @@ impl fmt::Display for Equation<'_> {
     }
 }
 
+/// How to reach all of an output.
+struct Reach<'a> {
+    axis: usize,
+    declared: bool,
+    programs: &'a str,
+    wanted: i64,
+}
+
+impl fmt::Display for Reach<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Reach { axis, declared, programs, wanted } = self;
+        if *declared {
+            write!(f, "declare `{programs}` as extent {axis} of the grid; or `grid(unchecked ..)`, if that is meant")
+        } else {
+            write!(
+                f,
+                "launch at least {wanted} programs along axis {axis}; or declare `grid(unchecked ..)`, if that is meant"
+            )
+        }
+    }
+}
+
 /// ``, `N / 128`,``.
 struct Declared<'a>(Option<&'a str>);
 
@@ -254,6 +305,18 @@ impl fmt::Display for Origins<'_> {
             }
         }
         f.write_str(if self.origin.is_empty() { "" } else { ")" })
+    }
+}
+
+/// ` (K = 10, G = 4)`.
+struct With<'a>(&'a [(String, i64)]);
+
+impl fmt::Display for With<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, value)) in self.0.iter().enumerate() {
+            write!(f, "{}{name} = {value}", if i == 0 { " (" } else { ", " })?;
+        }
+        f.write_str(if self.0.is_empty() { "" } else { ")" })
     }
 }
 

@@ -1,8 +1,9 @@
-//! Grids without programs: legal where there is nothing to do, a mistake where outputs wait for it.
+//! Grids with fewer programs than an output has parts, and grids without any: right where there is nothing to do or where the
+//! kernel says so, a mistake where outputs wait for it.
 
-use super::env::text;
+use super::env::{Place, text};
 use super::{ArgInfo, BindError, bind_arguments};
-use crate::ir::{GridSpec, Signature};
+use crate::ir::{GridSpec, Need, Signature};
 
 /// A tensor that the kernel writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub fn refuse_idle(
     grid: [u32; 3],
     given: bool,
 ) -> Result<(), BindError> {
-    let Some(axis) = grid.iter().position(|n| *n == 0) else { return Ok(()) };
+    let Some(axis) = grid.iter().position(|n| *n == 0).filter(|_| !sig.partial) else { return Ok(()) };
     let extents = |param: usize| match args.get(param) {
         Some(ArgInfo::Tensor { extents, .. }) => Some(*extents),
         Some(ArgInfo::Absent | ArgInfo::Scalar(_)) | None => None,
@@ -55,4 +56,48 @@ pub fn refuse_idle(
         output: sig.params.get(param).map(|p| p.name.clone()).unwrap_or_default(),
         extents: extents.to_vec(),
     })
+}
+
+/// Refuses a grid that has fewer programs than an output has parts, unless the kernel lets it. `given` says that the caller gave
+/// the grid in place of the kernel's own.
+///
+/// # Errors
+/// [`BindError::Short`] with the first such output.
+pub fn refuse_short(
+    sig: &Signature,
+    needs: &[Need],
+    args: &[ArgInfo<'_>],
+    grid: [u32; 3],
+    given: bool,
+) -> Result<(), BindError> {
+    if sig.partial || needs.is_empty() {
+        return Ok(());
+    }
+    let env = bind_arguments(sig, args)?;
+    for need in needs {
+        let axis = usize::from(need.axis);
+        let Some(extents) = env.extents(need.param).filter(|e| !e.contains(&0)) else { continue };
+        let found = grid.get(axis).copied().unwrap_or(1);
+        // What has no value, as an extent of an absent tensor, is not compared.
+        let Ok(wanted) = env.eval(&need.programs, &Place::Grid { axis }) else { continue };
+        if i64::from(found) >= wanted {
+            continue;
+        }
+        let declared = match &sig.grid {
+            GridSpec::Extents(all) if !given => all.get(axis),
+            GridSpec::Extents(_) | GridSpec::Persistent => None,
+        };
+        return Err(BindError::Short {
+            axis,
+            declared: declared.map(|e| env.text(e)),
+            found,
+            wanted,
+            values: declared.map(|e| env.values(e)).unwrap_or_default(),
+            output: sig.params.get(need.param).map(|p| p.name.clone()).unwrap_or_default(),
+            extents: extents.to_vec(),
+            parts: need.text(),
+            programs: env.text(&need.programs),
+        });
+    }
+    Ok(())
 }

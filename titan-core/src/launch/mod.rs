@@ -5,21 +5,25 @@
 //! the user's names, with a way out.
 //!
 //! A grid without programs (an extent of 0) runs nothing, as a loop over an empty range does: tensors without rows need no
-//! special case at the call. It is an error where an output has elements that no program would write, see [`refuse_idle`]. So
-//! is a negative extent.
+//! special case at the call. It is an error where an output has elements that no program would write, see [`refuse_idle`] and
+//! [`refuse_short`]. So is a negative extent.
 //!
-//! Deliberately absent: memory, devices, overlap of arguments. Those are the runtime's.
+//! Whether two arguments overlap is told by their [`Footprint`]s.
+//!
+//! Deliberately absent: memory, devices, which arguments may overlap. Those are the runtime's.
 
 pub mod abi;
 mod env;
 mod error;
+mod footprint;
 mod idle;
 pub mod report;
 #[cfg(test)]
 mod tests;
 
 pub use error::{BindError, Origin, Rule};
-pub use idle::{Output, refuse_idle};
+pub use footprint::Footprint;
+pub use idle::{Output, refuse_idle, refuse_short};
 
 use crate::ir::{Access, Const, DimSpec, Elem, GridSpec, HostExpr, ParamKind, Signature};
 use env::{Env, Place};
@@ -150,7 +154,8 @@ fn check_self_overlap(param: &str, access: Access, extents: &[i64], strides: &[i
 
 /// Whether each stride steps over all that the smaller ones reach. Sufficient for distinct addresses, and true of every
 /// view of a tensor in memory order.
-fn is_injective(extents: &[i64], strides: &[i64]) -> bool {
+#[must_use]
+pub fn is_injective(extents: &[i64], strides: &[i64]) -> bool {
     let mut axes: Vec<(i64, i64)> =
         strides.iter().copied().zip(extents.iter().copied()).filter(|(_, e)| *e > 1).collect();
     axes.iter_mut().for_each(|(s, _)| *s = s.saturating_abs());

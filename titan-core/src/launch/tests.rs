@@ -1,7 +1,7 @@
 //! One test per message, and a passing twin for each.
 
 use super::*;
-use crate::ir::{Builder, HostOp};
+use crate::ir::{Builder, HostOp, Need, Parts};
 
 fn sym(b: &mut Builder, name: &str) -> HostExpr {
     HostExpr::Symbol(b.symbol(name))
@@ -249,4 +249,38 @@ fn an_idle_grid_is_refused_where_an_output_waits_for_it() {
         assert_eq!(idle(only_updated, (4, 31, 0), false).is_none(), only_updated);
         assert!(idle(only_updated, (4, 31, 8), false).is_some());
     }
+}
+
+#[test]
+fn a_grid_that_leaves_parts_unwritten_is_refused() {
+    let mut b = gemm();
+    let n = sym(&mut b, "N");
+    let down = HostExpr::binary(HostOp::Div, n.clone(), HostExpr::Const(32));
+    b.set_grid(GridSpec::Extents(vec![HostExpr::Const(2), down]));
+    let mut sig = b.finish().sig;
+    let parts = vec![Parts { axis: 1, size: Some(32) }];
+    let programs = HostExpr::binary(HostOp::Cdiv, n, HostExpr::Const(32));
+    let needs = [Need { axis: 1, param: 2, programs, parts }];
+    let short = |sig: &Signature, (m, n): (i64, i64), given: Option<u32>| {
+        let all = [[m, 8], [n, 8], [m, n]];
+        let args = all.each_ref().map(|extents| f16(extents, &[999, 1]));
+        let grid = [2, given.unwrap_or_else(|| u32::try_from(n / 32).unwrap()), 1];
+        refuse_short(sig, &needs, &args, grid, given.is_some()).err().map(|e| e.to_string())
+    };
+    assert_eq!(
+        short(&sig, (4, 100), None).unwrap(),
+        "extent 1 of the grid, `N / 32`, is 3 (N = 100), but `c` of extents [4, 100] has 4 parts of 32 along axis 1, one for each \
+         program: the rest would keep what it holds\n  \
+         help: declare `cdiv(N, 32)` as extent 1 of the grid; or `grid(unchecked ..)`, if that is meant"
+    );
+    assert_eq!(
+        short(&sig, (4, 100), Some(3)).unwrap(),
+        "extent 1 of the grid is 3, but `c` of extents [4, 100] has 4 parts of 32 along axis 1, one for each program: the rest would \
+         keep what it holds\n  help: launch at least 4 programs along axis 1; or declare `grid(unchecked ..)`, if that is meant"
+    );
+    assert_eq!(short(&sig, (4, 96), None), None);
+    assert_eq!(short(&sig, (4, 100), Some(9)), None, "more programs than parts");
+    assert_eq!(short(&sig, (0, 100), None), None, "there is nothing to write");
+    sig.partial = true;
+    assert_eq!(short(&sig, (4, 100), None), None, "it is meant");
 }

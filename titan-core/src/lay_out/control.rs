@@ -32,6 +32,7 @@ impl LayOut<'_> {
             | OpKind::Get
             | OpKind::Set
             | OpKind::Unflatten
+            | OpKind::UnflattenGrouped(_)
             | OpKind::RaggedCount { .. }
             | OpKind::RaggedTile { .. } => self.copy(op),
             // Made where they are asked for.

@@ -1,7 +1,7 @@
 //! Loads, stores, gathers, scatters and atomics: which layout they take and give.
 
 use super::{Laid, LayOut};
-use crate::analysis::vector;
+use crate::analysis::vector::{self, Packing};
 use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
 use crate::layout::{Bit, Encoding, Layout};
 
@@ -40,14 +40,17 @@ impl LayOut<'_> {
         self.op(op.kind.clone(), &args).map(drop)
     }
 
-    /// The layout that a tile is stored from: its own, unless that would write pieces of less than 32 bytes.
+    /// The layout that a tile is stored from: its own, unless that would write pieces of less than 32 bytes, or halves of
+    /// bytes.
     fn store_layout(&self, old: Value, bits: u32) -> Layout {
         let home = self.home(old);
         let last = home.rank() - 1;
         let run = |layout: &Layout| layout.vector(last) << layout.lanes_along(last).len();
         let wide = self.wide(home.extents(), bits);
         let copied = home.lane_bits().iter().chain(home.warp_bits()).any(|b| *b == Bit::Copy);
-        if run(&home) * bits < 256 && run(&wide) > run(&home) && !copied { wide } else { home }
+        let short = run(&home) * bits < 256 && run(&wide) > run(&home) && !copied;
+        let whole = bits >= 8 || home.vector(last) >= 2 || wide.vector(last) < 2;
+        if short || !whole { wide } else { home }
     }
 
     /// An operation with one tile that decides the layout of its index tiles.
@@ -78,7 +81,10 @@ impl LayOut<'_> {
         let gives = op.results.first().copied();
         let (layout, indices) = match (gives, op.args.split_last()) {
             (Some(result), _) => (self.home(result), &op.args[..]),
-            (None, Some((value, rest))) => (self.home(*value), rest),
+            (None, Some((value, rest))) => {
+                let bits = self.k.ty(op.args[0]).elem().bits();
+                (if bits < 8 { self.store_layout(*value, bits) } else { self.home(*value) }, rest)
+            }
             (None, None) => return Err(self.internal("an operation without operands")),
         };
         let narrow = layout.without(1);
@@ -122,12 +128,14 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
         Const::Float(_, v) => v.to_bits() == 0,
     });
     let column = op.args[usize::from(rank)];
+    // Only whole bytes are copied so.
+    let kind = (elem.bits(), aligned, Packing::Pairs);
     let together = by.vector(by.rank() - 1).min(encoding.vector()).max(1);
     let (width, wanted, whole) = if let OpKind::Ttg(TtgOp::Source(unit, _)) = op.kind {
         let extent = extents.last().copied().unwrap_or(1);
-        (vector::tile_width(k, elem.bits(), aligned, unit, (extent, column)), together, true)
+        (vector::tile_width(k, kind, unit, (extent, column)), together, true)
     } else {
-        let n = if aligned { (128 / elem.bits()).min(vector::divisor(k, column)) } else { 1 };
+        let n = vector::width(kind, vector::divisor(k, column));
         (n.min(together), n.min(together).max(1), encoding.extents == extents)
     };
     let bytes = wanted * elem.bits() / 8;

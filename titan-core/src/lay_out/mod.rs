@@ -98,7 +98,12 @@ impl<'a> LayOut<'a> {
     }
 
     fn unsupported(&self, what: impl Into<String>) -> LowerError {
-        LowerError::unsupported(self.k, self.at, self.plan.target.name, what.into())
+        LowerError::unsupported(self.k, self.at, self.plan.target.name, &what.into())
+    }
+
+    /// An error at the operation that is being laid out, in its own words.
+    fn refused(&self, message: String, help: &str) -> LowerError {
+        LowerError::refused(self.k, self.at, format!("{message}, on {}", self.plan.target.name), help)
     }
 
     /// What stands for an old value that is no tile in registers.

@@ -81,10 +81,8 @@ impl LayOut<'_> {
             self.warps = self.plan.roles.get(role).copied().unwrap_or(1);
             if !self.warps.is_power_of_two() {
                 let name = self.k.roles.get(role).map_or_else(String::new, |r| r.name.clone());
-                let warps = self.warps;
-                return Err(
-                    self.unsupported(format!("role `{name}` has {warps} warps; a count that is no power of two"))
-                );
+                let message = format!("the role `{name}` has {} warps; the count must be a power of two", self.warps);
+                return Err(self.refused(message, "give the role 1, 2, 4, 8 or 16 warps"));
             }
             regions.push(self.b.begin_role());
             self.block(*region)?;

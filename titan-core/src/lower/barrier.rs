@@ -269,7 +269,9 @@ impl Lower<'_> {
             first += role.warps;
         }
         if roles.len() > 15 {
-            return Err(self.unsupported(format!("{} roles: 15 are possible", roles.len())));
+            return Err(
+                self.refused(format!("the kernel has {} roles; at most 15 are possible", roles.len()), "join some")
+            );
         }
         let all = self.crew;
         let mut open = self.b.begin_roles(&roles, &[]);

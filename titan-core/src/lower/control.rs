@@ -68,6 +68,7 @@ impl Lower<'_> {
                 self.tensor_op(op)?;
             }
             OpKind::Unflatten => self.unflatten(op),
+            OpKind::UnflattenGrouped(rows) => self.unflatten_grouped(op, *rows),
             OpKind::RaggedCount { rows, cols } => self.ragged_count(op, *rows, *cols)?,
             OpKind::RaggedTile { rows, cols } => self.ragged_tile(op, *rows, *cols)?,
             OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_) | OpKind::Mma => {
@@ -137,7 +138,11 @@ impl Lower<'_> {
                 ty if ty.is_in_registers() => {
                     out.extend(self.regs(*value));
                 }
-                _ => return Err(self.unsupported("a tensor or token that a loop or branch gives")),
+                ty => {
+                    let kind = if let Ty::Tensor(..) = ty { "a view" } else { "a token of a pipeline" };
+                    let called = self.k.value(*slot).name.as_ref().map(|n| format!(", `{n}`,")).unwrap_or_default();
+                    return Err(self.unsupported(format!("{kind}{called} that a loop or branch hands on")));
+                }
             }
         }
         Ok(out)

@@ -25,6 +25,37 @@ impl Lower<'_> {
         }
     }
 
+    /// The same, with the last two coordinates exchanged as [`crate::ir::grouped`] says, where they are in the box.
+    pub(super) fn unflatten_grouped(&mut self, op: &Op, rows: i32) {
+        self.unflatten(op);
+        let [.., m, n] = op.results[..] else { return };
+        let [.., height, width] = op.args[..] else { return };
+        let [row, column, height, width] = [m, n, height, width].map(|v| self.scalar(v));
+        let b = &mut self.b;
+        let in_height = b.cmp_u(Pred::Lt, row, height);
+        let in_width = b.cmp_u(Pred::Lt, column, width);
+        let zero = b.i32(0);
+        let (some_rows, some_columns) = (b.cmp_s(Pred::Gt, height, zero), b.cmp_s(Pred::Gt, width, zero));
+        let (in_height, in_width) = (b.and(in_height, some_rows), b.and(in_width, some_columns));
+        let inside = b.and(in_height, in_width);
+        let group = b.i32(rows.max(1));
+        let beyond = b.int(IntBin::RemU, row, group);
+        let first = b.int(IntBin::Sub, row, beyond);
+        let left = b.int(IntBin::Sub, height, first);
+        let size = b.int(IntBin::MinS, left, group);
+        // Outside of the box nothing of this is used, but a divisor is not zero.
+        let one = b.i32(1);
+        let size = b.int(IntBin::MaxS, size, one);
+        let above = b.mul(beyond, width);
+        let local = b.add(above, column);
+        let (across, down) = (b.int(IntBin::DivU, local, size), b.int(IntBin::RemU, local, size));
+        let down = b.add(first, down);
+        let row = b.select(inside, down, row);
+        let column = b.select(inside, across, column);
+        self.hold(m, Held::Scalar(row));
+        self.hold(n, Held::Scalar(column));
+    }
+
     /// How many tiles of `rows × cols` all segments have.
     pub(super) fn ragged_count(&mut self, op: &Op, rows: i32, cols: i32) -> Result<(), LowerError> {
         let zero = self.b.i32(0);

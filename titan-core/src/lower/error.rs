@@ -15,8 +15,10 @@ pub struct LowerError {
     pub loc: Loc,
     /// What is wrong, in the user's names.
     pub message: String,
-    /// A way out.
-    pub help: String,
+    /// A way out, besides another device.
+    pub help: Option<String>,
+    /// Whether another instance of the kernel may be told something else there.
+    pub of_instance: bool,
 }
 
 impl LowerError {
@@ -31,27 +33,34 @@ impl LowerError {
             kernel: kernel.sig.full_name(),
             loc: Loc::default(),
             message: format!("a defect of TITAN: {message}"),
-            help: "please report it with the kernel; the CPU device runs it".to_owned(),
+            help: Some("please report it with the kernel".to_owned()),
+            of_instance: true,
         }
     }
 
-    pub(crate) fn unsupported(kernel: &Kernel, at: Option<OpId>, target: &str, what: String) -> Self {
+    pub(crate) fn unsupported(kernel: &Kernel, at: Option<OpId>, target: &str, what: &str) -> Self {
+        LowerError { help: None, ..LowerError::refused(kernel, at, format!("{what} is not supported on {target}"), "") }
+    }
+
+    pub(crate) fn refused(kernel: &Kernel, at: Option<OpId>, message: String, help: &str) -> Self {
         LowerError {
             kernel: kernel.sig.full_name(),
             loc: at.map_or_else(Loc::default, |op| kernel.op(op).loc),
-            message: format!("{what} is not supported on {target}"),
-            help: "the CPU device runs it: `TITAN_DEVICE=cpu`".to_owned(),
+            message,
+            help: Some(help.to_owned()),
+            of_instance: false,
         }
     }
 
     pub(super) fn shared_memory(kernel: &Kernel, func: &Func, target: &Target) -> Self {
-        let mut buffers: Vec<(u32, &str)> = func.buffers.iter().map(|b| (b.bytes, b.name.as_str())).collect();
-        buffers.sort_by(|a, b| b.cmp(a));
+        let mut buffers: Vec<(u32, &str, Loc)> =
+            func.buffers.iter().map(|b| (b.bytes, b.name.as_str(), b.loc)).collect();
+        buffers.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
         let largest: Vec<String> =
-            buffers.iter().take(3).map(|(n, name)| format!("`{name}` {}", bytes_text(*n))).collect();
+            buffers.iter().take(3).map(|(n, name, _)| format!("`{name}` {}", bytes_text(*n))).collect();
         LowerError {
             kernel: kernel.sig.full_name(),
-            loc: Loc::default(),
+            loc: buffers.first().map_or_else(Loc::default, |(_, _, loc)| *loc),
             message: format!(
                 "it needs {} of shared memory, {} has {}: {}",
                 bytes_text(func.shared_bytes),
@@ -59,14 +68,16 @@ impl LowerError {
                 bytes_text(target.shared_bytes),
                 largest.join(", ")
             ),
-            help: "use smaller tiles".to_owned(),
+            help: Some("use smaller tiles".to_owned()),
+            of_instance: true,
         }
     }
 }
 
 impl std::fmt::Display for LowerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "kernel `{}`: {}\n  help: {}", self.kernel, self.message, self.help)
+        let help = self.help.as_deref().unwrap_or("the CPU device runs it: `TITAN_DEVICE=cpu`");
+        write!(f, "kernel `{}`: {}\n  help: {help}", self.kernel, self.message)
     }
 }
 

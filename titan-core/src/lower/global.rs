@@ -11,9 +11,9 @@ use super::tensor::View;
 use super::tile::Held;
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
-use crate::analysis::vector;
-use crate::ir::{Elem, Op, Pred, Unit, Value};
-use crate::lane::{self, IntBin, Space};
+use crate::analysis::vector::{self, Packing};
+use crate::ir::{Op, Pred, Unit, Value};
+use crate::lane::{self, Space};
 use crate::layout::{Coords, Layout};
 
 /// A tile's place in a tensor, for one thread.
@@ -21,6 +21,8 @@ pub(super) struct Window {
     view: View,
     /// The coordinates of the thread's first element.
     at: Vec<Reg>,
+    /// Where it lies behind the view's address, in elements.
+    position: Reg,
     /// Its address.
     address: Reg,
     /// The origin is a coordinate that exists, and so does the view.
@@ -59,7 +61,8 @@ impl Lower<'_> {
         let value = op.args[rank + 1];
         let layout = self.layout(value);
         let regs = self.regs(value);
-        self.store_registers(&view, (unit, &coords), &regs, &layout)
+        self.store_registers(&view, (unit, &coords), &regs, &layout);
+        Ok(())
     }
 
     /// Stores a tile that threads hold in a layout.
@@ -69,11 +72,11 @@ impl Lower<'_> {
         (unit, coords): (Unit, &[Value]),
         regs: &[Reg],
         layout: &Layout,
-    ) -> Result<(), LowerError> {
+    ) {
         let rank = view.extents.len();
         let window = self.window(view, unit, coords, layout);
         if view.elem.bits() < 8 && (window.vector < 2 || layout.vector(rank - 1) < 2) {
-            return Err(self.unsupported("a store of 4-bit elements at odd columns"));
+            return self.store_halves(view, (unit, coords), regs, layout);
         }
         self.touch_view(view, true);
         let first = self.is_first_copy(layout);
@@ -86,43 +89,66 @@ impl Lower<'_> {
             let place = self.window_place(&window, part);
             self.store_vector(place, view.elem, &regs[register..register + n as usize], mask);
         }
-        Ok(())
     }
 
     /// The place of a tile in a tensor.
     pub(super) fn window(&mut self, view: &View, unit: Unit, coords: &[Value], layout: &Layout) -> Window {
         let extents = layout.extents().to_vec();
-        let mut exists = view.exists;
-        let mut at = Vec::new();
-        for (axis, coord) in coords.iter().enumerate() {
-            let origin = self.scalar(*coord);
-            let origin = match unit {
-                Unit::Elem => origin,
-                Unit::Tile => {
-                    let extent = self.b.i32(extents[axis].cast_signed());
-                    let exact = self.b.one(lane::OpKind::MulWide { signed: true }, &[origin, extent]);
-                    let low = self.b.mul(origin, extent);
-                    let again = self.b.widen(low);
-                    let fits = self.b.cmp_s(Pred::Eq, exact, again);
-                    exists = Some(match exists {
-                        Some(e) => self.b.and(e, fits),
-                        None => fits,
-                    });
-                    low
-                }
-            };
+        let (mut at, exists) = self.origin(view, unit, coords, &extents);
+        for (axis, at) in at.iter_mut().enumerate() {
             let thread = self.thread_coord(layout, axis);
-            at.push(self.b.add(origin, thread));
+            *at = self.b.add(*at, thread);
         }
         let last = coords.len() - 1;
-        let vector = vector::tile_width(self.k, view.elem.bits(), view.aligned, unit, (extents[last], coords[last]));
-        let address = self.address_of(view, &at);
-        Window { view: view.clone(), at, address, exists, vector }
+        let kind = (view.elem.bits(), view.aligned, view.packing);
+        let vector = vector::tile_width(self.k, kind, unit, (extents[last], coords[last]));
+        let position = self.position(view, &at);
+        let address = self.address_at(view, position);
+        Window { view: view.clone(), at, position, address, exists, vector }
     }
 
-    /// The address of an element by its coordinates.
+    /// The coordinates of a tile's first element, and whether they exist.
+    pub(super) fn origin(
+        &mut self,
+        view: &View,
+        unit: Unit,
+        coords: &[Value],
+        extents: &[u32],
+    ) -> (Vec<Reg>, Option<Reg>) {
+        let mut exists = view.exists;
+        let mut at = Vec::new();
+        for (coord, extent) in coords.iter().zip(extents) {
+            let origin = self.scalar(*coord);
+            if unit == Unit::Elem {
+                at.push(origin);
+                continue;
+            }
+            let extent = self.b.i32(extent.cast_signed());
+            let exact = self.b.one(lane::OpKind::MulWide { signed: true }, &[origin, extent]);
+            let low = self.b.mul(origin, extent);
+            let again = self.b.widen(low);
+            let fits = self.b.cmp_s(Pred::Eq, exact, again);
+            exists = self.both(exists, Some(fits));
+            at.push(low);
+        }
+        (at, exists)
+    }
+
+    /// The address of an element by its coordinates; of a 4-bit one, of its byte.
     pub(super) fn address_of(&mut self, view: &View, at: &[Reg]) -> Reg {
-        if self.laid.index32 {
+        let position = self.position(view, at);
+        self.address_at(view, position)
+    }
+
+    /// The address of the element of a position.
+    pub(super) fn address_at(&mut self, view: &View, position: Reg) -> Reg {
+        let bytes = self.elements_to_bytes(view.elem, position);
+        self.b.add(view.address, bytes)
+    }
+
+    /// How many elements lie between a view's address and an element, 64 bits.
+    pub(super) fn position(&mut self, view: &View, at: &[Reg]) -> Reg {
+        let sum = if self.laid.index32 {
             // Offsets fit in 32 bits: that is one of the assumptions.
             let mut sum = self.b.i32(0);
             for (axis, coord) in at.iter().enumerate() {
@@ -130,18 +156,20 @@ impl Lower<'_> {
                 let part = self.b.mul(*coord, stride);
                 sum = self.b.add(sum, part);
             }
-            let wide = self.b.widen(sum);
-            let bytes = self.elements_to_bytes(view.elem, wide);
-            return self.b.add(view.address, bytes);
+            self.b.widen(sum)
+        } else {
+            let mut sum = self.b.i64(0);
+            for (axis, coord) in at.iter().enumerate() {
+                let wide = self.b.widen(*coord);
+                let part = self.b.mul(wide, view.strides[axis]);
+                sum = self.b.add(sum, part);
+            }
+            sum
+        };
+        match view.start {
+            Some(start) => self.b.add(start, sum),
+            None => sum,
         }
-        let mut sum = self.b.i64(0);
-        for (axis, coord) in at.iter().enumerate() {
-            let wide = self.b.widen(*coord);
-            let part = self.b.mul(wide, view.strides[axis]);
-            sum = self.b.add(sum, part);
-        }
-        let bytes = self.elements_to_bytes(view.elem, sum);
-        self.b.add(view.address, bytes)
     }
 
     /// A stride of 32 bits; 1 along the contiguous axis.
@@ -154,7 +182,8 @@ impl Lower<'_> {
 
     /// Whether the elements along an axis are known to be neighbours.
     fn is_unit(&self, view: &View, axis: usize) -> bool {
-        axis + 1 == view.strides.len() && (view.aligned || view.elem.bits() < 8)
+        let packed = view.elem.bits() < 8 && view.packing != Packing::Apart;
+        axis + 1 == view.strides.len() && (view.aligned || packed)
     }
 
     /// Where the element lies that is `part` beyond the thread's first.
@@ -220,48 +249,20 @@ impl Lower<'_> {
         let place = self.window_place(window, part);
         let elem = window.view.elem;
         if elem.bits() < 8 && n == 1 {
-            return vec![self.load_nibble(window, part, mask, pad)];
+            let position = self.window_position(window, part);
+            return vec![self.load_half(&window.view, position, mask.map(|m| (m, pad)))];
         }
         self.load_vector(place, elem, n, mask.map(|m| (m, pad)))
     }
 
-    /// One element of 4 bits: which half of its byte is known only at run time.
-    fn load_nibble(&mut self, window: &Window, part: Coords, mask: Option<Reg>, pad: Reg) -> Reg {
-        let last = window.at.len() - 1;
-        let place = self.window_place(window, Coords::default());
-        // The address is that of the pair of the thread's first element, whose own column may be odd.
-        let column = self.b.add_const(window.at[last], i64::from(part[last]));
-        let one = self.b.i32(1);
-        let pair = self.b.int(IntBin::ShrS, column, one);
-        let first = self.b.int(IntBin::ShrS, window.at[last], one);
-        let skip = self.b.int(IntBin::Sub, pair, first);
-        let skip = self.b.widen(skip);
-        let address = self.b.add(place.address, skip);
-        let mut rows = part;
-        rows[last] = 0;
-        let rows = self.window_place(&Window { address, ..window.copy() }, rows);
-        let zero = self.b.i32(0);
-        let byte = self.load_vector(rows, Elem::U8, 1, mask.map(|m| (m, zero)));
-        let odd = self.b.and(column, one);
-        let two = self.b.i32(2);
-        let by = self.b.int(IntBin::Shl, odd, two);
-        let shifted = self.b.int(IntBin::ShrU, byte[0], by);
-        let value = self.fields(shifted, 4, 1, window.view.elem.is_signed_int());
-        match mask {
-            Some(mask) => self.b.select(mask, value[0], pad),
-            None => value[0],
+    /// Where the element lies that is `part` beyond the thread's first, in elements behind the view's address.
+    pub(super) fn window_position(&mut self, window: &Window, part: Coords) -> Reg {
+        let mut position = window.position;
+        for (axis, stride) in window.view.strides.iter().enumerate().filter(|(axis, _)| part[*axis] > 0) {
+            let n = self.b.i64(i64::from(part[axis]));
+            let elements = if self.is_unit(&window.view, axis) { n } else { self.b.mul(*stride, n) };
+            position = self.b.add(position, elements);
         }
-    }
-}
-
-impl Window {
-    fn copy(&self) -> Window {
-        Window {
-            view: self.view.clone(),
-            at: self.at.clone(),
-            address: self.address,
-            exists: self.exists,
-            vector: self.vector,
-        }
+        position
     }
 }

@@ -4,8 +4,9 @@ use super::tensor::View;
 use super::tile::Held;
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Elem, Op, Pred, Ty, Value};
-use crate::lane::{IntBin, Space};
+use crate::analysis::vector;
+use crate::ir::{Op, Pred, Ty, Value};
+use crate::lane::Space;
 use crate::layout::Layout;
 
 impl Lower<'_> {
@@ -37,7 +38,8 @@ impl Lower<'_> {
         self.touch_view(&view, true);
         let first = self.is_first_thread();
         let mask = if self.crew.role.is_some() { self.b.and(first, exists) } else { first };
-        self.put_element(&view, &at, value, Some(mask))
+        self.put_element(&view, &at, value, Some(mask));
+        Ok(())
     }
 
     /// Whether an element exists.
@@ -57,35 +59,22 @@ impl Lower<'_> {
 
     /// Loads an element, or gives the padding where the mask does not hold.
     pub(super) fn masked_element(&mut self, view: &View, at: &[Reg], mask: Option<(Reg, Reg)>) -> Reg {
+        if view.elem.bits() < 8 {
+            let position = self.position(view, at);
+            return self.load_half(view, position, mask);
+        }
         let address = self.address_of(view, at);
-        let place = Place { space: Space::Global, address, offset: 0 };
-        if view.elem.bits() >= 8 {
-            return self.load_vector(place, view.elem, 1, mask)[0];
-        }
-        let zero = self.b.i32(0);
-        let byte = self.load_vector(place, Elem::U8, 1, mask.map(|(m, _)| (m, zero)))[0];
-        let last = at[at.len() - 1];
-        let one = self.b.i32(1);
-        let odd = self.b.and(last, one);
-        let two = self.b.i32(2);
-        let by = self.b.int(IntBin::Shl, odd, two);
-        let shifted = self.b.int(IntBin::ShrU, byte, by);
-        let value = self.fields(shifted, 4, 1, view.elem.is_signed_int())[0];
-        match mask {
-            Some((mask, pad)) => self.b.select(mask, value, pad),
-            None => value,
-        }
+        self.load_vector(Place { space: Space::Global, address, offset: 0 }, view.elem, 1, mask)[0]
     }
 
     /// Stores an element where the mask holds.
-    fn put_element(&mut self, view: &View, at: &[Reg], value: Reg, mask: Option<Reg>) -> Result<(), LowerError> {
+    fn put_element(&mut self, view: &View, at: &[Reg], value: Reg, mask: Option<Reg>) {
         if view.elem.bits() < 8 {
-            return Err(self.unsupported("a store of single 4-bit elements"));
+            let position = self.position(view, at);
+            return self.store_half(view, position, value, mask);
         }
         let address = self.address_of(view, at);
-        let place = Place { space: Space::Global, address, offset: 0 };
-        self.store_vector(place, view.elem, &[value], mask);
-        Ok(())
+        self.store_vector(Place { space: Space::Global, address, offset: 0 }, view.elem, &[value], mask);
     }
 
     /// One element per lane.
@@ -132,7 +121,7 @@ impl Lower<'_> {
             let exists = self.exists(&view, &at);
             let mask = self.both(Some(exists), first);
             let mask = self.inside_tile(&layout, layout.register_coords(i), mask);
-            self.put_element(&view, &at, regs[i], mask)?;
+            self.put_element(&view, &at, regs[i], mask);
         }
         Ok(())
     }
@@ -177,14 +166,21 @@ impl Lower<'_> {
         let regs = self.regs(value);
         self.touch_view(&view, true);
         let first = self.is_first_copy(&layout);
-        let n = self.row_vector(&view, op.args[rank], &layout);
+        let mut n = self.row_vector(&view, op.args[rank], &layout);
+        if view.elem.bits() < 8 {
+            // Rows of several threads may be one: halves of bytes would race. The output rule asks for whole ones.
+            n = n.max(2);
+            if layout.vector(1) < n {
+                return Err(LowerError::internal(self.k, "a scatter of halves of bytes".to_owned()));
+            }
+        }
         for i in (0..layout.registers()).step_by(n as usize) {
             let at = self.row_element(&rows, i, column, &layout);
             let exists = self.exists(&view, &at);
             let mask = self.both(Some(exists), first);
             let mask = self.inside_tile(&layout, layout.register_coords(i), mask);
             if n == 1 {
-                self.put_element(&view, &at, regs[i], mask)?;
+                self.put_element(&view, &at, regs[i], mask);
                 continue;
             }
             let address = self.address_of(&view, &at);
@@ -220,8 +216,7 @@ impl Lower<'_> {
 
     /// How many neighbours of a row are accessed at once.
     pub(super) fn row_vector(&mut self, view: &View, column: Value, layout: &Layout) -> u32 {
-        let step = crate::analysis::vector::divisor(self.k, column);
-        let n = if view.aligned { (128 / view.elem.bits()).min(step) } else { 1 };
-        n.min(layout.vector(1))
+        let step = vector::divisor(self.k, column);
+        vector::width((view.elem.bits(), view.aligned, view.packing), step).min(layout.vector(1))
     }
 }

@@ -13,6 +13,7 @@
 //! | `staging` | loads to shared memory |
 //! | `barrier` | regions, mbarriers, commit groups, roles |
 //! | `indexed` | single elements, gathers, scatters |
+//! | `packed` | halves of bytes |
 //! | `atomic` | atomic updates |
 //! | `convert` | from one layout into another |
 //! | `shape` | reshape, transpose, interleave, split |
@@ -38,6 +39,7 @@ mod fragment;
 mod global;
 mod indexed;
 mod local;
+mod packed;
 mod product;
 mod reduce;
 mod report;
@@ -171,6 +173,11 @@ impl<'a> Lower<'a> {
 
     /// An error at the operation that is being lowered.
     fn unsupported(&self, what: impl Into<String>) -> LowerError {
-        LowerError::unsupported(self.k, self.at, self.target.name, what.into())
+        LowerError::unsupported(self.k, self.at, self.target.name, &what.into())
+    }
+
+    /// An error at the operation that is being lowered, in its own words.
+    fn refused(&self, message: String, help: &str) -> LowerError {
+        LowerError::refused(self.k, self.at, format!("{message}, on {}", self.target.name), help)
     }
 }

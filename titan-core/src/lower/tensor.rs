@@ -5,6 +5,7 @@
 use super::tile::Held;
 use super::vector::elem_bytes;
 use super::{Lower, LowerError, Reg};
+use crate::analysis::vector::{self, Packing};
 use crate::ir::{Access, Elem, Op, OpKind, ParamKind, Pred};
 use crate::lane::{self, IntBin, Region};
 use crate::launch::abi::Slot;
@@ -17,8 +18,12 @@ pub(super) struct View {
     /// Whether the kernel may write it: then accesses are marked.
     pub(super) written: bool,
     pub(super) elem: Elem,
-    /// The address of the first element; of 4-bit elements, of the first pair.
+    /// The address of the first element. Of 4-bit elements, of the parameter's: see `start`.
     pub(super) address: Reg,
+    /// Of 4-bit elements, how many lie between `address` and the first one, 64 bits; `None` for none.
+    pub(super) start: Option<Reg>,
+    /// How the elements share bytes.
+    pub(super) packing: Packing,
     /// 32 bits each.
     pub(super) extents: Vec<Reg>,
     /// In elements, 64 bits each.
@@ -47,6 +52,8 @@ impl Lower<'_> {
                     written: *access == Access::Mut,
                     elem: *elem,
                     address: self.slot(Slot::Address(number)),
+                    start: None,
+                    packing: Packing::Pairs,
                     extents: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Extent(number, axis))).collect(),
                     strides: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Stride(number, axis))).collect(),
                     exists: None,
@@ -140,9 +147,12 @@ impl Lower<'_> {
         });
         let last = axis + 1 == view.strides.len();
         view.aligned &= !last;
+        if last && view.elem.bits() < 8 {
+            view.packing = Packing::Apart;
+        }
         let stride = view.strides.remove(axis);
         view.extents.remove(axis);
-        view.address = self.moved(&view, at, stride);
+        self.advance(&mut view, at, stride);
         Ok(view)
     }
 
@@ -155,8 +165,15 @@ impl Lower<'_> {
         let hi = self.b.int(IntBin::MinS, hi, view.extents[axis]);
         let hi = self.b.int(IntBin::MaxS, hi, lo);
         view.extents[axis] = self.b.int(IntBin::Sub, hi, lo);
-        view.address = self.moved(&view, lo, view.strides[axis]);
-        view.aligned &= axis + 1 != view.strides.len();
+        let last = axis + 1 == view.strides.len();
+        // Clipping leaves even ends even: the tensor's own are.
+        let odd = vector::divisor(self.k, op.args[1]).min(vector::divisor(self.k, op.args[2])) < 2;
+        if last && odd && view.packing == Packing::Pairs && view.elem.bits() < 8 {
+            view.packing = Packing::Neighbours;
+        }
+        let stride = view.strides[axis];
+        self.advance(&mut view, lo, stride);
+        view.aligned &= !last;
         Ok(view)
     }
 
@@ -184,17 +201,26 @@ impl Lower<'_> {
         self.trap_unless(ok, "the offsets of a segment are not in order or not inside of the tensor")?;
         let rows = self.b.int(IntBin::Sub, hi, lo);
         view.extents[0] = if guard.is_some() { self.b.select(ok, rows, zero) } else { rows };
-        view.address = self.moved(&view, lo, view.strides[0]);
-        view.aligned &= view.strides.len() > 1;
+        let last = view.strides.len() == 1;
+        if last && view.packing == Packing::Pairs && view.elem.bits() < 8 {
+            view.packing = Packing::Neighbours;
+        }
+        let stride = view.strides[0];
+        self.advance(&mut view, lo, stride);
+        view.aligned &= !last;
         Ok(view)
     }
 
-    /// The address `n` steps of a stride further.
-    fn moved(&mut self, view: &View, n: Reg, stride: Reg) -> Reg {
+    /// Lets a view begin `n` steps of a stride further.
+    fn advance(&mut self, view: &mut View, n: Reg, stride: Reg) {
         let wide = self.b.widen(n);
         let elements = self.b.mul(wide, stride);
+        if view.elem.bits() < 8 {
+            view.start = Some(view.start.map_or(elements, |start| self.b.add(start, elements)));
+            return;
+        }
         let bytes = self.elements_to_bytes(view.elem, elements);
-        self.b.add(view.address, bytes)
+        view.address = self.b.add(view.address, bytes);
     }
 
     /// A 64-bit number of elements as bytes.

@@ -75,6 +75,27 @@ impl Edit {
         Some(())
     }
 
+    /// A block gets another argument in the place of one, which needs another definition then.
+    pub(super) fn block_arg(&mut self, block: Block, at: usize, ty: Ty) -> Option<Value> {
+        let new = self.value(ty, Def::BlockArg(block, at));
+        *self.kernel.blocks.get_mut(block.index())?.args.get_mut(at)? = new;
+        Some(new)
+    }
+
+    /// Adds an operation whose result is a value that is there.
+    pub(super) fn define(&mut self, kind: OpKind, args: &[Value], result: Value) {
+        let id = OpId::new(self.kernel.ops.len());
+        self.kernel.ops.push(Op {
+            kind,
+            args: args.to_vec(),
+            results: vec![result],
+            regions: Vec::new(),
+            loc: self.loc,
+        });
+        self.kernel.values[result.index()].def = Def::Result(id, 0);
+        self.pending.push(id);
+    }
+
     /// What is collected goes into a block, in front of one of its operations.
     pub(super) fn put_before(&mut self, block: Block, op: OpId) {
         let pending = std::mem::take(&mut self.pending);

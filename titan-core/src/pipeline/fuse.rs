@@ -1,4 +1,4 @@
-//! Roles become one crew: a role that only copies and a role that computes, as a loop in which all warps do both.
+//! Fused roles: a role that only copies and a role that computes, as a loop in which all warps do both.
 //!
 //! Machines whose threads copy by themselves gain nothing from warps that do nothing else. The loops of the two roles, which
 //! the verifier has matched, are put into one: the copies of iteration t + P begin after the wait of iteration t, and the first
@@ -6,8 +6,8 @@
 //!
 //! Nothing here decides whether the result is right: the caller has it verified, and takes the greatest P that passes.
 //!
-//! Deliberately absent: more than two roles, stages that are waited for in front of the loop, filling roles that compute. They
-//! stay roles.
+//! Deliberately absent: more than two roles, stages that are waited for in front of the loop, filling roles that compute, loops
+//! that something leaves early. They stay roles.
 
 use super::edit::Edit;
 use crate::ir::{BinOp, Block, ForKind, Kernel, OpId, OpKind, Pred, TtgOp, Ty, Value};
@@ -22,6 +22,9 @@ pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
     let top = &kernel.block(kernel.body).ops;
     let parted = *top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
     let [a, b] = kernel.op(parted).regions[..] else { return None };
+    if leaves_a_loop(kernel, a) || leaves_a_loop(kernel, b) {
+        return None;
+    }
     let (fill, read) = match [a, b].map(|block| (fills(kernel, block), reads(kernel, block))) {
         [(true, false), (false, true)] => (a, b),
         [(false, true), (true, false)] => (b, a),
@@ -54,6 +57,18 @@ pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
 #[must_use]
 pub fn greatest_distance(kernel: &Kernel) -> u32 {
     kernel.pipes.iter().map(|p| p.slots.saturating_sub(1)).min().unwrap_or(0)
+}
+
+/// Whether anything but the end of a loop's body ends an iteration, or the loop.
+fn leaves_a_loop(kernel: &Kernel, block: Block) -> bool {
+    kernel.block(block).ops.iter().any(|id| {
+        let op = kernel.op(*id);
+        op.regions.iter().any(|region| {
+            let last = kernel.block(*region).ops.last().map(|last| &kernel.op(*last).kind);
+            let own = if op.kind.is_loop() { last == Some(&OpKind::Continue(0)) } else { last == Some(&OpKind::Yield) };
+            !own || leaves_a_loop(kernel, *region)
+        })
+    })
 }
 
 fn any(kernel: &Kernel, block: Block, wanted: impl Fn(&OpKind) -> bool) -> bool {

@@ -97,6 +97,7 @@ fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value:
             | OpKind::Bitcast(_)
             | OpKind::Dim(_)
             | OpKind::Unflatten
+            | OpKind::UnflattenGrouped(_)
             | OpKind::Index(_)
             | OpKind::Slice(_)
             | OpKind::ProgramId(_)
@@ -113,17 +114,18 @@ fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value:
 #[must_use]
 pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32) -> Option<Kernel> {
     let distance = i64::from(slots).checked_sub(1)?;
-    let looped = kernel.op(candidate.op).clone();
-    let [lo, hi, ..] = looped.args[..] else { return None };
-    let body = *looped.regions.first()?;
     let parent = parent_of(kernel, candidate.op)?;
-    let counter = *kernel.block(body).args.first()?;
-    let decl = ring(kernel, candidate, slots, looped.loc)?;
+    let decl = ring(kernel, candidate, slots, kernel.op(candidate.op).loc)?;
     let bytes = u32::try_from(decl.bytes()).ok()?;
     let mut edit = Edit::new(kernel.clone());
     edit.kernel.pipes.push(decl);
-    let made = Made { candidate, inside: inside(kernel, body), counter, bytes };
-    edit.loc = looped.loc;
+    edit.loc = kernel.op(candidate.op).loc;
+    from_zero(&mut edit, candidate.op)?;
+    let looped = edit.kernel.op(candidate.op).clone();
+    let [lo, hi, ..] = looped.args[..] else { return None };
+    let body = *looped.regions.first()?;
+    let counter = *edit.kernel.block(body).args.first()?;
+    let made = Made { candidate, inside: inside(&edit.kernel, body), counter, bytes };
     // In front: the first copies.
     let [zero, one, far] = [edit.i32(0)?, edit.i32(1)?, edit.i32(distance)?];
     let ahead = edit.block(&[Ty::I32], |edit, args| {
@@ -170,6 +172,32 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32) -> Option<Ke
         op.kind = OpKind::For(ForKind::Sequential);
     }
     Some(edit.kernel.canonical())
+}
+
+/// A loop over `lo..hi`, where `lo` is no constant, becomes one over `0..n`: near 2³¹, `lo + 1` could wrap, and no copy may begin
+/// because of that. More than 2³¹ − 1 iterations it does not have.
+fn from_zero(edit: &mut Edit, looped: OpId) -> Option<()> {
+    let op = edit.kernel.op(looped).clone();
+    let ([lo, hi, ..], [body]) = (&op.args[..], &op.regions[..]) else { return None };
+    if edit.kernel.int_constant(*lo).is_some() {
+        return Some(());
+    }
+    let some = edit.one(OpKind::Cmp(Pred::Lt), &[*lo, *hi])?;
+    let [zero, span] = [edit.i32(0)?, edit.one(OpKind::Binary(BinOp::Sub), &[*hi, *lo])?];
+    let n = edit.one(OpKind::Select, &[some, span, zero])?;
+    let fits = edit.one(OpKind::Cmp(Pred::Ge), &[n, zero])?;
+    let message = "a `pipelined` loop has at most 2147483647 iterations".to_owned();
+    edit.raw(OpKind::Assert(message), &[fits], &[], Vec::new());
+    let old = *edit.kernel.block(*body).args.first()?;
+    let outer = std::mem::take(&mut edit.pending);
+    let new = edit.block_arg(*body, 0, Ty::I32)?;
+    edit.define(OpKind::Binary(BinOp::Add), &[*lo, new], old);
+    let first = *edit.kernel.block(*body).ops.first()?;
+    edit.put_before(*body, first);
+    edit.pending = outer;
+    let op = edit.kernel.ops.get_mut(looped.index())?;
+    (op.args[0], op.args[1]) = (zero, n);
+    Some(())
 }
 
 fn ring(kernel: &Kernel, candidate: &Candidate, slots: u32, loc: Loc) -> Option<PipeDecl> {

@@ -2,7 +2,7 @@
 //!
 //! * [`implicit`] turns loops over `pipelined(..)` into rings whose copies run ahead;
 //! * [`depth`] says how far ahead;
-//! * [`fuse`] makes one crew of a role that copies and a role that computes;
+//! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`vtok`] counts the commit groups of copies, and says how many may be under way where a stage is waited for;
 //! * [`fence`](mod@fence) places the fences between proxies that programs of barriers lack, and the handshake of bulk stores;
 //! * [`passes`] runs transforms by name.

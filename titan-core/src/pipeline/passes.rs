@@ -62,7 +62,7 @@ pub const PASSES: &[Pass] = &[
         about: "places proxy fences where TileLang's pass would",
         run: place_fences_tilelang,
     },
-    Pass { name: "fuse", about: "makes one crew of a role that copies and a role that computes", run: fuse_roles },
+    Pass { name: "fuse", about: "fuses a role that copies and a role that computes", run: fuse_roles },
     Pass {
         name: "pipeline",
         about: "turns loops over `pipelined(..)` into rings whose copies run ahead",

@@ -142,7 +142,9 @@ pub fn wide(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
     let total: u32 = extents.iter().product();
     let pow2 = |x: u32| 1u32 << x.trailing_zeros();
     let fair = (total / (lanes * warps)).max(1);
-    let vector = pow2(extents[last]).min(128 / bits.clamp(8, 128)).min(1 << fair.ilog2());
+    // The elements of a byte stay together.
+    let whole = if bits < 8 { 8 / bits } else { 1 };
+    let vector = pow2(extents[last]).min(128 / bits.clamp(8, 128)).min(whole.max(1 << fair.ilog2()));
     let mut per_thread = vec![1; rank];
     per_thread[last] = vector;
     let mut left = lanes;

@@ -90,6 +90,7 @@ pub(super) const fn form(kind: &OpKind) -> Form {
         | OpKind::Segment
         | OpKind::Shared
         | OpKind::Unflatten
+        | OpKind::UnflattenGrouped(_)
         | OpKind::RaggedCount { .. }
         | OpKind::RaggedTile { .. }
         | OpKind::For(_)
@@ -120,7 +121,7 @@ pub(super) fn attributes(kind: &OpKind, rank: usize) -> Vec<i64> {
         | OpKind::ReduceWith(a)
         | OpKind::Scan(_, a)
         | OpKind::ScanWith(a) => vec![i64::from(*a)],
-        OpKind::Iota(n) => vec![i64::from(*n)],
+        OpKind::Iota(n) | OpKind::UnflattenGrouped(n) => vec![i64::from(*n)],
         OpKind::Ttg(op) => form_ttg::attributes(op),
         OpKind::Local(op) => form_local::attributes(*op),
         OpKind::Broadcast { axis, n } => vec![i64::from(*axis), i64::from(*n)],
@@ -295,6 +296,7 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Result<OpKind, HeadError> {
         "index" => OpKind::Index(head.axis()?),
         "slice" => OpKind::Slice(head.axis()?),
         "iota" => OpKind::Iota(narrow(head.ints::<1>("the extent")?[0])?),
+        "unflatten_grouped" => OpKind::UnflattenGrouped(narrow(head.ints::<1>("the rows of a group")?[0])?),
         "broadcast" => {
             let [axis, n] = head.ints("the new axis and its extent")?;
             OpKind::Broadcast { axis: narrow(axis)?, n: narrow(n)? }

@@ -58,27 +58,29 @@
 //!
 //! **Pipelines: declarations** (`pipes::shape`)
 //!
-//! 28. Roles part once, at the top, and end the kernel; they have names of their own and 1 to 32 warps together. T0601
+//! 28. Roles are split once, at the top, and end the kernel; they have names of their own and 1 to 32 warps together. T0601
 //! 29. A ring has 1 to 64 slots of 1 to 4 tiles, and operations name rings that there are. T0602
 //! 30. What is copied, written, seen or stored fits the stage, and the bytes that are announced are the stage's. T0613
 //! 31. One role fills a ring and somebody reads it; a ring is copied to and read, or written and stored. T0608
 //! 32. A tile is used by the role that makes it, unless it follows from scalars. T0615
-//! 33. What a role stores, no other role stores or reads. T0616
+//! 33. What a role stores, scatters to or updates atomically, no other role touches, but by scatters or atomic updates alike.
+//!     T0616
 //! 34. Nothing is copied from what the kernel writes. T0617
 //! 35. A role ends in `finalize`, at its end and nowhere else. T0619
+//! 62. The rings and the regions fit into the shared memory of a program. T0620
 //!
 //! **Pipelines: tokens** (`pipes::tokens`)
 //!
-//! 36. A token is used up on every path. T0603
-//! 37. It is used up once. T0604
-//! 38. What is in a stage is read before the stage is given back, by products under way too. T0605
-//! 39. The parts of a right to read are joined, all of one. T0606
+//! 36. A token is used on every path. T0603
+//! 37. It is used once. T0604
+//! 38. What is in a stage is read before the stage is released, by products in flight too. T0605
+//! 39. The parts of a stage are joined, all of one. T0606
 //! 40. A stage that may be poison is read where it is known not to be. T0607
 //!
 //! **Pipelines: all roles together** (`pipes::joint`)
 //!
 //! 41. A ring is filled exactly as often as each reader reads it. T0609
-//! 42. Nobody waits for what comes only after it goes on itself (T0610), or for a slot that it holds (T0611).
+//! 42. No role waits for an event that depends on its own progress: for a stage (T0610), or for a slot that it holds (T0611).
 //! 43. Loops and branches of the roles correspond. T0612
 //! 44. A time that is written is the one that the clock shows. T0614
 //! 45. A staging slot is taken again after its store has been waited for. T0618
@@ -87,25 +89,27 @@
 //!
 //! **Barriers** (`barriers`): programs that state their protocol themselves.
 //!
-//! 46. A region lies in shared memory, and has the parts that are picked. T0701
+//! 46. A region lies in shared memory, and has the elements that are picked. T0701
 //! 47. A barrier has a word of its own, aligned, that nothing else touches. T0702
 //! 48. A barrier is initialised once, before it is used, with a count that can be, and fenced. T0703, T0704
 //! 49. Copies fit their regions; they come from inputs, and go to outputs that are outside of the output rule. T0701, T0617,
 //!     T0402, T0405, T0712
-//! 50. Before the roles part, barriers are made and nothing else happens to them. T0712
-//! 51. Named barriers, warpgroups, registers and priorities are those that a program has. T0714
+//! 50. Before `ttg.roles`, barriers are made, elements are picked by constants, and nothing else happens to them. T0712
+//! 51. Named barriers, warpgroups, registers and priorities are those that a program has; each thread of a role arrives for its
+//!     own copies. T0714
 //! 52. Tokens of groups are numbered in the order of the text. T0715
 //! 53. A fence is between two proxies. T0713
 //!
 //! All roles together, for any number of iterations, by the induction of `pipes`:
 //!
-//! 54. What touches memory comes after everything that it must come after, and what is under way is waited for. T0707, T0709
+//! 54. Conflicting accesses are ordered by happens-before, of shared memory and of outputs to which raw bulk stores go, and what
+//!     is in flight is waited for. T0707, T0709
 //! 55. The arrivals of a phase are those that its barrier counts, its bytes those that are announced. T0704, T0705
 //! 56. Arrivals and waits meet the phases that they mean; parities follow the clocks of their barriers. T0706, T0711
-//! 57. Whoever waits goes on. T0708
-//! 58. A barrier is invalidated when nobody uses it any more, and not used after. T0703
-//! 59. At the end nothing is under way, and groups are waited for in order. T0710, T0715
-//! 60. What cannot be followed is refused. T0712
+//! 57. Every wait terminates. T0708
+//! 58. A barrier is invalidated when no role uses it any more, and not used after. T0703
+//! 59. At the end nothing is in flight, and groups are waited for in order. T0710, T0715
+//! 60. What could not be followed is refused; every index is in the range of its array. T0712, T0701
 //!
 //! When all of that holds:
 //!
@@ -128,7 +132,7 @@ mod types;
 mod tests;
 
 use crate::analysis::partition::Partition;
-use crate::diag::Diagnostic;
+use crate::diag::{Code, Diagnostic};
 use crate::ir::{Kernel, Loc};
 use std::ops::Deref;
 
@@ -197,19 +201,27 @@ impl From<Verified> for WellFormed {
 /// Every broken rule of the first group that has any, in program order.
 pub fn well_formed(kernel: Kernel) -> Result<WellFormed, Vec<Diagnostic<Loc>>> {
     parts_fit(&kernel)?;
-    none(signature::check(&kernel))?;
+    reject_if_any(signature::check(&kernel))?;
     Ok(WellFormed { kernel })
 }
+
+/// The most shared memory that a program has on any target: 227 KiB on sm_90 (CUDA programming guide, "Technical specifications
+/// per compute capability").
+const SHARED_BYTES: u64 = 232_448;
 
 /// One error.
 type Error = Diagnostic<Loc>;
 
-/// Checks a kernel.
+/// Checks a kernel. Conditions that a launch must meet for its pipelines to end are added to its `require(..)`: they keep
+/// bounds near 2³¹ from leaving the range of `i32`.
 ///
 /// # Errors
 /// Every broken rule of the first group that has any, in program order.
-pub fn verify(kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
+pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     parts_fit(&kernel)?;
+    if kernel.laid_out.is_some() {
+        return Err(vec![laid_out(&kernel)]);
+    }
     let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
     let partition = match Partition::of(&kernel) {
         Ok(partition) => partition,
@@ -218,20 +230,28 @@ pub fn verify(kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
             Partition::default()
         }
     };
-    none(errors)?;
-    none(pipes::check(&kernel))?;
+    reject_if_any(errors)?;
+    let conditions = pipes::check(&kernel)?;
+    kernel.sig.requires.extend(conditions);
     Ok(Verified { kernel, partition })
 }
 
 /// What everything else stands on: numbers, blocks, types, and that values are in sight.
 fn parts_fit(kernel: &Kernel) -> Result<(), Vec<Error>> {
-    none(ids::check(kernel))?;
-    none(structure::check(kernel))?;
-    none([types::check(kernel), scope::check(kernel)].concat())
+    reject_if_any(ids::check(kernel))?;
+    reject_if_any(structure::check(kernel))?;
+    reject_if_any([types::check(kernel), scope::check(kernel)].concat())
+}
+
+/// What is made of a verified kernel is not verified again from its text.
+fn laid_out(kernel: &Kernel) -> Error {
+    let title =
+        format!("`{}` is laid out over threads: what its tiles and barriers do together is not shown", kernel.sig.name);
+    Diagnostic::new(Code::NotShown, Loc::default(), title).help("verify the kernel that it was made from")
 }
 
 /// The errors in program order, if there are any. What has no place belongs to the signature and comes first.
-fn none(mut errors: Vec<Error>) -> Result<(), Vec<Error>> {
+fn reject_if_any(mut errors: Vec<Error>) -> Result<(), Vec<Error>> {
     errors.sort_by_key(|e| e.site);
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

@@ -314,6 +314,8 @@ fn kinds() -> impl Strategy<Value = OpKind> {
         OpKind::Scatter,
         OpKind::Atomic(crate::ir::AtomicOp::Add),
         OpKind::Unflatten,
+        OpKind::UnflattenGrouped(0),
+        OpKind::UnflattenGrouped(8),
         OpKind::RaggedCount { rows: 0, cols: 0 },
         OpKind::RaggedTile { rows: 1, cols: 1 },
         OpKind::For(ForKind::Distributed),

@@ -123,7 +123,14 @@ impl Run<'_> {
                 };
                 return Ok(self.pass(thread, b, phase));
             }
-            NvOp::MbarrierAt | NvOp::FenceMbarrierInit | NvOp::WgmmaFence | NvOp::SetMaxNReg { .. } => {}
+            NvOp::SequenceInit | NvOp::SequenceStore | NvOp::SequenceWait => {
+                return Err("a counter, which random programs do not have".to_owned());
+            }
+            NvOp::MbarrierAt
+            | NvOp::FenceMbarrierInit
+            | NvOp::WgmmaFence
+            | NvOp::WarpSync
+            | NvOp::SetMaxNReg { .. } => {}
         }
         Ok(true)
     }

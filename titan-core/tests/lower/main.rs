@@ -12,5 +12,6 @@ mod files;
 mod kernels;
 mod launch;
 mod random;
+mod stages;
 mod tensor;
 mod tiles;

@@ -20,6 +20,18 @@ fn divide(x: i32, y: i32) -> (i32, i32) {
     if y == 0 { (0, x) } else { (x.wrapping_div(y), x.wrapping_rem(y)) }
 }
 
+/// The place that comes as many places after the first as the row-major one, in groups of rows; only inside of the box.
+fn in_groups(at: [i32; 2], [rows, columns]: [i32; 2], group: i32) -> [i32; 2] {
+    if !(0..rows).contains(&at[0]) || !(0..columns).contains(&at[1]) {
+        return at;
+    }
+    let places = (0..rows).step_by(group.unsigned_abs() as usize).flat_map(|first| {
+        let last = rows.min(first + group);
+        (0..columns).flat_map(move |c| (first..last).map(move |r| [r, c]))
+    });
+    places.into_iter().nth((at[0] * columns + at[1]) as usize).expect("as many places as the box has")
+}
+
 impl Run<'_> {
     fn eval(&self, e: &Expr) -> i32 {
         match e {
@@ -109,7 +121,10 @@ impl Run<'_> {
         self.parts = vec![0];
         self.looped = 0;
         let (first, second) = divide(self.eval(&self.case.base), self.case.parts[1]);
-        self.parts = vec![first, second];
+        self.parts = match self.case.group {
+            Some(group) => in_groups([first, second], self.case.parts, group).to_vec(),
+            None => vec![first, second],
+        };
     }
 
     /// The tile of number `j` of a ragged output; the offsets have been checked.

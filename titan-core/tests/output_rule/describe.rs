@@ -59,6 +59,8 @@ pub(crate) struct Case {
     /// What `unflatten` takes apart.
     pub(crate) base: Expr,
     pub(crate) parts: [i32; 2],
+    /// In groups of so many rows, if there is an order.
+    pub(crate) group: Option<i32>,
     pub(crate) off: Vec<i32>,
     pub(crate) scalar: i32,
     pub(crate) exit: Option<i32>,

@@ -112,10 +112,11 @@ pub(crate) fn emit(case: &Case) -> Kernel {
         e.b.end_if(arms, &[]);
     }
     let extents = case.parts.map(|d| e.b.i32(d));
+    let order = case.group.map_or(OpKind::Unflatten, OpKind::UnflattenGrouped);
     match case.mode {
         Mode::Grid => {
             let base = e.expr(&case.base);
-            e.parts = e.b.op(OpKind::Unflatten, &[base, extents[0], extents[1]]).expect("parts");
+            e.parts = e.b.op(order.clone(), &[base, extents[0], extents[1]]).expect("parts");
             e.touches(case);
         }
         Mode::Deal | Mode::Ragged => {
@@ -131,7 +132,7 @@ pub(crate) fn emit(case: &Case) -> Kernel {
             e.program = [j; 2];
             e.parts = if case.mode == Mode::Deal {
                 let base = e.expr(&case.base);
-                e.b.op(OpKind::Unflatten, &[base, extents[0], extents[1]]).expect("parts")
+                e.b.op(order.clone(), &[base, extents[0], extents[1]]).expect("parts")
             } else {
                 e.b.op(OpKind::RaggedTile { rows, cols }, &[c, off, j]).expect("parts")
             };

@@ -81,9 +81,10 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
         }),
     ];
     let touches = proptest::collection::vec(touch(), 1..3);
-    let parts = ([1..5i32, 1..5i32], prop_oneof![5 => Just(Expr::Program(false)), 1 => expr()]);
+    let parts =
+        ([1..5i32, 1..5i32], proptest::option::of(1..4i32), prop_oneof![5 => Just(Expr::Program(false)), 1 => expr()]);
     ((mode, grid, of_scalar, extents, parts), (off, scalar, exit, looped, touches, any::<bool>())).prop_map(
-        |((mode, grid, of_scalar, extents, (parts, base)), (off, scalar, exit, looped, mut touches, same))| {
+        |((mode, grid, of_scalar, extents, (parts, group, base)), (off, scalar, exit, looped, mut touches, same))| {
             if same && touches.len() > 1 {
                 // A load of what is stored, as kernels do.
                 touches[1] = Touch { store: !touches[0].store, ..touches[0].clone() };
@@ -94,7 +95,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
             let extents = if mode == Mode::Ragged { extents.map(|d| d.min(40)) } else { extents };
             let off = off.into_iter().map(|o: i32| o.min(extents[0])).collect();
             let of_scalar = of_scalar.filter(|_| large);
-            Case { mode, grid, of_scalar, extents, base, parts, off, scalar, exit, looped, touches }
+            Case { mode, grid, of_scalar, extents, base, parts, group, off, scalar, exit, looped, touches }
         },
     )
 }

@@ -1,7 +1,9 @@
 //! Pipelines before the verifier: programs of roles, as text, against a run of their steps.
 #![expect(clippy::print_stdout, reason = "how many programs were of which kind")]
 
+mod bounds;
 mod groups;
 mod program;
 mod random;
 mod shapes;
+mod times;

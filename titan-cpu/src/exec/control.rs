@@ -54,7 +54,7 @@ impl<'p> Machine<'p, '_> {
                 let bits = f(args.map(|a| self.scalar(a)));
                 self.set(*to, bits);
             }
-            Step::Elements(group) => self.elements(group),
+            Step::Elements(group) => self.elements(group)?,
             Step::For(f) => return self.for_loop(f, node.loc),
             Step::Loop { enter, body } => return self.endless(enter, *body),
             Step::If { condition, then, other } => {
@@ -71,7 +71,7 @@ impl<'p> Machine<'p, '_> {
             Step::Memory(step) => self.memory_step(step, node.loc)?,
             Step::Ring(step) => self.ring_step(step, node.loc)?,
             Step::Roles(blocks) => return self.roles(blocks, node.loc),
-            Step::Print { format, args } => self.print(format, args),
+            Step::Print { format, args } => self.print(format, args)?,
             Step::Assert { message, condition } => self.assert(message, *condition, node.loc)?,
         }
         Ok(None)
@@ -143,7 +143,7 @@ impl<'p> Machine<'p, '_> {
 
     fn for_loop(&mut self, f: &'p ForLoop, loc: Loc) -> Outcome<Option<Flow>> {
         let mut counter = self.enter(f, loc)?;
-        while self.iterate(&mut counter) {
+        while self.iterate(&mut counter)? {
             if let ControlFlow::Break(flow) = self.iteration(f.body)? {
                 return Ok(flow);
             }
@@ -172,21 +172,21 @@ impl<'p> Machine<'p, '_> {
         }
         self.moves(&f.enter);
         let index = match &f.product {
-            Some(product) if product.rings.is_empty() => self.product_loop(product, lo, hi),
+            Some(product) if product.rings.is_empty() => self.product_loop(product, lo, hi)?,
             Some(_) | None => lo,
         };
         Ok(Counter { f, index, hi, step, number: 0 })
     }
 
     /// Goes on to the next iteration of this program. False if there is none.
-    pub(super) fn iterate(&mut self, counter: &mut Counter<'p>) -> bool {
+    pub(super) fn iterate(&mut self, counter: &mut Counter<'p>) -> Outcome<bool> {
         let Counter { f, hi, step, .. } = *counter;
         if let Some(product) = &f.product
             && !product.rings.is_empty()
         {
             // What is there of the stages; more may come while the role waits in an iteration.
             let span = (hi - counter.index).max(0);
-            counter.index += self.staged_product(product, span / step + i64::from(span % step > 0)) * step;
+            counter.index += self.staged_product(product, span / step + i64::from(span % step > 0))? * step;
         }
         while counter.index < hi {
             let (index, number) = (counter.index, counter.number);
@@ -194,10 +194,10 @@ impl<'p> Machine<'p, '_> {
             counter.number = number.wrapping_add(1);
             if f.kind != ForKind::Distributed || number % self.grid[0].max(1) == self.program[0] {
                 self.set(f.index, index.cast_unsigned());
-                return true;
+                return Ok(true);
             }
         }
-        false
+        Ok(false)
     }
 
     /// Ends a loop that has run to its end: its results have the last values.
@@ -226,7 +226,7 @@ impl<'p> Machine<'p, '_> {
         let holds = match condition {
             Slot::Scalar(scalar) => self.scalar(scalar) != 0,
             Slot::Tile(tile) => {
-                self.make_dense(tile);
+                self.make_dense(tile)?;
                 self.dense(tile).iter().all(|b| *b != 0)
             }
             Slot::View(_) => true,

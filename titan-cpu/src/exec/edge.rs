@@ -1,6 +1,7 @@
 //! Products of tiles that reach beyond their tensors: what is outside is zeros, whose products are zeros, or NaN where the
 //! other factor is not finite.
 
+use super::Outcome;
 use super::matrix::{Operand, Sums, multiply};
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use crate::rep::Rep;
@@ -32,11 +33,11 @@ impl Edge {
     }
 
     /// Adds to what is outside the products of `k` elements of the factors with zeros.
-    pub(super) fn add(&self, dst: &mut [u8], k: usize, factors: [Operand<'_>; 2], sums: &mut Buffer) {
+    pub(super) fn add(&self, dst: &mut [u8], k: usize, factors: [Operand<'_>; 2], sums: &mut Buffer) -> Outcome<()> {
         match Sums::of(self.acc) {
             Sums::F64 => self.add_products::<f64>(bytemuck::cast_slice_mut(dst), k, factors, sums),
             // Integers are finite.
-            Sums::I32 => {}
+            Sums::I32 => Ok(()),
             Sums::F32 => self.add_products::<f32>(bytemuck::cast_slice_mut(dst), k, factors, sums),
         }
     }
@@ -47,12 +48,12 @@ impl Edge {
         k: usize,
         [a, b]: [Operand<'_>; 2],
         sums: &mut Buffer,
-    ) {
+    ) -> Outcome<()> {
         let [m, n] = self.inside;
         let zeros = Operand { data: &bytemuck::bytes_of(&ZEROS)[..self.size], first: 0, strides: [0; 4] };
         if dst.len() > m * self.row {
             // Rows of zeros: one stands for all.
-            let products = self.products::<T>([1, n, k], [zeros, b], sums);
+            let products = self.products::<T>([1, n, k], [zeros, b], sums)?;
             if !products.is_empty() {
                 for row in dst[m * self.row..].chunks_exact_mut(self.row) {
                     row.iter_mut().zip(products).for_each(|(d, p)| *d += *p);
@@ -60,20 +61,26 @@ impl Edge {
             }
         }
         if self.row > n {
-            let products = self.products::<T>([m, 1, k], [a, zeros], sums);
+            let products = self.products::<T>([m, 1, k], [a, zeros], sums)?;
             for (row, p) in dst.chunks_exact_mut(self.row).zip(products) {
                 row[n..].iter_mut().for_each(|d| *d += *p);
             }
         }
+        Ok(())
     }
 
     /// Products with zeros; none if all of them are zero.
-    fn products<'s, T: Rep>(&self, shape: [usize; 3], factors: [Operand<'_>; 2], sums: &'s mut Buffer) -> &'s [T] {
+    fn products<'s, T: Rep>(
+        &self,
+        shape: [usize; 3],
+        factors: [Operand<'_>; 2],
+        sums: &'s mut Buffer,
+    ) -> Outcome<&'s [T]> {
         let len = shape[0] * shape[1] * self.size;
-        reserve(sums, len);
-        multiply(self.acc, (bytes_mut(sums, len), shape[1]), shape, false, factors, &mut Buffer::new());
+        reserve(sums, len)?;
+        multiply(self.acc, (bytes_mut(sums, len), shape[1]), shape, false, factors, &mut Buffer::new())?;
         let products: &[T] = bytemuck::cast_slice(bytes(sums, len));
         let zero = T::from_bits(0);
-        if products.iter().all(|p| *p == zero) { &[] } else { products }
+        Ok(if products.iter().all(|p| *p == zero) { &[] } else { products })
     }
 }

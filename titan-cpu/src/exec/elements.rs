@@ -3,11 +3,11 @@
 //! For each block every operand becomes one slice (see [`super::operands`]). Then the operations run over slices, results
 //! going to registers, to what the group makes, or right into the tensor that it stores to (see [`super::target`]).
 
-use super::Machine;
 use super::operands::{Inputs, Operands, Span};
 use super::pool::{Buffer, reserve};
 use super::target::Target;
 use super::tile::Data;
+use super::{Machine, Outcome};
 use crate::ops::TileFn;
 use crate::ops::reduce::RowFold;
 use crate::ops::words;
@@ -32,24 +32,24 @@ pub(super) struct Bank {
 }
 
 impl Machine<'_, '_> {
-    pub(super) fn elements(&mut self, group: &Group) {
+    pub(super) fn elements(&mut self, group: &Group) -> Outcome<()> {
         let mut bank = self.work.bank.take().unwrap_or_default();
-        bank.prepare(group);
+        bank.prepare(group)?;
         for out in &group.outs {
             let buffer = match out {
                 Out::Tile(tile) => {
-                    let id = self.fresh(*tile);
+                    let id = self.fresh(*tile)?;
                     self.work.pool.lend(id)
                 }
-                Out::Scalar(..) => bank.one(),
+                Out::Scalar(..) => bank.one()?,
             };
             bank.outs.push(buffer);
         }
         // Most groups have few operands.
         match group.inputs.len() {
-            0..=3 => self.evaluate::<3>(group, &mut bank),
-            4..=6 => self.evaluate::<6>(group, &mut bank),
-            _ => self.evaluate::<MAX_LEAVES>(group, &mut bank),
+            0..=3 => self.evaluate::<3>(group, &mut bank)?,
+            4..=6 => self.evaluate::<6>(group, &mut bank)?,
+            _ => self.evaluate::<MAX_LEAVES>(group, &mut bank)?,
         }
         for out in group.outs.iter().rev() {
             let Some(buffer) = bank.outs.pop() else { continue };
@@ -67,16 +67,17 @@ impl Machine<'_, '_> {
             }
         }
         self.work.bank = Some(bank);
+        Ok(())
     }
 
-    fn evaluate<const N: usize>(&self, group: &Group, bank: &mut Bank) {
+    fn evaluate<const N: usize>(&self, group: &Group, bank: &mut Bank) -> Outcome<()> {
         let Bank { inputs, registers, rows, outs, partial, .. } = bank;
-        let operands = Operands::<N>::new(self, group, inputs);
+        let operands = Operands::<N>::new(self, group, inputs)?;
         let target = group.store.as_ref().map(|place| self.target(place, group.shape));
         let mut span = Span::first(group, operands.block);
         while span.start < group.len {
             let mut leaves: [&[u8]; N] = [&[]; N];
-            operands.of_block(self, (group, span), inputs, &mut leaves);
+            operands.of_block(self, (group, span), inputs, &mut leaves)?;
             let (registers, rows) = (bytemuck::cast_slice_mut(registers), bytemuck::cast_slice_mut(rows));
             let mut frame = Frame { isa: self.isa, group, leaves: &leaves, registers, rows, outs, partial, span };
             for (number, op) in group.ops.iter().enumerate() {
@@ -84,6 +85,7 @@ impl Machine<'_, '_> {
             }
             span = span.next(group, operands.block);
         }
+        Ok(())
     }
 }
 
@@ -215,18 +217,19 @@ impl Frame<'_> {
 
 impl Bank {
     /// Makes room for a group.
-    fn prepare(&mut self, group: &Group) {
-        reserve(&mut self.registers, group.registers[0] * group.registers[1]);
-        reserve(&mut self.rows, group.rows[0] * group.rows[1]);
+    fn prepare(&mut self, group: &Group) -> Outcome<()> {
+        reserve(&mut self.registers, group.registers[0] * group.registers[1])?;
+        reserve(&mut self.rows, group.rows[0] * group.rows[1])?;
         if self.partial.len() < group.ops.len() {
             self.partial.resize(group.ops.len(), 0);
         }
+        Ok(())
     }
 
     /// A buffer for one element.
-    fn one(&mut self) -> Buffer {
+    fn one(&mut self) -> Outcome<Buffer> {
         let mut buffer = self.ones.pop().unwrap_or_default();
-        reserve(&mut buffer, size_of::<u64>());
-        buffer
+        reserve(&mut buffer, size_of::<u64>())?;
+        Ok(buffer)
     }
 }

@@ -1,8 +1,8 @@
 //! Matrix products: `mma`, and loops that are one product.
 
-use super::Machine;
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::{Data, Tile};
+use super::{Machine, Outcome};
 use crate::ops::words::{self, Strided};
 use crate::ops::{TileFn, cast};
 use crate::plan::TileSlot;
@@ -77,41 +77,43 @@ pub(super) fn multiply(
     add: bool,
     [a, b]: [Operand<'_>; 2],
     sums: &mut Buffer,
-) {
+) -> Outcome<()> {
     match Sums::of(acc) {
         Sums::F64 => f64::product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix()),
-        Sums::I32 => integer_product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix(), sums),
+        Sums::I32 => integer_product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix(), sums)?,
         Sums::F32 => f32::product((bytemuck::cast_slice_mut(dst), row), shape, add, a.matrix(), b.matrix()),
     }
+    Ok(())
 }
 
 impl Machine<'_, '_> {
-    pub(super) fn mma(&mut self, to: TileSlot, a: TileSlot, b: TileSlot, c: TileSlot, last_use: bool) {
-        let add = self.accumulator(to, c, last_use);
-        let Data::Buffer(id) = self.tiles[to as usize].data else { return };
+    pub(super) fn mma(&mut self, to: TileSlot, a: TileSlot, b: TileSlot, c: TileSlot, last_use: bool) -> Outcome<()> {
+        let add = self.accumulator(to, c, last_use)?;
+        let Data::Buffer(id) = self.tiles[to as usize].data else { return Ok(()) };
         let mut out = self.work.pool.lend(id);
         let mut factors = std::mem::take(&mut self.work.factors);
         let [left, right, sums] = &mut factors;
         let (info, depth) = (self.plan.tiles[to as usize], self.plan.tiles[a as usize].shape[3]);
-        let (a, b) = (self.factor(a, left), self.factor(b, right));
+        let (a, b) = (self.factor(a, left)?, self.factor(b, right)?);
         let extent = |n: i32| usize::try_from(n).unwrap_or(0);
         let [m, n, k] = [extent(info.shape[2]), extent(info.shape[3]), extent(depth)];
         let dst = bytes_mut(&mut out, info.len * info.size);
         for (batch, dst) in dst.chunks_exact_mut(m * n * info.size).enumerate() {
-            multiply(info.elem, (dst, n), [m, n, k], add, [a.of_batch(batch), b.of_batch(batch)], sums);
+            multiply(info.elem, (dst, n), [m, n, k], add, [a.of_batch(batch), b.of_batch(batch)], sums)?;
         }
         self.work.factors = factors;
         self.work.pool.give_back(id, out);
+        Ok(())
     }
 
     /// Gives `to` a buffer that holds the accumulator, unless that is zero: then the result is false, and the buffer is to be
     /// overwritten. If this is the accumulator's last use its buffer is taken over.
-    pub(super) fn accumulator(&mut self, to: TileSlot, c: TileSlot, last_use: bool) -> bool {
+    pub(super) fn accumulator(&mut self, to: TileSlot, c: TileSlot, last_use: bool) -> Outcome<bool> {
         if matches!(self.tiles[c as usize].data, Data::Splat(0)) {
-            self.fresh(to);
-            return false;
+            self.fresh(to)?;
+            return Ok(false);
         }
-        self.make_dense(c);
+        self.make_dense(c)?;
         let info = self.plan.tiles[c as usize];
         let tile = self.tiles[c as usize];
         if let (Data::Buffer(id), true) = (tile.data, last_use)
@@ -121,17 +123,17 @@ impl Machine<'_, '_> {
         {
             self.tiles[c as usize] = Tile::default();
             self.set_tile(to, tile);
-            return true;
+            return Ok(true);
         }
-        self.make(to, |m, out| out.copy_from_slice(m.dense(c)));
-        true
+        self.make(to, |m, out| out.copy_from_slice(m.dense(c)))?;
+        Ok(true)
     }
 
     /// An operand of a product: as it is, if its elements can be multiplied; otherwise converted into `buffer`.
-    fn factor<'a>(&'a self, tile: TileSlot, buffer: &'a mut Buffer) -> Operand<'a> {
+    fn factor<'a>(&'a self, tile: TileSlot, buffer: &'a mut Buffer) -> Outcome<Operand<'a>> {
         let info = &self.plan.tiles[tile as usize];
         match (self.strided(tile), conversion(info.elem)) {
-            (Some(s), None) => Operand { data: s.data, first: s.first, strides: s.strides },
+            (Some(s), None) => Ok(Operand { data: s.data, first: s.first, strides: s.strides }),
             (Some(s), Some(f)) => convert(self.isa, &s, f, buffer),
             (None, f) => {
                 let bits = match self.tiles[tile as usize].data {
@@ -167,21 +169,21 @@ pub(super) fn conversion(elem: Elem) -> Option<TileFn> {
 }
 
 /// Converts a strided tile to `f32`. If the axes of a whole buffer are only permuted, its elements keep their places.
-pub(super) fn convert<'a>(isa: Isa, tile: &Strided<'_>, f: TileFn, buffer: &'a mut Buffer) -> Operand<'a> {
+pub(super) fn convert<'a>(isa: Isa, tile: &Strided<'_>, f: TileFn, buffer: &'a mut Buffer) -> Outcome<Operand<'a>> {
     let len: usize = tile.shape.iter().map(|n| usize::try_from(*n).unwrap_or(0)).product();
     let size = tile.size;
     let compact = tile.first == 0 && tile.data.len() == len * size && is_permuted(tile);
     let strides = if compact {
-        reserve(buffer, len * 4);
+        reserve(buffer, len * 4)?;
         f(isa, bytes_mut(buffer, len * 4), [tile.data, &[], &[]]);
         tile.strides
     } else if tile.strides[3] == 1 {
-        reserve(buffer, len * 4);
+        reserve(buffer, len * 4)?;
         convert_rows(isa, tile, f, bytes_mut(buffer, len * 4));
         crate::plan::dense_strides(tile.shape)
     } else if tile.strides[2] == 1 {
         // Column by column: the result is the transposed tile, row by row.
-        reserve(buffer, len * 4);
+        reserve(buffer, len * 4)?;
         convert_rows(isa, &tile.transposed(), f, bytes_mut(buffer, len * 4));
         let mut strides = crate::plan::dense_strides(tile.transposed().shape);
         strides.swap(2, 3);
@@ -189,13 +191,13 @@ pub(super) fn convert<'a>(isa: Isa, tile: &Strided<'_>, f: TileFn, buffer: &'a m
     } else {
         // Room for the result, and behind it for the dense source.
         let room = (len * 4).next_multiple_of(64);
-        reserve(buffer, room + len * size);
+        reserve(buffer, room + len * size)?;
         let (dst, rest) = bytemuck::cast_slice_mut::<_, u8>(buffer).split_at_mut(room);
         words::gather_run(&mut rest[..len * size], tile, 0);
         f(isa, &mut dst[..len * 4], [&rest[..len * size], &[], &[]]);
         crate::plan::dense_strides(tile.shape)
     };
-    Operand { data: &bytemuck::cast_slice(buffer)[..len * 4], first: 0, strides }
+    Ok(Operand { data: &bytemuck::cast_slice(buffer)[..len * 4], first: 0, strides })
 }
 
 /// Converts rows whose elements follow each other.
@@ -220,13 +222,13 @@ fn is_permuted(tile: &Strided<'_>) -> bool {
     })
 }
 
-fn splat(isa: Isa, size: usize, bits: u64, f: Option<TileFn>, buffer: &mut Buffer) -> Operand<'_> {
+fn splat(isa: Isa, size: usize, bits: u64, f: Option<TileFn>, buffer: &mut Buffer) -> Outcome<Operand<'_>> {
     let mut word = [0u64; 2];
     let (source, result) = word.split_at_mut(1);
     let source = &mut bytemuck::cast_slice_mut(source)[..size];
     words::fill(source, size, bits);
     let width = if f.is_some() { 4 } else { size };
-    reserve(buffer, 8);
+    reserve(buffer, 8)?;
     let dst = bytes_mut(buffer, width);
     match f {
         Some(f) => {
@@ -236,7 +238,7 @@ fn splat(isa: Isa, size: usize, bits: u64, f: Option<TileFn>, buffer: &mut Buffe
         }
         None => dst.copy_from_slice(source),
     }
-    Operand { data: bytes(buffer, width), first: 0, strides: [0; 4] }
+    Ok(Operand { data: bytes(buffer, width), first: 0, strides: [0; 4] })
 }
 
 /// A product of `i8`s that are now `f32`s, summed in wrapping `i32`s.
@@ -247,11 +249,11 @@ fn integer_product(
     a: Matrix<'_, f32>,
     b: Matrix<'_, f32>,
     sums: &mut Buffer,
-) {
+) -> Outcome<()> {
     if !add {
         dst.chunks_mut(row.max(1)).take(m).for_each(|d| d[..n].fill(0));
     }
-    reserve(sums, m * n * 4);
+    reserve(sums, m * n * 4)?;
     let sums: &mut [f32] = bytemuck::cast_slice_mut(bytes_mut(sums, m * n * 4));
     for from in (0..k).step_by(EXACT_K) {
         let part = EXACT_K.min(k - from);
@@ -266,4 +268,5 @@ fn integer_product(
             }
         }
     }
+    Ok(())
 }

@@ -22,10 +22,10 @@ pub(super) enum Write {
 impl<'m> Machine<'_, 'm> {
     pub(super) fn memory_step(&mut self, step: &MemoryStep, loc: Loc) -> Outcome<()> {
         match step {
-            MemoryStep::Load { to, from, pad } => self.load(*to, from, *pad),
-            MemoryStep::Store { to, from } => self.store(to, *from, Write::Own),
+            MemoryStep::Load { to, from, pad } => self.load(*to, from, *pad)?,
+            MemoryStep::Store { to, from } => self.store(to, *from, Write::Own)?,
             MemoryStep::AtomicTile { to, from, f, integer_add } => {
-                self.store(to, *from, Write::Update(*f, *integer_add))
+                self.store(to, *from, Write::Update(*f, *integer_add))?;
             }
             MemoryStep::Get { to, from } => {
                 let (view, at) = self.element(from, "get", loc)?;
@@ -35,12 +35,12 @@ impl<'m> Machine<'_, 'm> {
                 let (view, at) = self.element(to, "set", loc)?;
                 view.write_one(at, self.scalar(*from));
             }
-            MemoryStep::GatherRows { to, view, rows, col, pad } => self.gather_rows(*to, *view, rows, *col, *pad),
-            MemoryStep::ScatterRows { view, rows, col, from } => self.scatter_rows(*view, rows, *col, *from),
-            MemoryStep::Gather { to, view, at, pad } => self.gather(*to, *view, at, *pad),
-            MemoryStep::Scatter { view, at, from } => self.scatter(*view, at, *from, Write::Shared),
+            MemoryStep::GatherRows { to, view, rows, col, pad } => self.gather_rows(*to, *view, rows, *col, *pad)?,
+            MemoryStep::ScatterRows { view, rows, col, from } => self.scatter_rows(*view, rows, *col, *from)?,
+            MemoryStep::Gather { to, view, at, pad } => self.gather(*to, *view, at, *pad)?,
+            MemoryStep::Scatter { view, at, from } => self.scatter(*view, at, *from, Write::Shared)?,
             MemoryStep::Atomic { view, at, from, f, integer_add } => {
-                self.scatter(*view, at, *from, Write::Update(*f, *integer_add));
+                self.scatter(*view, at, *from, Write::Update(*f, *integer_add))?;
             }
         }
         Ok(())
@@ -57,14 +57,14 @@ impl<'m> Machine<'_, 'm> {
         start
     }
 
-    fn load(&mut self, to: TileSlot, from: &Place, pad: ScalarSlot) {
+    fn load(&mut self, to: TileSlot, from: &Place, pad: ScalarSlot) -> Outcome<()> {
         let (view, start) = (&self.views[from.view as usize], self.start(from, self.plan.tiles[to as usize].shape));
         if let Some(tile) = self.lazy_tile(to, view, start) {
             self.set_tile(to, tile);
-            return;
+            return Ok(());
         }
         let (view, pad) = (*view, self.scalar(pad));
-        self.load_dense(to, &view, start, pad);
+        self.load_dense(to, &view, start, pad)
     }
 
     /// The tile of a slot, left where it is, if it is wholly in a tensor that the launch does not write.
@@ -76,13 +76,13 @@ impl<'m> Machine<'_, 'm> {
         Some(Tile { data: Data::Memory(data), first, strides, dense })
     }
 
-    pub(super) fn load_dense(&mut self, to: TileSlot, view: &View<'_>, start: [i64; 4], pad: u64) {
+    pub(super) fn load_dense(&mut self, to: TileSlot, view: &View<'_>, start: [i64; 4], pad: u64) -> Outcome<()> {
         let info = &self.plan.tiles[to as usize];
-        self.make(to, |_, out| load_tile(view, start, info.shape, info.size, pad, out));
+        self.make(to, |_, out| load_tile(view, start, info.shape, info.size, pad, out))
     }
 
-    fn store(&mut self, to: &Place, from: TileSlot, how: Write) {
-        self.make_dense(from);
+    fn store(&mut self, to: &Place, from: TileSlot, how: Write) -> Outcome<()> {
+        self.make_dense(from)?;
         let info = self.plan.tiles[from as usize];
         let (view, start) = (self.view(to.view), self.start(to, info.shape));
         let (inside, strides) = (view.inside(start, info.shape), view.strides());
@@ -93,6 +93,7 @@ impl<'m> Machine<'_, 'm> {
             let n = count(inside.lo[3], inside.hi[3]);
             write(&view, view.offset(at), strides[3], &data[first * info.size..(first + n) * info.size], how);
         });
+        Ok(())
     }
 
     /// The place of one element, which must exist.

@@ -29,6 +29,7 @@ mod tiles;
 pub use print::{PrintSink, print_line, set_print_sink};
 
 use crate::plan::{Plan, ScalarSlot, ViewSlot};
+use crate::program::Launch;
 use crate::runtime::view::{View, ViewKey};
 use crate::simd::Isa;
 use pool::{Buffer, Pool};
@@ -36,15 +37,17 @@ use std::sync::atomic::AtomicBool;
 use tile::Tile;
 use titan_core::ir::Loc;
 
-/// A program stopped because of what it was asked to do.
+/// Why a program stopped before its end.
 #[derive(Clone, Debug)]
-pub(crate) struct Trap {
-    pub(crate) message: String,
-    pub(crate) loc: Loc,
+pub(crate) enum Failure {
+    /// Because of what it was asked to do.
+    Trap { message: String, loc: Loc },
+    /// There is no memory for so many bytes. What the thread has is half made.
+    OutOfMemory { bytes: usize },
 }
 
-/// The result of a step that may trap. Traps are rare, so they are boxed.
-pub(crate) type Outcome<T> = Result<T, Box<Trap>>;
+/// The result of a step that may fail. Failures are rare, so they are boxed.
+pub(crate) type Outcome<T> = Result<T, Box<Failure>>;
 
 /// What a thread keeps from program to program and from launch to launch.
 #[derive(Debug)]
@@ -84,7 +87,7 @@ pub(crate) struct Machine<'p, 'm> {
     program: [u32; 3],
     /// Programs that this thread is to run from this one on, one after the other.
     following: usize,
-    /// Set when a program of the launch has trapped.
+    /// Set when a program of the launch has failed.
     stop: &'p AtomicBool,
     lazy: bool,
     /// The last offsets that were looked at, and whether they are in order.
@@ -92,29 +95,32 @@ pub(crate) struct Machine<'p, 'm> {
 }
 
 impl<'p, 'm> Machine<'p, 'm> {
-    /// A machine for a launch: `views` are those of the parameters, `scalars` their slots and values.
-    pub(crate) fn new(launch: &'p crate::program::Launch<'_>, work: &'p mut Work, views: Vec<View<'m>>) -> Self {
-        for (slot, bits) in &launch.scalars {
+    /// A machine for a launch.
+    pub(crate) fn new(launch: &'p Launch, work: &'p mut Work) -> Outcome<Self>
+    where
+        'p: 'm,
+    {
+        for (slot, bits) in launch.scalars() {
             work.scalars[*slot as usize] = *bits;
         }
+        let plan = launch.plan();
         let mut machine = Machine {
-            plan: launch.plan,
+            plan,
             work,
-            isa: launch.isa,
-            views,
-            tiles: vec![Tile::default(); launch.plan.tiles.len()],
-            rings: launch.plan.rings.iter().map(|ring| rings::Ring::new(*ring)).collect(),
+            isa: launch.isa(),
+            views: launch.views(),
+            tiles: vec![Tile::default(); plan.tiles.len()],
+            rings: plan.rings.iter().map(|ring| rings::Ring::new(*ring)).collect(),
             grid: launch.grid,
             program: [0; 3],
             following: 1,
             stop: &launch.stop,
-            lazy: launch.lazy,
+            lazy: launch.is_lazy(),
             ordered: None,
         };
         machine.forget_products();
-        // Nothing in it can trap.
-        let _ = machine.block(machine.plan.prologue);
-        machine
+        machine.block(plan.prologue)?;
+        Ok(machine)
     }
 
     /// Runs one program; it is the first of `following` that this thread runs in the order of the grid.
@@ -162,5 +168,9 @@ impl<'p, 'm> Machine<'p, 'm> {
 }
 
 fn trap<T>(loc: Loc, message: String) -> Outcome<T> {
-    Err(Box::new(Trap { message, loc }))
+    Err(Box::new(Failure::Trap { message, loc }))
+}
+
+fn out_of_memory(bytes: usize) -> Box<Failure> {
+    Box::new(Failure::OutOfMemory { bytes })
 }

@@ -1,9 +1,9 @@
 //! The operands of a group, block by block: where each is, found once for the group as far as it can be, and per block by a
 //! few additions.
 
-use super::Machine;
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::Data;
+use super::{Machine, Outcome};
 use crate::ops::words;
 use crate::plan::group::{Group, Input, LONG_ROW, Leaf, MAX_LEAVES};
 
@@ -108,9 +108,9 @@ impl Inputs {
     }
 
     /// The register of an operand, of so many bytes.
-    fn copy(&mut self, leaf: usize, n: usize) -> &mut [u8] {
-        reserve(&mut self.copies[leaf], n);
-        bytes_mut(&mut self.copies[leaf], n)
+    fn copy(&mut self, leaf: usize, n: usize) -> Outcome<&mut [u8]> {
+        reserve(&mut self.copies[leaf], n)?;
+        Ok(bytes_mut(&mut self.copies[leaf], n))
     }
 
     /// Fills the cell of an operand.
@@ -127,18 +127,18 @@ impl Inputs {
 impl<'a, const N: usize> Operands<'a, N> {
     /// Finds the operands of a group; what is the same in every element is put where it will be read.
     #[inline]
-    pub(super) fn new(machine: &'a Machine<'_, '_>, group: &Group, inputs: &mut Inputs) -> Self {
+    pub(super) fn new(machine: &'a Machine<'_, '_>, group: &Group, inputs: &mut Inputs) -> Outcome<Self> {
         inputs.prepare(group);
         let (mut sources, mut data): (_, [&[u8]; N]) = ([Source::Uniform; N], [&[]; N]);
         let mut by_rows = false;
         for (number, (source, data)) in sources.iter_mut().zip(&mut data).enumerate().take(group.inputs.len()) {
-            (*source, *data) = machine.source(group, number, inputs);
+            (*source, *data) = machine.source(group, number, inputs)?;
             by_rows |= matches!(source, Source::Rows | Source::OfRows);
         }
         // Long rows are evaluated one at a time rather than copied together, if they do not follow each other.
         let one_row = by_rows && group.cols >= LONG_ROW;
         let block = if one_row { group.block.min(group.cols) } else { group.block };
-        Operands { sources, data, block, by_rows }
+        Ok(Operands { sources, data, block, by_rows })
     }
 
     /// Finds the elements of every operand in one block.
@@ -149,14 +149,15 @@ impl<'a, const N: usize> Operands<'a, N> {
         (group, span): (&Group, Span),
         inputs: &'s mut Inputs,
         leaves: &mut [&'s [u8]; N],
-    ) where
+    ) -> Outcome<()>
+    where
         'a: 's,
     {
         if self.by_rows {
             for number in 0..group.inputs.len() {
                 match self.sources[number] {
-                    Source::Rows => inputs.places[number] = machine.fetch(group, number, span, inputs),
-                    Source::OfRows => machine.fetch_rows(group, number, span, inputs),
+                    Source::Rows => inputs.places[number] = machine.fetch(group, number, span, inputs)?,
+                    Source::OfRows => machine.fetch_rows(group, number, span, inputs)?,
                     Source::Uniform | Source::Filled | Source::Dense => {}
                 }
             }
@@ -172,12 +173,13 @@ impl<'a, const N: usize> Operands<'a, N> {
                 (Source::OfRows, _) => bytes(&inputs.copies[i], span.rows(group) * size),
             };
         }
+        Ok(())
     }
 }
 
 impl Machine<'_, '_> {
     /// How an operand is read, and its data if it is read there.
-    fn source(&self, group: &Group, number: usize, inputs: &mut Inputs) -> (Source, &[u8]) {
+    fn source(&self, group: &Group, number: usize, inputs: &mut Inputs) -> Outcome<(Source, &[u8])> {
         let Input { leaf, size, of_rows, whole } = group.inputs[number];
         let bits = match leaf {
             Leaf::Scalar(slot) => self.scalar(slot),
@@ -186,25 +188,25 @@ impl Machine<'_, '_> {
                 match (tile.data, tile.dense) {
                     (Data::Splat(bits), _) => bits,
                     (Data::Nothing, _) => 0,
-                    (Data::Buffer(_) | Data::Memory(_), _) if of_rows => return (Source::OfRows, &[]),
+                    (Data::Buffer(_) | Data::Memory(_), _) if of_rows => return Ok((Source::OfRows, &[])),
                     (Data::Buffer(_) | Data::Memory(_), true) => {
-                        return (Source::Dense, &self.data(slot)[tile.first * size..]);
+                        return Ok((Source::Dense, &self.data(slot)[tile.first * size..]));
                     }
-                    (Data::Buffer(_) | Data::Memory(_), false) => return (Source::Rows, self.data(slot)),
+                    (Data::Buffer(_) | Data::Memory(_), false) => return Ok((Source::Rows, self.data(slot))),
                 }
             }
         };
         if whole {
-            words::fill(inputs.copy(number, group.block.min(group.len) * size), size, bits);
-            return (Source::Filled, &[]);
+            words::fill(inputs.copy(number, group.block.min(group.len) * size)?, size, bits);
+            return Ok((Source::Filled, &[]));
         }
         inputs.set_cell(number, size, bits);
-        (Source::Uniform, &[])
+        Ok((Source::Uniform, &[]))
     }
 
     /// Finds an operand of a block in its data, or copies it.
-    fn fetch(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) -> Place {
-        let Input { leaf: Leaf::Tile(slot), size, whole, .. } = group.inputs[leaf] else { return Place::Register };
+    fn fetch(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) -> Outcome<Place> {
+        let Input { leaf: Leaf::Tile(slot), size, whole, .. } = group.inputs[leaf] else { return Ok(Place::Register) };
         let tile = &self.tiles[slot as usize];
         let step = tile.strides[3];
         // In one row the elements follow each other, or are all the same.
@@ -215,24 +217,25 @@ impl Machine<'_, '_> {
                 .zip(tile.strides)
                 .fold(tile.first, |sum, (i, s)| sum.wrapping_add(i.wrapping_mul(s.cast_unsigned())));
             if step == 1 {
-                return Place::At(first);
+                return Ok(Place::At(first));
             }
             let bits = words::element(self.data(slot), size, first);
             inputs.set_cell(leaf, size, bits);
-            return Place::Cell;
+            return Ok(Place::Cell);
         }
         if let Some(tile) = self.strided(slot) {
-            words::gather_run(inputs.copy(leaf, span.n * size), &tile, span.start);
+            words::gather_run(inputs.copy(leaf, span.n * size)?, &tile, span.start);
         }
-        Place::Register
+        Ok(Place::Register)
     }
 
     /// Copies the elements of an operand for the rows of a block.
-    fn fetch_rows(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) {
-        let Input { leaf: Leaf::Tile(slot), size, .. } = group.inputs[leaf] else { return };
+    fn fetch_rows(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) -> Outcome<()> {
+        let Input { leaf: Leaf::Tile(slot), size, .. } = group.inputs[leaf] else { return Ok(()) };
         if let Some(tile) = self.strided(slot) {
-            let dst = inputs.copy(leaf, span.rows(group) * size);
+            let dst = inputs.copy(leaf, span.rows(group) * size)?;
             words::gather_run(dst, &tile, span.start / group.cols);
         }
+        Ok(())
     }
 }

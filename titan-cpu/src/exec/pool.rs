@@ -1,5 +1,7 @@
 //! Tile buffers: reference-counted slots that are reused, so that the steady state allocates nothing.
 
+use super::{Outcome, out_of_memory};
+
 /// What buffers are made of: 64 bytes, aligned.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
@@ -9,11 +11,13 @@ pub(crate) struct Line([u64; 8]);
 pub(crate) type Buffer = Vec<Line>;
 
 /// Grows a buffer to so many bytes.
-pub(crate) fn reserve(buffer: &mut Buffer, bytes: usize) {
+pub(crate) fn reserve(buffer: &mut Buffer, bytes: usize) -> Outcome<()> {
     let lines = bytes.div_ceil(size_of::<Line>());
     if buffer.len() < lines {
+        buffer.try_reserve_exact(lines - buffer.len()).map_err(|_| out_of_memory(bytes))?;
         buffer.resize(lines, Line([0; 8]));
     }
+    Ok(())
 }
 
 /// The first `bytes` bytes.
@@ -46,17 +50,17 @@ impl Pool {
     }
 
     /// A buffer that nobody else has, its contents unspecified.
-    pub(crate) fn take(&mut self, class: usize) -> BufferId {
+    pub(crate) fn take(&mut self, class: usize) -> Outcome<BufferId> {
         if let Some(id) = self.free[class].pop() {
             self.refs[id as usize] = 1;
-            return id;
+            return Ok(id);
         }
         let mut buffer = Buffer::new();
-        reserve(&mut buffer, self.sizes[class]);
+        reserve(&mut buffer, self.sizes[class])?;
         self.buffers.push(buffer);
         self.refs.push(1);
         self.class.push(class);
-        BufferId::try_from(self.buffers.len() - 1).unwrap_or(BufferId::MAX)
+        Ok(BufferId::try_from(self.buffers.len() - 1).unwrap_or(BufferId::MAX))
     }
 
     /// One more owner.

@@ -1,10 +1,10 @@
 //! `tprint!`: whole lines, to standard output or to a sink.
 
-use super::Machine;
+use super::{Machine, Outcome, out_of_memory};
 use crate::ops::{cast, words};
 use crate::plan::Slot;
 use crate::rep::{self, Rep};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::sync::{Arc, RwLock};
 use titan_core::ir::Elem;
@@ -14,7 +14,21 @@ pub type PrintSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 static SINK: RwLock<Option<PrintSink>> = RwLock::new(None);
 
+/// A line that grows as long as there is memory.
+struct Line(String);
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
 /// Sends what kernels print to `sink`; to standard output if that is `None`.
+///
+/// Any thread that runs programs, launches or waits may call the sink, before the launch that prints counts as ended: it may
+/// launch kernels itself, but not wait for the launch that prints.
 pub fn set_print_sink(sink: Option<PrintSink>) {
     *SINK.write().unwrap_or_else(std::sync::PoisonError::into_inner) = sink;
 }
@@ -30,67 +44,79 @@ pub fn print_line(line: &str) {
 }
 
 impl Machine<'_, '_> {
-    pub(super) fn print(&mut self, format: &str, args: &[(Slot, Elem)]) {
-        let mut line = String::new();
+    pub(super) fn print(&mut self, format: &str, args: &[(Slot, Elem)]) -> Outcome<()> {
+        for (slot, _) in args {
+            if let Slot::Tile(tile) = slot {
+                self.make_dense(*tile)?;
+            }
+        }
+        let mut line = Line(String::new());
+        self.write_line(&mut line, format, args).map_err(|fmt::Error| out_of_memory(line.0.len()))?;
+        print_line(&line.0);
+        Ok(())
+    }
+
+    fn write_line(&self, line: &mut Line, format: &str, args: &[(Slot, Elem)]) -> fmt::Result {
         let mut args = args.iter();
         let mut chars = format.chars().peekable();
         while let Some(c) = chars.next() {
             match (c, chars.peek()) {
                 ('{', Some('{')) | ('}', Some('}')) => {
                     chars.next();
-                    line.push(c);
+                    line.write_char(c)?;
                 }
                 ('{', _) => {
                     // Up to the closing brace, there are only formats that do not matter here.
                     chars.by_ref().find(|c| *c == '}');
                     if let Some((slot, elem)) = args.next() {
-                        self.print_value(&mut line, *slot, *elem);
+                        self.print_value(line, *slot, *elem)?;
                     }
                 }
-                _ => line.push(c),
+                _ => line.write_char(c)?,
             }
         }
-        line.push('\n');
-        print_line(&line);
+        line.write_char('\n')
     }
 
-    fn print_value(&mut self, line: &mut String, slot: Slot, elem: Elem) {
+    fn print_value(&self, line: &mut Line, slot: Slot, elem: Elem) -> fmt::Result {
         match slot {
             Slot::Scalar(scalar) => print_element(line, elem, self.scalar(scalar)),
             Slot::Tile(tile) => {
-                self.make_dense(tile);
-                let info = self.plan.tiles[tile as usize];
-                let dims = info.shape[4 - info.rank..].to_vec();
-                print_axis(line, &dims, &mut 0, &mut |line, i| {
+                let info = &self.plan.tiles[tile as usize];
+                print_axis(line, &info.shape[4 - info.rank..], &mut 0, &mut |line, i| {
                     let bits = words::element(self.dense(tile), info.size, i);
-                    print_element(line, elem, rep::extend(elem, bits));
-                });
+                    print_element(line, elem, rep::extend(elem, bits))
+                })
             }
-            Slot::View(_) => line.push_str("<tensor>"),
+            Slot::View(_) => line.write_str("<tensor>"),
         }
     }
 }
 
 /// Nested lists, innermost elements by `element`.
-fn print_axis(line: &mut String, dims: &[i32], next: &mut usize, element: &mut dyn FnMut(&mut String, usize)) {
+fn print_axis(
+    line: &mut Line,
+    dims: &[i32],
+    next: &mut usize,
+    element: &mut dyn FnMut(&mut Line, usize) -> fmt::Result,
+) -> fmt::Result {
     let Some((n, rest)) = dims.split_first() else {
-        element(line, *next);
+        element(line, *next)?;
         *next += 1;
-        return;
+        return Ok(());
     };
-    line.push('[');
+    line.write_char('[')?;
     for i in 0..*n {
         if i > 0 {
-            line.push_str(", ");
+            line.write_str(", ")?;
         }
-        print_axis(line, rest, next, element);
+        print_axis(line, rest, next, element)?;
     }
-    line.push(']');
+    line.write_char(']')
 }
 
-fn print_element(line: &mut String, elem: Elem, bits: u64) {
-    // Writing to a string does not fail.
-    let _ = match elem {
+fn print_element(line: &mut Line, elem: Elem, bits: u64) -> fmt::Result {
+    match elem {
         Elem::Bool => write!(line, "{}", bits != 0),
         Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 => write!(line, "{}", bits.cast_signed()),
         Elem::U64 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::U4 => write!(line, "{bits}"),
@@ -99,5 +125,5 @@ fn print_element(line: &mut String, elem: Elem, bits: u64) {
             let single = (cast::cast(elem, Elem::F32).scalar)([bits, 0, 0]);
             write!(line, "{}", <f32 as Rep>::from_bits(single))
         }
-    };
+    }
 }

@@ -5,11 +5,11 @@
 //! the addresses and strides of its operands, which nothing in the launch writes, so a wrong guess about what the programs
 //! will ask for costs time only.
 
-use super::Machine;
 use super::edge::Edge;
 use super::matrix::{Operand, conversion, convert, multiply};
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::{Data, Tile};
+use super::{Machine, Outcome};
 use crate::ops::words::Strided;
 use crate::plan::TileSlot;
 use crate::plan::product::{Factor, Origin, ProductLoop};
@@ -107,12 +107,13 @@ fn panel<'m>(strip: &Strip<'m>, run: &Run, programs: usize) -> Option<Strided<'m
 impl<'m> Machine<'_, 'm> {
     /// Does the iterations from `lo` on for which every tile is inside of tensors that the launch does not write, or beyond
     /// their edge with zeros, all at once. Gives the first iteration that is still to be done.
-    pub(super) fn product_loop(&mut self, product: &ProductLoop, lo: i64, hi: i64) -> i64 {
-        let (Some(a), Some(b)) = (self.strip(&product.a), self.strip(&product.b)) else { return lo };
+    pub(super) fn product_loop(&mut self, product: &ProductLoop, lo: i64, hi: i64) -> Outcome<i64> {
+        let (Some(a), Some(b)) = (self.strip(&product.a), self.strip(&product.b)) else { return Ok(lo) };
         let unit = i64::from(product.step[2].max(1));
-        let done =
-            Run::of([&a, &b], product.step[2], lo * unit, hi - lo).filter(|run| self.product(product, [&a, &b], run));
-        done.map_or(lo, |run| lo + run.count)
+        Ok(match Run::of([&a, &b], product.step[2], lo * unit, hi - lo) {
+            Some(run) if self.product(product, [&a, &b], &run)? => lo + run.count,
+            Some(_) | None => lo,
+        })
     }
 
     /// What a factor takes of the tensor from which its tiles are loaded.
@@ -125,21 +126,21 @@ impl<'m> Machine<'_, 'm> {
     }
 
     /// Adds a run of iterations to the accumulator. False if it cannot be done at once.
-    pub(super) fn product(&mut self, product: &ProductLoop, [a, b]: [&Strip<'m>; 2], run: &Run) -> bool {
+    pub(super) fn product(&mut self, product: &ProductLoop, [a, b]: [&Strip<'m>; 2], run: &Run) -> Outcome<bool> {
         if !self.lazy {
-            return false;
+            return Ok(false);
         }
-        let (Some(left), Some(right)) = (panel(a, run, 1), panel(b, run, 1)) else { return false };
-        if !self.take_kept(product, &left, &right) {
+        let (Some(left), Some(right)) = (panel(a, run, 1), panel(b, run, 1)) else { return Ok(false) };
+        if !self.take_kept(product, &left, &right)? {
             match self.several(product, a, run) {
                 Some((programs, rows)) => {
-                    self.keep(product, &rows, &right, programs);
-                    self.take_kept(product, &left, &right);
+                    self.keep(product, &rows, &right, programs)?;
+                    self.take_kept(product, &left, &right)?;
                 }
-                None => self.accumulate(product, &left, &right),
+                None => self.accumulate(product, &left, &right)?,
             }
         }
-        true
+        Ok(true)
     }
 
     /// For how many programs the product is to be done at once, if for several, and their rows of `a`.
@@ -154,19 +155,20 @@ impl<'m> Machine<'_, 'm> {
         (2..=most).rev().find_map(|programs| Some((programs, panel(a, run, programs)?)))
     }
 
-    fn keep(&mut self, product: &ProductLoop, rows: &Strided<'m>, b: &Strided<'m>, programs: usize) {
+    fn keep(&mut self, product: &ProductLoop, rows: &Strided<'m>, b: &Strided<'m>, programs: usize) -> Outcome<()> {
         let info = self.plan.tiles[product.acc as usize];
         let mut kept = std::mem::take(&mut self.work.kept);
-        reserve(&mut kept.sums, programs * info.len * info.size);
-        self.sum(product, bytes_mut(&mut kept.sums, programs * info.len * info.size), false, rows, b);
+        reserve(&mut kept.sums, programs * info.len * info.size)?;
+        self.sum(product, bytes_mut(&mut kept.sums, programs * info.len * info.size), false, rows, b)?;
         let extents = [rows.shape[2], b.shape[3], rows.shape[3]];
         kept.key = Some(Key { a: place(rows), b: place(b), extents, tile: product.step[0], programs });
         self.work.kept = kept;
+        Ok(())
     }
 
     /// Takes the accumulator from the product that is kept, if it is in there.
-    fn take_kept(&mut self, product: &ProductLoop, a: &Strided<'m>, b: &Strided<'m>) -> bool {
-        let Some(key) = self.work.kept.key else { return false };
+    fn take_kept(&mut self, product: &ProductLoop, a: &Strided<'m>, b: &Strided<'m>) -> Outcome<bool> {
+        let Some(key) = self.work.kept.key else { return Ok(false) };
         let zero = matches!(self.tiles[product.acc as usize].data, Data::Splat(0));
         let (address, strides) = place(a);
         let [rows, cols, depth] = key.extents;
@@ -181,27 +183,35 @@ impl<'m> Machine<'_, 'm> {
             let inside = usize::try_from(rows).unwrap_or(0).saturating_sub(program * tile).min(tile);
             is_there && usize::try_from(a.shape[2]) == Ok(inside)
         };
-        let Some(program) = (0..key.programs).find(ours).filter(|_| same) else { return false };
+        let Some(program) = (0..key.programs).find(ours).filter(|_| same) else { return Ok(false) };
         let info = self.plan.tiles[product.acc as usize];
         let size = info.len * info.size;
         self.make(product.acc, |machine, out| {
             let all = bytes(&machine.work.kept.sums, key.programs * size);
             out.copy_from_slice(&all[program * size..(program + 1) * size]);
-        });
-        true
+        })?;
+        Ok(true)
     }
 
-    fn accumulate(&mut self, product: &ProductLoop, a: &Strided<'m>, b: &Strided<'m>) {
-        let add = self.own_accumulator(product.acc);
-        let Data::Buffer(id) = self.tiles[product.acc as usize].data else { return };
+    fn accumulate(&mut self, product: &ProductLoop, a: &Strided<'m>, b: &Strided<'m>) -> Outcome<()> {
+        let add = self.own_accumulator(product.acc)?;
+        let Data::Buffer(id) = self.tiles[product.acc as usize].data else { return Ok(()) };
         let info = self.plan.tiles[product.acc as usize];
         let mut out = self.work.pool.lend(id);
-        self.sum(product, bytes_mut(&mut out, info.len * info.size), add, a, b);
+        self.sum(product, bytes_mut(&mut out, info.len * info.size), add, a, b)?;
         self.work.pool.give_back(id, out);
+        Ok(())
     }
 
     /// `dst = a · b`, or `dst += a · b`, where the factors have zeros beyond their extents.
-    fn sum(&mut self, product: &ProductLoop, dst: &mut [u8], mut add: bool, a: &Strided<'m>, b: &Strided<'m>) {
+    fn sum(
+        &mut self,
+        product: &ProductLoop,
+        dst: &mut [u8],
+        mut add: bool,
+        a: &Strided<'m>,
+        b: &Strided<'m>,
+    ) -> Outcome<()> {
         let extent = |n: i32| usize::try_from(n).unwrap_or(0);
         let [m, n, depth] = [extent(a.shape[2]), extent(b.shape[3]), extent(a.shape[3])];
         let mut factors = std::mem::take(&mut self.work.factors);
@@ -218,22 +228,23 @@ impl<'m> Machine<'_, 'm> {
             let k = part.min(depth - from);
             let (a, b) = (a.columns(from, k), b.rows(from, k));
             let as_is = |s: &Strided<'m>| Operand { data: s.data, first: s.first, strides: s.strides };
-            let left = convert_a.map_or_else(|| as_is(&a), |f| convert(self.isa, &a, f, left));
-            let right = convert_b.map_or_else(|| as_is(&b), |f| convert(self.isa, &b, f, right));
-            multiply(info.elem, (dst, row), [m, n, k], add, [left, right], sums);
-            edge.add(dst, k, [left, right], sums);
+            let left = convert_a.map_or_else(|| Ok(as_is(&a)), |f| convert(self.isa, &a, f, left))?;
+            let right = convert_b.map_or_else(|| Ok(as_is(&b)), |f| convert(self.isa, &b, f, right))?;
+            multiply(info.elem, (dst, row), [m, n, k], add, [left, right], sums)?;
+            edge.add(dst, k, [left, right], sums)?;
             add = true;
         }
         self.work.factors = factors;
+        Ok(())
     }
 
     /// Makes the accumulator a buffer of its own. False if it is zero: then the buffer is to be overwritten.
-    fn own_accumulator(&mut self, acc: TileSlot) -> bool {
+    fn own_accumulator(&mut self, acc: TileSlot) -> Outcome<bool> {
         if matches!(self.tiles[acc as usize].data, Data::Splat(0)) {
-            self.fresh(acc);
-            return false;
+            self.fresh(acc)?;
+            return Ok(false);
         }
-        self.make_dense(acc);
+        self.make_dense(acc)?;
         let tile = self.tiles[acc as usize];
         let own = match tile.data {
             Data::Buffer(id) => self.work.pool.is_unique(id) && tile.first == 0,
@@ -241,9 +252,9 @@ impl<'m> Machine<'_, 'm> {
         };
         if !own {
             self.tiles[acc as usize] = Tile { dense: false, ..tile };
-            self.make_dense(acc);
+            self.make_dense(acc)?;
         }
-        true
+        Ok(true)
     }
 
     /// Forgets what was kept: memory may change between launches.

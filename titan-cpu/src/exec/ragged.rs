@@ -4,7 +4,7 @@ use super::{Machine, Outcome, trap};
 use crate::plan::{FactStep, ScalarSlot, ViewSlot};
 use crate::rep;
 use crate::runtime::view::View;
-use titan_core::ir::{Elem, Loc};
+use titan_core::ir::{Elem, Loc, grouped};
 
 impl Machine<'_, '_> {
     /// Whether no offset is less than the one before it: then no two segments have a row in common.
@@ -35,7 +35,12 @@ impl Machine<'_, '_> {
                 let present = self.view(*view).is_given();
                 self.set(*to, present.into());
             }
-            FactStep::Unflatten { to, index, extents } => self.unflatten(to, *index, extents),
+            FactStep::Unflatten { to, index, extents, group } => {
+                self.unflatten(to, *index, extents);
+                if let Some(rows) = group {
+                    self.regroup(to, extents, *rows);
+                }
+            }
             FactStep::Index { to, from, axis, at } => {
                 self.views[*to as usize] = self.view(*from).index(*axis, self.int(*at));
             }
@@ -68,7 +73,7 @@ impl Machine<'_, '_> {
                     if here {
                         found = Some([e, rest / cols, rest % cols]);
                     }
-                    rest -= tiles;
+                    rest = rest.saturating_sub(tiles);
                     here
                 })?;
                 let Some(place) = found else { return trap(loc, format!("there is no tile {number} in the segments")) };
@@ -89,6 +94,15 @@ impl Machine<'_, '_> {
         }
         if let Some(first) = to.first() {
             self.set_int(*first, rest);
+        }
+    }
+
+    /// The last two coordinates in the order of groups of rows.
+    fn regroup(&mut self, to: &[ScalarSlot], extents: &[ScalarSlot], rows: i32) {
+        if let ([.., m, n], [.., height, width]) = (to, extents) {
+            let [row, column] = grouped([self.int(*m), self.int(*n)], [self.int(*height), self.int(*width)], rows);
+            self.set_int(*m, row);
+            self.set_int(*n, column);
         }
     }
 

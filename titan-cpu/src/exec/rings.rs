@@ -2,11 +2,12 @@
 
 use super::rows::fill_rows;
 use super::tile::{Data, Tile};
-use super::{Machine, Outcome, trap};
+use super::{Machine, Outcome, out_of_memory, trap};
 use crate::plan::rings::{RingId, RingPlan, RingStep, Source};
 use crate::plan::{ScalarSlot, TileSlot};
 use crate::runtime::view::View;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use titan_core::ir::{Fill, Loc};
 
 /// What is to be copied.
@@ -15,7 +16,7 @@ pub(super) enum Copied<'m> {
     /// A tile from these coordinates of its first element on.
     Tile { view: View<'m>, start: [i64; 4], pad: u64 },
     /// Rows, by the coordinates before the column.
-    Rows { view: View<'m>, rows: Box<[[i64; 4]]>, col: i64, pad: u64 },
+    Rows { view: View<'m>, rows: Arc<Vec<[i64; 4]>>, col: i64, pad: u64 },
 }
 
 /// What a stage holds.
@@ -122,7 +123,10 @@ impl<'m> Machine<'_, 'm> {
             RingStep::Produce { ring, time, sources, unless } => {
                 let content = match unless {
                     Some((condition, fill)) if self.scalar(*condition) == 0 => filled(*fill),
-                    Some(_) | None => Content::Copied(sources.iter().map(|source| self.copied(source)).collect()),
+                    Some(_) | None => {
+                        let copied = sources.iter().map(|source| self.copied(source));
+                        Content::Copied(copied.collect::<Outcome<_>>()?)
+                    }
                 };
                 let time = self.scalar(*time);
                 self.rings[*ring].fill(time, content);
@@ -158,17 +162,20 @@ impl<'m> Machine<'_, 'm> {
         self.rings[ring].is_filled(self.scalar(time))
     }
 
-    fn copied(&mut self, source: &Source) -> Copied<'m> {
-        match source {
+    fn copied(&mut self, source: &Source) -> Outcome<Copied<'m>> {
+        Ok(match source {
             Source::Tile { from, shape, pad } => {
                 Copied::Tile { view: self.view(from.view), start: self.start(from, *shape), pad: self.scalar(*pad) }
             }
             Source::Rows { view, rows, count, col, pad } => {
-                self.dense_rows(rows);
-                let rows = (0..*count).map(|i| self.row(rows, i)).collect();
-                Copied::Rows { view: self.view(*view), rows, col: i64::from(self.int(*col)), pad: self.scalar(*pad) }
+                self.dense_rows(rows)?;
+                let mut all = Vec::new();
+                all.try_reserve_exact(*count).map_err(|_| out_of_memory(*count * size_of::<[i64; 4]>()))?;
+                all.extend((0..*count).map(|i| self.row(rows, i)));
+                let (view, col, pad) = (self.view(*view), i64::from(self.int(*col)), self.scalar(*pad));
+                Copied::Rows { view, rows: Arc::new(all), col, pad }
             }
-        }
+        })
     }
 
     /// A tile of a stage: loaded now, or left in the tensor.
@@ -187,15 +194,15 @@ impl<'m> Machine<'_, 'm> {
                     self.set_tile(to, tile);
                 } else {
                     let (view, start, pad) = (*view, *start, *pad);
-                    self.load_dense(to, &view, start, pad);
+                    self.load_dense(to, &view, start, pad)?;
                 }
             }
             Some(Copied::Rows { view, rows, col, pad }) => {
-                let (view, rows, col, pad) = (*view, rows.clone(), *col, *pad);
+                let (view, rows, col, pad) = (*view, Arc::clone(rows), *col, *pad);
                 let info = self.plan.tiles[to as usize];
                 self.make(to, |_, out| {
-                    fill_rows(&view, &info, (col, pad), out, |i| rows.get(i).copied().unwrap_or([-1; 4]))
-                });
+                    fill_rows(&view, &info, (col, pad), out, |i| rows.get(i).copied().unwrap_or([-1; 4]));
+                })?;
             }
             None => return trap(loc, "a stage is read that holds nothing".to_owned()),
         }

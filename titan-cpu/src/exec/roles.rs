@@ -81,7 +81,7 @@ impl<'p> Machine<'p, '_> {
                 None => Some(Flow::Yield),
             };
             if let Some(flow) = flow
-                && !self.unwind(role, flow)
+                && !self.unwind(role, flow)?
             {
                 return Ok(Turn::Stopped);
             }
@@ -110,7 +110,7 @@ impl<'p> Machine<'p, '_> {
             && waits(&f.body)
         {
             let counter = self.enter(f, node.loc)?;
-            self.iterate_next(role, level(f.body, Kind::For(counter)));
+            self.iterate_next(role, level(f.body, Kind::For(counter)))?;
         } else if let Step::Loop { enter, body } = &node.step
             && waits(body)
         {
@@ -142,45 +142,46 @@ impl<'p> Machine<'p, '_> {
     }
 
     /// Ends the innermost block, and those around it that end with it. False if the program ends.
-    fn unwind(&mut self, role: &mut Stack<'p>, mut flow: Flow) -> bool {
+    fn unwind(&mut self, role: &mut Stack<'p>, mut flow: Flow) -> Outcome<bool> {
         while let Some(level) = role.pop() {
             let is_loop = !matches!(level.kind, Kind::Arm);
             flow = match flow {
-                Flow::Return => return false,
+                Flow::Return => return Ok(false),
                 Flow::Break(0) if is_loop => {
                     self.next(role);
-                    return true;
+                    return Ok(true);
                 }
                 Flow::Break(n) if is_loop => Flow::Break(n - 1),
                 Flow::Continue(n) if is_loop && n > 0 => Flow::Continue(n - 1),
                 Flow::Yield | Flow::Continue(0) if is_loop => {
                     if self.stop.load(Relaxed) {
-                        return false;
+                        return Ok(false);
                     }
-                    self.iterate_next(role, level);
-                    return true;
+                    self.iterate_next(role, level)?;
+                    return Ok(true);
                 }
                 Flow::Yield => {
                     self.next(role);
-                    return true;
+                    return Ok(true);
                 }
                 Flow::Break(_) | Flow::Continue(_) => flow,
             };
         }
-        true
+        Ok(true)
     }
 
     /// The next iteration of a loop, which may be the first one, or what comes after the loop.
-    fn iterate_next(&mut self, role: &mut Stack<'p>, mut level: Level<'p>) {
+    fn iterate_next(&mut self, role: &mut Stack<'p>, mut level: Level<'p>) -> Outcome<()> {
         level.at = 0;
         if let Kind::For(counter) = &mut level.kind
-            && !self.iterate(counter)
+            && !self.iterate(counter)?
         {
             self.leave_for(counter.f);
             self.next(role);
         } else {
             role.push(level);
         }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Gathers and scatters, of rows and of single elements.
 
-use super::Machine;
 use super::memory::{Write, count, write};
+use super::{Machine, Outcome};
 use crate::ops::words;
 use crate::plan::{ScalarSlot, Slot, TileInfo, TileSlot, ViewSlot};
 use crate::runtime::view::View;
@@ -54,12 +54,13 @@ impl Machine<'_, '_> {
         bytemuck::cast_slice::<u8, i32>(self.dense(tile)).get(i).copied().unwrap_or(-1).into()
     }
 
-    pub(super) fn dense_rows(&mut self, rows: &[Slot]) {
+    pub(super) fn dense_rows(&mut self, rows: &[Slot]) -> Outcome<()> {
         for row in rows {
             if let Slot::Tile(tile) = row {
-                self.make_dense(*tile);
+                self.make_dense(*tile)?;
             }
         }
+        Ok(())
     }
 
     pub(super) fn gather_rows(
@@ -69,16 +70,22 @@ impl Machine<'_, '_> {
         rows: &[Slot],
         col: ScalarSlot,
         pad: ScalarSlot,
-    ) {
-        self.dense_rows(rows);
+    ) -> Outcome<()> {
+        self.dense_rows(rows)?;
         let (info, view) = (self.plan.tiles[to as usize], self.view(view));
         let (col, pad) = (i64::from(self.int(col)), self.scalar(pad));
-        self.make(to, |m, out| fill_rows(&view, &info, (col, pad), out, |i| m.row(rows, i)));
+        self.make(to, |m, out| fill_rows(&view, &info, (col, pad), out, |i| m.row(rows, i)))
     }
 
-    pub(super) fn scatter_rows(&mut self, view: ViewSlot, rows: &[Slot], col: ScalarSlot, from: TileSlot) {
-        self.dense_rows(rows);
-        self.make_dense(from);
+    pub(super) fn scatter_rows(
+        &mut self,
+        view: ViewSlot,
+        rows: &[Slot],
+        col: ScalarSlot,
+        from: TileSlot,
+    ) -> Outcome<()> {
+        self.dense_rows(rows)?;
+        self.make_dense(from)?;
         let (info, view) = (self.plan.tiles[from as usize], self.view(view));
         let col = i64::from(self.int(col));
         let width = usize::try_from(info.shape[3]).unwrap_or(1);
@@ -91,6 +98,7 @@ impl Machine<'_, '_> {
                 write(&view, view.offset(at), view.strides()[3], &row[lo..hi], Write::Shared);
             }
         }
+        Ok(())
     }
 
     /// The element that lane `i` names, if it exists.
@@ -104,8 +112,8 @@ impl Machine<'_, '_> {
         view.outer(outer).offset_inside(inner)
     }
 
-    pub(super) fn gather(&mut self, to: TileSlot, view: ViewSlot, at: &[TileSlot], pad: ScalarSlot) {
-        at.iter().for_each(|tile| self.make_dense(*tile));
+    pub(super) fn gather(&mut self, to: TileSlot, view: ViewSlot, at: &[TileSlot], pad: ScalarSlot) -> Outcome<()> {
+        at.iter().try_for_each(|tile| self.make_dense(*tile))?;
         let (info, view, pad) = (self.plan.tiles[to as usize], self.view(view), self.scalar(pad));
         self.make(to, |m, out| {
             for (i, d) in out.chunks_exact_mut(info.size).enumerate() {
@@ -114,17 +122,18 @@ impl Machine<'_, '_> {
                     None => words::fill(d, info.size, pad),
                 }
             }
-        });
+        })
     }
 
-    pub(super) fn scatter(&mut self, view: ViewSlot, at: &[TileSlot], from: TileSlot, how: Write) {
-        at.iter().for_each(|tile| self.make_dense(*tile));
-        self.make_dense(from);
+    pub(super) fn scatter(&mut self, view: ViewSlot, at: &[TileSlot], from: TileSlot, how: Write) -> Outcome<()> {
+        at.iter().try_for_each(|tile| self.make_dense(*tile))?;
+        self.make_dense(from)?;
         let (info, view) = (self.plan.tiles[from as usize], self.view(view));
         for (i, d) in self.dense(from).chunks_exact(info.size).enumerate() {
             if let Some(offset) = self.lane_element(&view, at, i) {
                 write(&view, offset, 1, d, how);
             }
         }
+        Ok(())
     }
 }

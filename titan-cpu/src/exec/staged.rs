@@ -1,9 +1,9 @@
 //! Loops over stages that are one matrix product: what was to be copied to them, one behind the other, is the same as tiles
 //! loaded in a loop.
 
-use super::Machine;
 use super::product_loop::{Run, Strip};
 use super::rings::{Content, Copied};
+use super::{Machine, Outcome};
 use crate::plan::product::{Factor, Origin, ProductLoop};
 use crate::runtime::view::View;
 
@@ -12,20 +12,20 @@ type Place<'a, 'm> = (&'a View<'m>, [i64; 4], u64);
 
 impl<'m> Machine<'_, 'm> {
     /// Of at most so many iterations does those whose stages are there, if they follow each other along k; gives how many.
-    pub(super) fn staged_product(&mut self, product: &ProductLoop, most: i64) -> i64 {
-        let Some((a, from, there)) = self.stages_of(product, &product.a, most) else { return 0 };
-        let Some((b, also_from, also_there)) = self.stages_of(product, &product.b, there) else { return 0 };
+    pub(super) fn staged_product(&mut self, product: &ProductLoop, most: i64) -> Outcome<i64> {
+        let Some((a, from, there)) = self.stages_of(product, &product.a, most) else { return Ok(0) };
+        let Some((b, also_from, also_there)) = self.stages_of(product, &product.b, there) else { return Ok(0) };
         let run = Run::of([&a, &b], product.step[2], from, also_there).filter(|_| from == also_from);
-        let Some(run) = run else { return 0 };
-        if !self.product(product, [&a, &b], &run) {
-            return 0;
+        let Some(run) = run else { return Ok(0) };
+        if !self.product(product, [&a, &b], &run)? {
+            return Ok(0);
         }
         for (ring, reader) in &product.rings {
             let count = run.count.cast_unsigned();
             let time = self.rings[*ring].claim(*reader, count);
             (time..time + count).for_each(|time| self.rings[*ring].release(time));
         }
-        run.count
+        Ok(run.count)
     }
 
     /// What a factor takes of a tensor in the stages from the next one on; the first element along k, and how many stages go

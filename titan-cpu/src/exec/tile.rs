@@ -1,7 +1,7 @@
 //! What a tile slot holds: a handle of a buffer, or a form that has no buffer of its own yet.
 
-use super::Machine;
 use super::pool::{BufferId, bytes_mut};
+use super::{Machine, Outcome};
 use crate::ops::words::{self, Strided};
 use crate::plan::TileSlot;
 
@@ -56,21 +56,22 @@ impl<'m> Machine<'_, 'm> {
     }
 
     /// A new dense tile for a slot, to be filled in; the slot has it already.
-    pub(super) fn fresh(&mut self, slot: TileSlot) -> BufferId {
+    pub(super) fn fresh(&mut self, slot: TileSlot) -> Outcome<BufferId> {
         let info = &self.plan.tiles[slot as usize];
-        let id = self.work.pool.take(info.class);
+        let id = self.work.pool.take(info.class)?;
         self.set_tile(slot, Tile { data: Data::Buffer(id), first: 0, strides: info.strides, dense: true });
-        id
+        Ok(id)
     }
 
     /// Makes a new dense tile by a function that sees this machine and fills the bytes.
-    pub(super) fn make(&mut self, slot: TileSlot, f: impl FnOnce(&mut Self, &mut [u8])) {
+    pub(super) fn make<R>(&mut self, slot: TileSlot, f: impl FnOnce(&mut Self, &mut [u8]) -> R) -> Outcome<R> {
         let info = &self.plan.tiles[slot as usize];
         let size = info.len * info.size;
-        let id = self.fresh(slot);
+        let id = self.fresh(slot)?;
         let mut buffer = self.work.pool.lend(id);
-        f(self, bytes_mut(&mut buffer, size));
+        let result = f(self, bytes_mut(&mut buffer, size));
         self.work.pool.give_back(id, buffer);
+        Ok(result)
     }
 
     /// The data that a tile is in; nothing for a splat.
@@ -94,10 +95,10 @@ impl<'m> Machine<'_, 'm> {
     }
 
     /// Gives a tile the dense form, if it has another one.
-    pub(super) fn make_dense(&mut self, slot: TileSlot) {
+    pub(super) fn make_dense(&mut self, slot: TileSlot) -> Outcome<()> {
         let tile = self.tiles[slot as usize];
         if tile.dense {
-            return;
+            return Ok(());
         }
         // The old handle is kept alive while the new tile is made.
         if let Data::Buffer(id) = tile.data {
@@ -112,10 +113,11 @@ impl<'m> Machine<'_, 'm> {
             Data::Memory(data) => words::gather_run(out, &strided(data, &tile, info.shape, info.size), 0),
             Data::Splat(bits) => words::fill(out, info.size, bits),
             Data::Nothing => {}
-        });
+        })?;
         if let Data::Buffer(id) = tile.data {
             self.work.pool.release(id);
         }
+        Ok(())
     }
 
     /// The elements of a tile that has the dense form.

@@ -12,7 +12,7 @@ impl Machine<'_, '_> {
                 for (d, i) in bytemuck::cast_slice_mut::<u8, i32>(out).iter_mut().zip(0..) {
                     *d = i;
                 }
-            }),
+            })?,
             TileStep::Splat { to, from } => {
                 let data = Data::Splat(self.scalar(*from));
                 self.set_tile(*to, Tile { data, first: 0, strides: [0; 4], dense: false });
@@ -26,43 +26,43 @@ impl Machine<'_, '_> {
                 };
                 self.set(*to, crate::rep::extend(*elem, bits));
             }
-            TileStep::Restride { to, from, how } => self.restride(*to, *from, *how),
+            TileStep::Restride { to, from, how } => self.restride(*to, *from, *how)?,
             TileStep::Interleave { to, from: [a, b] } => {
-                self.make_dense(*a);
-                self.make_dense(*b);
+                self.make_dense(*a)?;
+                self.make_dense(*b)?;
                 let size = self.plan.tiles[*to as usize].size;
-                self.make(*to, |m, out| words::interleave(out, size, m.dense(*a), m.dense(*b)));
+                self.make(*to, |m, out| words::interleave(out, size, m.dense(*a), m.dense(*b)))?;
             }
-            TileStep::Split { to, from } => self.split(*to, *from),
-            TileStep::Reduce { to, from, axis, f } => self.reduce(*to, *from, *axis, *f),
-            TileStep::ArgReduce { to, index, from, axis, f } => self.arg_reduce(*to, *index, *from, *axis, *f),
+            TileStep::Split { to, from } => self.split(*to, *from)?,
+            TileStep::Reduce { to, from, axis, f } => self.reduce(*to, *from, *axis, *f)?,
+            TileStep::ArgReduce { to, index, from, axis, f } => self.arg_reduce(*to, *index, *from, *axis, *f)?,
             TileStep::Scan { to, from, axis, f } => {
-                self.make_dense(*from);
+                self.make_dense(*from)?;
                 let extents = self.extents(*from, *axis);
-                self.make(*to, |m, out| f(m.isa, out, m.dense(*from), extents));
+                self.make(*to, |m, out| f(m.isa, out, m.dense(*from), extents))?;
             }
             TileStep::ReduceWith { to, from, axis, f } => self.reduce_with(*to, *from, *axis, f)?,
             TileStep::ScanWith { to, from, axis, f } => self.scan_with(*to, *from, *axis, f)?,
-            TileStep::Mma { to, a, b, c } => self.mma(*to, *a, *b, *c, node.kills.contains(c)),
+            TileStep::Mma { to, a, b, c } => self.mma(*to, *a, *b, *c, node.kills.contains(c))?,
         }
         Ok(())
     }
 
-    fn split(&mut self, [even, odd]: [TileSlot; 2], from: TileSlot) {
-        self.make_dense(from);
+    fn split(&mut self, [even, odd]: [TileSlot; 2], from: TileSlot) -> Outcome<()> {
+        self.make_dense(from)?;
         let info = self.plan.tiles[even as usize];
         self.make(even, |m, even| {
             let bytes = info.len * info.size;
-            m.make(odd, |m, odd| words::split(&mut even[..bytes], &mut odd[..bytes], info.size, m.dense(from)));
-        });
+            m.make(odd, |m, odd| words::split(&mut even[..bytes], &mut odd[..bytes], info.size, m.dense(from)))
+        })?
     }
 
     /// Looks at a tile under another shape. Only a reshape of a tile that is not dense copies.
-    fn restride(&mut self, to: TileSlot, from: TileSlot, how: Restride) {
+    fn restride(&mut self, to: TileSlot, from: TileSlot, how: Restride) -> Outcome<()> {
         let reshaped = matches!(how, Restride::Reshape);
         let splat = matches!(self.tiles[from as usize].data, Data::Splat(_));
         if reshaped && !splat {
-            self.make_dense(from);
+            self.make_dense(from)?;
         }
         let (old, new) = (self.plan.tiles[from as usize], self.plan.tiles[to as usize]);
         let mut tile = self.share(from);
@@ -87,6 +87,7 @@ impl Machine<'_, '_> {
                 Restride::Permute(order) => order.iter().filter(|a| old.shape[**a] != 1).is_sorted(),
             };
         self.set_tile(to, tile);
+        Ok(())
     }
 
     /// `[outer, n, inner]` of a tile for an axis.

@@ -192,6 +192,7 @@ impl Lower<'_> {
             | OpKind::Segment
             | OpKind::Shared
             | OpKind::Unflatten
+            | OpKind::UnflattenGrouped(_)
             | OpKind::RaggedCount { .. }
             | OpKind::RaggedTile { .. } => self.fact(frame, op),
             OpKind::Load(..)

@@ -25,7 +25,8 @@ impl Lower<'_> {
                 FactStep::Dim { view: self.view(*t)?, to: self.new_scalar(*r)?, axis: *axis }
             }
             (OpKind::Present, [t], [r]) => FactStep::Present { view: self.view(*t)?, to: self.new_scalar(*r)? },
-            (OpKind::Unflatten, [index, extents @ ..], [_, ..]) => FactStep::Unflatten {
+            (OpKind::Unflatten | OpKind::UnflattenGrouped(_), [index, extents @ ..], [_, ..]) => FactStep::Unflatten {
+                group: if let OpKind::UnflattenGrouped(rows) = op.kind { Some(rows) } else { None },
                 index: self.scalar(*index)?,
                 extents: self.scalars(extents)?,
                 to: results.iter().map(|r| self.new_scalar(*r)).collect::<Result<_>>()?,

@@ -54,7 +54,7 @@ pub(crate) enum FactStep {
     NumPrograms { to: ScalarSlot, axis: usize },
     Dim { to: ScalarSlot, view: ViewSlot, axis: u8 },
     Present { to: ScalarSlot, view: ViewSlot },
-    Unflatten { to: Vec<ScalarSlot>, index: ScalarSlot, extents: Vec<ScalarSlot> },
+    Unflatten { to: Vec<ScalarSlot>, index: ScalarSlot, extents: Vec<ScalarSlot>, group: Option<i32> },
     Index { to: ViewSlot, from: ViewSlot, axis: u8, at: ScalarSlot },
     Slice { to: ViewSlot, from: ViewSlot, axis: u8, range: [ScalarSlot; 2] },
     Segment { to: ViewSlot, from: ViewSlot, offsets: ViewSlot, at: ScalarSlot },

@@ -248,7 +248,10 @@ impl View<'_> {
                 }
             }
         }
-        if self.elem.bits() >= 8 {
+        if self.elem.bits() == 4 {
+            // Atomically as well, byte by byte.
+            self.write_nibbles(first, stride, src);
+        } else {
             with_width!(crate::rep::size(self.elem), words(self, first, stride, src));
         }
     }

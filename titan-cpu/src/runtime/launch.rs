@@ -3,6 +3,7 @@
 use super::memory::{Lease, Memory};
 use super::view::{View, elements};
 use titan_core::ir::Elem;
+use titan_core::launch::{Footprint, is_injective};
 
 /// A tensor argument as the launcher describes it.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +34,7 @@ pub(super) struct Slot {
     pub(super) frozen: bool,
     lease: usize,
     memory: usize,
-    /// The first bit and the last; `None` if there is no element.
-    pub(super) span: Option<(i128, i128)>,
+    pub(super) footprint: Footprint,
 }
 
 /// Why a launch cannot happen.
@@ -109,9 +109,10 @@ impl Slot {
         }
         let len = elements(arg.elem, arg.memory.len());
         let base = elements(arg.elem, arg.offset);
-        let (first, last) = reach(base, arg.extents, arg.strides);
-        let empty = arg.extents.contains(&0);
-        if !empty && (first < 0 || last >= i128::from(len)) {
+        let axes = arg.extents.iter().zip(arg.strides).map(|(n, stride)| (i64::from(*n), *stride));
+        let footprint = Footprint::new(arg.elem, base, axes);
+        let (first, last) = footprint.elements();
+        if !footprint.is_empty() && (first < 0 || last >= i128::from(len)) {
             return Err(format!(
                 "`{name}`: elements {first} ..= {last} of a memory of {len} elements ({} bytes)",
                 arg.memory.len()
@@ -128,7 +129,7 @@ impl Slot {
             frozen: false,
             lease: 0,
             memory: arg.memory.id(),
-            span: (!empty).then_some((first * bits as i128, (last + 1) * bits as i128 - 1)),
+            footprint,
         };
         let (mut extents, mut strides) = (arg.extents, arg.strides);
         if let ([extent, inner @ ..], [stride, rest @ ..]) = (extents, strides)
@@ -141,24 +142,11 @@ impl Slot {
         Ok(slot)
     }
 
-    /// Whether the spans have a byte in common; not yet whether an element has.
+    /// Whether the two span a byte in common, be it one that an element of the one and none of the other is in.
     fn touches(&self, other: &Slot) -> bool {
-        match (self.span, other.span) {
-            (Some((a, b)), Some((c, d))) => self.memory == other.memory && a / 8 <= d / 8 && c / 8 <= b / 8,
-            (None, _) | (_, None) => false,
-        }
+        let (a, b) = (self.footprint.bytes(), other.footprint.bytes());
+        self.memory == other.memory && a.start.max(b.start) < a.end.min(b.end)
     }
-}
-
-/// The least and the greatest element.
-fn reach(base: i64, extents: &[i32], strides: &[i64]) -> (i128, i128) {
-    let (mut first, mut last) = (i128::from(base), i128::from(base));
-    for (n, stride) in extents.iter().zip(strides) {
-        let far = i128::from((*n - 1).max(0)) * i128::from(*stride);
-        first += far.min(0);
-        last += far.max(0);
-    }
-    (first, last)
 }
 
 /// Nothing writes what a frozen tensor spans.
@@ -175,58 +163,17 @@ fn freeze(slots: &mut [Option<Slot>]) {
 
 /// An output has no element twice, and shares none with another argument.
 fn check_outputs(args: &[Option<TensorArg<'_>>], slots: &[Option<Slot>]) -> Result<(), String> {
-    let named = || args.iter().zip(slots).filter_map(|(a, s)| Some((a.as_ref()?.name, s.as_ref()?)));
-    for (i, (name, slot)) in named().enumerate() {
-        if !slot.writable {
-            continue;
-        }
-        if !is_injective(slot) {
+    let given = || args.iter().zip(slots).filter_map(|(a, s)| Some((a.as_ref()?, s.as_ref()?)));
+    for (i, (arg, slot)) in given().enumerate().filter(|(_, (_, slot))| slot.writable) {
+        let (name, extents) = (arg.name, arg.extents.iter().map(|n| i64::from(*n)).collect::<Vec<_>>());
+        if !slot.footprint.is_empty() && !is_injective(&extents, arg.strides) {
             return Err(format!("`{name}`: an output whose elements are not provably distinct"));
         }
-        for (j, (other_name, other)) in named().enumerate() {
-            if i != j && slot.touches(other) && !interleaved(slot, other) {
-                return Err(format!("`{name}` is written and overlaps `{other_name}`"));
+        for (j, (other, used)) in given().enumerate() {
+            if i != j && slot.memory == used.memory && slot.footprint.overlaps(&used.footprint) {
+                return Err(format!("`{name}` is written and overlaps `{}`", other.name));
             }
         }
     }
     Ok(())
-}
-
-/// Strides and extents of the axes that have more than one element, the greatest stride first.
-fn axes(slot: &Slot) -> Vec<(i128, i128)> {
-    let mut axes: Vec<(i128, i128)> = slot
-        .strides
-        .iter()
-        .zip(&slot.extents)
-        .chain([(&slot.first.1, &slot.first.0)])
-        .filter(|(_, n)| **n > 1)
-        .map(|(s, n)| (i128::from(*s).abs(), i128::from(*n)))
-        .collect();
-    axes.sort_unstable_by(|a, b| b.cmp(a));
-    axes
-}
-
-/// Each stride is greater than what the smaller ones reach.
-fn is_injective(slot: &Slot) -> bool {
-    let axes = axes(slot);
-    (0..axes.len()).all(|i| axes[i].0 > axes[i + 1..].iter().map(|(s, n)| s * (n - 1)).sum()) || slot.span.is_none()
-}
-
-/// Whether two tensors whose spans touch are columns of one matrix side by side: they step by the same greatest stride, and
-/// between two steps each keeps to its own part.
-fn interleaved(a: &Slot, b: &Slot) -> bool {
-    let ((Some(span_a), Some(span_b)), bits) = ((a.span, b.span), i128::from(a.elem.bits())) else { return true };
-    let (axes_a, axes_b) = (axes(a), axes(b));
-    let (Some((stride, _)), Some((other, _))) = (axes_a.first(), axes_b.first()) else { return false };
-    let step = stride * bits;
-    if step != other * i128::from(b.elem.bits()) || step == 0 || a.elem.bits() < 8 || b.elem.bits() < 8 {
-        return false;
-    }
-    let part = |span: (i128, i128), axes: &[(i128, i128)], bits: i128| {
-        let within: i128 = axes[1..].iter().map(|(s, n)| s * (n - 1)).sum();
-        (span.0.rem_euclid(step), span.0.rem_euclid(step) + (within + 1) * bits)
-    };
-    let (lo_a, hi_a) = part(span_a, &axes_a, bits);
-    let (lo_b, hi_b) = part(span_b, &axes_b, i128::from(b.elem.bits()));
-    hi_a <= step && hi_b <= step && (hi_a <= lo_b || hi_b <= lo_a)
 }

@@ -1,4 +1,4 @@
-//! Device memory: reference-counted, 64-byte aligned, zeroed.
+//! Device memory: reference-counted, 64-byte aligned, zeroed; or somebody else's.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
@@ -40,9 +40,20 @@ pub struct Memory(Arc<Block>);
 struct Block {
     bytes: NonNull<u8>,
     len: usize,
-    layout: Layout,
+    origin: Origin,
     /// How many leases there are; [`WRITER`] if one is exclusive.
     leases: AtomicU32,
+}
+
+/// Whose the bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The block's, allocated with this layout.
+    Own(Layout),
+    /// Somebody else's, who lends them to be read.
+    Shared,
+    /// Somebody else's, who lends them to be written as well.
+    Exclusive,
 }
 
 const WRITER: u32 = u32::MAX;
@@ -51,7 +62,7 @@ const ALIGN: usize = 64;
 /// small pages costs a walk of the page table every 4 KiB.
 const HUGE_PAGE: usize = 2 << 20;
 
-// SAFETY: the bytes are owned by the block. They are accessed only by who holds a lease: by any number of threads that read,
+// SAFETY: the bytes are owned by the block, or lent to it. They are accessed only by who holds a lease: by any number of threads that read,
 // or by one owner, and the threads of its launch, that write.
 unsafe impl Send for Block {}
 // SAFETY: as above.
@@ -59,8 +70,10 @@ unsafe impl Sync for Block {}
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: allocated in `Memory::zeroed` with this layout, and freed once, here.
-        unsafe { dealloc(self.bytes.as_ptr(), self.layout) };
+        if let Origin::Own(layout) = self.origin {
+            // SAFETY: allocated in `Memory::zeroed` with this layout, and freed once, here.
+            unsafe { dealloc(self.bytes.as_ptr(), layout) };
+        }
     }
 }
 
@@ -80,7 +93,35 @@ impl Memory {
         }
         // SAFETY: so many bytes were just allocated.
         unsafe { start.write_bytes(0, layout.size()) };
-        Ok(Memory(Arc::new(Block { bytes: start, len: bytes, layout, leases: AtomicU32::new(0) })))
+        Ok(Memory::new(start, bytes, Origin::Own(layout)))
+    }
+
+    /// Bytes of somebody else's, to be read. Whoever asks to write them is told that they are in use.
+    ///
+    /// # Safety
+    /// Until all accesses to the memory and all launches on it have ended, the bytes must exist, and nobody may write them.
+    /// The address must be aligned to the elements that launches read there.
+    #[must_use]
+    pub unsafe fn lent(bytes: *const [u8]) -> Memory {
+        Memory::foreign(bytes.cast_mut(), Origin::Shared)
+    }
+
+    /// Bytes of somebody else's, to be read and written.
+    ///
+    /// # Safety
+    /// Until all accesses to the memory and all launches on it have ended, the bytes must exist, and nobody else may use them.
+    /// Any bytes must be allowed there. The address must be aligned to the elements that launches read and write there.
+    #[must_use]
+    pub unsafe fn lent_mut(bytes: *mut [u8]) -> Memory {
+        Memory::foreign(bytes, Origin::Exclusive)
+    }
+
+    fn foreign(bytes: *mut [u8], origin: Origin) -> Memory {
+        Memory::new(NonNull::new(bytes.cast()).unwrap_or(NonNull::dangling()), bytes.len(), origin)
+    }
+
+    fn new(bytes: NonNull<u8>, len: usize, origin: Origin) -> Memory {
+        Memory(Arc::new(Block { bytes, len, origin, leases: AtomicU32::new(0) }))
     }
 
     /// How many bytes.
@@ -136,7 +177,8 @@ impl Memory {
     pub(crate) fn lease(&self, exclusive: bool) -> Option<Lease> {
         let leases = &self.0.leases;
         let taken = if exclusive {
-            leases.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            self.0.origin != Origin::Shared
+                && leases.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_ok()
         } else {
             leases.fetch_update(Ordering::Acquire, Ordering::Relaxed, |n| (n < WRITER - 1).then(|| n + 1)).is_ok()
         };

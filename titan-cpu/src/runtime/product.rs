@@ -1,5 +1,9 @@
-//! Matrix products on slices: the calls of the matmul crates.
+//! Matrix products on slices: the calls of the matmul crates, or plain loops without them.
+//!
+//! They run in the calling thread, without parallelism of their own, also where another crate of the program asks for their
+//! feature `rayon`: a thread that took part in a pool could begin a task that waits for this launch.
 
+#[cfg(feature = "matmul")]
 use gemm_common::Parallelism;
 
 /// A matrix in a slice: the index of its first element, and the distance between rows and between columns.
@@ -25,8 +29,19 @@ impl<T> Matrix<'_, T> {
         least.is_some_and(|x| x >= 0) && most.and_then(|x| usize::try_from(x).ok()).is_some_and(|x| x < self.data.len())
     }
 
+    #[cfg(feature = "matmul")]
     fn start(&self) -> *const T {
         self.data.as_ptr().wrapping_add(self.first)
+    }
+
+    /// The element in a row and a column that `holds` has found.
+    #[cfg(not(feature = "matmul"))]
+    fn at(&self, row: usize, col: usize) -> T
+    where
+        T: Copy,
+    {
+        let step = |n: usize, step: isize| n.cast_signed().wrapping_mul(step);
+        self.data[self.first.wrapping_add_signed(step(row, self.row) + step(col, self.col))]
     }
 }
 
@@ -41,23 +56,37 @@ macro_rules! multiply {
         impl Multiply for $t {
             fn product((c, row): (&mut [$t], usize), [m, n, k]: [usize; 3], add: bool, a: Matrix<'_, $t>, b: Matrix<'_, $t>) {
                 let end = m.saturating_sub(1).checked_mul(row).and_then(|last| last.checked_add(n)).unwrap_or(usize::MAX);
-                let Ok(step) = isize::try_from(row) else { return };
                 let fits = m > 0 && n > 0 && k > 0 && row >= n && c.len() >= end && a.holds(m, k) && b.holds(k, n);
                 debug_assert!(fits, "a product of {m} x {k} and {k} x {n} beyond its operands");
                 if !fits {
                     return;
                 }
-                // The crate prefers columns, so it is given the transposed product: cᵀ = bᵀ · aᵀ.
-                // SAFETY: `c` has m rows of n elements, as `end` says, and they do not overlap, as `row` is at least n; `holds`
-                // found every element of `a` and `b` in their slices.
-                unsafe {
-                    $krate::gemm::$t::get_gemm_fn()(
-                        n, m, k,
-                        c.as_mut_ptr(), step, 1, add,
-                        b.start(), b.row, b.col,
-                        a.start(), a.row, a.col,
-                        1.0, 1.0, false, false, false, Parallelism::None,
-                    );
+                #[cfg(not(feature = "matmul"))]
+                for i in 0..m {
+                    let sums = &mut c[i * row..][..n];
+                    if !add {
+                        sums.fill(0.0);
+                    }
+                    for l in 0..k {
+                        let left = a.at(i, l);
+                        sums.iter_mut().enumerate().for_each(|(j, sum)| *sum += left * b.at(l, j));
+                    }
+                }
+                #[cfg(feature = "matmul")]
+                {
+                    let Ok(step) = isize::try_from(row) else { return };
+                    // The crate prefers columns, so it is given the transposed product: cᵀ = bᵀ · aᵀ.
+                    // SAFETY: `c` has m rows of n elements, as `end` says, and they do not overlap, as `row` is at least n;
+                    // `holds` found every element of `a` and `b` in their slices.
+                    unsafe {
+                        $krate::gemm::$t::get_gemm_fn()(
+                            n, m, k,
+                            c.as_mut_ptr(), step, 1, add,
+                            b.start(), b.row, b.col,
+                            a.start(), a.row, a.col,
+                            1.0, 1.0, false, false, false, Parallelism::None,
+                        );
+                    }
                 }
             }
         }

@@ -280,16 +280,19 @@ impl<'m> Frozen<'m> {
     /// The span of a tensor that the launch does not write.
     fn new(lease: &'m Lease, slot: &Slot) -> Option<Self> {
         let (start, len, _) = lease.parts();
-        let bits = i128::from(slot.elem.bits());
-        let (first, last) = slot.span.filter(|_| slot.frozen && bits >= 8)?;
-        let (skip, end) = (usize::try_from(first / 8).ok()?, usize::try_from((last + 1) / 8).ok()?);
+        let bits = slot.elem.bits();
+        if !slot.frozen || slot.footprint.is_empty() || bits < 8 {
+            return None;
+        }
+        let (span, (first, _)) = (slot.footprint.bytes(), slot.footprint.elements());
+        let (skip, end) = (usize::try_from(span.start).ok()?, usize::try_from(span.end).ok()?);
         if skip > end || end > len {
             return None;
         }
         // SAFETY: the bytes are inside of the memory, as just checked, and the memory is leased for `'m`; `frozen` says that
         // nothing in the launch writes any byte of the span, and the lease that nothing else does.
         let bytes = unsafe { std::slice::from_raw_parts(start.as_ptr().add(skip), end - skip) };
-        Some(Frozen { bytes, origin: i64::try_from(first / bits).ok()? })
+        Some(Frozen { bytes, origin: i64::try_from(first).ok()? })
     }
 }
 

@@ -3,6 +3,7 @@
 mod common;
 mod control;
 mod elementwise;
+mod extremes;
 mod groups;
 mod launch;
 mod matmul;

@@ -11,6 +11,7 @@ pub(crate) use op::{BinaryOp, LazyOp, UnaryOp};
 pub(crate) use ty::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::quote;
 use titan_core::ir::Elem;
 
 /// The number of an expression in its function.
@@ -35,6 +36,10 @@ pub(crate) struct KernelConfig {
     pub(crate) instances: Vec<InstanceAxis>,
     /// `grid(..)`
     pub(crate) grid: Option<(Span, Vec<Expr>)>,
+    /// `grid(unchecked ..)`: parts of outputs may be left as they are.
+    pub(crate) partial: bool,
+    /// `targets(..)`: the GPU targets that the kernel is compiled for; all if it says nothing.
+    pub(crate) targets: Option<Vec<&'static str>>,
     /// `require(..)`
     pub(crate) requires: Vec<Expr>,
     /// `crate = path`
@@ -120,6 +125,8 @@ pub(crate) struct Var {
 pub(crate) struct GenericParam {
     pub(crate) name: Ident,
     pub(crate) kind: GenericKind,
+    /// The traits of `T: Float`, by their last names.
+    pub(crate) bounds: Vec<String>,
     /// As written: `T: Float` or `const BM: i32`.
     pub(crate) tokens: TokenStream,
 }
@@ -134,6 +141,20 @@ pub(crate) enum GenericKind {
     ConstInt(Elem),
     /// `const CAUSAL: bool`
     ConstBool,
+}
+
+impl GenericKind {
+    pub(crate) const fn is_const(self) -> bool {
+        matches!(self, GenericKind::ConstInt(_) | GenericKind::ConstBool)
+    }
+}
+
+impl GenericParam {
+    /// It as an argument: a constant that has the name of a type stands in braces.
+    pub(crate) fn argument(&self) -> TokenStream {
+        let name = &self.name;
+        if self.kind.is_const() && crate::names::is_type(&name.to_string()) { quote!({ #name }) } else { quote!(#name) }
+    }
 }
 
 /// A parameter.
@@ -300,6 +321,7 @@ pub(crate) enum Builtin {
     NumPrograms,
     Cdiv,
     Unflatten,
+    UnflattenGrouped,
     Pipelined,
     Mma,
     Iota,

@@ -13,6 +13,16 @@ pub(crate) enum LazyOp {
     Or,
 }
 
+impl LazyOp {
+    /// The operator in Rust.
+    pub(crate) const fn symbol(self) -> &'static str {
+        match self {
+            LazyOp::And => "&&",
+            LazyOp::Or => "||",
+        }
+    }
+}
+
 /// The binary operators, in the names of `titan::lang::ops`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BinaryOp {

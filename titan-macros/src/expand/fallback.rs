@@ -1,18 +1,22 @@
 //! After an error: the errors, and the user's item with the same signature, so that the rest of the file still type-checks
 //! and editors keep working.
 
+use super::imports;
 use crate::ctxt::{Diag, compile_error};
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use titan_core::diag::Code;
 
 /// The errors and a launch function that is never called.
 pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream) -> TokenStream {
     let errors: TokenStream = reports.iter().map(compile_error).collect();
+    let used = imports::prelude();
     let Ok(mut parsed) = syn::parse2::<syn::ItemFn>(item.clone()) else {
         // Another item: the rest of the file may need it.
-        let item = syn::parse2::<syn::Item>(item).ok();
-        return quote!(#errors #item);
+        return match syn::parse2::<syn::Item>(item.clone()) {
+            Ok(item) => quote!(#errors #used #item),
+            Err(_) => unparsed(krate, &item),
+        };
     };
     let item = &mut parsed;
     for input in &mut item.sig.inputs {
@@ -45,6 +49,7 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
     reference.ident = syn::Ident::new("reference", name.span());
     quote! {
         #errors
+        #used
         #[allow(non_camel_case_types, dead_code)]
         #[doc(hidden)]
         #vis enum #name {}
@@ -55,6 +60,60 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
             #[allow(unused, clippy::all)]
             #[doc(hidden)]
             #vis #reference -> #krate::Result<()> { ::core::unreachable!() }
+        }
+    }
+}
+
+/// The launch function of a kernel whose body rustc has refused, so that nobody is told that it does not exist. If rustc takes
+/// what we cannot parse, using the kernel is an error.
+pub(crate) fn unparsed(krate: &TokenStream, item: &TokenStream) -> TokenStream {
+    let used = imports::prelude();
+    let Some(parsed) = without_body(item) else { return used };
+    let (vis, mut sig) = (parsed.vis, parsed.sig);
+    for input in &mut sig.inputs {
+        if let syn::FnArg::Typed(t) = input {
+            t.attrs.clear();
+        }
+    }
+    let name = sig.ident.clone();
+    let message = format!("[{}] `{name}` has syntax that kernels do not have", Code::Syntax);
+    sig.output = syn::ReturnType::Default;
+    quote! {
+        #used
+        #[allow(unused, clippy::all)]
+        #[doc(hidden)]
+        #vis #sig -> #krate::Launch<'static> { const { ::core::panic!("{}", #message) } }
+    }
+}
+
+/// A function whose body does not parse, without it.
+pub(crate) fn without_body(item: &TokenStream) -> Option<syn::ItemFn> {
+    let is_body = |t: &TokenTree| matches!(t, TokenTree::Group(g) if g.delimiter() == Delimiter::Brace);
+    let head: TokenStream = item.clone().into_iter().take_while(|t| !is_body(t)).collect();
+    syn::parse2(quote!(#head {})).ok()
+}
+
+/// The errors of an item that stands in an `impl` or `trait`, and a function of its signature there.
+pub(crate) fn misplaced(krate: &TokenStream, reports: &[Diag], item: TokenStream, launches: bool) -> TokenStream {
+    let errors: TokenStream = reports.iter().map(compile_error).collect();
+    let Some(parsed) = without_body(&item) else { return quote!(#errors #item) };
+    let (vis, mut sig) = (parsed.vis, parsed.sig);
+    for input in &mut sig.inputs {
+        match input {
+            syn::FnArg::Typed(t) => t.attrs.clear(),
+            syn::FnArg::Receiver(r) => r.attrs.clear(),
+        }
+    }
+    if launches {
+        sig.output = syn::parse_quote!(-> #krate::Launch<'static>);
+    }
+    quote! {
+        #errors
+        #[allow(unused, clippy::all)]
+        #[doc(hidden)]
+        #vis #sig {
+            fn _used<T: Sized>() {}
+            ::core::unreachable!()
         }
     }
 }

@@ -33,11 +33,20 @@ pub(crate) fn of(krate: &TokenStream, func: &Function) -> TokenStream {
     }
 }
 
+/// What makes an import of the prelude count as used: it has `Sized` too.
+pub(crate) fn prelude() -> TokenStream {
+    quote!(
+        const _: fn() = || {
+            fn _used<T: Sized>() {}
+        };
+    )
+}
+
 /// The function is the language's, whatever the file calls so: rustc compares the two.
 fn comparison(krate: &TokenStream, name: &Ident) -> Option<TokenStream> {
     let (half, single, matrix) = (quote!(#krate::lang::f16), quote!(f32), quote!(#krate::lang::D2<1, 1>));
     let args = match name.to_string().as_str() {
-        "iota" | "unflatten" => quote!(::<1>),
+        "iota" | "unflatten" | "unflatten_grouped" => quote!(::<1>),
         "select" => quote!(::<#single, #matrix, #single, #single>),
         "mma" => quote!(::<#krate::lang::Tile<#half, #matrix>, #krate::lang::Tile<#half, #matrix>, #single, #matrix>),
         "mma_async" | "mma_async_reg" => quote!(::<#half, #half, #single, #matrix, #matrix, #matrix>),

@@ -16,17 +16,20 @@ mod reference;
 mod surface;
 mod tripwire;
 
-pub(crate) use fallback::fallback;
-pub(crate) use imports::of as imports;
+pub(crate) use fallback::{fallback, misplaced, without_body};
+pub(crate) use imports::{of as imports, prelude};
 
-use crate::ast::{ExprKind, Function, GenericKind, KernelItem, Res, TypeKind};
+use crate::ast::{ExprId, ExprKind, Function, GenericKind, GenericParam, KernelItem, Res, TypeKind};
 use crate::clock::{self, Part};
 use crate::compile::Compiled;
 use crate::ctxt::{Diag, Reports, compile_error};
 use crate::items::Items;
 use crate::shadow::Shadow;
+use crate::targets;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
+use std::collections::BTreeMap;
+use titan_core::ir::Elem;
 
 /// What the parts of an expansion share.
 pub(crate) struct Expansion<'a> {
@@ -55,7 +58,7 @@ impl Expansion<'_> {
         if groups.is_empty() {
             return out;
         }
-        let body = Body::new(self);
+        let body = Body::new(self, compiled);
         for (nth, (_, group)) in groups.iter().enumerate() {
             out.extend(self.group(group, &body, nth == 0));
         }
@@ -74,8 +77,8 @@ impl Expansion<'_> {
         let (krate, func) = (self.krate, &self.item.func);
         let (name, trait_name) = (&func.name, surface::trait_name(&func.name));
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
-        let names: Vec<_> = func.generics.iter().map(|g| &g.name).collect();
-        let params = func.params.iter().map(|p| surface::host_param(p, false));
+        let names: Vec<_> = func.generics.iter().map(GenericParam::argument).collect();
+        let params = func.params.iter().map(|p| surface::host_param(krate, p, false));
         let cfg = self.cfgs();
         quote! {
             #errors
@@ -98,7 +101,8 @@ impl Expansion<'_> {
         let quiet = if first { quote!(#(#lints)*) } else { quote!(#[allow(warnings)]) };
         let reference = self.shared_reference(body);
         let instances = group.iter().map(|c| self.instance(c, body));
-        let tripwire = self.tripwire(any, shadow);
+        let broken = group.iter().any(|c| c.kernel.is_none());
+        let tripwire = broken.then(|| self.tripwire(any, shadow));
         let roles = self.roles();
         let cfg = self.cfgs();
         quote! {
@@ -176,7 +180,9 @@ impl Expansion<'_> {
         let artifact = match &c.kernel {
             Some(kernel) => {
                 let text = clock::time(Part::Print, || titan_core::text::print(kernel));
-                quote!(#krate::__private::compile!(#text))
+                let chosen = targets::chosen(self.item.config.targets.as_deref());
+                let request = targets::request(&chosen, name, &c.places);
+                quote!(#krate::__private::compile!(#text #request))
             }
             None => quote!(&[]),
         };
@@ -212,9 +218,10 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn new(expansion: &Expansion<'a>) -> Self {
+    fn new(expansion: &Expansion<'a>, compiled: &[Compiled]) -> Self {
         let func = &expansion.item.func;
         let mut shadow = Shadow::new(expansion.krate, func);
+        shadow.elems = agreed(compiled);
         let body = clock::time(Part::Shadow, || shadow.body());
         let params = shadow.params();
         let (consts, fresh) = (shadow.const_params(), shadow.fresh_params());
@@ -225,7 +232,7 @@ impl<'a> Body<'a> {
             // See `tripwire`: an opaque result is as broken as the body.
             quote!(-> impl ::core::marker::Sized { #binds let () = #body; })
         };
-        let host = func.params.iter().map(|p| surface::host_param(p, false));
+        let host = func.params.iter().map(|p| surface::host_param(expansion.krate, p, false));
         let names = func.params.iter().map(|p| &p.name);
         Body {
             generics: quote!(#(#consts,)* #(#fresh),*),
@@ -236,6 +243,14 @@ impl<'a> Body<'a> {
             shadow,
         }
     }
+}
+
+/// The elements that inference found, where all instances agree. After an error rustc reads what is written.
+fn agreed(compiled: &[Compiled]) -> BTreeMap<ExprId, Elem> {
+    let [first, rest @ ..] = compiled else { return BTreeMap::new() };
+    let mut elems = first.elems.clone();
+    elems.retain(|id, elem| rest.iter().all(|c| c.elems.get(id) == Some(elem)));
+    if compiled.iter().any(|c| c.kernel.is_none()) { BTreeMap::new() } else { elems }
 }
 
 /// `type T = f16;`

@@ -17,6 +17,7 @@ impl Expansion<'_> {
     pub(super) fn shared_reference(&self, body: &Body<'_>) -> TokenStream {
         let (krate, func) = (self.krate, &self.item.func);
         let (mut launch, mut hosts, mut pass, mut back) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let outputs = func.params.iter().filter(|p| ParamTyKind::of(p) == ParamTyKind::Mut).map(|p| &p.name);
         for p in &func.params {
             let (arg, host) = (&p.name, format_ident!("__titan_{}", p.name));
             match ParamTyKind::of(p) {
@@ -35,7 +36,7 @@ impl Expansion<'_> {
                     pass.push(quote!(#host.as_ref().map(|t| t.tensor())));
                 }
                 ParamTyKind::Mut => {
-                    launch.push(quote!(&mut *#arg));
+                    launch.push(quote!(#arg.reborrow()));
                     hosts.push(quote!(let mut #host = #krate::__private::HostTensor::new(&*#arg)?;));
                     pass.push(quote!(#host.tensor_mut()));
                     back.push(quote!(#host.copy_back(#arg)?;));
@@ -49,6 +50,7 @@ impl Expansion<'_> {
             fn __titan_reference<const __TITAN_RUN: bool, #generics>(
                 __titan_kernel: &'static #krate::__private::KernelRef, __titan_roles: &[usize], #host
             ) -> #krate::Result<()> {
+                #(let mut #outputs = #outputs;)*
                 let __titan_args = ::std::vec![#(#krate::__private::LaunchArg::from(#launch)),*];
                 let __titan_reference = #krate::__private::Reference::new(__titan_kernel, __titan_args)?;
                 #(#hosts)*

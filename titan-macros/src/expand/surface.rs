@@ -1,7 +1,7 @@
 //! What the user names: the launch function, the type of the same name, the trait of the declared instances.
 
 use super::Expansion;
-use crate::ast::{KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
+use crate::ast::{GenericParam, KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
 use crate::compile::Compiled;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
@@ -33,7 +33,7 @@ impl Expansion<'_> {
         let attrs = item.attrs.iter().filter(|a| lint_level(a).as_deref() != Some("expect"));
         let (name, trait_name) = (&func.name, trait_name(&func.name));
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
-        let names: Vec<&Ident> = func.generics.iter().map(|g| &g.name).collect();
+        let names: Vec<TokenStream> = func.generics.iter().map(GenericParam::argument).collect();
         let none = names.is_empty();
         let params_of = if none { quote!() } else { quote!(<#(#declared),*>) };
         let args_of = if none { quote!() } else { quote!(<#(#names),*>) };
@@ -87,7 +87,7 @@ impl Expansion<'_> {
         let trait_name = trait_name(&func.name);
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let params_of = if declared.is_empty() { quote!() } else { quote!(<#(#declared),*>) };
-        let params = func.params.iter().map(|p| host_param(p, false));
+        let params = func.params.iter().map(|p| host_param(krate, p, false));
         let (message, label, note) = self.missing();
         let cfg = self.cfgs();
         quote! {
@@ -146,11 +146,11 @@ impl ParamTyKind {
 /// for tensors.
 fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
     let TypeKind::Tensor { elem, rank, mutable, optional: false, path } = &p.ty.kind else {
-        return host_param(p, launch);
+        return host_param(krate, p, launch);
     };
     let (name, lifetime) = (&p.name, launch.then(|| quote!('launch)));
     // As written: imports of it count as used.
-    let (elem, rank, tensor) = (host_ty(elem, launch), usize::from(*rank), path.tokens());
+    let (elem, rank, tensor) = (host_ty(krate, elem, launch), usize::from(*rank), path.tokens());
     if *mutable {
         quote!(#name: & #lifetime mut (impl #krate::AsTensorMut<#tensor<#elem, #rank>> + ?Sized))
     } else {
@@ -158,7 +158,7 @@ fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
     }
 }
 
-/// Such a parameter as a plain reference or value.
+/// Such a parameter as a plain reference, an exclusive access or a value.
 fn launch_arg(krate: &TokenStream, p: &Param) -> TokenStream {
     let name = &p.name;
     match ParamTyKind::of(p) {
@@ -169,21 +169,24 @@ fn launch_arg(krate: &TokenStream, p: &Param) -> TokenStream {
 }
 
 /// A parameter of an instance's reference; `launch` borrows tensors for the launch.
-pub(super) fn host_param(p: &Param, launch: bool) -> TokenStream {
-    let (name, ty) = (&p.name, host_ty(&p.ty, launch));
+pub(super) fn host_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
+    let (name, ty) = (&p.name, host_ty(krate, &p.ty, launch));
     quote!(#name: #ty)
 }
 
-fn host_ty(t: &TypeRef, launch: bool) -> TokenStream {
+fn host_ty(krate: &TokenStream, t: &TypeRef, launch: bool) -> TokenStream {
     let lifetime = launch.then(|| quote!('launch));
     match &t.kind {
         TypeKind::Tensor { elem, rank, mutable, optional, path } => {
-            let (elem, rank) = (host_ty(elem, launch), usize::from(*rank));
+            let (elem, rank) = (host_ty(krate, elem, launch), usize::from(*rank));
             // As written: it is the host's `titan::Tensor`, and imports of it count as used.
             let tensor = path.tokens();
             match (optional, mutable) {
                 (true, _) => quote!(::core::option::Option<& #lifetime #tensor<#elem, #rank>>),
-                (false, true) => quote!(& #lifetime mut #tensor<#elem, #rank>),
+                (false, true) => {
+                    let lifetime = lifetime.unwrap_or_else(|| quote!('_));
+                    quote!(#krate::Exclusive<#lifetime, #tensor<#elem, #rank>>)
+                }
                 (false, false) => quote!(& #lifetime #tensor<#elem, #rank>),
             }
         }

@@ -19,12 +19,13 @@ impl Infer<'_> {
     /// Checks the number of arguments.
     pub(super) fn arity(&mut self, args: &[Expr], n: usize, what: &str, span: Span) -> bool {
         if args.len() != n {
-            self.cx.error(Code::Arguments, span, format!("`{what}` takes {n} arguments, not {}", args.len()));
+            self.wrong_count(args, n, what, span);
             args.iter().for_each(|a| drop(self.expr(a)));
         }
         args.len() == n
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each case")]
     fn builtin(&mut self, b: Builtin, path: &Path, args: &[Expr], span: Span) -> ITy {
         let i32 = |s: &mut Self| ITy::Scalar(s.known(Elem::I32));
         let name = path.last().map(ToString::to_string).unwrap_or_default();
@@ -39,7 +40,7 @@ impl Infer<'_> {
             Builtin::AccFromTile | Builtin::StageJoin => 1,
             Builtin::MmaAsync | Builtin::MmaAsyncReg => 3,
             Builtin::ProgramId | Builtin::NumPrograms | Builtin::Pipelined | Builtin::TileFull | Builtin::Some => 1,
-            Builtin::Cdiv | Builtin::Unflatten => 2,
+            Builtin::Cdiv | Builtin::Unflatten | Builtin::UnflattenGrouped => 2,
             Builtin::Mma | Builtin::Select => 3,
         };
         if !self.arity(args, n, &name, span) {
@@ -61,12 +62,27 @@ impl Infer<'_> {
                         let want = ITy::Array(Box::new(i32(self)), if let ITy::Array(_, n) = &t { *n } else { 0 });
                         self.unify(&want, &t, span)
                     }
-                    other => self.no_such("one to four extents", &other, span),
+                    other => {
+                        let title = format!("`unflatten` takes one to four extents, not {}", self.describe(&other));
+                        self.cx.error_help(Code::Arguments, args[1].span, title, "`unflatten(program_id(0), [B, H])`");
+                        ITy::Unknown
+                    }
                 }
             }
+            Builtin::UnflattenGrouped => {
+                let generics = path.generics.as_ref().map(|(_, g)| &g[..]).unwrap_or_default();
+                self.group_rows(generics, "unflatten_grouped::<8>(i, [rows, columns])", span);
+                self.index_expr(&args[0]);
+                let got = self.expr(&args[1]);
+                let want = ITy::Array(Box::new(i32(self)), 2);
+                self.unify(&want, &got, args[1].span)
+            }
             Builtin::Pipelined => match self.expr(&args[0]) {
-                ITy::Range => ITy::Range,
-                other => self.no_such("ends", &other, span),
+                ITy::Range | ITy::Unknown | ITy::Never => ITy::Range,
+                other => {
+                    self.wrong_kind(&ITy::Range, &other, args[0].span);
+                    ITy::Range
+                }
             },
             Builtin::Mma => self.mma(args, span),
             Builtin::Iota => {
@@ -151,7 +167,10 @@ impl Infer<'_> {
         let operand = |n: usize| tys.get(n).and_then(Self::operand_tile);
         let (Some((_, a)), Some((_, b)), Some(ITy::Tile(ec, c))) = (operand(0), operand(1), tys.get(2)) else {
             if !tys.iter().any(|t| matches!(t, ITy::Unknown | ITy::Never)) {
-                self.cx.error(Code::Arguments, span, "`mma` takes three tiles");
+                let wrong = tys.iter().position(|t| Self::operand_tile(t).is_none()).and_then(|n| tys.get(n));
+                let found = wrong.map_or_else(String::new, |t| format!(", not {}", self.describe(t)));
+                let help = "`mma(a, b, acc)`: the accumulator is `Tile::<f32, M, N>::zeros()` at first";
+                self.cx.error_help(Code::Arguments, span, format!("`mma` takes three tiles{found}"), help);
             }
             return ITy::Unknown;
         };
@@ -164,17 +183,13 @@ impl Infer<'_> {
             _ => None,
         };
         let Some(dims) = dims else {
-            self.cx.error(
-                Code::ShapeMismatch,
-                span,
-                format!("`mma` of tiles of {sa} and {sb}: the inner extents differ"),
-            );
+            self.cx.error(Code::MmaShapes, span, format!("`mma` of tiles of {sa} and {sb}: the inner extents differ"));
             return tys[2].clone();
         };
         let want = self.known_shape(dims);
         if let Err((w, g)) = self.unify_shape(want, *c) {
             self.cx.error(
-                Code::ShapeMismatch,
+                Code::MmaShapes,
                 span,
                 format!("`mma` of tiles of {sa} and {sb} gives {w}, the accumulator is {g}"),
             );
@@ -188,6 +203,9 @@ impl Infer<'_> {
             ITy::Tile(mask, shape) => {
                 let bool = self.known(Elem::Bool);
                 self.elem_or_report(bool, *mask, args[0].span);
+                if self.small_mask(*shape, &tys[1..], args[0].span) {
+                    return ITy::Unknown;
+                }
                 let (shape, elem) = (*shape, self.select_elem(&tys[1..]));
                 for (t, a) in tys[1..].iter().zip(&args[1..]) {
                     self.beside_tile(elem, shape, t, a.span);
@@ -197,12 +215,8 @@ impl Infer<'_> {
             ITy::Unknown | ITy::Never => ITy::Unknown,
             other => {
                 let title = format!("`select` takes a mask first, not {}", self.describe(other));
-                self.cx.error_help(
-                    Code::Condition,
-                    args[0].span,
-                    title,
-                    "a uniform choice is `if cond { a } else { b }`",
-                );
+                let help = self.mask_help(other, &tys[1..]);
+                self.cx.error_help(Code::Condition, args[0].span, title, help);
                 ITy::Unknown
             }
         }

@@ -20,7 +20,7 @@ impl Infer<'_> {
                 ITy::Unit
             }
             ExprKind::While { label, cond, body } => {
-                self.condition(cond);
+                let _reported = self.condition(cond);
                 self.loop_body(label.as_ref(), body);
                 ITy::Unit
             }
@@ -59,9 +59,10 @@ impl Infer<'_> {
     }
 
     pub(super) fn branch(&mut self, cond: &Cond, then: &Block, other: Option<&Expr>, span: Span) -> ITy {
+        let mut sound = true;
         match cond {
             Cond::Expr(c) => {
-                self.condition(c);
+                sound = self.condition(c);
                 // A constant condition removes an arm, which may not even type-check for this instance.
                 match consts::eval(c, &self.env) {
                     Ok(ConstValue::Bool(true)) => return self.block(then),
@@ -74,7 +75,12 @@ impl Infer<'_> {
                     ITy::Tensor(t) if t.optional => ITy::Tensor(TensorTy { optional: false, ..t }),
                     ITy::Pipe(PipeTy::Filled(fields)) => ITy::Pipe(PipeTy::Stage(fields)),
                     ITy::Unknown | ITy::Never => ITy::Unknown,
-                    other => self.no_such("`Some`", &other, option.span),
+                    other => {
+                        let title = format!("{} is always there", self.describe(&other));
+                        let help = "an optional tensor is a parameter `x: Option<&Tensor<f32, 1>>`";
+                        self.cx.error_help(Code::Arguments, option.span, title, help);
+                        ITy::Unknown
+                    }
                 };
                 self.bind(pat, &ty);
             }
@@ -83,9 +89,15 @@ impl Infer<'_> {
         match other {
             Some(e) => {
                 let b = self.expr(e);
-                self.unify(&a, &b, span)
+                // Arms of a choice between tiles are the mistake that has been reported.
+                if sound { self.unify(&a, &b, span) } else { ITy::Unknown }
             }
-            None => ITy::Unit,
+            None if matches!(a, ITy::Unit | ITy::Never | ITy::Unknown) => ITy::Unit,
+            None => {
+                let title = format!("an `if` without `else` gives no value, but this arm gives {}", self.describe(&a));
+                self.cx.error_help(Code::Arguments, span, title, "add `else { .. }`, or end the arm with `;`");
+                ITy::Unknown
+            }
         }
     }
 
@@ -119,8 +131,19 @@ impl Infer<'_> {
             ITy::Unknown | ITy::Never => ITy::Unknown,
             other => {
                 let title = format!("{} is not something to loop over", self.describe(&other));
-                let help = "loops run over `a..b`, `pipelined(a..b)`, `c.tiles::<..>()`, `y.ragged::<..>(off)`, \
-                    `ring.produce(a..b)` or `ring.consume(a..b)`";
+                let help = match other {
+                    ITy::Tile(..) => {
+                        "a tile is used as a whole: `.map(|v| ..)` works on each element, `.reduce_sum::<0>()` and the like combine them"
+                    }
+                    ITy::Scalar(_) => "a range has both ends: `0..n`",
+                    ITy::Tensor(_) => {
+                        "walk it by tiles: `for i in 0..cdiv(x.dim(0), 64) { x.load_tile::<64>([i]) .. }`"
+                    }
+                    _ => {
+                        "loops run over `a..b`, `pipelined(a..b)`, `c.tiles::<..>()`, `c.tiles_grouped::<.., G>()`, `y.ragged::<..>(off)`, \
+                        `ring.produce(a..b)` or `ring.consume(a..b)`"
+                    }
+                };
                 self.cx.error_help(Code::Syntax, iter.span, title, help);
                 ITy::Unknown
             }

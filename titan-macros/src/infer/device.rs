@@ -17,8 +17,15 @@ impl Infer<'_> {
         };
         let (dev, func) = (device, &device.func);
         if args.len() != func.params.len() {
-            let title = format!("`{key}` takes {} arguments, not {}", func.params.len(), args.len());
-            self.cx.error(Code::Arguments, span, title);
+            let names: Vec<String> = func.params.iter().map(|p| format!("`{}`", p.name)).collect();
+            let plural = if names.len() == 1 { "" } else { "s" };
+            let title = format!("`{key}` takes {} argument{plural}, not {}", names.len(), args.len());
+            let help = if names.is_empty() {
+                "leave them out".to_owned()
+            } else {
+                format!("its parameters are {}", names.join(", "))
+            };
+            self.cx.error_help(Code::Arguments, span, title, help);
             return ITy::Unknown;
         }
         let mut bound = Bound::default();
@@ -106,7 +113,8 @@ impl Infer<'_> {
             match bound.shapes.iter().find(|(n, _)| *n == name) {
                 Some((_, s)) => {
                     if let Err((a, b)) = self.unify_shape(*s, got) {
-                        self.cx.error(Code::ShapeMismatch, span, format!("a tile of {b} where one of {a} is expected"));
+                        let title = format!("a tile of {b} where one of {a} is expected");
+                        self.cx.error_help(Code::ShapeMismatch, span, title, super::misfit::shape_help(a, b));
                     }
                 }
                 None => bound.shapes.push((name, got)),

@@ -18,11 +18,15 @@ impl Infer<'_> {
                     let annotated = ty.as_ref().map(|t| self.ty_ref(t));
                     let value = init.as_ref().map(|e| self.expr(e));
                     let ty = match (annotated, value) {
-                        (Some(a), Some(v)) => self.unify(&v, &a, *span),
+                        (Some(a), Some(v)) => self.unify(&a, &v, init.as_ref().map_or(*span, |e| e.span)),
                         (Some(t), None) | (None, Some(t)) => t,
                         (None, None) => ITy::Unknown,
                     };
                     diverges |= ty == ITy::Never;
+                    let ty = match (ty, init) {
+                        (ITy::Unit, Some(e)) if self.bound_to_nothing(e) => ITy::Unknown,
+                        (ty, _) => ty,
+                    };
                     self.bind(pat, &ty);
                 }
                 Stmt::Expr { expr, semi } => {
@@ -40,6 +44,7 @@ impl Infer<'_> {
         self.record(e, ty)
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each case")]
     fn expr_kind(&mut self, e: &Expr) -> ITy {
         match &e.kind {
             ExprKind::Int(_, suffix, _) => ITy::Scalar(self.literal(*suffix, ElemSlot::Int)),
@@ -54,15 +59,21 @@ impl Infer<'_> {
                 let (ta, tb) = (self.expr(a), self.expr(b));
                 self.binary(*op, &ta, &tb, e.span)
             }
-            ExprKind::Lazy(_, a, b) => {
-                self.condition(a);
-                self.condition(b);
+            ExprKind::Lazy(op, a, b) => {
+                for side in [a, b] {
+                    let ty = self.expr(side);
+                    if !self.is_bool(&ty) {
+                        // Both sides are the same mistake.
+                        self.not_a_condition(&ty, Some(op.symbol()), e.span);
+                        return ITy::Unknown;
+                    }
+                }
                 ITy::Scalar(self.known(Elem::Bool))
             }
             ExprKind::Assign(place, value) => {
                 let want = self.expr(place);
                 let got = self.expr(value);
-                let ty = self.unify(&want, &got, e.span);
+                let ty = self.unify(&want, &got, value.span);
                 self.initialise(place, ty);
                 ITy::Unit
             }
@@ -95,7 +106,7 @@ impl Infer<'_> {
                 other => self.no_such(&format!("field `{n}`"), &other, e.span),
             },
             ExprKind::Closure { .. } => {
-                let help = "closures are arguments of `.map`, `.reduce` and `.scan`";
+                let help = "closures are arguments of `.map`, `.reduce` and `.scan`; a function with a name is `#[titan::device] fn f(..)`";
                 self.cx.error_help(Code::Syntax, e.span, "a closure on its own", help);
                 ITy::Unknown
             }
@@ -111,7 +122,7 @@ impl Infer<'_> {
                 for a in args {
                     let ty = self.expr(a);
                     if is_assert && !matches!(&ty, ITy::Tile(..)) {
-                        self.expect_bool(&ty, a.span);
+                        let _reported = self.expect_bool(&ty, a.span);
                     }
                 }
                 ITy::Unit
@@ -155,37 +166,58 @@ impl Infer<'_> {
     fn unary(&mut self, op: UnaryOp, ty: ITy, span: Span) -> ITy {
         match (op, &ty) {
             (UnaryOp::Deref, _) => {
-                let help = "scalars and tiles are values: leave out `&` and `*`";
+                let help = match &ty {
+                    ITy::Tensor(t) => {
+                        &format!("{}, and store one by `y.store_tile([i], v)`", super::advice::load_help(t.rank))
+                    }
+                    _ => "scalars and tiles are values: leave out `&` and `*`",
+                };
                 self.cx.error_help(Code::Syntax, span, "there is nothing to dereference in a kernel", help);
                 ITy::Unknown
             }
-            (_, ITy::Scalar(_) | ITy::Tile(..) | ITy::Unknown | ITy::Never) => ty,
+            (UnaryOp::Not, ITy::Scalar(e) | ITy::Tile(e, _) | ITy::Row(e, _) | ITy::Col(e, _))
+                if self.elem_of(*e).is_some_and(Elem::is_float) =>
+            {
+                let title = format!("`!` is not defined for `{}`", super::describe_slot(self.elem_slot(*e)));
+                let help = "it takes `bool` and integers; a comparison gives `bool`: `x == 0.0`";
+                self.cx.error_help(Code::ElementUnsupported, span, title, help);
+                ITy::Unknown
+            }
+            (_, ITy::Scalar(_) | ITy::Tile(..) | ITy::Row(..) | ITy::Col(..) | ITy::Unknown | ITy::Never) => ty,
             (UnaryOp::Neg, other) => self.no_such("`-`", &other.clone(), span),
             (UnaryOp::Not, other) => self.no_such("`!`", &other.clone(), span),
         }
     }
 
     pub(super) fn no_such(&mut self, what: &str, ty: &ITy, span: Span) -> ITy {
-        if !matches!(ty, ITy::Unknown | ITy::Never) {
-            self.cx.error(Code::UnknownOp, span, format!("{} has no {what}", self.describe(ty)));
+        match ty {
+            ITy::Unknown | ITy::Never => {}
+            ITy::Tensor(_) => self.in_memory(ty, &format!("{what} works on tiles and scalars"), span),
+            _ => self.cx.error(Code::UnknownOp, span, format!("{} has no {what}", self.describe(ty))),
         }
         ITy::Unknown
     }
 
-    /// A condition: one `bool`.
-    pub(super) fn condition(&mut self, e: &Expr) {
+    /// Whether a condition is one `bool`; reports it if not.
+    pub(super) fn condition(&mut self, e: &Expr) -> bool {
         let ty = self.expr(e);
-        self.expect_bool(&ty, e.span);
+        self.expect_bool(&ty, e.span)
     }
 
-    fn expect_bool(&mut self, ty: &ITy, span: Span) {
+    fn is_bool(&self, ty: &ITy) -> bool {
         match ty {
-            ITy::Unknown | ITy::Never => {}
-            ITy::Scalar(e) if self.elem_of(*e) == Some(Elem::Bool) => {}
-            other => {
-                self.cx.error(Code::Condition, span, format!("a condition is one `bool`, not {}", self.describe(other)))
-            }
+            ITy::Unknown | ITy::Never => true,
+            ITy::Scalar(e) => self.elem_of(*e) == Some(Elem::Bool),
+            _ => false,
         }
+    }
+
+    fn expect_bool(&mut self, ty: &ITy, span: Span) -> bool {
+        let fits = self.is_bool(ty);
+        if !fits {
+            self.not_a_condition(ty, None, span);
+        }
+        fits
     }
 
     /// An `i32` scalar.
@@ -213,7 +245,12 @@ impl Infer<'_> {
 
     fn not_an_index(&mut self, ty: &ITy, span: Span) {
         let title = format!("an index is an `i32`, not {}", self.describe(ty));
-        self.cx.error_help(Code::IndexType, span, title, "`as i32` where the value fits");
+        let help = match ty {
+            ITy::Scalar(_) => "`as i32` where the value fits".to_owned(),
+            ITy::Array(..) => "one `i32`, without brackets".to_owned(),
+            _ => "`program_id(0)`, a loop's variable or a shape name is one".to_owned(),
+        };
+        self.cx.error_help(Code::IndexType, span, title, help);
     }
 
     fn array(&mut self, list: &[Expr], span: Span) -> ITy {
@@ -296,7 +333,10 @@ impl Infer<'_> {
             _ => {
                 let title = format!("`as` converts scalars, not {}", self.describe(&from));
                 self.cast_instead(span, title, ty);
-                to
+                match (from, to) {
+                    (ITy::Tile(_, s), ITy::Scalar(e)) => ITy::Tile(e, s),
+                    _ => ITy::Unknown,
+                }
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Indices of memory: coordinates, row indices, index tiles, offsets of segments.
 
+use super::advice::in_brackets;
+use super::method::Call;
 use super::{E, ITy, Infer, S, TensorTy};
 use crate::ast::{Expr, ExprKind};
 use proc_macro2::Span;
@@ -13,11 +15,15 @@ impl Infer<'_> {
         let want = ITy::Array(Box::new(ITy::Scalar(self.known(Elem::I32))), rank);
         match &got {
             ITy::Array(_, n) if *n != rank => {
-                let title = format!("{n} coordinates for a tensor of rank {rank}");
-                self.cx.error(Code::RankMismatch, arg.span, title);
+                let title = format!("{} for a tensor of rank {rank}", counted(*n, "coordinate"));
+                self.cx.error_help(Code::RankMismatch, arg.span, title, in_brackets(rank));
             }
             ITy::Array(item, _) if !self.index_elem(item, first(arg)) => {}
-            _ => drop(self.unify(&want, &got, arg.span)),
+            ITy::Array(..) | ITy::Unknown | ITy::Never => drop(self.unify(&want, &got, arg.span)),
+            other => {
+                let title = format!("coordinates are an array of `i32`, not {}", self.describe(other));
+                self.cx.error_help(Code::Arguments, arg.span, title, in_brackets(rank));
+            }
         }
     }
 
@@ -25,8 +31,9 @@ impl Infer<'_> {
         match self.expr(arg) {
             ITy::Tensor(TensorTy { elem: Elem::I32, rank: 1, optional: false, .. }) | ITy::Unknown | ITy::Never => {}
             other => {
-                let title = format!("offsets are a `Tensor<i32, 1>`, not {}", self.describe(&other));
-                self.cx.error(Code::Arguments, arg.span, title);
+                let title = format!("offsets are a tensor, not {}", self.describe(&other));
+                let help = "a parameter `off: &Tensor<i32, 1>`: rows `off[e] .. off[e + 1]`";
+                self.cx.error_help(Code::Arguments, arg.span, title, help);
             }
         }
     }
@@ -40,8 +47,9 @@ impl Infer<'_> {
             one => vec![one],
         };
         if list.len() + 1 != rank {
-            let title = format!("{} row indices for a tensor of rank {rank}: one for each leading axis", list.len());
-            self.cx.error(Code::RankMismatch, span, title);
+            let title = format!("{} for a tensor of rank {rank}", counted(list.len(), "row index"));
+            let help = "one for every axis but the last: of rank 2 `ix`, of rank 3 `(i, j)`, each an `i32` or a `Tile<i32, N>`";
+            self.cx.error_help(Code::RankMismatch, span, title, help);
         }
         for ty in list {
             match &ty {
@@ -67,15 +75,29 @@ impl Infer<'_> {
     }
 
     /// Index tiles of one shape, one per axis.
-    pub(super) fn lanes(&mut self, arg: &Expr, rank: usize) -> Option<S> {
+    pub(super) fn lanes(&mut self, arg: &Expr, t: TensorTy, call: &Call<'_>) -> Option<S> {
+        let rank = usize::from(t.rank);
         match self.expr(arg) {
             ITy::Array(item, n) => {
                 if n != rank {
-                    let title = format!("{n} index tiles for a tensor of rank {rank}");
-                    self.cx.error(Code::RankMismatch, arg.span, title);
+                    let title = format!("{} for a tensor of rank {rank}", counted(n, "index tile"));
+                    self.cx.error_help(Code::RankMismatch, arg.span, title, in_brackets(rank));
+                    return None;
                 }
                 let ITy::Tile(e, s) = *item else {
-                    self.cx.error(Code::Arguments, arg.span, "indices are tiles of `i32`");
+                    if !matches!(*item, ITy::Unknown | ITy::Never) {
+                        let title = format!(
+                            "`{}` takes a tile of indices for each axis, not {}",
+                            call.name,
+                            self.describe(&item)
+                        );
+                        self.cx.error_help(
+                            Code::Arguments,
+                            first(arg),
+                            title,
+                            one_element(&call.name.to_string(), t.elem),
+                        );
+                    }
                     return None;
                 };
                 self.index_tile(e, first(arg));
@@ -83,8 +105,8 @@ impl Infer<'_> {
             }
             ITy::Unknown | ITy::Never => None,
             other => {
-                let title = format!("indices are an array of tiles, one per axis, not {}", self.describe(&other));
-                self.cx.error(Code::Arguments, arg.span, title);
+                let title = format!("`{}` takes an array of index tiles, not {}", call.name, self.describe(&other));
+                self.cx.error_help(Code::Arguments, arg.span, title, in_brackets(rank));
                 None
             }
         }
@@ -103,6 +125,26 @@ impl Infer<'_> {
                 self.elem_or_report(i32, e, span);
             }
         }
+    }
+}
+
+/// How an operation on index tiles is written for one element.
+fn one_element(name: &str, elem: Elem) -> String {
+    match name {
+        "scatter" => "`y.set([i], v)` writes one element".to_owned(),
+        n if n.starts_with("atomic_") => format!(
+            "of one element: `y.{n}([Tile::<i32, 1>::full(i)], Tile::<{elem}, 1>::full(v))`; of a tile by its place: `y.{n}_tile([i], v)`"
+        ),
+        _ => "`x.get([i])` reads one element".to_owned(),
+    }
+}
+
+/// `1 coordinate`, `2 coordinates`.
+fn counted(n: usize, what: &str) -> String {
+    match (n, what.strip_suffix("index")) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(first)) => format!("{n} {first}indices"),
+        (_, None) => format!("{n} {what}s"),
     }
 }
 

@@ -12,11 +12,17 @@ impl Infer<'_> {
     pub(super) fn tensor_method(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
         let r = usize::from(t.rank);
         let span = call.span();
+        if let Some(made_by) = t.reads.filter(|_| method.writes()) {
+            self.read_only(made_by, call);
+        }
         match method {
             Method::IsSome(_) => {
                 self.takes(call, 0);
                 if !t.optional {
-                    return self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), span);
+                    let help = "a parameter `x: Option<&Tensor<f32, 1>>` may be absent";
+                    let title = format!("{} is always there", self.describe(&ITy::Tensor(t)));
+                    self.cx.error_help(Code::UnknownOp, span, title, help);
+                    return ITy::Unknown;
                 }
                 ITy::Scalar(self.known(Elem::Bool))
             }
@@ -55,16 +61,11 @@ impl Infer<'_> {
                 ITy::Unit
             }
             Method::Index | Method::Slice => self.view(method, t, call),
-            Method::Segment => {
-                if self.takes(call, 2) {
-                    self.offsets(&call.args[0]);
-                    self.index_expr(&call.args[1]);
-                }
-                ITy::Tensor(t)
-            }
+            Method::Segment => self.segment(t, call),
             Method::Source(_) | Method::SourceRows => self.source(method, t, call),
-            Method::Work => self.work(t, call, span),
-            Method::Tiles | Method::Ragged => self.own_iter(method == Method::Ragged, t, call),
+            Method::Work { grouped } => self.work(t, grouped, call, span),
+            Method::Tiles { grouped: true } => self.grouped_iter(t, call),
+            Method::Tiles { grouped: false } | Method::Ragged => self.own_iter(method == Method::Ragged, t, call),
             Method::Shared => {
                 self.takes(call, 0);
                 ITy::Tensor(t)
@@ -82,7 +83,57 @@ impl Infer<'_> {
         }
         let Some(shape) = self.generic_shape(call) else { return ITy::Unknown };
         self.same_rank(Some(shape), usize::from(t.rank), call.span());
-        ITy::OwnIter(OwnTy { elem: t.elem, shape, ragged })
+        ITy::OwnIter(OwnTy { elem: t.elem, shape, ragged, group: 1 })
+    }
+
+    /// `c.tiles_grouped::<.., G>()`
+    fn grouped_iter(&mut self, t: TensorTy, call: &Call<'_>) -> ITy {
+        self.takes(call, 0);
+        match self.grouped_shape(t, call) {
+            Some((shape, group)) => ITy::OwnIter(OwnTy { elem: t.elem, shape, ragged: false, group }),
+            None => ITy::Unknown,
+        }
+    }
+
+    /// The tile and the rows of a group: `::<BM, BN, G>`.
+    pub(super) fn grouped_shape(&mut self, t: TensorTy, call: &Call<'_>) -> Option<(TileShape, i32)> {
+        if t.rank < 2 {
+            let title = format!("`{}` takes rows of tiles together, and a tensor of rank 1 has no rows", call.name);
+            let help = "`y.tiles::<64>()` and `y.work::<64>()` deal them out one after the other";
+            self.cx.error_help(Code::UnknownOp, call.span(), title, help);
+            return None;
+        }
+        let (tile, group) = call.generics.split_at(call.generics.len().saturating_sub(1));
+        let usage = format!("c.{}::<64, 64, 8>()", call.name);
+        let group = self.group_rows(group, &usage, call.span());
+        let group = group?;
+        if tile.is_empty() {
+            let help = format!("write `{usage}`: the extents of a tile, and then the rows of a group");
+            self.cannot_infer(call.span(), "the shape", &help);
+            return None;
+        }
+        let shape = self.env.shape(tile, call.span());
+        let shape = self.fault(shape)?;
+        self.same_rank(Some(shape), usize::from(t.rank), call.span());
+        Some((shape, group))
+    }
+
+    /// The number of rows of a group, the generic argument of what `usage` shows.
+    pub(super) fn group_rows(&mut self, generics: &[GenericArg], usage: &str, span: Span) -> Option<i32> {
+        let [rows] = generics else {
+            self.cannot_infer(span, "the rows of a group", &format!("write `{usage}`"));
+            return None;
+        };
+        let rows = self.env.const_arg(rows);
+        let rows = self.fault(rows)?;
+        match i32::try_from(rows) {
+            Ok(n @ 1..) => Some(n),
+            _ => {
+                let title = format!("a group of {rows} rows");
+                self.cx.error_help(Code::TileSize, span, title, "a group has at least one row; one is the plain order");
+                None
+            }
+        }
     }
 
     fn indexed_method(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
@@ -111,13 +162,13 @@ impl Infer<'_> {
                 if !self.takes(call, 1 + usize::from(padded)) {
                     return ITy::Unknown;
                 }
-                let shape = self.lanes(&call.args[0], usize::from(t.rank));
+                let shape = self.lanes(&call.args[0], t, call);
                 self.padding(padded, call, t.elem);
                 shape.map_or(ITy::Unknown, |s| ITy::Tile(self.known(t.elem), s))
             }
             Method::Scatter | Method::Atomic(_) => {
                 if self.takes(call, 2) {
-                    let shape = self.lanes(&call.args[0], usize::from(t.rank));
+                    let shape = self.lanes(&call.args[0], t, call);
                     let value = self.expr(&call.args[1]);
                     if let Some(s) = shape {
                         let want = ITy::Tile(self.known(t.elem), s);
@@ -126,7 +177,7 @@ impl Infer<'_> {
                 }
                 ITy::Unit
             }
-            _ => self.no_such(&format!("`{}`", call.name), &ITy::Tensor(t), call.span()),
+            _ => self.no_method(&ITy::Tensor(t), None, call.name),
         }
     }
 
@@ -191,34 +242,13 @@ impl Infer<'_> {
             && s.rank() != rank
         {
             let title = format!("a tile of rank {} for a tensor of rank {rank}", s.rank());
-            self.cx.error(Code::RankMismatch, span, title);
-        }
-    }
-
-    fn view(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
-        let axis = self.generic_const(call, 0);
-        if self.takes(call, 1) {
-            if method == Method::Index {
-                self.index_expr(&call.args[0]);
+            let help = if s.rank() < rank {
+                "an extent for each axis, as in `load_tile::<1, 64>([i, j])`; a stored tile gets one by `.reshape::<1, 64>()`"
             } else {
-                match self.expr(&call.args[0]) {
-                    ITy::Range | ITy::Unknown | ITy::Never => {}
-                    other => drop(self.no_such("two ends", &other, call.args[0].span)),
-                }
-            }
+                "an extent for each axis; `.reshape::<..>()` gives a tile another rank"
+            };
+            self.cx.error_help(Code::RankMismatch, span, title, help);
         }
-        let Some(axis) = axis else { return ITy::Unknown };
-        if !(0..i64::from(t.rank)).contains(&axis) {
-            self.cx.error(Code::BadAxis, call.span(), format!("a tensor of rank {} has no axis {axis}", t.rank));
-            return ITy::Unknown;
-        }
-        if method == Method::Slice {
-            return ITy::Tensor(t);
-        }
-        if t.rank == 1 {
-            return self.no_such("axis left after `index`; `get` reads one element", &ITy::Tensor(t), call.span());
-        }
-        ITy::Tensor(TensorTy { rank: t.rank - 1, ..t })
     }
 
     // Output tiles.

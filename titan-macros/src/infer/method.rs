@@ -2,7 +2,7 @@
 
 use super::{ITy, Infer, S, TensorTy, pipe};
 use crate::ast::{Expr, ExprKind, GenericArg, GenericArgValue};
-use crate::method::{self, Method, Receiver, lookup};
+use crate::method::{Method, Receiver, lookup};
 use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
 use titan_core::ir::{Elem, TileShape, UnOp};
@@ -49,18 +49,16 @@ impl Infer<'_> {
             }
             other => {
                 args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
-                return self.rusts_own(other, name);
+                return self.rusts_own(other, name, args);
             }
         };
         let call = Call { name, generics, args };
         let Some(method) = lookup(receiver, &name.to_string()) else {
             args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
-            if receiver == Receiver::Scalar || method::is_of_everything(&name.to_string()) {
-                return self.rusts_own(&ty, name);
-            }
-            let title = format!("{} has no operation `{name}`", receiver.describe());
-            self.cx.error(Code::UnknownOp, name.span(), title);
-            return ITy::Unknown;
+            return match &ty {
+                ITy::Pipe(_) => self.rusts_own(&ty, name, args),
+                _ => self.no_method(&ty, Some(receiver), name),
+            };
         };
         match ty {
             ITy::Pipe(pipe) => match method {
@@ -73,26 +71,30 @@ impl Infer<'_> {
         }
     }
 
-    /// A method that Rust may have, so that rustc need not complain of it, but kernels do not.
-    fn rusts_own(&mut self, ty: &ITy, name: &Ident) -> ITy {
+    /// A method of a range, of the sides of a ring and the like, some of which Rust has.
+    fn rusts_own(&mut self, ty: &ITy, name: &Ident, args: &[Expr]) -> ITy {
         let title = format!("{} has no operation `{name}` in kernels", self.describe(ty));
         let help = match (ty, name.to_string().as_str()) {
-            (ITy::Range, "step_by") => "count the steps: `for i in 0..cdiv(n, 2) { let at = 2 * i; .. }`".to_owned(),
+            (ITy::Range, "step_by") => {
+                let by = match args {
+                    [Expr { kind: ExprKind::Int(by, ..), .. }] => by.to_string(),
+                    [Expr { kind: ExprKind::Path(path, _), .. }] => path.text(),
+                    _ => "step".to_owned(),
+                };
+                format!("count the steps: `for i in 0..cdiv(n, {by}) {{ let at = {by} * i; .. }}`")
+            }
             (ITy::Range, "rev") => "count down inside: `for i in 0..n { let at = n - 1 - i; .. }`".to_owned(),
-            (ITy::Range, _) => "loops run over `a..b` as it is".to_owned(),
+            (ITy::Range, _) => {
+                "write the loop: `for i in 0..n { .. }`, with a variable for what it collects".to_owned()
+            }
             (ITy::Pipe(pipe::PipeTy::Filled(_)), _) => "`if let Some(stage) = ready.wait_filled() { .. }`".to_owned(),
             (
                 ITy::Pipe(_),
                 "step_by" | "rev" | "enumerate" | "take" | "skip" | "zip" | "map" | "filter" | "for_each" | "chain",
             ) => "a `for` walks it as it is".to_owned(),
-            (_, "clone" | "to_owned" | "into") => {
-                "scalars and tiles are copied as they are, and converted by `.cast::<U>()`".to_owned()
-            }
-            (_, "powi" | "powf" | "pow") => "multiply, or `(x.ln() * n).exp()`".to_owned(),
-            (_, name) => match method::similar_of_values(name) {
-                Some(similar) => format!("there is `{similar}`"),
-                None => "docs/language.md lists the operations".to_owned(),
-            },
+            (ITy::OwnIter(_), _) => "a `for` walks it as it is".to_owned(),
+            (ITy::Pipe(pipe), _) => return self.no_method(ty, pipe.kind().map(Receiver::Pipe), name),
+            _ => return self.no_method(ty, None, name),
         };
         self.cx.error_help(Code::Syntax, name.span(), title, help);
         ITy::Unknown
@@ -167,7 +169,7 @@ impl Infer<'_> {
             }
             _ => match recv {
                 ITy::Tile(e, s) => self.tile_method(method, *e, *s, call),
-                other => self.no_such(&format!("`{}`", call.name), other, call.span()),
+                other => self.no_method(other, None, call.name),
             },
         }
     }
@@ -215,7 +217,11 @@ impl Infer<'_> {
             Method::Row | Method::Col => {
                 self.takes(call, 0);
                 if shape.rank() != 1 {
-                    return self.no_such(&format!("`{}`", call.name), &ITy::Tile(e, s), span);
+                    let title =
+                        format!("{} is no row or column: only tiles of rank 1 are", self.describe(&ITy::Tile(e, s)));
+                    let help = "of rank 2, `.t()` exchanges rows and columns, and a reduction such as `.reduce_max::<1>()` leaves rank 1";
+                    self.cx.error_help(Code::UnknownOp, span, title, help);
+                    return ITy::Unknown;
                 }
                 if method == Method::Row { ITy::Row(e, s) } else { ITy::Col(e, s) }
             }
@@ -252,7 +258,7 @@ impl Infer<'_> {
                 self.axis(shape, call);
                 ITy::Tile(e, s)
             }
-            _ => self.no_such(&format!("`{}`", call.name), &ITy::Tile(e, s), span),
+            _ => self.no_method(&ITy::Tile(e, s), None, call.name),
         }
     }
 
@@ -268,11 +274,24 @@ impl Infer<'_> {
 
     fn closure(&mut self, arg: &Expr, params: &[ITy], result: &ITy) {
         let ExprKind::Closure { params: pats, body } = &arg.kind else {
-            self.cx.error(Code::Arguments, arg.span, "a closure stands here, as in `|a, b| a + b`");
+            let example = if params.len() == 1 { "`|v| v * 2.0`" } else { "`|a, b| a + b`" };
+            match self.expr(arg) {
+                ITy::Unknown | ITy::Never => {}
+                other => {
+                    let title = format!("a closure stands here, not {}", self.describe(&other));
+                    self.cx.error_help(Code::Arguments, arg.span, title, format!("as in {example}"));
+                }
+            }
             return;
         };
         if pats.len() != params.len() {
-            self.cx.error(Code::Arguments, arg.span, format!("the closure takes {} arguments", params.len()));
+            let title = format!("a closure of {} where one of {} stands", pats.len(), params.len());
+            let help = if params.len() == 1 {
+                "it is given one element: `|v| v * 2.0`"
+            } else {
+                "it is given two elements: `|a, b| a + b`"
+            };
+            self.cx.error_help(Code::Arguments, arg.span, title, help);
             return;
         }
         pats.iter().zip(params).for_each(|(p, t)| self.bind(p, t));

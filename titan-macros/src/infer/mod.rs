@@ -4,6 +4,7 @@
 //! Extents are concrete here; the shadow is where rustc checks them as parameters. Rules that rustc reports are recorded with
 //! their code all the same: they stop the build if rustc should miss them.
 
+mod advice;
 mod call;
 mod control;
 mod device;
@@ -11,13 +12,15 @@ mod expr;
 mod indices;
 mod memory;
 mod method;
+mod misfit;
 mod ops;
 pub(crate) mod pipe;
 mod shapes;
 mod unify;
+mod views;
 mod written;
 
-use crate::ast::{Expr, ExprId};
+use crate::ast::{Expr, ExprId, Stmt};
 use crate::ctxt::Ctxt;
 use crate::items::{Fault, FnEnv};
 use proc_macro2::Span;
@@ -64,6 +67,8 @@ pub(crate) struct TensorTy {
     pub(crate) rank: u8,
     pub(crate) access: Access,
     pub(crate) optional: bool,
+    /// A view of an output that only reads: the method that made it.
+    pub(crate) reads: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,6 +76,8 @@ pub(crate) struct OwnTy {
     pub(crate) elem: Elem,
     pub(crate) shape: TileShape,
     pub(crate) ragged: bool,
+    /// Rows of tiles that are taken together; 1 is the plain order.
+    pub(crate) group: i32,
 }
 
 /// What is known of an element.
@@ -129,10 +136,19 @@ impl<'a> Infer<'a> {
             self.vars[i] = ty;
         }
         self.ret = self.env.func.ret.as_ref().map_or(ITy::Unit, |t| self.ty_ref(t));
-        let got = self.block(&self.env.func.body);
-        let (want, close) = (self.ret.clone(), self.env.func.body.close);
-        if want != ITy::Unit {
-            self.unify(&got, &want, close);
+        let body = &self.env.func.body;
+        let got = self.block(body);
+        let last = match body.stmts.last() {
+            Some(Stmt::Expr { expr, semi: false }) => expr.span,
+            _ => body.close,
+        };
+        let want = self.ret.clone();
+        if want == ITy::Unit && !matches!(got, ITy::Unit | ITy::Never | ITy::Unknown) {
+            let title = format!("`{}` returns nothing, and ends with {}", self.env.func.name, self.describe(&got));
+            let help = "store it to a `&mut Tensor` parameter, or end the statement with `;`";
+            self.cx.error_help(Code::Arguments, last, title, help);
+        } else {
+            self.unify(&want, &got, last);
         }
         self.solve();
     }
@@ -221,18 +237,7 @@ impl<'a> Infer<'a> {
     // Unification.
 
     fn fault<T>(&mut self, result: Result<T, Fault>) -> Option<T> {
-        match result {
-            Ok(v) => Some(v),
-            Err((Code::TileSize, span, title)) => {
-                let help = "one to four extents of 1 or more; what is larger than a tile is walked by a loop or by more programs";
-                self.cx.error_help(Code::TileSize, span, title, help);
-                None
-            }
-            Err((code, span, title)) => {
-                self.cx.error(code, span, title);
-                None
-            }
-        }
+        result.map_err(|fault| self.cx.push(fault)).ok()
     }
 
     fn cannot_infer(&mut self, span: Span, what: &str, help: &str) -> ITy {

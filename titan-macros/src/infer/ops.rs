@@ -1,74 +1,119 @@
 //! Operators: which operands stand beside each other.
 
+use super::advice::load_help;
+use super::misfit::shape_help;
 use super::{E, ITy, Infer, S};
 use crate::ast::BinaryOp;
 use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::{Elem, TileShape};
 
+/// How the result of an operator lies.
+enum Spread {
+    Scalar,
+    Tile(S),
+    Row(S),
+    Col(S),
+}
+
+impl Spread {
+    /// As this operand.
+    const fn of(ty: &ITy) -> Spread {
+        match ty {
+            ITy::Tile(_, s) => Spread::Tile(*s),
+            ITy::Row(_, s) => Spread::Row(*s),
+            ITy::Col(_, s) => Spread::Col(*s),
+            _ => Spread::Scalar,
+        }
+    }
+}
+
 impl Infer<'_> {
     /// The type of `a op b`.
     pub(super) fn binary(&mut self, op: BinaryOp, a: &ITy, b: &ITy, span: Span) -> ITy {
-        let Some((elem, shape)) = self.together(op, a, b, span) else { return ITy::Unknown };
+        if self.lacks_operator(op, a, b, span) {
+            return ITy::Unknown;
+        }
+        let Some((elem, spread)) = self.together(op, a, b, span) else { return ITy::Unknown };
         let elem = if op.is_comparison() { self.known(Elem::Bool) } else { elem };
-        match shape {
-            Some(s) => ITy::Tile(elem, s),
-            None => ITy::Scalar(elem),
+        match spread {
+            Spread::Scalar => ITy::Scalar(elem),
+            Spread::Tile(s) => ITy::Tile(elem, s),
+            Spread::Row(s) => ITy::Row(elem, s),
+            Spread::Col(s) => ITy::Col(elem, s),
         }
     }
 
-    /// The common element and shape of two operands; a shape of `None` is a scalar.
-    fn together(&mut self, op: BinaryOp, a: &ITy, b: &ITy, span: Span) -> Option<(E, Option<S>)> {
+    /// The common element and shape of two operands.
+    fn together(&mut self, op: BinaryOp, a: &ITy, b: &ITy, span: Span) -> Option<(E, Spread)> {
         match (a, b) {
             (ITy::Scalar(x), ITy::Scalar(y)) => {
-                self.elem_or_report(*x, *y, span);
-                Some((*x, None))
+                self.same_elem(op, (*x, a), (*y, b), span).then_some((*x, Spread::Scalar))
             }
-            (ITy::Tile(x, s), ITy::Scalar(y)) | (ITy::Scalar(y), ITy::Tile(x, s)) => {
-                self.settle_beside(*x, *y, span, false);
-                Some((*x, Some(*s)))
+            (ITy::Tile(x, _) | ITy::Row(x, _) | ITy::Col(x, _), ITy::Scalar(y)) => {
+                self.beside(op, (*x, *y), span).then_some((*x, Spread::of(a)))
             }
-            (ITy::Tile(x, s), ITy::Tile(y, r)) => {
-                self.elem_or_report(*x, *y, span);
-                if let Err((s, r)) = self.unify_shape(*s, *r) {
-                    let title = format!("a tile of {s} and one of {r} do not fit together");
-                    self.cx.error(Code::ShapeMismatch, span, title);
+            (ITy::Scalar(y), ITy::Tile(x, _) | ITy::Row(x, _) | ITy::Col(x, _)) => {
+                self.beside(op, (*x, *y), span).then_some((*x, Spread::of(b)))
+            }
+            (ITy::Tile(x, s), ITy::Tile(y, r))
+            | (ITy::Row(x, s), ITy::Row(y, r))
+            | (ITy::Col(x, s), ITy::Col(y, r)) => {
+                let fits = self.same_elem(op, (*x, a), (*y, b), span);
+                if let (true, Err((s, r))) = (fits, self.unify_shape(*s, *r)) {
+                    let title =
+                        format!("`{}`: {} and {} do not fit together", op.symbol(), self.describe(a), self.describe(b));
+                    self.cx.error_help(Code::ShapeMismatch, span, title, shape_help(s, r));
+                    return None;
                 }
-                Some((*x, Some(*s)))
+                fits.then_some((*x, Spread::of(a)))
             }
             (ITy::Tile(x, s), line @ (ITy::Row(y, _) | ITy::Col(y, _)))
             | (line @ (ITy::Row(y, _) | ITy::Col(y, _)), ITy::Tile(x, s)) => {
-                self.elem_or_report(*x, *y, span);
-                self.line_fits(*s, line, span);
-                Some((*x, Some(*s)))
+                let fits = self.same_elem(op, (*x, a), (*y, b), span) && self.line_fits(*s, line, span);
+                fits.then_some((*x, Spread::Tile(*s)))
             }
             (ITy::Row(x, n), ITy::Col(y, m)) | (ITy::Col(y, m), ITy::Row(x, n)) => {
-                self.elem_or_report(*x, *y, span);
+                if !self.same_elem(op, (*x, a), (*y, b), span) {
+                    return None;
+                }
                 let (n, m) = (self.shape_of(*n)?, self.shape_of(*m)?);
                 let s = TileShape::new(&[m[0], n[0]])?;
-                Some((*x, Some(self.known_shape(s))))
+                Some((*x, Spread::Tile(self.known_shape(s))))
             }
             (ITy::Unknown | ITy::Never, _) | (_, ITy::Unknown | ITy::Never) => None,
+            (t @ ITy::Tensor(_), _) | (_, t @ ITy::Tensor(_)) => {
+                self.in_memory(t, &format!("`{}` works on tiles and scalars", op.symbol()), span);
+                None
+            }
             _ => {
                 let title = format!("{} and {} do not fit together", self.describe(a), self.describe(b));
-                self.cx.error(Code::ShapeMismatch, span, format!("`{}`: {title}", op.symbol()));
+                self.cx.error(Code::Arguments, span, format!("`{}`: {title}", op.symbol()));
                 None
             }
         }
     }
 
     /// Whether a row or column has the length of the tile's axis.
-    pub(super) fn line_fits(&mut self, tile: S, line: &ITy, span: Span) {
+    pub(super) fn line_fits(&mut self, tile: S, line: &ITy, span: Span) -> bool {
         let (axis, s) = match line {
             ITy::Row(_, s) => (1, s),
             ITy::Col(_, s) => (0, s),
-            _ => return,
+            _ => return true,
         };
-        let (Some(t), Some(l)) = (self.shape_of(tile), self.shape_of(*s)) else { return };
+        let (Some(t), Some(l)) = (self.shape_of(tile), self.shape_of(*s)) else { return true };
         if t.rank() != 2 || t[axis] != l[0] {
             let title = format!("{} does not fit a tile of {t}", self.describe(line));
-            self.cx.error(Code::ShapeMismatch, span, title);
+            let help = match line {
+                _ if t.rank() != 2 => "rows and columns stand beside tiles of rank 2",
+                ITy::Row(..) if t[0] == l[0] => "it has the length of a column: `.col()`",
+                ITy::Col(..) if t[1] == l[0] => "it has the length of a row: `.row()`",
+                _ => "a row has an element for each column, a column one for each row",
+            };
+            self.cx.error_help(Code::ShapeMismatch, span, title, help);
+            return false;
         }
+        true
     }
 
     /// An operand that may stand beside a tile: a tile, a row, a column or a scalar.
@@ -79,17 +124,20 @@ impl Infer<'_> {
                 self.elem_or_report(elem, *y, span);
                 if let Err((a, b)) = self.unify_shape(shape, *s) {
                     let title = format!("a tile of {a} and one of {b} do not fit together");
-                    self.cx.error(Code::ShapeMismatch, span, title);
+                    self.cx.error_help(Code::ShapeMismatch, span, title, shape_help(a, b));
                 }
             }
             ITy::Row(y, _) | ITy::Col(y, _) => {
                 self.elem_or_report(elem, *y, span);
-                self.line_fits(shape, operand, span);
+                let _reported = self.line_fits(shape, operand, span);
             }
             ITy::Unknown | ITy::Never => {}
             other => {
                 let title = format!("{} cannot stand beside a tile", self.describe(other));
-                self.cx.error(Code::ShapeMismatch, span, title);
+                match other {
+                    ITy::Tensor(t) => self.cx.error_help(Code::Arguments, span, title, load_help(t.rank)),
+                    _ => self.cx.error(Code::Arguments, span, title),
+                }
             }
         }
     }

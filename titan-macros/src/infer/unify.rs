@@ -1,12 +1,15 @@
 //! Making two types one, or saying why not.
 
-use super::{E, ElemSlot, ITy, Infer, S, ShapeSlot, describe_slot};
+use super::misfit::expected_help;
+use super::{E, ElemSlot, ITy, Infer, S, ShapeSlot};
+use crate::lower::Stop;
 use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::{Elem, TileShape};
 
 impl Infer<'_> {
-    pub(super) fn unify_elem(&mut self, a: E, b: E) -> Result<(), (String, String)> {
+    /// Makes two elements one.
+    pub(super) fn unify_elem(&mut self, a: E, b: E) -> Result<(), Stop> {
         let (ra, rb) = (self.root(a), self.root(b));
         if ra == rb {
             return Ok(());
@@ -24,7 +27,7 @@ impl Infer<'_> {
             }
             (ElemSlot::Any, other) | (other, ElemSlot::Any) => other,
             (ElemSlot::Int, ElemSlot::Int) | (ElemSlot::Float, ElemSlot::Float) => sa,
-            _ => return Err((describe_slot(sa), describe_slot(sb))),
+            _ => return Err(Stop),
         };
         self.elems[ra.0] = keep;
         self.elems[rb.0] = ElemSlot::Same(ra);
@@ -64,7 +67,12 @@ impl Infer<'_> {
             | (ITy::Col(x, s), ITy::Col(y, r)) => {
                 self.elem_or_report(*x, *y, span);
                 if let Err((s, r)) = self.unify_shape(*s, *r) {
-                    self.cx.error(Code::ShapeMismatch, span, format!("a tile of {r} where one of {s} is expected"));
+                    let title = format!("a tile of {r} where one of {s} is expected");
+                    match expected_help(s, r) {
+                        Some(help) => self.cx.error_help(Code::ShapeMismatch, span, title, help),
+                        None => self.cx.error(Code::ShapeMismatch, span, title),
+                    }
+                    return ITy::Unknown;
                 }
                 a.clone()
             }
@@ -78,16 +86,9 @@ impl Infer<'_> {
             (ITy::Pipe(x), ITy::Pipe(y)) => self.unify_pipe(x, y, span),
             _ if a == b => a.clone(),
             _ => {
-                let title = format!("{} where {} is expected", self.describe(b), self.describe(a));
-                self.cx.error(Code::ShapeMismatch, span, title);
+                self.wrong_kind(a, b, span);
                 ITy::Unknown
             }
-        }
-    }
-
-    pub(super) fn elem_or_report(&mut self, a: E, b: E, span: Span) {
-        if let Err((a, b)) = self.unify_elem(a, b) {
-            self.cx.error(Code::ElementMismatch, span, format!("`{b}` where `{a}` is expected"));
         }
     }
 
@@ -96,10 +97,10 @@ impl Infer<'_> {
         match self.elem_of(tile) {
             Some(Elem::F16 | Elem::Bf16) if self.elem_of(scalar) != self.elem_of(tile) => {
                 let f32 = self.known(Elem::F32);
-                self.elem_or_report(f32, scalar, span);
+                self.scalar_beside(tile, f32, scalar, span);
             }
             None if !last => self.beside.push((tile, scalar, span)),
-            _ => self.elem_or_report(tile, scalar, span),
+            _ => self.scalar_beside(tile, tile, scalar, span),
         }
     }
 }

@@ -13,7 +13,7 @@ impl Infer<'_> {
             TypeKind::Elem(name, _) => match self.env.elem(&name.to_string()) {
                 Some(e) => ITy::Scalar(self.known(e)),
                 None => {
-                    self.cx.error(Code::UnknownName, t.span, format!("`{name}` is not an element type"));
+                    self.not_a_type(name, t.span);
                     ITy::Unknown
                 }
             },
@@ -22,7 +22,7 @@ impl Infer<'_> {
                 match self.env.shape(dims, t.span) {
                     Ok(s) => ITy::Tile(e, self.known_shape(s)),
                     Err(fault) => {
-                        self.fault::<()>(Err(fault));
+                        self.cx.push(fault);
                         ITy::Unknown
                     }
                 }
@@ -31,7 +31,7 @@ impl Infer<'_> {
                 let e = self.elem_ref(elem);
                 let access = if *mutable { Access::Mut } else { Access::In };
                 match self.elem_of(e) {
-                    Some(elem) => ITy::Tensor(TensorTy { elem, rank: *rank, access, optional: *optional }),
+                    Some(elem) => ITy::Tensor(TensorTy { elem, rank: *rank, access, optional: *optional, reads: None }),
                     None => ITy::Unknown,
                 }
             }
@@ -55,13 +55,28 @@ impl Infer<'_> {
         }
     }
 
+    /// A name in the place of a type that is no element type. rustc may know it, but it does not stand in kernels.
+    fn not_a_type(&self, name: &proc_macro2::Ident, span: proc_macro2::Span) {
+        let text = name.to_string();
+        let help =
+            match (text.as_str(), titan_core::text::closest(&text, titan_core::ir::Elem::ALL.iter().map(|e| e.name())))
+            {
+                ("usize" | "isize" | "u128" | "i128" | "char" | "str" | "String", _) => {
+                    "devices have no such type: indices and extents are `i32`".to_owned()
+                }
+                (_, Some(near)) => format!("there is `{near}`"),
+                (_, None) => "scalars, `Tile<T, A, B>`, tuples and arrays; kernels do not see type aliases".to_owned(),
+            };
+        self.cx.error_help(Code::Syntax, span, format!("`{text}` is not a type of kernels"), help);
+    }
+
     /// The element type of a turbofish or tile type; `_` is open.
     pub(super) fn elem_ref(&mut self, t: &TypeRef) -> E {
         match &t.kind {
             TypeKind::Elem(name, _) => match self.env.elem(&name.to_string()) {
                 Some(e) => self.known(e),
                 None => {
-                    self.cx.error(Code::UnknownName, t.span, format!("`{name}` is not an element type"));
+                    self.not_a_type(name, t.span);
                     self.fresh(ElemSlot::Any)
                 }
             },

@@ -38,13 +38,20 @@ impl FnLower<'_, '_, '_> {
                 let (a, b) = (self.value(a, span)?, self.value(b, span)?);
                 self.cdiv(a, b, span)
             }
-            Builtin::Unflatten => {
+            Builtin::Unflatten | Builtin::UnflattenGrouped => {
                 let i = self.expr(&args[0])?;
                 let mut operands = vec![self.value(i, span)?];
                 if !self.expr(&args[1])?.flatten(&mut operands) {
                     return Err(Stop);
                 }
-                let parts = self.ops(span, OpKind::Unflatten, &operands)?;
+                let order = match path.generics.as_ref().and_then(|(_, g)| g.first()) {
+                    Some(rows) if b == Builtin::UnflattenGrouped => {
+                        let rows = self.env.const_arg(rows).ok().and_then(|n| i32::try_from(n).ok()).ok_or(Stop)?;
+                        OpKind::UnflattenGrouped(rows)
+                    }
+                    Some(_) | None => OpKind::Unflatten,
+                };
+                let parts = self.ops(span, order, &operands)?;
                 Ok(Val::Array(parts.into_iter().map(Val::Value).collect()))
             }
             Builtin::Pipelined => match self.expr(&args[0])? {

@@ -191,7 +191,8 @@ impl FnLower<'_, '_, '_> {
     fn tile_index(&mut self, t: &Tiles, number: Value, span: Span) -> Lowered<Vec<Value>> {
         let mut args = vec![number];
         args.extend(self.tile_counts(t, span)?);
-        self.ops(span, OpKind::Unflatten, &args)
+        let order = if t.group > 1 { OpKind::UnflattenGrouped(t.group) } else { OpKind::Unflatten };
+        self.ops(span, order, &args)
     }
 
     /// Opens a loop without bounds; also what the variables were before it.

@@ -78,7 +78,7 @@ impl FnLower<'_, '_, '_> {
                 operands.push(self.padding(padded.then(|| args.last()).flatten(), t)?);
                 Ok(Val::Value(self.op(span, OpKind::Gather, &operands)?))
             }
-            Method::Tiles | Method::Ragged => {
+            Method::Tiles { .. } | Method::Ragged => {
                 let ITy::OwnIter(own) = self.infer.ty(e.id).clone() else { return Err(Stop) };
                 let offsets = match args.first() {
                     Some(a) => {
@@ -87,10 +87,10 @@ impl FnLower<'_, '_, '_> {
                     }
                     None => None,
                 };
-                Ok(Val::Tiles(Tiles { tensor: t, shape: own.shape, offsets, counts: None }))
+                Ok(Val::Tiles(Tiles { tensor: t, shape: own.shape, group: own.group, offsets, counts: None }))
             }
             Method::Source(_) | Method::SourceRows => self.source(e, method, t, args),
-            Method::Work => self.work(e, t),
+            Method::Work { .. } => self.work(e, t),
             Method::Shared => Ok(Val::Tensor(self.op(span, OpKind::Shared, &[t])?)),
             _ => Err(self.no_meaning(span)),
         }

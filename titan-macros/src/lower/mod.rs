@@ -53,6 +53,20 @@ impl Places {
         loc
     }
 
+    /// The token at a place, if there is one.
+    pub(crate) fn known(&self, loc: Loc) -> Option<Span> {
+        self.spans.get(&loc).copied()
+    }
+
+    /// The places of these tokens.
+    pub(crate) fn of(origin: Span, tokens: impl Iterator<Item = Span>) -> Self {
+        let mut places = Places::new(origin);
+        for span in tokens {
+            places.loc(span);
+        }
+        places
+    }
+
     /// The token at a place; the kernel's name for places without one.
     pub(crate) fn span(&self, loc: Loc, name: Span) -> Span {
         self.spans.get(&loc).copied().unwrap_or(name)
@@ -155,6 +169,9 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
 
     fn type_error(&self, span: Span, e: TypeError) -> Stop {
         let mut diag = Diagnostic::new(e.code, span, e.message);
+        if e.code == Code::ElementUnsupported && e.help.is_none() {
+            diag = diag.help("convert it first: `.cast::<f32>()`");
+        }
         diag.help.extend(e.help);
         self.push_diag(diag)
     }

@@ -5,6 +5,9 @@ use crate::ast::{BinaryOp, Expr, ExprKind, LazyOp, UnaryOp};
 use proc_macro2::Span;
 use titan_core::ir::{BinOp, Const, Elem, OpKind, Pred, TileShape, Ty, UnOp, Value};
 
+/// What a result becomes: a tile, a row or a column.
+type Wrap = fn(Value) -> Val;
+
 impl FnLower<'_, '_, '_> {
     pub(super) fn unary(&mut self, e: &Expr, op: UnaryOp, a: &Expr) -> Lowered<Val> {
         if let (UnaryOp::Neg, ExprKind::Int(v, ..)) = (op, &a.kind) {
@@ -17,19 +20,28 @@ impl FnLower<'_, '_, '_> {
             let elem = self.scalar_elem(a)?;
             return Ok(Val::Value(self.sh.b.constant(Const::Float(elem, -v))));
         }
-        let val = self.expr(a)?;
-        let v = self.value(val, a.span)?;
         let kind = match op {
             UnaryOp::Neg => UnOp::Neg,
             UnaryOp::Not => UnOp::Not,
             UnaryOp::Deref => return Err(super::Stop),
         };
-        Ok(Val::Value(self.op(e.span, OpKind::Unary(kind), &[v])?))
+        match self.expr(a)? {
+            Val::Row(v) => self.op(e.span, OpKind::Unary(kind), &[v]).map(Val::Row),
+            Val::Col(v) => self.op(e.span, OpKind::Unary(kind), &[v]).map(Val::Col),
+            val => {
+                let v = self.value(val, a.span)?;
+                self.op(e.span, OpKind::Unary(kind), &[v]).map(Val::Value)
+            }
+        }
     }
 
     /// `a op b`, broadcasting what stands beside a tile.
     pub(super) fn binary(&mut self, op: BinaryOp, a: Val, b: Val, span: Span) -> Lowered<Val> {
         let kind = ir_op(op);
+        if let Some((x, y, line)) = self.along(&a, &b) {
+            let along = self.binary(op, x, y, span)?;
+            return self.value(along, span).map(line);
+        }
         let (a, b) = match (&a, &b) {
             (Val::Value(x), Val::Value(y)) => match (self.ty(*x), self.ty(*y)) {
                 (Ty::Tile(e, s), Ty::Scalar(_)) => (*x, self.beside(b, e, s, span)?),
@@ -52,6 +64,22 @@ impl FnLower<'_, '_, '_> {
             _ => return Err(self.internal(span, "operands of another kind")),
         };
         Ok(Val::Value(self.op(span, kind, &[a, b])?))
+    }
+
+    /// Operands of which one is a row or a column and the other the same or a scalar, as the vectors along it, and what the
+    /// result is.
+    fn along(&self, a: &Val, b: &Val) -> Option<(Val, Val, Wrap)> {
+        let scalar = |v: &Value| matches!(self.ty(*v), Ty::Scalar(_));
+        let (x, y, line): (_, _, fn(Value) -> Val) = match (a, b) {
+            (Val::Row(x), Val::Row(y)) => (x, y, Val::Row),
+            (Val::Col(x), Val::Col(y)) => (x, y, Val::Col),
+            (Val::Row(x), Val::Value(y)) if scalar(y) => (x, y, Val::Row),
+            (Val::Value(x), Val::Row(y)) if scalar(x) => (x, y, Val::Row),
+            (Val::Col(x), Val::Value(y)) if scalar(y) => (x, y, Val::Col),
+            (Val::Value(x), Val::Col(y)) if scalar(x) => (x, y, Val::Col),
+            _ => return None,
+        };
+        Some((Val::Value(*x), Val::Value(*y), line))
     }
 
     pub(super) fn rank2(&self, v: Value, span: Span) -> Lowered<(Elem, TileShape)> {

@@ -15,6 +15,8 @@ pub(super) struct OwnState {
     /// Loops that were open where it was born.
     pub(super) level: usize,
     pub(super) consumed: bool,
+    /// The branch after which it is stored or skipped on one path only. Whoever stores it later, too, is told by rustc.
+    pub(super) partial: Option<Span>,
     /// An error has been reported.
     pub(super) reported: bool,
 }
@@ -23,7 +25,14 @@ impl FnLower<'_, '_, '_> {
     /// A new output tile.
     pub(super) fn born(&mut self, span: Span) -> usize {
         let level = self.sh.depth;
-        self.sh.owns.push(OwnState { name: "_".to_owned(), span, level, consumed: false, reported: false });
+        self.sh.owns.push(OwnState {
+            name: "_".to_owned(),
+            span,
+            level,
+            consumed: false,
+            partial: None,
+            reported: false,
+        });
         self.sh.owns.len() - 1
     }
 
@@ -35,6 +44,7 @@ impl FnLower<'_, '_, '_> {
             // rustc reports the second use of a moved value.
             let title = format!("`{}` may be stored or skipped twice", state.name);
             self.sh.cx.error(Code::TokenReused, span, title);
+            state.reported = true;
         }
         state.consumed = true;
     }
@@ -64,6 +74,7 @@ impl FnLower<'_, '_, '_> {
 
     /// Control leaves for loop `level` (0 for the function's end): every tile born deeper must have been consumed.
     pub(super) fn owns_must_end(&mut self, level: usize, exit: Span) {
+        self.owns_whole(level.max(1));
         for state in &mut self.sh.owns {
             if state.level >= level.max(1) && !state.consumed && !state.reported {
                 state.reported = true;
@@ -90,20 +101,29 @@ impl FnLower<'_, '_, '_> {
     /// Both arms of a branch go on: a tile consumed in one must be consumed in the other.
     pub(super) fn owns_join(&mut self, then: &[bool], span: Span) {
         for (state, in_then) in self.sh.owns.iter_mut().zip(then) {
-            if state.consumed != *in_then && !state.reported {
-                state.reported = true;
-                let title = format!("the output tile `{}` is stored or skipped in one arm only", state.name);
-                let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
-                    .related(span, "of this `if`")
-                    .help(format!("store it in the other arm too, or give it up there with `{}.skip()`", state.name));
-                self.sh.cx.push(diag);
+            if state.consumed != *in_then {
+                state.partial = state.partial.or(Some(span));
             }
             state.consumed |= in_then;
         }
     }
 
+    /// Tiles born at this level or deeper were stored or skipped in both arms of every branch, or in none.
+    fn owns_whole(&mut self, level: usize) {
+        for state in self.sh.owns.iter_mut().filter(|s| s.level >= level && !s.reported) {
+            let Some(span) = state.partial else { continue };
+            state.reported = true;
+            let title = format!("the output tile `{}` is stored or skipped in one arm only", state.name);
+            let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
+                .related(span, "of this `if`")
+                .help(format!("store it in the other arm too, or give it up there with `{}.skip()`", state.name));
+            self.sh.cx.push(diag);
+        }
+    }
+
     /// The tiles born inside a loop body are gone.
     pub(super) fn owns_forget(&mut self, level: usize) {
+        self.owns_whole(level + 1);
         for state in &mut self.sh.owns {
             if state.level > level {
                 state.consumed = true;

@@ -78,6 +78,8 @@ pub(super) struct OwnVal {
 pub(super) struct Tiles {
     pub(super) tensor: Value,
     pub(super) shape: TileShape,
+    /// Rows of tiles that are taken together; 1 is the plain order.
+    pub(super) group: i32,
     pub(super) offsets: Option<Value>,
     /// Tiles along each axis and in all, if they were counted before: all roles then walk the same.
     pub(super) counts: Option<(Vec<Value>, Value)>,

@@ -1,4 +1,4 @@
-//! `#[titan::kernel(instances(..), grid(..), require(..), roles(..), crate = path)]`.
+//! `#[titan::kernel(instances(..), grid(..), require(..), roles(..), targets(..), crate = path)]`.
 
 use super::{Parser, first_span};
 use crate::ast::{GenericArgValue, InstanceAxis, InstanceValue, KernelConfig};
@@ -10,7 +10,7 @@ use syn::punctuated::Punctuated;
 use syn::{Token, token};
 use titan_core::diag::Code;
 
-const KEYS: &str = "`instances(..)`, `grid(..)`, `require(..)`, `roles(..)` and `crate = path`";
+const KEYS: &str = "`instances(..)`, `grid(..)`, `require(..)`, `roles(..)`, `targets(..)` and `crate = path`";
 
 /// One `key(..)` or `key = ..`.
 struct Entry {
@@ -20,7 +20,10 @@ struct Entry {
 
 enum Value {
     Instances(Vec<Axis>),
+    /// With `unchecked`, and the extents.
+    Grid(bool, Vec<syn::Expr>),
     Exprs(Vec<syn::Expr>),
+    Targets(Vec<Ident>),
     Path(TokenStream),
     Roles(syn::Result<Vec<super::roles::Entry>>),
     Unknown,
@@ -44,7 +47,11 @@ pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
         }
         match (name.as_str(), value) {
             (_, Value::Instances(axes)) => config.instances = axes.into_iter().filter_map(|a| axis(p, a)).collect(),
-            ("grid", Value::Exprs(list)) => config.grid = Some((key.span(), list.iter().map(|e| p.expr(e)).collect())),
+            (_, Value::Grid(partial, list)) => {
+                config.grid = Some((key.span(), list.iter().map(|e| p.expr(e)).collect()));
+                config.partial = partial;
+            }
+            (_, Value::Targets(list)) => config.targets = Some(targets(p, &key, &list)),
             (_, Value::Exprs(list)) => config.requires = list.iter().map(|e| p.expr(e)).collect(),
             (_, Value::Roles(Ok(list))) => config.roles = Some((key.span(), p.role_list(key.span(), &list))),
             (_, Value::Roles(Err(e))) => p.roles_syntax(&e),
@@ -70,7 +77,9 @@ impl syn::parse::Parse for Entry {
             syn::parenthesized!(body in input);
             let value = match key.to_string().as_str() {
                 "instances" => Value::Instances(list(&body)?),
-                "grid" | "require" => Value::Exprs(list(&body)?),
+                "grid" => Value::Grid(unchecked(&body)?, list(&body)?),
+                "require" => Value::Exprs(list(&body)?),
+                "targets" => Value::Targets(list(&body)?),
                 "crate" => Value::Path(body.parse()?),
                 "roles" => {
                     let tokens = body.parse::<TokenStream>()?;
@@ -91,12 +100,47 @@ impl syn::parse::Parse for Entry {
         let expr = input.parse::<syn::Expr>()?;
         match key.to_string().as_str() {
             "crate" => Ok(Entry { key, value: Value::Path(expr.to_token_stream()) }),
-            "instances" | "grid" | "require" | "roles" => {
+            "instances" | "grid" | "require" | "roles" | "targets" => {
                 Err(syn::Error::new(equals.span, format!("`{key}` is written with parentheses: `{key}(..)`")))
             }
             _ => Ok(Entry { key, value: Value::Unknown }),
         }
     }
+}
+
+/// The word `unchecked` before the extents of a grid; before a comma or an operator it is a shape name.
+fn unchecked(input: ParseStream<'_>) -> syn::Result<bool> {
+    let word = input.fork();
+    let is_word = word.parse::<Ident>().is_ok_and(|w| w == "unchecked");
+    let before_extent = word.peek(Ident::peek_any) || word.peek(syn::Lit) || word.peek(token::Paren);
+    if is_word && before_extent {
+        input.parse::<Ident>()?;
+    }
+    Ok(is_word && before_extent)
+}
+
+/// The GPU targets that `targets(..)` names. The CPU may be named; it is always there.
+fn targets(p: &Parser<'_>, key: &Ident, names: &[Ident]) -> Vec<&'static str> {
+    let help = || format!("there are {}", crate::targets::listed());
+    if names.is_empty() {
+        p.cx.error_help(Code::Attribute, key.span(), "`targets` names no target", help());
+    }
+    let mut out = Vec::new();
+    for (i, name) in names.iter().enumerate() {
+        if names[..i].contains(name) {
+            p.cx.error(Code::Attribute, name.span(), format!("`{name}` is named twice"));
+        } else if let Some(target) = crate::targets::gpu(&name.to_string()) {
+            out.push(target);
+        } else if name != crate::targets::CPU {
+            p.cx.error_help(
+                Code::Attribute,
+                name.span(),
+                format!("kernels are not compiled for a target `{name}`"),
+                help(),
+            );
+        }
+    }
+    out
 }
 
 fn list<T: syn::parse::Parse>(input: ParseStream<'_>) -> syn::Result<Vec<T>> {

@@ -115,6 +115,13 @@ impl Parser<'_> {
             }
         };
         let kind = match lit {
+            // In generic arguments the sign belongs to the literal.
+            syn::Lit::Int(i) if i.base10_digits().starts_with('-') => {
+                let title = format!("`{}` where a number of at least 0 stands", i.base10_digits());
+                let help = "extents are at least 1, axes count from 0";
+                self.cx.error_help(Code::LiteralRange, span, title, help);
+                ExprKind::Bad
+            }
             syn::Lit::Int(i) => match i.base10_parse::<u128>() {
                 // `1f32` is an integer literal to the parser.
                 Ok(v) => match suffix(self, i.suffix()) {
@@ -209,7 +216,7 @@ impl Parser<'_> {
                 self.make(i.span, ExprKind::Field(base, i.index as usize, lit))
             }
             syn::Member::Named(n) => {
-                if !self.has_struct {
+                if !std::mem::replace(&mut self.has_struct, true) {
                     let help =
                         "group values in tuples; a program's place is `program_id(axis)`, an extent `x.dim(axis)`";
                     self.cx.error_help(Code::Syntax, n.span(), "kernels have no structs, so no named fields", help);

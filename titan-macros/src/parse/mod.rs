@@ -22,16 +22,18 @@ use titan_core::diag::Code;
 pub(crate) struct Parser<'a> {
     pub(crate) cx: &'a Ctxt,
     n_exprs: usize,
-    /// A struct has been reported: its fields are not, again.
+    /// A struct or a field has been reported: fields are not, again.
     has_struct: bool,
     /// A lifetime parameter has been reported: its uses are not, again.
     has_lifetime: bool,
+    /// The names of the generic parameters.
+    generics: Vec<String>,
     mentions: Vec<Mention>,
 }
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(cx: &'a Ctxt) -> Self {
-        Parser { cx, n_exprs: 0, has_struct: false, has_lifetime: false, mentions: Vec::new() }
+        Parser { cx, n_exprs: 0, has_struct: false, has_lifetime: false, generics: Vec::new(), mentions: Vec::new() }
     }
 
     fn make(&mut self, span: Span, kind: ExprKind) -> Expr {
@@ -96,11 +98,14 @@ fn outside(item: &syn::ItemFn) -> (Vec<TokenStream>, TokenStream) {
 
 impl Parser<'_> {
     fn item_fn(&self, item: TokenStream) -> Option<syn::ItemFn> {
-        match syn::parse2::<syn::ItemFn>(item) {
+        match syn::parse2::<syn::ItemFn>(item.clone()) {
             Ok(item) => Some(item),
+            // What is no item at all rustc has refused before.
             Err(e) => {
-                let help = "kernels and device functions are functions with a body";
-                self.cx.error_help(Code::Syntax, e.span(), e.to_string(), help);
+                if syn::parse2::<syn::Item>(item).is_ok() {
+                    let help = "kernels and device functions are functions with a body";
+                    self.cx.error_help(Code::Syntax, e.span(), e.to_string(), help);
+                }
                 None
             }
         }
@@ -108,6 +113,7 @@ impl Parser<'_> {
 
     fn function(&mut self, item: &syn::ItemFn) -> Function {
         let generics = self.generics(&item.sig.generics);
+        self.generics = generics.iter().map(|g| g.name.to_string()).collect();
         let params = item.sig.inputs.iter().filter_map(|p| self.param(p)).collect();
         let ret = match &item.sig.output {
             syn::ReturnType::Default => None,

@@ -2,6 +2,7 @@
 
 use super::{Parser, first_span};
 use crate::ast::{Expr, GenericKind, GenericParam, Param, TypeKind};
+use crate::names;
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
@@ -38,12 +39,20 @@ impl Parser<'_> {
 
     /// Every type parameter says what it is.
     fn bounds(&self, generics: &syn::Generics) {
-        for t in generics.type_params().filter(|t| t.bounds.is_empty()) {
+        for t in generics.type_params().filter(|t| bounds(t).iter().all(|b| OF_EVERYTHING.contains(&b.as_str()))) {
             let help = format!(
                 "`{0}: Float` for floats, `{0}: Num` for all numbers, `{0}: Elem` for anything that tensors hold",
                 t.ident
             );
             self.cx.error_help(Code::Generics, t.ident.span(), format!("`{}` may be anything", t.ident), help);
+        }
+        for t in generics.type_params().filter(|t| names::is_type(&t.ident.to_string())) {
+            self.cx.error_help(
+                Code::Generics,
+                t.ident.span(),
+                format!("`{}` is a type already", t.ident),
+                "give the parameter another name",
+            );
         }
     }
 
@@ -62,12 +71,10 @@ impl Parser<'_> {
                 None
             }
             syn::GenericParam::Type(t) => {
-                let is_shape = t.bounds.iter().any(|b| match b {
-                    syn::TypeParamBound::Trait(t) => t.path.segments.last().is_some_and(|s| s.ident == "Shape"),
-                    _ => false,
-                });
+                let bounds = bounds(t);
+                let is_shape = bounds.iter().any(|b| b == "Shape");
                 let kind = if is_shape { GenericKind::Shape } else { GenericKind::Elem };
-                Some(GenericParam { name: t.ident.clone(), kind, tokens })
+                Some(GenericParam { name: t.ident.clone(), kind, bounds, tokens })
             }
             syn::GenericParam::Const(c) => {
                 let ty = c.ty.to_token_stream().to_string();
@@ -85,7 +92,7 @@ impl Parser<'_> {
                         return None;
                     }
                 };
-                Some(GenericParam { name: c.ident.clone(), kind, tokens })
+                Some(GenericParam { name: c.ident.clone(), kind, bounds: Vec::new(), tokens })
             }
         }
     }
@@ -144,4 +151,39 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// Traits that element types have, and much else.
+const OF_EVERYTHING: &[&str] = &[
+    "Copy",
+    "Clone",
+    "Debug",
+    "Display",
+    "Default",
+    "PartialEq",
+    "PartialOrd",
+    "Eq",
+    "Ord",
+    "Send",
+    "Sync",
+    "Sized",
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Rem",
+    "Neg",
+    "AddAssign",
+    "Into",
+    "From",
+    "Sum",
+];
+
+/// The traits of a type parameter, by their last names.
+fn bounds(param: &syn::TypeParam) -> Vec<String> {
+    let name = |b: &syn::TypeParamBound| match b {
+        syn::TypeParamBound::Trait(t) => t.path.segments.last().map(|s| s.ident.to_string()),
+        _ => None,
+    };
+    param.bounds.iter().filter_map(name).collect()
 }

@@ -71,6 +71,9 @@ impl Parser<'_> {
         let Some(last) = path.segments.last() else { return self.bad_type(span) };
         let name = last.ident.to_string();
         let args: Vec<GenericArg> = self.generic_args(&last.arguments);
+        if self.generics.contains(&name) && args.is_empty() {
+            return TypeRef { span, kind: TypeKind::Elem(last.ident.clone(), path.to_token_stream()) };
+        }
         let kind = match (name.as_str(), args.len()) {
             ("Tile", 2..) => {
                 let mut args = args.into_iter();

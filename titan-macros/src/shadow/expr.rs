@@ -2,11 +2,12 @@
 
 use super::{Shadow, path_at};
 use crate::ast::{
-    Block, Builtin, Callee, Cond, Expr, ExprKind, GenericArg, LazyOp, ParamTyKind, Pat, PatKind, Path, Res, RoleArm,
-    Stmt, UnaryOp,
+    Block, Builtin, Callee, Cond, Expr, ExprId, ExprKind, GenericArg, LazyOp, ParamTyKind, Pat, PatKind, Path, Res,
+    RoleArm, Stmt, UnaryOp,
 };
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
+use titan_core::ir::Elem;
 
 /// Methods whose turbofish is a shape.
 const SHAPE_METHODS: [&str; 3] = ["reshape", "interleave", "split"];
@@ -58,6 +59,7 @@ impl Shadow<'_> {
         list.iter().map(|e| self.expr(e)).collect()
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each case")]
     pub(super) fn expr(&mut self, e: &Expr) -> TokenStream {
         let span = e.span;
         match &e.kind {
@@ -86,8 +88,15 @@ impl Shadow<'_> {
                 let value = self.op(op.name(), span, quote!(#a, #b));
                 quote_spanned!(span=> #a = #value)
             }
-            ExprKind::Call { path, callee, args, paren } => self.call(path, callee, args, *paren),
-            ExprKind::Method { recv, name, generics, args, paren } => self.method(recv, name, generics, args, *paren),
+            ExprKind::Call { path, callee, args, paren } => {
+                let elem = self.elems.get(&e.id).copied();
+                self.call(path, callee, args, *paren, elem)
+            }
+            ExprKind::Method { recv, name, generics, args, paren } => {
+                let recv = self.expr(recv);
+                let turbofish = self.turbofish_of(e.id, name, generics);
+                self.method(&recv, name, turbofish.as_ref(), args, *paren)
+            }
             ExprKind::Array(list, group) => {
                 let list = self.exprs(list);
                 delimited(Delimiter::Bracket, quote!(#(#list),*), *group)
@@ -199,15 +208,15 @@ impl Shadow<'_> {
                 && *at == i
             {
                 let args = self.generic_args(args);
-                out.extend(quote!(::<#(#args),*>));
+                out.extend(quote_spanned!(segment.span()=> ::<#(#args),*>));
             }
         }
         out
     }
 
-    fn call(&mut self, path: &Path, callee: &Callee, args: &[Expr], paren: Span) -> TokenStream {
+    fn call(&mut self, path: &Path, callee: &Callee, args: &[Expr], paren: Span, elem: Option<Elem>) -> TokenStream {
         let f = match callee {
-            Callee::Builtin(b) => self.builtin(*b, path),
+            Callee::Builtin(b) => self.builtin(*b, path, elem),
             Callee::Device(_) | Callee::None => self.path(path),
         };
         let args = self.exprs(args);
@@ -215,13 +224,14 @@ impl Shadow<'_> {
         quote!(#f #args)
     }
 
-    fn builtin(&mut self, b: Builtin, path: &Path) -> TokenStream {
+    /// A function of the language; `elem` is what inference found for the elements of a tile that it makes.
+    fn builtin(&mut self, b: Builtin, path: &Path, elem: Option<Elem>) -> TokenStream {
         let span = path.span();
         let name = path.last().map(ToString::to_string).unwrap_or_default();
         if !b.of_a_type() {
             let f = path_at(self.krate, &["lang", &name], span);
             let args = path.generics.as_ref().map(|(_, g)| self.generic_args(g));
-            let args = args.map(|a| quote!(::<#(#a),*>));
+            let args = args.map(|a| quote_spanned!(span=> ::<#(#a),*>));
             return quote!(#f #args);
         }
         if !matches!(b, Builtin::TileZeros | Builtin::TileOnes | Builtin::TileFull) {
@@ -232,41 +242,47 @@ impl Shadow<'_> {
         let constructor = path.last();
         let generics = path.generics.as_ref().map(|(_, g)| &g[..]).unwrap_or_default();
         match generics {
-            [] => quote!(#tile::#constructor),
+            [] => {
+                let elem = elem.map(|e| self.elem(e, at)).map(|e| quote_spanned!(at=> ::<#e, _>));
+                quote_spanned!(at=> #tile #elem :: #constructor)
+            }
             [elem, dims @ ..] => {
                 let elem = self.generic_args(std::slice::from_ref(elem));
                 let shape = if dims.is_empty() { quote!(_) } else { self.shape(dims, at) };
-                quote!(#tile::<#(#elem)*, #shape>::#constructor)
+                quote_spanned!(at=> #tile::<#(#elem)*, #shape>::#constructor)
             }
         }
     }
 
     fn method(
         &mut self,
-        recv: &Expr,
+        recv: &TokenStream,
         name: &Ident,
-        generics: &[GenericArg],
+        turbofish: Option<&TokenStream>,
         args: &[Expr],
         paren: Span,
     ) -> TokenStream {
-        let recv_tokens = self.expr(recv);
-        if OP_METHODS.contains(&name.to_string().as_str()) {
-            let args = self.exprs(args);
-            return self.op(&name.to_string(), name.span(), quote!(#recv_tokens #(, #args)*));
-        }
-        let turbofish = if generics.is_empty() {
-            None
-        } else if SHAPE_METHODS.contains(&name.to_string().as_str()) {
-            let shape = self.shape(generics, name.span());
-            Some(quote!(::<#shape>))
-        } else {
-            let list = self.generic_args(generics);
-            Some(quote!(::<#(#list),*>))
-        };
         let args = self.exprs(args);
+        if OP_METHODS.contains(&name.to_string().as_str()) {
+            return self.op(&name.to_string(), name.span(), quote!(#recv #(, #args)*));
+        }
         let args = delimited(Delimiter::Parenthesis, quote!(#(#args),*), paren);
         let dot = quote_spanned!(name.span()=> .);
-        quote!(#recv_tokens #dot #name #turbofish #args)
+        quote!(#recv #dot #name #turbofish #args)
+    }
+
+    /// The generic arguments of a method as written, or what inference found in their place.
+    fn turbofish_of(&mut self, id: ExprId, name: &Ident, generics: &[GenericArg]) -> Option<TokenStream> {
+        if generics.is_empty() {
+            let elem = self.elem(*self.elems.get(&id)?, name.span());
+            return Some(quote_spanned!(name.span()=> ::<#elem>));
+        }
+        if SHAPE_METHODS.contains(&name.to_string().as_str()) {
+            let shape = self.shape(generics, name.span());
+            return Some(quote_spanned!(name.span()=> ::<#shape>));
+        }
+        let list = self.generic_args(generics);
+        Some(quote_spanned!(name.span()=> ::<#(#list),*>))
     }
 
     fn control(&mut self, e: &Expr) -> TokenStream {
@@ -328,7 +344,7 @@ impl Shadow<'_> {
 
     /// The arms as written. `Role` is made beside the shadow.
     fn roles(&mut self, path: &Path, arms: &[RoleArm], span: Span) -> TokenStream {
-        let role = self.builtin(Builtin::Role, path);
+        let role = self.builtin(Builtin::Role, path, None);
         let arms: Vec<TokenStream> = arms
             .iter()
             .map(|arm| {

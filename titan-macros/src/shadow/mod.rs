@@ -10,9 +10,11 @@
 mod expr;
 mod ty;
 
-use crate::ast::{Expr, Function, GenericKind, GenericParam, Path};
+use crate::ast::{Expr, ExprId, Function, GenericKind, GenericParam, Path};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
+use std::collections::BTreeMap;
+use titan_core::ir::Elem;
 
 /// A constant expression that became a parameter.
 #[derive(Debug, Clone)]
@@ -26,13 +28,16 @@ pub(crate) struct Shadow<'a> {
     /// The path of the facade crate.
     pub(crate) krate: &'a TokenStream,
     pub(crate) func: &'a Function,
+    /// The elements that inference found where the kernel writes none: `Tile::zeros()`, `.cast()`. rustc is told, because it
+    /// does not look as far: in `mma(a, b, Tile::zeros()) * s` it would ask for a type.
+    pub(crate) elems: BTreeMap<ExprId, Elem>,
     /// Fresh parameters so far. Device functions cannot have any.
     pub(crate) fresh: Vec<Fresh>,
 }
 
 impl<'a> Shadow<'a> {
     pub(crate) fn new(krate: &'a TokenStream, func: &'a Function) -> Self {
-        Shadow { krate, func, fresh: Vec::new() }
+        Shadow { krate, func, elems: BTreeMap::new(), fresh: Vec::new() }
     }
 
     /// The statements of the body, in braces.
@@ -55,10 +60,9 @@ impl<'a> Shadow<'a> {
 
     /// `::<BM, BK_div_2>`: its own parameters as arguments.
     pub(crate) fn arguments(&self) -> TokenStream {
-        let is_const = |g: &&GenericParam| matches!(g.kind, GenericKind::ConstInt(_) | GenericKind::ConstBool);
-        let names =
-            self.func.generics.iter().filter(is_const).map(|g| &g.name).chain(self.fresh.iter().map(|f| &f.name));
-        self.turbofish(&names.map(|n| quote!(#n)).collect::<Vec<_>>())
+        let own = self.func.generics.iter().filter(|g| g.kind.is_const()).map(GenericParam::argument);
+        let fresh = self.fresh.iter().map(|f| &f.name).map(|n| quote!(#n));
+        self.turbofish(&own.chain(fresh).collect::<Vec<_>>())
     }
 
     /// The arguments between `::<` and `>`; nothing if there are none.

@@ -4,6 +4,7 @@ use super::{Fresh, Shadow, is_generic, path_at};
 use crate::ast::{Expr, GenericArg, GenericArgValue, GenericKind, TypeKind, TypeRef};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
+use titan_core::ir::Elem;
 
 impl Shadow<'_> {
     pub(crate) fn ty(&mut self, t: &TypeRef) -> TokenStream {
@@ -39,6 +40,29 @@ impl Shadow<'_> {
         }
     }
 
+    /// An element type by a path that means the same everywhere.
+    pub(super) fn elem(&self, elem: Elem, span: Span) -> TokenStream {
+        match elem {
+            Elem::F16 | Elem::Bf16 | Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I4 | Elem::U4 => {
+                path_at(self.krate, &["lang", elem.name()], span)
+            }
+            Elem::F64
+            | Elem::F32
+            | Elem::I64
+            | Elem::I32
+            | Elem::I16
+            | Elem::I8
+            | Elem::U64
+            | Elem::U32
+            | Elem::U16
+            | Elem::U8
+            | Elem::Bool => {
+                let name = Ident::new(elem.name(), span);
+                quote_spanned!(span=> ::core::primitive::#name)
+            }
+        }
+    }
+
     /// `D2<A, B>` for two extents; a shape parameter or a written `D2` stands for itself.
     pub(super) fn shape(&mut self, dims: &[GenericArg], span: Span) -> TokenStream {
         if let [GenericArg { value: GenericArgValue::Type(t), .. }] = dims {
@@ -67,7 +91,7 @@ impl Shadow<'_> {
         match &arg.value {
             GenericArgValue::Type(t) => match &t.kind {
                 // A type of the constant's name may be nearer (see `chain`); in braces it is the constant.
-                TypeKind::Elem(name, path) if self.is_constant(name) => quote!({ #path }),
+                TypeKind::Elem(name, path) if self.is_constant(name) => quote_spanned!(name.span()=> { #path }),
                 TypeKind::Elem(..) => arg.tokens.clone(),
                 _ => self.ty(t),
             },
@@ -75,9 +99,12 @@ impl Shadow<'_> {
         }
     }
 
-    /// Whether a name in a type position is a `#[titan::constant]`.
+    /// Whether a name in a type position is a `#[titan::constant]`, or a constant parameter that has the name of a type.
     fn is_constant(&self, name: &Ident) -> bool {
-        crate::names::is_constant_of_others(self.func, &name.to_string())
+        let text = name.to_string();
+        let of_a_type =
+            || crate::names::is_type(&text) && self.func.generics.iter().any(|g| g.name == text && g.kind.is_const());
+        crate::names::is_constant_of_others(self.func, &text) || of_a_type()
     }
 
     fn const_arg(&mut self, e: &Expr, written: &TokenStream) -> TokenStream {

@@ -10,6 +10,8 @@ use super::ty::Space as PtxSpace;
 use std::collections::{BTreeMap, VecDeque};
 use titan_sim::engine::{AllocationId, Fault, Space};
 
+/// Freed allocations that are remembered, so that a late use is told as such.
+const REMEMBERED: usize = 4096;
 /// The first address of an allocation, from the start of its window.
 const SKEW: u64 = 0x4000_0100;
 /// Where the generic addresses of each space begin. Global addresses are their own generic addresses, below all these.
@@ -74,6 +76,8 @@ pub struct Memory {
     variables: BTreeMap<(u128, String), u64>,
     /// The last window that allocations may take.
     last: u64,
+    /// Allocations that are freed and remembered, oldest first.
+    freed: VecDeque<(u64, AllocationId)>,
     /// Windows whose allocations are forgotten.
     spare: VecDeque<u64>,
     touched: Option<Touched>,
@@ -101,6 +105,7 @@ impl Memory {
             by_base: BTreeMap::new(),
             variables: BTreeMap::new(),
             last,
+            freed: VecDeque::new(),
             spare: VecDeque::new(),
             touched: None,
         }
@@ -141,13 +146,15 @@ impl Memory {
         Some(DevicePtr(base))
     }
 
-    /// Forgets a freed allocation: later uses are no longer told as such, and its addresses may be given out again.
+    /// Removes an allocation, given its first address, freed or not: later uses are no longer told as such, and its addresses
+    /// may be given out again.
     pub fn forget(&mut self, ptr: DevicePtr) {
-        if let Some(id) = self.by_base.remove(&ptr.0) {
+        let base = ptr.0;
+        if let Some(id) = self.by_base.remove(&base) {
             let bytes = self.space.describe(id).map_or(0, |d| d.2);
             self.space.forget(id);
-            if ptr.0 % WINDOW == SKEW && 1 + (SKEW + bytes as u64) / WINDOW == 1 {
-                self.spare.push_back(ptr.0 / WINDOW);
+            if base % WINDOW == SKEW && 1 + (SKEW + bytes as u64) / WINDOW == 1 {
+                self.spare.push_back(base / WINDOW);
             }
         }
     }
@@ -210,10 +217,16 @@ impl Memory {
         ptr
     }
 
-    /// Frees an allocation, given its first address; later uses are errors that name it.
+    /// Frees an allocation, given its first address; later uses are errors that name it, until some thousands more are freed.
     pub fn free(&mut self, ptr: DevicePtr) {
-        if let Some(id) = self.by_base.get(&ptr.0) {
-            self.space.free(*id);
+        if let Some(id) = self.by_base.get(&ptr.0).copied().filter(|id| self.space.free(*id)) {
+            self.freed.push_back((ptr.0, id));
+        }
+        if self.freed.len() > REMEMBERED
+            && let Some((base, id)) = self.freed.pop_front()
+            && self.by_base.get(&base) == Some(&id)
+        {
+            self.forget(DevicePtr(base));
         }
     }
 

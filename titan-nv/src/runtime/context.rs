@@ -4,30 +4,38 @@ use super::driver::{Calls, Device, Driver};
 use super::error::{DriverError, Kind};
 use super::event::Event;
 use super::stream::RawStream;
+use super::sys::{self, CUcontext, Ctx, Evt, Pool};
+use super::table::Code;
 use super::{Handle, lock};
-use cudarc::driver::sys::{
-    CUcontext, CUctx_st, CUevent_st, CUmemPool_attribute, CUmemPoolHandle_st, CUpointer_attribute as Attribute,
-};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 /// The primary context of a device, kept for the life of the process.
 #[derive(Debug)]
 pub struct Context {
     pub(super) calls: &'static Calls,
     device: &'static Device,
-    raw: Handle<CUctx_st>,
+    raw: Handle<Ctx>,
     pub(super) streams: Streams,
     /// Events that nobody uses, by whether they block.
-    pub(super) events: [Mutex<Vec<Handle<CUevent_st>>>; 2],
+    pub(super) events: [Mutex<Vec<Handle<Evt>>>; 2],
     /// Pinned memory that nobody uses, by its size in words.
     pub(super) pinned: Mutex<Vec<super::pinned::Block>>,
     /// Where memory comes from in the order of streams.
-    pub(super) pool: Option<Handle<CUmemPoolHandle_st>>,
-    /// Memory to free when its uses have ended, where the device has no pools.
-    pub(super) deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
+    pub(super) pool: Option<Handle<Pool>>,
+    /// Memory to free when its uses have ended, where no stream can do it.
+    deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
+    /// Why nobody knows which work has ended, if that ever happens.
+    given_up: OnceLock<DriverError>,
 }
+
+/// `CUDA_ERROR_NOT_READY`, which is no failure.
+pub(super) const NOT_READY: Code = 600;
+
+/// How long a thread sleeps between two questions.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// The streams of the context's own.
 ///
@@ -59,24 +67,25 @@ pub struct Owner {
 impl Context {
     pub(super) fn new(driver: &'static Driver, device: &'static Device) -> Result<Context, DriverError> {
         let calls = driver.calls();
-        let mut raw: CUcontext = ptr::null_mut();
-        // SAFETY: `raw` is a place for a context, and the device one of the driver's. It is never released: contexts
-        // live as long as the process.
-        let code = unsafe { (calls.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
-        calls.check("cuDevicePrimaryCtxRetain", code)?;
-        let _entered = enter(calls, raw)?;
-        let streams =
-            Streams { allocate: RawStream::new(calls)?, free: RawStream::new(calls)?, copy: RawStream::new(calls)? };
+        let raw = device.retained.get_or_try(|| {
+            let mut raw: CUcontext = ptr::null_mut();
+            // SAFETY: `raw` is a place for a context, and the device one of the driver's. It is never released: contexts
+            // live as long as the process.
+            let code = unsafe { (calls.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
+            calls.check("cuDevicePrimaryCtxRetain", code).map(|()| Handle(raw))
+        })?;
+        let _entered = enter(calls, raw.0)?;
         let pool = if device.properties.memory_pools { Some(default_pool(calls, device)?) } else { None };
         Ok(Context {
             calls,
             device,
-            raw: Handle(raw),
-            streams,
+            raw: *raw,
+            streams: Streams::new(calls)?,
             events: [Mutex::default(), Mutex::default()],
             pinned: Mutex::default(),
             pool,
             deferred: Mutex::default(),
+            given_up: OnceLock::new(),
         })
     }
 
@@ -86,15 +95,45 @@ impl Context {
         self.device
     }
 
-    /// The handle of the context, for whoever calls the driver without TITAN.
+    /// The handle of the context, a `CUcontext`, for whoever calls the driver without TITAN.
     #[must_use]
-    pub fn raw(&self) -> CUcontext {
-        self.raw.0
+    pub fn raw(&self) -> *mut c_void {
+        self.raw.0.cast()
     }
 
     /// Makes the context current until the result is dropped.
     pub(super) fn enter(&self) -> Result<Entered, DriverError> {
-        enter(self.calls, self.raw.0)
+        match self.given_up.get() {
+            Some(error) => Err(error.clone()),
+            None => enter(self.calls, self.raw.0),
+        }
+    }
+
+    /// Blocks until some work has ended: with `synchronize`, or else by asking `query` again and again. An error means that
+    /// the context has ended, or is given up: nobody will know when the work ends.
+    pub(super) fn until_over(
+        &self,
+        (call, synchronize): (&'static str, impl FnOnce() -> Code),
+        (other, query): (&'static str, impl Fn() -> Code),
+    ) -> Result<(), DriverError> {
+        let lasts = |error: &DriverError| !error.ends_context();
+        let entered = self.enter().or_else(|error| if lasts(&error) { self.enter() } else { Err(error) });
+        let _entered = entered.map_err(|error| self.give_up(error))?;
+        match self.calls.check(call, synchronize()) {
+            Err(error) if lasts(&error) => {}
+            outcome => return outcome,
+        }
+        loop {
+            match query() {
+                NOT_READY => std::thread::sleep(PAUSE),
+                code => return self.calls.check(other, code).map_err(|error| self.give_up(error)),
+            }
+        }
+    }
+
+    /// From now on every call fails with this error, and nothing is freed: work may be running that nobody can wait for.
+    fn give_up(&self, error: DriverError) -> DriverError {
+        self.given_up.get_or_init(|| error).clone()
     }
 
     /// Bytes of memory that are free, and all there are.
@@ -117,7 +156,7 @@ impl Context {
         let _entered = self.enter()?;
         let mut ordinal = 0i32;
         // SAFETY: the attribute is an int, and `ordinal` a place for one.
-        match unsafe { self.attribute(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, &raw mut ordinal) } {
+        match unsafe { self.attribute(sys::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, &raw mut ordinal) } {
             Ok(()) => {}
             Err(error) if error.kind() == Kind::Other => return Ok(None),
             Err(error) => return Err(error),
@@ -125,8 +164,8 @@ impl Context {
         let (mut start, mut bytes) = (0u64, 0usize);
         // SAFETY: the attributes are an address and a size, and these are places for them.
         let range = unsafe {
-            self.attribute(Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address, &raw mut start)
-                .and_then(|()| self.attribute(Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE, address, &raw mut bytes))
+            self.attribute(sys::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address, &raw mut start)
+                .and_then(|()| self.attribute(sys::CU_POINTER_ATTRIBUTE_RANGE_SIZE, address, &raw mut bytes))
         };
         // Managed memory has no device of its own before it is used.
         Ok(u32::try_from(ordinal).ok().map(|ordinal| Owner { ordinal, range: range.ok().map(|()| (start, bytes)) }))
@@ -134,7 +173,7 @@ impl Context {
 
     /// # Safety
     /// `place` must be writable, and of the type that the attribute has.
-    unsafe fn attribute<T>(&self, attribute: Attribute, address: u64, place: *mut T) -> Result<(), DriverError> {
+    unsafe fn attribute<T>(&self, attribute: u32, address: u64, place: *mut T) -> Result<(), DriverError> {
         // SAFETY: the caller's; any number may be asked for as an address.
         let code = unsafe { (self.calls.cuPointerGetAttribute)(place.cast::<c_void>(), attribute, address) };
         self.calls.check("cuPointerGetAttribute", code)
@@ -144,24 +183,48 @@ impl Context {
     pub(super) fn reclaim(&self) {
         self.free_deferred(true);
         // Errors will be those of the allocation that is tried next.
-        let _ended = self.streams.free.wait(self.calls);
+        let _ended = self.streams.free.wait(self);
         if let Some(pool) = self.pool {
             // SAFETY: the pool is the device's.
             let _trimmed = unsafe { (self.calls.cuMemPoolTrimTo)(pool.0, 0) };
         }
     }
 
-    /// Frees memory whose uses have ended, or, with `wait`, all of it.
+    /// Memory to free when `uses` have ended, by whoever allocates next.
+    pub(super) fn defer(&self, address: u64, uses: Vec<Arc<Event>>) {
+        lock(&self.deferred).push((address, uses));
+    }
+
+    /// Frees memory whose uses have ended, or, with `wait`, all of it. The context must be current.
     pub(super) fn free_deferred(&self, wait: bool) {
-        let mut deferred = lock(&self.deferred);
-        deferred.retain(|(address, uses)| {
+        lock(&self.deferred).retain(|(address, uses)| {
             let over = uses.iter().all(|e| if wait { e.wait().is_ok() } else { e.is_over().unwrap_or(false) });
-            if over {
-                // SAFETY: it was allocated with `cuMemAlloc`, its handle is gone, and so are its uses.
-                let _freed = unsafe { (self.calls.cuMemFree_v2)(*address) };
-            }
-            !over
+            // SAFETY: nobody has a handle to the memory any more, and all work that used it has ended.
+            let free = || self.calls.check("cuMemFree", unsafe { (self.calls.cuMemFree_v2)(*address) });
+            !(over && free().is_ok())
         });
+    }
+}
+
+impl Streams {
+    /// New ones, or none. The context must be current.
+    fn new(calls: &'static Calls) -> Result<Streams, DriverError> {
+        let allocate = RawStream::new(calls)?;
+        let free = match RawStream::new(calls) {
+            Ok(free) => free,
+            Err(error) => {
+                allocate.destroy(calls);
+                return Err(error);
+            }
+        };
+        match RawStream::new(calls) {
+            Ok(copy) => Ok(Streams { allocate, free, copy }),
+            Err(error) => {
+                allocate.destroy(calls);
+                free.destroy(calls);
+                Err(error)
+            }
+        }
     }
 }
 
@@ -188,13 +251,13 @@ impl Drop for Entered {
 }
 
 /// The device's pool, told to keep what is freed: asking the system for memory again would synchronize.
-fn default_pool(calls: &Calls, device: &Device) -> Result<Handle<CUmemPoolHandle_st>, DriverError> {
+fn default_pool(calls: &Calls, device: &Device) -> Result<Handle<Pool>, DriverError> {
     let mut pool = ptr::null_mut();
     // SAFETY: `pool` is a place for a pool, and the device one that has pools.
     let code = unsafe { (calls.cuDeviceGetDefaultMemPool)(&raw mut pool, device.raw) };
     calls.check("cuDeviceGetDefaultMemPool", code)?;
     let mut threshold = u64::MAX;
-    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    let attribute = sys::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
     // SAFETY: the attribute is a `cuuint64_t`, which `threshold` is; the driver copies it.
     let code = unsafe { (calls.cuMemPoolSetAttribute)(pool, attribute, (&raw mut threshold).cast::<c_void>()) };
     calls.check("cuMemPoolSetAttribute", code)?;

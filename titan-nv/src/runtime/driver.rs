@@ -1,18 +1,20 @@
 //! The driver of this machine and its devices, or why there are none.
 
+use super::Handle;
 use super::context::Context;
 use super::error::DriverError;
+use super::once::Once;
+use super::sys::{self, CUdevice, Ctx};
 pub use super::table::SYMBOLS;
 use super::table::{Code, Table};
-use cudarc::driver::sys::{self, CUdevice, CUdevice_attribute as Attribute};
+use libloading::Library;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ops::Deref;
 use std::ptr;
-use std::sync::OnceLock;
 
-/// The library as its makers install it: for messages.
-const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+/// The library as its makers install it. Behind it, the name for linkers: toolkits have a stub under it, which is no driver.
+const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
 
 /// Why no GPU of NVIDIA's can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +55,7 @@ impl fmt::Display for Absence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Absence::NoLibrary { reason } => {
-                write!(f, "NVIDIA's driver library `{LIBRARY}` cannot be opened ({reason})")
+                write!(f, "NVIDIA's driver library `{}` cannot be opened ({reason})", LIBRARIES[0])
             }
             Absence::MissingSymbols { names } => {
                 let (first, rest) = (names.first().copied().unwrap_or("none"), names.len().saturating_sub(1));
@@ -98,7 +100,9 @@ pub struct Device {
     pub name: String,
     /// What it has.
     pub properties: Properties,
-    context: OnceLock<Result<Context, DriverError>>,
+    /// The driver's handle of the context, retained once.
+    pub(super) retained: Once<Handle<Ctx>>,
+    context: Once<Context>,
 }
 
 /// What a device has, as the driver tells.
@@ -122,10 +126,15 @@ impl Driver {
     /// The driver, started at the first call.
     ///
     /// # Errors
-    /// If this machine has none, or no device; later calls say the same.
-    pub fn get() -> Result<&'static Driver, &'static Absence> {
-        static DRIVER: OnceLock<Result<Driver, Absence>> = OnceLock::new();
-        DRIVER.get_or_init(Driver::start).as_ref()
+    /// If this machine has none, or no device; or if it does not start, which the next call tries again.
+    pub fn get() -> Result<&'static Driver, Absence> {
+        static DRIVER: Once<Result<Driver, Absence>> = Once::new();
+        let found = DRIVER.get_or_try(|| match Driver::start() {
+            Err(refused @ Absence::Start(_)) => Err(refused),
+            // A library that is not there, or lacks something, is not looked for again.
+            found => Ok(found),
+        })?;
+        found.as_ref().map_err(Clone::clone)
     }
 
     /// The devices, in the driver's order.
@@ -135,12 +144,7 @@ impl Driver {
     }
 
     fn start() -> Result<Driver, Absence> {
-        // SAFETY: opening the driver's library runs its initializers, which NVIDIA makes for programs that do so.
-        if !unsafe { sys::is_culib_present() } {
-            return Err(Absence::NoLibrary { reason: why_not(LIBRARY) });
-        }
-        // SAFETY: as above; it is there, so this does not panic.
-        let library = unsafe { sys::culib() };
+        let library = open(LIBRARIES).map_err(|reason| Absence::NoLibrary { reason })?;
         // SAFETY: a library of this name exports the functions of the CUDA driver API.
         let table = unsafe { Table::load(library) }.map_err(|names| Absence::MissingSymbols { names })?;
         let calls = Calls(table);
@@ -160,16 +164,21 @@ impl Driver {
     }
 }
 
-/// What the loader says to a library that is not there.
-fn why_not(library: &str) -> String {
-    // SAFETY: as for `is_culib_present`, which has just failed to open it.
-    match unsafe { libloading::Library::new(library) } {
-        Ok(_) => "it appeared a moment after it was looked for".to_owned(),
-        Err(error) => {
-            let source = std::error::Error::source(&error).map(ToString::to_string);
-            source.unwrap_or_else(|| error.to_string())
+/// The first library of these names that there is, or what the loader says to the first name.
+fn open(names: &[&str]) -> Result<&'static Library, String> {
+    let mut refused = None;
+    for name in names {
+        // SAFETY: opening the driver's library runs its initializers, which NVIDIA makes for programs that do so.
+        match unsafe { Library::new(*name) } {
+            // Never closed: its functions are called as long as the process lives.
+            Ok(library) => return Ok(Box::leak(Box::new(library))),
+            Err(error) => {
+                let source = std::error::Error::source(&error).map(ToString::to_string);
+                refused.get_or_insert_with(|| source.unwrap_or_else(|| error.to_string()));
+            }
         }
     }
+    Err(refused.unwrap_or_default())
 }
 
 impl Calls {
@@ -206,11 +215,18 @@ impl Calls {
         let name: Vec<u8> = name.iter().take_while(|c| **c != 0).map(|c| c.to_ne_bytes()[0]).collect();
         let name = String::from_utf8_lossy(&name).into_owned();
         let ordinal = u32::try_from(ordinal).unwrap_or(0);
-        Ok(Device { raw, ordinal, name, properties: self.properties(raw)?, context: OnceLock::new() })
+        Ok(Device {
+            raw,
+            ordinal,
+            name,
+            properties: self.properties(raw)?,
+            retained: Once::new(),
+            context: Once::new(),
+        })
     }
 
     fn properties(&self, raw: CUdevice) -> Result<Properties, DriverError> {
-        let ask = |attribute: Attribute| {
+        let ask = |attribute: u32| {
             let mut value = 0;
             // SAFETY: `value` is a place for an int, and `raw` a device.
             self.check("cuDeviceGetAttribute", unsafe { (self.cuDeviceGetAttribute)(&raw mut value, attribute, raw) })?;
@@ -220,20 +236,20 @@ impl Calls {
         // SAFETY: `memory` is a place for a size, and `raw` a device.
         self.check("cuDeviceTotalMem", unsafe { (self.cuDeviceTotalMem_v2)(&raw mut memory, raw) })?;
         let (major, minor) = (
-            ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-            ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+            ask(sys::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            ask(sys::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         );
         Ok(Properties {
             capability: 10 * major + minor,
-            multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-            shared_per_block: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            multiprocessors: ask(sys::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            shared_per_block: ask(sys::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             grid: [
-                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
-                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
-                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+                ask(sys::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                ask(sys::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                ask(sys::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
             ],
             memory,
-            memory_pools: ask(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0,
+            memory_pools: ask(sys::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0,
         })
     }
 }
@@ -242,13 +258,13 @@ impl Device {
     /// Its context, made at the first call.
     ///
     /// # Errors
-    /// If the driver gives none: the device is busy, or in a mode that allows none.
+    /// If the driver gives none: the device is busy, or in a mode that allows none. The next call tries again.
     pub fn context(&'static self) -> Result<&'static Context, DriverError> {
         let make = || match Driver::get() {
             Ok(driver) => Context::new(driver, self),
             Err(_) => Err(DriverError::new("cuInit", 3, || None)),
         };
-        self.context.get_or_init(make).as_ref().map_err(Clone::clone)
+        self.context.get_or_try(make)
     }
 }
 
@@ -258,9 +274,10 @@ mod tests {
 
     #[test]
     fn an_absence_says_what_is_missing_and_what_to_do() {
-        let absent = Absence::NoLibrary { reason: why_not("libtitan-has-no-such-library.so") };
+        let refused = open(&["libtitan-has-no-such-library.so", "libtitan-has-not-this-one.so"]);
+        let absent = Absence::NoLibrary { reason: refused.unwrap_err() };
         let text = absent.to_string();
-        assert!(text.contains(LIBRARY) && text.contains("libtitan-has-no-such-library"), "{text}");
+        assert!(text.contains(LIBRARIES[0]) && text.contains("libtitan-has-no-such-library"), "{text}");
         assert!(absent.help().contains("install"));
         let old = Absence::MissingSymbols { names: vec!["cuMemAllocAsync", "cuMemFreeAsync"] };
         assert_eq!(old.to_string(), "NVIDIA's driver library has no function `cuMemAllocAsync` and lacks 1 others");

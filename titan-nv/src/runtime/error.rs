@@ -292,6 +292,14 @@ impl DriverError {
         find(self.code).map_or(Kind::Other, |r| r.kind)
     }
 
+    /// Whether the context has ended, and all its work with it: the device was lost, reset, or the process is exiting.
+    #[must_use]
+    pub fn ends_context(&self) -> bool {
+        const DEINITIALIZED: u32 = 4;
+        const INVALID_CONTEXT: u32 = 201;
+        matches!(self.kind(), Kind::Sticky | Kind::Timeout) || matches!(self.code, DEINITIALIZED | INVALID_CONTEXT)
+    }
+
     /// What it means, as half a sentence.
     #[must_use]
     pub fn meaning(&self) -> &'static str {

@@ -1,13 +1,11 @@
 //! Events: points in the work of streams, from a pool.
 
-use super::context::Context;
+use super::context::{Context, NOT_READY};
 use super::error::DriverError;
+use super::stream::RawStream;
+use super::sys::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CUevent, Evt};
 use super::{Handle, lock};
-use cudarc::driver::sys::{CUevent, CUevent_flags_enum, CUevent_st, CUstream};
 use std::ptr;
-
-/// `CUDA_ERROR_NOT_READY`, which is no failure.
-const NOT_READY: u32 = 600;
 
 /// How a thread waits for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,17 +20,27 @@ pub enum Waiting {
 #[derive(Debug)]
 pub struct Event {
     context: &'static Context,
-    raw: Handle<CUevent_st>,
+    /// `None` if the point has been reached.
+    raw: Option<Handle<Evt>>,
     waiting: Waiting,
 }
 
 impl Event {
-    /// The point after all work of `stream` so far. The context must be current.
+    /// The point after all work of `stream` so far. If the driver gives no event for it, that work is waited for here; so
+    /// an error means that the context has ended or is given up.
     pub(super) fn recorded(
         context: &'static Context,
-        stream: CUstream,
+        stream: &RawStream,
         waiting: Waiting,
     ) -> Result<Event, DriverError> {
+        Event::try_recorded(context, stream, waiting).or_else(|_| {
+            stream.wait(context)?;
+            Ok(Event { context, raw: None, waiting })
+        })
+    }
+
+    fn try_recorded(context: &'static Context, stream: &RawStream, waiting: Waiting) -> Result<Event, DriverError> {
+        let _entered = context.enter()?;
         let calls = context.calls;
         let pooled = lock(&context.events[waiting.index()]).pop();
         let raw = match pooled {
@@ -44,9 +52,9 @@ impl Event {
                 Handle(raw)
             }
         };
-        let event = Event { context, raw, waiting };
+        let event = Event { context, raw: Some(raw), waiting };
         // SAFETY: the event is of this context, as is the stream, and nobody else has it.
-        calls.check("cuEventRecord", unsafe { (calls.cuEventRecord)(raw.0, stream) })?;
+        calls.check("cuEventRecord", unsafe { (calls.cuEventRecord)(raw.0, stream.raw()) })?;
         Ok(event)
     }
 
@@ -56,18 +64,20 @@ impl Event {
         self.context
     }
 
-    pub(super) fn raw(&self) -> CUevent {
-        self.raw.0
+    /// `None` if the point has been reached.
+    pub(super) fn raw(&self) -> Option<CUevent> {
+        self.raw.map(|raw| raw.0)
     }
 
     /// Whether the work before it has ended.
     ///
     /// # Errors
-    /// If the work, or other work of the context, failed.
+    /// If the driver does not say: the work may be running, unless the error [ends the context](DriverError::ends_context).
     pub fn is_over(&self) -> Result<bool, DriverError> {
+        let Some(raw) = self.raw() else { return Ok(true) };
         let _entered = self.context.enter()?;
         // SAFETY: the event is destroyed by nobody.
-        let code = unsafe { (self.context.calls.cuEventQuery)(self.raw()) };
+        let code = unsafe { (self.context.calls.cuEventQuery)(raw) };
         if code == NOT_READY {
             return Ok(false);
         }
@@ -77,12 +87,15 @@ impl Event {
     /// Blocks until the work before it has ended.
     ///
     /// # Errors
-    /// If the work, or other work of the context, failed.
+    /// If the work, or other work of the context, failed, so that the context has ended; or if the context is given up.
     pub fn wait(&self) -> Result<(), DriverError> {
-        let _entered = self.context.enter()?;
+        let Some(raw) = self.raw() else { return Ok(()) };
+        let calls = self.context.calls;
         // SAFETY: the event is destroyed by nobody.
-        let code = unsafe { (self.context.calls.cuEventSynchronize)(self.raw()) };
-        self.context.calls.check("cuEventSynchronize", code)
+        let synchronize = || unsafe { (calls.cuEventSynchronize)(raw) };
+        // SAFETY: as above.
+        let query = || unsafe { (calls.cuEventQuery)(raw) };
+        self.context.until_over(("cuEventSynchronize", synchronize), ("cuEventQuery", query))
     }
 }
 
@@ -90,7 +103,7 @@ impl Drop for Event {
     fn drop(&mut self) {
         // Whoever recorded it again would only wait for later work; that waits for nothing of whoever still knows it,
         // because nobody does.
-        lock(&self.context.events[self.waiting.index()]).push(self.raw);
+        lock(&self.context.events[self.waiting.index()]).extend(self.raw);
     }
 }
 
@@ -103,10 +116,10 @@ impl Waiting {
     }
 
     fn flags(self) -> u32 {
-        let untimed = CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32;
+        let untimed = CU_EVENT_DISABLE_TIMING;
         match self {
             Waiting::Spins => untimed,
-            Waiting::Sleeps => untimed | CUevent_flags_enum::CU_EVENT_BLOCKING_SYNC as u32,
+            Waiting::Sleeps => untimed | CU_EVENT_BLOCKING_SYNC,
         }
     }
 }

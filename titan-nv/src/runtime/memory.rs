@@ -3,8 +3,9 @@
 use super::context::Context;
 use super::error::{DriverError, Kind};
 use super::event::{Event, Waiting};
-use super::lock;
 use super::stream::Stream;
+use super::sys::Evt;
+use super::{Handle, lock};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
@@ -28,7 +29,54 @@ enum Origin {
     /// The driver, which waits for the whole device.
     Device,
     /// Somebody else, whose stream waits for all work on it.
-    Foreign(Option<Stream>),
+    Foreign(Option<Follower>),
+}
+
+/// The stream on which somebody else uses memory, and how their other streams learn of its work.
+#[derive(Debug)]
+pub struct Follower {
+    stream: Stream,
+    /// An event of theirs.
+    event: Option<Handle<Evt>>,
+}
+
+impl Follower {
+    /// A stream, which must wait for all work on the memory.
+    #[must_use]
+    pub fn new(stream: Stream) -> Follower {
+        Follower { stream, event: None }
+    }
+
+    /// It records this `CUevent` as well, behind each piece of work that it waits for.
+    ///
+    /// # Safety
+    /// It must be an event of the stream's context, and exist whenever [`Follower::follow`] is called.
+    #[must_use]
+    pub unsafe fn recording(self, event: *mut c_void) -> Follower {
+        Follower { event: Some(Handle(event.cast())), ..self }
+    }
+
+    /// The point after all work of the stream so far.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn mark(&self) -> Result<Event, DriverError> {
+        self.stream.mark(Waiting::Spins)
+    }
+
+    /// Makes later work of the stream wait for the event, and tells those who watch it.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn follow(&self, event: &Event) -> Result<(), DriverError> {
+        self.stream.follow(event)?;
+        let Some(raw) = self.event else { return Ok(()) };
+        let context = self.stream.context();
+        let _entered = context.enter()?;
+        // SAFETY: an event of the stream's context, which exists, as `recording` asks for.
+        let code = unsafe { (context.calls.cuEventRecord)(raw.0, self.stream.raw()) };
+        context.calls.check("cuEventRecord", code)
+    }
 }
 
 impl Memory {
@@ -46,25 +94,33 @@ impl Memory {
             }
             other => other?,
         };
-        let memory = Memory { context, address, bytes, origin, uses: Mutex::default() };
-        let stream = context.streams.allocate.raw();
-        if zeroed && bytes > 0 {
+        let stream = &context.streams.allocate;
+        let zeros = || {
             // SAFETY: the memory has this many bytes, and work of this stream may use it.
-            let code = unsafe { (context.calls.cuMemsetD8Async)(address, 0, bytes, stream) };
-            context.calls.check("cuMemsetD8Async", code)?;
+            let code = unsafe { (context.calls.cuMemsetD8Async)(address, 0, bytes, stream.raw()) };
+            context.calls.check("cuMemsetD8Async", code)
+        };
+        let zeroed = if zeroed && bytes > 0 { zeros() } else { Ok(()) };
+        match zeroed.and_then(|()| Event::recorded(context, stream, Waiting::Spins)) {
+            Ok(ready) => Ok((Memory { context, address, bytes, origin, uses: Mutex::default() }, ready)),
+            Err(error) => {
+                // What was begun on the stream has ended then. If that cannot be known, the memory stays.
+                if stream.wait(context).is_ok() {
+                    context.defer(address, Vec::new());
+                }
+                Err(error)
+            }
         }
-        let ready = Event::recorded(context, stream, Waiting::Spins)?;
-        Ok((memory, ready))
     }
 
-    /// Somebody else's memory. With `stream`, later work of that stream waits for all work that uses the memory.
+    /// Somebody else's memory. With `follower`, later work of that stream waits for all work that uses the memory.
     ///
     /// # Safety
     /// The `bytes` bytes at `address` must be memory of the context's device until the work that uses the result has ended;
-    /// with `stream`, until the stream has reached that work.
+    /// with `follower`, until its stream has reached that work.
     #[must_use]
-    pub unsafe fn foreign(context: &'static Context, address: u64, bytes: usize, stream: Option<Stream>) -> Memory {
-        Memory { context, address, bytes, origin: Origin::Foreign(stream), uses: Mutex::default() }
+    pub unsafe fn foreign(context: &'static Context, address: u64, bytes: usize, follower: Option<Follower>) -> Memory {
+        Memory { context, address, bytes, origin: Origin::Foreign(follower), uses: Mutex::default() }
     }
 
     /// The context whose device's memory it is.
@@ -81,9 +137,9 @@ impl Memory {
 
     /// The stream whose later work must wait for uses of the memory.
     #[must_use]
-    pub fn follower(&self) -> Option<&Stream> {
+    pub fn follower(&self) -> Option<&Follower> {
         match &self.origin {
-            Origin::Foreign(stream) => stream.as_ref(),
+            Origin::Foreign(follower) => follower.as_ref(),
             Origin::Pool | Origin::Device => None,
         }
     }
@@ -105,17 +161,18 @@ impl Memory {
         let (context, stream) = (self.context, self.context.streams.copy.raw());
         let _entered = context.enter()?;
         let source = bytes.as_ptr().cast::<c_void>();
-        // SAFETY: the range lies inside of the memory, and `bytes` is borrowed until the copy has ended, below.
+        // SAFETY: the range lies inside of the memory, and `bytes` is borrowed until the copy has ended, below. If that
+        // cannot be known, no other work of the context will be, and the driver only reads the bytes.
         let code = unsafe { (context.calls.cuMemcpyHtoDAsync_v2)(self.address(offset), source, bytes.len(), stream) };
         context.calls.check("cuMemcpyHtoDAsync", code)?;
-        context.streams.copy.wait(context.calls)
+        context.streams.copy.wait(context)
     }
 
-    /// Copies bytes out, and blocks until they are here. Waits for no other work.
+    /// Fills `out` with bytes from here, and blocks until they are there. Waits for no other work.
     ///
     /// # Errors
-    /// If there are fewer, or the driver fails.
-    pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), DriverError> {
+    /// If there are fewer, or the driver fails; then `out` may be empty, because the driver may be writing it still.
+    pub fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<(), DriverError> {
         self.check_range("cuMemcpyDtoHAsync", offset, out.len())?;
         if out.is_empty() {
             return Ok(());
@@ -123,10 +180,14 @@ impl Memory {
         let (context, stream) = (self.context, self.context.streams.copy.raw());
         let _entered = context.enter()?;
         let target = out.as_mut_ptr().cast::<c_void>();
-        // SAFETY: the range lies inside of the memory, and `out` is borrowed until the copy has ended, below.
+        // SAFETY: the range lies inside of the memory, and `out` is borrowed until the copy has ended, or never freed.
         let code = unsafe { (context.calls.cuMemcpyDtoHAsync_v2)(target, self.address(offset), out.len(), stream) };
         context.calls.check("cuMemcpyDtoHAsync", code)?;
-        context.streams.copy.wait(context.calls)
+        let ended = context.streams.copy.wait(context);
+        if ended.is_err() {
+            std::mem::forget(std::mem::take(out));
+        }
+        ended
     }
 
     fn check_range(&self, call: &'static str, offset: usize, len: usize) -> Result<(), DriverError> {
@@ -156,16 +217,18 @@ impl Drop for Memory {
         let context = self.context;
         match self.origin {
             Origin::Foreign(_) => {}
-            Origin::Device => lock(&context.deferred).push((self.address, uses)),
-            Origin::Pool => {
-                let Ok(_entered) = context.enter() else { return };
-                let free = &context.streams.free;
-                if uses.iter().all(|e| free.follow(context.calls, e.raw()).is_ok()) {
-                    // SAFETY: the memory came from the pool, nobody has a handle to it any more, and the stream waits for
-                    // all work that uses it.
-                    let _freed = unsafe { (context.calls.cuMemFreeAsync)(self.address, free.raw()) };
-                }
-            }
+            Origin::Pool if free_after(context, self.address, &uses).is_ok() => {}
+            Origin::Pool | Origin::Device => context.defer(self.address, uses),
         }
     }
+}
+
+/// Frees memory of the pool in the order of a stream, after `uses`.
+fn free_after(context: &Context, address: u64, uses: &[Arc<Event>]) -> Result<(), DriverError> {
+    let _entered = context.enter()?;
+    let stream = &context.streams.free;
+    uses.iter().try_for_each(|event| stream.follow(context.calls, event))?;
+    // SAFETY: the memory came from the pool, nobody has a handle to it any more, and the stream waits for all work that
+    // uses it.
+    context.calls.check("cuMemFreeAsync", unsafe { (context.calls.cuMemFreeAsync)(address, stream.raw()) })
 }

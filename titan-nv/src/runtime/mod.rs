@@ -8,10 +8,16 @@
 //!
 //! All of the crate's `unsafe` is here. The library is opened at run time: a program starts without it, and says why there
 //! is no GPU when one is asked for ([`Absence`]). What was looked up once is called through own pointers, whose results are
-//! plain integers: a driver that is newer than the bindings may return codes that an enum has not, and none of the
-//! functions that panic where a symbol is missing is ever called.
+//! plain integers: a driver that is newer than this crate may return codes that an enum has not. Types and numbers of the
+//! driver's interface are own ones too (`sys`), so that nobody's bindings, nor their version, matter here.
 //!
 //! Contexts are the primary ones, shared with whatever else in the process uses the device, and live as long as the process.
+//!
+//! **When work has ended.** Memory is freed, and host memory is given back to its owner, only after the driver has said that
+//! the work which uses it has ended. A call that fails says nothing, so another one is asked: a stream whose event cannot be
+//! recorded is synchronized, and what cannot be synchronized is queried. If the driver answers none of them although the
+//! context is alive, the end of that work will never be known: the context is given up ([`Context`]), every later call in it
+//! returns that error, and nothing of it is freed. No failure is kept otherwise ([`Once`]).
 //!
 //! Deliberately absent: what a launch of TITAN is (variants, arguments, who waits for whom): the facade's runtime.
 
@@ -23,17 +29,19 @@ mod error;
 mod event;
 mod memory;
 mod module;
+mod once;
 mod pinned;
 mod stream;
+mod sys;
 mod table;
 
 pub use context::{Context, Owner};
-pub use cudarc;
 pub use driver::{Absence, Device, Driver, Properties, SYMBOLS};
 pub use error::{DriverError, Kind};
 pub use event::{Event, Waiting};
-pub use memory::Memory;
+pub use memory::{Follower, Memory};
 pub use module::{Function, LoadError};
+pub use once::Once;
 pub use pinned::Pinned;
 pub use stream::Stream;
 

@@ -4,7 +4,7 @@ use super::Handle;
 use super::context::Context;
 use super::error::{DriverError, Kind};
 use super::stream::Stream;
-use cudarc::driver::sys::{CUfunc_st, CUfunction, CUfunction_attribute as Attribute, CUjit_option as Jit, CUmodule};
+use super::sys::{self, CUfunction, CUmodule, Func};
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
 use std::ptr;
@@ -20,7 +20,7 @@ const UNASKED: u32 = 48 * 1024;
 #[derive(Debug)]
 pub struct Function {
     context: &'static Context,
-    raw: Handle<CUfunc_st>,
+    raw: Handle<Func>,
     threads: u32,
     shared: u32,
 }
@@ -98,24 +98,38 @@ impl Function {
         }
         let _entered = context.enter()?;
         let module = load_module(context, ptx)?;
+        Function::of_module(context, module, entry, (threads, shared)).inspect_err(|_| {
+            // SAFETY: it was loaded above, and no function of it is kept.
+            let _unloaded = unsafe { (context.calls.cuModuleUnload)(module) };
+        })
+    }
+
+    /// The kernel of a module. The context must be current.
+    fn of_module(
+        context: &'static Context,
+        module: CUmodule,
+        entry: &str,
+        (threads, shared): (u32, u32),
+    ) -> Result<Function, LoadError> {
+        let limit = context.device().properties.shared_per_block;
         let name = CString::new(entry).map_err(|_| DriverError::new("cuModuleGetFunction", 500, || None))?;
         let mut raw: CUfunction = ptr::null_mut();
         // SAFETY: `raw` is a place for a function, the module was loaded, and the name ends with a NUL.
         let code = unsafe { (context.calls.cuModuleGetFunction)(&raw mut raw, module, name.as_ptr()) };
         context.calls.check("cuModuleGetFunction", code)?;
         let function = Function { context, raw: Handle(raw), threads, shared };
-        let fixed = function.attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
+        let fixed = function.attribute(sys::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
         let needs = shared.saturating_add(fixed);
         if needs > limit {
             return Err(LoadError::Shared { needs, limit });
         }
-        let fits = function.attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+        let fits = function.attribute(sys::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
         if threads > fits {
-            let registers = function.attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?;
+            let registers = function.attribute(sys::CU_FUNC_ATTRIBUTE_NUM_REGS)?;
             return Err(LoadError::Threads { needs: threads, limit: fits, registers });
         }
         if needs > UNASKED {
-            let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            let attribute = sys::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             let bytes = c_int::try_from(shared).unwrap_or(c_int::MAX);
             // SAFETY: the function is of the current context.
             let code = unsafe { (context.calls.cuFuncSetAttribute)(raw, attribute, bytes) };
@@ -124,7 +138,7 @@ impl Function {
         Ok(function)
     }
 
-    fn attribute(&self, attribute: Attribute) -> Result<u32, DriverError> {
+    fn attribute(&self, attribute: u32) -> Result<u32, DriverError> {
         let mut value = 0;
         // SAFETY: `value` is a place for an int, and the function is of the current context.
         let code = unsafe { (self.context.calls.cuFuncGetAttribute)(&raw mut value, attribute, self.raw.0) };
@@ -203,10 +217,10 @@ fn load_module(context: &'static Context, ptx: &[u8]) -> Result<CUmodule, LoadEr
     let text = CString::new(ptx).map_err(|_| DriverError::new("cuModuleLoadDataEx", 218, || None))?;
     let (mut info, mut errors) = (vec![0u8; LOG], vec![0u8; LOG]);
     let mut options = [
-        Jit::CU_JIT_INFO_LOG_BUFFER,
-        Jit::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-        Jit::CU_JIT_ERROR_LOG_BUFFER,
-        Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        sys::CU_JIT_INFO_LOG_BUFFER,
+        sys::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        sys::CU_JIT_ERROR_LOG_BUFFER,
+        sys::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
     ];
     let size = ptr::without_provenance_mut::<c_void>(LOG);
     let mut values = [info.as_mut_ptr().cast::<c_void>(), size, errors.as_mut_ptr().cast(), size];

@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::error::DriverError;
+use super::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE};
 use super::{Handle, lock};
-use cudarc::driver::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE};
 use std::ptr;
 
 /// A block of the pool.
@@ -37,13 +37,17 @@ impl Pinned {
         let _entered = context.enter()?;
         let mut host = ptr::null_mut();
         let flags = CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE;
-        // SAFETY: `host` is a place for a pointer. The memory is never freed.
+        // SAFETY: `host` is a place for a pointer. The memory is never freed once it has been given out.
         let code = unsafe { (calls.cuMemHostAlloc)(&raw mut host, 4 * words.max(1), flags) };
         calls.check("cuMemHostAlloc", code)?;
         let mut device = 0;
         // SAFETY: `device` is a place for an address, and `host` was allocated for the device; 0 are the only flags.
         let code = unsafe { (calls.cuMemHostGetDevicePointer_v2)(&raw mut device, host, 0) };
-        calls.check("cuMemHostGetDevicePointer", code)?;
+        if let Err(error) = calls.check("cuMemHostGetDevicePointer", code) {
+            // SAFETY: it was just allocated, and nobody knows of it.
+            let _freed = unsafe { (calls.cuMemFreeHost)(host) };
+            return Err(error);
+        }
         Ok(Pinned { context, block: Block { host: Handle(host.cast()), device, words } })
     }
 

@@ -5,22 +5,20 @@ use super::context::Context;
 use super::driver::Calls;
 use super::error::DriverError;
 use super::event::{Event, Waiting};
-use cudarc::driver::CudaStream;
-use cudarc::driver::sys::{CUevent, CUstream, CUstream_flags_enum, CUstream_st};
-use std::ptr;
-use std::sync::Arc;
+use super::sys::{CU_STREAM_NON_BLOCKING, CUstream, Str};
+use std::ffi::c_void;
+use std::{fmt, ptr};
 
 /// A stream without its context, which must be current for each call.
 #[derive(Debug)]
-pub(super) struct RawStream(Handle<CUstream_st>);
+pub(super) struct RawStream(Handle<Str>);
 
 impl RawStream {
     /// A stream that does not wait for the legacy default stream.
     pub(super) fn new(calls: &Calls) -> Result<RawStream, DriverError> {
         let mut raw: CUstream = ptr::null_mut();
-        let flags = CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: `raw` is a place for a stream, and a context is current.
-        calls.check("cuStreamCreate", unsafe { (calls.cuStreamCreate)(&raw mut raw, flags) })?;
+        calls.check("cuStreamCreate", unsafe { (calls.cuStreamCreate)(&raw mut raw, CU_STREAM_NON_BLOCKING) })?;
         Ok(RawStream(Handle(raw)))
     }
 
@@ -28,16 +26,28 @@ impl RawStream {
         self.0.0
     }
 
-    /// Blocks until its work has ended.
-    pub(super) fn wait(&self, calls: &Calls) -> Result<(), DriverError> {
+    /// Blocks until its work has ended. An error means that the context has ended or is given up.
+    pub(super) fn wait(&self, context: &Context) -> Result<(), DriverError> {
+        let calls = context.calls;
         // SAFETY: the stream has not been destroyed.
-        calls.check("cuStreamSynchronize", unsafe { (calls.cuStreamSynchronize)(self.raw()) })
+        let synchronize = || unsafe { (calls.cuStreamSynchronize)(self.raw()) };
+        // SAFETY: as above.
+        let query = || unsafe { (calls.cuStreamQuery)(self.raw()) };
+        context.until_over(("cuStreamSynchronize", synchronize), ("cuStreamQuery", query))
     }
 
     /// Makes later work of the stream wait for the event.
-    pub(super) fn follow(&self, calls: &Calls, event: CUevent) -> Result<(), DriverError> {
+    pub(super) fn follow(&self, calls: &Calls, event: &Event) -> Result<(), DriverError> {
+        let Some(event) = event.raw() else { return Ok(()) };
         // SAFETY: neither the stream nor the event has been destroyed; 0 are the default flags.
         calls.check("cuStreamWaitEvent", unsafe { (calls.cuStreamWaitEvent)(self.raw(), event, 0) })
+    }
+
+    /// Ends the stream; work in it goes on.
+    pub(super) fn destroy(self, calls: &Calls) {
+        // SAFETY: nobody else has the handle. The manual: work that is in flight goes on, and the resources are released
+        // when it has ended.
+        let _destroyed = unsafe { (calls.cuStreamDestroy_v2)(self.raw()) };
     }
 }
 
@@ -49,15 +59,18 @@ pub struct Stream {
     keeper: Keeper,
 }
 
-/// Who destroys a stream.
-#[derive(Debug)]
+/// What keeps a stream alive.
 enum Keeper {
-    /// This.
+    /// This, which destroys it.
     Own,
-    /// cudarc, with the last handle.
-    Cudarc { _kept: Arc<CudaStream> },
-    /// Whoever made it.
-    Other,
+    /// Whoever made it, with this value at the latest.
+    Other { _kept: Box<dyn Send + Sync> },
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self, Keeper::Own) { "Own" } else { "Other" })
+    }
 }
 
 impl Stream {
@@ -70,21 +83,13 @@ impl Stream {
         Ok(Stream { context, stream: RawStream::new(context.calls)?, keeper: Keeper::Own })
     }
 
-    /// A stream of cudarc's, if it is of this context.
-    #[must_use]
-    pub fn of_cudarc(context: &'static Context, stream: Arc<CudaStream>) -> Option<Stream> {
-        let same = stream.context().cu_ctx() == context.raw();
-        let raw = RawStream(Handle(stream.cu_stream()));
-        same.then(|| Stream { context, stream: raw, keeper: Keeper::Cudarc { _kept: stream } })
-    }
-
-    /// Somebody else's stream.
+    /// Somebody else's stream, a `CUstream`. What keeps it alive is dropped with the result.
     ///
     /// # Safety
-    /// It must be a stream of this context, and outlive the result.
+    /// It must be a stream of this context, and live as long as `kept`, or else as the result.
     #[must_use]
-    pub unsafe fn foreign(context: &'static Context, raw: CUstream) -> Stream {
-        Stream { context, stream: RawStream(Handle(raw)), keeper: Keeper::Other }
+    pub unsafe fn foreign(context: &'static Context, raw: *mut c_void, kept: Box<dyn Send + Sync>) -> Stream {
+        Stream { context, stream: RawStream(Handle(raw.cast())), keeper: Keeper::Other { _kept: kept } }
     }
 
     /// The context.
@@ -103,16 +108,15 @@ impl Stream {
     /// If the driver fails.
     pub fn follow(&self, event: &Event) -> Result<(), DriverError> {
         let _entered = self.context.enter()?;
-        self.stream.follow(self.context.calls, event.raw())
+        self.stream.follow(self.context.calls, event)
     }
 
-    /// The point after all work of the stream so far.
+    /// The point after all work of the stream so far. If the driver gives no event for it, this waits until it is reached.
     ///
     /// # Errors
-    /// If the driver fails.
+    /// If the context has ended, or nobody will know when it is reached; then the context is given up.
     pub fn mark(&self, waiting: Waiting) -> Result<Event, DriverError> {
-        let _entered = self.context.enter()?;
-        Event::recorded(self.context, self.raw(), waiting)
+        Event::recorded(self.context, &self.stream, waiting)
     }
 }
 
@@ -121,9 +125,7 @@ impl Drop for Stream {
         if matches!(self.keeper, Keeper::Own)
             && let Ok(_entered) = self.context.enter()
         {
-            // SAFETY: nobody else has the handle. The manual: work that is under way goes on, and the resources are
-            // released when it has ended.
-            let _destroyed = unsafe { (self.context.calls.cuStreamDestroy_v2)(self.raw()) };
+            RawStream(self.stream.0).destroy(self.context.calls);
         }
     }
 }

@@ -2,10 +2,7 @@
 //!
 //! Types are those of the CUDA driver API manual, version 12.0; results are integers, see [`super::error`].
 
-use cudarc::driver::sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUjit_option,
-    CUmemPool_attribute, CUmemoryPool, CUmodule, CUpointer_attribute, CUstream,
-};
+use super::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemoryPool, CUmodule, CUstream};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// A `CUresult`.
@@ -55,7 +52,7 @@ table! {
     cuDeviceGetCount(*mut c_int);
     cuDeviceGet(*mut CUdevice, c_int);
     cuDeviceGetName(*mut c_char, c_int, CUdevice);
-    cuDeviceGetAttribute(*mut c_int, CUdevice_attribute, CUdevice);
+    cuDeviceGetAttribute(*mut c_int, c_uint, CUdevice);
     cuDeviceTotalMem_v2(*mut usize, CUdevice);
     cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
     cuCtxGetCurrent(*mut CUcontext);
@@ -66,18 +63,20 @@ table! {
     cuMemAllocAsync(*mut CUdeviceptr, usize, CUstream);
     cuMemFreeAsync(CUdeviceptr, CUstream);
     cuDeviceGetDefaultMemPool(*mut CUmemoryPool, CUdevice);
-    cuMemPoolSetAttribute(CUmemoryPool, CUmemPool_attribute, *mut c_void);
+    cuMemPoolSetAttribute(CUmemoryPool, c_uint, *mut c_void);
     cuMemPoolTrimTo(CUmemoryPool, usize);
     cuMemsetD8Async(CUdeviceptr, u8, usize, CUstream);
     cuMemcpyHtoDAsync_v2(CUdeviceptr, *const c_void, usize, CUstream);
     cuMemcpyDtoHAsync_v2(*mut c_void, CUdeviceptr, usize, CUstream);
     cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
+    cuMemFreeHost(*mut c_void);
     cuMemHostGetDevicePointer_v2(*mut CUdeviceptr, *mut c_void, c_uint);
-    cuPointerGetAttribute(*mut c_void, CUpointer_attribute, CUdeviceptr);
-    cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut CUjit_option, *mut *mut c_void);
+    cuPointerGetAttribute(*mut c_void, c_uint, CUdeviceptr);
+    cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);
     cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
-    cuFuncGetAttribute(*mut c_int, CUfunction_attribute, CUfunction);
-    cuFuncSetAttribute(CUfunction, CUfunction_attribute, c_int);
+    cuModuleUnload(CUmodule);
+    cuFuncGetAttribute(*mut c_int, c_uint, CUfunction);
+    cuFuncSetAttribute(CUfunction, c_uint, c_int);
     cuOccupancyMaxActiveBlocksPerMultiprocessor(*mut c_int, CUfunction, c_int, usize);
     cuLaunchKernel(
         CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
@@ -85,6 +84,7 @@ table! {
     cuStreamCreate(*mut CUstream, c_uint);
     cuStreamDestroy_v2(CUstream);
     cuStreamSynchronize(CUstream);
+    cuStreamQuery(CUstream);
     cuStreamWaitEvent(CUstream, CUevent, c_uint);
     cuEventCreate(*mut CUevent, c_uint);
     cuEventRecord(CUevent, CUstream);

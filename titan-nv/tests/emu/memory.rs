@@ -177,14 +177,30 @@ fn vector_reductions_of_sm_90() {
 
 #[test]
 fn windows_are_given_out_again_when_their_allocations_are_forgotten() {
-    let mut memory = titan_nv::emu::Memory::with_windows(5, 6);
-    let places = ["a", "b"].map(|name| memory.try_alloc(name, 16).unwrap());
-    assert_eq!(places.map(|p| p.address() >> 32), [5, 6]);
+    const WINDOWS: u64 = 4200;
+    let mut memory = titan_nv::emu::Memory::with_windows(5, 4 + WINDOWS);
+    let places: Vec<_> = (0..WINDOWS).map(|i| memory.try_alloc(&format!("a{i}"), 16).unwrap()).collect();
+    assert!(places.iter().zip(5..).all(|(p, window)| p.address() >> 32 == window));
     assert_eq!(memory.try_alloc("c", 16), None);
     memory.free(places[0]);
-    assert_eq!(memory.try_alloc("c", 16), None);
-    memory.forget(places[0]);
+    // Once is enough.
+    memory.free(places[0]);
+    let late = memory.check(places[0], 1).unwrap_err().to_string();
+    assert!(late.contains("belongs to `a0`, which is freed"), "{late}");
+    assert_eq!(memory.try_alloc("c", 16), None, "it is remembered");
+    places[1..].iter().for_each(|place| memory.free(*place));
     assert_eq!(memory.try_alloc("c", 16), Some(places[0]));
+    memory.write(places[0], &[1; 16]).unwrap();
+    // One that is removed at once and made anew at its place is not the one that was freed there.
+    let place = memory.alloc_at("d", 0x7000_0000_1000, 16).unwrap();
+    memory.free(place);
+    memory.forget(place);
+    memory.alloc_at("e", place.address(), 16).unwrap();
+    (0..5000).for_each(|_| {
+        let short = memory.try_alloc("short", 1).unwrap();
+        memory.free(short);
+    });
+    memory.write(place, &[1; 16]).unwrap();
 }
 
 #[test]
@@ -213,4 +229,20 @@ fn what_a_launch_touches_is_told() {
     let from = |at: i64, bytes: i64| vec![(x.add(at).address(), x.add(at + bytes).address())];
     let all = [&touched.reads, &touched.writes, &touched.strong].map(|r| r.iter().collect::<Vec<_>>());
     assert_eq!(all, [from(0, 32), from(64, 32), from(128, 4)]);
+}
+
+/// Time grows with the allocations, not with their square: this took minutes.
+#[test]
+fn many_allocations_are_made_and_freed_in_time() {
+    let mut memory = titan_nv::emu::Memory::new();
+    let started = std::time::Instant::now();
+    let kept: Vec<_> = (0..20_000).map(|_| memory.try_alloc("kept", 16).unwrap()).collect();
+    for i in 0..200_000u32 {
+        let place = memory.try_alloc("short", 4).unwrap();
+        memory.write(place, &i.to_le_bytes()).unwrap();
+        memory.free(place);
+    }
+    kept.iter().rev().for_each(|place| memory.free(*place));
+    let seconds = started.elapsed().as_secs();
+    assert!(seconds < 60, "{seconds} s for 220,000 allocations");
 }

@@ -155,3 +155,38 @@ fn rings_that_do_not_fit_have_fewer_slots() {
     let note = code.notes.iter().find(|n| n.contains("is short")).unwrap();
     assert_eq!(note, "the shared memory of sm_80 is short: `ring` has 4 slots of 8");
 }
+
+#[test]
+fn copies_run_ahead_rather_than_that_every_slot_is_kept() {
+    // Three slots of 32 KiB fit beside nothing else: two let copies run ahead, with three they would not.
+    let large = kernels::persistent(3)
+        .replace("16x16xf16", "128x64xf16")
+        .replace("32x16xf16", "128x64xf16")
+        .replace("bytes = 1536", "bytes = 32768")
+        .replace("32x16xf32", "128x128xf32")
+        .replace("const 15 :", "const 127 :")
+        .replace("const 16 :", "const 128 :")
+        .replace("const 31 :", "const 127 :")
+        .replace("const 32 :", "const 128 :")
+        .replace("%c: mut tensor<f32>", "%c: mut tensor<f16>")
+        .replace(
+            "        store_tile %c[%m.2, %n.2], %end\n",
+            "        %half = cast %end : tile<128x128xf16>\n        store_tile %c[%m.2, %n.2], %half\n",
+        );
+    for aligned in [true, false] {
+        let notes = embedded(&large, aligned).notes;
+        let fused = notes.iter().find_map(|n| n.strip_prefix("roles fused: all warps copy ")).expect("fused roles");
+        let distance: u32 = fused.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+        assert!(distance >= 1, "{notes:?}");
+    }
+}
+
+#[test]
+fn loops_that_begin_anywhere_are_pipelined() {
+    // Steps `lo..hi` of the sum, as a split over k has them; near 2³¹ nothing may wrap.
+    let text = kernels::implicit()
+        .replace("%c: mut tensor<f32>[M, N])", "%c: mut tensor<f32>[M, N], %lo: i32)")
+        .replace("for %t = %zero to %steps", "for %t = %lo to %steps");
+    let code = embedded(&text, true);
+    assert!(code.notes.iter().any(|n| n.starts_with("pipelined: at, bt in 4 slots")), "{:?}", code.notes);
+}

@@ -76,6 +76,8 @@ pub enum FenceSpace {
     Shared,
     /// Device memory.
     Global,
+    /// The words of barriers, as they were initialised.
+    Inits,
 }
 
 /// Where the word of a barrier lies.

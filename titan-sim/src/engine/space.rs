@@ -6,7 +6,9 @@
 //!
 //! Deliberately absent: who accesses (events), and ordering (the observer's).
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 
 titan_core::entity! {
     /// A memory.
@@ -20,9 +22,6 @@ titan_core::entity! {
 
 /// What undefined bytes hold.
 pub const POISON: u8 = 0xFF;
-
-/// The position of an allocation that is forgotten.
-const FORGOTTEN: usize = usize::MAX;
 
 /// An access that is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,23 +75,37 @@ impl Allocation {
     const fn end(&self) -> u64 {
         self.base + self.len as u64
     }
+
+    fn key(&self) -> Key {
+        (self.base, self.len, self.id.index())
+    }
+
+    /// Whether it holds so many bytes from an address on, which is not before its base.
+    const fn holds(&self, address: u64, len: usize) -> bool {
+        self.live && address < self.end() && self.end() - address >= len as u64
+    }
 }
 
 /// A memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Space {
     name: String,
-    /// By base, not overlapping.
-    allocations: Vec<Allocation>,
-    /// Positions in `allocations` by id.
-    positions: Vec<usize>,
+    /// In the order of their addresses, not overlapping.
+    allocations: BTreeMap<Key, Allocation>,
+    /// Those that are not forgotten.
+    keys: BTreeMap<AllocationId, Key>,
+    /// How many there have been.
+    made: usize,
 }
+
+/// Base, length and number: where one without bytes lies on another, that one comes first.
+type Key = (u64, usize, usize);
 
 impl Space {
     /// An empty memory of this name.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Space {
-        Space { name: name.into(), allocations: Vec::new(), positions: Vec::new() }
+        Space { name: name.into(), allocations: BTreeMap::new(), keys: BTreeMap::new(), made: 0 }
     }
 
     /// Its name.
@@ -104,48 +117,44 @@ impl Space {
     /// Makes an allocation of undefined bytes; `None` if one of that place exists, or if the host has not so much memory.
     pub fn allocate(&mut self, name: impl Into<String>, base: u64, len: usize) -> Option<AllocationId> {
         let end = base.checked_add(len as u64)?;
-        let at = self.allocations.partition_point(|a| a.base < base);
         let clash = |a: &Allocation| a.base < end && base < a.end();
-        let before = at.checked_sub(1).and_then(|i| self.allocations.get(i));
-        if before.is_some_and(clash) || self.allocations.get(at).is_some_and(clash) {
+        let before = self.allocations.range(..(base, 0, 0)).next_back();
+        let after = self.allocations.range((base, 0, 0)..).next();
+        if [before, after].into_iter().flatten().any(|(_, a)| clash(a)) {
             return None;
         }
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).ok()?;
         bytes.resize(len, POISON);
-        self.positions.iter_mut().filter(|p| **p != FORGOTTEN && **p >= at).for_each(|p| *p += 1);
-        let (id, name) = (AllocationId::new(self.positions.len()), name.into());
-        let defined = Bits::new(len);
-        self.allocations.insert(at, Allocation { id, name, base, len, bytes, defined, live: true, writable: true });
-        self.positions.push(at);
+        let (id, name, defined) = (AllocationId::new(self.made), name.into(), Bits::new(len));
+        self.made += 1;
+        let made = Allocation { id, name, base, len, bytes, defined, live: true, writable: true };
+        self.keys.insert(id, made.key());
+        self.allocations.insert(made.key(), made);
         Some(id)
     }
 
     fn get(&self, id: AllocationId) -> Option<&Allocation> {
-        self.positions.get(id.index()).and_then(|p| self.allocations.get(*p))
+        self.allocations.get(self.keys.get(&id)?)
     }
 
     fn get_mut(&mut self, id: AllocationId) -> Option<&mut Allocation> {
-        let at = *self.positions.get(id.index())?;
-        self.allocations.get_mut(at)
+        self.allocations.get_mut(self.keys.get(&id)?)
     }
 
-    /// Frees an allocation; its addresses stay taken.
-    pub fn free(&mut self, id: AllocationId) {
-        if let Some(a) = self.get_mut(id) {
-            a.live = false;
-            (a.bytes, a.defined) = (Vec::new(), Bits::new(0));
-        }
+    /// Frees an allocation; its addresses stay taken. False if it was freed before.
+    pub fn free(&mut self, id: AllocationId) -> bool {
+        let Some(a) = self.get_mut(id).filter(|a| a.live) else { return false };
+        a.live = false;
+        (a.bytes, a.defined) = (Vec::new(), Bits::new(0));
+        true
     }
 
     /// Removes an allocation with its place: another may take its addresses.
     pub fn forget(&mut self, id: AllocationId) {
-        let Some(at) = self.positions.get(id.index()).copied().filter(|at| *at < self.allocations.len()) else {
-            return;
-        };
-        self.allocations.remove(at);
-        self.positions.iter_mut().filter(|p| **p != FORGOTTEN && **p > at).for_each(|p| *p -= 1);
-        self.positions[id.index()] = FORGOTTEN;
+        if let Some(key) = self.keys.remove(&id) {
+            self.allocations.remove(&key);
+        }
     }
 
     /// Forbids writing to an allocation, or allows it again.
@@ -157,7 +166,7 @@ impl Space {
 
     /// Makes all bytes undefined.
     pub fn poison(&mut self) {
-        for a in &mut self.allocations {
+        for a in self.allocations.values_mut() {
             a.bytes.fill(POISON);
             a.defined.clear();
         }
@@ -186,50 +195,41 @@ impl Space {
         self.get(id).map(|a| a.bytes.as_slice())
     }
 
-    /// The position of the allocation that holds `address`, or why there is none.
-    fn position(&self, address: u64, len: usize) -> Result<usize, Fault> {
-        let after = self.allocations.partition_point(|a| a.base <= address);
-        let holds = after.checked_sub(1).filter(|i| {
-            let a = &self.allocations[*i];
-            a.live && a.end() - address.min(a.end()) >= len as u64 && address < a.end()
-        });
-        holds.ok_or_else(|| self.outside(address, len, after))
-    }
-
-    #[cold]
-    fn outside(&self, address: u64, len: usize, after: usize) -> Fault {
-        let distance = |i: &usize| {
-            let a = &self.allocations[*i];
-            if address < a.base { a.base - address } else { address.saturating_sub(a.end()) }
-        };
-        let candidates = [after.checked_sub(1), Some(after)].into_iter().flatten();
-        let near = candidates.filter(|i| *i < self.allocations.len()).min_by_key(distance);
-        let id = near.map(|n| self.id_at(n));
-        match (near, id) {
-            (Some(n), Some(allocation)) if !self.allocations[n].live && distance(&n) == 0 => {
-                Fault::Freed { address, allocation }
-            }
-            _ => Fault::OutOfBounds { address, len: len as u64, near: id },
+    /// The allocation that holds so many bytes from `address` on, or why there is none.
+    fn holding(&self, address: u64, len: usize) -> Result<&Allocation, Fault> {
+        let before = self.allocations.range(..=(address, usize::MAX, usize::MAX)).next_back();
+        match before {
+            Some((_, a)) if a.holds(address, len) => Ok(a),
+            Some(_) | None => Err(self.outside(address, len)),
         }
     }
 
-    fn id_at(&self, position: usize) -> AllocationId {
-        self.allocations.get(position).map_or(AllocationId::new(0), |a| a.id)
+    #[cold]
+    fn outside(&self, address: u64, len: usize) -> Fault {
+        let distance =
+            |a: &&Allocation| if address < a.base { a.base - address } else { address.saturating_sub(a.end()) };
+        let before = self.allocations.range(..=(address, usize::MAX, usize::MAX)).next_back();
+        let after =
+            self.allocations.range((Bound::Excluded((address, usize::MAX, usize::MAX)), Bound::Unbounded)).next();
+        let near = [before, after].into_iter().flatten().map(|(_, a)| a).min_by_key(distance);
+        match near {
+            Some(a) if !a.live && distance(&a) == 0 => Fault::Freed { address, allocation: a.id },
+            Some(_) | None => Fault::OutOfBounds { address, len: len as u64, near: near.map(|a| a.id) },
+        }
     }
 
     fn place(&self, address: u64, len: usize) -> Result<(&Allocation, usize), Fault> {
-        let a = &self.allocations[self.position(address, len)?];
+        let a = self.holding(address, len)?;
         Ok((a, offset(address, a.base)))
     }
 
     fn place_mut(&mut self, address: u64, len: usize) -> Result<(&mut Allocation, usize), Fault> {
-        let position = self.position(address, len)?;
-        if !self.allocations[position].writable {
-            return Err(Fault::ReadOnly { address, allocation: self.id_at(position) });
+        let a = self.holding(address, len)?;
+        let (id, key, at) = (a.id, a.key(), offset(address, a.base));
+        match self.allocations.get_mut(&key) {
+            Some(a) if a.writable => Ok((a, at)),
+            Some(_) | None => Err(Fault::ReadOnly { address, allocation: id }),
         }
-        let a = &mut self.allocations[position];
-        let at = offset(address, a.base);
-        Ok((a, at))
     }
 
     /// Whether all these bytes belong to one live allocation.
@@ -237,7 +237,7 @@ impl Space {
     /// # Errors
     /// [`Fault::OutOfBounds`], [`Fault::Freed`].
     pub fn check(&self, address: u64, len: usize) -> Result<AllocationId, Fault> {
-        self.position(address, len).map(|p| self.id_at(p))
+        self.holding(address, len).map(|a| a.id)
     }
 
     /// Reads bytes that are all defined.
@@ -245,11 +245,9 @@ impl Space {
     /// # Errors
     /// [`Fault`].
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault> {
-        let position = self.position(address, out.len())?;
-        let a = &self.allocations[position];
-        let at = offset(address, a.base);
+        let (a, at) = self.place(address, out.len())?;
         if let Some(hole) = a.defined.first_clear(at, out.len()) {
-            return Err(Fault::Undefined { address: a.base + hole as u64, allocation: self.id_at(position) });
+            return Err(Fault::Undefined { address: a.base + hole as u64, allocation: a.id });
         }
         out.copy_from_slice(&a.bytes[at..at + out.len()]);
         Ok(())

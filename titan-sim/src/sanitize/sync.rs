@@ -258,11 +258,12 @@ impl Sanitizer {
         if from == Proxy::Generic && to != Proxy::Generic {
             let about = |id: SpaceId| match space {
                 FenceSpace::All => true,
-                FenceSpace::Shared => self.config.home_of(id).is_some(),
+                FenceSpace::Shared | FenceSpace::Inits => self.config.home_of(id).is_some(),
                 FenceSpace::Global => self.config.home_of(id).is_none(),
             };
             self.memory.each_of(about, |e| {
-                if e.side.proxy == Proxy::Generic && e.seen.has(p, Unit::Base) {
+                let meant = space != FenceSpace::Inits || e.side.deed == Deed::Init;
+                if meant && e.side.proxy == Proxy::Generic && e.seen.has(p, Unit::Base) {
                     e.fences.fence(p, to, scope);
                 }
             });

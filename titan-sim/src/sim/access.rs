@@ -51,7 +51,10 @@ impl Machine<'_> {
     /// What two sides that touch the same, one of them writing, are.
     pub(super) fn conflict(&self, new: &Touching, old: &Touching) -> Option<Box<Found>> {
         let (a, b) = (&new.touch, &old.touch);
-        if !(a.write || b.write) || (a.strong && b.strong) || !a.span.overlaps(&b.span) {
+        // Raw bulk stores are not held against each other, nor atomic updates: one against the other they are.
+        let bulk = |t: &Touching| t.class == Some(BULK_WRITE);
+        let alike = a.strong && b.strong && bulk(new) == bulk(old);
+        if !(a.write || b.write) || alike || !a.span.overlaps(&b.span) {
             return None;
         }
         // Operations of a wave on its local memory are done in order, and so are the writes of a role's stores to a tensor.
@@ -121,6 +124,14 @@ impl Machine<'_> {
     ) -> Res<()> {
         let new = Touching { agent, op, time, touch, class: None };
         self.check(&new)?;
+        if let Span::Tensor { param, .. } = new.touch.span
+            && self.plan.mixed.get(param) == Some(&true)
+        {
+            let name = self.kernel().display_name(self.kernel().param(param));
+            return Err(Found::not_modelled(format_args!(
+                "an access to `{name}` beside raw stores to it: which bytes they write is not said"
+            )));
+        }
         self.tell_shared(&new, proxy, None, obs)
     }
 
@@ -145,12 +156,18 @@ impl Machine<'_> {
         self.tell(obs, &Event::Access(access))
     }
 
-    /// Tells of an access to an output.
+    /// Whether a tensor is an input: nobody writes it.
+    pub(super) fn is_input(&self, param: usize) -> bool {
+        self.store.setup.tensors.get(param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some())
+    }
+
+    /// Tells of an access to an output. Elements that indices pick are written in any order, and updated as one: those are
+    /// strong.
     pub(super) fn tell_tensor(
         &self,
         (agent, op): (usize, OpId),
         (view, first, shape): (&View, &[i64], TileShape),
-        kind: AccessKind,
+        (kind, strength): (AccessKind, Strength),
         helper: Option<Helper>,
         obs: Obs<'_, '_>,
     ) -> Res<()> {
@@ -158,6 +175,10 @@ impl Machine<'_> {
         else {
             return Ok(());
         };
+        // Of a byte with two elements it is not known which one is meant.
+        if strength == Strength::Strong && t.elem.bits() < 8 {
+            return Ok(());
+        }
         let proxy = if helper.is_some() { Proxy::Async } else { Proxy::Generic };
         for (address, len) in bytes_of(t, view, first, shape) {
             let access = Access {
@@ -168,7 +189,7 @@ impl Machine<'_> {
                 len,
                 kind,
                 proxy,
-                strength: Strength::Weak,
+                strength,
                 unchanged: false,
                 helper,
                 tag: 0,

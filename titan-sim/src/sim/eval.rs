@@ -79,6 +79,7 @@ pub(super) fn pure(scope: &Scope<'_>, op: &Op) -> Res<Vec<Val>> {
         OpKind::NumPrograms(axis) => one(along(scope.grid, *axis)),
         OpKind::Present => one(Some(Val::Num(Num::Int(matches!(scope.arg(op, 0), Val::Tensor(_)).into())))),
         OpKind::Unflatten => Ok(unflatten(scope, op)),
+        OpKind::UnflattenGrouped(rows) => Ok(unflatten_grouped(scope, op, *rows)),
         OpKind::Dim(_) | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Shared => one(Some(view(scope, op)?)),
         OpKind::Ttg(_) => one(Some(scope.arg(op, 0))),
         OpKind::Split => {
@@ -127,6 +128,22 @@ fn unflatten(scope: &Scope<'_>, op: &Op) -> Vec<Val> {
             out[axis] = i32_of(rest.checked_rem(extent).unwrap_or(rest));
             rest = rest.checked_div(extent).unwrap_or(0);
         }
+    }
+    out
+}
+
+/// The same, with the last two coordinates in another order.
+fn unflatten_grouped(scope: &Scope<'_>, op: &Op, rows: i32) -> Vec<Val> {
+    let mut out = unflatten(scope, op);
+    let n = out.len();
+    let narrow = |v: i64| i32::try_from(v).unwrap_or(0);
+    let extent = |i: usize| scope.int(op, i).map(narrow);
+    if let (Some([Val::Num(Num::Int(row)), Val::Num(Num::Int(column))]), Some(height), Some(width)) =
+        (out.get(n.saturating_sub(2)..), extent(n - 1), extent(n))
+    {
+        let at = titan_core::ir::grouped([narrow(*row), narrow(*column)], [height, width], rows);
+        out.truncate(n - 2);
+        out.extend(at.map(|v| Val::Num(Num::Int(v.into()))));
     }
     out
 }

@@ -2,13 +2,15 @@
 //! to outputs, so any two to the same byte, one of them writing, are a race. They run one after the other here; that they
 //! conflict shows all the same, and when every order of each is explored, every pair of accesses that there can be is seen.
 //!
-//! Deliberately absent: elements that indices pick out of a tile (scatters and atomics, whose results are defined), and
-//! elements of less than a byte.
+//! Two scatters, and two atomic updates, have results that are defined: they do not conflict with each other, but with ordinary
+//! accesses.
+//!
+//! Deliberately absent: elements of less than a byte.
 
 use super::finding::{Found, Kind, Side};
 use super::machine::{Machine, index};
 use super::tensor::{Setup, Tensor};
-use crate::engine::{Access, AccessKind, SpaceId, Stop};
+use crate::engine::{Access, AccessKind, SpaceId, Stop, Strength};
 use std::collections::BTreeMap;
 use titan_core::ir::OpId;
 
@@ -19,6 +21,8 @@ type Who = (u32, usize, OpId);
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     writer: u32,
+    /// Who scattered to it or updated it atomically.
+    updater: u32,
     /// Of different clusters.
     readers: [u32; 2],
 }
@@ -89,6 +93,7 @@ impl Grid {
         };
         let who = (self.cluster, a.agent.index(), OpId::new(a.place.index()));
         let (number, write) = (self.number(who), a.kind != AccessKind::Read);
+        let strong = a.strength == Strength::Strong;
         let Grid { outputs, who: all, found, cluster, .. } = self;
         let touched = |n: u32| (n as usize).checked_sub(1).and_then(|i| all.get(i)).copied();
         let other = |n: u32| touched(n).filter(|w| w.0 != *cluster);
@@ -96,7 +101,8 @@ impl Grid {
         cells.resize(usize::try_from(*end - *base).unwrap_or(0), Cell::default());
         let first = usize::try_from(a.address - *base).unwrap_or(0);
         for (i, cell) in cells.iter_mut().enumerate().skip(first).take(a.len as usize) {
-            let others = [(cell.writer, true), (cell.readers[0], false), (cell.readers[1], false)];
+            let updater = if strong { 0 } else { cell.updater };
+            let others = [(cell.writer, true), (updater, true), (cell.readers[0], false), (cell.readers[1], false)];
             let old = others
                 .into_iter()
                 .filter(|(_, writes)| write || *writes)
@@ -104,7 +110,9 @@ impl Grid {
             if let Some(old) = old.filter(|_| found.is_none()) {
                 *found = Some(Conflict { sides: [(who, write), old], at: *base + i as u64 });
             }
-            if write {
+            if write && strong {
+                cell.updater = number;
+            } else if write {
                 cell.writer = number;
             } else if cell.readers[0] == 0 {
                 cell.readers[0] = number;

@@ -6,14 +6,26 @@ use super::arith::{binary, bytes, shape::extents};
 use super::eval::{from_bytes, narrow};
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
+use super::tensor::row_shape;
 use super::value::{Cells, Named, Num, Source, Val, View};
 use super::work::Res;
-use crate::engine::AccessKind;
+use crate::engine::{AccessKind, Strength};
 use std::rc::Rc;
 use titan_core::ir::{AtomicOp, BinOp, Op, OpId, OpKind, TileShape, TtgOp, Unit};
 
+/// What accesses are to observers.
+const READ: (AccessKind, Strength) = (AccessKind::Read, Strength::Weak);
+const WRITE: (AccessKind, Strength) = (AccessKind::Write, Strength::Weak);
+const SCATTER: (AccessKind, Strength) = (AccessKind::Write, Strength::Strong);
+const ATOMIC: (AccessKind, Strength) = (AccessKind::Atomic, Strength::Strong);
+
 /// An element of a view at coordinates, with how far the view reaches.
 type At = (Rc<View>, Vec<i64>);
+
+/// The shape of one element of a view.
+fn one_element(view: &View) -> Option<TileShape> {
+    TileShape::new(&vec![1; view.extents.len()])
+}
 
 impl Machine<'_> {
     /// An operation that touches tensors, prints or traps.
@@ -29,11 +41,16 @@ impl Machine<'_> {
             OpKind::Scatter => return self.scatter(agent, id, op, None, obs),
             OpKind::Atomic(atomic) => return self.scatter(agent, id, op, Some(*atomic), obs),
             OpKind::AtomicTile(atomic) => return self.atomic_tile(agent, id, op, *atomic, obs),
-            OpKind::Segment => self.segment(agent, op)?,
+            OpKind::Segment => {
+                self.reads_offsets(agent, id, op, obs)?;
+                self.segment(agent, op)?
+            }
             OpKind::RaggedCount { rows, cols } => {
+                self.reads_offsets(agent, id, op, obs)?;
                 self.ragged(agent, op, (*rows, *cols), None)?.into_iter().next().unwrap_or_default()
             }
             OpKind::RaggedTile { rows, cols } => {
+                self.reads_offsets(agent, id, op, obs)?;
                 let j = self.int(agent, op, 2)?;
                 let tile = self.ragged(agent, op, (*rows, *cols), Some(j))?;
                 return self.set(agent, &op.results, tile);
@@ -96,17 +113,27 @@ impl Machine<'_> {
         (view, first, shape): (&View, Option<&[i64]>, Option<TileShape>),
         obs: Obs<'_, '_>,
     ) -> Res<()> {
-        let input = self.store.setup.tensors.get(view.param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some());
-        if input {
+        if self.is_input(view.param) {
             return Ok(());
         }
         self.touch(agent, id, None, tensor(view, first, shape, false, false), obs)?;
         match (first, shape) {
-            (Some(first), Some(shape)) => {
-                self.tell_tensor((agent, id), (view, first, shape), AccessKind::Read, None, obs)
-            }
+            (Some(first), Some(shape)) => self.tell_tensor((agent, id), (view, first, shape), READ, None, obs),
             (_, _) => Ok(()),
         }
+    }
+
+    /// Tells of accesses to single rows or elements of an output.
+    fn tell_each(
+        &self,
+        (agent, id): (usize, OpId),
+        (view, shape): (&View, Option<TileShape>),
+        places: &[Vec<i64>],
+        how: (AccessKind, Strength),
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
+        let Some(shape) = shape.filter(|_| !self.is_input(view.param)) else { return Ok(()) };
+        places.iter().try_for_each(|at| self.tell_tensor((agent, id), (view, at, shape), how, None, &mut *obs))
     }
 
     fn store_tile(&mut self, agent: usize, id: OpId, op: &Op, unit: Unit, obs: Obs<'_, '_>) -> Res<()> {
@@ -116,7 +143,7 @@ impl Machine<'_> {
         let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
         self.touch(agent, id, None, tensor(&view, first.as_deref(), Some(shape), true, false), obs)?;
         let Some(first) = first else { return Ok(()) };
-        self.tell_tensor((agent, id), (&view, &first, shape), AccessKind::Write, None, obs)?;
+        self.tell_tensor((agent, id), (&view, &first, shape), WRITE, None, obs)?;
         let Val::Tile(tile) = self.arg(agent, op, rank + 1) else { return Ok(()) };
         let Machine { engine, store, .. } = self;
         store.put(engine, &view, &first, shape, &bytes::encode(view.elem, &tile.cells))
@@ -127,7 +154,7 @@ impl Machine<'_> {
         let Some(element) = self.store.place(&view, &at)? else {
             return Err(self.outside("get", &view, &at));
         };
-        self.reads(agent, id, (&view, Some(&at), TileShape::new(&vec![1; at.len()])), obs)?;
+        self.reads(agent, id, (&view, Some(&at), one_element(&view)), obs)?;
         if !self.store.knows(view.param) {
             return Ok(Val::Unknown);
         }
@@ -151,8 +178,8 @@ impl Machine<'_> {
             return Err(self.outside("set", &view, &at));
         };
         self.touch(agent, id, None, tensor(&view, Some(&at), None, true, false), obs)?;
-        if let Some(one) = TileShape::new(&vec![1; at.len()]) {
-            self.tell_tensor((agent, id), (&view, &at, one), AccessKind::Write, None, obs)?;
+        if let Some(one) = one_element(&view) {
+            self.tell_tensor((agent, id), (&view, &at, one), WRITE, None, obs)?;
         }
         let Val::Num(value) = self.arg(agent, op, at.len() + 1) else { return Ok(()) };
         let Machine { engine, store, .. } = self;
@@ -193,6 +220,8 @@ impl Machine<'_> {
         else {
             return Ok(Val::Unknown);
         };
+        let places: Vec<Vec<i64>> = rows.iter().map(|row| [&row[..], &[column]].concat()).collect();
+        self.tell_each((agent, id), (&view, row_shape(&view, shape)), &places, READ, obs)?;
         if !self.store.data {
             return Ok(Val::Unknown);
         }
@@ -207,36 +236,39 @@ impl Machine<'_> {
         let Val::Tile(tile) = self.arg(agent, op, rank + 1) else { return Ok(()) };
         let Some((rows, column)) = self.row_indices(agent, op, (rank, tile.shape[0])) else { return Ok(()) };
         let width = extents(tile.shape).last().copied().unwrap_or(0);
-        let mut line = vec![1; rank.saturating_sub(1)];
-        line.push(tile.shape.last().copied().unwrap_or(1));
-        let Some(line) = TileShape::new(&line) else { return Ok(()) };
-        for (i, row) in rows.into_iter().enumerate() {
+        let Some(line) = row_shape(&view, tile.shape) else { return Ok(()) };
+        let places: Vec<Vec<i64>> = rows.iter().map(|row| [&row[..], &[column]].concat()).collect();
+        self.tell_each((agent, id), (&view, Some(line)), &places, SCATTER, obs)?;
+        for (i, first) in places.into_iter().enumerate() {
             let values = tile.cells.pick(i * width..(i + 1) * width);
-            let first: Vec<i64> = row.into_iter().chain([column]).collect();
             let Machine { engine, store, .. } = self;
             store.put(engine, &view, &first, line, &bytes::encode(view.elem, &values))?;
         }
         Ok(())
     }
 
-    /// For each lane, the place that its indices name; `None` if they are not computed.
-    fn lanes(&self, agent: usize, op: &Op, view: &View) -> Res<Option<Vec<Option<u64>>>> {
+    /// For each lane, the coordinates that its indices name; `None` if they are not computed.
+    fn lanes(&self, agent: usize, op: &Op, view: &View) -> Option<Vec<Vec<i64>>> {
         let mut axes = Vec::new();
         for i in 0..view.extents.len() {
-            let Val::Tile(t) = self.arg(agent, op, 1 + i) else { return Ok(None) };
+            let Val::Tile(t) = self.arg(agent, op, 1 + i) else { return None };
             axes.push(t);
         }
         let n = axes.first().map_or(0, |t| t.cells.len());
-        let place = |lane| self.store.place(view, &axes.iter().map(|t| t.cells.get(lane).int()).collect::<Vec<_>>());
-        (0..n).map(place).collect::<Res<Vec<_>>>().map(Some)
+        Some((0..n).map(|lane| axes.iter().map(|t| t.cells.get(lane).int()).collect()).collect())
     }
 
     fn gather(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Val> {
         let view = self.view(agent, op, 0)?;
         self.reads(agent, id, (&view, None, None), obs)?;
-        let Some(places) = self.lanes(agent, op, &view)?.filter(|_| self.store.data) else { return Ok(Val::Unknown) };
+        let Some(places) = self.lanes(agent, op, &view) else { return Ok(Val::Unknown) };
+        self.tell_each((agent, id), (&view, one_element(&view)), &places, READ, obs)?;
+        if !self.store.data {
+            return Ok(Val::Unknown);
+        }
         let pad = self.pad(agent, op);
-        let of = |place: Option<u64>| place.map_or(Ok(pad), |e| self.store.get(&self.engine, &view, e));
+        let of =
+            |at: Vec<i64>| self.store.place(&view, &at)?.map_or(Ok(pad), |e| self.store.get(&self.engine, &view, e));
         let nums = places.into_iter().map(of).collect::<Res<Vec<Num>>>()?;
         let ty = op.results.first().map_or(titan_core::ir::Ty::BOOL, |v| self.kernel().ty(*v));
         Ok(super::eval::value(ty, Cells::collect(view.elem, nums.into_iter())))
@@ -245,10 +277,12 @@ impl Machine<'_> {
     fn scatter(&mut self, agent: usize, id: OpId, op: &Op, atomic: Option<AtomicOp>, obs: Obs<'_, '_>) -> Res<()> {
         let view = self.view(agent, op, 0)?;
         self.touch(agent, id, None, tensor(&view, None, None, true, true), obs)?;
-        let Some(places) = self.lanes(agent, op, &view)? else { return Ok(()) };
+        let Some(places) = self.lanes(agent, op, &view) else { return Ok(()) };
+        let how = if atomic.is_some() { ATOMIC } else { SCATTER };
+        self.tell_each((agent, id), (&view, one_element(&view)), &places, how, obs)?;
         let Val::Tile(values) = self.arg(agent, op, view.extents.len() + 1) else { return Ok(()) };
-        for (lane, place) in places.into_iter().enumerate() {
-            if let Some(element) = place {
+        for (lane, at) in places.into_iter().enumerate() {
+            if let Some(element) = self.store.place(&view, &at)? {
                 self.update(&view, element, values.cells.get(lane), atomic)?;
             }
         }
@@ -280,7 +314,9 @@ impl Machine<'_> {
         let Some(shape) = op.args.last().and_then(|v| self.kernel().ty(*v).tile_shape()) else { return Ok(()) };
         let first = self.first(agent, op, (1, rank), Some(shape));
         self.touch(agent, id, None, tensor(&view, first.as_deref(), Some(shape), true, true), obs)?;
-        let (Some(first), Val::Tile(tile)) = (first, self.arg(agent, op, rank + 1)) else { return Ok(()) };
+        let Some(first) = first else { return Ok(()) };
+        self.tell_tensor((agent, id), (&view, &first, shape), ATOMIC, None, obs)?;
+        let Val::Tile(tile) = self.arg(agent, op, rank + 1) else { return Ok(()) };
         let dims = extents(shape);
         for lane in 0..shape.len() {
             let (mut rest, mut at) = (lane, first.clone());
@@ -293,6 +329,13 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// All offsets of segments are read.
+    fn reads_offsets(&self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        let off = self.view(agent, op, 1)?;
+        let all = off.extents.first().and_then(|n| TileShape::new(&[i32::try_from(*n).ok()?]));
+        self.reads(agent, id, (&off, Some(&[0]), all), obs)
     }
 
     /// All offsets of segments; `None` if they are not computed.

@@ -12,7 +12,8 @@
 //! |---|---|
 //! | `plan` | what is known beforehand: where rings lie, who reads them |
 //! | `state`, `machine`, `control`, `wait` | agents, one operation at a time, control flow; what an agent waits for |
-//! | `ring`, `stage`, `raw`, `meet` | operations of rings and of their stages; those that state a protocol themselves |
+//! | `ring`, `ledger`, `stage` | operations of rings, what their slots hold, operations of stages |
+//! | `raw`, `mbarrier`, `meet` | operations that state a protocol themselves |
 //! | `memory`, `access`, `work` | loads and stores; what conflicts with what is under way; what that does |
 //! | `tensor`, `store` | arguments, shared memory, and what they hold |
 //! | `eval`, `arith`, `value` | what operations compute |
@@ -28,7 +29,9 @@ mod eval;
 pub mod explore;
 mod finding;
 mod grid;
+mod ledger;
 mod machine;
+mod mbarrier;
 mod meet;
 mod memory;
 mod plan;

@@ -75,8 +75,10 @@ pub(super) struct Plan<'k> {
     pub(super) shared: u64,
     /// For each of `allocs`, who arrives there, by their numbers in a program.
     pub(super) arrivers: Vec<Vec<usize>>,
-    /// For each parameter: bulk copies that do not say which bytes they store are not its only accesses.
+    /// For each parameter: bulk copies that do not say which bytes they store are not its only accesses, and several roles
+    /// issue them.
     pub(super) mixed: Vec<bool>,
+    pub(super) stored_by_several: Vec<bool>,
 }
 
 impl<'k> Plan<'k> {
@@ -95,6 +97,7 @@ impl<'k> Plan<'k> {
             shared: 0,
             arrivers: Vec::new(),
             mixed: Vec::new(),
+            stored_by_several: Vec::new(),
         };
         plan.shared = plan.regions()?;
         for (i, pipe) in kernel.pipes.iter().enumerate() {
@@ -112,17 +115,18 @@ impl<'k> Plan<'k> {
         }
         plan.check_pipes()?;
         plan.arrivers = plan.allocs.iter().map(|a| plan.who(|k, op| arrives(k, op, a.value))).collect();
-        plan.mixed = (0..kernel.sig.params.len()).map(|i| plan.is_mixed(i)).collect();
+        (plan.mixed, plan.stored_by_several) = (0..kernel.sig.params.len()).map(|i| plan.stores_in_bulk(i)).unzip();
         Ok(plan)
     }
 
-    fn is_mixed(&self, param: usize) -> bool {
+    /// Whether a tensor is stored by raw bulk copies and touched otherwise too, and whether several roles store it so.
+    fn stores_in_bulk(&self, param: usize) -> (bool, bool) {
         let of = |k: &Kernel, op: &Op| op.args.first().is_some_and(|v| param_of(k, *v) == Some(param));
         let bulk = |op: &Op| matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. }));
         let others =
             self.who(|k, op| of(k, op) && !bulk(op) && !matches!(op.kind.effect(), Effect::Pure | Effect::Control));
         let bulk = self.who(|k, op| bulk(op) && of(k, op));
-        !bulk.is_empty() && (bulk.len() > 1 || !others.is_empty())
+        (!bulk.is_empty() && !others.is_empty(), bulk.len() > 1)
     }
 
     /// How many agents a program has: its own thread, and the roles.

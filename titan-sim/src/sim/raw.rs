@@ -11,11 +11,11 @@ use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, VMCNT, W
 use super::state::Moved;
 use super::value::{Num, Val};
 use super::work::{Effect, Res, Work};
-use crate::engine::{self, Agent, BarrierId, Class, Place, Proxy, Scope, Signal, Storage};
-use titan_core::ir::{self, AmdOp, Call, CallProxy, NvGroup, NvOp, Op, OpId, RegionOp};
+use crate::engine::{self, Agent, Class, Place, Proxy, Scope, Signal};
+use titan_core::ir::{AmdOp, Call, CallProxy, NvGroup, NvOp, Op, OpId, RegionOp};
 
 /// A region: the first byte and the end.
-type Bytes = (u64, u64);
+pub(super) type Bytes = (u64, u64);
 
 impl Machine<'_> {
     /// An operation on regions.
@@ -47,6 +47,9 @@ impl Machine<'_> {
                 } else {
                     store.read_shared(&*engine, cta, lo, hi - lo)?;
                 }
+            }
+            RegionOp::Tile { .. } => {
+                return Err(Found::not_modelled("a tile of a kernel that is laid out over threads"));
             }
             RegionOp::Call(call) => self.call(agent, id, op, call, obs)?,
             RegionOp::Wait => {
@@ -82,56 +85,11 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn bytes(&self, agent: usize, op: &Op, i: usize) -> Res<Bytes> {
+    pub(super) fn bytes(&self, agent: usize, op: &Op, i: usize) -> Res<Bytes> {
         match self.arg(agent, op, i) {
             Val::Region { lo, len, .. } => Ok((lo, lo + len)),
             _ => Err(unknown("a region")),
         }
-    }
-
-    /// The barriers that an operand names: the first, how many, the operation that made them, and which of those is first.
-    fn barriers_of(&self, agent: usize, cta: usize, op: &Op, i: usize) -> Res<(BarrierId, u32)> {
-        let Val::Barriers { made, first, n } = self.arg(agent, op, i) else { return Err(unknown("a barrier")) };
-        let base = self.ctas.get(cta).and_then(|c| c.made.get(&made)).ok_or_else(|| unknown("a barrier"))?;
-        Ok((BarrierId::new(base.index() + first as usize), n))
-    }
-
-    fn one_barrier(&self, agent: usize, op: &Op, i: usize) -> Res<BarrierId> {
-        match self.barriers_of(agent, self.cta(agent), op, i)? {
-            (barrier, 1) => Ok(barrier),
-            (_, n) => Err(Found::new(Kind::Barrier, format!("{n} barriers, where one is meant"))),
-        }
-    }
-
-    /// What a barrier is called.
-    pub(super) fn barrier_name(&self, barrier: BarrierId) -> String {
-        if Some(barrier) == self.cluster {
-            return "the barrier of the cluster".to_owned();
-        }
-        for cta in &self.ctas {
-            if Some(barrier) == cta.block {
-                return "the barrier of the program".to_owned();
-            }
-            for (i, (ready, free)) in cta.rings.iter().enumerate() {
-                let name = self.kernel().pipe_name(ir::Pipe::new(i));
-                for (side, what) in [(ready, "ready"), (free, "free")] {
-                    if let Some(slot) = side.iter().position(|b| *b == barrier) {
-                        return format!("{name}.{what}[{slot}]");
-                    }
-                }
-            }
-            if let Some((id, _)) = cta.named.iter().find(|(_, n)| n.barrier == barrier) {
-                return format!("barrier {id}");
-            }
-            for alloc in &self.plan.allocs {
-                let Some(base) = cta.made.get(&index(alloc.value.index())) else { continue };
-                if let Some(i) = barrier.index().checked_sub(base.index()).filter(|i| *i < alloc.n as usize) {
-                    let name = self.kernel().display_name(alloc.value);
-                    return if alloc.n == 1 { name } else { format!("{name}[{i}]") };
-                }
-            }
-        }
-        barrier.to_string()
     }
 
     /// An operation of an NVIDIA GPU.
@@ -170,7 +128,7 @@ impl Machine<'_> {
                 }
                 let place = Place::new(id.index());
                 let (from, to, scope, space) =
-                    (Proxy::Generic, Proxy::Async, Scope::Cluster, engine::FenceSpace::Shared);
+                    (Proxy::Generic, Proxy::Async, Scope::Cluster, engine::FenceSpace::Inits);
                 self.tell(obs, &engine::Event::Fence { agent: Agent::new(agent), from, to, scope, space, place })?;
             }
             NvOp::BulkLoad { bytes, multicast, .. } => self.bulk_load(agent, id, op, (bytes, multicast), obs)?,
@@ -199,7 +157,11 @@ impl Machine<'_> {
                 return self.cluster(agent, id, what == NvOp::ClusterArrive, obs);
             }
             NvOp::SetMaxNReg { registers } => self.registers(agent, registers)?,
-            NvOp::WgmmaFence => {}
+            // The lanes of a warp are one thread of control here.
+            NvOp::WgmmaFence | NvOp::WarpSync => {}
+            NvOp::SequenceInit | NvOp::SequenceStore | NvOp::SequenceWait => {
+                return Err(Found::not_modelled("a counter in shared memory"));
+            }
         }
         Ok(Moved::On)
     }
@@ -207,104 +169,6 @@ impl Machine<'_> {
     pub(super) fn cta_mut(&mut self, agent: usize) -> Option<&mut super::state::Cta> {
         let cta = self.cta(agent);
         self.ctas.get_mut(cta)
-    }
-
-    /// The first word of the barriers that an operand names.
-    fn word(&self, agent: usize, op: &Op) -> Res<u64> {
-        let Val::Barriers { made, first, .. } = self.arg(agent, op, 0) else { return Err(unknown("a barrier")) };
-        let alloc =
-            self.plan.allocs.iter().find(|a| index(a.value.index()) == made).ok_or_else(|| unknown("a barrier"))?;
-        let made = self.kernel().op(alloc.op);
-        let (lo, hi) = self.bytes(agent, made, 0)?;
-        let ir::OpKind::Nv(NvOp::MbarrierAlloc { at, n }) = made.kind else { return Err(unknown("a barrier")) };
-        let start = lo + u64::from(at);
-        if start % 8 != 0 || start + 8 * u64::from(n) > hi {
-            return Err(Found::new(
-                Kind::Barrier,
-                format!("barriers at byte {at} of a region of {} bytes: each has an aligned word of 8", hi - lo),
-            ));
-        }
-        Ok(start + 8 * u64::from(first))
-    }
-
-    fn init(&mut self, agent: usize, id: OpId, op: &Op, count: u32, obs: Obs<'_, '_>) -> Res<()> {
-        let (first, n) = self.barriers_of(agent, self.cta(agent), op, 0)?;
-        let (start, cta) = (self.word(agent, op)?, self.cta(agent));
-        for i in 0..n {
-            let (barrier, address) = (BarrierId::new(first.index() + i as usize), start + 8 * u64::from(i));
-            let other = self.ctas.get(cta).and_then(|c| c.words.get(&address)).copied().filter(|b| *b != barrier);
-            if let Some(other) = other {
-                let message =
-                    format!("`{}` and `{}` have one word", self.barrier_name(barrier), self.barrier_name(other));
-                return Err(Found::new(Kind::Barrier, message));
-            }
-            let storage = self.store.shared.get(cta).map(|space| Storage { space: *space, address, len: 8 });
-            let place = Place::new(id.index());
-            self.engine
-                .init(Agent::new(agent), barrier, count, storage, place, &mut &mut *obs)
-                .map_err(|h| self.fault(agent, Some(id), h))?;
-            if let Some(cta) = self.ctas.get_mut(cta) {
-                cta.words.insert(address, barrier);
-                cta.unfenced.insert(barrier, agent);
-            }
-        }
-        Ok(())
-    }
-
-    fn invalidate(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
-        let (first, n) = self.barriers_of(agent, self.cta(agent), op, 0)?;
-        let cta = self.cta(agent);
-        for i in 0..n {
-            let barrier = BarrierId::new(first.index() + i as usize);
-            let brings = |s: &Signal| matches!(s, Signal::Bytes { barrier: b, .. } | Signal::Arrive { barrier: b } if *b == barrier);
-            let used = self
-                .engine
-                .pending()
-                .iter()
-                .find(|(_, o)| o.signals.iter().any(brings))
-                .map(|(_, o)| (o.agent, o.payload.op));
-            let waits = self.engine.agents().iter().find(
-                |(_, s)| matches!(s, engine::State::Blocked(engine::Wait::Phase { barrier: b, .. }) if *b == barrier),
-            );
-            if used.is_some() || waits.is_some() {
-                let name = self.barrier_name(barrier);
-                let mut found = Found::new(Kind::Barrier, format!("`{name}` is invalidated in use"))
-                    .side(self.side(agent, id, None, None));
-                if let Some((who, op)) = used {
-                    found = found.side(self.side(who.index(), op, None, None));
-                }
-                return Err(found);
-            }
-            self.engine
-                .invalidate(Agent::new(agent), barrier, Place::new(id.index()), &mut &mut *obs)
-                .map_err(|h| self.fault(agent, Some(id), h))?;
-            if let Some(cta) = self.ctas.get_mut(cta) {
-                cta.words.retain(|_, b| *b != barrier);
-            }
-        }
-        Ok(())
-    }
-
-    fn arrive(&mut self, agent: usize, id: OpId, op: &Op, (count, bytes): (u32, u32), obs: Obs<'_, '_>) -> Res<()> {
-        let barrier = self.one_barrier(agent, op, 0)?;
-        let phase = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase);
-        self.engine
-            .arrive(Agent::new(agent), barrier, count, bytes, &mut &mut *obs)
-            .map_err(|h| self.fault(agent, Some(id), h))?;
-        self.set(agent, &op.results, [Val::Phase(phase & 1)])
-    }
-
-    fn wait(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
-        let barrier = self.one_barrier(agent, op, 0)?;
-        let parity = match self.arg(agent, op, 1) {
-            Val::Phase(parity) => parity == 1,
-            _ => self.int(agent, op, 1)? & 1 == 1,
-        };
-        let passed = self
-            .engine
-            .wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs)
-            .map_err(|h| self.fault(agent, Some(id), h))?;
-        Ok(if passed { Moved::On } else { Moved::Blocked })
     }
 
     /// The bytes of a region that a copy touches.
@@ -328,9 +192,9 @@ impl Machine<'_> {
                 t.name
             )));
         }
-        if self.plan.mixed.get(param) == Some(&true) {
+        if self.plan.stored_by_several.get(param) == Some(&true) {
             return Err(Found::not_modelled(format_args!(
-                "raw stores to `{}` beside other accesses: which bytes they write is not said",
+                "raw stores of several roles to `{}`: which bytes they write is not said",
                 t.name
             )));
         }
@@ -416,37 +280,6 @@ impl Machine<'_> {
             effect: Effect::Define { cta, lo, hi },
         };
         self.start(agent, class, (Vec::new(), Vec::new()), work, obs).map(drop)
-    }
-
-    fn copies_arrive(
-        &mut self,
-        agent: usize,
-        id: OpId,
-        op: &Op,
-        (noinc, arrivals): (bool, u32),
-        obs: Obs<'_, '_>,
-    ) -> Res<()> {
-        let barrier = self.one_barrier(agent, op, 0)?;
-        if !noinc {
-            self.engine.add_pending(barrier, arrivals, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
-        }
-        // Each thread arrives when its own copies are done: all but one may do so while the last one still copies.
-        let all = self.engine.pending().of(Agent::new(agent), CP_ASYNC);
-        let work = || Work { op: id, time: None, touches: Vec::new(), effect: Effect::None };
-        let arrive = |n: u32| vec![Signal::Arrive { barrier }; n as usize];
-        if arrivals > 1 {
-            let quiet = |o: &engine::OpId| {
-                self.engine.pending().iter().any(|(id, op)| id == *o && op.payload.touches.is_empty())
-            };
-            let last = all.iter().rposition(quiet).map_or(0, |i| i + 1);
-            self.start(agent, CP_ASYNC, (all[..last].to_vec(), arrive(arrivals - 1)), work(), obs)?;
-        }
-        self.start(agent, CP_ASYNC, (all, arrive(arrivals.min(1))), work(), obs)?;
-        // The barrier tells of them: nobody needs to wait for their group.
-        let groups = &mut self.thread(agent)?.groups[usize::from(CP_ASYNC.0)];
-        groups.open = 0;
-        groups.sizes.iter_mut().for_each(|n| *n = 0);
-        Ok(())
     }
 
     fn wgmma(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {

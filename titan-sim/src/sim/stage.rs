@@ -265,7 +265,8 @@ impl Machine<'_> {
         let put = self.start(agent, BULK_WRITE, (before.into_iter().chain([read]).collect(), Vec::new()), put, obs)?;
         if let Some(first) = first.as_deref() {
             let helper = Self::helper(BULK_WRITE, put);
-            self.tell_tensor((agent, id), (&view, first, shape), engine::AccessKind::Write, helper, obs)?;
+            let write = (engine::AccessKind::Write, engine::Strength::Weak);
+            self.tell_tensor((agent, id), (&view, first, shape), write, helper, obs)?;
         }
         let group = self.commit(agent, BULK_STORE, obs)?;
         self.commit(agent, BULK_WRITE, obs)?;

@@ -5,6 +5,7 @@
 mod args;
 
 mod barriers;
+mod changes;
 mod kinds;
 mod layers;
 mod rings;

@@ -1,5 +1,10 @@
 //! Changes of programs with rings and tokens.
 
+mod loops;
+
+use self::loops::{
+    Side, absent_producer, absent_reader, both_guarded, bounds, guarded, head, hoisted, loops, once, starts, steps,
+};
 use crate::kinds::{Fate, Kind, idle, rings, same, surface};
 use crate::sources::Level;
 use crate::text::{Text, attribute, indent, op, renamed, results, uses, with_attribute};
@@ -63,6 +68,10 @@ pub(crate) const KINDS: &[Kind] = &[
     rings("fewer bytes are announced than are copied", |t| bytes(t, -16)),
     rings("more bytes are announced than are copied", |t| bytes(t, 16)),
     rings("a time that is not the clock's is written", wrong_time),
+    rings("a written time starts again with an inner loop", time_again),
+    surface("another role updates what a role stores", |t| touched_too(t, "atomic_add")),
+    surface("another role scatters to what a role stores", |t| touched_too(t, "scatter")),
+    surface("another role gathers from what a role stores", gathered_too),
     same(Level::Rings, "a ring has one slot more", deeper),
     same(Level::Rings, "a scalar that nobody needs", |t| vec![t.with_constants()]),
     same(Level::Rings, "a time that is the clock's is written", right_time),
@@ -72,12 +81,6 @@ pub(crate) const KINDS: &[Kind] = &[
 
 /// What fills a slot.
 const FILLS: &[&str] = &["ttg.stage.async_produce", "ttg.stage.zero", "ttg.stage.poison", "ttg.stage.write"];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Fills,
-    Reads,
-}
 
 /// The edit at each such operation.
 fn each(t: &Text, ops: &[&str], edit: impl Fn(&Text, usize) -> Text) -> Vec<Text> {
@@ -189,138 +192,6 @@ fn keeps(t: &Text, n: i64) -> Vec<Text> {
 fn keeps_all(t: &Text) -> Vec<Text> {
     let in_loop = t.ops("ttg.acc.mma").iter().any(|i| t.around(*i).is_some());
     slots(t).filter(|_| in_loop).map_or_else(Vec::new, |n| keeps(t, n))
-}
-
-/// The loops of roles in which one side of a ring stands, and the other does not.
-fn loops(t: &Text, side: Side) -> Vec<usize> {
-    let (mine, other) = match side {
-        Side::Fills => ("ttg.stage.acquire", "ttg.stage.ready"),
-        Side::Reads => ("ttg.stage.ready", "ttg.stage.acquire"),
-    };
-    let mut heads: Vec<usize> =
-        t.ops(mine).into_iter().filter(|i| t.role(*i).is_some()).filter_map(|i| t.around(i)).map(|(h, _)| h).collect();
-    heads.dedup();
-    heads.retain(|h| !(*h..t.end(*h)).any(|i| op(t.line(i)) == other));
-    heads
-}
-
-/// The words of `for %i = %lo to %hi step %st`.
-fn head(line: &str) -> Option<[String; 3]> {
-    let word = |after: &str| {
-        let at = line.find(after)? + after.len();
-        Some(line[at..].split_whitespace().next()?.to_owned())
-    };
-    let for_at = line.find("for ")?;
-    let lo_at = for_at + line[for_at..].find(" = ")? + 3;
-    Some([line[lo_at..].split_whitespace().next()?.to_owned(), word(" to ")?, word(" step ")?])
-}
-
-fn bounds(t: &Text, side: Side, change: &str) -> Vec<Text> {
-    let edit = |h: usize| {
-        let [_, hi, _] = head(t.line(h))?;
-        let new = t.with(h, &t.line(h).replacen(&format!(" to {hi} "), " to %changed ", 1));
-        let made = format!("%changed = {change} {hi}, %unit");
-        Some(new.before(h, &[&made]).with_constants())
-    };
-    loops(t, side).into_iter().filter_map(edit).collect()
-}
-
-fn starts(t: &Text, side: Side) -> Vec<Text> {
-    let edit = |h: usize| {
-        let [lo, hi, _] = head(t.line(h))?;
-        Some(
-            t.with(h, &t.line(h).replacen(&format!(" = {lo} to {hi} "), &format!(" = %unit to {hi} "), 1))
-                .with_constants(),
-        )
-    };
-    loops(t, side).into_iter().filter_map(edit).collect()
-}
-
-fn steps(t: &Text, side: Side) -> Vec<Text> {
-    let edit = |h: usize| {
-        let [_, _, step] = head(t.line(h))?;
-        Some(t.with(h, &t.line(h).replacen(&format!(" step {step} "), " step %pair ", 1)).with_constants())
-    };
-    loops(t, side).into_iter().filter_map(edit).collect()
-}
-
-/// The body of a loop under a condition that the first iteration does not meet.
-fn guard(t: &Text, h: usize) -> Option<Text> {
-    let line = t.line(h);
-    if line.contains("carry") {
-        return None;
-    }
-    let at = line.find("for ")? + 4;
-    let index = line[at..].trim_start_matches("pipelined ").split_whitespace().next()?.to_owned();
-    let [lo, _, _] = head(line)?;
-    let end = t.end(h);
-    let last = (h..end).rev().find(|i| op(t.line(*i)) == "continue")?;
-    let condition = format!("%notFirst{h} = gt {index}, {lo}");
-    let open = format!("if %notFirst{h} {{");
-    Some(t.before(last, &["yield", "} else {", "yield", "}"]).before(h + 1, &[&condition, &open]))
-}
-
-fn guarded(t: &Text, side: Side) -> Vec<Text> {
-    loops(t, side).into_iter().filter_map(|h| guard(t, h)).collect()
-}
-
-fn both_guarded(t: &Text) -> Vec<Text> {
-    let (fills, reads) = (loops(t, Side::Fills), loops(t, Side::Reads));
-    let (mut heads, rings) =
-        ([fills.clone(), reads.clone()].concat(), t.0.iter().filter(|l| l.contains("pipe(")).count());
-    let timed = t.any(&["ttg.stage.acquire", "ttg.stage.ready"]).iter().any(|i| !uses(t.line(*i)).is_empty());
-    if timed || fills.is_empty() || reads.is_empty() || rings != 1 || t.0.concat().matches("pipe(").count() != 1 {
-        return Vec::new();
-    }
-    let all = t.any(&["ttg.stage.acquire", "ttg.stage.ready"]);
-    if all.iter().any(|i| !t.around(*i).is_some_and(|(h, _)| heads.contains(&h))) {
-        return Vec::new();
-    }
-    heads.sort_unstable();
-    let mut new = t.clone();
-    for h in heads.into_iter().rev() {
-        let Some(next) = guard(&new, h) else { return Vec::new() };
-        new = next;
-    }
-    vec![new]
-}
-
-/// Whether a loop has one iteration at most, whatever the arguments are.
-fn once(t: &Text, h: usize) -> bool {
-    let number =
-        |name: &str| t.line(t.def(name)?).split("const ").nth(1)?.split_whitespace().next()?.parse::<i64>().ok();
-    let words = head(t.line(h)).map(|words| words.map(|w| number(&w)));
-    matches!(words, Some([Some(lo), Some(hi), Some(step)]) if lo + step >= hi)
-}
-
-/// What depends on nothing, once for all iterations. Once is enough for a loop that runs once, as the first and the last loop of what
-/// `pipelined` makes do with two slots.
-fn hoisted(t: &Text, what: &str) -> Vec<Text> {
-    let edit =
-        |i: usize| t.around(i).filter(|(h, _)| uses(t.line(i)).is_empty() && !once(t, *h)).map(|(h, _)| t.moved(i, h));
-    t.ops(what).into_iter().filter_map(edit).collect()
-}
-
-/// Without a loop of a role.
-fn absent(t: &Text, side: Side) -> Vec<Text> {
-    let edit = |h: usize| {
-        if t.line(h).contains("carry") {
-            return None;
-        }
-        let mut new = t.clone();
-        new.0.drain(h..=t.end(h));
-        Some(new)
-    };
-    loops(t, side).into_iter().filter_map(edit).collect()
-}
-
-/// The only reader: of two that read a ring, the other one is enough.
-fn absent_reader(t: &Text) -> Vec<Text> {
-    if t.ops("ttg.stage.ready").len() == 1 { absent(t, Side::Reads) } else { Vec::new() }
-}
-
-fn absent_producer(t: &Text) -> Vec<Text> {
-    absent(t, Side::Fills)
 }
 
 fn another_ring(t: &Text, op: &str) -> Vec<Text> {
@@ -495,6 +366,71 @@ fn wrong_time(t: &Text) -> Vec<Text> {
         Some(t.with(i, &with_time(t.line(i), "%other")).before(i, &[&other]).with_constants())
     };
     t.ops("ttg.stage.acquire").into_iter().filter_map(edit).collect()
+}
+
+/// The index of a loop as the time, where another loop is around that one.
+fn time_again(t: &Text) -> Vec<Text> {
+    let edit = |i: usize| {
+        let (h, _) = t.around(i)?;
+        let (outer, _) = t.around(h)?;
+        let line = t.line(h);
+        let [lo, _, step] = head(line)?;
+        let number = |name: &str, text: &str| t.def(name).is_some_and(|d| t.line(d).contains(text));
+        let counts = number(&lo, "const 0 ") && number(&step, "const 1 ") && uses(t.line(i)).is_empty();
+        let often = !once(t, outer) && !once(t, h) && op(t.line(outer)) == "for";
+        let at = line.find("for ")? + 4;
+        let index = line[at..].split_whitespace().next()?;
+        (counts && often).then(|| t.with(i, &with_time(t.line(i), index)))
+    };
+    t.ops("ttg.stage.acquire").into_iter().filter_map(edit).collect()
+}
+
+/// The stores of single elements of an output of one axis: the line, its tensor, and the role.
+fn stores(t: &Text) -> Vec<(usize, String)> {
+    let one = |i: usize| {
+        let tensor = uses(t.line(i)).first()?.clone();
+        let whole = t.0.iter().any(|l| l.contains(&format!("{tensor}: mut tensor<f32>[M]")));
+        (whole && t.role(i).is_some()).then_some((i, tensor))
+    };
+    t.ops("set").into_iter().filter_map(one).collect()
+}
+
+/// Lines in front of the end of every role but that of a store.
+fn in_other_roles(t: &Text, lines: impl Fn(&str) -> Vec<String>) -> Vec<Text> {
+    let mut all = Vec::new();
+    for (store, tensor) in stores(t) {
+        for end in t.ops("ttg.pipeline.finalize") {
+            if t.role(end).is_some() && t.role(end) != t.role(store) {
+                let lines = lines(&tensor);
+                all.push(t.before(end, &lines.iter().map(String::as_str).collect::<Vec<_>>()));
+            }
+        }
+    }
+    all
+}
+
+/// The first element of an output is written through a view that is exempt from the output rule.
+fn touched_too(t: &Text, how: &str) -> Vec<Text> {
+    in_other_roles(t, |tensor| {
+        vec![
+            format!("%sharedView = shared {tensor} : tensor<f32, 1>"),
+            "%lanes = iota<1>".to_owned(),
+            "%oneValue = const 1.0 : f32".to_owned(),
+            "%oneTile = splat %oneValue : tile<1xf32>".to_owned(),
+            format!("{how} %sharedView[%lanes], %oneTile"),
+        ]
+    })
+}
+
+fn gathered_too(t: &Text) -> Vec<Text> {
+    in_other_roles(t, |tensor| {
+        vec![
+            format!("%sharedView = shared {tensor} : tensor<f32, 1>"),
+            "%lanes = iota<1>".to_owned(),
+            "%noValue = const 0.0 : f32".to_owned(),
+            "%gathered = gather %sharedView[%lanes] or %noValue".to_owned(),
+        ]
+    })
 }
 
 fn right_time(t: &Text) -> Vec<Text> {

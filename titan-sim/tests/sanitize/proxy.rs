@@ -66,8 +66,12 @@ fn a_fence_covers_what_was_before_it() {
 
 #[test]
 fn a_fence_is_about_its_own_memory() {
-    let spaces =
-        [(FenceSpace::All, [true, true]), (FenceSpace::Shared, [true, false]), (FenceSpace::Global, [false, true])];
+    let spaces = [
+        (FenceSpace::All, [true, true]),
+        (FenceSpace::Shared, [true, false]),
+        (FenceSpace::Global, [false, true]),
+        (FenceSpace::Inits, [false, false]),
+    ];
     for (space, covers) in spaces {
         for (memory, covered) in [0, 2].into_iter().zip(covers) {
             let mut w = world(1);

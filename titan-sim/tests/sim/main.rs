@@ -9,3 +9,4 @@ mod findings;
 mod gemm;
 mod grid;
 mod reduction;
+mod roles;

@@ -1,10 +1,10 @@
-mod unknown_key;
+mod cfg_of_a_statement;
+mod doc_of_a_parameter;
+mod inside_the_body;
 mod key_twice;
 mod key_without_value;
 mod malformed;
-mod inside_the_body;
-mod on_a_parameter;
 mod not_a_function;
 mod of_a_device_function;
-mod cfg_of_a_statement;
-mod doc_of_a_parameter;
+mod on_a_parameter;
+mod unknown_key;

@@ -4,7 +4,9 @@ use titan::prelude::*;
 #[titan::kernel]
 fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 1>, n: i32) {
     let p = program_id(0);
-    if n > 16 { return; }
+    if n > 16 {
+        return;
+    }
     let mut sum = Tile::<f32, 8>::zeros();
     for i in pipelined(0..n) {
         sum += x.load_tile::<8, 8>([p, i]).reduce_sum::<1>();

@@ -1,10 +1,10 @@
-mod shape_arithmetic;
-mod recursion;
-mod broken;
-mod wrong_argument;
-mod wrong_body;
 mod argument_count;
-mod constant_of_text;
+mod broken;
 mod constant_of_a_call;
+mod constant_of_text;
 mod is_unsafe;
 mod own_check_of_the_caller;
+mod recursion;
+mod shape_arithmetic;
+mod wrong_argument;
+mod wrong_body;

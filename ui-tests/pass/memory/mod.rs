@@ -1,10 +1,10 @@
-mod store_to_an_input;
-mod view_of_an_input;
+mod absent;
+mod column_of_rows;
+mod gather_index_count;
 mod load_without_shape;
 mod padding_of_another_type;
-mod gather_index_count;
 mod row_index_count;
-mod absent;
-mod unwrapped;
+mod store_to_an_input;
 mod unknown_axis_of_dim;
-mod column_of_rows;
+mod unwrapped;
+mod view_of_an_input;

@@ -1,8 +1,8 @@
-mod inner_extents;
-mod square_instance;
-mod elements;
-mod mixed_halves;
 mod accumulator_element;
 mod accumulator_shape;
-mod rank;
+mod elements;
+mod inner_extents;
 mod many_instances;
+mod mixed_halves;
+mod rank;
+mod square_instance;

@@ -1,8 +1,8 @@
-mod written_twice;
-mod stored_twice;
-mod waited_twice;
-mod another_shape;
 mod another_rank;
-mod to_an_input;
+mod another_shape;
 mod stored_and_staged;
+mod stored_twice;
+mod to_an_input;
+mod waited_twice;
 mod work_walked_twice;
+mod written_twice;

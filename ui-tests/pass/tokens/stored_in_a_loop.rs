@@ -7,7 +7,7 @@ fn k(y: &mut Tensor<f32, 2>, n: i32) {
         let mut v = out.load();
         for _ in 0..n {
             v += 1.0;
-            }
+        }
         out.store(v);
     }
 }

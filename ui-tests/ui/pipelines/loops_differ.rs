@@ -2,7 +2,7 @@
 use titan::prelude::*;
 
 #[titan::kernel(roles(producer: 1 warp, consumer: 1 warp), grid(1))]
-fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>, n: i32) {
+fn k(x: &Tensor<f32, 2>, counts: &Tensor<i32, 1>, y: &mut Tensor<f32, 2>, n: i32) {
     let ring = Ring::<Smem<f32, 8, 8>, 2>::new();
     match role() {
         Role::Producer => {
@@ -11,7 +11,7 @@ fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>, n: i32) {
             }
         }
         Role::Consumer => {
-            for (t, ready) in ring.consume(0..x.dim(0)) {
+            for (t, ready) in ring.consume(0..counts.get([0])) {
                 let stage = ready.wait();
                 y.store_tile([0, t], stage.get().load());
                 stage.release();

@@ -1,4 +1,4 @@
-//! What a role stores, no other role stores or reads.
+//! What a role stores, no other role stores.
 use titan::prelude::*;
 
 #[titan::kernel(roles(producer: 1 warp, consumer: 1 warp), grid(1))]

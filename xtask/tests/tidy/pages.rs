@@ -138,6 +138,47 @@ fn every_check_of_the_catalogue_has_a_code_or_a_reason() {
     );
 }
 
+/// The rows of a page, by cells.
+fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    text.lines().filter(|l| l.starts_with("| ")).map(|l| l.trim_matches('|').split('|').map(str::trim).collect())
+}
+
+/// The codes that a text names: T and four digits.
+fn codes(text: &str) -> Vec<&str> {
+    let is_code = |w: &&str| w.len() == 5 && w.starts_with('T') && w[1..].bytes().all(|b| b.is_ascii_digit());
+    text.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_code).collect()
+}
+
+/// What has a code exists: a row that says *not yet* and names one is older than the code.
+#[test]
+fn what_is_not_yet_there_has_no_code() {
+    let mut found = Vec::new();
+    for page in ["catalogue", "requirements"] {
+        let text = read(&root().join(format!("docs/{page}.md")));
+        let late = rows(&text).filter(|cells| cells.get(1) == Some(&"not yet"));
+        found
+            .extend(late.filter(|cells| !codes(&cells.join(" ")).is_empty()).map(|cells| format!("{page}: {cells:?}")));
+    }
+    expect_none(
+        &found,
+        "A check that has a code is there: name the code in the second column, and where it is checked.",
+    );
+    assert_eq!(codes("[T0610](errors/T0610.md), T5, TF32, T60a1"), ["T0610", "T0610"]);
+}
+
+/// The page of requirements counts what the catalogue leaves open.
+#[test]
+fn the_catalogue_is_counted() {
+    let catalogue = read(&root().join("docs/catalogue.md"));
+    let open = rows(&catalogue).filter(|cells| cells.get(1) == Some(&"not yet")).count();
+    let requirements = read(&root().join("docs/requirements.md"));
+    let row = rows(&requirements).find(|cells| cells[0] == "V9").expect("V9 has a row");
+    assert!(
+        row[2].contains(&format!("; {open} are of parts that do not exist yet")),
+        "{open} are open, and V9 says: {row:?}"
+    );
+}
+
 #[test]
 fn the_readme_shows_the_kernel_that_it_runs() {
     let readme = read(&root().join("README.md"));

@@ -18,6 +18,7 @@ pub(crate) const PACKAGES: &[&str] = &[
     "wheel",
     "cuda-emulator",
     "examples/minilm",
+    "benches",
 ];
 
 /// The root of the repository.
@@ -42,6 +43,10 @@ pub(crate) fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in entries.flatten().map(|e| e.path()) {
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // What is linked stands somewhere else.
+        if path.is_symlink() {
+            continue;
+        }
         if path.is_dir() && file != "target" && !file.starts_with('.') {
             found.extend(files(&path, extension));
         } else if path.extension().is_some_and(|e| e == extension) {

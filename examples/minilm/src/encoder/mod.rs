@@ -92,7 +92,7 @@ impl TitanEncoder {
         buffers.reserve(device, config, n)?;
         let input = Input {
             ids: device.tensor(batch.ids(), [n])?,
-            positions: device.tensor(&batch.positions(), [n])?,
+            positions: device.tensor(batch.positions(), [n])?,
             offsets: device.tensor(batch.offsets(), [sentences + 1])?,
             longest: i32::try_from(batch.max_len()).unwrap_or(i32::MAX),
         };

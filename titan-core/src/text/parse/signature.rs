@@ -54,10 +54,10 @@ impl<'a> Parser<'a> {
         self.expect("(")?;
         let mut bound = Vec::new();
         let declared = self.list(")", |p| p.param(&mut scope, &mut bound))?;
-        let grid = self.grid(&mut scope)?;
+        let (grid, partial) = self.grid(&mut scope)?;
         let requires = if self.eat_word("require") { self.exprs(&mut scope)? } else { Vec::new() };
         let (names, params): (Vec<Name<'a>>, Vec<Param>) = declared.into_iter().unzip();
-        let mut sig = Signature { name, instance, symbols: scope.symbols, params, grid, requires };
+        let mut sig = Signature { name, instance, symbols: scope.symbols, params, grid, partial, requires };
         self.resolve(&mut sig, &names, &scope.mentioned)?;
         Ok((sig, names))
     }
@@ -196,14 +196,16 @@ impl<'a> Parser<'a> {
         Ok(DimSpec::Equals(expr))
     }
 
-    fn grid(&mut self, scope: &mut Scope<'a>) -> Parse<GridSpec> {
+    /// The grid, and whether it may leave parts of outputs as they are.
+    fn grid(&mut self, scope: &mut Scope<'a>) -> Parse<(GridSpec, bool)> {
         if !self.eat_word("grid") {
-            return Ok(GridSpec::Extents(Vec::new()));
+            return Ok((GridSpec::Extents(Vec::new()), false));
         }
         if self.eat_word("persistent") {
-            return Ok(GridSpec::Persistent);
+            return Ok((GridSpec::Persistent, false));
         }
-        self.exprs(scope).map(GridSpec::Extents)
+        let partial = self.eat_word("unchecked");
+        Ok((GridSpec::Extents(self.exprs(scope)?), partial))
     }
 
     fn exprs(&mut self, scope: &mut Scope<'a>) -> Parse<Vec<HostExpr>> {

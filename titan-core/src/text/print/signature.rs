@@ -28,6 +28,7 @@ impl Printer<'_> {
         match &sig.grid {
             GridSpec::Persistent => self.out.push_str(" grid persistent"),
             GridSpec::Extents(extents) if extents.is_empty() => {}
+            GridSpec::Extents(extents) if sig.partial => self.exprs(" grid unchecked(", extents),
             GridSpec::Extents(extents) => self.exprs(" grid(", extents),
         }
         if !sig.requires.is_empty() {

@@ -1,18 +1,15 @@
 //! What one barrier-level operation does, for one role.
 //!
-//! Which barrier an index picks follows from the counter behind it: the stage `t mod n` of `n` barriers is that of time `t`.
-//! Which phase a parity means is `parity`'s to say.
+//! Which element of an array an index picks is `index`'s to say, which phase a parity means `parity`'s.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
-use super::super::pipes::joint::linear::Linear;
 use super::super::pipes::joint::run::{Fault, On, Run, Wait};
 use super::super::pipes::joint::state::{Mark, State};
-use super::machine::{Pending, Record, What, Wrong, bit};
+use super::machine::{Pending, Record, What, bit};
 use super::objects::{Kind, Named};
-use super::words;
 use crate::diag::Code;
-use crate::ir::{AmdOp, Call, CallProxy, Class, NvOp, Op, OpId, OpKind, RegionOp, Value};
+use crate::ir::{AmdOp, Class, NvOp, Op, OpId, OpKind, RegionOp, Value};
 use crate::verify::Error;
 
 /// The operation of a role at which something happens.
@@ -51,7 +48,8 @@ impl<'k> Run<'k> {
             OpKind::Region(RegionOp::Write) => self.access(state, at, op.args[0], true, Pending::Done)?,
             OpKind::Region(RegionOp::Call(call)) => self.call(state, at, call)?,
             OpKind::Region(RegionOp::Wait) => self.wait_token(state, at)?,
-            OpKind::Region(RegionOp::Place { .. } | RegionOp::At) => {}
+            OpKind::Region(RegionOp::At) => self.picked(state, at)?,
+            OpKind::Region(RegionOp::Place { .. }) => {}
             OpKind::Nv(nv) => return self.nv(state, at, *nv),
             OpKind::Amd(amd) => return self.amd(state, at, *amd),
             _ => {}
@@ -69,16 +67,6 @@ impl<'k> Run<'k> {
         self.wait_parity(state, At { role, id, op })
     }
 
-    /// Asks whether a phase is complete: nothing is concluded from the answer, but the barrier must be there.
-    fn poll(&self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
-        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
-            return refuse(self.several(at));
-        };
-        self.alive(state, at, named.object)?;
-        state.machine.touched(at.role, at.id, named.object);
-        Ok(())
-    }
-
     fn nv(&mut self, state: &mut State, at: At<'k>, nv: NvOp) -> Waits {
         match nv {
             NvOp::Arrive { arrivals } => self.arrive(state, at, Brings { arrivals, ..Brings::default() })?,
@@ -93,7 +81,8 @@ impl<'k> Run<'k> {
             NvOp::MbarrierWait => return self.wait_state(state, at),
             NvOp::WaitParity => return self.wait_parity(state, at),
             NvOp::BulkStore { .. } => {
-                self.access(state, at, last(at.op), false, Pending::Group(Class::BulkStore, None))?
+                self.access(state, at, last(at.op), false, Pending::Group(Class::BulkStore, None))?;
+                self.output_access(state, at.role, (at.id, at.op))?;
             }
             NvOp::CpAsync { .. } => self.access(state, at, last(at.op), true, Pending::Group(Class::CpAsync, None))?,
             NvOp::Wgmma => {
@@ -102,7 +91,7 @@ impl<'k> Run<'k> {
                 }
             }
             NvOp::Commit { group, .. } => self.commit(state, at, group.class()),
-            NvOp::WaitGroup { group, n, .. } => self.wait_group(state, at.role, group.class(), n),
+            NvOp::WaitGroup { group, n, read } => self.wait_group(state, at.role, group.class(), (n, read)),
             NvOp::BarrierSync { .. } => return self.sync(state, at),
             NvOp::BarrierArrive { .. } | NvOp::ClusterArrive => {
                 let Some(barrier) = self.objects.meeting(&at.op.kind) else { return Ok(None) };
@@ -117,8 +106,8 @@ impl<'k> Run<'k> {
             NvOp::SequenceStore | NvOp::SequenceWait => {
                 return refuse(self.not_shown(at, "what a counter in shared memory orders".to_owned()));
             }
+            NvOp::MbarrierAt => self.picked(state, at)?,
             NvOp::MbarrierAlloc { .. }
-            | NvOp::MbarrierAt
             | NvOp::MbarrierInit { .. }
             | NvOp::SequenceInit
             | NvOp::FenceMbarrierInit
@@ -133,8 +122,8 @@ impl<'k> Run<'k> {
     fn amd(&mut self, state: &mut State, at: At<'k>, amd: AmdOp) -> Waits {
         match amd {
             AmdOp::Waitcnt { vmcnt, lgkmcnt } => {
-                self.wait_group(state, at.role, Class::Vmcnt, vmcnt);
-                self.wait_group(state, at.role, Class::Lgkmcnt, lgkmcnt);
+                self.wait_group(state, at.role, Class::Vmcnt, (vmcnt, false));
+                self.wait_group(state, at.role, Class::Lgkmcnt, (lgkmcnt, false));
             }
             AmdOp::BufferLoadLds { .. } => {
                 self.access(state, at, last(at.op), true, Pending::Group(Class::Vmcnt, None))?;
@@ -151,54 +140,6 @@ impl<'k> Run<'k> {
         Ok(None)
     }
 
-    /// Which of those that turn together an index picks, counted from where they stand.
-    pub(super) fn slot(
-        &mut self,
-        state: &mut State,
-        at: At<'_>,
-        (named, n): (Named, i64),
-        (object, name): (usize, &str),
-    ) -> Result<i64, Fault> {
-        let Some(counter) = self.counter(state, at, (named, n), name)? else { return Ok(0) };
-        match counter.minus(&state.machine.origins[object]).residue(n) {
-            Some(slot) => Ok(slot),
-            None => refuse(self.not_shown(
-                at,
-                format!("which of {name} is meant: its index does not go with those that were used before"),
-            )),
-        }
-    }
-
-    /// The counter of which an index is the stage.
-    pub(super) fn counter(
-        &mut self,
-        state: &mut State,
-        at: At<'_>,
-        (named, n): (Named, i64),
-        name: &str,
-    ) -> Result<Option<Linear>, Fault> {
-        let Some(index) = named.index else { return Ok(None) };
-        let stage = self.symbols.int(index, &state.roles[at.role].env, &mut state.facts);
-        match (self.symbols.cyclic(&stage), stage.as_constant()) {
-            (Some((counter, by)), _) if by == n => Ok(Some(counter)),
-            (Some((_, by)), _) => refuse(
-                self.not_shown(at, format!("what becomes of {name}: there are {n}, but the index turns every {by}")),
-            ),
-            (None, Some(c)) if (0..n).contains(&c) => Ok(Some(stage)),
-            (None, Some(c)) => {
-                refuse(Error::new(Code::RegionMade, at.op.loc, format!("there is no `{name}[{c}]`: there are {n}")))
-            }
-            (None, None) => refuse(
-                self.not_shown(at, format!("which of {name} is meant: the index is not `t mod {n}` of a counter")),
-            ),
-        }
-    }
-
-    pub(super) fn not_shown(&self, at: At<'_>, what: String) -> Error {
-        Error::new(Code::NotShown, at.op.loc, format!("it cannot be shown {what}"))
-            .help("count with one `i32` per ring, `t`: the stage is `t % n`, the parity `(t / n) % 2`")
-    }
-
     /// Brings something to the phase of a barrier that is not complete.
     fn arrive(&mut self, state: &mut State, at: At<'k>, brings: Brings) -> Result<(), Fault> {
         let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
@@ -213,11 +154,6 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    pub(super) fn several(&self, at: At<'_>) -> Error {
-        Error::new(Code::BarrierWord, at.op.loc, "several barriers at once: this operation is about one")
-            .help("pick one with `ttg.nv.mbarrier.at`")
-    }
-
     /// The phase of a barrier in which something counts now: the role must know that the one before is complete.
     fn current(&mut self, state: &mut State, at: At<'_>, named: Named, brings: Brings) -> Result<(usize, i64), Fault> {
         let barrier = named.object;
@@ -226,20 +162,7 @@ impl<'k> Run<'k> {
         let slot = self.slot(state, at, (named, n), (barrier, &name))?;
         let before = state.machine.last(barrier, slot, n);
         if !state.machine.knows(at.role, barrier, before) {
-            let role = self.role_name(at.role);
-            let error = if brings.copied > 0 {
-                let title = format!(
-                    "a copy brings its bytes to {name} when the phase that it belongs to may be complete without it"
-                );
-                Error::new(Code::TxBytes, at.op.loc, title).help("announce the bytes of all copies of a phase")
-            } else {
-                let title = format!(
-                    "{role} comes to {name} without knowing that the phase before is complete: it may count in that one"
-                );
-                Error::new(Code::PhaseMixed, at.op.loc, title)
-                    .help("wait for that phase first, or for something that comes after it")
-            };
-            return refuse(error);
+            return refuse(self.unordered(at, &name, brings.copied > 0));
         }
         Ok((barrier, before + n))
     }
@@ -256,52 +179,19 @@ impl<'k> Run<'k> {
         phase.expected = phase.expected.saturating_add(brings.expected);
         phase.copied = phase.copied.saturating_add(brings.copied);
         if brings.arrivals > 0 {
-            phase.bare.remove(&at.role);
             phase.last = Some(at.id);
+            state.machine.covers(at.role, (barrier, time));
         } else if brings.expected > 0 {
-            phase.bare.insert(at.role);
+            state.machine.announced(at.role, at.id, (barrier, time));
         }
         if self.objects.barriers[barrier].kind == Kind::Mbarrier {
-            state.machine.touched(at.role, at.id, barrier);
+            // The phase waits for an arrival and for a copy, not for an announcement.
+            let told = (brings.arrivals > 0 || brings.copied > 0).then_some(time);
+            state.machine.touched(at.role, at.id, barrier, told);
         }
         match state.machine.complete(&self.objects, barrier, time) {
             Ok(_) => Ok(()),
             Err(wrong) => refuse(self.wrong(at, barrier, &wrong)),
-        }
-    }
-
-    fn wrong(&self, at: At<'_>, barrier: usize, wrong: &Wrong) -> Error {
-        let (name, loc) = (&self.objects.barriers[barrier].name, at.op.loc);
-        let made = self.kernel.op(self.objects.barriers[barrier].op).loc;
-        match wrong {
-            Wrong::TooMany { arrived } => {
-                let count = self.objects.barriers[barrier].count;
-                let counts = if count == 1 { "1 arrival".to_owned() } else { format!("{count} arrivals") };
-                let title = format!("{name} counts {counts} a phase, but {arrived} come");
-                Error::new(Code::BarrierCount, loc, title).related(made, "the barrier")
-            }
-            Wrong::MoreBytes { expected, copied } => {
-                let title = format!(
-                    "{name} is told of {expected} bytes, but copies bring {copied}: its phase completes before all of them are there"
-                );
-                Error::new(Code::TxBytes, loc, title).help("announce the bytes of all copies of a phase")
-            }
-            Wrong::Lapped { waiting } => {
-                let role = self.role_name(waiting.role);
-                let title = format!(
-                    "{name} may complete another phase while {role} still waits for the one before, and then waits for the next"
-                );
-                Error::new(Code::PhaseMixed, loc, title)
-                    .related(self.kernel.op(waiting.op).loc, "it waits here")
-                    .help("let whoever waits arrive somewhere after it, and whoever arrives here wait for that")
-            }
-            Wrong::Bare { role } => {
-                let role = self.role_name(*role);
-                let title = format!(
-                    "{role} announces bytes to {name} and does not arrive after: the phase may be complete before"
-                );
-                Error::new(Code::PhaseMixed, loc, title).help("`ttg.nv.mbarrier.arrive_expect_tx` does both")
-            }
         }
     }
 
@@ -321,7 +211,8 @@ impl<'k> Run<'k> {
         if noinc {
             return self.bring(state, at, to, Brings { arrivals, ..Brings::default() });
         }
-        state.machine.open(to.0, to.1).bare.insert(role);
+        state.machine.announced(role, at.id, to);
+        state.machine.touched(role, at.id, to.0, None);
         Ok(())
     }
 
@@ -331,6 +222,10 @@ impl<'k> Run<'k> {
         let brings = Brings { copied: u64::from(bytes), ..Brings::default() };
         let (barrier, time) = self.current(state, at, named, brings)?;
         self.access(state, at, region, true, Pending::Phase(barrier, time))?;
+        // Its bytes come after the copy was issued, and so after all that its role had seen of barriers by then.
+        let role = at.role;
+        let seen = |r: &Record| !matches!(r.what, What::Access { .. }) && r.known & bit(role) != 0;
+        state.machine.send((barrier, time), seen);
         self.bring(state, at, (barrier, time), brings)
     }
 
@@ -340,9 +235,10 @@ impl<'k> Run<'k> {
         let here = state.roles[at.role].env.serial;
         match mark {
             Some((Mark::Phase(barrier, time), serial)) if serial == here => self.wait(state, at, barrier, time),
-            Some(_) | None => {
-                refuse(self.not_shown(at, "which phase is meant: the arrival was in another iteration".to_owned()))
-            }
+            Some(_) | None => refuse(self.not_shown(
+                at,
+                "which phase this waits for could not be shown: the arrival was in another iteration".to_owned(),
+            )),
         }
     }
 
@@ -363,7 +259,7 @@ impl<'k> Run<'k> {
         state.machine.learn(at.role, (barrier, time));
         state.machine.passed(at.role, at.id, (barrier, time));
         if self.objects.barriers[barrier].kind == Kind::Mbarrier {
-            state.machine.touched(at.role, at.id, barrier);
+            state.machine.touched(at.role, at.id, barrier, None);
         }
     }
 
@@ -380,7 +276,7 @@ impl<'k> Run<'k> {
     /// Comes to a barrier without a word.
     fn meet(&mut self, state: &mut State, at: At<'k>, barrier: usize) -> Result<i64, Fault> {
         let brings = Brings { arrivals: self.threads_of(at.role, barrier), ..Brings::default() };
-        let to = self.current(state, at, Named { object: barrier, index: None }, brings)?;
+        let to = self.current(state, at, Named::only(barrier), brings)?;
         state.machine.send(to, |r| r.known & bit(at.role) != 0);
         self.bring(state, at, to, brings)?;
         Ok(to.1)
@@ -397,7 +293,7 @@ impl<'k> Run<'k> {
 
     fn wait_met(&mut self, state: &mut State, at: At<'k>) -> Waits {
         let Some((_, barrier, time)) = state.machine.met.get(&at.role).copied() else {
-            let title = "the wait for a barrier to which this role has not come".to_owned();
+            let title = "this role waits for its cluster without having arrived there".to_owned();
             return refuse(Error::new(Code::Participants, at.op.loc, title).help("`ttg.nv.cluster.arrive` first"));
         };
         let waits = self.wait(state, at, barrier, time)?;
@@ -419,108 +315,29 @@ impl<'k> Run<'k> {
         }
     }
 
-    fn wait_group(&mut self, state: &mut State, role: usize, class: Class, n: u32) {
+    fn wait_group(&mut self, state: &mut State, role: usize, class: Class, (n, read): (u32, bool)) {
         let upto = state.machine.issued(role, class) - i64::from(n);
-        state.machine.wait_group(&self.objects, role, class, upto);
+        state.machine.wait_group(&self.objects, role, (class, upto, read));
     }
 
     fn wait_token(&mut self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
         let here = state.roles[at.role].env.serial;
         let mark = at.op.args.first().and_then(|v| state.roles[at.role].marks.get(v)).copied();
         let Some((Mark::Group(class, n), _)) = mark.filter(|(_, serial)| *serial == here) else {
-            return refuse(self.not_shown(at, "which group is meant: it is of another iteration".to_owned()));
+            let title = "which group this waits for could not be shown: it was committed in another iteration";
+            return refuse(self.not_shown(at, title.to_owned()));
         };
         if state.machine.waited(at.role, class) > n {
             let title =
-                format!("a group of `{class}` is waited for after a younger one: it has been waited for already");
+                format!("this group of `{class}` is older than one that was waited for before: the wait has no effect");
             return refuse(
                 Error::new(Code::GroupOrder, at.op.loc, title)
-                    .help("wait for groups in the order in which they were closed"),
+                    .help("wait for groups in the order in which they were committed"),
             );
         }
-        state.machine.wait_group(&self.objects, at.role, class, n);
+        // Of a token it is not said that the stores have written: they have read.
+        state.machine.wait_group(&self.objects, at.role, (class, n, true));
         state.machine.note_waited(at.role, class, n);
-        Ok(())
-    }
-
-    pub(super) fn alive(&self, state: &State, at: At<'_>, barrier: usize) -> Result<(), Fault> {
-        match state.machine.gone.get(&barrier) {
-            None => Ok(()),
-            Some(op) => {
-                let title =
-                    format!("{} is used when it may have been invalidated", self.objects.barriers[barrier].name);
-                refuse(
-                    Error::new(Code::BarrierLife, at.op.loc, title)
-                        .related(self.kernel.op(*op).loc, "it is invalidated here"),
-                )
-            }
-        }
-    }
-
-    fn inval(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
-        let Some(alloc) = at.op.args.first() else { return Ok(()) };
-        for barrier in self.objects.of_alloc(*alloc).to_vec() {
-            self.alive(state, at, barrier)?;
-            let name = self.objects.barriers[barrier].name.clone();
-            let using = state.machine.using(at.role, barrier);
-            if let Some(record) = using {
-                let role = self.role_name(record.role);
-                let title = format!("{name} is invalidated while {role} may still use it");
-                let error = Error::new(Code::BarrierLife, at.op.loc, title);
-                return refuse(
-                    error
-                        .related(self.kernel.op(record.op).loc, "it is used here")
-                        .help("wait for something that comes after its last use"),
-                );
-            }
-            if let Some(copy) = state.machine.on_the_way(at.role, barrier) {
-                let title = format!("{name} is invalidated while bytes may be on their way to it");
-                let error =
-                    Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, "the copy");
-                return refuse(error.help(format!("wait for {name} first")));
-            }
-            state.machine.gone.insert(barrier, at.id);
-        }
-        Ok(())
-    }
-
-    /// What an opaque call does to its regions, one after the other.
-    fn call(&mut self, state: &mut State, at: At<'k>, call: &Call) -> Result<(), Fault> {
-        if call.declared() == CallProxy::None {
-            return Ok(());
-        }
-        for (i, region) in at.op.args.iter().enumerate() {
-            if call.touch(i).reads() {
-                self.access(state, at, *region, false, Pending::Done)?;
-            }
-            if call.touch(i).writes() {
-                self.access(state, at, *region, true, Pending::Done)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// An access, or the beginning of one.
-    fn access(
-        &mut self,
-        state: &mut State,
-        at: At<'_>,
-        region: Value,
-        write: bool,
-        pending: Pending,
-    ) -> Result<(), Fault> {
-        let Some(named) = self.objects.memory(region) else { return Ok(()) };
-        let (memory, object) = (named.object, state.machine.memory_object(named.object));
-        let (n, name) = (self.objects.memories[memory].n, self.objects.memories[memory].name.clone());
-        let slot = self.slot(state, at, (named, n), (object, &name))?;
-        let time = state.machine.time_of(memory, slot, n, write);
-        let copy = words::is_copy(&at.op.kind);
-        let bytes = words::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
-        let access = What::Access { memory, time, bytes, write, copy, pending };
-        if let Some(other) = state.machine.conflict(&self.objects, at.role, &access) {
-            return refuse(self.in_flight(state, (at.role, at.id), &name, &other));
-        }
-        state.machine.access(&self.objects, at.role, at.id, access);
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use super::super::pipes::joint::state::State;
 use super::super::pipes::joint::values::{Env, Known};
 use super::super::pipes::threads;
 use super::event::At;
+use super::parity::constant;
 use crate::diag::Code;
 use crate::ir::{Block, NvOp, Op, OpKind, Ty, Value};
 use crate::verify::Error;
@@ -70,20 +71,17 @@ impl Run<'_> {
     fn wrong_wait(&mut self, state: &mut State, at: At<'_>, around: &[Block]) -> Option<Error> {
         let named = self.objects.barrier(*at.op.args.first()?)?;
         let (n, name) = (self.objects.barriers[named.object].n, self.objects.barriers[named.object].name.clone());
-        let stage = named.index.map(|v| self.symbols.int(v, &state.roles[at.role].env, &mut state.facts));
+        let stage = self.index(state, at.role, (named, n));
         if let Some((_, by)) = stage.and_then(|s| self.symbols.cyclic(&s)).filter(|(_, by)| *by != n) {
-            let title = format!("the index turns every {by} stages, but {name} has {n}");
-            return Some(
-                Error::new(Code::WaitParity, at.op.loc, title).help("let all roles count the same number of stages"),
-            );
+            let title = format!("the index repeats every {by} steps, but {n} barriers of {name} are used");
+            return Some(Error::new(Code::WaitParity, at.op.loc, title).help("use as many slots in all roles"));
         }
         match self.meant(state, at, (named, n), &name) {
             Err(Fault::Barrier(error)) if error.code == Code::WaitParity => Some(*error),
             Ok((_, true)) if n == 1 && around.iter().any(|b| self.objects.serves(self.kernel, *b, named.object)) => {
-                let title = format!("the parity stays the same while the phases of {name} go on");
                 Some(
-                    Error::new(Code::WaitParity, at.op.loc, title)
-                        .help("turn the parity in each iteration: `p ^ 1`, or `t % 2` of a counter"),
+                    Error::new(Code::WaitParity, at.op.loc, constant(&name))
+                        .help("flip the parity in each iteration: `p ^ 1`, or `t % 2` of a counter"),
                 )
             }
             Ok(_) | Err(_) => None,

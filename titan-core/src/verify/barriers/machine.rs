@@ -3,7 +3,7 @@
 //! What happens is written down as *records*: accesses to memory, phases that completed, waits that were passed. Each record
 //! says which roles know of it, and with which phases the knowledge travels: whoever arrives at a barrier sends all that it
 //! knows with the phase, and whoever waits for the phase learns it. An access is safe if its role knows of every access that
-//! it must come after; work under way is known to nobody. That is happens-before, kept only for what can still matter:
+//! it must come after; work in flight is known to nobody. That is happens-before, kept only for what can still matter:
 //! records that everybody knows, or that a later one stands for, are gone, so that the state at the head of a loop comes back.
 //!
 //! The order in which roles are run is immaterial if no arrival and no wait can meet another phase than its own. That is
@@ -26,7 +26,7 @@ pub(in crate::verify) const fn bit(role: usize) -> Roles {
     1 << (role % 64)
 }
 
-/// What is under way.
+/// What is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum Pending {
     /// Nothing: it is done.
@@ -40,14 +40,17 @@ pub(in crate::verify) enum Pending {
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum What {
-    /// An access to one part of a memory, or to so many bytes at its beginning.
-    Access { memory: usize, time: i64, bytes: u64, write: bool, copy: bool, pending: Pending },
+    /// An access to one part of a memory, or to so many bytes at its beginning. `copy`: bytes are brought to shared memory;
+    /// `bulk`: an output is written by a raw bulk store, of which it is not said where.
+    Access { memory: usize, time: i64, bytes: u64, write: bool, copy: bool, bulk: bool, pending: Pending },
     /// A phase completed.
     Completed { barrier: usize, time: i64 },
     /// A wait for a phase was passed.
     Passed { barrier: usize, time: i64 },
     /// A barrier that will be invalidated was used.
     Touched { barrier: usize },
+    /// Bytes were announced to a phase, or its count was raised, and nobody has arrived since who knows of it.
+    Announced { barrier: usize, time: i64 },
 }
 
 #[derive(Clone, Debug)]
@@ -73,8 +76,6 @@ pub(in crate::verify) struct Phase {
     pub(in crate::verify) arrived: u32,
     pub(in crate::verify) expected: u64,
     pub(in crate::verify) copied: u64,
-    /// Who announced bytes or raised the count, and has not arrived since.
-    pub(in crate::verify) bare: BTreeSet<usize>,
     /// Where somebody arrived last.
     pub(in crate::verify) last: Option<OpId>,
 }
@@ -114,8 +115,8 @@ pub(in crate::verify) enum Wrong {
     MoreBytes { expected: u64, copied: u64 },
     /// Somebody may still wait for the phase before.
     Lapped { waiting: Record },
-    /// Bytes were announced by a role that does not arrive after.
-    Bare { role: usize },
+    /// Bytes were announced, and no arrival of the phase is known to come after.
+    Bare { announced: Record },
 }
 
 impl Machine {
@@ -170,7 +171,11 @@ impl Machine {
             What::Access { copy: true, pending: Pending::Done, .. } => {
                 r.known & bit(role) == 0 && r.carriers().any(|b| b == barrier)
             }
-            What::Access { .. } | What::Completed { .. } | What::Passed { .. } | What::Touched { .. } => false,
+            What::Access { .. }
+            | What::Completed { .. }
+            | What::Passed { .. }
+            | What::Touched { .. }
+            | What::Announced { .. } => false,
         };
         self.records.iter().find(brings).cloned()
     }
@@ -191,13 +196,26 @@ impl Machine {
         }
     }
 
-    /// A role uses a barrier.
-    pub(in crate::verify) fn touched(&mut self, role: usize, op: OpId, barrier: usize) {
+    /// A role uses a barrier. `told`: the phase that cannot complete before this use is over, if there is one.
+    pub(in crate::verify) fn touched(&mut self, role: usize, op: OpId, barrier: usize, told: Option<i64>) {
         if self.mortal.contains(&barrier) {
             let what = What::Touched { barrier };
             self.records.retain(|r| r.what != what || r.role != role);
-            self.records.push(Record { what, role, op, known: bit(role), sent: BTreeSet::new() });
+            let sent = told.map(|time| (barrier, time)).into_iter().collect();
+            self.records.push(Record { what, role, op, known: bit(role), sent });
         }
+    }
+
+    /// A role adds to what a phase waits for, and goes on without having arrived.
+    pub(in crate::verify) fn announced(&mut self, role: usize, op: OpId, (barrier, time): (usize, i64)) {
+        let what = What::Announced { barrier, time };
+        self.records.retain(|r| r.what != what || r.role != role);
+        self.records.push(Record { what, role, op, known: bit(role), sent: BTreeSet::new() });
+    }
+
+    /// A role arrives: the phase is not complete before that, so what it knows to be announced counts in it.
+    pub(in crate::verify) fn covers(&mut self, role: usize, (barrier, time): (usize, i64)) {
+        self.records.retain(|r| r.what != What::Announced { barrier, time } || r.known & bit(role) == 0);
     }
 
     /// Another role's use of a barrier of which this one does not know that it is over.
@@ -234,8 +252,8 @@ impl Machine {
         if phase.copied > phase.expected {
             return Err(Wrong::MoreBytes { expected: phase.expected, copied: phase.copied });
         }
-        if let Some(role) = phase.bare.iter().next() {
-            return Err(Wrong::Bare { role: *role });
+        if let Some(announced) = self.records.iter().find(|r| r.what == What::Announced { barrier, time }) {
+            return Err(Wrong::Bare { announced: announced.clone() });
         }
         let behind =
             |r: &&Record| matches!(r.what, What::Passed { barrier: b, time: t } if b == barrier && t == time - n);
@@ -252,7 +270,7 @@ impl Machine {
         self.records.retain(|r| match r.what {
             What::Passed { barrier: b, time: t } => b != barrier || t != time - n,
             What::Completed { barrier: b, time: t } => b != barrier || t != time - 2 * n,
-            What::Access { .. } | What::Touched { .. } => true,
+            What::Access { .. } | What::Touched { .. } | What::Announced { .. } => true,
         });
         let mut op = OpId::new(0);
         for record in &mut self.records {
@@ -270,7 +288,7 @@ impl Machine {
         self.forget();
     }
 
-    /// Work under way will be done when a phase is.
+    /// Work in flight will be done when a phase is.
     pub(in crate::verify) fn attach(&mut self, to: (usize, i64), which: impl Fn(&Record) -> bool) {
         for record in self.records.iter_mut().filter(|r| which(r)) {
             if let What::Access { pending, .. } = &mut record.what {
@@ -299,10 +317,16 @@ impl Machine {
         self.issued.get(&(role, class)).copied().unwrap_or(0)
     }
 
-    /// All groups up to this one are done, and the role knows.
-    pub(in crate::verify) fn wait_group(&mut self, objects: &Objects, role: usize, class: Class, upto: i64) {
+    /// All groups up to this one are done, and the role knows; if `read`, bulk stores have only read shared memory.
+    pub(in crate::verify) fn wait_group(
+        &mut self,
+        objects: &Objects,
+        role: usize,
+        (class, upto, read): (Class, i64, bool),
+    ) {
         for record in self.records.iter_mut().filter(|r| r.role == role) {
-            if let What::Access { pending, .. } = &mut record.what
+            if let What::Access { pending, bulk, .. } = &mut record.what
+                && !(read && *bulk)
                 && matches!(pending, Pending::Group(c, Some(n)) if *c == class && *n <= upto)
             {
                 *pending = Pending::Done;
@@ -336,11 +360,12 @@ impl Machine {
 
     /// An access of a memory that must come after and is not known to have.
     pub(in crate::verify) fn conflict(&self, objects: &Objects, role: usize, access: &What) -> Option<Record> {
-        let What::Access { memory, time, write, pending, .. } = access else { return None };
+        let What::Access { memory, time, write, bulk, pending, .. } = access else { return None };
         let own = objects.memories.get(*memory)?;
         let meets = |r: &&Record| {
-            let What::Access { memory: m, time: t, write: w, pending: p, .. } = r.what else { return false };
-            let in_order = r.role == role && local(p) && local(*pending);
+            let What::Access { memory: m, time: t, write: w, bulk: b, pending: p, .. } = r.what else { return false };
+            // Of two raw bulk stores it is not said whether they go to the same bytes.
+            let in_order = r.role == role && local(p) && local(*pending) || b && *bulk;
             let same = m == *memory && (t - time).rem_euclid(own.n) == 0;
             let other = m != *memory && objects.memories.get(m).is_some_and(|o| o.overlaps(own));
             (w || *write) && (same || other) && r.known & bit(role) == 0 && !in_order
@@ -350,13 +375,16 @@ impl Machine {
 
     /// Writes an access down. What it stands for from now on is gone: what comes before it and touches no other bytes.
     pub(in crate::verify) fn access(&mut self, objects: &Objects, role: usize, op: OpId, access: What) {
-        let What::Access { memory, time, bytes, write, pending, .. } = access else { return };
+        let What::Access { memory, time, bytes, write, bulk, pending, .. } = access else { return };
         let n = objects.memories.get(memory).map_or(1, |m| m.n);
         self.records.retain(|r| {
-            let What::Access { memory: m, time: t, bytes: b, write: w, pending: p, .. } = r.what else { return true };
+            let What::Access { memory: m, time: t, bytes: b, write: w, bulk: o, pending: p, .. } = r.what else {
+                return true;
+            };
             let same = m == memory && (t - time).rem_euclid(n) == 0 && b <= bytes;
-            // A write comes after everything; a read after the reads of its role.
-            !(same && p == Pending::Done && (write || !w && r.role == role))
+            // A write comes after everything; a read after the reads of its role; a bulk store completes after those before it.
+            let after = if bulk { o && r.role == role } else { p == Pending::Done && (write || !w && r.role == role) };
+            !(same && after)
         });
         let known = if pending == Pending::Done { bit(role) } else { 0 };
         self.records.push(Record { what: access, role, op, known, sent: BTreeSet::new() });
@@ -365,14 +393,18 @@ impl Machine {
     }
 
     /// Of the finished reads of one part by one role one stands for another that touches no other bytes, if whoever knows of
-    /// it, or will, knows of the other: one that was under way when its role arrived somewhere is not told of there.
+    /// it, or will, knows of the other: one that was in flight when its role arrived somewhere is not told of there.
     fn latest_reads(&mut self, objects: &Objects) {
         let read = |r: &Record| match r.what {
             What::Access { memory, time, bytes, write: false, pending: Pending::Done, .. } => {
                 let n = objects.memories.get(memory).map_or(1, |o| o.n);
                 Some(((memory, time.rem_euclid(n), r.role), bytes))
             }
-            What::Access { .. } | What::Completed { .. } | What::Passed { .. } | What::Touched { .. } => None,
+            What::Access { .. }
+            | What::Completed { .. }
+            | What::Passed { .. }
+            | What::Touched { .. }
+            | What::Announced { .. } => None,
         };
         let mut kept: Vec<Record> = Vec::with_capacity(self.records.len());
         for record in self.records.drain(..).rev() {
@@ -396,6 +428,7 @@ impl Machine {
         self.records.retain(|r| {
             let matters = match r.what {
                 What::Access { pending, .. } => pending != Pending::Done,
+                What::Announced { .. } => true,
                 // The absence of the others says the same.
                 What::Passed { .. } | What::Completed { .. } | What::Touched { .. } => false,
             };
@@ -426,16 +459,17 @@ impl Machine {
     fn seen(&self, record: &Record) -> Seen {
         let at = |object: usize, t: i64| t - self.base(object);
         let what = match record.what {
-            What::Access { memory, time, bytes, write, copy, pending } => {
+            What::Access { memory, time, bytes, write, copy, bulk, pending } => {
                 let pending = match pending {
                     Pending::Group(class, Some(n)) => Pending::Group(class, Some(n - self.issued(record.role, class))),
                     Pending::Phase(barrier, t) => Pending::Phase(barrier, at(barrier, t)),
                     Pending::Group(_, None) | Pending::Done => pending,
                 };
-                What::Access { memory, time: at(self.memory_object(memory), time), bytes, write, copy, pending }
+                What::Access { memory, time: at(self.memory_object(memory), time), bytes, write, copy, bulk, pending }
             }
             What::Completed { barrier, time } => What::Completed { barrier, time: at(barrier, time) },
             What::Passed { barrier, time } => What::Passed { barrier, time: at(barrier, time) },
+            What::Announced { barrier, time } => What::Announced { barrier, time: at(barrier, time) },
             What::Touched { .. } => record.what,
         };
         let sent = record.sent.iter().map(|(b, t)| (*b, at(*b, *t))).collect();

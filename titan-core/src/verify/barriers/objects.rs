@@ -2,11 +2,17 @@
 //!
 //! A value that names a barrier or region is one by its definition, so what it stands for is known without running anything,
 //! but for the index. Barriers of one `alloc` that are picked by constants alone are barriers of their own; if one is picked
-//! by anything else, all of them turn together, like the stages of a ring. Regions likewise.
+//! by anything else, all of them turn together, like the stages of a ring. Regions likewise. Of an array only the elements
+//! that some index can reach count: `t % 2` uses two of four. An array whose indices are written `n − 1 − t % n` turns
+//! backwards: it is renumbered.
+//!
+//! An output to which raw bulk stores go is memory too, of which only the whole is known.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
-use crate::ir::{AmdOp, Block, Kernel, NvOp, Op, OpId, OpKind, Raw, RegionOp, Ty, Value};
+use crate::analysis::number::root;
+use crate::ir::traffic::{On, traffic};
+use crate::ir::{AmdOp, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, Raw, RegionOp, Ty, Value};
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,23 +41,29 @@ pub(in crate::verify) struct Barrier {
     pub(in crate::verify) count: u32,
 }
 
-/// Bytes of shared memory, or equal parts of them that turn together.
+/// Bytes of shared memory, or equal parts of them that turn together; or an output.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Memory {
     pub(in crate::verify) name: String,
     pub(in crate::verify) n: i64,
-    /// The first byte and the one after the last.
-    pub(in crate::verify) span: (u64, u64),
+    /// The first byte and the one after the last; of an output, whose bytes are not numbered, none.
+    span: Option<(u64, u64)>,
 }
 
 impl Memory {
     /// The bytes of one of the parts that turn together.
     pub(in crate::verify) fn part(&self) -> u64 {
-        (self.span.1 - self.span.0) / u64::try_from(self.n).unwrap_or(1).max(1)
+        let parts = u64::try_from(self.n).unwrap_or(1).max(1);
+        self.span.map_or(u64::MAX, |(first, end)| (end - first) / parts)
     }
 
     pub(in crate::verify) fn overlaps(&self, other: &Memory) -> bool {
-        self.span.0 < other.span.1 && other.span.0 < self.span.1
+        self.span.zip(other.span).is_some_and(|(own, other)| own.0 < other.1 && other.0 < own.1)
+    }
+
+    /// Whether it is an output.
+    pub(in crate::verify) fn is_output(&self) -> bool {
+        self.span.is_none()
     }
 }
 
@@ -60,6 +72,15 @@ impl Memory {
 pub(in crate::verify) struct Named {
     pub(in crate::verify) object: usize,
     pub(in crate::verify) index: Option<Value>,
+    /// The index counts down: it is `n − 1` less that of an array that turns forwards.
+    pub(in crate::verify) backwards: bool,
+}
+
+impl Named {
+    /// An object by itself.
+    pub(in crate::verify) const fn only(object: usize) -> Named {
+        Named { object, index: None, backwards: false }
+    }
 }
 
 /// Everything that a kernel names.
@@ -73,6 +94,8 @@ pub(in crate::verify) struct Objects {
     everybody: BTreeMap<bool, usize>,
     /// The barriers of an `alloc`.
     of_alloc: BTreeMap<Value, Vec<usize>>,
+    /// The memory of each parameter to which raw bulk stores go.
+    outputs: BTreeMap<usize, usize>,
     /// Barriers that some operation invalidates.
     pub(in crate::verify) mortal: BTreeSet<usize>,
 }
@@ -101,6 +124,7 @@ impl Objects {
             }
             (OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait), _) => all.everybody(kernel, id, true),
             (OpKind::Amd(AmdOp::Barrier), _) => all.everybody(kernel, id, false),
+            (OpKind::Nv(NvOp::BulkStore { .. }), _) => all.output_of(kernel, op),
             (_, _) => {}
         });
         kernel.walk(&mut |_, op| {
@@ -123,6 +147,15 @@ impl Objects {
 
     pub(in crate::verify) fn memory(&self, value: Value) -> Option<Named> {
         self.memory_of.get(&value).copied()
+    }
+
+    /// The output to which raw bulk stores go that an operation touches.
+    pub(in crate::verify) fn output(&self, kernel: &Kernel, op: &Op) -> Option<usize> {
+        let touches = || traffic(&op.kind).accesses.into_iter().flatten().any(|a| a.on == On::Tensor);
+        if self.outputs.is_empty() || !touches() {
+            return None;
+        }
+        self.outputs.get(&root(kernel, *op.args.first()?)?).copied()
     }
 
     /// The barriers of an `alloc`.
@@ -153,8 +186,19 @@ impl Objects {
 
     /// The barriers that an operation names.
     pub(in crate::verify) fn names(&self, op: &Op) -> BTreeSet<usize> {
-        let own = op.args.iter().filter_map(|v| self.barrier(*v)).map(|n| n.object);
+        let picks = op.kind == OpKind::Nv(NvOp::MbarrierAt);
+        let own = op.args.iter().filter(|_| !picks).filter_map(|v| self.barrier(*v)).map(|n| n.object);
         own.chain(self.meeting(&op.kind)).collect()
+    }
+
+    fn output_of(&mut self, kernel: &Kernel, op: &Op) {
+        let Some(param) = op.args.first().and_then(|t| root(kernel, *t)) else { return };
+        let name = format!("`{}`", kernel.display_name(kernel.param(param)));
+        let memories = &mut self.memories;
+        self.outputs.entry(param).or_insert_with(|| {
+            memories.push(Memory { name, n: 1, span: None });
+            memories.len() - 1
+        });
     }
 
     fn barriers_of(&mut self, kernel: &Kernel, (op, alloc): (OpId, Value), n: i64, count: u32) {
@@ -165,25 +209,24 @@ impl Objects {
             all.of_alloc.entry(alloc).or_default().push(all.barriers.len() - 1);
             all.barriers.len() - 1
         };
-        let apart: Option<Vec<(Value, i64)>> =
-            picks.iter().map(|(picked, index)| Some((*picked, kernel.int_constant(*index)?))).collect();
-        match apart {
+        match by_constants(kernel, &picks) {
             Some(apart) if n > 1 => {
                 let mut own: BTreeMap<i64, usize> = BTreeMap::new();
                 for (picked, index) in apart {
                     let object = *own
                         .entry(index)
                         .or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), 1));
-                    self.barrier_of.insert(picked, Named { object, index: None });
+                    self.barrier_of.insert(picked, Named::only(object));
                 }
             }
             Some(_) | None => {
-                let object = add(self, name, n);
+                let (used, backwards) = turning(kernel, &picks, n);
+                let object = add(self, name, used);
                 if n == 1 {
-                    self.barrier_of.insert(alloc, Named { object, index: None });
+                    self.barrier_of.insert(alloc, Named::only(object));
                 }
                 for (picked, index) in picks {
-                    self.barrier_of.insert(picked, Named { object, index: Some(index).filter(|_| n > 1) });
+                    self.barrier_of.insert(picked, Named { object, index: Some(index), backwards });
                 }
             }
         }
@@ -192,31 +235,31 @@ impl Objects {
     fn memories_of(&mut self, kernel: &Kernel, region: Value, (offset, bytes): (u64, u64), parts: i64) {
         let picks = picks(kernel, region, |kind| *kind == OpKind::Region(RegionOp::At));
         let name = format!("`{}`", kernel.display_name(region));
-        let add = |all: &mut Objects, name: String, n: i64, span: (u64, u64)| {
-            all.memories.push(Memory { name, n, span });
+        let part = bytes / u64::try_from(parts).unwrap_or(1).max(1);
+        let add = |all: &mut Objects, name: String, (first, n): (u64, i64)| {
+            let end = first.saturating_add(part.saturating_mul(u64::try_from(n).unwrap_or(0)));
+            all.memories.push(Memory { name, n, span: Some((first, end)) });
             all.memories.len() - 1
         };
-        let whole = add(self, name.clone(), 1, (offset, offset + bytes));
-        self.memory_of.insert(region, Named { object: whole, index: None });
-        let apart: Option<Vec<(Value, i64)>> =
-            picks.iter().map(|(picked, index)| Some((*picked, kernel.int_constant(*index)?))).collect();
-        match apart {
+        self.memories.push(Memory { name: name.clone(), n: 1, span: Some((offset, offset + bytes)) });
+        self.memory_of.insert(region, Named::only(self.memories.len() - 1));
+        match by_constants(kernel, &picks) {
             Some(apart) => {
-                let part = bytes / u64::try_from(parts).unwrap_or(1).max(1);
                 let mut own: BTreeMap<i64, usize> = BTreeMap::new();
                 for (picked, index) in apart {
                     let first = offset.saturating_add(part.saturating_mul(u64::try_from(index).unwrap_or(0)));
-                    let span = (first, first.saturating_add(part));
                     let object = *own
                         .entry(index)
-                        .or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), 1, span));
-                    self.memory_of.insert(picked, Named { object, index: None });
+                        .or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), (first, 1)));
+                    self.memory_of.insert(picked, Named::only(object));
                 }
             }
             None => {
-                let object = add(self, name, parts, (offset, offset + bytes));
+                let (used, backwards) = turning(kernel, &picks, parts);
+                // The elements that are used are the first ones; backwards, all of them are.
+                let object = add(self, name, (offset, used));
                 for (picked, index) in picks {
-                    self.memory_of.insert(picked, Named { object, index: Some(index).filter(|_| parts > 1) });
+                    self.memory_of.insert(picked, Named { object, index: Some(index), backwards });
                 }
             }
         }
@@ -256,6 +299,50 @@ fn picks(kernel: &Kernel, of: Value, at: impl Fn(&OpKind) -> bool) -> Vec<(Value
         }
     });
     found
+}
+
+/// The indices, if all of them are constants.
+fn by_constants(kernel: &Kernel, picks: &[(Value, Value)]) -> Option<Vec<(Value, i64)>> {
+    picks.iter().map(|(picked, index)| Some((*picked, kernel.int_constant(*index)?))).collect()
+}
+
+/// How many elements of an array of `n` the indices can reach as they are written, and whether they count down.
+fn turning(kernel: &Kernel, picks: &[(Value, Value)], n: i64) -> (i64, bool) {
+    let counts_down = |index: Value| {
+        let sub = kernel.def_op(index).filter(|op| op.kind == OpKind::Binary(BinOp::Sub));
+        sub.is_some_and(|op| {
+            kernel.int_constant(op.args[0]) == Some(n - 1) && kernel.int_constant(op.args[1]).is_none()
+        })
+    };
+    if picks.iter().any(|(_, index)| counts_down(*index)) {
+        return (n, true);
+    }
+    let reach = picks.iter().map(|(_, index)| end_of(kernel, *index).unwrap_or(n)).max();
+    (reach.unwrap_or(n).clamp(1, n), false)
+}
+
+/// A constant that an index stays below if it is not negative, as it is written: a remainder, a mask, or the counter of a loop
+/// with a constant end.
+fn end_of(kernel: &Kernel, index: Value) -> Option<i64> {
+    let constant = |v: Value| kernel.int_constant(v).filter(|c| *c >= 0);
+    if let Some(c) = constant(index) {
+        return c.checked_add(1);
+    }
+    if let Def::BlockArg(block, 0) = kernel.value(index).def {
+        let mut end = None;
+        kernel.walk(&mut |_, op| {
+            if matches!(op.kind, OpKind::For(_)) && op.regions.first() == Some(&block) {
+                end = op.args.get(1).and_then(|hi| constant(*hi));
+            }
+        });
+        return end.filter(|hi| *hi > 0);
+    }
+    let op = kernel.def_op(index)?;
+    match (&op.kind, &op.args[..]) {
+        (OpKind::Binary(BinOp::Rem), [_, by]) => constant(*by).filter(|by| *by > 0),
+        (OpKind::Binary(BinOp::And), [a, b]) => constant(*b).or_else(|| constant(*a))?.checked_add(1),
+        (_, _) => None,
+    }
 }
 
 /// Whether a kernel has anything of these dialects.

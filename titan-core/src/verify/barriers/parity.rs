@@ -2,41 +2,58 @@
 //!
 //! The stage `t mod n` of `n` barriers and the parity of `t div n` are those of time `t`, with the parity turned those of time
 //! `t + n` or, what is the same parity, `t − n`. A role that knows the last complete phase waits for it or for the next one.
+//! A poll means the same phase as a wait would.
 
 use super::super::pipes::joint::linear::Linear;
 use super::super::pipes::joint::run::{Fault, On, Run, Wait};
-use super::super::pipes::joint::state::State;
+use super::super::pipes::joint::state::{Mark, State};
 use super::event::{At, Waits, refuse};
 use super::objects::Named;
 use crate::diag::Code;
+use crate::ir::{NvOp, Op, OpId, OpKind, UnOp};
 use crate::verify::Error;
 
 fn wrong(at: At<'_>, title: String) -> Error {
-    let help = "the parity of time `t` is `(t / n) % 2` for `n` barriers; whoever waits for the turn before takes the other one";
+    let help =
+        "with `n` barriers, step `t` has parity `(t / n) % 2`; a wait for a slot to become free takes the other parity";
     Error::new(Code::WaitParity, at.op.loc, title).help(help)
+}
+
+/// A parity that is the same in every phase.
+pub(super) fn constant(name: &str) -> String {
+    format!("the parity is constant, but {name} goes through several phases")
 }
 
 impl<'k> Run<'k> {
     pub(super) fn lapped(&self, at: At<'_>, barrier: usize) -> Error {
         let (role, name) = (self.role_name(at.role), &self.objects.barriers[barrier].name);
         let title = format!(
-            "{role} waits for a phase of {name} that may be over when it looks: it would wait for the next one of that parity"
+            "{role} may look at {name} when the phase after the one that it waits for is complete too: the parity is then that of another phase"
         );
         Error::new(Code::PhaseMixed, at.op.loc, title)
-            .help("wait for every phase, in order, and let nobody arrive for the next one before")
+            .help("wait for every phase in order, and let no role arrive for the next phase before that")
     }
 
     /// Nothing has completed when the role looks first, or one phase has: the parity means the one before that.
     fn before_the_first(&self, at: At<'_>, name: &str) -> Error {
         let role = self.role_name(at.role);
-        let title = format!(
-            "{role} waits first for the phase of {name} before the first: it waits for nothing or, if the first is complete, for the second"
-        );
+        let title = format!("{role} starts with the wrong parity on {name}: the wait passes at once");
         Error::new(Code::WaitParity, at.op.loc, title)
-            .help("whoever waits for what others bring starts with parity 0, whoever waits for a free slot with 1, and nobody frees it before")
+            .help("a wait for data starts with parity 0; a wait for a slot to become free starts with parity 1, and no role frees the slot before that")
     }
 
     pub(super) fn wait_parity(&mut self, state: &mut State, at: At<'k>) -> Waits {
+        let (barrier, time) = self.phase_of(state, at)?;
+        let n = self.objects.barriers[barrier].n;
+        if time > state.machine.last(barrier, time.rem_euclid(n), n) {
+            return Ok(Some(Wait { role: at.role, op: at.id, on: On::Phase(barrier, time) }));
+        }
+        self.pass(state, at, barrier, time);
+        Ok(None)
+    }
+
+    /// The phase that a wait or a poll means here.
+    fn phase_of(&mut self, state: &mut State, at: At<'_>) -> Result<(usize, i64), Fault> {
         let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
             return refuse(self.several(at));
         };
@@ -53,20 +70,62 @@ impl<'k> Run<'k> {
             let first = last < n && time != last;
             return refuse(if first { self.before_the_first(at, &name) } else { self.lapped(at, barrier) });
         }
-        if time > last {
-            return Ok(Some(Wait { role: at.role, op: at.id, on: On::Phase(barrier, time) }));
+        Ok((barrier, time))
+    }
+
+    /// Asks whether a phase is complete. What that says is used where a branch waits for the same phase unless it was.
+    pub(super) fn poll(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
+        let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
+            return refuse(self.several(at));
+        };
+        self.alive(state, at, named.object)?;
+        state.machine.touched(at.role, at.id, named.object, None);
+        let serial = state.roles[at.role].env.serial;
+        if let (Ok((barrier, time)), Some(result)) = (self.phase_of(state, at), at.op.results.first()) {
+            state.roles[at.role].marks.insert(*result, (Mark::Phase(barrier, time), serial));
         }
-        self.pass(state, at, barrier, time);
-        Ok(None)
+        Ok(())
+    }
+
+    /// The wait of a branch that waits for a phase unless a poll has said that it is complete, and does nothing else: after the
+    /// branch the phase is complete either way.
+    pub(in crate::verify) fn peeked(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        branch: &'k Op,
+    ) -> Option<(OpId, &'k Op)> {
+        let kernel = self.kernel;
+        let asked = *branch.args.first()?;
+        let inverted = kernel.def_op(asked).filter(|op| op.kind == OpKind::Unary(UnOp::Not));
+        let (poll, missed) = inverted.map_or((asked, 1), |not| (not.args[0], 0));
+        let (Mark::Phase(barrier, time), serial) = state.roles[role].marks.get(&poll).copied()? else { return None };
+        let events = |arm: usize| -> Option<Vec<OpId>> {
+            let ops = &kernel.block(*branch.regions.get(arm)?).ops;
+            let ends = ops.last().is_some_and(|id| kernel.op(*id).kind == OpKind::Yield);
+            ends.then(|| ops.iter().copied().filter(|id| self.events.contains(id)).collect())
+        };
+        let (waits, others) = (events(missed)?, events(1 - missed)?);
+        if !others.is_empty() || serial != state.roles[role].env.serial {
+            return None;
+        }
+        for id in &waits {
+            let wait = At { role, id: *id, op: kernel.op(*id) };
+            let waits = wait.op.kind == OpKind::Nv(NvOp::WaitParity);
+            if !waits || self.phase_of(state, wait).ok()? != (barrier, time) {
+                return None;
+            }
+        }
+        waits.first().map(|id| (*id, kernel.op(*id)))
     }
 
     /// The time that a parity means, modulo two turns, counted from where the barriers stand.
     fn wanted(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), name: &str) -> Result<i64, Fault> {
         let (time, still) = self.meant(state, at, (named, n), name)?;
-        match time.minus(&state.machine.origins[named.object]).residue(2 * n) {
+        match state.facts.resolved(&time.minus(&state.machine.origins[named.object])).residue(2 * n) {
             Some(wanted) => Ok(wanted),
-            None if still => refuse(wrong(at, format!("the parity stays the same while the phases of {name} go on"))),
-            None => refuse(wrong(at, format!("the parity does not go with the phases of {name}"))),
+            None if still => refuse(wrong(at, constant(name))),
+            None => refuse(wrong(at, format!("that this parity follows the phases of {name} could not be shown"))),
         }
     }
 
@@ -83,17 +142,17 @@ impl<'k> Run<'k> {
         let stage = self.counter(state, at, (named, n), name)?;
         let still = parity.as_constant();
         if let Some(c) = still.filter(|c| !(0..2).contains(c)) {
-            return refuse(wrong(format!("{c} is not a parity")));
+            return refuse(wrong(format!("{c} is not a parity: it must be 0 or 1")));
         }
         let turns = match still {
             Some(c) => Linear::constant(c),
             None => match self.symbols.cyclic(&parity) {
                 Some((of, 2)) => of,
                 Some(_) | None => {
-                    return refuse(self.not_shown(
-                        at,
-                        format!("which phase of {name} is meant: the parity is not that of a counter"),
-                    ));
+                    let title = format!(
+                        "which phase of {name} this waits for could not be shown: the parity is not `(t / {n}) % 2` of a counter `t`"
+                    );
+                    return refuse(self.not_shown(at, title));
                 }
             },
         };
@@ -101,22 +160,22 @@ impl<'k> Run<'k> {
             None => turns,
             Some(stage) if stage.as_constant().is_some() => stage.plus(n, &turns),
             Some(_) if still.is_some() => {
-                return refuse(wrong(format!("the parity stays the same while the phases of {name} go on")));
+                return refuse(wrong(constant(name)));
             }
             Some(stage) => {
                 let Some((rest, by, whole)) = self.turns_of(&turns) else {
                     return refuse(wrong(format!(
-                        "the parity does not turn when the {n} stages of {name} begin again"
+                        "that this parity flips when the index of {name} wraps around could not be shown"
                     )));
                 };
                 if by != n {
-                    return refuse(wrong(format!("the parity turns every {by} stages, but {name} has {n}")));
+                    return refuse(wrong(format!(
+                        "the parity flips every {by} steps, but the index of {name} repeats every {n}"
+                    )));
                 }
                 let time = rest.plus(n, &whole);
                 if time.minus(stage).residue(n) != Some(0) {
-                    return refuse(wrong(format!(
-                        "the parity is that of another stage of {name} than the one that is waited for"
-                    )));
+                    return refuse(wrong(format!("the parity belongs to another element of {name} than the index")));
                 }
                 time
             }

@@ -45,9 +45,9 @@ fn error(kernel: &Kernel, hazard: &Hazard) -> Error {
     let title = if hazard.at == pair.user {
         format!("{after} {verb} through the async proxy, which may not see {first}: no fence comes between")
     } else if traffic(&kernel.op(hazard.at).kind).order == Order::Parts {
-        format!("the roles part after {first}, from which {second} is not fenced")
+        format!("the roles start after {first}, from which {second} is not fenced")
     } else {
-        format!("{role} tells others of {first}, from which {second} through the async proxy is not fenced")
+        format!("{role} arrives after {first}, from which {second} through the async proxy is not fenced")
     };
     let mut error = Error::new(Code::Unfenced, kernel.op(hazard.at).loc, title).related(generic.loc, first);
     if hazard.at != pair.user {

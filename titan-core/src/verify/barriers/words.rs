@@ -4,12 +4,18 @@
 
 use super::super::pipes::joint::run::{Fault, On, Run, Wait};
 use super::super::pipes::joint::state::State;
-use super::machine::{Pending, Record, What};
+use super::event::At;
+use super::machine::{Pending, Record, What, Wrong};
 use crate::diag::Code;
 use crate::ir::traffic::{On as Touches, traffic};
 use crate::ir::{AmdOp, Class, NvOp, OpId, OpKind, RegionOp};
 use crate::verify::Error;
 use crate::verify::pipes::threads;
+
+/// So many arrivals.
+pub(super) fn arrivals(n: u32) -> String {
+    if n == 1 { "1 arrival".to_owned() } else { format!("{n} arrivals") }
+}
 
 /// Whether an operation brings something from device memory.
 pub(super) fn is_copy(kind: &OpKind) -> bool {
@@ -32,7 +38,7 @@ pub(super) fn does(kind: &OpKind) -> &'static str {
             "is copied to"
         }
         OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
-        OpKind::Nv(NvOp::Wgmma) => "is read by a product",
+        OpKind::Nv(NvOp::Wgmma) => "is read by an MMA",
         OpKind::Region(RegionOp::Call(_)) => "is touched by a call",
         OpKind::Region(RegionOp::Write)
         | OpKind::Amd(AmdOp::DsWrite { .. })
@@ -45,9 +51,9 @@ pub(super) fn does(kind: &OpKind) -> &'static str {
 fn may(kind: &OpKind, role: Option<&str>) -> String {
     let of = role.map_or(String::new(), |r| format!(" of {r}"));
     match (does(kind), role) {
-        ("is copied to", _) => format!("a copy{of} into it may still be under way"),
+        ("is copied to", _) => format!("a copy{of} into it may still be in flight"),
         ("is stored from", _) => format!("a store{of} may still read it"),
-        ("is read by a product", _) => format!("a product{of} may still read it"),
+        ("is read by an MMA", _) => format!("an MMA{of} may still read it"),
         ("is touched by a call", _) => format!("a call{of} may still touch it"),
         ("is written", Some(role)) => format!("{role} may still write it"),
         ("is written", None) => "it may still be written".to_owned(),
@@ -61,7 +67,7 @@ pub(super) fn access(kind: &OpKind, name: &str) -> String {
     match does(kind) {
         "is copied to" => format!("a copy into {name}"),
         "is stored from" => format!("a store from {name}"),
-        "is read by a product" => format!("a product that reads {name}"),
+        "is read by an MMA" => format!("an MMA that reads {name}"),
         "is touched by a call" => format!("a call that touches {name}"),
         "is written" => format!("a write to {name}"),
         _ => format!("a read of {name}"),
@@ -104,26 +110,60 @@ pub(super) fn access_outside(kind: &OpKind, name: &str) -> String {
     }
 }
 
+/// What may still be the case of an output; the role if it is another one.
+fn may_outside(kind: &OpKind, role: Option<&str>) -> String {
+    let who = role.unwrap_or("the role itself");
+    let of = role.map_or(String::new(), |r| format!(" of {r}"));
+    match does_outside(kind) {
+        "is stored to" => format!("a bulk store{of} to it may still be in flight"),
+        "is read" | "is copied from" => format!("{who} may still read it"),
+        _ => format!("{who} may still write it"),
+    }
+}
+
+/// An error of an arbitrary iteration, of which it was not shown that some arguments lead to it.
+pub(in crate::verify) fn unproven(mut error: Error) -> Fault {
+    const PREFIX: &str = "it could not be ruled out that ";
+    let hedged = ["could not be", " may "].iter().any(|word| error.title.contains(word));
+    if error.code != Code::NotShown && !hedged {
+        error.title = format!("{PREFIX}{}", error.title);
+    }
+    Fault::Barrier(Box::new(error))
+}
+
 impl Run<'_> {
     pub(super) fn role_name(&self, role: usize) -> String {
         threads(self.kernel).get(role).map_or_else(|| "the kernel".to_owned(), |(name, _)| name.clone())
     }
 
     /// Memory is touched while something may still touch it.
-    pub(super) fn in_flight(&self, state: &State, (role, id): (usize, OpId), name: &str, other: &Record) -> Error {
+    pub(super) fn in_flight(&self, state: &State, (role, id): (usize, OpId), access: &What, other: &Record) -> Error {
         let (op, before) = (self.kernel.op(id), self.kernel.op(other.op));
-        let What::Access { pending, copy, .. } = other.what else { return Error::new(Code::InFlight, op.loc, "") };
+        let (What::Access { memory, .. }, What::Access { memory: theirs, pending, copy, bulk, .. }) =
+            (access, other.what)
+        else {
+            return Error::new(Code::InFlight, op.loc, "");
+        };
+        let own = &self.objects.memories[*memory];
         let whose = Some(self.role_name(other.role)).filter(|_| other.role != role);
-        let title = format!("{name} {} while {}", does(&op.kind), may(&before.kind, whose.as_deref()));
+        let (title, first) = if own.is_output() {
+            let verb = does_outside(&op.kind);
+            let title = format!("{} {verb} while {}", own.name, may_outside(&before.kind, whose.as_deref()));
+            (title, access_outside(&before.kind, &own.name))
+        } else {
+            let title = format!("{} {} while {}", own.name, does(&op.kind), may(&before.kind, whose.as_deref()));
+            (title, self::access(&before.kind, &self.objects.memories[theirs].name))
+        };
         let (code, title, help) = match pending {
             Pending::Group(class, None) if other.role == role => (
                 Code::GroupOpen,
-                format!("{title}: its group is not closed, so no wait ends it"),
-                format!("close the group of `{class}`, and wait for it"),
+                format!("{title}: its group is not committed, so no wait covers it"),
+                format!("commit the group of `{class}`, and wait for it"),
             ),
             Pending::Group(class, Some(n)) if other.role == role => {
                 let younger = state.machine.issued(role, class) - n;
-                (Code::InFlight, title, format!("`{}{younger}}}` waits for it here", wait_of(class)))
+                let written = if bulk { ", read = false" } else { "" };
+                (Code::InFlight, title, format!("`{}{younger}{written}}}` waits for it here", wait_of(class)))
             }
             Pending::Group(class, _) => {
                 let who = self.role_name(other.role);
@@ -138,95 +178,158 @@ impl Run<'_> {
             Pending::Phase(barrier, _) => {
                 (Code::InFlight, title, format!("wait for {} first", self.objects.barriers[barrier].name))
             }
-            Pending::Done => match other.carriers().next() {
-                Some(barrier) if copy => {
-                    (Code::InFlight, title, format!("wait for {} first", self.objects.barriers[barrier].name))
-                }
-                Some(barrier) => {
-                    let barrier = &self.objects.barriers[barrier].name;
-                    (
-                        Code::InFlight,
-                        title,
-                        format!(
-                            "wait for the phase of {barrier} at which {} arrives after it",
-                            self.role_name(other.role)
-                        ),
-                    )
-                }
-                None => {
-                    let who = self.role_name(other.role);
-                    (Code::InFlight, title, format!("let {who} arrive at a barrier after it, and wait for that"))
-                }
-            },
+            Pending::Done => (Code::InFlight, title, self.ordered_by(other, copy)),
         };
-        Error::new(code, op.loc, title).related(before.loc, access(&before.kind, name)).help(help)
+        Error::new(code, op.loc, title).related(before.loc, first).help(help)
     }
 
-    /// What is to be said of a wait that does not end.
-    pub(in crate::verify) fn incomplete(&self, state: &State, wait: &Wait) -> Option<Error> {
+    /// What would order an access after another one that is over.
+    fn ordered_by(&self, other: &Record, copy: bool) -> String {
+        let who = self.role_name(other.role);
+        match other.carriers().next().map(|barrier| &self.objects.barriers[barrier].name) {
+            Some(barrier) if copy => format!("wait for {barrier} first"),
+            Some(barrier) => format!("wait for the phase of {barrier} at which {who} arrives after it"),
+            None => format!("let {who} arrive at a barrier after it, and wait for that"),
+        }
+    }
+
+    /// An arrival, or the bytes of a copy, of which the role does not know that the phase before is complete.
+    pub(super) fn unordered(&self, at: At<'_>, name: &str, copies: bool) -> Error {
+        if copies {
+            let title = format!("the bytes of this copy may be counted in another phase of {name} than they belong to");
+            return Error::new(Code::TxBytes, at.op.loc, title).help(
+                "announce (`expect_tx`) the bytes of all copies of a phase, and copy when the phase before is complete",
+            );
+        }
+        let role = self.role_name(at.role);
+        let title =
+            format!("{role} may arrive at {name} before its previous phase completes, and be counted in that phase");
+        Error::new(Code::PhaseMixed, at.op.loc, title)
+            .help("wait for that phase first, or for something that comes after it")
+    }
+
+    /// A phase that does not complete as it should.
+    pub(super) fn wrong(&self, at: At<'_>, barrier: usize, wrong: &Wrong) -> Error {
+        let (own, loc) = (&self.objects.barriers[barrier], at.op.loc);
+        let (name, made) = (&own.name, self.kernel.op(own.op).loc);
+        match wrong {
+            Wrong::TooMany { arrived } => {
+                let title = format!("{name} counts {} per phase, but there are {arrived}", arrivals(own.count));
+                Error::new(Code::BarrierCount, loc, title).related(made, "the barrier")
+            }
+            Wrong::MoreBytes { expected, copied } => {
+                let title = format!(
+                    "{name} expects {expected} bytes (expect_tx), but its copies transfer {copied}: its phase completes before all of them have landed"
+                );
+                Error::new(Code::TxBytes, loc, title).help("announce (`expect_tx`) the bytes of all copies of a phase")
+            }
+            Wrong::Lapped { waiting } => {
+                let role = self.role_name(waiting.role);
+                let title = format!(
+                    "{name} may complete its next phase while {role} still waits for the one before: the wait would then last until another phase"
+                );
+                Error::new(Code::PhaseMixed, loc, title).related(self.kernel.op(waiting.op).loc, "it waits here").help(
+                    format!("let {role} arrive at a barrier after its wait, and wait for that before this arrival"),
+                )
+            }
+            Wrong::Bare { announced } => {
+                let (role, op) = (self.role_name(announced.role), self.kernel.op(announced.op));
+                let does = match op.kind {
+                    OpKind::Nv(NvOp::CpAsyncArrive { .. }) => "raises the count of",
+                    _ => "announces bytes to",
+                };
+                let title = format!(
+                    "{role} {does} {name}, but no arrival of that phase is known to come after: the phase may complete before"
+                );
+                let error = Error::new(Code::PhaseMixed, loc, title);
+                let error = if op.loc == loc { error } else { error.related(op.loc, "it is announced here") };
+                error.help("announce and arrive at once (`ttg.nv.mbarrier.arrive_expect_tx`), or arrive when the announcement is known")
+            }
+        }
+    }
+
+    /// What is to be said of a wait that does not end. `certain`: some arguments lead to it.
+    pub(in crate::verify) fn incomplete(&self, state: &State, wait: &Wait, certain: bool) -> Option<Error> {
         let On::Phase(barrier, time) = wait.on else { return None };
         let (own, loc) = (&self.objects.barriers[barrier], self.kernel.op(wait.op).loc);
         let (name, role) = (&own.name, self.role_name(wait.role));
         let phase = state.machine.phase(barrier, time);
         let made = self.kernel.op(own.op).loc;
-        let error = |code: Code, title: String| Error::new(code, loc, title);
+        let error = |code: Code, title: String| Error::new(code, loc, title).related(made, "the barrier");
+        if !certain {
+            let title = format!("that {role} gets past this wait for a phase of {name} could not be shown");
+            return Some(error(Code::NeverCompletes, title).help(
+                "the roles are compared loop by loop: let their loops have the same shape and the same bounds, computed in the same way",
+            ));
+        }
         if phase.arrived >= own.count && phase.expected > phase.copied {
             let title = format!(
-                "{name} is told of {} bytes, but copies bring {}: {role} waits forever",
+                "{name} expects {} bytes (expect_tx), but its copies transfer {}: {role} waits forever",
                 phase.expected, phase.copied
             );
-            return Some(error(Code::TxBytes, title).help("announce the bytes of the copies of a phase, no more"));
+            return Some(
+                Error::new(Code::TxBytes, loc, title).help("announce the bytes of the copies of a phase, no more"),
+            );
         }
         if phase.arrived > 0 {
-            let comes = if phase.arrived == 1 { "1 comes".to_owned() } else { format!("{} come", phase.arrived) };
-            let title = format!("{name} counts {} arrivals a phase, but {comes}: {role} waits forever", own.count);
-            let last = phase.last.map(|op| self.kernel.op(op).loc);
-            let error = error(Code::BarrierCount, title).related(made, "the barrier");
-            return Some(last.map_or(error.clone(), |at| error.related(at, "the last arrival")));
+            let are = if phase.arrived == 1 { "is" } else { "are" };
+            let title = format!(
+                "{name} counts {} per phase, but there {are} {}: {role} waits forever",
+                arrivals(own.count),
+                phase.arrived
+            );
+            let error = error(Code::BarrierCount, title);
+            return Some(match phase.last {
+                Some(op) => error.related(self.kernel.op(op).loc, "the last arrival"),
+                None => error,
+            });
         }
+        let title = format!("deadlock: {role} waits for a phase of {name}");
         let serves = |r: usize| {
             !state.roles[r].frames.is_empty()
                 && threads(self.kernel).get(r).is_some_and(|(_, b)| self.objects.serves(self.kernel, *b, barrier))
         };
         if !(0..state.roles.len()).any(serves) {
-            let title = format!("{role} waits for a phase of {name}, and nobody arrives there any more");
-            return Some(error(Code::NeverCompletes, title).related(made, "the barrier"));
+            return Some(error(Code::NeverCompletes, format!("{title}, at which no role arrives any more")));
         }
         let first = state.machine.last(barrier, time.rem_euclid(own.n), own.n) < 0;
-        let title = format!("{role} waits for a phase of {name}, and nobody can go on");
         let help = if first {
-            "the phase before the first counts as complete: whoever waits for a slot that was never used starts with parity 1"
+            "the phase before the first counts as complete: a wait for a slot that was never used starts with parity 1"
         } else {
-            "let everybody wait for what the others do before, not after"
+            "let every role wait for what the others do before, not after"
         };
-        Some(error(Code::NeverCompletes, title).related(made, "the barrier").help(help))
+        Some(error(Code::NeverCompletes, title).help(help))
     }
 
-    /// At the end nothing is under way.
+    /// At the end nothing is in flight.
     pub(in crate::verify) fn ended(&self, state: &State) -> Result<(), Fault> {
         for record in &state.machine.records {
             let What::Access { memory, copy, pending, .. } = record.what else { continue };
+            // The end of a program waits until its stores have written, if their regions are there until they have read.
+            if self.objects.memories[memory].is_output() {
+                continue;
+            }
             let (op, name) = (self.kernel.op(record.op), &self.objects.memories[memory].name);
             let (what, role) = (access(&op.kind, name), self.role_name(record.role));
             let error = match pending {
                 Pending::Group(class, None) if class != Class::Vmcnt && class != Class::Lgkmcnt => {
-                    let title = format!("{what} is in a group of `{class}` that is never closed: no wait ends it");
+                    let title = format!("{what} is in a group of `{class}` that is never committed: no wait covers it");
                     Error::new(Code::GroupOpen, op.loc, title)
                         .help(format!("commit the group, and `{}0}}` before the end of {role}", wait_of(class)))
                 }
                 Pending::Group(class, _) => {
-                    let title = format!("{what} may be under way when {role} ends");
+                    let title = format!("{what} may still be in flight when {role} ends");
                     Error::new(Code::UnderWay, op.loc, title).help(format!("`{}0}}` before the end", wait_of(class)))
                 }
                 Pending::Phase(barrier, _) => {
                     let barrier = &self.objects.barriers[barrier].name;
                     let title = format!(
-                        "{what} may be under way at the end: the phase of {barrier} that it belongs to does not complete"
+                        "{what} may still be in flight at the end: the phase of {barrier} that it belongs to does not complete"
                     );
                     Error::new(Code::UnderWay, op.loc, title)
                 }
                 Pending::Done if copy && record.known == 0 => {
-                    let title = format!("{what} may be under way at the end: nobody waits for it");
+                    let title = format!("{what} may still be in flight at the end: no role waits for it");
                     Error::new(Code::UnderWay, op.loc, title).help("wait for every copy that is started")
                 }
                 Pending::Done => continue,

@@ -1,40 +1,37 @@
 //! Rules of pipelines. They are checked when everything else holds, in this order:
 //!
 //! * `shape`: rings and roles as they are declared, what stages hold, who fills and who reads (rules 28 to 35);
-//! * `tokens`: every token is used up once on every path, and nothing is read after it was given back (rules 36 to 40);
-//! * `joint`: all roles run together: rings are filled as often as they are read, and nobody waits forever (rules 41 to 45).
+//! * `tokens`: every token is used up once on every path, and nothing is read after it was released (rules 36 to 40);
+//! * `joint`: all roles run together: rings are filled as often as they are read, and every wait ends (rules 41 to 45).
 //!
 //! Programs of barriers have rules of their own, `crate::verify::barriers`, and run with the rest in `joint`; last come the fences. A kernel without
 //! any of these operations passes at once.
 
 pub(super) mod joint;
 mod shape;
+mod tensors;
 mod tokens;
 
 use super::Error;
-use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
+use crate::ir::{Block, HostExpr, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 
-/// Breaks of rules 28 to 45, of the first group that has any.
-pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+/// What a launch must meet for rules 28 to 45 and those of barriers to hold.
+///
+/// # Errors
+/// Breaks of these rules, of the first group that has any.
+pub(super) fn check(kernel: &Kernel) -> Result<Vec<HostExpr>, Vec<Error>> {
     let mut any = !kernel.pipes.is_empty() || !kernel.roles.is_empty();
     any |= crate::verify::barriers::objects::any(kernel);
     kernel.walk(&mut |_, op| any |= matches!(op.kind, OpKind::Ttg(_)));
     if !any {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    for group in [
-        shape::check,
-        crate::verify::barriers::check,
-        tokens::check,
-        joint::check,
-        crate::verify::barriers::proxies::check,
-    ] {
-        let errors = group(kernel);
-        if !errors.is_empty() {
-            return errors;
-        }
-    }
-    Vec::new()
+    super::reject_if_any(shape::check(kernel))?;
+    super::reject_if_any(crate::verify::barriers::check(kernel))?;
+    super::reject_if_any(tokens::check(kernel))?;
+    let conditions = joint::check(kernel)?;
+    super::reject_if_any(crate::verify::barriers::proxies::check(kernel))?;
+    Ok(conditions)
 }
 
 /// The one `ttg.roles`, if there is one.
@@ -66,16 +63,16 @@ fn named(kernel: &Kernel, value: Value) -> String {
         Ty::Token(token, pipe) => {
             let word = match token {
                 Token::Slot => "a slot",
-                Token::Ready => "a claim to a stage",
+                Token::Ready => "a pending wait for a stage",
                 Token::Stage | Token::Rperm | Token::Consumed => "a stage",
-                Token::Part => "a part of the right to read a stage",
+                Token::Part => "a part of a stage",
                 Token::Written => "a slot that was written",
                 Token::Store => "a store from a slot",
             };
             format!("{word} of `{}`", kernel.pipe_name(pipe))
         }
-        Ty::Compute(..) => "a matrix product under way".to_owned(),
-        Ty::Acc(..) => "an accumulator with products under way".to_owned(),
+        Ty::Compute(..) => "a matrix product in flight".to_owned(),
+        Ty::Acc(..) => "an accumulator with products in flight".to_owned(),
         Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Raw(_) => {
             "a value".to_owned()
         }

@@ -1,21 +1,21 @@
-//! Rules 28 to 35: what is declared, who does what, and what stages hold. Nothing here depends on the order of operations.
+//! Rules 28 to 32, 35 and 62: what is declared, who does what, and what stages hold. What roles do to tensors is in `tensors`.
+//! Nothing here depends on the order of operations.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
-use super::{roles_op, threads};
-use crate::analysis::access::{Kind, kind_of};
-use crate::analysis::forms::is_input;
-use crate::analysis::number::root;
+use super::{roles_op, tensors, threads};
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Block, Def, Field, Kernel, Loc, Op, OpId, OpKind, Pipe, PipeDecl, TtgOp, Ty, Value};
-use crate::verify::Error;
+use crate::ir::{
+    Block, Def, Field, Kernel, Loc, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, RegionOp, TtgOp, Ty, Value,
+};
+use crate::verify::{Error, SHARED_BYTES};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A program has at most so many warps.
 const MAX_WARPS: u32 = 32;
 
-/// Breaks of rules 28 to 35.
+/// Breaks of rules 28 to 35 and 62.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     roles(kernel, &mut errors);
@@ -26,8 +26,8 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     contents(kernel, &mut errors);
     sides(kernel, &mut errors);
     values(kernel, &mut errors);
-    outputs(kernel, &mut errors);
-    sources(kernel, &mut errors);
+    errors.extend(tensors::check(kernel));
+    memory(kernel, &mut errors);
     ends(kernel, &mut errors);
     errors
 }
@@ -46,12 +46,13 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
         let Some(at) = top.iter().position(|o| o == id) else {
             error(
                 *loc,
-                "the roles part inside of a loop, branch or role: they part once, for the whole kernel".to_owned(),
+                "the roles are split inside of a loop, branch or role: they are split once, for the whole kernel"
+                    .to_owned(),
             );
             continue;
         };
         if i > 0 {
-            error(*loc, "the roles part a second time".to_owned());
+            error(*loc, "the roles are split a second time".to_owned());
         }
         if let Some(after) = top[at + 1..].iter().map(|o| kernel.op(*o)).find(|o| o.kind != OpKind::Return) {
             error(after.loc, format!("`{}` after the roles: the kernel ends with them", mnemonic(&after.kind)));
@@ -59,7 +60,10 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
     let loc = found.first().map_or(Loc::default(), |(_, loc)| *loc);
     if found.is_empty() && !kernel.roles.is_empty() {
-        error(loc, format!("the kernel declares {} roles, and they never part", kernel.roles.len()));
+        error(
+            loc,
+            format!("the kernel declares {} roles, but its warps are never split into them", kernel.roles.len()),
+        );
     }
     for (i, role) in kernel.roles.iter().enumerate() {
         if kernel.roles[..i].iter().any(|r| r.name == role.name) {
@@ -102,6 +106,52 @@ fn rings(kernel: &Kernel, errors: &mut Vec<Error>) {
         let loc = if let Def::Result(op, _) = value.def { kernel.op(op).loc } else { Loc::default() };
         errors.push(Error::new(Code::RingMade, loc, format!("`{}` names a ring that does not exist", value.ty)));
     }
+}
+
+/// Rule 62: the slots of all rings, and the regions that the program places itself, fit into shared memory. What a ring needs
+/// besides its stages is not counted, and a target may have less: then a ring gets fewer slots there.
+fn memory(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let regions = placed_bytes(kernel);
+    let mut sum = regions;
+    for (i, pipe) in kernel.pipes.iter().enumerate().filter(|(_, p)| p.space == PipeSpace::Shared) {
+        let own = pipe.bytes().saturating_mul(pipe.slots.into());
+        sum = sum.saturating_add(own);
+        if sum <= SHARED_BYTES {
+            continue;
+        }
+        let name = kernel.pipe_name(Pipe::new(i));
+        let (slots, take) =
+            if pipe.slots == 1 { ("one slot".to_owned(), "takes") } else { (format!("{} slots", pipe.slots), "take") };
+        let all = match (i, regions) {
+            (0, 0) => String::new(),
+            (_, 0) => format!(", with the rings before it {sum}"),
+            (0, _) => format!(", with the regions that are placed {sum}"),
+            (_, _) => format!(", with the regions that are placed and the rings before it {sum}"),
+        };
+        let title = format!(
+            "`{name}` does not fit into shared memory: {slots} of {} bytes {take} {own} bytes{all}, and a program has at most {SHARED_BYTES}",
+            pipe.bytes()
+        );
+        let error = Error::new(Code::RingMemory, pipe.loc, title);
+        return errors.push(error.help("give the rings fewer slots, or smaller tiles"));
+    }
+}
+
+/// How many bytes of shared memory regions cover.
+fn placed_bytes(kernel: &Kernel) -> u64 {
+    let mut spans: Vec<(u64, u64)> = Vec::new();
+    kernel.walk(&mut |_, op| {
+        if let OpKind::Region(RegionOp::Place { offset, bytes, .. }) = op.kind {
+            spans.push((offset.into(), u64::from(offset) + u64::from(bytes)));
+        }
+    });
+    spans.sort_unstable();
+    let (mut covered, mut end) = (0, 0);
+    for (lo, hi) in spans {
+        covered += hi.saturating_sub(lo.max(end));
+        end = end.max(hi);
+    }
+    covered
 }
 
 /// Rule 30: copies, views and stores fit the stage.
@@ -219,7 +269,10 @@ fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
     let early = early(kernel);
     for (pipe, (what, loc)) in &early {
-        let title = format!("`{}` is {what} before the roles part: roles fill and read it", kernel.pipe_name(*pipe));
+        let title = format!(
+            "`{}` is {what} before the roles are split: a ring is filled and read by roles",
+            kernel.pipe_name(*pipe)
+        );
         errors.push(Error::new(Code::WrongSide, *loc, title));
     }
     for (i, ring) in rings.iter().enumerate().filter(|(i, _)| !early.contains_key(&Pipe::new(*i))) {
@@ -255,17 +308,18 @@ fn one_ring(kernel: &Kernel, pipe: Pipe, ring: &Sides, threads: &[(String, Block
     let mut fill = ring.fill.iter();
     let first = fill.next();
     if let (Some((a, at)), Some((b, loc))) = (first, fill.next()) {
-        let title = format!("`{name}` is filled by {} and by {}: one role fills a ring", threads[*a].0, threads[*b].0);
+        let title =
+            format!("`{name}` is filled by {} and by {}: a ring is filled by one role", threads[*a].0, threads[*b].0);
         error(*loc, title, Some((*at, "the other one")));
     }
     let read = ring.read.iter().next();
     match (first, read, ring.write) {
-        (None, None, _) => error(made, format!("nobody fills and nobody reads `{name}`"), None),
+        (None, None, _) => error(made, format!("`{name}` is never filled and never read"), None),
         (None, Some((_, loc)), _) => {
-            error(*loc, format!("nobody fills `{name}`: whoever reads it waits forever"), Some((made, "the ring")))
+            error(*loc, format!("`{name}` is never filled, so its readers wait forever"), Some((made, "the ring")))
         }
         (Some((_, loc)), None, None) => {
-            error(*loc, format!("nobody reads `{name}`: its slots are never free again"), Some((made, "the ring")))
+            error(*loc, format!("`{name}` is never read, so its slots are never free again"), Some((made, "the ring")))
         }
         (Some(_), Some((_, loc)), Some(_)) => error(
             *loc,
@@ -298,7 +352,9 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
             for value in op.args.iter().filter(|v| outside.contains(v)) {
                 if seen.insert(*value) {
                     let name = kernel.display_name(*value);
-                    let title = format!("`{name}` is a tile of all warps, and is used by one role");
+                    let title = format!(
+                        "`{name}` is a tile that all warps make before the roles are split, and one role uses it"
+                    );
                     let made = kernel.def_op(*value).map_or(Loc::default(), |o| o.loc);
                     let error = Error::new(Code::RoleValue, op.loc, title).related(made, "it is made here");
                     errors.push(error.help("make it in the role that uses it"));
@@ -306,64 +362,6 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
             }
         });
     }
-}
-
-/// Rule 33: what a role stores, no other one stores or reads.
-fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
-    let mut writers: BTreeMap<usize, (usize, Loc)> = BTreeMap::new();
-    let threads = threads(kernel);
-    for kind in [Kind::Write, Kind::Read] {
-        for (thread, (name, block)) in threads.iter().enumerate() {
-            kernel.walk_block(*block, &mut |_, op| {
-                // Copies have a rule of their own.
-                let own = kind_of(&op.kind) == Some(kind)
-                    && (kind == Kind::Write || !matches!(op.kind, OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_)));
-                let Some(param) = op.args.first().filter(|_| own).and_then(|t| root(kernel, *t)) else { return };
-                let first = if kind == Kind::Write {
-                    Some(*writers.entry(param).or_insert((thread, op.loc)))
-                } else {
-                    writers.get(&param).copied()
-                };
-                let Some((other, loc)) = first.filter(|(other, _)| *other != thread) else { return };
-                let (tensor, other) = (kernel.display_name(kernel.param(param)), &threads[other].0);
-                let (title, help, what) = if kind == Kind::Write {
-                    (
-                        format!("`{tensor}` is stored by {other} and by {name}"),
-                        "let one role store it, or split it into two outputs",
-                        "the other store",
-                    )
-                } else {
-                    (
-                        format!("`{tensor}` is stored by {other} and read by {name}"),
-                        "read it in the role that stores it",
-                        "the store",
-                    )
-                };
-                errors.push(
-                    Error::new(Code::TwoWriters, op.loc, format!("{title}: their order is open"))
-                        .related(loc, what)
-                        .help(help),
-                );
-            });
-        }
-    }
-}
-
-/// Rule 34: nothing is copied from an output.
-fn sources(kernel: &Kernel, errors: &mut Vec<Error>) {
-    kernel.walk(&mut |_, op| {
-        if !matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. })) {
-            return;
-        }
-        if let Some(param) = op.args.first().and_then(|t| root(kernel, *t)).filter(|p| !is_input(kernel, *p)) {
-            let tensor = kernel.display_name(kernel.param(param));
-            let title = format!("a copy from `{tensor}`, which the kernel may write while it is under way");
-            let error = Error::new(Code::SourceWritten, op.loc, title);
-            errors.push(error.help(format!(
-                "take `{tensor}` by `&`, or load it: `{tensor}.load_tile(..)` is in order with the stores"
-            )));
-        }
-    });
 }
 
 /// Rule 35: roles end in `finalize`, and nothing else does.
@@ -375,7 +373,7 @@ fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
         if last.is_none_or(|op| op.kind != OpKind::Ttg(TtgOp::Finalize)) {
             let loc = ops.last().map_or(Loc::default(), |id| kernel.op(*id).loc);
             let title = format!(
-                "the role `{}` does not end in `ttg.pipeline.finalize`: it may leave something under way",
+                "the role `{}` does not end in `ttg.pipeline.finalize`: it may end with something in flight",
                 role.name
             );
             errors.push(Error::new(Code::NotFinalized, loc, title));
@@ -384,7 +382,7 @@ fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
             let inner = op.kind == OpKind::Ttg(TtgOp::Finalize) && ops.len().checked_sub(2).map(|i| ops[i]) != Some(id);
             if inner || op.kind == OpKind::Return {
                 let title = format!(
-                    "`{}` in the middle of the role `{}`, which others wait for",
+                    "`{}` in the middle of the role `{}`, for which others wait",
                     mnemonic(&op.kind),
                     role.name
                 );

@@ -1,7 +1,7 @@
 //! Rules 36 to 40: tokens are used up once on every path, and borrows end before what they borrow.
 //!
 //! The walk follows every path of a block with what is live on it. At joins the arms must agree; at the end of a loop's body
-//! what was there at its head must be there again. A product under way borrows the stages that its operands lie in; carried
+//! what was there at its head must be there again. A product in flight borrows the stages that its operands lie in; carried
 //! products borrow carried stages, so the walk repeats a body until the borrows no longer change.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns tokens is named")]
@@ -151,10 +151,10 @@ impl Walk<'_> {
                 let error = Error::new(
                     Code::TokenTwice,
                     op.loc,
-                    format!("{} is used again after it was used up", named(self.kernel, token)),
+                    format!("{} is used a second time", named(self.kernel, token)),
                 );
-                let error = error.related(*before, "it was used up here");
-                self.report(token, error.help("every token of a pipeline is used up once"));
+                let error = error.related(*before, "it is used here first");
+                self.report(token, error.help("every token of a pipeline is used once"));
             }
         }
     }
@@ -163,8 +163,8 @@ impl Walk<'_> {
     fn read(&mut self, tile: Value, op: &Op, state: &State) {
         for stage in state.borrows.get(&tile).into_iter().flatten() {
             if let Some(Some(given)) = state.tokens.get(stage) {
-                let title = format!("{} is read after it was given back", named(self.kernel, *stage));
-                let error = Error::new(Code::EarlyRelease, op.loc, title).related(*given, "it was given back here");
+                let title = format!("{} is read after it was released", named(self.kernel, *stage));
+                let error = Error::new(Code::EarlyRelease, op.loc, title).related(*given, "it is released here");
                 self.report(*stage, error.help("what is needed later is loaded to registers first, with `.load()`"));
             }
         }
@@ -209,11 +209,11 @@ impl Walk<'_> {
         if sorted[0] != sorted[1] {
             let foreign = parts.iter().any(|p| !wanted.contains(p));
             let title = if foreign {
-                "parts of the rights to read two stages are joined".to_owned()
+                "parts of different stages are joined".to_owned()
             } else if parts.len() < wanted.len() {
-                format!("{} of the {} parts of a right to read are joined", parts.len(), wanted.len())
+                format!("only {} of the {} parts of a stage are joined", parts.len(), wanted.len())
             } else {
-                "a part of a right to read is joined twice".to_owned()
+                "a part of a stage is joined twice".to_owned()
             };
             let error = Error::new(Code::ReadersApart, op.loc, title);
             let error = split.map_or(error.clone(), |id| error.related(self.kernel.op(id).loc, "it is split here"));
@@ -223,15 +223,15 @@ impl Walk<'_> {
         borrow_of(state, parts, &op.results);
     }
 
-    /// A stage is given back: nothing under way may read it.
+    /// A stage is released: no product in flight may read it.
     fn released(&mut self, stage: Value, op: &Op, state: &State) {
-        let under_way = state.tokens.iter().filter(|(_, used)| used.is_none()).map(|(token, _)| *token);
-        let reader = under_way
+        let in_flight = state.tokens.iter().filter(|(_, used)| used.is_none()).map(|(token, _)| *token);
+        let reader = in_flight
             .filter(|t| matches!(self.kernel.ty(*t), Ty::Compute(..) | Ty::Acc(..)))
             .find(|t| state.borrows.get(t).is_some_and(|b| b.contains(&stage)));
         if let Some(reader) = reader {
             let title = format!(
-                "{} is given back while {} still reads it",
+                "{} is released while {} still reads it",
                 named(self.kernel, stage),
                 named(self.kernel, reader)
             );
@@ -299,10 +299,10 @@ impl Walk<'_> {
             for token in before.tokens.keys() {
                 let (a, b) = (met.tokens.get(token).copied().flatten(), end.tokens.get(token).copied().flatten());
                 if a.is_some() != b.is_some() {
-                    let title = format!("{} is used up on one path only", named(self.kernel, *token));
+                    let title = format!("{} is used on one path only", named(self.kernel, *token));
                     let error = Error::new(Code::TokenLost, self.born(*token), title).related(loc, "of this branch");
-                    let error = error.related(a.or(b).unwrap_or_default(), "it is used up here");
-                    self.report(*token, error.help("use it up on the other path too"));
+                    let error = error.related(a.or(b).unwrap_or_default(), "it is used here");
+                    self.report(*token, error.help("use it on the other path too"));
                 }
                 met.tokens.insert(*token, a.or(b));
             }
@@ -384,11 +384,10 @@ impl Walk<'_> {
         for (token, before) in self.loops[at].head.clone() {
             if let (None, Some(Some(used))) = (before, state.tokens.get(&token)) {
                 let title = format!(
-                    "{} is used up in a loop, and is not there in the next iteration",
+                    "{} is made outside of a loop and used in it: the next iteration would use it a second time",
                     named(self.kernel, token)
                 );
-                let error = Error::new(Code::TokenTwice, *used, title)
-                    .related(self.born(token), "it is made here, outside of the loop");
+                let error = Error::new(Code::TokenTwice, *used, title).related(self.born(token), "it is made here");
                 self.report(token, error);
             }
         }
@@ -415,21 +414,21 @@ impl Walk<'_> {
         let (code, what, help) = match kernel.ty(token) {
             Ty::Token(Token::Slot, _) => (
                 Code::TokenLost,
-                "is never filled: whoever reads it waits forever",
+                "is never filled, so its readers wait forever",
                 "`.copy(..).commit()`, or `.zero().commit()`",
             ),
-            Ty::Token(Token::Ready, _) => (Code::TokenLost, "is never waited for", "`.wait()` for it, and release it"),
+            Ty::Token(Token::Ready, _) => (Code::TokenLost, "is never completed", "`.wait()` for it, and release it"),
             Ty::Token(Token::Part, _) => {
-                (Code::ReadersApart, "is never joined: the stage cannot be given back", "`Stage::join([..])`")
+                (Code::ReadersApart, "is never joined, so the stage cannot be released", "`Stage::join([..])`")
             }
             Ty::Token(Token::Written, _) => (Code::TokenLost, "is never stored", "`.store(&mut c, [..])`"),
             Ty::Token(Token::Store, _) => {
-                (Code::TokenLost, "is never waited for: its slot is never free again", "`.wait()` for it")
+                (Code::TokenLost, "is never waited for, so its slot is never free again", "`.wait()` for it")
             }
             Ty::Compute(..) => (Code::TokenLost, "is never waited for", "`.wait()` gives its result"),
             Ty::Acc(..) => (
                 Code::TokenLost,
-                "is never finished: what its products read is never given back",
+                "is never finished, so the stages that its products read are never released",
                 "`.finish()` gives its tile",
             ),
             Ty::Token(Token::Stage | Token::Rperm | Token::Consumed, _)
@@ -440,7 +439,7 @@ impl Walk<'_> {
             | Ty::Smem(..)
             | Ty::Raw(_) => (
                 Code::TokenLost,
-                "is never given back: its slot is never free again",
+                "is never released, so its slot is never free again",
                 "`.release()` it, or let an `Acc` take it",
             ),
         };

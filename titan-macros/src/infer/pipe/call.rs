@@ -20,6 +20,7 @@ impl Infer<'_> {
                     ITy::Pipe(PipeTy::Part(fields)) => Some(PipeTy::Stage(fields)),
                     _ => None,
                 },
+                ITy::Array(item, _) if matches!(*item, ITy::Unknown | ITy::Never) => None,
                 ITy::Unknown | ITy::Never => None,
                 other => {
                     let title = format!("`Stage::join` takes the parts of a stage, not {}", self.describe(&other));
@@ -147,12 +148,17 @@ impl Infer<'_> {
         };
         if !fits {
             if !tys.iter().any(|t| matches!(t, ITy::Unknown | ITy::Never)) {
-                let left = if in_registers { "a tile" } else { "a tile of a stage" };
-                self.cx.error(
-                    Code::Arguments,
-                    span,
-                    format!("a product under way is of {left}, a tile of a stage and an accumulator"),
-                );
+                let given: Vec<String> = tys.iter().map(|t| self.describe(t)).collect();
+                let (name, left) = if in_registers {
+                    ("mma_async_reg", "a tile in registers")
+                } else {
+                    ("mma_async", "a tile of a stage")
+                };
+                let title =
+                    format!("`{name}` takes {left}, a tile of a stage and an accumulator, not {}", given.join(", "));
+                let help =
+                    "`mma_async` has both operands in stages, `mma_async_reg` the left one in registers, `mma` any";
+                self.cx.error_help(Code::Arguments, span, title, help);
             }
             return None;
         }

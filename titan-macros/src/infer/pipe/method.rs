@@ -48,7 +48,7 @@ impl Infer<'_> {
         if self.takes(call, 1) {
             match self.expr(&call.args[0]) {
                 ITy::Range | ITy::Unknown | ITy::Never => {}
-                other => drop(self.no_such("two ends", &other, call.args[0].span)),
+                other => self.wrong_kind(&ITy::Range, &other, call.args[0].span),
             }
         }
         ITy::Pipe(side)

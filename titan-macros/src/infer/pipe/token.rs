@@ -154,15 +154,21 @@ impl Infer<'_> {
         ITy::Pipe(PipeTy::Store)
     }
 
-    /// `c.work::<..>()`
-    pub(in crate::infer) fn work(&mut self, t: TensorTy, call: &Call<'_>, span: Span) -> ITy {
+    /// `c.work::<..>()` and `c.work_grouped::<.., G>()`
+    pub(in crate::infer) fn work(&mut self, t: TensorTy, grouped: bool, call: &Call<'_>, span: Span) -> ITy {
         self.takes(call, 0);
+        if grouped {
+            return match self.grouped_shape(t, call) {
+                Some((shape, group)) => ITy::Pipe(PipeTy::Work(OwnTy { elem: t.elem, shape, ragged: false, group })),
+                None => ITy::Unknown,
+            };
+        }
         let Some(shape) = self.generic_shape(call) else { return ITy::Unknown };
         if shape.rank() != usize::from(t.rank) {
             let title = format!("a tile of rank {} for a tensor of rank {}", shape.rank(), t.rank);
             self.cx.error(Code::RankMismatch, span, title);
         }
-        ITy::Pipe(PipeTy::Work(OwnTy { elem: t.elem, shape, ragged: false }))
+        ITy::Pipe(PipeTy::Work(OwnTy { elem: t.elem, shape, ragged: false, group: 1 }))
     }
 }
 

@@ -40,7 +40,7 @@ impl FnLower<'_, '_, '_> {
     /// `c.work::<..>()`: tiles are counted here, so that every role has the same number.
     pub(in crate::lower) fn work(&mut self, e: &Expr, t: Value) -> Lowered<Val> {
         let ITy::Pipe(PipeTy::Work(own)) = *self.infer.ty(e.id) else { return Err(Stop) };
-        let mut tiles = Tiles { tensor: t, shape: own.shape, offsets: None, counts: None };
+        let mut tiles = Tiles { tensor: t, shape: own.shape, group: own.group, offsets: None, counts: None };
         let counts = self.tile_counts(&tiles, e.span)?;
         let total = self.product(&counts, e.span)?;
         tiles.counts = Some((counts, total));

@@ -121,6 +121,7 @@ impl Machine<'_> {
             NvOp::MbarrierAlloc { .. }
             | NvOp::MbarrierAt
             | NvOp::WgmmaFence
+            | NvOp::WarpSync
             | NvOp::Commit { .. }
             | NvOp::SetMaxNReg { .. } => true,
             NvOp::WaitGroup { group, n, .. } => match group {
@@ -146,7 +147,10 @@ impl Machine<'_> {
             | NvOp::BarrierSync { .. }
             | NvOp::BarrierArrive { .. }
             | NvOp::ClusterArrive
-            | NvOp::ClusterWait => false,
+            | NvOp::ClusterWait
+            | NvOp::SequenceInit
+            | NvOp::SequenceStore
+            | NvOp::SequenceWait => false,
         }
     }
 

@@ -8,8 +8,10 @@
 //! as far as it does in every iteration, and at last by itself.
 
 use super::cyclic::Turn;
-use super::linear::{Atom, Condition, Facts, Linear};
-use super::run::{Fault, Run};
+use super::fault::Stop;
+use super::induct::Partner;
+use super::linear::{Condition, Facts, Linear};
+use super::run::Run;
 use super::state::{Frame, Ring, State};
 use super::values::Known;
 use crate::ir::{OpKind, TtgOp, Ty, Value};
@@ -17,7 +19,7 @@ use std::collections::BTreeSet;
 
 /// What a counter follows.
 #[derive(Clone, Debug)]
-enum Follows {
+enum Induction {
     /// It grows by this in each iteration.
     Step(i64),
     /// It grows as this object does, and stands so far from its origin.
@@ -40,7 +42,7 @@ struct Carried {
     role: usize,
     arg: Value,
     start: Linear,
-    follows: Follows,
+    follows: Induction,
     shape: Shape,
 }
 
@@ -56,7 +58,7 @@ pub(super) struct Plan {
 
 /// What did not go in some iteration as in the first.
 #[derive(Debug, Default)]
-pub(super) struct Unlike {
+pub(super) struct Deviations {
     /// Carried values that do not grow by steps, and those that follow nothing.
     stepless: BTreeSet<Value>,
     free: BTreeSet<Value>,
@@ -70,19 +72,19 @@ impl Run<'_> {
     pub(super) fn plan(
         &mut self,
         state: &State,
-        roles: &[usize],
+        partners: &[Partner],
         common: &Linear,
-        without: &Unlike,
-    ) -> Result<Plan, Fault> {
+        deviations: &Deviations,
+    ) -> Result<Plan, Stop> {
         if self.objects.is_empty() {
             return Ok(Plan::default());
         }
         let mut first = state.clone();
         first.facts.assume(&Condition::NotNegative(common.plus_const(-1), true), true);
         let mut goal = vec![usize::MAX; state.roles.len()];
-        for role in roles {
-            goal[*role] = first.roles[*role].frames.len();
-            self.enter(&mut first, *role, None);
+        for p in partners {
+            goal[p.role] = first.roles[p.role].frames.len();
+            self.enter(&mut first, p.role);
         }
         let timed = std::mem::replace(&mut self.timed, false);
         let ends = self.run(first, &goal);
@@ -94,13 +96,13 @@ impl Run<'_> {
         let even = advance
             .iter()
             .enumerate()
-            .map(|(o, by)| by.as_constant().is_some() && !without.uneven.contains(&o))
+            .map(|(o, by)| by.as_constant().is_some() && !deviations.uneven.contains(&o))
             .collect();
         let mut plan = Plan { advance, even, carried: Vec::new() };
-        for role in roles {
-            for arg in self.integers(state, *role) {
-                if !without.free.contains(&arg) {
-                    plan.carried.extend(self.follow(state, end, (*role, arg), &plan, without));
+        for p in partners {
+            for arg in self.integers(state, p.role) {
+                if !deviations.free.contains(&arg) {
+                    plan.carried.extend(self.follow(state, end, (p.role, arg), &plan, deviations));
                 }
             }
         }
@@ -119,7 +121,7 @@ impl Run<'_> {
         end: &State,
         (role, arg): (usize, Value),
         plan: &Plan,
-        without: &Unlike,
+        deviations: &Deviations,
     ) -> Option<Carried> {
         let before = self.symbols.known_int(arg, &state.roles[role].env)?;
         let after = self.symbols.known_int(arg, &end.roles[role].env)?;
@@ -135,17 +137,17 @@ impl Run<'_> {
             None => (before.clone(), after, Shape::Plain, None),
         };
         let grown = next.minus(&start);
-        let stepless = without.stepless.contains(&arg);
+        let stepless = deviations.stepless.contains(&arg);
         let follows = match (grown.as_constant().filter(|_| !stepless), turn) {
-            (Some(c), Some(n)) => Follows::Step(c.rem_euclid(n)),
-            (Some(c), None) => Follows::Step(c),
+            (Some(c), Some(n)) => Induction::Step(c.rem_euclid(n)),
+            (Some(c), None) => Induction::Step(c),
             (None, _) => {
                 let alike = |o: usize| {
                     let distance = start.minus(&state.machine.origins[o]).as_constant()?;
                     // Of a stage only the remainder is known.
                     let same = plan.advance[o] == grown
                         || turn.is_some_and(|n| grown.minus(&plan.advance[o]).residue(n) == Some(0));
-                    (same && !(stepless && plan.even[o])).then_some(Follows::Object(o, distance))
+                    (same && !(stepless && plan.even[o])).then_some(Induction::Object(o, distance))
                 };
                 (0..plan.advance.len()).find_map(alike)?
             }
@@ -172,12 +174,12 @@ impl Run<'_> {
     }
 
     /// Puts a state at the beginning of the iteration that is `i` further, or after so many.
-    pub(super) fn shift(&mut self, state: &mut State, plan: &Plan, without: &Unlike, i: &Linear) {
+    pub(super) fn shift(&mut self, state: &mut State, plan: &Plan, deviations: &Deviations, i: &Linear) {
         let before = state.machine.origins.clone();
         for (o, advance) in plan.advance.iter().enumerate() {
             let origin = match advance.as_constant().filter(|_| plan.even[o]) {
                 Some(k) => before[o].plus(k, i),
-                None => match (0..o).find_map(|p| Some((p, plan.together(&before, without, (p, o))?))) {
+                None => match (0..o).find_map(|p| Some((p, plan.together(&before, deviations, (p, o))?))) {
                     Some((p, distance)) => state.machine.origins[p].plus_const(distance),
                     None => self.somewhere(state),
                 },
@@ -186,8 +188,8 @@ impl Run<'_> {
         }
         for carried in &plan.carried {
             let counter = match carried.follows {
-                Follows::Step(k) => carried.start.plus(k, i),
-                Follows::Object(o, distance) => state.machine.origins[o].plus_const(distance),
+                Induction::Step(k) => carried.start.plus(k, i),
+                Induction::Object(o, distance) => state.machine.origins[o].plus_const(distance),
             };
             self.set(state, carried, &counter);
         }
@@ -221,22 +223,22 @@ impl Run<'_> {
     }
 
     /// Whether something is not, after the arbitrary iteration, where the plan puts it: it is noted.
-    pub(super) fn astray(
+    pub(super) fn check_induction(
         &mut self,
         plan: &Plan,
         begin: &State,
         ends: &[State],
         i: &Linear,
-        without: &mut Unlike,
+        deviations: &mut Deviations,
     ) -> bool {
         let mut any = false;
         for end in ends {
-            any |= plan.uneven(begin, end, without);
+            any |= plan.uneven(begin, end, deviations);
             let mut facts = end.facts.clone();
             for carried in &plan.carried {
                 let counter = match carried.follows {
-                    Follows::Step(k) => carried.start.plus(k, &i.plus_const(1)),
-                    Follows::Object(o, distance) => {
+                    Induction::Step(k) => carried.start.plus(k, &i.plus_const(1)),
+                    Induction::Object(o, distance) => {
                         let moved = end.machine.clock(o).minus(&begin.machine.clock(o));
                         begin.machine.origins[o].plus_const(distance).plus(1, &moved)
                     }
@@ -244,87 +246,78 @@ impl Run<'_> {
                 let wanted = self.shaped(carried.shape, &counter, &mut facts);
                 let found = self.symbols.known_int(carried.arg, &end.roles[carried.role].env);
                 if wanted.is_none() || wanted != found {
-                    let steps = matches!(carried.follows, Follows::Step(_)) && without.stepless.insert(carried.arg);
-                    any |= steps || without.free.insert(carried.arg);
+                    let steps =
+                        matches!(carried.follows, Induction::Step(_)) && deviations.stepless.insert(carried.arg);
+                    any |= steps || deviations.free.insert(carried.arg);
                 }
             }
         }
         any
     }
 
-    /// The clocks of rings go on, `times` over.
-    pub(super) fn tick(&mut self, state: &mut State, passed: &[[Option<i64>; 2]], times: &Linear) {
+    /// The clocks of rings go on by what passes in one round, `times` over.
+    pub(super) fn tick(&mut self, state: &mut State, passed: &[[Option<Linear>; 2]], times: &Linear) {
         for (ring, by) in passed.iter().enumerate() {
             for (side, by) in by.iter().enumerate() {
-                state.clocks[ring][side] = match by {
-                    Some(by) => state.clocks[ring][side].plus(*by, times),
+                let mut facts = std::mem::take(&mut state.facts);
+                let all = by.as_ref().and_then(|by| self.symbols.product(by, times, &mut facts));
+                state.facts = facts;
+                state.clocks[ring][side] = match all {
+                    Some(all) => state.clocks[ring][side].plus(1, &all),
                     None => self.somewhere(state),
                 };
             }
         }
     }
 
-    /// The same iteration again, now that it is known how the clocks go: written times are checked. The times of the state are
-    /// those of the first iteration.
-    pub(super) fn times(
-        &mut self,
-        mut once: State,
-        goal: &[usize],
-        (i, counter): (&Linear, (Atom, u32)),
-        passed: &[[Option<i64>; 2]],
-    ) -> Result<(), Fault> {
-        let written = self
-            .kernel
-            .ops
-            .iter()
-            .any(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_))) && !op.args.is_empty());
-        if !written || passed.iter().flatten().all(|by| *by == Some(0)) {
-            return Ok(());
-        }
-        self.tick(&mut once, passed, i);
-        self.counters.push(counter);
-        let checked = self.run(once, goal);
-        self.counters.pop();
-        checked.map(drop)
+    /// Whether the kernel writes times down.
+    pub(super) fn writes_times(&self) -> bool {
+        let clocked = |kind: &OpKind| matches!(kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_)));
+        self.kernel.ops.iter().any(|op| clocked(&op.kind) && !op.args.is_empty())
     }
 }
 
 impl Plan {
     /// Whether two objects stand anywhere, but together: how far the second is from the first.
-    fn together(&self, origins: &[Linear], without: &Unlike, (first, second): (usize, usize)) -> Option<i64> {
-        let free = |o: usize| !self.even[o] && !without.alone.contains(&o);
+    fn together(&self, origins: &[Linear], deviations: &Deviations, (first, second): (usize, usize)) -> Option<i64> {
+        let free = |o: usize| !self.even[o] && !deviations.alone.contains(&o);
         let alike = free(first) && free(second) && self.advance[first] == self.advance[second];
         origins[second].minus(&origins[first]).as_constant().filter(|_| alike)
     }
 
     /// Whether an object got further than planned: it is noted.
-    fn uneven(&self, begin: &State, end: &State, without: &mut Unlike) -> bool {
+    fn uneven(&self, begin: &State, end: &State, deviations: &mut Deviations) -> bool {
         let moved: Vec<Linear> =
             (0..self.advance.len()).map(|o| end.machine.clock(o).minus(&begin.machine.clock(o))).collect();
         let mut any = false;
         for o in 0..moved.len() {
             if self.even[o] {
-                any |= moved[o] != self.advance[o] && without.uneven.insert(o);
+                any |= moved[o] != self.advance[o] && deviations.uneven.insert(o);
             } else if (0..o)
-                .any(|p| moved[p] != moved[o] && self.together(&begin.machine.origins, without, (p, o)).is_some())
+                .any(|p| moved[p] != moved[o] && self.together(&begin.machine.origins, deviations, (p, o)).is_some())
             {
-                any |= without.alone.insert(o);
+                any |= deviations.alone.insert(o);
             }
         }
         any
     }
 }
 
-/// How far the clocks of each ring went, if as far in every case: that of the readers, and that of the filler.
-pub(super) fn passed(ends: &[State], before: &State) -> Vec<[Option<i64>; 2]> {
+/// How far the clocks of each ring went, that of the readers and that of the filler: if as far in every case, and as far in
+/// every round. What inner loops pass is in the clocks of the state, what the round itself passes in its rings.
+pub(super) fn passed(ends: &[State], before: &State, always: impl Fn(&Linear) -> bool) -> Vec<[Option<Linear>; 2]> {
     let read = |r: &Ring| r.readers.first().map_or(0, |r| r.claimed);
-    let of = |end: &State, ring: usize| {
-        [read(&end.rings[ring]) - read(&before.rings[ring]), end.rings[ring].acquired - before.rings[ring].acquired]
+    let of = |end: &State, ring: usize, side: usize| {
+        let own = [
+            read(&end.rings[ring]) - read(&before.rings[ring]),
+            end.rings[ring].acquired - before.rings[ring].acquired,
+        ];
+        end.clocks[ring][side].minus(&before.clocks[ring][side]).plus_const(own[side])
     };
     let all = |ring: usize, side: usize| {
-        let mut found = ends.iter().map(|end| of(end, ring)[side]);
+        let mut found = ends.iter().map(|end| of(end, ring, side));
         let first = found.next()?;
-        found.all(|other| other == first).then_some(first)
+        (found.all(|other| other == first) && always(&first)).then_some(first)
     };
     (0..before.rings.len()).map(|ring| [all(ring, 0), all(ring, 1)]).collect()
 }

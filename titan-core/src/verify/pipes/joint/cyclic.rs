@@ -4,6 +4,8 @@
 //! `p = p ^ (s + 1 == n)`. Both become the same [`Linear`]: `t − n·q` with `q` the atom of the quotient. What is recognised
 //! of the second kind is what [`Turns`] finds in the body of a loop.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what turns is named")]
+
 use super::linear::{Condition, Facts, Linear};
 use super::values::{Env, Known, Symbols};
 use crate::ir::{BinOp, Block, Const, Elem, Kernel, Op, OpId, OpKind, Pred, Ty, Value};
@@ -73,9 +75,10 @@ impl Symbols<'_> {
                 self.remainder(&of.plus_const(1), 2, facts)
             }
             (OpKind::Binary(BinOp::And), [a, b]) => {
-                let (a, mask) = (self.int(*a, env, facts), self.int(*b, env, facts).as_constant()?);
+                let (a, b) = (self.int(*a, env, facts), self.int(*b, env, facts));
+                let (a, mask) = b.as_constant().map(|mask| (&a, mask)).or(a.as_constant().map(|mask| (&b, mask)))?;
                 let n = mask.checked_add(1).filter(|n| *n > 0 && n & mask == 0)?;
-                self.remainder(&a, n, facts)
+                self.remainder(a, n, facts)
             }
             (_, _) => None,
         }
@@ -88,7 +91,10 @@ impl Symbols<'_> {
         if let Some(first) = facts.decide(condition) {
             return Some(if first { a.clone() } else { b.clone() });
         }
-        let (t, n, truth) = self.begins(condition)?;
+        let Some((t, n, truth)) = self.begins(condition) else {
+            self.open_choice(condition, facts);
+            return None;
+        };
         let (new, same) = if truth { (a, b) } else { (b, a) };
         // 0 at the beginning of a turn, s + 1 elsewhere.
         let next = self.remainder(&t, n, facts)?;
@@ -211,7 +217,9 @@ fn versions(kernel: &Kernel, body: Block, arg: Value) -> BTreeSet<Value> {
                     }
                 }
                 OpKind::Select if op.args.iter().skip(1).any(from) => all.extend(&op.results),
-                OpKind::Binary(BinOp::Rem) if stepped(kernel, op.args[0], &all).is_some() => all.extend(&op.results),
+                OpKind::Binary(BinOp::Rem | BinOp::And) if stepped(kernel, op.args[0], &all).is_some() => {
+                    all.extend(&op.results);
+                }
                 OpKind::Binary(BinOp::Xor) if op.args.iter().any(|v| all.contains(v)) => all.extend(&op.results),
                 OpKind::Binary(BinOp::Sub) if all.contains(&op.args[1]) => all.extend(&op.results),
                 _ => {}
@@ -234,9 +242,13 @@ fn stage(kernel: &Kernel, body: Block, all: &BTreeSet<Value>) -> Option<(i64, Ve
     let (mut turn, mut compared) = (None, Vec::new());
     kernel.walk_block(body, &mut |_, op| {
         let [a, b] = op.args[..] else { return };
-        let Some(n) = kernel.int_constant(b).filter(|n| *n > 1) else { return };
+        let masks = op.kind == OpKind::Binary(BinOp::And);
+        let Some(n) = kernel.int_constant(b).and_then(|n| n.checked_add(i64::from(masks))).filter(|n| *n > 1) else {
+            return;
+        };
         let ends = matches!(op.kind, OpKind::Cmp(Pred::Eq | Pred::Ne | Pred::Ge | Pred::Lt));
-        if stepped(kernel, a, all).is_some() && (ends || op.kind == OpKind::Binary(BinOp::Rem)) {
+        let turns = op.kind == OpKind::Binary(BinOp::Rem) || masks && n & (n - 1) == 0;
+        if stepped(kernel, a, all).is_some() && (ends || turns) {
             turn.get_or_insert(n);
             compared.extend(op.results.first().filter(|_| ends));
         }

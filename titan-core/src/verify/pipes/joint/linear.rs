@@ -5,8 +5,8 @@
 //! another one follows is decided by adding up a few of them, which is all that loop bounds and guards ask for. What is not
 //! decided is tried both ways.
 //!
-//! Sums are taken as if they did not wrap: bounds of loops are extents and their quotients, and stay below 2³¹ with the
-//! constants that kernels add to them.
+//! A [`Linear`] is a number, not a number modulo 2³². That a sum which a kernel computes in 32 bits is the number that it looks
+//! like is shown where the sum is made (`values`, `bounds`).
 
 use crate::ir::Pred;
 use std::collections::BTreeMap;
@@ -62,6 +62,37 @@ impl Linear {
 
     pub(in crate::verify) fn times(&self, k: i64) -> Linear {
         Linear::default().plus(k, self)
+    }
+
+    /// As [`Linear::plus`], if every number of the result fits.
+    fn checked_plus(&self, times: i64, other: &Linear) -> Option<Linear> {
+        let fits = |own: i64, other: i64| times.checked_mul(other)?.checked_add(own);
+        fits(self.constant, other.constant)?;
+        for (atom, k) in &other.terms {
+            fits(self.coefficient(*atom), *k)?;
+        }
+        Some(self.plus(times, other))
+    }
+
+    /// The constant in it.
+    pub(in crate::verify) fn base(&self) -> i64 {
+        self.constant
+    }
+
+    /// Whether both are the same but for their constants.
+    fn same_terms(&self, other: &Linear) -> bool {
+        self.terms == other.terms
+    }
+
+    /// The strongest `l ≥ 0` that says the same of integers: divided by what divides all coefficients, and rounded down.
+    fn tight(&self) -> Linear {
+        let by =
+            self.terms.iter().fold(0, |g, (_, k)| if g == 0 { k.saturating_abs() } else { greatest_divisor(g, *k) });
+        if by <= 1 {
+            return self.clone();
+        }
+        let terms = self.terms.iter().map(|(atom, k)| (*atom, k / by)).collect();
+        Linear { constant: self.constant.div_euclid(by), terms }
     }
 
     /// How often an atom is in it.
@@ -153,24 +184,67 @@ pub(in crate::verify) struct Facts {
 /// How many facts are added up.
 const DEPTH: usize = 5;
 
+/// The least and the greatest value of an atom, where they are known.
+pub(in crate::verify) type Bounds<'a> = &'a dyn Fn(Atom) -> (Option<i64>, Option<i64>);
+
 impl Facts {
     pub(in crate::verify) fn assume(&mut self, condition: &Condition, holds: bool) {
         match condition {
             Condition::Known(_) => {}
-            Condition::NotNegative(l, v) if *v == holds => self.not_negative.push(l.clone()),
-            Condition::NotNegative(l, _) => self.not_negative.push(l.times(-1).plus_const(-1)),
-            Condition::Zero(l, v) if *v == holds => self.not_negative.extend([l.clone(), l.times(-1)]),
+            Condition::NotNegative(l, v) if *v == holds => self.add(l.clone()),
+            Condition::NotNegative(l, _) => self.add(l.times(-1).plus_const(-1)),
+            Condition::Zero(l, v) if *v == holds => {
+                self.add(l.clone());
+                self.add(l.times(-1));
+            }
             Condition::Zero(..) | Condition::Opaque(..) => self.opaque.push((condition.clone(), holds)),
         }
+    }
+
+    /// Adds `l ≥ 0`. Of facts that differ only in their constants the strongest one is kept: a loop whose iterations are taken
+    /// off one by one leaves one fact behind, and not one for each iteration.
+    fn add(&mut self, l: Linear) {
+        let l = l.tight();
+        match self.not_negative.iter_mut().find(|fact| fact.same_terms(&l)) {
+            Some(known) => known.constant = known.constant.min(l.constant),
+            None => self.not_negative.push(l),
+        }
+    }
+
+    /// Whether the facts contradict each other, as far as one of them alone shows it.
+    pub(in crate::verify) fn impossible(&self) -> bool {
+        self.not_negative.iter().any(|fact| {
+            fact.as_constant().is_some_and(|c| c < 0)
+                || self
+                    .not_negative
+                    .iter()
+                    .filter_map(|other| fact.checked_plus(1, other)?.as_constant())
+                    .any(|c| c < 0)
+        })
+    }
+
+    /// The same integer, without the atoms that facts give one value.
+    pub(in crate::verify) fn resolved(&self, l: &Linear) -> Linear {
+        let value = |atom: Atom| {
+            let bound = |k: i64| {
+                let all = self.not_negative.iter().filter(|f| f.terms[..] == [(atom, k)]).map(|f| -k * f.constant);
+                if k > 0 { all.max() } else { all.min() }
+            };
+            bound(1).filter(|least| bound(-1) == Some(*least))
+        };
+        l.terms().fold(l.clone(), |sum, (atom, k)| match value(atom) {
+            Some(c) => sum.minus(&Linear::atom(atom).times(k)).plus_const(k.wrapping_mul(c)),
+            None => sum,
+        })
     }
 
     /// `atom` is `of / by`, neither negative.
     pub(in crate::verify) fn quotient(&mut self, atom: Atom, of: &Linear, by: i64) {
         if self.quotients.insert(atom, (of.clone(), by)).is_none() {
             let whole = Linear::atom(atom).times(by);
-            self.not_negative.push(Linear::atom(atom));
-            self.not_negative.push(of.minus(&whole));
-            self.not_negative.push(whole.plus_const(by - 1).minus(of));
+            self.add(Linear::atom(atom));
+            self.add(of.minus(&whole));
+            self.add(whole.plus_const(by - 1).minus(of));
         }
     }
 
@@ -198,6 +272,28 @@ impl Facts {
         }
     }
 
+    /// The number that this is, if two facts say so.
+    pub(in crate::verify) fn number(&self, l: &Linear) -> Option<i64> {
+        if let Some(c) = l.as_constant() {
+            return Some(c);
+        }
+        // l − at_least ≥ 0 and at_most − l ≥ 0
+        let of = |wanted: &Linear| self.not_negative.iter().find(|fact| fact.same_terms(wanted));
+        let (above, below) = (of(l)?, of(&l.times(-1))?);
+        let (at_least, at_most) = (l.constant.checked_sub(above.constant)?, l.constant.checked_add(below.constant)?);
+        (at_least == at_most).then_some(at_least)
+    }
+
+    /// Whether a fact is about an atom.
+    pub(in crate::verify) fn mentions(&self, atom: Atom) -> bool {
+        self.not_negative.iter().any(|fact| fact.coefficient(atom) != 0)
+    }
+
+    /// The facts `u − atom ≥ 0`.
+    pub(in crate::verify) fn upper(&self, atom: Atom) -> Vec<Linear> {
+        self.not_negative.iter().filter(|fact| fact.coefficient(atom) == -1).cloned().collect()
+    }
+
     fn told(&self, condition: &Condition) -> Option<bool> {
         let other = condition.clone().not();
         self.opaque.iter().find_map(|(c, holds)| {
@@ -212,29 +308,75 @@ impl Facts {
     }
 
     pub(in crate::verify) fn is_not_negative(&self, l: &Linear) -> bool {
-        self.follows(l, DEPTH)
+        self.follows(l, DEPTH, &|_| (None, None))
     }
 
-    /// Whether `l ≥ 0`: one of its atoms is bounded by a fact, and so on.
-    fn follows(&self, l: &Linear, depth: usize) -> bool {
-        let Some((atom, k)) = l.terms.first().copied() else { return l.constant >= 0 };
+    /// The same, where atoms have bounds besides the facts.
+    pub(in crate::verify) fn is_not_negative_within(&self, l: &Linear, bounds: Bounds<'_>) -> bool {
+        self.follows(l, DEPTH, bounds)
+    }
+
+    /// Whether `l ≥ 0`: the bounds of its atoms say so, or a fact bounds one of its atoms and what is left follows.
+    fn follows(&self, l: &Linear, depth: usize, bounds: Bounds<'_>) -> bool {
+        if l.least(bounds).is_some_and(|least| least >= 0) {
+            return true;
+        }
         if depth == 0 {
             return false;
         }
         if let Some((quotient, c)) = l.as_shifted_atom()
             && let Some((of, by)) = self.quotients.get(&quotient)
-            && c <= 0
-            && self.follows(&of.plus_const(c.wrapping_mul(*by)), depth - 1)
+            && let Some(needed) = c.checked_mul(*by).filter(|c| *c <= 0)
+            && self.follows(&of.plus_const(needed), depth - 1, bounds)
         {
             // q + c ≥ 0 if of ≥ −c · by.
             return true;
         }
-        self.not_negative.iter().any(|fact| {
+        // What came last (quotients, counters) is bounded by what was there before. The other way round seldom helps, and is
+        // tried for what is asked, not for what is left of it.
+        let (Some((first, _)), Some((last, _))) = (l.terms.first(), l.terms.last()) else { return false };
+        let other = Some(*first).filter(|f| f != last && depth == DEPTH);
+        std::iter::once(*last)
+            .chain(other)
+            .any(|atom| self.without(l, atom).any(|rest| self.follows(&rest, depth - 1, bounds)))
+    }
+
+    /// What is left to be shown of `l ≥ 0` when a fact that bounds an atom is used up: for each fact that does.
+    ///
+    /// With `k` the coefficient of the atom in `l`, `m` that in the fact and `g` their greatest common divisor, what is left
+    /// is `|m|/g · l + |m|/g − 1 − |k|/g · fact`. For integers `s · l + s − 1 ≥ 0` says `l ≥ 0`.
+    pub(in crate::verify) fn without<'a>(&'a self, l: &'a Linear, atom: Atom) -> impl Iterator<Item = Linear> + 'a {
+        let k = l.coefficient(atom);
+        self.not_negative.iter().filter_map(move |fact| {
             let m = fact.coefficient(atom);
-            // l − (k / m) · fact has the atom no more, and is not greater than l.
-            m.signum() == k.signum() && m != 0 && k % m == 0 && self.follows(&l.plus(-(k / m), fact), depth - 1)
+            if m == 0 || m.signum() != k.signum() {
+                return None;
+            }
+            let g = greatest_divisor(k, m);
+            let scale = (m / g).checked_abs()?;
+            let scaled = Linear::constant(scale - 1).checked_plus(scale, l)?;
+            Some(scaled.checked_plus(-(k / g).checked_abs()?, fact)?.tight())
         })
     }
+}
+
+impl Linear {
+    /// The least value, if the bounds of its atoms give one.
+    fn least(&self, bounds: Bounds<'_>) -> Option<i64> {
+        self.terms.iter().try_fold(self.constant, |sum, (atom, k)| {
+            let (low, high) = bounds(*atom);
+            sum.checked_add(k.checked_mul(if *k > 0 { low? } else { high? })?)
+        })
+    }
+}
+
+/// Of two numbers that are not zero: a positive one.
+fn greatest_divisor(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -267,7 +409,41 @@ mod tests {
         facts.quotient(Atom(1), &s.plus_const(127), 128);
         assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &q, &Linear::constant(1))), Some(true));
         assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &q, &Linear::constant(2))), None);
-        assert_eq!(facts.decide(&Condition::compare(Pred::Le, &q, &s)), None, "true, but beyond a few facts");
+        assert_eq!(facts.decide(&Condition::compare(Pred::Le, &q, &s)), Some(true));
+    }
+
+    #[test]
+    fn halves_add_up() {
+        // n / 2 + (n + 1) / 2 = n
+        let (n, q, p) = (x(0), x(1), x(2));
+        let mut facts = Facts::default();
+        facts.assume(&Condition::compare(Pred::Ge, &n, &Linear::default()), true);
+        facts.quotient(Atom(1), &n, 2);
+        facts.quotient(Atom(2), &n.plus_const(1), 2);
+        let sum = q.plus(1, &p);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Eq, &sum, &n)), Some(true));
+        assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &q, &p)), None);
+    }
+
+    #[test]
+    fn of_facts_alike_the_strongest_is_kept() {
+        let n = x(0);
+        let mut facts = Facts::default();
+        for k in 0..100 {
+            facts.assume(&Condition::compare(Pred::Gt, &n, &Linear::constant(k)), true);
+        }
+        assert_eq!(facts.not_negative.len(), 1);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &n, &Linear::constant(100))), Some(true));
+        facts.assume(&Condition::compare(Pred::Lt, &n, &Linear::constant(7)), true);
+        assert!(facts.impossible());
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_show_nothing() {
+        let (n, m) = (x(0), x(1));
+        let mut facts = Facts::default();
+        facts.assume(&Condition::NotNegative(n.times(i64::MAX).plus(-3, &m), true), true);
+        assert_eq!(facts.decide(&Condition::NotNegative(n.times(i64::MAX - 1), true)), None);
     }
 
     #[test]

@@ -1,265 +1,150 @@
 //! Rules 41 to 45: all roles run together to their ends, whatever the loops count to.
 //!
 //! * 41. A ring is filled exactly as often as each of its readers reads it, and is empty at the end. T0609
-//! * 42. Nobody waits forever: for a stage that comes only after it goes on itself (T0610), or for a slot that it holds (T0611).
+//! * 42. No role waits for an event that depends on its own progress: for a stage (T0610), or for a slot that it holds (T0611).
 //! * 43. Loops and branches of the roles correspond: what one counts the others count. T0612
 //! * 44. A written time is the one that the clock of the ring shows. T0614
 //! * 45. A staging slot is filled again only after its store has been waited for. T0618
 //!
-//! This is what `docs/protocol.md` proves deadlock freedom from. Times are never unrolled: `run` says how one iteration stands
-//! for all.
+//! This is what `docs/protocol.md` proves deadlock freedom from.
+//!
+//! # One order of steps is enough
+//!
+//! Roles only wait for each other in rings, and a ring is a bounded queue, so which role goes first makes no difference to how
+//! far they get: if one order of steps brings all of them to their ends, every order does. So one order is sought.
+//!
+//! # What is done when
+//!
+//! [`run`] steps each role as far as it goes. A role is then in one of these states:
+//!
+//! | a role | because | what ends that |
+//! |---|---|---|
+//! | has reached its goal | it has ended, or has done its iteration of a loop | |
+//! | waits | a stage is not filled, or a slot is not free | another role |
+//! | is at a branch | nothing decides its condition | both ways are tried, for all roles alike (`try_both`) |
+//! | is at a loop | how often it runs is not a small number | [`induct`] |
+//!
+//! and if no role can take a step, [`induct`] takes the first of these that applies:
+//!
+//! | situation | what is done |
+//! |---|---|
+//! | a role waits for one that is at a loop | that one does one iteration, if there is one |
+//! | a loop does nothing to rings | it runs by itself, as below |
+//! | loops share rings | so many rounds of all of them as the shortest has; a *round* is one iteration of each, or more of a role that fills or reads less in each of its own |
+//!
+//! For rounds, one arbitrary round is run: of its number `i` only `0 ≤ i < rounds` is assumed. What comes of it:
+//!
+//! | the round | what is done |
+//! |---|---|
+//! | leads back to the same state, all times of a ring shifted by one amount | so does every round: all of them are done |
+//! | leaves the loops on some path | that path is followed too, for an arbitrary `i` |
+//! | changes the state | one iteration is taken off the front, with the case that there is none; then the rest is looked at again |
+//! | has a branch that changes sides at some `i` | the rounds before and from there on are taken by themselves (`Stop::SplitAt`) |
+//! | gets stuck | whoever is waited for does one iteration first; else that is the fault |
+//!
+//! Iterations are taken off the front a few times more than there are slots, no more.
+//!
+//! # An example
+//!
+//! A ring of two slots; one role fills it `n` times, the other reads it `n` times and gives each stage back one iteration late:
+//!
+//! ```text
+//! fill:  for t in 0..n { acquire; fill }
+//! read:  for t in 0..n { if t ≥ 1 { release what is held }; wait; hold }   release what is held
+//! ```
+//!
+//! | | filled | held by `read` | left of `fill`, `read` | |
+//! |---|---|---|---|---|
+//! | start | 0 | none | n, n | both are at loops, which share the ring: `n` rounds |
+//! | round `i` of `0 ≤ i < n` | 1 | time 0 | | `t ≥ 1` changes sides at `i = 1`: the rounds are split there. If `n < 1` both loops are over |
+//! | round `0`, by itself | 1 | time 0 | | the state has changed: it is taken off the front |
+//! | after it | 1 | time 0 | n − 1, n − 1 | two loops at a new state: `n − 1` rounds |
+//! | round `i` of these | 2 | time 1 | | as before, with all times one later: all rounds are done |
+//! | after the loops | | the last | 0, 0 | it is given back; the ring is empty |
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
-
+mod bounds;
 mod clock;
 pub(in crate::verify) mod cyclic;
+mod events;
+mod example;
+mod fault;
+mod induct;
 pub(in crate::verify) mod linear;
+mod report;
 pub(in crate::verify) mod run;
 pub(in crate::verify) mod state;
 mod step;
 pub(in crate::verify) mod values;
 mod waits;
 
-use self::run::{Fault, On, Run, Stuck, Wait};
-use super::threads;
-use crate::diag::Code;
-use crate::ir::{Kernel, Loc, OpId, OpKind, Pipe, Ty};
+use self::example::Example;
+use self::fault::Fault;
+use self::linear::Facts;
+use self::report::Report;
+use self::run::Run;
+use crate::ir::{HostExpr, Kernel};
 use crate::verify::Error;
+use crate::verify::barriers::words::unproven;
 
-/// Breaks of rules 41 to 45: the first that is found.
-pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+/// So many examples are run at most.
+const EXAMPLES: usize = 40;
+
+/// What a launch must meet for rules 41 to 45 to hold.
+///
+/// # Errors
+/// The first break of these rules that is found.
+pub(super) fn check(kernel: &Kernel) -> Result<Vec<HostExpr>, Vec<Error>> {
     if kernel.pipes.is_empty() && !crate::verify::barriers::objects::any(kernel) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut run = Run::new(kernel);
-    match run.all() {
-        Ok(()) => Vec::new(),
+    let mut done = run.all();
+    if done.is_err() && run.undecided && run.objects.is_empty() {
+        // A minimum is a number like any other as long as both sides take the same one: only then are its cases looked at.
+        run = Run::new(kernel);
+        run.choices = true;
+        done = run.all();
+    }
+    match done {
+        Ok(()) => Ok(run.symbols.conditions()),
         Err(fault) => {
-            let report = Report { kernel, roles: threads(kernel).into_iter().map(|(name, _)| name).collect() };
-            vec![run.explain(report.fault(fault))]
+            let shown = if matches!(fault, Fault::Endless { .. }) { None } else { shown(kernel) };
+            let (fault, example) = match (shown, fault) {
+                // What is said of barriers is what was found for all arguments, unless no role can go on.
+                (found, Fault::Barrier(error)) => {
+                    let same = found.filter(
+                        |(shown, _)| matches!(shown, Fault::Barrier(e) if e.code == error.code && e.site == error.site),
+                    );
+                    (if same.is_some() { Fault::Barrier(error) } else { unproven(*error) }, None)
+                }
+                (Some((fault, example)), _) => (fault, Some(example)),
+                (None, fault) => (fault, None),
+            };
+            let error = Report::new(&run, example).fault(fault);
+            Err(vec![run.explain(error)])
         }
     }
 }
 
-struct Report<'k> {
-    kernel: &'k Kernel,
-    roles: Vec<String>,
-}
-
-impl Report<'_> {
-    fn loc(&self, op: OpId) -> Loc {
-        self.kernel.op(op).loc
-    }
-
-    fn ring(&self, pipe: Pipe) -> String {
-        format!("`{}`", self.kernel.pipe_name(pipe))
-    }
-
-    fn fault(&self, fault: Fault) -> Error {
-        match fault {
-            Fault::Stuck { waits, ended } => self.stuck(&waits, &ended),
-            Fault::Left { pipe, filled, read } => self.left(pipe, filled, read),
-            Fault::Apart { loops } => self.apart(&loops),
-            Fault::Endless { role, op } if self.kernel.pipes.is_empty() => {
-                let title = format!(
-                    "it cannot be shown how often {} goes around this loop, in which barriers, groups or regions are used",
-                    self.roles[role]
-                );
-                Error::new(Code::NotShown, self.loc(op), title).help("count with `for`; a loop that polls one barrier until it says so, and does nothing else, is a wait")
-            }
-            Fault::Early { role, op } if self.kernel.pipes.is_empty() => {
-                let title = format!(
-                    "it cannot be shown when {} leaves this loop early, in which barriers, groups or regions are used",
-                    self.roles[role]
-                );
-                Error::new(Code::NotShown, self.loc(op), title).help("compute the end before the loop")
-            }
-            Fault::Endless { role, op } => {
-                let title =
-                    format!("{} uses a ring in a loop without a count: how often cannot be compared", self.roles[role]);
-                Error::new(Code::RolesDiverge, self.loc(op), title)
-                    .help("`for t in ring.consume(0..n)`, with the same `n` on both sides")
-            }
-            Fault::Early { role, op } => {
-                let title =
-                    format!("{} leaves a loop early in which a ring is used: the other side goes on", self.roles[role]);
-                Error::new(Code::RolesDiverge, self.loc(op), title)
-                    .help("compute the end before the loop, on both sides")
-            }
-            Fault::Staging { op, pipe } => {
-                let title = format!("a slot of {} is taken again while its store may still read it", self.ring(pipe));
-                Error::new(Code::StagingReused, self.loc(op), title)
-                    .help("`.wait()` for the store first, or give the ring more slots")
-            }
-            Fault::Time { op, pipe } => {
-                let title =
-                    format!("the time that is written is not the one that the clock of {} shows here", self.ring(pipe));
-                Error::new(Code::WrongTime, self.loc(op), title)
-                    .help("leave the time out, or count every `acquire` or `ready` of the ring")
-            }
-            Fault::Barrier(error) | Fault::Suspect(error) => *error,
-            Fault::Turn(_) | Fault::Lost => {
-                let loc = self.kernel.pipes.first().map_or(Loc::default(), |p| p.loc);
-                Error::new(
-                    Code::RolesDiverge,
-                    loc,
-                    "it cannot be shown that the roles fit together: there are too many cases",
-                )
-                .help("make loops and branches of the roles alike")
-            }
+/// A fault that happens for some arguments, and these.
+fn shown(kernel: &Kernel) -> Option<(Fault, Example)> {
+    let fails = |example: Example| {
+        let mut run = Run::new(kernel);
+        run.symbols.example = Some(example);
+        let result = run.all();
+        let fault = result.err().filter(|f| !matches!(f, Fault::Lost) && !run.symbols.is_idle(&mut Facts::default()));
+        (fault, run.symbols.example.take())
+    };
+    let mut arguments = 0;
+    for example in Example::equal() {
+        let (fault, example) = fails(example);
+        arguments = arguments.max(example.as_ref().map_or(0, Example::arguments));
+        if let Some(found) = fault.zip(example) {
+            return Some(found);
         }
     }
-
-    /// Who waits for what, in words.
-    fn waits(&self, wait: &Wait) -> String {
-        let what = match wait.on {
-            On::Filled(pipe) => format!("a stage of {}", self.ring(pipe)),
-            On::Free(pipe) => format!("a free slot of {}", self.ring(pipe)),
-            On::Phase(..) => "a barrier".to_owned(),
-        };
-        format!("{} waits for {what}", self.roles[wait.role])
-    }
-
-    fn stuck(&self, waits: &[Stuck], ended: &[bool]) -> Error {
-        let Some(first) = waits.first() else { return self.apart(&[]) };
-        // What is certainly wrong is said before who waits for whom.
-        if let Some(told) = waits.iter().filter_map(|stuck| stuck.told.clone()).min_by_key(|e| e.code) {
-            let others = waits.iter().filter(|s| told.code == Code::NeverCompletes && self.loc(s.wait.op) != told.site);
-            return others.fold(told.clone(), |e, other| {
-                let also = other.told.as_ref().map_or_else(|| self.waits(&other.wait), |t| t.title.clone());
-                e.related(self.loc(other.wait.op), also)
-            });
-        }
-        waits.iter().find_map(|stuck| self.alone(stuck, ended)).unwrap_or_else(|| {
-            let mut error =
-                self.error(Code::WaitCycle, &first.wait, format!("{}, and nobody can go on", self.waits(&first.wait)));
-            for other in &waits[1..] {
-                error = error.related(self.loc(other.wait.op), self.waits(&other.wait));
-            }
-            if let (Some((op, _)), Some(role)) = (first.behind, first.provider) {
-                let what = if matches!(first.wait.on, On::Filled(_)) {
-                    "fills it only after this loop"
-                } else {
-                    "frees it only after this loop"
-                };
-                error = error.related(self.loc(op), format!("{} {what}", self.roles[role]));
-            }
-            error.help("fill and read rings in one order in all roles, or give them more slots")
-        })
-    }
-
-    /// A wait that is wrong by itself, whatever the others do.
-    fn alone(&self, stuck: &Stuck, ended: &[bool]) -> Option<Error> {
-        let wait = &stuck.wait;
-        let (filled, pipe) = match wait.on {
-            On::Filled(pipe) => (true, pipe),
-            On::Free(pipe) => (false, pipe),
-            On::Phase(..) => return None,
-        };
-        let slots = self.kernel.pipe(pipe).map_or(0, |p| p.slots as usize);
-        let what = self.waits(wait);
-        let same_end = "let both sides count to the same end, also if that is zero";
-        if stuck.holds >= slots.max(1) {
-            let all = if slots == 1 { "the only one".to_owned() } else { format!("all {slots}") };
-            let help = "give a stage back before the next one is needed, or give the ring more slots";
-            return Some(self.error(Code::TooManyHeld, wait, format!("{what} while it holds {all}")).help(help));
-        }
-        if stuck.provider == Some(wait.role) {
-            let (code, title, help) = if filled {
-                (Code::WaitCycle, format!("{what} that it fills only later itself"), "fill a stage before it is read")
-            } else {
-                let title = format!("{what} that it frees only later itself: {slots} are filled and not read");
-                (Code::TooManyHeld, title, "read a stage first, or give the ring more slots")
-            };
-            return Some(self.error(code, wait, title).help(help));
-        }
-        let provider = stuck.provider?;
-        let verbs = if filled { ["fills", "read", "filled"] } else { ["gives back", "filled", "read"] };
-        if ended[provider] {
-            let title =
-                format!("{what} that nobody {}: it is {} more often than it is {}", verbs[0], verbs[1], verbs[2]);
-            return Some(self.error(Code::Unbalanced, wait, title).help(same_end));
-        }
-        match stuck.behind {
-            Some((op, true)) => {
-                let title = format!(
-                    "{what} that nobody {} in this iteration: it is {} more often than it is {}",
-                    verbs[0], verbs[1], verbs[2]
-                );
-                let error = self.error(Code::Unbalanced, wait, title);
-                Some(error.related(self.loc(op), format!("the loop of {}", self.roles[provider])).help(same_end))
-            }
-            Some((_, false)) | None => None,
-        }
-    }
-
-    fn error(&self, code: Code, wait: &Wait, title: String) -> Error {
-        let error = Error::new(code, self.loc(wait.op), title);
-        match wait.on {
-            On::Filled(pipe) | On::Free(pipe) => {
-                error.related(self.kernel.pipe(pipe).map_or(Loc::default(), |p| p.loc), "the ring")
-            }
-            On::Phase(..) => error,
-        }
-    }
-
-    fn left(&self, pipe: Pipe, filled: i64, read: i64) -> Error {
-        let ring = self.ring(pipe);
-        let more = filled - read;
-        let title = match more {
-            1 => format!("{ring} is filled once more than it is read"),
-            2.. => format!("{ring} is filled {more} times more than it is read"),
-            _ => format!("{ring} is not empty at the end"),
-        };
-        let mut error = Error::new(Code::Unbalanced, self.last(pipe, true), title);
-        if let Some(decl) = self.kernel.pipe(pipe) {
-            error = error.related(decl.loc, "the ring");
-            let read = self.last(pipe, false);
-            if read != Loc::default() {
-                error = error.related(read, "it is read here");
-            }
-        }
-        error.help("let both sides count to the same end")
-    }
-
-    /// The last place at which a ring is filled or read.
-    fn last(&self, pipe: Pipe, fills: bool) -> Loc {
-        let mut loc = Loc::default();
-        self.kernel.walk(&mut |_, op| {
-            let own = op.results.first().map(|v| self.kernel.ty(*v));
-            let OpKind::Ttg(ttg) = &op.kind else { return };
-            let side = match ttg {
-                crate::ir::TtgOp::Acquire(_) => fills,
-                crate::ir::TtgOp::Ready(_) => !fills,
-                _ => false,
-            };
-            if side && matches!(own, Some(Ty::Token(_, p)) if p == pipe) {
-                loc = op.loc;
-            }
-        });
-        loc
-    }
-
-    fn apart(&self, loops: &[(usize, OpId)]) -> Error {
-        let Some(((role, op), rest)) = loops.split_first() else {
-            return Error::new(Code::RolesDiverge, Loc::default(), "it cannot be shown that the roles fit together");
-        };
-        let title = match rest.first() {
-            Some((other, _)) if self.roles[*other] != self.roles[*role] => {
-                format!(
-                    "it cannot be shown that the loop of {} runs as often as that of {}",
-                    self.roles[*role], self.roles[*other]
-                )
-            }
-            Some(_) | None => {
-                let what = if self.kernel.pipes.is_empty() { "a barrier or its memory" } else { "a ring" };
-                format!("each iteration of this loop of {} leaves {what} in another state", self.roles[*role])
-            }
-        };
-        let mut error = Error::new(Code::RolesDiverge, self.loc(*op), title);
-        for (other, op) in rest {
-            error = error.related(self.loc(*op), format!("the loop of {}", self.roles[*other]));
-        }
-        error.help("let the roles loop over the same ranges, computed before they part")
-    }
+    Example::mixed(arguments).take(EXAMPLES).find_map(|example| {
+        let (fault, example) = fails(example);
+        fault.zip(example)
+    })
 }

@@ -1,99 +1,33 @@
-//! All roles together, for any number of iterations.
-//!
-//! Roles only wait for each other in rings, and a ring is a bounded queue, so which role goes first makes no difference to
-//! how far they get: if one order of steps brings all of them to their ends, every order does. So one order is sought. Each
-//! role runs as far as it can. When all of them wait or stand at the heads of loops, loops that run equally often go
-//! together: one iteration of all of them, for a counter of which nothing is known but its range, must lead back to the same
-//! state. Then it does so every time, and all iterations are done at once. If it does not, iterations are taken off the front
-//! one by one: a role that must run ahead does, and accumulators fill up. Where it matters whether a loop runs at all, or
-//! which way a branch goes, both are tried, for all roles alike.
+//! The driver: steps all roles, and says what to do where they cannot simply go on. [`super`] has the idea and an example.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
-
-use super::clock::{Unlike, passed};
 use super::cyclic::Turns;
+use super::events::Events;
 use super::linear::{Atom, Condition, Facts, Linear};
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
-use crate::ir::{AmdOp, Kernel, NvOp, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
-use crate::verify::Error;
+use crate::ir::{Kernel, OpId, OpKind, Pipe, TtgOp, Ty};
 use crate::verify::barriers::machine::Machine;
 use crate::verify::barriers::objects::Objects;
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a role waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::verify) struct Wait {
-    pub(in crate::verify) role: usize,
-    pub(in crate::verify) op: OpId,
-    pub(in crate::verify) on: On,
-}
-
-/// What ends a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::verify) enum On {
-    /// A stage that is filled.
-    Filled(Pipe),
-    /// A slot that is free.
-    Free(Pipe),
-    /// A phase of a barrier.
-    Phase(usize, i64),
-}
-
-/// A wait that does not end.
-#[derive(Clone, Debug)]
-pub(in crate::verify) struct Stuck {
-    pub(in crate::verify) wait: Wait,
-    /// Who could end it.
-    pub(in crate::verify) provider: Option<usize>,
-    /// The loop at whose end that role stands, and whether the loop does anything to the ring.
-    pub(in crate::verify) behind: Option<(OpId, bool)>,
-    /// How many stages of the ring the role that waits holds itself.
-    pub(in crate::verify) holds: usize,
-    /// What there is to say of a phase that does not complete.
-    pub(in crate::verify) told: Option<Error>,
-}
+pub(in crate::verify) use super::fault::{Fault, On, Stop, Stuck, Wait};
 
 /// How a step went.
 pub(in crate::verify) enum Step {
     Moved,
     Blocked(Wait),
+    /// At the head of a loop that runs an unknown number of times, or so often that it is not run iteration by iteration.
     AtLoop,
-    /// It depends.
+    /// At a branch or loop for which it is not known whether this holds.
     AtBranch(Condition),
     Ended,
 }
 
-/// Why the roles do not fit together.
-#[derive(Clone, Debug)]
-pub(in crate::verify) enum Fault {
-    /// Everybody waits or has ended; roles that have ended, and the cases that led here.
-    Stuck { waits: Vec<Stuck>, ended: Vec<bool> },
-    /// Everybody has ended, but a ring is not empty.
-    Left { pipe: Pipe, filled: i64, read: i64 },
-    /// Loops about which nothing can be shown.
-    Apart { loops: Vec<(usize, OpId)> },
-    /// A loop without a count has pipeline operations in it.
-    Endless { role: usize, op: OpId },
-    /// A loop with pipeline operations is left early.
-    Early { role: usize, op: OpId },
-    /// A staging slot is taken again before its store was waited for.
-    Staging { op: OpId, pipe: Pipe },
-    /// A written time is not the clock's.
-    Time { op: OpId, pipe: Pipe },
-    /// Something that barriers, groups and memory do not allow.
-    Barrier(Box<Error>),
-    /// As that, of an arbitrary iteration, if all are like the first one that was run.
-    Suspect(Box<Error>),
-    /// A branch in a loop turns at this iteration; not a fault, but a request.
-    Turn(Linear),
-    /// Too many cases.
-    Lost,
-}
-
-/// How many steps are taken before giving up: no kernel that people write comes near.
+/// How many steps are taken before giving up: no kernel that people write comes near. An example is small, or is not run to its
+/// end.
 const STEPS: usize = 200_000;
+const STEPS_OF_AN_EXAMPLE: usize = 10_000;
 
 pub(in crate::verify) struct Run<'k> {
     pub(in crate::verify) kernel: &'k Kernel,
@@ -105,6 +39,9 @@ pub(in crate::verify) struct Run<'k> {
     pub(in crate::verify) turns: Turns,
     /// Whether written times are checked.
     pub(in crate::verify) timed: bool,
+    /// Whether the cases of minima, maxima and choices in bounds and conditions are tried, and whether there are any.
+    pub(super) choices: bool,
+    pub(super) undecided: bool,
     pub(super) serial: u32,
     steps: usize,
     /// Counters of which nothing is known, with the iteration before theirs.
@@ -113,68 +50,28 @@ pub(in crate::verify) struct Run<'k> {
 
 impl<'k> Run<'k> {
     pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
-        let mut run = Run {
+        let (objects, mut symbols) = (Objects::new(kernel), Symbols::new(kernel));
+        let events = Events::of(kernel, &objects);
+        symbols.no_overflow = !objects.is_empty();
+        Run {
             kernel,
-            symbols: Symbols::new(kernel),
-            events: BTreeSet::new(),
-            staging: BTreeSet::new(),
-            objects: Objects::new(kernel),
+            symbols,
+            events: events.ops,
+            staging: events.staging,
+            objects,
             turns: Turns::new(kernel),
             timed: true,
+            choices: false,
+            undecided: false,
             serial: 0,
             steps: 0,
             counters: Vec::new(),
-        };
-        run.find_events(kernel.body);
-        run.find_exits(kernel.body, &mut Vec::new());
-        run
-    }
-
-    /// Marks what leads out of a loop that matters.
-    fn find_exits(&mut self, block: crate::ir::Block, around: &mut Vec<OpId>) {
-        let kernel = self.kernel;
-        for id in &kernel.block(block).ops {
-            let op = kernel.op(*id);
-            let loops: Vec<usize> = (0..around.len()).rev().filter(|i| kernel.op(around[*i]).kind.is_loop()).collect();
-            let from = match op.kind {
-                OpKind::Break(n) | OpKind::Continue(n) => {
-                    loops.get(n as usize).filter(|i| self.events.contains(&around[**i])).copied()
-                }
-                OpKind::Return if !kernel.pipes.is_empty() || !self.objects.is_empty() => Some(0),
-                _ => None,
-            };
-            if let Some(from) = from {
-                self.events.extend(around.get(from..).unwrap_or_default());
-            }
-            around.push(*id);
-            op.regions.iter().for_each(|r| self.find_exits(*r, around));
-            around.pop();
         }
     }
 
     pub(in crate::verify) fn next_serial(&mut self) -> u32 {
         self.serial += 1;
         self.serial
-    }
-
-    /// Marks what matters in a block; gives whether anything does.
-    fn find_events(&mut self, block: crate::ir::Block) -> bool {
-        let mut any = false;
-        for id in &self.kernel.block(block).ops {
-            let op = self.kernel.op(*id);
-            let inside = op.regions.iter().fold(false, |any, r| self.find_events(*r) | any);
-            let tokens = op.args.iter().chain(&op.results).any(|v| self.kernel.ty(*v).is_linear());
-            if inside || tokens || does_something(&op.kind) {
-                self.events.insert(*id);
-                any = true;
-            }
-            if let (OpKind::Ttg(TtgOp::Write), Some(Ty::Token(_, pipe))) =
-                (&op.kind, op.args.first().map(|v| self.kernel.ty(*v)))
-            {
-                self.staging.insert(pipe);
-            }
-        }
-        any
     }
 
     /// The state before anything has happened.
@@ -218,8 +115,16 @@ impl<'k> Run<'k> {
     /// Runs everything.
     pub(in crate::verify) fn all(&mut self) -> Result<(), Fault> {
         let start = self.start();
+        if start.facts.impossible() {
+            return Ok(());
+        }
         let goal = vec![0; start.roles.len()];
-        for end in self.run(start, &goal)? {
+        let ends = self.run(start, &goal).map_err(|stop| match stop {
+            Stop::Fault(fault) => fault,
+            // There is no loop around everything.
+            Stop::SplitAt { .. } => Fault::Lost,
+        })?;
+        for end in ends {
             for (i, ring) in end.rings.iter().enumerate() {
                 let read = ring.readers.iter().map(|r| r.released.low).min().unwrap_or(0);
                 if ring.readers.iter().any(|r| r.released.low != ring.filled.low || r.claimed != ring.acquired) {
@@ -231,17 +136,18 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// Runs until every role has at most as many open frames as its goal says; `usize::MAX` does not run. Gives a state for
-    /// each case.
-    pub(in crate::verify) fn run(&mut self, mut state: State, goal: &[usize]) -> Result<Vec<State>, Fault> {
+    /// Runs until every role has at most as many open frames as its goal says; a role whose goal is `usize::MAX` does not run.
+    /// Gives a state for each case.
+    pub(in crate::verify) fn run(&mut self, mut state: State, goal: &[usize]) -> Result<Vec<State>, Stop> {
+        let limit = if self.symbols.example.is_some() { STEPS_OF_AN_EXAMPLE } else { STEPS };
         loop {
             let mut moved = false;
             let (mut waits, mut loops, mut branch) = (Vec::new(), Vec::new(), None);
             for (role, goal) in goal.iter().enumerate() {
-                while state.roles[role].frames.len() > *goal {
+                while !reached(&state, role, *goal) {
                     self.steps += 1;
-                    if self.steps > STEPS {
-                        return Err(Fault::Lost);
+                    if self.steps > limit {
+                        return Err(Fault::Lost.into());
                     }
                     match self.step(&mut state, role)? {
                         Step::Moved => moved = true,
@@ -261,7 +167,7 @@ impl<'k> Run<'k> {
                     }
                 }
             }
-            if goal.iter().enumerate().all(|(role, goal)| state.roles[role].frames.len() <= *goal) {
+            if goal.iter().enumerate().all(|(role, goal)| reached(&state, role, *goal)) {
                 return Ok(vec![state]);
             }
             if moved {
@@ -271,253 +177,46 @@ impl<'k> Run<'k> {
                 return self.try_both(&state, &condition, goal);
             }
             if loops.is_empty() {
-                return Err(self.stuck(&state, waits));
+                return Err(self.stuck(&state, waits).into());
             }
             return self.loops(state, goal, &loops, &waits);
         }
     }
 
-    /// A branch of which the direction is open: at its turning point, if a counter decides it, or both ways.
-    fn try_both(&mut self, state: &State, condition: &Condition, goal: &[usize]) -> Result<Vec<State>, Fault> {
+    /// A branch of which the direction is open: if a counter decides it, the loops are taken in two parts; else both ways are
+    /// tried.
+    pub(super) fn try_both(
+        &mut self,
+        state: &State,
+        condition: &Condition,
+        goal: &[usize],
+    ) -> Result<Vec<State>, Stop> {
         let turn = self.counters.last().and_then(|c| Some((*c, condition.turning_point(c.0)?)));
-        // What turns again and again has no such point, nor has what is another number in each iteration.
-        if let Some((_, turn)) = turn.filter(|(c, turn)| !self.symbols.depends(turn, *c)) {
-            return Err(Fault::Turn(turn));
+        // Periodic or iteration-dependent conditions have no single switching iteration.
+        if let Some((counter, at)) = turn.filter(|(c, at)| !self.symbols.depends(at, *c)) {
+            return Err(Stop::SplitAt { counter: counter.0, at });
+        }
+        // Both ways may not be possible: an example that comes here shows nothing.
+        if self.symbols.example.is_some() {
+            return Err(Fault::Lost.into());
         }
         let mut ends = Vec::new();
         for holds in [true, false] {
             let mut case = state.clone();
             case.facts.assume(condition, holds);
-            ends.extend(self.run(case, goal)?);
+            if !case.facts.impossible() {
+                ends.extend(self.run(case, goal)?);
+            }
         }
         Ok(ends)
     }
-
-    /// Some roles stand at loops, and nobody can go on otherwise.
-    fn loops(&mut self, state: State, goal: &[usize], at: &[usize], waits: &[Wait]) -> Result<Vec<State>, Fault> {
-        // Who is waited for runs ahead.
-        if let Some(ahead) = waits.iter().find_map(|w| self.provider(&state, w).filter(|r| at.contains(r))) {
-            return self.ahead(state, goal, &[ahead]);
-        }
-        // A loop in which nobody waits and nobody is waited for runs by itself: until then the others stand where they do.
-        let alone = at.iter().position(|r| self.waits_for_nobody(&state, *r));
-        let at = alone.map_or(at, |i| &at[i..=i]);
-        let left: Vec<(usize, Linear)> =
-            at.iter().map(|r| (*r, loop_of(&state, *r).map_or_else(Linear::default, Loop::left))).collect();
-        let mut fault = None;
-        for (pivot, own) in &left {
-            let group: Vec<(usize, i64)> =
-                left.iter().filter_map(|(r, other)| Some((*r, other.minus(own).as_constant()?))).collect();
-            if group.first().is_none_or(|(first, _)| first != pivot) {
-                continue;
-            }
-            let least = group.iter().map(|(_, more)| *more).min().unwrap_or(0);
-            let common = own.plus_const(least);
-            let roles: Vec<usize> = group.iter().map(|(r, _)| *r).collect();
-            if at
-                .iter()
-                .any(|other| !roles.contains(other) && roles.iter().any(|r| self.share_a_ring(&state, *r, *other)))
-            {
-                // Loops of other lengths do the other half.
-                continue;
-            }
-            let some = Condition::NotNegative(common.clone(), true);
-            if state.facts.decide(&some) != Some(true) {
-                return self.try_both(&state, &some, goal);
-            }
-            match self.together(&state, &roles, &common) {
-                Ok(Some(next)) => return self.run(next, goal),
-                Ok(None) => return self.ahead(state, goal, &roles),
-                Err(Fault::Turn(turn)) => return self.turn(&state, goal, &roles, (&turn, &common)),
-                Err(Fault::Suspect(error)) => return self.later(state, goal, &roles, Fault::Barrier(error)),
-                Err(Fault::Stuck { waits, ended }) => {
-                    let ahead = waits
-                        .iter()
-                        .find_map(|w| self.provider(&state, &w.wait).filter(|r| roles.contains(r) && roles.len() > 1));
-                    if let Some(ahead) = ahead.filter(|r| self.may_run_ahead(&state, *r)) {
-                        return self.ahead(state, goal, &[ahead]).map_err(|_| Fault::Stuck { waits, ended });
-                    }
-                    if !self.objects.is_empty() {
-                        return self.later(state, goal, &roles, Fault::Stuck { waits, ended });
-                    }
-                    fault.get_or_insert(Fault::Stuck { waits, ended });
-                }
-                Err(other) => return Err(other),
-            }
-        }
-        let apart: Vec<(usize, OpId)> = at.iter().filter_map(|r| loop_of(&state, *r).map(|l| (*r, l.op))).collect();
-        let differ = apart.len() > 1 && left.windows(2).any(|w| w[0].1.minus(&w[1].1).as_constant().is_none());
-        Err(if differ { Fault::Apart { loops: apart } } else { fault.unwrap_or(Fault::Apart { loops: apart }) })
-    }
-
-    /// Whether the loop at which a role stands leaves rings and barriers alone.
-    fn waits_for_nobody(&self, state: &State, role: usize) -> bool {
-        let body = loop_of(state, role).and_then(|l| self.kernel.op(l.op).regions.first().copied());
-        body.is_some_and(|body| {
-            let mut alone = true;
-            self.kernel.walk_block(body, &mut |_, op| {
-                let tokens = op.args.iter().chain(&op.results).any(|v| self.kernel.ty(*v).is_linear());
-                alone &= !tokens && self.objects.names(op).is_empty();
-            });
-            alone
-        })
-    }
-
-    /// An arbitrary iteration has a fault: perhaps because the first ones are unlike the rest, and then it is gone later.
-    fn later(&mut self, state: State, goal: &[usize], roles: &[usize], fault: Fault) -> Result<Vec<State>, Fault> {
-        if !roles.iter().all(|r| self.may_run_ahead(&state, *r)) {
-            return Err(fault);
-        }
-        self.ahead(state, goal, roles).map_err(|other| if let Fault::Apart { .. } = other { fault } else { other })
-    }
-
-    /// The loops of these roles run one iteration, if they run at all.
-    fn ahead(&mut self, state: State, goal: &[usize], roles: &[usize]) -> Result<Vec<State>, Fault> {
-        for role in roles {
-            if !self.may_run_ahead(&state, *role) {
-                let loops = roles.iter().filter_map(|r| loop_of(&state, *r).map(|l| (*r, l.op))).collect();
-                return Err(Fault::Apart { loops });
-            }
-            let left = loop_of(&state, *role).map_or_else(Linear::default, Loop::left);
-            let some = Condition::NotNegative(left.plus_const(-1), true);
-            if state.facts.decide(&some).is_none() {
-                return self.try_both(&state, &some, goal);
-            }
-        }
-        let mut state = state;
-        for role in roles {
-            self.enter(&mut state, *role, None);
-        }
-        self.run(state, goal)
-    }
-
-    /// One iteration of all these loops stands for all that they have in common: the state after them, or nothing if one
-    /// iteration changes something.
-    fn together(&mut self, state: &State, roles: &[usize], common: &Linear) -> Result<Option<State>, Fault> {
-        let mut without = Unlike::default();
-        loop {
-            match self.arbitrary(state, roles, common, &mut without)? {
-                Some(done) => return Ok(done),
-                None => continue,
-            }
-        }
-    }
-
-    /// As [`Run::together`]; nothing if something did not go as the first iteration said, which is remembered.
-    fn arbitrary(
-        &mut self,
-        state: &State,
-        roles: &[usize],
-        common: &Linear,
-        without: &mut Unlike,
-    ) -> Result<Option<Option<State>>, Fault> {
-        let plan = self.plan(state, roles, common, without)?;
-        let counter = (self.symbols.counter(), self.serial);
-        let i = Linear::atom(counter.0);
-        let mut once = state.clone();
-        once.facts.assume(&Condition::NotNegative(i.clone(), true), true);
-        once.facts.assume(&Condition::NotNegative(common.minus(&i).plus_const(-1), true), true);
-        let mut goal = vec![usize::MAX; state.roles.len()];
-        for role in roles {
-            goal[*role] = once.roles[*role].frames.len();
-            self.forget_carried(&mut once, *role);
-        }
-        self.shift(&mut once, &plan, without, &i);
-        for role in roles {
-            self.enter(&mut once, *role, Some(&i));
-        }
-        let timed = std::mem::replace(&mut self.timed, false);
-        self.counters.push(counter);
-        let ends = self.run(once.clone(), &goal);
-        self.counters.pop();
-        self.timed = timed;
-        let ends =
-            ends.map_err(|fault| if let Fault::Barrier(error) = fault { Fault::Suspect(error) } else { fault })?;
-        if self.astray(&plan, &once, &ends, &i, without) {
-            return Ok(None);
-        }
-        if ends.is_empty() || !ends.iter().all(|end| end.same(state, roles)) {
-            return Ok(Some(None));
-        }
-        let passed = passed(&ends, state);
-        if self.timed {
-            self.times(once, &goal, (&i, counter), &passed)?;
-        }
-        let mut next = state.clone();
-        for role in roles {
-            self.forget_carried(&mut next, *role);
-            if let Some(Frame::Loop(l)) = next.roles[*role].frames.last_mut() {
-                l.done = l.done.plus(1, common);
-            }
-        }
-        self.tick(&mut next, &passed, common);
-        self.shift(&mut next, &plan, without, common);
-        Ok(Some(Some(next)))
-    }
-
-    /// What loops carry besides tokens is anything, after some iterations.
-    fn forget_carried(&self, state: &mut State, role: usize) {
-        let Some(l) = loop_of(state, role) else { return };
-        let args: Vec<Value> = self.carried(self.kernel.op(l.op));
-        for arg in args {
-            state.roles[role].env.known.remove(&arg);
-        }
-    }
-
-    /// The loops go together up to the iteration at which a branch in them turns.
-    fn turn(
-        &mut self,
-        state: &State,
-        goal: &[usize],
-        roles: &[usize],
-        (turn, common): (&Linear, &Linear),
-    ) -> Result<Vec<State>, Fault> {
-        // Not before the first iteration, not after the last one, or in between.
-        let before = Condition::NotNegative(turn.times(-1), true);
-        let after = Condition::NotNegative(turn.minus(common), true);
-        for open in [&before, &after] {
-            if state.facts.decide(open).is_none() {
-                return self.try_both(state, open, goal);
-            }
-        }
-        if state.facts.decide(&before) == Some(true) || state.facts.decide(&after) == Some(true) {
-            return Err(Fault::Lost);
-        }
-        match self.together(state, roles, turn) {
-            Ok(Some(next)) => self.run(next, goal),
-            Ok(None) => self.ahead(state.clone(), goal, roles),
-            Err(Fault::Suspect(error)) => self.later(state.clone(), goal, roles, Fault::Barrier(error)),
-            Err(Fault::Turn(other)) => self.turn(state, goal, roles, (&other, turn)),
-            Err(other) => Err(other),
-        }
-    }
 }
 
-/// Whether an operation does anything to rings, barriers, groups or memory: loops and branches without one are passed over.
-const fn does_something(kind: &OpKind) -> bool {
-    match kind {
-        OpKind::Ttg(ttg) => !matches!(
-            ttg,
-            TtgOp::Source(..)
-                | TtgOp::SourceRows { .. }
-                | TtgOp::Poisoned
-                | TtgOp::Finalize
-                | TtgOp::Rematerialize
-                | TtgOp::Fence { .. }
-        ),
-        OpKind::Region(region) => !matches!(region, RegionOp::Place { .. } | RegionOp::At),
-        OpKind::Nv(nv) => !matches!(
-            nv,
-            NvOp::MbarrierAlloc { .. }
-                | NvOp::MbarrierAt
-                | NvOp::MbarrierInit { .. }
-                | NvOp::FenceMbarrierInit
-                | NvOp::WgmmaFence
-                | NvOp::SetMaxNReg { .. }
-        ),
-        OpKind::Amd(amd) => !matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
-        _ => false,
-    }
+/// Whether a role is where it shall get: at or above a frame, with no more iterations to do there.
+fn reached(state: &State, role: usize, goal: usize) -> bool {
+    let frames = &state.roles[role].frames;
+    let busy = matches!(frames.last(), Some(Frame::Loop(l)) if l.quota > 0);
+    frames.len() < goal || frames.len() == goal && !busy
 }
 
 /// The loop at whose head a role stands.

@@ -113,6 +113,10 @@ pub(in crate::verify) struct Loop {
     /// Iterations so far, and in all.
     pub(in crate::verify) done: Linear,
     pub(in crate::verify) total: Linear,
+    /// Iterations that are run before its role is looked at again.
+    pub(in crate::verify) quota: i64,
+    /// Iterations that were taken off the front, one by one, since others were taken together.
+    pub(in crate::verify) peeled: usize,
 }
 
 impl Loop {

@@ -6,7 +6,10 @@ use super::linear::{Condition, Linear};
 use super::run::{Fault, On, Run, Step, Wait};
 use super::state::{Frame, Held, Index, Loop, State};
 use super::values::Known;
-use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
+
+/// An operation and its number.
+type Named<'k> = (OpId, &'k Op);
 
 /// Loops of so few iterations are run one by one.
 const UNROLL: i64 = 64;
@@ -18,12 +21,18 @@ impl<'k> Run<'k> {
             None => Ok(Step::Ended),
             Some(Frame::Loop(l)) => {
                 let left = l.left();
-                if state.facts.is_not_negative(&left.times(-1)) {
+                if l.quota > 0 {
+                    self.enter(state, role);
+                    return Ok(Step::Moved);
+                }
+                let number = if self.objects.is_empty() { state.facts.number(&left) } else { left.as_constant() };
+                if number.map_or_else(|| state.facts.is_not_negative(&left.times(-1)), |n| n <= 0) {
                     self.exit(state, role);
                     return Ok(Step::Moved);
                 }
-                if left.as_constant().is_some_and(|n| n <= UNROLL) {
-                    self.enter(state, role, None);
+                // An example shows a fault only if everything is run.
+                if number.is_some_and(|n| n <= UNROLL || self.symbols.example.is_some()) {
+                    self.enter(state, role);
                     return Ok(Step::Moved);
                 }
                 Ok(Step::AtLoop)
@@ -56,14 +65,23 @@ impl<'k> Run<'k> {
             OpKind::For(kind) => self.begin(state, role, (id, op), *kind),
             OpKind::Loop => match self.polled(op) {
                 // Whoever polls one barrier until its phase is complete waits for it.
-                Some((id, poll)) => match self.barrier_wait(state, role, (id, poll))? {
-                    None => Ok(Self::advance(state, role)),
-                    Some(wait) => Ok(Step::Blocked(wait)),
-                },
+                Some((picks, poll)) => {
+                    for pick in picks {
+                        self.barrier_event(state, role, pick)?;
+                    }
+                    Ok(Self::waits(self.barrier_wait(state, role, poll)?, state, role))
+                }
                 None => Err(Fault::Endless { role, op: id }),
             },
             OpKind::If => {
+                if let Some(wait) = self.peeked(state, role, op) {
+                    return Ok(Self::waits(self.barrier_wait(state, role, wait)?, state, role));
+                }
+                self.symbols.open = None;
                 let condition = self.symbols.condition(op.args[0], &state.roles[role].env, &mut state.facts);
+                if let Some(open) = self.choice() {
+                    return Ok(Step::AtBranch(open));
+                }
                 Ok(match state.facts.decide(&condition) {
                     Some(first) => {
                         let arm = op.regions[usize::from(!first)];
@@ -73,25 +91,40 @@ impl<'k> Run<'k> {
                     None => Step::AtBranch(condition),
                 })
             }
-            OpKind::Ttg(ttg) => match self.event(state, role, (id, op), ttg)? {
-                None => Ok(Self::advance(state, role)),
-                Some(wait) => Ok(Step::Blocked(wait)),
-            },
-            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => match self.barrier_event(state, role, (id, op))? {
-                None => Ok(Self::advance(state, role)),
-                Some(wait) => Ok(Step::Blocked(wait)),
-            },
-            _ => Ok(Self::advance(state, role)),
+            OpKind::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
+            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
+                Ok(Self::waits(self.barrier_event(state, role, (id, op))?, state, role))
+            }
+            _ => {
+                self.output_access(state, role, (id, op))?;
+                Ok(Self::advance(state, role))
+            }
         }
     }
 
-    /// The poll of a loop that ends as soon as that says so, and does nothing else.
-    fn polled(&self, op: &Op) -> Option<(OpId, &'k Op)> {
+    /// A choice on which a bound or condition depends, if such choices are told apart.
+    fn choice(&mut self) -> Option<Condition> {
+        let open = self.symbols.open.take()?;
+        self.undecided = true;
+        Some(open).filter(|_| self.choices)
+    }
+
+    /// The next operation is done, unless it waits for something.
+    fn waits(wait: Option<Wait>, state: &mut State, role: usize) -> Step {
+        wait.map_or_else(|| Self::advance(state, role), Step::Blocked)
+    }
+
+    /// The poll of a loop that ends as soon as that says so, and does nothing else but pick what it polls.
+    fn polled(&self, op: &Op) -> Option<(Vec<Named<'k>>, Named<'k>)> {
         let kernel = self.kernel;
         let [body] = op.regions[..] else { return None };
         let own = kernel.block(body);
-        let matters: Vec<(OpId, &Op)> =
-            own.ops.iter().filter(|o| self.events.contains(*o)).map(|o| (*o, kernel.op(*o))).collect();
+        let (picks, matters): (Vec<Named<'k>>, Vec<Named<'k>>) = own
+            .ops
+            .iter()
+            .filter(|o| self.events.contains(*o))
+            .map(|o| (*o, kernel.op(*o)))
+            .partition(|(_, op)| matches!(op.kind, OpKind::Nv(NvOp::MbarrierAt) | OpKind::Region(RegionOp::At)));
         let [(id, poll), (_, branch)] = matters[..] else { return None };
         let arms: Vec<Vec<&OpKind>> =
             branch.regions.iter().map(|b| kernel.block(*b).ops.iter().map(|o| &kernel.op(*o).kind).collect()).collect();
@@ -100,12 +133,16 @@ impl<'k> Run<'k> {
         let asks = matches!(poll.kind, OpKind::Nv(NvOp::TryWait | NvOp::TestWait));
         let told = branch.kind == OpKind::If && branch.args == poll.results;
         let leaves = first[..] == [&OpKind::Break(0)] && matches!(second[..], [OpKind::Yield | OpKind::Continue(0)]);
-        (ends && asks && told && leaves).then_some((id, poll))
+        (ends && asks && told && leaves).then_some((picks, (id, poll)))
     }
 
     /// Opens a loop: how often it runs must be known to be a number.
     fn begin(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), kind: ForKind) -> Result<Step, Fault> {
+        self.symbols.open = None;
         let [lo, hi, step] = [0, 1, 2].map(|i| self.symbols.int(op.args[i], &state.roles[role].env, &mut state.facts));
+        if let Some(open) = self.choice() {
+            return Ok(Step::AtBranch(open));
+        }
         let span = hi.minus(&lo);
         let (total, index) = match (kind, step.as_constant()) {
             (ForKind::Sequential | ForKind::Pipelined, Some(step)) if step > 0 => {
@@ -127,7 +164,7 @@ impl<'k> Run<'k> {
         for ((from, to), known) in op.args[3..].iter().zip(&args).zip(known) {
             bind(here, *from, *to, known);
         }
-        here.frames.push(Frame::Loop(Loop { op: id, index, done: Linear::default(), total }));
+        here.frames.push(Frame::Loop(Loop { op: id, index, done: Linear::default(), total, quota: 0, peeled: 0 }));
         Ok(Step::Moved)
     }
 
@@ -137,8 +174,15 @@ impl<'k> Run<'k> {
         body.get(1..).unwrap_or_default().to_vec()
     }
 
-    /// What is known of a value that is handed on.
+    /// What is known of a value that is handed on. Nobody may ever ask for it, so nothing is asked of the launch for it.
     fn value(&mut self, value: Value, state: &mut State, role: usize) -> Option<Known> {
+        let before = std::mem::replace(&mut self.symbols.speculative, true);
+        let known = self.handed_on(value, state, role);
+        self.symbols.speculative = before;
+        known
+    }
+
+    fn handed_on(&mut self, value: Value, state: &mut State, role: usize) -> Option<Known> {
         match self.kernel.ty(value) {
             Ty::I32 => Some(Known::Int(self.symbols.int(value, &state.roles[role].env, &mut state.facts))),
             Ty::BOOL => Some(Known::Condition(self.symbols.condition(value, &state.roles[role].env, &mut state.facts))),
@@ -154,19 +198,17 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// Starts an iteration: the next one, or one that is `beyond` the next.
-    pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize, beyond: Option<&Linear>) {
+    /// Starts the next iteration.
+    pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize) {
         let here = &mut state.roles[role];
         let Some(Frame::Loop(l)) = here.frames.last_mut() else { return };
         let op = self.kernel.op(l.op);
-        let at = beyond.map_or_else(|| l.done.clone(), |i| l.done.plus(1, i));
-        if beyond.is_none() {
-            l.done = l.done.plus_const(1);
-        }
         let index = match &l.index {
-            Index::Steps { lo, step } => lo.plus(*step, &at),
-            Index::Dealt(kind, range) => self.symbols.dealt_index(*kind, range, &at),
+            Index::Steps { lo, step } => lo.plus(*step, &l.done),
+            Index::Dealt(kind, range) => self.symbols.dealt_index(*kind, range, &l.done),
         };
+        l.done = l.done.plus_const(1);
+        l.quota = (l.quota - 1).max(0);
         let Some(body) = op.regions.first().copied() else { return };
         if let Some(arg) = self.kernel.block(body).args.first() {
             here.env.known.insert(*arg, Known::Int(index));
@@ -187,6 +229,20 @@ impl<'k> Run<'k> {
         Self::advance(state, role);
     }
 
+    /// Leaves everything inside of a loop: the innermost one, or one with so many loops of its own inside.
+    fn to_loop(state: &mut State, role: usize, inner: u32) {
+        let frames = &mut state.roles[role].frames;
+        let mut more = inner;
+        while let Some(frame) = frames.last() {
+            match frame {
+                Frame::Loop(_) if more == 0 => return,
+                Frame::Loop(_) => more -= 1,
+                Frame::Block(..) => {}
+            }
+            frames.pop();
+        }
+    }
+
     fn leave(&mut self, state: &mut State, role: usize, id: OpId, op: &Op) -> Result<Step, Fault> {
         match op.kind {
             OpKind::Yield => {
@@ -199,14 +255,21 @@ impl<'k> Run<'k> {
                 self.hand_on(state, role, &op.args, &results);
                 Ok(Self::advance(state, role))
             }
-            OpKind::Continue(0) => {
-                while matches!(state.roles[role].frames.last(), Some(Frame::Block(..))) {
-                    state.roles[role].frames.pop();
-                }
+            // The rules of barriers say where each phase begins in a loop that runs to its end.
+            OpKind::Break(_) | OpKind::Continue(1..) if !self.objects.is_empty() => Err(Fault::Early { role, op: id }),
+            OpKind::Continue(n) => {
+                Self::to_loop(state, role, n);
                 let Some(Frame::Loop(l)) = state.roles[role].frames.last() else { return Ok(Step::Ended) };
                 let args = self.carried(self.kernel.op(l.op));
                 self.hand_on(state, role, &op.args, &args);
                 Ok(Step::Moved)
+            }
+            OpKind::Break(n) => {
+                Self::to_loop(state, role, n);
+                let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return Ok(Step::Ended) };
+                let results = self.kernel.op(l.op).results.clone();
+                self.hand_on(state, role, &op.args, &results);
+                Ok(Self::advance(state, role))
             }
             OpKind::Return => {
                 state.roles[role].frames.clear();
@@ -348,10 +411,10 @@ impl<'k> Run<'k> {
         let (Some(written), true) = (op.args.first(), self.timed) else { return Ok(()) };
         let written = self.symbols.int(*written, &state.roles[role].env, &mut state.facts);
         let clock = state.clocks[pipe.index()][usize::from(fills)].plus_const(t);
-        if state.facts.decide(&Condition::Zero(written.minus(&clock), true)) == Some(true) {
-            return Ok(());
+        match state.facts.decide(&Condition::Zero(written.minus(&clock), true)) {
+            Some(true) => Ok(()),
+            other => Err(Fault::Time { op: id, pipe, wrong: other == Some(false) }),
         }
-        Err(Fault::Time { op: id, pipe })
     }
 
     /// A product takes its stage; the oldest ones beyond those that may be under way have been read.

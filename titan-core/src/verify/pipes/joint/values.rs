@@ -2,19 +2,20 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "what is not named is not known")]
 
+use super::example::Example;
 use super::linear::{Atom, Condition, Facts, Linear};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::ir::fold::of_constants;
 use crate::ir::{
-    BinOp, Const, Def, DimSpec, Elem, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty,
-    UnOp, Value,
+    BinOp, Const, Def, DimSpec, Elem, GridSpec, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol,
+    TtgOp, Ty, UnOp, Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What an atom stands for; equal keys are one atom.
 #[derive(Clone, Debug, PartialEq)]
-enum Key {
+pub(super) enum Key {
     /// A shape name.
     Symbol(Symbol),
     /// The extent of a parameter's axis.
@@ -25,13 +26,15 @@ enum Key {
     Counter(u32),
     /// A quotient of two integers.
     Quotient(Linear, i64),
+    /// A product of atoms that are none themselves, in order.
+    Product(Vec<Atom>),
     /// An operation on scalars, and their values.
     Op(OpKind, Vec<Arg>),
 }
 
 /// An operand as part of a key.
 #[derive(Clone, Debug, PartialEq)]
-enum Arg {
+pub(super) enum Arg {
     Int(Linear),
     Condition(Condition),
     /// A parameter.
@@ -64,21 +67,66 @@ pub(in crate::verify) struct Symbols<'k> {
     counters: u32,
     /// Operations of the kernel's own block.
     once: BTreeSet<OpId>,
+    /// What the launch must check, so that no sum leaves the range of `i32`.
+    pub(super) required: Vec<Linear>,
+    /// Whether sums of which that is not shown are taken to stay in it.
+    pub(super) no_overflow: bool,
+    /// Whether nothing may be asked of the launch for the sake of a value that is only handed on.
+    pub(super) speculative: bool,
+    /// Numbers for what the launch gives.
+    pub(super) example: Option<Example>,
+    /// A condition on which a minimum, maximum or choice depends that somebody asked for, and that nothing decides.
+    pub(super) open: Option<Condition>,
 }
 
 impl<'k> Symbols<'k> {
     pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
         let once = kernel.block(kernel.body).ops.iter().copied().collect();
-        Symbols { kernel, keys: Vec::new(), quotients: BTreeMap::new(), values: BTreeMap::new(), counters: 0, once }
+        Symbols {
+            kernel,
+            keys: Vec::new(),
+            quotients: BTreeMap::new(),
+            values: BTreeMap::new(),
+            counters: 0,
+            once,
+            required: Vec::new(),
+            no_overflow: false,
+            speculative: false,
+            example: None,
+            open: None,
+        }
     }
 
-    fn intern(&mut self, key: Key) -> Atom {
+    /// Decides a condition on which a value depends, or notes that it is open.
+    pub(super) fn open_choice(&mut self, condition: &Condition, facts: &Facts) -> Option<bool> {
+        let decided = facts.decide(condition);
+        if decided.is_none() && !self.speculative {
+            self.open.get_or_insert(condition.clone());
+        }
+        decided
+    }
+
+    pub(super) fn key(&self, atom: Atom) -> Option<&Key> {
+        self.keys.get(atom.0)
+    }
+
+    /// The parameter that binds a shape name.
+    pub(super) fn binder(&self, symbol: Symbol) -> Option<usize> {
+        self.kernel.sig.params.iter().position(|p| match &p.kind {
+            ParamKind::Tensor { shape, .. } => shape.contains(&DimSpec::Bind(symbol)),
+            ParamKind::Scalar(_) => false,
+        })
+    }
+
+    pub(super) fn intern(&mut self, key: Key) -> Atom {
         let new = Atom(self.keys.len());
         let atom = match &key {
             Key::Counter(_) => new,
             Key::Quotient(of, by) => *self.quotients.entry((of.clone(), *by)).or_insert(new),
             Key::Value(value, age) => *self.values.entry((*value, *age)).or_insert(new),
-            Key::Symbol(_) | Key::Dim(..) | Key::Op(..) => self.keys.iter().position(|k| *k == key).map_or(new, Atom),
+            Key::Symbol(_) | Key::Dim(..) | Key::Product(_) | Key::Op(..) => {
+                self.keys.iter().position(|k| *k == key).map_or(new, Atom)
+            }
         };
         if atom == new {
             self.keys.push(key);
@@ -99,6 +147,15 @@ impl<'k> Symbols<'k> {
                 facts.assume(&condition, true);
             }
         }
+    }
+
+    /// Whether no program runs at all with the numbers of an example.
+    pub(super) fn is_idle(&mut self, facts: &mut Facts) -> bool {
+        if let Some(example) = &mut self.example {
+            example.complete();
+        }
+        let GridSpec::Extents(extents) = &self.kernel.sig.grid else { return false };
+        extents.iter().any(|e| self.host(e, facts).and_then(|l| l.as_constant()).is_some_and(|n| n < 1))
     }
 
     fn host_condition(&mut self, expr: &HostExpr, facts: &mut Facts) -> Option<Condition> {
@@ -135,7 +192,7 @@ impl<'k> Symbols<'k> {
         match expr {
             HostExpr::Const(c) => Some(Linear::constant(*c)),
             HostExpr::Symbol(s) => Some(self.extent(Key::Symbol(*s), facts)),
-            HostExpr::Scalar(p) => Some(Linear::atom(self.intern(Key::Value(self.kernel.param(*p), 0)))),
+            HostExpr::Scalar(p) => Some(self.given(Key::Value(self.kernel.param(*p), 0))),
             HostExpr::Dim(p, axis) => Some(self.dim(*p, *axis, facts)),
             HostExpr::Not(_) => None,
             HostExpr::Binary(op, a, b) => {
@@ -143,8 +200,7 @@ impl<'k> Symbols<'k> {
                 match (op, a.as_constant(), b.as_constant()) {
                     (HostOp::Add, ..) => Some(a.plus(1, &b)),
                     (HostOp::Sub, ..) => Some(a.minus(&b)),
-                    (HostOp::Mul, Some(k), _) => Some(b.times(k)),
-                    (HostOp::Mul, _, Some(k)) => Some(a.times(k)),
+                    (HostOp::Mul, ..) => self.product(&a, &b, facts),
                     (HostOp::Div, _, Some(k)) => self.quotient(&a, k, facts),
                     (HostOp::Cdiv, _, Some(k)) => self.quotient(&a.plus_const(k - 1), k, facts),
                     (_, _, _) => None,
@@ -153,9 +209,18 @@ impl<'k> Symbols<'k> {
         }
     }
 
+    /// What the launch gives: a number, if an example is run.
+    fn given(&mut self, key: Key) -> Linear {
+        let data = matches!(key, Key::Value(value, _) if !matches!(self.kernel.value(value).def, Def::Param(_)));
+        match self.example.as_mut().filter(|_| !data).and_then(|e| e.number(&key)) {
+            Some(number) => Linear::constant(number),
+            None => Linear::atom(self.intern(key)),
+        }
+    }
+
     /// An extent, which is not negative.
     fn extent(&mut self, key: Key, facts: &mut Facts) -> Linear {
-        let atom = Linear::atom(self.intern(key));
+        let atom = self.given(key);
         if !facts.is_not_negative(&atom) {
             facts.assume(&Condition::NotNegative(atom.clone(), true), true);
         }
@@ -207,6 +272,7 @@ impl<'k> Symbols<'k> {
             Some(Key::Counter(n)) => matches!(self.keys.get(counter.0), Some(Key::Counter(own)) if n >= own),
             Some(Key::Value(_, age)) => *age > since,
             Some(Key::Quotient(of, _)) => inside(of),
+            Some(Key::Product(atoms)) => atoms.iter().any(|atom| self.varies(*atom, (counter, since))),
             Some(Key::Op(_, args)) => args.iter().any(|arg| match arg {
                 Arg::Int(l) | Arg::Condition(Condition::NotNegative(l, _) | Condition::Zero(l, _)) => inside(l),
                 Arg::Condition(Condition::Opaque(a, _)) => self.varies(*a, (counter, since)),
@@ -231,10 +297,13 @@ impl<'k> Symbols<'k> {
 
     /// An integer; whatever it is, it is one.
     pub(in crate::verify) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
-        match self.known(value, env, facts) {
+        let l = match self.known(value, env, facts) {
             Some(Known::Int(l)) => l,
-            Some(Known::Condition(_)) | None => Linear::atom(self.intern(Key::Value(value, self.age(value, env)))),
-        }
+            Some(Known::Condition(_)) | None => self.given(Key::Value(value, self.age(value, env))),
+        };
+        // In a case of which the number is known, everything is. What turns is followed by its form, also then.
+        let number = if self.no_overflow { None } else { facts.number(&l) };
+        number.map_or(l, Linear::constant)
     }
 
     /// A condition.
@@ -293,20 +362,30 @@ impl<'k> Symbols<'k> {
             return Some(rounded);
         }
         let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
-        match (bin, a.as_constant(), b.as_constant()) {
+        let result = match (bin, a.as_constant(), b.as_constant()) {
             // Constants wrap.
-            (_, Some(a), Some(b)) => of_constants(bin, Elem::I32, a, b).map(Linear::constant),
+            (_, Some(a), Some(b)) => return of_constants(bin, Elem::I32, a, b).map(Linear::constant),
             (BinOp::Add, ..) => Some(a.plus(1, &b)),
             (BinOp::Sub, ..) => Some(a.minus(&b)),
-            (BinOp::Mul, Some(k), _) => Some(b.times(k)),
-            (BinOp::Mul, _, Some(k)) => Some(a.times(k)),
-            (BinOp::Div, _, Some(k)) => self.quotient(&a, k, facts).or_else(|| self.opaque(bin, &a, &b)),
-            (BinOp::Rem, _, Some(k)) => {
-                let quotient = self.quotient(&a, k, facts);
-                quotient.map(|q| a.plus(-k, &q)).or_else(|| self.opaque(bin, &a, &b))
+            (BinOp::Mul, ..) => self.product(&a, &b, facts),
+            (BinOp::Min | BinOp::Max, ..) => {
+                let less = Condition::NotNegative(b.minus(&a), true);
+                self.open_choice(&less, facts)
+                    .map(|less| if less == (bin == BinOp::Min) { a.clone() } else { b.clone() })
             }
-            (_, _, _) => self.opaque(bin, &a, &b),
-        }
+            (BinOp::Div, _, Some(k)) => self.quotient(&a, k, facts).or_else(|| self.opaque(bin, &a, &b)),
+            (BinOp::Rem, _, Some(1 | -1)) => Some(Linear::default()),
+            (BinOp::Shr, _, Some(k @ 0..31)) => self.quotient(&a, 1 << k, facts),
+            (BinOp::Shl, _, Some(k @ 0..31)) => self.product(&a, &Linear::constant(1 << k), facts),
+            (BinOp::Rem, _, Some(k)) => self.quotient(&a, k, facts).map(|q| a.plus(-k, &q)),
+            (_, _, _) => None,
+        };
+        let result = match bin {
+            BinOp::Add | BinOp::Sub | BinOp::Mul => result.and_then(|l| self.exact(l, facts)),
+            // Quotients, remainders and choices are no greater than what they are made of.
+            _ => result,
+        };
+        result.or_else(|| self.opaque(bin, &a, &b))
     }
 
     fn opaque(&mut self, bin: BinOp, a: &Linear, b: &Linear) -> Option<Linear> {
@@ -373,10 +452,10 @@ impl<'k> Symbols<'k> {
                 | Ty::Raw(_) => Arg::Value(*arg, self.age(*arg, env)),
             });
         }
-        let atom = self.intern(Key::Op(op.kind.clone(), args));
+        let key = Key::Op(op.kind.clone(), args);
         match elem {
-            Elem::I32 => Some(Known::Int(Linear::atom(atom))),
-            Elem::Bool => Some(Known::Condition(Condition::Opaque(atom, true))),
+            Elem::I32 => Some(Known::Int(self.given(key))),
+            Elem::Bool => Some(Known::Condition(Condition::Opaque(self.intern(key), true))),
             _ => None,
         }
     }

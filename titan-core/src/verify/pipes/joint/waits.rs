@@ -59,7 +59,13 @@ impl Run<'_> {
                 let body = self.kernel.op(l.op).regions.first().copied();
                 (l.op, body.is_some_and(|b| self.waited_in(b, wait.on)))
             });
-            Stuck { wait, provider, behind, holds: self.holds(state, &wait), told: self.incomplete(state, &wait) }
+            Stuck {
+                wait,
+                provider,
+                behind,
+                holds: self.holds(state, &wait),
+                told: self.incomplete(state, &wait, self.symbols.example.is_some()),
+            }
         };
         Fault::Stuck { waits: waits.into_iter().map(stuck).collect(), ended }
     }
@@ -82,7 +88,6 @@ impl Run<'_> {
         let slots: usize = self.kernel.pipes.iter().map(|p| p.slots as usize).sum();
         let turning = self.objects.barriers.iter().map(|b| b.n).chain(self.objects.memories.iter().map(|m| m.n)).max();
         let slots = slots + 2 * usize::try_from(turning.unwrap_or(0)).unwrap_or(0);
-        let ahead = loop_of(state, role).map_or(0, |l| l.done.as_constant().unwrap_or(0));
-        usize::try_from(ahead).is_ok_and(|n| n < slots + AHEAD)
+        loop_of(state, role).is_none_or(|l| l.peeled < slots + AHEAD)
     }
 }

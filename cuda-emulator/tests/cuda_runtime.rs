@@ -1,76 +1,20 @@
-//! The CUDA runtime, with a driver that needs no GPU: streams, drops, awaits, traps, memory of others, and every bad input.
+//! The CUDA runtime, with a driver that needs no GPU: streams, drops, awaits, traps, and every bad input.
 //!
 //! Each test runs its body in a process of its own, with the emulated driver first on the library path and set as the test
 //! says. With `TITAN_DEVICE=cuda`, tests without settings run on the real device instead.
 
-#![cfg(all(feature = "cuda", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test that cannot go on stops; small numbers")]
 #![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
-#![expect(unsafe_code, reason = "pointers of others")]
 
+mod cuda_process;
+#[path = "../../tests/runtime_kernels/mod.rs"]
 mod runtime_kernels;
 
+use cuda_process::{CHILD, device, driver, in_every_order, process, with};
 use runtime_kernels::{add, fill, scale, slow_fill, trap_at};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use titan::cuda::cudarc::driver::{CudaContext, DevicePtr};
-use titan::cuda::{self, RawTensor};
-use titan::{Device, DeviceKind, Error, Tensor};
-
-const CHILD: &str = "TITAN_CUDA_RUNTIME_TEST";
-
-/// A new folder, and in it the emulated driver without some functions.
-fn driver(missing: &[&str]) -> PathBuf {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{}-{number}", std::process::id()));
-    let beside = std::env::current_exe().unwrap();
-    let library = beside.with_file_name("libcuda_emulator.so");
-    cuda_emulator::place::place(&library, &folder, missing).unwrap();
-    folder
-}
-
-/// Runs this test program again, with only `test` in it, which runs `body` there.
-fn process(test: &str, folder: &Path, settings: &[(&str, &str)], body: impl FnOnce()) {
-    if std::env::var(CHILD).is_ok() {
-        return body();
-    }
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    command.env(CHILD, "1").env("TITAN_DEVICE", "cuda:0").env("LD_LIBRARY_PATH", folder);
-    let output = command.envs(settings.iter().copied()).output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    std::fs::remove_dir_all(folder).unwrap();
-    assert!(output.status.success() && text.contains("1 passed"), "with {settings:?}:\n{text}");
-}
-
-/// With the emulated driver and these settings.
-fn with(test: &str, settings: &[(&str, &str)], body: impl FnOnce()) {
-    let real = std::env::var("TITAN_DEVICE").is_ok_and(|name| name.starts_with("cuda"));
-    if real && settings.is_empty() && std::env::var(CHILD).is_err() {
-        return body();
-    }
-    let folder = if std::env::var(CHILD).is_ok() { PathBuf::new() } else { driver(&[]) };
-    process(test, &folder, settings, body);
-}
-
-/// With streams that run as late, as early and as randomly as they may.
-fn in_every_order(test: &str, body: impl Fn()) {
-    for order in ["late", "early", "random:1", "random:2", "random:3"] {
-        with(test, &[("CUDA_EMULATOR_ORDER", order)], &body);
-        if std::env::var(CHILD).is_ok() {
-            return;
-        }
-    }
-}
-
-fn device() -> Device {
-    let device = Device::best().unwrap();
-    assert_eq!(device.kind(), DeviceKind::Cuda);
-    device
-}
+use titan::{Device, Error, Tensor};
 
 #[test]
 fn work_of_many_streams_is_in_order_and_tensors_may_be_dropped_at_once() {
@@ -339,89 +283,27 @@ fn a_lost_device_is_told_with_the_kernel() {
 }
 
 #[test]
-fn slices_of_cudarc_are_tensors() {
-    in_every_order("slices_of_cudarc_are_tensors", || {
-        let dev = device();
-        let context = CudaContext::new(0).unwrap();
-        let stream = context.new_stream().unwrap();
-        let source = stream.clone_htod(&[1.0f32, 2.0, 3.0, 4.0]).unwrap();
-        let mut target = stream.alloc_zeros::<f32>(4).unwrap();
-        {
-            let x = cuda::borrow(&dev, &source, [4]).unwrap();
-            let mut y = cuda::borrow_mut(&dev, &mut target, [4]).unwrap();
-            add(&x, &mut y, 1.0).launch(&dev.default_stream()).unwrap();
-            scale(&mut y, 2.0).launch(&dev.stream().unwrap()).unwrap();
-        }
-        assert_eq!(stream.clone_dtoh(&target).unwrap(), [4.0, 6.0, 8.0, 10.0]);
-        let y = cuda::borrow(&dev, &target, [2, 2]).unwrap();
-        assert_eq!(y.transpose::<0, 1>().unwrap().to_vec().unwrap(), [4.0, 8.0, 6.0, 10.0]);
-        drop(y);
-        let x = cuda::borrow(&dev, &source, [4]).unwrap();
-        let mut own = dev.zeros([4]).unwrap();
-        add(&x, &mut own, 0.5).launch(&dev.default_stream()).unwrap();
-        drop(x);
-        drop(source);
-        assert_eq!(own.to_vec().unwrap(), [1.5, 2.5, 3.5, 4.5]);
-        let text = cuda::borrow(&dev, &target, [3]).unwrap_err().to_string();
-        assert!(text.starts_with("4 elements were given for shape [3]"), "{text}");
-        assert!(cuda::borrow(&Device::cpu(), &target, [4]).unwrap_err().to_string().contains("not a CUDA device"));
+fn code_that_does_not_fit_is_refused_with_numbers_and_logs() {
+    let settings = [("CUDA_EMULATOR_DEVICES", "sm_80")];
+    with("code_that_does_not_fit_is_refused_with_numbers_and_logs", &settings, || {
+        let error = launch_variant("sm_80", "", 400_000);
+        let Error::SharedMemory { needs: 400_000, limit, .. } = error else { panic!("{error}") };
+        assert!(error.to_string().contains("needs 400000 bytes of shared memory for a program, and cuda:0"));
+        assert!(error.to_string().contains(&format!("grants {limit}")), "{error}");
+        let error = launch_variant("sm_80", "this is no PTX", 0);
+        let Error::Code { log, .. } = &error else { panic!("{error}") };
+        assert!(log.contains("line 1"), "{error}");
     });
 }
 
 #[test]
-fn tensors_are_lent_to_streams_of_cudarc() {
-    in_every_order("tensors_are_lent_to_streams_of_cudarc", || {
-        let dev = device();
-        let context = CudaContext::new(0).unwrap();
-        let stream = context.new_stream().unwrap();
-        let mut x = dev.zeros([4]).unwrap();
-        fill(&mut x, 3.0).launch(&dev.default_stream()).unwrap();
-        let source = stream.clone_htod(&[5.0f32; 4]).unwrap();
-        {
-            let lent = cuda::lend_mut(&mut x, &stream).unwrap();
-            let (from, _read) = source.device_ptr(&stream);
-            // SAFETY: both hold four elements, and the stream is in order with all other uses.
-            unsafe {
-                cuda::cudarc::driver::result::memcpy_dtod_async(lent.address(), from, 16, stream.cu_stream()).unwrap();
-            }
-        }
-        scale(&mut x, 2.0).launch(&dev.default_stream()).unwrap();
-        assert_eq!(x.to_vec().unwrap(), [10.0; 4]);
-    });
-}
-
-#[test]
-fn raw_pointers_are_checked() {
-    let settings = [("CUDA_EMULATOR_DEVICES", "sm_80,sm_80")];
-    with("raw_pointers_are_checked", &settings, || {
-        let dev = device();
-        let context = CudaContext::new(0).unwrap();
-        let stream = context.new_stream().unwrap();
-        let slice = stream.clone_htod(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
-        let (pointer, _read) = slice.device_ptr(&stream);
-        let raw = |pointer, shape, strides| {
-            let raw = RawTensor { pointer, shape, strides, stream: Some(stream.cu_stream()) };
-            // SAFETY: where the pointer is good, the slice lives until the end of the test.
-            unsafe { cuda::tensor_from_raw::<f32, 2>(&dev, raw) }
-        };
-        let x = raw(pointer, [3, 2], Some([1, 3])).unwrap();
-        assert_eq!(x.to_vec().unwrap(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
-        let refused = |pointer, shape, strides| raw(pointer, shape, strides).unwrap_err().to_string();
-        let cases = [
-            (refused(pointer + 2, [1, 1], None), "is not a multiple of 4, the bytes of an element `f32`"),
-            (refused(pointer, [2, 2], Some([usize::MAX / 2, 1])), "reaches beyond all addresses"),
-            (refused(pointer, [2, 2], Some([1, 1])), "elements of shape [2, 2] share memory"),
-            (refused(pointer, [1 << 20, 2], None), "the tensor takes 8388608 bytes, and behind the pointer"),
-            (refused(0x1000, [1, 1], None), "is no memory of a CUDA device"),
-        ];
-        for (text, says) in cases {
-            assert!(text.contains(says) && text.contains("\n  help: "), "{text}");
-        }
-        let other = CudaContext::new(1).unwrap().default_stream().clone_htod(&[1.0f32; 2]).unwrap();
-        let (elsewhere, _read) = other.device_ptr(other.stream());
-        assert!(refused(elsewhere, [1, 2], None).contains("belongs to CUDA device 1, not to cuda:0 ("));
-        let text = cuda::borrow(&dev, &other, [2]).unwrap_err().to_string();
-        assert!(text.contains("the stream belongs to CUDA device 1"), "{text}");
+fn a_device_older_than_all_code_is_named() {
+    let settings = [("CUDA_EMULATOR_DEVICES", "sm_80")];
+    with("a_device_older_than_all_code_is_named", &settings, || {
+        let error = launch_variant("sm_90a", "", 0);
+        let Error::TooOld { capability, targets, .. } = &error else { panic!("{error}") };
+        assert_eq!((capability.as_str(), targets.as_str()), ("8.0", "sm_90a"), "{error}");
+        assert!(error.to_string().starts_with("kernel `odd` cannot run on cuda:0 ("), "{error}");
     });
 }
 
@@ -446,29 +328,4 @@ fn launch_variant(target: &str, payload: &str, shared_bytes: u32) -> Error {
     let kernel = titan::__private::KernelRef::new("odd", artifact.leak(), "src/kernels.rs", 1);
     let mut y = device().zeros::<f32, 1>([2]).unwrap();
     titan::Launch::new(Box::leak(Box::new(kernel)), vec![(&mut y).into()]).sync().unwrap_err()
-}
-
-#[test]
-fn code_that_does_not_fit_is_refused_with_numbers_and_logs() {
-    let settings = [("CUDA_EMULATOR_DEVICES", "sm_80")];
-    with("code_that_does_not_fit_is_refused_with_numbers_and_logs", &settings, || {
-        let error = launch_variant("sm_80", "", 400_000);
-        let Error::SharedMemory { needs: 400_000, limit, .. } = error else { panic!("{error}") };
-        assert!(error.to_string().contains("needs 400000 bytes of shared memory for a program, and cuda:0"));
-        assert!(error.to_string().contains(&format!("grants {limit}")), "{error}");
-        let error = launch_variant("sm_80", "this is no PTX", 0);
-        let Error::Code { log, .. } = &error else { panic!("{error}") };
-        assert!(log.contains("line 1"), "{error}");
-    });
-}
-
-#[test]
-fn a_device_older_than_all_code_is_named() {
-    let settings = [("CUDA_EMULATOR_DEVICES", "sm_80")];
-    with("a_device_older_than_all_code_is_named", &settings, || {
-        let error = launch_variant("sm_90a", "", 0);
-        let Error::TooOld { capability, targets, .. } = &error else { panic!("{error}") };
-        assert_eq!((capability.as_str(), targets.as_str()), ("8.0", "sm_90a"), "{error}");
-        assert!(error.to_string().starts_with("kernel `odd` cannot run on cuda:0 ("), "{error}");
-    });
 }

@@ -1,0 +1,156 @@
+//! Memory shared with cudarc and by raw pointers, with a driver that needs no GPU: in every order of streams, guards dropped,
+//! forgotten and lent on, and every bad pointer.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+#![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
+#![expect(unsafe_code, reason = "pointers of others")]
+
+mod cuda_process;
+#[path = "../../tests/runtime_kernels/mod.rs"]
+mod runtime_kernels;
+
+use cuda_process::{device, in_every_order, with};
+use runtime_kernels::{add, fill, scale};
+use titan::Device;
+use titan::cuda::cudarc::driver::{CudaContext, DevicePtr, result};
+use titan::cuda::{self, RawTensor};
+
+#[test]
+fn slices_of_cudarc_are_tensors() {
+    in_every_order("slices_of_cudarc_are_tensors", || {
+        let dev = device();
+        let context = CudaContext::new(0).unwrap();
+        let stream = context.new_stream().unwrap();
+        let source = stream.clone_htod(&[1.0f32, 2.0, 3.0, 4.0]).unwrap();
+        let mut target = stream.alloc_zeros::<f32>(4).unwrap();
+        {
+            let x = cuda::borrow(&dev, &source, [4]).unwrap();
+            let mut y = cuda::borrow_mut(&dev, &mut target, [4]).unwrap();
+            add(&x, &mut y, 1.0).launch(&dev.default_stream()).unwrap();
+            scale(&mut y, 2.0).launch(&dev.stream().unwrap()).unwrap();
+        }
+        assert_eq!(stream.clone_dtoh(&target).unwrap(), [4.0, 6.0, 8.0, 10.0]);
+        let y = cuda::borrow(&dev, &target, [2, 2]).unwrap();
+        assert_eq!(y.transpose::<0, 1>().unwrap().to_vec().unwrap(), [4.0, 8.0, 6.0, 10.0]);
+        drop(y);
+        let x = cuda::borrow(&dev, &source, [4]).unwrap();
+        let mut own = dev.zeros([4]).unwrap();
+        add(&x, &mut own, 0.5).launch(&dev.default_stream()).unwrap();
+        drop(x);
+        drop(source);
+        assert_eq!(own.to_vec().unwrap(), [1.5, 2.5, 3.5, 4.5]);
+        let text = cuda::borrow(&dev, &target, [3]).unwrap_err().to_string();
+        assert!(text.starts_with("4 elements were given for shape [3]"), "{text}");
+        assert!(cuda::borrow(&Device::cpu(), &target, [4]).unwrap_err().to_string().contains("not a CUDA device"));
+    });
+}
+
+/// Neither forgetting what was borrowed nor dropping it early hides a launch from cudarc's streams: not from the slice's own, on
+/// which it is freed, and not from others.
+#[test]
+fn borrows_need_no_destructor() {
+    in_every_order("borrows_need_no_destructor", || {
+        let dev = device();
+        let context = CudaContext::new(0).unwrap();
+        let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let source = stream.clone_htod(&[1.0f32, 2.0, 3.0, 4.0]).unwrap();
+        let mut target = stream.alloc_zeros::<f32>(4).unwrap();
+        let overwritten = stream.clone_htod(&[7.0f32; 4]).unwrap();
+        {
+            let x = cuda::borrow(&dev, &source, [4]).unwrap();
+            let mut y = cuda::borrow_mut(&dev, &mut target, [4]).unwrap();
+            add(&x, &mut y, 1.0).launch(&dev.default_stream()).unwrap();
+            scale(&mut y.slice_mut::<0>(1..3).unwrap(), 2.0).launch(&dev.stream().unwrap()).unwrap();
+            std::mem::forget((x, y));
+        }
+        // Another stream of cudarc's waits for the launches by the events of the slices: it reads what was written, and
+        // overwrites what was read.
+        assert_eq!(other.clone_dtoh(&target).unwrap(), [2.0, 6.0, 8.0, 5.0]);
+        let mut source = source;
+        other.memcpy_dtod(&overwritten, &mut source).unwrap();
+        let x = cuda::borrow(&dev, &source, [4]).unwrap();
+        let mut own = dev.zeros([4]).unwrap();
+        add(&x, &mut own, 0.5).launch(&dev.default_stream()).unwrap();
+        std::mem::forget(x);
+        drop((source, target));
+        assert_eq!(own.to_vec().unwrap(), [7.5; 4]);
+    });
+}
+
+/// A borrowed tensor that is lent on: the slice's streams wait for the borrower as for launches.
+#[test]
+fn a_slice_waits_for_whom_its_tensor_was_lent_to() {
+    in_every_order("a_slice_waits_for_whom_its_tensor_was_lent_to", || {
+        let dev = device();
+        let context = CudaContext::new(0).unwrap();
+        let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let mut slice = stream.alloc_zeros::<f32>(4).unwrap();
+        let source = other.clone_htod(&[5.0f32; 4]).unwrap();
+        {
+            let mut x = cuda::borrow_mut(&dev, &mut slice, [4]).unwrap();
+            let lent = cuda::lend_mut(&mut x, &other).unwrap();
+            let (from, _read) = source.device_ptr(&other);
+            // SAFETY: both hold four elements, and the stream is in order with all other uses.
+            unsafe { result::memcpy_dtod_async(lent.address(), from, 16, other.cu_stream()).unwrap() };
+        }
+        assert_eq!(stream.clone_dtoh(&slice).unwrap(), [5.0; 4]);
+    });
+}
+
+#[test]
+fn tensors_are_lent_to_streams_of_cudarc() {
+    in_every_order("tensors_are_lent_to_streams_of_cudarc", || {
+        let dev = device();
+        let context = CudaContext::new(0).unwrap();
+        let stream = context.new_stream().unwrap();
+        let mut x = dev.zeros([4]).unwrap();
+        fill(&mut x, 3.0).launch(&dev.default_stream()).unwrap();
+        let source = stream.clone_htod(&[5.0f32; 4]).unwrap();
+        {
+            let lent = cuda::lend_mut(&mut x, &stream).unwrap();
+            let (from, _read) = source.device_ptr(&stream);
+            // SAFETY: both hold four elements, and the stream is in order with all other uses.
+            unsafe {
+                result::memcpy_dtod_async(lent.address(), from, 16, stream.cu_stream()).unwrap();
+            }
+        }
+        scale(&mut x, 2.0).launch(&dev.default_stream()).unwrap();
+        assert_eq!(x.to_vec().unwrap(), [10.0; 4]);
+    });
+}
+
+#[test]
+fn raw_pointers_are_checked() {
+    let settings = [("CUDA_EMULATOR_DEVICES", "sm_80,sm_80")];
+    with("raw_pointers_are_checked", &settings, || {
+        let dev = device();
+        let context = CudaContext::new(0).unwrap();
+        let stream = context.new_stream().unwrap();
+        let slice = stream.clone_htod(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        let (pointer, _read) = slice.device_ptr(&stream);
+        let raw = |pointer, shape, strides| {
+            let raw = RawTensor { pointer, shape, strides, stream: Some(stream.cu_stream().cast()) };
+            // SAFETY: where the pointer is good, the slice lives until the end of the test.
+            unsafe { cuda::tensor_from_raw::<f32, 2>(&dev, raw) }
+        };
+        let x = raw(pointer, [3, 2], Some([1, 3])).unwrap();
+        assert_eq!(x.to_vec().unwrap(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        let refused = |pointer, shape, strides| raw(pointer, shape, strides).unwrap_err().to_string();
+        let cases = [
+            (refused(pointer + 2, [1, 1], None), "is not a multiple of 4, the bytes of an element `f32`"),
+            (refused(pointer, [2, 2], Some([usize::MAX / 2, 1])), "reaches beyond all addresses"),
+            (refused(pointer, [2, 2], Some([1, 1])), "elements of shape [2, 2] share memory"),
+            (refused(pointer, [1 << 20, 2], None), "the tensor takes 8388608 bytes, and behind the pointer"),
+            (refused(0x1000, [1, 1], None), "is no memory of a CUDA device"),
+        ];
+        for (text, says) in cases {
+            assert!(text.contains(says) && text.contains("\n  help: "), "{text}");
+        }
+        let other = CudaContext::new(1).unwrap().default_stream().clone_htod(&[1.0f32; 2]).unwrap();
+        let (elsewhere, _read) = other.device_ptr(other.stream());
+        assert!(refused(elsewhere, [1, 2], None).contains("belongs to CUDA device 1, not to cuda:0 ("));
+        let text = cuda::borrow(&dev, &other, [2]).unwrap_err().to_string();
+        assert!(text.contains("the stream belongs to CUDA device 1"), "{text}");
+    });
+}

@@ -1,0 +1,44 @@
+//! Devices that are not there: what is there instead, why, and what to do about it.
+
+use super::device::{Device, DeviceKind};
+use crate::error::Error;
+
+/// Devices, for messages.
+pub(super) fn list(devices: &[Device]) -> String {
+    if devices.is_empty() {
+        return "none".to_owned();
+    }
+    devices.iter().map(Device::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A program without the CPU as a device, on a machine without others.
+pub(super) fn none_at_all(no_cuda: Option<(String, &'static str)>) -> Error {
+    let (reason, help) = absence(DeviceKind::Cuda.name(), no_cuda).unzip();
+    let (asked_by, asked) = ("the best device", "any".to_owned());
+    Error::NoSuchDevice { asked_by, asked, available: list(&[]), reason, help }
+}
+
+/// Why there is no device of a kind, and what to do about it. `no_cuda`: why there is no NVIDIA GPU.
+pub(super) fn absence(kind: &str, no_cuda: Option<(String, &'static str)>) -> Option<(String, &'static str)> {
+    if kind == DeviceKind::Emulator.name() {
+        return Some(if cfg!(feature = "emulator") {
+            ("an emulator has a target".to_owned(), "write it behind a colon, as in `emulator:sm_80`")
+        } else {
+            ("this program has no emulator".to_owned(), "build with feature `emulator` of `titan-gpu`")
+        });
+    }
+    if kind == DeviceKind::Simulator.name() {
+        return Some(if cfg!(feature = "simulator") {
+            ("the simulator has no number".to_owned(), "write `simulator`")
+        } else {
+            ("this program has no simulator".to_owned(), "build with feature `simulator` of `titan-gpu`")
+        });
+    }
+    if kind == DeviceKind::Cpu.name() && !cfg!(feature = "cpu") {
+        return Some((
+            "this program has no code for the CPU as a device".to_owned(),
+            "build with feature `cpu` of `titan-gpu`",
+        ));
+    }
+    no_cuda.filter(|_| kind == DeviceKind::Cuda.name())
+}

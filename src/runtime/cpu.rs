@@ -1,0 +1,141 @@
+//! The CPU as a device, and tensors in the host's own slices.
+//!
+//! [`scope`] lends slices to kernels without a copy:
+//!
+//! ```
+//! use titan::prelude::*;
+//!
+//! #[titan::kernel]
+//! fn twice(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+//!     y.store_tile([program_id(0)], x.load_tile::<64>([program_id(0)]) * 2.0);
+//! }
+//!
+//! # fn main() -> titan::Result<()> {
+//! let x = vec![1.5f32; 100];
+//! let mut y = vec![0.0f32; 100];
+//! titan::cpu::scope(|host| {
+//!     let x = host.borrow(&x, [100])?;
+//!     let mut y = host.borrow_mut(&mut y, [100])?;
+//!     twice(&x, &mut y).sync()
+//! })?;
+//! assert_eq!(y, [3.0; 100]);
+//! # Ok(())
+//! # }
+//! ```
+
+use super::backend::Storage;
+use super::buffer::{Access, Buffer};
+use super::device::Device;
+use super::footprint::Footprint;
+use super::layout::Layout;
+use super::lock;
+use super::tensor::Tensor;
+use super::view::{View, ViewMut};
+use crate::error::{Error, Result};
+use crate::lang::{Elem, is_plain};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Mutex;
+use titan_cpu::memory::Memory;
+
+/// What the CPU is called: threads and model.
+pub(super) fn description() -> String {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
+    let model = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+    format!("{threads} {}, {model}", if threads == 1 { "thread" } else { "threads" })
+}
+
+/// Runs `f`, in which slices can be tensors of the CPU. Every launch that uses them has ended when this returns, also those on
+/// streams, and also if `f` panics: until then the slices are borrowed.
+///
+/// How launches failed is told where it always is: by what reads their results, or by [`Stream::sync`](crate::Stream::sync).
+pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
+    let lent = Lent::default();
+    f(&Scope { lent: &lent, scope: PhantomData, env: PhantomData })
+    // `lent` is dropped, also by a panic, and waits.
+}
+
+/// What makes tensors of slices: see [`scope`].
+pub struct Scope<'scope, 'env> {
+    lent: &'scope Lent,
+    /// Invariant, as in `std::thread::Scope`: a view cannot be taken for one of a longer scope.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// All of each memory that was lent in a scope.
+#[derive(Default)]
+struct Lent(Mutex<Vec<Access>>);
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// A row-major tensor in a slice, to read.
+    ///
+    /// # Errors
+    /// If the shape has not as many elements as the slice, or if elements lie otherwise on devices: those of `tf32`, of 8-bit
+    /// floats and of 4-bit types.
+    pub fn borrow<T: Elem, const R: usize>(
+        &'scope self,
+        data: &'env [T],
+        shape: [usize; R],
+    ) -> Result<View<'scope, T, R>> {
+        let bytes = T::as_bytes(data).ok_or_else(|| otherwise::<T>("borrow"))?;
+        // SAFETY: the slice is borrowed for `'env`, which the scope does not outlive; a view of it lives for `'scope` at
+        // most, and `scope` waits for every access before it returns, which nobody can prevent. Elements of a slice are aligned.
+        #[expect(unsafe_code, reason = "the slice is lent without a copy")]
+        let memory = unsafe { Memory::lent(bytes) };
+        Ok(View::new(self.tensor(memory, data.len(), shape)?))
+    }
+
+    /// As [`Scope::borrow`], to write.
+    ///
+    /// # Errors
+    /// As [`Scope::borrow`], and for `bool`, of which not every byte is a value.
+    pub fn borrow_mut<T: Elem, const R: usize>(
+        &'scope self,
+        data: &'env mut [T],
+        shape: [usize; R],
+    ) -> Result<ViewMut<'scope, T, R>> {
+        if T::as_bytes(data).is_none() || !is_plain::<T>() {
+            return Err(otherwise::<T>("borrow_mut"));
+        }
+        let (start, len) = (data.as_mut_ptr(), data.len());
+        let bytes = std::ptr::slice_from_raw_parts_mut(start.cast::<u8>(), size_of_val(data));
+        // SAFETY: as in `borrow`; the borrow is exclusive, and every pattern of bits is a value of the type.
+        #[expect(unsafe_code, reason = "the slice is lent without a copy")]
+        let memory = unsafe { Memory::lent_mut(bytes) };
+        Ok(ViewMut::new(self.tensor(memory, len, shape)?))
+    }
+
+    fn tensor<T: Elem, const R: usize>(&self, memory: Memory, len: usize, shape: [usize; R]) -> Result<Tensor<T, R>> {
+        let layout = Layout::row_major(T::ELEM, shape)?;
+        if layout.len() != len {
+            return Err(Error::ElementCount { found: len, shape: shape.to_vec(), expected: layout.len() });
+        }
+        let footprint = Footprint::whole(memory.len());
+        let buffer = Buffer::of(&Device::cpu(), memory.len(), (Storage::Cpu(memory), None));
+        lock(&self.lent.0).push(Access { buffer: buffer.clone(), footprint, write: true });
+        Ok(Tensor::of(buffer, layout))
+    }
+}
+
+fn otherwise<T: Elem>(operation: &'static str) -> Error {
+    let problem = format!("elements of type `{}` lie otherwise on the device than in a slice", T::ELEM);
+    Error::Layout { operation, problem, help: "copy them with `Device::tensor`" }
+}
+
+impl Drop for Lent {
+    /// Views are gone by now: what has been entered is all that will ever use the slices.
+    fn drop(&mut self) {
+        for access in lock(&self.0).drain(..) {
+            access.buffer.earlier(&access).iter().for_each(|earlier| earlier.event.wait());
+        }
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scope({} slices)", lock(&self.lent.0).len())
+    }
+}

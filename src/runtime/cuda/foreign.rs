@@ -1,0 +1,226 @@
+//! Tensors in memory of others, and tensors lent to others, by pointers and streams of the driver's.
+//!
+//! No thread waits at either border. The stream of somebody else's memory is waited for by the first launch that uses the
+//! tensor, and waits itself for every launch as soon as the device has it: the memory may be used, or freed in the order of
+//! that stream, right after the borrow. Nothing here rests on a destructor.
+
+use super::super::as_tensor::{AsTensor, AsTensorMut};
+use super::super::backend::{self, Storage};
+use super::super::buffer::{Access, Buffer};
+use super::super::device::Device;
+use super::super::layout::Layout;
+use super::super::tensor::Tensor;
+use super::{Mark, Memory, after, context, error};
+use crate::error::{Error, Result};
+use crate::lang::Elem;
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use titan_nv::runtime::{self as nv, Context, Follower};
+
+/// A tensor whose device pointer a stream of others may use: see [`lend_raw`].
+pub struct Lent<'a> {
+    access: Access,
+    address: u64,
+    stream: nv::Stream,
+    tensor: PhantomData<&'a mut ()>,
+}
+
+/// A tensor by its pointer: see [`tensor_from_raw`].
+#[derive(Clone, Copy, Debug)]
+pub struct RawTensor<const R: usize> {
+    /// The address of the first element, on the device.
+    pub pointer: u64,
+    /// The extents.
+    pub shape: [usize; R],
+    /// How far the next element along each axis is, in elements; `None` for row-major order.
+    pub strides: Option<[usize; R]>,
+    /// The stream on which others use the memory, a `CUstream` of the driver. TITAN waits for its work so far, and its later
+    /// work for TITAN's. `None` if nobody else uses it, or the caller waits.
+    pub stream: Option<*mut c_void>,
+}
+
+/// A tensor of memory that somebody else owns.
+///
+/// # Errors
+/// If the pointer is not memory of the device, is not aligned to the elements, or has too little behind it; if strides
+/// overflow, or let elements share memory.
+///
+/// # Safety
+/// The memory must live until the tensor and all launches that use it have ended, and nobody else may use it at the same
+/// time, but on `stream`. A stream must be one of the device's primary context and live as long.
+#[expect(unsafe_code, reason = "the caller answers for the pointer")]
+pub unsafe fn tensor_from_raw<T: Elem, const R: usize>(device: &Device, raw: RawTensor<R>) -> Result<Tensor<T, R>> {
+    const DOING: &str = "tensor_from_raw";
+    let context = cuda_context(DOING, device)?;
+    let layout = match raw.strides {
+        None => Layout::row_major(T::ELEM, raw.shape)?,
+        Some(strides) => Layout::strided(T::ELEM, raw.shape, strides)?,
+    };
+    // SAFETY: the caller says that it is a stream of the device's context, and lives as long as the memory is used.
+    let stream = raw.stream.map(|stream| unsafe { nv::Stream::foreign(context, stream, Box::new(())) });
+    // SAFETY: the memory is the caller's, who keeps it until the work has ended.
+    unsafe { share(DOING, device, context, raw.pointer, (layout, stream.map(Follower::new))) }
+}
+
+/// Lets a stream of others, a `CUstream` of the driver, read a tensor: it waits for the launches that write it, and launches
+/// that write it later wait for what the stream does until the guard is dropped.
+///
+/// A launch that traps leaves its outputs written in part; the stream does not learn of it.
+///
+/// # Errors
+/// If the device is not a CUDA device, or the failure of earlier work that wrote the tensor, unless it has been reported.
+///
+/// # Safety
+/// The stream must be one of the device's primary context, and outlive the guard.
+#[expect(unsafe_code, reason = "the caller answers for the stream")]
+pub unsafe fn lend_raw<'a, T: Elem, const R: usize>(
+    tensor: &'a (impl AsTensor<Tensor<T, R>> + ?Sized),
+    stream: *mut c_void,
+) -> Result<Lent<'a>> {
+    let tensor = tensor.as_tensor();
+    let context = cuda_context("lend_raw", tensor.device())?;
+    // SAFETY: the caller's.
+    lent("lend_raw", tensor, unsafe { nv::Stream::foreign(context, stream, Box::new(())) }, false)
+}
+
+/// As [`lend_raw`], to write.
+///
+/// # Errors
+/// As [`lend_raw`].
+///
+/// # Safety
+/// As [`lend_raw`].
+#[expect(unsafe_code, reason = "the caller answers for the stream")]
+pub unsafe fn lend_raw_mut<'a, T: Elem, const R: usize>(
+    tensor: &'a mut (impl AsTensorMut<Tensor<T, R>> + ?Sized),
+    stream: *mut c_void,
+) -> Result<Lent<'a>> {
+    let tensor = tensor.as_tensor_mut();
+    let context = cuda_context("lend_raw_mut", tensor.device())?;
+    // SAFETY: the caller's.
+    lent("lend_raw_mut", &tensor, unsafe { nv::Stream::foreign(context, stream, Box::new(())) }, true)
+}
+
+/// The tensor of this layout at an address.
+///
+/// # Safety
+/// As of [`nv::Memory::foreign`], for what the layout reaches, if it is memory of the device: that is checked.
+#[expect(unsafe_code, reason = "the caller answers for the pointer")]
+pub(super) unsafe fn share<T: Elem, const R: usize>(
+    doing: &'static str,
+    device: &Device,
+    context: &'static Context,
+    address: u64,
+    (layout, follower): (Layout<R>, Option<Follower>),
+) -> Result<Tensor<T, R>> {
+    let bytes = T::ELEM.bytes_for(layout.reach());
+    check_pointer::<T>(doing, device, context, address, bytes)?;
+    let mark = |f: &Follower| f.mark().map_err(|e| error::driver(&device.to_string(), &e, doing));
+    let ready = follower.as_ref().map(mark).transpose()?.map(|ready| after(ready, doing));
+    // SAFETY: the caller's.
+    let memory = unsafe { nv::Memory::foreign(context, address, bytes, follower) };
+    let storage = Storage::Cuda(Memory(Arc::new(memory)));
+    Ok(Tensor::of(Buffer::of(device, bytes, (storage, ready)), layout))
+}
+
+/// Lends a tensor to a stream of its device.
+pub(super) fn lent<'a, T: Elem, const R: usize>(
+    doing: &'static str,
+    tensor: &Tensor<T, R>,
+    stream: nv::Stream,
+    write: bool,
+) -> Result<Lent<'a>> {
+    let device = tensor.device();
+    let access = tensor.access(write);
+    let memory = access.buffer.storage().as_cuda().ok_or_else(|| not_cuda(doing, device))?;
+    let address = memory.0.address(T::ELEM.bytes_for(tensor.layout().offset));
+    for earlier in access.buffer.earlier(&access) {
+        earlier.event.wait_until_given();
+        if let Some(error) = earlier.event.error().filter(|_| earlier.carries) {
+            let what = format!("`{doing}`");
+            return Err(earlier.event.report().unwrap_or_else(|| Error::of_dependency(&what, error)));
+        }
+        if let Some(backend::Mark::Cuda(mark)) = earlier.event.mark() {
+            stream.follow(&mark.0).map_err(|e| error::driver(&device.to_string(), &e, doing))?;
+        }
+    }
+    Ok(Lent { access, address, stream, tensor: PhantomData })
+}
+
+fn not_cuda(operation: &'static str, device: &Device) -> Error {
+    let help = "use `Device::cuda(ordinal)`, or `.to_device(&device)`";
+    Error::Layout { operation, problem: format!("{device} is not a CUDA device"), help }
+}
+
+pub(super) fn cuda_context(operation: &'static str, device: &Device) -> Result<&'static Context> {
+    if device.is_remote() { context(device) } else { Err(not_cuda(operation, device)) }
+}
+
+/// Refuses pointers that are not memory of the device, aligned to the elements and with enough behind them.
+fn check_pointer<T: Elem>(
+    operation: &'static str,
+    device: &Device,
+    context: &'static Context,
+    address: u64,
+    bytes: usize,
+) -> Result<()> {
+    let refuse = |problem: String, help| Err(Error::Layout { operation, problem, help });
+    if bytes == 0 {
+        return Ok(());
+    }
+    let unit = T::ELEM.bytes_for(1) as u64;
+    if !address.is_multiple_of(unit) {
+        let problem =
+            format!("the pointer {address:#x} is not a multiple of {unit}, the bytes of an element `{}`", T::ELEM);
+        return refuse(problem, "begin at an element of this type");
+    }
+    let owner = context.owner(address).map_err(|e| error::driver(&device.to_string(), &e, operation))?;
+    match owner {
+        None => refuse(format!("the pointer {address:#x} is no memory of a CUDA device"), "pass memory of the device"),
+        Some(owner) if owner.ordinal != device.ordinal() => {
+            let problem = format!("the pointer {address:#x} belongs to CUDA device {}, not to {device}", owner.ordinal);
+            refuse(problem, "use the device of the memory, or copy it there")
+        }
+        Some(nv::Owner { range: Some((start, size)), .. })
+            if (u128::from(address) + bytes as u128) > u128::from(start) + size as u128 =>
+        {
+            let room = u128::from(start) + size as u128 - u128::from(address);
+            let problem = format!("the tensor takes {bytes} bytes, and behind the pointer {address:#x} are {room}");
+            refuse(problem, "check the extents and strides")
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+impl Lent<'_> {
+    /// The device pointer of the first element; strides are those of the tensor. Whoever uses it does so on the stream, and puts
+    /// the work there before the guard is dropped: later launches wait for what is there then. Who forgets the guard tells nobody.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        // After an error the context is gone or given up, and there is nothing left to order.
+        if let Ok(mark) = Mark::at_end(&self.stream, false) {
+            if let Some(owner) = self.access.buffer.storage().as_cuda().and_then(|memory| memory.0.follower()) {
+                // The memory is somebody else's again, whose stream waits for this work as for launches.
+                if owner.follow(&mark.0).is_err() {
+                    mark.wait();
+                }
+            }
+            let event = super::reached(mark, "work on a lent tensor");
+            Buffer::enter_foreign(&self.access, &event);
+        }
+    }
+}
+
+impl fmt::Debug for Lent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lent({:#x})", self.address)
+    }
+}

@@ -1,0 +1,101 @@
+//! The interpreter: one instruction of one wave.
+//!
+//! | module | instructions |
+//! |---|---|
+//! | [`scalar`] | scalar arithmetic, branches, hardware registers |
+//! | [`source`] | sources of vector instructions: selected, moved across lanes, negated |
+//! | [`vector`] | vector arithmetic, comparisons, lanes |
+//! | [`memory`] | addresses and data of memory operations, captured at issue |
+//! | [`transfer`] | what such operations do when they complete |
+//! | [`wait`] | counters and barriers |
+
+mod memory;
+mod scalar;
+mod source;
+pub(crate) mod transfer;
+mod vector;
+mod wait;
+
+use super::error::ErrorCode;
+use super::fail::Fail;
+use super::group::Group;
+use super::memory::Memory;
+use super::op::{Kind, Op};
+use super::watch::Watch;
+
+pub(crate) type Run<T> = Result<T, Fail>;
+
+/// What is outside of a workgroup.
+pub(crate) struct World<'a> {
+    pub(crate) memory: &'a mut Memory,
+    pub(crate) watch: &'a mut Watch,
+    /// Instructions so far, of all workgroups.
+    pub(crate) steps: &'a mut u64,
+}
+
+/// What comes after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Next,
+    Jump(u64),
+    /// The wave waits; it goes on behind the instruction.
+    Wait,
+    End,
+}
+
+impl Group<'_> {
+    /// Executes the next instruction of a wave.
+    pub(crate) fn step(&mut self, wave: usize, world: &mut World<'_>) -> Run<Step> {
+        let pc = self.waves[wave].pc;
+        let op = self.env.module.fetch(pc.wrapping_sub(self.env.base))?;
+        if self.env.options.hazards {
+            self.waves[wave].hazards.step(op)?;
+        }
+        let step = self.execute(wave, op, world)?;
+        match step {
+            Step::Next | Step::Wait => self.waves[wave].pc = pc + op.size,
+            Step::Jump(to) => self.waves[wave].pc = to,
+            Step::End => {}
+        }
+        Ok(step)
+    }
+
+    fn execute(&mut self, wave: usize, op: &Op, world: &mut World<'_>) -> Run<Step> {
+        match op.kind {
+            Kind::Scalar(_)
+            | Kind::ScalarCompare(_)
+            | Kind::ExecMask(..)
+            | Kind::GetPc
+            | Kind::SetPc
+            | Kind::SwapPc
+            | Kind::Call
+            | Kind::Branch(_)
+            | Kind::GetReg
+            | Kind::SetReg => self.scalar(wave, op),
+            Kind::Nothing | Kind::Cache => Ok(Step::Next),
+            Kind::End => self.end(wave, world).map(|()| Step::End),
+            Kind::Barrier => self.barrier(wave, world),
+            Kind::Wait => self.waitcnt(wave, op, world).map(|()| Step::Next),
+            Kind::Trap => Err(Fail::new(ErrorCode::Trap, "the kernel executed `s_trap`")),
+            Kind::ScalarMemory | Kind::Memory | Kind::Lds => self.memory(wave, op, world).map(|()| Step::Next),
+            Kind::Matrix => self.matrix(wave, op).map(|()| Step::Next),
+            Kind::Lane(_)
+            | Kind::Packed(_)
+            | Kind::PackedInt(_)
+            | Kind::Compare(_)
+            | Kind::Select
+            | Kind::Carry(_)
+            | Kind::Mad64 { .. }
+            | Kind::DivScale
+            | Kind::DivFmas
+            | Kind::ToSmall
+            | Kind::Mix(_)
+            | Kind::PackedMove
+            | Kind::Mbcnt { .. }
+            | Kind::ReadLane
+            | Kind::ReadFirstLane
+            | Kind::WriteLane
+            | Kind::Swap => self.vector(wave, op).map(|()| Step::Next),
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! A workgroup: its waves, its local data share, what is in flight, and who runs next.
+
+use super::error::ErrorCode;
+use super::exec::transfer::{Action, At, Piece, Transfer};
+use super::exec::{Run, Step, World};
+use super::fail::Fail;
+use super::launch::Env;
+use super::wave::{Serial, Wave};
+use titan_sim::engine::{
+    Access, AccessKind, Agent, Class, Completion, Engine, Event, Helper, Observer as _, Op, OpId, Place, Proxy,
+    RendezvousId, Scheduler, Space, SpaceId, State, Strength,
+};
+
+/// Where an operation waits for its completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queue {
+    /// Vector memory: in order, `vmcnt`.
+    Vm,
+    /// Vector memory to the local data share: the same order and counter.
+    ToLds,
+    /// The local data share: in order, `lgkmcnt`.
+    Lds,
+    /// Scalar memory: in any order, `lgkmcnt`.
+    Smem,
+    /// Flat addresses: in any order, both counters.
+    Flat,
+}
+
+/// The engine's classes.
+pub(crate) const VM: Class = Class(0);
+pub(crate) const LDS: Class = Class(1);
+pub(crate) const SMEM: Class = Class(2);
+pub(crate) const FLAT: Class = Class(3);
+
+impl Queue {
+    const fn class(self) -> Class {
+        match self {
+            Queue::Vm | Queue::ToLds => VM,
+            Queue::Lds => LDS,
+            Queue::Smem => SMEM,
+            Queue::Flat => FLAT,
+        }
+    }
+
+    /// Of those that complete in order, which.
+    const fn order(self) -> Option<usize> {
+        match self {
+            Queue::Vm | Queue::ToLds => Some(0),
+            Queue::Lds => Some(1),
+            Queue::Smem | Queue::Flat => None,
+        }
+    }
+
+    /// Operations that the counter can count; with more, hardware waits before it issues another.
+    const fn most(self) -> usize {
+        match self {
+            Queue::Vm | Queue::ToLds | Queue::Flat => 63,
+            Queue::Lds | Queue::Smem => 15,
+        }
+    }
+}
+
+/// How a workgroup's turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Done,
+    /// The turn's steps are used up.
+    Spent,
+}
+
+/// Instructions that a wave runs before another is looked at.
+const QUANTUM: u32 = 1 << 10;
+/// Instructions of a workgroup's turn.
+const TURN: u64 = 1 << 20;
+
+pub(crate) struct Group<'a> {
+    pub(crate) env: &'a Env<'a>,
+    pub(crate) id: [u32; 3],
+    pub(crate) waves: Vec<Wave>,
+    pub(crate) engine: Engine<Transfer>,
+    pub(crate) barrier: RendezvousId,
+    lds: SpaceId,
+    scheduler: Scheduler,
+    /// Operations that were issued.
+    serial: Serial,
+    /// Accesses to the local data share that had to wait for a bank.
+    pub(crate) conflicts: u64,
+}
+
+impl<'a> Group<'a> {
+    pub(crate) fn new(env: &'a Env<'a>, id: [u32; 3]) -> Run<Group<'a>> {
+        let waves = (0..env.waves()).map(|w| env.start(id, w)).collect::<Run<Vec<_>>>()?;
+        let mut engine = Engine::new(waves.len(), env.options.completion);
+        let mut space = Space::new("LDS");
+        if env.lds_bytes > 0 {
+            space.allocate("the workgroup's LDS", 0, env.lds_bytes as usize);
+        }
+        let lds = engine.add_space(space);
+        let barrier = engine.add_meeting();
+        let scheduler = Scheduler::new(env.options.schedule);
+        Ok(Group { env, id, waves, engine, barrier, lds, scheduler, serial: 0, conflicts: 0 })
+    }
+
+    #[expect(clippy::unused_self, reason = "agents are numbered like waves")]
+    pub(crate) fn agent(&self, wave: usize) -> Agent {
+        Agent::new(wave)
+    }
+
+    fn ready(&self, wave: usize) -> bool {
+        !self.waves[wave].done && self.engine.agents().state(self.agent(wave)) == State::Ready
+    }
+
+    /// Runs until the workgroup ends or its turn's steps are used up.
+    pub(crate) fn run(&mut self, world: &mut World<'_>) -> Run<Turn> {
+        let mut left = TURN;
+        loop {
+            if self.waves.iter().all(|w| w.done) {
+                return Ok(Turn::Done);
+            }
+            let mut scheduler = self.scheduler.clone();
+            let picked = scheduler.pick(self.waves.len(), |w| self.ready(w));
+            let Some(wave) = picked else { return Err(self.deadlock()) };
+            let quantum = scheduler.quantum(QUANTUM);
+            self.scheduler = scheduler;
+            for _ in 0..quantum {
+                if let Some(op) = self.engine.happens() {
+                    self.complete(op, world)?;
+                }
+                *world.steps += 1;
+                left = left.saturating_sub(1);
+                let pc = self.waves[wave].pc;
+                match self.step(wave, world).map_err(|f| f.or_at(pc, wave))? {
+                    Step::Next | Step::Jump(_) => {}
+                    Step::Wait | Step::End => break,
+                }
+            }
+            if left == 0 || *world.steps > self.env.options.max_steps {
+                return Ok(Turn::Spent);
+            }
+        }
+    }
+
+    /// Who waits for what.
+    fn deadlock(&self) -> Fail {
+        let waits = (0..self.waves.len()).filter(|w| !self.waves[*w].done);
+        let lines: Vec<String> = waits
+            .clone()
+            .map(|w| format!("wave {w} waits at the `s_barrier` before {:#x}", self.waves[w].pc - self.env.base))
+            .collect();
+        let first = waits.into_iter().next().unwrap_or(0);
+        let message = format!("nobody can go on:\n    {}", lines.join("\n    "));
+        Fail::new(ErrorCode::Deadlock, message).or_at(self.waves[first].pc.saturating_sub(4), first)
+    }
+
+    // Operations in flight.
+
+    pub(crate) fn complete(&mut self, op: OpId, world: &mut World<'_>) -> Run<()> {
+        let (waves, memory) = (&mut self.waves, &mut *world.memory);
+        self.engine.complete(op, world.watch, |spaces, o| o.payload.apply(spaces, waves, memory))
+    }
+
+    /// Completes all but the last `at_most` operations of a wave's queue.
+    pub(crate) fn wait_queue(&mut self, wave: usize, queue: Queue, at_most: u32, world: &mut World<'_>) -> Run<()> {
+        let agent = self.agent(wave);
+        world.watch.at(agent, self.place(wave)).map_err(Fail::from)?;
+        let (waves, memory) = (&mut self.waves, &mut *world.memory);
+        self.engine
+            .wait_groups(agent, queue.class(), at_most, world.watch, |spaces, o| o.payload.apply(spaces, waves, memory))
+    }
+
+    fn place(&self, wave: usize) -> Place {
+        let offset = self.waves[wave].pc.wrapping_sub(self.env.base) / 4;
+        Place::new(usize::try_from(offset).unwrap_or(usize::MAX))
+    }
+
+    /// Begins an operation, whose addresses and data are captured.
+    pub(crate) fn issue(
+        &mut self,
+        wave: usize,
+        queue: Queue,
+        mut transfer: Transfer,
+        world: &mut World<'_>,
+    ) -> Run<()> {
+        self.serial += 1;
+        transfer.serial = self.serial;
+        let (agent, class) = (self.agent(wave), queue.class());
+        self.make_room(wave, queue, world)?;
+        let after = queue.order().and_then(|i| self.waves[wave].last[i]).into_iter().collect();
+        let pieces = transfer.pieces.clone();
+        let (reserved, scalar, deed) = (transfer.reserved, scalar_result(&transfer.action), deed(&transfer));
+        let op = Op { agent, class, after, signals: Vec::new(), payload: transfer };
+        let id = self.engine.issue(op, false, self.place(wave), world.watch).map_err(Fail::from)?;
+        self.reserve(wave, queue, reserved, scalar)?;
+        if let Some(i) = queue.order() {
+            self.waves[wave].last[i] = Some(id);
+        }
+        if queue == Queue::Flat {
+            self.waves[wave].flat.push((id, false, false));
+        }
+        self.tell(wave, (class, id), &pieces, &deed, world)?;
+        self.engine.commit(agent, class, world.watch).map_err(Fail::from)?;
+        if self.env.options.completion == Completion::Early {
+            self.complete(id, world)?;
+        }
+        Ok(())
+    }
+
+    /// Hardware issues nothing beyond what a counter can count: the oldest operation completes first.
+    fn make_room(&mut self, wave: usize, queue: Queue, world: &mut World<'_>) -> Run<()> {
+        let of = self.engine.pending().of(self.agent(wave), queue.class());
+        if of.len() >= queue.most()
+            && let Some(oldest) = of.first()
+        {
+            self.complete(*oldest, world)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the registers that an operation is to write. Operations of one queue write them in order; of two, in any.
+    fn reserve(
+        &mut self,
+        wave: usize,
+        queue: Queue,
+        vector: Option<(super::op::File, u8, u8, u64)>,
+        scalar: Option<(u8, u8)>,
+    ) -> Run<()> {
+        let id = self.serial;
+        if let Some((first, n)) = scalar {
+            self.waves[wave].reserve_scalar(first, n, id)?;
+        }
+        let Some((file, first, n, lanes)) = vector else { return Ok(()) };
+        for r in first..=first + (n - 1) {
+            let owner = self.waves[wave].file(file).owner(r.into(), lanes);
+            let other = owner.and_then(|o| self.in_flight(o));
+            if other.is_some_and(|o| o.class != queue.class() || queue.order().is_none()) {
+                let message = format!("two operations in flight are to write `{}{r}`, in any order", file.name());
+                return Err(Fail::new(ErrorCode::InFlight, message).because(owner));
+            }
+            self.waves[wave].file_mut(file).reserve(r.into(), lanes, id)?;
+        }
+        Ok(())
+    }
+
+    /// The operation of a number, if it is in flight.
+    pub(crate) fn in_flight(&self, serial: Serial) -> Option<&Op<Transfer>> {
+        self.engine.pending().iter().map(|(_, op)| op).find(|op| op.payload.serial == serial)
+    }
+
+    /// Tells the observer which bytes of the local data share an operation touches.
+    fn tell(
+        &mut self,
+        wave: usize,
+        (class, op): (Class, OpId),
+        pieces: &[Piece],
+        deed: &Deed,
+        world: &mut World<'_>,
+    ) -> Run<()> {
+        if world.watch.is_off() {
+            return Ok(());
+        }
+        let Some(kind) = deed.kind else { return Ok(()) };
+        let mut ranges: Vec<(u64, u64)> = match &deed.targets {
+            Some(targets) => targets.iter().map(|t| (*t, t + 4)).collect(),
+            None => pieces
+                .iter()
+                .filter_map(|p| if let At::Lds(a) = p.at { Some((a, a + u64::from(p.bytes))) } else { None })
+                .collect(),
+        };
+        ranges.sort_unstable();
+        let mut merged: Vec<(u64, u64)> = Vec::new();
+        for (start, end) in ranges {
+            match merged.last_mut() {
+                Some(last) if last.1 >= start => last.1 = last.1.max(end),
+                _ => merged.push((start, end)),
+            }
+        }
+        let (agent, place, space) = (self.agent(wave), self.place(wave), self.lds);
+        let strength = if kind == AccessKind::Atomic { Strength::Strong } else { Strength::Weak };
+        for (start, end) in merged {
+            let len = u32::try_from(end - start).unwrap_or(u32::MAX);
+            let helper = Some(Helper { class, op });
+            let proxy = Proxy::Generic;
+            let access = Access {
+                agent,
+                place,
+                space,
+                address: start,
+                len,
+                kind,
+                proxy,
+                strength,
+                unchanged: false,
+                helper,
+                tag: 0,
+            };
+            world.watch.event(&Event::Access(access)).map_err(Fail::from)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the accesses that wait for a bank: 32 banks of four bytes, 128 bytes at a time, lanes in order. Lanes that
+    /// read the same word share it.
+    pub(crate) fn count_conflicts(&mut self, pieces: &[Piece]) {
+        let Some(bytes) = pieces.first().map(|p| usize::from(p.bytes.max(4))) else { return };
+        for lanes in pieces.chunks(128 / bytes) {
+            let mut banks: [Vec<u64>; 32] = std::array::from_fn(|_| Vec::new());
+            for piece in lanes {
+                let At::Lds(a) = piece.at else { continue };
+                for word in a / 4..(a + u64::from(piece.bytes)).div_ceil(4) {
+                    let bank = &mut banks[(word % 32) as usize];
+                    if !bank.contains(&word) {
+                        bank.push(word);
+                    }
+                }
+            }
+            let most = banks.iter().map(Vec::len).max().unwrap_or(0);
+            self.conflicts += most.saturating_sub(1) as u64;
+        }
+    }
+}
+
+/// What an operation does to the local data share.
+struct Deed {
+    kind: Option<AccessKind>,
+    targets: Option<Vec<u64>>,
+}
+
+fn deed(t: &Transfer) -> Deed {
+    let kind = match &t.action {
+        Action::Load { .. } => Some(AccessKind::Read),
+        Action::Store { .. } => Some(AccessKind::Write),
+        Action::Atomic { .. } => Some(AccessKind::Atomic),
+        Action::ToLds { targets } => return Deed { kind: Some(AccessKind::Write), targets: Some(targets.clone()) },
+        Action::Values { .. } | Action::Scalar { .. } | Action::Clock { .. } => None,
+    };
+    Deed { kind, targets: None }
+}
+
+const fn scalar_result(action: &Action) -> Option<(u8, u8)> {
+    match action {
+        Action::Scalar { first, words, .. } => Some((*first, *words)),
+        Action::Clock { first, .. } => Some((*first, 2)),
+        Action::Load { .. }
+        | Action::Store { .. }
+        | Action::Atomic { .. }
+        | Action::ToLds { .. }
+        | Action::Values { .. } => None,
+    }
+}

@@ -1,0 +1,130 @@
+//! The three steps of a division: scale, multiply and add, fix up.
+//!
+//! Source: the pseudocode of `V_DIV_SCALE`, `V_DIV_FMAS` and `V_DIV_FIXUP` in ISA §12.11. Quotients that the scaling asks
+//! about are compared by their exponents, as `f64` has room for those of `f32`.
+
+use super::float::{exponent64, f32_of, f64_of, in32, in64, ldexp64, of_f32, out32, out64};
+use super::half::{read, write};
+use super::{LaneFn, Mode};
+
+/// What differs between the widths: bias and bits of the fraction, and the powers of two.
+struct Width {
+    bias: i32,
+    /// Difference of exponents at which the quotient is near the largest number.
+    large: i32,
+    /// Powers of two by which sources are scaled.
+    scale: i32,
+    /// The exponent's field up to which a numerator is tiny.
+    tiny: i32,
+}
+
+const SINGLE: Width = Width { bias: 127, large: 96, scale: 64, tiny: 23 };
+const DOUBLE: Width = Width { bias: 1023, large: 768, scale: 128, tiny: 53 };
+
+/// The field of the exponent: 0 for subnormal numbers.
+fn field(x: f64, bias: i32) -> i32 {
+    if x == 0.0 { 0 } else { (exponent64(x) + bias).max(0) }
+}
+
+/// Whether a quotient of these would be subnormal.
+fn subnormal_quotient(n: f64, d: f64, bias: i32) -> bool {
+    let q = n / d;
+    if bias == SINGLE.bias {
+        // Every such quotient of f32 is a normal f64.
+        let bits = f64::from(f32::MIN_POSITIVE);
+        q != 0.0 && q.abs() < bits && q.abs() >= 2_f64.powi(-150)
+    } else {
+        q.is_subnormal()
+    }
+}
+
+/// The scaled source and whether the result must be scaled back; of denominator and numerator the same as the source.
+fn scale(w: &Width, [s, d, n]: [f64; 3]) -> (f64, bool) {
+    let up = || ldexp64(s, w.scale);
+    // The reciprocal of an `f32` is never subnormal in `f64`; the manual asks that question of `f32` too.
+    let tiny_reciprocal = subnormal_quotient(1.0, d, w.bias);
+    if n == 0.0 || d == 0.0 {
+        (f64::NAN, false)
+    } else if field(n, w.bias) - field(d, w.bias) >= w.large {
+        (if s == d { up() } else { s }, true)
+    } else if field(d, w.bias) == 0 {
+        (up(), false)
+    } else if tiny_reciprocal && subnormal_quotient(n, d, w.bias) {
+        (if s == d { up() } else { s }, true)
+    } else if tiny_reciprocal {
+        (ldexp64(s, -w.scale), false)
+    } else if subnormal_quotient(n, d, w.bias) {
+        (if s == n { up() } else { s }, true)
+    } else if field(n, w.bias) <= w.tiny {
+        (up(), false)
+    } else {
+        (s, false)
+    }
+}
+
+/// `v_div_scale`: the result's bits, and the lane's bit of the mask. Subnormal inputs are never flushed.
+#[expect(clippy::cast_possible_truncation, reason = "a power of two times an f32")]
+pub(crate) fn div_scale(name: &str, x: [u64; 3]) -> Option<(u64, bool)> {
+    match name {
+        "v_div_scale_f32" => {
+            let (r, flag) = scale(&SINGLE, x.map(|b| f64::from(f32_of(b))));
+            Some((of_f32(r as f32), flag))
+        }
+        "v_div_scale_f64" => {
+            let (r, flag) = scale(&DOUBLE, x.map(f64_of));
+            Some((r.to_bits(), flag))
+        }
+        _ => None,
+    }
+}
+
+/// `v_div_fmas`: a fused product and sum, times a power of two where the mask says so.
+#[expect(clippy::cast_possible_truncation, reason = "rounded once more only where the result is scaled")]
+pub(crate) fn div_fmas(name: &str, m: Mode, x: [u64; 3], scaled: bool) -> Option<u64> {
+    match name {
+        "v_div_fmas_f32" => {
+            let r = f32_of(x[0]).mul_add(f32_of(x[1]), f32_of(x[2]));
+            Some(out32(m, if scaled { (f64::from(r) * 2_f64.powi(32)) as f32 } else { r }))
+        }
+        "v_div_fmas_f64" => {
+            let r = f64_of(x[0]).mul_add(f64_of(x[1]), f64_of(x[2]));
+            Some(out64(m, if scaled { ldexp64(r, 64) } else { r }))
+        }
+        _ => None,
+    }
+}
+
+/// `v_div_fixup`: the quotient, or what the corners of division demand. `low` is the difference of exponents below which
+/// the quotient underflows.
+fn fixup([q, d, n]: [f64; 3], bias: i32, low: i32) -> f64 {
+    let negative = d.is_sign_negative() != n.is_sign_negative();
+    let sign = |v: f64| if negative { -v } else { v };
+    if n.is_nan() {
+        n
+    } else if d.is_nan() {
+        d
+    } else if (n == 0.0 && d == 0.0) || (n.is_infinite() && d.is_infinite()) {
+        -f64::NAN
+    } else if d == 0.0 || n.is_infinite() {
+        sign(f64::INFINITY)
+    } else if d.is_infinite() || n == 0.0 || field(n, bias) - field(d, bias) < low {
+        sign(0.0)
+    } else {
+        sign(q.abs())
+    }
+}
+
+/// By mnemonic.
+#[expect(clippy::cast_possible_truncation, reason = "each is an f32, or a corner")]
+pub(crate) fn function(name: &str) -> Option<LaneFn> {
+    Some(match name {
+        "v_div_fixup_f32" => |m, x| {
+            let r = fixup(x.map(|b| f64::from(in32(m, b))), 127, -150);
+            // The quotient itself keeps its bits.
+            out32(m, r as f32)
+        },
+        "v_div_fixup_f64" => |m, x| out64(m, fixup(x.map(|b| in64(m, b)), 1023, -1075)),
+        "v_div_fixup_f16" | "v_div_fixup_legacy_f16" => |m, x| write(m, fixup(x.map(|b| read(m, b)), 15, -40)),
+        _ => return None,
+    })
+}

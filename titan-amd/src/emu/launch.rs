@@ -1,0 +1,439 @@
+//! Launches: what a kernel is given, how its waves begin, and how its workgroups run.
+//!
+//! Workgroups run in order, some at a time ([`Options::resident`]), so that those which wait for each other make progress.
+//! There is one thread of execution: the same launch gives the same result and the same first error on every machine.
+
+use super::error::{EmuError, ErrorCode, Report, WaveId};
+use super::exec::{Run, World};
+use super::fail::Fail;
+use super::group::{Group, Turn};
+use super::memory::{DevicePtr, Memory, PRIVATE_APERTURE, SHARED_APERTURE};
+use super::module::{Kernel, Module};
+use super::watch::Watch;
+use super::wave::Wave;
+use crate::isa::operand::EXEC;
+use crate::object::ArgKind;
+use crate::object::descriptor::UserSgpr;
+use titan_sim::engine::{Completion, Schedule};
+
+/// An argument of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Arg {
+    /// An address.
+    Ptr(DevicePtr),
+    /// 32 bits.
+    U32(u32),
+    /// 32 bits.
+    I32(i32),
+    /// 64 bits.
+    U64(u64),
+    /// 64 bits.
+    I64(i64),
+    /// 32 bits.
+    F32(f32),
+    /// 64 bits.
+    F64(f64),
+    /// The bytes of anything else.
+    Bytes(Vec<u8>),
+}
+
+impl Arg {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Arg::Ptr(p) => p.address().to_le_bytes().to_vec(),
+            Arg::U32(x) => x.to_le_bytes().to_vec(),
+            Arg::I32(x) => x.to_le_bytes().to_vec(),
+            Arg::U64(x) => x.to_le_bytes().to_vec(),
+            Arg::I64(x) => x.to_le_bytes().to_vec(),
+            Arg::F32(x) => x.to_le_bytes().to_vec(),
+            Arg::F64(x) => x.to_le_bytes().to_vec(),
+            Arg::Bytes(b) => b.clone(),
+        }
+    }
+}
+
+/// The arguments of a launch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Args<'a> {
+    /// One for each argument that metadata name, hidden ones left out.
+    Each(&'a [Arg]),
+    /// The bytes of all that are not hidden, as they lie in memory.
+    Packed(&'a [u8]),
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch<'a> {
+    /// Workgroups, by axis.
+    pub grid: [u32; 3],
+    /// Work items of a workgroup, by axis.
+    pub block: [u32; 3],
+    /// Bytes of the local data share beyond those that the kernel asks for.
+    pub dynamic_lds: u32,
+    /// Its arguments.
+    pub args: Args<'a>,
+}
+
+/// What registers hold before they are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Uninitialised {
+    /// Nothing: reading one is an error.
+    #[default]
+    Strict,
+    /// Random bits by a seed, as on hardware: for compilers that read them where they do not matter.
+    Random(u64),
+}
+
+/// What the emulator looks for, and what it leaves to chance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// When memory operations have their effect.
+    pub completion: Completion,
+    /// In which order waves run.
+    pub schedule: Schedule,
+    /// Whether unordered accesses to the local data share are errors.
+    pub sanitize: bool,
+    /// Whether instructions that follow each other too closely are errors.
+    pub hazards: bool,
+    /// What registers hold before they are written.
+    pub uninitialised: Uninitialised,
+    /// Instructions of waves, all together, after which the launch is given up.
+    pub max_steps: u64,
+    /// Workgroups that run at a time.
+    pub resident: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            completion: Completion::Late,
+            schedule: Schedule::InTurn,
+            sanitize: true,
+            hazards: true,
+            uninitialised: Uninitialised::Strict,
+            max_steps: 1 << 32,
+            resident: 8,
+        }
+    }
+}
+
+/// What a launch did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Instructions of waves.
+    pub instructions: u64,
+    /// Workgroups.
+    pub workgroups: u64,
+    /// Times that an access to the local data share waits for a bank, in a model: 32 banks of four bytes, served 128 bytes
+    /// at a time in the order of lanes. The manual does not say how this machine divides wide accesses.
+    pub bank_conflicts: u64,
+}
+
+/// What the workgroups of a launch share.
+pub(crate) struct Env<'a> {
+    pub(crate) module: &'a Module,
+    pub(crate) kernel: Kernel<'a>,
+    pub(crate) launch: &'a Launch<'a>,
+    pub(crate) options: &'a Options,
+    /// Where the code object is in memory.
+    pub(crate) base: u64,
+    pub(crate) lds_bytes: u32,
+    kernarg: (u64, Vec<u8>),
+    dispatch: u64,
+    items: u32,
+}
+
+impl Kernel<'_> {
+    /// Runs the kernel.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Launch`] before anything runs; the codes of what happens while it runs.
+    pub fn run(&self, launch: &Launch<'_>, memory: &mut Memory, options: &Options) -> Result<Stats, EmuError> {
+        let mut owned = Vec::new();
+        let result = self.run_with(launch, memory, options, &mut owned);
+        for ptr in owned {
+            memory.free(ptr);
+            memory.forget(ptr);
+        }
+        result
+    }
+
+    fn run_with(
+        &self,
+        launch: &Launch<'_>,
+        memory: &mut Memory,
+        options: &Options,
+        owned: &mut Vec<DevicePtr>,
+    ) -> Result<Stats, EmuError> {
+        let env = self.env(launch, memory, options, owned)?;
+        let [nx, ny, nz] = launch.grid.map(u64::from);
+        let total = nx * ny * nz;
+        let part = |n: u64| u32::try_from(n).unwrap_or(0);
+        let at = |i: u64| [part(i % nx), part(i / nx % ny), part(i / nx / ny)];
+        let mut stats = Stats { workgroups: total, ..Stats::default() };
+        let (mut next, mut turn, mut resident): (u64, usize, Vec<(Group<'_>, Watch)>) = (0, 0, Vec::new());
+        while next < total || !resident.is_empty() {
+            if turn >= resident.len() {
+                if next < total && resident.len() < options.resident.max(1) as usize {
+                    let group = Group::new(&env, at(next)).map_err(|f| env.error(f, at(next), None))?;
+                    resident.push((group, Watch::new(&env)));
+                    next += 1;
+                } else {
+                    turn = 0;
+                }
+            }
+            let Some((group, watch)) = resident.get_mut(turn) else { continue };
+            let done = group.run(&mut World { memory, watch, steps: &mut stats.instructions });
+            let id = group.id;
+            match done {
+                Ok(Turn::Done) => {
+                    stats.bank_conflicts += group.conflicts;
+                    resident.remove(turn);
+                }
+                Ok(Turn::Spent) => turn += 1,
+                Err(fail) => {
+                    let fail = if fail.code == ErrorCode::Race { group.finding(watch).unwrap_or(fail) } else { fail };
+                    return Err(env.error(fail, id, Some(group)));
+                }
+            }
+            if stats.instructions > options.max_steps {
+                let message = format!("more than {} instructions", options.max_steps);
+                return Err(EmuError::new(ErrorCode::Limit, message));
+            }
+        }
+        Ok(stats)
+    }
+
+    fn env<'b>(
+        &'b self,
+        launch: &'b Launch<'b>,
+        memory: &mut Memory,
+        options: &'b Options,
+        owned: &mut Vec<DevicePtr>,
+    ) -> Result<Env<'b>, EmuError> {
+        let items = self.check(launch)?;
+        let descriptor = &self.entry.descriptor;
+        let kernarg = self.arguments(launch)?;
+        let at = memory.upload("arguments", &kernarg)?;
+        owned.push(at);
+        memory.set_writable(at, false);
+        let lds_bytes = descriptor.group_segment_bytes + launch.dynamic_lds;
+        let dispatch = memory.upload("dispatch packet", &self.packet(launch, lds_bytes, at.address()))?;
+        owned.push(dispatch);
+        memory.set_writable(dispatch, false);
+        let base = memory.load(self.module.hash, &self.module.object)?;
+        let kernarg = (at.address(), kernarg);
+        let (module, kernel, dispatch) = (self.module, *self, dispatch.address());
+        Ok(Env { module, kernel, launch, options, base, lds_bytes, kernarg, dispatch, items })
+    }
+
+    /// Work items of a workgroup, if the launch is one that the kernel allows.
+    fn check(&self, launch: &Launch<'_>) -> Result<u32, EmuError> {
+        let name = &self.entry.name;
+        let wrong = |message: String| Err(EmuError::new(ErrorCode::Launch, message));
+        let [x, y, z] = launch.block;
+        let items = launch.block.iter().try_fold(1_u32, |n, e| n.checked_mul(*e)).filter(|n| (1..=1024).contains(n));
+        let Some(items) = items else {
+            return wrong(format!("a workgroup of {x} × {y} × {z} work items: 1 to 1024 are possible"));
+        };
+        let most = self.entry.metadata.max_workgroup_size;
+        if items > most {
+            return wrong(format!("`{name}` allows workgroups of at most {most} work items, not {items}"));
+        }
+        if let Some([a, b, c]) = self.entry.metadata.required_workgroup.filter(|r| *r != launch.block) {
+            return wrong(format!("`{name}` requires workgroups of {a} × {b} × {c} work items, not {x} × {y} × {z}"));
+        }
+        let total = launch.grid.iter().zip(launch.block).map(|(g, b)| u64::from(*g) * u64::from(b));
+        if launch.grid.contains(&0) || total.max().unwrap_or(0) > u32::MAX.into() {
+            let [gx, gy, gz] = launch.grid;
+            return wrong(format!("a grid of {gx} × {gy} × {gz} workgroups is not possible"));
+        }
+        let fixed = self.entry.descriptor.group_segment_bytes;
+        let lds = u64::from(fixed) + u64::from(launch.dynamic_lds);
+        if lds > 64 * 1024 {
+            return wrong(format!("{lds} bytes of the local data share: a workgroup can have 65536"));
+        }
+        Ok(items)
+    }
+
+    /// The bytes of all arguments, hidden ones filled in.
+    fn arguments(&self, launch: &Launch<'_>) -> Result<Vec<u8>, EmuError> {
+        let entry = self.entry;
+        let wrong = |message: String| EmuError::new(ErrorCode::Launch, message);
+        let mut bytes = vec![0; entry.descriptor.kernarg_bytes as usize];
+        let mut put = |offset: u32, value: &[u8]| {
+            let at = offset as usize..offset as usize + value.len();
+            bytes.get_mut(at).map(|b| b.copy_from_slice(value))
+        };
+        let all = &entry.metadata.args;
+        for arg in all.iter().filter(|a| a.kind.is_hidden()) {
+            let value = hidden(arg.kind, launch).to_le_bytes();
+            put(arg.offset, &value[..(arg.size as usize).min(8)]);
+        }
+        let visible: Vec<_> = all.iter().filter(|a| !a.kind.is_hidden()).collect();
+        match launch.args {
+            Args::Packed(given) => {
+                let most = visible.last().map_or(entry.descriptor.kernarg_bytes, |a| a.offset + a.size);
+                if given.len() > most as usize
+                    || (given.len() as u64) < visible.last().map_or(0, |a| u64::from(a.offset + a.size))
+                {
+                    let (name, len) = (&entry.name, given.len());
+                    return Err(wrong(format!("`{name}` takes {most} bytes of arguments, not {len}")));
+                }
+                put(0, given);
+            }
+            Args::Each(given) => {
+                if given.len() != visible.len() {
+                    let (name, wants, got) = (&entry.name, visible.len(), given.len());
+                    return Err(wrong(format!("`{name}` takes {wants} arguments, not {got}")));
+                }
+                for (i, (arg, value)) in visible.iter().zip(given).enumerate() {
+                    let value = value.bytes();
+                    if value.len() != arg.size as usize {
+                        let (size, len) = (arg.size, value.len());
+                        return Err(wrong(format!("argument {i} of `{}` has {size} bytes, not {len}", entry.name)));
+                    }
+                    put(arg.offset, &value);
+                }
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The dispatch packet: the HSA runtime's specification, §2.9 "Architected queuing language packets".
+    fn packet(&self, launch: &Launch<'_>, lds: u32, kernarg: u64) -> Vec<u8> {
+        let mut packet = vec![0; 64];
+        let mut put = |at: usize, bytes: &[u8]| packet[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &2_u16.to_le_bytes());
+        put(2, &3_u16.to_le_bytes());
+        for (i, (block, grid)) in launch.block.iter().zip(launch.grid).enumerate() {
+            put(4 + 2 * i, &u16::try_from(*block).unwrap_or(0).to_le_bytes());
+            put(12 + 4 * i, &(grid * block).to_le_bytes());
+        }
+        put(24, &self.entry.descriptor.private_segment_bytes.to_le_bytes());
+        put(28, &lds.to_le_bytes());
+        put(40, &kernarg.to_le_bytes());
+        packet
+    }
+}
+
+/// What the runtime passes without being asked: LLVM, "Code Object V5 Metadata", hidden arguments.
+fn hidden(kind: ArgKind, launch: &Launch<'_>) -> u64 {
+    let [gx, gy, gz] = launch.grid.map(u64::from);
+    let [bx, by, bz] = launch.block.map(u64::from);
+    match kind {
+        ArgKind::HiddenBlockCountX => gx,
+        ArgKind::HiddenBlockCountY => gy,
+        ArgKind::HiddenBlockCountZ => gz,
+        ArgKind::HiddenGroupSizeX => bx,
+        ArgKind::HiddenGroupSizeY => by,
+        ArgKind::HiddenGroupSizeZ => bz,
+        ArgKind::HiddenGridDims if launch.grid[2] > 1 || launch.block[2] > 1 => 3,
+        ArgKind::HiddenGridDims if launch.grid[1] > 1 || launch.block[1] > 1 => 2,
+        ArgKind::HiddenGridDims => 1,
+        ArgKind::HiddenSharedBase => SHARED_APERTURE >> 32,
+        ArgKind::HiddenPrivateBase => PRIVATE_APERTURE >> 32,
+        ArgKind::HiddenDynamicLdsSize => launch.dynamic_lds.into(),
+        // Workgroups are all full, begin at 0, and nothing that needs a service of the host is there.
+        _ => 0,
+    }
+}
+
+impl Env<'_> {
+    /// Waves of a workgroup.
+    pub(crate) const fn waves(&self) -> usize {
+        self.items.div_ceil(64) as usize
+    }
+
+    /// A wave as hardware starts it: ISA §3.13 "GPR Initialization"; LLVM, "Initial Kernel Execution State".
+    pub(crate) fn start(&self, id: [u32; 3], wave: usize) -> Run<Wave> {
+        let d = &self.kernel.entry.descriptor;
+        let garbage = match self.options.uninitialised {
+            Uninitialised::Strict => None,
+            Uninitialised::Random(seed) => Some(seed ^ (wave as u64) << 32 ^ u64::from(id[0]) << 8),
+        };
+        let arch = d.arch_vgprs().min(d.vgprs());
+        // `vcc` and the like are part of what is allocated.
+        let registers = [arch, d.vgprs() - arch, d.sgprs() - 6];
+        let preloads = d.user_sgprs().iter().any(|u| matches!(u, UserSgpr::Preload(_)));
+        // Before the first instruction lies code that loads the arguments where hardware does not.
+        let pc = self.base + self.kernel.entry.entry + if preloads { 256 } else { 0 };
+        let mut w = Wave::new(pc, d.float_mode(), registers, garbage);
+        #[expect(clippy::cast_possible_truncation, reason = "at most 16 waves")]
+        let first = wave as u32 * 64;
+        let lanes = (self.items - first).min(64);
+        w.set_scalar(EXEC, 2, u64::MAX >> (64 - lanes))?;
+        self.user_registers(&mut w, id, wave)?;
+        let [bx, by, _] = self.launch.block;
+        let ids = w.v.write(0, u64::MAX)?;
+        for (item, v) in (first..).zip(ids.iter_mut()) {
+            *v = (item % bx) | (item / bx % by) << 10 | (item / bx / by) << 20;
+        }
+        let private = d.private_segment_bytes as usize;
+        if private > 0 {
+            w.scratch = vec![(vec![0xFF; private], vec![false; private]); 64];
+        }
+        Ok(w)
+    }
+
+    fn user_registers(&self, w: &mut Wave, id: [u32; 3], wave: usize) -> Run<()> {
+        let d = &self.kernel.entry.descriptor;
+        let mut next = 0_u8;
+        let mut put = |w: &mut Wave, n: u8, value: u64| {
+            let at = next;
+            next += n;
+            w.set_scalar(at, n, value)
+        };
+        for user in d.user_sgprs() {
+            match user {
+                UserSgpr::KernargSegmentPtr => put(w, 2, self.kernarg.0)?,
+                UserSgpr::DispatchPtr => put(w, 2, self.dispatch)?,
+                UserSgpr::DispatchId | UserSgpr::QueuePtr | UserSgpr::FlatScratchInit => put(w, 2, 0)?,
+                UserSgpr::PrivateSegmentSize => put(w, 1, d.private_segment_bytes.into())?,
+                UserSgpr::PrivateSegmentBuffer => {
+                    put(w, 2, 0)?;
+                    put(w, 2, 0)?;
+                }
+                UserSgpr::Preload(n) => {
+                    let words = self.kernarg.1.chunks(4).skip(d.preload_offset() as usize).take(n as usize);
+                    for word in words {
+                        let value = word.iter().rev().fold(0_u64, |all, b| all << 8 | u64::from(*b));
+                        put(w, 1, value)?;
+                    }
+                }
+            }
+        }
+        // What is filled may be less than what is there.
+        let filled: u32 = d.user_sgprs().iter().map(|u| u.registers()).sum();
+        for _ in filled..d.user_sgpr_count() {
+            put(w, 1, 0)?;
+        }
+        for (asked, value) in d.workgroup_ids().into_iter().zip(id) {
+            if asked {
+                put(w, 1, value.into())?;
+            }
+        }
+        if d.workgroup_info() {
+            put(w, 1, (wave as u64) << 20 | self.waves() as u64)?;
+        }
+        Ok(())
+    }
+
+    /// An error in the program's terms.
+    pub(crate) fn error(&self, fail: Fail, workgroup: [u32; 3], group: Option<&Group<'_>>) -> EmuError {
+        let Fail { code, message, at, lane, help, because, other } = fail;
+        let site = |address: u64| self.module.site(address.wrapping_sub(self.base));
+        let in_flight = because.zip(group).and_then(|(serial, g)| g.in_flight(serial));
+        let other = match (other, in_flight) {
+            // Places of instructions are kept within the code object, those of waves in memory.
+            (Some((address, what)), _) if address < self.base => Some((self.module.site(address), what)),
+            (Some((address, what)), _) => Some((site(address), what)),
+            (None, Some(op)) => Some((site(op.payload.pc), "the operation in flight".to_owned())),
+            (None, None) => None,
+        };
+        let wave = at.map(|(_, wave)| WaveId { workgroup, wave: u32::try_from(wave).unwrap_or(0), lane });
+        let help = help.map(str::to_owned);
+        EmuError::from_report(Report { code, message, site: at.map(|(pc, _)| site(pc)), wave, other, help })
+    }
+}

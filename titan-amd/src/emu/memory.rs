@@ -1,0 +1,256 @@
+//! Global memory: what a launch reads and writes, and the code objects that are loaded.
+//!
+//! Each allocation begins in a window of 4 GiB of its own: no wrong index of 32 bits leads from one to another, and the
+//! upper half of an address that got lost is noticed.
+
+use super::error::{EmuError, ErrorCode};
+use crate::object::CodeObject;
+use std::collections::{BTreeMap, VecDeque};
+use titan_sim::engine::{AllocationId, Fault, Space};
+
+/// The first address of an allocation, from the start of its window.
+const SKEW: u64 = 0x4000_0100;
+const WINDOW: u64 = 0x1_0000_0000;
+/// Where the local data share lies among generic addresses, and private memory (LLVM, "Address Spaces"; the values are
+/// those of AMD's driver for this generation).
+pub(crate) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
+pub(crate) const PRIVATE_APERTURE: u64 = 0x0002_0000_0000_0000;
+/// Windows below the apertures.
+const LAST_WINDOW: u64 = SHARED_APERTURE / WINDOW - 1;
+
+/// The address of an allocation, or inside one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DevicePtr(u64);
+
+impl DevicePtr {
+    /// The null pointer.
+    pub const NULL: DevicePtr = DevicePtr(0);
+
+    /// The pointer of an address.
+    #[must_use]
+    pub const fn from_address(address: u64) -> DevicePtr {
+        DevicePtr(address)
+    }
+
+    /// The address.
+    #[must_use]
+    pub const fn address(self) -> u64 {
+        self.0
+    }
+
+    /// So many bytes further.
+    #[must_use]
+    pub const fn add(self, bytes: i64) -> DevicePtr {
+        DevicePtr(self.0.wrapping_add_signed(bytes))
+    }
+}
+
+/// Global memory.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    pub(crate) space: Space,
+    window: u64,
+    last: u64,
+    by_base: BTreeMap<u64, AllocationId>,
+    /// Code objects by their hash: where they are.
+    objects: BTreeMap<u128, u64>,
+    /// Windows whose allocations are forgotten.
+    spare: VecDeque<u64>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory::new()
+    }
+}
+
+impl Memory {
+    /// Memory without allocations.
+    #[must_use]
+    pub fn new() -> Memory {
+        Memory::with_windows(1, LAST_WINDOW)
+    }
+
+    /// Memory whose allocations lie in some windows of 4 GiB only: several memories then share no address.
+    #[must_use]
+    pub fn with_windows(first: u64, last: u64) -> Memory {
+        Memory {
+            space: Space::new("global"),
+            window: first.max(1),
+            last: last.min(LAST_WINDOW),
+            by_base: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            spare: VecDeque::new(),
+        }
+    }
+
+    /// Allocates undefined bytes under a name for messages, if a window is left and the host has so much memory.
+    pub fn try_alloc(&mut self, name: &str, bytes: usize) -> Option<DevicePtr> {
+        let windows = 1 + SKEW.checked_add(bytes as u64)? / WINDOW;
+        if self.window.checked_add(windows)? <= self.last.saturating_add(1) {
+            let ptr = self.alloc_at(name, self.window * WINDOW + SKEW, bytes)?;
+            self.window += windows;
+            return Some(ptr);
+        }
+        let window = (windows == 1).then(|| self.spare.pop_front()).flatten()?;
+        self.alloc_at(name, window * WINDOW + SKEW, bytes)
+    }
+
+    /// Allocates undefined bytes.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Launch`], if there is no room.
+    pub fn alloc(&mut self, name: &str, bytes: usize) -> Result<DevicePtr, EmuError> {
+        let full = || EmuError::new(ErrorCode::Launch, format!("no room for {bytes} bytes of `{name}`"));
+        self.try_alloc(name, bytes).ok_or_else(full)
+    }
+
+    /// Allocates undefined bytes at a place of the caller's; `None` if some of it is taken.
+    pub fn alloc_at(&mut self, name: &str, base: u64, bytes: usize) -> Option<DevicePtr> {
+        let id = self.space.allocate(name, base, bytes)?;
+        self.by_base.insert(base, id);
+        Some(DevicePtr(base))
+    }
+
+    /// Allocates and writes.
+    ///
+    /// # Errors
+    /// As [`Memory::alloc`].
+    pub fn upload(&mut self, name: &str, bytes: &[u8]) -> Result<DevicePtr, EmuError> {
+        let ptr = self.alloc(name, bytes.len())?;
+        self.write(ptr, bytes)?;
+        Ok(ptr)
+    }
+
+    /// Frees an allocation, given its first address; later uses are errors that name it.
+    pub fn free(&mut self, ptr: DevicePtr) {
+        if let Some(id) = self.by_base.get(&ptr.0) {
+            self.space.free(*id);
+        }
+    }
+
+    /// Forgets a freed allocation: later uses are no longer told as such, and its addresses may be given out again.
+    pub fn forget(&mut self, ptr: DevicePtr) {
+        if let Some(id) = self.by_base.remove(&ptr.0) {
+            let bytes = self.space.describe(id).map_or(0, |d| d.2);
+            self.space.forget(id);
+            if ptr.0 % WINDOW == SKEW && (SKEW + bytes as u64) < WINDOW {
+                self.spare.push_back(ptr.0 / WINDOW);
+            }
+        }
+    }
+
+    /// Forbids kernels and the host to write to an allocation, or allows it again.
+    pub fn set_writable(&mut self, ptr: DevicePtr, writable: bool) {
+        if let Some(id) = self.by_base.get(&ptr.0) {
+            self.space.set_writable(*id, writable);
+        }
+    }
+
+    /// Whether all these bytes belong to one live allocation.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn check(&self, ptr: DevicePtr, len: usize) -> Result<(), EmuError> {
+        self.space.check(ptr.0, len).map(drop).map_err(|f| fault(&self.space, &f))
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn write(&mut self, ptr: DevicePtr, bytes: &[u8]) -> Result<(), EmuError> {
+        self.space.write(ptr.0, bytes).map_err(|f| fault(&self.space, &f))
+    }
+
+    /// Copies bytes, written or not.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn copy(&mut self, from: DevicePtr, to: DevicePtr, len: usize) -> Result<(), EmuError> {
+        self.space.copy(from.0, to.0, len).map_err(|f| fault(&self.space, &f))
+    }
+
+    /// Reads bytes that were all written.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`], [`ErrorCode::Uninitialised`].
+    pub fn read(&self, ptr: DevicePtr, len: usize) -> Result<Vec<u8>, EmuError> {
+        let mut out = vec![0; len];
+        self.space.read(ptr.0, &mut out).map_err(|f| fault(&self.space, &f))?;
+        Ok(out)
+    }
+
+    /// Reads bytes, written or not: those that were not are `0xFF`.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn read_any(&self, ptr: DevicePtr, len: usize) -> Result<Vec<u8>, EmuError> {
+        let mut out = vec![0; len];
+        self.space.read_any(ptr.0, &mut out).map_err(|f| fault(&self.space, &f))?;
+        Ok(out)
+    }
+
+    /// Places a code object, once, and gives the address of its image.
+    pub(crate) fn load(&mut self, hash: u128, object: &CodeObject) -> Result<u64, EmuError> {
+        if let Some(base) = self.objects.get(&hash) {
+            return Ok(*base);
+        }
+        // A window of its own, aligned so that code is.
+        let base = self.alloc("code object", 0)?.0.next_multiple_of(0x1000);
+        let mut image = object.image.clone();
+        for place in &object.relative {
+            let at = usize::try_from(*place).unwrap_or(usize::MAX);
+            let word = image.get(at..at.saturating_add(8)).and_then(|b| <[u8; 8]>::try_from(b).ok());
+            let value = word.map_or(0, u64::from_le_bytes).wrapping_add(base);
+            if let Some(b) = image.get_mut(at..at.saturating_add(8)) {
+                b.copy_from_slice(&value.to_le_bytes());
+            }
+        }
+        let mut at = 0;
+        let end = image.len() as u64;
+        for range in &object.writable {
+            self.place(base, at..range.start, &image, false)?;
+            self.place(base, range.clone(), &image, true)?;
+            at = range.end;
+        }
+        self.place(base, at..end, &image, false)?;
+        self.objects.insert(hash, base);
+        Ok(base)
+    }
+
+    fn place(&mut self, base: u64, range: std::ops::Range<u64>, image: &[u8], writable: bool) -> Result<(), EmuError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let full = || EmuError::new(ErrorCode::Object, "no room for the code object");
+        let part = |v: u64| usize::try_from(v).map_err(|_| full());
+        let bytes = image.get(part(range.start)?..part(range.end)?).ok_or_else(full)?;
+        let name = if writable { "variables of the code object" } else { "the code object" };
+        let ptr = self.alloc_at(name, base + range.start, bytes.len()).ok_or_else(full)?;
+        self.write(ptr, bytes)?;
+        self.set_writable(ptr, writable);
+        Ok(())
+    }
+
+    /// Frees a code object's memory.
+    pub(crate) fn unload(&mut self, hash: u128, object: &CodeObject) {
+        let Some(base) = self.objects.remove(&hash) else { return };
+        let end = base + object.image.len() as u64;
+        let parts: Vec<u64> = self.by_base.range(base..end).map(|(b, _)| *b).collect();
+        parts.into_iter().for_each(|b| self.free(DevicePtr(b)));
+    }
+}
+
+/// The rule that a fault breaks.
+pub(crate) const fn code_of(fault: &Fault) -> ErrorCode {
+    match fault {
+        Fault::OutOfBounds { .. } => ErrorCode::OutOfBounds,
+        Fault::Freed { .. } | Fault::ReadOnly { .. } => ErrorCode::Permission,
+        Fault::Undefined { .. } => ErrorCode::Uninitialised,
+    }
+}
+
+fn fault(space: &Space, fault: &Fault) -> EmuError {
+    EmuError::new(code_of(fault), space.explain(fault))
+}

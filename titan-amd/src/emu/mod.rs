@@ -1,0 +1,53 @@
+//! An emulator of gfx942: runs the bytes of code objects, wave by wave, without a GPU.
+//!
+//! ```text
+//! bytes ─ object::read ─▶ Module ─ decode ─▶ Op ─ launch, group, exec ─▶ memory, or an error with its instruction
+//! ```
+//!
+//! **What it finds.** Reads of registers and bytes that were never written; registers that are used while an operation in
+//! flight is to write them; too few wait states between instructions; accesses outside of an allocation, told by its name;
+//! misaligned ones; unordered accesses to the local data share; deadlocks; waves that run into data. Each error names the
+//! address, the instruction and the wave.
+//!
+//! **When memory operations have their effect.** Addresses and data are captured when an operation is issued. It completes
+//! as late as a wait demands, at once, or at random in between ([`Completion`]), in the order that the manual gives each
+//! counter: vector memory in order; the local data share in order; scalar memory in any order, so that only a wait for all
+//! of it says something; flat addresses in any order with both. `s_barrier` waits for no counter.
+//!
+//! **What it covers.** Scalar and vector arithmetic with SDWA and DPP, packed arithmetic, dense matrix products of every
+//! type, the local data share with its atomics and exchanges, buffers, global, flat and private memory with atomics, loads
+//! into the local data share, scalar loads, barriers. Not: sparse matrix products, indexed registers, swizzled buffers,
+//! traps. What is not known is an error where it is executed.
+//!
+//! **How exact.** Instructions that IEEE 754 decides are exact to the bit, rounded to nearest; approximating ones are as
+//! good as `f64` makes them; matrix products are summed in `f64` and rounded once (`matrix.rs`). Cache control, priorities
+//! and sleeps have no effect; clocks count instructions.
+//!
+//! Its tables share nothing with a code generator: it is there to find the generator's mistakes.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "an operand or operation that a place does not name is one that cannot stand there: every such arm is an error"
+)]
+
+mod atomic;
+mod error;
+mod exec;
+mod fail;
+mod group;
+mod hazard;
+mod lane;
+mod launch;
+mod matrix;
+mod memory;
+mod module;
+mod op;
+mod scalar;
+mod watch;
+mod wave;
+
+pub use error::{EmuError, ErrorCode, Report, Site, WaveId};
+pub use launch::{Arg, Args, Launch, Options, Stats, Uninitialised};
+pub use memory::{DevicePtr, Memory};
+pub use module::{Kernel, Module};
+pub use titan_sim::engine::{Completion, Schedule};

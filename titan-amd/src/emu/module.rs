@@ -1,0 +1,111 @@
+//! A code object ready to run: its kernels, and its instructions, made ready when they are first executed.
+
+use super::error::{EmuError, ErrorCode, Site};
+use super::exec::Run;
+use super::fail::Fail;
+use super::memory::Memory;
+use super::op::{Op, resolve};
+use crate::isa::{IsaError, decode};
+use crate::object::{CodeObject, Kernel as Entry};
+use std::sync::OnceLock;
+use titan_sim::engine::StateHasher;
+
+/// A code object.
+#[derive(Debug)]
+pub struct Module {
+    pub(super) object: CodeObject,
+    /// By word of the image.
+    ops: Vec<OnceLock<Result<Op, String>>>,
+    pub(super) hash: u128,
+}
+
+/// A kernel of a module.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<'a> {
+    pub(super) module: &'a Module,
+    pub(super) entry: &'a Entry,
+}
+
+impl Module {
+    /// Reads a code object for gfx942.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Object`].
+    pub fn load(bytes: &[u8]) -> Result<Module, EmuError> {
+        let object = CodeObject::read(bytes).map_err(|e| EmuError::new(ErrorCode::Object, e.to_string()))?;
+        let words = object.image.len().div_ceil(4);
+        let ops = std::iter::repeat_with(OnceLock::new).take(words).collect();
+        Ok(Module { object, ops, hash: StateHasher::of(&bytes) })
+    }
+
+    /// What the code object says.
+    #[must_use]
+    pub const fn object(&self) -> &CodeObject {
+        &self.object
+    }
+
+    /// A kernel.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Launch`], if there is none of this name.
+    pub fn kernel(&self, name: &str) -> Result<Kernel<'_>, EmuError> {
+        let names = || self.object.kernels.iter().map(|k| format!("`{}`", k.name)).collect::<Vec<_>>().join(", ");
+        let missing =
+            || EmuError::new(ErrorCode::Launch, format!("there is no kernel `{name}`; the module has {}", names()));
+        Ok(Kernel { module: self, entry: self.object.kernel(name).ok_or_else(missing)? })
+    }
+
+    /// Where a variable of the module is, once it is placed in memory, and its size.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Object`], if there is no room for the module.
+    pub fn variable(&self, name: &str, memory: &mut Memory) -> Result<Option<(u64, u64)>, EmuError> {
+        let base = memory.load(self.hash, &self.object)?;
+        let found = self.object.variables.iter().find(|(n, ..)| n == name);
+        Ok(found.map(|(_, at, size)| (base + at, *size)))
+    }
+
+    /// Frees the memory that the module takes, if it was placed.
+    pub fn unload(&self, memory: &mut Memory) {
+        memory.unload(self.hash, &self.object);
+    }
+
+    /// The instruction at an address of the image.
+    pub(super) fn fetch(&self, address: u64) -> Run<&Op> {
+        let inside = self.object.code.iter().find(|c| c.contains(&address));
+        let Some(code) = inside.filter(|_| address.is_multiple_of(4)) else {
+            let message = "the wave runs outside of the code";
+            return Err(Fail::new(ErrorCode::Unknown, message).help("a kernel ends by `s_endpgm`"));
+        };
+        let slot = usize::try_from(address / 4).ok().and_then(|i| self.ops.get(i));
+        let Some(slot) = slot else { return Err(Fail::new(ErrorCode::Unknown, "the wave runs outside of the image")) };
+        let op = slot.get_or_init(|| {
+            let bytes = self.object.bytes(address, code.end - address).unwrap_or_default();
+            let (inst, size) = decode(bytes).map_err(|e| told(&e))?;
+            resolve(inst, address, size as u64)
+        });
+        op.as_ref().map_err(|message| Fail::new(ErrorCode::Unknown, message.clone()))
+    }
+
+    /// A place in the code, for messages.
+    pub(super) fn site(&self, address: u64) -> Site {
+        let before = self.object.kernels.iter().filter(|k| k.entry <= address);
+        let kernel = before.max_by_key(|k| k.entry).map(|k| (k.name.clone(), address - k.entry));
+        let end = self.object.code.iter().find(|c| c.contains(&address)).map_or(address, |c| c.end);
+        let decoded = self.object.bytes(address, end - address).map(decode);
+        let instruction = decoded.and_then(Result::ok).map_or_else(String::new, |(inst, _)| inst.to_string());
+        Site { address, kernel, instruction }
+    }
+}
+
+fn told(error: &IsaError) -> String {
+    format!("the wave runs into what is no instruction: {error}")
+}
+
+impl Kernel<'_> {
+    /// What the code object says of it.
+    #[must_use]
+    pub const fn entry(&self) -> &Entry {
+        self.entry
+    }
+}

@@ -1,0 +1,351 @@
+//! Instructions made ready to run: what to do, by tables of the emulator's own, and where operands are.
+
+use super::lane::{self, CompareFn, LaneFn, convert, divide};
+use super::matrix::Shape;
+use super::scalar::{self, MaskFn, ScalarFn, ScalarTest};
+use crate::isa::{Access, Arg, Class, Elem, Field, Format, Inline, Inst, Operand, Special, Ty, Unit};
+
+/// An instruction at its place.
+#[derive(Debug)]
+pub(crate) struct Op {
+    pub(crate) inst: Inst,
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+    pub(crate) kind: Kind,
+    /// What is read, in the order in which functions take it.
+    pub(crate) sources: Vec<Source>,
+    /// What is written, in the order of the text.
+    pub(crate) results: Vec<Place>,
+    pub(crate) unit: Unit,
+    /// Whether the last source is the destination's old value.
+    pub(crate) accumulates: bool,
+    /// Of a matrix product.
+    pub(crate) matrix: Option<Shape>,
+}
+
+/// A source with its type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    pub(crate) from: From,
+    pub(crate) ty: Ty,
+}
+
+/// Where a source's bits are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum From {
+    Scalar(u8, u8),
+    Vector(File, u8, u8),
+    Constant(u64),
+    Special(Special),
+    /// Nothing: `off`.
+    Nothing,
+}
+
+/// Registers that are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) to: To,
+    pub(crate) ty: Ty,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum To {
+    Scalar(u8, u8),
+    Vector(File, u8, u8),
+}
+
+/// A file of vector registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum File {
+    V,
+    A,
+}
+
+impl File {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            File::V => "v",
+            File::A => "a",
+        }
+    }
+}
+
+/// What an instruction does.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Scalar(ScalarFn),
+    ScalarCompare(ScalarTest),
+    ExecMask(MaskFn, bool),
+    GetPc,
+    SetPc,
+    SwapPc,
+    Call,
+    Branch(Condition),
+    End,
+    Nothing,
+    Barrier,
+    Wait,
+    Trap,
+    GetReg,
+    SetReg,
+    /// One lane from its own sources.
+    Lane(LaneFn),
+    /// The two halves of packed 32-bit operands, or the halves of packed `f16`.
+    Packed(LaneFn),
+    /// A function of whole packed registers.
+    PackedInt(LaneFn),
+    Compare(CompareFn),
+    Select,
+    Carry(CarryKind),
+    Mad64 {
+        signed: bool,
+    },
+    DivScale,
+    DivFmas,
+    ToSmall,
+    Mix(MixKind),
+    PackedMove,
+    Mbcnt {
+        high: bool,
+    },
+    ReadLane,
+    ReadFirstLane,
+    WriteLane,
+    Swap,
+    Matrix,
+    ScalarMemory,
+    Memory,
+    Cache,
+    Lds,
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kind")
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Condition {
+    Always,
+    Scc(bool),
+    Vcc(bool),
+    Exec(bool),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CarryKind {
+    Add,
+    Sub,
+    SubRev,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MixKind {
+    F32,
+    Low,
+    High,
+}
+
+/// Makes an instruction ready.
+///
+/// # Errors
+/// A sentence about what the emulator does not have.
+pub(crate) fn resolve(inst: Inst, address: u64, size: u64) -> Result<Op, String> {
+    let kind = kind(&inst)?;
+    let (mut sources, mut results) = (Vec::new(), Vec::new());
+    for (arg, operand) in inst.args() {
+        if arg.access != Access::Read {
+            results.extend(place(arg, operand));
+        }
+        if arg.access != Access::Write && arg.class != Class::Waitcnt {
+            sources.push(source(arg, operand));
+        }
+    }
+    // What accumulates into its destination reads it last.
+    let accumulates = inst.args().next().is_some_and(|(a, _)| a.access == Access::ReadWrite);
+    let memory = matches!(kind, Kind::Memory | Kind::Lds | Kind::Swap);
+    if accumulates && !memory {
+        sources.rotate_left(1);
+    }
+    let unit = inst.row().unit;
+    let matrix = match (kind, &sources[..]) {
+        (Kind::Matrix, [a, b, c]) => Shape::of(inst.row().name, a.ty.elem, b.ty.elem, c.ty.elem),
+        _ => None,
+    };
+    Ok(Op { inst, address, size, kind, sources, results, unit, accumulates: accumulates && !memory, matrix })
+}
+
+fn place(arg: Arg, operand: Operand) -> Option<Place> {
+    let to = match operand {
+        Operand::S(code, n) => To::Scalar(code, n),
+        Operand::V(first, n) => To::Vector(File::V, first, n),
+        Operand::A(first, n) => To::Vector(File::A, first, n),
+        Operand::Inline(_) | Operand::Literal(_) | Operand::Special(_) | Operand::Imm(_) | Operand::Off => return None,
+    };
+    Some(Place { to, ty: arg.ty })
+}
+
+fn source(arg: Arg, operand: Operand) -> Source {
+    let from = match operand {
+        Operand::S(code, n) => From::Scalar(code, n),
+        Operand::V(first, n) => From::Vector(File::V, first, n),
+        Operand::A(first, n) => From::Vector(File::A, first, n),
+        Operand::Inline(inline) => From::Constant(constant(inline, arg.ty)),
+        Operand::Literal(value) => From::Constant(literal(value, arg.ty)),
+        Operand::Special(special) => From::Special(special),
+        Operand::Imm(value) => From::Constant(u64::from(value.cast_unsigned())),
+        Operand::Off => From::Nothing,
+    };
+    Source { from, ty: arg.ty }
+}
+
+/// The bits of an inline constant: ISA §6.2, table 23. Floats are of the operand's width; packed operands have the constant
+/// in their lowest element.
+fn constant(inline: Inline, ty: Ty) -> u64 {
+    let bits = if ty.count > 1 { ty.elem.bits().min(32) } else { ty.bits() };
+    match inline {
+        Inline::Int(v) => {
+            let wide = i64::from(v).cast_unsigned();
+            if ty.bits() == 64 && ty.count == 1 { wide } else { wide & 0xFFFF_FFFF }
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the constants are exact in f32, but for one that is rounded"
+        )]
+        Inline::Float(v) => match (ty.elem, bits) {
+            (Elem::F(_) | Elem::U(_) | Elem::I(_) | Elem::B(_), 16) => titan_core::num::f16_from_f64(v.value()).into(),
+            (_, 64) => v.value().to_bits(),
+            _ => (v.value() as f32).to_bits().into(),
+        },
+    }
+}
+
+/// A literal, expanded to 64 bits: ISA §6.2.1.1.
+const fn literal(value: u32, ty: Ty) -> u64 {
+    match ty.elem {
+        Elem::F(64) => (value as u64) << 32,
+        Elem::I(64) => (value.cast_signed() as i64).cast_unsigned(),
+        // Bits of scalar moves are sign-extended, as LLVM's assembler takes them.
+        Elem::B(64) => (value.cast_signed() as i64).cast_unsigned(),
+        _ => value as u64,
+    }
+}
+
+fn kind(inst: &Inst) -> Result<Kind, String> {
+    let name = inst.row().name;
+    let unknown = || format!("the emulator has no rule for `{name}`");
+    match inst.row().unit {
+        Unit::Salu | Unit::Branch | Unit::Control => control(name).ok_or_else(unknown),
+        Unit::Smem if name.starts_with("s_dcache") => Ok(Kind::Cache),
+        Unit::Smem => Ok(Kind::ScalarMemory),
+        Unit::Valu | Unit::Trans | Unit::Dot => vector(inst).ok_or_else(unknown),
+        Unit::Xdl | Unit::Sgemm | Unit::Dgemm if name.starts_with("v_mfma") => Ok(Kind::Matrix),
+        Unit::Xdl | Unit::Sgemm | Unit::Dgemm => Err(unknown()),
+        Unit::Load | Unit::Store | Unit::Atomic | Unit::LoadLds => Ok(Kind::Memory),
+        Unit::Cache => Ok(Kind::Cache),
+        Unit::Lds => Ok(Kind::Lds),
+    }
+}
+
+fn control(name: &str) -> Option<Kind> {
+    let condition = |c| Some(Kind::Branch(c));
+    match name {
+        "s_getpc_b64" => Some(Kind::GetPc),
+        "s_setpc_b64" => Some(Kind::SetPc),
+        "s_swappc_b64" => Some(Kind::SwapPc),
+        "s_call_b64" => Some(Kind::Call),
+        "s_branch" => condition(Condition::Always),
+        "s_cbranch_scc0" => condition(Condition::Scc(false)),
+        "s_cbranch_scc1" => condition(Condition::Scc(true)),
+        "s_cbranch_vccz" => condition(Condition::Vcc(false)),
+        "s_cbranch_vccnz" => condition(Condition::Vcc(true)),
+        "s_cbranch_execz" => condition(Condition::Exec(false)),
+        "s_cbranch_execnz" => condition(Condition::Exec(true)),
+        "s_endpgm" => Some(Kind::End),
+        "s_barrier" => Some(Kind::Barrier),
+        "s_waitcnt" => Some(Kind::Wait),
+        "s_trap" => Some(Kind::Trap),
+        "s_getreg_b32" => Some(Kind::GetReg),
+        "s_setreg_b32" | "s_setreg_imm32_b32" => Some(Kind::SetReg),
+        // Without effect on what is computed.
+        "s_nop" | "s_sleep" | "s_setprio" | "s_icache_inv" | "s_wakeup" | "s_incperflevel" | "s_decperflevel" => {
+            Some(Kind::Nothing)
+        }
+        _ => {
+            let mask = || scalar::exec_mask(name).map(|(f, new)| Kind::ExecMask(f, new));
+            scalar::function(name)
+                .map(Kind::Scalar)
+                .or_else(|| scalar::compare(name).map(Kind::ScalarCompare))
+                .or_else(mask)
+        }
+    }
+}
+
+fn vector(inst: &Inst) -> Option<Kind> {
+    let row = inst.row();
+    let name = row.name;
+    if row.format == Format::Vopc {
+        return compare(name).map(Kind::Compare);
+    }
+    let special = match name {
+        "v_nop" => Kind::Nothing,
+        "v_cndmask_b32" => Kind::Select,
+        "v_add_co_u32" | "v_addc_co_u32" => Kind::Carry(CarryKind::Add),
+        "v_sub_co_u32" | "v_subb_co_u32" => Kind::Carry(CarryKind::Sub),
+        "v_subrev_co_u32" | "v_subbrev_co_u32" => Kind::Carry(CarryKind::SubRev),
+        "v_mad_u64_u32" => Kind::Mad64 { signed: false },
+        "v_mad_i64_i32" => Kind::Mad64 { signed: true },
+        "v_fma_mix_f32" => Kind::Mix(MixKind::F32),
+        "v_fma_mixlo_f16" => Kind::Mix(MixKind::Low),
+        "v_fma_mixhi_f16" => Kind::Mix(MixKind::High),
+        "v_pk_mov_b32" => Kind::PackedMove,
+        "v_mbcnt_lo_u32_b32" => Kind::Mbcnt { high: false },
+        "v_mbcnt_hi_u32_b32" => Kind::Mbcnt { high: true },
+        "v_readlane_b32" => Kind::ReadLane,
+        "v_readfirstlane_b32" => Kind::ReadFirstLane,
+        "v_writelane_b32" => Kind::WriteLane,
+        "v_swap_b32" => Kind::Swap,
+        _ if divide::div_scale(name, [0; 3]).is_some() => Kind::DivScale,
+        _ if divide::div_fmas(name, MODE, [0; 3], false).is_some() => Kind::DivFmas,
+        _ if convert::to_small(name, MODE, [0; 3]).is_some() => Kind::ToSmall,
+        _ => return arithmetic(inst),
+    };
+    Some(special)
+}
+
+fn arithmetic(inst: &Inst) -> Option<Kind> {
+    let row = inst.row();
+    let saturates = inst.get(Field::Clamp) != 0 && row.args().first().is_some_and(|a| !a.ty.elem.is_float());
+    let function = if saturates { lane::int::saturating(row.name)? } else { lane::function(row.name)? };
+    let packed = row.format == Format::Vop3p || row.name == "v_pk_fmac_f16";
+    let float = row.args().first().is_some_and(|a| a.ty.elem.is_float() && a.ty.count == 2);
+    Some(match (packed, float) {
+        (true, true) => Kind::Packed(function),
+        (true, false) => Kind::PackedInt(function),
+        (false, _) => Kind::Lane(function),
+    })
+}
+
+/// `v_cmp_lt_f32`, `v_cmpx_class_f16`.
+fn compare(name: &str) -> Option<CompareFn> {
+    let rest = name.strip_prefix("v_cmpx_").or_else(|| name.strip_prefix("v_cmp_"))?;
+    let (test, ty) = rest.split_once('_')?;
+    let float = ty.strip_prefix('f').and_then(|b| b.parse().ok());
+    match (test, float) {
+        ("class", Some(bits)) => Some(lane::float::class(bits)),
+        (_, Some(bits)) => lane::float::compare(test, bits),
+        (_, None) => lane::int::compare(test, ty),
+    }
+}
+
+/// Only to ask which names a function knows.
+const MODE: lane::Mode = lane::Mode {
+    round_32: 0,
+    round_16_64: 0,
+    denorm_32: 3,
+    denorm_16_64: 3,
+    dx10_clamp: true,
+    ieee: true,
+    fp16_overflow: false,
+};

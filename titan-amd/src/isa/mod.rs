@@ -1,0 +1,51 @@
+//! Instructions of gfx942: tables, and what reads them.
+//!
+//! ```text
+//! tables ─▶ Row ─┬─ encode ─▶ words        Inst = row, encoding, operands, modifiers
+//!                ├─ decode ◀─ words
+//!                ├─ print  ─▶ text         in the syntax of LLVM's assembler
+//!                └─ parse  ◀─ text
+//! ```
+//!
+//! | module | part |
+//! |---|---|
+//! | [`ty`] | what an operand holds, and so how many registers it has |
+//! | [`mod@format`] | fields of each microcode format, in the manual's notation |
+//! | [`operand`] | registers, constants, immediates, and their codes |
+//! | [`row`] | what is known of an instruction |
+//! | `tables` | the rows |
+//! | `inst` | an instruction |
+//!
+//! Source of all tables: "AMD Instinct MI300" Instruction Set Architecture (CDNA3), cited as ISA. The spelling is that of
+//! LLVM 19, with which tests compare encodings and text.
+//!
+//! Deliberately absent: instructions that no kernel of ours or of the compilers we compare with uses (typed buffers,
+//! images, global wave sync, fork and join, scalar stores and atomics, trap handling).
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a format, class or operand that a place does not name is one that cannot stand there: every such arm says so"
+)]
+
+pub mod asm;
+mod decode;
+mod encode;
+mod error;
+pub mod format;
+mod inst;
+pub mod operand;
+mod parse;
+mod print;
+pub mod row;
+mod tables;
+pub mod ty;
+
+pub use decode::{Decoded, decode};
+pub use error::IsaError;
+pub use format::{Field, Format};
+pub use inst::Inst;
+pub use operand::{Inline, InlineFloat, Operand, Special};
+pub use parse::parse;
+pub use row::{Access, Arg, Class, Form, Implicit, Mods, Row, Unit};
+pub use tables::{all, by_name};
+pub use ty::{Elem, Ty};

@@ -1,0 +1,353 @@
+//! Kernel descriptors: 64 bytes that tell hardware how to start the waves of a kernel.
+//!
+//! Source: LLVM, "Kernel Descriptor", its tables for gfx6 to gfx12, `compute_pgm_rsrc1` to `compute_pgm_rsrc3`.
+
+use super::error::ObjectError;
+
+/// Bytes of a descriptor, which is also its alignment.
+pub const SIZE: usize = 64;
+/// Alignment of a kernel's first instruction.
+pub const ENTRY_ALIGN: u64 = 256;
+/// Scalar registers beside those that a kernel names: `vcc`, `flat_scratch`, `xnack_mask` (LLVM, granulated count).
+const EXTRA_SGPRS: u32 = 6;
+
+/// A range of bits in one of the words.
+struct Bits {
+    lo: u32,
+    len: u32,
+}
+
+const fn bits(lo: u32, len: u32) -> Bits {
+    Bits { lo, len }
+}
+
+impl Bits {
+    const fn get(&self, word: u32) -> u32 {
+        word >> self.lo & ((1 << self.len) - 1)
+    }
+
+    const fn put(&self, value: u32) -> u32 {
+        (value & ((1 << self.len) - 1)) << self.lo
+    }
+}
+
+/// `compute_pgm_rsrc1`.
+mod rsrc1 {
+    use super::{Bits, bits};
+    pub(super) const VGPRS: Bits = bits(0, 6);
+    pub(super) const SGPRS: Bits = bits(6, 4);
+    pub(super) const ROUND_32: Bits = bits(12, 2);
+    pub(super) const ROUND_16_64: Bits = bits(14, 2);
+    pub(super) const DENORM_32: Bits = bits(16, 2);
+    pub(super) const DENORM_16_64: Bits = bits(18, 2);
+    pub(super) const DX10_CLAMP: Bits = bits(21, 1);
+    pub(super) const IEEE_MODE: Bits = bits(23, 1);
+    pub(super) const FP16_OVFL: Bits = bits(26, 1);
+}
+
+/// `compute_pgm_rsrc2`.
+mod rsrc2 {
+    use super::{Bits, bits};
+    pub(super) const PRIVATE_SEGMENT: Bits = bits(0, 1);
+    pub(super) const USER_SGPRS: Bits = bits(1, 5);
+    pub(super) const WORKGROUP_ID: [Bits; 3] = [bits(7, 1), bits(8, 1), bits(9, 1)];
+    pub(super) const WORKGROUP_INFO: Bits = bits(10, 1);
+    pub(super) const WORKITEM_ID: Bits = bits(11, 2);
+}
+
+/// `compute_pgm_rsrc3` of gfx90a and gfx942.
+mod rsrc3 {
+    use super::{Bits, bits};
+    pub(super) const ACCUM_OFFSET: Bits = bits(0, 6);
+    pub(super) const TG_SPLIT: Bits = bits(16, 1);
+}
+
+/// `kernel_code_properties`: user registers, in the order in which they are filled, and how many each takes.
+const USER_SGPRS: [(u32, u32, UserSgpr); 7] = [
+    (0, 4, UserSgpr::PrivateSegmentBuffer),
+    (1, 2, UserSgpr::DispatchPtr),
+    (2, 2, UserSgpr::QueuePtr),
+    (3, 2, UserSgpr::KernargSegmentPtr),
+    (4, 2, UserSgpr::DispatchId),
+    (5, 2, UserSgpr::FlatScratchInit),
+    (6, 1, UserSgpr::PrivateSegmentSize),
+];
+
+/// What hardware puts into the first scalar registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UserSgpr {
+    /// A descriptor of private memory.
+    PrivateSegmentBuffer,
+    /// The address of the dispatch packet.
+    DispatchPtr,
+    /// The address of the queue.
+    QueuePtr,
+    /// The address of the arguments.
+    KernargSegmentPtr,
+    /// The number of the dispatch.
+    DispatchId,
+    /// The base of private memory.
+    FlatScratchInit,
+    /// Bytes of private memory of a work item.
+    PrivateSegmentSize,
+    /// The arguments' first words themselves, so many.
+    Preload(u32),
+}
+
+/// What a kernel needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// Vector registers that its code names.
+    pub vgprs: u32,
+    /// Accumulation registers that its code names.
+    pub agprs: u32,
+    /// Scalar registers that its code names, without `vcc` and the like.
+    pub sgprs: u32,
+    /// Bytes of the local data share.
+    pub lds_bytes: u32,
+    /// Bytes of its arguments.
+    pub kernarg_bytes: u32,
+    /// Along how many axes it asks for its workgroup's number: 1 to 3.
+    pub grid_axes: u32,
+    /// Along how many axes it asks for a work item's number: 1 to 3.
+    pub item_axes: u32,
+}
+
+/// The 64 bytes, as fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Bytes of the local data share.
+    pub group_segment_bytes: u32,
+    /// Bytes of private memory of a work item.
+    pub private_segment_bytes: u32,
+    /// Bytes of arguments.
+    pub kernarg_bytes: u32,
+    /// The first instruction, from the descriptor.
+    pub entry_offset: i64,
+    /// `compute_pgm_rsrc1`.
+    pub rsrc1: u32,
+    /// `compute_pgm_rsrc2`.
+    pub rsrc2: u32,
+    /// `compute_pgm_rsrc3`.
+    pub rsrc3: u32,
+    /// `kernel_code_properties`.
+    pub properties: u16,
+    /// Which arguments are loaded into registers.
+    pub preload: u16,
+}
+
+/// How floating-point instructions round and treat subnormal numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FloatMode {
+    /// Direction of `f32`: 0 to nearest even, 1 up, 2 down, 3 to zero.
+    pub round_32: u8,
+    /// The same of `f16` and `f64`.
+    pub round_16_64: u8,
+    /// Subnormal `f32`: bit 0, inputs are kept; bit 1, results are.
+    pub denorm_32: u8,
+    /// The same of `f16` and `f64`.
+    pub denorm_16_64: u8,
+    /// Clamping makes NaN zero.
+    pub dx10_clamp: bool,
+    /// Signalling NaN is made quiet by minimum and maximum.
+    pub ieee: bool,
+    /// Results of conversions to 16 and 8 bits that overflow are the largest number.
+    pub fp16_overflow: bool,
+}
+
+impl Descriptor {
+    /// The descriptor of a kernel that takes a pointer to its arguments, keeps subnormal numbers, and rounds to nearest.
+    ///
+    /// # Errors
+    /// [`ObjectError::Kernel`], if hardware has less than is asked for.
+    pub fn new(name: &str, r: &Resources) -> Result<Descriptor, ObjectError> {
+        let refuse = |why: String| Err(ObjectError::Kernel { name: name.to_owned(), why });
+        let arch = r.vgprs.max(1).next_multiple_of(4);
+        if r.vgprs > 256 || r.agprs > 256 {
+            return refuse(format!("{} vector and {} accumulation registers: 256 of each are there", r.vgprs, r.agprs));
+        }
+        if r.sgprs > 102 {
+            return refuse(format!("{} scalar registers: 102 are there", r.sgprs));
+        }
+        if r.lds_bytes > 64 * 1024 {
+            return refuse(format!("{} bytes of the local data share: 65536 are there", r.lds_bytes));
+        }
+        if !(1..=3).contains(&r.grid_axes) || !(1..=3).contains(&r.item_axes) {
+            return refuse("a kernel has one to three axes".to_owned());
+        }
+        let rsrc1 = rsrc1::VGPRS.put((arch + r.agprs).div_ceil(8) - 1)
+            | rsrc1::SGPRS.put((r.sgprs + EXTRA_SGPRS).div_ceil(8) - 1)
+            | rsrc1::DENORM_32.put(3)
+            | rsrc1::DENORM_16_64.put(3)
+            | rsrc1::DX10_CLAMP.put(1)
+            | rsrc1::IEEE_MODE.put(1);
+        let ids = rsrc2::WORKGROUP_ID.iter().take(r.grid_axes as usize).fold(0, |all, b| all | b.put(1));
+        Ok(Descriptor {
+            group_segment_bytes: r.lds_bytes,
+            private_segment_bytes: 0,
+            kernarg_bytes: r.kernarg_bytes,
+            entry_offset: 0,
+            rsrc1,
+            rsrc2: rsrc2::USER_SGPRS.put(2) | ids | rsrc2::WORKITEM_ID.put(r.item_axes - 1),
+            rsrc3: rsrc3::ACCUM_OFFSET.put(arch / 4 - 1),
+            properties: 1 << 3,
+            preload: 0,
+        })
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; SIZE] {
+        let mut out = [0; SIZE];
+        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &self.group_segment_bytes.to_le_bytes());
+        put(4, &self.private_segment_bytes.to_le_bytes());
+        put(8, &self.kernarg_bytes.to_le_bytes());
+        put(16, &self.entry_offset.to_le_bytes());
+        put(44, &self.rsrc3.to_le_bytes());
+        put(48, &self.rsrc1.to_le_bytes());
+        put(52, &self.rsrc2.to_le_bytes());
+        put(56, &self.properties.to_le_bytes());
+        put(58, &self.preload.to_le_bytes());
+        out
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`ObjectError::Kernel`], if bytes are set that nothing defines, or something is asked for that gfx942 does not have.
+    pub fn from_bytes(name: &str, bytes: &[u8; SIZE]) -> Result<Descriptor, ObjectError> {
+        let word = |at: usize| bytes[at..].iter().take(4).rev().fold(0_u32, |all, b| all << 8 | u32::from(*b));
+        let half = |at: usize| bytes[at..].iter().take(2).rev().fold(0_u16, |all, b| all << 8 | u16::from(*b));
+        let refuse = |why: &str| Err(ObjectError::Kernel { name: name.to_owned(), why: why.to_owned() });
+        if bytes[12..16].iter().chain(&bytes[24..44]).chain(&bytes[60..64]).any(|b| *b != 0) {
+            return refuse("its descriptor has bytes set that must be zero");
+        }
+        let d = Descriptor {
+            group_segment_bytes: word(0),
+            private_segment_bytes: word(4),
+            kernarg_bytes: word(8),
+            entry_offset: (u64::from(word(20)) << 32 | u64::from(word(16))).cast_signed(),
+            rsrc3: word(44),
+            rsrc1: word(48),
+            rsrc2: word(52),
+            properties: half(56),
+            preload: half(58),
+        };
+        if d.group_segment_bytes > 64 * 1024 {
+            return refuse("it asks for more than 65536 bytes of the local data share");
+        }
+        if d.properties & 1 << 10 != 0 {
+            return refuse("it is for waves of 32 lanes");
+        }
+        if d.vgprs() > 512 || d.arch_vgprs() > d.vgprs().next_multiple_of(8) {
+            return refuse("its accumulation registers begin beyond its registers");
+        }
+        if rsrc3::TG_SPLIT.get(d.rsrc3) != 0 {
+            return refuse("it asks for workgroups that are spread over compute units");
+        }
+        let filled: u32 = d.user_sgprs().iter().map(|u| u.registers()).sum();
+        if filled > rsrc2::USER_SGPRS.get(d.rsrc2) {
+            return refuse("more user registers are filled than it has");
+        }
+        Ok(d)
+    }
+
+    /// Vector registers of a lane, both kinds together, as they are allocated.
+    #[must_use]
+    pub const fn vgprs(&self) -> u32 {
+        8 * (rsrc1::VGPRS.get(self.rsrc1) + 1)
+    }
+
+    /// Where accumulation registers begin in that allocation: as many vector registers there are.
+    #[must_use]
+    pub const fn arch_vgprs(&self) -> u32 {
+        4 * (rsrc3::ACCUM_OFFSET.get(self.rsrc3) + 1)
+    }
+
+    /// Scalar registers as they are allocated, with `vcc` and the like.
+    #[must_use]
+    pub const fn sgprs(&self) -> u32 {
+        8 * (rsrc1::SGPRS.get(self.rsrc1) + 1)
+    }
+
+    /// How floating-point instructions begin.
+    #[must_use]
+    pub fn float_mode(&self) -> FloatMode {
+        #[expect(clippy::cast_possible_truncation, reason = "two bits")]
+        let two = |b: &Bits| b.get(self.rsrc1) as u8;
+        let one = |b: &Bits| b.get(self.rsrc1) == 1;
+        FloatMode {
+            round_32: two(&rsrc1::ROUND_32),
+            round_16_64: two(&rsrc1::ROUND_16_64),
+            denorm_32: two(&rsrc1::DENORM_32),
+            denorm_16_64: two(&rsrc1::DENORM_16_64),
+            dx10_clamp: one(&rsrc1::DX10_CLAMP),
+            ieee: one(&rsrc1::IEEE_MODE),
+            fp16_overflow: one(&rsrc1::FP16_OVFL),
+        }
+    }
+
+    /// What the user registers hold, in order.
+    #[must_use]
+    pub fn user_sgprs(&self) -> Vec<UserSgpr> {
+        let fixed = USER_SGPRS.iter().filter(|(bit, ..)| self.properties >> bit & 1 == 1).map(|(.., what)| *what);
+        let preload = u32::from(self.preload & 0x7F);
+        fixed.chain((preload > 0).then_some(UserSgpr::Preload(preload))).collect()
+    }
+
+    /// How many user registers there are.
+    #[must_use]
+    pub const fn user_sgpr_count(&self) -> u32 {
+        rsrc2::USER_SGPRS.get(self.rsrc2)
+    }
+
+    /// The first word of the arguments that is loaded into registers.
+    #[must_use]
+    pub fn preload_offset(&self) -> u32 {
+        u32::from(self.preload >> 7)
+    }
+
+    /// Along which axes the workgroup's number follows the user registers.
+    #[must_use]
+    pub fn workgroup_ids(&self) -> [bool; 3] {
+        rsrc2::WORKGROUP_ID.map(|b| b.get(self.rsrc2) == 1)
+    }
+
+    /// Whether a word about the workgroup follows them.
+    #[must_use]
+    pub const fn workgroup_info(&self) -> bool {
+        rsrc2::WORKGROUP_INFO.get(self.rsrc2) == 1
+    }
+
+    /// Along how many axes beyond the first the work item's number is asked for.
+    #[must_use]
+    pub const fn workitem_ids(&self) -> u32 {
+        rsrc2::WORKITEM_ID.get(self.rsrc2)
+    }
+
+    /// Whether private memory is set up.
+    #[must_use]
+    pub const fn private_segment(&self) -> bool {
+        rsrc2::PRIVATE_SEGMENT.get(self.rsrc2) == 1
+    }
+}
+
+impl UserSgpr {
+    /// How many registers it takes.
+    #[must_use]
+    pub fn registers(self) -> u32 {
+        match self {
+            UserSgpr::Preload(n) => n,
+            UserSgpr::PrivateSegmentBuffer
+            | UserSgpr::DispatchPtr
+            | UserSgpr::QueuePtr
+            | UserSgpr::KernargSegmentPtr
+            | UserSgpr::DispatchId
+            | UserSgpr::FlatScratchInit
+            | UserSgpr::PrivateSegmentSize => {
+                USER_SGPRS.iter().find(|(.., what)| *what == self).map_or(0, |(_, n, _)| *n)
+            }
+        }
+    }
+}

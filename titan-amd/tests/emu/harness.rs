@@ -1,0 +1,104 @@
+//! Kernels of a few lines, run on a few values.
+
+use titan_amd::emu::{Arg, Args, DevicePtr, EmuError, Launch, Memory, Module, Options, Stats};
+use titan_amd::isa::asm::assemble;
+use titan_amd::object::{ArgKind, KernelArg, KernelCode, Program, Resources};
+
+/// What a kernel in text needs.
+#[derive(Clone)]
+pub(crate) struct Bench {
+    pub(crate) resources: Resources,
+    pub(crate) kinds: Vec<(u32, ArgKind)>,
+    pub(crate) max: u32,
+}
+
+impl Bench {
+    /// Pointers only, so many; 32 registers of each kind.
+    pub(crate) fn pointers(n: u32) -> Bench {
+        let resources = Resources {
+            vgprs: 64,
+            agprs: 64,
+            sgprs: 64,
+            lds_bytes: 4096,
+            kernarg_bytes: 8 * n,
+            grid_axes: 3,
+            item_axes: 3,
+        };
+        Bench { resources, kinds: vec![(8, ArgKind::GlobalBuffer); n as usize], max: 1024 }
+    }
+
+    pub(crate) fn module(&self, text: &str) -> Module {
+        let code = assemble(text).unwrap_or_else(|e| panic!("{e}"));
+        let mut offset = 0;
+        let args = self.kinds.iter().map(|(size, kind)| {
+            let at = offset;
+            offset += size;
+            KernelArg { name: None, offset: at, size: *size, kind: *kind }
+        });
+        let kernel = KernelCode {
+            name: "k".to_owned(),
+            code,
+            args: args.collect(),
+            resources: self.resources.clone(),
+            max_workgroup_size: self.max,
+        };
+        Module::load(&Program { kernels: vec![kernel] }.to_bytes().unwrap()).unwrap()
+    }
+
+    pub(crate) fn run(
+        &self,
+        text: &str,
+        (grid, block): (u32, u32),
+        args: &[Arg],
+        memory: &mut Memory,
+        options: &Options,
+    ) -> Result<Stats, EmuError> {
+        let module = self.module(text);
+        let launch = Launch { grid: [grid, 1, 1], block: [block, 1, 1], dynamic_lds: 0, args: Args::Each(args) };
+        module.kernel("k").unwrap().run(&launch, memory, options)
+    }
+}
+
+/// A line for each thing that every kernel does first: arguments of one pointer in `s[2:3]`, the address of the lane's own
+/// word of it in `v[0:1]`, the lane's number in `v2`.
+pub(crate) const ONE_POINTER: &str = "
+    s_load_dwordx2 s[8:9], s[0:1], 0x0
+    v_and_b32_e32 v2, 0x3ff, v0
+    v_lshlrev_b32_e32 v3, 2, v2
+    s_waitcnt lgkmcnt(0)
+    v_mov_b32_e32 v1, s9
+    v_add_co_u32_e32 v0, vcc, s8, v3
+    s_nop 1
+    v_addc_co_u32_e32 v1, vcc, 0, v1, vcc
+";
+
+/// Runs one wave over words, which are replaced by what `body` leaves in `v4`; `v3` is the word.
+pub(crate) fn over_words(body: &str, words: &[u32]) -> Result<Vec<u32>, EmuError> {
+    over_words_with(body, words, &Options::default())
+}
+
+pub(crate) fn over_words_with(body: &str, words: &[u32], options: &Options) -> Result<Vec<u32>, EmuError> {
+    let text = format!(
+        "{ONE_POINTER}
+    global_load_dword v3, v[0:1], off
+    s_waitcnt vmcnt(0)
+    {body}
+    global_store_dword v[0:1], v4, off
+    s_endpgm"
+    );
+    let mut memory = Memory::new();
+    let ptr = upload(&mut memory, "x", words);
+    let n = u32::try_from(words.len()).unwrap();
+    Bench::pointers(1).run(&text, (1, n), &[Arg::Ptr(ptr)], &mut memory, options)?;
+    Ok(download(&memory, ptr, words.len()))
+}
+
+pub(crate) fn upload(memory: &mut Memory, name: &str, words: &[u32]) -> DevicePtr {
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    memory.upload(name, &bytes).unwrap()
+}
+
+pub(crate) fn download(memory: &Memory, ptr: DevicePtr, n: usize) -> Vec<u32> {
+    let bytes = memory.read(ptr, 4 * n).unwrap();
+    bytes.chunks(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect()
+}

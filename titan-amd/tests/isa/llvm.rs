@@ -1,0 +1,115 @@
+//! Every row in every encoding, with random operands and modifiers: the bytes are those of `llvm-mc`, the text is that of
+//! `llvm-objdump`.
+
+use crate::asm;
+use crate::random::instruction;
+use crate::support::oracle;
+use titan_amd::isa::{Inst, all, decode, parse};
+use titan_sim::engine::Rng;
+
+/// Instructions for each row and encoding.
+const EACH: usize = 8;
+
+fn samples() -> Vec<Inst> {
+    let mut rng = Rng::new(942);
+    let mut samples = Vec::new();
+    for row in all() {
+        for form in row.forms() {
+            samples.extend((0..EACH).map(|_| instruction(&mut rng, row, form)));
+        }
+    }
+    samples
+}
+
+/// What random operands do not reach: spellings of their own.
+const SPELLINGS: &[&str] = &[
+    "ds_swizzle_b32 v1, v2 offset:swizzle(QUAD_PERM,0,1,2,3)",
+    "ds_swizzle_b32 v1, v2 offset:swizzle(BITMASK_PERM,\"01pip\")",
+    "ds_swizzle_b32 v1, v2 offset:swizzle(SWAP,2)",
+    "ds_swizzle_b32 v1, v2 offset:swizzle(REVERSE,8)",
+    "ds_swizzle_b32 v1, v2 offset:swizzle(BROADCAST,8,1)",
+    "v_cvt_pk_fp8_f32 v1, v2, v3 op_sel:[0,0,1]",
+    "v_cvt_sr_fp8_f32 v1, v2, v3 op_sel:[0,0,1,1]",
+    "v_mul_lo_u16_e32 v1, 0x1234, v2",
+    "v_fma_f64 v[0:1], 1.0, v[2:3], 0.15915494309189532",
+    "v_add_f16_e32 v1, 0.15915494, v2",
+    "v_pk_add_f16 v1, v2, 1.0 op_sel_hi:[1,0]",
+    "v_pk_add_u16 v1, v2, 1",
+    "s_mov_b64 s[0:1], 0x12345678",
+    "s_mov_b32 s0, 0x80000000",
+    "s_add_u32 s0, src_shared_base, 5",
+    "s_getreg_b32 s0, hwreg(HW_REG_XCC_ID)",
+    "s_waitcnt vmcnt(5)",
+    "s_waitcnt vmcnt(62) lgkmcnt(14)",
+    "s_waitcnt vmcnt(63) expcnt(7) lgkmcnt(15)",
+    "s_load_dword s8, s[12:13], m0 glc",
+    "s_load_dword s8, s[12:13], -0x10",
+    "v_mfma_f64_16x16x4_f64 v[0:7], v[2:3], v[4:5], v[8:15] neg:[1,0,1]",
+    "v_add_f32_e64 v1, neg(1), |v3|",
+    "v_add_f32_e64 v1, -|0.5|, 64",
+    "global_load_dwordx4 a[4:7], v[2:3], off offset:-4096",
+    "ds_read_b128 a[4:7], v2 offset:65535",
+];
+
+#[test]
+fn spellings_are_those_of_the_assembler_and_the_disassembler() {
+    let (Some(mc), Some(objdump)) = (oracle::program("llvm-mc"), oracle::program("llvm-objdump")) else {
+        return oracle::skipped("spellings against LLVM");
+    };
+    let lines: Vec<String> = SPELLINGS.iter().map(|s| (*s).to_owned()).collect();
+    let codes: Vec<Vec<u8>> = lines.iter().map(|l| parse(l).unwrap().bytes().unwrap()).collect();
+    for ((line, ours), theirs) in lines.iter().zip(&codes).zip(asm::assemble(&mc, &lines)) {
+        assert_eq!(theirs.as_ref(), Ok(ours), "{line}");
+    }
+    for ((line, code), theirs) in lines.iter().zip(&codes).zip(asm::disassemble(&objdump, &mc, &codes)) {
+        assert_eq!((&decode(code).unwrap().0.to_string(), line), (&theirs, line));
+    }
+}
+
+#[test]
+fn encodings_are_those_of_the_assembler() {
+    let Some(mc) = oracle::program("llvm-mc") else { return oracle::skipped("encodings against llvm-mc") };
+    let samples = samples();
+    let lines: Vec<String> = samples.iter().map(ToString::to_string).collect();
+    let mut wrong = Vec::new();
+    for ((inst, line), theirs) in samples.iter().zip(&lines).zip(asm::assemble(&mc, &lines)) {
+        let ours = inst.bytes().unwrap();
+        match theirs {
+            Ok(theirs) if theirs == ours => {}
+            Ok(theirs) => wrong.push(format!("{line}\n    ours   {ours:02x?}\n    theirs {theirs:02x?}")),
+            Err(why) => wrong.push(format!("{line}: {why}")),
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {} differ:\n{}",
+        wrong.len(),
+        lines.len(),
+        wrong[..wrong.len().min(60)].join("\n")
+    );
+}
+
+#[test]
+fn texts_are_those_of_the_disassembler() {
+    let (Some(mc), Some(objdump)) = (oracle::program("llvm-mc"), oracle::program("llvm-objdump")) else {
+        return oracle::skipped("texts against llvm-objdump");
+    };
+    let samples = samples();
+    let codes: Vec<Vec<u8>> = samples.iter().map(|i| i.bytes().unwrap()).collect();
+    let mut wrong = Vec::new();
+    for ((inst, code), theirs) in samples.iter().zip(&codes).zip(asm::disassemble(&objdump, &mc, &codes)) {
+        let (decoded, size) = decode(code).unwrap_or_else(|e| panic!("{inst}: {e}"));
+        assert_eq!(size, code.len(), "{inst}");
+        let ours = decoded.to_string();
+        if ours != theirs {
+            wrong.push(format!("    ours   {ours}\n    theirs {theirs}"));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {} differ:\n{}",
+        wrong.len(),
+        codes.len(),
+        wrong[..wrong.len().min(60)].join("\n")
+    );
+}

@@ -1,0 +1,3 @@
+//! What several test programs use.
+
+pub(crate) mod oracle;

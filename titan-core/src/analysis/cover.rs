@@ -1,0 +1,185 @@
+//! Whether a written grid reaches all of every output that is divided between programs.
+//!
+//! A key of [`super::partition`] confines each program to its own part of an axis, so a grid with fewer programs than parts
+//! leaves elements as they were, whatever the kernel does inside of a part. The number of parts is a [`Need`]: a launch
+//! compares it with its grid, and [`short`] looks for arguments by which a declared grid would be too small, while the kernel
+//! is compiled. `grid(unchecked ..)` says that the rest of an output is meant to stay.
+//!
+//! * Of a program index by itself, the parts are those of the axis that it divides.
+//! * Of an index that is taken apart ([`Term::Part`]), each part of it divides an axis, and different programs have different
+//!   parts: there must be at least as many programs as products of parts.
+//!
+//! A grid may be larger: stores outside of a tensor are dropped.
+//!
+//! Deliberately absent: outputs that are scattered to, updated atomically or taken out of the rule; parts whose start is an
+//! argument or that run backwards, and what lies before the first part: where a kernel begins is its own affair; whether
+//! a program writes all of its part.
+
+mod example;
+#[cfg(test)]
+mod tests;
+
+use super::affine::Term;
+use super::forms::Forms;
+use super::partition::{By, Class, Key, Partition};
+use crate::diag::{Code, Diagnostic};
+use crate::ir::{DimSpec, GridSpec, HostExpr, HostNames, HostOp, Kernel, Loc, Need, ParamKind, Parts, Signature};
+
+/// What the outputs of a kernel need of a grid.
+#[must_use]
+pub fn needs(kernel: &Kernel, partition: &Partition) -> Vec<Need> {
+    if kernel.sig.grid == GridSpec::Persistent {
+        return Vec::new();
+    }
+    let forms = Forms::new(kernel, true);
+    let mut needs = Vec::new();
+    // The output rule has no keys for axes of one program.
+    let narrow = Partition::of_narrow_axes(kernel);
+    for (param, class) in partition.outputs.iter().chain(narrow.iter().flat_map(|p| &p.outputs)) {
+        let Class::Partitioned(keys) = class else { continue };
+        needs.extend(keys.iter().filter_map(|key| {
+            let Term::Program(axis) = key.source else { return None };
+            let (programs, parts) = count(&kernel.sig, *param, key)?;
+            Some(Need { axis, param: *param, programs, parts: vec![parts] })
+        }));
+        needs.extend((0..forms.groups.len()).filter_map(|g| of_group(kernel, &forms, *param, keys, g)));
+    }
+    needs
+}
+
+/// What the parts of an index that is taken apart need.
+fn of_group(kernel: &Kernel, forms: &Forms, param: usize, keys: &[Key], number: usize) -> Option<Need> {
+    let group = forms.groups.get(number)?;
+    let (Term::Program(axis), 1) = group.base.as_source()? else { return None };
+    let needed = (0..group.needed.len()).filter(|i| group.needed[*i]);
+    let mut found = Vec::new();
+    for part in needed {
+        let key = keys.iter().find(|k| k.source == Term::Part(number, part))?;
+        found.push(count(&kernel.sig, param, key)?);
+    }
+    let (counts, parts): (Vec<HostExpr>, Vec<Parts>) = found.into_iter().unzip();
+    let programs = counts.into_iter().reduce(|a, b| HostExpr::binary(HostOp::Mul, a, b))?;
+    Some(Need { axis, param, programs, parts })
+}
+
+/// How many values a source must have for its parts to reach the end of the axis that it divides.
+fn count(sig: &Signature, param: usize, key: &Key) -> Option<(HostExpr, Parts)> {
+    let axis = key.axis;
+    match key.by {
+        By::Stride { size, offset, plain: true } if size > 0 => {
+            let extent = extent(sig, param, axis)?;
+            let rest = match offset {
+                0 => extent,
+                before if before < 0 => HostExpr::binary(HostOp::Add, extent, HostExpr::Const(before.checked_neg()?)),
+                before => HostExpr::binary(HostOp::Sub, extent, HostExpr::Const(before)),
+            };
+            let parts = match size {
+                1 => rest,
+                size => HostExpr::binary(HostOp::Cdiv, rest, HostExpr::Const(size)),
+            };
+            Some((parts, Parts { axis, size: Some(size) }))
+        }
+        By::Segment { offsets: Some(off) } => {
+            let segments = HostExpr::binary(HostOp::Sub, extent(sig, off, 0)?, HostExpr::Const(1));
+            Some((segments, Parts { axis, size: None }))
+        }
+        By::Stride { .. } | By::Segment { .. } => None,
+    }
+}
+
+/// As many programs as a key needs that divides all of its axis from 0 on: what a grid that is left out is.
+pub(super) fn from_zero(sig: &Signature, param: usize, key: &Key) -> Option<HostExpr> {
+    let whole = match key.by {
+        By::Stride { offset, .. } => offset == 0,
+        By::Segment { .. } => true,
+    };
+    count(sig, param, key).filter(|_| whole).map(|(programs, _)| programs)
+}
+
+/// An extent of a parameter, by its name if it has one.
+fn extent(sig: &Signature, param: usize, axis: usize) -> Option<HostExpr> {
+    match sig.params.get(param).map(|p| &p.kind) {
+        Some(ParamKind::Tensor { shape, .. }) => match shape.get(axis)? {
+            DimSpec::Bind(symbol) => Some(HostExpr::Symbol(*symbol)),
+            DimSpec::Equals(expr) => Some(expr.clone()),
+            DimSpec::Any => Some(HostExpr::Dim(param, axis)),
+        },
+        Some(ParamKind::Scalar(_)) | None => None,
+    }
+}
+
+/// A declared grid that is too small for an output, by some arguments that the kernel takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Short {
+    /// What the output needs.
+    pub need: Need,
+    /// The arguments: shape names and their values.
+    pub example: Vec<(String, i64)>,
+    /// The extent of the grid.
+    pub found: i64,
+    /// What the output needs of it.
+    pub wanted: i64,
+    /// A grid that is large enough, as far as it is known.
+    pub right: Vec<HostExpr>,
+}
+
+/// The first axis of a declared grid that is too small for some arguments. Only shape names are tried: extents without a name and
+/// scalar arguments are compared at the launch.
+#[must_use]
+pub fn short(kernel: &Kernel, partition: &Partition) -> Option<Short> {
+    let GridSpec::Extents(declared) = &kernel.sig.grid else { return None };
+    if kernel.sig.partial {
+        return None;
+    }
+    let mut first: Option<Short> = None;
+    let mut right = declared.clone();
+    let mut needs = needs(kernel, partition);
+    needs.sort_by_key(|need| need.axis);
+    for need in needs {
+        let axis = usize::from(need.axis);
+        let programs = need.programs.clone();
+        if let Some(extent) = right.get_mut(axis).filter(|e| **e != programs)
+            && let Some(found) = example::find(&kernel.sig, extent, need)
+        {
+            // Of several outputs the greatest; where nothing is right yet, what is needed.
+            *extent = match declared.get(axis) {
+                Some(own) if own == extent => programs,
+                Some(_) | None => HostExpr::binary(HostOp::Max, extent.clone(), programs),
+            };
+            first.get_or_insert(found);
+        }
+    }
+    first.map(|short| Short { right, ..short })
+}
+
+impl Short {
+    /// T0410, without a place: it is the grid's.
+    #[must_use]
+    pub fn diagnostic(&self, sig: &Signature) -> Diagnostic<Loc> {
+        let Short { need, example, found, wanted, right } = self;
+        let (axis, name, parts) = (need.axis, sig.param(need.param), need.text());
+        let written = |e: &HostExpr| {
+            let mut out = String::new();
+            // Writing to a string does not fail.
+            let _ = e.write(&mut out, sig);
+            out
+        };
+        let when = example.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(" and ");
+        let when = if when.is_empty() { String::new() } else { format!("with {when} ") };
+        let title = format!(
+            "{when}the grid has {found} {} along its axis {axis}, but `{name}` has {wanted} {parts}, one for each: the rest would \
+             keep what it holds",
+            if *found == 1 { "program" } else { "programs" }
+        );
+        let all = right.iter().map(written).collect::<Vec<_>>().join(", ");
+        let mut error = Diagnostic::new(Code::GridShort, Loc::default(), title)
+            .help(format!("`grid({all})` reaches all of the outputs"));
+        if let GridSpec::Extents(declared) = &sig.grid
+            && let Some(HostExpr::Binary(HostOp::Div, a, b)) = declared.get(usize::from(axis))
+        {
+            let whole = format!("{} % {} == 0", written(a), written(b));
+            error = error.help(format!("or `require({whole})`, if the kernel takes nothing else"));
+        }
+        error.help("or `grid(unchecked ..)`, if the rest is meant to stay as it is")
+    }
+}

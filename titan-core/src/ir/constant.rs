@@ -1,0 +1,34 @@
+//! Scalar constants.
+
+use super::Elem;
+
+/// A constant: its element type and value. A float is the `f64` rounded once to the type.
+#[derive(Clone, Copy, Debug)]
+pub enum Const {
+    /// An integer, sign- or zero-extended; `bool` is 0 or 1.
+    Int(Elem, i64),
+    /// A float.
+    Float(Elem, f64),
+}
+
+impl Const {
+    /// The element type.
+    #[must_use]
+    pub const fn elem(self) -> Elem {
+        match self {
+            Const::Int(e, _) | Const::Float(e, _) => e,
+        }
+    }
+}
+
+impl PartialEq for Const {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Const::Int(e, a), Const::Int(f, b)) => e == f && a == b,
+            (Const::Float(e, a), Const::Float(f, b)) => e == f && a.to_bits() == b.to_bits(),
+            (Const::Int(..), Const::Float(..)) | (Const::Float(..), Const::Int(..)) => false,
+        }
+    }
+}
+
+impl Eq for Const {}

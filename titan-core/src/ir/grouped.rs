@@ -1,0 +1,76 @@
+//! The order of tiles in groups of rows, which matrix products want: programs that run at the same time then read few rows of
+//! one factor and few columns of the other, and find them in the cache.
+//!
+//! ```text
+//! rows in groups of 2      0 2 4
+//!                          1 3 5
+//!                          6 7 8     the last group has one row
+//! ```
+//!
+//! It is a bijection of the box onto itself: the group of a place is that of its row in either order, and within a group of
+//! `s` rows and `w` columns, `l = r·w + c` and `l = c'·s + r'` number the same `s·w` places. What is outside of the box stays
+//! where it is, so the whole function is a bijection.
+
+/// Where the place that comes `row·width + column`-th lies, if rows are taken in groups of `rows` and each group is gone
+/// through column by column; `extents` are height and width. A place outside of the box stays where it is.
+#[must_use]
+pub fn grouped([row, column]: [i32; 2], [height, width]: [i32; 2], rows: i32) -> [i32; 2] {
+    if !(0..height).contains(&row) || !(0..width).contains(&column) || rows < 1 {
+        return [row, column];
+    }
+    let first = row - row % rows;
+    let size = i64::from((height - first).min(rows));
+    let local = i64::from(row - first) * i64::from(width) + i64::from(column);
+    // Both are less than an extent.
+    let narrow = |v: i64| i32::try_from(v).unwrap_or(0);
+    [first + narrow(local % size), narrow(local / size)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    /// The order as it is usually written: by the number of the group and what is left of it.
+    fn by_number(i: i32, [height, width]: [i32; 2], rows: i32) -> [i32; 2] {
+        let in_group = rows * width;
+        let first = i / in_group * rows;
+        let size = (height - first).min(rows);
+        [first + i % in_group % size, i % in_group / size]
+    }
+
+    #[test]
+    fn every_small_box_is_permuted() {
+        for (height, width, rows) in (0..=9).flat_map(|h| (0..=9).flat_map(move |w| (1..=11).map(move |r| (h, w, r)))) {
+            let mut seen = vec![false; (height * width) as usize];
+            for i in 0..height * width {
+                let [m, n] = grouped([i / width, i % width], [height, width], rows);
+                assert_eq!([m, n], by_number(i, [height, width], rows), "{i} of {height}x{width} by {rows}");
+                assert!((0..height).contains(&m) && (0..width).contains(&n));
+                assert!(!std::mem::replace(&mut seen[(m * width + n) as usize], true), "{m}, {n} comes twice");
+            }
+            assert!(seen.iter().all(|s| *s));
+            for [row, column] in [[-1, 0], [0, -1], [height, 0], [0, width], [i32::MIN, i32::MAX]] {
+                assert_eq!(grouped([row, column], [height, width], rows), [row, column]);
+            }
+        }
+    }
+
+    #[test]
+    fn large_boxes_do_not_overflow() {
+        let (height, width) = (1 << 15, 1 << 15);
+        assert_eq!(grouped([height - 1, width - 1], [height, width], i32::MAX), [height - 1, width - 1]);
+        assert_eq!(grouped([1, 0], [2, i32::MAX], 2), [1, i32::MAX / 2]);
+    }
+
+    #[test]
+    fn parts_of_consecutive_numbers_are_consecutive() {
+        for (height, width, rows) in [(7, 5, 3), (4, 4, 4), (5, 1, 2), (1, 6, 2), (9, 2, 1)] {
+            let (mut most, mut widest) = (-1, -1);
+            for i in 0..height * width {
+                let [m, n] = grouped([i / width, i % width], [height, width], rows);
+                assert!(m <= most + 1 && n <= widest + 1 && m <= i && n <= i);
+                (most, widest) = (most.max(m), widest.max(n));
+            }
+        }
+    }
+}

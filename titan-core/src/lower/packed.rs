@@ -1,0 +1,190 @@
+//! Halves of bytes: loads and stores of 4-bit elements that do not come in whole pairs.
+//!
+//! A byte of memory cannot be written in part, so whoever stores one element of it reads the other and writes both. No two
+//! threads do so with one byte: within a store, the tile goes through shared memory, and each byte that it touches is put
+//! together by one thread; stores of one program that touch the same bytes are ordered as all of its accesses are; and no two
+//! programs write into one byte, by the output rule ([`crate::analysis::partition`]).
+
+use super::tensor::View;
+use super::tile::Staged;
+use super::vector::Place;
+use super::{Lower, Reg};
+use crate::analysis::vector::Packing;
+use crate::ir::{Elem, Pred, Unit, Value};
+use crate::lane::{IntBin, Space};
+use crate::layout::{Coords, Encoding, Layout};
+
+impl Lower<'_> {
+    /// Loads an element by its position behind the view's address; the padding where the mask does not hold.
+    pub(super) fn load_half(&mut self, view: &View, position: Reg, mask: Option<(Reg, Reg)>) -> Reg {
+        let address = self.address_at(view, position);
+        let zero = self.b.i32(0);
+        let place = Place { space: Space::Global, address, offset: 0 };
+        let byte = self.load_vector(place, Elem::U8, 1, mask.map(|(m, _)| (m, zero)))[0];
+        let by = self.half_shift(position);
+        let shifted = self.b.int(IntBin::ShrU, byte, by);
+        let value = self.fields(shifted, 4, 1, view.elem.is_signed_int())[0];
+        match mask {
+            Some((mask, pad)) => self.b.select(mask, value, pad),
+            None => value,
+        }
+    }
+
+    /// Stores an element by its position where the mask holds, and keeps the other half of its byte. No other thread may do
+    /// so with the same byte before the next barrier.
+    pub(super) fn store_half(&mut self, view: &View, position: Reg, value: Reg, mask: Option<Reg>) {
+        let address = self.address_at(view, position);
+        let place = Place { space: Space::Global, address, offset: 0 };
+        let zero = self.b.i32(0);
+        let old = self.load_vector(place, Elem::U8, 1, mask.map(|m| (m, zero)))[0];
+        let by = self.half_shift(position);
+        let fifteen = self.b.i32(15);
+        let field = self.b.int(IntBin::Shl, fifteen, by);
+        let gone = self.b.and(old, field);
+        let kept = self.b.int(IntBin::Xor, old, gone);
+        let low = self.b.and(value, fifteen);
+        let new = self.b.int(IntBin::Shl, low, by);
+        let byte = self.b.or(kept, new);
+        self.store_vector(place, Elem::U8, &[byte], mask);
+    }
+
+    /// By how many bits the element of a position is shifted in its byte.
+    fn half_shift(&mut self, position: Reg) -> Reg {
+        let odd = self.parity_of(position);
+        let two = self.b.i32(2);
+        self.b.int(IntBin::Shl, odd, two)
+    }
+
+    /// The lowest bit of a position, 32 bits.
+    fn parity_of(&mut self, position: Reg) -> Reg {
+        let low = self.b.one(crate::lane::OpKind::Truncate(crate::lane::Ty::B32), &[position]);
+        let one = self.b.i32(1);
+        self.b.and(low, one)
+    }
+
+    /// Stores a tile of 4-bit elements of which a byte may hold only one, or two of different threads.
+    pub(super) fn store_halves(
+        &mut self,
+        view: &View,
+        (unit, coords): (Unit, &[Value]),
+        regs: &[Reg],
+        layout: &Layout,
+    ) {
+        match view.packing {
+            Packing::Apart => self.store_apart(view, (unit, coords), regs, layout),
+            Packing::Pairs | Packing::Neighbours => {
+                let axes: Vec<usize> = (0..layout.rank()).collect();
+                let (tile, last) = (layout.extents().to_vec(), layout.rank() - 1);
+                // Bytes begin at even positions: at the tile's first column, or one before it.
+                let mut extents = tile.clone();
+                extents[last] = (tile[last] + 1).next_multiple_of(2);
+                let staged = self.stage("pairs", Encoding::padded(&extents, 8, &axes, 16));
+                self.write_buffer(&staged, regs, layout, view.elem);
+                self.touch(staged.region(), false);
+                self.store_pairs(view, (unit, coords), &tile, &staged);
+            }
+        }
+    }
+
+    /// Stores elements of which no two share a byte.
+    fn store_apart(&mut self, view: &View, at: (Unit, &[Value]), regs: &[Reg], layout: &Layout) {
+        let window = self.window(view, at.0, at.1, layout);
+        self.touch_view(view, true);
+        let first = self.is_first_copy(layout);
+        for (register, reg) in regs.iter().enumerate() {
+            let part = layout.register_coords(register);
+            let mask = self.window_mask(&window, part);
+            let mask = self.both(mask, first);
+            let mask = self.inside_tile(layout, part, mask);
+            let position = self.window_position(&window, part);
+            self.store_half(view, position, *reg, mask);
+        }
+    }
+
+    /// Stores a tile that lies in a buffer by bytes: each is put together by one thread from the two elements that it holds,
+    /// or from one of the tile's and one that stays.
+    fn store_pairs(&mut self, view: &View, (unit, coords): (Unit, &[Value]), tile: &[u32], staged: &Staged) {
+        let last = tile.len() - 1;
+        let extents = &staged.encoding.extents;
+        let layout = crate::plan::wide(extents, view.elem.bits(), self.target.lanes, self.crew.warps);
+        let (mut origin, exists) = self.origin(view, unit, coords, tile);
+        let position = self.position(view, &origin);
+        let odd = self.parity_of(position);
+        origin[last] = self.b.int(IntBin::Sub, origin[last], odd);
+        let mut thread: Vec<Reg> = (0..tile.len()).map(|axis| self.thread_coord(&layout, axis)).collect();
+        let at: Vec<Reg> = origin.iter().zip(&thread).map(|(o, t)| self.b.add(*o, *t)).collect();
+        thread[last] = self.b.int(IntBin::Sub, thread[last], odd);
+        self.touch_view(view, true);
+        let first = self.is_first_copy(&layout);
+        let row = self.both(exists, first);
+        for register in (0..layout.registers()).step_by(2) {
+            let part = layout.register_coords(register);
+            let byte = Byte { view, tile, staged, thread: &thread, at: &at, part, row };
+            self.store_byte(&byte, &layout);
+        }
+    }
+
+    /// Stores the two elements of a byte that are of the tile and of the tensor; others stay.
+    fn store_byte(&mut self, byte: &Byte<'_>, layout: &Layout) {
+        let Byte { view, tile, staged, thread, at, part, row } = *byte;
+        let last = tile.len() - 1;
+        let mut row = row;
+        for axis in 0..last {
+            let at = self.b.add_const(at[axis], i64::from(part[axis]));
+            let inside = self.b.cmp_u(Pred::Lt, at, view.extents[axis]);
+            row = self.both(row, Some(inside));
+            if layout.is_padded(axis) {
+                let inside = self.is_inside(layout, axis, part[axis]);
+                row = self.both(row, Some(inside));
+            }
+        }
+        let reach = super::convert::reach(layout);
+        let elem = super::convert::in_buffer(view.elem);
+        let zero = self.b.i32(0);
+        let mut halves = Vec::new();
+        for half in 0..2 {
+            let mut part = part;
+            part[last] += half;
+            let in_tile = self.b.add_const(thread[last], i64::from(part[last]));
+            let extent = self.b.i32(tile[last].cast_signed());
+            let in_tile = self.b.cmp_u(Pred::Lt, in_tile, extent);
+            let column = self.b.add_const(at[last], i64::from(part[last]));
+            let in_tensor = self.b.cmp_u(Pred::Lt, column, view.extents[last]);
+            let stored = self.b.and(in_tile, in_tensor);
+            let stored = self.both(row, Some(stored)).unwrap_or(stored);
+            let place = self.buffer_place(staged, thread, reach, part);
+            halves.push((stored, self.load_vector(place, elem, 1, Some((stored, zero)))[0]));
+        }
+        let [(low_stored, low), (high_stored, high)] = halves[..] else { return };
+        let moved: Vec<Reg> = at.iter().zip(part).map(|(a, p)| self.b.add_const(*a, i64::from(p))).collect();
+        let address = self.address_of(view, &moved);
+        let place = Place { space: Space::Global, address, offset: 0 };
+        let (any, both) = (self.b.or(low_stored, high_stored), self.b.and(low_stored, high_stored));
+        let partly = self.b.not(both);
+        let partly = self.b.and(any, partly);
+        let old = self.load_vector(place, Elem::U8, 1, Some((partly, zero)))[0];
+        let four = self.b.i32(4);
+        let old_high = self.b.int(IntBin::ShrU, old, four);
+        let low = self.b.select(low_stored, low, old);
+        let high = self.b.select(high_stored, high, old_high);
+        self.store_vector(place, view.elem, &[low, high], Some(any));
+    }
+}
+
+/// Where a byte of a tile goes, for one thread.
+#[derive(Clone, Copy)]
+struct Byte<'a> {
+    view: &'a View,
+    /// The tile's extents.
+    tile: &'a [u32],
+    /// Where it lies, with room for a column more.
+    staged: &'a Staged,
+    /// The coordinates in the tile of the first element of the thread's first byte; one before it if that is odd.
+    thread: &'a [Reg],
+    /// The same in the tensor.
+    at: &'a [Reg],
+    /// What the register adds to either.
+    part: Coords,
+    /// Whether the tile's origin exists and this thread stores.
+    row: Option<Reg>,
+}

@@ -1,0 +1,75 @@
+//! What operations touch of regions, and of outputs to which raw bulk stores go, as the roles run together.
+
+use super::super::pipes::joint::run::{Fault, Run};
+use super::super::pipes::joint::state::State;
+use super::event::{At, refuse};
+use super::machine::{Pending, What};
+use super::words;
+use crate::ir::traffic::{On, traffic};
+use crate::ir::{Call, CallProxy, Class, Op, OpId, Proxy, Value};
+
+impl<'k> Run<'k> {
+    /// What an opaque call does to its regions, one after the other.
+    pub(super) fn call(&mut self, state: &mut State, at: At<'k>, call: &Call) -> Result<(), Fault> {
+        if call.declared() == CallProxy::None {
+            return Ok(());
+        }
+        for (i, region) in at.op.args.iter().enumerate() {
+            if call.touch(i).reads() {
+                self.access(state, at, *region, false, Pending::Done)?;
+            }
+            if call.touch(i).writes() {
+                self.access(state, at, *region, true, Pending::Done)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An access, or the beginning of one.
+    pub(super) fn access(
+        &mut self,
+        state: &mut State,
+        at: At<'_>,
+        region: Value,
+        write: bool,
+        pending: Pending,
+    ) -> Result<(), Fault> {
+        let Some(named) = self.objects.memory(region) else { return Ok(()) };
+        let (memory, object) = (named.object, state.machine.memory_object(named.object));
+        let (n, name) = (self.objects.memories[memory].n, self.objects.memories[memory].name.clone());
+        let slot = self.slot(state, at, (named, n), (object, &name))?;
+        let time = state.machine.time_of(memory, slot, n, write);
+        let copy = words::is_copy(&at.op.kind);
+        let bytes = words::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
+        self.happens(state, at, What::Access { memory, time, bytes, write, copy, bulk: false, pending })
+    }
+
+    /// What an operation does to an output to which raw bulk stores go.
+    pub(in crate::verify) fn output_access(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, op): (OpId, &'k Op),
+    ) -> Result<(), Fault> {
+        let Some(memory) = self.objects.output(self.kernel, op) else { return Ok(()) };
+        let Some(own) = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Tensor) else {
+            return Ok(());
+        };
+        let bulk = own.writes && own.proxy == Proxy::Async;
+        let pending = if bulk { Pending::Group(Class::BulkStore, None) } else { Pending::Done };
+        let (time, bytes) = (0, self.objects.memories[memory].part());
+        let access = |write: bool| What::Access { memory, time, bytes, write, copy: false, bulk, pending };
+        for write in [own.reads.then_some(false), own.writes.then_some(true)].into_iter().flatten() {
+            self.happens(state, At { role, id, op }, access(write))?;
+        }
+        Ok(())
+    }
+
+    fn happens(&self, state: &mut State, at: At<'_>, access: What) -> Result<(), Fault> {
+        if let Some(other) = state.machine.conflict(&self.objects, at.role, &access) {
+            return refuse(self.in_flight(state, (at.role, at.id), &access, &other));
+        }
+        state.machine.access(&self.objects, at.role, at.id, access);
+        Ok(())
+    }
+}

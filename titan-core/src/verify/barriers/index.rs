@@ -1,0 +1,108 @@
+//! Which element of an array an index picks.
+//!
+//! It follows from the counter behind the index: element `t mod n` of `n` is that of time `t`. Where an element is picked, the
+//! index must be shown to be in range; where it is used, which time it is of, counted from where the array stands.
+
+use super::super::pipes::joint::linear::{Condition, Linear};
+use super::super::pipes::joint::run::{Fault, Run};
+use super::super::pipes::joint::state::State;
+use super::event::{At, refuse};
+use super::objects::Named;
+use crate::diag::Code;
+use crate::verify::Error;
+
+/// An index that is never right.
+pub(super) fn out_of_range(at: crate::ir::Loc, name: &str, index: i64, n: i64) -> Error {
+    let has = if n == 1 { "one element".to_owned() } else { format!("{n} elements") };
+    Error::new(Code::RegionMade, at, format!("index {index} is out of range: {name} has {has}"))
+}
+
+impl Run<'_> {
+    /// Picks an element: the index is in range.
+    pub(super) fn picked(&mut self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
+        let Some(result) = at.op.results.first() else { return Ok(()) };
+        let barrier = self.objects.barrier(*result).map(|b| (b, &self.objects.barriers[b.object]));
+        let memory = self.objects.memory(*result).map(|m| (m, &self.objects.memories[m.object]));
+        let found = barrier.map(|(b, own)| (b, own.n, &own.name)).or(memory.map(|(m, own)| (m, own.n, &own.name)));
+        let Some((named, n, name)) = found.map(|(named, n, name)| (named, n, name.clone())) else { return Ok(()) };
+        let Some(index) = self.index(state, at.role, (named, n)) else { return Ok(()) };
+        if let Some(c) = index.as_constant() {
+            return if (0..n).contains(&c) { Ok(()) } else { refuse(out_of_range(at.op.loc, &name, c, n)) };
+        }
+        if self.symbols.cyclic(&index).is_some_and(|(_, by)| by <= n) {
+            return Ok(());
+        }
+        let last = Linear::constant(n - 1).minus(&index);
+        let holds = |l: Linear| state.facts.decide(&Condition::NotNegative(l, true)) == Some(true);
+        if holds(index) && holds(last) {
+            return Ok(());
+        }
+        let range = if n == 1 { "is 0".to_owned() } else { format!("is from 0 to {}", n - 1) };
+        let title = format!("that this index of {name} {range} could not be shown");
+        refuse(Error::new(Code::NotShown, at.op.loc, title).help(if n == 1 {
+            "an array of one needs no index: name it itself".to_owned()
+        } else {
+            format!("`t % {n}` is in range, of a counter `t` that is shown not to be negative")
+        }))
+    }
+
+    /// The index that is meant, counted forwards; nothing for what is not picked by one.
+    pub(super) fn index(&mut self, state: &mut State, role: usize, (named, n): (Named, i64)) -> Option<Linear> {
+        let index = self.symbols.int(named.index?, &state.roles[role].env, &mut state.facts);
+        let index = if named.backwards { Linear::constant(n - 1).minus(&index) } else { index };
+        let known = state.facts.resolved(&index);
+        Some(if known.as_constant().is_some() { known } else { index })
+    }
+
+    /// Which element an index picks, counted from where the array stands.
+    pub(super) fn slot(
+        &mut self,
+        state: &mut State,
+        at: At<'_>,
+        (named, n): (Named, i64),
+        (object, name): (usize, &str),
+    ) -> Result<i64, Fault> {
+        let Some(counter) = self.counter(state, at, (named, n), name)? else { return Ok(0) };
+        match state.facts.resolved(&counter.minus(&state.machine.origins[object])).residue(n) {
+            Some(slot) => Ok(slot),
+            None => refuse(self.not_shown(at, format!("this index cannot be related to earlier indices of {name}"))),
+        }
+    }
+
+    /// The counter of which an index is the element.
+    pub(super) fn counter(
+        &mut self,
+        state: &mut State,
+        at: At<'_>,
+        (named, n): (Named, i64),
+        name: &str,
+    ) -> Result<Option<Linear>, Fault> {
+        let Some(index) = self.index(state, at.role, (named, n)) else { return Ok(None) };
+        match (self.symbols.cyclic(&index), index.as_constant()) {
+            (Some((counter, by)), _) if by == n => Ok(Some(counter)),
+            (Some((_, by)), _) => refuse(self.not_shown(
+                at,
+                format!("this index of {name} repeats every {by} steps, but {n} of its elements are used"),
+            )),
+            (None, Some(c)) if (0..n).contains(&c) => Ok(Some(index)),
+            (None, Some(c)) => refuse(out_of_range(at.op.loc, name, c, n)),
+            (None, None) => refuse(self.not_shown(
+                at,
+                format!(
+                    "which element of {name} this is could not be shown: the index is not `t % {n}` of a counter `t`"
+                ),
+            )),
+        }
+    }
+
+    pub(super) fn not_shown(&self, at: At<'_>, title: String) -> Error {
+        Error::new(Code::NotShown, at.op.loc, title).help(
+            "count the steps in one `i32`, `t`: with `n` elements, the index is `t % n` and the parity `(t / n) % 2`",
+        )
+    }
+
+    pub(super) fn several(&self, at: At<'_>) -> Error {
+        Error::new(Code::BarrierWord, at.op.loc, "this operation takes one barrier, not an array of them")
+            .help("pick one with `ttg.nv.mbarrier.at`")
+    }
+}

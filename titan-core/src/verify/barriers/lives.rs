@@ -1,0 +1,202 @@
+//! Rule 48: barriers are initialised once, before all else, and fenced; and what ends their life, as the roles run together.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only operations with a count are named")]
+
+use super::super::pipes::joint::run::{Fault, Run};
+use super::super::pipes::joint::state::State;
+use super::event::{At, refuse};
+use super::place::{beginning, error};
+use crate::diag::Code;
+use crate::ir::op_table::mnemonic;
+use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Value};
+use crate::verify::Error;
+use std::collections::BTreeMap;
+
+/// Arrivals of an mbarrier, and bytes that it expects (PTX ISA, "mbarrier object": both have 20 bits).
+const MAX_COUNT: u32 = (1 << 20) - 1;
+
+/// Rule 48: barriers are initialised once, before all else, and fenced.
+pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let begin = beginning(kernel);
+    let mut inits: BTreeMap<Value, Vec<(OpId, Loc)>> = BTreeMap::new();
+    kernel.walk(&mut |id, op| {
+        counts(kernel, op, errors);
+        if let (OpKind::Nv(NvOp::MbarrierInit { count }), [alloc]) = (&op.kind, &op.args[..]) {
+            if !(1..=MAX_COUNT).contains(count) {
+                let name = kernel.display_name(*alloc);
+                error(
+                    errors,
+                    Code::BarrierCount,
+                    op.loc,
+                    format!("`{name}` is initialised with a count of {count}: it must be 1 to {MAX_COUNT}"),
+                );
+            }
+            inits.entry(*alloc).or_default().push((id, op.loc));
+        }
+    });
+    kernel.walk(&mut |id, op| {
+        if let (OpKind::Nv(NvOp::MbarrierAlloc { .. }), [alloc]) = (&op.kind, &op.results[..]) {
+            one_life(kernel, (id, *alloc), inits.get(alloc).map_or(&[], Vec::as_slice), begin, errors);
+        }
+    });
+}
+
+/// What one operation says of arrivals and bytes, and which barriers it makes or unmakes.
+fn counts(kernel: &Kernel, op: &Op, errors: &mut Vec<Error>) {
+    let picked = |v: &Value| kernel.def_op(*v).is_some_and(|o| o.kind == OpKind::Nv(NvOp::MbarrierAt));
+    let name = op.args.first().map(|v| kernel.display_name(*v)).unwrap_or_default();
+    match op.kind {
+        OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval) if op.args.first().is_some_and(picked) => {
+            let title =
+                format!("`{}` takes all barriers of an `alloc`, but `{name}` is one of several", mnemonic(&op.kind));
+            errors.push(Error::new(Code::BarrierLife, op.loc, title).help("name the `alloc` itself"));
+        }
+        OpKind::Nv(NvOp::Arrive { arrivals }) if !(1..=MAX_COUNT).contains(&arrivals) => {
+            let title = format!("{arrivals} arrivals at `{name}`: the number must be 1 to {MAX_COUNT}");
+            error(errors, Code::BarrierCount, op.loc, title);
+        }
+        OpKind::Nv(NvOp::ArriveExpectTx { bytes } | NvOp::ExpectTx { bytes }) if bytes > MAX_COUNT => {
+            let title = format!("`{name}` cannot expect {bytes} bytes: its count of bytes ends at {MAX_COUNT}");
+            error(errors, Code::TxBytes, op.loc, title);
+        }
+        _ => {}
+    }
+}
+
+fn one_life(
+    kernel: &Kernel,
+    (made, alloc): (OpId, Value),
+    inits: &[(OpId, Loc)],
+    begin: &[OpId],
+    errors: &mut Vec<Error>,
+) {
+    let name = kernel.display_name(alloc);
+    let loc = kernel.op(made).loc;
+    let Some((init, at)) = inits.first() else {
+        let title = format!("`{name}` is never initialised");
+        errors.push(Error::new(Code::BarrierLife, loc, title).help("`ttg.nv.mbarrier.init` before `ttg.roles`"));
+        return;
+    };
+    if let Some((_, again)) = inits.get(1) {
+        let title = format!("`{name}` is initialised a second time");
+        errors.push(Error::new(Code::BarrierLife, *again, title).related(*at, "it is initialised here first"));
+    }
+    let Some(begins) = begin.iter().position(|o| o == init) else {
+        let title = format!("`{name}` is initialised where roles may use it already");
+        errors.push(
+            Error::new(Code::BarrierLife, *at, title)
+                .help("initialise barriers before `ttg.roles`, outside of loops and branches"),
+        );
+        return;
+    };
+    let mine = Uses { kernel, alloc };
+    if let Some(early) = begin[..begins].iter().find_map(|o| mine.first_in(*o)) {
+        errors.push(
+            Error::new(Code::BarrierLife, early, format!("`{name}` is used before it is initialised"))
+                .related(*at, "it is initialised here"),
+        );
+        return;
+    }
+    let fence = begin[begins..].iter().position(|o| matches!(kernel.op(*o).kind, OpKind::Nv(NvOp::FenceMbarrierInit)));
+    let used = begin[begins + 1..].iter().position(|o| mine.first_in(*o).is_some());
+    let late = fence.is_none_or(|f| used.is_some_and(|u| u + 1 < f));
+    if let Some(user) = mine.asynchronous().filter(|_| late) {
+        let title = format!("`{name}` is not fenced (`ttg.nv.fence.mbarrier_init`) before asynchronous or cluster use");
+        let error = Error::new(Code::BarrierLife, *at, title).related(user, "it is used here");
+        errors.push(error.help("`ttg.nv.fence.mbarrier_init` after this, before the barrier is used"));
+    }
+}
+
+/// Who uses the barriers of an `alloc`.
+struct Uses<'k> {
+    kernel: &'k Kernel,
+    alloc: Value,
+}
+
+impl Uses<'_> {
+    fn is_use(&self, op: &Op) -> bool {
+        let own = |v: &Value| {
+            *v == self.alloc
+                || self
+                    .kernel
+                    .def_op(*v)
+                    .is_some_and(|o| o.kind == OpKind::Nv(NvOp::MbarrierAt) && o.args[0] == self.alloc)
+        };
+        let names = matches!(op.kind, OpKind::Nv(NvOp::MbarrierAt | NvOp::MbarrierInit { .. }));
+        !names && op.args.iter().any(own)
+    }
+
+    /// The first use in an operation or in the blocks inside.
+    fn first_in(&self, id: OpId) -> Option<Loc> {
+        let op = self.kernel.op(id);
+        if self.is_use(op) {
+            return Some(op.loc);
+        }
+        let mut found = None;
+        for region in &op.regions {
+            self.kernel.walk_block(*region, &mut |_, inner| {
+                if found.is_none() && self.is_use(inner) {
+                    found = Some(inner.loc);
+                }
+            });
+        }
+        found
+    }
+
+    /// A use through which hardware other than the program's threads arrives.
+    fn asynchronous(&self) -> Option<Loc> {
+        let mut found = None;
+        let mut cluster = false;
+        self.kernel.walk(&mut |_, op| {
+            let bulk = matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. }));
+            cluster |= matches!(op.kind, OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait));
+            if found.is_none() && bulk && self.is_use(op) {
+                found = Some(op.loc);
+            }
+        });
+        found.or_else(|| self.kernel.def_op(self.alloc).filter(|_| cluster).map(|o| o.loc))
+    }
+}
+
+impl<'k> Run<'k> {
+    pub(super) fn alive(&self, state: &State, at: At<'_>, barrier: usize) -> Result<(), Fault> {
+        match state.machine.gone.get(&barrier) {
+            None => Ok(()),
+            Some(op) => {
+                let title =
+                    format!("{} is used when it may have been invalidated", self.objects.barriers[barrier].name);
+                refuse(
+                    Error::new(Code::BarrierLife, at.op.loc, title)
+                        .related(self.kernel.op(*op).loc, "it is invalidated here"),
+                )
+            }
+        }
+    }
+
+    pub(super) fn inval(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
+        let Some(alloc) = at.op.args.first() else { return Ok(()) };
+        for barrier in self.objects.of_alloc(*alloc).to_vec() {
+            self.alive(state, at, barrier)?;
+            let name = self.objects.barriers[barrier].name.clone();
+            let using = state.machine.using(at.role, barrier);
+            if let Some(record) = using {
+                let role = self.role_name(record.role);
+                let title = format!("{name} is invalidated while {role} may still use it");
+                let error = Error::new(Code::BarrierLife, at.op.loc, title);
+                return refuse(
+                    error
+                        .related(self.kernel.op(record.op).loc, "it is used here")
+                        .help("wait for something that comes after its last use there"),
+                );
+            }
+            if let Some(copy) = state.machine.on_the_way(at.role, barrier) {
+                let title = format!("{name} is invalidated while a copy that signals it may still be in flight");
+                let error =
+                    Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, "the copy");
+                return refuse(error.help(format!("wait for {name} first")));
+            }
+            state.machine.gone.insert(barrier, at.id);
+        }
+        Ok(())
+    }
+}

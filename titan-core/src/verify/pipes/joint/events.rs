@@ -1,0 +1,92 @@
+//! Which operations matter when roles are run together: those that do something to rings, barriers, groups or memory, the
+//! loops and branches around them, and loops that something leaves early.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
+
+use crate::ir::{AmdOp, Block, Kernel, NvOp, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty};
+use crate::verify::barriers::objects::Objects;
+use std::collections::BTreeSet;
+
+/// The operations that matter, and the staging rings.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    pub(super) ops: BTreeSet<OpId>,
+    pub(super) staging: BTreeSet<Pipe>,
+}
+
+impl Events {
+    pub(super) fn of(kernel: &Kernel, objects: &Objects) -> Events {
+        let mut events = Events::default();
+        events.find(kernel, objects, kernel.body);
+        let any = !objects.is_empty() || !kernel.pipes.is_empty();
+        events.find_exits(kernel, kernel.body, any, &mut Vec::new());
+        events
+    }
+
+    /// Marks what matters in a block; gives whether anything does.
+    fn find(&mut self, kernel: &Kernel, objects: &Objects, block: Block) -> bool {
+        let mut any = false;
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            let inside = op.regions.iter().fold(false, |any, r| self.find(kernel, objects, *r) | any);
+            let tokens = op.args.iter().chain(&op.results).any(|v| kernel.ty(*v).is_linear());
+            if inside || tokens || does_something(&op.kind) || objects.output(kernel, op).is_some() {
+                self.ops.insert(*id);
+                any = true;
+            }
+            if let (OpKind::Ttg(TtgOp::Write), Some(Ty::Token(_, pipe))) =
+                (&op.kind, op.args.first().map(|v| kernel.ty(*v)))
+            {
+                self.staging.insert(pipe);
+            }
+        }
+        any
+    }
+
+    /// Marks what leads out of a loop that matters.
+    fn find_exits(&mut self, kernel: &Kernel, block: Block, returns: bool, around: &mut Vec<OpId>) {
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            let loops: Vec<usize> = (0..around.len()).rev().filter(|i| kernel.op(around[*i]).kind.is_loop()).collect();
+            let from = match op.kind {
+                OpKind::Break(n) | OpKind::Continue(n) => {
+                    loops.get(n as usize).filter(|i| self.ops.contains(&around[**i])).copied()
+                }
+                OpKind::Return if returns => Some(0),
+                _ => None,
+            };
+            if let Some(from) = from {
+                self.ops.extend(around.get(from..).unwrap_or_default());
+            }
+            around.push(*id);
+            op.regions.iter().for_each(|r| self.find_exits(kernel, *r, returns, around));
+            around.pop();
+        }
+    }
+}
+
+/// Whether an operation does anything to rings, barriers, groups or memory: loops and branches without one are passed over.
+const fn does_something(kind: &OpKind) -> bool {
+    match kind {
+        OpKind::Ttg(ttg) => !matches!(
+            ttg,
+            TtgOp::Source(..)
+                | TtgOp::SourceRows { .. }
+                | TtgOp::Poisoned
+                | TtgOp::Finalize
+                | TtgOp::Rematerialize
+                | TtgOp::Fence { .. }
+        ),
+        OpKind::Region(region) => !matches!(region, RegionOp::Place { .. }),
+        OpKind::Nv(nv) => !matches!(
+            nv,
+            NvOp::MbarrierAlloc { .. }
+                | NvOp::MbarrierInit { .. }
+                | NvOp::FenceMbarrierInit
+                | NvOp::WgmmaFence
+                | NvOp::SetMaxNReg { .. }
+        ),
+        OpKind::Amd(amd) => !matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
+        _ => false,
+    }
+}

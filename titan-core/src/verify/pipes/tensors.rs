@@ -1,0 +1,111 @@
+//! Rules 33 and 34: what roles do to outputs at the same time.
+
+use super::threads;
+use crate::analysis::access::{Kind, kind_of};
+use crate::analysis::forms::is_input;
+use crate::analysis::number::root;
+use crate::diag::Code;
+use crate::ir::{Kernel, Loc, Op, OpKind, TtgOp, Value};
+use crate::verify::Error;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Breaks of rules 33 and 34.
+pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+    let mut errors = Vec::new();
+    outputs(kernel, &mut errors);
+    sources(kernel, &mut errors);
+    errors
+}
+
+/// An access to an output: which role, what it does, where.
+#[derive(Clone, Copy)]
+struct Touch {
+    role: usize,
+    kind: Kind,
+    loc: Loc,
+}
+
+/// Rule 33: what a role stores, scatters to or updates atomically, no other one touches in another way, and what it stores no
+/// other one stores. Scatters of several roles, and atomic updates of several, have results that are defined.
+fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let mut touches: BTreeMap<usize, Vec<Touch>> = BTreeMap::new();
+    let threads = threads(kernel);
+    for (role, (_, block)) in threads.iter().enumerate() {
+        kernel.walk_block(*block, &mut |_, op| {
+            for (tensor, kind) in touched(op) {
+                if let Some(param) = root(kernel, tensor).filter(|p| !is_input(kernel, *p)) {
+                    touches.entry(param).or_default().push(Touch { role, kind, loc: op.loc });
+                }
+            }
+        });
+    }
+    for (param, touches) in touches {
+        let tensor = kernel.display_name(kernel.param(param));
+        let mut told = BTreeSet::new();
+        for (i, new) in touches.iter().enumerate() {
+            let old = touches[..i].iter().find(|old| old.role != new.role && conflict(old.kind, new.kind));
+            let Some(old) = old.filter(|old| told.insert((old.role, new.role))) else { continue };
+            let (first, second) = (&threads[old.role].0, &threads[new.role].0);
+            let again = if old.kind == new.kind { "by" } else { done(new.kind) };
+            let title =
+                format!("`{tensor}` is {} {first} and {again} {second}: nothing orders the two", done(old.kind));
+            let help = if (old.kind, new.kind) == (Kind::Write, Kind::Write) {
+                "let one role store it, or split it into two outputs"
+            } else {
+                "do both in one role, or take two outputs"
+            };
+            let error = Error::new(Code::TwoWriters, new.loc, title).related(old.loc, "the other access");
+            errors.push(error.help(help));
+        }
+    }
+}
+
+/// The tensors that an operation touches itself, and how. Copies have a rule of their own.
+fn touched(op: &Op) -> Vec<(Value, Kind)> {
+    let own = kind_of(&op.kind).filter(|kind| match kind {
+        Kind::Read => !matches!(op.kind, OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_)),
+        Kind::Write | Kind::Scatter | Kind::Atomic => true,
+    });
+    let first = op.args.first().copied().zip(own);
+    let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
+    let offsets = op.args.get(1).filter(|_| offsets).map(|off| (*off, Kind::Read));
+    first.into_iter().chain(offsets).collect()
+}
+
+/// Whether accesses of two roles to one element must be ordered.
+const fn conflict(a: Kind, b: Kind) -> bool {
+    match (a, b) {
+        (Kind::Read, Kind::Read) | (Kind::Scatter, Kind::Scatter) | (Kind::Atomic, Kind::Atomic) => false,
+        (Kind::Read, Kind::Write | Kind::Scatter | Kind::Atomic)
+        | (Kind::Write, Kind::Read | Kind::Write | Kind::Scatter | Kind::Atomic)
+        | (Kind::Scatter, Kind::Read | Kind::Write | Kind::Atomic)
+        | (Kind::Atomic, Kind::Read | Kind::Write | Kind::Scatter) => true,
+    }
+}
+
+/// What is done to an output by a role.
+const fn done(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Read => "read by",
+        Kind::Write => "stored by",
+        Kind::Scatter => "scattered to by",
+        Kind::Atomic => "updated atomically by",
+    }
+}
+
+/// Rule 34: nothing is copied from an output.
+fn sources(kernel: &Kernel, errors: &mut Vec<Error>) {
+    kernel.walk(&mut |_, op| {
+        if !matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. })) {
+            return;
+        }
+        if let Some(param) = op.args.first().and_then(|t| root(kernel, *t)).filter(|p| !is_input(kernel, *p)) {
+            let tensor = kernel.display_name(kernel.param(param));
+            let title = format!("a copy from `{tensor}`, which the kernel may write while the copy is in flight");
+            let error = Error::new(Code::SourceWritten, op.loc, title);
+            errors.push(error.help(format!(
+                "take `{tensor}` by `&`, or load it: `{tensor}.load_tile(..)` is in order with the stores"
+            )));
+        }
+    });
+}

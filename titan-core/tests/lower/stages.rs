@@ -1,0 +1,87 @@
+//! The stages of the lowering are texts: printed and parsed again, a kernel that is laid out and a barrier program are the same,
+//! and lanes that are made of the text are those that are made of the kernel.
+
+use crate::filetests::kernels;
+use crate::launch::target;
+use std::path::Path;
+use titan_core::expand::expand;
+use titan_core::ir::{FreeBy, Kernel, OpKind};
+use titan_core::lay_out::lay_out;
+use titan_core::lower::{lower, lower_barriers};
+use titan_core::plan::{Plan, plan};
+use titan_core::text::{parse, parse_one, print};
+use titan_core::verify::{Verified, verify};
+
+/// A kernel, read from its own text.
+#[track_caller]
+fn read_back(kernel: &Kernel, name: &str) -> Kernel {
+    let text = print(kernel);
+    let again = parse_one(&text).unwrap_or_else(|errors| panic!("{name}: {errors:?}\n{text}"));
+    assert_eq!(print(&again), text, "{name}");
+    again
+}
+
+/// Whether an operation is one of rings.
+fn of_rings(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Ttg(ttg) if ttg.is_of_rings())
+}
+
+#[test]
+fn every_stage_is_a_text() {
+    let mut done = 0;
+    for (file, kernel) in kernels() {
+        let name = format!("{file}: {}", kernel.sig.name);
+        let Ok(verified) = verify(kernel) else { continue };
+        for (lanes, aligned) in [(32, true), (32, false), (64, true)] {
+            let plan = plan(&verified, &target(lanes), aligned);
+            let Ok(direct) = lower(&verified, &plan) else { continue };
+            let laid_out = read_back(&lay_out(&verified, &plan).expect("it was lowered"), &name);
+            let barriers = read_back(&expand(&laid_out, &plan.target).expect("it was lowered"), &name);
+            barriers.walk(&mut |_, op| assert!(!of_rings(&op.kind), "{name}: {:?}", op.kind));
+            let lanes = lower_barriers(&barriers, &plan.target).expect("it was lowered");
+            assert_eq!(lanes.func.to_string(), direct.func.to_string(), "{name}");
+            done += 1;
+        }
+    }
+    assert!(done > 100, "only {done}");
+}
+
+/// The kernels of one of the filetests of texts, verified.
+fn shown() -> Vec<Verified> {
+    let text = include_str!("../../filetests/text/to_lay_out.tir");
+    parse(text).expect("kernels").into_iter().map(|k| verify(k).expect("a right kernel")).collect()
+}
+
+/// `TITAN_BLESS=1` writes what the stages of small kernels are; that they are read back is tested with the other filetests.
+#[test]
+fn the_stages_of_small_kernels_are_shown() {
+    let mut laid_out = "; test text\n; The kernels of to_lay_out.tir, laid out.\n".to_owned();
+    let mut barriers =
+        "; test text\n; The kernels of to_lay_out.tir as barrier programs, the one with roles in two ways: mbarriers \
+        give slots back, or counters.\n"
+            .to_owned();
+    for kernel in shown() {
+        for free in [FreeBy::Mbarrier, FreeBy::Sequence] {
+            if free == FreeBy::Sequence && kernel.roles.is_empty() {
+                continue;
+            }
+            let plan = Plan { free, ..plan(&kernel, &target(32), true) };
+            let placed = lay_out(&kernel, &plan).expect("it can be laid out");
+            let program = expand(&placed, &plan.target).expect("it has barriers");
+            if free == FreeBy::Mbarrier {
+                laid_out += &format!("{}\n", print(&placed));
+            }
+            if !kernel.roles.is_empty() {
+                barriers += &format!("{}\n", print(&program));
+            }
+        }
+    }
+    for (name, text) in [("laid_out", laid_out), ("barrier_programs", barriers)] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("filetests/text/{name}.tir"));
+        let text = format!("{}\n", text.trim_end());
+        if std::env::var_os("TITAN_BLESS").is_some() {
+            std::fs::write(&path, &text).expect("the file can be written");
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "{name}");
+    }
+}

@@ -1,0 +1,237 @@
+//! What a message about operands, arguments and methods says, and how to mend it.
+
+use super::method::Call;
+use super::misfit::expected_help;
+use super::{ITy, Infer, S};
+use crate::ast::{Expr, ExprKind};
+use crate::method::{self, Receiver, lookup};
+use crate::usage;
+use proc_macro2::{Ident, Span};
+use titan_core::diag::Code;
+use titan_core::ir::{Access, UnOp};
+
+impl Infer<'_> {
+    /// A value of one kind where another is expected.
+    pub(super) fn wrong_kind(&mut self, want: &ITy, got: &ITy, span: Span) {
+        let title = format!("{} where {} is expected", self.describe(got), self.describe(want));
+        match self.kind_help(want, got) {
+            Some(help) => self.cx.error_help(Code::Arguments, span, title, help),
+            None => self.cx.error(Code::Arguments, span, title),
+        }
+    }
+
+    fn kind_help(&self, want: &ITy, got: &ITy) -> Option<String> {
+        Some(match (want, got) {
+            (ITy::Tensor(t), ITy::Tile(..)) if t.access == Access::Mut => {
+                "a tile is stored: `y.store_tile([i], v)`".to_owned()
+            }
+            (ITy::Scalar(_) | ITy::Tile(..) | ITy::Row(..) | ITy::Col(..), ITy::Tensor(t)) => load_help(t.rank),
+            (ITy::Tile(..), ITy::Scalar(_)) => {
+                "`Tile::<f32, 64>::full(v)` is a tile of one value, and `y.set([i], v)` stores one element".to_owned()
+            }
+            (ITy::Tile(_, s), ITy::Row(..)) => match self.shape_of(*s).filter(|s| s.rank() == 2) {
+                Some(s) => format!("`.broadcast::<0, {}>()` in place of `.row()` makes a whole tile", s[0]),
+                None => "`.broadcast::<0, M>()` in place of `.row()` makes a tile of M rows".to_owned(),
+            },
+            (ITy::Tile(_, s), ITy::Col(..)) => match self.shape_of(*s).filter(|s| s.rank() == 2) {
+                Some(s) => format!("`.broadcast::<1, {}>()` in place of `.col()` makes a whole tile", s[1]),
+                None => "`.broadcast::<1, N>()` in place of `.col()` makes a tile of N columns".to_owned(),
+            },
+            (ITy::Scalar(_), ITy::Tile(..)) => {
+                "a reduction along each axis makes one value of a tile: `.reduce_sum::<0>()`".to_owned()
+            }
+            (ITy::Range, ITy::Scalar(_)) => "a range has both ends: `0..n`".to_owned(),
+            (ITy::Array(item, n), ITy::Scalar(_) | ITy::Tuple(_) | ITy::Tile(..))
+                if matches!(**item, ITy::Scalar(_) | ITy::Tile(..)) =>
+            {
+                in_brackets(*n)
+            }
+            (ITy::Unit, _) => "end the statement with `;`, or store the value".to_owned(),
+            (_, ITy::Unit) => {
+                "an operation that stores gives no value; an `if` that gives one has an `else`".to_owned()
+            }
+            _ => return None,
+        })
+    }
+
+    /// A tensor stands where values do.
+    pub(super) fn in_memory(&mut self, tensor: &ITy, what: &str, span: Span) {
+        let ITy::Tensor(t) = tensor else { return };
+        let title = format!("{} is memory: {what}", self.describe(tensor));
+        self.cx.error_help(Code::Arguments, span, title, load_help(t.rank));
+    }
+
+    /// A condition that is not one `bool`.
+    pub(super) fn not_a_condition(&mut self, ty: &ITy, lazy: Option<&str>, span: Span) {
+        let title = match lazy {
+            Some(op) => format!("`{op}` takes two conditions, one `bool` each, not {}", self.describe(ty)),
+            None => format!("a condition is one `bool`, not {}", self.describe(ty)),
+        };
+        let help = match (ty, lazy) {
+            (ITy::Tile(..) | ITy::Row(..) | ITy::Col(..), Some(op)) => {
+                let one = if op == "&&" { "&" } else { "|" };
+                format!("masks combine with `{one}`, in parentheses: `(a > b) {one} (a < c)`")
+            }
+            (ITy::Tile(..) | ITy::Row(..) | ITy::Col(..), None) => {
+                "`select(mask, a, b)` chooses element by element; `mask.any::<0>()` and `mask.all::<0>()` of a vector are one `bool`"
+                    .to_owned()
+            }
+            (ITy::Scalar(_), _) => "compare it: `n != 0`".to_owned(),
+            (ITy::Tensor(t), _) if t.optional => "`option.is_some()`, or `if let Some(x) = option { .. }`".to_owned(),
+            _ => "a comparison of scalars, or a `bool`".to_owned(),
+        };
+        self.cx.error_help(Code::Condition, span, title, help);
+    }
+
+    /// Whether a mask is a vector where the arms of its `select` are of rank 2; reports it.
+    pub(super) fn small_mask(&mut self, mask: S, arms: &[ITy], span: Span) -> bool {
+        let arm = arms.iter().find_map(|t| if let ITy::Tile(_, s) = t { self.shape_of(*s) } else { None });
+        let (Some(mask), Some(arm)) = (self.shape_of(mask), arm) else { return false };
+        if mask.rank() == arm.rank() {
+            return false;
+        }
+        let title = format!("a mask of {mask} for tiles of {arm}");
+        match expected_help(arm, mask) {
+            Some(help) => self.cx.error_help(Code::ShapeMismatch, span, title, help),
+            None => self.cx.error(Code::ShapeMismatch, span, title),
+        }
+        true
+    }
+
+    /// How what a `select` was given becomes its mask.
+    pub(super) fn mask_help(&self, mask: &ITy, arms: &[ITy]) -> String {
+        let shape = arms.iter().find_map(|t| match t {
+            ITy::Tile(_, s) => self.shape_of(*s).filter(|s| s.rank() == 2),
+            _ => None,
+        });
+        match mask {
+            ITy::Row(..) => format!(
+                "`.broadcast::<0, {}>()` in place of `.row()` makes a whole mask",
+                shape.map_or("M".to_owned(), |s| s[0].to_string())
+            ),
+            ITy::Col(..) => format!(
+                "`.broadcast::<1, {}>()` in place of `.col()` makes a whole mask",
+                shape.map_or("N".to_owned(), |s| s[1].to_string())
+            ),
+            _ => "a choice for the whole program is `if condition { a } else { b }`".to_owned(),
+        }
+    }
+
+    /// The wrong number of arguments for an operation of the language.
+    pub(super) fn wrong_count(&mut self, args: &[Expr], n: usize, what: &str, span: Span) {
+        let count = if n == 1 { "one argument".to_owned() } else { format!("{n} arguments") };
+        let title = match n {
+            0 => format!("`{what}` takes no arguments"),
+            _ => format!("`{what}` takes {count}, not {}", args.len()),
+        };
+        let help = match (args, what) {
+            // The axis was meant.
+            ([Expr { kind: ExprKind::Int(axis, ..), .. }], _) if n == 0 && axis_in_turbofish(what) => {
+                Some(format!("the axis is a constant, before the parentheses: `.{what}::<{axis}>()`"))
+            }
+            _ if n == 0 && axis_in_turbofish(what) => {
+                Some(format!("the axis is a constant, before the parentheses: `.{what}::<0>()`"))
+            }
+            ([], "max" | "min") => {
+                Some(format!("`x.{what}(y)`; of all elements along an axis, `.reduce_{what}::<0>()`"))
+            }
+            _ => usage::example(what).map(|example| format!("as in `{example}`")),
+        };
+        match help {
+            Some(help) => self.cx.error_help(Code::Arguments, span, title, help),
+            None => self.cx.error(Code::Arguments, span, title),
+        }
+    }
+
+    /// Reports a variable for an operation that gives no value.
+    pub(super) fn bound_to_nothing(&mut self, e: &Expr) -> bool {
+        let ExprKind::Method { name, .. } = &e.kind else { return false };
+        let help = match name.to_string() {
+            n if n.starts_with("atomic_") => "what was there before is not given; leave out the variable",
+            _ => "leave out the variable",
+        };
+        self.cx.error_help(Code::Arguments, name.span(), format!("`{name}` gives no value"), help);
+        true
+    }
+
+    /// A method that kernels do not have.
+    pub(super) fn no_method(&mut self, ty: &ITy, receiver: Option<Receiver>, name: &Ident) -> ITy {
+        let text = name.to_string();
+        let title = format!("{} has no operation `{text}`", self.describe(ty));
+        let known = |r| lookup(r, &text).is_some();
+        let help = match ty {
+            ITy::Row(..) | ITy::Col(..) if known(Receiver::Tile) => {
+                let line = if matches!(ty, ITy::Row(..)) { "row" } else { "col" };
+                let dots = if UnOp::from_name(&text).is_some() { "" } else { ".." };
+                format!("apply it before `.{line}()`: `x.{text}({dots}).{line}()`")
+            }
+            ITy::Row(..) | ITy::Col(..) => {
+                "rows and columns have operators; what they are made of, a vector, has operations".to_owned()
+            }
+            ITy::Tensor(t) if known(Receiver::Tile) => format!("{}, then `.{text}(..)`", load_help(t.rank)),
+            ITy::Tensor(_) => match usage::foreign_method_of_tensors(&text) {
+                Some(help) => help.to_owned(),
+                None => similar(Receiver::Tensor, &text),
+            },
+            ITy::Tile(..) | ITy::Scalar(_) if known(Receiver::Tensor) && usage::foreign_method(&text).is_none() => {
+                format!("`{text}` is an operation of tensors")
+            }
+            ITy::Scalar(_) if known(Receiver::Tile) => format!("`{text}` is an operation of tiles; this is one number"),
+            ITy::Tile(..) | ITy::Scalar(_) => match usage::foreign_method(&text) {
+                Some(help) => help.to_owned(),
+                None => similar(if matches!(ty, ITy::Tile(..)) { Receiver::Tile } else { Receiver::Scalar }, &text),
+            },
+            ITy::Array(..) => "an element is `a[0]`, and loops run over ranges".to_owned(),
+            _ => receiver.map_or_else(|| LISTED.to_owned(), |r| all_of(r, &text)),
+        };
+        self.cx.error_help(Code::UnknownOp, name.span(), title, help);
+        ITy::Unknown
+    }
+
+    /// A view that only reads, which something is stored through.
+    pub(super) fn read_only(&mut self, made_by: &str, call: &Call<'_>) {
+        let title = format!("`{}` through a view that only reads", call.name);
+        self.cx.error_help(Code::ReadView, call.span(), title, format!("make the view by `{made_by}_mut`"));
+    }
+}
+
+const LISTED: &str = "docs/language.md lists the operations";
+
+/// The operation with a name like this one, or all that there are.
+fn all_of(receiver: Receiver, name: &str) -> String {
+    let list: Vec<String> = method::names(receiver).map(|n| format!("`{n}`")).collect();
+    match titan_core::text::closest(name, method::names(receiver)) {
+        Some(near) => format!("there is `{near}`"),
+        None if list.is_empty() => LISTED.to_owned(),
+        None => format!("it has {}", list.join(", ")),
+    }
+}
+
+/// The operation with a name like this one, or where all are.
+fn similar(receiver: Receiver, name: &str) -> String {
+    match titan_core::text::closest(name, method::names(receiver)) {
+        Some(near) => format!("there is `{near}`"),
+        None => LISTED.to_owned(),
+    }
+}
+
+pub(super) fn load_help(rank: u8) -> String {
+    let (extents, at) = match rank {
+        1 => ("64", "[i]"),
+        2 => ("16, 64", "[i, j]"),
+        3 => ("1, 16, 64", "[i, j, k]"),
+        _ => return "load a tile of it, of a view of rank 4 at most: `x.index::<0>(i).load_tile::<..>(..)`".to_owned(),
+    };
+    format!("load a tile of it: `x.load_tile::<{extents}>({at})`")
+}
+
+/// An array of `n`, as it is written.
+pub(super) fn in_brackets(n: usize) -> String {
+    let names: Vec<&str> = ["i", "j", "k", "l", "m"].into_iter().take(n).collect();
+    format!("in brackets, one for each axis: `[{}]`", names.join(", "))
+}
+
+/// Whether the axis of an operation stands in its turbofish.
+fn axis_in_turbofish(name: &str) -> bool {
+    name.starts_with("reduce_") || name.starts_with("scan_") || matches!(name, "argmax" | "argmin" | "any" | "all")
+}

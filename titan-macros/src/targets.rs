@@ -1,0 +1,72 @@
+//! For which targets kernels are compiled: for the CPU always, for the GPUs of [`GPUS`] unless `targets(..)` leaves them out. A
+//! target that cannot take a kernel that is compiled for it is an error of the build, at the user's token: see
+//! [`crate::entry::compile`].
+
+use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
+use quote::quote;
+use titan_core::diag::{Code, Diagnostic};
+use titan_core::ir::Loc;
+use titan_core::verify::Verified;
+use titan_nv::Unsupported;
+
+/// The target that runs every kernel.
+pub(crate) const CPU: &str = "cpu";
+
+/// The GPU targets that there are.
+const GPUS: &[&str] = &["sm_80"];
+
+/// A GPU target by its name.
+pub(crate) fn gpu(name: &str) -> Option<&'static str> {
+    GPUS.iter().find(|t| **t == name).copied()
+}
+
+/// All targets, for people.
+pub(crate) fn listed() -> String {
+    let all: Vec<String> = std::iter::once(&CPU).chain(GPUS).map(|t| format!("`{t}`")).collect();
+    all.join(" and ")
+}
+
+/// The GPU targets for which a kernel is compiled.
+pub(crate) fn chosen(named: Option<&[&'static str]>) -> Vec<&'static str> {
+    named.map_or_else(|| GPUS.to_vec(), <[&str]>::to_vec)
+}
+
+/// The GPU targets that a kernel leaves out, each with what a launch there is told.
+pub(crate) fn left_out(chosen: &[&str]) -> Vec<(String, String)> {
+    let told = |t: &&str| {
+        let named: Vec<&str> = std::iter::once(CPU).chain(chosen.iter().copied()).collect();
+        let reason = format!(
+            "it is not compiled for {t}: its attribute says `targets({})`\n  help: launch it on another device, `Device::cpu()` for \
+             example, or name `{t}` there",
+            named.join(", ")
+        );
+        ((*t).to_owned(), reason)
+    };
+    GPUS.iter().filter(|t| !chosen.contains(*t)).map(told).collect()
+}
+
+/// What the nested macro is told besides the text of the kernel: its targets, its name, and a token for each place that an
+/// operation has, so that what is wrong can be said there.
+pub(crate) fn request(targets: &[&str], name: &Ident, places: &[Span]) -> TokenStream {
+    let targets = targets.iter().map(|t| Ident::new(t, Span::call_site()));
+    let places = places.iter().map(|span| {
+        let mut token = Punct::new(';', Spacing::Alone);
+        token.set_span(*span);
+        token
+    });
+    quote!([#(#targets)*] #name #(#places)*)
+}
+
+/// T0902, without its place in the user's file.
+pub(crate) fn refusal(kernel: &Verified, target: &str, why: &Unsupported) -> Diagnostic<Loc> {
+    let told = why.told();
+    // What several instances are told alike at one place is one error.
+    let title = if told.of_instance { format!("`{}`: {}", kernel.sig.full_name(), told.message) } else { told.message };
+    let error = Diagnostic::new(Code::Backend, told.loc, title);
+    let (error, or) = match told.help {
+        Some(help) => (error.help(help), "or "),
+        None => (error, ""),
+    };
+    let others: Vec<&str> = std::iter::once(CPU).chain(GPUS.iter().copied().filter(|t| *t != target)).collect();
+    error.help(format!("{or}leave the target out, in the kernel's attribute: `targets({})`", others.join(", ")))
+}

@@ -1,0 +1,94 @@
+//! The types and numbers of the CUDA driver API that [`super::table`] names: handles, attributes, flags.
+//!
+//! They are TITAN's own, so that the runtime does not depend on the version of anybody's bindings. The numbers belong to the
+//! driver's binary interface: NVIDIA adds to them and changes none. They are those of `cuda.h` 12.0, and a test compares each
+//! with bindings that were made from the header. CUDA Driver API, "Data types used by CUDA driver".
+
+use std::ffi::{c_int, c_uint};
+
+/// Opaque objects of the driver, and handles to them.
+macro_rules! handles {
+    ($($object:ident, $handle:ident;)*) => {$(
+        #[derive(Debug)]
+        pub(super) enum $object {}
+        pub(super) type $handle = *mut $object;
+    )*};
+}
+
+handles! {
+    Ctx, CUcontext;
+    Mod, CUmodule;
+    Func, CUfunction;
+    Str, CUstream;
+    Evt, CUevent;
+    Pool, CUmemoryPool;
+}
+
+/// A device's number with the driver.
+pub(super) type CUdevice = c_int;
+/// An address of the device.
+pub(super) type CUdeviceptr = u64;
+
+/// Numbers of the driver's interface. Enums are `int` or `unsigned int` there, which are passed alike.
+macro_rules! numbers {
+    ($($binding:ident { $($name:ident = $value:literal;)* })*) => {
+        $($(pub(super) const $name: c_uint = $value;)*)*
+
+        #[cfg(test)]
+        mod tests {
+            use cudarc::driver::sys;
+
+            /// Against the bindings, which are made from the header.
+            #[test]
+            fn numbers_are_those_of_the_header() {
+                $($(assert_eq!(super::$name, sys::$binding::$name as u32, "{}", stringify!($name));)*)*
+                assert_eq!(super::CU_MEMHOSTALLOC_PORTABLE, sys::CU_MEMHOSTALLOC_PORTABLE);
+                assert_eq!(super::CU_MEMHOSTALLOC_DEVICEMAP, sys::CU_MEMHOSTALLOC_DEVICEMAP);
+            }
+        }
+    };
+}
+
+numbers! {
+    CUdevice_attribute_enum {
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5;
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y = 6;
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z = 7;
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
+        CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115;
+    }
+    CUfunction_attribute_enum {
+        CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0;
+        CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1;
+        CU_FUNC_ATTRIBUTE_NUM_REGS = 4;
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
+    }
+    CUpointer_attribute_enum {
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9;
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11;
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12;
+    }
+    CUmemPool_attribute_enum {
+        CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4;
+    }
+    CUjit_option_enum {
+        CU_JIT_INFO_LOG_BUFFER = 3;
+        CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4;
+        CU_JIT_ERROR_LOG_BUFFER = 5;
+        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6;
+    }
+    CUstream_flags_enum {
+        CU_STREAM_NON_BLOCKING = 1;
+    }
+    CUevent_flags_enum {
+        CU_EVENT_BLOCKING_SYNC = 1;
+        CU_EVENT_DISABLE_TIMING = 2;
+    }
+}
+
+/// Flags of `cuMemHostAlloc`: memory for every context, with an address for the device.
+pub(super) const CU_MEMHOSTALLOC_PORTABLE: c_uint = 1;
+pub(super) const CU_MEMHOSTALLOC_DEVICEMAP: c_uint = 2;

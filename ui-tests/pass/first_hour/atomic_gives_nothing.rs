@@ -1,0 +1,9 @@
+//! The twin of `ui/first_hour/atomic_gives_nothing.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<i32, 1>, count: &mut Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
+    let p = program_id(0);
+    count.atomic_add([x.load_tile::<8>([p])], Tile::<i32, 8>::ones());
+    y.store_tile([p], x.load_tile::<8>([p]));
+}

@@ -1,0 +1,8 @@
+//! The twin of `ui/first_hour/function_in_a_map.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]).map(|v| v.exp()));
+}

@@ -1,0 +1,8 @@
+//! The twin of `ui/first_hour/generic_scalar.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(instances(T in [f32, f16]))]
+fn k<T: Float>(x: &Tensor<T, 1>, y: &mut Tensor<T, 1>, s: f32) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]) * s.cast::<T>());
+}

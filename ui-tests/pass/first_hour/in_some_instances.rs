@@ -1,0 +1,8 @@
+//! The twin of `ui/first_hour/in_some_instances.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(instances(T in [f32, i32]))]
+fn k<T: Num>(x: &Tensor<T, 1>, y: &mut Tensor<T, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]).cast::<f32>().sqrt().cast());
+}

@@ -1,0 +1,16 @@
+//! The twin of `ui/first_hour/kernel_in_an_impl.rs`, without the mistake.
+use titan::prelude::*;
+
+struct Net;
+
+impl Net {
+    fn forward(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) -> titan::Result<()> {
+        k(x, y).sync()
+    }
+}
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}

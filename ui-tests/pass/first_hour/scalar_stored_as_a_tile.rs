@@ -1,0 +1,8 @@
+//! The twin of `ui/first_hour/scalar_stored_as_a_tile.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.set([p], x.load_tile::<64>([p]).reduce_sum::<0>());
+}

@@ -1,0 +1,12 @@
+//! The twin of `ui/first_hour/semicolon.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}
+
+fn launch(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) -> titan::Result<()> {
+    k(x, y).sync()
+}

@@ -1,0 +1,22 @@
+//! The twin of `ui/targets/large_ring.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(roles(load: 1 warp, work: 4 warps))]
+fn k(#[shape(M, 256)] x: &Tensor<f32, 2>, #[shape(M, 256)] y: &mut Tensor<f32, 2>) {
+    let ring = Ring::<Smem<f32, 16, 256>, 2>::new();
+    let tiles = y.work::<16, 256>();
+    match role() {
+        Role::Load => {
+            for at in tiles.indices() {
+                ring.acquire().copy(x.tile(at)).commit();
+            }
+        }
+        Role::Work => {
+            for out in tiles.tiles() {
+                let stage = ring.ready().wait();
+                out.store(stage.get().load());
+                stage.release();
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! A bound that says nothing of elements.
+use titan::prelude::*;
+
+#[titan::kernel(instances(T in [f32]))]
+fn k<T: Copy>(x: &Tensor<T, 1>, y: &mut Tensor<T, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]) + x.load_tile::<8>([p + 1]));
+}
+
+fn main() {}

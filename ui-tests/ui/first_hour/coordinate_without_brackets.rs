@@ -1,0 +1,10 @@
+//! Coordinates are an array, also of rank 1.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<64>(p));
+}
+
+fn main() {}

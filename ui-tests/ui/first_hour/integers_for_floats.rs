@@ -1,0 +1,10 @@
+//! An instance that the bound of its parameter leaves out.
+use titan::prelude::*;
+
+#[titan::kernel(instances(T in [f32, i32]))]
+fn k<T: Float>(x: &Tensor<T, 1>, y: &mut Tensor<T, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]).exp());
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! The same, with a variable.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    let n = x.dim(0);
+    y.store_tile([p], x.load_tile::<n>([p]));
+}
+
+fn main() {}

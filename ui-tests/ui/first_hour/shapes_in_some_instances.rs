@@ -1,0 +1,10 @@
+//! Extents that fit together in one instance, and not in the other.
+use titan::prelude::*;
+
+#[titan::kernel(instances(BN in [8, 16]))]
+fn k<const BN: i32>(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<BN>([p]) + x.load_tile::<8>([p]));
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! A mask has the shape of what it chooses.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>, n: i32) {
+    let (i, j) = (program_id(0), program_id(1));
+    let inside = iota::<16>() + i * 16 < n;
+    y.store_tile([i, j], select(inside, x.load_tile::<16, 64>([i, j]), 0.0));
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! The slots of all rings fit into shared memory.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    let ring = Ring::<Smem<f32, 64, 128>, 16>::new();
+    ring.acquire().copy(x.tile([0, 0])).commit();
+    let stage = ring.ready().wait();
+    y.store_tile([0, 0], stage.get().load());
+    stage.release();
+}
+
+fn main() {}

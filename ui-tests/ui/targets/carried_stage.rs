@@ -1,0 +1,18 @@
+//! A stage that a loop hands on, which GPUs do not do yet.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1), instances(BN in [64, 128]))]
+fn k<const BN: i32>(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>, n: i32) {
+    let ring = Ring::<Smem<f32, BN>, 2>::new();
+    ring.acquire().copy(x.tile([0])).commit();
+    let mut stage = ring.ready().wait();
+    for t in 0..n {
+        ring.acquire().copy(x.tile([t])).commit();
+        stage.release();
+        stage = ring.ready().wait();
+    }
+    y.store_tile([program_id(0)], stage.get().load());
+    stage.release();
+}
+
+fn main() {}

@@ -1,0 +1,51 @@
+//! The code that is `unsafe` and runs without a GPU, under AddressSanitizer: the memory, the threads and the kernels of the CPU
+//! device, and the runtime over it and over an emulated GPU.
+//!
+//! The sanitizer is an unstable option of rustc, which a stable one takes when it is told so. Its library comes with rustc on
+//! Linux; where it does not, that is said and nothing is run. Everything is built once more, into a folder of its own.
+
+use super::test::cargo;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// Why rustc cannot do it here, or for which machine it compiles.
+fn host() -> io::Result<Result<String, String>> {
+    let ask = |args: &[&str]| {
+        let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).args(args).output()?;
+        Ok::<_, io::Error>(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let version = ask(&["-vV"])?;
+    let Some(host) = version.lines().find_map(|line| line.strip_prefix("host: ")) else {
+        return Ok(Err("rustc does not say for which machine it compiles".to_owned()));
+    };
+    let libraries = Path::new(ask(&["--print", "sysroot"])?.trim()).join("lib/rustlib").join(host).join("lib");
+    let is_runtime = |name: &str| name.starts_with("librustc-") && name.ends_with("_rt.asan.a");
+    let found = std::fs::read_dir(&libraries)?
+        .any(|file| file.is_ok_and(|file| is_runtime(&file.file_name().to_string_lossy())));
+    Ok(if found { Ok(host.to_owned()) } else { Err(format!("rustc has no AddressSanitizer for {host}")) })
+}
+
+/// Runs the tests; whether all passed, or none could be run.
+#[expect(clippy::print_stdout, reason = "what is left out is told on the terminal")]
+pub(crate) fn run() -> io::Result<bool> {
+    let host = match host()? {
+        Ok(host) => host,
+        Err(why) => {
+            println!("SKIPPED AddressSanitizer: {why}");
+            return Ok(true);
+        }
+    };
+    let folder = crate::tools::target()?.join("asan");
+    let run = |args: &[&str]| {
+        let mut tests = cargo();
+        tests.args(["test", "--target", &host, "--target-dir"]).arg(&folder).args(args);
+        tests.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
+        tests.status().map(|status| status.success())
+    };
+    let cpu = run(&["-p", "titan-gpu-cpu", "--lib", "--tests"])?;
+    let runtime = ["launch", "order", "await", "views", "lifetimes"].map(|name| format!("runtime_{name}"));
+    let mut args = vec!["-p", "titan-gpu", "--no-default-features", "--features", "cpu,emulator"];
+    args.extend(runtime.iter().flat_map(|name| ["--test", name]));
+    Ok(cpu & run(&args)?)
+}
