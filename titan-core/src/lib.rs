@@ -2,6 +2,7 @@
 mod entity;
 mod words;
 
+pub mod allocate;
 pub mod analysis;
 pub mod artifact;
 pub mod diag;
@@ -17,5 +18,6 @@ pub mod lower;
 pub mod num;
 pub mod pipeline;
 pub mod plan;
+pub mod synchronize;
 pub mod text;
 pub mod verify;

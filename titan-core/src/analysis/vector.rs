@@ -1,7 +1,7 @@
 //! How many neighbours along the last axis of a tensor may be accessed at once: what follows from the assumptions on a
 //! parameter, from the views of it, and from coordinates that are visibly multiples.
 
-use crate::ir::{BinOp, Def, Kernel, OpKind, Unit, Value};
+use crate::ir::{BinOp, Def, Kernel, OpKind, Ty, Unit, Value};
 
 /// Whether what is assumed of the parameter behind a view holds of the view too: its rows begin on multiples of 16 bytes, and
 /// are whole multiples of 16 bytes long. `params` says it of the parameters.
@@ -14,7 +14,7 @@ pub fn is_aligned(kernel: &Kernel, tensor: Value, params: &[bool]) -> bool {
         Def::Result(op, _) => {
             let op = kernel.op(op);
             let Some(of) = op.args.first().copied() else { return false };
-            let crate::ir::Ty::Tensor(_, rank) = kernel.ty(of) else { return false };
+            let Ty::Tensor(_, rank) = kernel.ty(of) else { return false };
             let keeps = match op.kind {
                 OpKind::Index(axis) | OpKind::Slice(axis) => axis + 1 != rank,
                 OpKind::Segment => rank > 1,
@@ -36,6 +36,27 @@ pub enum Packing {
     Neighbours,
     /// They do not: the packed axis is fixed, and the other half of each byte is not of the view.
     Apart,
+}
+
+/// How the elements of a tensor, or of a view of one, share bytes.
+#[must_use]
+#[expect(clippy::wildcard_enum_match_arm, reason = "what is no view shares bytes as parameters do")]
+pub fn packing(kernel: &Kernel, tensor: Value) -> Packing {
+    let Some(op) = kernel.def_op(tensor) else { return Packing::Pairs };
+    let (Some(of), bits) = (op.args.first().copied(), kernel.ty(tensor).elem().bits()) else { return Packing::Pairs };
+    let Ty::Tensor(_, rank) = kernel.ty(of) else { return Packing::Pairs };
+    let whole = packing(kernel, of);
+    if bits >= 8 {
+        return whole;
+    }
+    let odd = match op.kind {
+        OpKind::Index(axis) if axis + 1 == rank => return Packing::Apart,
+        // Clipping leaves even ends even: the tensor's own are.
+        OpKind::Slice(axis) if axis + 1 == rank => divisor(kernel, op.args[1]).min(divisor(kernel, op.args[2])) < 2,
+        OpKind::Segment => rank == 1,
+        _ => false,
+    };
+    if odd && whole == Packing::Pairs { Packing::Neighbours } else { whole }
 }
 
 /// How many neighbours may be accessed at once if accesses begin at multiples of `step` elements: a power of two. The kind of a

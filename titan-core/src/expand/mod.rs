@@ -31,6 +31,7 @@
 //! Deliberately absent: barriers between the warps of one role for memory that is no ring between roles, which hazards ask
 //! for; and whether the protocol is right, which the verifier shows of the rings and of the result.
 
+mod memory;
 mod ring;
 mod stage;
 mod walk;

@@ -105,7 +105,7 @@ impl Expand<'_> {
     }
 
     /// Shared memory; its place is found later.
-    fn region(&mut self, bytes: u32, parts: u32, name: &str) -> Made<Value> {
+    pub(super) fn region(&mut self, bytes: u32, parts: u32, name: &str) -> Made<Value> {
         let region = self.one(OpKind::Region(RegionOp::Place { offset: 0, bytes: bytes.max(1), parts }), &[])?;
         self.b.name(region, name);
         Ok(region)

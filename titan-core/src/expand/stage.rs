@@ -201,7 +201,7 @@ impl Expand<'_> {
         self.b.put(value, &layout);
         let mut args = self.all_same(&op.args[..op.args.len() - 1])?;
         args.push(value);
-        self.op(OpKind::Store(unit), &args)?;
+        self.store(unit, args)?;
         self.pass_on(op, stage);
         Ok(())
     }

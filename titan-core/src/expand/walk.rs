@@ -28,6 +28,12 @@ impl Expand<'_> {
                 self.copying |= asynchronous;
                 self.copy(op)
             }
+            OpKind::Local(LocalOp::Alloc { elem, shape }) => self.alloc(op, *elem, *shape),
+            OpKind::Store(unit) => {
+                let args = self.all_same(&op.args)?;
+                self.store(*unit, args)
+            }
+            OpKind::Print(_) => self.print(op),
             OpKind::For(_) | OpKind::Loop => self.looped(op),
             OpKind::If => {
                 self.branch(op)?;

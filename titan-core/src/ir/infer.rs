@@ -96,7 +96,11 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::Region(op) => infer_raw::region(op, args),
         OpKind::Nv(op) => infer_raw::nv(op, args),
         OpKind::Amd(op) => infer_raw::amd(op, args),
-        OpKind::Print(_) => args.iter().try_for_each(|t| one_value(&[*t]).map(drop)).map(|()| vec![]),
+        OpKind::Print(_) => {
+            // What a barrier program prints has shared memory for its threads to agree in.
+            let values = if let [values @ .., Ty::Raw(Raw::Region)] = args { values } else { args };
+            values.iter().try_for_each(|t| one_value(&[*t]).map(drop)).map(|()| vec![])
+        }
         OpKind::Assert(_) => match args {
             [Ty::Scalar(Elem::Bool) | Ty::Tile(Elem::Bool, _)] => Ok(vec![]),
             _ => Err(operands("one condition", args)),

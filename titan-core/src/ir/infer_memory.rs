@@ -54,7 +54,12 @@ pub(super) fn load(shape: TileShape, args: &[Ty]) -> Types {
 
 pub(super) fn store(args: &[Ty]) -> Types {
     let (e, rank, rest) = tensor(args)?;
-    stored(rest, rank.into(), e, args).map(|()| vec![])
+    // Barrier programs also store tiles that lie in shared memory.
+    let stores = match rest {
+        [ix @ .., Ty::Smem(t, shape)] => stored(&[ix, &[Ty::Tile(*t, *shape)]].concat(), rank.into(), e, args),
+        _ => stored(rest, rank.into(), e, args),
+    };
+    stores.map(|()| vec![])
 }
 
 pub(super) fn atomic_tile(args: &[Ty]) -> Types {

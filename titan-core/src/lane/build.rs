@@ -77,9 +77,9 @@ impl Builder {
     }
 
     /// Adds a buffer of shared memory and gives its number.
-    pub fn buffer(&mut self, name: &str, bytes: u32, align: u32) -> u32 {
+    pub fn buffer(&mut self, name: &str, bytes: u32, offset: u32) -> u32 {
         let number = u32::try_from(self.func.buffers.len()).unwrap_or(u32::MAX);
-        self.func.buffers.push(Buffer { name: name.to_owned(), bytes, align, offset: 0, loc: self.loc });
+        self.func.buffers.push(Buffer { name: name.to_owned(), bytes, offset, loc: self.loc });
         number
     }
 

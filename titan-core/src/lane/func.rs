@@ -66,9 +66,7 @@ pub struct Buffer {
     pub name: String,
     /// Its size.
     pub bytes: u32,
-    /// The power of two on whose multiple it begins, at most 1024.
-    pub align: u32,
-    /// Where it begins, once shared memory is allocated.
+    /// Where it begins.
     pub offset: u32,
     /// What the user wrote that needs it.
     pub loc: Loc,

@@ -7,14 +7,14 @@
 
 use super::tile::{Held, Origin, Staged};
 use super::{Crew, Lower, LowerError, Reg};
-use crate::ir::{Kernel, NvGroup, NvOp, Op, OpKind, Pred, RegionOp, TtgOp, Value};
+use crate::ir::{Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Value};
 use crate::lane::{self, Region, Role, Space};
 use std::collections::BTreeSet;
 
 /// A region, or one of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes {
-    buffer: u32,
+    pub(super) buffer: u32,
     /// Where the part begins.
     offset: Option<Reg>,
     /// Bytes of a part.
@@ -55,11 +55,16 @@ pub(super) fn joined(kernel: &Kernel) -> BTreeSet<Value> {
 impl Lower<'_> {
     pub(super) fn region_op(&mut self, op: &Op, region: &RegionOp) -> Result<(), LowerError> {
         match region {
-            RegionOp::Place { bytes, parts, .. } => {
+            RegionOp::Place { offset, bytes, parts } => {
                 let result = op.results[0];
                 let name = self.k.display_name(result);
-                let buffer = self.b.buffer(&name, *bytes, self.alignment(result));
-                let ordered = self.joined.contains(&result);
+                let buffer = self.b.buffer(&name, *bytes, *offset);
+                // Slots of a ring and tiles side by side are told apart where barriers were placed, and roles have a protocol.
+                let is_tile = |id: &&OpId| matches!(self.k.op(**id).kind, OpKind::Region(RegionOp::Tile { .. }));
+                let tiles = self.tree.users(result).iter().filter(is_tile).count();
+                let by_slots =
+                    self.tree.users(result).iter().any(|id| self.k.op(*id).kind == OpKind::Region(RegionOp::At));
+                let ordered = *parts > 1 || tiles > 1 || by_slots || self.joined.contains(&result);
                 let (stride, parts) = (bytes / (*parts).max(1), *parts);
                 self.hold(result, Held::Region(Bytes { buffer, offset: None, stride, parts, ordered }));
             }
@@ -88,26 +93,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The alignment of the tiles that lie in a region.
-    fn alignment(&self, region: Value) -> u32 {
-        let mut align = 16;
-        let mut open = vec![region];
-        while let Some(value) = open.pop() {
-            for id in self.tree.users(value) {
-                let op = self.k.op(*id);
-                match op.kind {
-                    OpKind::Region(RegionOp::At) => open.push(op.results[0]),
-                    OpKind::Region(RegionOp::Tile { .. }) => {
-                        align = align.max(self.k.encoding(op.results[0]).map_or(16, crate::layout::Encoding::align));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        align
-    }
-
-    fn bytes_of(&self, value: Value) -> Result<Bytes, LowerError> {
+    pub(super) fn bytes_of(&self, value: Value) -> Result<Bytes, LowerError> {
         match &self.held[value.index()] {
             Some(Held::Region(bytes)) => Ok(*bytes),
             _ => Err(self.defect("a region that is none")),
@@ -256,6 +242,15 @@ impl Lower<'_> {
         let first = self.b.cmp_u(Pred::Eq, lane, zero);
         self.b.op(lane::OpKind::MbarrierArrive { count: 1, masked: true }, &[at, first]);
         Ok(())
+    }
+
+    /// The warps that run this code wait for each other.
+    pub(super) fn crew_barrier(&mut self) {
+        let kind = match self.crew.role.and_then(|r| u8::try_from(r + 1).ok()) {
+            Some(id) => lane::OpKind::NamedBarrier { id, threads: self.crew.warps * self.laid.lanes, wait: true },
+            None => lane::OpKind::Barrier,
+        };
+        self.b.op(kind, &[]);
     }
 
     /// Each role runs its region with its own warps.

@@ -2,8 +2,7 @@
 
 use super::tile::bytes_text;
 use crate::diag::Code;
-use crate::ir::{Kernel, Loc, OpId};
-use crate::lane::Func;
+use crate::ir::{Kernel, Loc, OpId, OpKind, RegionOp};
 use crate::plan::Target;
 
 /// Why a kernel cannot be lowered for a target.
@@ -52,18 +51,22 @@ impl LowerError {
         }
     }
 
-    pub(super) fn shared_memory(kernel: &Kernel, func: &Func, target: &Target) -> Self {
-        let mut buffers: Vec<(u32, &str, Loc)> =
-            func.buffers.iter().map(|b| (b.bytes, b.name.as_str(), b.loc)).collect();
+    pub(super) fn shared_memory(program: &Kernel, needed: u32, target: &Target) -> Self {
+        let mut buffers: Vec<(u32, String, Loc)> = Vec::new();
+        program.walk(&mut |_, op| {
+            if let (OpKind::Region(RegionOp::Place { bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
+                buffers.push((*bytes, program.display_name(*region), op.loc));
+            }
+        });
         buffers.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
         let largest: Vec<String> =
             buffers.iter().take(3).map(|(n, name, _)| format!("`{name}` {}", bytes_text(*n))).collect();
         LowerError {
-            kernel: kernel.sig.full_name(),
+            kernel: program.sig.full_name(),
             loc: buffers.first().map_or_else(Loc::default, |(_, _, loc)| *loc),
             message: format!(
                 "it needs {} of shared memory, {} has {}: {}",
-                bytes_text(func.shared_bytes),
+                bytes_text(needed),
                 target.name,
                 bytes_text(target.shared_bytes),
                 largest.join(", ")

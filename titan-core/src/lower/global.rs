@@ -12,7 +12,7 @@ use super::tile::Held;
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
 use crate::analysis::vector::{self, Packing};
-use crate::ir::{Op, Pred, Unit, Value};
+use crate::ir::{Op, Pred, Ty, Unit, Value};
 use crate::lane::{self, Space};
 use crate::layout::{Coords, Layout};
 
@@ -59,10 +59,15 @@ impl Lower<'_> {
         let rank = view.extents.len();
         let coords = op.args[1..=rank].to_vec();
         let value = op.args[rank + 1];
+        if matches!(self.k.ty(value), Ty::Smem(..)) {
+            let (staged, tile) = (self.staged(value)?, self.extents(value));
+            self.touch(staged.region(), false);
+            self.store_pairs(&view, (unit, &coords), &tile, &staged);
+            return Ok(());
+        }
         let layout = self.layout(value);
         let regs = self.regs(value);
-        self.store_registers(&view, (unit, &coords), &regs, &layout);
-        Ok(())
+        self.store_registers(&view, (unit, &coords), &regs, &layout)
     }
 
     /// Stores a tile that threads hold in a layout.
@@ -72,11 +77,15 @@ impl Lower<'_> {
         (unit, coords): (Unit, &[Value]),
         regs: &[Reg],
         layout: &Layout,
-    ) {
+    ) -> Result<(), LowerError> {
         let rank = view.extents.len();
         let window = self.window(view, unit, coords, layout);
         if view.elem.bits() < 8 && (window.vector < 2 || layout.vector(rank - 1) < 2) {
-            return self.store_halves(view, (unit, coords), regs, layout);
+            if view.packing != Packing::Apart {
+                return Err(self.defect("halves of bytes that threads store from registers"));
+            }
+            self.store_apart(view, (unit, coords), regs, layout);
+            return Ok(());
         }
         self.touch_view(view, true);
         let first = self.is_first_copy(layout);
@@ -89,6 +98,7 @@ impl Lower<'_> {
             let place = self.window_place(&window, part);
             self.store_vector(place, view.elem, &regs[register..register + n as usize], mask);
         }
+        Ok(())
     }
 
     /// The place of a tile in a tensor.

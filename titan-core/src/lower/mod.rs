@@ -84,8 +84,22 @@ pub struct Lowered {
 /// # Errors
 /// If the target cannot do what the kernel asks, or has not enough shared memory.
 pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
+    lower_barriers(&barrier_program(kernel, plan)?, &plan.target)
+}
+
+/// The barrier program of a kernel: laid out, rings as barriers, regions in their places, barriers between warps.
+///
+/// # Errors
+/// If the target cannot do what the kernel asks, or has not enough shared memory.
+pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
     let laid_out = crate::lay_out::lay_out(kernel, plan)?;
-    lower_barriers(&crate::expand::expand(&laid_out, &plan.target)?, &plan.target)
+    let mut program = crate::expand::expand(&laid_out, &plan.target)?;
+    let bytes = crate::allocate::allocate(&mut program);
+    if bytes > plan.target.shared_bytes {
+        return Err(LowerError::shared_memory(&program, bytes, &plan.target));
+    }
+    crate::synchronize::synchronize(&mut program);
+    Ok(program)
 }
 
 /// Lowers a barrier program: a kernel that is laid out, and whose rings have become barriers.
@@ -102,11 +116,12 @@ pub fn lower_barriers(kernel: &Kernel, target: &Target) -> Result<Lowered, Lower
     let Lower { b, sites, .. } = run;
     let internal = |message: String| LowerError::internal(kernel, message);
     let mut func = b.finish().map_err(|e| internal(e.to_string()))?;
-    lane::shared::allocate(&mut func);
-    if func.shared_bytes > target.shared_bytes {
-        return Err(LowerError::shared_memory(kernel, &func, target));
+    lane::shared::place(&mut func);
+    let is_barrier = |op: &&lane::Op| matches!(op.kind, lane::OpKind::Barrier | lane::OpKind::NamedBarrier { .. });
+    let barriers = func.ops.iter().filter(is_barrier).count();
+    if let Some(at) = lane::hazard::check(&mut func) {
+        return Err(internal(format!("threads meet in memory without a barrier: {at}")));
     }
-    let barriers = lane::hazard::place_barriers(&mut func);
     lane::eliminate_dead(&mut func);
     lane::verify(&func).map_err(|e| internal(e.to_string()))?;
     let notes = conflict_notes(kernel, &func);

@@ -9,10 +9,9 @@ use super::tensor::View;
 use super::tile::Staged;
 use super::vector::Place;
 use super::{Lower, Reg};
-use crate::analysis::vector::Packing;
 use crate::ir::{Elem, Pred, Unit, Value};
 use crate::lane::{IntBin, Space};
-use crate::layout::{Coords, Encoding, Layout};
+use crate::layout::{Coords, Layout};
 
 impl Lower<'_> {
     /// Loads an element by its position behind the view's address; the padding where the mask does not hold.
@@ -62,32 +61,8 @@ impl Lower<'_> {
         self.b.and(low, one)
     }
 
-    /// Stores a tile of 4-bit elements of which a byte may hold only one, or two of different threads.
-    pub(super) fn store_halves(
-        &mut self,
-        view: &View,
-        (unit, coords): (Unit, &[Value]),
-        regs: &[Reg],
-        layout: &Layout,
-    ) {
-        match view.packing {
-            Packing::Apart => self.store_apart(view, (unit, coords), regs, layout),
-            Packing::Pairs | Packing::Neighbours => {
-                let axes: Vec<usize> = (0..layout.rank()).collect();
-                let (tile, last) = (layout.extents().to_vec(), layout.rank() - 1);
-                // Bytes begin at even positions: at the tile's first column, or one before it.
-                let mut extents = tile.clone();
-                extents[last] = (tile[last] + 1).next_multiple_of(2);
-                let staged = self.stage("pairs", Encoding::padded(&extents, 8, &axes, 16));
-                self.write_buffer(&staged, regs, layout, view.elem);
-                self.touch(staged.region(), false);
-                self.store_pairs(view, (unit, coords), &tile, &staged);
-            }
-        }
-    }
-
     /// Stores elements of which no two share a byte.
-    fn store_apart(&mut self, view: &View, at: (Unit, &[Value]), regs: &[Reg], layout: &Layout) {
+    pub(super) fn store_apart(&mut self, view: &View, at: (Unit, &[Value]), regs: &[Reg], layout: &Layout) {
         let window = self.window(view, at.0, at.1, layout);
         self.touch_view(view, true);
         let first = self.is_first_copy(layout);
@@ -103,7 +78,7 @@ impl Lower<'_> {
 
     /// Stores a tile that lies in a buffer by bytes: each is put together by one thread from the two elements that it holds,
     /// or from one of the tile's and one that stays.
-    fn store_pairs(&mut self, view: &View, (unit, coords): (Unit, &[Value]), tile: &[u32], staged: &Staged) {
+    pub(super) fn store_pairs(&mut self, view: &View, (unit, coords): (Unit, &[Value]), tile: &[u32], staged: &Staged) {
         let last = tile.len() - 1;
         let extents = &staged.encoding.extents;
         let layout = crate::plan::wide(extents, view.elem.bits(), self.target.lanes, self.crew.warps);

@@ -6,7 +6,6 @@ use crate::ir::{Elem, Loc, Op, Pred, Ty};
 use crate::lane::{self, AtomicFn, Region, Shuffle, Space};
 use crate::launch::abi::Slot;
 use crate::launch::report::{self, Site, SiteKind};
-use crate::layout::Encoding;
 
 impl Lower<'_> {
     fn site(&mut self, kind: SiteKind) -> i32 {
@@ -62,10 +61,13 @@ impl Lower<'_> {
 
     /// Writes a record.
     pub(super) fn print(&mut self, op: &Op, format: &str) -> Result<(), LowerError> {
-        let tys: Vec<Ty> = op.args.iter().map(|a| self.k.ty(*a)).collect();
+        let is_scratch = |v: &&crate::ir::Value| self.k.ty(**v) == Ty::Raw(crate::ir::Raw::Region);
+        let scratch = op.args.last().filter(is_scratch).copied();
+        let args = &op.args[..op.args.len() - usize::from(scratch.is_some())];
+        let tys: Vec<Ty> = args.iter().map(|a| self.k.ty(*a)).collect();
         let words: u32 = 4 + tys.iter().map(|ty| print_words(*ty)).sum::<u32>();
         let site = self.site(SiteKind::Print(format.to_owned(), tys.clone()));
-        let (start, room) = self.reserve(words)?;
+        let (start, room) = self.reserve(words, scratch)?;
         let report = self.slot(Slot::Report);
         let wide = self.b.widen(start);
         let four = self.b.i64(4);
@@ -79,7 +81,7 @@ impl Lower<'_> {
             self.store_vector(place, Elem::U32, &[word], Some(header));
         }
         let mut at = 4;
-        for (arg, ty) in op.args.iter().zip(tys) {
+        for (arg, ty) in args.iter().zip(tys) {
             self.print_value(*arg, ty, base, at, room)?;
             at += print_words(ty);
         }
@@ -92,7 +94,7 @@ impl Lower<'_> {
 
     /// Takes words of the report for a record: the first of them, counted from the report's start, and whether they fit. The
     /// first thread asks; the others learn it through shared memory.
-    fn reserve(&mut self, words: u32) -> Result<(Reg, Reg), LowerError> {
+    fn reserve(&mut self, words: u32, scratch: Option<crate::ir::Value>) -> Result<(Reg, Reg), LowerError> {
         let address = self.slot(Slot::Report);
         let used = self.b.add_const(address, 4 * words_at(report::USED));
         let n = self.b.i32(words.cast_signed());
@@ -102,11 +104,14 @@ impl Lower<'_> {
         let start = if self.crew.warps == 1 {
             self.b.one(lane::OpKind::Shuffle(Shuffle::Lane(0)), &[start])
         } else {
-            let staged = self.stage("print", Encoding::padded(&[1], 32, &[0], 0));
+            let Some(staged) = scratch.map(|region| self.bytes_of(region)).transpose()? else {
+                return Err(self.defect("a report of several warps without shared memory"));
+            };
             self.touch(Region::Buffer(staged.buffer), true);
             let base = self.b.one(lane::OpKind::Buffer(staged.buffer), &[]);
             let place = Place { space: Space::Shared, address: base, offset: 0 };
             self.store_vector(place, Elem::U32, &[start], Some(first));
+            self.crew_barrier();
             self.touch(Region::Buffer(staged.buffer), false);
             self.load_vector(place, Elem::U32, 1, None)[0]
         };

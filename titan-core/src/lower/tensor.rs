@@ -147,9 +147,7 @@ impl Lower<'_> {
         });
         let last = axis + 1 == view.strides.len();
         view.aligned &= !last;
-        if last && view.elem.bits() < 8 {
-            view.packing = Packing::Apart;
-        }
+        view.packing = vector::packing(self.k, op.results[0]);
         let stride = view.strides.remove(axis);
         view.extents.remove(axis);
         self.advance(&mut view, at, stride);
@@ -166,11 +164,7 @@ impl Lower<'_> {
         let hi = self.b.int(IntBin::MaxS, hi, lo);
         view.extents[axis] = self.b.int(IntBin::Sub, hi, lo);
         let last = axis + 1 == view.strides.len();
-        // Clipping leaves even ends even: the tensor's own are.
-        let odd = vector::divisor(self.k, op.args[1]).min(vector::divisor(self.k, op.args[2])) < 2;
-        if last && odd && view.packing == Packing::Pairs && view.elem.bits() < 8 {
-            view.packing = Packing::Neighbours;
-        }
+        view.packing = vector::packing(self.k, op.results[0]);
         let stride = view.strides[axis];
         self.advance(&mut view, lo, stride);
         view.aligned &= !last;
@@ -202,9 +196,7 @@ impl Lower<'_> {
         let rows = self.b.int(IntBin::Sub, hi, lo);
         view.extents[0] = if guard.is_some() { self.b.select(ok, rows, zero) } else { rows };
         let last = view.strides.len() == 1;
-        if last && view.packing == Packing::Pairs && view.elem.bits() < 8 {
-            view.packing = Packing::Neighbours;
-        }
+        view.packing = vector::packing(self.k, op.results[0]);
         let stride = view.strides[0];
         self.advance(&mut view, lo, stride);
         view.aligned &= !last;

@@ -7,7 +7,7 @@ use std::path::Path;
 use titan_core::expand::expand;
 use titan_core::ir::{FreeBy, Kernel, OpKind};
 use titan_core::lay_out::lay_out;
-use titan_core::lower::{lower, lower_barriers};
+use titan_core::lower::{barrier_program, lower, lower_barriers};
 use titan_core::plan::{Plan, plan};
 use titan_core::text::{parse, parse_one, print};
 use titan_core::verify::{Verified, verify};
@@ -36,7 +36,8 @@ fn every_stage_is_a_text() {
             let plan = plan(&verified, &target(lanes), aligned);
             let Ok(direct) = lower(&verified, &plan) else { continue };
             let laid_out = read_back(&lay_out(&verified, &plan).expect("it was lowered"), &name);
-            let barriers = read_back(&expand(&laid_out, &plan.target).expect("it was lowered"), &name);
+            read_back(&expand(&laid_out, &plan.target).expect("it was lowered"), &name);
+            let barriers = read_back(&barrier_program(&verified, &plan).expect("it was lowered"), &name);
             barriers.walk(&mut |_, op| assert!(!of_rings(&op.kind), "{name}: {:?}", op.kind));
             let lanes = lower_barriers(&barriers, &plan.target).expect("it was lowered");
             assert_eq!(lanes.func.to_string(), direct.func.to_string(), "{name}");
@@ -67,7 +68,7 @@ fn the_stages_of_small_kernels_are_shown() {
             }
             let plan = Plan { free, ..plan(&kernel, &target(32), true) };
             let placed = lay_out(&kernel, &plan).expect("it can be laid out");
-            let program = expand(&placed, &plan.target).expect("it has barriers");
+            let program = barrier_program(&kernel, &plan).expect("it has barriers");
             if free == FreeBy::Mbarrier {
                 laid_out += &format!("{}\n", print(&placed));
             }

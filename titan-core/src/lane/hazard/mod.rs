@@ -41,28 +41,18 @@ use super::op::{OpKind, Role};
 use state::{State, conflict, join};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Places the barriers of a function whose shared memory is allocated, and removes the marks. Gives the number of barriers. If
-/// roles touch what nothing orders, the function stays as it is, and is refused by [`super::verify`].
-pub fn place_barriers(func: &mut Func) -> usize {
-    if unordered(func).is_some() {
-        return 0;
-    }
-    let mut run = Run::new(func);
-    let mut barriers = run.conflicts(None);
-    // What one barrier settles may have asked for another when less was known of the loops.
-    let settled: Vec<OpId> = barriers.difference(&run.conflicts(Some(&barriers))).copied().collect();
-    for barrier in settled {
-        barriers.remove(&barrier);
-        if !run.conflicts(Some(&barriers)).is_subset(&barriers) {
-            barriers.insert(barrier);
-        }
-    }
-    insert(func, func.body, None, &barriers);
+/// Checks the barriers of a function whose shared memory has its places, and removes the marks. Gives what is wrong: a mark
+/// that conflicts with what was touched before, without a barrier between.
+pub fn check(func: &mut Func) -> Option<String> {
+    let meets = unordered(func).or_else(|| {
+        let at = Run::new(func).conflicts(Some(&BTreeSet::new())).into_iter().next()?;
+        Some((at, format!("`{:?}` at line {}", func.op(at).kind, func.op(at).loc.line)))
+    });
     let keep: Vec<bool> = func.ops.iter().map(|op| !matches!(op.kind, OpKind::Access { .. })).collect();
     for block in &mut func.blocks {
         block.ops.retain(|op| keep[op.index()]);
     }
-    barriers.len()
+    meets.map(|(_, why)| why)
 }
 
 /// A mark in the code of a role that nothing orders with what others do, and why; in functions with roles only.
@@ -73,39 +63,6 @@ pub(super) fn unordered(func: &Func) -> Option<(OpId, String)> {
     let mut run = Run::new(func);
     run.conflicts(None);
     run.unordered.or_else(|| roles::between(func))
-}
-
-/// Puts the barriers of a block and of what is in it: marks become them, roles get one in front.
-fn insert(func: &mut Func, block: Block, role: Option<Role>, barriers: &BTreeSet<OpId>) {
-    let ops = func.block(block).ops.clone();
-    let mut with = Vec::with_capacity(ops.len());
-    for id in ops {
-        let op = func.op(id);
-        let (regions, loc) = (op.regions.clone(), op.loc);
-        let roles = if let OpKind::Roles(roles) = &op.kind { Some(roles.clone()) } else { None };
-        if let Some(roles) = roles {
-            if barriers.contains(&id) {
-                with.push(OpId::new(func.ops.len()));
-                func.ops.push(Op {
-                    kind: OpKind::Barrier,
-                    args: Vec::new(),
-                    results: Vec::new(),
-                    regions: Vec::new(),
-                    loc,
-                });
-            }
-            for (role, code) in roles.into_iter().zip(regions) {
-                insert(func, code, Some(role), barriers);
-            }
-        } else {
-            if barriers.contains(&id) {
-                func.ops[id.index()].kind = role.map_or(OpKind::Barrier, |role| roles::barrier(func, role));
-            }
-            regions.into_iter().for_each(|inner| insert(func, inner, role, barriers));
-        }
-        with.push(id);
-    }
-    func.blocks[block.index()].ops = with;
 }
 
 struct Run<'a> {
@@ -181,7 +138,9 @@ impl Run<'_> {
             }
             kind @ (OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier) => {
                 if self.is_whole(kind) {
+                    // What was marked before has been touched before.
                     state.touched.clear();
+                    state.close();
                 }
                 Some(state)
             }

@@ -53,14 +53,6 @@ impl Run<'_> {
     }
 }
 
-/// The barrier of the threads of a role.
-pub(super) fn barrier(func: &Func, role: Role) -> OpKind {
-    if role.warps == 1 {
-        return OpKind::WarpBarrier;
-    }
-    OpKind::NamedBarrier { id: role.barrier, threads: role.warps.saturating_mul(func.lanes), wait: true }
-}
-
 /// The marks of a block and what is in it, in program order.
 fn marks(func: &Func, block: Block) -> Vec<(OpId, Touch)> {
     let mut all = Vec::new();

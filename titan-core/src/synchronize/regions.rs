@@ -1,0 +1,144 @@
+//! Which memory values name, and what operations touch of it.
+
+use super::slots::Slots;
+use super::state::{Bytes, Touch};
+use crate::ir::traffic::{On, traffic};
+use crate::ir::{Access, Kernel, LocalOp, NvOp, Op, OpKind, ParamKind, Raw, RegionOp, TtgOp, Ty, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A region of shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Region {
+    offset: u32,
+    bytes: u32,
+    parts: u32,
+}
+
+/// The regions of a kernel.
+pub(super) struct Regions {
+    regions: Vec<Region>,
+    by_value: BTreeMap<Value, usize>,
+    /// Those that several roles touch: barriers and counters order who touches them when.
+    pub(super) joined: BTreeSet<usize>,
+}
+
+impl Regions {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest makes and names no region")]
+    pub(super) fn new(kernel: &Kernel) -> Self {
+        let (mut regions, mut by_value) = (Vec::new(), BTreeMap::new());
+        kernel.walk(&mut |_, op| match op.kind {
+            OpKind::Region(RegionOp::Place { offset, bytes, parts }) => {
+                by_value.extend(op.results.first().map(|v| (*v, regions.len())));
+                regions.push(Region { offset, bytes, parts: parts.max(1) });
+            }
+            _ => {
+                let is_shared =
+                    |v: &&Value| matches!(kernel.ty(**v), Ty::Smem(..) | Ty::Raw(Raw::Region | Raw::Mbarrier));
+                let of = op.args.first().and_then(|v| by_value.get(v)).copied();
+                by_value.extend(op.results.first().filter(is_shared).copied().zip(of));
+            }
+        });
+        let mut found = Regions { regions, by_value, joined: BTreeSet::new() };
+        found.joined = found.of_several_roles(kernel);
+        found
+    }
+
+    /// The region that a value names, or names a part of.
+    pub(super) fn of(&self, value: Value) -> Option<usize> {
+        self.by_value.get(&value).copied()
+    }
+
+    fn of_several_roles(&self, kernel: &Kernel) -> BTreeSet<usize> {
+        let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
+        kernel.walk(&mut |_, op| {
+            if op.kind != OpKind::Ttg(TtgOp::Roles) {
+                return;
+            }
+            for role in &op.regions {
+                let mut named = BTreeSet::new();
+                kernel.walk_block(*role, &mut |_, op| named.extend(op.args.iter().filter_map(|v| self.of(*v))));
+                twice.extend(named.intersection(&once).copied());
+                once.extend(named);
+            }
+        });
+        twice
+    }
+
+    /// The bytes of a tile, or of all that a value names.
+    fn bytes(&self, kernel: &Kernel, slots: &Slots<'_>, value: Value) -> Option<Bytes> {
+        let region = self.of(value)?;
+        let Region { offset, bytes, parts } = *self.regions.get(region)?;
+        let (mut part, mut slot) = ((0, if parts > 1 { bytes / parts } else { bytes }), None);
+        let (mut at, mut sized) = (value, false);
+        while let Some(op) = kernel.def_op(at) {
+            if let OpKind::Region(RegionOp::Tile { offset, .. }) = op.kind {
+                let size = kernel.encoding(at).map(crate::layout::Encoding::bytes);
+                // A part of a tile counts as the tile.
+                if let (Some(size), false) = (size, sized) {
+                    part = (offset, offset.saturating_add(size));
+                }
+                sized = true;
+            }
+            if op.kind == OpKind::Region(RegionOp::At) {
+                slot = op.args.get(1).and_then(|index| slots.of(*index, parts));
+            }
+            match op.args.first() {
+                Some(of) if self.by_value.contains_key(of) => at = *of,
+                Some(_) | None => break,
+            }
+        }
+        Some(Bytes::Shared { region, whole: (offset, offset.saturating_add(bytes)), part, slot })
+    }
+
+    /// What an operation touches.
+    pub(super) fn touches(&self, kernel: &Kernel, slots: &Slots<'_>, op: &Op) -> Vec<Touch> {
+        let shared = |value: &Value, writes: bool| self.bytes(kernel, slots, *value).map(|bytes| (bytes, writes));
+        let mut found = Vec::new();
+        for access in traffic(&op.kind).accesses.iter().flatten() {
+            match access.on {
+                On::Tensor => {
+                    found.extend(op.args.first().and_then(|v| output(kernel, *v)).map(|p| (p, access.writes)))
+                }
+                On::Regions | On::Words | On::Stage | On::Local => {
+                    found.extend(op.args.iter().filter_map(|v| shared(v, access.writes)));
+                }
+            }
+        }
+        match &op.kind {
+            // Arrivals and waits change words that somebody has initialised.
+            OpKind::Nv(_)
+                if found.is_empty()
+                    && !matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt)) =>
+            {
+                found.extend(op.args.iter().filter_map(|v| shared(v, true)));
+            }
+            OpKind::Local(LocalOp::Copy { .. }) => {
+                found.extend(op.args.first().and_then(|v| output(kernel, *v)).map(|p| (p, false)));
+            }
+            OpKind::Print(_) => found.extend(op.args.iter().filter_map(|v| shared(v, true))),
+            // A tile that is stored from shared memory.
+            OpKind::Store(_) => found.extend(op.args.iter().filter_map(|v| shared(v, false))),
+            OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => {
+                found.extend(op.args.iter().filter_map(|v| output(kernel, *v)).map(|p| (p, false)));
+            }
+            _ => {}
+        }
+        found
+    }
+}
+
+/// The output that a value is, or is a view of.
+fn output(kernel: &Kernel, value: Value) -> Option<Bytes> {
+    let mut at = value;
+    while matches!(kernel.ty(at), Ty::Tensor(..) | Ty::Source(..)) {
+        match kernel.def_op(at) {
+            Some(op) => at = *op.args.first()?,
+            None => {
+                let param = kernel.sig.params.get(at.index())?;
+                let written = matches!(param.kind, ParamKind::Tensor { access: Access::Mut, .. });
+                return written.then_some(Bytes::Tensor(at.index()));
+            }
+        }
+    }
+    None
+}

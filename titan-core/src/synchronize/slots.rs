@@ -1,0 +1,266 @@
+//! Which slots of a ring two indices mean: whether they are surely different ones.
+//!
+//! A clock of a ring of D slots is carried by loops, and goes on by `next == D ? 0 : next`. So a slot is `root + k mod D`, where
+//! the root is a number that is not known and `k` is: 0 for constants; for what a loop carries, a number that the loop has in
+//! each iteration, and that other clocks with the same beginning share as long as they move alike.
+//!
+//! ```text
+//! for .. carry(%fill = 2, %read = 0)       %fill is L + 2, %read is L
+//!     .. ring[%read] ..                    the slot L + 0
+//!     .. ring[%fill] ..                    the slot L + 2: of 3 slots, another one
+//!     continue %fill + 1, %read + 1        both move by 1: what was slot L + k is L + (k - 1) from here on
+//! ```
+//!
+//! Deliberately absent: clocks that only some iterations move (their slot may be any).
+
+use crate::analysis::uses::Tree;
+use crate::ir::{BinOp, Block, Def, Kernel, OpId, OpKind, Pred, Value};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// A number that is the same wherever this root stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Root {
+    Zero,
+    /// What a loop has in an iteration, for clocks that began with this one.
+    Loop(OpId, Value),
+    /// The same after the loop.
+    After(OpId, Value),
+    /// A value.
+    Value(Value),
+}
+
+/// `root + k mod slots`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Slot {
+    pub(super) root: Root,
+    pub(super) k: u32,
+    pub(super) slots: u32,
+}
+
+impl Slot {
+    fn moved(self, by: i64) -> Slot {
+        let k = (i64::from(self.k) + by).rem_euclid(i64::from(self.slots.max(1)));
+        Slot { k: u32::try_from(k).unwrap_or(0), ..self }
+    }
+
+    /// Whether both are surely different slots of one ring.
+    pub(super) fn is_apart(self, other: Slot) -> bool {
+        self.root == other.root && self.slots == other.slots && self.k != other.k
+    }
+}
+
+/// What a loop does to the clocks that it carries.
+#[derive(Clone, Debug, Default)]
+struct Carried {
+    /// What each carried value is inside of the loop.
+    inside: Vec<Option<Slot>>,
+    /// By how much each root has moved where the loop goes on, and where it is left by `break`; absent where that is not known.
+    moves: BTreeMap<(OpId, Root), i64>,
+}
+
+/// The slots of the indices of a kernel.
+pub(super) struct Slots<'k> {
+    kernel: &'k Kernel,
+    tree: &'k Tree,
+    loops: RefCell<BTreeMap<(OpId, u32), Carried>>,
+}
+
+impl<'k> Slots<'k> {
+    pub(super) const fn new(kernel: &'k Kernel, tree: &'k Tree) -> Self {
+        Slots { kernel, tree, loops: RefCell::new(BTreeMap::new()) }
+    }
+
+    /// The slot that an index means, of so many.
+    pub(super) fn of(&self, index: Value, slots: u32) -> Option<Slot> {
+        let k = self.kernel;
+        if let Some(c) = k.int_constant(index) {
+            let k = u32::try_from(c).ok().filter(|c| *c < slots)?;
+            return Some(Slot { root: Root::Zero, k, slots });
+        }
+        match k.value(index).def {
+            Def::Param(_) => Some(Slot { root: Root::Value(index), k: 0, slots }),
+            Def::BlockArg(block, at) => {
+                let Some(looped) = self.tree.owner(block).filter(|o| k.op(*o).kind.is_loop()) else { return None };
+                let at = at.checked_sub(self.skipped(looped))?;
+                self.carried(looped, slots).inside.get(at).copied().flatten()
+            }
+            Def::Result(id, at) => self.of_result(index, id, at, slots),
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "any other number is one that is not known")]
+    fn of_result(&self, index: Value, id: OpId, at: usize, slots: u32) -> Option<Slot> {
+        let own = Slot { root: Root::Value(index), k: 0, slots };
+        let op = self.kernel.op(id);
+        match op.kind {
+            OpKind::Select => match self.before(op.args.as_slice(), slots) {
+                Some(before) => Some(self.of(before, slots)?.moved(1)),
+                None => Some(own),
+            },
+            OpKind::For(_) | OpKind::Loop => {
+                let inside = self.carried(id, slots).inside.get(at).copied().flatten();
+                let left = |slot: Slot| match slot.root {
+                    Root::Loop(of, first) if of == id && self.leaves_alike(id, at, slot) => {
+                        Some(Slot { root: Root::After(id, first), ..slot })
+                    }
+                    Root::Loop(..) | Root::Zero | Root::After(..) | Root::Value(_) => None,
+                };
+                inside.and_then(left).or(Some(own))
+            }
+            _ => Some(own),
+        }
+    }
+
+    /// What a clock was before `next == slots ? 0 : next` with `next = before + 1`.
+    fn before(&self, args: &[Value], slots: u32) -> Option<Value> {
+        let k = self.kernel;
+        let [wraps, zero, next] = args else { return None };
+        let (cmp, sum) = (k.def_op(*wraps)?, k.def_op(*next)?);
+        let wrapped = cmp.kind == OpKind::Cmp(Pred::Eq)
+            && cmp.args.first() == Some(next)
+            && k.int_constant(*cmp.args.get(1)?) == Some(i64::from(slots))
+            && k.int_constant(*zero) == Some(0);
+        let by_one = sum.kind == OpKind::Binary(BinOp::Add) && k.int_constant(*sum.args.get(1)?) == Some(1);
+        (wrapped && by_one).then(|| sum.args.first().copied()).flatten()
+    }
+
+    /// How many arguments of a loop's body are not carried: its index.
+    fn skipped(&self, looped: OpId) -> usize {
+        usize::from(matches!(self.kernel.op(looped).kind, OpKind::For(_)))
+    }
+
+    /// The values with which a loop begins.
+    fn initial(&self, looped: OpId) -> &'k [Value] {
+        let args = &self.kernel.op(looped).args;
+        args.get(3 * self.skipped(looped)..).unwrap_or_default()
+    }
+
+    /// Whether every `break` of a loop gives its result `at` what is `slot` there, moved as its root has.
+    fn leaves_alike(&self, looped: OpId, at: usize, slot: Slot) -> bool {
+        let carried = self.carried(looped, slot.slots);
+        self.edges(looped).into_iter().filter(|(_, leaves, _)| *leaves).all(|(edge, _, given)| {
+            let by = carried.moves.get(&(edge, slot.root));
+            by.is_some_and(|by| given.get(at).and_then(|v| self.of(*v, slot.slots)) == Some(slot.moved(*by)))
+        })
+    }
+
+    /// Where a loop goes on or is left: the operation, whether it leaves, and what it gives.
+    fn edges(&self, looped: OpId) -> Vec<(OpId, bool, &'k [Value])> {
+        let mut found = Vec::new();
+        if let Some(body) = self.kernel.op(looped).regions.first() {
+            self.edges_in(*body, 0, &mut found);
+        }
+        found
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only these leave a block of a loop")]
+    fn edges_in(&self, block: Block, depth: u32, found: &mut Vec<(OpId, bool, &'k [Value])>) {
+        for id in &self.kernel.block(block).ops {
+            let op = self.kernel.op(*id);
+            match op.kind {
+                OpKind::Continue(n) if n == depth => found.push((*id, false, &op.args)),
+                OpKind::Break(n) if n == depth => found.push((*id, true, &op.args)),
+                _ => {}
+            }
+            let inner = depth + u32::from(op.kind.is_loop());
+            op.regions.iter().for_each(|r| self.edges_in(*r, inner, found));
+        }
+    }
+
+    /// What a loop carries: first every clock is taken to move as those that begin with it, then those are put aside that do
+    /// not, until what is left is right.
+    fn carried(&self, looped: OpId, slots: u32) -> Carried {
+        if let Some(known) = self.loops.borrow().get(&(looped, slots)) {
+            return known.clone();
+        }
+        let kernel = self.kernel;
+        let initial: Vec<Option<Slot>> = self.initial(looped).iter().map(|v| self.of(*v, slots)).collect();
+        let body = kernel.op(looped).regions.first().map_or(&[][..], |b| &kernel.block(*b).args);
+        let args = body.get(self.skipped(looped)..).unwrap_or_default();
+        let first = |slot: &Slot| {
+            let alike = |s: &Option<Slot>| s.is_some_and(|s| s.root == slot.root);
+            initial.iter().position(alike).and_then(|i| args.get(i)).copied()
+        };
+        let inside = initial.iter().map(|slot| {
+            let slot = (*slot)?;
+            Some(Slot { root: Root::Loop(looped, first(&slot)?), ..slot })
+        });
+        let mut now = Carried { inside: inside.collect(), moves: BTreeMap::new() };
+        loop {
+            self.loops.borrow_mut().insert((looped, slots), now.clone());
+            let (moves, wrong) = self.check(looped, slots, &now);
+            now.moves = moves;
+            if wrong.is_empty() {
+                break;
+            }
+            for at in wrong {
+                // A clock that goes its own way may show any slot.
+                now.inside[at] = None;
+            }
+            // What was found inside of this loop may rest on what is not so.
+            self.loops.borrow_mut().retain(|(of, _), _| !self.tree.around(*of).any(|o| o == looped));
+        }
+        self.loops.borrow_mut().insert((looped, slots), now.clone());
+        now
+    }
+
+    /// By how much roots move along each edge, and which carried values do not move with theirs.
+    fn check(&self, looped: OpId, slots: u32, now: &Carried) -> (BTreeMap<(OpId, Root), i64>, Vec<usize>) {
+        let (mut moves, mut wrong) = (BTreeMap::new(), Vec::new());
+        for (edge, leaves, given) in self.edges(looped) {
+            for (at, slot) in now.inside.iter().enumerate() {
+                let (Some(slot), Some(value)) = (slot, given.get(at)) else { continue };
+                let by = self.of(*value, slots).filter(|to| to.root == slot.root);
+                let by = by.map(|to| i64::from(to.k) - i64::from(slot.k));
+                let Some(by) = by.map(|by| by.rem_euclid(i64::from(slots.max(1)))) else {
+                    if !leaves {
+                        wrong.push(at);
+                    }
+                    continue;
+                };
+                let known = *moves.entry((edge, slot.root)).or_insert(by);
+                if known != by && !leaves {
+                    wrong.push(at);
+                }
+            }
+        }
+        (moves, wrong)
+    }
+
+    /// A slot of before a loop, as it is called inside.
+    pub(super) fn entering(&self, looped: OpId, slot: Slot) -> Option<Slot> {
+        let carried = self.carried(looped, slot.slots);
+        let initial = self.initial(looped).iter().map(|v| self.of(*v, slot.slots));
+        let same = initial.zip(&carried.inside).find_map(|(initial, inside)| match (initial, inside) {
+            (Some(initial), Some(inside)) if initial.root == slot.root => Some(inside.root),
+            (_, _) => None,
+        });
+        Some(Slot { root: same.unwrap_or(slot.root), ..slot })
+    }
+
+    /// A slot at an edge of a loop, as it is called where the loop goes on; or after it, if the edge leaves or is none.
+    pub(super) fn along(&self, looped: OpId, edge: Option<OpId>, leaves: bool, slot: Slot) -> Option<Slot> {
+        let is_inside = |op: OpId| op == looped || self.tree.around(op).any(|o| o == looped);
+        match slot.root {
+            Root::Zero => Some(slot),
+            Root::Loop(of, first) if of == looped => {
+                let by = match edge {
+                    Some(edge) => *self.carried(looped, slot.slots).moves.get(&(edge, slot.root))?,
+                    None => 0,
+                };
+                let root = if leaves { Root::After(of, first) } else { slot.root };
+                Some(Slot { root, ..slot }.moved(-by))
+            }
+            Root::Loop(of, _) | Root::After(of, _) => (!is_inside(of)).then_some(slot),
+            Root::Value(value) => {
+                let stays = match self.kernel.value(value).def {
+                    Def::Param(_) => true,
+                    Def::BlockArg(block, _) => !self.tree.owner(block).is_some_and(is_inside),
+                    Def::Result(op, _) => !is_inside(op),
+                };
+                stays.then_some(slot)
+            }
+        }
+    }
+}
