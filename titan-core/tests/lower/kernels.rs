@@ -64,17 +64,7 @@ fn lanes_do_what_tiles_say() {
                 // One of a kind is enough to look at: the shortest.
                 let kind: String = what.chars().filter(|c| !c.is_ascii_digit()).take(60).collect();
                 let of = complaints.entry(kind).or_default();
-                of.push((
-                    text.len(),
-                    format!(
-                        "seed {seed}, {warp} lanes, aligned {aligned}: {what}\n{text}{}",
-                        titan_core::lower::barrier_program(
-                            &verified,
-                            &titan_core::plan::plan(&verified, &crate::launch::target(warp), aligned)
-                        )
-                        .map_or_else(|e| e.to_string(), |k| print(&k))
-                    ),
-                ));
+                of.push((text.len(), format!("seed {seed}, {warp} lanes, aligned {aligned}: {what}\n{text}")));
             }
         }
     }
