@@ -37,9 +37,8 @@ mod stage;
 mod walk;
 
 use crate::ir::{Builder, Kernel, LaidOut, OpId, OpKind, Value};
-use crate::lower::LowerError;
 use crate::pipeline::vtok::{self, Groups};
-use crate::plan::Target;
+use crate::plan::{LowerError, Target};
 use ring::Ring;
 use std::collections::BTreeMap;
 

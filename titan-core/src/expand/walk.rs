@@ -81,9 +81,9 @@ impl Expand<'_> {
 
     /// The types of carried values.
     fn types(&self, old: &[Value]) -> Vec<Ty> {
-        let of = |v: &Value| match self.k.ty(*v) {
-            Ty::Token(..) => vec![Ty::I32; 2],
-            ty => vec![ty],
+        let of = |v: &Value| {
+            let ty = self.k.ty(*v);
+            if matches!(ty, Ty::Token(..)) { vec![Ty::I32; 2] } else { vec![ty] }
         };
         old.iter().flat_map(of).collect()
     }
@@ -166,6 +166,7 @@ impl Expand<'_> {
     }
 
     /// Terminators give the clocks too.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other terminators end what is around them")]
     fn leave(&mut self, op: &Op) -> Made<()> {
         let mut args = self.given(&op.args)?;
         let carrier = match op.kind {

@@ -135,6 +135,7 @@ impl LayOut<'_> {
     }
 
     /// The type of what stands for an old value: products in flight are tiles here.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "everything else stays what it is")]
     fn held(&self, old: Value) -> Ty {
         match self.k.ty(old) {
             Ty::Compute(elem, shape) | Ty::Acc(elem, shape, _) => Ty::Tile(elem, shape),
@@ -166,6 +167,7 @@ impl LayOut<'_> {
     }
 
     /// The values that a terminator gives its operands to.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other terminator has operands")]
     fn receivers(&self, id: OpId, op: &Op) -> Vec<Value> {
         let around: Vec<OpId> = self.tree.around(id).collect();
         let looped =

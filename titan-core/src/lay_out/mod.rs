@@ -31,8 +31,7 @@ use crate::analysis::uses::Tree;
 use crate::ir::{
     Builder, Const, Elem, Encoding, Kernel, LaidOut, Layout, LayoutId, LocalOp, Op, OpId, OpKind, TileShape, Ty, Value,
 };
-use crate::lower::LowerError;
-use crate::plan::Plan;
+use crate::plan::{LowerError, Plan};
 use crate::verify::Verified;
 use std::collections::BTreeMap;
 

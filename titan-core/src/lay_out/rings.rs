@@ -124,10 +124,8 @@ impl LayOut<'_> {
     }
 
     fn view(&mut self, op: &Op, field: usize) -> Laid<()> {
-        let encoding = match self.k.ty(op.args[0]) {
-            Ty::Token(_, pipe) => self.plan.stages.get(pipe.index()).and_then(|fields| fields.get(field)).cloned(),
-            _ => None,
-        };
+        let Ty::Token(_, pipe) = self.k.ty(op.args[0]) else { return Err(self.internal("a view of what is no stage")) };
+        let encoding = self.plan.stages.get(pipe.index()).and_then(|fields| fields.get(field)).cloned();
         let Some(encoding) = encoding else { return Err(self.internal("a stage without an encoding")) };
         let right = self.same(op.args[0])?;
         let view = self.one(op.kind.clone(), &[right])?;

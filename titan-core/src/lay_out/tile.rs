@@ -65,6 +65,7 @@ impl LayOut<'_> {
     }
 
     /// Makes a tile from scalars and coordinates.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "what is no such tile is a defect")]
     fn flexible(&mut self, old: Value, layout: &Layout) -> Laid<Value> {
         let Some(op) = self.k.def_op(old) else { return Err(self.internal(format!("{old} is not known"))) };
         match &op.kind {

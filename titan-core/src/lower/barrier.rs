@@ -167,6 +167,38 @@ impl Lower<'_> {
                     self.b.op(store, &[at, zero, first]);
                 }
             }
+            NvOp::WaitParity
+            | NvOp::SequenceWait
+            | NvOp::SequenceStore
+            | NvOp::Arrive { .. }
+            | NvOp::CpAsyncArrive { .. }
+            | NvOp::Commit { .. }
+            | NvOp::WaitGroup { .. }
+            | NvOp::WarpSync
+            | NvOp::BarrierSync { .. }
+            | NvOp::BarrierArrive { .. }
+            | NvOp::MbarrierInval
+            | NvOp::ArriveExpectTx { .. }
+            | NvOp::ExpectTx { .. }
+            | NvOp::MbarrierWait
+            | NvOp::TryWait
+            | NvOp::TestWait
+            | NvOp::FenceMbarrierInit
+            | NvOp::BulkLoad { .. }
+            | NvOp::BulkStore { .. }
+            | NvOp::CpAsync { .. }
+            | NvOp::WgmmaFence
+            | NvOp::Wgmma
+            | NvOp::ClusterArrive
+            | NvOp::ClusterWait
+            | NvOp::SetMaxNReg { .. } => self.order(op, nv)?,
+        }
+        Ok(())
+    }
+
+    /// What waits, arrives and synchronises.
+    fn order(&mut self, op: &Op, nv: NvOp) -> Result<(), LowerError> {
+        match nv {
             NvOp::WaitParity => {
                 let (at, parity) = (self.barrier(op)?, self.scalar(op.args[1]));
                 self.b.op(lane::OpKind::MbarrierWait, &[at, parity]);
@@ -202,7 +234,11 @@ impl Lower<'_> {
             NvOp::BarrierArrive { id, threads } => {
                 self.b.op(lane::OpKind::NamedBarrier { id, threads, wait: false }, &[]);
             }
-            NvOp::MbarrierInval
+            NvOp::MbarrierAlloc { .. }
+            | NvOp::MbarrierAt
+            | NvOp::MbarrierInit { .. }
+            | NvOp::SequenceInit
+            | NvOp::MbarrierInval
             | NvOp::ArriveExpectTx { .. }
             | NvOp::ExpectTx { .. }
             | NvOp::MbarrierWait

@@ -51,14 +51,7 @@ impl Lower<'_> {
             OpKind::Permute(perm) => self.permute(op, *perm)?,
             OpKind::Interleave => self.interleave(op),
             OpKind::Split => self.split(op),
-            OpKind::Scan(f, axis) => {
-                let acc = self.k.ty(op.args[0]).elem().accumulator();
-                self.scan_tile(op, usize::from(*axis), acc, Combine::Plain(*f, acc))?;
-            }
-            OpKind::ScanWith(axis) => {
-                let elem = self.k.ty(op.args[0]).elem();
-                self.scan_tile(op, usize::from(*axis), elem, Combine::Region(op))?;
-            }
+            OpKind::Scan(_, axis) | OpKind::ScanWith(axis) => self.scan_op(op, usize::from(*axis))?,
             OpKind::Dim(_)
             | OpKind::Present
             | OpKind::Index(_)
@@ -74,16 +67,16 @@ impl Lower<'_> {
             OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_) | OpKind::Mma => {
                 return Err(LowerError::internal(self.k, "a reduction or product that is not laid out".to_owned()));
             }
-            OpKind::Load(unit, _) => self.load(op, *unit)?,
-            OpKind::Store(unit) => self.store(op, *unit)?,
-            OpKind::Get => self.get(op)?,
-            OpKind::Set => self.set(op)?,
-            OpKind::Gather => self.gather(op)?,
-            OpKind::Scatter => self.scatter(op)?,
-            OpKind::GatherRows { .. } => self.gather_rows(op)?,
-            OpKind::ScatterRows => self.scatter_rows(op)?,
-            OpKind::Atomic(f) => self.atomic(op, *f)?,
-            OpKind::AtomicTile(f) => self.atomic_tile(op, *f)?,
+            OpKind::Load(..)
+            | OpKind::Store(_)
+            | OpKind::Get
+            | OpKind::Set
+            | OpKind::Gather
+            | OpKind::Scatter
+            | OpKind::GatherRows { .. }
+            | OpKind::ScatterRows
+            | OpKind::Atomic(_)
+            | OpKind::AtomicTile(_) => self.memory_op(op)?,
             OpKind::Print(format) => self.print(op, format)?,
             OpKind::Assert(message) => self.assert(op, message)?,
             OpKind::For(kind) => self.counted_loop(op, *kind)?,
@@ -102,6 +95,36 @@ impl Lower<'_> {
             OpKind::Amd(_) => return Err(self.unsupported("a counter of an AMD GPU")),
         }
         Ok(())
+    }
+
+    fn scan_op(&mut self, op: &Op, axis: usize) -> Result<(), LowerError> {
+        let elem = self.k.ty(op.args[0]).elem();
+        if let OpKind::Scan(f, _) = op.kind {
+            let acc = elem.accumulator();
+            return self.scan_tile(op, axis, acc, Combine::Plain(f, acc));
+        }
+        self.scan_tile(op, axis, elem, Combine::Region(op))
+    }
+
+    /// Loads and stores of tensors.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "only operations on memory come here; what else did is a defect"
+    )]
+    fn memory_op(&mut self, op: &Op) -> Result<(), LowerError> {
+        match &op.kind {
+            OpKind::Load(unit, _) => self.load(op, *unit),
+            OpKind::Store(unit) => self.store(op, *unit),
+            OpKind::Get => self.get(op),
+            OpKind::Set => self.set(op),
+            OpKind::Gather => self.gather(op),
+            OpKind::Scatter => self.scatter(op),
+            OpKind::GatherRows { .. } => self.gather_rows(op),
+            OpKind::ScatterRows => self.scatter_rows(op),
+            OpKind::Atomic(f) => self.atomic(op, *f),
+            OpKind::AtomicTile(f) => self.atomic_tile(op, *f),
+            _ => Err(self.defect("an operation that touches no tensor")),
+        }
     }
 
     fn elementwise_op(&mut self, op: &Op) -> Result<(), LowerError> {

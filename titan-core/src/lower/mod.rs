@@ -34,7 +34,6 @@ mod control;
 mod convert;
 mod coords;
 mod distribute;
-mod error;
 mod fragment;
 mod global;
 mod indexed;
@@ -51,13 +50,12 @@ mod tensor;
 mod tile;
 mod vector;
 
-pub use error::LowerError;
-
 use crate::analysis::uses::Tree;
 use crate::ir::{Kernel, LaidOut, OpId, Value};
 use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
 use crate::launch::report::Site;
+pub use crate::plan::LowerError;
 use crate::plan::{Plan, Target};
 use crate::verify::Verified;
 use std::collections::{BTreeMap, BTreeSet};

@@ -102,11 +102,6 @@ pub(super) const fn reg_ty(elem: Elem) -> lane::Ty {
     }
 }
 
-/// A number of bytes for people.
-pub(super) fn bytes_text(bytes: u32) -> String {
-    if bytes.is_multiple_of(1024) { format!("{} KiB", bytes / 1024) } else { format!("{bytes} bytes") }
-}
-
 impl Lower<'_> {
     pub(super) fn hold(&mut self, value: Value, held: Held) {
         self.held[value.index()] = Some(held);

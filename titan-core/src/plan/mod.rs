@@ -9,12 +9,14 @@
 //! Deliberately absent: stages and roles, which are the schedule's; instructions.
 
 mod classes;
+mod error;
 mod homes;
 mod products;
 mod target;
 mod warps;
 
 pub use classes::is_elementwise;
+pub use error::LowerError;
 pub use homes::wide;
 pub use products::{Method, Product, Source, operands};
 pub use target::Target;

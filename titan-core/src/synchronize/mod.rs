@@ -237,6 +237,7 @@ impl<'k> Run<'k> {
     }
 
     /// Whether all threads that run the code come to this barrier.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other operation is a barrier of all")]
     fn is_whole(&self, kind: &OpKind) -> bool {
         let (Some(laid), OpKind::Nv(nv)) = (self.laid, kind) else { return false };
         let warps = self.role.map_or(laid.warps, |r| self.kernel.roles.get(r).map_or(u32::MAX, |r| r.warps));
@@ -304,7 +305,7 @@ impl<'k> Run<'k> {
         if let Some(body) = op.regions.first() {
             self.block(*body, entry.clone());
         }
-        let Some(Around { next, mut exit, .. }) = self.loops.pop() else { return None };
+        let Around { next, mut exit, .. } = self.loops.pop()?;
         let mut head = Some(entry);
         if let Some(next) = next {
             join(&mut head, next);

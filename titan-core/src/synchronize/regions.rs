@@ -91,6 +91,7 @@ impl Regions {
     }
 
     /// What an operation touches.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of every other operation its row of traffic says all")]
     pub(super) fn touches(&self, kernel: &Kernel, slots: &Slots<'_>, op: &Op) -> Vec<Touch> {
         let shared = |value: &Value, writes: bool| self.bytes(kernel, slots, *value).map(|bytes| (bytes, writes));
         let mut found = Vec::new();

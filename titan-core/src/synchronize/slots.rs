@@ -81,7 +81,7 @@ impl<'k> Slots<'k> {
         match k.value(index).def {
             Def::Param(_) => Some(Slot { root: Root::Value(index), k: 0, slots }),
             Def::BlockArg(block, at) => {
-                let Some(looped) = self.tree.owner(block).filter(|o| k.op(*o).kind.is_loop()) else { return None };
+                let looped = self.tree.owner(block).filter(|o| k.op(*o).kind.is_loop())?;
                 let at = at.checked_sub(self.skipped(looped))?;
                 self.carried(looped, slots).inside.get(at).copied().flatten()
             }

@@ -1,9 +1,8 @@
 //! Why a kernel cannot be lowered.
 
-use super::tile::bytes_text;
+use super::Target;
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, RegionOp};
-use crate::plan::Target;
 
 /// Why a kernel cannot be lowered for a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +50,7 @@ impl LowerError {
         }
     }
 
-    pub(super) fn shared_memory(program: &Kernel, needed: u32, target: &Target) -> Self {
+    pub(crate) fn shared_memory(program: &Kernel, needed: u32, target: &Target) -> Self {
         let mut buffers: Vec<(u32, String, Loc)> = Vec::new();
         program.walk(&mut |_, op| {
             if let (OpKind::Region(RegionOp::Place { bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
@@ -85,3 +84,8 @@ impl std::fmt::Display for LowerError {
 }
 
 impl std::error::Error for LowerError {}
+
+/// A number of bytes for people.
+pub(crate) fn bytes_text(bytes: u32) -> String {
+    if bytes.is_multiple_of(1024) { format!("{} KiB", bytes / 1024) } else { format!("{bytes} bytes") }
+}
