@@ -62,8 +62,7 @@ impl Lower<'_> {
             }
             OpKind::Unflatten => self.unflatten(op),
             OpKind::UnflattenGrouped(rows) => self.unflatten_grouped(op, *rows),
-            OpKind::RaggedCount { rows, cols } => self.ragged_count(op, *rows, *cols)?,
-            OpKind::RaggedTile { rows, cols } => self.ragged_tile(op, *rows, *cols)?,
+            OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => self.ragged_op(op)?,
             OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_) | OpKind::Mma => {
                 return Err(LowerError::internal(self.k, "a reduction or product that is not laid out".to_owned()));
             }
@@ -104,6 +103,14 @@ impl Lower<'_> {
             return self.scan_tile(op, axis, acc, Combine::Plain(f, acc));
         }
         self.scan_tile(op, axis, elem, Combine::Region(op))
+    }
+
+    fn ragged_op(&mut self, op: &Op) -> Result<(), LowerError> {
+        if let OpKind::RaggedCount { rows, cols } = op.kind {
+            return self.ragged_count(op, rows, cols);
+        }
+        let OpKind::RaggedTile { rows, cols } = op.kind else { return Err(self.defect("no index of ragged tiles")) };
+        self.ragged_tile(op, rows, cols)
     }
 
     /// Loads and stores of tensors.
