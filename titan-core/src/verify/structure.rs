@@ -3,7 +3,7 @@
 use super::Error;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Block, Effect, Kernel, Loc, OpId, OpKind, TtgOp};
+use crate::ir::{Block, Effect, Fold, Kernel, Loc, LocalOp, OpId, OpKind, TtgOp};
 
 /// Breaks of rules 4 to 9.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
@@ -183,7 +183,7 @@ pub(super) fn target(kernel: &Kernel, around: &[OpId], kind: &OpKind) -> Option<
 
 /// Whether the region of an operation is the function of a reduction.
 pub(super) const fn is_closure(kind: &OpKind) -> bool {
-    matches!(kind, OpKind::ReduceWith(_) | OpKind::ScanWith(_))
+    matches!(kind, OpKind::ReduceWith(_) | OpKind::ScanWith(_) | OpKind::Local(LocalOp::Fold { f: Fold::With, .. }))
 }
 
 fn counted(n: usize, what: &str) -> String {

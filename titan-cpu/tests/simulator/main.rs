@@ -1,6 +1,8 @@
 //! The executor against the simulator of titan-core, which share no arithmetic: every kernel of the filetests that both run.
 #![expect(clippy::print_stdout, reason = "how many kernels were compared")]
 
+mod programs;
+
 use std::path::Path;
 use titan_core::ir::{Const, DimSpec, Elem, GridSpec, HostEnv, ParamKind, Signature, Symbol};
 use titan_core::num;

@@ -118,9 +118,51 @@ impl Machine<'_> {
         Ok(Moved::Blocked)
     }
 
+    /// Whether an agent is the program itself of a kernel that is laid out, whose warps do everything.
+    pub(super) fn begins_warps(&self, agent: usize) -> bool {
+        let is_main = agent.is_multiple_of(self.plan.agents());
+        let all_done = || {
+            let warps = agent + 1..agent + self.plan.agents();
+            warps.into_iter().all(|w| self.engine.agents().state(Agent::new(w)) == State::Done)
+        };
+        is_main && self.kernel().laid_out.is_some() && !all_done()
+    }
+
+    /// The warps of a program begin; the program waits for them.
+    pub(super) fn begin_warps(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
+        let warps: Vec<usize> = (agent + 1..agent + self.plan.agents()).collect();
+        let waits =
+            |m: &Self, w: usize| m.engine.agents().state(Agent::new(w)) == State::Blocked(Wait::Other(ROLES_PART));
+        if warps.iter().any(|w| waits(self, *w)) {
+            let (env, block) = (self.look(agent)?.env.clone(), self.kernel().body);
+            for warp in &warps {
+                let thread = self.thread(*warp)?;
+                thread.env.clone_from(&env);
+                thread.frames.push(Frame { block, at: 0, op: None, count: None });
+                self.engine.agents_mut().set(Agent::new(*warp), State::Ready);
+            }
+            let into: Vec<Agent> = warps.iter().map(|r| Agent::new(*r)).collect();
+            self.tell(obs, &Event::Fork { agent: Agent::new(agent), into: &into })?;
+        }
+        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_MEET)));
+        Ok(Moved::Blocked)
+    }
+
+    /// A warp goes on with the code of its role.
+    pub(super) fn enter_role(&mut self, agent: usize, id: OpId, op: &Op) -> Res<Moved> {
+        let role = self.plan.role_of(self.look(agent)?.local);
+        let block = role.and_then(|r| op.regions.get(r)).copied();
+        let block = block.ok_or_else(|| Found::not_modelled("a warp without a role"))?;
+        let thread = self.thread(agent)?;
+        thread.in_role = true;
+        thread.frames.push(Frame { block, at: 0, op: Some(id), count: None });
+        Ok(Moved::On)
+    }
+
     pub(super) fn end(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
         self.check_under_way(agent, None)?;
-        if !agent.is_multiple_of(self.plan.agents()) && !self.look(agent)?.finalized {
+        let finalizes = self.kernel().laid_out.is_none() || self.look(agent)?.in_role;
+        if !agent.is_multiple_of(self.plan.agents()) && finalizes && !self.look(agent)?.finalized {
             return Err(Found::new(Kind::Token, format!("{} ends without `ttg.pipeline.finalize`", self.role(agent))));
         }
         self.leave_meetings(agent, obs)?;

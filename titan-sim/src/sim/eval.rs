@@ -218,37 +218,36 @@ fn tiles(scope: &Scope<'_>, op: &Op) -> Option<Val> {
     Some(value(ty, cells))
 }
 
+/// The function of a reduction or scan.
+pub(super) fn apply(scope: &Scope<'_>, op: &Op, a: Num, b: Num) -> Res<Num> {
+    let Some(block) = op.regions.first() else { return Ok(a) };
+    let block = scope.kernel.block(*block);
+    let mut inner = scope.inner.clone();
+    inner.extend(block.args.iter().copied().zip([Val::Num(a), Val::Num(b)]));
+    let mut local = Scope { kernel: scope.kernel, env: scope.env, program: scope.program, grid: scope.grid, inner };
+    for id in &block.ops {
+        let op = scope.kernel.op(*id);
+        if op.kind == OpKind::Yield {
+            return local.num(op, 0).ok_or_else(|| Found::not_modelled("a function of what is not computed"));
+        }
+        for (result, v) in op.results.iter().zip(pure(&local, op)?) {
+            local.inner.insert(*result, v);
+        }
+    }
+    Ok(a)
+}
+
 /// Reductions and scans by a function.
 fn by_closure(scope: &Scope<'_>, op: &Op) -> Res<Option<Val>> {
-    let (Some(t), Some(init), Some(block)) = (scope.tile(op, 0), scope.num(op, 1), op.regions.first()) else {
-        return Ok(None);
-    };
-    let block = scope.kernel.block(*block);
-    let mut unknown = false;
-    let f = |a: Num, b: Num| -> Res<Num> {
-        let mut inner = scope.inner.clone();
-        inner.extend(block.args.iter().copied().zip([Val::Num(a), Val::Num(b)]));
-        let mut local = Scope { kernel: scope.kernel, env: scope.env, program: scope.program, grid: scope.grid, inner };
-        for id in &block.ops {
-            let op = scope.kernel.op(*id);
-            if op.kind == OpKind::Yield {
-                let given = local.num(op, 0);
-                unknown |= given.is_none();
-                return Ok(given.unwrap_or(a));
-            }
-            for (result, v) in op.results.iter().zip(pure(&local, op)?) {
-                local.inner.insert(*result, v);
-            }
-        }
-        Ok(a)
-    };
+    let (Some(t), Some(init)) = (scope.tile(op, 0), scope.num(op, 1)) else { return Ok(None) };
+    let f = |a: Num, b: Num| apply(scope, op, a, b);
     let elem = scope.elem(op, 0);
     let cells = match op.kind {
         OpKind::ReduceWith(axis) => reduce::reduce_with(elem, &t.cells, (t.shape, usize::from(axis)), init, f)?,
         OpKind::ScanWith(axis) => reduce::scan_with(elem, &t.cells, (t.shape, usize::from(axis)), init, f)?,
         _ => return Ok(None),
     };
-    Ok((!unknown).then(|| value(scope.result(op), cells)))
+    Ok(Some(value(scope.result(op), cells)))
 }
 
 /// Facts and views of tensors.

@@ -98,6 +98,7 @@ impl<'k> Machine<'k> {
             words: BTreeMap::new(),
             unfenced: BTreeMap::new(),
             named: BTreeMap::new(),
+            counters: BTreeMap::new(),
         });
         Ok(())
     }
@@ -114,7 +115,9 @@ impl<'k> Machine<'k> {
             ..Thread::default()
         };
         if local == 0 {
-            thread.frames.push(Frame { block: kernel.body, at: 0, op: None, count: None });
+            if kernel.laid_out.is_none() {
+                thread.frames.push(Frame { block: kernel.body, at: 0, op: None, count: None });
+            }
             for (i, param) in kernel.sig.params.iter().enumerate() {
                 let value = parameter(&self.store.setup, i, &param.kind);
                 if let Some(slot) = thread.env.get_mut(i) {
@@ -198,7 +201,9 @@ impl<'k> Machine<'k> {
     /// # Errors
     /// What is wrong with it.
     pub(super) fn step(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
-        let Some(id) = self.next_op(agent) else { return self.end(agent, obs) };
+        let Some(id) = self.next_op(agent) else {
+            return if self.begins_warps(agent) { self.begin_warps(agent, obs) } else { self.end(agent, obs) };
+        };
         let op = self.kernel().op(id);
         let located =
             |e: Box<Found>, m: &Self| if e.sides.is_empty() { e.side(m.side(agent, id, None, None)) } else { e };
@@ -229,6 +234,7 @@ impl<'k> Machine<'k> {
                 self.thread(agent)?.frames.clear();
                 Ok(Moved::On)
             }
+            OpKind::Ttg(TtgOp::Roles) if self.crew(agent).is_some() => self.enter_role(agent, id, op),
             OpKind::Ttg(TtgOp::Roles) => self.part(agent, op, obs),
             _ => {
                 let moved = self.exec(agent, id, op, obs)?;
@@ -273,9 +279,12 @@ impl<'k> Machine<'k> {
         match &op.kind {
             OpKind::Ttg(TtgOp::Rematerialize) => {}
             OpKind::Ttg(ttg) => return self.ttg(agent, id, op, ttg, obs),
-            OpKind::Local(_) => {
-                return Err(Found::not_modelled("an operation of a kernel that is laid out over threads"));
+            OpKind::Local(local) => return self.local(agent, id, op, *local, obs).map(|()| Moved::On),
+            OpKind::Permute(perm) if matches!(self.arg(agent, op, 0), Val::Local(_)) => {
+                let Val::Local(local) = self.arg(agent, op, 0) else { return Ok(Moved::On) };
+                return self.permute_local(agent, op, &local, *perm).map(|()| Moved::On);
             }
+            kind if Self::is_of_one(kind) && !self.is_first(agent) => return Ok(Moved::On),
             OpKind::Region(region) => return self.region(agent, id, op, region, obs),
             OpKind::Nv(nv) => return self.nv(agent, id, op, *nv, obs),
             OpKind::Amd(AmdOp::Mfma) => {}
@@ -397,8 +406,13 @@ impl<'k> Machine<'k> {
 
     /// What an agent is called in its program.
     pub(super) fn role_name(&self, agent: usize) -> String {
-        let role = (agent % self.plan.agents()).checked_sub(1).and_then(|r| self.kernel().roles.get(r));
-        role.map_or_else(|| "the program".to_owned(), |r| format!("`{}`", r.name))
+        let local = agent % self.plan.agents();
+        let role = self.plan.role_of(local).and_then(|r| self.kernel().roles.get(r));
+        let name = role.map_or_else(|| "the program".to_owned(), |r| format!("`{}`", r.name));
+        match self.plan.crew(local, role.is_some()) {
+            Some(crew) => format!("warp {} of {name}", crew.index),
+            None => name,
+        }
     }
 
     /// Who has the helper of an operation under way.

@@ -76,6 +76,9 @@ impl Machine<'_> {
     }
 
     pub(super) fn init(&mut self, agent: usize, id: OpId, op: &Op, count: u32, obs: Obs<'_, '_>) -> Res<()> {
+        if !self.is_first(agent) {
+            return Ok(());
+        }
         let (first, n) = self.barriers_of(agent, self.cta(agent), op, 0)?;
         let (start, cta) = (self.word(agent, op)?, self.cta(agent));
         for i in 0..n {
@@ -145,6 +148,15 @@ impl Machine<'_> {
         if op.kind == ir::OpKind::Nv(NvOp::Arrive { arrivals: 0 }) {
             return Err(Found::new(Kind::Barrier, "an arrival that does not count"));
         }
+        // What a role arrives with, its warps do to equal parts.
+        let count = match self.crew(agent) {
+            Some(crew) if count.is_multiple_of(crew.warps) => count / crew.warps,
+            Some(crew) => {
+                let message = format!("{count} arrivals of {} warps: each arrives as often as the others", crew.warps);
+                return Err(Found::new(Kind::Participants, message));
+            }
+            None => count,
+        };
         let phase = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase);
         self.engine
             .arrive(Agent::new(agent), barrier, count, bytes, &mut &mut *obs)
@@ -174,8 +186,9 @@ impl Machine<'_> {
         obs: Obs<'_, '_>,
     ) -> Res<()> {
         let barrier = self.one_barrier(agent, op, 0)?;
-        let role = self.look(agent)?.local.checked_sub(1).and_then(|r| self.kernel().roles.get(r));
-        let fits = match role {
+        let role = self.plan.role_of(self.look(agent)?.local).and_then(|r| self.kernel().roles.get(r));
+        let crew = self.crew(agent);
+        let fits = match role.filter(|_| crew.is_none_or(|c| c.role.is_some())) {
             Some(role) => arrivals == role.warps.saturating_mul(32),
             None => arrivals != 0 && arrivals.is_multiple_of(32) && arrivals <= 1024,
         };
@@ -184,6 +197,7 @@ impl Machine<'_> {
                 format!("{arrivals} arrivals for the copies of {}: each of its threads arrives once", self.role(agent));
             return Err(Found::new(Kind::Participants, message));
         }
+        let arrivals = crew.map_or(arrivals, |c| c.lanes);
         if !noinc {
             self.engine.add_pending(barrier, arrivals, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
         }

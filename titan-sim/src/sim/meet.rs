@@ -37,7 +37,10 @@ impl Machine<'_> {
     /// How many threads an agent comes with.
     fn threads_of(&self, agent: usize, all: u32) -> Res<u32> {
         let role = self.look(agent)?.local.checked_sub(1).and_then(|r| self.kernel().roles.get(r));
-        let own = role.map_or(all, |r| r.warps.saturating_mul(32));
+        let own = match self.crew(agent) {
+            Some(crew) => crew.lanes,
+            None => role.map_or(all, |r| r.warps.saturating_mul(32)),
+        };
         if !all.is_multiple_of(32) || all == 0 || own > all {
             return Err(Found::new(
                 Kind::Participants,
@@ -138,7 +141,8 @@ impl Machine<'_> {
         self.thread(agent)?.registers = Some(registers);
         let (per, main) = (self.plan.agents(), agent / self.plan.agents() * self.plan.agents());
         let of = |a: usize| {
-            let warps = (a - main).checked_sub(1).and_then(|r| self.kernel().roles.get(r)).map_or(0, |r| r.warps);
+            let role = self.plan.role_of(a - main).and_then(|r| self.kernel().roles.get(r));
+            let warps = if self.kernel().laid_out.is_some() { 1 } else { role.map_or(0, |r| r.warps) };
             u64::from(warps) * 32 * u64::from(self.threads.get(a).and_then(|t| t.registers).unwrap_or(0))
         };
         let all: u64 = (main..main + per).map(of).sum();

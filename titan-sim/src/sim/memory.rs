@@ -143,10 +143,52 @@ impl Machine<'_> {
         let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
         self.touch(agent, id, None, tensor(&view, first.as_deref(), Some(shape), true, false), obs)?;
         let Some(first) = first else { return Ok(()) };
+        if let Some(own) = self.stores_own(agent, op) {
+            return self.store_elements((agent, id), op, (&view, &first, shape), &own, obs);
+        }
+        let value = match self.arg(agent, op, rank + 1) {
+            Val::Local(local) => {
+                // Bytes are put together by whichever thread: here by those of the first warp.
+                let value = self.read_all(agent, id, &local, &mut *obs)?;
+                if !self.is_first(agent) {
+                    return Ok(());
+                }
+                value
+            }
+            other => other,
+        };
         self.tell_tensor((agent, id), (&view, &first, shape), WRITE, None, obs)?;
-        let Val::Tile(tile) = self.arg(agent, op, rank + 1) else { return Ok(()) };
+        let Val::Tile(tile) = value else { return Ok(()) };
         let Machine { engine, store, .. } = self;
         store.put(engine, &view, &first, shape, &bytes::encode(view.elem, &tile.cells))
+    }
+
+    /// Stores the elements of a tile that a warp is the first to hold.
+    fn store_elements(
+        &mut self,
+        (agent, id): (usize, OpId),
+        op: &Op,
+        (view, first, shape): (&Rc<View>, &[i64], TileShape),
+        own: &[bool],
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
+        let (dims, tile) = (extents(shape), op.args.last().map(|v| self.val(agent, *v)));
+        for i in (0..own.len()).filter(|i| own[*i]) {
+            let (mut rest, mut at) = (i, first.to_vec());
+            for axis in (0..dims.len()).rev() {
+                at[axis] += (rest % dims[axis]) as i64;
+                rest /= dims[axis];
+            }
+            let Some(element) = self.store.place(view, &at)? else { continue };
+            if let Some(one) = one_element(view) {
+                self.tell_tensor((agent, id), (view, &at, one), WRITE, None, &mut *obs)?;
+            }
+            if let Some(Val::Tile(tile)) = &tile {
+                let Machine { engine, store, .. } = self;
+                store.set(engine, view, element, tile.cells.get(i))?;
+            }
+        }
+        Ok(())
     }
 
     fn get(&self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Val> {
@@ -239,7 +281,18 @@ impl Machine<'_> {
         let Some(line) = row_shape(&view, tile.shape) else { return Ok(()) };
         let places: Vec<Vec<i64>> = rows.iter().map(|row| [&row[..], &[column]].concat()).collect();
         self.tell_each((agent, id), (&view, Some(line)), &places, SCATTER, obs)?;
+        let own = self.stores_own(agent, op);
         for (i, first) in places.into_iter().enumerate() {
+            if let Some(own) = &own {
+                for column in (0..width).filter(|c| own.get(i * width + c) == Some(&true)) {
+                    let mut at = first.clone();
+                    at.last_mut().into_iter().for_each(|last| *last += column as i64);
+                    if let Some(element) = self.store.place(&view, &at)? {
+                        self.update(&view, element, tile.cells.get(i * width + column), None)?;
+                    }
+                }
+                continue;
+            }
             let values = tile.cells.pick(i * width..(i + 1) * width);
             let Machine { engine, store, .. } = self;
             store.put(engine, &view, &first, line, &bytes::encode(view.elem, &values))?;
@@ -279,9 +332,13 @@ impl Machine<'_> {
         self.touch(agent, id, None, tensor(&view, None, None, true, true), obs)?;
         let Some(places) = self.lanes(agent, op, &view) else { return Ok(()) };
         let how = if atomic.is_some() { ATOMIC } else { SCATTER };
-        self.tell_each((agent, id), (&view, one_element(&view)), &places, how, obs)?;
+        let own = self.stores_own(agent, op);
+        let is_own = |lane: usize| own.as_ref().is_none_or(|own| own.get(lane) == Some(&true));
+        let mine: Vec<Vec<i64>> =
+            places.iter().enumerate().filter(|(lane, _)| is_own(*lane)).map(|(_, at)| at.clone()).collect();
+        self.tell_each((agent, id), (&view, one_element(&view)), &mine, how, obs)?;
         let Val::Tile(values) = self.arg(agent, op, view.extents.len() + 1) else { return Ok(()) };
-        for (lane, at) in places.into_iter().enumerate() {
+        for (lane, at) in places.into_iter().enumerate().filter(|(lane, _)| is_own(*lane)) {
             if let Some(element) = self.store.place(&view, &at)? {
                 self.update(&view, element, values.cells.get(lane), atomic)?;
             }
@@ -317,8 +374,8 @@ impl Machine<'_> {
         let Some(first) = first else { return Ok(()) };
         self.tell_tensor((agent, id), (&view, &first, shape), ATOMIC, None, obs)?;
         let Val::Tile(tile) = self.arg(agent, op, rank + 1) else { return Ok(()) };
-        let dims = extents(shape);
-        for lane in 0..shape.len() {
+        let (dims, own) = (extents(shape), self.stores_own(agent, op));
+        for lane in (0..shape.len()).filter(|i| own.as_ref().is_none_or(|own| own.get(*i) == Some(&true))) {
             let (mut rest, mut at) = (lane, first.clone());
             for axis in (0..rank).rev() {
                 at[axis] += (rest % dims[axis]) as i64;
@@ -441,6 +498,6 @@ impl Machine<'_> {
             _ => None,
         };
         let pad = self.pad(agent, op);
-        Ok(Val::Source(Rc::new(Source { view, what: what.unwrap_or(Named::Unknown), shape, pad })))
+        Ok(Val::Source(Rc::new(Source { view, what: what.unwrap_or(Named::Unknown), shape, pad, absent: false })))
     }
 }

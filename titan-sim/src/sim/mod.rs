@@ -13,6 +13,7 @@
 //! | `plan` | what is known beforehand: where rings lie, who reads them |
 //! | `state`, `machine`, `control`, `wait` | agents, one operation at a time, control flow; what an agent waits for |
 //! | `ring`, `ledger`, `stage` | operations of rings, what their slots hold, operations of stages |
+//! | `laid` | kernels that are laid out: warps as agents, and what each holds of a tile |
 //! | `raw`, `mbarrier`, `meet` | operations that state a protocol themselves |
 //! | `memory`, `access`, `work` | loads and stores; what conflicts with what is under way; what that does |
 //! | `tensor`, `store` | arguments, shared memory, and what they hold |
@@ -29,6 +30,7 @@ mod eval;
 pub mod explore;
 mod finding;
 mod grid;
+mod laid;
 mod ledger;
 mod machine;
 mod mbarrier;

@@ -6,9 +6,10 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
 use super::finding::{Found, Kind};
+use super::laid::Part;
 use crate::engine::Class;
 use titan_core::ir::{
-    Block, Effect, Kernel, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, Proxy, RegionOp, TtgOp, Ty, Value,
+    Bit, Block, Effect, Kernel, Layout, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, Proxy, RegionOp, TtgOp, Ty, Value,
 };
 
 /// Groups of `cp.async`.
@@ -61,6 +62,15 @@ pub(super) struct Alloc {
     pub(super) n: u32,
 }
 
+/// The warps that run code together, and which of them one is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crew {
+    pub(super) index: usize,
+    pub(super) warps: u32,
+    pub(super) lanes: u32,
+    pub(super) role: Option<usize>,
+}
+
 /// What is known of a kernel.
 #[derive(Debug)]
 pub(super) struct Plan<'k> {
@@ -79,6 +89,8 @@ pub(super) struct Plan<'k> {
     /// issue them.
     pub(super) mixed: Vec<bool>,
     pub(super) stored_by_several: Vec<bool>,
+    /// For each layout of a kernel that is laid out and each warp, what the warp holds.
+    layouts: Vec<Vec<Vec<Part>>>,
 }
 
 impl<'k> Plan<'k> {
@@ -98,6 +110,7 @@ impl<'k> Plan<'k> {
             arrivers: Vec::new(),
             mixed: Vec::new(),
             stored_by_several: Vec::new(),
+            layouts: kernel.laid_out.as_deref().map(|l| l.layouts.iter().map(parts_of).collect()).unwrap_or_default(),
         };
         plan.shared = plan.regions()?;
         for (i, pipe) in kernel.pipes.iter().enumerate() {
@@ -129,8 +142,44 @@ impl<'k> Plan<'k> {
         (!bulk.is_empty() && !others.is_empty(), bulk.len() > 1)
     }
 
-    /// How many agents a program has: its own thread, and the roles.
+    /// The warps that run code together with an agent, and which of them it is, if the kernel is laid out.
+    pub(super) fn crew(&self, local: usize, in_role: bool) -> Option<Crew> {
+        let laid = self.kernel.laid_out.as_deref()?;
+        let warp = local.checked_sub(1)?;
+        let lanes = laid.lanes;
+        if !in_role {
+            return Some(Crew { index: warp, warps: laid.warps, lanes, role: None });
+        }
+        let role = self.role_of(local)?;
+        let before: usize = self.kernel.roles[..role].iter().map(|r| r.warps as usize).sum();
+        Some(Crew { index: warp - before, warps: self.kernel.roles[role].warps, lanes, role: Some(role) })
+    }
+
+    /// What a warp holds of a tile.
+    pub(super) fn parts(&self, kernel: &Kernel, value: Value, warp: usize) -> Option<&[Part]> {
+        let titan_core::ir::Place::Registers(id) = kernel.value(value).place else { return None };
+        let warps = self.layouts.get(id.index())?;
+        warps.get(warp % warps.len().max(1)).map(Vec::as_slice)
+    }
+
+    /// The role of an agent, by its number in its program.
+    pub(super) fn role_of(&self, local: usize) -> Option<usize> {
+        let number = local.checked_sub(1)?;
+        if self.kernel.laid_out.is_none() {
+            return Some(number).filter(|n| *n < self.kernel.roles.len());
+        }
+        let mut end = 0;
+        self.kernel.roles.iter().position(|r| {
+            end += r.warps as usize;
+            number < end
+        })
+    }
+
+    /// How many agents a program has: its own thread, and the roles; or the warps, if it is laid out.
     pub(super) fn agents(&self) -> usize {
+        if let Some(laid) = self.kernel.laid_out.as_deref() {
+            return 1 + laid.warps as usize;
+        }
         1 + if self.roles_op.is_some() { self.kernel.roles.len() } else { 0 }
     }
 
@@ -138,7 +187,10 @@ impl<'k> Plan<'k> {
     pub(super) fn block_of(&self, local: usize) -> Option<Block> {
         match local.checked_sub(1) {
             None => Some(self.kernel.body),
-            Some(role) => self.roles_op.and_then(|op| self.kernel.op(op).regions.get(role).copied()),
+            Some(_) => match (self.roles_op, self.role_of(local)) {
+                (Some(op), Some(role)) => self.kernel.op(op).regions.get(role).copied(),
+                (_, _) => Some(self.kernel.body),
+            },
         }
     }
 
@@ -253,6 +305,21 @@ impl<'k> Plan<'k> {
         });
         best.map(|(_, name, part)| (name, part))
     }
+}
+
+/// What each warp holds of a tile.
+fn parts_of(layout: &Layout) -> Vec<Vec<Part>> {
+    let is_copy =
+        |bits: &[Bit], number: usize| bits.iter().enumerate().any(|(i, b)| *b == Bit::Copy && number >> i & 1 == 1);
+    let of_warp = |warp: usize| {
+        let mut parts = Vec::new();
+        for lane in 0..1 << layout.lane_bits().len() {
+            let first = !is_copy(layout.lane_bits(), lane) && !is_copy(layout.warp_bits(), warp);
+            parts.extend((0..layout.registers()).map(|r| Part { at: layout.coords(r, lane, warp), first }));
+        }
+        parts
+    };
+    (0..1 << layout.warp_bits().len()).map(of_warp).collect()
 }
 
 /// The one operation at which roles part, if there is one.

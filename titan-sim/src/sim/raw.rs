@@ -14,6 +14,9 @@ use super::work::{Effect, Res, Work};
 use crate::engine::{self, Agent, Class, Place, Proxy, Scope, Signal};
 use titan_core::ir::{AmdOp, Call, CallProxy, NvGroup, NvOp, Op, OpId, RegionOp};
 
+/// What an agent waits for that compares a counter.
+const COUNTER: u32 = 2;
+
 /// A region: the first byte and the end.
 pub(super) type Bytes = (u64, u64);
 
@@ -48,9 +51,7 @@ impl Machine<'_> {
                     store.read_shared(&*engine, cta, lo, hi - lo)?;
                 }
             }
-            RegionOp::Tile { .. } => {
-                return Err(Found::not_modelled("a tile of a kernel that is laid out over threads"));
-            }
+            RegionOp::Tile { .. } => self.tile_in_region(agent, op, what)?,
             RegionOp::Call(call) => self.call(agent, id, op, call, obs)?,
             RegionOp::Wait => {
                 let Val::Group(class, group) = self.arg(agent, op, 0) else { return Err(unknown("a group")) };
@@ -136,6 +137,25 @@ impl Machine<'_> {
             NvOp::CpAsync { bytes } => self.copy(agent, id, op, (CP_ASYNC, bytes), obs)?,
             NvOp::CpAsyncArrive { noinc, arrivals } => self.copies_arrive(agent, id, op, (noinc, arrivals), obs)?,
             NvOp::Wgmma => self.wgmma(agent, id, op, obs)?,
+            NvOp::Commit { .. }
+            | NvOp::WaitGroup { .. }
+            | NvOp::BarrierSync { .. }
+            | NvOp::BarrierArrive { .. }
+            | NvOp::ClusterArrive
+            | NvOp::ClusterWait
+            | NvOp::SetMaxNReg { .. }
+            | NvOp::WgmmaFence
+            | NvOp::WarpSync
+            | NvOp::SequenceInit
+            | NvOp::SequenceStore
+            | NvOp::SequenceWait => return self.orders(agent, id, op, what, obs),
+        }
+        Ok(Moved::On)
+    }
+
+    /// Groups, barriers without words, and counters.
+    fn orders(&mut self, agent: usize, id: OpId, op: &Op, what: NvOp, obs: Obs<'_, '_>) -> Res<Moved> {
+        match what {
             NvOp::Commit { group, .. } => {
                 let class = class_of(group);
                 let n = self.commit(agent, class, obs)?;
@@ -159,10 +179,68 @@ impl Machine<'_> {
             NvOp::SetMaxNReg { registers } => self.registers(agent, registers)?,
             // The lanes of a warp are one thread of control here.
             NvOp::WgmmaFence | NvOp::WarpSync => {}
-            NvOp::SequenceInit | NvOp::SequenceStore | NvOp::SequenceWait => {
-                return Err(Found::not_modelled("a counter in shared memory"));
-            }
+            NvOp::SequenceInit => self.init_counters(agent, id, op, obs)?,
+            NvOp::SequenceStore => self.store_counter(agent, op, obs)?,
+            NvOp::SequenceWait => return self.wait_counter(agent, op, obs),
+            _ => return Err(Found::not_modelled(titan_core::ir::op_table::mnemonic(&op.kind))),
         }
+        Ok(Moved::On)
+    }
+
+    /// The word of a counter.
+    fn counter(&self, agent: usize, op: &Op) -> Res<(usize, u64)> {
+        let (lo, hi) = self.bytes(agent, op, 0)?;
+        if hi - lo != 4 || lo % 4 != 0 {
+            return Err(Found::new(Kind::Bounds, format!("a counter of {} bytes at byte {lo}", hi - lo)));
+        }
+        Ok((self.cta(agent), lo))
+    }
+
+    /// One thread sets all counters of a region to 0.
+    fn init_counters(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        if !self.is_first(agent) {
+            return Ok(());
+        }
+        let ((lo, hi), cta) = (self.bytes(agent, op, 0)?, self.cta(agent));
+        self.touch(agent, id, None, shared(cta, lo, hi, true), obs)?;
+        let Some(state) = self.cta_mut(agent) else { return Ok(()) };
+        state.counters.extend((lo..hi).step_by(4).map(|at| (at, 0)));
+        Ok(())
+    }
+
+    /// One thread publishes what it did and knows, through a number that those who wait compare.
+    fn store_counter(&mut self, agent: usize, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
+        if !self.is_first(agent) {
+            return Ok(());
+        }
+        let ((cta, address), n) = (self.counter(agent, op)?, self.int(agent, op, 1)?);
+        let space = self.store.shared.get(cta).copied().ok_or_else(|| unknown("shared memory"))?;
+        match self.ctas.get_mut(cta).and_then(|c| c.counters.get_mut(&address)) {
+            Some(word) if *word <= n => *word = n,
+            Some(word) => {
+                let message = format!("a counter goes from {word} back to {n}");
+                return Err(Found::new(Kind::Barrier, message));
+            }
+            None => return Err(Found::new(Kind::Barrier, "a counter that was not initialised")),
+        }
+        self.tell(obs, &engine::Event::Overwrite { space, address })?;
+        self.tell(obs, &engine::Event::Release { agent: Agent::new(agent), space, address })?;
+        self.engine.agents_mut().wake(|w| w == engine::Wait::Other(COUNTER));
+        Ok(())
+    }
+
+    /// Waits until a counter is at least a number.
+    fn wait_counter(&mut self, agent: usize, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
+        let ((cta, address), n) = (self.counter(agent, op)?, self.int(agent, op, 1)?);
+        let Some(word) = self.ctas.get(cta).and_then(|c| c.counters.get(&address)) else {
+            return Err(Found::new(Kind::Barrier, "a counter that was not initialised"));
+        };
+        if *word < n {
+            self.engine.agents_mut().set(Agent::new(agent), engine::State::Blocked(engine::Wait::Other(COUNTER)));
+            return Ok(Moved::Blocked);
+        }
+        let space = self.store.shared.get(cta).copied().ok_or_else(|| unknown("shared memory"))?;
+        self.tell(obs, &engine::Event::Acquire { agent: Agent::new(agent), space, address })?;
         Ok(Moved::On)
     }
 

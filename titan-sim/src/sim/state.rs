@@ -81,6 +81,8 @@ pub(super) struct Thread {
     pub(super) cta: usize,
     /// Its number in its program: 0 is the program's own thread.
     pub(super) local: usize,
+    /// Whether a warp of a kernel that is laid out is in the code of its role.
+    pub(super) in_role: bool,
     pub(super) frames: Vec<Frame>,
     pub(super) env: Vec<Val>,
     /// For each ring, the next time to fill.
@@ -138,6 +140,8 @@ pub(super) struct Cta {
     /// Barriers that were initialised and not made known, and by whom.
     pub(super) unfenced: BTreeMap<BarrierId, usize>,
     pub(super) named: BTreeMap<u8, Named>,
+    /// Counters in shared memory, by their addresses.
+    pub(super) counters: BTreeMap<u64, i64>,
     /// Where all agents of the program meet.
     pub(super) block: Option<BarrierId>,
 }

@@ -206,6 +206,10 @@ impl Store {
 
     /// The elements that a source names.
     pub(super) fn source(&self, spaces: &(impl Spaces + ?Sized), source: &Source) -> Res<Vec<u8>> {
+        if source.absent {
+            let pad = bytes::encode(source.view.elem, &super::arith::splat(1, source.pad));
+            return Ok(pad.repeat(source.shape.len()));
+        }
         match &source.what {
             Named::From(first) => self.load(spaces, &source.view, first, source.shape, source.pad),
             Named::Rows(rows, column) => self.rows(spaces, &source.view, (rows, *column), source.shape, source.pad),
@@ -244,6 +248,7 @@ impl Store {
                 let bytes = if source.view.elem.bits() == 4 { pack_nibbles(&bytes) } else { bytes };
                 self.write_shared(spaces, *cta, *address, &bytes)
             }
+            Effect::Deal { .. } => self.deal(spaces, &work.effect),
             Effect::Product { id, a, b, elem } => {
                 let (a, b) = (self.operand(&*spaces, a)?, self.operand(&*spaces, b)?);
                 let (Some(a), Some(b), Some(acc)) = (a, b, self.results.get(id)) else { return Ok(()) };
@@ -267,6 +272,21 @@ impl Store {
                 (_, _) => Ok(()),
             },
         }
+    }
+
+    /// Puts elements of a tile, or zeros, each to its place.
+    pub(super) fn deal(&mut self, spaces: &mut (impl Spaces + ?Sized), effect: &Effect) -> Res<()> {
+        let Effect::Deal { cta, source, places, elem, ranges } = effect else { return Ok(()) };
+        if !self.data {
+            return ranges.iter().try_for_each(|(lo, hi)| self.define(spaces, *cta, *lo, *hi));
+        }
+        let (all, size) = (self.source(&*spaces, source)?, bytes::size(*elem));
+        let zero = vec![0; size];
+        for (i, at) in places.iter() {
+            let one = i.and_then(|i| all.get(i * size..(i + 1) * size)).unwrap_or(&zero);
+            self.write_shared(spaces, *cta, *at, one)?;
+        }
+        Ok(())
     }
 
     fn operand(&self, spaces: &[Space], operand: &Operand) -> Res<Option<Rc<Tile>>> {

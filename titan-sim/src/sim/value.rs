@@ -7,7 +7,7 @@
 use crate::engine::Class;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
-use titan_core::ir::{Elem, TileShape};
+use titan_core::ir::{Coords, Elem, Encoding, TileShape};
 
 /// An element.
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +137,8 @@ pub(super) struct Source {
     pub(super) what: Named,
     pub(super) shape: TileShape,
     pub(super) pad: Num,
+    /// All of it is outside.
+    pub(super) absent: bool,
 }
 
 /// How a source names its elements.
@@ -163,6 +165,32 @@ pub(super) struct Smem {
     pub(super) order: Vec<usize>,
 }
 
+/// A tile in shared memory of a kernel that is laid out.
+#[derive(Clone, Debug)]
+pub(super) struct Local {
+    pub(super) base: u64,
+    pub(super) encoding: Rc<Encoding>,
+    /// Where the tile begins in what the encoding describes.
+    pub(super) origin: Coords,
+    pub(super) elem: Elem,
+    pub(super) shape: TileShape,
+}
+
+impl Local {
+    /// Where an element lies.
+    pub(super) fn address(&self, mut at: Coords) -> u64 {
+        at.iter_mut().zip(self.origin).for_each(|(i, o)| *i += o);
+        self.base + u64::from(self.encoding.offset(at))
+    }
+}
+
+impl Hash for Local {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Of one operation the encoding is always the same.
+        (self.base, self.origin, self.shape).hash(state);
+    }
+}
+
 /// A value.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) enum Val {
@@ -174,6 +202,7 @@ pub(super) enum Val {
     Tensor(Rc<View>),
     Source(Rc<Source>),
     Smem(Rc<Smem>),
+    Local(Rc<Local>),
     /// A right at one time of a ring.
     Token {
         pipe: u32,

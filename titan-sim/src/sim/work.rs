@@ -69,6 +69,14 @@ pub(super) enum Effect {
         len: u64,
         source: Option<Rc<Source>>,
     },
+    /// Elements of a tile, or zeros, go each to its place.
+    Deal {
+        cta: usize,
+        source: Rc<Source>,
+        places: Rc<Vec<(Option<usize>, u64)>>,
+        elem: Elem,
+        ranges: Vec<(u64, u64)>,
+    },
     /// A product is added to what is kept under this number.
     Product {
         id: (usize, u32),
