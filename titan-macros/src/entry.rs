@@ -9,6 +9,7 @@ use crate::ctxt::{Ctxt, Reports, compile_error};
 use crate::expand::{Expansion, fallback, imports, misplaced, prelude, without_body};
 use crate::items::{self, Items};
 use crate::lower::Places;
+use crate::lower::host::undeclared;
 use crate::names::{self, Companion};
 use crate::shadow::Shadow;
 use crate::{cache, depth, method, parse, pipeline, place, resolve, signature, targets, usage};
@@ -255,6 +256,8 @@ fn resume(mut state: State) -> TokenStream {
         let span = asks.iter().find(|(k, _)| k == key).map_or_else(Span::call_site, |(_, s)| *s);
         if symbols.contains(key) {
             cx.error_help(Code::ConstEval, span, items::not_compiled_in(key), items::extent_help(key));
+        } else if let Some(span) = signature::mentioned(&item, key) {
+            cx.push(undeclared(key, span));
         } else {
             cx.push(not_for_kernels(key, span));
         }
@@ -297,7 +300,9 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     if let Some(help) = usage::foreign_function(name) {
         return diag.help(help);
     }
-    diag.help("mark it `#[titan::device]`, and import it where the kernel stands; if it is marked, mend the error in it first")
+    diag.help(format!(
+        "kernels call functions that are marked `#[titan::device]` and in scope; if `{name}` is, mend the error in it first"
+    ))
 }
 
 /// The artifact of a kernel in text form, as a byte string; an error where a target cannot take the kernel. What is given is

@@ -34,6 +34,21 @@ fn lone_name(e: &Expr) -> Option<String> {
     }
 }
 
+/// Where a grid, shape or requirement mentions a constant by this name.
+pub(crate) fn mentioned(item: &KernelItem, key: &str) -> Option<Span> {
+    fn find(e: &Expr, key: &str, found: &mut Option<Span>) {
+        if matches!(&e.kind, ExprKind::Path(_, Res::Constant(name)) if name == key) {
+            found.get_or_insert(e.span);
+        }
+        e.children(&mut |c| find(c, key, found));
+    }
+    let shapes = item.func.params.iter().flat_map(|p| &p.shape).flat_map(|(_, dims)| dims.iter().flatten());
+    let grid = item.config.grid.iter().flat_map(|(_, extents)| extents);
+    let mut found = None;
+    shapes.chain(grid).chain(&item.config.requires).for_each(|e| find(e, key, &mut found));
+    found
+}
+
 /// Adds the parameters and their shapes; gives the types for inference.
 pub(crate) fn declare(
     cx: &Ctxt,
