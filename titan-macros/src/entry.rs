@@ -283,8 +283,15 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
                 format!("constants of the standard library are written with their path: `std::f32::consts::{name}`");
             return Diagnostic::new(Code::NotForKernels, span, title).help(help);
         }
-        return Diagnostic::new(Code::NotForKernels, span, title)
-            .help("mark it `#[titan::constant]`, and import it where the kernel stands");
+        let diag = Diagnostic::new(Code::NotForKernels, span, title);
+        let marked = "mark it `#[titan::constant]`, and import it where the kernel stands";
+        // A lone name may be meant as an extent.
+        return if name == path {
+            diag.help(format!("an extent has a name where a tensor declares it: `#[shape({name})] x: &Tensor<f32, 1>`"))
+                .help(format!("a constant: {marked}"))
+        } else {
+            diag.help(marked)
+        };
     }
     let title = format!("`{path}` is not a function that kernels call");
     let diag = Diagnostic::new(Code::NotForKernels, span, title);

@@ -117,14 +117,18 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
             true
         }
         _ => {
-            let (span, title, help) = refused(p);
-            cx.error_help(Code::Parameter, span, title, help);
+            refuse(cx, p);
             false
         }
     }
 }
 
-/// What is wrong with a parameter that is neither a tensor nor a scalar.
+/// Reports a parameter that is neither a tensor nor a scalar.
+pub(crate) fn refuse(cx: &Ctxt, p: &Param) {
+    let (span, title, help) = refused(p);
+    cx.error_help(Code::Parameter, span, title, help);
+}
+
 fn refused(p: &Param) -> (Span, String, String) {
     let help =
         "kernels take scalars by value, `&Tensor<T, R>`, `&mut Tensor<T, R>` and `Option<&Tensor<T, R>>`".to_owned();

@@ -143,15 +143,21 @@ impl Infer<'_> {
         }
     }
 
-    /// Reports a variable for an operation that gives no value.
-    pub(super) fn bound_to_nothing(&mut self, e: &Expr) -> bool {
-        let ExprKind::Method { name, .. } = &e.kind else { return false };
-        let help = match name.to_string() {
-            n if n.starts_with("atomic_") => "what was there before is not given; leave out the variable",
-            _ => "leave out the variable",
-        };
-        self.cx.error_help(Code::Arguments, name.span(), format!("`{name}` gives no value"), help);
-        true
+    /// The type of an expression whose value is used. An operation that gives none is reported here, with what to do
+    /// about it.
+    pub(super) fn value(&mut self, e: &Expr, mend: &str) -> ITy {
+        let before = self.cx.reports();
+        let ty = self.expr(e);
+        let (ITy::Unit, ExprKind::Method { name, .. }) = (&ty, &e.kind) else { return ty };
+        if self.cx.reports() == before {
+            let why = match name.to_string() {
+                n if n.starts_with("atomic_") => "what was there before is not given",
+                _ => "it stores",
+            };
+            let help = format!("{why}{mend}");
+            self.cx.error_help(Code::Arguments, name.span(), format!("`{name}` gives no value"), help);
+        }
+        ITy::Unknown
     }
 
     /// A method that kernels do not have.
@@ -160,6 +166,12 @@ impl Infer<'_> {
         let title = format!("{} has no operation `{text}`", self.describe(ty));
         let known = |r| lookup(r, &text).is_some();
         let help = match ty {
+            ITy::Row(..) if text == "broadcast" => {
+                "`.broadcast::<0, M>()` in place of `.row()` makes a tile of M rows".to_owned()
+            }
+            ITy::Col(..) if text == "broadcast" => {
+                "`.broadcast::<1, N>()` in place of `.col()` makes a tile of N columns".to_owned()
+            }
             ITy::Row(..) | ITy::Col(..) if known(Receiver::Tile) => {
                 let line = if matches!(ty, ITy::Row(..)) { "row" } else { "col" };
                 let dots = if UnOp::from_name(&text).is_some() { "" } else { ".." };

@@ -4,7 +4,7 @@ use super::{Parser, first_span};
 use crate::ast::{BinaryOp, Callee, Expr, ExprKind, LazyOp, Res, UnaryOp};
 use quote::ToTokens;
 use syn::BinOp;
-use titan_core::diag::Code;
+use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::Elem;
 
 impl Parser<'_> {
@@ -219,7 +219,9 @@ impl Parser<'_> {
                 if !std::mem::replace(&mut self.has_struct, true) {
                     let help =
                         "group values in tuples; a program's place is `program_id(axis)`, an extent `x.dim(axis)`";
-                    self.cx.error_help(Code::Syntax, n.span(), "kernels have no structs, so no named fields", help);
+                    let title = "kernels have no structs, so no named fields";
+                    // What has the fields may have been refused as a parameter.
+                    self.cx.unless_broken(Diagnostic::new(Code::Syntax, n.span(), title).help(help));
                 }
                 self.bad(n.span())
             }
