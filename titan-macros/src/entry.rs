@@ -1,6 +1,6 @@
 //! The entry points, over `proc_macro2` so that tests can call them.
 
-use crate::ast::KernelItem;
+use crate::ast::{ExprKind, Function, KernelItem, Stmt, TypeKind, TypeRef};
 use crate::chain::{self, Kind, Published, State};
 use crate::clock::{self, Part};
 use crate::compile as compiler;
@@ -14,7 +14,7 @@ use crate::names::{self, Companion};
 use crate::shadow::Shadow;
 use crate::{cache, depth, method, parse, pipeline, place, resolve, signature, targets, usage};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
-use quote::quote;
+use quote::{quote, quote_spanned};
 use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::Loc;
@@ -105,10 +105,14 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         cx.error_help(Code::DeviceFn, itself.span(), title, "write a loop");
     }
     pipeline::check_device(&cx, &func);
+    if let Some(semicolon) = dropped_result(&func) {
+        let title = format!("`{}` gives no value: its last statement ends with `;`", func.name);
+        cx.error_help(Code::Arguments, semicolon, title, "leave out the semicolon");
+    }
     let mut shadow = Shadow::new(&krate, &func);
     let body = shadow.body();
     let params = shadow.params();
-    let ret = func.ret.as_ref().map(|t| shadow.ty(t)).map(|t| quote!(-> #t));
+    let ret = func.ret.as_ref().map(|t| (t.span, shadow.ty(t))).map(|(span, t)| quote_spanned!(span=> -> #t));
     for f in &shadow.fresh {
         let help = "make it a constant parameter of its own: stable Rust has no arithmetic there";
         cx.error_help(Code::DeviceFn, f.expr.span, "arithmetic of generic parameters in a device function", help);
@@ -139,6 +143,24 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let mut state = State::new(Kind::Device, krate.clone(), quote!(#krate), strip_docs(item), &companions);
     let publish = state.ask().unwrap_or_else(|| publish(&state));
     quote!(#function #imports #publish)
+}
+
+/// The semicolon behind what looks like the result of a function.
+fn dropped_result(func: &Function) -> Option<Span> {
+    let Some(Stmt::Expr { expr, semi: Some(semicolon) }) = func.body.stmts.last() else { return None };
+    let is_unit = |t: &TypeRef| matches!(&t.kind, TypeKind::Tuple(list) if list.is_empty());
+    let has_value = matches!(
+        expr.kind,
+        ExprKind::Path(..)
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::Paren(..)
+            | ExprKind::As(..)
+            | ExprKind::Tuple(..)
+            | ExprKind::Call { .. }
+            | ExprKind::Method { .. }
+    );
+    (has_value && func.ret.as_ref().is_some_and(|t| !is_unit(t))).then_some(*semicolon)
 }
 
 /// Makes the companion of a device function whose own companions have answered.
@@ -286,12 +308,9 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
         let diag = Diagnostic::new(Code::NotForKernels, span, title);
         let marked = "mark it `#[titan::constant]`, and import it where the kernel stands";
         // A lone name may be meant as an extent.
-        return if name == path {
-            diag.help(format!("an extent has a name where a tensor declares it: `#[shape({name})] x: &Tensor<f32, 1>`"))
-                .help(format!("a constant: {marked}"))
-        } else {
-            diag.help(marked)
-        };
+        let diag = diag.help(format!("a constant: {marked}"));
+        let extent = || format!("an extent: name it where a tensor has it, `#[shape({name})] x: &Tensor<f32, 1>`");
+        return if name == path { diag.help(extent()) } else { diag };
     }
     let title = format!("`{path}` is not a function that kernels call");
     let diag = Diagnostic::new(Code::NotForKernels, span, title);

@@ -28,7 +28,7 @@ impl Infer<'_> {
                 Stmt::Expr { expr, semi } => {
                     let ty = self.expr(expr);
                     diverges |= ty == ITy::Never;
-                    last = if *semi { ITy::Unit } else { ty };
+                    last = if semi.is_some() { ITy::Unit } else { ty };
                 }
             }
         }

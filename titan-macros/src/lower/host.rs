@@ -39,7 +39,7 @@ impl Host<'_> {
         match &e.kind {
             ExprKind::Paren(a, _) => self.expr(b, a),
             ExprKind::Block(block) => match &block.stmts[..] {
-                [crate::ast::Stmt::Expr { expr, semi: false }] => self.expr(b, expr),
+                [crate::ast::Stmt::Expr { expr, semi: None }] => self.expr(b, expr),
                 _ => self.refuse(e, "a block"),
             },
             ExprKind::Path(path, res) => self.path(b, e, path, res),
