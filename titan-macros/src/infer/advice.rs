@@ -2,6 +2,7 @@
 
 use super::method::Call;
 use super::misfit::expected_help;
+use super::misfit::extents;
 use super::{ITy, Infer, S};
 use crate::ast::{Expr, ExprKind};
 use crate::method::{self, Receiver, lookup};
@@ -26,8 +27,12 @@ impl Infer<'_> {
                 "a tile is stored: `y.store_tile([i], v)`".to_owned()
             }
             (ITy::Scalar(_) | ITy::Tile(..) | ITy::Row(..) | ITy::Col(..), ITy::Tensor(t)) => load_help(t.rank),
-            (ITy::Tile(..), ITy::Scalar(_)) => {
-                "`Tile::<f32, 64>::full(v)` is a tile of one value, and `y.set([i], v)` stores one element".to_owned()
+            (ITy::Tile(e, s), ITy::Scalar(_)) => {
+                let tile = match (self.elem_of(*e), self.shape_of(*s)) {
+                    (Some(elem), Some(shape)) => format!("{elem}, {}", extents(shape)),
+                    _ => "f32, 64".to_owned(),
+                };
+                format!("`Tile::<{tile}>::full(v)` is a tile of one value, and `y.set([i], v)` stores one element")
             }
             (ITy::Tile(_, s), ITy::Row(..)) => match self.shape_of(*s).filter(|s| s.rank() == 2) {
                 Some(s) => format!("`.broadcast::<0, {}>()` in place of `.row()` makes a whole tile", s[0]),

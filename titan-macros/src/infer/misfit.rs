@@ -119,7 +119,7 @@ pub(super) fn expected_help(want: TileShape, got: TileShape) -> Option<String> {
     }
 }
 
-fn extents(shape: TileShape) -> String {
+pub(super) fn extents(shape: TileShape) -> String {
     let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
     dims.join(", ")
 }

@@ -2,6 +2,8 @@
 
 use super::{Parser, first_span};
 use crate::ast::{BinaryOp, Callee, Expr, ExprKind, LazyOp, Res, UnaryOp};
+use crate::method::{Receiver, lookup};
+use crate::usage;
 use quote::ToTokens;
 use syn::BinOp;
 use titan_core::diag::{Code, Diagnostic};
@@ -215,6 +217,14 @@ impl Parser<'_> {
                 lit.set_span(i.span);
                 self.make(i.span, ExprKind::Field(base, i.index as usize, lit))
             }
+            syn::Member::Named(n) if is_method(&n.to_string()) => {
+                let help = match usage::example(&n.to_string()) {
+                    Some(example) => format!("with parentheses: `{example}`"),
+                    None => format!("with parentheses: `x.{n}()`"),
+                };
+                self.cx.error_help(Code::Syntax, n.span(), format!("`{n}` is an operation, not a field"), help);
+                self.bad(n.span())
+            }
             syn::Member::Named(n) => {
                 if !std::mem::replace(&mut self.has_struct, true) {
                     let help =
@@ -300,4 +310,9 @@ fn operator(op: BinOp) -> Option<(BinaryOp, bool)> {
         BinOp::ShrAssign(_) => (BinaryOp::Shr, true),
         _ => return None,
     })
+}
+
+/// Whether a tensor, tile or scalar has an operation of this name.
+fn is_method(name: &str) -> bool {
+    [Receiver::Tensor, Receiver::Tile, Receiver::Scalar].into_iter().any(|r| lookup(r, name).is_some())
 }
