@@ -9,7 +9,7 @@ use crate::method::{self, Receiver, lookup};
 use crate::usage;
 use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
-use titan_core::ir::{Access, UnOp};
+use titan_core::ir::{Access, Elem, UnOp};
 
 impl Infer<'_> {
     /// A value of one kind where another is expected.
@@ -29,10 +29,14 @@ impl Infer<'_> {
             (ITy::Scalar(_) | ITy::Tile(..) | ITy::Row(..) | ITy::Col(..), ITy::Tensor(t)) => load_help(t.rank),
             (ITy::Tile(e, s), ITy::Scalar(_)) => {
                 let tile = match (self.elem_of(*e), self.shape_of(*s)) {
-                    (Some(elem), Some(shape)) => format!("{elem}, {}", extents(shape)),
-                    _ => "f32, 64".to_owned(),
+                    // Rust has no literals of the small floats.
+                    (Some(e), Some(s)) if e.is_float() && e != Elem::F32 && e != Elem::F64 => {
+                        format!("Tile::<f32, {}>::full(v).cast::<{e}>()", extents(s))
+                    }
+                    (Some(e), Some(s)) => format!("Tile::<{e}, {}>::full(v)", extents(s)),
+                    _ => "Tile::<f32, 64>::full(v)".to_owned(),
                 };
-                format!("`Tile::<{tile}>::full(v)` is a tile of one value, and `y.set([i], v)` stores one element")
+                format!("`{tile}` is a tile of one value, and `y.set([i], v)` stores one element")
             }
             (ITy::Tile(_, s), ITy::Row(..)) => match self.shape_of(*s).filter(|s| s.rank() == 2) {
                 Some(s) => format!("`.broadcast::<0, {}>()` in place of `.row()` makes a whole tile", s[0]),
