@@ -257,7 +257,9 @@ impl Graph {
         match how {
             0 => drop(none.to_vec()),
             1 => drop(none.copy()),
-            _ => finish(to, to.then(Holds::Value(3.0)), fill_beside(y, &mut none, 3.0), how, &stream, &mut self.refused),
+            _ => {
+                finish(to, to.then(Holds::Value(3.0)), fill_beside(y, &mut none, 3.0), how, &stream, &mut self.refused)
+            }
         }
     }
 
