@@ -111,6 +111,7 @@ impl Look<'_> {
     }
 
     /// The tensor, extents and numbers of an access to a tile.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other operation touches a tile of a tensor")]
     fn tile(&self, access: &Access) -> Option<(Value, Vec<Option<i64>>, Vec<Value>)> {
         let op = self.kernel.op(access.op);
         let unit = match op.kind {
