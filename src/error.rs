@@ -106,8 +106,8 @@ pub enum Error {
         /// Their product.
         expected: usize,
     },
-    /// A shape of more elements than addresses exist for.
-    #[error("a tensor of shape {shape:?} has more elements than memory has addresses\n  help: check the extents")]
+    /// A shape of more elements than any memory can have.
+    #[error("a tensor of shape {shape:?} would have more than 2^63 - 1 elements or bytes\n  help: check the extents")]
     TooLarge {
         /// The extents.
         shape: Vec<usize>,

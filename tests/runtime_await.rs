@@ -142,6 +142,47 @@ fn a_waker_that_panics_ends_no_thread_that_others_need() {
     }
 }
 
+/// A waker that panics when its last handle goes.
+struct Falls;
+
+impl Wake for Falls {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Falls {
+    fn drop(&mut self) {
+        assert!(thread::panicking(), "the last handle is gone");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_when_it_is_dropped_leaves_the_launch_as_it_is() {
+    let dev = Device::best().unwrap();
+    let stream = dev.stream().unwrap();
+    for _ in 0..8 {
+        let mut x = dev.zeros([4]).unwrap();
+        slow_fill(&mut x, 1.0, spins()).launch(&stream).unwrap();
+        let mut future = pin!(trap_at(&mut x, 0).into_future());
+        let mut poll = |waker: Waker| {
+            let polled = || future.as_mut().poll(&mut Context::from_waker(&waker));
+            let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(polled));
+            // If the launch has ended, this is the last handle.
+            drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(waker))));
+            polled.unwrap_or(Poll::Pending)
+        };
+        // The second one takes the place of the first, which falls.
+        let told = match poll(Waker::from(Arc::new(Falls))) {
+            Poll::Pending => poll(Waker::noop().clone()),
+            told @ Poll::Ready(_) => told,
+        };
+        let told = match told {
+            Poll::Pending => block_on(future.as_mut()),
+            Poll::Ready(told) => told,
+        };
+        assert!(matches!(told, Err(Error::Trap { .. })), "{told:?}");
+    }
+}
+
 struct Thrown;
 
 impl Drop for Thrown {

@@ -97,6 +97,11 @@ fn raw_arguments_are_checked_too() {
         launch(vec![(&y).into(), 1i32.into()]),
         "kernel `raw`: `y` is a tensor passed by `&mut`, but one passed by `&` was given"
     );
+    // Arguments first: without the right ones, nothing is known of a grid.
+    let overridden = Launch::new(kernel, vec![(&y).into(), 1i32.into()]).grid([1, 2]).sync().unwrap_err();
+    for error in [first_line(&overridden), launch(vec![(&y).into(), 0i32.into()])] {
+        assert_eq!(error, "kernel `raw`: `y` is a tensor passed by `&mut`, but one passed by `&` was given");
+    }
     assert_eq!(
         launch(vec![(&mut y).into(), 1i64.into()]),
         "kernel `raw`: `n` has elements of type `i32`, but `i64` was given"
@@ -129,8 +134,28 @@ fn a_grid_without_programs_is_refused_where_outputs_wait() {
 #[test]
 fn a_grid_may_be_overridden() {
     let mut z = Device::best().unwrap().zeros([4]).unwrap();
-    fill(&mut z, 1.0).grid([2]).sync().unwrap();
-    assert_eq!(z.to_vec().unwrap(), [1.0, 1.0, 0.0, 0.0]);
+    fill(&mut z, 1.0).grid([4]).sync().unwrap();
+    assert_eq!(z.to_vec().unwrap(), [1.0; 4]);
+    let error = fill(&mut z, 2.0).grid([2]).sync().unwrap_err();
+    assert!(matches!(error, Error::Grid { .. }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "kernel `fill`: extent 0 of the grid is 2, but `y` of extents [4] has 4 elements along axis 0, one for each program: \
+         the rest would keep what it holds\n  help: launch at least 4 programs along axis 0; or declare `grid(unchecked ..)`, if \
+         that is meant"
+    );
+    assert_eq!(z.to_vec().unwrap(), [1.0; 4], "a launch that is refused does nothing");
+    let head = kernel!(
+        head,
+        "kernel @head(%y: mut tensor<f32>[N]) grid unchecked(N) {
+            %p = program_id<0> : i32
+            %two = const 2.0 : f32
+            set %y[%p], %two
+            return
+        }"
+    );
+    Launch::new(head, vec![(&mut z).into()]).grid([2]).sync().unwrap();
+    assert_eq!(z.to_vec().unwrap(), [2.0, 2.0, 1.0, 1.0]);
     // More programs than these extents need, and no more than others would: they do what the kernel says, here trap.
     let error = fill(&mut z, 1.0).grid([6]).sync().unwrap_err();
     assert!(matches!(&error, Error::Trap { program, .. } if program[0] >= 4 && program[1..] == [0, 0]), "{error}");

@@ -162,13 +162,19 @@ fn every_call_may_fail_and_the_next_pass_recovers() {
         let mut seed = 0;
         let mut sweep = |call: &str, before: &str| {
             let (room, mut met) = (free_bytes(&device), 0);
-            for nth in NTH {
+            let mut strike = |nth: u32| {
                 let code = TRANSIENT[seed as usize % TRANSIENT.len()];
                 seed += 1;
                 pass(&format!("{before},{call}:{nth}:{code}"), seed);
                 let struck = emulator.struck(call);
                 emulator.fail("");
                 all_is_well(&device, seed);
+                struck
+            };
+            for nth in NTH {
+                // Not every graph makes every call; one that makes many ends the sweep if it makes no more.
+                let graphs = if nth == 1 { 8 } else { 1 };
+                let struck = (0..graphs).map(|_| strike(nth)).find(|struck| *struck > 0).unwrap_or(0);
                 if struck == 0 {
                     break;
                 }

@@ -12,7 +12,7 @@ mod cuda_process;
 mod runtime_kernels;
 
 use cuda_process::{CHILD, device, driver, in_every_order, process, with};
-use runtime_kernels::{add, fill, scale, slow_fill, trap_at};
+use runtime_kernels::{add, fill, fill_beside, scale, slow_fill, trap_at};
 use std::sync::Arc;
 use titan::{Device, Error, Tensor};
 
@@ -36,6 +36,25 @@ fn work_of_many_streams_is_in_order_and_tensors_may_be_dropped_at_once() {
         fill(&mut last, 1.0).launch(&streams[0]).unwrap();
         drop(last);
         drop(streams);
+    });
+}
+
+#[test]
+fn memory_without_elements_is_freed_after_it_was_allocated() {
+    in_every_order("memory_without_elements_is_freed_after_it_was_allocated", || {
+        let dev = device();
+        let stream = dev.stream().unwrap();
+        for _ in 0..20 {
+            let mut y = dev.zeros([4]).unwrap();
+            let written: Tensor<f32, 1> = dev.tensor(&[], [0]).unwrap();
+            let mut launched = written.copy().unwrap();
+            fill_beside(&mut y, &mut launched, 1.0).launch(&stream).unwrap();
+            assert!(written.to_vec().unwrap().is_empty());
+            drop((written, launched));
+            // Asks for all memory, so that everything that is dropped is freed.
+            assert!(matches!(dev.zeros::<u8, 1>([1 << 40]), Err(Error::OutOfMemory { .. })));
+            assert_eq!(y.to_vec().unwrap(), [1.0; 4]);
+        }
     });
 }
 

@@ -58,7 +58,7 @@ fn what_memory_cannot_hold_says_how_much_was_asked() {
     );
     check(
         &Error::TooLarge { shape: vec![1 << 40, 1 << 40] },
-        "a tensor of shape [1099511627776, 1099511627776] has more elements than memory has addresses",
+        "a tensor of shape [1099511627776, 1099511627776] would have more than 2^63 - 1 elements or bytes",
         "check the extents",
     );
     check(

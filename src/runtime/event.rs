@@ -247,12 +247,13 @@ impl Event {
             return true;
         }
         let new = waker.clone();
-        drop(lock(&self.0.waker).replace(new));
+        // Wakers are dropped without the lock: that is code of the user's as well.
+        let old = lock(&self.0.waker).replace(new);
+        drop(old);
         // Whoever settles it from here on finds the waker.
         let ended = self.has_ended();
-        if ended {
-            drop(lock(&self.0.waker).take());
-        }
+        let own = if ended { lock(&self.0.waker).take() } else { None };
+        drop(own);
         ended
     }
 

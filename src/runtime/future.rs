@@ -44,10 +44,12 @@ impl Future for LaunchFuture<'_> {
                 }
             },
         };
-        if event.poll(context.waker()) {
-            return Poll::Ready(event.report().or_else(|| event.error()).map_or(Ok(()), Err));
+        // A waker is code of the user's: if it panics, the launch runs all the same, and may be polled again.
+        self.0 = State::Running(event.clone());
+        if !event.poll(context.waker()) {
+            return Poll::Pending;
         }
-        self.0 = State::Running(event);
-        Poll::Pending
+        self.0 = State::Ended;
+        Poll::Ready(event.report().or_else(|| event.error()).map_or(Ok(()), Err))
     }
 }

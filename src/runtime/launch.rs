@@ -16,7 +16,7 @@ use std::sync::Arc;
 use titan_core::analysis::grid::max_extent;
 use titan_core::analysis::partition::Class;
 use titan_core::ir::{Access as Borrow, ParamKind, Signature};
-use titan_core::launch::{ArgInfo, BindError, Bound, Grid, Output, bind, bind_with_grid, refuse_idle, refuse_short};
+use titan_core::launch::{ArgInfo, Arguments, BindError, Bound, Grid, Output, given_grid};
 
 /// A kernel with its arguments, which it borrows until it has been launched.
 ///
@@ -60,7 +60,8 @@ impl<'a> Launch<'a> {
     }
 
     /// Another grid than the kernel's own: one to three extents, none of them more than the kernel's own can be for some
-    /// arguments. The launch is an error otherwise: the outputs are proved disjoint for such grids only.
+    /// arguments. The launch is an error otherwise: the outputs are proved disjoint for such grids only. It must reach all of
+    /// the outputs as the kernel's own must, unless that says `grid(unchecked ..)`.
     pub fn grid<const N: usize>(mut self, extents: [u32; N]) -> Self {
         const { assert!(N >= 1 && N <= 3, "a grid has one to three axes") };
         let mut grid = [1; 3];
@@ -158,29 +159,37 @@ impl<'a> IntoFuture for Launch<'a> {
     }
 }
 
-/// Everything that does not depend on the device: the signature, borrows, overlap.
+/// Everything that does not depend on the device: the signature, borrows, overlap; the grid last, which depends on them.
 pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) -> Result<Bound> {
     let sig = &loaded.kernel.sig;
     let refuse = |why| Error::of_bind(&loaded.name, why);
     let infos: Vec<ArgInfo<'_>> = args.iter().map(ArgValue::info).collect();
-    let bound = match grid {
+    let arguments = Arguments::check(sig, &infos).map_err(refuse)?;
+    outputs_are_alone(loaded, args)?;
+    let launched = match grid {
         Some(grid) => {
             within_proof(loaded, grid)?;
-            bind_with_grid(sig, &infos, grid)
+            given_grid(grid)
         }
-        None => bind(sig, &infos),
+        None => arguments.grid(),
     };
-    let bound = bound.map_err(refuse)?;
-    if let Grid::Extents(extents) = bound.grid {
-        refuse_idle(sig, outputs(loaded), &infos, extents, grid.is_some()).map_err(refuse)?;
-        refuse_short(sig, &loaded.needs, &infos, extents, grid.is_some()).map_err(refuse)?;
+    let launched = launched.map_err(refuse)?;
+    if let Grid::Extents(extents) = launched {
+        arguments.refuse_idle(outputs(loaded), extents, grid.is_some()).map_err(refuse)?;
+        arguments.refuse_short(&loaded.needs, extents, grid.is_some()).map_err(refuse)?;
     }
+    Ok(arguments.with_grid(launched))
+}
+
+/// Refuses outputs that were not given by `&mut`, or that share elements with another argument.
+fn outputs_are_alone(loaded: &Loaded, args: &[ArgValue]) -> Result<()> {
+    let sig = &loaded.kernel.sig;
     for (index, first) in args.iter().enumerate() {
         let Some(written) = first.tensor().filter(|_| is_written(sig, index)) else { continue };
         if !written.exclusive {
             let param = sig.params[index].name.clone();
             let (expected, found) = ("a tensor passed by `&mut`", "one passed by `&`");
-            return Err(refuse(BindError::Kind { param, expected, found }));
+            return Err(Error::of_bind(&loaded.name, BindError::Kind { param, expected, found }));
         }
         let meets =
             |other: &TensorArg| other.buffer.is(&written.buffer) && other.footprint.overlaps(&written.footprint);
@@ -193,7 +202,7 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
             });
         }
     }
-    Ok(bound)
+    Ok(())
 }
 
 /// What the kernel writes, in the order of its parameters.

@@ -31,9 +31,10 @@ pub(crate) fn element_count(shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) { Some(0) } else { shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d)) }
 }
 
-/// Whether so many elements have addresses, which are reckoned in bytes and in 64 bits with a sign.
-fn fits_addresses(elements: usize) -> bool {
-    elements.checked_mul(8).is_some_and(|bytes| i64::try_from(bytes).is_ok())
+/// Whether a memory can have so many elements: both they and their bytes are counted in 64 bits with a sign.
+fn fits_memory(elem: Elem, elements: usize) -> bool {
+    let bits = (elements as u128) * u128::from(elem.bits());
+    i64::try_from(elements).is_ok() && i64::try_from(bits.div_ceil(8)).is_ok()
 }
 
 impl<const R: usize> Layout<R> {
@@ -44,7 +45,7 @@ impl<const R: usize> Layout<R> {
 
     fn unpacked_row_major(elem: Elem, shape: [usize; R]) -> Result<Self> {
         const { assert!(R <= MAX_RANK, "tensors have at most 8 axes") };
-        let Some(count) = element_count(&shape).filter(|n| fits_addresses(*n)) else {
+        let Some(count) = element_count(&shape).filter(|n| fits_memory(elem, *n)) else {
             return Err(Error::TooLarge { shape: shape.to_vec() });
         };
         let mut strides = [1; R];
@@ -71,8 +72,8 @@ impl<const R: usize> Layout<R> {
                 return refuse(OPERATION, problem, "give each axis a stride beyond what the inner ones cover");
             }
             let next = (extent - 1).checked_mul(stride).and_then(|far| reach.checked_add(far));
-            let Some(next) = next.filter(|n| fits_addresses(*n)) else {
-                let problem = format!("with strides {strides:?}, shape {shape:?} reaches beyond all addresses");
+            let Some(next) = next.filter(|n| fits_memory(elem, *n)) else {
+                let problem = format!("with strides {strides:?}, shape {shape:?} reaches beyond 2^63 - 1 bytes");
                 return refuse(OPERATION, problem, "strides are in elements, not bytes; check them");
             };
             reach = next;

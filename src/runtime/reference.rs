@@ -28,10 +28,13 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
     /// # Errors
     /// As `to_vec`, or if an extent is above 2³¹ − 1.
     pub fn new(tensor: &Tensor<T, R>) -> Result<Self> {
-        let too_large = |_| Error::TooLarge { shape: tensor.shape().to_vec() };
         let (mut extents, mut strides) = ([0; R], [1; R]);
-        for (extent, given) in extents.iter_mut().zip(tensor.shape()) {
-            *extent = i32::try_from(given).map_err(too_large)?;
+        for (axis, given) in tensor.shape().into_iter().enumerate() {
+            extents[axis] = i32::try_from(given).map_err(|_| Error::Layout {
+                operation: "the reference",
+                problem: format!("axis {axis} has extent {given}, and indices of kernels are `i32`"),
+                help: "slice the tensor: kernels take at most 2147483647 elements along an axis",
+            })?;
         }
         for axis in (1..R).rev() {
             // A tensor without elements may have any other extents.

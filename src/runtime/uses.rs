@@ -7,7 +7,9 @@
 //! 2. Work touches memory only after all earlier work in those tables has ended that touches the same bytes, one of the two
 //!    writing them: its device waits for that, or its thread does.
 //! 3. Therefore the end of work implies the end of what it had to wait for, and an entry may *replace* earlier ones of which
-//!    it covers every byte: who waits for it waits for them.
+//!    it covers every byte: who waits for it waits for them. What touches no byte waits for nothing and nothing waits for it,
+//!    so it replaces nothing and is not replaced: of memory without elements, the allocation is such an entry, and must have
+//!    ended before the memory is freed.
 //! 4. That holds for work that runs. A device may still refuse a launch that has been entered, and one whose input has failed
 //!    does not run at all; neither waits for anything. So such an entry is *open* until the device has the work, and replaces
 //!    nothing until then. If the device refuses the launch, it is as if it had never been made: its caller is told, and later
@@ -115,6 +117,6 @@ impl Use {
     /// Whether who waits for this work, which runs, waits for the earlier one as well.
     fn replaces(&self, earlier: &Use) -> bool {
         let waits = self.write || (!earlier.write && self.event.follows_in_queue(&earlier.event));
-        waits && self.footprint.covers(&earlier.footprint)
+        waits && !earlier.footprint.is_empty() && self.footprint.covers(&earlier.footprint)
     }
 }

@@ -4,7 +4,7 @@
 //! still running; one that returns `Ok` counts, unless something it depends on fails, and then a read says so.
 #![allow(dead_code, reason = "every test program uses some of it")]
 
-use crate::runtime_kernels::{accumulate, add, fill, scale, slow_fill, trap_at};
+use crate::runtime_kernels::{accumulate, add, fill, fill_beside, scale, slow_fill, trap_at};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use titan::{Device, Launch, Stream, Tensor};
@@ -86,7 +86,7 @@ impl Graph {
     /// Does so many things, at random.
     pub(crate) fn run(&mut self, steps: usize) {
         for _ in 0..steps {
-            match self.below(20) {
+            match self.below(21) {
                 0..8 => self.launch(),
                 8 => self.fresh_kernel(),
                 9 => self.refuse(),
@@ -97,6 +97,7 @@ impl Graph {
                 16 => self.forget(),
                 17 => self.swap(),
                 18 => self.change_stream(),
+                19 => self.nothing(),
                 _ => {
                     // Tells of traps and of what depends on them; both are `Bad` anyway.
                     let _told = self.stream().sync();
@@ -245,6 +246,21 @@ impl Graph {
         let launch = add(x, y, 1.0);
         drop(launch);
         drop(fill(y, 1.0).into_future());
+    }
+
+    /// Memory without elements, which comes and goes like any other.
+    fn nothing(&mut self) {
+        let j = self.below(self.tensors.len());
+        let (stream, how) = (self.stream(), self.below(6));
+        let Ok(mut none) = self.device.tensor::<f32, 1>(&[], [0]) else { return };
+        let (y, to) = &mut self.tensors[j];
+        match how {
+            0 => drop(none.to_vec()),
+            1 => drop(none.copy()),
+            _ => {
+                finish(to, to.then(Holds::Value(3.0)), fill_beside(y, &mut none, 3.0), how, &stream, &mut self.refused)
+            }
+        }
     }
 
     /// Tensors that change places, and guards that do.

@@ -112,6 +112,27 @@ pub(crate) fn fill_two<'a>(
     Launch::new(kernel, vec![a.as_tensor_mut().into(), b.as_tensor_mut().into(), v.into()])
 }
 
+/// `a[p] = v`; `b`, of another length, is only named.
+pub(crate) fn fill_beside<'a>(a: &'a mut Tensor<f32, 1>, b: &'a mut Tensor<f32, 1>, v: f32) -> Launch<'a> {
+    let kernel = kernel!(
+        fill_beside,
+        "kernel @fill_beside(%a: mut tensor<f32>[N], %b: mut tensor<f32>[M], %v: f32) grid(N) {
+            %p = program_id<0> : i32
+            set %a[%p], %v
+            %m = dim<0> %b : i32
+            %in = lt %p, %m : bool
+            if %in {
+                set %b[%p], %v
+                yield
+            } else {
+                yield
+            }
+            return
+        }"
+    );
+    Launch::new(kernel, vec![a.into(), b.into(), v.into()])
+}
+
 /// Adds 1 to every element of a matrix.
 pub(crate) fn add_one<'a>(x: &'a Tensor<f32, 2>, y: &'a mut impl AsTensorMut<Tensor<f32, 2>>) -> Launch<'a> {
     let kernel = kernel!(

@@ -205,7 +205,7 @@ fn branch(
 
 fn block(b: &crate::ast::Block, env: &dyn ConstEnv) -> Result<ConstValue, NotConst> {
     match &b.stmts[..] {
-        [crate::ast::Stmt::Expr { expr, semi: false }] => eval(expr, env),
+        [crate::ast::Stmt::Expr { expr, semi: None }] => eval(expr, env),
         _ => Err(NotConst::Runtime),
     }
 }

@@ -1,6 +1,6 @@
 //! The entry points, over `proc_macro2` so that tests can call them.
 
-use crate::ast::KernelItem;
+use crate::ast::{ExprKind, Function, KernelItem, Stmt, TypeKind, TypeRef};
 use crate::chain::{self, Kind, Published, State};
 use crate::clock::{self, Part};
 use crate::compile as compiler;
@@ -9,11 +9,12 @@ use crate::ctxt::{Ctxt, Reports, compile_error};
 use crate::expand::{Expansion, fallback, imports, misplaced, prelude, without_body};
 use crate::items::{self, Items};
 use crate::lower::Places;
+use crate::lower::host::undeclared;
 use crate::names::{self, Companion};
 use crate::shadow::Shadow;
 use crate::{cache, depth, method, parse, pipeline, place, resolve, signature, targets, usage};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
-use quote::quote;
+use quote::{quote, quote_spanned};
 use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::Loc;
@@ -104,10 +105,14 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         cx.error_help(Code::DeviceFn, itself.span(), title, "write a loop");
     }
     pipeline::check_device(&cx, &func);
+    if let Some(semicolon) = dropped_result(&func) {
+        let title = format!("`{}` gives no value: its last statement ends with `;`", func.name);
+        cx.error_help(Code::Arguments, semicolon, title, "leave out the semicolon");
+    }
     let mut shadow = Shadow::new(&krate, &func);
     let body = shadow.body();
     let params = shadow.params();
-    let ret = func.ret.as_ref().map(|t| shadow.ty(t)).map(|t| quote!(-> #t));
+    let ret = func.ret.as_ref().map(|t| (t.span, shadow.ty(t))).map(|(span, t)| quote_spanned!(span=> -> #t));
     for f in &shadow.fresh {
         let help = "make it a constant parameter of its own: stable Rust has no arithmetic there";
         cx.error_help(Code::DeviceFn, f.expr.span, "arithmetic of generic parameters in a device function", help);
@@ -138,6 +143,24 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let mut state = State::new(Kind::Device, krate.clone(), quote!(#krate), strip_docs(item), &companions);
     let publish = state.ask().unwrap_or_else(|| publish(&state));
     quote!(#function #imports #publish)
+}
+
+/// The semicolon behind what looks like the result of a function.
+fn dropped_result(func: &Function) -> Option<Span> {
+    let Some(Stmt::Expr { expr, semi: Some(semicolon) }) = func.body.stmts.last() else { return None };
+    let is_unit = |t: &TypeRef| matches!(&t.kind, TypeKind::Tuple(list) if list.is_empty());
+    let has_value = matches!(
+        expr.kind,
+        ExprKind::Path(..)
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::Paren(..)
+            | ExprKind::As(..)
+            | ExprKind::Tuple(..)
+            | ExprKind::Call { .. }
+            | ExprKind::Method { .. }
+    );
+    (has_value && func.ret.as_ref().is_some_and(|t| !is_unit(t))).then_some(*semicolon)
 }
 
 /// Makes the companion of a device function whose own companions have answered.
@@ -255,6 +278,8 @@ fn resume(mut state: State) -> TokenStream {
         let span = asks.iter().find(|(k, _)| k == key).map_or_else(Span::call_site, |(_, s)| *s);
         if symbols.contains(key) {
             cx.error_help(Code::ConstEval, span, items::not_compiled_in(key), items::extent_help(key));
+        } else if let Some(span) = signature::mentioned(&item, key) {
+            cx.push(undeclared(key, span));
         } else {
             cx.push(not_for_kernels(key, span));
         }
@@ -280,8 +305,12 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
                 format!("constants of the standard library are written with their path: `std::f32::consts::{name}`");
             return Diagnostic::new(Code::NotForKernels, span, title).help(help);
         }
-        return Diagnostic::new(Code::NotForKernels, span, title)
-            .help("mark it `#[titan::constant]`, and import it where the kernel stands");
+        let diag = Diagnostic::new(Code::NotForKernels, span, title);
+        let marked = "mark it `#[titan::constant]`, and import it where the kernel stands";
+        // A lone name may be meant as an extent.
+        let diag = diag.help(format!("a constant: {marked}"));
+        let extent = || format!("an extent: name it where a tensor has it, `#[shape({name})] x: &Tensor<f32, 1>`");
+        return if name == path { diag.help(extent()) } else { diag };
     }
     let title = format!("`{path}` is not a function that kernels call");
     let diag = Diagnostic::new(Code::NotForKernels, span, title);
@@ -297,7 +326,9 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     if let Some(help) = usage::foreign_function(name) {
         return diag.help(help);
     }
-    diag.help("mark it `#[titan::device]`, and import it where the kernel stands; if it is marked, mend the error in it first")
+    diag.help(format!(
+        "kernels call functions that are marked `#[titan::device]` and in scope; if `{name}` is, mend the error in it first"
+    ))
 }
 
 /// The artifact of a kernel in text form, as a byte string; an error where a target cannot take the kernel. What is given is

@@ -105,8 +105,8 @@ struct Resolver<'a> {
     symbols: &'a [String],
     scopes: Vec<Vec<(String, VarId)>>,
     companions: Vec<Companion>,
-    /// In a grid, shape or requirement: a lone unknown name is a shape name that nobody declared. Constants of other items
-    /// stand in braces there.
+    /// In a grid, shape or requirement: there are no functions but the language's own, and an unknown name that is not
+    /// written like a constant is a shape name that nobody declared.
     host: bool,
     /// In a closure: the first of its own variables.
     closure: Option<VarId>,
@@ -327,7 +327,7 @@ impl Resolver<'_> {
             if self.symbols.contains(&text) {
                 return Res::Symbol(text);
             }
-            if self.host {
+            if self.host && !is_constant_name(&text) {
                 return Res::None;
             }
             if !is_constant_name(&text) {

@@ -34,6 +34,21 @@ fn lone_name(e: &Expr) -> Option<String> {
     }
 }
 
+/// Where a grid, shape or requirement mentions a constant by this name.
+pub(crate) fn mentioned(item: &KernelItem, key: &str) -> Option<Span> {
+    fn find(e: &Expr, key: &str, found: &mut Option<Span>) {
+        if matches!(&e.kind, ExprKind::Path(_, Res::Constant(name)) if name == key) {
+            found.get_or_insert(e.span);
+        }
+        e.children(&mut |c| find(c, key, found));
+    }
+    let shapes = item.func.params.iter().flat_map(|p| &p.shape).flat_map(|(_, dims)| dims.iter().flatten());
+    let grid = item.config.grid.iter().flat_map(|(_, extents)| extents);
+    let mut found = None;
+    shapes.chain(grid).chain(&item.config.requires).for_each(|e| find(e, key, &mut found));
+    found
+}
+
 /// Adds the parameters and their shapes; gives the types for inference.
 pub(crate) fn declare(
     cx: &Ctxt,
@@ -102,14 +117,18 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
             true
         }
         _ => {
-            let (span, title, help) = refused(p);
-            cx.error_help(Code::Parameter, span, title, help);
+            refuse(cx, p);
             false
         }
     }
 }
 
-/// What is wrong with a parameter that is neither a tensor nor a scalar.
+/// Reports a parameter that is neither a tensor nor a scalar.
+pub(crate) fn refuse(cx: &Ctxt, p: &Param) {
+    let (span, title, help) = refused(p);
+    cx.error_help(Code::Parameter, span, title, help);
+}
+
 fn refused(p: &Param) -> (Span, String, String) {
     let help =
         "kernels take scalars by value, `&Tensor<T, R>`, `&mut Tensor<T, R>` and `Option<&Tensor<T, R>>`".to_owned();

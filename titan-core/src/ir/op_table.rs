@@ -585,10 +585,10 @@ table! {
 
     StoreTileAsync "ttg.store.issue_tile" Stores [OpKind::Ttg(TtgOp::StoreIssue(Unit::Tile))]
         "`written.store(&mut c, [m, n])`", "t: tensor, an i32 per axis, written" => "store", ANY,
-        "starts the store of a slot at tile coordinates", [StoreToInput StageContents];
+        "starts the store of a slot at tile coordinates", [StoreToInput StageContents InFlight];
     StoreAtAsync "ttg.store.issue_at" Stores [OpKind::Ttg(TtgOp::StoreIssue(Unit::Elem))]
         "`written.store_at(&mut c, [r, c])`", "t: tensor, an i32 per axis, written" => "store", ANY,
-        "starts the store of a slot at element coordinates", [StoreToInput StageContents];
+        "starts the store of a slot at element coordinates", [StoreToInput StageContents InFlight];
     StoreWait "ttg.store.wait" Stores [OpKind::Ttg(TtgOp::StoreWait)]
         "`store.wait()`", "store" => "", NONE, "waits until the slot has been read: it may be filled again", [];
 

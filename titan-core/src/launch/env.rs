@@ -4,10 +4,11 @@ use super::{ArgInfo, BindError, Origin, Rule};
 use crate::ir::{Const, Elem, HostEnv, HostExpr, HostExprError, HostNames, HostOp, Signature, Symbol};
 use std::fmt;
 
-/// The arguments, and the shape names bound so far.
-pub(super) struct Env<'a> {
-    sig: &'a Signature,
-    args: &'a [ArgInfo<'a>],
+/// The arguments of a launch, and the shape names bound so far. Once [`check`](Arguments::check) has given it out, all fit.
+#[derive(Debug)]
+pub struct Arguments<'a> {
+    pub(super) sig: &'a Signature,
+    pub(super) args: &'a [ArgInfo<'a>],
     /// Value, and the parameter and axis it came from.
     symbols: Vec<Option<(i64, usize, usize)>>,
 }
@@ -50,9 +51,9 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-impl<'a> Env<'a> {
+impl<'a> Arguments<'a> {
     pub(super) fn new(sig: &'a Signature, args: &'a [ArgInfo<'a>]) -> Self {
-        Env { sig, args, symbols: vec![None; sig.symbols.len()] }
+        Arguments { sig, args, symbols: vec![None; sig.symbols.len()] }
     }
 
     /// Gives a name its value, unless it has one or the tensor is absent.
@@ -86,7 +87,7 @@ impl<'a> Env<'a> {
         self.origin(expr).into_iter().map(|o| (o.name, o.value)).collect()
     }
 
-    /// As [`Env::values`], with the tensor and axis that bound each shape name.
+    /// As [`Arguments::values`], with the tensor and axis that bound each shape name.
     pub(super) fn origin(&self, expr: &HostExpr) -> Vec<Origin> {
         let mut found: Vec<Origin> = Vec::new();
         expr.visit(&mut |leaf| {
@@ -159,7 +160,7 @@ impl<'a> Env<'a> {
     }
 }
 
-impl HostEnv for Env<'_> {
+impl HostEnv for Arguments<'_> {
     fn symbol(&self, symbol: Symbol) -> i64 {
         self.symbols.get(symbol.index()).copied().flatten().map_or(0, |(value, ..)| value)
     }

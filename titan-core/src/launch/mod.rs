@@ -5,8 +5,8 @@
 //! the user's names, with a way out.
 //!
 //! A grid without programs (an extent of 0) runs nothing, as a loop over an empty range does: tensors without rows need no
-//! special case at the call. It is an error where an output has elements that no program would write, see [`refuse_idle`] and
-//! [`refuse_short`]. So is a negative extent.
+//! special case at the call. It is an error where an output has elements that no program would write, see
+//! [`Arguments::refuse_idle`] and [`Arguments::refuse_short`]. So is a negative extent.
 //!
 //! Whether two arguments overlap is told by their [`Footprint`]s.
 //!
@@ -21,12 +21,13 @@ pub mod report;
 #[cfg(test)]
 mod tests;
 
+pub use env::Arguments;
 pub use error::{BindError, Origin, Rule};
 pub use footprint::Footprint;
-pub use idle::{Output, refuse_idle, refuse_short};
+pub use idle::Output;
 
 use crate::ir::{Access, Const, DimSpec, Elem, GridSpec, HostExpr, ParamKind, Signature};
-use env::{Env, Place};
+use env::Place;
 
 /// The greatest extent of a tensor along one axis, and of a grid: indices are `i32`.
 pub const MAX_EXTENT: i64 = i32::MAX as i64;
@@ -72,12 +73,9 @@ pub struct Bound {
 /// # Errors
 /// The first rule that is broken.
 pub fn bind(sig: &Signature, args: &[ArgInfo<'_>]) -> Result<Bound, BindError> {
-    let env = bind_arguments(sig, args)?;
-    let grid = match &sig.grid {
-        GridSpec::Persistent => Grid::Persistent,
-        GridSpec::Extents(extents) => Grid::Extents(eval_grid(&env, extents)?),
-    };
-    Ok(Bound { symbols: env.into_symbols(), grid })
+    let arguments = Arguments::check(sig, args)?;
+    let grid = arguments.grid()?;
+    Ok(arguments.with_grid(grid))
 }
 
 /// As [`bind`], with a grid that the caller gives in place of the kernel's own, which is not evaluated.
@@ -85,29 +83,61 @@ pub fn bind(sig: &Signature, args: &[ArgInfo<'_>]) -> Result<Bound, BindError> {
 /// # Errors
 /// The first rule that is broken, or an extent of the grid above 2³¹ − 1.
 pub fn bind_with_grid(sig: &Signature, args: &[ArgInfo<'_>], grid: [u32; 3]) -> Result<Bound, BindError> {
-    let env = bind_arguments(sig, args)?;
+    let arguments = Arguments::check(sig, args)?;
+    let grid = given_grid(grid)?;
+    Ok(arguments.with_grid(grid))
+}
+
+/// A grid that the caller gives.
+///
+/// # Errors
+/// If an extent is above 2³¹ − 1.
+pub fn given_grid(grid: [u32; 3]) -> Result<Grid, BindError> {
     for (axis, extent) in grid.into_iter().enumerate() {
         grid_extent(axis, &extent.to_string(), extent.into())?;
     }
-    Ok(Bound { symbols: env.into_symbols(), grid: Grid::Extents(grid) })
+    Ok(Grid::Extents(grid))
 }
 
-fn bind_arguments<'a>(sig: &'a Signature, args: &'a [ArgInfo<'a>]) -> Result<Env<'a>, BindError> {
-    if args.len() != sig.params.len() {
-        return Err(BindError::Count { expected: sig.params.len(), found: args.len() });
+impl<'a> Arguments<'a> {
+    /// Arguments that fit the signature. The grid is not looked at: what is wrong with it can be told only of such ones.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(sig: &'a Signature, args: &'a [ArgInfo<'a>]) -> Result<Self, BindError> {
+        if args.len() != sig.params.len() {
+            return Err(BindError::Count { expected: sig.params.len(), found: args.len() });
+        }
+        for (index, arg) in args.iter().enumerate() {
+            check_argument(sig, index, arg)?;
+        }
+        let mut env = Arguments::new(sig, args);
+        bind_symbols(sig, &mut env);
+        check_shapes(sig, &env)?;
+        for condition in &sig.requires {
+            if env.eval(condition, &Place::Requirement)? == 0 {
+                return Err(BindError::Requirement { condition: env.text(condition), values: env.values(condition) });
+            }
+        }
+        Ok(env)
     }
-    for (index, arg) in args.iter().enumerate() {
-        check_argument(sig, index, arg)?;
-    }
-    let mut env = Env::new(sig, args);
-    bind_symbols(sig, &mut env);
-    check_shapes(sig, &env)?;
-    for condition in &sig.requires {
-        if env.eval(condition, &Place::Requirement)? == 0 {
-            return Err(BindError::Requirement { condition: env.text(condition), values: env.values(condition) });
+
+    /// The kernel's own grid.
+    ///
+    /// # Errors
+    /// If it has no value, or one that is negative or above 2³¹ − 1.
+    pub fn grid(&self) -> Result<Grid, BindError> {
+        match &self.sig.grid {
+            GridSpec::Persistent => Ok(Grid::Persistent),
+            GridSpec::Extents(extents) => eval_grid(self, extents).map(Grid::Extents),
         }
     }
-    Ok(env)
+
+    /// The launch with this grid.
+    #[must_use]
+    pub fn with_grid(self, grid: Grid) -> Bound {
+        Bound { symbols: self.into_symbols(), grid }
+    }
 }
 
 /// Kind, element type, rank and extents of one argument.
@@ -170,7 +200,7 @@ pub fn is_injective(extents: &[i64], strides: &[i64]) -> bool {
 
 /// Gives the shape names their values. A name whose first mention is on an absent tensor takes its value from the next
 /// extent that is declared to be just that name.
-fn bind_symbols(sig: &Signature, env: &mut Env<'_>) {
+fn bind_symbols(sig: &Signature, env: &mut Arguments<'_>) {
     for first in [true, false] {
         for (index, param) in sig.params.iter().enumerate() {
             let ParamKind::Tensor { shape, .. } = &param.kind else { continue };
@@ -185,7 +215,7 @@ fn bind_symbols(sig: &Signature, env: &mut Env<'_>) {
     }
 }
 
-fn check_shapes(sig: &Signature, env: &Env<'_>) -> Result<(), BindError> {
+fn check_shapes(sig: &Signature, env: &Arguments<'_>) -> Result<(), BindError> {
     for (index, param) in sig.params.iter().enumerate() {
         let ParamKind::Tensor { shape, .. } = &param.kind else { continue };
         let Some(extents) = env.extents(index) else { continue };
@@ -212,7 +242,7 @@ fn check_shapes(sig: &Signature, env: &Env<'_>) -> Result<(), BindError> {
     Ok(())
 }
 
-fn eval_grid(env: &Env<'_>, extents: &[HostExpr]) -> Result<[u32; 3], BindError> {
+fn eval_grid(env: &Arguments<'_>, extents: &[HostExpr]) -> Result<[u32; 3], BindError> {
     if extents.len() > 3 {
         return Err(BindError::GridAxes { found: extents.len() });
     }

@@ -232,7 +232,7 @@ fn an_idle_grid_is_refused_where_an_output_waits_for_it() {
         let args = all.each_ref().map(|extents| f16(extents, &[99, 1]));
         let grid = if given { [1, 0, 1] } else { [2, u32::try_from(n / 32).unwrap(), 1] };
         let outputs = [Output { param: 2, only_updated }].into_iter();
-        refuse_idle(&sig, outputs, &args, grid, given).err().map(|e| e.to_string())
+        Arguments::check(&sig, &args).unwrap().refuse_idle(outputs, grid, given).err().map(|e| e.to_string())
     };
     assert_eq!(
         idle(false, (4, 31, 8), false).unwrap(),
@@ -265,7 +265,7 @@ fn a_grid_that_leaves_parts_unwritten_is_refused() {
         let all = [[m, 8], [n, 8], [m, n]];
         let args = all.each_ref().map(|extents| f16(extents, &[999, 1]));
         let grid = [2, given.unwrap_or_else(|| u32::try_from(n / 32).unwrap()), 1];
-        refuse_short(sig, &needs, &args, grid, given.is_some()).err().map(|e| e.to_string())
+        Arguments::check(sig, &args).unwrap().refuse_short(&needs, grid, given.is_some()).err().map(|e| e.to_string())
     };
     assert_eq!(
         short(&sig, (4, 100), None).unwrap(),

@@ -158,18 +158,24 @@ fn grid(kernel: &Verified, args: &[sim::Arg]) -> Option<[u32; 3]> {
     }
 }
 
+/// Kernels of which the simulator says that it does not know what they leave in memory: raw stores do not say which bytes they
+/// write, and opaque calls not what. Of all others it knows.
+const UNKNOWN: [(&str, Kind); 6] = [
+    ("barrier_call_may_write @passes", Kind::Undefined),
+    ("barrier_call_of_other_regions @passes", Kind::NotModelled),
+    ("barrier_call_under_a_product @passes", Kind::Undefined),
+    ("barrier_fence_before_a_store_outside @passes", Kind::NotModelled),
+    ("barrier_output_read_under_a_store @passes", Kind::NotModelled),
+    ("barrier_output_written_under_a_store @passes", Kind::NotModelled),
+];
+
 #[test]
 fn the_executor_and_the_simulator_compute_the_same() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../titan-core/filetests");
-    let (mut compared, mut skipped, mut wrong) = (0, 0, Vec::new());
+    let (mut compared, mut skipped, mut wrong, mut unknown) = (0, 0, Vec::new(), 0);
     for sub in ["text", "verify"] {
         let mut paths: Vec<_> = std::fs::read_dir(folder.join(sub)).unwrap().map(|e| e.unwrap().path()).collect();
         paths.sort();
-        // What opaque calls leave in memory is not known, and which bytes raw stores write is not said.
-        paths.retain(|p| {
-            let name = p.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            !name.starts_with("barrier_call_") && name != "barrier_fence_before_a_store_outside"
-        });
         for path in paths {
             let kernels = titan_core::text::parse_located(&std::fs::read_to_string(&path).unwrap()).unwrap_or_default();
             for kernel in kernels.into_iter().filter_map(|k| verify(k.kernel).ok()) {
@@ -179,10 +185,16 @@ fn the_executor_and_the_simulator_compute_the_same() {
                     let before = args.clone();
                     let options = sim::Options { sanitize: false, max_steps: 200_000, ..sim::Options::default() };
                     let report = sim::run(&kernel.clone().into(), &mut args, Some(grid), &options).unwrap();
-                    let name = format!("{} @{} {extent}", path.file_stem().unwrap().to_string_lossy(), kernel.sig.name);
+                    let name = format!("{} @{}", path.file_stem().unwrap().to_string_lossy(), kernel.sig.name);
+                    let known = UNKNOWN.iter().find(|(unknown, _)| *unknown == name);
+                    let name = format!("{name} {extent}");
                     match report.findings.first() {
                         // Kernels that trap or do not end are not for the executor.
                         Some(f) if matches!(f.kind, Kind::Trap | Kind::Steps) => continue,
+                        Some(f) if known.is_some_and(|(_, kind)| f.kind == *kind) => {
+                            unknown += 1;
+                            continue;
+                        }
                         Some(f) => {
                             wrong.push(format!("{name}: {f}"));
                             continue;
@@ -206,4 +218,5 @@ fn the_executor_and_the_simulator_compute_the_same() {
     println!("{compared} runs agree or not, {skipped} that the executor refuses");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(compared > 200, "{compared}");
+    assert_eq!(unknown, 2 * UNKNOWN.len(), "what is known now should be compared");
 }

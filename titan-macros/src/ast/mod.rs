@@ -374,10 +374,10 @@ pub(crate) enum Stmt {
         init: Option<Expr>,
         span: Span,
     },
-    /// An expression; with `semi` its value is dropped.
+    /// An expression; its value is dropped with a semicolon, which stands at `semi`.
     Expr {
         expr: Expr,
-        semi: bool,
+        semi: Option<Span>,
     },
 }
 

@@ -36,6 +36,8 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
     for param in &mut item.sig.generics.params {
         if let syn::GenericParam::Const(c) = param
             && reported(reports, Code::Generics, c.ty.to_token_stream())
+            // Ranks are of this type: the parameters are as they were.
+            && c.ty.to_token_stream().to_string() != "usize"
         {
             c.ty = syn::parse_quote!(i32);
         }

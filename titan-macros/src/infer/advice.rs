@@ -2,13 +2,14 @@
 
 use super::method::Call;
 use super::misfit::expected_help;
+use super::misfit::extents;
 use super::{ITy, Infer, S};
 use crate::ast::{Expr, ExprKind};
 use crate::method::{self, Receiver, lookup};
 use crate::usage;
 use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
-use titan_core::ir::{Access, UnOp};
+use titan_core::ir::{Access, Elem, UnOp};
 
 impl Infer<'_> {
     /// A value of one kind where another is expected.
@@ -26,8 +27,16 @@ impl Infer<'_> {
                 "a tile is stored: `y.store_tile([i], v)`".to_owned()
             }
             (ITy::Scalar(_) | ITy::Tile(..) | ITy::Row(..) | ITy::Col(..), ITy::Tensor(t)) => load_help(t.rank),
-            (ITy::Tile(..), ITy::Scalar(_)) => {
-                "`Tile::<f32, 64>::full(v)` is a tile of one value, and `y.set([i], v)` stores one element".to_owned()
+            (ITy::Tile(e, s), ITy::Scalar(_)) => {
+                let tile = match (self.elem_of(*e), self.shape_of(*s)) {
+                    // Rust has no literals of the small floats.
+                    (Some(e), Some(s)) if e.is_float() && e != Elem::F32 && e != Elem::F64 => {
+                        format!("Tile::<f32, {}>::full(v).cast::<{e}>()", extents(s))
+                    }
+                    (Some(e), Some(s)) => format!("Tile::<{e}, {}>::full(v)", extents(s)),
+                    _ => "Tile::<f32, 64>::full(v)".to_owned(),
+                };
+                format!("`{tile}` is a tile of one value, and `y.set([i], v)` stores one element")
             }
             (ITy::Tile(_, s), ITy::Row(..)) => match self.shape_of(*s).filter(|s| s.rank() == 2) {
                 Some(s) => format!("`.broadcast::<0, {}>()` in place of `.row()` makes a whole tile", s[0]),
@@ -143,15 +152,21 @@ impl Infer<'_> {
         }
     }
 
-    /// Reports a variable for an operation that gives no value.
-    pub(super) fn bound_to_nothing(&mut self, e: &Expr) -> bool {
-        let ExprKind::Method { name, .. } = &e.kind else { return false };
-        let help = match name.to_string() {
-            n if n.starts_with("atomic_") => "what was there before is not given; leave out the variable",
-            _ => "leave out the variable",
-        };
-        self.cx.error_help(Code::Arguments, name.span(), format!("`{name}` gives no value"), help);
-        true
+    /// The type of an expression whose value is used. An operation that gives none is reported here, with what to do
+    /// about it.
+    pub(super) fn value(&mut self, e: &Expr, mend: &str) -> ITy {
+        let before = self.cx.reports();
+        let ty = self.expr(e);
+        let (ITy::Unit, ExprKind::Method { name, .. }) = (&ty, &e.kind) else { return ty };
+        if self.cx.reports() == before {
+            let why = match name.to_string() {
+                n if n.starts_with("atomic_") => "what was there before is not given",
+                _ => "it stores",
+            };
+            let help = format!("{why}{mend}");
+            self.cx.error_help(Code::Arguments, name.span(), format!("`{name}` gives no value"), help);
+        }
+        ITy::Unknown
     }
 
     /// A method that kernels do not have.
@@ -160,6 +175,12 @@ impl Infer<'_> {
         let title = format!("{} has no operation `{text}`", self.describe(ty));
         let known = |r| lookup(r, &text).is_some();
         let help = match ty {
+            ITy::Row(..) if text == "broadcast" => {
+                "`.broadcast::<0, M>()` in place of `.row()` makes a tile of M rows".to_owned()
+            }
+            ITy::Col(..) if text == "broadcast" => {
+                "`.broadcast::<1, N>()` in place of `.col()` makes a tile of N columns".to_owned()
+            }
             ITy::Row(..) | ITy::Col(..) if known(Receiver::Tile) => {
                 let line = if matches!(ty, ITy::Row(..)) { "row" } else { "col" };
                 let dots = if UnOp::from_name(&text).is_some() { "" } else { ".." };

@@ -146,12 +146,9 @@ impl Infer<'_> {
                 },
                 None => {
                     let want = device_const(dev, dim, bound);
-                    if want.is_some_and(|w| w != extent) {
-                        self.cx.error(
-                            Code::ShapeMismatch,
-                            span,
-                            format!("an extent is {extent}, not the one of `{}`", dev.func.name),
-                        );
+                    if let Some(want) = want.filter(|w| *w != extent) {
+                        let title = format!("an extent of {extent} where `{}` takes {want}", dev.func.name);
+                        self.cx.error(Code::ShapeMismatch, span, title);
                     }
                 }
             }

@@ -16,23 +16,19 @@ impl Infer<'_> {
             match stmt {
                 Stmt::Let { pat, ty, init, span } => {
                     let annotated = ty.as_ref().map(|t| self.ty_ref(t));
-                    let value = init.as_ref().map(|e| self.expr(e));
+                    let value = init.as_ref().map(|e| self.value(e, "; leave out the variable"));
                     let ty = match (annotated, value) {
                         (Some(a), Some(v)) => self.unify(&a, &v, init.as_ref().map_or(*span, |e| e.span)),
                         (Some(t), None) | (None, Some(t)) => t,
                         (None, None) => ITy::Unknown,
                     };
                     diverges |= ty == ITy::Never;
-                    let ty = match (ty, init) {
-                        (ITy::Unit, Some(e)) if self.bound_to_nothing(e) => ITy::Unknown,
-                        (ty, _) => ty,
-                    };
                     self.bind(pat, &ty);
                 }
                 Stmt::Expr { expr, semi } => {
                     let ty = self.expr(expr);
                     diverges |= ty == ITy::Never;
-                    last = if *semi { ITy::Unit } else { ty };
+                    last = if semi.is_some() { ITy::Unit } else { ty };
                 }
             }
         }
@@ -56,7 +52,7 @@ impl Infer<'_> {
                 self.unary(*op, ty, e.span)
             }
             ExprKind::Binary(op, a, b) => {
-                let (ta, tb) = (self.expr(a), self.expr(b));
+                let (ta, tb) = (self.value(a, ""), self.value(b, ""));
                 self.binary(*op, &ta, &tb, e.span)
             }
             ExprKind::Lazy(op, a, b) => {
@@ -72,13 +68,13 @@ impl Infer<'_> {
             }
             ExprKind::Assign(place, value) => {
                 let want = self.expr(place);
-                let got = self.expr(value);
+                let got = self.value(value, "");
                 let ty = self.unify(&want, &got, value.span);
                 self.initialise(place, ty);
                 ITy::Unit
             }
             ExprKind::AssignOp(op, place, value) => {
-                let (a, b) = (self.expr(place), self.expr(value));
+                let (a, b) = (self.expr(place), self.value(value, ""));
                 let result = self.binary(*op, &a, &b, e.span);
                 self.unify(&a, &result, e.span);
                 ITy::Unit

@@ -1,7 +1,7 @@
 //! Methods of scalars and tiles; those of tensors are in [`super::memory`].
 
 use super::{ITy, Infer, S, TensorTy, pipe};
-use crate::ast::{Expr, ExprKind, GenericArg, GenericArgValue};
+use crate::ast::{Expr, ExprKind, GenericArg, GenericArgValue, Res};
 use crate::method::{Method, Receiver, lookup};
 use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
@@ -56,7 +56,13 @@ impl Infer<'_> {
         let Some(method) = lookup(receiver, &name.to_string()) else {
             args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
             return match &ty {
-                ITy::Pipe(_) => self.rusts_own(&ty, name, args),
+                ITy::Pipe(_) => {
+                    // What is taken for another kind of token is told once, not at every use.
+                    if let ExprKind::Path(_, Res::Local(var)) = &recv.kind {
+                        self.vars[*var] = ITy::Unknown;
+                    }
+                    self.rusts_own(&ty, name, args)
+                }
                 _ => self.no_method(&ty, Some(receiver), name),
             };
         };
@@ -93,6 +99,12 @@ impl Infer<'_> {
                 "step_by" | "rev" | "enumerate" | "take" | "skip" | "zip" | "map" | "filter" | "for_each" | "chain",
             ) => "a `for` walks it as it is".to_owned(),
             (ITy::OwnIter(_), _) => "a `for` walks it as it is".to_owned(),
+            (ITy::Pipe(pipe::PipeTy::Ready(_)), "get" | "release" | "split" | "a" | "b" | "c" | "d") => {
+                let title = format!("{} has no operation `{name}`", self.describe(ty));
+                let help = format!("wait for its copies first: `.wait()` gives the stage that has `{name}`");
+                self.cx.error_help(Code::UnknownOp, name.span(), title, help);
+                return ITy::Unknown;
+            }
             (ITy::Pipe(pipe), _) => return self.no_method(ty, pipe.kind().map(Receiver::Pipe), name),
             _ => return self.no_method(ty, None, name),
         };

@@ -119,7 +119,7 @@ pub(super) fn expected_help(want: TileShape, got: TileShape) -> Option<String> {
     }
 }
 
-fn extents(shape: TileShape) -> String {
+pub(super) fn extents(shape: TileShape) -> String {
     let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
     dims.join(", ")
 }
@@ -132,7 +132,9 @@ fn is_float(slot: ElemSlot) -> bool {
 fn conversion(from: ElemSlot, to: ElemSlot) -> String {
     match (from, to) {
         (ElemSlot::Int, _) if is_float(to) => "a literal of floats has a point: `2.0`".to_owned(),
-        (ElemSlot::Float, ElemSlot::Known(e)) if e.is_int() => "a literal of integers has no point: `2`".to_owned(),
+        (ElemSlot::Float, ElemSlot::Known(e)) if e.is_int() => {
+            "a literal of integers has no point: `2`; integers become floats by `.cast::<f32>()`".to_owned()
+        }
         (ElemSlot::Float, _) if matches!(to, ElemSlot::Int) => "literals of floats have a point: `2.0`".to_owned(),
         (_, ElemSlot::Known(Elem::Bool)) => "a comparison gives `bool`: `x != 0`".to_owned(),
         (_, ElemSlot::Known(to)) => format!("`.cast::<{to}>()` converts it"),

@@ -139,7 +139,7 @@ impl<'a> Infer<'a> {
         let body = &self.env.func.body;
         let got = self.block(body);
         let last = match body.stmts.last() {
-            Some(Stmt::Expr { expr, semi: false }) => expr.span,
+            Some(Stmt::Expr { expr, semi: None }) => expr.span,
             _ => body.close,
         };
         let want = self.ret.clone();

@@ -52,7 +52,7 @@ impl FnLower<'_, '_, '_> {
                 }
                 Stmt::Expr { expr, semi } => {
                     let val = self.expr(expr)?;
-                    if !*semi {
+                    if semi.is_none() {
                         last = val;
                     }
                 }

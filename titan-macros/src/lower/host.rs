@@ -2,10 +2,20 @@
 
 use crate::ast::{BinaryOp, Builtin, Callee, Expr, ExprKind, LazyOp, Res, UnaryOp};
 use crate::consts::{self, ConstValue};
-use crate::ctxt::Ctxt;
+use crate::ctxt::{Ctxt, Diag};
 use crate::items::FnEnv;
-use titan_core::diag::Code;
+use crate::names::is_constant_name;
+use proc_macro2::Span;
+use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Builder, HostExpr, HostOp, ParamKind};
+
+/// What is said of a name in a grid, shape or requirement that nothing gives a value.
+pub(crate) fn undeclared(name: &str, span: Span) -> Diag {
+    let title = format!("`{name}` is not a shape name, an integer argument or a constant");
+    let help = "shape names are declared where a tensor first mentions them: `#[shape(M, K)] a: &Tensor<f32, 2>`";
+    let diag = Diagnostic::new(Code::ShapeName, span, title).help(help);
+    if is_constant_name(name) { diag.help("a constant is marked `#[titan::constant]`, and in scope") } else { diag }
+}
 
 /// Lowers host expressions against the parameters that the builder has.
 pub(crate) struct Host<'a> {
@@ -29,7 +39,7 @@ impl Host<'_> {
         match &e.kind {
             ExprKind::Paren(a, _) => self.expr(b, a),
             ExprKind::Block(block) => match &block.stmts[..] {
-                [crate::ast::Stmt::Expr { expr, semi: false }] => self.expr(b, expr),
+                [crate::ast::Stmt::Expr { expr, semi: None }] => self.expr(b, expr),
                 _ => self.refuse(e, "a block"),
             },
             ExprKind::Path(path, res) => self.path(b, e, path, res),
@@ -84,10 +94,7 @@ impl Host<'_> {
                 None => None,
             },
             Res::Constant(_) | Res::None => {
-                let title = format!("`{}` is not a shape name, an integer argument or a constant", path.text());
-                let help =
-                    "shape names are declared where a tensor first mentions them: `#[shape(M, K)] a: &Tensor<f32, 2>`";
-                self.cx.error_help(Code::ShapeName, e.span, title, help);
+                self.cx.push(undeclared(&path.text(), e.span));
                 None
             }
             Res::ConstParam(_) | Res::Builtin | Res::Assoc(_) => self.refuse(e, "this constant"),

@@ -2,9 +2,11 @@
 
 use super::{Parser, first_span};
 use crate::ast::{BinaryOp, Callee, Expr, ExprKind, LazyOp, Res, UnaryOp};
+use crate::method::{Receiver, lookup};
+use crate::usage;
 use quote::ToTokens;
 use syn::BinOp;
-use titan_core::diag::Code;
+use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::Elem;
 
 impl Parser<'_> {
@@ -215,11 +217,21 @@ impl Parser<'_> {
                 lit.set_span(i.span);
                 self.make(i.span, ExprKind::Field(base, i.index as usize, lit))
             }
+            syn::Member::Named(n) if is_method(&n.to_string()) => {
+                let help = match usage::example(&n.to_string()) {
+                    Some(example) => format!("with parentheses: `{example}`"),
+                    None => format!("with parentheses: `x.{n}()`"),
+                };
+                self.cx.error_help(Code::Syntax, n.span(), format!("`{n}` is an operation, not a field"), help);
+                self.bad(n.span())
+            }
             syn::Member::Named(n) => {
                 if !std::mem::replace(&mut self.has_struct, true) {
                     let help =
                         "group values in tuples; a program's place is `program_id(axis)`, an extent `x.dim(axis)`";
-                    self.cx.error_help(Code::Syntax, n.span(), "kernels have no structs, so no named fields", help);
+                    let title = "kernels have no structs, so no named fields";
+                    // What has the fields may have been refused as a parameter.
+                    self.cx.unless_broken(Diagnostic::new(Code::Syntax, n.span(), title).help(help));
                 }
                 self.bad(n.span())
             }
@@ -298,4 +310,9 @@ fn operator(op: BinOp) -> Option<(BinaryOp, bool)> {
         BinOp::ShrAssign(_) => (BinaryOp::Shr, true),
         _ => return None,
     })
+}
+
+/// Whether a tensor, tile or scalar has an operation of this name.
+fn is_method(name: &str) -> bool {
+    [Receiver::Tensor, Receiver::Tile, Receiver::Scalar].into_iter().any(|r| lookup(r, name).is_some())
 }

@@ -12,11 +12,13 @@ mod signature;
 mod stmt;
 mod ty;
 
-use crate::ast::{Expr, ExprKind, Function, KernelConfig, KernelItem, Mention};
+use crate::ast::{Expr, ExprKind, Function, KernelConfig, KernelItem, Mention, Param, TypeKind, TypeRef};
 use crate::ctxt::Ctxt;
+use crate::signature::refuse;
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use titan_core::diag::Code;
+use titan_core::ir::Elem;
 
 /// State of the parser of one function.
 pub(crate) struct Parser<'a> {
@@ -74,7 +76,7 @@ pub(crate) fn kernel(cx: &Ctxt, attr: TokenStream, item: TokenStream) -> Option<
         cx.error_help(Code::Modifier, span, "a kernel returns nothing", "store results to a `&mut Tensor` parameter");
     }
     let (attrs, vis) = outside(&item);
-    let func = parser.function(&item);
+    let func = parser.function(&item, true);
     Some(KernelItem { attrs, vis, func, config })
 }
 
@@ -84,7 +86,7 @@ pub(crate) fn device(cx: &Ctxt, item: TokenStream) -> Option<(Vec<TokenStream>, 
     let item = parser.item_fn(item)?;
     parser.modifiers(&item.sig, "a device function");
     let (attrs, vis) = outside(&item);
-    Some((attrs, vis, parser.function(&item)))
+    Some((attrs, vis, parser.function(&item, false)))
 }
 
 /// Parses the expression of a constant, apart from any function.
@@ -111,10 +113,13 @@ impl Parser<'_> {
         }
     }
 
-    fn function(&mut self, item: &syn::ItemFn) -> Function {
+    fn function(&mut self, item: &syn::ItemFn, is_kernel: bool) -> Function {
         let generics = self.generics(&item.sig.generics);
         self.generics = generics.iter().map(|g| g.name.to_string()).collect();
-        let params = item.sig.inputs.iter().filter_map(|p| self.param(p)).collect();
+        let params: Vec<Param> = item.sig.inputs.iter().filter_map(|p| self.param(p)).collect();
+        if is_kernel {
+            params.iter().filter(|p| self.is_unknown(&p.ty)).for_each(|p| refuse(self.cx, p));
+        }
         let ret = match &item.sig.output {
             syn::ReturnType::Default => None,
             syn::ReturnType::Type(_, ty) => Some(self.ty(ty)),
@@ -131,6 +136,12 @@ impl Parser<'_> {
             intrinsics: Vec::new(),
             mentions: std::mem::take(&mut self.mentions),
         }
+    }
+
+    /// Whether a type is a name that kernels do not know.
+    fn is_unknown(&self, ty: &TypeRef) -> bool {
+        let known = |name: &str| self.generics.iter().any(|g| g == name) || Elem::from_name(name).is_some();
+        matches!(&ty.kind, TypeKind::Elem(name, _) if !known(&name.to_string()))
     }
 
     fn config(&mut self, attr: TokenStream) -> KernelConfig {

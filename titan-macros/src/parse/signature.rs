@@ -83,12 +83,9 @@ impl Parser<'_> {
                     (_, Some(e)) if e.is_arith_int() => GenericKind::ConstInt(e),
                     _ => {
                         let title = format!("a constant parameter of type `{ty}`");
-                        self.cx.error_help(
-                            Code::Generics,
-                            c.ty.span(),
-                            title,
-                            "shapes and options are `i32` or `bool`",
-                        );
+                        let help =
+                            "shapes and options are `i32` or `bool`; the rank of a tensor is written as a number";
+                        self.cx.error_help(Code::Generics, c.ty.span(), title, help);
                         return None;
                     }
                 };

@@ -3,6 +3,7 @@
 use super::{Parser, first_span};
 use crate::ast::{Block, Stmt};
 use quote::ToTokens;
+use syn::spanned::Spanned;
 use titan_core::diag::Code;
 
 impl Parser<'_> {
@@ -15,10 +16,10 @@ impl Parser<'_> {
     fn stmt(&mut self, stmt: &syn::Stmt) -> Option<Stmt> {
         match stmt {
             syn::Stmt::Local(local) => Some(self.local(local)),
-            syn::Stmt::Expr(e, semi) => Some(Stmt::Expr { expr: self.expr(e), semi: semi.is_some() }),
+            syn::Stmt::Expr(e, semi) => Some(Stmt::Expr { expr: self.expr(e), semi: semi.map(|s| s.span) }),
             syn::Stmt::Macro(m) => {
                 self.no_attrs(&m.attrs);
-                Some(Stmt::Expr { expr: self.mac(&m.mac), semi: true })
+                Some(Stmt::Expr { expr: self.mac(&m.mac), semi: Some(m.mac.path.span()) })
             }
             syn::Stmt::Item(item) => {
                 let span = first_span(item.to_token_stream());
@@ -35,7 +36,7 @@ impl Parser<'_> {
         if let Some((els, _)) = local.init.as_ref().and_then(|i| i.diverge.as_ref()) {
             let help = "an optional tensor is asked for with `if let Some(x) = option { .. }`";
             self.cx.error_help(Code::Syntax, els.span, "`let … else` is not part of kernels", help);
-            return Stmt::Expr { expr: self.bad(els.span), semi: true };
+            return Stmt::Expr { expr: self.bad(els.span), semi: Some(els.span) };
         }
         let (pat, ty) = match &local.pat {
             syn::Pat::Type(t) => (self.pat(&t.pat), Some(self.ty(&t.ty))),

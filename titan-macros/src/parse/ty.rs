@@ -5,7 +5,7 @@ use crate::ast::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments};
-use titan_core::diag::Code;
+use titan_core::diag::{Code, Diagnostic};
 
 impl Parser<'_> {
     pub(super) fn ty(&mut self, ty: &syn::Type) -> TypeRef {
@@ -23,6 +23,12 @@ impl Parser<'_> {
             }
             syn::Type::Reference(r) => return self.reference(r),
             syn::Type::Path(p) if p.qself.is_none() => return self.type_of_path(&p.path),
+            syn::Type::Slice(s) => {
+                let help = "what lies in memory is a tensor: `&Tensor<f32, 1>`, and `&mut` for an output";
+                let span = s.bracket_token.span.open();
+                self.cx.error_help(Code::Parameter, span, "kernels have no slices", help);
+                (span, TypeKind::Infer)
+            }
             _ => return self.bad_type(first_span(ty.to_token_stream())),
         };
         TypeRef { span, kind }
@@ -128,8 +134,15 @@ impl Parser<'_> {
             _ => None,
         };
         let (Some(elem), Some(rank)) = (elem, literal) else {
-            let at = rank.map_or(span, |(s, _)| s);
-            self.cx.error_help(Code::Parameter, at, "the rank of a tensor is 1 to 5", "as in `&Tensor<f32, 2>`");
+            let (at, named) = rank.map_or((span, false), |(s, v)| (s, matches!(v, GenericArgValue::Type(_))));
+            let (title, help) = ("the rank of a tensor is a number, 1 to 5", "as in `&Tensor<f32, 2>`");
+            let diag = Diagnostic::new(Code::Parameter, at, title).help(help);
+            // A name that stands for the ranks of several tensors is one mistake.
+            if named {
+                self.cx.unless_broken(diag)
+            } else {
+                self.cx.push(diag)
+            }
             return TypeRef { span, kind: TypeKind::Infer };
         };
         let kind = TypeKind::Tensor { elem: Box::new(elem), rank, mutable: false, optional: false, path };

@@ -32,7 +32,10 @@ impl Shadow<'_> {
             }
             Stmt::Expr { expr, semi } => {
                 let e = self.expr(expr);
-                if *semi { quote!(#e;) } else { e }
+                match semi {
+                    Some(span) => quote_spanned!(*span=> #e;),
+                    None => e,
+                }
             }
         }
     }

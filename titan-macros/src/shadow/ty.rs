@@ -13,7 +13,7 @@ impl Shadow<'_> {
             TypeKind::Elem(_, path) => path.clone(),
             TypeKind::Tile(elem, dims, path) | TypeKind::Smem(elem, dims, path) => {
                 let (elem, shape, tile) = (self.ty(elem), self.shape(dims, t.span), path.tokens());
-                quote!(#tile<#elem, #shape>)
+                quote_spanned!(t.span=> #tile<#elem, #shape>)
             }
             TypeKind::Dims(dims) => self.shape(dims, t.span),
             TypeKind::Tensor { elem, rank, mutable, optional, path } => {

@@ -65,7 +65,7 @@ impl fmt::Display for BarrierFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BarrierFault::Count(n) => {
-                write!(f, "a barrier counts 1 to {MAX_ARRIVALS} arrivals, and this one is set to {n}")
+                write!(f, "a barrier counts 1 to {MAX_ARRIVALS} arrivals, and this one would count {n}")
             }
             BarrierFault::Reinitialised => write!(f, "the barrier is initialised again without being invalidated"),
             BarrierFault::NotLive => {

@@ -12,7 +12,7 @@ use super::value::{Smem, Tile, Val};
 use super::work::{Effect, Operand, Res, Work};
 use crate::engine::{self, Agent};
 use std::rc::Rc;
-use titan_core::ir::{Elem, Op, OpId, Pipe, TileShape, TtgOp, Ty, Unit};
+use titan_core::ir::{Elem, FenceSpace, Op, OpId, Pipe, TileShape, TtgOp, Ty, Unit};
 use titan_core::num::pack_nibbles;
 
 impl Machine<'_> {
@@ -244,7 +244,9 @@ impl Machine<'_> {
             ));
         }
         let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
-        self.fence(agent, id, TO_ASYNC, obs)?;
+        // What the role did before comes before the store: to the slot, and to the output as well.
+        let (from, to, scope, _) = TO_ASYNC;
+        self.fence(agent, id, (from, to, scope, FenceSpace::All), obs)?;
         let (number, lo) = (self.number(agent)?, s.base + offset);
         let kept = (agent, number);
         let read = Work {

@@ -8,3 +8,4 @@ mod twice;
 mod undeclared_in_grid;
 mod undeclared_in_require;
 mod undeclared_in_shape;
+mod unmarked_constant_in_grid;

@@ -1,9 +1,9 @@
-//! A ring that does not fit, not even with fewer slots.
+//! A ring whose one slot is more than a GPU has.
 use titan::prelude::*;
 
 #[titan::kernel(roles(load: 1 warp, work: 4 warps))]
 fn k(#[shape(M, 256)] x: &Tensor<f32, 2>, #[shape(M, 256)] y: &mut Tensor<f32, 2>) {
-    let ring = Ring::<Smem<f32, 128, 256>, 2>::new();
+    let ring = Ring::<Smem<f32, 128, 256>, 1>::new();
     let tiles = y.work::<128, 256>();
     match role() {
         Role::Load => for at in tiles.indices() {

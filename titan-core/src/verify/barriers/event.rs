@@ -6,6 +6,7 @@
 
 use super::super::pipes::joint::run::{Fault, On, Run, Wait};
 use super::super::pipes::joint::state::{Mark, State};
+use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, bit};
 use super::objects::{Kind, Named};
 use crate::diag::Code;
@@ -178,6 +179,10 @@ impl<'k> Run<'k> {
         phase.arrived = phase.arrived.saturating_add(brings.arrivals);
         phase.expected = phase.expected.saturating_add(brings.expected);
         phase.copied = phase.copied.saturating_add(brings.copied);
+        if phase.expected > MAX_COUNT.into() {
+            let expected = phase.expected;
+            return refuse(self.too_many_bytes(at, barrier, expected));
+        }
         if brings.arrivals > 0 {
             phase.last = Some(at.id);
             state.machine.covers(at.role, (barrier, time));
@@ -210,6 +215,12 @@ impl<'k> Run<'k> {
         state.machine.attach(to, copies);
         if noinc {
             return self.bring(state, at, to, Brings { arrivals, ..Brings::default() });
+        }
+        let phase = state.machine.open(to.0, to.1);
+        phase.raised = phase.raised.saturating_add(arrivals);
+        let counted = self.objects.barriers[to.0].count.saturating_add(phase.raised);
+        if counted > MAX_COUNT {
+            return refuse(self.raised_too_far(at, to.0, counted));
         }
         state.machine.announced(role, at.id, to);
         state.machine.touched(role, at.id, to.0, None);

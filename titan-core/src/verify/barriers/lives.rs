@@ -13,7 +13,7 @@ use crate::verify::Error;
 use std::collections::BTreeMap;
 
 /// Arrivals of an mbarrier, and bytes that it expects (PTX ISA, "mbarrier object": both have 20 bits).
-const MAX_COUNT: u32 = (1 << 20) - 1;
+pub(super) const MAX_COUNT: u32 = (1 << 20) - 1;
 
 /// Rule 48: barriers are initialised once, before all else, and fenced.
 pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {

@@ -74,6 +74,8 @@ impl Record {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::verify) struct Phase {
     pub(in crate::verify) arrived: u32,
+    /// By how much copies have raised its count: their arrivals may all still come.
+    pub(in crate::verify) raised: u32,
     pub(in crate::verify) expected: u64,
     pub(in crate::verify) copied: u64,
     /// Where somebody arrived last.

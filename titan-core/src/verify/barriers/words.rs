@@ -5,6 +5,7 @@
 use super::super::pipes::joint::run::{Fault, On, Run, Wait};
 use super::super::pipes::joint::state::State;
 use super::event::At;
+use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, Wrong};
 use crate::diag::Code;
 use crate::ir::traffic::{On as Touches, traffic};
@@ -246,6 +247,28 @@ impl Run<'_> {
                 error.help("announce and arrive at once (`ttg.nv.mbarrier.arrive_expect_tx`), or arrive when the announcement is known")
             }
         }
+    }
+
+    /// Copies raise what a barrier counts, and may all arrive after the last of them has done so.
+    pub(super) fn raised_too_far(&self, at: At<'_>, barrier: usize, counted: u32) -> Error {
+        let own = &self.objects.barriers[barrier];
+        let title = format!(
+            "copies raise the count of {} to as many as {counted} arrivals: an mbarrier counts up to {MAX_COUNT}",
+            own.name
+        );
+        Error::new(Code::BarrierCount, at.op.loc, title)
+            .related(self.kernel.op(own.op).loc, "the barrier")
+            .help("count their arrivals in `init` and write `noinc = true`, or wait for a phase in between")
+    }
+
+    /// The announcements of one phase do not fit in the word.
+    pub(super) fn too_many_bytes(&self, at: At<'_>, barrier: usize, expected: u64) -> Error {
+        let own = &self.objects.barriers[barrier];
+        let title = format!(
+            "{expected} bytes are announced to one phase of {}: its count of bytes ends at {MAX_COUNT}",
+            own.name
+        );
+        Error::new(Code::TxBytes, at.op.loc, title).related(self.kernel.op(own.op).loc, "the barrier")
     }
 
     /// What is to be said of a wait that does not end. `certain`: some arguments lead to it.

@@ -2,6 +2,7 @@
 //!
 //! * `shape`: rings and roles as they are declared, what stages hold, who fills and who reads (rules 28 to 35);
 //! * `tokens`: every token is used up once on every path, and nothing is read after it was released (rules 36 to 40);
+//! * `stores`: what is stored from staging slots is not touched otherwise afterwards (rule 63);
 //! * `joint`: all roles run together: rings are filled as often as they are read, and every wait ends (rules 41 to 45).
 //!
 //! Programs of barriers have rules of their own, `crate::verify::barriers`, and run with the rest in `joint`; last come the fences. A kernel without
@@ -9,6 +10,7 @@
 
 pub(super) mod joint;
 mod shape;
+mod stores;
 mod tensors;
 mod tokens;
 
@@ -29,6 +31,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<Vec<HostExpr>, Vec<Error>> {
     super::reject_if_any(shape::check(kernel))?;
     super::reject_if_any(crate::verify::barriers::check(kernel))?;
     super::reject_if_any(tokens::check(kernel))?;
+    super::reject_if_any(stores::check(kernel))?;
     let conditions = joint::check(kernel)?;
     super::reject_if_any(crate::verify::barriers::proxies::check(kernel))?;
     Ok(conditions)

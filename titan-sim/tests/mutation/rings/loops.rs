@@ -33,9 +33,21 @@ pub(super) fn head(line: &str) -> Option<[String; 3]> {
     Some([line[lo_at..].split_whitespace().next()?.to_owned(), word(" to ")?, word(" step ")?])
 }
 
+/// The index of a loop.
+fn index(line: &str) -> Option<String> {
+    let at = line.find("for ")? + 4;
+    line[at..].trim_start_matches("pipelined ").split_whitespace().next().map(str::to_owned)
+}
+
 pub(super) fn bounds(t: &Text, side: Side, change: &str) -> Vec<Text> {
     let edit = |h: usize| {
         let [_, hi, _] = head(t.line(h))?;
+        // Where an iteration more reads an element that there is not, it traps, and the rings come to nothing wrong.
+        let index = index(t.line(h))?;
+        let trap = |i: usize| op(t.line(i)) == "get" && uses(t.line(i)).contains(&index);
+        if change == "add" && (h..t.end(h)).any(trap) {
+            return None;
+        }
         let new = t.with(h, &t.line(h).replacen(&format!(" to {hi} "), " to %changed ", 1));
         let made = format!("%changed = {change} {hi}, %unit");
         Some(new.before(h, &[&made]).with_constants())
@@ -72,8 +84,7 @@ fn guard(t: &Text, h: usize) -> Option<Text> {
     if line.contains("carry") {
         return None;
     }
-    let at = line.find("for ")? + 4;
-    let index = line[at..].trim_start_matches("pipelined ").split_whitespace().next()?.to_owned();
+    let index = index(line)?;
     let [lo, _, _] = head(line)?;
     let end = t.end(h);
     let last = (h..end).rev().find(|i| op(t.line(*i)) == "continue")?;

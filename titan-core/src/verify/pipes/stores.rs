@@ -1,0 +1,155 @@
+//! Rule 63: what a role stores from a staging slot, it does not touch in another way afterwards.
+//!
+//! Such a store is under way until the kernel ends: that it was waited for says that its slot has been read, not that the
+//! output has been written. Two accesses are compared by where they stand: the second one may come later in the same
+//! iteration of all loops around both, or in a later iteration of any of them. They are told apart by constant distances, or
+//! between the iterations of a loop by coordinates that name its index.
+
+use super::threads;
+use crate::analysis::access::{Access, Accesses, Kind};
+use crate::analysis::affine::{Affine, Term};
+use crate::analysis::forms::Forms;
+use crate::analysis::uses::Tree;
+use crate::diag::Code;
+use crate::ir::{Block, Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Unit, Value};
+use crate::verify::Error;
+use std::collections::BTreeMap;
+
+/// Breaks of rule 63.
+pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+    let mut stores = false;
+    kernel.walk(&mut |_, op| stores |= is_store(op));
+    if !stores {
+        return Vec::new();
+    }
+    let tree = Tree::new(kernel);
+    let forms = Forms::new(kernel, true);
+    let accesses = Accesses::new(kernel, &forms, &tree);
+    let mut errors = Vec::new();
+    for (_, block) in threads(kernel) {
+        let mut order = BTreeMap::new();
+        kernel.walk_block(block, &mut |id, _| {
+            order.insert(id, order.len());
+        });
+        let own: Vec<&Access> = accesses.list.iter().filter(|a| order.contains_key(&a.op)).collect();
+        let look = Look { kernel, tree: &tree, forms: &forms, order };
+        errors.extend(own.iter().filter(|a| !is_store(kernel.op(a.op))).filter_map(|late| {
+            let early = own.iter().filter(|a| a.param == late.param && is_store(kernel.op(a.op)));
+            early.into_iter().find(|early| look.may_meet(early, late)).map(|early| look.told(early, late))
+        }));
+    }
+    errors
+}
+
+fn is_store(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Ttg(TtgOp::StoreIssue(_)))
+}
+
+/// A role.
+struct Look<'a> {
+    kernel: &'a Kernel,
+    tree: &'a Tree,
+    forms: &'a Forms,
+    /// The place of each operation in the text.
+    order: BTreeMap<OpId, usize>,
+}
+
+impl Look<'_> {
+    /// Whether the one may come after the other and touch the same element.
+    fn may_meet(&self, early: &Access, late: &Access) -> bool {
+        if always_apart(early, late) {
+            return false;
+        }
+        let around: Vec<OpId> = self.tree.around(late.op).filter(|o| self.order.contains_key(o)).collect();
+        let mut common = self.tree.around(early.op).filter(|o| around.contains(o)).peekable();
+        let arms = common.peek().is_some_and(|o| {
+            self.kernel.op(*o).kind == OpKind::If && self.region(*o, early.op) != self.region(*o, late.op)
+        });
+        let comes_later = self.order.get(&early.op) < self.order.get(&late.op) && !arms;
+        comes_later || common.any(|o| self.kernel.op(o).kind.is_loop() && !self.names_index(o, early, late))
+    }
+
+    /// The region of an operation in which another one stands.
+    fn region(&self, around: OpId, inner: OpId) -> Option<Block> {
+        std::iter::successors(Some(inner), |o| self.tree.parent(*o))
+            .find(|o| self.tree.parent(*o) == Some(around))
+            .and_then(|o| self.tree.block_of(o))
+    }
+
+    /// Whether both accesses are to tiles whose numbers say in which iteration of a loop they are.
+    fn names_index(&self, looped: OpId, early: &Access, late: &Access) -> bool {
+        let op = self.kernel.op(looped);
+        let body = op.regions.first().filter(|_| matches!(op.kind, OpKind::For(_)));
+        let Some(index) = body.and_then(|b| self.kernel.block(*b).args.first().copied()) else { return false };
+        let (Some((tensor, shape, first)), Some(second)) = (self.tile(early), self.tile(late)) else { return false };
+        if (tensor, shape) != (second.0, second.1) || self.changes(looped, tensor) {
+            return false;
+        }
+        // The axes along which both have one number.
+        let same: Vec<Value> = first.iter().zip(second.2).filter(|(a, b)| **a == *b).map(|(a, _)| *a).collect();
+        let digits = || {
+            let parts = same.iter().filter_map(|v| self.kernel.def_op(*v));
+            parts.into_iter().any(|op| {
+                matches!(op.kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_))
+                    && op.args.split_first().is_some_and(|(base, extents)| {
+                        *base == index && extents.iter().all(|e| self.forms.numbers.of(*e).is_some())
+                    })
+                    && op.results.iter().all(|part| same.contains(part))
+            })
+        };
+        same.contains(&index) || digits()
+    }
+
+    /// Whether a value is made inside of a loop.
+    fn changes(&self, looped: OpId, value: Value) -> bool {
+        let within = |op: OpId| self.tree.around(op).any(|o| o == looped);
+        match self.kernel.value(value).def {
+            Def::Param(_) => false,
+            Def::Result(op, _) => within(op),
+            Def::BlockArg(block, _) => self.tree.owner(block).is_some_and(|op| op == looped || within(op)),
+        }
+    }
+
+    /// The tensor, extents and numbers of an access to a tile.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other operation touches a tile of a tensor")]
+    fn tile(&self, access: &Access) -> Option<(Value, Vec<Option<i64>>, Vec<Value>)> {
+        let op = self.kernel.op(access.op);
+        let unit = match op.kind {
+            OpKind::Load(unit, _) | OpKind::Store(unit) | OpKind::Ttg(TtgOp::StoreIssue(unit)) => unit,
+            OpKind::AtomicTile(_) => Unit::Tile,
+            _ => return None,
+        };
+        let (tensor, rest) = op.args.split_first().filter(|_| unit == Unit::Tile)?;
+        let Ty::Tensor(_, rank) = self.kernel.ty(*tensor) else { return None };
+        let extents = access.axes.iter().map(|axis| axis.extent).collect();
+        Some((*tensor, extents, rest.get(..usize::from(rank))?.to_vec()))
+    }
+
+    fn told(&self, early: &Access, late: &Access) -> Error {
+        let tensor = self.kernel.display_name(self.kernel.param(late.param));
+        let done = match late.kind {
+            Kind::Read => "read",
+            Kind::Write => "stored",
+            Kind::Scatter => "scattered to",
+            Kind::Atomic => "updated",
+        };
+        let title = format!("`{tensor}` is {done} while a store from a staging slot to it may still be in flight");
+        let error = Error::new(Code::InFlight, self.kernel.op(late.op).loc, title);
+        error.related(self.kernel.op(early.op).loc, "the store").help(format!(
+            "`{tensor}.store_tile(..)` in place of that store: what is stored from registers is in order with this"
+        ))
+    }
+}
+
+/// Whether two accesses are apart in every iteration of any loop.
+fn always_apart(a: &Access, b: &Access) -> bool {
+    let fixed = |form: &Affine| {
+        form.terms.keys().all(|term| match term {
+            Term::Program(_) | Term::Invariant(_) | Term::Clipped(_) => true,
+            Term::Work | Term::Part(..) | Term::SegmentStart(_) => false,
+        })
+    };
+    let apart =
+        |x: &Affine, y: &Affine| x.terms == y.terms && fixed(x) && (x.rest.hi < y.rest.lo || y.rest.hi < x.rest.lo);
+    a.axes.iter().zip(&b.axes).any(|(p, q)| p.spans.iter().any(|x| q.spans.iter().any(|y| apart(x, y))))
+}

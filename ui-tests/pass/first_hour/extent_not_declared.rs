@@ -1,0 +1,9 @@
+//! The twin of `ui/first_hour/extent_not_declared.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(#[shape(N)] x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    let mask = iota::<64>() + p * 64 < N;
+    y.store_tile([p], select(mask, x.load_tile::<64>([p]), -1.0));
+}
