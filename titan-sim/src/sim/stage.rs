@@ -12,7 +12,7 @@ use super::value::{Smem, Tile, Val};
 use super::work::{Effect, Operand, Res, Work};
 use crate::engine::{self, Agent};
 use std::rc::Rc;
-use titan_core::ir::{Elem, FenceSpace, Op, OpId, Pipe, TileShape, TtgOp, Ty, Unit};
+use titan_core::ir::{Elem, FenceSpace, Op, OpId, Pipe, Proxy, Scope, TileShape, TtgOp, Ty, Unit};
 use titan_core::num::pack_nibbles;
 
 impl Machine<'_> {
@@ -245,8 +245,9 @@ impl Machine<'_> {
         }
         let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
         // What the role did before comes before the store: to the slot, and to the output as well.
-        let (from, to, scope, _) = TO_ASYNC;
-        self.fence(agent, id, (from, to, scope, FenceSpace::All), obs)?;
+        self.fence(agent, id, TO_ASYNC, obs)?;
+        let output = (Proxy::Generic, Proxy::Async, Scope::Gpu, FenceSpace::Global);
+        self.fence(agent, id, output, obs)?;
         let (number, lo) = (self.number(agent)?, s.base + offset);
         let kept = (agent, number);
         let read = Work {

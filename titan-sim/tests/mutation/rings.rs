@@ -349,7 +349,11 @@ fn time(t: &Text, i: usize) -> Option<String> {
     let [lo, _, step] = head(line)?;
     let only = t.ops("ttg.stage.acquire") == [i] && t.around(h).is_none() && (h..end).all(|j| op(t.line(j)) != "if");
     let zero = |name: &str, text: &str| t.def(name).is_some_and(|d| t.line(d).contains(text));
-    let counts = zero(&lo, "const 0 ") && zero(&step, "const 1 ") && uses(t.line(i)).is_empty();
+    // A distributed loop goes on by the number of programs.
+    let counts = !line.contains(" distributed ")
+        && zero(&lo, "const 0 ")
+        && zero(&step, "const 1 ")
+        && uses(t.line(i)).is_empty();
     let at = line.find("for ")? + 4;
     (only && counts).then(|| line[at..].split_whitespace().next().unwrap_or_default().to_owned())
 }

@@ -110,16 +110,17 @@ impl Look<'_> {
         }
     }
 
-    /// The tensor, extents and numbers of an access to a tile.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "no other operation touches a tile of a tensor")]
+    /// The tensor, extents and numbers of an access to a tile; nothing is told apart of other accesses.
     fn tile(&self, access: &Access) -> Option<(Value, Vec<Option<i64>>, Vec<Value>)> {
         let op = self.kernel.op(access.op);
-        let unit = match op.kind {
-            OpKind::Load(unit, _) | OpKind::Store(unit) | OpKind::Ttg(TtgOp::StoreIssue(unit)) => unit,
-            OpKind::AtomicTile(_) => Unit::Tile,
-            _ => return None,
-        };
-        let (tensor, rest) = op.args.split_first().filter(|_| unit == Unit::Tile)?;
+        let of_tile = matches!(
+            op.kind,
+            OpKind::Load(Unit::Tile, _)
+                | OpKind::Store(Unit::Tile)
+                | OpKind::AtomicTile(_)
+                | OpKind::Ttg(TtgOp::StoreIssue(Unit::Tile))
+        );
+        let (tensor, rest) = op.args.split_first().filter(|_| of_tile)?;
         let Ty::Tensor(_, rank) = self.kernel.ty(*tensor) else { return None };
         let extents = access.axes.iter().map(|axis| axis.extent).collect();
         Some((*tensor, extents, rest.get(..usize::from(rank))?.to_vec()))
