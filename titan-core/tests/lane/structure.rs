@@ -2,7 +2,7 @@
 
 use crate::machine::Rng;
 use titan_core::ir::Pred;
-use titan_core::lane::{Block, Builder, Func, OpId, OpKind, Region, Role, Space, Ty, Value};
+use titan_core::lane::{Block, Builder, Func, OpId, OpKind, Region, Role, Space, Value};
 use titan_core::launch::abi::Slot;
 
 /// What a path goes by.
@@ -46,7 +46,7 @@ pub(crate) fn marks(rng: &mut Rng, loose: bool) -> Func {
     let cond = b.cmp_u(Pred::Lt, n, one);
     let buffers = 2 + rng.below(3);
     for i in 0..buffers {
-        b.buffer(&format!("b{i}"), 64, 16);
+        b.buffer(&format!("b{i}"), 64, 0);
     }
     let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers, loose, pool: vec![], pools: vec![], role: None };
     g.steps(7);
@@ -70,7 +70,7 @@ pub(crate) fn role_marks(rng: &mut Rng) -> Func {
     // By twos: of both roles, of the first, of the second, of none; then the ring.
     let places = [0, 256, 512, 256, 512];
     (0..9).for_each(|i| {
-        b.buffer(&format!("b{i}"), 64, 16);
+        b.buffer(&format!("b{i}"), 64, 0);
     });
     let of = |i: usize| [2 * i as u32, 2 * i as u32 + 1].map(Region::Buffer);
     let mut pools = vec![vec![], vec![]];
@@ -259,109 +259,6 @@ impl Gen<'_> {
         self.b.begin_else(&mut arms);
         self.b.terminate(OpKind::Yield, &[]);
         self.b.end(arms);
-    }
-}
-
-/// A program in which buffers hold values: written once where they are defined, read below and inside.
-pub(crate) fn values(rng: &mut Rng) -> Func {
-    let mut b = Builder::new("values", vec![Slot::Scalar { param: 0, wide: false }], 64, 32);
-    let (n, one) = (b.one(OpKind::Slot(0), &[]), b.i32(1));
-    let cond = b.cmp_u(Pred::Lt, n, one);
-    let mut g =
-        Gen { rng, b, cond, loops: 0, depth: 0, buffers: 0, loose: false, pool: vec![], pools: vec![], role: None };
-    g.define(&[], 8);
-    g.b.terminate(OpKind::Return, &[]);
-    g.b.finish().expect("operands fit")
-}
-
-impl Gen<'_> {
-    fn write(&mut self) -> u32 {
-        let (bytes, align) = (16 * (1 + self.rng.below(20)), 1 << (4 + self.rng.below(7)));
-        let buffer = self.b.buffer("value", bytes, align);
-        self.b.op(OpKind::Access { region: Region::Buffer(buffer), write: true }, &[]);
-        buffer
-    }
-
-    /// A block: definitions and uses, of what is visible and what is defined here.
-    fn define(&mut self, visible: &[u32], most: u32) {
-        let mut own = visible.to_vec();
-        let mut flying = Vec::new();
-        for _ in 0..1 + self.rng.below(most) {
-            match self.rng.below(10) {
-                0..=2 => {
-                    let buffer = self.write();
-                    self.address(buffer);
-                    own.push(buffer);
-                }
-                3 => {
-                    let buffer = self.write();
-                    let (to, from) = (self.address(buffer), self.b.i64(0));
-                    self.b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
-                    flying.push(buffer);
-                }
-                4 => {
-                    self.wait(&mut flying, &mut own);
-                }
-                5 | 6 if !own.is_empty() => {
-                    let buffer = own[self.rng.below(own.len() as u32) as usize];
-                    self.b.op(OpKind::Access { region: Region::Buffer(buffer), write: false }, &[]);
-                    self.access();
-                }
-                7 if self.depth < 2 && self.rng.below(2) == 0 && self.role.is_none() => {
-                    self.wait(&mut flying, &mut own);
-                    let roles = [Role { warps: 1, barrier: 1 }, Role { warps: 1, barrier: 2 }];
-                    let mut open = self.b.begin_roles(&roles, &[]);
-                    self.role = Some(roles[0]);
-                    self.nested(&own, OpKind::Yield);
-                    self.b.begin_else(&mut open);
-                    self.nested(&own, OpKind::Yield);
-                    self.role = None;
-                    self.b.end(open);
-                }
-                7 if self.depth < 3 => {
-                    self.wait(&mut flying, &mut own);
-                    let mut arms = self.b.begin_if(self.cond, &[]);
-                    self.nested(&own, OpKind::Yield);
-                    self.b.begin_else(&mut arms);
-                    self.nested(&own, OpKind::Yield);
-                    self.b.end(arms);
-                }
-                8 | 9 if self.depth < 3 => {
-                    self.wait(&mut flying, &mut own);
-                    let (lo, one) = (self.b.i32(0), self.b.i32(1));
-                    let hi = self.b.one(OpKind::Slot(0), &[]);
-                    let (open, ..) = self.b.begin_for([lo, hi, one], &[]);
-                    self.nested(&own, OpKind::Continue(0));
-                    self.b.end(open);
-                }
-                _ => {}
-            }
-        }
-        // As the lowering does: copies are waited for before control goes on. At the end of all nobody must.
-        if self.depth > 0 {
-            self.wait(&mut flying, &mut own);
-        }
-    }
-
-    fn address(&mut self, buffer: u32) -> Value {
-        let at = self.b.one(OpKind::Buffer(buffer), &[]);
-        assert_eq!(self.b.ty(at), Ty::B32);
-        at
-    }
-
-    fn wait(&mut self, flying: &mut Vec<u32>, own: &mut Vec<u32>) {
-        if !flying.is_empty() {
-            self.b.op(OpKind::CopyCommit, &[]);
-            self.b.op(OpKind::CopyWait(0), &[]);
-            own.append(flying);
-        }
-    }
-
-    fn nested(&mut self, visible: &[u32], end: OpKind) {
-        self.depth += 1;
-        self.define(visible, 5);
-        self.depth -= 1;
-        self.b.terminate(end, &[]);
     }
 }
 

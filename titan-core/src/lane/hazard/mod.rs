@@ -2,12 +2,12 @@
 //!
 //! The state is what has been touched since the last barrier, by region. A mark that writes what was touched, or reads what
 //! was written, needs a barrier in front of it. At joins states unite; around loops they go until nothing changes. So on every
-//! path between two marks that conflict there is a barrier. What one barrier settles asks for no second one: those that only
-//! a guess about loops asked for are taken away again. Buffers conflict when their places overlap, whichever value lies there.
+//! path between two marks that conflict there is a barrier, or the check complains. Buffers conflict when their places overlap,
+//! whichever value lies there.
 //!
-//! Barriers go right in front of the mark: as late as possible, so that what stands before may overlap with waiting. Marks that
-//! follow each other without an access between them hold together: an access touches what all of them say, when it happens.
-//! Where control joins, what follows belongs to the marks of every way.
+//! Marks that follow each other without an access between them hold together: an access touches what all of them say, when it
+//! happens. Where control joins, what follows belongs to the marks of every way. A barrier or a wait for copies ends what was
+//! marked before: an access to shared memory behind it needs a mark of its own.
 //!
 //! Asynchronous copies write when they are waited for: a barrier between the copy and the wait settles nothing.
 //!
@@ -18,11 +18,11 @@
 //! 1. *A role by itself.* Its code is a program of its threads, whose barrier is the role's: that of the warp if it has one warp,
 //!    else its named one, with its threads. The program's barrier must not stand there.
 //! 2. *What is outside and what is inside.* Only the program's barrier orders them. If anything in any role conflicts with what
-//!    was touched before, it stands in front of the roles; behind them, all that is marked in them counts as touched.
+//!    was touched before, it must stand in front of the roles; behind them, all that is marked in them counts as touched.
 //! 3. *Two roles.* They run at the same time, and no barrier is of them both. What both touch is a ring
 //!    ([`Region::Ring`](super::Region::Ring)), which a protocol of mbarriers or counters orders, or both only read it. Anything
-//!    else is an error: nothing is placed, the marks stay, and [`super::verify`] says which. Tensors are excepted: the tile IR
-//!    has looked at what roles do to them.
+//!    else is an error, which [`super::verify`] says too while the marks are there. Tensors are excepted: the tile IR has looked
+//!    at what roles do to them.
 //!
 //! A ring never conflicts with itself: no barrier comes between accesses that a protocol orders. It does conflict with the
 //! same buffer marked as an ordinary one, and with others in its place: so its mbarriers are initialised, and its bytes used
@@ -30,29 +30,37 @@
 //! a role does before it ends, has waited for them. Arrivals and waits at mbarriers and sequence counters are accesses to the
 //! ring, and settle nothing else.
 //!
-//! Deliberately absent: fences between proxies (all accesses here are generic); waiting for copies, which the lowering does;
+//! Deliberately absent: placing barriers, which is done in the barrier program (`crate::synchronize`), and what slots of a ring
+//! are told apart by there; fences between proxies (all accesses here are generic); waiting for copies, which the lowering does;
 //! whether a protocol is right, which is decided where rings still have stages.
 
 mod roles;
 mod state;
 
 use super::func::{Block, Func, Op, OpId};
-use super::op::{OpKind, Role};
+use super::op::{OpKind, Role, Space};
 use state::{State, conflict, join};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks the barriers of a function whose shared memory has its places, and removes the marks. Gives what is wrong: a mark
-/// that conflicts with what was touched before, without a barrier between.
+/// that conflicts with what was touched before, without a barrier between; or an access to shared memory that no mark names.
 pub fn check(func: &mut Func) -> Option<String> {
-    let meets = unordered(func).or_else(|| {
-        let at = Run::new(func).conflicts(Some(&BTreeSet::new())).into_iter().next()?;
-        Some((at, format!("`{:?}` at line {}", func.op(at).kind, func.op(at).loc.line)))
-    });
+    let said = wrong(func);
     let keep: Vec<bool> = func.ops.iter().map(|op| !matches!(op.kind, OpKind::Access { .. })).collect();
     for block in &mut func.blocks {
         block.ops.retain(|op| keep[op.index()]);
     }
-    meets.map(|(_, why)| why)
+    said
+}
+
+fn wrong(func: &Func) -> Option<String> {
+    let run = Run::over(func);
+    let at = |id: OpId| format!("`{:?}` at line {}", func.op(id).kind, func.op(id).loc.line);
+    let unordered = run.unordered.or_else(|| roles::between(func)).map(|(_, why)| why);
+    let meets = || run.conflicts.first().map(|id| at(*id));
+    unordered
+        .or_else(meets)
+        .or_else(|| run.unmarked.map(|id| format!("{} touches shared memory without a mark", at(id))))
 }
 
 /// A mark in the code of a role that nothing orders with what others do, and why; in functions with roles only.
@@ -60,16 +68,12 @@ pub(super) fn unordered(func: &Func) -> Option<(OpId, String)> {
     if !func.ops.iter().any(|op| matches!(op.kind, OpKind::Roles(_))) {
         return None;
     }
-    let mut run = Run::new(func);
-    run.conflicts(None);
-    run.unordered.or_else(|| roles::between(func))
+    Run::over(func).unordered.or_else(|| roles::between(func))
 }
 
 struct Run<'a> {
     func: &'a Func,
-    /// Marks with a barrier in front; if it is not known which, every mark that needs one has it.
-    fixed: Option<BTreeSet<OpId>>,
-    /// Marks that conflict with what was touched before.
+    /// Marks, and roles, that conflict with what was touched before.
     conflicts: BTreeSet<OpId>,
     loops: Vec<Around>,
     /// What may be pending at the head of each loop.
@@ -78,6 +82,8 @@ struct Run<'a> {
     role: Option<Role>,
     /// The first operation found that no barrier can order, and why.
     unordered: Option<(OpId, String)>,
+    /// The first access to shared memory found that no mark names.
+    unmarked: Option<OpId>,
 }
 
 /// A loop that is being walked: what is pending where it goes on, and where it is left.
@@ -88,28 +94,22 @@ struct Around {
 }
 
 impl Run<'_> {
-    fn new(func: &Func) -> Run<'_> {
-        Run {
+    /// What is wrong with a function.
+    fn over(func: &Func) -> Run<'_> {
+        let mut run = Run {
             func,
-            fixed: None,
             conflicts: BTreeSet::new(),
             loops: Vec::new(),
             heads: BTreeMap::new(),
             role: None,
             unordered: None,
-        }
-    }
-
-    /// The marks that conflict with what was touched since the last barrier, when these have one in front, or all that conflict.
-    fn conflicts(&mut self, fixed: Option<&BTreeSet<OpId>>) -> BTreeSet<OpId> {
-        self.fixed = fixed.cloned();
-        self.heads.clear();
+            unmarked: None,
+        };
         loop {
-            let heads = self.heads.clone();
-            self.conflicts.clear();
-            self.block(self.func.body, State::default());
-            if self.heads == heads {
-                return std::mem::take(&mut self.conflicts);
+            let heads = run.heads.clone();
+            run.block(func.body, State::default());
+            if run.heads == heads {
+                return run;
             }
         }
     }
@@ -129,9 +129,8 @@ impl Run<'_> {
         match &op.kind {
             OpKind::Access { region, write } => {
                 let touch = (*region, *write);
-                let meets = state.touched.iter().any(|other| conflict(self.func, touch, *other));
-                if self.settle(id, meets) {
-                    state.touched.clear();
+                if state.touched.iter().any(|other| conflict(self.func, touch, *other)) {
+                    self.conflicts.insert(id);
                 }
                 state.mark(touch);
                 Some(state)
@@ -145,18 +144,23 @@ impl Run<'_> {
                 Some(state)
             }
             OpKind::CopyAsync { .. } => {
-                state.copy();
+                self.named(id, state.copy());
                 Some(state)
             }
             OpKind::CopyWait(n) => {
                 state.wait(*n);
+                state.close();
                 Some(state)
             }
-            OpKind::Load { .. }
-            | OpKind::Store { .. }
-            | OpKind::Atomic { .. }
-            | OpKind::CompareSwap(_)
-            | OpKind::LoadMatrix { .. }
+            OpKind::Load { space, .. }
+            | OpKind::Store { space, .. }
+            | OpKind::Atomic { space, .. }
+            | OpKind::CompareSwap(space) => {
+                let marked = state.access();
+                self.named(id, marked || *space == Space::Global);
+                Some(state)
+            }
+            OpKind::LoadMatrix { .. }
             | OpKind::CopyArrive { .. }
             | OpKind::MbarrierInit { .. }
             | OpKind::MbarrierInvalidate { .. }
@@ -165,7 +169,7 @@ impl Run<'_> {
             | OpKind::StoreRelease { .. }
             | OpKind::LoadAcquire
             | OpKind::SequenceWait => {
-                state.access();
+                self.named(id, state.access());
                 Some(state)
             }
             OpKind::If => {
@@ -189,12 +193,11 @@ impl Run<'_> {
         }
     }
 
-    /// Notes that an operation needs a barrier in front; whether it has one.
-    fn settle(&mut self, id: OpId, needs: bool) -> bool {
-        if needs {
-            self.conflicts.insert(id);
+    /// Notes whether a mark names what an operation touches.
+    fn named(&mut self, id: OpId, marked: bool) {
+        if !marked {
+            self.unmarked.get_or_insert(id);
         }
-        self.fixed.as_ref().map_or(needs, |fixed| fixed.contains(&id))
     }
 
     fn repeat(&mut self, id: OpId, op: &Op, state: State) -> Option<State> {

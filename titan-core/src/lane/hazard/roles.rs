@@ -23,8 +23,8 @@ impl Run<'_> {
             self.unordered
                 .get_or_insert((id, "a role touches what a copy from before it is still on its way to".to_owned()));
         }
-        if self.settle(id, meets(&state.touched)) {
-            state.touched.clear();
+        if meets(&state.touched) {
+            self.conflicts.insert(id);
         }
         let mut after = None;
         for (role, code) in roles.iter().zip(&op.regions) {

@@ -55,17 +55,25 @@ impl State {
         self.open.clear();
     }
 
-    pub(super) fn access(&mut self) {
+    /// Whether a mark says what is touched.
+    pub(super) fn access(&mut self) -> bool {
         let row = self.row();
-        self.touched.extend(row);
+        self.touched.extend(&row);
+        !row.is_empty()
     }
 
     /// A copy begins between the regions that are marked. Until it is waited for, no barrier settles it; but if a protocol
-    /// orders where it goes, then also that it is over.
-    pub(super) fn copy(&mut self) {
+    /// orders where it goes, then also that it is over. Whether a mark says where it goes.
+    pub(super) fn copy(&mut self) -> bool {
         let row = self.row();
+        let marked = !row.is_empty();
         let ordered = row.iter().any(|(region, _)| matches!(region, Region::Ring(_)));
-        if ordered { self.touched.extend(row) } else { self.flying.extend(row) }
+        if ordered {
+            self.touched.extend(row)
+        } else {
+            self.flying.extend(row)
+        }
+        marked
     }
 
     /// What an access here touches.
