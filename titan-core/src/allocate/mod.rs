@@ -2,8 +2,8 @@
 //!
 //! A region is needed from the first operation that names it to the last, in program order; if it is made outside of a loop and
 //! named inside, in the whole loop: what it holds may be of another iteration. A region that is made inside of a loop is
-//! written before it is read in every iteration. What is copied to asynchronously is needed at least to the next wait for all
-//! copies.
+//! written before it is read in every iteration. What is copied to asynchronously is needed wherever the copy may be under way:
+//! on every path, around loops too, until a wait for all copies.
 //!
 //! Roles run at the same time, and program order says nothing of them: regions that are named in different roles, or one in
 //! several roles and the other in one of these, are needed at the same time. Those of one role alone may take each other's
@@ -19,7 +19,9 @@
 //!
 //! Places are first fit, the largest regions first.
 
-use crate::ir::{Block, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Raw, RegionOp, TtgOp, Ty, Value};
+mod flight;
+
+use crate::ir::{Block, Kernel, Op, OpId, OpKind, Raw, RegionOp, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// When a region is needed: positions in program order.
@@ -53,12 +55,10 @@ struct Region {
 
 /// Gives every region of a barrier program its place. Gives the size of the shared memory.
 pub fn allocate(kernel: &mut Kernel) -> u32 {
-    let mut walk =
-        Walk { kernel, clock: 0, regions: Vec::new(), by_value: BTreeMap::new(), role: None, flying: BTreeSet::new() };
+    let mut walk = Walk { kernel, clock: 0, regions: Vec::new(), by_value: BTreeMap::new(), role: None };
     walk.block(kernel.body);
-    // What nobody waits for is under way to the end.
-    walk.arrive();
-    let regions = walk.regions;
+    let mut regions = walk.regions;
+    flight::fly(kernel, &walk.by_value, &mut regions);
     let mut order: Vec<usize> = (0..regions.len()).filter(|r| regions[*r].span.is_some()).collect();
     order.sort_by_key(|r| (std::cmp::Reverse(regions[*r].bytes), *r));
     let mut placed: Vec<(usize, u32)> = Vec::new();
@@ -102,8 +102,6 @@ struct Walk<'k> {
     regions: Vec<Region>,
     by_value: BTreeMap<Value, usize>,
     role: Option<Code>,
-    /// Regions to which copies are under way.
-    flying: BTreeSet<usize>,
 }
 
 impl Walk<'_> {
@@ -147,13 +145,9 @@ impl Walk<'_> {
                     *align = e.align().max(*align);
                 }
             }
-            OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n: 0, .. }) => self.arrive(),
             _ => {
                 let named: Vec<usize> = op.args.iter().filter_map(|v| self.by_value.get(v)).copied().collect();
                 named.iter().for_each(|region| self.mark(*region));
-                if op.kind == OpKind::Local(LocalOp::Copy { asynchronous: true }) {
-                    self.flying.extend(named);
-                }
             }
         }
     }
@@ -169,15 +163,6 @@ impl Walk<'_> {
         let first = region.span.map_or(self.clock, |s| s.first);
         region.span = Some(Span { first, last: self.clock });
         region.codes.extend(self.role);
-    }
-
-    /// Copies have arrived.
-    fn arrive(&mut self) {
-        for region in std::mem::take(&mut self.flying) {
-            if let Some(span) = &mut self.regions[region].span {
-                span.last = span.last.max(self.clock);
-            }
-        }
     }
 
     /// A region that is made before a loop and named in it is needed in all of it.

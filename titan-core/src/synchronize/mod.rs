@@ -7,7 +7,7 @@
 //!
 //! Bytes of shared memory are told apart by the places of regions, by the tiles of a part, and by the slots of rings (`slots`):
 //! a copy to a free slot does not conflict with a read of another slot. Asynchronous copies conflict with what was touched
-//! before where they are issued, and write where they are waited for: a barrier between copy and wait settles nothing.
+//! before where they are issued, and read and write until they are waited for: a barrier between copy and wait settles nothing.
 //!
 //! ```text
 //! for .. carry(%fill = 2, %read = 0)
@@ -222,7 +222,7 @@ impl<'k> Run<'k> {
                 Some(state)
             }
             OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n, .. }) => {
-                state.wait(*n as usize);
+                self.arrive(state.wait(*n as usize), &mut state);
                 Some(state)
             }
             OpKind::Nv(NvOp::BarrierSync { .. } | NvOp::WarpSync) if self.is_whole(&op.kind) => {
@@ -250,13 +250,9 @@ impl<'k> Run<'k> {
 
     fn access(&mut self, id: OpId, op: &Op, state: &mut State) {
         let touches = self.regions.touches(self.kernel, &self.slots, op);
-        let ours: Vec<Touch> = match self.role {
-            Some(_) => {
-                self.of_role.extend(touches.iter().map(|(bytes, w)| (bytes.renamed(&|_| None), *w)));
-                touches.into_iter().filter(|(bytes, _)| !self.is_joined(*bytes)).collect()
-            }
-            None => touches,
-        };
+        touches.iter().for_each(|touch| self.note_role(*touch));
+        let is_ours = |(bytes, _): &Touch| self.role.is_none() || !self.is_joined(*bytes);
+        let ours: Vec<Touch> = touches.iter().copied().filter(is_ours).collect();
         let needs = ours.iter().any(|touch| state.conflicts(*touch));
         if self.settle(id, needs) {
             state.meet();
@@ -265,13 +261,27 @@ impl<'k> Run<'k> {
             // Its threads meet in between.
             state.meet();
         }
-        let copies = op.kind.completion() != crate::ir::Completion::Immediate;
-        for (bytes, writes) in ours {
-            if copies && writes {
-                state.copy(bytes);
+        if op.kind.completion() != crate::ir::Completion::Immediate {
+            touches.iter().for_each(|touch| state.copy(*touch));
+        }
+        // Who comes later must not touch what a copy may write at any time.
+        ours.into_iter().for_each(|touch| state.touch(touch));
+    }
+
+    /// Copies are done: they may have touched memory until now.
+    fn arrive(&mut self, done: BTreeSet<Touch>, state: &mut State) {
+        for touch in done {
+            self.note_role(touch);
+            if self.role.is_none() || !self.is_joined(touch.0) {
+                state.touch(touch);
             }
-            // Who comes later must not touch what a copy may write at any time.
-            state.touch((bytes, writes));
+        }
+    }
+
+    /// Notes what a role touches, if one runs here.
+    fn note_role(&mut self, (bytes, writes): Touch) {
+        if self.role.is_some() {
+            self.of_role.insert((bytes.renamed(&|_| None), writes));
         }
     }
 
@@ -279,16 +289,20 @@ impl<'k> Run<'k> {
         matches!(bytes, state::Bytes::Shared { region, .. } if self.regions.joined.contains(&region))
     }
 
-    /// The roles of a program: what they touch conflicts with what was touched before, and is touched after.
+    /// The roles of a program: what they touch conflicts with what was touched before, and is touched after. Copies may be under
+    /// way when roles begin and when they end: each role has those of its threads.
     fn parts(&mut self, id: OpId, op: &Op, mut state: State) -> State {
-        let mut all = BTreeSet::new();
+        let (mut all, mut after) = (BTreeSet::new(), None);
         for (role, block) in op.regions.iter().enumerate() {
             self.role = Some(role);
             self.of_role.clear();
-            self.block(*block, State::default());
+            if let Some(out) = self.block(*block, state.under_way()) {
+                join(&mut after, out.renamed(&|_| None));
+            }
             all.append(&mut self.of_role);
         }
         self.role = None;
+        after.into_iter().for_each(|out| state.take_under_way(out));
         let needs = all.iter().any(|touch| state.conflicts(*touch));
         if self.settle(id, needs) {
             state.meet();

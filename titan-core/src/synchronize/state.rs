@@ -60,10 +60,10 @@ const GROUPS: usize = 70;
 pub(super) struct State {
     /// What was touched since the last barrier.
     touched: BTreeSet<Touch>,
-    /// What the copies of the open commit group write.
-    open: BTreeSet<Bytes>,
-    /// What the copies of closed groups write, the newest group first.
-    groups: Vec<BTreeSet<Bytes>>,
+    /// What the copies of the open commit group read and write.
+    open: BTreeSet<Touch>,
+    /// What the copies of closed groups read and write, the newest group first.
+    groups: Vec<BTreeSet<Touch>>,
 }
 
 impl State {
@@ -81,9 +81,9 @@ impl State {
         self.touched.clear();
     }
 
-    /// A copy is under way that will write.
-    pub(super) fn copy(&mut self, bytes: Bytes) {
-        self.open.insert(bytes);
+    /// A copy is under way that will touch something.
+    pub(super) fn copy(&mut self, touch: Touch) {
+        self.open.insert(touch);
     }
 
     pub(super) fn commit(&mut self) {
@@ -94,10 +94,25 @@ impl State {
         }
     }
 
-    /// A thread's own copies have written, but those of the `n` newest groups.
-    pub(super) fn wait(&mut self, n: usize) {
-        let done = self.groups.split_off(n.min(self.groups.len()));
-        self.touched.extend(done.into_iter().flatten().map(|bytes| (bytes, true)));
+    /// A thread's own copies are done, but those of the `n` newest groups: what they may have touched until now.
+    pub(super) fn wait(&mut self, n: usize) -> BTreeSet<Touch> {
+        let done = if n < GROUPS {
+            self.groups.split_off(n.min(self.groups.len()))
+        } else {
+            // Of the oldest groups it is not known which are done.
+            self.groups.get(GROUPS - 1).cloned().into_iter().collect()
+        };
+        done.into_iter().flatten().collect()
+    }
+
+    /// What is under way here, where nothing has been touched since the last barrier.
+    pub(super) fn under_way(&self) -> State {
+        State { touched: BTreeSet::new(), ..self.clone() }
+    }
+
+    /// Only what is under way there is under way here.
+    pub(super) fn take_under_way(&mut self, other: State) {
+        (self.open, self.groups) = (other.open, other.groups);
     }
 
     /// What may have been done on either of two ways.
@@ -114,12 +129,8 @@ impl State {
 
     /// The same, slots called otherwise.
     pub(super) fn renamed(&self, rename: &dyn Fn(Slot) -> Option<Slot>) -> State {
-        let all = |set: &BTreeSet<Bytes>| set.iter().map(|b| b.renamed(rename)).collect();
-        State {
-            touched: self.touched.iter().map(|(b, writes)| (b.renamed(rename), *writes)).collect(),
-            open: all(&self.open),
-            groups: self.groups.iter().map(all).collect(),
-        }
+        let all = |set: &BTreeSet<Touch>| set.iter().map(|(b, writes)| (b.renamed(rename), *writes)).collect();
+        State { touched: all(&self.touched), open: all(&self.open), groups: self.groups.iter().map(all).collect() }
     }
 }
 

@@ -4,8 +4,8 @@
 //! of other lanes brought. Parameters: the tiles, the sums (one for each thread of the program), their number.
 
 use titan_core::ir::Pred;
-use titan_core::lane::hazard::place_barriers;
-use titan_core::lane::shared::allocate;
+use titan_core::lane::hazard::check;
+use titan_core::lane::shared::place;
 use titan_core::lane::{Builder, Func, IntBin, OpKind, Region, Role, Space, Ty, Value, eliminate_dead};
 use titan_core::launch::abi::Slot;
 
@@ -73,11 +73,15 @@ struct At {
 pub(crate) fn program(slots: i32, free: Free, mutant: Option<Mutant>) -> Func {
     let params = vec![Slot::Address(0), Slot::Address(1), Slot::Scalar { param: 2, wide: false }];
     let mut b = Builder::new(&format!("ring{slots}_{free:?}_{mutant:?}"), params, THREADS, 32);
-    let data = b.buffer("tiles", slots as u32 * 4 * TILE as u32, 128);
+    let tiles = slots as u32 * 4 * TILE as u32;
+    let data = b.buffer("tiles", tiles, 0);
     // Slot `s` has the barrier of full ones, and behind all of these what gives it back: 8 bytes each.
-    let words = b.buffer("barriers", 16 * slots as u32, 8);
+    let words = b.buffer("barriers", 16 * slots as u32, tiles);
     let mut ring = Ring { b, slots, free, mutant, data, words };
     ring.begin();
+    if !ring.is(Mutant::NoInitBarrier) {
+        ring.b.op(OpKind::Barrier, &[]);
+    }
     let mut open = ring.b.begin_roles(&[PRODUCER, CONSUMER], &[Ty::B32]);
     ring.produce();
     let zero = ring.b.i32(0);
@@ -90,14 +94,13 @@ pub(crate) fn program(slots: i32, free: Free, mutant: Option<Mutant>) -> Func {
     let mut b = ring.b;
     b.terminate(OpKind::Return, &[]);
     let mut func = b.finish().expect("operands fit");
-    allocate(&mut func);
-    let placed = place_barriers(&mut func);
-    assert_eq!(placed, 1, "one between the initialisation and the roles");
-    if mutant == Some(Mutant::NoInitBarrier) {
-        let body = func.body.index();
-        let ops = func.ops.clone();
-        func.blocks[body].ops.retain(|op| ops[op.index()].kind != OpKind::Barrier);
-    }
+    place(&mut func);
+    let said = check(&mut func);
+    assert_eq!(
+        said.is_some(),
+        mutant == Some(Mutant::NoInitBarrier),
+        "only the barrier after the initialisation is the check's: {said:?}"
+    );
     eliminate_dead(&mut func);
     func
 }
@@ -214,13 +217,13 @@ impl Ring {
     }
 
     fn consume(&mut self) -> Value {
-        self.mark(Region::Ring(self.data), false);
-        self.mark(Region::Ring(self.words), true);
         let (thread, zero) = (self.b.one(OpKind::ThreadId, &[]), self.b.i32(0));
         let own = self.b.add_const(thread, -32);
         let four = self.b.i32(4);
         let own = self.b.mul(own, four);
         self.each(&[zero], |ring, _, at, sum| {
+            ring.mark(Region::Ring(ring.data), false);
+            ring.mark(Region::Ring(ring.words), true);
             if !ring.is(Mutant::NoReadyWait) {
                 let wrong = ring.is(Mutant::ReadyParity);
                 let (full, parity) = (ring.word(at.slot, true), ring.parity(at.round, wrong));
@@ -256,6 +259,7 @@ impl Ring {
                     let kind = OpKind::NamedBarrier { id: CONSUMER.barrier, threads: 32 * CONSUMERS, wait: true };
                     self.b.op(kind, &[]);
                 }
+                self.mark(Region::Ring(self.words), true);
                 let (thread, first) = (self.b.one(OpKind::ThreadId, &[]), self.b.i32(32));
                 let first = self.b.cmp_u(Pred::Eq, thread, first);
                 let next = self.b.add_const(at.round, if self.is(Mutant::SequenceAhead) { 2 } else { 1 });
