@@ -38,6 +38,7 @@ mod func;
 pub mod hazard;
 pub mod op;
 mod print;
+mod range;
 pub mod shared;
 mod types;
 pub mod uniform;

@@ -118,12 +118,7 @@ fn whole_rows(kernel: &Kernel, classes: &Classes) -> BTreeSet<OpId> {
     multiplied.iter().filter(is_chained).map(|(id, _)| *id).collect()
 }
 
-fn one(
-    kernel: &Kernel,
-    target: &Target,
-    warps: u32,
-    (args, whole_rows): ([Value; 3], bool),
-) -> Option<Product> {
+fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value; 3], bool)) -> Option<Product> {
     let [(a, a_shape), (b, b_shape), (acc, _)] = args.map(|v| (kernel.ty(v).elem(), kernel.ty(v).tile_shape()));
     let (a_shape, b_shape) = (a_shape?, b_shape?);
     let (a_shape, b_shape): (Vec<u32>, Vec<u32>) = (a_shape.into(), b_shape.into());

@@ -41,6 +41,11 @@ fn near_one(x: f64) -> f64 {
     if (0.5..=2.0).contains(&x) { 2.0 } else { 0.0 }
 }
 
+/// Results below 2⁻¹²⁶ may be zero.
+fn subnormal(x: f64) -> f64 {
+    if x < -126.0 { 2f64.powi(23 - 126) } else { 0.0 }
+}
+
 fn far(x: f64) -> f64 {
     if x.abs() > 65536.0 { 2.0 } else { 0.0 }
 }
@@ -60,7 +65,7 @@ const ROWS: [Row; 10] = [
         exact: libm::exp2,
         wide: Some(Wide::exp2),
         ulps: 2.0,
-        absolute: nothing,
+        absolute: subnormal,
         range: 155.0,
         figures: [0.75, 2.0, 1.1],
     },
