@@ -41,9 +41,9 @@ fn near_one(x: f64) -> f64 {
     if (0.5..=2.0).contains(&x) { 2.0 } else { 0.0 }
 }
 
-/// Results below 2⁻¹²⁶ may be zero.
+/// Results below 2⁻¹²⁵ may be zero: those of machines that are a little too small are subnormal.
 fn subnormal(x: f64) -> f64 {
-    if x < -126.0 { 2f64.powi(23 - 126) } else { 0.0 }
+    if x < -125.0 { 2f64.powi(23 - 125) } else { 0.0 }
 }
 
 fn far(x: f64) -> f64 {
@@ -314,7 +314,8 @@ fn double(row: &Row) -> Worst {
                 _ => (got - want).abs(),
             };
             let ulps = error / ulp(want, 52, -1022);
-            let absolute = (row.absolute)(x) * f64::EPSILON;
+            // Of `f64` nothing becomes zero that is not.
+            let absolute = if row.op == UnOp::Exp2 { 0.0 } else { (row.absolute)(x) * f64::EPSILON };
             assert!(ulps <= 4.0 || error <= absolute, "{}({x:e}) = {got:e}, not {want:e}: {ulps} ulp", row.op);
             assert!(
                 want != 0.0 || got.is_sign_negative() == want.is_sign_negative(),

@@ -26,7 +26,7 @@ const F32: FloatTy = FloatTy::F32;
 /// What log₂ e lacks as an `f32`.
 const LOG2_E_LOW: f64 = 1.925_963e-8;
 
-/// 2ˣ, as the machine has it: subnormal results may be zero.
+/// 2ˣ, as the machine has it: what is subnormal, or nearly so, may be zero.
 pub(super) fn exp2(b: &mut Builder, x: Value) -> Value {
     un(b, FloatUn::Ex2Approx, F32, x)
 }
