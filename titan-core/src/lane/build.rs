@@ -1,10 +1,6 @@
 //! The way to make lane IR: operations are typed as they are added, folded where operands are constants, shared where
 //! the same pure operation is visible already, and put in front of the loops in which their operands do not change.
 //!
-//! What is moved out of a loop may have been asked for under a condition there, or in a loop without iterations: then it is
-//! computed all the same. So only operations are moved that are pure and defined for all operands. Nothing is moved out of the
-//! code of a role.
-//!
 //! A wrong operand is a defect of the lowering, not of a user: the builder keeps the first one, goes on with a value of the
 //! wanted type, and [`Builder::finish`] returns it. So callers read like arithmetic.
 
@@ -21,11 +17,11 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Builder {
     pub(super) func: Func,
-    open: Vec<Scope>,
+    pub(super) open: Vec<Scope>,
     /// In which of the blocks that were open each value was made.
     levels: Vec<usize>,
     /// In which of them it would be if it were no condition.
-    belongs: Vec<usize>,
+    pub(super) belongs: Vec<usize>,
     /// Between which numbers each value lies.
     pub(super) ranges: Vec<Range>,
     loc: Loc,
@@ -34,15 +30,15 @@ pub struct Builder {
 
 /// An open block, and the pure operations in it.
 #[derive(Debug)]
-struct Scope {
+pub(super) struct Scope {
     block: Block,
-    around: Around,
-    known: BTreeMap<(OpKind, Vec<Value>), Vec<Value>>,
+    pub(super) around: Around,
+    pub(super) known: BTreeMap<(OpKind, Vec<Value>), Vec<Value>>,
 }
 
 /// What a block is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Around {
+pub(super) enum Around {
     /// The function, or an arm of a branch.
     Once,
     /// A loop: what does not change in it belongs in front of it.
@@ -165,48 +161,6 @@ impl Builder {
         results
     }
 
-    /// Operands as an operation in an outer block needs them: conditions that are computed further in are computed once more.
-    fn outside(&mut self, args: &[Value], at: usize) -> Vec<Value> {
-        args.iter().map(|arg| self.condition_at(*arg, at)).collect()
-    }
-
-    fn condition_at(&mut self, value: Value, at: usize) -> Value {
-        let Some(op) = self.func.def_op(value).filter(|_| self.level(value) > at).cloned() else { return value };
-        let args = self.outside(&op.args, at);
-        let key = (op.kind, args);
-        if let Some(known) = self.open[..=at].iter().rev().find_map(|s| s.known.get(&key)) {
-            return known[0];
-        }
-        let results = self.push_at(at, key.clone(), Vec::new(), &[Ty::Pred], op.loc);
-        self.open[at].known.insert(key, results.clone());
-        results[0]
-    }
-
-    /// In which of the open blocks a pure operation belongs: in front of the outermost loop in which its operands do not change.
-    /// What is only defined for some operands stays where it was asked for, since nobody may ask in that loop.
-    fn outermost(&self, kind: &OpKind, args: &[Value]) -> usize {
-        let last = self.open.len() - 1;
-        if !self.is_total(kind, args) {
-            return last;
-        }
-        let lowest = args.iter().map(|v| self.belongs[v.index()]).max().unwrap_or(0);
-        let outside = (lowest + 1..=last).rev().take_while(|at| self.open[*at].around != Around::Role);
-        outside.filter(|at| self.open[*at].around == Around::Loop).min().map_or(last, |looped| looped - 1)
-    }
-
-    /// Whether an operation is defined for all values that its operands may have.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the contracts of the others have no conditions")]
-    fn is_total(&self, kind: &OpKind, args: &[Value]) -> bool {
-        let constant = |i: usize| args.get(i).and_then(|v: &Value| self.func.constant(*v));
-        match kind {
-            OpKind::Int(IntBin::DivS | IntBin::DivU | IntBin::RemS | IntBin::RemU) => {
-                constant(1).is_some_and(|by| by != 0)
-            }
-            OpKind::Int(IntBin::Shl | IntBin::ShrS | IntBin::ShrU) => constant(1).is_some_and(|by| by < 32),
-            _ => true,
-        }
-    }
-
     /// How many of the open blocks lie around the one in which a value was made.
     #[must_use]
     pub fn level(&self, value: Value) -> usize {
@@ -235,7 +189,7 @@ impl Builder {
     }
 
     /// Adds an operation at the end of one of the open blocks.
-    fn push_at(
+    pub(super) fn push_at(
         &mut self,
         level: usize,
         (kind, args): (OpKind, Vec<Value>),

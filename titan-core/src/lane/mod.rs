@@ -36,6 +36,7 @@ pub mod eval;
 mod fold;
 mod func;
 pub mod hazard;
+mod invariant;
 pub mod op;
 mod print;
 mod range;

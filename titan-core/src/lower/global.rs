@@ -1,8 +1,10 @@
 //! Tiles from and to tensors.
 //!
-//! The address of a thread's element is computed once per access, from the tile's origin and the thread's coordinates; registers
-//! add constants (along the contiguous axis) or constant multiples of strides. Every access is masked by the tensor's extents:
-//! coordinates are compared as unsigned numbers, so negative ones are outside too.
+//! The address of a thread's first element is a sum of what the thread adds, what stays and what a loop changes, in this order:
+//! the builder computes all but the last before the loop. Rows are reached from the row before, by one distance for all of them;
+//! along the contiguous axis constants are offsets of the access. Every access is masked by the tensor's extents: of whole tiles
+//! it is computed once how many coordinates are left from the thread's first one on, and each register compares that with a
+//! constant; of others coordinates are compared as unsigned numbers, so that negative ones are outside too.
 //!
 //! Where the plan's assumptions hold of a view and of the origin, neighbours are accessed as vectors of up to 16 bytes, all or
 //! nothing; else one by one.
