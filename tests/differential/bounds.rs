@@ -54,6 +54,7 @@ pub(crate) fn function(op: UnOp, elem: Elem, x: f64) -> Bound {
     let absolute = match op {
         UnOp::Ln | UnOp::Log2 if (x - 1.0).abs() < 0.5 => small,
         UnOp::Sin | UnOp::Cos if x.abs() > 65536.0 => small,
+        UnOp::Exp2 if x < -125.0 && !double => 2f64.powi(-125),
         _ => 0.0,
     };
     Bound { ulps, absolute }

@@ -1,5 +1,5 @@
-//! The way to make lane IR: operations are typed as they are added, folded where operands are constants, and shared where
-//! the same pure operation is visible already.
+//! The way to make lane IR: operations are typed as they are added, folded where operands are constants, shared where
+//! the same pure operation is visible already, and put in front of the loops in which their operands do not change.
 //!
 //! A wrong operand is a defect of the lowering, not of a user: the builder keeps the first one, goes on with a value of the
 //! wanted type, and [`Builder::finish`] returns it. So callers read like arithmetic.
@@ -7,6 +7,7 @@
 use super::fold;
 use super::func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
 use super::op::{FloatBin, FloatTy, IntBin, OpKind, Role, Ty};
+use super::range::{self, Range};
 use super::types::{TypeError, infer};
 use crate::ir::{Loc, Pred};
 use crate::launch::abi::Slot;
@@ -16,16 +17,34 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Builder {
     pub(super) func: Func,
-    open: Vec<Scope>,
+    pub(super) open: Vec<Scope>,
+    /// In which of the blocks that were open each value was made.
+    levels: Vec<usize>,
+    /// In which of them it would be if it were no condition.
+    pub(super) belongs: Vec<usize>,
+    /// Between which numbers each value lies.
+    pub(super) ranges: Vec<Range>,
     loc: Loc,
     error: Option<TypeError>,
 }
 
 /// An open block, and the pure operations in it.
 #[derive(Debug)]
-struct Scope {
+pub(super) struct Scope {
     block: Block,
-    known: BTreeMap<(OpKind, Vec<Value>), Vec<Value>>,
+    pub(super) around: Around,
+    pub(super) known: BTreeMap<(OpKind, Vec<Value>), Vec<Value>>,
+}
+
+/// What a block is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Around {
+    /// The function, or an arm of a branch.
+    Once,
+    /// A loop: what does not change in it belongs in front of it.
+    Loop,
+    /// The code of a role: what it computes is no other role's business.
+    Role,
 }
 
 /// An open loop or branch.
@@ -55,8 +74,16 @@ impl Builder {
             ops: Vec::new(),
             blocks: vec![BlockData::default()],
         };
-        let scope = Scope { block: body, known: BTreeMap::new() };
-        Builder { func, open: vec![scope], loc: Loc::default(), error: None }
+        let scope = Scope { block: body, around: Around::Once, known: BTreeMap::new() };
+        Builder {
+            func,
+            open: vec![scope],
+            levels: Vec::new(),
+            belongs: Vec::new(),
+            ranges: Vec::new(),
+            loc: Loc::default(),
+            error: None,
+        }
     }
 
     /// The function so far.
@@ -117,11 +144,32 @@ impl Builder {
                 vec![Ty::B32; 4]
             }
         };
-        let results = self.push(key.0.clone(), key.1.clone(), Vec::new(), &give, self.loc);
-        if pure && let Some(scope) = self.open.last_mut() {
+        let last = self.open.len() - 1;
+        let at = if pure { self.outermost(&key.0, &key.1) } else { last };
+        // Conditions are few and die young: one that does not change is computed where it is asked for.
+        let is_condition = give == [Ty::Pred];
+        let operands = if at < last && !is_condition { self.outside(&key.1, at) } else { key.1.clone() };
+        let results =
+            self.push_at(if is_condition { last } else { at }, (key.0.clone(), operands), Vec::new(), &give, self.loc);
+        if let [result] = results[..] {
+            self.ranges[result.index()] = range::of(self, &key.0, &key.1);
+            self.belongs[result.index()] = at;
+        }
+        if pure && let Some(scope) = self.open.get_mut(if is_condition { last } else { at }) {
             scope.known.insert(key, results.clone());
         }
         results
+    }
+
+    /// How many of the open blocks lie around the one in which a value was made.
+    #[must_use]
+    pub fn level(&self, value: Value) -> usize {
+        self.levels.get(value.index()).copied().unwrap_or(0)
+    }
+
+    /// Between which numbers a value lies.
+    pub(super) fn range(&self, value: Value) -> Range {
+        self.ranges.get(value.index()).copied().unwrap_or(Range::of_type(self.ty(value)))
     }
 
     /// Adds an operation of one result.
@@ -137,27 +185,44 @@ impl Builder {
     }
 
     fn push(&mut self, kind: OpKind, args: Vec<Value>, regions: Vec<Block>, give: &[Ty], loc: Loc) -> Vec<Value> {
+        self.push_at(self.open.len().saturating_sub(1), (kind, args), regions, give, loc)
+    }
+
+    /// Adds an operation at the end of one of the open blocks.
+    pub(super) fn push_at(
+        &mut self,
+        level: usize,
+        (kind, args): (OpKind, Vec<Value>),
+        regions: Vec<Block>,
+        give: &[Ty],
+        loc: Loc,
+    ) -> Vec<Value> {
         let id = OpId::new(self.func.ops.len());
-        let results: Vec<Value> = give.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::Result(id, i))).collect();
+        let results: Vec<Value> =
+            give.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::Result(id, i), level)).collect();
         self.func.ops.push(Op { kind, args, results: results.clone(), regions, loc });
-        if let Some(scope) = self.open.last() {
+        if let Some(scope) = self.open.get(level) {
             self.func.blocks[scope.block.index()].ops.push(id);
         }
         results
     }
 
-    fn value(&mut self, ty: Ty, def: Def) -> Value {
+    fn value(&mut self, ty: Ty, def: Def, level: usize) -> Value {
         self.func.values.push(ValueData { ty, def });
+        self.levels.push(level);
+        self.belongs.push(level);
+        self.ranges.push(Range::of_type(ty));
         Value::new(self.func.values.len() - 1)
     }
 
-    fn open_block(&mut self, args: &[Ty]) -> (Block, Vec<Value>) {
+    fn open_block(&mut self, around: Around, args: &[Ty]) -> (Block, Vec<Value>) {
         let block = Block::new(self.func.blocks.len());
         self.func.blocks.push(BlockData::default());
+        let level = self.open.len();
         let values: Vec<Value> =
-            args.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::BlockArg(block, i))).collect();
+            args.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::BlockArg(block, i), level)).collect();
         self.func.blocks[block.index()].args.clone_from(&values);
-        self.open.push(Scope { block, known: BTreeMap::new() });
+        self.open.push(Scope { block, around, known: BTreeMap::new() });
         (block, values)
     }
 
@@ -166,7 +231,8 @@ impl Builder {
         let results: Vec<Ty> = init.iter().map(|v| self.ty(*v)).collect();
         let mut tys = vec![Ty::B32];
         tys.extend(&results);
-        let (block, values) = self.open_block(&tys);
+        let (block, values) = self.open_block(Around::Loop, &tys);
+        self.ranges[values[0].index()] = Range::below(self.range(bounds[0]), self.range(bounds[1]));
         let mut args = bounds.to_vec();
         args.extend(init);
         let open = Open { kind: OpKind::For, args, regions: vec![block], results, loc: self.loc };
@@ -176,7 +242,7 @@ impl Builder {
     /// Opens a loop whose `break` takes out values of the types `results`.
     pub fn begin_loop(&mut self, init: &[Value], results: &[Ty]) -> (Open, Vec<Value>) {
         let tys: Vec<Ty> = init.iter().map(|v| self.ty(*v)).collect();
-        let (block, values) = self.open_block(&tys);
+        let (block, values) = self.open_block(Around::Loop, &tys);
         let open = Open {
             kind: OpKind::Loop,
             args: init.to_vec(),
@@ -189,13 +255,13 @@ impl Builder {
 
     /// Opens a branch whose arms yield values of these types.
     pub fn begin_if(&mut self, cond: Value, results: &[Ty]) -> Open {
-        let (block, _) = self.open_block(&[]);
+        let (block, _) = self.open_block(Around::Once, &[]);
         Open { kind: OpKind::If, args: vec![cond], regions: vec![block], results: results.to_vec(), loc: self.loc }
     }
 
     /// Opens the code of the first of these roles; each yields values of these types. [`Builder::begin_else`] opens the next.
     pub fn begin_roles(&mut self, roles: &[Role], results: &[Ty]) -> Open {
-        let (block, _) = self.open_block(&[]);
+        let (block, _) = self.open_block(Around::Role, &[]);
         let kind = OpKind::Roles(roles.to_vec());
         Open { kind, args: Vec::new(), regions: vec![block], results: results.to_vec(), loc: self.loc }
     }
@@ -203,7 +269,8 @@ impl Builder {
     /// Closes an arm or a role's code, which must have its terminator, and opens the next.
     pub fn begin_else(&mut self, open: &mut Open) {
         self.open.pop();
-        let (block, _) = self.open_block(&[]);
+        let around = if matches!(open.kind, OpKind::Roles(_)) { Around::Role } else { Around::Once };
+        let (block, _) = self.open_block(around, &[]);
         open.regions.push(block);
     }
 

@@ -4,6 +4,7 @@
 use super::build::Builder;
 use super::func::Value;
 use super::op::{IntBin, OpKind, Ty};
+use super::range::Range;
 use crate::ir::Pred;
 
 /// The low bits of a width.
@@ -31,20 +32,7 @@ const fn signed(ty: Ty, bits: u64) -> i64 {
 pub(super) fn fold(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec<Value>> {
     match (kind, args) {
         (OpKind::Int(op), [x, y]) => fold_int(b, *op, *x, *y),
-        (OpKind::IntCmp { pred, signed: with_sign }, [x, y]) => {
-            let ty = b.ty(*x);
-            let (x, y) = (b.func().constant(*x)?, b.func().constant(*y)?);
-            let order = if *with_sign { signed(ty, x).cmp(&signed(ty, y)) } else { x.cmp(&y) };
-            let holds = match pred {
-                Pred::Eq => order.is_eq(),
-                Pred::Ne => order.is_ne(),
-                Pred::Lt => order.is_lt(),
-                Pred::Le => order.is_le(),
-                Pred::Gt => order.is_gt(),
-                Pred::Ge => order.is_ge(),
-            };
-            Some(vec![b.pred(holds)])
-        }
+        (OpKind::IntCmp { pred, signed }, [x, y]) => fold_compare(b, *pred, *signed, [*x, *y]),
         (OpKind::Select, [p, x, y]) => match b.func().constant(*p) {
             Some(0) => Some(vec![*y]),
             Some(_) => Some(vec![*x]),
@@ -86,6 +74,68 @@ pub(super) fn fold(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec
             _,
         ) => fold_mask(b, kind, args),
         _ => None,
+    }
+}
+
+/// A comparison whose answer is known, or that can be solved for a constant: `x + c < y` is `y − x > c` where neither side wraps,
+/// and then many of them share one difference.
+fn fold_compare(b: &mut Builder, pred: Pred, with_sign: bool, [x, y]: [Value; 2]) -> Option<Vec<Value>> {
+    let ty = b.ty(x);
+    if let (Some(x), Some(y)) = (b.func().constant(x), b.func().constant(y)) {
+        let order = if with_sign { signed(ty, x).cmp(&signed(ty, y)) } else { x.cmp(&y) };
+        let holds = match pred {
+            Pred::Eq => order.is_eq(),
+            Pred::Ne => order.is_ne(),
+            Pred::Lt => order.is_lt(),
+            Pred::Le => order.is_le(),
+            Pred::Gt => order.is_gt(),
+            Pred::Ge => order.is_ge(),
+        };
+        return Some(vec![b.pred(holds)]);
+    }
+    if ty != Ty::B32 || b.ty(y) != Ty::B32 {
+        return None;
+    }
+    let (of_x, of_y) = (b.range(x), b.range(y));
+    if (with_sign || (of_x.low >= 0 && of_y.low >= 0))
+        && let Some(holds) = of_x.compare(pred, of_y)
+    {
+        return Some(vec![b.pred(holds)]);
+    }
+    if !with_sign {
+        return None;
+    }
+    let (sum, other, pred) = match (added(b, x), added(b, y)) {
+        (Some(_), None) => (x, y, pred),
+        (None, Some(_)) => (y, x, swapped(pred)),
+        (Some(_), Some(_)) | (None, None) => return None,
+    };
+    let (base, c) = added(b, sum)?;
+    let fits = b.range(base).plus(Range::only(c)).fits() && b.range(other).minus(b.range(base)).fits();
+    if !fits || b.func().constant(other).is_some() {
+        return None;
+    }
+    let left = b.int(IntBin::Sub, other, base);
+    let c = constant(b, ty, c.cast_unsigned());
+    Some(vec![b.cmp_s(swapped(pred), left, c)])
+}
+
+/// What a value adds to another: `x + c`.
+fn added(b: &Builder, value: Value) -> Option<(Value, i64)> {
+    let op = b.func().def_op(value)?;
+    let (OpKind::Int(IntBin::Add), [base, c]) = (&op.kind, op.args.as_slice()) else { return None };
+    Some((*base, signed(b.ty(value), b.func().constant(*c)?)))
+}
+
+/// The comparison with its sides exchanged.
+const fn swapped(pred: Pred) -> Pred {
+    match pred {
+        Pred::Eq => Pred::Eq,
+        Pred::Ne => Pred::Ne,
+        Pred::Lt => Pred::Gt,
+        Pred::Le => Pred::Ge,
+        Pred::Gt => Pred::Lt,
+        Pred::Ge => Pred::Le,
     }
 }
 
@@ -167,6 +217,8 @@ fn fold_int(b: &mut Builder, op: IntBin, x: Value, y: Value) -> Option<Vec<Value
             Some(vec![b.and(x, mask)])
         }
         (IntBin::Add, _, Some(c)) => reassociate(b, ty, x, c),
+        (IntBin::Add, Some(_), None) => Some(vec![b.add(y, x)]),
+        (IntBin::Add, None, None) => constants_last(b, ty, x, y),
         _ => None,
     }
 }
@@ -178,6 +230,18 @@ fn reassociate(b: &mut Builder, ty: Ty, x: Value, c: u64) -> Option<Vec<Value>> 
     let (base, inner) = (*base, b.func().constant(*inner)?);
     let sum = constant(b, ty, inner.wrapping_add(c));
     Some(vec![b.add(base, sum)])
+}
+
+/// `(x + c) + y` is `(x + y) + c`: the constant becomes the offset of an address, and many sums share `x + y`.
+fn constants_last(b: &mut Builder, ty: Ty, x: Value, y: Value) -> Option<Vec<Value>> {
+    let (base, other, c) = match (added(b, x), added(b, y)) {
+        (Some((base, c)), _) => (base, y, c),
+        (None, Some((base, c))) => (base, x, c),
+        (None, None) => return None,
+    };
+    let sum = b.add(base, other);
+    let c = constant(b, ty, truncate(ty, c.cast_unsigned()));
+    Some(vec![b.add(sum, c)])
 }
 
 fn shift(b: &mut Builder, op: IntBin, x: Value, power: u64) -> Option<Vec<Value>> {

@@ -36,7 +36,7 @@ impl Lower<'_> {
         let value = op.args[rank + 1];
         let layout = self.layout(value);
         let regs = self.regs(value);
-        let window = self.window(&view, Unit::Tile, &op.args[1..=rank], &layout);
+        let mut window = self.window(&view, Unit::Tile, &op.args[1..=rank], &layout);
         self.touch_view(&view, true);
         let first = self.is_first_copy(&layout);
         for (i, reg) in regs.iter().enumerate() {
@@ -45,7 +45,7 @@ impl Lower<'_> {
             let mask = self.both(mask, first);
             let yes = self.b.pred(true);
             let mask = self.inside_tile(&layout, part, mask).unwrap_or(yes);
-            let place = self.window_place(&window, part);
+            let place = self.window_place(&mut window, part);
             let address = self.b.add_const(place.address, i64::from(place.offset));
             self.update(&view, address, f, *reg, mask)?;
         }

@@ -82,13 +82,11 @@ impl Lower<'_> {
         }
         // Panels: the fast coordinate is divided; constant parts must not carry into the thread's.
         let carries = (part[fast] % e.row) + reach[fast] >= e.row && e.extents[fast] > e.row;
-        let base = self.base_of(staged);
         if carries {
             let sum: Vec<Reg> = thread.iter().zip(part).map(|(t, p)| self.b.add_const(*t, i64::from(p))).collect();
             let linear = self.linear(e, &sum);
             let offset = self.swizzled(e, linear);
-            let address = self.b.add(base, offset);
-            return Place { space: Space::Shared, address, offset: 0 };
+            return self.behind(staged, offset, 0);
         }
         let linear = self.linear(e, &thread);
         let constant = e.linear(part);
@@ -98,16 +96,17 @@ impl Lower<'_> {
         };
         let linear = self.b.add_const(linear, i64::from(low));
         let offset = self.swizzled(e, linear);
-        let address = self.b.add(base, offset);
-        Place { space: Space::Shared, address, offset: high.cast_signed() }
+        self.behind(staged, offset, high)
     }
 
-    /// Where a tile begins.
-    fn base_of(&mut self, staged: &Staged) -> Reg {
-        let base = self.b.one(OpKind::Buffer(staged.buffer), &[]);
-        let Some((offset, skip)) = staged.base else { return base };
-        let base = self.b.add(base, offset);
-        self.b.add_const(base, i64::from(skip))
+    /// Some bytes behind where a tile begins: what changes in a loop is added last, but for constants.
+    fn behind(&mut self, staged: &Staged, bytes: Reg, constant: u32) -> Place {
+        let start = self.b.one(OpKind::Buffer(staged.buffer), &[]);
+        let (moved, skip) = staged.base.map_or((None, 0), |(offset, skip)| (Some(offset), skip));
+        let mut terms: Vec<Reg> = [Some(start), Some(bytes), moved].into_iter().flatten().collect();
+        terms.sort_by_key(|term| self.b.level(*term));
+        let sum = terms[1..].iter().fold(terms[0], |sum, term| self.b.add(sum, *term));
+        Place { space: Space::Shared, address: sum, offset: (constant + skip).cast_signed() }
     }
 
     /// The linear offset of coordinates.

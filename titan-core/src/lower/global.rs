@@ -1,34 +1,57 @@
 //! Tiles from and to tensors.
 //!
-//! The address of a thread's element is computed once per access, from the tile's origin and the thread's coordinates; registers
-//! add constants (along the contiguous axis) or constant multiples of strides. Every access is masked by the tensor's extents:
-//! coordinates are compared as unsigned numbers, so negative ones are outside too.
+//! The address of a thread's first element is a sum of what the thread adds, what stays and what a loop changes, in this order:
+//! the builder computes all but the last before the loop. Rows are reached from the row before, by one distance for all of them;
+//! along the contiguous axis constants are offsets of the access. Every access is masked by the tensor's extents: of whole tiles
+//! it is computed once how many coordinates are left from the thread's first one on, and each register compares that with a
+//! constant; of others coordinates are compared as unsigned numbers, so that negative ones are outside too.
 //!
 //! Where the plan's assumptions hold of a view and of the origin, neighbours are accessed as vectors of up to 16 bytes, all or
 //! nothing; else one by one.
 
 use super::tensor::View;
 use super::tile::Held;
-use super::vector::Place;
+use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
 use crate::analysis::vector::{self, Packing};
 use crate::ir::{Op, Pred, Ty, Unit, Value};
-use crate::lane::{self, Space};
+use crate::lane::{self, IntBin, Space};
 use crate::layout::{Coords, Layout};
 
 /// A tile's place in a tensor, for one thread.
 pub(super) struct Window {
     view: View,
-    /// The coordinates of the thread's first element.
-    at: Vec<Reg>,
-    /// Where it lies behind the view's address, in elements.
-    position: Reg,
-    /// Its address.
-    address: Reg,
-    /// The origin is a coordinate that exists, and so does the view.
+    /// Along each axis, what is compared with the coordinate of an element.
+    bounds: Vec<Bound>,
+    /// Where the thread's first element lies behind the view's address, in elements: of elements that share bytes.
+    pub(super) position: Option<Reg>,
+    /// The addresses of rows so far, by their coordinates beyond the thread's first: the first is the thread's first element.
+    rows: Vec<(Coords, Reg)>,
+    /// Whether the view exists.
     exists: Option<Reg>,
+    /// Whether all elements of a row are accessed at once.
+    whole_rows: bool,
     /// How many neighbours along the last axis may be accessed at once.
     pub(super) vector: u32,
+}
+
+/// What tells which elements exist along an axis.
+#[derive(Clone, Copy, Debug)]
+enum Bound {
+    /// How many coordinates from the thread's first on exist, if that one exists: else none do. So it is of whole tiles, which
+    /// begin nowhere before the tensor.
+    Left(Reg),
+    /// The thread's first coordinate, and the extent.
+    Extent(Reg, Reg),
+}
+
+/// Where a tile begins along an axis.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    /// The coordinate of its first element.
+    pub(super) at: Reg,
+    /// Whether that is a coordinate that exists: of tiles of a number. It is not negative then, and does not wrap.
+    pub(super) exists: Option<Reg>,
 }
 
 impl Lower<'_> {
@@ -39,13 +62,13 @@ impl Lower<'_> {
         let coords = op.args[1..=rank].to_vec();
         let pad = self.scalar(op.args[rank + 1]);
         let layout = self.layout(value);
-        let window = self.window(&view, unit, &coords, &layout);
+        let mut window = self.window(&view, unit, &coords, &layout);
         self.touch_view(&view, false);
         let zero = self.zero(view.elem);
         let mut regs = vec![zero; layout.registers()];
         let n = window.vector.min(layout.vector(rank - 1));
         for first in (0..layout.registers()).step_by(n as usize) {
-            let loaded = self.load_group(&window, layout.register_coords(first), n, pad, None);
+            let loaded = self.load_group(&mut window, layout.register_coords(first), n, pad, None);
             for (i, reg) in loaded.into_iter().enumerate() {
                 regs[first + i] = reg;
             }
@@ -79,7 +102,7 @@ impl Lower<'_> {
         layout: &Layout,
     ) -> Result<(), LowerError> {
         let rank = view.extents.len();
-        let window = self.window(view, unit, coords, layout);
+        let mut window = self.window(view, unit, coords, layout);
         if view.elem.bits() < 8 && (window.vector < 2 || layout.vector(rank - 1) < 2) {
             if view.packing != Packing::Apart {
                 return Err(self.defect("halves of bytes that threads store from registers"));
@@ -95,7 +118,7 @@ impl Lower<'_> {
             let mask = self.window_mask(&window, part);
             let mask = self.both(mask, first);
             let mask = self.inside_tile(layout, part, mask);
-            let place = self.window_place(&window, part);
+            let place = self.window_place(&mut window, part);
             self.store_vector(place, view.elem, &regs[register..register + n as usize], mask);
         }
         Ok(())
@@ -104,44 +127,89 @@ impl Lower<'_> {
     /// The place of a tile in a tensor.
     pub(super) fn window(&mut self, view: &View, unit: Unit, coords: &[Value], layout: &Layout) -> Window {
         let extents = layout.extents().to_vec();
-        let (mut at, exists) = self.origin(view, unit, coords, &extents);
-        for (axis, at) in at.iter_mut().enumerate() {
-            let thread = self.thread_coord(layout, axis);
-            *at = self.b.add(*at, thread);
+        let starts = self.starts(unit, coords, &extents);
+        let threads: Vec<Reg> = (0..starts.len()).map(|axis| self.thread_coord(layout, axis)).collect();
+        let sums: Vec<Reg> = starts.iter().zip(&threads).map(|(start, t)| self.b.add(start.at, *t)).collect();
+        let mut exists = view.exists;
+        let mut bounds = Vec::new();
+        for (axis, start) in starts.iter().enumerate() {
+            let (at, extent) = (sums[axis], view.extents[axis]);
+            match start.exists {
+                Some(begins) if !layout.is_padded(axis) => bounds.push(self.left(begins, at, extent)),
+                begins => {
+                    exists = self.both(exists, begins);
+                    bounds.push(Bound::Extent(at, extent));
+                }
+            }
         }
         let last = coords.len() - 1;
         let kind = (view.elem.bits(), view.aligned, view.packing);
         let vector = vector::tile_width(self.k, kind, unit, (extents[last], coords[last]));
-        let position = self.position(view, &at);
-        let address = self.address_at(view, position);
-        Window { view: view.clone(), at, position, address, exists, vector }
+        let (position, address) = if view.elem.bits() < 8 {
+            let position = self.position(view, &sums);
+            (Some(position), self.address_at(view, position))
+        } else {
+            (None, self.first_address(view, &starts, &threads, &sums))
+        };
+        let rows = vec![(Coords::default(), address)];
+        let whole_rows = (0..layout.registers()).all(|r| layout.register_coords(r)[last] < vector);
+        Window { view: view.clone(), bounds, position, rows, exists, whole_rows, vector }
     }
 
-    /// The coordinates of a tile's first element, and whether they exist.
-    pub(super) fn origin(
-        &mut self,
-        view: &View,
-        unit: Unit,
-        coords: &[Value],
-        extents: &[u32],
-    ) -> (Vec<Reg>, Option<Reg>) {
-        let mut exists = view.exists;
-        let mut at = Vec::new();
+    /// How many coordinates exist from a thread's first one on, if its tile begins at one that exists: then nothing wraps.
+    fn left(&mut self, begins: Reg, at: Reg, extent: Reg) -> Bound {
+        let left = self.b.int(IntBin::Sub, extent, at);
+        let none = self.b.i32(0);
+        Bound::Left(self.b.select(begins, left, none))
+    }
+
+    /// The address of the thread's first element. What a loop changes is added last, so that the rest is computed before it.
+    fn first_address(&mut self, view: &View, starts: &[Start], threads: &[Reg], sums: &[Reg]) -> Reg {
+        let moves = |b: &lane::Builder, axis: usize| b.level(starts[axis].at) > b.level(threads[axis]);
+        let all = 0..starts.len();
+        let still: Vec<Reg> =
+            all.clone().map(|axis| if moves(&self.b, axis) { threads[axis] } else { sums[axis] }).collect();
+        let mut address = self.address_of(view, &still);
+        for axis in all.filter(|axis| moves(&self.b, *axis)).collect::<Vec<_>>() {
+            let bytes = self.bytes_along(view, axis, starts[axis].at);
+            address = self.b.add(address, bytes);
+        }
+        address
+    }
+
+    /// How many bytes a number of steps along an axis are.
+    fn bytes_along(&mut self, view: &View, axis: usize, steps: Reg) -> Reg {
+        let signed = lane::OpKind::MulWide { signed: true };
+        if self.is_unit(view, axis) {
+            let bytes = self.b.i32(elem_bytes(view.elem).cast_signed());
+            return self.b.one(signed, &[steps, bytes]);
+        }
+        let elements = if self.laid.index32 {
+            // Of an axis of one element the stride may be anything, and then the sum of the steps is 0.
+            let stride = self.narrow_stride(view, axis);
+            self.b.one(signed, &[steps, stride])
+        } else {
+            let wide = self.b.widen(steps);
+            self.b.mul(wide, view.strides[axis])
+        };
+        self.elements_to_bytes(view.elem, elements)
+    }
+
+    /// Where a tile begins along each axis. The coordinates of tiles of a number exist if their elements have numbers at all.
+    pub(super) fn starts(&mut self, unit: Unit, coords: &[Value], extents: &[u32]) -> Vec<Start> {
+        let mut starts = Vec::new();
         for (coord, extent) in coords.iter().zip(extents) {
-            let origin = self.scalar(*coord);
+            let number = self.scalar(*coord);
             if unit == Unit::Elem {
-                at.push(origin);
+                starts.push(Start { at: number, exists: None });
                 continue;
             }
+            let tiles = self.b.i32((1u32 << 31).div_ceil(*extent).cast_signed());
+            let exists = self.b.cmp_u(Pred::Lt, number, tiles);
             let extent = self.b.i32(extent.cast_signed());
-            let exact = self.b.one(lane::OpKind::MulWide { signed: true }, &[origin, extent]);
-            let low = self.b.mul(origin, extent);
-            let again = self.b.widen(low);
-            let fits = self.b.cmp_s(Pred::Eq, exact, again);
-            exists = self.both(exists, Some(fits));
-            at.push(low);
+            starts.push(Start { at: self.b.mul(number, extent), exists: Some(exists) });
         }
-        (at, exists)
+        starts
     }
 
     /// The address of an element by its coordinates; of a 4-bit one, of its byte.
@@ -196,36 +264,62 @@ impl Lower<'_> {
         axis + 1 == view.strides.len() && (view.aligned || packed)
     }
 
-    /// Where the element lies that is `part` beyond the thread's first.
-    pub(super) fn window_place(&mut self, window: &Window, part: Coords) -> Place {
+    /// Where the element lies that is `part` beyond the thread's first. Rows are reached from the one before, so that one
+    /// distance serves for many.
+    pub(super) fn window_place(&mut self, window: &mut Window, part: Coords) -> Place {
         let view = &window.view;
-        let mut address = window.address;
-        let mut offset = 0;
-        for (axis, stride) in view.strides.iter().enumerate() {
-            if part[axis] == 0 {
-                continue;
-            }
-            if self.is_unit(view, axis) {
-                offset += part[axis] * view.elem.bits() / 8;
-                continue;
-            }
-            let n = self.b.i64(i64::from(part[axis]));
-            let elements = self.b.mul(*stride, n);
+        let (mut row, mut offset) = (part, 0);
+        for axis in (0..view.strides.len()).filter(|axis| self.is_unit(view, *axis)) {
+            row[axis] = 0;
+            offset = part[axis] * view.elem.bits() / 8;
+        }
+        let place = |address| Place { space: Space::Global, address, offset: offset.cast_signed() };
+        if let Some((_, address)) = window.rows.iter().find(|(at, _)| *at == row) {
+            return place(*address);
+        }
+        let Some((from, mut address)) = window.rows.last().copied() else {
+            self.b.fail("a window without its first element".to_owned());
+            return place(view.address);
+        };
+        for axis in (0..view.strides.len()).filter(|axis| row[*axis] != from[*axis]) {
+            let n = self.b.i64(i64::from(row[axis]) - i64::from(from[axis]));
+            let elements = self.b.mul(view.strides[axis], n);
             let bytes = self.elements_to_bytes(view.elem, elements);
             address = self.b.add(address, bytes);
         }
-        Place { space: Space::Global, address, offset: offset.cast_signed() }
+        window.rows.push((row, address));
+        place(address)
     }
 
-    /// Whether the element that is `part` beyond the thread's first exists.
+    /// Whether the element that is `part` beyond the thread's first exists. What holds of whole rows becomes part of the number
+    /// of rows that are left: then each row takes one comparison, and no condition lives long.
     pub(super) fn window_mask(&mut self, window: &Window, part: Coords) -> Option<Reg> {
         let mut mask = window.exists;
-        for (axis, at) in window.at.iter().enumerate() {
-            let at = self.b.add_const(*at, i64::from(part[axis]));
-            let inside = self.b.cmp_u(Pred::Lt, at, window.view.extents[axis]);
-            mask = self.both(mask, Some(inside));
+        for (axis, bound) in window.bounds.iter().enumerate().rev() {
+            mask = match (bound, mask) {
+                (Bound::Left(left), None) => Some(self.more_than(*left, part[axis])),
+                (Bound::Left(left), Some(row)) if window.whole_rows => {
+                    let none = self.b.i32(0);
+                    let left = self.b.select(row, *left, none);
+                    Some(self.more_than(left, part[axis]))
+                }
+                (Bound::Left(left), Some(row)) => {
+                    let inside = self.more_than(*left, part[axis]);
+                    Some(self.b.and(row, inside))
+                }
+                (Bound::Extent(at, extent), row) => {
+                    let at = self.b.add_const(*at, i64::from(part[axis]));
+                    let inside = self.b.cmp_u(Pred::Lt, at, *extent);
+                    self.both(row, Some(inside))
+                }
+            };
         }
         mask
+    }
+
+    fn more_than(&mut self, left: Reg, n: u32) -> Reg {
+        let n = self.b.i32(n.cast_signed());
+        self.b.cmp_s(Pred::Gt, left, n)
     }
 
     pub(super) fn both(&mut self, a: Option<Reg>, b: Option<Reg>) -> Option<Reg> {
@@ -248,7 +342,7 @@ impl Lower<'_> {
     /// Loads `n` neighbours; `also` restricts what is loaded.
     pub(super) fn load_group(
         &mut self,
-        window: &Window,
+        window: &mut Window,
         part: Coords,
         n: u32,
         pad: Reg,
@@ -258,19 +352,19 @@ impl Lower<'_> {
         let mask = self.both(mask, also);
         let place = self.window_place(window, part);
         let elem = window.view.elem;
-        if elem.bits() < 8 && n == 1 {
-            let position = self.window_position(window, part);
+        if let (Some(first), 1) = (window.position, n) {
+            let position = self.window_position(&window.view, first, part);
             return vec![self.load_half(&window.view, position, mask.map(|m| (m, pad)))];
         }
         self.load_vector(place, elem, n, mask.map(|m| (m, pad)))
     }
 
     /// Where the element lies that is `part` beyond the thread's first, in elements behind the view's address.
-    pub(super) fn window_position(&mut self, window: &Window, part: Coords) -> Reg {
-        let mut position = window.position;
-        for (axis, stride) in window.view.strides.iter().enumerate().filter(|(axis, _)| part[*axis] > 0) {
+    pub(super) fn window_position(&mut self, view: &View, first: Reg, part: Coords) -> Reg {
+        let mut position = first;
+        for (axis, stride) in view.strides.iter().enumerate().filter(|(axis, _)| part[*axis] > 0) {
             let n = self.b.i64(i64::from(part[axis]));
-            let elements = if self.is_unit(&window.view, axis) { n } else { self.b.mul(*stride, n) };
+            let elements = if self.is_unit(view, axis) { n } else { self.b.mul(*stride, n) };
             position = self.b.add(position, elements);
         }
         position

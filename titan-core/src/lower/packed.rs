@@ -64,6 +64,9 @@ impl Lower<'_> {
     /// Stores elements of which no two share a byte.
     pub(super) fn store_apart(&mut self, view: &View, at: (Unit, &[Value]), regs: &[Reg], layout: &Layout) {
         let window = self.window(view, at.0, at.1, layout);
+        let Some(start) = window.position else {
+            return self.b.fail("elements that share bytes, but lie apart".to_owned());
+        };
         self.touch_view(view, true);
         let first = self.is_first_copy(layout);
         for (register, reg) in regs.iter().enumerate() {
@@ -71,7 +74,7 @@ impl Lower<'_> {
             let mask = self.window_mask(&window, part);
             let mask = self.both(mask, first);
             let mask = self.inside_tile(layout, part, mask);
-            let position = self.window_position(&window, part);
+            let position = self.window_position(view, start, part);
             self.store_half(view, position, *reg, mask);
         }
     }
@@ -82,7 +85,9 @@ impl Lower<'_> {
         let last = tile.len() - 1;
         let extents = &staged.encoding.extents;
         let layout = crate::plan::wide(extents, view.elem.bits(), self.target.lanes, self.crew.warps);
-        let (mut origin, exists) = self.origin(view, unit, coords, tile);
+        let starts = self.starts(unit, coords, tile);
+        let exists = starts.iter().fold(view.exists, |all, start| self.both(all, start.exists));
+        let mut origin: Vec<Reg> = starts.iter().map(|start| start.at).collect();
         let position = self.position(view, &origin);
         let odd = self.parity_of(position);
         origin[last] = self.b.int(IntBin::Sub, origin[last], odd);

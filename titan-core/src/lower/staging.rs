@@ -127,7 +127,7 @@ impl Lower<'_> {
         let e = &staged.encoding;
         let layout = self.layout(from.value);
         // The origin counts in the tile's own extents, which the buffer's may exceed.
-        let window = self.window(view, from.unit, from.coords, &layout.with_extents(&tile));
+        let mut window = self.window(view, from.unit, from.coords, &layout.with_extents(&tile));
         self.touch_view(view, false);
         self.touch(staged.region(), true);
         let last = layout.rank() - 1;
@@ -148,7 +148,7 @@ impl Lower<'_> {
                 let inside = self.inside_extents(&layout, part, &tile);
                 let mask = self.window_mask(&window, part);
                 let mask = self.both(mask, inside);
-                let source = self.window_place(&window, part);
+                let source = self.window_place(&mut window, part);
                 self.copy_async([source, place], [mask, here], bytes);
                 continue;
             }
@@ -157,7 +157,7 @@ impl Lower<'_> {
                 let mut part = part;
                 part[last] += i;
                 let inside = self.inside_extents(&layout, part, &tile);
-                let loaded = self.load_group(&window, part, wide, pad, inside);
+                let loaded = self.load_group(&mut window, part, wide, pad, inside);
                 regs.extend(if is_zero { loaded } else { self.or_zero(&loaded, inside) });
             }
             if e.fast_axis() == last {

@@ -6,7 +6,7 @@ use super::tile::Held;
 use super::vector::elem_bytes;
 use super::{Lower, LowerError, Reg};
 use crate::analysis::vector::{self, Packing};
-use crate::ir::{Access, Elem, Op, OpKind, ParamKind, Pred};
+use crate::ir::{Access, DimSpec, Elem, HostExpr, Op, OpKind, ParamKind, Pred, Symbol};
 use crate::lane::{self, IntBin, Region};
 use crate::launch::abi::Slot;
 
@@ -54,7 +54,7 @@ impl Lower<'_> {
                     address: self.slot(Slot::Address(number)),
                     start: None,
                     packing: Packing::Pairs,
-                    extents: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Extent(number, axis))).collect(),
+                    extents: (0u8..).zip(shape).map(|(axis, dim)| self.extent((number, axis), dim)).collect(),
                     strides: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Stride(number, axis))).collect(),
                     exists: None,
                     aligned: self.laid.aligned.get(index) == Some(&true),
@@ -66,6 +66,31 @@ impl Lower<'_> {
             };
             self.hold(self.k.param(index), held);
         }
+    }
+
+    /// An extent. Of those that a launch has found to be the same the first one is read.
+    fn extent(&mut self, (param, axis): (u32, u8), dim: &DimSpec) -> Reg {
+        let first = match dim {
+            DimSpec::Equals(HostExpr::Symbol(symbol)) => self.bound(*symbol),
+            DimSpec::Any | DimSpec::Bind(_) | DimSpec::Equals(_) => None,
+        };
+        let optional = matches!(
+            self.k.sig.params.get(param as usize).map(|p| &p.kind),
+            Some(ParamKind::Tensor { optional: true, .. })
+        );
+        let (param, axis) = first.filter(|_| !optional).unwrap_or((param, axis));
+        self.slot(Slot::Extent(param, axis))
+    }
+
+    /// The parameter and axis whose extent a shape name stands for, if the tensor is always there.
+    fn bound(&self, symbol: Symbol) -> Option<(u32, u8)> {
+        (0u32..).zip(&self.k.sig.params).find_map(|(param, p)| match &p.kind {
+            ParamKind::Tensor { optional: false, shape, .. } => {
+                let axis = shape.iter().position(|dim| *dim == DimSpec::Bind(symbol))?;
+                Some((param, u8::try_from(axis).ok()?))
+            }
+            ParamKind::Tensor { .. } | ParamKind::Scalar(_) => None,
+        })
     }
 
     /// A word of the parameter block.

@@ -77,7 +77,7 @@ pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
     let classes = Classes::of(kernel);
     let (warps, products, homes) = if kernel.roles.is_empty() {
         let warps = warps::choose(kernel, target, &mut notes);
-        let products = products::choose(kernel, target, warps, &mut notes);
+        let products = products::choose(kernel, target, warps, &classes, &mut notes);
         let homes = homes::choose(kernel, target, warps, &classes, &products);
         (warps, products, homes)
     } else {
@@ -127,7 +127,7 @@ fn by_role(
             own.1.extend(op.regions.iter().flat_map(|r| kernel.block(*r).args.iter().copied()));
         });
         let mut said = Vec::new();
-        let of_role = products::choose(kernel, target, warps, &mut said);
+        let of_role = products::choose(kernel, target, warps, classes, &mut said);
         let laid_out = homes::choose(kernel, target, warps, classes, &of_role);
         if of_role.keys().any(|id| own.0.contains(id)) {
             notes.extend(said);

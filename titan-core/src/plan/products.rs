@@ -1,6 +1,7 @@
 //! How matrix products are computed: by which instruction, with which split over the warps, and from where the operands come.
 #![expect(clippy::wildcard_enum_match_arm, reason = "what is no product or its operand is not named")]
 
+use super::classes::Classes;
 use super::{Plan, Target};
 use crate::analysis::uses::Tree;
 use crate::ir::{Elem, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
@@ -8,7 +9,7 @@ use crate::lane::MmaAtom;
 use crate::layout::atoms::{self, WarpGrid};
 use crate::layout::convert::{Way, way};
 use crate::layout::{Encoding, Layout};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a product is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +53,18 @@ pub struct Product {
 }
 
 /// Chooses methods and layouts; sources are settled when the homes of the operands are known.
-pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, notes: &mut Vec<String>) -> BTreeMap<OpId, Product> {
+pub(super) fn choose(
+    kernel: &Kernel,
+    target: &Target,
+    warps: u32,
+    classes: &Classes,
+    notes: &mut Vec<String>,
+) -> BTreeMap<OpId, Product> {
     let mut products = BTreeMap::new();
+    let whole_rows = whole_rows(kernel, classes);
     kernel.walk(&mut |id, op| {
         if let Some(args) = operands(op)
-            && let Some(product) = one(kernel, target, warps, args)
+            && let Some(product) = one(kernel, target, warps, (args, whole_rows.contains(&id)))
         {
             let name = match product.method {
                 Method::Atom(a) => format!("m{}n{}k{} of {}", a.m, a.n, a.k, a.a),
@@ -80,7 +88,37 @@ pub fn operands(op: &Op) -> Option<[Value; 3]> {
     }
 }
 
-fn one(kernel: &Kernel, target: &Target, warps: u32, args: [Value; 3]) -> Option<Product> {
+/// The products of which each warp should hold whole rows: those whose rows are reduced, or are operand A of another product,
+/// and these. Then reductions stay within a warp, and accumulators become operands in registers.
+fn whole_rows(kernel: &Kernel, classes: &Classes) -> BTreeSet<OpId> {
+    let (mut made, mut reduced, mut multiplied) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+    kernel.walk(&mut |id, op| {
+        if let Some([a, ..]) = operands(op) {
+            made.insert(classes.class(op.results[0]));
+            multiplied.insert(id, classes.has_home(kernel, a).then(|| classes.class(a)));
+        }
+        let (OpKind::Reduce(_, axis)
+        | OpKind::ArgReduce(_, axis)
+        | OpKind::ReduceWith(axis)
+        | OpKind::Scan(_, axis)
+        | OpKind::ScanWith(axis)) = op.kind
+        else {
+            return;
+        };
+        let rank = kernel.ty(op.args[0]).tile_shape().map_or(0, |s| s.rank());
+        if usize::from(axis) + 1 == rank {
+            reduced.extend(op.args.iter().filter(|v| classes.has_home(kernel, **v)).map(|v| classes.class(*v)));
+        }
+    });
+    reduced.extend(multiplied.values().flatten().copied());
+    let is_chained = |(id, a): &(&OpId, &Option<usize>)| {
+        let own = kernel.op(**id).results.first().map(|v| classes.class(*v));
+        own.is_some_and(|own| reduced.contains(&own)) || a.is_some_and(|a| made.contains(&a))
+    };
+    multiplied.iter().filter(is_chained).map(|(id, _)| *id).collect()
+}
+
+fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value; 3], bool)) -> Option<Product> {
     let [(a, a_shape), (b, b_shape), (acc, _)] = args.map(|v| (kernel.ty(v).elem(), kernel.ty(v).tile_shape()));
     let (a_shape, b_shape) = (a_shape?, b_shape?);
     let (a_shape, b_shape): (Vec<u32>, Vec<u32>) = (a_shape.into(), b_shape.into());
@@ -91,7 +129,9 @@ fn one(kernel: &Kernel, target: &Target, warps: u32, args: [Value; 3]) -> Option
     let (method, staged) = method(target, a, b, acc);
     let (acc, a, b) = match method {
         Method::Atom(atom) => {
-            let grid = split(m, n, &atom, warps);
+            let rows = WarpGrid { m: warps, n: 1, all: warps };
+            let fits = whole_rows && m.is_multiple_of(atom.m * warps);
+            let grid = if fits { rows } else { split(m, n, &atom, warps) };
             let whole = (atoms::accumulator(&atom, &[m, n], grid), atoms::operand_a(&atom, &[m, k], grid));
             (whole.0, whole.1, atoms::operand_b(&atom, &[n, k], grid))
         }

@@ -221,3 +221,61 @@ fn equal_operations_are_one_where_they_are_visible() {
     let vote = OpKind::Vote(titan_core::lane::Vote::Any);
     assert_ne!(b.op(vote.clone(), &[cond]), b.op(vote, &[cond]));
 }
+
+/// Sums with a constant on one side of a comparison, around every place where they wrap.
+#[test]
+fn comparisons_of_sums_are_solved_only_where_nothing_wraps() {
+    let slots = vec![Slot::Scalar { param: 0, wide: false }, Slot::Extent(1, 0)];
+    let mut b = Builder::new("k", slots, 32, 32);
+    let (any, extent) = (b.one(OpKind::Slot(0), &[]), b.one(OpKind::Slot(1), &[]));
+    let mut all = Vec::new();
+    for mask in [0, 7, 255, i32::MAX, i32::MAX - 63, -1] {
+        let low = b.i32(mask);
+        let base = b.and(any, low);
+        for c in [1, -1, 57, 63, 64, i32::MAX, i32::MIN] {
+            let sum = b.add_const(base, i64::from(c));
+            for (pred, signed, other, turned) in PREDS.iter().flat_map(|p| {
+                [true, false]
+                    .into_iter()
+                    .flat_map(move |s| [extent, any].map(|o| [(*p, s, o, false), (*p, s, o, true)]).concat())
+            }) {
+                let args = if turned { [other, sum] } else { [sum, other] };
+                all.push((
+                    b.one(OpKind::IntCmp { pred, signed }, &args),
+                    (mask, c),
+                    (pred, signed, other == any, turned),
+                ));
+            }
+        }
+    }
+    b.terminate(OpKind::Return, &[]);
+    let func = b.finish().expect("operands fit");
+    let solved = func.ops.iter().filter(|op| op.kind == OpKind::Int(IntBin::Sub)).count();
+    assert!(solved >= 4, "only {solved} comparisons share a difference");
+    let numbers = [0, 1, 6, 7, 57, 63, 64, 255, 256, i32::MAX, i32::MAX - 1, i32::MAX - 57, i32::MAX - 64];
+    for any in numbers.into_iter().chain([-1, -57, -64, i32::MIN, i32::MIN + 1]) {
+        for extent in numbers {
+            let words = [any, extent].map(|n| u64::from(n.cast_unsigned())).to_vec();
+            let mut machine = Machine::new(&func, words, Memory::new());
+            machine.run([0; 3]);
+            for (value, (mask, c), (pred, signed, is_any, turned)) in &all {
+                let (sum, other) = ((any & mask).wrapping_add(*c), if *is_any { any } else { extent });
+                let (x, y) = if *turned { (other, sum) } else { (sum, other) };
+                let order = if *signed { x.cmp(&y) } else { x.cast_unsigned().cmp(&y.cast_unsigned()) };
+                let want = match pred {
+                    Pred::Eq => order.is_eq(),
+                    Pred::Ne => order.is_ne(),
+                    Pred::Lt => order.is_lt(),
+                    Pred::Le => order.is_le(),
+                    Pred::Gt => order.is_gt(),
+                    Pred::Ge => order.is_ge(),
+                };
+                assert_eq!(
+                    machine.get(*value, 0) != 0,
+                    want,
+                    "({any} & {mask}) + {c} {pred:?} {other}, signed: {signed}"
+                );
+            }
+        }
+    }
+}

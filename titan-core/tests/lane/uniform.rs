@@ -104,7 +104,7 @@ fn control_parts_lanes_no_more_than_it_must() {
     let mut wanted = Vec::new();
     // What arms give differs as the condition does.
     for (of, level) in [(n, Level::Program), (warp, Level::Warp), (lane, Level::Lane)] {
-        let cond = b.cmp_u(Pred::Lt, of, five);
+        let cond = b.cmp_u(Pred::Lt, of, one);
         let mut arms = b.begin_if(cond, &[Ty::B32]);
         b.terminate(OpKind::Yield, &[one]);
         b.begin_else(&mut arms);

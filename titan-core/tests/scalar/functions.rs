@@ -41,6 +41,11 @@ fn near_one(x: f64) -> f64 {
     if (0.5..=2.0).contains(&x) { 2.0 } else { 0.0 }
 }
 
+/// Results below 2⁻¹²⁵ may be zero: those of machines that are a little too small are subnormal.
+fn subnormal(x: f64) -> f64 {
+    if x < -125.0 { 2f64.powi(23 - 125) } else { 0.0 }
+}
+
 fn far(x: f64) -> f64 {
     if x.abs() > 65536.0 { 2.0 } else { 0.0 }
 }
@@ -60,7 +65,7 @@ const ROWS: [Row; 10] = [
         exact: libm::exp2,
         wide: Some(Wide::exp2),
         ulps: 2.0,
-        absolute: nothing,
+        absolute: subnormal,
         range: 155.0,
         figures: [0.75, 2.0, 1.1],
     },
@@ -309,7 +314,8 @@ fn double(row: &Row) -> Worst {
                 _ => (got - want).abs(),
             };
             let ulps = error / ulp(want, 52, -1022);
-            let absolute = (row.absolute)(x) * f64::EPSILON;
+            // Of `f64` nothing becomes zero that is not.
+            let absolute = if row.op == UnOp::Exp2 { 0.0 } else { (row.absolute)(x) * f64::EPSILON };
             assert!(ulps <= 4.0 || error <= absolute, "{}({x:e}) = {got:e}, not {want:e}: {ulps} ulp", row.op);
             assert!(
                 want != 0.0 || got.is_sign_negative() == want.is_sign_negative(),

@@ -5,6 +5,7 @@ mod cases;
 mod coverage;
 mod execute;
 mod kernels;
+mod loops;
 mod ptxas;
 mod refusals;
 mod rings;

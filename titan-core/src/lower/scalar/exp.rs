@@ -26,18 +26,9 @@ const F32: FloatTy = FloatTy::F32;
 /// What log₂ e lacks as an `f32`.
 const LOG2_E_LOW: f64 = 1.925_963e-8;
 
-/// 2ˣ. Results that are subnormal, or nearly so, are computed 2⁶⁴ times as large, and made small by one rounding.
-pub(super) fn exp2(b: &mut Builder, range: Range, x: Value) -> Value {
-    if range == Range::Half {
-        return un(b, FloatUn::Ex2Approx, F32, x);
-    }
-    let small = fcmp_const(b, Pred::Lt, F32, x, -125.0);
-    let (zero, one) = (num(b, F32, 0.0), num(b, F32, 1.0));
-    let (up, down) = (num(b, F32, 64.0), num(b, F32, exp2i(-64)));
-    let (up, down) = (b.select(small, up, zero), b.select(small, down, one));
-    let x = b.float(FloatBin::Add, F32, x, up);
-    let y = un(b, FloatUn::Ex2Approx, F32, x);
-    b.float(FloatBin::Mul, F32, y, down)
+/// 2ˣ, as the machine has it: what is subnormal, or nearly so, may be zero.
+pub(super) fn exp2(b: &mut Builder, x: Value) -> Value {
+    un(b, FloatUn::Ex2Approx, F32, x)
 }
 
 /// `x · log₂ e − n` with the digits of a product of twice the length.

@@ -102,7 +102,7 @@ impl Range {
 fn function(b: &mut Builder, op: UnOp, range: Range, x: Value) -> Option<Value> {
     Some(match op {
         UnOp::Exp => exp::exp(b, range, x),
-        UnOp::Exp2 => exp::exp2(b, range, x),
+        UnOp::Exp2 => exp::exp2(b, x),
         UnOp::Sigmoid => exp::sigmoid(b, range, x),
         UnOp::Tanh => exp::tanh(b, x),
         UnOp::Ln => log::ln(b, range, x),
