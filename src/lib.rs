@@ -6,7 +6,7 @@ mod error;
 pub mod lang;
 pub mod prelude;
 #[cfg_attr(
-    not(any(feature = "cpu", feature = "cuda", feature = "emulator")),
+    not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")),
     expect(
         dead_code,
         unused_variables,
@@ -117,6 +117,8 @@ pub use titan_macros::constant;
 pub use runtime::cpu;
 #[cfg(feature = "cuda")]
 pub use runtime::cuda;
+#[cfg(feature = "hip")]
+pub use runtime::hip;
 
 pub use error::{Error, Location, Result};
 pub use runtime::{

@@ -67,6 +67,8 @@ struct Inner {
     simulated: Option<super::simulator::Settings>,
     #[cfg(feature = "cuda")]
     cuda: Option<&'static titan_nv::runtime::Device>,
+    #[cfg(feature = "hip")]
+    hip: Option<&'static titan_amd::runtime::Device>,
 }
 
 impl Device {
@@ -218,10 +220,35 @@ impl Device {
         self.0.cuda
     }
 
+    /// The AMD GPU of this number, in the runtime's order, which `HIP_VISIBLE_DEVICES` changes. It holds tensors, and runs
+    /// code objects that others made ([`hip`](crate::hip)); kernels of TITAN's are refused, because there is no compiler for it
+    /// yet.
+    ///
+    /// # Errors
+    /// If there is none; the error says why.
+    #[cfg(feature = "hip")]
+    pub fn hip(ordinal: u32) -> Result<Device> {
+        Device::choose("the device", &format!("hip:{ordinal}"))
+    }
+
+    #[cfg(feature = "hip")]
+    pub(crate) fn of_hip(device: &'static titan_amd::runtime::Device, description: String) -> Device {
+        let mut made = Device::new(DeviceKind::Hip, device.ordinal, description);
+        if let Some(inner) = Arc::get_mut(&mut made.0) {
+            inner.hip = Some(device);
+        }
+        made
+    }
+
+    #[cfg(feature = "hip")]
+    pub(crate) fn as_hip(&self) -> Option<&'static titan_amd::runtime::Device> {
+        self.0.hip
+    }
+
     /// Whether it runs work by itself, in lanes.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn is_remote(&self) -> bool {
-        self.0.cuda.is_some()
+        matches!(self.kind(), DeviceKind::Cuda | DeviceKind::Hip)
     }
 
     /// The devices of this machine, the best one first. GPUs too old for any code stand behind the CPU.
@@ -248,6 +275,9 @@ impl Device {
         #[cfg(feature = "cpu")]
         found.push(Device::cpu());
         found.extend(old);
+        // No kernel of TITAN's runs there yet.
+        #[cfg(feature = "hip")]
+        found.extend(super::hip::devices().into_iter().flatten().cloned());
         (found, why)
     }
 
@@ -354,6 +384,8 @@ impl Device {
             simulated: None,
             #[cfg(feature = "cuda")]
             cuda: None,
+            #[cfg(feature = "hip")]
+            hip: None,
         }))
     }
 

@@ -2,6 +2,7 @@
 
 mod arith;
 mod atomics;
+mod bad;
 mod buffers;
 mod diverge;
 mod errors;
@@ -9,6 +10,8 @@ mod harness;
 mod hazards;
 mod matrix;
 mod memory;
+#[path = "../isa/random.rs"]
+mod random;
 mod scalar;
 #[path = "../support/mod.rs"]
 mod support;
