@@ -22,13 +22,13 @@ fn floats(x: &[f32]) -> Vec<u8> {
 const ONE: Geometry = Geometry { grid: [1, 1, 1], block: [256, 1, 1], dynamic_lds: 0 };
 
 /// `z = x + y`, of 256 numbers.
-fn add(module: &Module, stream: &Stream, [x, y, z]: [&Memory; 3]) -> Result<(), Misfit> {
+fn add(module: &Module, stream: &Stream, [x, y, z]: [&Memory; 3]) -> Result<(), String> {
     let addresses = [x, y, z].map(|m| m.address(0).to_le_bytes());
     let n = 256_u32.to_le_bytes();
     let args: [&[u8]; 4] = [&addresses[0], &addresses[1], &addresses[2], &n];
-    let function = module.function("vector_add").unwrap();
+    let function = module.function("vector_add").map_err(|e| e.to_string())?;
     // SAFETY: three memories of 256 numbers, which live until the caller has waited.
-    unsafe { function.launch(stream, &ONE, &args) }
+    unsafe { function.launch(stream, &ONE, &args) }.map_err(|e| e.to_string())
 }
 
 fn memory(context: &'static Context, bytes: usize, zeroed: bool) -> Result<Memory, DriverError> {
@@ -51,10 +51,10 @@ fn chain() -> Result<Vec<u8>, String> {
     x.write(0, &floats(&[1.5; 256])).map_err(|e| words(&e))?;
     y.write(0, &floats(&[2.0; 256])).map_err(|e| words(&e))?;
     let (s, t) = (Stream::new(context).map_err(|e| words(&e))?, Stream::new(context).map_err(|e| words(&e))?);
-    add(&module, &s, [&x, &y, &z]).map_err(|e| words(&e))?;
+    add(&module, &s, [&x, &y, &z])?;
     let mark = s.mark(Waiting::Spins).map_err(|e| words(&e))?;
     t.follow(&mark).map_err(|e| words(&e))?;
-    add(&module, &t, [&z, &y, &x]).map_err(|e| words(&e))?;
+    add(&module, &t, [&z, &y, &x])?;
     let end: Event = t.mark(Waiting::Sleeps).map_err(|e| words(&e))?;
     while !end.is_over().map_err(|e| words(&e))? {}
     end.wait().map_err(|e| words(&e))?;

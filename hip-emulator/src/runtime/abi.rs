@@ -1,5 +1,4 @@
 //! The functions of the interface.
-#![expect(non_snake_case, reason = "names of the interface")]
 
 use super::host::{Extra, Image, Out, Source, Target, Text};
 use crate::setting::Settings;

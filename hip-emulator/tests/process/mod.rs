@@ -63,7 +63,7 @@ pub(crate) fn code_object() -> Vec<u8> {
     let stray = "s_load_dwordx2 s[4:5], s[0:1], 0x0\nv_mov_b32_e32 v0, 0\ns_waitcnt lgkmcnt(0)
         s_add_u32 s4, s4, 0x10000000\ns_addc_u32 s5, s5, 0\nglobal_store_dword v0, v0, s[4:5]\ns_endpgm";
     let kernel = |name: &str, text: &str| {
-        let pointer = |i| KernelArg { name: None, offset: 8 * i, size: 8, kind: ArgKind::GlobalBuffer };
+        let pointer = |i: u32| KernelArg { name: None, offset: 8 * i, size: 8, kind: ArgKind::GlobalBuffer };
         let mut args: Vec<KernelArg> = (0..3).map(pointer).collect();
         args.push(KernelArg { name: None, offset: 24, size: 4, kind: ArgKind::ByValue });
         KernelCode {
