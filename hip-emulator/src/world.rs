@@ -34,9 +34,19 @@ pub(crate) type Id = usize;
 /// What a queue does.
 #[derive(Debug)]
 enum Op {
-    Fill { at: DevicePtr, value: u8, bytes: usize },
-    In { at: DevicePtr, from: Source },
-    Out { at: DevicePtr, to: Target },
+    Fill {
+        at: DevicePtr,
+        value: u8,
+        bytes: usize,
+    },
+    In {
+        at: DevicePtr,
+        from: Source,
+    },
+    Out {
+        at: DevicePtr,
+        to: Target,
+    },
     Launch(Box<Job>),
     /// An event is recorded, for the so-many-th time.
     Record(Id, u64),
@@ -257,7 +267,8 @@ impl World {
     pub(crate) fn synchronize_event(&mut self, event: Id) -> Done {
         let time = self.events.get(&event).ok_or(Code::INVALID_HANDLE)?.recorded;
         while !self.is_reached(event, time) {
-            let holder = self.streams.iter().find(|(_, s)| s.queue.iter().any(|o| matches!(o, Op::Record(e, _) if *e == event)));
+            let holder =
+                self.streams.iter().find(|(_, s)| s.queue.iter().any(|o| matches!(o, Op::Record(e, _) if *e == event)));
             let Some(stream) = holder.map(|(id, _)| *id) else { return Err(Code::INVALID_HANDLE) };
             self.step(stream)?;
         }

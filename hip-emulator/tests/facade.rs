@@ -1,7 +1,11 @@
 //! `Device::hip` to its end, over a HIP runtime that needs no GPU: tensors, and launches of code objects.
 
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, unsafe_code, reason = "a test that cannot go on stops; launches of others' kernels are unsafe")]
+#![expect(
+    clippy::unwrap_used,
+    unsafe_code,
+    reason = "a test that cannot go on stops; launches of others' kernels are unsafe"
+)]
 #![expect(clippy::disallowed_methods, reason = "tests are set by the environment")]
 
 mod process;

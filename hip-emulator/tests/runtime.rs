@@ -8,7 +8,8 @@ mod process;
 
 use process::{code_object, in_every_order, is_child, process, with};
 use titan_amd::runtime::{
-    Absence, Context, Driver, DriverError, Event, Geometry, Kind, LoadError, Memory, Misfit, Module, SYMBOLS, Stream, Waiting,
+    Absence, Context, Driver, DriverError, Event, Geometry, Kind, LoadError, Memory, Misfit, Module, SYMBOLS, Stream,
+    Waiting,
 };
 
 fn context() -> &'static Context {
@@ -178,7 +179,9 @@ fn a_stray_write_loses_the_device() {
             Ok(()) => s.mark(Waiting::Spins).and_then(|m| m.wait()).unwrap_err(),
         };
         assert_eq!((error.kind(), error.code), (Kind::Sticky, 700), "{error}");
-        assert!(error.to_string().starts_with("a kernel accessed an address that is not memory (hipErrorIllegalAddress"));
+        assert!(
+            error.to_string().starts_with("a kernel accessed an address that is not memory (hipErrorIllegalAddress")
+        );
         assert!(context.memory().unwrap_err().ends_context());
     });
 }
@@ -187,14 +190,21 @@ fn a_stray_write_loses_the_device() {
 fn each_call_that_fails_once_is_an_error_in_words_or_made_up_for() {
     for function in SYMBOLS {
         let fault = format!("{function}:1:304");
-        with("each_call_that_fails_once_is_an_error_in_words_or_made_up_for", &[("HIP_EMULATOR_FAULT", &fault)], || {
-            // What fails is told; afterwards all is as before.
-            match chain() {
-                Ok(bytes) => assert_eq!(bytes, floats(&[5.5; 256])),
-                Err(text) => assert!(text.contains("refused a call of the runtime (hipErrorOperatingSystem from hip"), "{text}"),
-            }
-            assert_eq!(chain().unwrap(), floats(&[5.5; 256]));
-        });
+        with(
+            "each_call_that_fails_once_is_an_error_in_words_or_made_up_for",
+            &[("HIP_EMULATOR_FAULT", &fault)],
+            || {
+                // What fails is told; afterwards all is as before.
+                match chain() {
+                    Ok(bytes) => assert_eq!(bytes, floats(&[5.5; 256])),
+                    Err(text) => assert!(
+                        text.contains("refused a call of the runtime (hipErrorOperatingSystem from hip"),
+                        "{text}"
+                    ),
+                }
+                assert_eq!(chain().unwrap(), floats(&[5.5; 256]));
+            },
+        );
         if is_child() {
             return;
         }

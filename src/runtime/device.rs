@@ -220,17 +220,6 @@ impl Device {
         self.0.cuda
     }
 
-    /// The AMD GPU of this number, in the runtime's order, which `HIP_VISIBLE_DEVICES` changes. It holds tensors, and runs
-    /// code objects that others made ([`hip`](crate::hip)); kernels of TITAN's are refused, because there is no compiler for it
-    /// yet.
-    ///
-    /// # Errors
-    /// If there is none; the error says why.
-    #[cfg(feature = "hip")]
-    pub fn hip(ordinal: u32) -> Result<Device> {
-        Device::choose("the device", &format!("hip:{ordinal}"))
-    }
-
     #[cfg(feature = "hip")]
     pub(crate) fn of_hip(device: &'static titan_amd::runtime::Device, description: String) -> Device {
         let mut made = Device::new(DeviceKind::Hip, device.ordinal, description);

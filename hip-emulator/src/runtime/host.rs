@@ -65,7 +65,8 @@ impl Image {
         }
         // SAFETY: the caller of the interface promises an ELF file of 64 bits, which begins with a header of 64 bytes.
         let header = unsafe { std::slice::from_raw_parts(self.0, HEADER) };
-        let number = |at: usize, n: usize| header[at..at + n].iter().rev().fold(0_usize, |all, b| all << 8 | usize::from(*b));
+        let number =
+            |at: usize, n: usize| header[at..at + n].iter().rev().fold(0_usize, |all, b| all << 8 | usize::from(*b));
         if !header.starts_with(b"\x7fELF") {
             return Err(Code::INVALID_IMAGE);
         }

@@ -82,6 +82,7 @@ pub(crate) fn code_object() -> Vec<u8> {
             max_workgroup_size: 256,
         }
     };
-    let kernels = vec![kernel("vector_add", include_str!("../../../titan-amd/tests/hand/vector_add.s")), kernel("stray", stray)];
+    let kernels =
+        vec![kernel("vector_add", include_str!("../../../titan-amd/tests/hand/vector_add.s")), kernel("stray", stray)];
     Program { kernels }.to_bytes().unwrap()
 }

@@ -40,7 +40,9 @@ pub(super) fn allocation(device: &Device, context: &'static Context, bytes: usiz
 /// A code object, or a kernel in it, could not be made ready.
 pub(super) fn load(device: &str, what: &str, error: &LoadError) -> Error {
     let help = match error {
-        LoadError::Object(_) => "give the bytes of a code object for gfx942, version 5, as assemblers and compilers of LLVM write them",
+        LoadError::Object(_) => {
+            "give the bytes of a code object for gfx942, version 5, as assemblers and compilers of LLVM write them"
+        }
         LoadError::Target { .. } => "build the code object for the device",
         LoadError::Driver(error) => return driver(device, error, what),
         LoadError::NoKernel { .. } | _ => "use one of its names",

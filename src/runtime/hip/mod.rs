@@ -46,10 +46,23 @@ pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'sta
     found.map(Vec::as_slice).map_err(|absence| (absence.to_string(), absence.help()))
 }
 
+impl Device {
+    /// The AMD GPU of this number, in the runtime's order, which `HIP_VISIBLE_DEVICES` changes. It holds tensors, and runs
+    /// code objects that others made ([`hip`](crate::hip)); kernels of TITAN's are refused, because there is no compiler for it
+    /// yet.
+    ///
+    /// # Errors
+    /// If there is none; the error says why.
+    pub fn hip(ordinal: u32) -> Result<Device> {
+        Device::named(&format!("{}:{ordinal}", DeviceKind::Hip.name()))
+    }
+}
+
 /// The context of a device.
 fn context(device: &Device) -> Result<&'static amd::Context> {
     let message = || "it is another one".to_owned();
-    let found = device.as_hip().ok_or_else(|| Error::Internal { doing: "an AMD device".to_owned(), message: message() })?;
+    let found =
+        device.as_hip().ok_or_else(|| Error::Internal { doing: "an AMD device".to_owned(), message: message() })?;
     found.context().map_err(|e| error::driver(&format!("{device}"), &e, "making a stream"))
 }
 

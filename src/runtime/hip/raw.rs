@@ -39,7 +39,10 @@ pub struct Arg<'a> {
 #[derive(Clone, Debug)]
 enum Value {
     /// The address of a tensor's first element.
-    Tensor { access: Access, offset: usize },
+    Tensor {
+        access: Access,
+        offset: usize,
+    },
     Bytes(Vec<u8>),
 }
 
@@ -161,12 +164,17 @@ impl Work {
     pub(in super::super) fn give(&self, lane: &backend::Lane, after: &[backend::Mark], sleeps: bool) -> Result<Given> {
         #[cfg_attr(not(feature = "cuda"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
         let backend::Lane::Hip(Lane(stream)) = lane else {
-            return Err(Error::Internal { doing: self.title.to_string(), message: "a lane of another device".to_owned() });
+            return Err(Error::Internal {
+                doing: self.title.to_string(),
+                message: "a lane of another device".to_owned(),
+            });
         };
         let device = name(stream.context());
         for mark in after {
             match mark {
-                backend::Mark::Hip(mark) => stream.follow(&mark.0).map_err(|e| error::work(&device, &self.title, &e))?,
+                backend::Mark::Hip(mark) => {
+                    stream.follow(&mark.0).map_err(|e| error::work(&device, &self.title, &e))?
+                }
                 // Of another device: nobody tells this one when it is reached.
                 #[cfg(feature = "cuda")]
                 mark @ backend::Mark::Cuda(_) => mark.wait(),

@@ -125,7 +125,13 @@ const ROWS: &[Row] = &[
         "a kernel failed in a way that the device does not explain",
         RESTART,
     ),
-    row(801, "hipErrorNotSupported", Kind::Setup, "the device or the runtime does not support the operation", "update ROCm"),
+    row(
+        801,
+        "hipErrorNotSupported",
+        Kind::Setup,
+        "the device or the runtime does not support the operation",
+        "update ROCm",
+    ),
     row(
         900,
         "hipErrorStreamCaptureUnsupported",

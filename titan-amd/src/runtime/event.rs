@@ -3,7 +3,7 @@
 use super::context::{Context, NOT_READY};
 use super::error::DriverError;
 use super::stream::RawStream;
-use super::sys::{EVENT_BLOCKING_SYNC, EVENT_DISABLE_TIMING, HipEvent, Evt};
+use super::sys::{EVENT_BLOCKING_SYNC, EVENT_DISABLE_TIMING, Evt, HipEvent};
 use super::{Handle, lock};
 use std::ptr;
 
@@ -48,7 +48,9 @@ impl Event {
             None => {
                 let mut raw: HipEvent = ptr::null_mut();
                 // SAFETY: `raw` is a place for an event, and the device is the thread's.
-                calls.check("hipEventCreateWithFlags", unsafe { (calls.hipEventCreateWithFlags)(&raw mut raw, waiting.flags()) })?;
+                calls.check("hipEventCreateWithFlags", unsafe {
+                    (calls.hipEventCreateWithFlags)(&raw mut raw, waiting.flags())
+                })?;
                 Handle(raw)
             }
         };

@@ -90,7 +90,9 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LoadError::Object(why) => f.write_str(why),
-            LoadError::Target { code, device } => write!(f, "the code object is for {code}, and the device is {device}"),
+            LoadError::Target { code, device } => {
+                write!(f, "the code object is for {code}, and the device is {device}")
+            }
             LoadError::NoKernel { name, names } if names.is_empty() => {
                 write!(f, "there is no kernel `{name}`: the code object has none")
             }
@@ -231,7 +233,9 @@ impl Function {
         let [gx, gy, gz] = geometry.grid;
         if geometry.grid.iter().zip(properties.grid).any(|(n, most)| *n == 0 || *n > most) {
             let [mx, my, mz] = properties.grid;
-            return refuse(format!("a grid of {gx} × {gy} × {gz} workgroups: the device allows 1 to {mx} × {my} × {mz}"));
+            return refuse(format!(
+                "a grid of {gx} × {gy} × {gz} workgroups: the device allows 1 to {mx} × {my} × {mz}"
+            ));
         }
         let lds = u64::from(kernel.descriptor.group_segment_bytes) + u64::from(geometry.dynamic_lds);
         if lds > properties.lds_bytes.into() {

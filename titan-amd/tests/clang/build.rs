@@ -34,7 +34,14 @@ fn compile() -> Option<Vec<(String, Vec<u8>)>> {
         let (object, source) = (out.join(&name), file.path());
         let text = |p: &Path| p.to_str().expect("paths are text").to_owned();
         let mut args: Vec<String> = FLAGS.iter().map(|s| (*s).to_owned()).collect();
-        args.extend([level.to_owned(), "-include".to_owned(), text(&prelude), "-o".to_owned(), text(&object), text(&source)]);
+        args.extend([
+            level.to_owned(),
+            "-include".to_owned(),
+            text(&prelude),
+            "-o".to_owned(),
+            text(&object),
+            text(&source),
+        ]);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let (_, err) = oracle::run(&clang, &args, "");
         assert!(err.is_empty(), "{name}: {err}");

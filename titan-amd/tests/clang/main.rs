@@ -5,9 +5,9 @@
 
 mod build;
 mod cases;
-mod trial;
 #[path = "../support/mod.rs"]
 mod support;
+mod trial;
 
 use std::collections::BTreeSet;
 use titan_amd::emu::{Completion, Module, Options, Schedule, Uninitialised};

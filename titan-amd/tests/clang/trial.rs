@@ -149,8 +149,20 @@ pub(crate) fn u64s(n: usize, seed: u64) -> Vec<u64> {
 /// Numbers of every size, with zeros, subnormal ones, infinities and a NaN.
 pub(crate) fn wild(n: usize, seed: u64) -> Vec<f32> {
     let mut rng = Rng::new(seed);
-    let corners =
-        [0.0, -0.0, 1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45, -1e-40, f32::MAX, f32::MIN_POSITIVE, 0.5, 2.5];
+    let corners = [
+        0.0,
+        -0.0,
+        1.0,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        1e-45,
+        -1e-40,
+        f32::MAX,
+        f32::MIN_POSITIVE,
+        0.5,
+        2.5,
+    ];
     let more = std::iter::repeat_with(move || f32::from_bits(rng.next_u64() as u32));
     let turn = (seed % 5) as usize;
     corners.into_iter().skip(turn).chain(more).take(n).collect()

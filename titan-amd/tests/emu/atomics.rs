@@ -21,10 +21,34 @@ fn reference(op: &str, wide: bool, lds: bool, old: u64, data: u64, second: u64) 
         "add" => old.wrapping_add(data),
         "sub" => old.wrapping_sub(data),
         "rsub" => data.wrapping_sub(old),
-        "inc" => if old >= data { 0 } else { old + 1 },
-        "dec" => if old == 0 || old > data { data } else { old - 1 },
-        "smin" => if signed(data) < signed(old) { data } else { old },
-        "smax" => if signed(data) > signed(old) { data } else { old },
+        "inc" => {
+            if old >= data {
+                0
+            } else {
+                old + 1
+            }
+        }
+        "dec" => {
+            if old == 0 || old > data {
+                data
+            } else {
+                old - 1
+            }
+        }
+        "smin" => {
+            if signed(data) < signed(old) {
+                data
+            } else {
+                old
+            }
+        }
+        "smax" => {
+            if signed(data) > signed(old) {
+                data
+            } else {
+                old
+            }
+        }
         "umin" => old.min(data),
         "umax" => old.max(data),
         "and" => old & data,
@@ -32,14 +56,32 @@ fn reference(op: &str, wide: bool, lds: bool, old: u64, data: u64, second: u64) 
         "xor" => old ^ data,
         "mskor" => old & !data | second,
         "swap" => data,
-        "cmp" => if old == compared { new } else { old },
-        "cmpf" => if float(old) == float(compared) { new } else { old },
+        "cmp" => {
+            if old == compared {
+                new
+            } else {
+                old
+            }
+        }
+        "cmpf" => {
+            if float(old) == float(compared) {
+                new
+            } else {
+                old
+            }
+        }
         "fadd" => back(float(old) + float(data)),
         "fmin" => back(float(old).min(float(data))),
         "fmax" => back(float(old).max(float(data))),
         "pkf16" => pair(&|a, b| (f16::from_f64(f16::from_bits(a).to_f64() + f16::from_bits(b).to_f64())).to_bits()),
         "pkbf16" => pair(&|a, b| (bf16::from_f64(bf16::from_bits(a).to_f64() + bf16::from_bits(b).to_f64())).to_bits()),
-        "wrap" => if old >= data { old - data } else { old.wrapping_add(second) },
+        "wrap" => {
+            if old >= data {
+                old - data
+            } else {
+                old.wrapping_add(second)
+            }
+        }
         other => panic!("no reference for {other}"),
     };
     r & mask
@@ -106,14 +148,20 @@ fn check(name: &str, form: &dyn Fn(&str, &str) -> String, returns: bool) {
     for (old, data, second) in sample(op, wide) {
         let split = |x: u64| [x as u32, (x >> 32) as u32];
         // Data lie next to each other for memory, apart for the local data share.
-        let pair = |first: usize, n: usize| if n == 1 { format!("v{first}") } else { format!("v[{first}:{}]", first + n - 1) };
+        let pair =
+            |first: usize, n: usize| if n == 1 { format!("v{first}") } else { format!("v[{first}:{}]", first + n - 1) };
         let n = if wide { 2 } else { 1 };
         let operand = match (two, lds) {
             (false, _) => pair(10, n),
             (true, true) => format!("{}, {}", pair(10, n), pair(12, n)),
             (true, false) => pair(10, 2 * n),
         };
-        let next = if two && !lds && !wide { [split(data)[0], split(second)[0], 0, 0] } else { let (d, s) = (split(data), split(second)); [d[0], d[1], s[0], s[1]] };
+        let next = if two && !lds && !wide {
+            [split(data)[0], split(second)[0], 0, 0]
+        } else {
+            let (d, s) = (split(data), split(second));
+            [d[0], d[1], s[0], s[1]]
+        };
         let words: Vec<u32> = split(old).into_iter().chain(next).collect();
         // One lane does it: the others' places are theirs.
         let line = form(&if returns { format!("{}, ", pair(20, n)) } else { String::new() }, &operand);
@@ -127,7 +175,9 @@ fn check(name: &str, form: &dyn Fn(&str, &str) -> String, returns: bool) {
                 global_load_dwordx2 v[14:15], v[0:1], off\ns_waitcnt vmcnt(0)"
             )
         };
-        let body = format!("v_mov_b32_e32 v20, 0\nv_mov_b32_e32 v21, 0\n{body}\nv_mov_b32_e32 v16, v20\nv_mov_b32_e32 v17, v21");
+        let body = format!(
+            "v_mov_b32_e32 v20, 0\nv_mov_b32_e32 v21, 0\n{body}\nv_mov_b32_e32 v16, v20\nv_mov_b32_e32 v17, v21"
+        );
         let all: Vec<u32> = (0..64).flat_map(|_| words.clone()).collect();
         let got = records(&body, (6, 4), &all, &Options::default()).unwrap_or_else(|e| panic!("{line}: {e}"));
         let new = reference(op, wide, lds, old, data, second);
@@ -163,15 +213,19 @@ fn every_atomic_of_memory() {
             // The buffer begins where the arguments point to; a lane's record has six words.
             let first = "v_mul_u32_u24_e32 v5, 24, v2\n";
             check(name, &|_, x| format!("{first}{name} {x}, v5, s[8:11], 0 offen"), false);
-            check(name, &|d, x| {
-                let data = x.trim_end_matches(']').trim_start_matches("v[").trim_start_matches('v');
-                let first_data: usize = data.split(':').next().unwrap().parse().unwrap();
-                // What comes back replaces the data.
-                let n = if d.contains(':') { 2 } else { 1 };
-                let mut moves = String::new();
-                (0..n).for_each(|i| moves.push_str(&format!("\nv_mov_b32_e32 v{}, v{}", 20 + i, first_data + i)));
-                format!("{first}{name} {x}, v5, s[8:11], 0 offen sc0\ns_waitcnt vmcnt(0){moves}")
-            }, true);
+            check(
+                name,
+                &|d, x| {
+                    let data = x.trim_end_matches(']').trim_start_matches("v[").trim_start_matches('v');
+                    let first_data: usize = data.split(':').next().unwrap().parse().unwrap();
+                    // What comes back replaces the data.
+                    let n = if d.contains(':') { 2 } else { 1 };
+                    let mut moves = String::new();
+                    (0..n).for_each(|i| moves.push_str(&format!("\nv_mov_b32_e32 v{}, v{}", 20 + i, first_data + i)));
+                    format!("{first}{name} {x}, v5, s[8:11], 0 offen sc0\ns_waitcnt vmcnt(0){moves}")
+                },
+                true,
+            );
         } else {
             let off = if name.starts_with("global") { ", off" } else { "" };
             check(name, &|_, x| format!("{name} v[0:1], {x}{off}"), false);

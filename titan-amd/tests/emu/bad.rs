@@ -20,7 +20,9 @@ fn told(grid: [u32; 3], block: [u32; 3], dynamic_lds: u32) -> String {
 
 #[test]
 fn launches_that_cannot_be_are_refused_in_words() {
-    assert!(told([1, 1, 1], [64, 1, 1], 61_441).contains("65537 bytes of the local data share: a workgroup can have 65536"));
+    assert!(
+        told([1, 1, 1], [64, 1, 1], 61_441).contains("65537 bytes of the local data share: a workgroup can have 65536")
+    );
     assert!(told([1, 1, 1], [64, 1, 1], u32::MAX).contains("bytes of the local data share"));
     assert!(told([1, 1, 1], [1025, 1, 1], 0).contains("1 to 1024 are possible"));
     assert!(told([1, 1, 1], [1 << 16, 1 << 16, 1], 0).contains("1 to 1024 are possible"));
@@ -62,12 +64,17 @@ fn a_wave_that_runs_into_data_is_told_where() {
     // Two words of data behind the code, which nothing ends.
     let code = [0xBF80_0000_u32, 0xFFFF_FFFF, 0xFFFF_FFFF].iter().flat_map(|w| w.to_le_bytes()).collect();
     let text = run_code(code, &Options::default()).unwrap_err().to_string();
-    for want in ["emu::unknown", "the wave runs into what is no instruction", "(`k` + 0x4)", "wave 0 of workgroup (0, 0, 0)"] {
+    for want in
+        ["emu::unknown", "the wave runs into what is no instruction", "(`k` + 0x4)", "wave 0 of workgroup (0, 0, 0)"]
+    {
         assert!(text.contains(want), "{want} is not in:\n{text}");
     }
     // Nothing but idle instructions: it runs out of the code.
     let text = run_code(0xBF80_0000_u32.to_le_bytes().repeat(4), &Options::default()).unwrap_err().to_string();
-    assert!(text.contains("the wave runs outside of the code") && text.contains("a kernel ends by `s_endpgm`"), "{text}");
+    assert!(
+        text.contains("the wave runs outside of the code") && text.contains("a kernel ends by `s_endpgm`"),
+        "{text}"
+    );
 }
 
 #[test]

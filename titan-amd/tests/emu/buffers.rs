@@ -89,7 +89,9 @@ fn loads_into_the_local_data_share_are_linear_in_the_lane_and_zero_outside() {
 #[test]
 fn addresses_that_the_range_allows_and_memory_does_not_are_errors() {
     let error = run(0x10000, "buffer_load_dword v4, v3, s[8:11], 0 offen offset:1000").unwrap_err().to_string();
-    for want in ["emu::out-of-bounds", "`x`", "buffer_load_dword v4, v3, s[8:11], 0 offen offset:1000", "lane 6 of wave 0"] {
+    for want in
+        ["emu::out-of-bounds", "`x`", "buffer_load_dword v4, v3, s[8:11], 0 offen offset:1000", "lane 6 of wave 0"]
+    {
         assert!(error.contains(want), "{want} is not in:\n{error}");
     }
 }

@@ -22,10 +22,8 @@ const F64_16_MIR: &str = "early-clobber $vgpr20_vgpr21_vgpr22_vgpr23_vgpr24_vgpr
 
 const MOV: (&str, &str) = ("v_mov_b32_e32 v60, v20", "$vgpr60 = V_MOV_B32_e32 $vgpr20, implicit $exec");
 const OVER: (&str, &str) = ("v_mov_b32_e32 v20, 0", "$vgpr20 = V_MOV_B32_e32 0, implicit $exec");
-const STORE: (&str, &str) = (
-    "global_store_dword v[0:1], v20, off",
-    "GLOBAL_STORE_DWORD $vgpr0_vgpr1, $vgpr20, 0, 0, implicit $exec",
-);
+const STORE: (&str, &str) =
+    ("global_store_dword v[0:1], v20, off", "GLOBAL_STORE_DWORD $vgpr0_vgpr1, $vgpr20, 0, 0, implicit $exec");
 
 const PAIRS: &[Pair] = &[
     // Vector arithmetic, then a product.
@@ -213,7 +211,9 @@ const PAIRS: &[Pair] = &[
 
 /// The fewest states with which the emulator says nothing of a hazard.
 fn ours(first: &str, second: &str) -> u32 {
-    let mut setup = String::from("s_mov_b64 vcc, 0\ns_mov_b32 s10, 0x40\ns_mov_b32 s11, 0x27000\ns_mov_b32 s16, 0\ns_mov_b64 s[20:21], s[8:9]\ns_mov_b64 s[22:23], s[10:11]\ns_mov_b32 m0, 0\n");
+    let mut setup = String::from(
+        "s_mov_b64 vcc, 0\ns_mov_b32 s10, 0x40\ns_mov_b32 s11, 0x27000\ns_mov_b32 s16, 0\ns_mov_b64 s[20:21], s[8:9]\ns_mov_b64 s[22:23], s[10:11]\ns_mov_b32 m0, 0\n",
+    );
     (8..64).for_each(|v| setup.push_str(&format!("v_mov_b32_e32 v{v}, 0\n")));
     setup.push_str("s_nop 15\ns_nop 7\n");
     for states in 0..=24_u32 {
@@ -237,14 +237,16 @@ fn theirs(llc: &std::path::PathBuf) -> Vec<u32> {
     for (i, (_, _, first, second, _)) in PAIRS.iter().enumerate() {
         text.push_str(&format!("---\nname: pair{i}\ntracksRegLiveness: false\nbody: |\n  bb.0:\n    {first}\n    {second}\n    S_ENDPGM 0\n...\n"));
     }
-    let args = ["-mtriple=amdgcn-amd-amdhsa", "-mcpu=gfx942", "-run-pass", "post-RA-hazard-rec", "-x", "mir", "-", "-o", "-"];
+    let args =
+        ["-mtriple=amdgcn-amd-amdhsa", "-mcpu=gfx942", "-run-pass", "post-RA-hazard-rec", "-x", "mir", "-", "-o", "-"];
     let (out, err) = oracle::run(llc, &args, &text);
     assert!(err.is_empty(), "{err}");
     let mut all = Vec::new();
     for function in out.split("\nname:").skip(1) {
         let body = function.split_once("bb.0:").expect("a body").1;
         let lines: Vec<&str> = body.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-        let nops = lines.iter().filter_map(|l| l.strip_prefix("S_NOP ")).map(|n| n.parse::<u32>().expect("a count") + 1);
+        let nops =
+            lines.iter().filter_map(|l| l.strip_prefix("S_NOP ")).map(|n| n.parse::<u32>().expect("a count") + 1);
         all.push(nops.sum());
     }
     all
@@ -259,7 +261,9 @@ fn distances_are_those_that_llvm_keeps() {
     for ((first, second, _, _, more), theirs) in PAIRS.iter().zip(theirs) {
         let ours = ours(first, second);
         if ours != theirs + more {
-            wrong.push(format!("{first}; {second}: the emulator demands {ours}, LLVM inserts {theirs}, expected {more} more"));
+            wrong.push(format!(
+                "{first}; {second}: the emulator demands {ours}, LLVM inserts {theirs}, expected {more} more"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

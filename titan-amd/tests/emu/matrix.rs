@@ -75,7 +75,8 @@ fn small_float(rng: &mut Rng, fraction: u32, bias: i32) -> (u64, f64) {
     let near = rng.next_u64() % 4;
     let exponent = if near == 0 && fraction == 3 { 0 } else { (bias as u64) - 2 + near };
     let part = f as f64 / f64::from(1 << fraction);
-    let value = if exponent == 0 { part * 2_f64.powi(1 - bias) } else { (1.0 + part) * 2_f64.powi(exponent as i32 - bias) };
+    let value =
+        if exponent == 0 { part * 2_f64.powi(1 - bias) } else { (1.0 + part) * 2_f64.powi(exponent as i32 - bias) };
     let negative = rng.next_u64() & 1 == 1 && (exponent, f) != (0, 0);
     (u64::from(negative) << 7 | exponent << fraction | f, if negative { -value } else { value })
 }
@@ -161,11 +162,21 @@ fn check(rng: &mut Rng, row: &titan_amd::isa::Row, (acc, file): (bool, char)) {
         factors = (tuple('a', 200, na), tuple('a', 200 + na, nb));
     }
     if file == 'v' {
-        body.push_str(&format!("s_nop 4\n{} {}, {}, {}, {}", row.name, tuple('v', at_d, nd), factors.0, factors.1, tuple('v', at_c, nd)));
+        body.push_str(&format!(
+            "s_nop 4\n{} {}, {}, {}, {}",
+            row.name,
+            tuple('v', at_d, nd),
+            factors.0,
+            factors.1,
+            tuple('v', at_c, nd)
+        ));
     } else {
         (0..nd).for_each(|i| body.push_str(&format!("v_accvgpr_write_b32 a{i}, v{}\n", at_c + i)));
         let acc = tuple('a', 0, nd);
-        body.push_str(&format!("s_nop 4\n{} {acc}, {}, {}, {acc}\ns_nop 15\ns_nop 7\n", row.name, factors.0, factors.1));
+        body.push_str(&format!(
+            "s_nop 4\n{} {acc}, {}, {}, {acc}\ns_nop 15\ns_nop 7\n",
+            row.name, factors.0, factors.1
+        ));
         (0..nd).for_each(|i| body.push_str(&format!("v_accvgpr_read_b32 v{}, a{i}\n", at_d + i)));
     }
     let got = records(&body, (inputs, nd), &words, &Options::default()).unwrap_or_else(|e| panic!("{}: {e}", row.name));

@@ -90,9 +90,7 @@ const TWO: &[(&str, [u8; 3], Reference)] = &[
         let wide = i64::from(s(a)) >> at << (64 - width) >> (64 - width);
         nonzero(wide.cast_unsigned() & 0xFFFF_FFFF)
     }),
-    ("s_absdiff_i32", [1, 1, 1], |a, b, _| {
-        nonzero(u64::from(s(a).wrapping_sub(s(b)).unsigned_abs()))
-    }),
+    ("s_absdiff_i32", [1, 1, 1], |a, b, _| nonzero(u64::from(s(a).wrapping_sub(s(b)).unsigned_abs()))),
     ("s_lshl1_add_u32", [1, 1, 1], |a, b, _| shifted(1, a, b)),
     ("s_lshl4_add_u32", [1, 1, 1], |a, b, _| shifted(4, a, b)),
     ("s_pack_ll_b32_b16", [1, 1, 1], |a, b, _| (a & 0xFFFF | (b & 0xFFFF) << 16, None)),

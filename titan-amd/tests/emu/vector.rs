@@ -113,7 +113,9 @@ const ROWS: &[Row] = &[
     ("v_mul_i32_i24_e32", "dab", 'i', Bits, |x| (s24(x[0]) * s24(x[1])) as u64 & 0xFFFF_FFFF),
     ("v_mul_hi_i32_i24_e32", "dab", 'i', Bits, |x| (s24(x[0]) * s24(x[1]) >> 32) as u64 & 0xFFFF_FFFF),
     ("v_mul_u32_u24_e32", "dab", 'i', Bits, |x| (x[0] & 0xFF_FFFF) * (x[1] & 0xFF_FFFF) & 0xFFFF_FFFF),
-    ("v_mad_u32_u24", "dabc", 'i', Bits, |x| ((x[0] & 0xFF_FFFF) * (x[1] & 0xFF_FFFF) + u64::from(u(x[2]))) & 0xFFFF_FFFF),
+    ("v_mad_u32_u24", "dabc", 'i', Bits, |x| {
+        ((x[0] & 0xFF_FFFF) * (x[1] & 0xFF_FFFF) + u64::from(u(x[2]))) & 0xFFFF_FFFF
+    }),
     ("v_mad_i32_i24", "dabc", 'i', Bits, |x| (s24(x[0]) * s24(x[1]) + i64::from(s(x[2]))) as u64 & 0xFFFF_FFFF),
     ("v_min_i32_e32", "dab", 'i', Bits, |x| si(s(x[0]).min(s(x[1])))),
     ("v_max_i32_e32", "dab", 'i', Bits, |x| si(s(x[0]).max(s(x[1])))),
@@ -224,9 +226,7 @@ const ROWS: &[Row] = &[
     ("v_max_f32_e32", "dab", 'f', F32, |x| of(max32(f(x[0]), f(x[1])))),
     ("v_min3_f32", "dabc", 'f', F32, |x| of(min32(min32(f(x[0]), f(x[1])), f(x[2])))),
     ("v_max3_f32", "dabc", 'f', F32, |x| of(max32(max32(f(x[0]), f(x[1])), f(x[2])))),
-    ("v_mul_legacy_f32", "dab", 'f', F32, |x| {
-        if f(x[0]) == 0.0 || f(x[1]) == 0.0 { 0 } else { of(f(x[0]) * f(x[1])) }
-    }),
+    ("v_mul_legacy_f32", "dab", 'f', F32, |x| if f(x[0]) == 0.0 || f(x[1]) == 0.0 { 0 } else { of(f(x[0]) * f(x[1])) }),
     ("v_trunc_f32_e32", "da", 'f', F32, |x| of(f(x[0]).trunc())),
     ("v_ceil_f32_e32", "da", 'f', F32, |x| of(f(x[0]).ceil())),
     ("v_rndne_f32_e32", "da", 'f', F32, |x| of(f(x[0]).round_ties_even())),
@@ -305,7 +305,8 @@ fn values(kind: char, seed: u64) -> Vec<[u64; 4]> {
             'i' if pick == 0 => [0, 1, u64::MAX, 0x8000_0000_8000_0000, 0x7FFF_FFFF_7FFF_FFFF, 31][rng.below(6)],
             'i' => bits >> rng.below(60),
             'f' | 'e' => {
-                let corners = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45, 1e-39, 1.0, f32::MAX, -2.5];
+                let corners =
+                    [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45, 1e-39, 1.0, f32::MAX, -2.5];
                 let words = [bits as u32, (bits >> 32) as u32].map(|w| match pick {
                     0 => corners[rng.below(10)].to_bits(),
                     1 => w,

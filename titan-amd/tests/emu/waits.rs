@@ -113,7 +113,9 @@ fn scalar_loads_complete_in_any_order() {
 
 #[test]
 fn flat_addresses_need_both_counters() {
-    let body = |wait: &str| format!("flat_load_dword v5, v[0:1]\n{wait}\nv_add_u32_e32 v4, 1, v5\ns_waitcnt vmcnt(0) lgkmcnt(0)");
+    let body = |wait: &str| {
+        format!("flat_load_dword v5, v[0:1]\n{wait}\nv_add_u32_e32 v4, 1, v5\ns_waitcnt vmcnt(0) lgkmcnt(0)")
+    };
     right(&body("s_waitcnt vmcnt(0) lgkmcnt(0)"), |l| l + 1);
     wrong(&body("s_waitcnt vmcnt(0)"), "in-flight");
     wrong(&body("s_waitcnt lgkmcnt(0)"), "in-flight");
@@ -122,7 +124,10 @@ fn flat_addresses_need_both_counters() {
 #[test]
 fn a_destination_in_flight_is_poison_until_it_is_waited_for() {
     wrong("v_mov_b32_e32 v4, 0\nglobal_load_dword v4, v[0:1], off\nv_mov_b32_e32 v4, 1", "in-flight");
-    wrong("v_lshlrev_b32_e32 v5, 2, v2\nglobal_load_dword v4, v[0:1], off\nds_read_b32 v4, v5\ns_waitcnt lgkmcnt(0)", "in-flight");
+    wrong(
+        "v_lshlrev_b32_e32 v5, 2, v2\nglobal_load_dword v4, v[0:1], off\nds_read_b32 v4, v5\ns_waitcnt lgkmcnt(0)",
+        "in-flight",
+    );
     wrong("s_load_dword s20, s[0:1], 0x0\ns_mov_b32 s20, 0\nv_mov_b32_e32 v4, s20", "in-flight");
     // Loads of one counter into one register are in order.
     right("global_load_dword v4, v[0:1], off\nglobal_load_dword v4, v[0:1], off\ns_waitcnt vmcnt(0)", |l| l);
@@ -131,7 +136,8 @@ fn a_destination_in_flight_is_poison_until_it_is_waited_for() {
 #[test]
 fn a_counter_that_is_full_holds_the_wave() {
     // 64 loads: the first completes before the last is issued.
-    let loads: String = (0..64).map(|i| format!("global_load_dword v{}, v[0:1], off\n", if i == 0 { 5 } else { 6 })).collect();
+    let loads: String =
+        (0..64).map(|i| format!("global_load_dword v{}, v[0:1], off\n", if i == 0 { 5 } else { 6 })).collect();
     right(&format!("{loads}v_add_u32_e32 v4, 1, v5\ns_waitcnt vmcnt(0)"), |l| l + 1);
     let fewer = loads.replacen("global_load_dword v6, v[0:1], off\n", "", 1);
     wrong(&format!("{fewer}v_add_u32_e32 v4, 1, v5\ns_waitcnt vmcnt(0)"), "in-flight");
@@ -146,6 +152,9 @@ fn lanes_that_are_off_take_no_part() {
         s_waitcnt vmcnt(0)";
     right(body, |l| if l < 8 { l } else { 77 });
     // Their registers are not in flight either.
-    let other = body.replace("s_waitcnt vmcnt(0)", "s_andn2_b64 exec, s[20:21], vcc\nv_mov_b32_e32 v4, 78\ns_mov_b64 exec, s[20:21]\ns_waitcnt vmcnt(0)");
+    let other = body.replace(
+        "s_waitcnt vmcnt(0)",
+        "s_andn2_b64 exec, s[20:21], vcc\nv_mov_b32_e32 v4, 78\ns_mov_b64 exec, s[20:21]\ns_waitcnt vmcnt(0)",
+    );
     right(&other, |l| if l < 8 { l } else { 78 });
 }

@@ -13,7 +13,8 @@ fn reference(q: &[f32], k: &[f32], v: &[f32], keys: usize, scale: f64) -> Vec<f6
         let most = scores.iter().copied().fold(f64::MIN, f64::max);
         let weights: Vec<f64> = scores.iter().map(|s| (s - most).exp()).collect();
         let sum: f64 = weights.iter().sum();
-        let out = |d: usize| weights.iter().enumerate().map(|(j, w)| w * f64::from(v[j * WIDTH + d])).sum::<f64>() / sum;
+        let out =
+            |d: usize| weights.iter().enumerate().map(|(j, w)| w * f64::from(v[j * WIDTH + d])).sum::<f64>() / sum;
         (0..WIDTH).map(out).collect::<Vec<f64>>()
     };
     q.chunks(WIDTH).flat_map(row).collect()
@@ -32,7 +33,9 @@ fn attention_is_that_of_f64() {
             let o = memory.alloc("O", 4 * queries * WIDTH).unwrap();
             let mut args: Vec<Arg> = pointers.into_iter().chain([o]).map(Arg::Ptr).collect();
             args.extend([Arg::U32(keys as u32), Arg::F32(0.25 * std::f32::consts::LOG2_E)]);
-            ATTENTION.run(&module, [queries as u32 / 16, 1], &args, &mut memory, &options).unwrap_or_else(|e| panic!("{e}"));
+            ATTENTION
+                .run(&module, [queries as u32 / 16, 1], &args, &mut memory, &options)
+                .unwrap_or_else(|e| panic!("{e}"));
             let got = get(&memory, o, queries * WIDTH);
             // Weights have eight bits, values are below 1, and the weights' sum is not rounded.
             let wrong = got.iter().zip(&want).position(|(g, w)| (f64::from(*g) - w).abs() > 1.0 / 256.0);

@@ -27,7 +27,8 @@ pub(crate) fn product(
 
 /// The product in `f64`. Numbers have seven bits, so that every sum is exact in `f32` too.
 pub(crate) fn reference([m, n, k]: Size, (x, y): (&[f32], &[f32])) -> Vec<f32> {
-    let (x, y): (Vec<f64>, Vec<f64>) = (x.iter().map(|x| f64::from(*x)).collect(), y.iter().map(|y| f64::from(*y)).collect());
+    let (x, y): (Vec<f64>, Vec<f64>) =
+        (x.iter().map(|x| f64::from(*x)).collect(), y.iter().map(|y| f64::from(*y)).collect());
     let dot = |i: usize, j: usize| x[i * k..][..k].iter().zip(&y[j * k..][..k]).map(|(x, y)| x * y).sum::<f64>();
     (0..m * n).map(|e| dot(e / n, e % n) as f32).collect()
 }

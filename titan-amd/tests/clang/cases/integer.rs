@@ -3,12 +3,7 @@ use crate::trial::{Element, Trial, u32s, u64s};
 use titan_amd::emu::Arg;
 
 /// Two inputs, `N` results of each pair.
-fn binary<T: Element, U: Element, const N: usize>(
-    t: &mut Trial<'_>,
-    x: &[T],
-    y: &[T],
-    f: impl Fn(T, T) -> [U; N],
-) {
+fn binary<T: Element, U: Element, const N: usize>(t: &mut Trial<'_>, x: &[T], y: &[T], f: impl Fn(T, T) -> [U; N]) {
     let (a, b, z) = (t.put(x), t.put(y), t.out::<U>(x.len() * N));
     t.run(x.len() as u32 / 64, 64, &[a.arg(), b.arg(), z.arg()]);
     t.is(z, &flat(x, y, f));

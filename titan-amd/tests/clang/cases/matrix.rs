@@ -27,7 +27,8 @@ fn two<T>(n: usize, f: impl Fn(f32) -> T) -> [Vec<T>; 2] {
 /// fp8 with a bias of 8, -0 for NaN: from the definition.
 fn fp8(bits: u8) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 3 & 15), f64::from(bits & 7));
-    let size = if exponent == 0 { fraction / 8.0 * 2_f64.powi(-7) } else { (1.0 + fraction / 8.0) * 2_f64.powi(exponent - 8) };
+    let size =
+        if exponent == 0 { fraction / 8.0 * 2_f64.powi(-7) } else { (1.0 + fraction / 8.0) * 2_f64.powi(exponent - 8) };
     if bits & 0x80 != 0 { -size } else { size }
 }
 
