@@ -376,10 +376,8 @@ impl World {
         };
         done.map_err(|error| {
             say(&error.to_string());
-            let code = match error.code() {
-                ErrorCode::OutOfBounds | ErrorCode::Permission => Code::ILLEGAL_ADDRESS,
-                _ => Code::LAUNCH_FAILURE,
-            };
+            let astray = matches!(error.code(), ErrorCode::OutOfBounds | ErrorCode::Permission);
+            let code = if astray { Code::ILLEGAL_ADDRESS } else { Code::LAUNCH_FAILURE };
             self.sticky = Some(code);
             code
         })

@@ -114,7 +114,11 @@ impl Lane {
             DeviceKind::Cuda => cuda::Lane::new(device).map(Lane::Cuda),
             #[cfg(feature = "hip")]
             DeviceKind::Hip => hip::Lane::new(device).map(Lane::Hip),
-            _ => Err(absent(device)),
+            #[cfg(not(feature = "cuda"))]
+            DeviceKind::Cuda => Err(absent(device)),
+            #[cfg(not(feature = "hip"))]
+            DeviceKind::Hip => Err(absent(device)),
+            DeviceKind::Cpu | DeviceKind::Emulator | DeviceKind::Simulator => Err(absent(device)),
         }
     }
 }

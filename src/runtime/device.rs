@@ -74,7 +74,7 @@ struct Inner {
 impl Device {
     /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, the CPU.
     ///
-    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one) or `cuda:N`; with the feature `emulator` also
+    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one) or `cuda:N`; with the feature `hip` also `hip:N`, with `emulator` also
     /// `emulator:sm_80` and the like, with the feature `simulator` also `simulator`; each is one device however often it is asked
     /// for. Empty is as if it were not set.
     ///

@@ -201,8 +201,12 @@ impl Value {
             Value::Tensor { access, offset } => match access.buffer.storage() {
                 Storage::Hip(memory) => memory.0.address(*offset).to_le_bytes().to_vec(),
                 // The devices of arguments have been compared.
-                #[cfg(any(feature = "cpu", feature = "cuda", feature = "emulator"))]
-                _ => Vec::new(),
+                #[cfg(feature = "cpu")]
+                Storage::Cpu(_) => Vec::new(),
+                #[cfg(feature = "cuda")]
+                Storage::Cuda(_) => Vec::new(),
+                #[cfg(feature = "emulator")]
+                Storage::Emulated(_) => Vec::new(),
             },
         }
     }

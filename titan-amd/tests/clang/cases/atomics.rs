@@ -1,3 +1,5 @@
+//! Atomic operations on memory and on the local data share.
+
 use super::{Case, map};
 use crate::trial::{tame, u32s, u64s};
 use half::f16;

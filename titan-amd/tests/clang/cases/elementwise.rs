@@ -1,3 +1,5 @@
+//! One element for each work item.
+
 use super::{Case, map, zip};
 use crate::trial::{Trial, tame, u32s, u64s, wild};
 use titan_amd::emu::Arg;

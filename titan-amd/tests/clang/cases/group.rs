@@ -1,3 +1,5 @@
+//! The local data share and barriers.
+
 use super::{Case, map};
 use crate::trial::{tame, u32s};
 use titan_amd::emu::Arg;

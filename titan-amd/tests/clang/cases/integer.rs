@@ -1,3 +1,5 @@
+//! Integers of 32 and 64 bits.
+
 use super::{Case, flat, map};
 use crate::trial::{Element, Trial, u32s, u64s};
 use titan_amd::emu::Arg;

@@ -1,3 +1,5 @@
+//! Matrix products of one wave.
+
 use super::{Case, map};
 use crate::trial::{Element, Trial, tame, u32s};
 use half::{bf16, f16};

@@ -1,3 +1,5 @@
+//! Bytes, shorts, structs, tables, private arrays.
+
 use super::{Case, map};
 use crate::trial::{Element, Trial, tame, u32s, u64s};
 use titan_amd::emu::Arg;

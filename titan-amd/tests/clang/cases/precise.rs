@@ -1,3 +1,5 @@
+//! Numbers of 64 and of 16 bits.
+
 use super::{Case, flat, map, zip};
 use crate::trial::{tame, u32s, u64s, wild};
 use half::f16;

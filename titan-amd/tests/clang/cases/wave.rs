@@ -1,3 +1,5 @@
+//! Lanes of a wave.
+
 use super::Case;
 use crate::trial::{Element, Trial, tame, u32s};
 
