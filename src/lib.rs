@@ -6,6 +6,10 @@ mod error;
 pub mod lang;
 pub mod prelude;
 #[cfg_attr(
+    all(feature = "hip", not(any(feature = "cpu", feature = "cuda", feature = "emulator"))),
+    expect(dead_code, reason = "no device of such a build runs kernels")
+)]
+#[cfg_attr(
     not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")),
     expect(
         dead_code,

@@ -69,7 +69,7 @@ impl Buffer {
     }
 
     /// Work beside TITAN's that uses the buffer after all that has been entered.
-    #[cfg(feature = "_remote")]
+    #[cfg(feature = "cuda")]
     pub(crate) fn enter_foreign(access: &Access, event: &Event) {
         lock(&access.buffer.0.uses).enter(access, event);
     }
