@@ -6,7 +6,11 @@ mod error;
 pub mod lang;
 pub mod prelude;
 #[cfg_attr(
-    not(any(feature = "cpu", feature = "cuda", feature = "emulator")),
+    all(feature = "hip", not(any(feature = "cpu", feature = "cuda", feature = "emulator"))),
+    expect(dead_code, reason = "no device of such a build runs kernels")
+)]
+#[cfg_attr(
+    not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")),
     expect(
         dead_code,
         unused_variables,
@@ -117,6 +121,8 @@ pub use titan_macros::constant;
 pub use runtime::cpu;
 #[cfg(feature = "cuda")]
 pub use runtime::cuda;
+#[cfg(feature = "hip")]
+pub use runtime::hip;
 
 pub use error::{Error, Location, Result};
 pub use runtime::{

@@ -40,5 +40,11 @@ pub(super) fn absence(kind: &str, no_cuda: Option<(String, &'static str)>) -> Op
             "build with feature `cpu` of `titan-gpu`",
         ));
     }
+    if kind == DeviceKind::Hip.name() {
+        #[cfg(feature = "hip")]
+        return super::hip::devices().err();
+        #[cfg(not(feature = "hip"))]
+        return Some(("this program has no code for AMD GPUs".to_owned(), "build with feature `hip` of `titan-gpu`"));
+    }
     no_cuda.filter(|_| kind == DeviceKind::Cuda.name())
 }

@@ -8,8 +8,10 @@ use super::device::{Device, DeviceKind};
 #[cfg(feature = "emulator")]
 use super::emulator;
 use super::event::Event;
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 use super::event::Finish;
+#[cfg(feature = "hip")]
+use super::hip;
 use super::kernel::{KernelRef, Loaded};
 #[cfg(feature = "simulator")]
 use super::simulator;
@@ -27,9 +29,11 @@ pub(crate) enum Storage {
     Cpu(Memory),
     #[cfg(feature = "cuda")]
     Cuda(cuda::Memory),
+    #[cfg(feature = "hip")]
+    Hip(hip::Memory),
     #[cfg(feature = "emulator")]
     Emulated(emulator::Memory),
-    #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+    #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
     Nowhere(Never),
 }
 
@@ -75,54 +79,79 @@ pub(crate) struct Call<'a> {
 }
 
 /// An in-order queue of a device's own.
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 #[derive(Debug)]
 pub(crate) enum Lane {
+    #[cfg(feature = "cuda")]
     Cuda(cuda::Lane),
+    #[cfg(feature = "hip")]
+    Hip(hip::Lane),
 }
 
 /// A point in a lane.
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 #[derive(Clone, Debug)]
 pub(crate) enum Mark {
+    #[cfg(feature = "cuda")]
     Cuda(cuda::Mark),
+    #[cfg(feature = "hip")]
+    Hip(hip::Mark),
 }
 
 /// Work that a lane has got: the point after it, and what to do when it has been reached.
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 pub(crate) struct Given {
     pub(crate) mark: Mark,
     pub(crate) finish: Option<Finish>,
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 impl Lane {
     /// A new lane of a device that has them.
     pub(crate) fn new(device: &Device) -> Result<Lane> {
-        cuda::Lane::new(device).map(Lane::Cuda)
+        match device.kind() {
+            #[cfg(feature = "cuda")]
+            DeviceKind::Cuda => cuda::Lane::new(device).map(Lane::Cuda),
+            #[cfg(feature = "hip")]
+            DeviceKind::Hip => hip::Lane::new(device).map(Lane::Hip),
+            #[cfg(not(feature = "cuda"))]
+            DeviceKind::Cuda => Err(absent(device)),
+            #[cfg(not(feature = "hip"))]
+            DeviceKind::Hip => Err(absent(device)),
+            DeviceKind::Cpu | DeviceKind::Emulator | DeviceKind::Simulator => Err(absent(device)),
+        }
     }
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 impl Mark {
     /// Whether it has been reached, be it by a failure.
     pub(crate) fn is_over(&self) -> bool {
         match self {
+            #[cfg(feature = "cuda")]
             Mark::Cuda(mark) => mark.is_over(),
+            #[cfg(feature = "hip")]
+            Mark::Hip(mark) => mark.is_over(),
         }
     }
 
     /// Blocks until it has been reached.
     pub(crate) fn wait(&self) {
         match self {
+            #[cfg(feature = "cuda")]
             Mark::Cuda(mark) => mark.wait(),
+            #[cfg(feature = "hip")]
+            Mark::Hip(mark) => mark.wait(),
         }
     }
 
     /// How the work before it, called `what`, ended.
     pub(crate) fn outcome(&self, what: &str) -> Result<()> {
         match self {
+            #[cfg(feature = "cuda")]
             Mark::Cuda(mark) => mark.outcome(what),
+            #[cfg(feature = "hip")]
+            Mark::Hip(mark) => mark.outcome(what),
         }
     }
 }
@@ -135,8 +164,19 @@ impl Storage {
             DeviceKind::Cpu | DeviceKind::Simulator => Self::cpu(device, bytes).map(|storage| (storage, None)),
             DeviceKind::Cuda => Self::cuda(device, bytes, zeroed),
             DeviceKind::Emulator => Self::emulated(device, bytes).map(|storage| (storage, None)),
-            DeviceKind::Hip => Err(absent(device)),
+            DeviceKind::Hip => Self::hip(device, bytes, zeroed),
         }
+    }
+
+    #[cfg(feature = "hip")]
+    fn hip(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
+        let (memory, event) = hip::Memory::new(device, bytes, zeroed)?;
+        Ok((Storage::Hip(memory), event))
+    }
+
+    #[cfg(not(feature = "hip"))]
+    fn hip(device: &Device, _bytes: usize, _zeroed: bool) -> Result<(Storage, Option<Event>)> {
+        Err(absent(device))
     }
 
     #[cfg(feature = "cpu")]
@@ -173,10 +213,16 @@ impl Storage {
     }
 
     /// The device's work up to `mark` may use the memory, even when its last handle is gone.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn used_until(&self, mark: &Mark) {
         match (self, mark) {
+            #[cfg(feature = "cuda")]
             (Storage::Cuda(memory), Mark::Cuda(mark)) => memory.used_until(mark),
+            #[cfg(feature = "hip")]
+            (Storage::Hip(memory), Mark::Hip(mark)) => memory.used_until(mark),
+            // Memory is used by its own device alone.
+            #[cfg(all(feature = "cuda", feature = "hip"))]
+            (Storage::Cuda(_), Mark::Hip(_)) | (Storage::Hip(_), Mark::Cuda(_)) => {}
             #[cfg(feature = "cpu")]
             (Storage::Cpu(_), _) => {}
             #[cfg(feature = "emulator")]
@@ -192,9 +238,11 @@ impl Storage {
             Storage::Cpu(_) => true,
             #[cfg(feature = "cuda")]
             Storage::Cuda(_) => false,
+            #[cfg(feature = "hip")]
+            Storage::Hip(_) => false,
             #[cfg(feature = "emulator")]
             Storage::Emulated(_) => false,
-            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
             Storage::Nowhere(never) => match *never {},
         }
     }
@@ -204,6 +252,8 @@ impl Storage {
     pub(crate) fn as_cuda(&self) -> Option<&cuda::Memory> {
         match self {
             Storage::Cuda(memory) => Some(memory),
+            #[cfg(feature = "hip")]
+            Storage::Hip(_) => None,
             #[cfg(feature = "cpu")]
             Storage::Cpu(_) => None,
             #[cfg(feature = "emulator")]
@@ -218,24 +268,28 @@ impl Storage {
             Storage::Cpu(memory) => memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e)),
             #[cfg(feature = "cuda")]
             Storage::Cuda(memory) => memory.write(offset, bytes),
+            #[cfg(feature = "hip")]
+            Storage::Hip(memory) => memory.write(offset, bytes),
             #[cfg(feature = "emulator")]
             Storage::Emulated(memory) => memory.write(offset, bytes),
-            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
             Storage::Nowhere(never) => match *never {},
         }
     }
 
     /// Fills `out` with bytes from here; after an error, `out` may be empty. Waits for nothing: `buffer.rs` orders it.
-    #[cfg_attr(not(feature = "cuda"), expect(clippy::ptr_arg, reason = "CUDA devices take it away"))]
+    #[cfg_attr(not(feature = "_remote"), expect(clippy::ptr_arg, reason = "GPUs take it away"))]
     pub(crate) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]
             Storage::Cpu(memory) => memory.read(offset, out).map_err(|e| internal("a copy to the host", &e)),
             #[cfg(feature = "cuda")]
             Storage::Cuda(memory) => memory.read(offset, out),
+            #[cfg(feature = "hip")]
+            Storage::Hip(memory) => memory.read(offset, out),
             #[cfg(feature = "emulator")]
             Storage::Emulated(memory) => memory.read(offset, out),
-            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
             Storage::Nowhere(never) => match *never {},
         }
     }
@@ -249,7 +303,7 @@ impl Code {
             DeviceKind::Cuda => Self::cuda(device, loaded),
             DeviceKind::Emulator => Self::emulated(device, loaded),
             DeviceKind::Simulator => Self::simulated(device, loaded),
-            DeviceKind::Hip => Err(absent(device)),
+            DeviceKind::Hip => Err(no_compiler(device, loaded)),
         }
     }
 
@@ -329,20 +383,22 @@ impl Code {
     }
 
     /// Puts the grid at the end of a lane, after the points `after`. An error means that the lane has not got it.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
+    #[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "no compiler makes code for the others"))]
     pub(crate) fn give(&self, lane: &Lane, after: &[Mark], call: &Call<'_>, sleeps: bool) -> Result<Given> {
         match (self, lane) {
+            #[cfg(feature = "cuda")]
             (Code::Cuda(code), Lane::Cuda(lane)) => code.give(lane, after, call, sleeps),
+            #[cfg(all(feature = "cuda", feature = "hip"))]
+            (Code::Cuda(_), Lane::Hip(_)) => Err(absent_lane(call)),
             #[cfg(feature = "cpu")]
-            (Code::Cpu(_), _) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }),
+            (Code::Cpu(_), _) => Err(absent_lane(call)),
             #[cfg(feature = "emulator")]
-            (Code::Emulated(_), _) => {
-                Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() })
-            }
+            (Code::Emulated(_), _) => Err(absent_lane(call)),
             #[cfg(feature = "simulator")]
-            (Code::Simulated(_), _) => {
-                Err(Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() })
-            }
+            (Code::Simulated(_), _) => Err(absent_lane(call)),
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            (Code::Nowhere(never), _) => match *never {},
         }
     }
 }
@@ -359,6 +415,8 @@ fn cpu_arg(arg: &DeviceArg) -> titan_cpu::Arg {
         // The devices of arguments have been compared.
         #[cfg(feature = "cuda")]
         DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => titan_cpu::Arg::Absent,
+        #[cfg(feature = "hip")]
+        DeviceArg::Tensor { storage: Storage::Hip(_), .. } => titan_cpu::Arg::Absent,
         #[cfg(feature = "emulator")]
         DeviceArg::Tensor { storage: Storage::Emulated(_), .. } => titan_cpu::Arg::Absent,
         DeviceArg::Absent => titan_cpu::Arg::Absent,
@@ -386,7 +444,19 @@ fn internal(doing: &str, error: &dyn std::error::Error) -> Error {
     Error::Internal { doing: doing.to_owned(), message: error.to_string() }
 }
 
-/// Devices of these kinds cannot be made yet, so nobody sees this.
+/// What is said of every kernel of TITAN's.
+fn no_compiler(device: &Device, loaded: &Loaded) -> Error {
+    let reason = "TITAN has no compiler for AMD GPUs yet; code objects that others made can be launched (`titan::hip`)";
+    Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason: reason.to_owned() }
+}
+
+/// Streams of the device have no lanes, or those of another.
+#[cfg(feature = "_remote")]
+fn absent_lane(call: &Call<'_>) -> Error {
+    Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }
+}
+
+/// Devices of these kinds cannot be made in such a build, so nobody sees this.
 fn absent(device: &Device) -> Error {
     Error::Internal { doing: device.to_string(), message: "this build has no code for the device".to_owned() }
 }

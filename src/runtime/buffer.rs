@@ -32,7 +32,7 @@ struct Inner {
 }
 
 /// Uses that a buffer remembers before it asks devices which of them have ended.
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 const MANY: usize = 16;
 
 /// How a piece of work uses a buffer.
@@ -61,7 +61,7 @@ impl Buffer {
     }
 
     /// What new work with this access must wait for.
-    #[cfg(any(feature = "cpu", feature = "cuda"))]
+    #[cfg(any(feature = "cpu", feature = "_remote"))]
     pub(crate) fn earlier(&self, access: &Access) -> Vec<Dependency> {
         let mut waits = Vec::new();
         lock(&self.0.uses).conflicts(access, self.0.storage.is_used_as_a_whole(), &mut waits);
@@ -87,7 +87,7 @@ impl Buffer {
     }
 
     /// Settles work that has ended on devices, if many uses are remembered.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     fn ask_devices(&self) {
         let uses = lock(&self.0.uses);
         let many: Vec<Event> = if uses.len() > MANY { uses.events().cloned().collect() } else { Vec::new() };
@@ -105,7 +105,7 @@ impl Buffer {
 impl Drop for Inner {
     /// A device may still be at work on the memory: it is told when that ends, and nobody waits.
     fn drop(&mut self) {
-        #[cfg(feature = "cuda")]
+        #[cfg(feature = "_remote")]
         for mark in lock(&self.uses).events().filter_map(Event::mark) {
             self.storage.used_until(&mark);
         }
@@ -117,7 +117,7 @@ pub(crate) fn schedule<R>(accesses: &[Access], event: &Event, enqueue: impl FnOn
     let mut buffers: Vec<&Buffer> = accesses.iter().map(|a| &a.buffer).collect();
     buffers.sort_unstable_by_key(|b| b.address());
     buffers.dedup_by_key(|b| b.address());
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     buffers.iter().for_each(|b| b.ask_devices());
     // One order for all threads: two pieces of work cannot each hold what the other wants.
     let mut tables: Vec<_> = buffers.iter().map(|b| (*b, lock(&b.0.uses))).collect();

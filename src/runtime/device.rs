@@ -67,12 +67,14 @@ struct Inner {
     simulated: Option<super::simulator::Settings>,
     #[cfg(feature = "cuda")]
     cuda: Option<&'static titan_nv::runtime::Device>,
+    #[cfg(feature = "hip")]
+    hip: Option<&'static titan_amd::runtime::Device>,
 }
 
 impl Device {
     /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, the CPU.
     ///
-    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one) or `cuda:N`; with the feature `emulator` also
+    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one) or `cuda:N`; with the feature `hip` also `hip:N`, with `emulator` also
     /// `emulator:sm_80` and the like, with the feature `simulator` also `simulator`; each is one device however often it is asked
     /// for. Empty is as if it were not set.
     ///
@@ -218,10 +220,24 @@ impl Device {
         self.0.cuda
     }
 
+    #[cfg(feature = "hip")]
+    pub(crate) fn of_hip(device: &'static titan_amd::runtime::Device, description: String) -> Device {
+        let mut made = Device::new(DeviceKind::Hip, device.ordinal, description);
+        if let Some(inner) = Arc::get_mut(&mut made.0) {
+            inner.hip = Some(device);
+        }
+        made
+    }
+
+    #[cfg(feature = "hip")]
+    pub(crate) fn as_hip(&self) -> Option<&'static titan_amd::runtime::Device> {
+        self.0.hip
+    }
+
     /// Whether it runs work by itself, in lanes.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn is_remote(&self) -> bool {
-        self.0.cuda.is_some()
+        matches!(self.kind(), DeviceKind::Cuda | DeviceKind::Hip)
     }
 
     /// The devices of this machine, the best one first. GPUs too old for any code stand behind the CPU.
@@ -248,6 +264,9 @@ impl Device {
         #[cfg(feature = "cpu")]
         found.push(Device::cpu());
         found.extend(old);
+        // No kernel of TITAN's runs there yet.
+        #[cfg(feature = "hip")]
+        found.extend(super::hip::devices().into_iter().flatten().cloned());
         (found, why)
     }
 
@@ -354,6 +373,8 @@ impl Device {
             simulated: None,
             #[cfg(feature = "cuda")]
             cuda: None,
+            #[cfg(feature = "hip")]
+            hip: None,
         }))
     }
 

@@ -173,6 +173,8 @@ fn gpu_arg(arg: &DeviceArg) -> GpuArg {
         DeviceArg::Absent => GpuArg::Absent,
         #[cfg(feature = "cuda")]
         DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => GpuArg::Absent,
+        #[cfg(feature = "hip")]
+        DeviceArg::Tensor { storage: Storage::Hip(_), .. } => GpuArg::Absent,
         DeviceArg::Scalar(value) => GpuArg::Scalar(*value),
     }
 }

@@ -9,11 +9,11 @@
 //!
 //! What the end of work implies for other work is said in `uses.rs`.
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 use super::backend::Mark;
 use super::buffer::caught;
 use super::lock;
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 use super::uses::Dependency;
 use crate::error::Error;
 use std::sync::{Arc, Condvar, Mutex};
@@ -40,15 +40,15 @@ enum State {
     /// It runs on the host, or a device will get it.
     Pending,
     /// A device has it.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     Remote(Box<Remote>),
     /// The device has ended it, and a thread reads what it told.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     Settling,
     Done,
     Failed(Box<Failure>),
     /// The device did not take it, and the caller was told.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     Refused,
 }
 
@@ -60,15 +60,15 @@ pub(crate) enum Standing {
     /// It runs, or has run, after everything that it must wait for.
     Runs,
     /// It does not run, because something that it needs failed.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "threads of the host wait first"))]
+    #[cfg_attr(not(feature = "_remote"), expect(dead_code, reason = "threads of the host wait first"))]
     Skipped,
     /// It is as if it had never been.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "threads of the host refuse nothing"))]
+    #[cfg_attr(not(feature = "_remote"), expect(dead_code, reason = "threads of the host refuse nothing"))]
     Refused,
 }
 
 /// Work that a device has.
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 pub(crate) struct Remote {
     /// What it is, for messages.
     pub(crate) what: Arc<str>,
@@ -81,10 +81,10 @@ pub(crate) struct Remote {
 }
 
 /// Called when work has ended, with whether it counts as having run.
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 pub(crate) type Finish = Box<dyn FnOnce(bool) -> crate::error::Result<()> + Send>;
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 impl std::fmt::Debug for Remote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Remote").field("what", &self.what).finish_non_exhaustive()
@@ -117,7 +117,7 @@ impl Failure {
     }
 
     /// That of `what`, which a device did not even get.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn skipped(what: &str, earlier: &Event, error: Error) -> Box<Failure> {
         Box::new(Failure { standing: Standing::Skipped, ..*Failure::of_dependency(what, earlier, error) })
     }
@@ -130,7 +130,7 @@ impl Event {
     }
 
     /// Of work that a device will get, in the in-order queue of this number if there is one.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn of_device(queue: Option<u64>) -> Self {
         Event::new(queue, false)
     }
@@ -141,7 +141,7 @@ impl Event {
     }
 
     /// Whether this is the end of the same work.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn is(&self, other: &Event) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -158,9 +158,9 @@ impl Event {
         }
         match &*lock(&self.0.state) {
             State::Pending => Standing::Open,
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "_remote")]
             State::Remote(_) | State::Settling => Standing::Runs,
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "_remote")]
             State::Refused => Standing::Refused,
             State::Done => Standing::Runs,
             State::Failed(failure) => failure.standing,
@@ -190,7 +190,7 @@ impl Event {
     /// Blocks until the work has ended.
     pub(crate) fn wait(&self) {
         self.wait_for_threads();
-        #[cfg(feature = "cuda")]
+        #[cfg(feature = "_remote")]
         while let Some(mark) = self.mark() {
             mark.wait();
             self.settle_remote(true);
@@ -202,16 +202,16 @@ impl Event {
     fn wait_for_threads(&self) {
         self.wait_while(|state| match state {
             State::Pending => true,
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "_remote")]
             State::Settling => true,
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "_remote")]
             State::Remote(_) | State::Refused => false,
             State::Done | State::Failed(_) => false,
         });
     }
 
     /// Blocks until the work has ended or a device has it.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn wait_until_given(&self) {
         self.wait_while(|state| matches!(state, State::Pending));
     }
@@ -222,7 +222,7 @@ impl Event {
 
     /// Whether the work has ended. Asks its device, and does not wait.
     pub(crate) fn is_over(&self) -> bool {
-        #[cfg(feature = "cuda")]
+        #[cfg(feature = "_remote")]
         if self.mark().is_some_and(|mark| mark.is_over()) {
             self.settle_remote(false);
         }
@@ -233,9 +233,9 @@ impl Event {
     pub(crate) fn has_ended(&self) -> bool {
         match &*lock(&self.0.state) {
             State::Pending => false,
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "_remote")]
             State::Remote(_) | State::Settling => false,
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "_remote")]
             State::Refused => true,
             State::Done | State::Failed(_) => true,
         }
@@ -261,9 +261,9 @@ impl Event {
     pub(crate) fn is_forgettable(&self) -> bool {
         match &*lock(&self.0.state) {
             State::Pending => false,
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "_remote")]
             State::Remote(_) | State::Settling => false,
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "_remote")]
             State::Refused => true,
             State::Done => true,
             State::Failed(failure) => failure.reported,
@@ -295,7 +295,7 @@ impl Event {
 
     /// The error of work that has failed, for the caller who asked for just this work: the cause itself, if nobody has been
     /// told of it, rather than that something failed for its sake.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn report_here(&self) -> Option<Error> {
         let error = self.error()?;
         let cause = self.cause().and_then(|cause| cause.mark_reported());
@@ -313,7 +313,7 @@ impl Event {
 }
 
 /// Work that a device has.
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 impl Event {
     /// A device has got the work.
     pub(crate) fn give(&self, remote: Remote) {

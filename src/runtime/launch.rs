@@ -2,7 +2,7 @@
 
 use super::arg::{ArgValue, LaunchArg, TensorArg};
 use super::backend::{Call, Code, DeviceArg};
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 use super::backend::{Given, Lane, Mark};
 use super::buffer::{Access, run_here};
 use super::device::Device;
@@ -41,7 +41,14 @@ pub(crate) struct Prepared {
 }
 
 /// What a device does for a launch. It owns handles to the memory of its arguments: whoever runs it drops it afterwards.
-pub(crate) struct Work {
+pub(crate) enum Work {
+    Kernel(Box<KernelWork>),
+    /// A kernel of somebody else's.
+    #[cfg(feature = "hip")]
+    Hip(Box<super::hip::Work>),
+}
+
+pub(crate) struct KernelWork {
     device: Device,
     kernel: &'static KernelRef,
     loaded: &'static Loaded,
@@ -78,7 +85,7 @@ impl<'a> Launch<'a> {
     pub fn sync(self) -> Result<()> {
         match self.prepare(None)? {
             None => Ok(()),
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "_remote")]
             Some(prepared) if prepared.device.is_remote() => {
                 let stream = prepared.device.awaited_stream();
                 let event = prepared.enqueue(&stream, false)?;
@@ -119,7 +126,8 @@ impl<'a> Launch<'a> {
         let title = Arc::clone(&loaded.title);
         let accesses = accesses(&loaded.kernel.sig, &args);
         let args = args.into_iter().map(device_arg).collect();
-        let work = Work { device: device.clone(), kernel, loaded, code, args, symbols: bound.symbols, grid };
+        let work = KernelWork { device: device.clone(), kernel, loaded, code, args, symbols: bound.symbols, grid };
+        let work = Work::Kernel(Box::new(work));
         Ok(Some(Prepared { title, device, accesses, work }))
     }
 }
@@ -135,17 +143,27 @@ impl Prepared {
 impl Work {
     /// Runs it to its end on this thread.
     pub(crate) fn run(&self) -> Result<()> {
-        self.code.run(&self.device, &self.call())
+        match self {
+            Work::Kernel(work) => work.code.run(&work.device, &work.call()),
+            #[cfg(feature = "hip")]
+            Work::Hip(work) => work.run(),
+        }
     }
 
     /// Puts it at the end of a lane, after the points `after`.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn give(&self, lane: &Lane, after: &[Mark], awaited: bool) -> Result<Given> {
-        self.code.give(lane, after, &self.call(), awaited)
+        match self {
+            Work::Kernel(work) => work.code.give(lane, after, &work.call(), awaited),
+            #[cfg(feature = "hip")]
+            Work::Hip(work) => work.give(lane, after, awaited),
+        }
     }
+}
 
+impl KernelWork {
     fn call(&self) -> Call<'_> {
-        let Work { kernel, loaded, args, symbols, grid, .. } = self;
+        let KernelWork { kernel, loaded, args, symbols, grid, .. } = self;
         Call { kernel, loaded, args, symbols, grid: *grid }
     }
 }

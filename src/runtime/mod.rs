@@ -30,6 +30,8 @@ mod footprint;
 mod future;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 mod gpu;
+#[cfg(feature = "hip")]
+pub mod hip;
 mod kernel;
 mod kernels;
 mod launch;
@@ -37,7 +39,7 @@ mod layout;
 #[cfg(any(feature = "cuda", feature = "emulator", feature = "simulator"))]
 mod print;
 mod reference;
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 mod remote;
 mod setting;
 #[cfg(feature = "simulator")]

@@ -15,6 +15,9 @@ use super::uses::{Dependency, first_failure};
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
+#[cfg(all(feature = "hip", not(feature = "cuda")))]
+use titan_amd::runtime::Once;
+#[cfg(feature = "cuda")]
 use titan_nv::runtime::Once;
 
 /// What a stream has given to its device.

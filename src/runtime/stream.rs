@@ -8,7 +8,7 @@ use super::device::Device;
 use super::event::{Event, Failure};
 use super::launch::Work;
 use super::lock;
-#[cfg(feature = "cuda")]
+#[cfg(feature = "_remote")]
 use super::remote::Remote;
 use super::uses::Dependency;
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ pub struct Stream {
 pub(crate) struct Handle {
     queue: Arc<Queue>,
     /// Instead of the queue, on devices that have lanes.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     remote: Option<Remote>,
 }
 
@@ -82,7 +82,7 @@ impl Stream {
     /// # Errors
     /// The first failure on this stream that has not been reported; the other ones count as reported too.
     pub fn sync(&self) -> Result<()> {
-        #[cfg(feature = "cuda")]
+        #[cfg(feature = "_remote")]
         if let Some(remote) = &self.shared.remote {
             return first_of(&remote.sync());
         }
@@ -96,7 +96,7 @@ impl Stream {
     /// Enters work into the buffers it uses and puts it at the end of the queue. If it is `awaited`, the event wakes whoever
     /// polls it.
     pub(crate) fn enqueue(&self, what: Arc<str>, accesses: &[Access], work: Work, awaited: bool) -> Result<Event> {
-        #[cfg(feature = "cuda")]
+        #[cfg(feature = "_remote")]
         if let Some(remote) = &self.shared.remote {
             return remote.enqueue(&self.device, what, accesses, work, awaited);
         }
@@ -171,11 +171,11 @@ impl Handle {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let queue = Arc::new(Queue { id, state: Mutex::default(), changed: Condvar::new() });
-        #[cfg(not(feature = "cuda"))]
+        #[cfg(not(feature = "_remote"))]
         let _ = device;
         Arc::new(Handle {
             queue,
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "_remote")]
             remote: device.is_remote().then(|| Remote::new(id)),
         })
     }

@@ -58,13 +58,13 @@ impl Uses {
     }
 
     /// The ends of the work.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
         self.0.iter().map(|used| &used.event)
     }
 
     /// How many entries there are.
-    #[cfg(feature = "cuda")]
+    #[cfg(feature = "_remote")]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -2,11 +2,11 @@
 //!
 //! Here: [`Machine`], what each architecture has, one row per target, each row citing the manual it was read in; [`isa`],
 //! the tables of gfx942's instructions, from which they are encoded, decoded, printed and read; [`object`], the code objects
-//! that AMD's loaders take; `emu`, an emulator of their bytes (a feature); and [`compile`], the one entry through which a
-//! verified kernel becomes a [`Variant`].
+//! that AMD's loaders take; `emu`, an emulator of their bytes (a feature); `runtime`, the HIP runtime, loaded when it is there
+//! (a feature); and [`compile`], the one entry through which a verified kernel becomes a [`Variant`].
 //!
 //! To come, in this order of dependence: the plan of a kernel for a target, selection of instructions from the lane IR,
-//! their scheduling, registers, waits and hazards, and the runtime (HIP, loaded when it is there).
+//! their scheduling, registers, waits and hazards.
 //!
 //! Deliberately absent: code generation. [`compile`] says so in an error that names the target; nothing here pretends.
 //! Never to come: LLVM, or code objects made from templates.
@@ -16,6 +16,8 @@ pub mod emu;
 pub mod isa;
 pub mod machine;
 pub mod object;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 
 pub use machine::{Fp8, Machine, UnknownMachine};
 

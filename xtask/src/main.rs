@@ -5,6 +5,7 @@
 
 mod asan;
 mod bundle;
+mod llvm;
 mod test;
 mod times;
 mod tools;

@@ -14,7 +14,7 @@ const MARK: &str = "SKIPPED ";
 const PTXAS: &str = "TITAN_PTXAS";
 
 /// All packages with all features, whatever is then run of them: so nothing is built twice.
-const EVERY: [&str; 4] = ["test", "--workspace", "--features", "titan-gpu/emulator,titan-gpu/simulator"];
+const EVERY: [&str; 4] = ["test", "--workspace", "--features", "titan-gpu/emulator,titan-gpu/simulator,titan-gpu/hip"];
 
 /// The tests that ask for a device.
 const ON_DEVICES: [&str; 7] =
@@ -32,6 +32,9 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
             Ok(_) => {}
             Err(why) => eprintln!("xtask: tests run without {name}: {why}"),
         }
+    }
+    if let Err(why) = crate::llvm::bring() {
+        eprintln!("xtask: tests of the AMD back end run without LLVM 19: {why}");
     }
     let mut child = tests.args(EVERY).arg("--no-fail-fast").args(args).stderr(Stdio::piped()).spawn()?;
     let mut skipped = Vec::new();

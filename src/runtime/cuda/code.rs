@@ -60,7 +60,12 @@ impl Code {
         let function = self.function(ready)?;
         let grid = self.grid(function, call.grid)?;
         for mark in after {
-            let backend::Mark::Cuda(mark) = mark;
+            #[cfg_attr(not(feature = "hip"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
+            let backend::Mark::Cuda(mark) = mark else {
+                // Of another device: nobody tells this one when it is reached.
+                mark.wait();
+                continue;
+            };
             lane.0.follow(&mark.0).map_err(|e| self.failed(&e))?;
         }
         let report = self.report(&ready.variant)?;
@@ -152,7 +157,7 @@ fn gpu_arg(arg: &DeviceArg) -> GpuArg {
             GpuArg::Tensor { address: memory.0.address(*offset), extents: extents.clone(), strides: strides.clone() }
         }
         // The devices of arguments have been compared.
-        #[cfg(any(feature = "cpu", feature = "emulator"))]
+        #[cfg(any(feature = "cpu", feature = "hip", feature = "emulator"))]
         DeviceArg::Tensor { .. } => GpuArg::Absent,
         DeviceArg::Absent => GpuArg::Absent,
         DeviceArg::Scalar(value) => GpuArg::Scalar(*value),

@@ -142,8 +142,14 @@ pub(super) fn lent<'a, T: Elem, const R: usize>(
             let what = format!("`{doing}`");
             return Err(earlier.event.report().unwrap_or_else(|| Error::of_dependency(&what, error)));
         }
-        if let Some(backend::Mark::Cuda(mark)) = earlier.event.mark() {
-            stream.follow(&mark.0).map_err(|e| error::driver(&device.to_string(), &e, doing))?;
+        match earlier.event.mark() {
+            Some(backend::Mark::Cuda(mark)) => {
+                stream.follow(&mark.0).map_err(|e| error::driver(&device.to_string(), &e, doing))?;
+            }
+            // Of another device, which this stream cannot follow.
+            #[cfg(feature = "hip")]
+            Some(mark @ backend::Mark::Hip(_)) => mark.wait(),
+            None => {}
         }
     }
     Ok(Lent { access, address, stream, tensor: PhantomData })
@@ -155,7 +161,7 @@ fn not_cuda(operation: &'static str, device: &Device) -> Error {
 }
 
 pub(super) fn cuda_context(operation: &'static str, device: &Device) -> Result<&'static Context> {
-    if device.is_remote() { context(device) } else { Err(not_cuda(operation, device)) }
+    if device.as_cuda().is_some() { context(device) } else { Err(not_cuda(operation, device)) }
 }
 
 /// Refuses pointers that are not memory of the device, aligned to the elements and with enough behind them.

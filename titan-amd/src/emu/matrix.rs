@@ -55,6 +55,11 @@ impl Shape {
 
     /// Lane and item of an output.
     const fn output(self, block: usize, i: usize, j: usize) -> (usize, usize) {
+        if self.d.bits() == 64 && self.blocks > 1 {
+            // Rows are further apart than blocks, as in the inputs: AMD's matrix instruction calculator for CDNA3. The
+            // manual's formula has it the other way round.
+            return (j + self.n * (block + self.blocks * i), 0);
+        }
         let h = if self.d.bits() == 64 { 1 } else { 4 };
         let bi = 64_usize.div_ceil(self.n * self.m / h);
         let mi = (64 / bi) / self.n;

@@ -102,3 +102,43 @@ pub(crate) fn download(memory: &Memory, ptr: DevicePtr, n: usize) -> Vec<u32> {
     let bytes = memory.read(ptr, 4 * n).unwrap();
     bytes.chunks(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect()
 }
+
+/// Runs one wave whose lanes each have `inputs` words, which `body` finds in `v8` and on; `outputs` words from `v8 + inputs`
+/// on come back. Words lie lane by lane. Registers up to `v247` and as many accumulators are there, and four KiB of the
+/// local data share.
+pub(crate) fn records(
+    body: &str,
+    (inputs, outputs): (usize, usize),
+    words: &[u32],
+    options: &Options,
+) -> Result<Vec<u32>, EmuError> {
+    let stride = inputs.max(outputs).max(1);
+    let mut text = format!(
+        "s_load_dwordx2 s[8:9], s[0:1], 0x0
+        v_and_b32_e32 v2, 0x3ff, v0
+        v_mul_u32_u24_e32 v3, {}, v2
+        s_waitcnt lgkmcnt(0)
+        v_mov_b32_e32 v1, s9
+        v_add_co_u32_e32 v0, vcc, s8, v3
+        s_nop 1
+        v_addc_co_u32_e32 v1, vcc, 0, v1, vcc\n",
+        // More than a constant within the instruction can be.
+        if stride * 4 > 64 { format!("{:#x}", stride * 4) } else { (stride * 4).to_string() }
+    );
+    (0..inputs).for_each(|i| text.push_str(&format!("global_load_dword v{}, v[0:1], off offset:{}\n", 8 + i, 4 * i)));
+    text.push_str(&format!("s_waitcnt vmcnt(0)\n{body}\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_nop 15\ns_nop 7\n"));
+    for i in 0..outputs {
+        text.push_str(&format!("global_store_dword v[0:1], v{}, off offset:{}\n", 8 + inputs + i, 4 * i));
+    }
+    text.push_str("s_endpgm");
+    let mut memory = Memory::new();
+    let mut all = vec![0; 64 * stride];
+    words.chunks(inputs.max(1)).enumerate().for_each(|(l, w)| all[l * stride..][..w.len()].copy_from_slice(w));
+    let ptr = upload(&mut memory, "x", &all);
+    let mut bench = Bench::pointers(1);
+    bench.resources.vgprs = 248;
+    bench.resources.agprs = 248;
+    bench.run(&text, (1, 64), &[Arg::Ptr(ptr)], &mut memory, options)?;
+    let all = download(&memory, ptr, 64 * stride);
+    Ok(all.chunks(stride).flat_map(|w| w[..outputs].to_vec()).collect())
+}

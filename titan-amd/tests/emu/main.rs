@@ -1,6 +1,19 @@
 //! The emulator: kernels in text, assembled by the tables, and what becomes of them.
 
 mod arith;
+mod atomics;
+mod bad;
+mod buffers;
+mod diverge;
 mod errors;
 mod harness;
+mod hazards;
+mod matrix;
 mod memory;
+#[path = "../isa/random.rs"]
+mod random;
+mod scalar;
+#[path = "../support/mod.rs"]
+mod support;
+mod vector;
+mod waits;

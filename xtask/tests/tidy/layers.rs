@@ -16,6 +16,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("examples/minilm", &["titan"]),
     ("benches", &["titan"]),
     ("cuda-emulator", &["titan", "titan-core", "titan-nv"]),
+    ("hip-emulator", &["titan", "titan-amd", "titan-sim"]),
     ("wheel", &[]),
     ("xtask", &[]),
 ];

@@ -17,6 +17,7 @@ const UNSAFE_DIRS: &[&str] = &[
     "titan-nv/src/runtime/",
     "titan-amd/src/runtime/",
     "cuda-emulator/src/runtime/",
+    "hip-emulator/src/runtime/",
 ];
 
 /// Places elsewhere: the file, and the words around the `unsafe`.

@@ -17,6 +17,7 @@ pub(crate) const PACKAGES: &[&str] = &[
     "xtask",
     "wheel",
     "cuda-emulator",
+    "hip-emulator",
     "examples/minilm",
     "benches",
 ];

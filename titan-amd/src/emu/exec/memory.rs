@@ -359,7 +359,8 @@ impl Group<'_> {
             #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
             let lane = l as u8;
             for (i, offset) in offsets.iter().enumerate() {
-                let a = (values[l] & 0xFFFF_FFFF) + offset;
+                // Addresses are of 32 bits: compilers count on sums that wrap around.
+                let a = values[l].wrapping_add(*offset) & 0xFFFF_FFFF;
                 if a % u64::from(bytes.min(4)) != 0 {
                     return Err(misaligned(a, bytes, lane));
                 }

@@ -2,9 +2,14 @@
 //!
 //! Source: the pseudocode of `V_DIV_SCALE`, `V_DIV_FMAS` and `V_DIV_FIXUP` in ISA §12.11. Quotients that the scaling asks
 //! about are compared by their exponents, as `f64` has room for those of `f32`.
+//!
+//! The manual's pseudocode is wrong in two places, which show when compilers' sequences of these steps, which divide to
+//! the last bit on hardware, are run by it: `V_DIV_FMAS` undoes what `V_DIV_SCALE` did, which is a power of 64 (128 for
+//! `f64`) up for large quotients and down for small ones, not 32 (64) up; and where the steps overflow, so that their
+//! quotient of two numbers is no number, `V_DIV_FIXUP` gives infinity.
 
 use super::float::{exponent64, f32_of, f64_of, in32, in64, ldexp64, of_f32, out32, out64};
-use super::half::{read, write};
+use super::half::{fused, read, write};
 use super::{LaneFn, Mode};
 
 /// What differs between the widths: bias and bits of the fraction, and the powers of two.
@@ -78,20 +83,41 @@ pub(crate) fn div_scale(name: &str, x: [u64; 3]) -> Option<(u64, bool)> {
     }
 }
 
-/// `v_div_fmas`: a fused product and sum, times a power of two where the mask says so.
-#[expect(clippy::cast_possible_truncation, reason = "rounded once more only where the result is scaled")]
+/// `v_div_fmas`: a fused product and sum, times the power of two that undoes the scaling where the mask says so. A source
+/// that was scaled tells by its size in which direction.
+#[expect(clippy::cast_possible_truncation, reason = "rounded once: the sum is rounded to odd before")]
 pub(crate) fn div_fmas(name: &str, m: Mode, x: [u64; 3], scaled: bool) -> Option<u64> {
     match name {
         "v_div_fmas_f32" => {
-            let r = f32_of(x[0]).mul_add(f32_of(x[1]), f32_of(x[2]));
-            Some(out32(m, if scaled { (f64::from(r) * 2_f64.powi(32)) as f32 } else { r }))
+            let [a, b, c] = x.map(f32_of);
+            let power = if c.abs() >= 2.0 { 64 } else { -64 };
+            let sum = || fused(a.into(), b.into(), c.into()) * 2_f64.powi(power);
+            Some(out32(m, if scaled { sum() as f32 } else { a.mul_add(b, c) }))
         }
         "v_div_fmas_f64" => {
-            let r = f64_of(x[0]).mul_add(f64_of(x[1]), f64_of(x[2]));
-            Some(out64(m, if scaled { ldexp64(r, 64) } else { r }))
+            let [a, b, c] = x.map(f64_of);
+            let power = if c.abs() >= 2.0 { 128 } else { -128 };
+            Some(out64(m, if scaled { scaled_sum(a, b, c, power) } else { a.mul_add(b, c) }))
         }
         _ => None,
     }
+}
+
+/// `(a * b + c) * 2^power`, rounded once.
+fn scaled_sum(a: f64, b: f64, c: f64, power: i32) -> f64 {
+    let sum = a.mul_add(b, c);
+    let rounded = ldexp64(sum, power);
+    // Only if the second rounding met a tie does the first one matter: then what it lost decides.
+    let lost = sum - ldexp64(rounded, -power);
+    if !rounded.is_finite() || lost.abs() != ldexp64(0.5, -1074 - power) {
+        return rounded;
+    }
+    let product = a * b;
+    let total = product + c;
+    let back = total - product;
+    let error = (total - sum) + ((product - (total - back)) + (c - back) + a.mul_add(b, -product));
+    let beyond = error != 0.0 && (error > 0.0) == (lost > 0.0);
+    if beyond { rounded + f64::from_bits(1).copysign(lost) } else { rounded }
 }
 
 /// `v_div_fixup`: the quotient, or what the corners of division demand. `low` is the difference of exponents below which
@@ -109,6 +135,8 @@ fn fixup([q, d, n]: [f64; 3], bias: i32, low: i32) -> f64 {
         sign(f64::INFINITY)
     } else if d.is_infinite() || n == 0.0 || field(n, bias) - field(d, bias) < low {
         sign(0.0)
+    } else if q.is_nan() {
+        sign(f64::INFINITY)
     } else {
         sign(q.abs())
     }

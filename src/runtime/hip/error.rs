@@ -1,0 +1,65 @@
+//! What the runtime's failures mean to who launched a kernel.
+
+use super::super::device::Device;
+use crate::error::Error;
+use titan_amd::runtime::{Context, DriverError, Kind, LoadError, Misfit};
+
+/// A call of the runtime failed while something was done.
+pub(super) fn driver(device: &str, error: &DriverError, doing: &str) -> Error {
+    match error.kind() {
+        Kind::Sticky | Kind::Timeout => work(device, doing, error),
+        Kind::OutOfMemory | Kind::Setup | Kind::Code | Kind::Other | _ => Error::Driver {
+            doing: doing.to_owned(),
+            device: device.to_owned(),
+            message: error.to_string(),
+            help: error.help(),
+        },
+    }
+}
+
+/// Work called `what` failed on the device.
+pub(super) fn work(device: &str, what: &str, error: &DriverError) -> Error {
+    let (what, device, message) = (what.to_owned(), device.to_owned(), error.to_string());
+    match error.kind() {
+        Kind::Timeout => Error::Timeout { what, device, message, help: error.help() },
+        Kind::Sticky => Error::DeviceLost { what, device, message, help: error.help() },
+        Kind::OutOfMemory | Kind::Setup | Kind::Code | Kind::Other | _ => {
+            Error::Driver { doing: what, device, message, help: error.help() }
+        }
+    }
+}
+
+/// An allocation failed.
+pub(super) fn allocation(device: &Device, context: &'static Context, bytes: usize, error: &DriverError) -> Error {
+    if error.kind() == Kind::OutOfMemory {
+        return Error::OutOfMemory { bytes, device: device.to_string(), free: context.memory().ok() };
+    }
+    driver(&device.to_string(), error, "an allocation")
+}
+
+/// A code object, or a kernel in it, could not be made ready.
+pub(super) fn load(device: &str, what: &str, error: &LoadError) -> Error {
+    let help = match error {
+        LoadError::Object(_) => {
+            "give the bytes of a code object for gfx942, version 5, as assemblers and compilers of LLVM write them"
+        }
+        LoadError::Target { .. } => "build the code object for the device",
+        LoadError::Driver(error) => return driver(device, error, what),
+        LoadError::NoKernel { .. } | _ => "use one of its names",
+    };
+    Error::Driver { doing: what.to_owned(), device: device.to_owned(), message: error.to_string(), help }
+}
+
+/// A launch does not fit.
+pub(super) fn misfit(device: &str, kernel: &str, error: &Misfit) -> Error {
+    let doing = format!("launching kernel `{kernel}`");
+    match error {
+        Misfit::Driver(error) => work(device, &doing, error),
+        error @ (Misfit::Launch(_) | _) => Error::Driver {
+            doing,
+            device: device.to_owned(),
+            message: error.to_string(),
+            help: "compare the launch with what the code object says of the kernel",
+        },
+    }
+}

@@ -1,0 +1,146 @@
+//! AMD GPUs: tensors there, and launches of code objects that others made.
+//!
+//! There is no compiler for AMD GPUs yet, so that kernels of TITAN's are refused on [`Device::hip`]. What an assembler or
+//! another compiler made for gfx942 can be loaded and launched, with tensors as arguments; every launch waits for the earlier
+//! work on its tensors and is waited for, as kernels of TITAN's are.
+//!
+//! ```no_run
+//! use titan::hip::{Arg, Geometry, Module};
+//! use titan::prelude::*;
+//!
+//! # fn main() -> titan::Result<()> {
+//! let dev = Device::hip(0)?;
+//! let (x, mut y) = (dev.full([256], 1.5f32)?, dev.zeros([256])?);
+//! let module = Module::load(&dev, &std::fs::read("double.hsaco").expect("a code object"))?;
+//! let kernel = module.kernel("double")?;
+//! let geometry = Geometry { grid: [1, 1, 1], block: [256, 1, 1], dynamic_lds: 0 };
+//! // SAFETY: the kernel reads 256 numbers from its first argument and writes as many to its second.
+//! unsafe { kernel.launch(&dev.default_stream(), geometry, &mut [Arg::input(&x), Arg::output(&mut y)])? };
+//! assert_eq!(y.to_vec()?, [3.0f32; 256]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod raw;
+
+pub use raw::{Arg, Kernel, Module};
+pub use titan_amd::runtime::Geometry;
+
+pub(super) use raw::Work;
+
+use super::backend;
+use super::device::{Device, DeviceKind};
+use super::event::{self, Event};
+use crate::error::{Error, Result};
+use std::sync::Arc;
+use titan_amd::runtime::{self as amd, Driver, Once, Waiting};
+
+/// The GPUs of this machine, in the runtime's order; or why there are none, and what to do about it.
+pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'static str)> {
+    static DEVICES: Once<Vec<Device>> = Once::new();
+    let found = DEVICES.get_or_try(|| {
+        let describe = |d: &amd::Device| format!("{}, {}", d.name, d.properties.target());
+        Ok::<_, amd::Absence>(Driver::get()?.devices().iter().map(|d| Device::of_hip(d, describe(d))).collect())
+    });
+    found.map(Vec::as_slice).map_err(|absence| (absence.to_string(), absence.help()))
+}
+
+impl Device {
+    /// The AMD GPU of this number, in the runtime's order, which `HIP_VISIBLE_DEVICES` changes. It holds tensors, and runs
+    /// code objects that others made ([`hip`](crate::hip)); kernels of TITAN's are refused, because there is no compiler for it
+    /// yet.
+    ///
+    /// # Errors
+    /// If there is none; the error says why.
+    pub fn hip(ordinal: u32) -> Result<Device> {
+        Device::named(&format!("{}:{ordinal}", DeviceKind::Hip.name()))
+    }
+}
+
+/// The context of a device.
+fn context(device: &Device) -> Result<&'static amd::Context> {
+    let message = || "it is another one".to_owned();
+    let found =
+        device.as_hip().ok_or_else(|| Error::Internal { doing: "an AMD device".to_owned(), message: message() })?;
+    found.context().map_err(|e| error::driver(&format!("{device}"), &e, "making a stream"))
+}
+
+/// The memory of a buffer.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory(Arc<amd::Memory>);
+
+impl Memory {
+    /// New memory, and the event after which it may be used, unless that is now.
+    pub(super) fn new(device: &Device, bytes: usize, zeroed: bool) -> Result<(Memory, Option<Event>)> {
+        let context = context(device)?;
+        let made = amd::Memory::new(context, bytes, zeroed);
+        let (memory, ready) = made.map_err(|e| error::allocation(device, context, bytes, &e))?;
+        let ready = ready.map(|ready| {
+            let event = Event::of_device(None);
+            let mark = backend::Mark::Hip(Mark(Arc::new(ready)));
+            event.give(event::Remote { what: "an allocation".into(), mark, needs: Vec::new(), finish: None });
+            event
+        });
+        Ok((Memory(Arc::new(memory)), ready))
+    }
+
+    pub(super) fn used_until(&self, mark: &Mark) {
+        self.0.used_until(Arc::clone(&mark.0));
+    }
+
+    pub(super) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.0.write(offset, bytes).map_err(|e| error::driver(&self.device(), &e, "a copy to the device"))
+    }
+
+    pub(super) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.0.read(offset, out).map_err(|e| error::driver(&self.device(), &e, "a copy to the host"))
+    }
+
+    fn device(&self) -> String {
+        name(self.0.context())
+    }
+}
+
+/// A stream of a device.
+#[derive(Debug)]
+pub(crate) struct Lane(amd::Stream);
+
+impl Lane {
+    pub(super) fn new(device: &Device) -> Result<Lane> {
+        let made = amd::Stream::new(context(device)?);
+        made.map(Lane).map_err(|e| error::driver(&device.to_string(), &e, "making a stream"))
+    }
+}
+
+/// A point in a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark(Arc<amd::Event>);
+
+impl Mark {
+    fn at_end(stream: &amd::Stream, sleeps: bool) -> Result<Mark> {
+        let waiting = if sleeps { Waiting::Sleeps } else { Waiting::Spins };
+        let made = stream.mark(waiting);
+        made.map(|e| Mark(Arc::new(e))).map_err(|e| error::driver(&name(stream.context()), &e, "an event"))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        // With its device, work is over too; `outcome` tells. After another error it may be running.
+        self.0.is_over().unwrap_or_else(|error| error.ends_context())
+    }
+
+    pub(super) fn wait(&self) {
+        // `outcome` tells.
+        drop(self.0.wait());
+    }
+
+    pub(super) fn outcome(&self, what: &str) -> Result<()> {
+        self.0.wait().map_err(|e| error::work(&name(self.0.context()), what, &e))
+    }
+}
+
+/// A device as `Device` shows it.
+fn name(context: &amd::Context) -> String {
+    let device = context.device();
+    format!("{}:{} ({}, {})", DeviceKind::Hip.name(), device.ordinal, device.name, device.properties.target())
+}

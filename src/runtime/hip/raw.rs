@@ -1,0 +1,213 @@
+//! Kernels of others: code objects, and launches with tensors as arguments.
+
+use super::super::as_tensor::{AsTensor, AsTensorMut};
+use super::super::backend::{self, Given, Storage};
+use super::super::buffer::Access;
+use super::super::device::Device;
+use super::super::launch;
+use super::super::stream::Stream;
+use super::super::tensor::Tensor;
+use super::{Lane, Mark, context, error, name};
+use crate::error::{Error, Result};
+use crate::lang::Elem;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use titan_amd::runtime::{self as amd, Geometry};
+
+/// A code object on a device. It stays loaded for the life of the process.
+#[derive(Clone, Debug)]
+pub struct Module {
+    device: Device,
+    module: amd::Module,
+}
+
+/// A kernel of a code object.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    device: Device,
+    title: Arc<str>,
+    function: Arc<amd::Function>,
+}
+
+/// An argument of a kernel of others.
+#[derive(Debug)]
+pub struct Arg<'a> {
+    value: Value,
+    borrow: PhantomData<&'a mut ()>,
+}
+
+#[derive(Clone, Debug)]
+enum Value {
+    /// The address of a tensor's first element.
+    Tensor {
+        access: Access,
+        offset: usize,
+    },
+    Bytes(Vec<u8>),
+}
+
+impl<'a> Arg<'a> {
+    /// The address of a tensor's first element, for a kernel that reads it.
+    pub fn input<T: Elem, const R: usize>(tensor: &'a (impl AsTensor<Tensor<T, R>> + ?Sized)) -> Arg<'a> {
+        Arg::tensor(tensor.as_tensor(), false)
+    }
+
+    /// The address of a tensor's first element, for a kernel that writes it.
+    pub fn output<T: Elem, const R: usize>(tensor: &'a mut (impl AsTensorMut<Tensor<T, R>> + ?Sized)) -> Arg<'a> {
+        Arg::tensor(&tensor.as_tensor_mut(), true)
+    }
+
+    /// The bytes of a value as the kernel takes it, as `value.to_le_bytes()` of a number.
+    #[must_use]
+    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Arg<'a> {
+        Arg { value: Value::Bytes(bytes.into()), borrow: PhantomData }
+    }
+
+    fn tensor<T: Elem, const R: usize>(tensor: &Tensor<T, R>, write: bool) -> Arg<'a> {
+        let offset = T::ELEM.bytes_for(tensor.layout().offset);
+        Arg { value: Value::Tensor { access: tensor.access(write), offset }, borrow: PhantomData }
+    }
+}
+
+impl Module {
+    /// Loads the bytes of a code object for gfx942.
+    ///
+    /// # Errors
+    /// If they are none, the device is another machine, or the runtime refuses them.
+    pub fn load(device: &Device, code_object: &[u8]) -> Result<Module> {
+        const DOING: &str = "loading a code object";
+        if device.as_hip().is_none() {
+            let (operation, help) = ("titan::hip::Module::load", "use `Device::hip(ordinal)`");
+            return Err(Error::Layout { operation, problem: format!("{device} is not an AMD GPU"), help });
+        }
+        let made = amd::Module::load(context(device)?, code_object);
+        let module = made.map_err(|e| error::load(&device.to_string(), DOING, &e))?;
+        Ok(Module { device: device.clone(), module })
+    }
+
+    /// The names of its kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.module.object().kernels.iter().map(|k| k.name.as_str())
+    }
+
+    /// A kernel.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        let made = self.module.function(name);
+        let doing = format!("looking up kernel `{name}`");
+        let function = made.map_err(|e| error::load(&self.device.to_string(), &doing, &e))?;
+        let title = format!("kernel `{name}`").into();
+        Ok(Kernel { device: self.device.clone(), title, function: Arc::new(function) })
+    }
+}
+
+impl Kernel {
+    /// Puts a launch at the end of a stream and returns. There is one argument for each that the code object's metadata name,
+    /// hidden ones left out. The launch waits for the earlier work on its tensors, and later work waits for it.
+    ///
+    /// # Errors
+    /// If the launch does not fit the kernel or the device. What goes wrong later is told by the next call that needs the
+    /// results, or by [`Stream::sync`].
+    ///
+    /// # Safety
+    /// The kernel must stay inside of the tensors that are its arguments, write only those that are [`Arg::output`], and keep
+    /// to what its descriptor says. Arguments of bytes that are addresses are the caller's: they must be memory of the
+    /// device, as long as the launch runs.
+    #[expect(unsafe_code, reason = "the caller answers for the kernel")]
+    pub unsafe fn launch(&self, stream: &Stream, geometry: Geometry, args: &mut [Arg<'_>]) -> Result<()> {
+        let device = stream.device();
+        if *device != self.device {
+            return Err(self.elsewhere("the stream", device));
+        }
+        let mut accesses: Vec<Access> = Vec::new();
+        for arg in args.iter() {
+            let Value::Tensor { access, .. } = &arg.value else { continue };
+            if *access.buffer.device() != self.device {
+                return Err(self.elsewhere("a tensor", access.buffer.device()));
+            }
+            accesses.push(access.clone());
+        }
+        let function = Arc::clone(&self.function);
+        let args = args.iter().map(|a| a.value.clone()).collect();
+        let work = launch::Work::Hip(Box::new(Work { title: Arc::clone(&self.title), function, geometry, args }));
+        stream.enqueue(Arc::clone(&self.title), &accesses, work, false).map(drop)
+    }
+
+    fn elsewhere(&self, what: &str, other: &Device) -> Error {
+        Error::DeviceMismatch {
+            kernel: self.function.kernel().name.clone(),
+            first: "the code object".to_owned(),
+            first_device: self.device.clone(),
+            second: what.to_owned(),
+            second_device: other.clone(),
+        }
+    }
+}
+
+/// A launch on its way to the device. It keeps the memory of its tensors until the device has it.
+pub(crate) struct Work {
+    title: Arc<str>,
+    function: Arc<amd::Function>,
+    geometry: Geometry,
+    args: Vec<Value>,
+}
+
+impl Work {
+    /// Streams of such devices have lanes.
+    pub(in super::super) fn run(&self) -> Result<()> {
+        Err(Error::Internal { doing: self.title.to_string(), message: "no lane".to_owned() })
+    }
+
+    /// Puts the grid at the end of a lane, after the points `after`. An error means that the lane has not got it.
+    pub(in super::super) fn give(&self, lane: &backend::Lane, after: &[backend::Mark], sleeps: bool) -> Result<Given> {
+        #[cfg_attr(not(feature = "cuda"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
+        let backend::Lane::Hip(Lane(stream)) = lane else {
+            return Err(Error::Internal {
+                doing: self.title.to_string(),
+                message: "a lane of another device".to_owned(),
+            });
+        };
+        let device = name(stream.context());
+        for mark in after {
+            match mark {
+                backend::Mark::Hip(mark) => {
+                    stream.follow(&mark.0).map_err(|e| error::work(&device, &self.title, &e))?
+                }
+                // Of another device: nobody tells this one when it is reached.
+                #[cfg(feature = "cuda")]
+                mark @ backend::Mark::Cuda(_) => mark.wait(),
+            }
+        }
+        let args: Vec<Vec<u8>> = self.args.iter().map(Value::bytes).collect();
+        let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
+        self.start(stream, &args).map_err(|e| error::misfit(&device, &self.function.kernel().name, &e))?;
+        Ok(Given { mark: backend::Mark::Hip(Mark::at_end(stream, sleeps)?), finish: None })
+    }
+
+    #[expect(unsafe_code, reason = "launches are the one thing whose arguments nobody can check")]
+    fn start(&self, stream: &amd::Stream, args: &[&[u8]]) -> std::result::Result<(), amd::Misfit> {
+        // SAFETY: whoever called `Kernel::launch` answers for the kernel. Addresses of tensors are those of memories whose
+        // buffers know of this launch until it has ended (`uses.rs`).
+        unsafe { self.function.launch(stream, &self.geometry, args) }
+    }
+}
+
+impl Value {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Value::Bytes(bytes) => bytes.clone(),
+            Value::Tensor { access, offset } => match access.buffer.storage() {
+                Storage::Hip(memory) => memory.0.address(*offset).to_le_bytes().to_vec(),
+                // The devices of arguments have been compared.
+                #[cfg(feature = "cpu")]
+                Storage::Cpu(_) => Vec::new(),
+                #[cfg(feature = "cuda")]
+                Storage::Cuda(_) => Vec::new(),
+                #[cfg(feature = "emulator")]
+                Storage::Emulated(_) => Vec::new(),
+            },
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The HIP runtime of this machine and its devices, or why there are none.
+
+use super::context::Context;
+use super::error::DriverError;
+use super::once::Once;
+use super::sys;
+use super::table::{Code, Table};
+use libloading::Library;
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
+use std::ops::Deref;
+
+/// The library as its makers install it: with the version of its interface first.
+const LIBRARIES: &[&str] = if cfg!(windows) {
+    &["amdhip64_7.dll", "amdhip64_6.dll"]
+} else {
+    &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"]
+};
+
+/// Why no GPU of AMD's can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Absence {
+    /// The runtime's library cannot be opened.
+    NoLibrary {
+        /// What the system's loader says.
+        reason: String,
+    },
+    /// The library lacks functions: it is older than ROCm 6, or something else.
+    MissingSymbols {
+        /// Their names.
+        names: Vec<&'static str>,
+    },
+    /// The runtime refuses to start.
+    Start(DriverError),
+    /// The runtime is there, but no device.
+    NoDevice,
+}
+
+impl Absence {
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Absence::NoLibrary { .. } => {
+                "install ROCm's HIP runtime (`hip-runtime-amd`), and put its folder, `/opt/rocm/lib`, on the library path; in \
+                 containers, pass `/dev/kfd` and `/dev/dri` through"
+            }
+            Absence::MissingSymbols { .. } => "update ROCm: TITAN needs version 6.0 or later",
+            Absence::Start(error) => error.help(),
+            Absence::NoDevice => {
+                "check `rocminfo`, and `HIP_VISIBLE_DEVICES` and `ROCR_VISIBLE_DEVICES` if they are set"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Absence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Absence::NoLibrary { reason } => {
+                write!(f, "AMD's HIP runtime `{}` cannot be opened ({reason})", LIBRARIES[0])
+            }
+            Absence::MissingSymbols { names } => {
+                let (first, rest) = (names.first().copied().unwrap_or("none"), names.len().saturating_sub(1));
+                write!(f, "AMD's HIP runtime has no function `{first}`")?;
+                if rest > 0 { write!(f, " and lacks {rest} others") } else { Ok(()) }
+            }
+            Absence::Start(error) => write!(f, "AMD's HIP runtime does not start: {error}"),
+            Absence::NoDevice => f.write_str("AMD's HIP runtime finds no device"),
+        }
+    }
+}
+
+impl std::error::Error for Absence {}
+
+/// AMD's HIP runtime, started.
+#[derive(Debug)]
+pub struct Driver {
+    calls: Calls,
+    devices: Vec<Device>,
+    /// The version that it says it is.
+    pub version: u32,
+}
+
+/// The functions of the runtime.
+#[derive(Debug)]
+pub(super) struct Calls(Table);
+
+impl Deref for Calls {
+    type Target = Table;
+    fn deref(&self) -> &Table {
+        &self.0
+    }
+}
+
+/// A device of the runtime's.
+#[derive(Debug)]
+pub struct Device {
+    pub(super) raw: c_int,
+    /// Which device it is, in the runtime's order.
+    pub ordinal: u32,
+    /// Its name.
+    pub name: String,
+    /// What it has.
+    pub properties: Properties,
+    context: Once<Context>,
+}
+
+/// What a device has, as the runtime tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// The architecture with its features: `gfx942:sramecc+:xnack-`.
+    pub architecture: String,
+    /// Compute units.
+    pub compute_units: u32,
+    /// Bytes of the local data share that a workgroup may have.
+    pub lds_bytes: u32,
+    /// The greatest extents of a grid, in workgroups.
+    pub grid: [u32; 3],
+    /// Bytes of memory.
+    pub memory: usize,
+}
+
+impl Properties {
+    /// The architecture's name without its features: `gfx942`.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        self.architecture.split(':').next().unwrap_or_default()
+    }
+}
+
+impl Driver {
+    /// The runtime, started at the first call.
+    ///
+    /// # Errors
+    /// If this machine has none, or no device; or if it does not start, which the next call tries again.
+    pub fn get() -> Result<&'static Driver, Absence> {
+        static DRIVER: Once<Result<Driver, Absence>> = Once::new();
+        let found = DRIVER.get_or_try(|| match Driver::start() {
+            Err(refused @ Absence::Start(_)) => Err(refused),
+            // A library that is not there, or lacks something, is not looked for again.
+            found => Ok(found),
+        })?;
+        found.as_ref().map_err(Clone::clone)
+    }
+
+    /// The devices, in the runtime's order.
+    #[must_use]
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    fn start() -> Result<Driver, Absence> {
+        const NO_DEVICE: u32 = 100;
+        let library = open(LIBRARIES).map_err(|reason| Absence::NoLibrary { reason })?;
+        // SAFETY: a library of this name exports the functions of the HIP runtime API.
+        let table = unsafe { Table::load(library) }.map_err(|names| Absence::MissingSymbols { names })?;
+        let calls = Calls(table);
+        let refused = |e: DriverError| if e.code == NO_DEVICE { Absence::NoDevice } else { Absence::Start(e) };
+        // SAFETY: the manual: flags must be 0.
+        calls.check("hipInit", unsafe { (calls.hipInit)(0) }).map_err(refused)?;
+        let devices = calls.devices().map_err(refused)?;
+        let mut version = 0;
+        // SAFETY: `version` is a place for an int.
+        let code = unsafe { (calls.hipDriverGetVersion)(&raw mut version) };
+        calls.check("hipDriverGetVersion", code).map_err(refused)?;
+        let version = u32::try_from(version).unwrap_or(0);
+        if devices.is_empty() { Err(Absence::NoDevice) } else { Ok(Driver { calls, devices, version }) }
+    }
+
+    pub(super) fn calls(&self) -> &Calls {
+        &self.calls
+    }
+}
+
+/// The first library of these names that there is, or what the loader says to the first name.
+fn open(names: &[&str]) -> Result<&'static Library, String> {
+    let mut refused = None;
+    for name in names {
+        // SAFETY: opening the runtime's library runs its initializers, which AMD makes for programs that do so.
+        match unsafe { Library::new(*name) } {
+            // Never closed: its functions are called as long as the process lives.
+            Ok(library) => return Ok(Box::leak(Box::new(library))),
+            Err(error) => {
+                let source = std::error::Error::source(&error).map(ToString::to_string);
+                refused.get_or_insert_with(|| source.unwrap_or_else(|| error.to_string()));
+            }
+        }
+    }
+    Err(refused.unwrap_or_default())
+}
+
+/// A text that ends within these bytes.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+impl Calls {
+    /// The error of a call that returned this.
+    pub(super) fn check(&self, call: &'static str, code: Code) -> Result<(), DriverError> {
+        if code == 0 { Ok(()) } else { Err(DriverError::new(call, code, || self.name_of(code))) }
+    }
+
+    fn name_of(&self, code: Code) -> Option<String> {
+        // SAFETY: any number may be asked for.
+        let name = unsafe { (self.hipGetErrorName)(code) };
+        if name.is_null() {
+            return None;
+        }
+        // SAFETY: the manual: the result points to a NUL-terminated string, which is never freed.
+        Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+    }
+
+    fn devices(&self) -> Result<Vec<Device>, DriverError> {
+        let mut count = 0;
+        // SAFETY: `count` is a place for an int.
+        self.check("hipGetDeviceCount", unsafe { (self.hipGetDeviceCount)(&raw mut count) })?;
+        (0..count).map(|ordinal| self.device(ordinal)).collect()
+    }
+
+    fn device(&self, raw: c_int) -> Result<Device, DriverError> {
+        let mut name = [0u8; 256];
+        // SAFETY: `name` has room for 256 characters, the NUL included.
+        let code = unsafe { (self.hipDeviceGetName)(name.as_mut_ptr().cast::<c_char>(), 256, raw) };
+        self.check("hipDeviceGetName", code)?;
+        let ordinal = u32::try_from(raw).unwrap_or(0);
+        Ok(Device { raw, ordinal, name: text(&name), properties: self.properties(raw)?, context: Once::new() })
+    }
+
+    fn properties(&self, raw: c_int) -> Result<Properties, DriverError> {
+        let ask = |attribute: u32| {
+            let mut value = 0;
+            // SAFETY: `value` is a place for an int.
+            let code = unsafe { (self.hipDeviceGetAttribute)(&raw mut value, attribute, raw) };
+            self.check("hipDeviceGetAttribute", code)?;
+            Ok(u32::try_from(value).unwrap_or(0))
+        };
+        let mut memory = 0;
+        // SAFETY: `memory` is a place for a size.
+        self.check("hipDeviceTotalMem", unsafe { (self.hipDeviceTotalMem)(&raw mut memory, raw) })?;
+        // Aligned as the structure is.
+        let mut all = vec![0u64; sys::PROPERTIES_ROOM / 8];
+        // SAFETY: the structure of this version has 1472 bytes, and `all` more than twice as many.
+        let code = unsafe { (self.hipGetDevicePropertiesR0600)(all.as_mut_ptr().cast(), raw) };
+        self.check("hipGetDevicePropertiesR0600", code)?;
+        let bytes: Vec<u8> = all.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        Ok(Properties {
+            architecture: text(bytes.get(sys::ARCHITECTURE).unwrap_or_default()),
+            compute_units: ask(sys::MULTIPROCESSOR_COUNT)?,
+            lds_bytes: ask(sys::MAX_SHARED_MEMORY_PER_BLOCK)?,
+            grid: [ask(sys::MAX_GRID_DIM_X)?, ask(sys::MAX_GRID_DIM_Y)?, ask(sys::MAX_GRID_DIM_Z)?],
+            memory,
+        })
+    }
+}
+
+impl Device {
+    /// What the process shares on it, made at the first call.
+    ///
+    /// # Errors
+    /// If the runtime gives no stream. The next call tries again.
+    pub fn context(&'static self) -> Result<&'static Context, DriverError> {
+        let make = || match Driver::get() {
+            Ok(driver) => Context::new(driver, self),
+            Err(_) => Err(DriverError::new("hipInit", 3, || None)),
+        };
+        self.context.get_or_try(make)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absence_says_what_is_missing_and_what_to_do() {
+        let refused = open(&["libtitan-has-no-such-library.so", "libtitan-has-not-this-one.so"]);
+        let absent = Absence::NoLibrary { reason: refused.unwrap_err() };
+        let text = absent.to_string();
+        assert!(text.contains(LIBRARIES[0]) && text.contains("libtitan-has-no-such-library"), "{text}");
+        assert!(absent.help().contains("install"));
+        let old = Absence::MissingSymbols { names: vec!["hipMalloc", "hipFree"] };
+        assert_eq!(old.to_string(), "AMD's HIP runtime has no function `hipMalloc` and lacks 1 others");
+        assert!(old.help().contains("6.0"));
+    }
+
+    #[test]
+    fn asking_for_the_runtime_never_panics() {
+        match Driver::get() {
+            Ok(driver) => assert!(!driver.devices().is_empty()),
+            Err(absence) => assert!(!absence.to_string().is_empty()),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! tidy: table
+//! What the runtime's results mean: one row per result that TITAN's calls can give.
+//!
+//! Source: HIP runtime API, `hipError_t` (the numbers are those of CUDA where the meaning is). A *sticky* error leaves the
+//! device unusable for the process. A kernel that accesses what is not memory often ends the process at once: AMD's
+//! lower runtime says "Memory access fault by GPU node" and aborts, and no error is ever returned.
+
+use std::fmt;
+
+/// What kind of failure it is, which decides what its caller can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The device or the host has no memory left.
+    OutOfMemory,
+    /// The device is lost: every later call in this process fails too.
+    Sticky,
+    /// The kernel ran longer than the system allows.
+    Timeout,
+    /// The machine is not set up for what was asked: driver, permissions, modes.
+    Setup,
+    /// The code does not fit the device or the runtime.
+    Code,
+    /// Whatever else: a wrong use of the runtime.
+    Other,
+}
+
+/// One result.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    code: u32,
+    name: &'static str,
+    kind: Kind,
+    meaning: &'static str,
+    help: &'static str,
+}
+
+const RESTART: &str = "restart the program: the runtime does not give this process the device again";
+const DRIVER: &str = "look at what `rocminfo` says; check that the user is in the groups `render` and `video`";
+const REPORT: &str = "this may be a defect of TITAN; please report it";
+
+const fn row(code: u32, name: &'static str, kind: Kind, meaning: &'static str, help: &'static str) -> Row {
+    Row { code, name, kind, meaning, help }
+}
+
+/// The results.
+const ROWS: &[Row] = &[
+    row(1, "hipErrorInvalidValue", Kind::Other, "an argument of a call of the runtime is out of range", REPORT),
+    row(
+        2,
+        "hipErrorOutOfMemory",
+        Kind::OutOfMemory,
+        "there is not enough memory",
+        "drop tensors that are no longer needed, or use smaller ones",
+    ),
+    row(3, "hipErrorNotInitialized", Kind::Setup, "the runtime has not been initialized", DRIVER),
+    row(
+        4,
+        "hipErrorDeinitialized",
+        Kind::Setup,
+        "the runtime is shutting down, because the process ends",
+        "wait for the GPU's work before `main` returns, and in other threads before it does",
+    ),
+    row(35, "hipErrorInsufficientDriver", Kind::Setup, "the kernel driver is older than the runtime", "update it"),
+    row(98, "hipErrorInvalidDeviceFunction", Kind::Code, "the code object has no code for the device", "build for it"),
+    row(
+        100,
+        "hipErrorNoDevice",
+        Kind::Setup,
+        "there is no AMD GPU that the runtime can use",
+        "check `rocminfo`, and `HIP_VISIBLE_DEVICES` and `ROCR_VISIBLE_DEVICES` if they are set",
+    ),
+    row(
+        101,
+        "hipErrorInvalidDevice",
+        Kind::Setup,
+        "there is no device of this number",
+        "check `rocminfo`, and `HIP_VISIBLE_DEVICES` if it is set",
+    ),
+    row(200, "hipErrorInvalidImage", Kind::Code, "the code object is not valid", "check what made it"),
+    row(201, "hipErrorInvalidContext", Kind::Other, "the device is not valid: somebody has reset it", RESTART),
+    row(205, "hipErrorMapFailed", Kind::OutOfMemory, "memory could not be mapped", "free memory of the host"),
+    row(209, "hipErrorNoBinaryForGpu", Kind::Code, "the code object is for another device", "build it for this one"),
+    row(
+        214,
+        "hipErrorECCNotCorrectable",
+        Kind::Sticky,
+        "the device's memory had an error that could not be corrected",
+        "check `amd-smi`: the device may be broken",
+    ),
+    row(300, "hipErrorInvalidSource", Kind::Code, "the code object is not valid", "check what made it"),
+    row(302, "hipErrorSharedObjectSymbolNotFound", Kind::Code, "the code object lacks a symbol", "check what made it"),
+    row(303, "hipErrorSharedObjectInitFailed", Kind::Code, "the code object could not be loaded", "check what made it"),
+    row(304, "hipErrorOperatingSystem", Kind::Setup, "the operating system refused a call of the runtime", DRIVER),
+    row(400, "hipErrorInvalidHandle", Kind::Other, "a handle is not valid", REPORT),
+    row(401, "hipErrorIllegalState", Kind::Other, "a resource is not in the state for this call", REPORT),
+    row(500, "hipErrorNotFound", Kind::Code, "the code object has no kernel of this name", "check the name"),
+    row(
+        700,
+        "hipErrorIllegalAddress",
+        Kind::Sticky,
+        "a kernel accessed an address that is not memory",
+        "check the kernel's arguments and its accesses",
+    ),
+    row(
+        701,
+        "hipErrorLaunchOutOfResources",
+        Kind::Code,
+        "a workgroup needs more than the device has",
+        "use fewer work items, registers or bytes of the local data share",
+    ),
+    row(
+        702,
+        "hipErrorLaunchTimeOut",
+        Kind::Timeout,
+        "a kernel ran longer than the system allows",
+        "split the work into shorter launches",
+    ),
+    row(709, "hipErrorContextIsDestroyed", Kind::Sticky, "the device was reset", RESTART),
+    row(710, "hipErrorAssert", Kind::Sticky, "an assertion in a kernel failed", RESTART),
+    row(
+        719,
+        "hipErrorLaunchFailure",
+        Kind::Sticky,
+        "a kernel failed in a way that the device does not explain",
+        RESTART,
+    ),
+    row(
+        801,
+        "hipErrorNotSupported",
+        Kind::Setup,
+        "the device or the runtime does not support the operation",
+        "update ROCm",
+    ),
+    row(
+        900,
+        "hipErrorStreamCaptureUnsupported",
+        Kind::Other,
+        "the stream is being captured into a graph",
+        "end the capture before TITAN uses the stream",
+    ),
+    row(
+        906,
+        "hipErrorStreamCaptureImplicit",
+        Kind::Other,
+        "another stream is being captured into a graph",
+        "end the capture before TITAN uses the device",
+    ),
+    row(999, "hipErrorUnknown", Kind::Sticky, "the runtime does not say what happened", RESTART),
+    row(1052, "hipErrorRuntimeMemory", Kind::OutOfMemory, "AMD's lower runtime has no memory", DRIVER),
+    row(1053, "hipErrorRuntimeOther", Kind::Setup, "AMD's lower runtime failed", DRIVER),
+];
+
+/// What a call of the runtime that failed returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverError {
+    /// The function.
+    pub call: &'static str,
+    /// The number of its result.
+    pub code: u32,
+    /// Its name, as the runtime tells it.
+    pub name: String,
+}
+
+impl DriverError {
+    /// The error of a call, by its number; a name for those that the table has not.
+    pub(super) fn new(call: &'static str, code: u32, name: impl FnOnce() -> Option<String>) -> Self {
+        let known = find(code).map(|r| r.name.to_owned());
+        let name = known.or_else(name).unwrap_or_else(|| format!("hipError_t {code}"));
+        DriverError { call, code, name }
+    }
+
+    /// What kind of failure it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        find(self.code).map_or(Kind::Other, |r| r.kind)
+    }
+
+    /// Whether all work of the process on the device has ended: the device was lost or reset, or the process is exiting.
+    #[must_use]
+    pub fn ends_context(&self) -> bool {
+        const DEINITIALIZED: u32 = 4;
+        const INVALID_CONTEXT: u32 = 201;
+        matches!(self.kind(), Kind::Sticky | Kind::Timeout) || matches!(self.code, DEINITIALIZED | INVALID_CONTEXT)
+    }
+
+    /// What it means, as half a sentence.
+    #[must_use]
+    pub fn meaning(&self) -> &'static str {
+        find(self.code).map_or("the runtime reports an error that this version of TITAN does not know", |r| r.meaning)
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        find(self.code).map_or("look the name up in the manual of the HIP runtime API", |r| r.help)
+    }
+}
+
+fn find(code: u32) -> Option<&'static Row> {
+    ROWS.iter().find(|r| r.code == code)
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({} from {})", self.meaning(), self.name, self.call)
+    }
+}
+
+impl std::error::Error for DriverError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_in_order_and_say_something() {
+        assert!(ROWS.windows(2).all(|w| w[0].code < w[1].code));
+        for row in ROWS {
+            assert!(!row.meaning.is_empty() && !row.meaning.ends_with('.') && !row.help.is_empty(), "{}", row.name);
+            assert!(row.name.starts_with("hipError"));
+        }
+    }
+
+    #[test]
+    fn results_that_are_not_known_keep_their_number() {
+        let error = DriverError::new("hipInit", 4242, || None);
+        assert_eq!((error.kind(), error.name.as_str()), (Kind::Other, "hipError_t 4242"));
+        let error = DriverError::new("hipInit", 4242, || Some("hipErrorOfTomorrow".to_owned()));
+        assert!(error.to_string().ends_with("(hipErrorOfTomorrow from hipInit)"), "{error}");
+    }
+}

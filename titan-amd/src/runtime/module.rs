@@ -1,0 +1,269 @@
+//! Modules: code objects that the device has loaded, and the kernels in them.
+
+use super::Handle;
+use super::context::Context;
+use super::error::DriverError;
+use super::stream::Stream;
+use super::sys::{self, Func, HipFunction, HipModule, Mod};
+use crate::object::{CodeObject, Kernel};
+use std::ffi::{CString, c_void};
+use std::sync::Arc;
+use std::{fmt, ptr};
+
+/// A code object on a device. It stays loaded for the life of the process: its code may be running whenever nobody has asked.
+#[derive(Clone, Debug)]
+pub struct Module(Arc<Loaded>);
+
+#[derive(Debug)]
+struct Loaded {
+    context: &'static Context,
+    raw: Handle<Mod>,
+    object: CodeObject,
+}
+
+/// A kernel of a module.
+#[derive(Clone, Debug)]
+pub struct Function {
+    module: Module,
+    raw: Handle<Func>,
+    kernel: Kernel,
+}
+
+/// How many work items a launch has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Workgroups, by axis.
+    pub grid: [u32; 3],
+    /// Work items of a workgroup, by axis.
+    pub block: [u32; 3],
+    /// Bytes of the local data share beyond those that the kernel asks for.
+    pub dynamic_lds: u32,
+}
+
+/// Why a code object could not be loaded, or a kernel not be found in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The bytes are no code object for a machine that TITAN knows.
+    Object(String),
+    /// The device is another machine.
+    Target {
+        /// What the code object is for.
+        code: &'static str,
+        /// What the device is.
+        device: String,
+    },
+    /// There is no kernel of the name.
+    NoKernel {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        names: Vec<String>,
+    },
+    /// The runtime refuses it.
+    Driver(DriverError),
+}
+
+/// Why a launch does not fit the kernel or the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misfit {
+    /// A sentence about what does not fit.
+    Launch(String),
+    /// The runtime refuses it.
+    Driver(DriverError),
+}
+
+impl From<DriverError> for LoadError {
+    fn from(error: DriverError) -> Self {
+        LoadError::Driver(error)
+    }
+}
+
+impl From<DriverError> for Misfit {
+    fn from(error: DriverError) -> Self {
+        Misfit::Driver(error)
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Object(why) => f.write_str(why),
+            LoadError::Target { code, device } => {
+                write!(f, "the code object is for {code}, and the device is {device}")
+            }
+            LoadError::NoKernel { name, names } if names.is_empty() => {
+                write!(f, "there is no kernel `{name}`: the code object has none")
+            }
+            LoadError::NoKernel { name, names } => {
+                write!(f, "there is no kernel `{name}`; the code object has `{}`", names.join("`, `"))
+            }
+            LoadError::Driver(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misfit::Launch(why) => f.write_str(why),
+            Misfit::Driver(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+/// The machine whose code objects are read.
+const TARGET: &str = "gfx942";
+
+impl Module {
+    /// Loads a code object.
+    ///
+    /// # Errors
+    /// If it is none, is for another machine, or the runtime refuses it.
+    pub fn load(context: &'static Context, bytes: &[u8]) -> Result<Module, LoadError> {
+        let object = CodeObject::read(bytes).map_err(|e| LoadError::Object(e.to_string()))?;
+        let properties = &context.device().properties;
+        if properties.target() != TARGET {
+            return Err(LoadError::Target { code: TARGET, device: properties.architecture.clone() });
+        }
+        let _entered = context.enter()?;
+        let mut raw: HipModule = ptr::null_mut();
+        // SAFETY: `raw` is a place for a module. The bytes are a whole ELF file, whose headers say how long it is, as
+        // `CodeObject::read` has checked.
+        let code = unsafe { (context.calls.hipModuleLoadData)(&raw mut raw, bytes.as_ptr().cast()) };
+        context.calls.check("hipModuleLoadData", code)?;
+        Ok(Module(Arc::new(Loaded { context, raw: Handle(raw), object })))
+    }
+
+    /// What the code object says.
+    #[must_use]
+    pub fn object(&self) -> &CodeObject {
+        &self.0.object
+    }
+
+    /// A kernel.
+    ///
+    /// # Errors
+    /// If there is none of this name, or the runtime fails.
+    pub fn function(&self, name: &str) -> Result<Function, LoadError> {
+        let Loaded { context, raw: module, object } = &*self.0;
+        let missing = || LoadError::NoKernel {
+            name: name.to_owned(),
+            names: object.kernels.iter().map(|k| k.name.clone()).collect(),
+        };
+        let kernel = object.kernel(name).ok_or_else(missing)?.clone();
+        let text = CString::new(name).map_err(|_| missing())?;
+        let _entered = context.enter()?;
+        let mut raw: HipFunction = ptr::null_mut();
+        // SAFETY: `raw` is a place for a function, the module is loaded, and the name ends with a NUL.
+        let code = unsafe { (context.calls.hipModuleGetFunction)(&raw mut raw, module.0, text.as_ptr()) };
+        context.calls.check("hipModuleGetFunction", code)?;
+        Ok(Function { module: self.clone(), raw: Handle(raw), kernel })
+    }
+}
+
+impl Function {
+    /// What the code object says of it.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Puts a grid at the end of a stream. There is one argument for each that metadata name, hidden ones left out: its bytes.
+    ///
+    /// # Errors
+    /// If the launch does not fit the kernel or the device, or the runtime refuses it.
+    ///
+    /// # Safety
+    /// Addresses in the arguments must be memory of the device that lives until the work has ended, used by nobody else in a way
+    /// that the kernel does not expect, and long enough for what the kernel does there. The kernel must keep to what its
+    /// descriptor says.
+    pub unsafe fn launch(&self, stream: &Stream, geometry: &Geometry, args: &[&[u8]]) -> Result<(), Misfit> {
+        let context = self.module.0.context;
+        self.check(geometry)?;
+        let mut block = self.pack(args)?;
+        let mut size = block.len();
+        let tag = ptr::without_provenance_mut::<c_void>;
+        let mut extra = [
+            tag(sys::LAUNCH_PARAM_BUFFER_POINTER),
+            block.as_mut_ptr().cast(),
+            tag(sys::LAUNCH_PARAM_BUFFER_SIZE),
+            (&raw mut size).cast(),
+            tag(sys::LAUNCH_PARAM_END),
+        ];
+        let ([gx, gy, gz], [bx, by, bz]) = (geometry.grid, geometry.block);
+        let _entered = context.enter()?;
+        // SAFETY: the caller answers for the arguments, which the runtime copies before it returns; function and stream are
+        // of the device, and the list ends as the manual says.
+        let code = unsafe {
+            (context.calls.hipModuleLaunchKernel)(
+                self.raw.0,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                geometry.dynamic_lds,
+                stream.raw(),
+                ptr::null_mut(),
+                extra.as_mut_ptr(),
+            )
+        };
+        Ok(context.calls.check("hipModuleLaunchKernel", code)?)
+    }
+
+    fn check(&self, geometry: &Geometry) -> Result<(), Misfit> {
+        let (kernel, properties) = (&self.kernel, &self.module.0.context.device().properties);
+        let refuse = |why: String| Err(Misfit::Launch(why));
+        let [x, y, z] = geometry.block;
+        let items = u64::from(x) * u64::from(y) * u64::from(z);
+        let most = kernel.metadata.max_workgroup_size;
+        if items == 0 || items > most.into() {
+            return refuse(format!("a workgroup of {x} × {y} × {z} work items: the kernel allows 1 to {most}"));
+        }
+        if let Some([a, b, c]) = kernel.metadata.required_workgroup.filter(|r| *r != geometry.block) {
+            return refuse(format!("a workgroup of {x} × {y} × {z} work items: the kernel requires {a} × {b} × {c}"));
+        }
+        let [gx, gy, gz] = geometry.grid;
+        if geometry.grid.iter().zip(properties.grid).any(|(n, most)| *n == 0 || *n > most) {
+            let [mx, my, mz] = properties.grid;
+            return refuse(format!(
+                "a grid of {gx} × {gy} × {gz} workgroups: the device allows 1 to {mx} × {my} × {mz}"
+            ));
+        }
+        let lds = u64::from(kernel.descriptor.group_segment_bytes) + u64::from(geometry.dynamic_lds);
+        if lds > properties.lds_bytes.into() {
+            let most = properties.lds_bytes;
+            return refuse(format!("{lds} bytes of the local data share: the device grants a workgroup {most}"));
+        }
+        Ok(())
+    }
+
+    /// The arguments as they lie in memory.
+    fn pack(&self, args: &[&[u8]]) -> Result<Vec<u8>, Misfit> {
+        let visible: Vec<_> = self.kernel.metadata.args.iter().filter(|a| !a.kind.is_hidden()).collect();
+        if args.len() != visible.len() {
+            let (wants, got) = (visible.len(), args.len());
+            return Err(Misfit::Launch(format!("the kernel takes {wants} arguments, not {got}")));
+        }
+        let mut block = Vec::new();
+        for (i, (arg, bytes)) in visible.iter().zip(args).enumerate() {
+            if bytes.len() != arg.size as usize {
+                let (size, len) = (arg.size, bytes.len());
+                return Err(Misfit::Launch(format!("argument {i} has {size} bytes, not {len}")));
+            }
+            let end = arg.offset as usize + bytes.len();
+            if block.len() < end {
+                block.resize(end, 0);
+            }
+            block[arg.offset as usize..end].copy_from_slice(bytes);
+        }
+        Ok(block)
+    }
+}

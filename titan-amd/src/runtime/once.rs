@@ -1,0 +1,49 @@
+//! A value that is made at its first use, and tried again at the next one if that failed.
+
+use super::lock;
+use std::sync::{Mutex, OnceLock};
+
+/// A place for a value that somebody makes who may fail. Failures are not kept: what the driver refuses now, for want of
+/// memory say, it may grant later.
+#[derive(Debug, Default)]
+pub struct Once<T> {
+    value: OnceLock<T>,
+    making: Mutex<()>,
+}
+
+impl<T> Once<T> {
+    /// An empty place.
+    #[must_use]
+    pub const fn new() -> Self {
+        Once { value: OnceLock::new(), making: Mutex::new(()) }
+    }
+
+    /// The value, made by `make` if there is none yet. One thread at a time makes it.
+    ///
+    /// # Errors
+    /// That of `make`; the next call tries again.
+    pub fn get_or_try<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        if let Some(value) = self.value.get() {
+            return Ok(value);
+        }
+        let _alone = lock(&self.making);
+        if let Some(value) = self.value.get() {
+            return Ok(value);
+        }
+        let made = make()?;
+        Ok(self.value.get_or_init(|| made))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_tried_again_and_a_value_is_kept() {
+        let place = Once::new();
+        assert_eq!(place.get_or_try(|| Err::<u8, _>("not now")), Err("not now"));
+        assert_eq!(place.get_or_try(|| Ok::<_, &str>(7)), Ok(&7));
+        assert_eq!(place.get_or_try(|| Err("never asked")), Ok(&7));
+    }
+}
