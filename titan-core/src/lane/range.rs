@@ -95,7 +95,6 @@ impl Range {
 }
 
 /// The range of an operation's only result.
-#[expect(clippy::wildcard_enum_match_arm, reason = "of the others nothing is known")]
 pub(super) fn of(b: &Builder, kind: &OpKind, args: &[Value]) -> Range {
     let count = |n: u32| Range::to(0, i64::from(n) - 1);
     match (kind, args) {

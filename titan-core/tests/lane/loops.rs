@@ -137,7 +137,7 @@ fn what_a_role_computes_stays_in_its_code() {
 /// The index of a loop lies between its bounds, so what is asked of it may be known, or be solved for a constant.
 #[test]
 fn what_is_asked_of_an_index_is_answered_right() {
-    for (lo, hi, extent) in [(0, 5, 3), (2, 9, 9), (0, 4, 0), (-3, 3, 2)] {
+    for (lo, hi, extent) in [(0, 5i32, 3), (2, 9, 9), (0, 4, 0), (-3, 3, 2)] {
         let mut b = Builder::new("k", vec![word(0), Slot::Extent(1, 0)], 32, 32);
         let (n, extent_of) = (b.one(OpKind::Slot(0), &[]), b.one(OpKind::Slot(1), &[]));
         let [zero, one, most, from, width] = [0, 1, 1 << 20, lo, 8].map(|c| b.i32(c));
@@ -156,7 +156,7 @@ fn what_is_asked_of_an_index_is_answered_right() {
         let out = b.end(open)[0];
         b.terminate(OpKind::Return, &[]);
         let func = finished(b);
-        let words = vec![u64::from((hi as i32).cast_unsigned()), extent];
+        let words = vec![u64::from(i32::cast_unsigned(hi)), extent];
         let mut machine = Machine::new(&func, words, Memory::new());
         machine.run([0; 3]);
         let want =
