@@ -97,6 +97,11 @@ fn pipelines(shape: TileShape) -> Vec<TtgOp> {
         TtgOp::Roles,
         TtgOp::Finalize,
         TtgOp::Rematerialize,
+        TtgOp::Claim(Claim::Acquired, Pipe::new(0)),
+        TtgOp::Claim(Claim::Filled, Pipe::new(0)),
+        TtgOp::Claim(Claim::Next, Pipe::new(0)),
+        TtgOp::Claim(Claim::Ready, Pipe::new(0)),
+        TtgOp::Claim(Claim::Released, Pipe::new(0)),
         TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope: Scope::Cta, space: FenceSpace::Shared },
     ];
     ops.extend(Unit::ALL.iter().flat_map(|u| [TtgOp::Source(*u, shape), TtgOp::StoreIssue(*u)]));

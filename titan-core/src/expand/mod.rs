@@ -73,7 +73,6 @@ pub fn expand(kernel: &Kernel, target: &Target) -> Result<Kernel, LowerError> {
     run.make_rings()?;
     run.block(kernel.body)?;
     let mut out = run.b.finish();
-    out.pipes.clear();
     if let Some(laid) = &mut out.laid_out {
         laid.stages.clear();
     }

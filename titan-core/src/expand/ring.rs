@@ -4,7 +4,7 @@
 
 use super::{Expand, Made, Stage};
 use crate::ir::{
-    BinOp, Block, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp, TileShape,
+    BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp, TileShape,
     TtgOp, Ty, Value,
 };
 use std::collections::BTreeSet;
@@ -200,6 +200,11 @@ impl Expand<'_> {
 
     /// Waits until the readers of the round before have released a slot.
     pub(super) fn wait_free(&mut self, stage: Stage) -> Made<()> {
+        self.await_free(stage)?;
+        self.claim(Claim::Acquired, stage)
+    }
+
+    fn await_free(&mut self, stage: Stage) -> Made<()> {
         match self.rings[stage.pipe].mode.clone() {
             Mode::Counted => Ok(()),
             Mode::Mbarriers { empty, .. } => {
@@ -220,7 +225,12 @@ impl Expand<'_> {
     }
 
     /// The bytes of a stage are copied, or stored, or some of them one and some the other.
-    pub(super) fn filled(&mut self, id: crate::ir::OpId, stage: Stage, [copied, stored]: [bool; 2]) -> Made<()> {
+    pub(super) fn filled(&mut self, id: crate::ir::OpId, stage: Stage, how: [bool; 2]) -> Made<()> {
+        self.tell_filled(id, stage, how)?;
+        self.claim(Claim::Filled, stage)
+    }
+
+    fn tell_filled(&mut self, id: crate::ir::OpId, stage: Stage, [copied, stored]: [bool; 2]) -> Made<()> {
         let full = match &self.rings[stage.pipe].mode {
             Mode::Counted => return self.close_group(id),
             Mode::Mbarriers { full, .. } | Mode::Sequence { full, .. } => *full,
@@ -240,6 +250,11 @@ impl Expand<'_> {
 
     /// Waits for the bytes of a stage.
     pub(super) fn wait_ready(&mut self, id: crate::ir::OpId, stage: Stage) -> Made<()> {
+        self.await_ready(id, stage)?;
+        self.claim(Claim::Ready, stage)
+    }
+
+    fn await_ready(&mut self, id: crate::ir::OpId, stage: Stage) -> Made<()> {
         let full = match &self.rings[stage.pipe].mode {
             Mode::Counted => {
                 let younger = self.groups.waits.get(&id).copied().unwrap_or(0);
@@ -254,6 +269,11 @@ impl Expand<'_> {
 
     /// This role reads a stage no more.
     pub(super) fn release(&mut self, stage: Stage) -> Made<()> {
+        self.tell_released(stage)?;
+        self.claim(Claim::Released, stage)
+    }
+
+    fn tell_released(&mut self, stage: Stage) -> Made<()> {
         match self.rings[stage.pipe].mode.clone() {
             Mode::Counted => Ok(()),
             Mode::Mbarriers { empty, .. } => {
@@ -271,6 +291,16 @@ impl Expand<'_> {
                 self.op(OpKind::Nv(NvOp::SequenceStore), &[counter, times]).map(drop)
             }
         }
+    }
+
+    /// Says what the operations before have done to a ring, for the verifier.
+    pub(super) fn claim(&mut self, claim: Claim, stage: Stage) -> Made<()> {
+        let ring = &self.rings[stage.pipe];
+        let mut args = vec![ring.region, stage.slot];
+        if !matches!(ring.mode, Mode::Counted) {
+            args.push(stage.turn);
+        }
+        self.op(OpKind::Ttg(TtgOp::Claim(claim, Pipe::new(stage.pipe))), &args).map(drop)
     }
 
     /// The warps of a role wait for each other.

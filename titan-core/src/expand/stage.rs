@@ -2,7 +2,7 @@
 
 use super::{Expand, Made, Stage};
 use crate::ir::{
-    Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty, Unit,
+    Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty, Unit,
     Value,
 };
 use crate::layout::{Bit, Layout};
@@ -19,6 +19,7 @@ impl Expand<'_> {
             }
             TtgOp::Ready(pipe) => {
                 let stage = self.tick(*pipe, 1)?;
+                self.claim(Claim::Next, stage)?;
                 self.stages.insert(op.results[0], stage);
                 Ok(())
             }
@@ -62,6 +63,7 @@ impl Expand<'_> {
             | TtgOp::AccStart(_)
             | TtgOp::AccMma
             | TtgOp::AccFinish
+            | TtgOp::Claim(..)
             | TtgOp::Rematerialize => Err(self.internal("an operation of a ring that is not laid out")),
         }
     }
@@ -184,6 +186,7 @@ impl Expand<'_> {
             let value = self.same(*old)?;
             self.op(OpKind::Local(LocalOp::Store), &[value, tile])?;
         }
+        self.claim(Claim::Filled, stage)?;
         self.pass_on(op, stage);
         Ok(())
     }
@@ -202,6 +205,7 @@ impl Expand<'_> {
         let mut args = self.all_same(&op.args[..op.args.len() - 1])?;
         args.push(value);
         self.store(unit, args)?;
+        self.claim(Claim::Released, stage)?;
         self.pass_on(op, stage);
         Ok(())
     }

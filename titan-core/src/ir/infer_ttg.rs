@@ -3,7 +3,7 @@
 use super::infer::{TypeError, all_i32, operands, tile};
 use super::infer_memory as memory;
 use super::ttg::{Token, TtgOp};
-use super::{Elem, OpKind, Pipe, Ty, infer::infer};
+use super::{Elem, OpKind, Pipe, Raw, Ty, infer::infer};
 use crate::diag::Code;
 
 type Types = Result<Vec<Ty>, TypeError>;
@@ -61,6 +61,10 @@ pub(super) fn ttg(op: &TtgOp, args: &[Ty]) -> Types {
         TtgOp::Roles | TtgOp::Finalize | TtgOp::Fence { .. } => match args {
             [] => Ok(vec![]),
             _ => Err(operands("nothing", args)),
+        },
+        TtgOp::Claim(..) => match args {
+            [Ty::Raw(Raw::Region), Ty::I32] | [Ty::Raw(Raw::Region), Ty::I32, Ty::I32] => Ok(vec![]),
+            _ => Err(operands("the memory of a ring, a slot, and the number of rounds if several roles use the ring", args)),
         },
         TtgOp::Rematerialize => match args {
             [t @ (Ty::Scalar(_) | Ty::Tile(..))] => Ok(vec![*t]),

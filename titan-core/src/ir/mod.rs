@@ -65,5 +65,5 @@ pub use nv::{NvGroup, NvOp};
 pub use op::{ArgOp, AtomicOp, BinOp, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
 pub use place::{Bit, Coords, Encoding, EncodingId, FreeBy, LaidOut, Layout, LayoutId, Place, Swizzle, Typed};
 pub use region::{Call, CallProxy, Class, Completion, Raw, RegionOp, Touch};
-pub use ttg::{FenceSpace, Field, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
+pub use ttg::{Claim, FenceSpace, Field, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
 pub use ty::{TileShape, Ty};

@@ -9,6 +9,7 @@
 //! the two parts of them. T0801 (wrong operands) is not repeated in every row.
 
 use super::{
+    Claim,
     AmdOp, ArgOp, AtomicOp, BinOp, Fill, Fold, LocalOp, NvGroup, NvOp, OpKind, Pred, ReduceOp, RegionOp, TtgOp, UnOp,
     Unit,
 };
@@ -599,6 +600,16 @@ table! {
         "the end of a role", "" => "", NONE, "nothing of the role is under way any more", [NotFinalized];
     Rematerialize "ttg.hint.rematerialize" Roles [OpKind::Ttg(TtgOp::Rematerialize)]
         "", "x" => "as x", ANY, "x, which is cheaper to compute again than to keep", [];
+    ClaimAcquired "ttg.claim.acquired" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Acquired, _))]
+        "", "region, slot: i32, round: i32" => "", NONE, "the operations before have waited until the slot is free", [];
+    ClaimFilled "ttg.claim.filled" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Filled, _))]
+        "", "region, slot: i32, round: i32" => "", NONE, "the operations before say when the slot is filled", [];
+    ClaimNext "ttg.claim.next" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Next, _))]
+        "", "region, slot: i32, round: i32" => "", NONE, "this is the slot that this role reads next", [];
+    ClaimReady "ttg.claim.ready" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Ready, _))]
+        "", "region, slot: i32, round: i32" => "", NONE, "the operations before have waited until the slot is filled", [];
+    ClaimReleased "ttg.claim.released" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Released, _))]
+        "", "region, slot: i32, round: i32" => "", NONE, "the operations before say that this role reads the slot no more", [];
     FenceProxy "ttg.fence.proxy" Roles [OpKind::Ttg(TtgOp::Fence { .. })]
         "", "" => "", NONE, "accesses by the proxy `from` come before accesses by the proxy `to`", [];
 

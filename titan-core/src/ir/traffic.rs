@@ -233,6 +233,7 @@ const fn ttg(op: &TtgOp) -> Traffic {
         | TtgOp::AccStart(_)
         | TtgOp::AccFinish
         | TtgOp::StoreWait
+        | TtgOp::Claim(..)
         | TtgOp::Rematerialize => Traffic::NONE,
     }
 }

@@ -228,6 +228,8 @@ pub enum TtgOp {
     Finalize,
     /// The same value, cheap to compute again.
     Rematerialize,
+    /// What the operations before have done to a ring. Nothing is executed: the verifier of barrier programs checks it.
+    Claim(Claim, Pipe),
     /// What `from` did comes before what `to` does.
     Fence {
         /// The proxy whose accesses come before.
@@ -239,6 +241,39 @@ pub enum TtgOp {
         /// Of which memory.
         space: FenceSpace,
     },
+}
+
+/// What a barrier program claims to have done to a ring that it was made from: at a time of the ring, which a slot and the number
+/// of rounds before it stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Claim {
+    /// The slot is free: nobody reads what it held.
+    Acquired,
+    /// The slot is filled, or will be when what was waited for here is done.
+    Filled,
+    /// This role will read the slot next.
+    Next,
+    /// What fills the slot is done.
+    Ready,
+    /// This role reads the slot no more.
+    Released,
+}
+
+impl Claim {
+    /// All of them.
+    pub const ALL: [Claim; 5] = [Claim::Acquired, Claim::Filled, Claim::Next, Claim::Ready, Claim::Released];
+
+    /// How the operation is written.
+    #[must_use]
+    pub const fn mnemonic(self) -> &'static str {
+        match self {
+            Claim::Acquired => "ttg.claim.acquired",
+            Claim::Filled => "ttg.claim.filled",
+            Claim::Next => "ttg.claim.next",
+            Claim::Ready => "ttg.claim.ready",
+            Claim::Released => "ttg.claim.released",
+        }
+    }
 }
 
 /// What an operation does to a token that it takes.
@@ -277,9 +312,12 @@ impl TtgOp {
             | TtgOp::StoreIssue(_)
             | TtgOp::StoreWait
             | TtgOp::Rematerialize => true,
-            TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Roles | TtgOp::Finalize | TtgOp::Fence { .. } => {
-                false
-            }
+            TtgOp::Source(..)
+            | TtgOp::SourceRows { .. }
+            | TtgOp::Roles
+            | TtgOp::Finalize
+            | TtgOp::Claim(..)
+            | TtgOp::Fence { .. } => false,
         }
     }
 
@@ -287,7 +325,7 @@ impl TtgOp {
     #[must_use]
     pub const fn uses(&self) -> Use {
         match self {
-            TtgOp::Poisoned | TtgOp::View { .. } => Use::Borrow,
+            TtgOp::Poisoned | TtgOp::View { .. } | TtgOp::Claim(..) => Use::Borrow,
             TtgOp::Source(..)
             | TtgOp::SourceRows { .. }
             | TtgOp::Acquire(_)

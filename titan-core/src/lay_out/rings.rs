@@ -58,6 +58,7 @@ impl LayOut<'_> {
                 let consumed = self.one(OpKind::Ttg(TtgOp::Consumed), &[right])?;
                 self.op(OpKind::Ttg(TtgOp::Release), &[consumed]).map(drop)
             }
+            TtgOp::Claim(..) => Err(self.unsupported("a claim of a barrier program")),
             TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccFinish | TtgOp::Rematerialize => {
                 let result = op.results[0];
                 if self.k.ty(result).is_in_registers() {

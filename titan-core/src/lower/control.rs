@@ -86,7 +86,7 @@ impl Lower<'_> {
             OpKind::Ttg(TtgOp::SourceRows { .. }) => self.source_rows(op)?,
             OpKind::Ttg(TtgOp::Roles) => self.roles(op)?,
             // Whatever a role has to wait for at its end is an operation of its own.
-            OpKind::Ttg(TtgOp::Finalize) => {}
+            OpKind::Ttg(TtgOp::Finalize | TtgOp::Claim(..)) => {}
             OpKind::Ttg(_) => return Err(self.defect("an operation of a ring in a barrier program")),
             OpKind::Local(local) => self.local_op(op, *local)?,
             OpKind::Region(region) => self.region_op(op, region)?,

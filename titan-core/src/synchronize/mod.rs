@@ -66,11 +66,14 @@ pub fn synchronize(kernel: &mut Kernel) -> usize {
     barriers.len()
 }
 
-/// The operations that conflict with what was touched before, with the barriers that stand there.
+/// The operations that conflict with what was touched before, with the barriers that stand there; and those that touch what a
+/// copy may be touching, which a barrier does not help.
 #[must_use]
-pub fn unordered(kernel: &Kernel) -> Vec<OpId> {
+pub fn unordered(kernel: &Kernel) -> (Vec<OpId>, Vec<OpId>) {
     let tree = Tree::new(kernel);
-    Run::new(kernel, &tree).conflicts(Some(&BTreeSet::new())).into_iter().collect()
+    let mut run = Run::new(kernel, &tree);
+    let found = run.conflicts(Some(&BTreeSet::new()));
+    (found.into_iter().collect(), run.flying.into_iter().collect())
 }
 
 /// The operations that get a barrier in front.
@@ -127,6 +130,8 @@ struct Run<'k> {
     fixed: Option<BTreeSet<OpId>>,
     /// Operations that conflict with what was touched before.
     found: BTreeSet<OpId>,
+    /// Operations that touch what a copy may be touching.
+    flying: BTreeSet<OpId>,
     loops: Vec<Around>,
     /// What may be pending at the head of each loop.
     heads: BTreeMap<OpId, State>,
@@ -145,6 +150,7 @@ impl<'k> Run<'k> {
             slots: Slots::new(kernel, tree),
             fixed: None,
             found: BTreeSet::new(),
+            flying: BTreeSet::new(),
             loops: Vec::new(),
             heads: BTreeMap::new(),
             role: None,
@@ -160,6 +166,7 @@ impl<'k> Run<'k> {
         loop {
             let heads = self.heads.clone();
             self.found.clear();
+            self.flying.clear();
             self.block(self.kernel.body, State::default());
             if self.heads == heads {
                 return std::mem::take(&mut self.found);
@@ -254,6 +261,9 @@ impl<'k> Run<'k> {
         let is_ours = |(bytes, _): &Touch| self.role.is_none() || !self.is_joined(*bytes);
         let ours: Vec<Touch> = touches.iter().copied().filter(is_ours).collect();
         let needs = ours.iter().any(|touch| state.conflicts(*touch));
+        if ours.iter().any(|touch| state.is_under_way(*touch)) {
+            self.flying.insert(id);
+        }
         if self.settle(id, needs) {
             state.meet();
         }

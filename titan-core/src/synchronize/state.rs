@@ -72,6 +72,12 @@ impl State {
         self.touched.iter().any(|(other, wrote)| (writes || *wrote) && bytes.meets(*other))
     }
 
+    /// Whether a copy may be touching these bytes too, and one of both writes.
+    pub(super) fn is_under_way(&self, (bytes, writes): Touch) -> bool {
+        let mut all = self.open.iter().chain(self.groups.iter().flatten());
+        all.any(|(other, wrote)| (writes || *wrote) && bytes.meets(*other))
+    }
+
     pub(super) fn touch(&mut self, touch: Touch) {
         self.touched.insert(touch);
     }

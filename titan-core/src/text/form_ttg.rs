@@ -1,14 +1,14 @@
 //! How pipeline operations are written. `ttg.roles` has blocks, and is the parser's.
 
 use super::form::{Head, HeadError, Named, narrow};
-use crate::ir::{FenceSpace, Fill, Pipe, Proxy, Scope, TileShape, TtgOp, Ty, Unit};
+use crate::ir::{Claim, FenceSpace, Fill, Pipe, Proxy, Scope, TileShape, TtgOp, Ty, Unit};
 
 type Kind = Result<TtgOp, HeadError>;
 
 /// The integers in angle brackets.
 pub(super) fn attributes(op: &TtgOp) -> Vec<i64> {
     match op {
-        TtgOp::Acquire(pipe) | TtgOp::Ready(pipe) => vec![i64::try_from(pipe.index()).unwrap_or(i64::MAX)],
+        TtgOp::Acquire(pipe) | TtgOp::Ready(pipe) | TtgOp::Claim(_, pipe) => vec![i64::try_from(pipe.index()).unwrap_or(i64::MAX)],
         TtgOp::Split(n) | TtgOp::AccStart(n) => vec![i64::from(*n)],
         TtgOp::View { field, .. } => vec![i64::from(*field)],
         TtgOp::Source(..)
@@ -76,6 +76,7 @@ pub(super) fn named(op: &TtgOp) -> Vec<(&'static str, String)> {
         | TtgOp::StoreWait
         | TtgOp::Roles
         | TtgOp::Finalize
+        | TtgOp::Claim(..)
         | TtgOp::Rematerialize => vec![],
     }
 }
@@ -98,7 +99,10 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
             head.ints("how many products may be under way").and_then(|[n]| narrow(n)).map(TtgOp::AccStart)
         }
         "ttg.stage.view" => view(head),
-        _ => Ok(plain(name)?),
+        _ => match Claim::ALL.into_iter().find(|claim| claim.mnemonic() == name) {
+            Some(claim) => pipe(head).map(|pipe| TtgOp::Claim(claim, pipe)),
+            None => Ok(plain(name)?),
+        },
     };
     Some(kind.and_then(|op| bare(head, op)))
 }

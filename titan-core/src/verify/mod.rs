@@ -117,6 +117,12 @@
 //!
 //! 61. What the async proxy touches is fenced from what was touched ordinarily before ([`crate::analysis::proxy`]). T0716
 //!
+//! **Barrier programs made from rings** (`program`), by [`barrier_program`]:
+//!
+//! 64. What they claim keeps the rules of rings, and slots are touched by who holds them. T0609 to T0612, T0712
+//! 65. Their operations do what is claimed of them. T0712
+//! 66. Threads of a role are ordered by barriers, and copies are waited for. T0707
+//!
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
 //! are uniform by construction), and everything that only a target knows.
 
@@ -125,6 +131,7 @@ mod control;
 mod ids;
 mod optional;
 mod pipes;
+mod program;
 mod scope;
 mod signature;
 mod structure;
@@ -135,7 +142,7 @@ mod tests;
 
 use crate::analysis::partition::Partition;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Kernel, Loc};
+use crate::ir::{Kernel, Loc, OpKind, TtgOp};
 use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
@@ -224,6 +231,10 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     if kernel.laid_out.is_some() {
         return Err(vec![laid_out(&kernel)]);
     }
+    if let Some(claim) = kernel.ops.iter().find(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..)))) {
+        let title = "a claim stands in a kernel that is not laid out over threads";
+        return Err(vec![Diagnostic::new(Code::NotShown, claim.loc, title).help("leave it out")]);
+    }
     let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
     let partition = match Partition::of(&kernel) {
         Ok(partition) => partition,
@@ -236,6 +247,16 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     let conditions = pipes::check(&kernel)?;
     kernel.sig.requires.extend(conditions);
     Ok(Verified { kernel, partition })
+}
+
+/// Checks a barrier program that was made from a verified kernel: that its barriers do what the rings of that kernel ask for.
+///
+/// # Errors
+/// Every broken rule of the first group that has any, in program order. Of a program that was made by [`crate::lower`] they
+/// are defects of that module.
+pub fn barrier_program(kernel: &Kernel) -> Result<(), Vec<Diagnostic<Loc>>> {
+    parts_fit(kernel)?;
+    program::check(kernel)
 }
 
 /// What everything else stands on: numbers, blocks, types, and that values are in sight.

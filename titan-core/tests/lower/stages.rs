@@ -86,3 +86,25 @@ fn the_stages_of_small_kernels_are_shown() {
         assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "{name}");
     }
 }
+
+/// What is made of a kernel that was accepted is never refused: every wait, arrival and barrier of it is shown to be right.
+#[test]
+fn every_barrier_program_is_verified() {
+    let (mut done, mut refused) = (0, Vec::new());
+    for (file, kernel) in kernels() {
+        let name = format!("{file}: {}", kernel.sig.name);
+        let Ok(verified) = verify(kernel) else { continue };
+        for (lanes, aligned, free) in
+            [(32, true, FreeBy::Mbarrier), (32, false, FreeBy::Sequence), (64, true, FreeBy::Mbarrier)]
+        {
+            let plan = Plan { free, ..plan(&verified, &target(lanes), aligned) };
+            let Ok(program) = barrier_program(&verified, &plan) else { continue };
+            done += 1;
+            if let Err(errors) = titan_core::verify::barrier_program(&program) {
+                refused.push(format!("{name} ({lanes} lanes): {}", errors[0].title));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{} of {done}:\n{}", refused.len(), refused.join("\n"));
+    assert!(done > 200, "only {done}");
+}

@@ -111,7 +111,7 @@ struct Words {
 }
 
 /// Rule 47: a barrier has 8 bytes of its own, aligned.
-fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
+pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut all: Vec<Words> = Vec::new();
     kernel.walk(&mut |_, op| {
         let (OpKind::Nv(NvOp::MbarrierAlloc { at, n }), [region]) = (&op.kind, &op.args[..]) else { return };

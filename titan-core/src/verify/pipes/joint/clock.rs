@@ -7,6 +7,7 @@
 //! in every case, makes it hold for all. What it does not hold for is planned with less: as standing anywhere, with what gets
 //! as far as it does in every iteration, and at last by itself.
 
+use super::claims::{Clocks, Shown, Side};
 use super::cyclic::Turn;
 use super::fault::Stop;
 use super::induct::Partner;
@@ -15,7 +16,7 @@ use super::run::Run;
 use super::state::{Frame, Ring, State};
 use super::values::Known;
 use crate::ir::{OpKind, TtgOp, Ty, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a counter follows.
 #[derive(Clone, Debug)]
@@ -65,6 +66,39 @@ pub(super) struct Deviations {
     /// Objects that do not always get as far, and those that go with no other one.
     uneven: BTreeSet<usize>,
     alone: BTreeSet<usize>,
+    /// What the clocks of rings show by the pairs of a role, of which not all keep up.
+    clocks: BTreeMap<usize, Clocks>,
+}
+
+impl Deviations {
+    /// The state, without the pairs that do not keep up with their clocks.
+    pub(super) fn with_clocks(&self, state: &State) -> State {
+        let mut state = state.clone();
+        for (role, clocks) in &self.clocks {
+            state.roles[*role].pairs.clocks.clone_from(clocks);
+        }
+        state
+    }
+
+    /// Notes pairs that showed a clock before an iteration and do not after it; whether there are such, and others that do.
+    pub(super) fn fewer_clocks(&mut self, before: &State, ends: &[State], roles: &[usize]) -> bool {
+        let mut any = false;
+        for role in roles {
+            let own = &before.roles[*role].pairs.clocks;
+            let common = |side: &Side, shown: &BTreeSet<Shown>| -> BTreeSet<Shown> {
+                let in_all = |pair: &&Shown| {
+                    ends.iter().all(|e| e.roles[*role].pairs.clocks.get(side).is_some_and(|all| all.contains(*pair)))
+                };
+                shown.iter().filter(in_all).copied().collect()
+            };
+            let fewer: Clocks = own.iter().map(|(side, shown)| (*side, common(side, shown))).collect();
+            if fewer != *own && fewer.values().all(|shown| !shown.is_empty()) {
+                self.clocks.insert(*role, fewer);
+                any = true;
+            }
+        }
+        any
+    }
 }
 
 impl Run<'_> {

@@ -3,13 +3,14 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
+use crate::analysis::uses::Tree;
 use crate::ir::{AmdOp, Block, Kernel, NvOp, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty};
 use crate::verify::barriers::objects::Objects;
 use std::collections::BTreeSet;
 
 /// The operations that matter, and the staging rings.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(in crate::verify) struct Events {
     pub(super) ops: BTreeSet<OpId>,
     pub(super) staging: BTreeSet<Pipe>,
 }
@@ -21,6 +22,17 @@ impl Events {
         let any = !objects.is_empty() || !kernel.pipes.is_empty();
         events.find_exits(kernel, kernel.body, any, &mut Vec::new());
         events
+    }
+
+    /// These operations, the loops and branches around them, and what leaves such loops early.
+    pub(in crate::verify) fn around(kernel: &Kernel, ops: BTreeSet<OpId>) -> BTreeSet<OpId> {
+        let mut events = Events { ops, staging: BTreeSet::new() };
+        let tree = Tree::new(kernel);
+        for id in events.ops.clone() {
+            events.ops.extend(tree.around(id));
+        }
+        events.find_exits(kernel, kernel.body, true, &mut Vec::new());
+        events.ops
     }
 
     /// Marks what matters in a block; gives whether anything does.

@@ -54,6 +54,8 @@ pub(in crate::verify) enum Fault {
     Staging { op: OpId, pipe: Pipe },
     /// A written time that is not the clock's, or is not known to be.
     Time { op: OpId, pipe: Pipe, wrong: bool },
+    /// A barrier program claims of a ring what does not hold.
+    Claim { op: OpId, what: String },
     /// Something that barriers, groups and memory do not allow.
     Barrier(Box<Error>),
     /// Too many cases.

@@ -8,7 +8,7 @@ use super::fault::{Fault, Stop, Wait};
 use super::linear::{Condition, Linear};
 use super::run::{Run, loop_of};
 use super::state::{Frame, Loop, State};
-use crate::ir::{Block, OpId, OpKind, Pipe, TtgOp, Value};
+use crate::ir::{Block, Claim, OpId, OpKind, Pipe, TtgOp, Value};
 
 /// A role at a loop that goes together with others.
 #[derive(Clone, Debug)]
@@ -202,8 +202,8 @@ impl Run<'_> {
         for id in &self.kernel.block(block).ops {
             let op = self.kernel.op(*id);
             let own = match op.kind {
-                OpKind::Ttg(TtgOp::Acquire(p)) => fills && p == pipe,
-                OpKind::Ttg(TtgOp::Ready(p)) => !fills && p == pipe,
+                OpKind::Ttg(TtgOp::Acquire(p) | TtgOp::Claim(Claim::Acquired, p)) => fills && p == pipe,
+                OpKind::Ttg(TtgOp::Ready(p) | TtgOp::Claim(Claim::Next, p)) => !fills && p == pipe,
                 _ => false,
             };
             let inside: i64 = op.regions.iter().filter_map(|r| self.uses(*r, pipe, fills)).sum();
@@ -243,7 +243,7 @@ impl Run<'_> {
             let mut alone = true;
             self.kernel.walk_block(body, &mut |_, op| {
                 let tokens = op.args.iter().chain(&op.results).any(|v| self.kernel.ty(*v).is_linear());
-                alone &= !tokens && self.objects.names(op).is_empty();
+                alone &= !tokens && !matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))) && self.objects.names(op).is_empty();
             });
             alone
         })
@@ -302,6 +302,7 @@ impl Run<'_> {
         times: &Linear,
         deviations: &mut Deviations,
     ) -> Result<Option<Iteration>, Stop> {
+        let state = &deviations.with_clocks(state);
         let plan = match self.plan(state, partners, times, deviations) {
             Err(Stop::Fault(fault @ Fault::Stuck { .. })) => return Ok(Some(Iteration::Fails(fault))),
             other => other?,
@@ -341,6 +342,9 @@ impl Run<'_> {
             return Ok(None);
         }
         let roles: Vec<usize> = partners.iter().map(|p| p.role).collect();
+        if deviations.fewer_clocks(state, &stays, &roles) {
+            return Ok(None);
+        }
         if stays.is_empty() || !stays.iter().all(|end| end.same(state, &roles)) {
             return Ok(Some(Iteration::Changes));
         }

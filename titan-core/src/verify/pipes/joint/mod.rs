@@ -63,9 +63,10 @@
 //! | after the loops | | the last | 0, 0 | it is given back; the ring is empty |
 
 mod bounds;
+pub(in crate::verify) mod claims;
 mod clock;
 pub(in crate::verify) mod cyclic;
-mod events;
+pub(in crate::verify) mod events;
 mod example;
 mod fault;
 mod induct;
@@ -84,6 +85,7 @@ use self::report::Report;
 use self::run::Run;
 use crate::ir::{HostExpr, Kernel};
 use crate::verify::Error;
+use crate::verify::program::Claims;
 use crate::verify::barriers::words::unproven;
 
 /// So many examples are run at most.
@@ -124,6 +126,21 @@ pub(super) fn check(kernel: &Kernel) -> Result<Vec<HostExpr>, Vec<Error>> {
             Err(vec![run.explain(error)])
         }
     }
+}
+
+/// Rules 41 to 43 of what a barrier program claims of rings.
+///
+/// # Errors
+/// The first break.
+pub(in crate::verify) fn check_claims(kernel: &Kernel, claims: Claims) -> Result<(), Vec<Error>> {
+    let mut run = Run::of_claims(kernel, claims.clone());
+    let mut done = run.all();
+    if done.is_err() && run.undecided {
+        run = Run::of_claims(kernel, claims);
+        run.choices = true;
+        done = run.all();
+    }
+    done.map_err(|fault| vec![Report::new(&run, None).fault(fault)])
 }
 
 /// A fault that happens for some arguments, and these.

@@ -73,6 +73,7 @@ impl<'r, 'k> Report<'r, 'k> {
                 Error::new(Code::RolesDiverge, self.loc(op), title)
                     .help("`for t in ring.consume(0..n)`, with the same `n` on both sides")
             }
+            Fault::Claim { op, what } => Error::new(Code::NotShown, self.loc(op), what),
             Fault::Staging { op, pipe } => {
                 let ring = self.ring(pipe);
                 let title = if self.example.is_some() {

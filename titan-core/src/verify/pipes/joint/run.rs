@@ -5,7 +5,9 @@ use super::events::Events;
 use super::linear::{Atom, Condition, Facts, Linear};
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
-use crate::ir::{Kernel, OpId, OpKind, Pipe, TtgOp, Ty};
+use super::claims::Pairs;
+use crate::ir::{Claim, Kernel, OpId, OpKind, Pipe, TtgOp, Ty};
+use crate::verify::program::Claims;
 use crate::verify::barriers::machine::Machine;
 use crate::verify::barriers::objects::Objects;
 use crate::verify::pipes::threads;
@@ -44,21 +46,32 @@ pub(in crate::verify) struct Run<'k> {
     pub(super) undecided: bool,
     pub(super) serial: u32,
     steps: usize,
+    /// What a barrier program claims of rings.
+    pub(super) claims: Claims,
     /// Counters of which nothing is known, with the iteration before theirs.
     pub(super) counters: Vec<(Atom, u32)>,
 }
 
 impl<'k> Run<'k> {
     pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
-        let (objects, mut symbols) = (Objects::new(kernel), Symbols::new(kernel));
+        let objects = Objects::new(kernel);
         let events = Events::of(kernel, &objects);
-        symbols.no_overflow = !objects.is_empty();
+        let mut run = Run::without_barriers(kernel, events.ops);
+        run.symbols.no_overflow = !objects.is_empty();
+        run.staging = events.staging;
+        run.objects = objects;
+        run
+    }
+
+    /// A run in which barriers, groups and memory do not count.
+    pub(super) fn without_barriers(kernel: &'k Kernel, events: BTreeSet<OpId>) -> Self {
         Run {
             kernel,
-            symbols,
-            events: events.ops,
-            staging: events.staging,
-            objects,
+            symbols: Symbols::new(kernel),
+            events,
+            staging: BTreeSet::new(),
+            objects: Objects::default(),
+            claims: Claims::default(),
             turns: Turns::new(kernel),
             timed: true,
             choices: false,
@@ -94,6 +107,13 @@ impl<'k> Run<'k> {
                     }
                 };
                 match (&op.kind, op.args.first().map(|v| kernel.ty(*v))) {
+                    (OpKind::Ttg(TtgOp::Claim(Claim::Acquired, pipe)), _) => {
+                        rings[pipe.index()].filler = Some(role);
+                        if self.staging.contains(pipe) {
+                            reader(*pipe, &mut rings);
+                        }
+                    }
+                    (OpKind::Ttg(TtgOp::Claim(Claim::Next, pipe)), _) => reader(*pipe, &mut rings),
                     (OpKind::Ttg(TtgOp::Acquire(pipe)), _) => rings[pipe.index()].filler = Some(role),
                     (OpKind::Ttg(TtgOp::Ready(pipe)), _) => reader(*pipe, &mut rings),
                     (OpKind::Ttg(TtgOp::Write), Some(Ty::Token(_, pipe))) => reader(pipe, &mut rings),
@@ -106,6 +126,7 @@ impl<'k> Run<'k> {
             env: Env::default(),
             tokens: BTreeMap::new(),
             marks: BTreeMap::new(),
+            pairs: Pairs::default(),
         };
         let machine = Machine::new(&self.objects, threads.len());
         let clocks = vec![[Linear::default(), Linear::default()]; kernel.pipes.len()];

@@ -4,6 +4,7 @@
 //! of each ring: that is how one iteration of a loop stands for all.
 
 use super::linear::{Facts, Linear};
+use super::claims::Pairs;
 use super::values::Env;
 use crate::ir::{Block, Class, ForKind, OpId, Pipe, Value};
 use crate::verify::barriers::machine::Machine;
@@ -143,6 +144,8 @@ pub(in crate::verify) struct Role {
     pub(in crate::verify) tokens: BTreeMap<Value, Held>,
     /// States of barriers and tokens of groups, with the iteration in which they were made.
     pub(in crate::verify) marks: BTreeMap<Value, (Mark, u32)>,
+    /// What slots and rounds stand for, in barrier programs.
+    pub(super) pairs: Pairs,
 }
 
 /// Everything.
@@ -171,6 +174,10 @@ impl State {
         let tokens = |state: &State, role: usize| -> Vec<(Value, Held)> {
             state.roles[role].tokens.iter().map(|(v, h)| (*v, held(state, h))).collect()
         };
+        let pairs = |state: &State, role: usize| {
+            state.roles[role].pairs.shifted(|pipe| state.rings.get(pipe.index()).map_or(0, Ring::base))
+        };
+        let tokens = |state: &State, role: usize| (tokens(state, role), pairs(state, role));
         rings && self.machine.same(&other.machine) && roles.iter().all(|r| tokens(self, *r) == tokens(other, *r))
     }
 }

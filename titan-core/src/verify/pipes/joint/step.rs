@@ -91,12 +91,16 @@ impl<'k> Run<'k> {
                     None => Step::AtBranch(condition),
                 })
             }
+            OpKind::Ttg(TtgOp::Claim(claim, pipe)) => {
+                Ok(Self::waits(self.claimed(state, role, (id, op), (*claim, *pipe))?, state, role))
+            }
             OpKind::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
             OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
                 Ok(Self::waits(self.barrier_event(state, role, (id, op))?, state, role))
             }
             _ => {
                 self.output_access(state, role, (id, op))?;
+                self.touched(state, role, id)?;
                 Ok(Self::advance(state, role))
             }
         }
@@ -160,6 +164,7 @@ impl<'k> Run<'k> {
         };
         let args = self.carried(op);
         let known: Vec<Option<Known>> = op.args[3..].iter().map(|v| self.value(*v, state, role)).collect();
+        self.hand_pairs_on(state, role, id, (&op.args[3..], &args), true);
         let here = &mut state.roles[role];
         for ((from, to), known) in op.args[3..].iter().zip(&args).zip(known) {
             bind(here, *from, *to, known);
@@ -222,6 +227,7 @@ impl<'k> Run<'k> {
         let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return };
         let op = self.kernel.op(l.op);
         let args = self.carried(op);
+        self.hand_pairs_on(state, role, l.op, (&args, &op.results), false);
         let known: Vec<Option<Known>> = args.iter().map(|v| state.roles[role].env.known.get(v).cloned()).collect();
         for ((from, to), known) in args.iter().zip(&op.results).zip(known) {
             bind(&mut state.roles[role], *from, *to, known);
@@ -252,6 +258,7 @@ impl<'k> Run<'k> {
                 };
                 let Some(branch) = self.kernel.block(block).ops.get(at) else { return Ok(Step::Moved) };
                 let results = self.kernel.op(*branch).results.clone();
+                self.hand_pairs_on(state, role, *branch, (&op.args, &results), false);
                 self.hand_on(state, role, &op.args, &results);
                 Ok(Self::advance(state, role))
             }
@@ -260,7 +267,8 @@ impl<'k> Run<'k> {
             OpKind::Continue(n) => {
                 Self::to_loop(state, role, n);
                 let Some(Frame::Loop(l)) = state.roles[role].frames.last() else { return Ok(Step::Ended) };
-                let args = self.carried(self.kernel.op(l.op));
+                let (around, args) = (l.op, self.carried(self.kernel.op(l.op)));
+                self.hand_pairs_on(state, role, around, (&op.args, &args), false);
                 self.hand_on(state, role, &op.args, &args);
                 Ok(Step::Moved)
             }
@@ -268,6 +276,7 @@ impl<'k> Run<'k> {
                 Self::to_loop(state, role, n);
                 let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return Ok(Step::Ended) };
                 let results = self.kernel.op(l.op).results.clone();
+                self.hand_pairs_on(state, role, l.op, (&op.args, &results), false);
                 self.hand_on(state, role, &op.args, &results);
                 Ok(Self::advance(state, role))
             }
@@ -369,6 +378,8 @@ impl<'k> Run<'k> {
             | TtgOp::Roles
             | TtgOp::Finalize
             | TtgOp::Rematerialize
+            // Barrier programs are run by their claims alone.
+            | TtgOp::Claim(..)
             | TtgOp::Fence { .. } => {}
         }
         Ok(None)
@@ -439,6 +450,7 @@ impl<'k> Run<'k> {
         let mut found = false;
         self.kernel.walk_block(block, &mut |_, op| {
             let names = |v: &Value| matches!(self.kernel.ty(*v), Ty::Token(_, p) if p == pipe);
+            found |= matches!(op.kind, OpKind::Ttg(TtgOp::Claim(_, p)) if p == pipe);
             found |= op.args.iter().chain(&op.results).any(names);
         });
         found

@@ -80,6 +80,7 @@ impl Run<'_> {
         };
         let all: usize = state.roles[wait.role].tokens.values().map(count).sum();
         // The claim that is waited for is none that is held.
+        let all = all + state.roles[wait.role].pairs.holds(pipe);
         all.saturating_sub(usize::from(wait.on == On::Filled(pipe)))
     }
 

@@ -1,0 +1,141 @@
+//! What a barrier program claims, and what it touches of rings.
+
+use crate::ir::traffic::{On, traffic};
+use crate::ir::{Block, Claim, Completion, Kernel, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
+use crate::verify::pipes::joint::claims::Side;
+use crate::verify::pipes::joint::events::Events;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a stage that is claimed to be filled waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum FilledBy {
+    /// The asynchronous copies of its threads.
+    Copies,
+    /// What its threads did before by themselves.
+    Threads,
+    /// That, and all copies were waited for before.
+    All,
+}
+
+/// An access to a slot.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::verify) struct Access {
+    pub(in crate::verify) region: Value,
+    /// The index of the slot.
+    pub(in crate::verify) slot: Value,
+    pub(in crate::verify) writes: bool,
+    pub(in crate::verify) asynchronous: bool,
+}
+
+/// What a program claims and touches.
+#[derive(Clone, Debug, Default)]
+pub(in crate::verify) struct Claims {
+    /// The ring of each region that a claim names.
+    pub(in crate::verify) ring_of: BTreeMap<Value, Pipe>,
+    /// Regions with a word for each slot of a ring, as far as they are known.
+    pub(in crate::verify) companions: BTreeMap<Value, Pipe>,
+    /// Rings from which a role stores what it has written itself.
+    pub(in crate::verify) staging: BTreeSet<Pipe>,
+    /// What operations touch of slots.
+    pub(in crate::verify) accesses: BTreeMap<OpId, Vec<Access>>,
+    pub(in crate::verify) filled_by: BTreeMap<OpId, FilledBy>,
+    /// Claims and accesses, and what is around them.
+    pub(in crate::verify) events: BTreeSet<OpId>,
+    /// The values that are made in the blocks of an operation.
+    pub(in crate::verify) inside: BTreeMap<OpId, BTreeSet<Value>>,
+    /// The clocks that move in the blocks of an operation.
+    pub(in crate::verify) moved: BTreeMap<OpId, BTreeSet<Side>>,
+}
+
+impl Claims {
+    pub(super) fn of(kernel: &Kernel) -> Claims {
+        let mut all = Claims::default();
+        let mut next = BTreeSet::new();
+        let mut rings = BTreeSet::new();
+        kernel.walk(&mut |_, op| {
+            if let (OpKind::Ttg(TtgOp::Claim(claim, pipe)), Some(region)) = (&op.kind, op.args.first()) {
+                all.ring_of.insert(*region, *pipe);
+                rings.insert(*pipe);
+                if *claim == Claim::Next {
+                    next.insert(*pipe);
+                }
+            }
+        });
+        all.staging = rings.difference(&next).copied().collect();
+        let mut events = BTreeSet::new();
+        kernel.walk(&mut |id, op| {
+            let accesses = accesses(kernel, op);
+            if matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))) || !accesses.is_empty() {
+                events.insert(id);
+            }
+            if !accesses.is_empty() {
+                all.accesses.insert(id, accesses);
+            }
+        });
+        all.events = Events::around(kernel, events);
+        all.blocks(kernel, kernel.body);
+        all
+    }
+
+    /// Notes what is made and what moves in the operations of a block; gives both.
+    fn blocks(&mut self, kernel: &Kernel, block: Block) -> (BTreeSet<Value>, BTreeSet<Side>) {
+        let mut made: BTreeSet<Value> = kernel.block(block).args.iter().copied().collect();
+        let mut moved = BTreeSet::new();
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            made.extend(&op.results);
+            match op.kind {
+                OpKind::Ttg(TtgOp::Claim(Claim::Acquired, pipe)) => drop(moved.insert((pipe, true))),
+                OpKind::Ttg(TtgOp::Claim(Claim::Next, pipe)) => drop(moved.insert((pipe, false))),
+                _ => {}
+            }
+            if op.regions.is_empty() {
+                continue;
+            }
+            let (mut inner, mut moving) = (BTreeSet::new(), BTreeSet::new());
+            for region in &op.regions {
+                let (values, sides) = self.blocks(kernel, *region);
+                inner.extend(values);
+                moving.extend(sides);
+            }
+            made.extend(&inner);
+            moved.extend(&moving);
+            self.inside.insert(*id, inner);
+            self.moved.insert(*id, moving);
+        }
+        (made, moved)
+    }
+}
+
+/// The region and the index by which a tile of shared memory was picked.
+fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
+    let mut at = tile;
+    loop {
+        let op = kernel.def_op(at)?;
+        if op.kind == OpKind::Region(RegionOp::At) {
+            return Some((op.args[0], op.args[1]));
+        }
+        at = *op.args.first()?;
+    }
+}
+
+/// What an operation touches of slots: the tiles among its operands.
+#[expect(clippy::wildcard_enum_match_arm, reason = "of every other operation its row of traffic says all")]
+fn accesses(kernel: &Kernel, op: &Op) -> Vec<Access> {
+    let tiles = || op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
+    let all = |writes: bool| -> Vec<Access> {
+        let asynchronous = op.kind.completion() != Completion::Immediate;
+        tiles()
+            .filter_map(|tile| picked(kernel, *tile))
+            .map(|(region, slot)| Access { region, slot, writes, asynchronous })
+            .collect()
+    };
+    match op.kind {
+        // A tile that is stored from shared memory.
+        OpKind::Store(_) => all(false),
+        _ => {
+            let own = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Local);
+            own.map(|own| all(own.writes)).unwrap_or_default()
+        }
+    }
+}

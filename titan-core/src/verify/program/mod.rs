@@ -1,0 +1,50 @@
+//! Rules of barrier programs that were made from rings: whether the barriers do what the rings ask for.
+//!
+//! Such a program says next to its waits and arrivals what they do to which ring (`ttg.claim.*`). It is right if
+//!
+//! 64. what is claimed keeps the rules of rings: the roles come to their ends together, a slot is touched by who holds it, and
+//!     slots and rounds are those of the ring's clock (`crate::verify::pipes::joint::claims`);
+//! 65. the operations at each claim do what it says, with barriers, counters, counts and parities of this ring alone
+//!     (`realize`): then a wait ends exactly when what is claimed holds (`docs/protocol.md`);
+//! 66. the threads of a role, or of a kernel without roles, are ordered by barriers between its warps, and the copies that they
+//!     touch have been waited for ([`crate::synchronize`]).
+//!
+//! An error here is a defect of the lowering, or of a program that was written by hand: the rings were verified before.
+//! Deliberately absent: layouts, which the checks of lanes look at ([`crate::lane::hazard`]); programs without claims, whose
+//! protocol is inferred (`crate::verify::barriers`).
+
+mod find;
+mod realize;
+
+use super::Error;
+use super::pipes::joint;
+use crate::diag::Code;
+use crate::ir::{Kernel, Loc, OpId};
+use crate::synchronize;
+
+pub(in crate::verify) use find::{Access, Claims, FilledBy};
+
+/// Rules 64 to 66.
+///
+/// # Errors
+/// Breaks of these rules, of the first group that has any.
+pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
+    let mut claims = Claims::of(kernel);
+    super::reject_if_any(realize::check(kernel, &mut claims))?;
+    joint::check_claims(kernel, claims)?;
+    let error = |id: OpId, title: &str| Error::new(Code::InFlight, kernel.op(id).loc, title);
+    let (unordered, flying) = synchronize::unordered(kernel);
+    let mut errors: Vec<Error> = unordered
+        .into_iter()
+        .map(|id| error(id, "threads of one role may meet here in memory without a barrier between them"))
+        .collect();
+    errors.extend(
+        flying.into_iter().map(|id| error(id, "this touches bytes that a copy may still be writing or reading")),
+    );
+    super::reject_if_any(errors)
+}
+
+/// An error of these rules.
+fn wrong(loc: Loc, title: impl Into<String>) -> Error {
+    Error::new(Code::NotShown, loc, title)
+}

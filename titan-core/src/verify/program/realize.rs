@@ -1,0 +1,435 @@
+//! Rule 65: the operations at a claim do what it says.
+//!
+//! For a ring between roles, with `s` the slot and `r` the rounds before:
+//!
+//! | claim | with mbarriers | with counters |
+//! |---|---|---|
+//! | acquired | waits at `empty[s]` for the parity `1 - r % 2` | waits until the counter of each reader at `s` is at least `r` |
+//! | filled | every thread of the role arrives at `full[s]`, itself or when its copies are done | the same |
+//! | ready | waits at `full[s]` for the parity `r % 2` | the same |
+//! | released | every warp of the role arrives at `empty[s]`, when its lanes have met | one thread stores `r + 1` in the counter of its role at `s`, when the warps of the role have met |
+//!
+//! `full` counts the threads of the role that fills, `empty` the warps of all roles that read. So phase `r` of `full[s]` is
+//! complete when time `r · slots + s` is filled, and phase `r` of `empty[s]` when it is released. Whoever waits for a phase is
+//! at most one phase behind (the roles are run by the rules of rings), so its parity tells it from the one before.
+//!
+//! Nothing else comes to these barriers and counters. A ring that one role fills and reads has no barriers of its own: the
+//! order of the program, waits for groups and barriers between warps order its slots.
+
+use super::find::{Claims, FilledBy};
+use super::wrong;
+use crate::ir::{
+    BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Value,
+};
+use crate::verify::Error;
+use crate::verify::barriers;
+use crate::verify::pipes::threads;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the claims of a ring use.
+#[derive(Default)]
+struct Ring {
+    /// The roles that fill it, and those that read it.
+    fill: BTreeSet<usize>,
+    read: BTreeSet<usize>,
+    full: BTreeSet<Value>,
+    empty: BTreeSet<Value>,
+    /// The counter of each reader, and those that each acquisition waits for.
+    counters: BTreeMap<usize, BTreeSet<Value>>,
+    awaited: Vec<(OpId, BTreeSet<Value>)>,
+}
+
+struct Check<'k> {
+    kernel: &'k Kernel,
+    rings: BTreeMap<Pipe, Ring>,
+    /// Operations on barriers and counters that belong to a claim.
+    explained: BTreeSet<OpId>,
+    filled_by: BTreeMap<OpId, FilledBy>,
+    errors: Vec<Error>,
+}
+
+/// A claim, where it stands.
+struct At<'k> {
+    role: usize,
+    id: OpId,
+    op: &'k Op,
+    pipe: Pipe,
+    /// The operations of NVIDIA GPUs right before it, the nearest first.
+    before: Vec<OpId>,
+}
+
+/// Breaks of rule 65. What fills the stages is noted.
+pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
+    let mut check = Check {
+        kernel,
+        rings: BTreeMap::new(),
+        explained: BTreeSet::new(),
+        filled_by: BTreeMap::new(),
+        errors: Vec::new(),
+    };
+    let roles = threads(kernel);
+    for (role, (_, block)) in roles.iter().enumerate() {
+        kernel.walk_block(*block, &mut |_, op| {
+            if let OpKind::Ttg(TtgOp::Claim(claim, pipe)) = op.kind {
+                let ring = check.rings.entry(pipe).or_default();
+                let fills = matches!(claim, Claim::Acquired | Claim::Filled);
+                if fills { &mut ring.fill } else { &mut ring.read }.insert(role);
+            }
+        });
+    }
+    let joined: BTreeSet<Pipe> =
+        check.rings.iter().filter(|(_, r)| r.fill != r.read).map(|(pipe, _)| *pipe).collect();
+    for (role, (_, block)) in roles.iter().enumerate() {
+        check.block(*block, role, &joined);
+    }
+    for pipe in &joined {
+        check.counts(*pipe);
+    }
+    check.nothing_else();
+    check.apart(&joined, claims);
+    claims.filled_by = check.filled_by;
+    let mut errors = check.errors;
+    barriers::words(kernel, &mut errors);
+    errors
+}
+
+impl<'k> Check<'k> {
+    fn error(&mut self, id: OpId, title: impl Into<String>) {
+        self.errors.push(wrong(self.kernel.op(id).loc, title));
+    }
+
+    fn block(&mut self, block: Block, role: usize, joined: &BTreeSet<Pipe>) {
+        let kernel = self.kernel;
+        let ops = &kernel.block(block).ops;
+        for (i, id) in ops.iter().enumerate() {
+            let op = kernel.op(*id);
+            if let OpKind::Ttg(TtgOp::Claim(claim, pipe)) = op.kind
+                && joined.contains(&pipe)
+            {
+                let before = before(kernel, &ops[..i]);
+                let at = At { role, id: *id, op, pipe, before };
+                let done = match claim {
+                    Claim::Acquired => self.acquired(&at),
+                    Claim::Filled => self.filled(&at),
+                    Claim::Next => Some(()),
+                    Claim::Ready => self.ready(&at),
+                    Claim::Released => self.released(&at),
+                };
+                if done.is_none() {
+                    let name = kernel.pipe_name(pipe);
+                    self.error(*id, format!("the operations before do not do to `{name}` what is claimed here"));
+                }
+            }
+            for region in &op.regions {
+                self.block(*region, role, joined);
+            }
+        }
+    }
+
+    fn ring(&mut self, at: &At<'_>) -> &mut Ring {
+        self.rings.entry(at.pipe).or_default()
+    }
+
+    fn explain(&mut self, id: OpId) {
+        self.explained.insert(id);
+    }
+
+    fn acquired(&mut self, at: &At<'_>) -> Option<()> {
+        let turn = at.turn()?;
+        let first = *at.before.first()?;
+        if let OpKind::Nv(NvOp::WaitParity) = self.kernel.op(first).kind {
+            let [barrier, parity] = self.kernel.op(first).args[..] else { return None };
+            self.is_parity(parity, turn, true)?;
+            let empty = self.picked(barrier, at)?;
+            self.explain(first);
+            self.ring(at).empty.insert(empty);
+            return Some(());
+        }
+        let mut awaited = BTreeSet::new();
+        for id in &at.before {
+            let op = self.kernel.op(*id);
+            let (OpKind::Nv(NvOp::SequenceWait), [counter, least]) = (&op.kind, &op.args[..]) else { break };
+            if *least != turn {
+                return None;
+            }
+            awaited.insert(self.part(*counter, at)?);
+            self.explain(*id);
+        }
+        if awaited.is_empty() {
+            return None;
+        }
+        self.ring(at).awaited.push((at.id, awaited));
+        Some(())
+    }
+
+    fn filled(&mut self, at: &At<'_>) -> Option<()> {
+        let first = *at.before.first()?;
+        let op = self.kernel.op(first);
+        let (arrivals, by) = match op.kind {
+            OpKind::Nv(NvOp::CpAsyncArrive { noinc: true, arrivals }) => (arrivals, FilledBy::Copies),
+            OpKind::Nv(NvOp::Arrive { arrivals }) => {
+                let kinds: Vec<&OpKind> = at.before[1..].iter().map(|id| &self.kernel.op(*id).kind).collect();
+                let drained = matches!(
+                    kinds[..],
+                    [
+                        OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n: 0, .. }),
+                        OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. }),
+                        ..
+                    ]
+                );
+                (arrivals, if drained { FilledBy::All } else { FilledBy::Threads })
+            }
+            _ => return None,
+        };
+        if arrivals != self.warps(at.role)?.checked_mul(self.lanes()?)? {
+            return None;
+        }
+        let full = self.picked(*op.args.first()?, at)?;
+        self.explain(first);
+        self.filled_by.insert(at.id, by);
+        self.ring(at).full.insert(full);
+        Some(())
+    }
+
+    fn ready(&mut self, at: &At<'_>) -> Option<()> {
+        let first = *at.before.first()?;
+        let op = self.kernel.op(first);
+        let (OpKind::Nv(NvOp::WaitParity), [barrier, parity]) = (&op.kind, &op.args[..]) else { return None };
+        self.is_parity(*parity, at.turn()?, false)?;
+        let full = self.picked(*barrier, at)?;
+        self.explain(first);
+        self.ring(at).full.insert(full);
+        Some(())
+    }
+
+    fn released(&mut self, at: &At<'_>) -> Option<()> {
+        let [first, met, ..] = at.before[..] else { return None };
+        let op = self.kernel.op(first);
+        let met = &self.kernel.op(met).kind;
+        let warps = self.warps(at.role)?;
+        let whole = match met {
+            OpKind::Nv(NvOp::WarpSync) => warps == 1,
+            OpKind::Nv(NvOp::BarrierSync { threads, .. }) => *threads == warps.checked_mul(self.lanes()?)?,
+            _ => false,
+        };
+        match (&op.kind, &op.args[..]) {
+            (OpKind::Nv(NvOp::Arrive { arrivals }), [barrier]) => {
+                if *arrivals != warps || !(whole || *met == OpKind::Nv(NvOp::WarpSync)) {
+                    return None;
+                }
+                let empty = self.picked(*barrier, at)?;
+                self.ring(at).empty.insert(empty);
+            }
+            (OpKind::Nv(NvOp::SequenceStore), [counter, times]) => {
+                if !whole || !self.is_one_more(*times, at.turn()?) {
+                    return None;
+                }
+                let counter = self.part(*counter, at)?;
+                let role = at.role;
+                self.ring(at).counters.entry(role).or_default().insert(counter);
+            }
+            (_, _) => return None,
+        }
+        self.explain(first);
+        Some(())
+    }
+
+    /// Barriers and counters of a ring are its own, one of each kind, and count what comes to them.
+    fn counts(&mut self, pipe: Pipe) {
+        let kernel = self.kernel;
+        let name = kernel.pipe_name(pipe);
+        let loc = kernel.pipe(pipe).map(|p| p.loc).unwrap_or_default();
+        let Some(ring) = self.rings.remove(&pipe) else { return };
+        let mut say = |title: String| self.errors.push(wrong(loc, title));
+        let others: BTreeSet<Value> =
+            self.rings.values().flat_map(|r| r.full.iter().chain(&r.empty).chain(r.counters.values().flatten())).copied().collect();
+        let used: Vec<Value> =
+            ring.full.iter().chain(&ring.empty).chain(ring.counters.values().flatten()).copied().collect();
+        let distinct: BTreeSet<Value> = used.iter().copied().collect();
+        if distinct.len() != used.len() || used.iter().any(|v| others.contains(v)) {
+            say(format!("a barrier or counter of `{name}` is used for something else too"));
+        }
+        let lanes = kernel.laid_out.as_deref().map_or(1, |l| l.lanes);
+        let of = |roles: &BTreeSet<usize>| -> u32 {
+            roles.iter().filter_map(|r| kernel.roles.get(*r)).map(|r| r.warps).sum()
+        };
+        if ring.fill.len() != 1 || ring.full.len() != 1 {
+            say(format!("`{name}` is not filled by one role, at one array of barriers"));
+        }
+        let mut expected: Vec<(Value, u32)> = ring.full.iter().map(|full| (*full, of(&ring.fill) * lanes)).collect();
+        expected.extend(ring.empty.iter().map(|empty| (*empty, of(&ring.read))));
+        for (alloc, count) in expected {
+            let inits: Vec<u32> = kernel
+                .ops
+                .iter()
+                .filter(|op| op.args.first() == Some(&alloc))
+                .filter_map(|op| if let OpKind::Nv(NvOp::MbarrierInit { count }) = op.kind { Some(count) } else { None })
+                .collect();
+            if inits != [count] {
+                say(format!("a barrier of `{name}` must count {count} arrivals, and be made once"));
+            }
+        }
+        let counters: BTreeSet<Value> = ring.counters.values().flatten().copied().collect();
+        let one_each = ring.counters.values().all(|own| own.len() == 1) && ring.counters.len() == ring.read.len();
+        let by_counters = ring.empty.is_empty() && one_each && ring.awaited.iter().all(|(_, all)| *all == counters);
+        let by_barriers = ring.empty.len() == 1 && counters.is_empty() && ring.awaited.is_empty();
+        if !by_counters && !by_barriers {
+            say(format!("the slots of `{name}` are not given back by all of its readers"));
+        }
+        self.rings.insert(pipe, ring);
+    }
+
+    /// What comes to a barrier in shared memory or to a counter belongs to a claim.
+    fn nothing_else(&mut self) {
+        let kernel = self.kernel;
+        let mut stray = Vec::new();
+        kernel.walk(&mut |id, op| {
+            let comes = match op.kind {
+                OpKind::Nv(nv) => match nv {
+                    NvOp::Arrive { .. }
+                    | NvOp::ArriveExpectTx { .. }
+                    | NvOp::ExpectTx { .. }
+                    | NvOp::MbarrierWait
+                    | NvOp::WaitParity
+                    | NvOp::TryWait
+                    | NvOp::TestWait
+                    | NvOp::CpAsyncArrive { .. }
+                    | NvOp::MbarrierInval
+                    | NvOp::BulkLoad { .. }
+                    | NvOp::BulkStore { .. }
+                    | NvOp::SequenceStore
+                    | NvOp::SequenceWait
+                    // What a role does by halves could not be followed.
+                    | NvOp::BarrierArrive { .. }
+                    | NvOp::CpAsync { .. }
+                    | NvOp::Wgmma
+                    | NvOp::ClusterArrive
+                    | NvOp::ClusterWait => true,
+                    NvOp::MbarrierAlloc { .. }
+                    | NvOp::MbarrierAt
+                    | NvOp::MbarrierInit { .. }
+                    | NvOp::SequenceInit
+                    | NvOp::FenceMbarrierInit
+                    | NvOp::WgmmaFence
+                    | NvOp::WarpSync
+                    | NvOp::SetMaxNReg { .. }
+                    | NvOp::Commit { .. }
+                    | NvOp::WaitGroup { .. }
+                    | NvOp::BarrierSync { .. } => false,
+                },
+                _ => false,
+            };
+            if comes && !self.explained.contains(&id) {
+                stray.push(id);
+            }
+        });
+        for id in stray {
+            self.error(id, "no claim says what this is for");
+        }
+    }
+
+    /// The memory of rings between roles, and of their barriers and counters, is nobody else's.
+    fn apart(&mut self, joined: &BTreeSet<Pipe>, claims: &Claims) {
+        let kernel = self.kernel;
+        let mut places: Vec<(OpId, Value, u64, u64)> = Vec::new();
+        kernel.walk(&mut |id, op| {
+            if let (OpKind::Region(RegionOp::Place { offset, bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
+                places.push((id, *region, u64::from(*offset), u64::from(*offset) + u64::from(*bytes)));
+            }
+        });
+        let mut own: BTreeSet<Value> =
+            claims.ring_of.iter().filter(|(_, pipe)| joined.contains(pipe)).map(|(region, _)| *region).collect();
+        for pipe in joined {
+            let Some(ring) = self.rings.get(pipe) else { continue };
+            own.extend(ring.counters.values().flatten());
+            let words = ring.full.iter().chain(&ring.empty).filter_map(|alloc| kernel.def_op(*alloc)?.args.first());
+            own.extend(words);
+        }
+        for (i, (id, region, first, end)) in places.iter().enumerate() {
+            let meets = |(j, (_, _, f, e)): (usize, &(OpId, Value, u64, u64))| i != j && f < end && first < e;
+            if own.contains(region) && places.iter().enumerate().any(meets) {
+                self.error(*id, "this memory is between roles, and lies in other memory");
+            }
+        }
+    }
+
+    fn lanes(&self) -> Option<u32> {
+        self.kernel.laid_out.as_deref().map(|laid| laid.lanes)
+    }
+
+    fn warps(&self, role: usize) -> Option<u32> {
+        self.kernel.roles.get(role).map(|r| r.warps)
+    }
+
+    fn binary(&self, value: Value, wanted: BinOp) -> Option<(Value, Value)> {
+        let op = self.kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(wanted))?;
+        if let [a, b] = op.args[..] { Some((a, b)) } else { None }
+    }
+
+    /// Whether a value is `turn % 2`, or the other parity.
+    fn is_parity(&self, value: Value, turn: Value, other: bool) -> Option<()> {
+        let number = |v: Value| self.kernel.int_constant(v);
+        if let (Some(parity), Some(turn)) = (number(value), number(turn)) {
+            return (parity == (turn + i64::from(other)).rem_euclid(2)).then_some(());
+        }
+        let value = if other {
+            let (one, parity) = self.binary(value, BinOp::Sub)?;
+            (number(one) == Some(1)).then_some(parity)?
+        } else {
+            value
+        };
+        let (of, two) = self.binary(value, BinOp::Rem)?;
+        (of == turn && self.kernel.int_constant(two) == Some(2)).then_some(())
+    }
+
+    fn is_one_more(&self, value: Value, than: Value) -> bool {
+        let number = |v: Value| self.kernel.int_constant(v);
+        if let (Some(value), Some(than)) = (number(value), number(than)) {
+            return value == than + 1;
+        }
+        self.binary(value, BinOp::Add).is_some_and(|(of, one)| of == than && number(one) == Some(1))
+    }
+
+    /// The array of barriers of which one is picked by the slot of a claim: as many as the ring has slots.
+    fn picked(&self, barrier: Value, at: &At<'_>) -> Option<Value> {
+        let op = self.kernel.def_op(barrier).filter(|op| op.kind == OpKind::Nv(NvOp::MbarrierAt))?;
+        let [alloc, slot] = op.args[..] else { return None };
+        let made = self.kernel.def_op(alloc)?;
+        let slots = self.kernel.pipe(at.pipe).map(|p| p.slots);
+        let right = matches!(made.kind, OpKind::Nv(NvOp::MbarrierAlloc { n, .. }) if Some(n) == slots);
+        (right && Some(&slot) == at.op.args.get(1)).then_some(alloc)
+    }
+
+    /// The region of which one part is picked by the slot of a claim.
+    fn part(&self, part: Value, at: &At<'_>) -> Option<Value> {
+        let op = self.kernel.def_op(part).filter(|op| op.kind == OpKind::Region(RegionOp::At))?;
+        let [region, slot] = op.args[..] else { return None };
+        let made = self.kernel.def_op(region)?;
+        let slots = self.kernel.pipe(at.pipe).map(|p| p.slots);
+        let right = matches!(made.kind, OpKind::Region(RegionOp::Place { parts, .. }) if Some(parts) == slots);
+        (right && Some(&slot) == at.op.args.get(1)).then_some(region)
+    }
+}
+
+impl At<'_> {
+    /// The rounds before.
+    fn turn(&self) -> Option<Value> {
+        self.op.args.get(2).copied()
+    }
+}
+
+/// The operations of NVIDIA GPUs right before a claim, the nearest first. What computes numbers may stand between.
+fn before(kernel: &Kernel, ops: &[OpId]) -> Vec<OpId> {
+    let mut found = Vec::new();
+    for id in ops.iter().rev() {
+        let kind = &kernel.op(*id).kind;
+        let is_number = kind.effect() == Effect::Pure
+            || matches!(kind, OpKind::Nv(NvOp::MbarrierAt) | OpKind::Region(RegionOp::At));
+        match kind {
+            _ if is_number => {}
+            OpKind::Nv(_) => found.push(*id),
+            _ => break,
+        }
+    }
+    found
+}
