@@ -4,8 +4,8 @@
 
 use super::{Expand, Made, Stage};
 use crate::ir::{
-    BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp, TileShape,
-    TtgOp, Ty, Value,
+    BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp,
+    TileShape, TtgOp, Ty, Value,
 };
 use std::collections::BTreeSet;
 

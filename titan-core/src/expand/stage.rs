@@ -2,8 +2,8 @@
 
 use super::{Expand, Made, Stage};
 use crate::ir::{
-    Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty, Unit,
-    Value,
+    Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty,
+    Unit, Value,
 };
 use crate::layout::{Bit, Layout};
 

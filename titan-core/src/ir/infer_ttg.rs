@@ -64,7 +64,10 @@ pub(super) fn ttg(op: &TtgOp, args: &[Ty]) -> Types {
         },
         TtgOp::Claim(..) => match args {
             [Ty::Raw(Raw::Region), Ty::I32] | [Ty::Raw(Raw::Region), Ty::I32, Ty::I32] => Ok(vec![]),
-            _ => Err(operands("the memory of a ring, a slot, and the number of rounds if several roles use the ring", args)),
+            _ => Err(operands(
+                "the memory of a ring, a slot, and the number of rounds if several roles use the ring",
+                args,
+            )),
         },
         TtgOp::Rematerialize => match args {
             [t @ (Ty::Scalar(_) | Ty::Tile(..))] => Ok(vec![*t]),

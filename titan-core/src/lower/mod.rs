@@ -85,10 +85,12 @@ pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
     lower_barriers(&barrier_program(kernel, plan)?, &plan.target)
 }
 
-/// The barrier program of a kernel: laid out, rings as barriers, regions in their places, barriers between warps.
+/// The barrier program of a kernel: laid out, rings as barriers, regions in their places, barriers between warps. That it does
+/// what the kernel asks of its rings is verified.
 ///
 /// # Errors
-/// If the target cannot do what the kernel asks, or has not enough shared memory.
+/// If the target cannot do what the kernel asks, or has not enough shared memory; if the program is not shown to be right, which
+/// is a defect.
 pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
     let laid_out = crate::lay_out::lay_out(kernel, plan)?;
     let mut program = crate::expand::expand(&laid_out, &plan.target)?;
@@ -97,6 +99,7 @@ pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerEr
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));
     }
     crate::synchronize::synchronize(&mut program);
+    crate::verify::barrier_program(&program).map_err(|errors| LowerError::unproven(&program, &errors))?;
     Ok(program)
 }
 

@@ -1,7 +1,7 @@
 //! Why a kernel cannot be lowered.
 
 use super::Target;
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic};
 use crate::ir::{Kernel, Loc, OpId, OpKind, RegionOp};
 
 /// Why a kernel cannot be lowered for a target.
@@ -34,6 +34,13 @@ impl LowerError {
             help: Some("please report it with the kernel".to_owned()),
             of_instance: true,
         }
+    }
+
+    /// A barrier program that was made and is not shown to be right.
+    pub(crate) fn unproven(program: &Kernel, errors: &[Diagnostic<Loc>]) -> Self {
+        let why = errors.first().map_or("", |e| e.title.as_str());
+        let loc = errors.first().map(|e| e.site).unwrap_or_default();
+        LowerError { loc, ..LowerError::internal(program, format!("its barriers are not shown to be right: {why}")) }
     }
 
     pub(crate) fn unsupported(kernel: &Kernel, at: Option<OpId>, target: &str, what: &str) -> Self {

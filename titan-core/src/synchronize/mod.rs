@@ -222,7 +222,14 @@ impl<'k> Run<'k> {
                 join(if leaves { &mut around.exit } else { &mut around.next }, state);
                 None
             }
-            OpKind::Return => None,
+            OpKind::Return => {
+                self.ends(id, &state);
+                None
+            }
+            OpKind::Ttg(TtgOp::Finalize) => {
+                self.ends(id, &state);
+                Some(state)
+            }
             OpKind::Yield => Some(state),
             OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. }) => {
                 state.commit();
@@ -240,6 +247,13 @@ impl<'k> Run<'k> {
                 self.access(id, op, &mut state);
                 Some(state)
             }
+        }
+    }
+
+    /// A role or the program ends: nothing that it has started is under way.
+    fn ends(&mut self, id: OpId, state: &State) {
+        if state.has_copies() {
+            self.flying.insert(id);
         }
     }
 

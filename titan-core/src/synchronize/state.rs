@@ -78,6 +78,11 @@ impl State {
         all.any(|(other, wrote)| (writes || *wrote) && bytes.meets(*other))
     }
 
+    /// Whether any copy is under way.
+    pub(super) fn has_copies(&self) -> bool {
+        !self.open.is_empty() || self.groups.iter().any(|group| !group.is_empty())
+    }
+
     pub(super) fn touch(&mut self, touch: Touch) {
         self.touched.insert(touch);
     }

@@ -8,7 +8,9 @@ type Kind = Result<TtgOp, HeadError>;
 /// The integers in angle brackets.
 pub(super) fn attributes(op: &TtgOp) -> Vec<i64> {
     match op {
-        TtgOp::Acquire(pipe) | TtgOp::Ready(pipe) | TtgOp::Claim(_, pipe) => vec![i64::try_from(pipe.index()).unwrap_or(i64::MAX)],
+        TtgOp::Acquire(pipe) | TtgOp::Ready(pipe) | TtgOp::Claim(_, pipe) => {
+            vec![i64::try_from(pipe.index()).unwrap_or(i64::MAX)]
+        }
         TtgOp::Split(n) | TtgOp::AccStart(n) => vec![i64::from(*n)],
         TtgOp::View { field, .. } => vec![i64::from(*field)],
         TtgOp::Source(..)

@@ -11,6 +11,7 @@ mod cases;
 mod files;
 mod kernels;
 mod launch;
+mod mutants;
 mod random;
 mod stages;
 mod tensor;

@@ -38,9 +38,9 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
         .into_iter()
         .map(|id| error(id, "threads of one role may meet here in memory without a barrier between them"))
         .collect();
-    errors.extend(
-        flying.into_iter().map(|id| error(id, "this touches bytes that a copy may still be writing or reading")),
-    );
+    errors.extend(flying.into_iter().map(|id| {
+        error(id, "a copy may still be under way here that touches the same bytes, or that nobody waits for")
+    }));
     super::reject_if_any(errors)
 }
 

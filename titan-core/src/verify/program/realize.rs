@@ -18,9 +18,7 @@
 
 use super::find::{Claims, FilledBy};
 use super::wrong;
-use crate::ir::{
-    BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Value,
-};
+use crate::ir::{BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Value};
 use crate::verify::Error;
 use crate::verify::barriers;
 use crate::verify::pipes::threads;
@@ -77,8 +75,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
             }
         });
     }
-    let joined: BTreeSet<Pipe> =
-        check.rings.iter().filter(|(_, r)| r.fill != r.read).map(|(pipe, _)| *pipe).collect();
+    let joined: BTreeSet<Pipe> = check.rings.iter().filter(|(_, r)| r.fill != r.read).map(|(pipe, _)| *pipe).collect();
     for (role, (_, block)) in roles.iter().enumerate() {
         check.block(*block, role, &joined);
     }
@@ -241,8 +238,12 @@ impl<'k> Check<'k> {
         let loc = kernel.pipe(pipe).map(|p| p.loc).unwrap_or_default();
         let Some(ring) = self.rings.remove(&pipe) else { return };
         let mut say = |title: String| self.errors.push(wrong(loc, title));
-        let others: BTreeSet<Value> =
-            self.rings.values().flat_map(|r| r.full.iter().chain(&r.empty).chain(r.counters.values().flatten())).copied().collect();
+        let others: BTreeSet<Value> = self
+            .rings
+            .values()
+            .flat_map(|r| r.full.iter().chain(&r.empty).chain(r.counters.values().flatten()))
+            .copied()
+            .collect();
         let used: Vec<Value> =
             ring.full.iter().chain(&ring.empty).chain(ring.counters.values().flatten()).copied().collect();
         let distinct: BTreeSet<Value> = used.iter().copied().collect();
@@ -263,7 +264,9 @@ impl<'k> Check<'k> {
                 .ops
                 .iter()
                 .filter(|op| op.args.first() == Some(&alloc))
-                .filter_map(|op| if let OpKind::Nv(NvOp::MbarrierInit { count }) = op.kind { Some(count) } else { None })
+                .filter_map(
+                    |op| if let OpKind::Nv(NvOp::MbarrierInit { count }) = op.kind { Some(count) } else { None },
+                )
                 .collect();
             if inits != [count] {
                 say(format!("a barrier of `{name}` must count {count} arrivals, and be made once"));

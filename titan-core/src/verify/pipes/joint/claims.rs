@@ -127,7 +127,8 @@ impl Pairs {
                 let with_rounds = clock.iter().any(|(pair, _)| pair.as_ref().is_none_or(rounds));
                 let without = clock.iter().any(|(pair, _)| pair.as_ref().is_none_or(|p| !rounds(p)));
                 for (slot, new) in from.iter().zip(to) {
-                    let shows = |pair: Pair| clock.iter().any(|(base, steps)| is_after(kernel, pair, *base, (*steps, slots)));
+                    let shows =
+                        |pair: Pair| clock.iter().any(|(base, steps)| is_after(kernel, pair, *base, (*steps, slots)));
                     if without && shows((*slot, None)) {
                         next.insert((Some((*new, None)), 0));
                     }

@@ -243,7 +243,8 @@ impl Run<'_> {
             let mut alone = true;
             self.kernel.walk_block(body, &mut |_, op| {
                 let tokens = op.args.iter().chain(&op.results).any(|v| self.kernel.ty(*v).is_linear());
-                alone &= !tokens && !matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))) && self.objects.names(op).is_empty();
+                alone &=
+                    !tokens && !matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))) && self.objects.names(op).is_empty();
             });
             alone
         })

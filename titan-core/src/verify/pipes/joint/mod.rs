@@ -85,8 +85,8 @@ use self::report::Report;
 use self::run::Run;
 use crate::ir::{HostExpr, Kernel};
 use crate::verify::Error;
-use crate::verify::program::Claims;
 use crate::verify::barriers::words::unproven;
+use crate::verify::program::Claims;
 
 /// So many examples are run at most.
 const EXAMPLES: usize = 40;

@@ -1,16 +1,16 @@
 //! The driver: steps all roles, and says what to do where they cannot simply go on. [`super`] has the idea and an example.
 
+use super::claims::Pairs;
 use super::cyclic::Turns;
 use super::events::Events;
 use super::linear::{Atom, Condition, Facts, Linear};
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
-use super::claims::Pairs;
 use crate::ir::{Claim, Kernel, OpId, OpKind, Pipe, TtgOp, Ty};
-use crate::verify::program::Claims;
 use crate::verify::barriers::machine::Machine;
 use crate::verify::barriers::objects::Objects;
 use crate::verify::pipes::threads;
+use crate::verify::program::Claims;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::verify) use super::fault::{Fault, On, Stop, Stuck, Wait};

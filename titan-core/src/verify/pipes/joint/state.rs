@@ -3,8 +3,8 @@
 //! Times are counted from the start of what is looked at. Two states are the same if they differ only by a shift of the times
 //! of each ring: that is how one iteration of a loop stands for all.
 
-use super::linear::{Facts, Linear};
 use super::claims::Pairs;
+use super::linear::{Facts, Linear};
 use super::values::Env;
 use crate::ir::{Block, Class, ForKind, OpId, Pipe, Value};
 use crate::verify::barriers::machine::Machine;
