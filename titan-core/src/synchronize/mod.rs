@@ -67,7 +67,7 @@ pub fn synchronize(kernel: &mut Kernel) -> usize {
 }
 
 /// The operations that conflict with what was touched before, with the barriers that stand there; and those that touch what a
-/// copy may be touching, which a barrier does not help.
+/// copy may be touching, which a barrier does not help. Of the copies of rings the verifier knows more.
 #[must_use]
 pub fn unordered(kernel: &Kernel) -> (Vec<OpId>, Vec<OpId>) {
     let tree = Tree::new(kernel);
@@ -252,7 +252,7 @@ impl<'k> Run<'k> {
 
     /// A role or the program ends: nothing that it has started is under way.
     fn ends(&mut self, id: OpId, state: &State) {
-        if state.has_copies() {
+        if state.has_copies(&self.regions.claimed) {
             self.flying.insert(id);
         }
     }
@@ -275,7 +275,7 @@ impl<'k> Run<'k> {
         let is_ours = |(bytes, _): &Touch| self.role.is_none() || !self.is_joined(*bytes);
         let ours: Vec<Touch> = touches.iter().copied().filter(is_ours).collect();
         let needs = ours.iter().any(|touch| state.conflicts(*touch));
-        if ours.iter().any(|touch| state.is_under_way(*touch)) {
+        if ours.iter().any(|touch| state.is_under_way(*touch, &self.regions.claimed)) {
             self.flying.insert(id);
         }
         if self.settle(id, needs) {

@@ -20,6 +20,8 @@ pub(super) struct Regions {
     by_value: BTreeMap<Value, usize>,
     /// Those that several roles touch: barriers and counters order who touches them when.
     pub(super) joined: BTreeSet<usize>,
+    /// Those of rings, of whose copies it is claimed when they are done.
+    pub(super) claimed: BTreeSet<usize>,
 }
 
 impl Regions {
@@ -38,7 +40,11 @@ impl Regions {
                 by_value.extend(op.results.first().filter(is_shared).copied().zip(of));
             }
         });
-        let mut found = Regions { regions, by_value, joined: BTreeSet::new() };
+        let mut found = Regions { regions, by_value, joined: BTreeSet::new(), claimed: BTreeSet::new() };
+        kernel.walk(&mut |_, op| {
+            let region = op.args.first().filter(|_| matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))));
+            found.claimed.extend(region.and_then(|v| found.by_value.get(v)));
+        });
         found.joined = found.of_several_roles(kernel);
         found
     }

@@ -72,15 +72,20 @@ impl State {
         self.touched.iter().any(|(other, wrote)| (writes || *wrote) && bytes.meets(*other))
     }
 
-    /// Whether a copy may be touching these bytes too, and one of both writes.
-    pub(super) fn is_under_way(&self, (bytes, writes): Touch) -> bool {
-        let mut all = self.open.iter().chain(self.groups.iter().flatten());
-        all.any(|(other, wrote)| (writes || *wrote) && bytes.meets(*other))
+    /// What copies may be touching, but for some regions.
+    fn under_way_but<'s>(&'s self, regions: &'s BTreeSet<usize>) -> impl Iterator<Item = &'s Touch> {
+        let all = self.open.iter().chain(self.groups.iter().flatten());
+        all.filter(|(bytes, _)| !matches!(bytes, Bytes::Shared { region, .. } if regions.contains(region)))
     }
 
-    /// Whether any copy is under way.
-    pub(super) fn has_copies(&self) -> bool {
-        !self.open.is_empty() || self.groups.iter().any(|group| !group.is_empty())
+    /// Whether a copy may be touching these bytes too, and one of both writes.
+    pub(super) fn is_under_way(&self, (bytes, writes): Touch, but: &BTreeSet<usize>) -> bool {
+        self.under_way_but(but).any(|(other, wrote)| (writes || *wrote) && bytes.meets(*other))
+    }
+
+    /// Whether any copy is under way that writes shared memory.
+    pub(super) fn has_copies(&self, but: &BTreeSet<usize>) -> bool {
+        self.under_way_but(but).any(|(_, writes)| *writes)
     }
 
     pub(super) fn touch(&mut self, touch: Touch) {

@@ -1,7 +1,7 @@
 //! What a barrier program claims, and what it touches of rings.
 
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Block, Claim, Completion, Kernel, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{Block, Claim, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, Raw, RegionOp, TtgOp, Ty, Value};
 use crate::verify::pipes::joint::claims::Side;
 use crate::verify::pipes::joint::events::Events;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +38,8 @@ pub(in crate::verify) struct Claims {
     pub(in crate::verify) staging: BTreeSet<Pipe>,
     /// What operations touch of slots.
     pub(in crate::verify) accesses: BTreeMap<OpId, Vec<Access>>,
+    /// Rings in whose memory an operation touches something else.
+    pub(in crate::verify) under: BTreeMap<OpId, BTreeSet<Pipe>>,
     pub(in crate::verify) filled_by: BTreeMap<OpId, FilledBy>,
     /// Claims and accesses, and what is around them.
     pub(in crate::verify) events: BTreeSet<OpId>,
@@ -63,7 +65,15 @@ impl Claims {
         });
         all.staging = rings.difference(&next).copied().collect();
         let mut events = BTreeSet::new();
+        let places = all.places(kernel);
         kernel.walk(&mut |id, op| {
+            let under = all.rings_under(kernel, op, &places);
+            if !under.is_empty() {
+                all.under.insert(id, under);
+                events.insert(id);
+            }
+            let grouped = matches!(op.kind, OpKind::Nv(NvOp::Commit { .. } | NvOp::WaitGroup { .. }));
+            events.extend(Some(id).filter(|_| grouped && !rings.is_empty()));
             let accesses = accesses(kernel, op);
             if matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))) || !accesses.is_empty() {
                 events.insert(id);
@@ -75,6 +85,32 @@ impl Claims {
         all.events = Events::around(kernel, events);
         all.blocks(kernel, kernel.body);
         all
+    }
+
+    /// Where the regions lie.
+    fn places(&self, kernel: &Kernel) -> BTreeMap<Value, (u64, u64)> {
+        let mut places = BTreeMap::new();
+        kernel.walk(&mut |_, op| {
+            if let (OpKind::Region(RegionOp::Place { offset, bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
+                let first = u64::from(*offset);
+                places.insert(*region, (first, first + u64::from(*bytes)));
+            }
+        });
+        places
+    }
+
+    /// The rings in whose memory other regions lie that an operation touches.
+    fn rings_under(&self, kernel: &Kernel, op: &Op, places: &BTreeMap<Value, (u64, u64)>) -> BTreeSet<Pipe> {
+        let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..)))
+            || matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt));
+        let touched = op.args.iter().filter(|_| !names).filter_map(|v| region_of(kernel, *v));
+        let own = touched.filter(|region| !self.ring_of.contains_key(region));
+        own.filter_map(|region| places.get(&region))
+            .flat_map(|(first, end)| {
+                let meets = move |(f, e): &(u64, u64)| f < end && first < e;
+                self.ring_of.iter().filter(move |(ring, _)| places.get(ring).is_some_and(meets)).map(|(_, p)| *p)
+            })
+            .collect()
     }
 
     /// Notes what is made and what moves in the operations of a block; gives both.
@@ -105,6 +141,19 @@ impl Claims {
         }
         (made, moved)
     }
+}
+
+/// The region that a value names, or names a part of.
+fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
+    let mut at = value;
+    while matches!(kernel.ty(at), Ty::Smem(..) | Ty::Raw(Raw::Region | Raw::Mbarrier)) {
+        let op = kernel.def_op(at)?;
+        if matches!(op.kind, OpKind::Region(RegionOp::Place { .. })) {
+            return Some(at);
+        }
+        at = *op.args.first()?;
+    }
+    None
 }
 
 /// The region and the index by which a tile of shared memory was picked.

@@ -23,7 +23,7 @@
 use super::fault::{Fault, On, Wait};
 use super::run::Run;
 use super::state::State;
-use crate::ir::{BinOp, Claim, Kernel, Op, OpId, OpKind, Pipe, Pred, Value};
+use crate::ir::{BinOp, Claim, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, Value};
 use crate::verify::program::{Access, Claims, FilledBy};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,6 +55,10 @@ pub(in crate::verify) struct Pairs {
     stages: BTreeMap<(Side, Pair), Stage>,
     /// What shows each clock.
     pub(super) clocks: Clocks,
+    /// Commit groups of asynchronous copies so far, and the group of each time whose copies may be under way: none for the open
+    /// one.
+    issued: i64,
+    copying: BTreeMap<(Pipe, i64), Option<i64>>,
 }
 
 impl Pairs {
@@ -64,7 +68,22 @@ impl Pairs {
         for (((pipe, _), _), stage) in &mut all.stages {
             stage.time -= base(*pipe);
         }
+        let age = |group: Option<i64>| group.map(|g| g - self.issued);
+        all.copying = self.copying.iter().map(|((p, t), g)| ((*p, t - base(*p)), age(*g))).collect();
+        all.issued = 0;
         all
+    }
+
+    /// Closes the open commit group.
+    fn commit(&mut self) {
+        self.issued += 1;
+        self.copying.values_mut().for_each(|group| *group = group.or(Some(self.issued)));
+    }
+
+    /// Waits for all commit groups but the newest ones.
+    fn wait(&mut self, but: u32) {
+        let done = self.issued - i64::from(but);
+        self.copying.retain(|_, group| group.is_none_or(|group| group > done));
     }
 
     /// How many stages of a ring are taken.
@@ -229,6 +248,10 @@ impl Run<'_> {
                 if !covered {
                     return Self::breaks(id, "the arrival does not wait for all that fills the stage");
                 }
+                if self.claims.filled_by.contains_key(&id) {
+                    // Whoever waits at the barrier waits for the copies.
+                    state.roles[role].pairs.copying.remove(&(pipe, stage.time));
+                }
                 stage.time
             }
             (Claim::Ready | Claim::Released, Some(stage)) => stage.time,
@@ -243,6 +266,12 @@ impl Run<'_> {
             Claim::Ready => {
                 if !ring.filled.has(time) {
                     return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
+                }
+                if state.roles[role].pairs.copying.contains_key(&(pipe, time)) {
+                    return Self::breaks(
+                        id,
+                        "copies to this stage may still be under way: their group was not waited for",
+                    );
                 }
                 state.roles[role].pairs.change(side, time, |s| s.usable = true);
             }
@@ -300,6 +329,14 @@ impl Run<'_> {
 
     /// What an operation touches of rings: it must hold the stage.
     pub(super) fn touched(&mut self, state: &mut State, role: usize, id: OpId) -> Result<(), Fault> {
+        for ring in self.claims.under.get(&id).into_iter().flatten() {
+            let own = &state.rings[ring.index()];
+            let idle = own.filled.low == own.acquired
+                && own.readers.iter().all(|r| r.claimed == own.acquired && r.released.low == own.acquired);
+            if !idle || state.roles.iter().any(|r| r.pairs.copying.keys().any(|(p, _)| p == ring)) {
+                return Self::breaks(id, "this touches the memory of a ring that is in use");
+            }
+        }
         let Some(accesses) = self.claims.accesses.get(&id).cloned() else { return Ok(()) };
         for access in accesses {
             let Access { region, slot, writes, asynchronous } = access;
@@ -315,12 +352,25 @@ impl Run<'_> {
             if own.is_none() && *self.claims.companions.entry(region).or_insert(side.0) != side.0 {
                 return Self::breaks(id, "this memory belongs to two rings");
             }
+            if writes && asynchronous {
+                pairs.copying.insert((side.0, stage.time), None);
+            }
             pairs.change(side, stage.time, |s| {
                 s.copied |= writes && asynchronous;
                 s.stored |= writes && !asynchronous;
             });
         }
         Ok(())
+    }
+
+    /// Closes a commit group, or waits for groups.
+    pub(super) fn grouped(state: &mut State, role: usize, nv: NvOp) {
+        let pairs = &mut state.roles[role].pairs;
+        match nv {
+            NvOp::Commit { group: NvGroup::CpAsync, .. } => pairs.commit(),
+            NvOp::WaitGroup { group: NvGroup::CpAsync, n, .. } => pairs.wait(n),
+            _ => {}
+        }
     }
 
     /// Values are handed on where something with blocks is entered, goes on or is left.

@@ -95,6 +95,10 @@ impl<'k> Run<'k> {
                 Ok(Self::waits(self.claimed(state, role, (id, op), (*claim, *pipe))?, state, role))
             }
             OpKind::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
+            OpKind::Nv(nv) if !self.claims.events.is_empty() => {
+                Self::grouped(state, role, *nv);
+                Ok(Self::advance(state, role))
+            }
             OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
                 Ok(Self::waits(self.barrier_event(state, role, (id, op))?, state, role))
             }
