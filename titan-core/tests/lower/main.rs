@@ -11,7 +11,6 @@ mod cases;
 mod files;
 mod kernels;
 mod launch;
-mod mutants;
 mod random;
 mod stages;
 mod tensor;

@@ -1,6 +1,7 @@
 //! The executor against the simulator of titan-core, which share no arithmetic: every kernel of the filetests that both run.
 #![expect(clippy::print_stdout, reason = "how many kernels were compared")]
 
+mod mutants;
 mod programs;
 
 use std::path::Path;

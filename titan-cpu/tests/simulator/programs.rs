@@ -12,7 +12,7 @@ use titan_sim::engine::Completion;
 use titan_sim::sim::{self, Kind};
 
 /// A machine with warps of 32 lanes, asynchronous copies and matrix instructions.
-fn target() -> Target {
+pub(super) fn target() -> Target {
     let atom = |k, a, acc| MmaAtom { m: 16, n: 8, k, a, b: a, acc };
     Target {
         name: "test",

@@ -27,4 +27,4 @@ mod place;
 pub(super) mod proxies;
 pub(super) mod words;
 
-pub(super) use place::{check, words};
+pub(super) use place::{beginning, check, words};

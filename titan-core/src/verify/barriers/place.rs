@@ -174,7 +174,7 @@ pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
 }
 
 /// Where barriers begin: the operations before anything of a role.
-pub(super) fn beginning(kernel: &Kernel) -> &[OpId] {
+pub(in crate::verify) fn beginning(kernel: &Kernel) -> &[OpId] {
     let top = &kernel.block(kernel.body).ops;
     let end = roles_op(kernel).and_then(|r| top.iter().position(|o| *o == r)).unwrap_or(top.len());
     &top[..end]

@@ -9,7 +9,7 @@
 //! any of these operations passes at once.
 
 pub(super) mod joint;
-mod shape;
+pub(super) mod shape;
 mod stores;
 mod tensors;
 mod tokens;

@@ -365,7 +365,7 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
 }
 
 /// Rule 35: roles end in `finalize`, and nothing else does.
-fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
+pub(in crate::verify) fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
     let Some(parted) = roles_op(kernel) else { return };
     for (role, region) in kernel.roles.iter().zip(&kernel.op(parted).regions) {
         let ops = &kernel.block(*region).ops;

@@ -17,7 +17,7 @@ mod find;
 mod realize;
 
 use super::Error;
-use super::pipes::joint;
+use super::pipes::{joint, shape};
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId};
 use crate::synchronize;
@@ -30,7 +30,9 @@ pub(in crate::verify) use find::{Access, Claims, FilledBy};
 /// Breaks of these rules, of the first group that has any.
 pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     let mut claims = Claims::of(kernel);
-    super::reject_if_any(realize::check(kernel, &mut claims))?;
+    let mut errors = realize::check(kernel, &mut claims);
+    shape::ends(kernel, &mut errors);
+    super::reject_if_any(errors)?;
     joint::check_claims(kernel, claims)?;
     let error = |id: OpId, title: &str| Error::new(Code::InFlight, kernel.op(id).loc, title);
     let (unordered, flying) = synchronize::unordered(kernel);

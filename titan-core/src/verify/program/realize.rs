@@ -260,20 +260,17 @@ impl<'k> Check<'k> {
         let mut expected: Vec<(Value, u32)> = ring.full.iter().map(|full| (*full, of(&ring.fill) * lanes)).collect();
         expected.extend(ring.empty.iter().map(|empty| (*empty, of(&ring.read))));
         for (alloc, count) in expected {
-            let inits: Vec<u32> = kernel
-                .ops
-                .iter()
-                .filter(|op| op.args.first() == Some(&alloc))
-                .filter_map(
-                    |op| if let OpKind::Nv(NvOp::MbarrierInit { count }) = op.kind { Some(count) } else { None },
-                )
-                .collect();
-            if inits != [count] {
-                say(format!("a barrier of `{name}` must count {count} arrivals, and be made once"));
+            if made(kernel, alloc) != [&OpKind::Nv(NvOp::MbarrierInit { count })] {
+                say(format!(
+                    "a barrier of `{name}` must count {count} arrivals, and be made once, before the roles part"
+                ));
             }
         }
         let counters: BTreeSet<Value> = ring.counters.values().flatten().copied().collect();
         let one_each = ring.counters.values().all(|own| own.len() == 1) && ring.counters.len() == ring.read.len();
+        if counters.iter().any(|counter| made(kernel, *counter) != [&OpKind::Nv(NvOp::SequenceInit)]) {
+            say(format!("a counter of `{name}` must be set to 0 once, before the roles part"));
+        }
         let by_counters = ring.empty.is_empty() && one_each && ring.awaited.iter().all(|(_, all)| *all == counters);
         let by_barriers = ring.empty.len() == 1 && counters.is_empty() && ring.awaited.is_empty();
         if !by_counters && !by_barriers {
@@ -412,6 +409,17 @@ impl<'k> Check<'k> {
         let right = matches!(made.kind, OpKind::Region(RegionOp::Place { parts, .. }) if Some(parts) == slots);
         (right && Some(&slot) == at.op.args.get(1)).then_some(region)
     }
+}
+
+/// What makes a barrier or counter: nothing, if that happens elsewhere than before the roles part.
+fn made(kernel: &Kernel, word: Value) -> Vec<&OpKind> {
+    let makes = |op: &Op| {
+        op.args.first() == Some(&word) && matches!(op.kind, OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::SequenceInit))
+    };
+    let all = kernel.ops.iter().filter(|op| makes(op)).count();
+    let first = barriers::beginning(kernel).iter().map(|id| kernel.op(*id)).filter(|op| makes(op));
+    let first: Vec<&OpKind> = first.map(|op| &op.kind).collect();
+    if first.len() == all { first } else { Vec::new() }
 }
 
 impl At<'_> {

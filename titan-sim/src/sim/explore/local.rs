@@ -85,6 +85,7 @@ impl Machine<'_> {
             | TtgOp::Roles
             | TtgOp::Finalize
             | TtgOp::Rematerialize
+            | TtgOp::Claim(..)
             | TtgOp::Fence { .. } => true,
             TtgOp::Acquire(pipe) => privacy.ring(pipe.index()),
             TtgOp::Write => staging(0),
