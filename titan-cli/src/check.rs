@@ -1,7 +1,8 @@
 //! `titan check`: every error of a file, in its lines.
 //!
 //! A text that cannot be read is not verified. Of a kernel, the verifier reports the first group of rules that is broken;
-//! see `titan_core::verify`. Of one that it accepts, the grid is looked at.
+//! see `titan_core::verify`. Barrier programs, as `titan emit --stage barriers` prints them, have rules of their own. Of a kernel
+//! that it accepts, the grid is looked at.
 
 use crate::report::{Finding, Report, Verdict};
 use crate::{Outcome, none, read};
@@ -12,7 +13,7 @@ use titan_core::analysis::cover;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::Loc;
 use titan_core::text::{Located, TextPos, parse_located};
-use titan_core::verify::{Verified, WellFormed, verify, well_formed};
+use titan_core::verify::{Verified, WellFormed, barrier_program, verify, well_formed};
 
 /// Checks a file and writes what it finds.
 pub(crate) fn run(path: &Path, targets: &[String], json: bool, out: &mut dyn Write) -> io::Result<Outcome> {
@@ -58,6 +59,11 @@ fn findings(text: &str, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
     let mut all = Vec::new();
     for (located, name) in kernels.into_iter().zip(&names) {
         let at = located.at;
+        if located.kernel.laid_out.is_some() {
+            let errors = barrier_program(&located.kernel).err().unwrap_or_default();
+            all.extend(errors.into_iter().map(|e| in_text(name, at, e)));
+            continue;
+        }
         let errors = match verify(located.kernel) {
             Ok(kernel) => {
                 let short = cover::short(&kernel, kernel.partition());
@@ -75,12 +81,17 @@ fn findings(text: &str, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
 /// T0902, if a target cannot take a kernel.
 fn refusal(kernel: &Verified, target: &str) -> Option<Diagnostic<Loc>> {
     let machine = titan_nv::Machine::from_name(target).ok()?;
-    let told = titan_nv::compile(kernel, machine, None).err()?.told();
+    titan_nv::compile(kernel, machine, None).err().map(|e| unsupported(&e))
+}
+
+/// T0902, in the words of the target.
+pub(crate) fn unsupported(error: &titan_nv::Unsupported) -> Diagnostic<Loc> {
+    let told = error.told();
     let error = Diagnostic::new(Code::Backend, told.loc, told.message);
-    Some(match told.help {
+    match told.help {
         Some(help) => error.help(help),
         None => error,
-    })
+    }
 }
 
 /// A kernel whose parts fit together, and where it begins.
@@ -108,7 +119,7 @@ pub(crate) fn unreadable(errors: Vec<Diagnostic<TextPos>>) -> Vec<Finding> {
 }
 
 /// An error of a kernel that begins at a place of the text.
-fn in_text(name: &str, at: TextPos, error: Diagnostic<Loc>) -> Finding {
+pub(crate) fn in_text(name: &str, at: TextPos, error: Diagnostic<Loc>) -> Finding {
     Finding::of(Some(name), error.map_site(|loc| place(loc, at)))
 }
 

@@ -17,6 +17,7 @@ pub(crate) fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(check().arg(file()).arg(json()))
         .subcommand(opt().arg(file()))
+        .subcommand(emit().arg(file()))
         .subcommand(sim().arg(file()).arg(json()))
         .subcommand(
             Command::new("fmt")
@@ -73,6 +74,38 @@ fn opt() -> Command {
                 .help("Remove fences that order nothing; they are told otherwise"),
         )
         .after_help(crate::opt::listed())
+}
+
+/// The command that shows what kernels become.
+fn emit() -> Command {
+    let supported = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name);
+    Command::new("emit")
+        .about("Print what kernels become for a target, at a stage of the way to its code")
+        .arg(
+            Arg::new("target")
+                .long("target")
+                .value_name("NAME")
+                .default_value("sm_80")
+                .value_parser(supported.collect::<Vec<&str>>())
+                .help("For which target"),
+        )
+        .arg(
+            Arg::new("stage")
+                .long("stage")
+                .value_name("STAGE")
+                .default_value("ptx")
+                .value_parser(crate::emit::STAGES.map(|(name, _)| name))
+                .help("Which stage"),
+        )
+        .arg(
+            Arg::new("access")
+                .long("access")
+                .value_name("WHICH")
+                .default_value("aligned")
+                .value_parser(["aligned", "any"])
+                .help("The variant for aligned arguments, or the one for any"),
+        )
+        .after_help(crate::emit::listed())
 }
 
 /// The command that runs kernels.

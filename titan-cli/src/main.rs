@@ -4,6 +4,7 @@
 //! titan check FILE.tir     reads and verifies tile IR; every finding with its source lines, or `--json`
 //! titan sim FILE.tir       runs it without a device: races, deadlocks, what was never written, with the schedule
 //! titan opt FILE.tir       passes over it, by name: fences, rings for `pipelined` loops, one crew of two roles
+//! titan emit FILE.tir      what kernels become for a target: laid out, as barrier programs, as PTX
 //! titan fmt FILE.tir       the canonical text of a file
 //! titan explain T0402      what a code means and how to mend it
 //! titan doctor             what of this machine and this crate matters to TITAN
@@ -11,13 +12,13 @@
 //!
 //! Exit status: 0 if all is well, 1 if something was found, 2 if the command line or a file was wrong.
 //!
-//! Deliberately absent: compiling kernels (that is `cargo build`), and commands for parts that do not exist yet: `emit` and
-//! `schedule` come with what they show.
+//! Deliberately absent: compiling kernels into programs (that is `cargo build`), and commands for parts that do not exist yet.
 
 mod arguments;
 mod check;
 mod cli;
 mod doctor;
+mod emit;
 mod explain;
 mod fmt;
 mod opt;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Some(("check", m)) => check::run(cli::file(m), &cli::targets(m), cli::json(m), &mut out),
         Some(("sim", m)) => sim::run(m, &mut out),
         Some(("opt", m)) => opt::run(m, &mut out),
+        Some(("emit", m)) => emit::run(m, &mut out),
         Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),
         Some(("explain", m)) => explain::run(cli::code(m), &mut out),
         Some(("doctor", _)) => doctor::run(&mut out),

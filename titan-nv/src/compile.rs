@@ -6,7 +6,9 @@ use crate::target::target;
 use titan_core::artifact::{Assumption, Variant};
 use titan_core::diag::Code;
 use titan_core::ir::{HostExpr, Kernel, Loc, OpId, ParamKind, Pipe, Value};
-use titan_core::lower::{LowerError, Lowered, lower};
+use titan_core::lane::Func;
+use titan_core::lay_out::lay_out;
+use titan_core::lower::{LowerError, Lowered, barrier_program, lower};
 use titan_core::pipeline::implicit::{self, Candidate};
 use titan_core::pipeline::{depth, fuse};
 use titan_core::plan::{self, Plan};
@@ -90,8 +92,7 @@ pub fn compile(kernel: &Verified, machine: &Machine, source: Option<(&str, u32)>
             continue;
         }
         let asked = kernel.sig.requires.len();
-        let (kernel, plan, lowered) =
-            if kernel.roles.is_empty() { pipelined(kernel, plan)? } else { with_roles(kernel, plan)? };
+        let (kernel, plan, lowered) = chosen(kernel, plan)?;
         let kernel = &kernel;
         let ptx = emit(&lowered.func, machine, source)?;
         variants.push(Variant {
@@ -106,6 +107,41 @@ pub fn compile(kernel: &Verified, machine: &Machine, source: Option<(&str, u32)>
         });
     }
     Ok(variants)
+}
+
+/// What a kernel is on its way to the code of a machine: every stage as it is printed.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    /// The kernel with the rings, distances and roles that were chosen for the machine.
+    pub rings: Verified,
+    /// The same, its tiles laid out over threads.
+    pub laid_out: Kernel,
+    /// The barrier program that its rings have become.
+    pub barriers: Kernel,
+    /// What a thread does.
+    pub lanes: Func,
+    /// The code.
+    pub ptx: String,
+}
+
+/// The stages of a kernel on the way to one variant: for aligned arguments, or for any.
+///
+/// # Errors
+/// As [`compile`].
+pub fn stages(kernel: &Verified, machine: &Machine, aligned: bool) -> Result<Stages, Unsupported> {
+    if !machine.supported {
+        return Err(Unsupported::Target { kernel: kernel.sig.full_name(), target: machine.name });
+    }
+    let (rings, plan, lowered) = chosen(kernel, plan::plan(kernel, &target(machine), aligned))?;
+    let ptx = emit(&lowered.func, machine, None)?;
+    let laid_out = lay_out(&rings, &plan)?;
+    let barriers = barrier_program(&rings, &plan)?;
+    Ok(Stages { rings, laid_out, barriers, lanes: lowered.func, ptx: ptx.text })
+}
+
+/// The kernel as it is lowered for a target, with its plan.
+fn chosen(kernel: &Verified, plan: Plan) -> Result<(Verified, Plan, Lowered), LowerError> {
+    if kernel.roles.is_empty() { pipelined(kernel, plan) } else { with_roles(kernel, plan) }
 }
 
 /// The kernel with its pipelined loops as rings where that pays, planned and lowered: where copies by threads may run ahead.

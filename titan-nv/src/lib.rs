@@ -23,7 +23,7 @@ pub mod ptx;
 pub mod runtime;
 mod target;
 
-pub use compile::{Told, Unsupported, compile};
+pub use compile::{Stages, Told, Unsupported, compile, stages};
 pub use lower::{EmitError, Ptx, emit};
 pub use machine::{Feature, Machine, UnknownMachine};
 pub use target::target;

@@ -19,7 +19,7 @@ mod realize;
 use super::Error;
 use super::pipes::{joint, shape};
 use crate::diag::Code;
-use crate::ir::{Kernel, Loc, OpId};
+use crate::ir::{Kernel, Loc, OpId, OpKind};
 use crate::synchronize;
 
 pub(in crate::verify) use find::{Access, Claims, FilledBy};
@@ -29,6 +29,16 @@ pub(in crate::verify) use find::{Access, Claims, FilledBy};
 /// # Errors
 /// Breaks of these rules, of the first group that has any.
 pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
+    let mut rings = Vec::new();
+    kernel.walk(&mut |_, op| {
+        if matches!(&op.kind, OpKind::Ttg(ttg) if ttg.is_of_rings()) {
+            rings.push(wrong(
+                op.loc,
+                "an operation of a ring in a kernel that is laid out: it is no barrier program yet",
+            ));
+        }
+    });
+    super::reject_if_any(rings)?;
     let mut claims = Claims::of(kernel);
     let mut errors = realize::check(kernel, &mut claims);
     shape::ends(kernel, &mut errors);

@@ -1,0 +1,78 @@
+//! `titan emit`: what the kernels of a file become for a target, at any stage of the way to its code.
+
+use crate::check::{in_text, unreadable, unsupported};
+use crate::report::{Report, Verdict};
+use crate::{Outcome, cli, none, read};
+use clap::ArgMatches;
+use serde_json::Map;
+use std::io::{self, IsTerminal as _, Write};
+use titan_core::text::{Located, parse_located, print};
+use titan_core::verify::{Verified, verify};
+use titan_nv::{Machine, Unsupported, stages};
+
+/// The stages, in the order of the way.
+pub(crate) const STAGES: [(&str, &str); 6] = [
+    ("tile", "the kernel, verified"),
+    ("rings", "with the rings, distances and roles that are chosen for the target"),
+    ("laid-out", "with layouts: which thread holds which element of a tile"),
+    ("barriers", "with regions, barriers, commit groups and waits for its rings"),
+    ("lanes", "what a thread does"),
+    ("ptx", "the code"),
+];
+
+/// Prints a stage of every kernel; what a kernel breaks goes to stderr.
+pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outcome> {
+    let path = cli::file(matches);
+    let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
+    let machine = Machine::from_name(word("target")).map_err(io::Error::other)?;
+    let text = read(path)?;
+    let (located, mut findings) = match parse_located(&text) {
+        Ok(located) => (located, Vec::new()),
+        Err(errors) => (Vec::new(), unreadable(errors)),
+    };
+    if located.is_empty() && findings.is_empty() {
+        return Err(none(path));
+    }
+    let mut printed = Vec::new();
+    for Located { kernel, at } in located {
+        let name = kernel.sig.name.clone();
+        let errors = match verify(kernel) {
+            Ok(kernel) => match of_stage(&kernel, machine, word("stage"), word("access") == "aligned") {
+                Ok(stage) => {
+                    printed.push(stage);
+                    continue;
+                }
+                Err(error) => vec![unsupported(&error)],
+            },
+            Err(errors) => errors,
+        };
+        findings.extend(errors.into_iter().map(|e| in_text(&name, at, e)));
+    }
+    write!(out, "{}", printed.join("\n"))?;
+    if findings.is_empty() {
+        return Ok(Outcome::Clean);
+    }
+    let (verdict, more) = (Verdict::Findings, Map::new());
+    Report { command: "emit", path, text: &text, kernels: Vec::new(), verdict, findings, more }
+        .snippets(&mut io::stderr(), io::stderr().is_terminal())
+}
+
+/// A stage of a kernel as it is printed.
+fn of_stage(kernel: &Verified, machine: &Machine, stage: &str, aligned: bool) -> Result<String, Unsupported> {
+    if stage == "tile" {
+        return Ok(print(kernel));
+    }
+    let all = stages(kernel, machine, aligned)?;
+    Ok(match stage {
+        "rings" => print(&all.rings),
+        "laid-out" => print(&all.laid_out),
+        "barriers" => print(&all.barriers),
+        "lanes" => format!("{}\n", all.lanes.to_string().trim_end()),
+        _ => all.ptx,
+    })
+}
+
+/// The stages that there are, one a line.
+pub(crate) fn listed() -> String {
+    STAGES.iter().fold("The stages:\n".to_owned(), |text, (name, about)| format!("{text}  {name:10} {about}\n"))
+}
