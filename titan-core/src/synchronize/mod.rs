@@ -33,7 +33,7 @@ mod state;
 
 use crate::analysis::slots::Slots;
 use crate::analysis::uses::Tree;
-use crate::ir::{Block, BlockData, Kernel, LaidOut, NvGroup, NvOp, Op, OpId, OpKind, TtgOp};
+use crate::ir::{Block, BlockData, Claim, Kernel, LaidOut, NvGroup, NvOp, Op, OpId, OpKind, TtgOp};
 use regions::Regions;
 
 use state::{State, Touch, join};
@@ -89,7 +89,45 @@ fn needed(kernel: &Kernel) -> BTreeSet<OpId> {
             barriers.insert(barrier);
         }
     }
+    hoist(kernel, &mut run, &mut barriers);
     barriers
+}
+
+/// Puts barriers of an arm in front of its branch, where others become needless by that: then there is one on both ways.
+///
+/// ```text
+/// wait for the copies to a stage               wait for the copies to a stage
+/// if more { barrier; copies to a free one }    barrier
+/// barrier                                      if more { copies to a free one }
+/// loads of the stage                           loads of the stage
+/// ```
+fn hoist(kernel: &Kernel, run: &mut Run<'_>, barriers: &mut BTreeSet<OpId>) {
+    let mut branches = Vec::new();
+    kernel.walk(&mut |id, op| {
+        let inside = |block: &Block| kernel.block(*block).ops.iter().filter(|o| barriers.contains(o)).copied();
+        if op.kind == OpKind::If {
+            branches.push((id, op.regions.iter().flat_map(inside).collect::<Vec<OpId>>()));
+        }
+    });
+    for (branch, own) in branches.into_iter().filter(|(_, own)| !own.is_empty()) {
+        let mut tried = barriers.clone();
+        tried.retain(|id| !own.contains(id));
+        tried.insert(branch);
+        let needing = run.conflicts(Some(&tried));
+        if !needing.is_subset(&tried) {
+            continue;
+        }
+        let settled: Vec<OpId> = tried.difference(&needing).copied().filter(|id| *id != branch).collect();
+        for id in settled {
+            tried.remove(&id);
+            if !run.conflicts(Some(&tried)).is_subset(&tried) {
+                tried.insert(id);
+            }
+        }
+        if tried.len() < barriers.len() {
+            *barriers = tried;
+        }
+    }
 }
 
 fn role_blocks(kernel: &Kernel) -> Vec<(usize, Block)> {
@@ -197,6 +235,10 @@ impl<'k> Run<'k> {
         match &op.kind {
             OpKind::For(_) | OpKind::Loop => self.repeat(id, op, &state),
             OpKind::If => {
+                // A barrier that an arm needs may stand in front of both.
+                if self.settle(id, false) {
+                    state.meet();
+                }
                 let mut after = None;
                 for arm in &op.regions {
                     if let Some(out) = self.block(*arm, state.clone()) {
@@ -231,6 +273,19 @@ impl<'k> Run<'k> {
                 Some(state)
             }
             OpKind::Yield => Some(state),
+            OpKind::Ttg(TtgOp::Claim(claim, _)) => {
+                if let [region, slot, ..] = op.args[..]
+                    && let Some(ring) = self.regions.of(region)
+                {
+                    match claim {
+                        Claim::Acquired => state.acquired(ring, slot),
+                        Claim::Ready => state.is_ready(ring, slot),
+                        Claim::Released => state.released(ring, slot),
+                        Claim::Filled | Claim::Next => {}
+                    }
+                }
+                Some(state)
+            }
             OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. }) => {
                 state.commit();
                 Some(state)

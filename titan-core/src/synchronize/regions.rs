@@ -74,7 +74,7 @@ impl Regions {
     fn bytes(&self, kernel: &Kernel, slots: &Slots<'_>, value: Value) -> Option<Bytes> {
         let region = self.of(value)?;
         let Region { offset, bytes, parts } = *self.regions.get(region)?;
-        let (mut part, mut slot) = ((0, if parts > 1 { bytes / parts } else { bytes }), None);
+        let (mut part, mut slot, mut picked) = ((0, if parts > 1 { bytes / parts } else { bytes }), None, None);
         let (mut at, mut sized) = (value, false);
         while let Some(op) = kernel.def_op(at) {
             if let OpKind::Region(RegionOp::Tile { offset, .. }) = op.kind {
@@ -86,6 +86,7 @@ impl Regions {
                 sized = true;
             }
             if op.kind == OpKind::Region(RegionOp::At) {
+                picked = op.args.get(1).copied();
                 slot = op.args.get(1).and_then(|index| slots.of(*index, parts));
             }
             match op.args.first() {
@@ -93,7 +94,7 @@ impl Regions {
                 Some(_) | None => break,
             }
         }
-        Some(Bytes::Shared { region, whole: (offset, offset.saturating_add(bytes)), part, slot })
+        Some(Bytes::Shared { region, whole: (offset, offset.saturating_add(bytes)), part, slot, index: picked })
     }
 
     /// What an operation touches.

@@ -1,6 +1,7 @@
 //! What threads may have done since their last barrier.
 
 use crate::analysis::slots::Slot;
+use crate::ir::Value;
 use std::collections::BTreeSet;
 
 /// Memory that an operation touches.
@@ -16,6 +17,8 @@ pub(super) enum Bytes {
         part: (u32, u32),
         /// Which part, if it is known.
         slot: Option<Slot>,
+        /// The value that says so, in the iteration in which it does.
+        index: Option<Value>,
     },
     /// An output.
     Tensor(usize),
@@ -28,8 +31,8 @@ impl Bytes {
             (Bytes::Tensor(a), Bytes::Tensor(b)) => a == b,
             (Bytes::Tensor(_), Bytes::Shared { .. }) | (Bytes::Shared { .. }, Bytes::Tensor(_)) => false,
             (
-                Bytes::Shared { region, whole, part, slot },
-                Bytes::Shared { region: of, whole: all, part: bytes, slot: at },
+                Bytes::Shared { region, whole, part, slot, .. },
+                Bytes::Shared { region: of, whole: all, part: bytes, slot: at, .. },
             ) => {
                 let common = |a: (u32, u32), b: (u32, u32)| a.0 < b.1 && b.0 < a.1;
                 let apart = slot.zip(at).is_some_and(|(a, b)| a.is_apart(b));
@@ -41,8 +44,8 @@ impl Bytes {
     /// The same memory, its slot called otherwise.
     pub(super) fn renamed(self, rename: &dyn Fn(Slot) -> Option<Slot>) -> Bytes {
         match self {
-            Bytes::Shared { region, whole, part, slot } => {
-                Bytes::Shared { region, whole, part, slot: slot.and_then(rename) }
+            Bytes::Shared { region, whole, part, slot, .. } => {
+                Bytes::Shared { region, whole, part, slot: slot.and_then(rename), index: None }
             }
             Bytes::Tensor(_) => self,
         }
@@ -55,11 +58,37 @@ pub(super) type Touch = (Bytes, bool);
 /// Commit groups that are told apart; older ones are waited for together.
 const GROUPS: usize = 70;
 
+/// What was touched, and what is known of it by the rules of rings.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Mark {
+    touch: Touch,
+    /// Stages of the ring that are surely not the one that was touched: it was in use when they were acquired, or they when it
+    /// was. By their slots.
+    apart: BTreeSet<Value>,
+    /// A stage of the ring has been released since, perhaps this one.
+    released: bool,
+}
+
+impl Mark {
+    fn is_of(&self, ring: usize) -> bool {
+        matches!(self.touch.0, Bytes::Shared { region, .. } if region == ring)
+    }
+
+    fn conflicts(&self, (bytes, writes): Touch) -> bool {
+        let index =
+            if let Bytes::Shared { region, index, .. } = bytes { index.filter(|_| self.is_of(region)) } else { None };
+        let apart = index.is_some_and(|index| self.apart.contains(&index));
+        (writes || self.touch.1) && !apart && bytes.meets(self.touch.0)
+    }
+}
+
 /// What threads may have done since their last barrier, and what is under way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     /// What was touched since the last barrier.
-    touched: BTreeSet<Touch>,
+    touched: BTreeSet<Mark>,
+    /// The stages that have been waited for and not released, by ring and slot.
+    ready: BTreeSet<(usize, Value)>,
     /// What the copies of the open commit group read and write.
     open: BTreeSet<Touch>,
     /// What the copies of closed groups read and write, the newest group first.
@@ -68,8 +97,45 @@ pub(super) struct State {
 
 impl State {
     /// Whether an access needs a barrier in front of it.
-    pub(super) fn conflicts(&self, (bytes, writes): Touch) -> bool {
-        self.touched.iter().any(|(other, wrote)| (writes || *wrote) && bytes.meets(*other))
+    pub(super) fn conflicts(&self, touch: Touch) -> bool {
+        self.touched.iter().any(|mark| mark.conflicts(touch))
+    }
+
+    /// Changes what is known of what was touched of a ring.
+    fn change(&mut self, ring: usize, change: impl Fn(&mut Mark)) {
+        let marks = std::mem::take(&mut self.touched);
+        self.touched = marks
+            .into_iter()
+            .map(|mut mark| {
+                if mark.is_of(ring) {
+                    change(&mut mark);
+                }
+                mark
+            })
+            .collect();
+    }
+
+    /// A stage is acquired: it is none that was touched, and not released since.
+    pub(super) fn acquired(&mut self, ring: usize, slot: Value) {
+        self.change(ring, |mark| {
+            if mark.released {
+                mark.apart.remove(&slot);
+            } else {
+                mark.apart.insert(slot);
+            }
+        });
+    }
+
+    /// A stage was waited for.
+    pub(super) fn is_ready(&mut self, ring: usize, slot: Value) {
+        self.change(ring, |mark| mark.apart.retain(|other| *other != slot));
+        self.ready.insert((ring, slot));
+    }
+
+    /// A stage is released.
+    pub(super) fn released(&mut self, ring: usize, slot: Value) {
+        self.change(ring, |mark| mark.released = true);
+        self.ready.remove(&(ring, slot));
     }
 
     /// What copies may be touching, but for some regions.
@@ -89,7 +155,13 @@ impl State {
     }
 
     pub(super) fn touch(&mut self, touch: Touch) {
-        self.touched.insert(touch);
+        let mut apart = BTreeSet::new();
+        if let Bytes::Shared { region, index: Some(index), .. } = touch.0 {
+            // Stages that are in use at once are different ones.
+            let others = self.ready.iter().filter(|(ring, slot)| *ring == region && *slot != index);
+            apart.extend(others.map(|(_, slot)| *slot));
+        }
+        self.touched.insert(Mark { touch, apart, released: false });
     }
 
     /// Everybody has come to a barrier.
@@ -123,7 +195,7 @@ impl State {
 
     /// What is under way here, where nothing has been touched since the last barrier.
     pub(super) fn under_way(&self) -> State {
-        State { touched: BTreeSet::new(), ..self.clone() }
+        State { touched: BTreeSet::new(), ready: BTreeSet::new(), ..self.clone() }
     }
 
     /// Only what is under way there is under way here.
@@ -134,6 +206,7 @@ impl State {
     /// What may have been done on either of two ways.
     pub(super) fn join(&mut self, other: State) {
         self.touched.extend(other.touched);
+        self.ready.retain(|stage| other.ready.contains(stage));
         self.open.extend(other.open);
         for (age, group) in other.groups.into_iter().enumerate() {
             match self.groups.get_mut(age) {
@@ -146,7 +219,13 @@ impl State {
     /// The same, slots called otherwise.
     pub(super) fn renamed(&self, rename: &dyn Fn(Slot) -> Option<Slot>) -> State {
         let all = |set: &BTreeSet<Touch>| set.iter().map(|(b, writes)| (b.renamed(rename), *writes)).collect();
-        State { touched: all(&self.touched), open: all(&self.open), groups: self.groups.iter().map(all).collect() }
+        // In another iteration the same values name other stages.
+        let mark = |m: &Mark| {
+            let (bytes, writes) = m.touch;
+            Mark { touch: (bytes.renamed(rename), writes), apart: BTreeSet::new(), released: m.released }
+        };
+        let touched = self.touched.iter().map(mark).collect();
+        State { touched, ready: BTreeSet::new(), open: all(&self.open), groups: self.groups.iter().map(all).collect() }
     }
 }
 
