@@ -16,6 +16,7 @@ pub mod lay_out;
 pub mod layout;
 pub mod lower;
 pub mod num;
+pub mod order;
 pub mod pipeline;
 pub mod plan;
 pub mod synchronize;
