@@ -91,7 +91,7 @@ pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
 /// If the target cannot do what the kernel asks, or has not enough shared memory.
 pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
     let laid_out = crate::lay_out::lay_out(kernel, plan)?;
-    let mut program = crate::expand::expand(&laid_out, &plan.target)?;
+    let mut program = crate::expand::expand(&laid_out, &plan.target, kernel.rings_begin_anew())?;
     let bytes = crate::allocate::allocate(&mut program);
     if bytes > plan.target.shared_bytes {
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));

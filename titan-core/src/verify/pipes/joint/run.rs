@@ -44,6 +44,8 @@ pub(in crate::verify) struct Run<'k> {
     pub(super) undecided: bool,
     pub(super) serial: u32,
     steps: usize,
+    /// Rings that hold something, or are being filled, where an iteration of a loop begins.
+    pub(super) occupied: BTreeSet<(OpId, Pipe)>,
     /// Counters of which nothing is known, with the iteration before theirs.
     pub(super) counters: Vec<(Atom, u32)>,
 }
@@ -65,6 +67,7 @@ impl<'k> Run<'k> {
             undecided: false,
             serial: 0,
             steps: 0,
+            occupied: BTreeSet::new(),
             counters: Vec::new(),
         }
     }
