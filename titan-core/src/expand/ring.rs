@@ -125,6 +125,7 @@ impl Expand<'_> {
         let pipe = Pipe::new(index);
         let (stride, slots) = (self.rings[index].stride, self.rings[index].slots);
         let name = self.k.pipe_name(pipe);
+        self.b.set_loc(self.k.pipes[index].loc);
         self.rings[index].region = Some(self.region(stride.saturating_mul(slots), slots, &name)?);
         if may_be_poison(self.k, pipe) {
             let words = self.region(4 * slots, slots, &format!("{name}, what holds nothing"))?;
