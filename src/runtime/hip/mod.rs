@@ -10,7 +10,7 @@
 //!
 //! # fn main() -> titan::Result<()> {
 //! let dev = Device::hip(0)?;
-//! let (x, mut y) = (dev.full([256], 1.5f32)?, dev.zeros([256])?);
+//! let (x, mut y) = (dev.full([256], 1.5f32)?, dev.zeros::<f32, 1>([256])?);
 //! let module = Module::load(&dev, &std::fs::read("double.hsaco").expect("a code object"))?;
 //! let kernel = module.kernel("double")?;
 //! let geometry = Geometry { grid: [1, 1, 1], block: [256, 1, 1], dynamic_lds: 0 };

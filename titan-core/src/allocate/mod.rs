@@ -2,10 +2,9 @@
 //!
 //! A region is needed from the first operation that names it to the last, in program order; if it is made outside of a loop and
 //! named inside, in the whole loop: what it holds may be of another iteration. A region that is made inside of a loop is
-//! written before it is read in every iteration; and so is a ring of one set of warps that is not named before the loop, is
-//! written first in it, and whose clocks all show the same slot where an iteration begins: it is empty there, for a ring that
-//! is full cannot be written first. What is copied to asynchronously is needed wherever the copy may be under way:
-//! on every path, around loops too, until a wait for all copies.
+//! written before it is read in every iteration; rings that are empty between iterations are made there (`crate::expand`). What
+//! is copied to asynchronously is needed wherever the copy may be under way: on every path, around loops too, until a wait for
+//! all copies.
 //!
 //! Roles run at the same time, and program order says nothing of them: regions that are named in different roles, or one in
 //! several roles and the other in one of these, are needed at the same time. Those of one role alone may take each other's
@@ -23,9 +22,7 @@
 
 mod flight;
 
-use crate::analysis::slots::Slots;
-use crate::analysis::uses::Tree;
-use crate::ir::{Block, Kernel, LocalOp, Op, OpId, OpKind, Raw, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{Block, Kernel, Op, OpId, OpKind, Raw, RegionOp, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// When a region is needed: positions in program order.
@@ -59,9 +56,7 @@ struct Region {
 
 /// Gives every region of a barrier program its place. Gives the size of the shared memory.
 pub fn allocate(kernel: &mut Kernel) -> u32 {
-    let tree = Tree::new(kernel);
-    let slots = Slots::new(kernel, &tree);
-    let mut walk = Walk { kernel, slots, clock: 0, regions: Vec::new(), by_value: BTreeMap::new(), role: None };
+    let mut walk = Walk { kernel, clock: 0, regions: Vec::new(), by_value: BTreeMap::new(), role: None };
     walk.block(kernel.body);
     let mut regions = walk.regions;
     flight::fly(kernel, &walk.by_value, &mut regions);
@@ -104,7 +99,6 @@ fn at_once(a: &Region, b: &Region) -> bool {
 
 struct Walk<'k> {
     kernel: &'k Kernel,
-    slots: Slots<'k>,
     clock: u32,
     regions: Vec<Region>,
     by_value: BTreeMap<Value, usize>,
@@ -129,7 +123,7 @@ impl Walk<'_> {
                 self.role = None;
             }
             if op.kind.is_loop() {
-                self.stretch(*id, Span { first: before, last: self.clock });
+                self.stretch(Span { first: before, last: self.clock });
             }
         }
     }
@@ -165,36 +159,6 @@ impl Walk<'_> {
         op.results.first().is_some_and(is_shared) && op.args.first().is_some_and(is_shared)
     }
 
-    /// Whether a region that is not named before a loop holds nothing where an iteration of it begins.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else names the region first may read it")]
-    fn is_empty_between(&self, looped: OpId, region: usize) -> bool {
-        let (kernel, of) = (self.kernel, &self.regions[region]);
-        let OpKind::Region(RegionOp::Place { parts, .. }) = kernel.op(of.op).kind else { return false };
-        let (mut first, mut indices, mut tiles_of_parts) = (None, Vec::new(), true);
-        kernel.walk_block(kernel.op(looped).regions[0], &mut |_, op| {
-            let names = |v: &Value| self.by_value.get(v) == Some(&region);
-            match op.kind {
-                OpKind::Region(RegionOp::At) if op.args.first().is_some_and(names) => indices.extend(op.args.get(1)),
-                OpKind::Region(RegionOp::Tile { .. }) if op.args.first().is_some_and(names) => {
-                    let part = op.args.first().and_then(|v| kernel.def_op(*v));
-                    tiles_of_parts &= part.is_some_and(|p| p.kind == OpKind::Region(RegionOp::At));
-                }
-                _ if self.renames(op) => {}
-                OpKind::Local(LocalOp::Store | LocalOp::Copy { .. }) if op.args.get(1).is_some_and(names) => {
-                    first.get_or_insert(true);
-                }
-                _ if op.args.iter().any(names) => {
-                    first.get_or_insert(false);
-                }
-                _ => {}
-            }
-        });
-        of.codes.len() <= 1
-            && tiles_of_parts
-            && first == Some(true)
-            && self.slots.are_one_clock(looped, &indices, parts)
-    }
-
     fn mark(&mut self, region: usize) {
         let region = &mut self.regions[region];
         let first = region.span.map_or(self.clock, |s| s.first);
@@ -203,15 +167,10 @@ impl Walk<'_> {
     }
 
     /// A region that is made before a loop and named in it is needed in all of it.
-    fn stretch(&mut self, looped: OpId, around: Span) {
-        for index in 0..self.regions.len() {
-            let Region { made, span: Some(span), .. } = self.regions[index] else { continue };
-            if made < around.first && span.last > around.first {
-                if span.first > around.first && self.is_empty_between(looped, index) {
-                    continue;
-                }
-                let span = &mut self.regions[index].span;
-                let Some(span) = span else { continue };
+    fn stretch(&mut self, around: Span) {
+        for Region { made, span, .. } in &mut self.regions {
+            let Some(span) = span else { continue };
+            if *made < around.first && span.last > around.first {
                 *span = Span { first: span.first.min(around.first), last: span.last.max(around.last) };
             }
         }

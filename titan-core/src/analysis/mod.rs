@@ -10,7 +10,6 @@
 //! | [`partition`] | the output rule: no two programs touch one element of an output |
 //! | [`proxy`] | asynchronous accesses that may not see ordinary ones, stores that are not waited for |
 //! | [`vector`] | how many neighbours of a row may be accessed at once |
-//! | `slots` | whether two indices surely mean different slots of a ring |
 //! | [`cover`] | whether a written grid reaches all of every output |
 //! | [`grid`] | bounds of declared grids, inference of undeclared ones |
 //!
@@ -28,7 +27,6 @@ pub mod grid;
 pub mod number;
 pub mod partition;
 pub mod proxy;
-pub(crate) mod slots;
 pub mod uses;
 pub mod vector;
 

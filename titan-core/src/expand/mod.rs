@@ -42,11 +42,12 @@ use crate::plan::{LowerError, Target};
 use ring::Ring;
 use std::collections::BTreeMap;
 
-/// Makes a barrier program of a kernel that is laid out.
+/// Makes a barrier program of a kernel that is laid out. The memory of a ring is made in the loop in which the ring begins anew
+/// ([`crate::verify::Verified::rings_begin_anew`]), if one is told.
 ///
 /// # Errors
 /// If the target has not what the rings need.
-pub fn expand(kernel: &Kernel, target: &Target) -> Result<Kernel, LowerError> {
+pub fn expand(kernel: &Kernel, target: &Target, anew: &[usize]) -> Result<Kernel, LowerError> {
     let Some(laid) = kernel.laid_out.as_deref() else {
         return Err(LowerError::internal(kernel, "a kernel that is not laid out".to_owned()));
     };
@@ -58,6 +59,7 @@ pub fn expand(kernel: &Kernel, target: &Target) -> Result<Kernel, LowerError> {
         k: kernel,
         laid,
         target,
+        anew,
         b,
         made,
         stages: BTreeMap::new(),
@@ -101,6 +103,8 @@ struct Expand<'a> {
     k: &'a Kernel,
     laid: &'a LaidOut,
     target: &'a Target,
+    /// How many loops are open where the memory of a ring is made.
+    anew: &'a [usize],
     b: Builder,
     /// What stands for an old value that is no token.
     made: Vec<Option<Value>>,

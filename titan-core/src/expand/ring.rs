@@ -26,7 +26,10 @@ pub(super) enum Mode {
 /// A ring in shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
-    pub(super) region: Value,
+    /// Once it is made.
+    pub(super) region: Option<Value>,
+    /// The bytes of a slot.
+    stride: u32,
     /// Where the tiles of a stage begin, and how they lie.
     pub(super) fields: Vec<(u32, EncodingId)>,
     pub(super) slots: u32,
@@ -90,16 +93,43 @@ impl Expand<'_> {
                 bytes = bytes.saturating_add(encoding.bytes());
             }
             let stride = bytes.next_multiple_of(align);
-            let name = self.k.pipe_name(pipe);
-            let region = self.region(stride.saturating_mul(slots), slots, &name)?;
-            let poison = if may_be_poison(self.k, pipe) {
-                Some(self.region(4 * slots, slots, &format!("{name}, what holds nothing"))?)
-            } else {
-                None
-            };
-            let mode = if joins_roles(self.k, pipe) { self.join(pipe, slots)? } else { Mode::Counted };
-            let zero = self.b.i32(0);
-            self.rings.push(Ring { region, fields, slots, mode, clocks: [[zero; 2]; 2], poison });
+            let clocks = [[self.b.i32(0); 2]; 2];
+            self.rings.push(Ring { region: None, stride, fields, slots, mode: Mode::Counted, clocks, poison: None });
+            if self.loops_around_memory(index) == 0 {
+                self.make_memory(index)?;
+            }
+            if joins_roles(self.k, pipe) {
+                self.rings[index].mode = self.join(pipe, slots)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many loops are open where the memory of a ring is made.
+    fn loops_around_memory(&self, ring: usize) -> usize {
+        self.anew.get(ring).copied().unwrap_or(0)
+    }
+
+    /// Makes the memory of the rings that begin anew in the loop that was opened last, in which these clocks move.
+    pub(super) fn make_memory_in_loop(&mut self, moving: &[ClockPart]) -> Made<()> {
+        let open = self.moving.iter().filter(|m| m.is_loop).count();
+        for (ring, _, _) in moving.iter().filter(|(_, side, part)| (*side, *part) == (0, 0)) {
+            if self.loops_around_memory(*ring) == open {
+                self.make_memory(*ring)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn make_memory(&mut self, index: usize) -> Made<()> {
+        let pipe = Pipe::new(index);
+        let (stride, slots) = (self.rings[index].stride, self.rings[index].slots);
+        let name = self.k.pipe_name(pipe);
+        self.b.set_loc(self.k.pipes[index].loc);
+        self.rings[index].region = Some(self.region(stride.saturating_mul(slots), slots, &name)?);
+        if may_be_poison(self.k, pipe) {
+            let words = self.region(4 * slots, slots, &format!("{name}, what holds nothing"))?;
+            self.rings[index].poison = Some(words);
         }
         Ok(())
     }
@@ -296,7 +326,8 @@ impl Expand<'_> {
     /// Says what the operations before have done to a ring, for the verifier.
     pub(super) fn claim(&mut self, claim: Claim, stage: Stage) -> Made<()> {
         let ring = &self.rings[stage.pipe];
-        let mut args = vec![ring.region, stage.slot];
+        let Some(region) = ring.region else { return Err(self.internal("a ring without memory")) };
+        let mut args = vec![region, stage.slot];
         if !matches!(ring.mode, Mode::Counted) {
             args.push(stage.turn);
         }
@@ -316,6 +347,7 @@ impl Expand<'_> {
     pub(super) fn field(&mut self, stage: Stage, field: usize, elem: Elem, shape: TileShape) -> Made<Value> {
         let ring = &self.rings[stage.pipe];
         let (region, place) = (ring.region, ring.fields.get(field).copied());
+        let Some(region) = region else { return Err(self.internal("a ring without memory")) };
         let Some((offset, encoding)) = place else { return Err(self.internal("a tile that a stage does not have")) };
         let part = self.one(OpKind::Region(RegionOp::At), &[region, stage.slot])?;
         let tile = self.one(OpKind::Region(RegionOp::Tile { offset, elem, shape }), &[part])?;

@@ -129,6 +129,7 @@ impl Expand<'_> {
         let clocks = self.take(&carried, &inside);
         self.set_clocks(&moving, clocks);
         self.moving.push(Moving { is_loop: true, clocks: moving.clone() });
+        self.make_memory_in_loop(&moving)?;
         self.block(body)?;
         self.moving.pop();
         let mut tys = self.types(&op.results);

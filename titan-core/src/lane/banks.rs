@@ -7,7 +7,8 @@
 //! splitting that CUTLASS and Triton assume.)
 //!
 //! Addresses are evaluated for the lanes of warp 0 with everything that is the same in a warp taken as 0: an offset common to all
-//! lanes permutes banks and changes no degree. Addresses that depend on data are not known and give no report.
+//! lanes permutes banks and changes no degree, even if the sum wraps, as where a role of other warps counts its threads from 0.
+//! Addresses that depend on data are not known and give no report.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only accesses and arithmetic matter here")]
 
@@ -131,8 +132,7 @@ const fn apply(f: IntBin, a: u32, b: u32) -> Option<u32> {
 fn longest(addresses: &[u32], width: u32) -> u32 {
     let mut banks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for address in addresses {
-        let (first, last) = (address / 4, (address + width - 1) / 4);
-        for word in first..=last {
+        for word in (0..width).map(|byte| address.wrapping_add(byte) / 4) {
             banks.entry(word % 32).or_default().insert(word);
         }
     }

@@ -161,6 +161,15 @@ impl Builder {
         results
     }
 
+    /// Forgets the conditions so far: those that are asked for from here on are computed anew, so that none is kept in a register
+    /// in between.
+    pub fn forget_conditions(&mut self) {
+        let Builder { func, open, .. } = self;
+        for scope in open {
+            scope.known.retain(|_, results| results.iter().all(|v| func.ty(*v) != Ty::Pred));
+        }
+    }
+
     /// How many of the open blocks lie around the one in which a value was made.
     #[must_use]
     pub fn level(&self, value: Value) -> usize {

@@ -102,6 +102,8 @@ impl Lower<'_> {
         layout: &Layout,
     ) -> Result<(), LowerError> {
         let rank = view.extents.len();
+        // Between a load and a store of the same elements there may be much that needs registers.
+        self.b.forget_conditions();
         let mut window = self.window(view, unit, coords, layout);
         if view.elem.bits() < 8 && (window.vector < 2 || layout.vector(rank - 1) < 2) {
             if view.packing != Packing::Apart {

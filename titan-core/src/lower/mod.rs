@@ -93,7 +93,7 @@ pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
 /// is a defect.
 pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
     let laid_out = crate::lay_out::lay_out(kernel, plan)?;
-    let mut program = crate::expand::expand(&laid_out, &plan.target)?;
+    let mut program = crate::expand::expand(&laid_out, &plan.target, kernel.rings_begin_anew())?;
     crate::order::order(&mut program);
     let bytes = crate::allocate::allocate(&mut program);
     if bytes > plan.target.shared_bytes {

@@ -5,7 +5,7 @@
 //! unite; around loops they go until nothing changes. So on every path between two accesses that conflict there is a barrier.
 //! Barriers that another one makes needless are taken away again.
 //!
-//! Bytes of shared memory are told apart by the places of regions, by the tiles of a part, and by the slots of rings ([`crate::analysis::slots`]):
+//! Bytes of shared memory are told apart by the places of regions, by the tiles of a part, and by the slots of rings (`slots`):
 //! a copy to a free slot does not conflict with a read of another slot. Asynchronous copies conflict with what was touched
 //! before where they are issued, and read and write until they are waited for: a barrier between copy and wait settles nothing.
 //!
@@ -29,13 +29,13 @@
 //! waits for copies.
 
 mod regions;
+mod slots;
 mod state;
 
-use crate::analysis::slots::Slots;
 use crate::analysis::uses::Tree;
 use crate::ir::{Block, BlockData, Claim, Kernel, LaidOut, NvGroup, NvOp, Op, OpId, OpKind, TtgOp};
 use regions::Regions;
-
+use slots::Slots;
 use state::{State, Touch, join};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! Which memory values name, and what operations touch of it.
 
+use super::slots::Slots;
 use super::state::{Bytes, Touch};
-use crate::analysis::slots::Slots;
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{Access, Kernel, LocalOp, NvOp, Op, OpKind, ParamKind, Raw, RegionOp, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};

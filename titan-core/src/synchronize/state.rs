@@ -1,6 +1,6 @@
 //! What threads may have done since their last barrier.
 
-use crate::analysis::slots::Slot;
+use super::slots::Slot;
 use crate::ir::Value;
 use std::collections::BTreeSet;
 

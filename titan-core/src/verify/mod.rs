@@ -152,6 +152,7 @@ pub use ids::MAX_DEPTH;
 pub struct Verified {
     kernel: Kernel,
     partition: Partition,
+    anew: Vec<usize>,
 }
 
 impl Verified {
@@ -159,6 +160,13 @@ impl Verified {
     #[must_use]
     pub fn partition(&self) -> &Partition {
         &self.partition
+    }
+
+    /// Of each ring: how many loops, from the outermost one inwards, stand around everything that is done to it, in the last of
+    /// which it is empty wherever an iteration begins; 0 if there is none. Between these iterations its memory is free.
+    #[must_use]
+    pub fn rings_begin_anew(&self) -> &[usize] {
+        &self.anew
     }
 
     /// The kernel, to be changed and verified again.
@@ -244,9 +252,9 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
         }
     };
     reject_if_any(errors)?;
-    let conditions = pipes::check(&kernel)?;
+    let (conditions, anew) = pipes::check(&kernel)?;
     kernel.sig.requires.extend(conditions);
-    Ok(Verified { kernel, partition })
+    Ok(Verified { kernel, partition, anew })
 }
 
 /// Checks a barrier program that was made from a verified kernel: that its barriers do what the rings of that kernel ask for.

@@ -59,6 +59,23 @@ fn known_patterns_have_their_degree() {
     assert_eq!(degree(&func(strided(16), OpKind::CopyAsync { bytes: 16, offset: 0, masked: false })), 1);
 }
 
+/// A role whose threads begin at 32 counts them from 0: taken in warp 0, its addresses lie below 0.
+#[test]
+fn addresses_that_wrap_are_in_banks_too() {
+    let below = |stride: i32, back: i32| {
+        move |b: &mut Builder, lane: Value| {
+            let back = b.i32(back);
+            let thread = b.one(OpKind::Int(IntBin::Sub), &[lane, back]);
+            strided(stride)(b, thread)
+        }
+    };
+    for (stride, n, degree_of) in [(4, 1, 1), (16, 4, 1), (128, 4, 8), (128, 1, 32), (144, 4, 1)] {
+        for back in [0, 1, 8, 32] {
+            assert_eq!(degree(&func(below(stride, back), load(4, n))), degree_of, "{stride} {n} {back}");
+        }
+    }
+}
+
 #[test]
 fn swizzled_rows_are_read_as_matrices_without_conflict() {
     let matrix = |n| OpKind::LoadMatrix { n, transposed: false, offset: 0 };

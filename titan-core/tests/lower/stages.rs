@@ -36,7 +36,7 @@ fn every_stage_is_a_text() {
             let plan = plan(&verified, &target(lanes), aligned);
             let Ok(direct) = lower(&verified, &plan) else { continue };
             let laid_out = read_back(&lay_out(&verified, &plan).expect("it was lowered"), &name);
-            read_back(&expand(&laid_out, &plan.target).expect("it was lowered"), &name);
+            read_back(&expand(&laid_out, &plan.target, verified.rings_begin_anew()).expect("it was lowered"), &name);
             let barriers = read_back(&barrier_program(&verified, &plan).expect("it was lowered"), &name);
             barriers.walk(&mut |_, op| assert!(!of_rings(&op.kind), "{name}: {:?}", op.kind));
             let lanes = lower_barriers(&barriers, &plan.target).expect("it was lowered");

@@ -24,6 +24,16 @@ pub enum Guard {
     Data(usize, i64),
 }
 
+impl Guard {
+    pub(crate) fn holds(self, j: i64, args: Args) -> bool {
+        match self {
+            Guard::Below(by, count) => j + by < value(count, args.extents),
+            Guard::From(from) => j >= from,
+            Guard::Data(input, by) => args.flags[input] >> (j + by) & 1 == 1,
+        }
+    }
+}
+
 /// How many inputs there are that say something.
 pub const FLAGS: usize = 2;
 
@@ -163,7 +173,7 @@ enum Step {
 
 const TEMPORARY: usize = usize::MAX;
 
-fn value(count: Count, extents: [i64; 2]) -> i64 {
+pub(crate) fn value(count: Count, extents: [i64; 2]) -> i64 {
     count.extent.map_or(0, |e| extents[e]) + count.more
 }
 
@@ -178,12 +188,7 @@ fn flatten(items: &[Item], j: i64, args: Args, out: &mut Vec<Step>) {
             Item::Give(v) => out.push(Step::Give(*v)),
             Item::Loop(count, body) => (0..value(*count, args.extents)).for_each(|j| flatten(body, j, args, out)),
             Item::If(guard, body) => {
-                let holds = match guard {
-                    Guard::Below(by, count) => j + by < value(*count, args.extents),
-                    Guard::From(from) => j >= *from,
-                    Guard::Data(input, by) => args.flags[*input] >> (j + by) & 1 == 1,
-                };
-                if holds {
+                if guard.holds(j, args) {
                     flatten(body, j, args, out);
                 }
             }

@@ -15,7 +15,7 @@
 //! | `ring`, `ledger`, `stage` | operations of rings, what their slots hold, operations of stages |
 //! | `laid` | kernels that are laid out: warps as agents, and what each holds of a tile |
 //! | `raw`, `mbarrier`, `meet` | operations that state a protocol themselves |
-//! | `memory`, `access`, `work` | loads and stores; what conflicts with what is under way; what that does |
+//! | `memory`, `indexed`, `access`, `work` | loads and stores; what conflicts with what is under way; what that does |
 //! | `tensor`, `store` | arguments, shared memory, and what they hold |
 //! | `eval`, `arith`, `value` | what operations compute |
 //! | `run`, `watch`, `grid`, `trace` | schedules and observers of one run; what programs of other clusters touch; who was busy when |
@@ -30,6 +30,7 @@ mod eval;
 pub mod explore;
 mod finding;
 mod grid;
+mod indexed;
 mod laid;
 mod ledger;
 mod machine;

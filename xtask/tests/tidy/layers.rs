@@ -42,7 +42,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("pipeline", &["ir", "analysis", "verify"]),
     ("lay_out", &["ir", "analysis", "verify", "layout", "plan"]),
     ("expand", &["ir", "analysis", "layout", "lay_out", "pipeline", "plan"]),
-    ("allocate", &["ir", "analysis", "layout"]),
+    ("allocate", &["ir", "layout"]),
     ("synchronize", &["ir", "analysis", "layout"]),
     (
         "lower",

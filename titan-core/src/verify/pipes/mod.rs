@@ -8,6 +8,7 @@
 //! Programs of barriers have rules of their own, `crate::verify::barriers`, and run with the rest in `joint`; last come the fences. A kernel without
 //! any of these operations passes at once.
 
+mod anew;
 pub(super) mod joint;
 pub(super) mod shape;
 mod stores;
@@ -17,24 +18,25 @@ mod tokens;
 use super::Error;
 use crate::ir::{Block, HostExpr, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 
-/// What a launch must meet for rules 28 to 45 and those of barriers to hold.
+/// Checks rules 28 to 45 and those of barriers: gives what a launch must meet for them to hold, and of each ring in how many
+/// loops it begins anew.
 ///
 /// # Errors
 /// Breaks of these rules, of the first group that has any.
-pub(super) fn check(kernel: &Kernel) -> Result<Vec<HostExpr>, Vec<Error>> {
+pub(super) fn check(kernel: &Kernel) -> Result<(Vec<HostExpr>, Vec<usize>), Vec<Error>> {
     let mut any = !kernel.pipes.is_empty() || !kernel.roles.is_empty();
     any |= crate::verify::barriers::objects::any(kernel);
     kernel.walk(&mut |_, op| any |= matches!(op.kind, OpKind::Ttg(_)));
     if !any {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
     super::reject_if_any(shape::check(kernel))?;
     super::reject_if_any(crate::verify::barriers::check(kernel))?;
     super::reject_if_any(tokens::check(kernel))?;
     super::reject_if_any(stores::check(kernel))?;
-    let conditions = joint::check(kernel)?;
+    let shown = joint::check(kernel)?;
     super::reject_if_any(crate::verify::barriers::proxies::check(kernel))?;
-    Ok(conditions)
+    Ok((shown.conditions, anew::loops(kernel, &shown.occupied)))
 }
 
 /// The one `ttg.roles`, if there is one.

@@ -83,21 +83,31 @@ use self::fault::Fault;
 use self::linear::Facts;
 use self::report::Report;
 use self::run::Run;
-use crate::ir::{HostExpr, Kernel};
+use crate::ir::{HostExpr, Kernel, OpId, Pipe};
 use crate::verify::Error;
 use crate::verify::barriers::words::unproven;
 use crate::verify::program::Claims;
+use std::collections::BTreeSet;
 
 /// So many examples are run at most.
 const EXAMPLES: usize = 40;
 
-/// What a launch must meet for rules 41 to 45 to hold.
+/// What is shown of a kernel that obeys rules 41 to 45.
+#[derive(Clone, Debug, Default)]
+pub(in crate::verify) struct Shown {
+    /// What a launch must meet for it.
+    pub(in crate::verify) conditions: Vec<HostExpr>,
+    /// The rings that may hold something where an iteration of a loop begins, as far as all roles are there together.
+    pub(in crate::verify) occupied: BTreeSet<(OpId, Pipe)>,
+}
+
+/// Checks rules 41 to 45.
 ///
 /// # Errors
 /// The first break of these rules that is found.
-pub(super) fn check(kernel: &Kernel) -> Result<Vec<HostExpr>, Vec<Error>> {
+pub(super) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
     if kernel.pipes.is_empty() && !crate::verify::barriers::objects::any(kernel) {
-        return Ok(Vec::new());
+        return Ok(Shown::default());
     }
     let mut run = Run::new(kernel);
     let mut done = run.all();
@@ -108,7 +118,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<Vec<HostExpr>, Vec<Error>> {
         done = run.all();
     }
     match done {
-        Ok(()) => Ok(run.symbols.conditions()),
+        Ok(()) => Ok(Shown { conditions: run.symbols.conditions(), occupied: run.occupied }),
         Err(fault) => {
             let shown = if matches!(fault, Fault::Endless { .. }) { None } else { shown(kernel) };
             let (fault, example) = match (shown, fault) {

@@ -48,6 +48,8 @@ pub(in crate::verify) struct Run<'k> {
     steps: usize,
     /// What a barrier program claims of rings.
     pub(super) claims: Claims,
+    /// Rings that hold something, or are being filled, where an iteration of a loop begins.
+    pub(super) occupied: BTreeSet<(OpId, Pipe)>,
     /// Counters of which nothing is known, with the iteration before theirs.
     pub(super) counters: Vec<(Atom, u32)>,
 }
@@ -78,6 +80,7 @@ impl<'k> Run<'k> {
             undecided: false,
             serial: 0,
             steps: 0,
+            occupied: BTreeSet::new(),
             counters: Vec::new(),
         }
     }

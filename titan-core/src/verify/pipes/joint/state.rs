@@ -57,6 +57,12 @@ pub(in crate::verify) struct Ring {
 }
 
 impl Ring {
+    /// Whether all slots are free: what was acquired was filled, and every reader has read and released it.
+    pub(in crate::verify) fn is_empty(&self) -> bool {
+        let all = self.acquired;
+        self.filled.low == all && self.readers.iter().all(|r| r.claimed == all && r.released.low == all)
+    }
+
     fn base(&self) -> i64 {
         self.readers.iter().map(|r| r.released.low).min().unwrap_or(self.filled.low)
     }

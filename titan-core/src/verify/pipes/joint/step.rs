@@ -211,6 +211,8 @@ impl<'k> Run<'k> {
     pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize) {
         let here = &mut state.roles[role];
         let Some(Frame::Loop(l)) = here.frames.last_mut() else { return };
+        let occupied = state.rings.iter().enumerate().filter(|(_, ring)| !ring.is_empty());
+        self.occupied.extend(occupied.map(|(i, _)| (l.op, Pipe::new(i))));
         let op = self.kernel.op(l.op);
         let index = match &l.index {
             Index::Steps { lo, step } => lo.plus(*step, &l.done),

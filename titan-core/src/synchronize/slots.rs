@@ -16,11 +16,11 @@
 use crate::analysis::uses::Tree;
 use crate::ir::{BinOp, Block, Def, Kernel, OpId, OpKind, Pred, Value};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A number that is the same wherever this root stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Root {
+pub(super) enum Root {
     Zero,
     /// What a loop has in an iteration, for clocks that began with this one.
     Loop(OpId, Value),
@@ -32,10 +32,10 @@ pub(crate) enum Root {
 
 /// `root + k mod slots`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Slot {
-    pub(crate) root: Root,
-    pub(crate) k: u32,
-    pub(crate) slots: u32,
+pub(super) struct Slot {
+    pub(super) root: Root,
+    pub(super) k: u32,
+    pub(super) slots: u32,
 }
 
 impl Slot {
@@ -45,7 +45,7 @@ impl Slot {
     }
 
     /// Whether both are surely different slots of one ring.
-    pub(crate) fn is_apart(self, other: Slot) -> bool {
+    pub(super) fn is_apart(self, other: Slot) -> bool {
         self.root == other.root && self.slots == other.slots && self.k != other.k
     }
 }
@@ -60,19 +60,19 @@ struct Carried {
 }
 
 /// The slots of the indices of a kernel.
-pub(crate) struct Slots<'k> {
+pub(super) struct Slots<'k> {
     kernel: &'k Kernel,
     tree: &'k Tree,
     loops: RefCell<BTreeMap<(OpId, u32), Carried>>,
 }
 
 impl<'k> Slots<'k> {
-    pub(crate) const fn new(kernel: &'k Kernel, tree: &'k Tree) -> Self {
+    pub(super) const fn new(kernel: &'k Kernel, tree: &'k Tree) -> Self {
         Slots { kernel, tree, loops: RefCell::new(BTreeMap::new()) }
     }
 
     /// The slot that an index means, of so many.
-    pub(crate) fn of(&self, index: Value, slots: u32) -> Option<Slot> {
+    pub(super) fn of(&self, index: Value, slots: u32) -> Option<Slot> {
         let k = self.kernel;
         if let Some(c) = k.int_constant(index) {
             let k = u32::try_from(c).ok().filter(|c| *c < slots)?;
@@ -228,51 +228,8 @@ impl<'k> Slots<'k> {
         (moves, wrong)
     }
 
-    /// Whether all clocks of a ring that a loop carries show the same slot wherever it begins and goes on: those from which the
-    /// indices come. Nothing else decides them.
-    pub(crate) fn are_one_clock(&self, looped: OpId, indices: &[Value], slots: u32) -> bool {
-        let mut clocks = BTreeSet::new();
-        if !indices.iter().all(|index| self.clocks_of(looped, *index, slots, &mut clocks)) {
-            return false;
-        }
-        let inside = self.carried(looped, slots).inside;
-        let mut shown = clocks.into_iter().map(|at| inside.get(at).copied().flatten());
-        let first = shown.next().flatten();
-        first.is_some() && shown.all(|slot| slot == first)
-    }
-
-    /// Adds what a loop carries that decides an index inside of it; whether nothing else does.
-    fn clocks_of(&self, looped: OpId, index: Value, slots: u32, found: &mut BTreeSet<usize>) -> bool {
-        let k = self.kernel;
-        match k.value(index).def {
-            Def::Param(_) => false,
-            Def::BlockArg(block, at) => {
-                let Some(owner) = self.tree.owner(block).filter(|o| k.op(*o).kind.is_loop()) else { return false };
-                let Some(at) = at.checked_sub(self.skipped(owner)) else { return false };
-                if owner == looped {
-                    found.insert(at);
-                    return true;
-                }
-                let initial = self.initial(owner).get(at).copied();
-                self.tree.around(owner).any(|o| o == looped)
-                    && self.of(index, slots).is_some()
-                    && initial.is_some_and(|v| self.clocks_of(looped, v, slots, found))
-            }
-            Def::Result(id, at) => {
-                let op = k.op(id);
-                if op.kind.is_loop() && self.tree.around(id).any(|o| o == looped) {
-                    let body = op.regions.first().map_or(&[][..], |b| &k.block(*b).args);
-                    let inside = body.get(at + self.skipped(id)).copied();
-                    return inside.is_some_and(|v| self.clocks_of(looped, v, slots, found));
-                }
-                op.kind == OpKind::Select
-                    && self.before(&op.args, slots).is_some_and(|v| self.clocks_of(looped, v, slots, found))
-            }
-        }
-    }
-
     /// A slot of before a loop, as it is called inside.
-    pub(crate) fn entering(&self, looped: OpId, slot: Slot) -> Option<Slot> {
+    pub(super) fn entering(&self, looped: OpId, slot: Slot) -> Option<Slot> {
         let carried = self.carried(looped, slot.slots);
         let initial = self.initial(looped).iter().map(|v| self.of(*v, slot.slots));
         let same = initial.zip(&carried.inside).find_map(|(initial, inside)| match (initial, inside) {
@@ -283,7 +240,7 @@ impl<'k> Slots<'k> {
     }
 
     /// A slot at an edge of a loop, as it is called where the loop goes on; or after it, if the edge leaves or is none.
-    pub(crate) fn along(&self, looped: OpId, edge: Option<OpId>, leaves: bool, slot: Slot) -> Option<Slot> {
+    pub(super) fn along(&self, looped: OpId, edge: Option<OpId>, leaves: bool, slot: Slot) -> Option<Slot> {
         let is_inside = |op: OpId| op == looped || self.tree.around(op).any(|o| o == looped);
         match slot.root {
             Root::Zero => Some(slot),
