@@ -409,3 +409,56 @@ proptest! {
         }
     }
 }
+
+/// A ring of so many slots with a writer and a reader in loops of equal length.
+fn ring_of(slots: usize) -> Kernel {
+    let text = format!(
+        r#"kernel @k(%b: in tensor<i32>[N], %c: mut tensor<f32>[M]) grid(M) pipe({slots}, "ring", tile<16xf32>)
+             role(r0, 1) role(r1, 4) {{
+            %zero = const 0 : i32
+            %one = const 1 : i32
+            %p = program_id<0> : i32
+            %f = const 0.0 : f32
+            %n = dim<0> %b
+            ttg.roles r0 {{
+                for %i = %zero to %n step %one {{
+                    %s = ttg.stage.acquire<0>
+                    ttg.stage.zero %s
+                    continue
+                }}
+                ttg.pipeline.finalize
+                yield
+            }} r1 {{
+                for %j = %zero to %n step %one {{
+                    %r = ttg.stage.ready<0>
+                    %w = ttg.stage.wait_ready %r
+                    %q = ttg.stage.read_perm %w
+                    %d = ttg.stage.consumed %q
+                    ttg.stage.release %d
+                    continue
+                }}
+                set %c[%p], %f
+                ttg.pipeline.finalize
+                yield
+            }}
+            return
+        }}"#
+    );
+    parse_one(&text).unwrap()
+}
+
+/// `cargo check` verifies every ring each time: the macro is seldom optimized, so the cost must not explode with the slots.
+#[test]
+fn the_cost_of_a_ring_is_at_most_quadratic_in_its_slots() {
+    use super::pipes::joint::linear::SUMS;
+    let cost = |slots: usize| {
+        SUMS.set(0);
+        verify(&ring_of(slots)).unwrap();
+        SUMS.get()
+    };
+    let costs = [8, 16, 32, 64, 128].map(cost);
+    for pair in costs.windows(2) {
+        assert!(pair[1] <= 5 * pair[0], "twice the slots: {costs:?}");
+    }
+    assert!(costs[3] > 64 && costs[3] < 400_000, "{costs:?}");
+}
