@@ -17,6 +17,13 @@ pub(super) fn out_of_range(at: crate::ir::Loc, name: &str, index: i64, n: i64) -
     Error::new(Code::RegionMade, at, format!("index {index} is out of range: {name} has {has}"))
 }
 
+/// What helps where a number of so many is made of a sum that may leave the range of `i32`.
+fn wraps(n: impl std::fmt::Display) -> String {
+    format!(
+        "it is made of a sum that may pass 2147483647: bound that with `require(..)`, or carry the index and the parity themselves, `s + 1 == {n} ? 0 : s + 1` and `p ^ (s + 1 == {n})`"
+    )
+}
+
 impl Run<'_> {
     /// Picks an element: the index is in range.
     pub(super) fn picked(&mut self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
@@ -26,6 +33,7 @@ impl Run<'_> {
         let found = barrier.map(|(b, own)| (b, own.n, &own.name)).or(memory.map(|(m, own)| (m, own.n, &own.name)));
         let Some((named, n, name)) = found.map(|(named, n, name)| (named, n, name.clone())) else { return Ok(()) };
         let Some(index) = self.index(state, at.role, (named, n)) else { return Ok(()) };
+        let number = index.clone();
         if let Some(c) = index.as_constant() {
             return if (0..n).contains(&c) { Ok(()) } else { refuse(out_of_range(at.op.loc, &name, c, n)) };
         }
@@ -41,6 +49,8 @@ impl Run<'_> {
         let title = format!("that this index of {name} {range} could not be shown");
         refuse(Error::new(Code::NotShown, at.op.loc, title).help(if n == 1 {
             "an array of one needs no index: name it itself".to_owned()
+        } else if self.symbols.may_wrap(&number) {
+            wraps(n)
         } else {
             format!("`t % {n}` is in range, of a counter `t` that is shown not to be negative")
         }))
@@ -65,7 +75,11 @@ impl Run<'_> {
         let Some(counter) = self.counter(state, at, (named, n), name)? else { return Ok(0) };
         match state.facts.resolved(&counter.minus(&state.machine.origins[object])).residue(n) {
             Some(slot) => Ok(slot),
-            None => refuse(self.not_shown(at, format!("this index cannot be related to earlier indices of {name}"))),
+            None => refuse(self.not_shown(
+                at,
+                format!("how this index is related to earlier indices of {name} could not be shown"),
+                &counter,
+            )),
         }
     }
 
@@ -83,20 +97,26 @@ impl Run<'_> {
             (Some((_, by)), _) => refuse(self.not_shown(
                 at,
                 format!("this index of {name} repeats every {by} steps, but {n} of its elements are used"),
+                &index,
             )),
             (None, Some(c)) if (0..n).contains(&c) => Ok(Some(index)),
             (None, Some(c)) => refuse(out_of_range(at.op.loc, name, c, n)),
             (None, None) => refuse(self.not_shown(
                 at,
                 format!(
-                    "which element of {name} this is could not be shown: the index is not `t % {n}` of a counter `t`"
+                    "which element of {name} this is could not be shown: the index is not known to be `t % {n}` of a counter `t`"
                 ),
+                &index,
             )),
         }
     }
 
-    pub(super) fn not_shown(&self, at: At<'_>, title: String) -> Error {
-        Error::new(Code::NotShown, at.op.loc, title).help(
+    pub(super) fn not_shown(&self, at: At<'_>, title: String, number: &Linear) -> Error {
+        let error = Error::new(Code::NotShown, at.op.loc, title);
+        if self.symbols.may_wrap(number) {
+            return error.help(wraps("n"));
+        }
+        error.help(
             "count the steps in one `i32`, `t`: with `n` elements, the index is `t % n` and the parity `(t / n) % 2`",
         )
     }

@@ -69,8 +69,12 @@ pub(in crate::verify) struct Symbols<'k> {
     once: BTreeSet<OpId>,
     /// What the launch must check, so that no sum leaves the range of `i32`.
     pub(super) required: Vec<Linear>,
-    /// Whether sums of which that is not shown are taken to stay in it.
-    pub(super) no_overflow: bool,
+    /// Sums that may leave the range of `i32`.
+    pub(super) may_wrap: BTreeSet<Atom>,
+    /// Whether integers are followed by the form in which they turn, also where their number is known.
+    pub(super) by_form: bool,
+    /// Whether sums count as the numbers that they look like: only to tell what is wrong in a kernel that is refused already.
+    pub(in crate::verify) as_written: bool,
     /// Whether nothing may be asked of the launch for the sake of a value that is only handed on.
     pub(super) speculative: bool,
     /// Numbers for what the launch gives.
@@ -90,7 +94,9 @@ impl<'k> Symbols<'k> {
             counters: 0,
             once,
             required: Vec::new(),
-            no_overflow: false,
+            may_wrap: BTreeSet::new(),
+            by_form: false,
+            as_written: false,
             speculative: false,
             example: None,
             open: None,
@@ -302,7 +308,7 @@ impl<'k> Symbols<'k> {
             Some(Known::Condition(_)) | None => self.given(Key::Value(value, self.age(value, env))),
         };
         // In a case of which the number is known, everything is. What turns is followed by its form, also then.
-        let number = if self.no_overflow { None } else { facts.number(&l) };
+        let number = if self.by_form { None } else { facts.number(&l) };
         number.map_or(l, Linear::constant)
     }
 
@@ -381,11 +387,15 @@ impl<'k> Symbols<'k> {
             (_, _, _) => None,
         };
         let result = match bin {
-            BinOp::Add | BinOp::Sub | BinOp::Mul => result.and_then(|l| self.exact(l, facts)),
+            BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => result.and_then(|l| self.exact(l, facts)),
             // Quotients, remainders and choices are no greater than what they are made of.
-            _ => result,
+            _ => return result.or_else(|| self.opaque(bin, &a, &b)),
         };
-        result.or_else(|| self.opaque(bin, &a, &b))
+        result.or_else(|| {
+            let sum = self.opaque(bin, &a, &b)?;
+            self.may_wrap.extend(sum.terms().map(|(atom, _)| atom));
+            Some(sum)
+        })
     }
 
     fn opaque(&mut self, bin: BinOp, a: &Linear, b: &Linear) -> Option<Linear> {
