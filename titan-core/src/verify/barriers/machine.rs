@@ -19,6 +19,9 @@ use super::objects::Objects;
 use crate::ir::{Class, OpId};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// So many groups of raw bulk stores are told apart.
+const OLDEST: i64 = 2;
+
 /// Roles, as bits.
 pub(in crate::verify) type Roles = u64;
 
@@ -304,11 +307,17 @@ impl Machine {
         let slot = self.issued.entry((role, class)).or_insert(0);
         *slot += 1;
         let n = *slot;
+        let oldest = n.saturating_sub(OLDEST);
         for record in self.records.iter_mut().filter(|r| r.role == role) {
-            if let What::Access { pending, .. } = &mut record.what
-                && *pending == Pending::Group(class, None)
-            {
-                *pending = Pending::Group(class, Some(n));
+            let What::Access { pending, bulk, .. } = &mut record.what else { continue };
+            match *pending {
+                Pending::Group(c, None) if c == class => *pending = Pending::Group(class, Some(n)),
+                // Of what is never waited for it is forgotten how long ago it was, so that loops come back to the same state:
+                // it may as well have been later.
+                Pending::Group(c, Some(old)) if c == class && *bulk && old < oldest => {
+                    *pending = Pending::Group(class, Some(oldest));
+                }
+                Pending::Group(..) | Pending::Phase(..) | Pending::Done => {}
             }
         }
         n
@@ -361,13 +370,18 @@ impl Machine {
     }
 
     /// An access of a memory that must come after and is not known to have.
-    pub(in crate::verify) fn conflict(&self, objects: &Objects, role: usize, access: &What) -> Option<Record> {
+    pub(in crate::verify) fn conflict(
+        &self,
+        objects: &Objects,
+        (role, op): (usize, OpId),
+        access: &What,
+    ) -> Option<Record> {
         let What::Access { memory, time, write, bulk, pending, .. } = access else { return None };
         let own = objects.memories.get(*memory)?;
         let meets = |r: &&Record| {
             let What::Access { memory: m, time: t, write: w, bulk: b, pending: p, .. } = r.what else { return false };
-            // Of two raw bulk stores it is not said whether they go to the same bytes.
-            let in_order = r.role == role && local(p) && local(*pending) || b && *bulk;
+            let apart = b && *bulk && objects.apart.contains(&(r.op, op));
+            let in_order = r.role == role && local(p) && local(*pending) || apart;
             let same = m == *memory && (t - time).rem_euclid(own.n) == 0;
             let other = m != *memory && objects.memories.get(m).is_some_and(|o| o.overlaps(own));
             (w || *write) && (same || other) && r.known & bit(role) == 0 && !in_order
@@ -384,8 +398,10 @@ impl Machine {
                 return true;
             };
             let same = m == memory && (t - time).rem_euclid(n) == 0 && b <= bytes;
-            // A write comes after everything; a read after the reads of its role; a bulk store completes after those before it.
-            let after = if bulk { o && r.role == role } else { p == Pending::Done && (write || !w && r.role == role) };
+            // A write comes after everything; a read after the reads of its role; a bulk store completes after the same one of
+            // iterations before.
+            let again = o && r.role == role && r.op == op;
+            let after = if bulk { again } else { p == Pending::Done && (write || !w && r.role == role) };
             !(same && after)
         });
         let known = if pending == Pending::Done { bit(role) } else { 0 };
@@ -475,15 +491,17 @@ impl Machine {
             What::Touched { .. } => record.what,
         };
         let sent = record.sent.iter().map(|(b, t)| (*b, at(*b, *t))).collect();
-        (what, record.role, record.known, sent)
+        // Which raw bulk store it was decides what it is apart from.
+        let store = Some(record.op).filter(|_| matches!(record.what, What::Access { bulk: true, .. }));
+        (what, record.role, record.known, sent, store)
     }
 }
 
 /// The phases of a barrier.
 type SeenPhases = (Times, Vec<(i64, Phase)>);
 
-/// A record without its place in the text.
-type Seen = (What, usize, Roles, BTreeSet<(usize, i64)>);
+/// A record, without its place in the text if that does not matter.
+type Seen = (What, usize, Roles, BTreeSet<(usize, i64)>, Option<OpId>);
 
 /// The local memory of a wave works in order.
 fn local(pending: Pending) -> bool {

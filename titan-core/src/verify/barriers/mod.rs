@@ -6,6 +6,7 @@
 //! * `machine`: barriers, groups and accesses, and who knows of what;
 //! * `event`, `access`: what one operation does to them, as the roles run together in `crate::verify::pipes::joint` (rules 54
 //!   to 60);
+//! * `outputs`: which raw bulk stores to one output go to different elements;
 //! * `index`: which element of an array an index picks; `parity`: which phase a parity means; `forms`: parities that are
 //!   wrong as they are written;
 //! * `words`: messages;
@@ -22,6 +23,7 @@ mod lives;
 pub(super) mod machine;
 mod numbers;
 pub(super) mod objects;
+mod outputs;
 mod parity;
 mod place;
 pub(super) mod proxies;

@@ -98,11 +98,13 @@ pub(in crate::verify) struct Objects {
     outputs: BTreeMap<usize, usize>,
     /// Barriers that some operation invalidates.
     pub(in crate::verify) mortal: BTreeSet<usize>,
+    /// Raw bulk stores that go to different elements, if no coordinate of theirs leaves `i32`.
+    pub(in crate::verify) apart: BTreeSet<(OpId, OpId)>,
 }
 
 impl Objects {
     pub(in crate::verify) fn new(kernel: &Kernel) -> Objects {
-        let mut all = Objects::default();
+        let mut all = Objects { apart: super::outputs::apart(kernel), ..Objects::default() };
         let mut counts: BTreeMap<Value, u32> = BTreeMap::new();
         kernel.walk(&mut |_, op| {
             if let (OpKind::Nv(NvOp::MbarrierInit { count }), [alloc]) = (&op.kind, &op.args[..]) {

@@ -1,4 +1,4 @@
-//! Rule 63: what a role stores from a staging slot, it does not touch in another way afterwards.
+//! Rule 63: what a role stores from a staging slot, it does not touch afterwards, another such store included.
 //!
 //! Such a store is under way until the kernel ends: that it was waited for says that its slot has been read, not that the
 //! output has been written. Two accesses are compared by where they stand: the second one may come later in the same
@@ -11,9 +11,9 @@ use crate::analysis::affine::{Affine, Term};
 use crate::analysis::forms::Forms;
 use crate::analysis::uses::Tree;
 use crate::diag::Code;
-use crate::ir::{Block, Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Unit, Value};
+use crate::ir::{BinOp, Block, Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Unit, Value};
 use crate::verify::Error;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Breaks of rule 63.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
@@ -33,10 +33,19 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
         });
         let own: Vec<&Access> = accesses.list.iter().filter(|a| order.contains_key(&a.op)).collect();
         let look = Look { kernel, tree: &tree, forms: &forms, order };
-        errors.extend(own.iter().filter(|a| !is_store(kernel.op(a.op))).filter_map(|late| {
-            let early = own.iter().filter(|a| a.param == late.param && is_store(kernel.op(a.op)));
-            early.into_iter().find(|early| look.may_meet(early, late)).map(|early| look.told(early, late))
-        }));
+        let found = |staged: bool| -> Vec<(&Access, &Access)> {
+            let late = own.iter().filter(|a| is_store(kernel.op(a.op)) == staged);
+            let met = late.filter_map(|late| {
+                let mut early = own.iter().filter(|a| a.param == late.param && is_store(kernel.op(a.op)));
+                early.find(|early| look.may_meet(early, late)).map(|early| (*early, *late))
+            });
+            met.collect()
+        };
+        // Of an output that is touched otherwise too, it is said once that its stores are under way; and once of two of them.
+        let others = found(false);
+        let mut told: BTreeSet<usize> = others.iter().map(|(_, late)| late.param).collect();
+        let again = found(true).into_iter().filter(|(_, late)| told.insert(late.param));
+        errors.extend(others.iter().copied().chain(again).map(|(early, late)| look.told(early, late)));
     }
     errors
 }
@@ -66,7 +75,8 @@ impl Look<'_> {
             self.kernel.op(*o).kind == OpKind::If && self.region(*o, early.op) != self.region(*o, late.op)
         });
         let comes_later = self.order.get(&early.op) < self.order.get(&late.op) && !arms;
-        comes_later || common.any(|o| self.kernel.op(o).kind.is_loop() && !self.names_index(o, early, late))
+        let again = |o: OpId| self.kernel.op(o).kind.is_loop() && !once(self.kernel, o);
+        comes_later || common.any(|o| again(o) && !self.names_index(o, early, late))
     }
 
     /// The region of an operation in which another one stands.
@@ -82,7 +92,7 @@ impl Look<'_> {
         let body = op.regions.first().filter(|_| matches!(op.kind, OpKind::For(_)));
         let Some(index) = body.and_then(|b| self.kernel.block(*b).args.first().copied()) else { return false };
         let (Some((tensor, shape, first)), Some(second)) = (self.tile(early), self.tile(late)) else { return false };
-        if (tensor, shape) != (second.0, second.1) || self.changes(looped, tensor) {
+        if (tensor, shape) != (second.0, second.1) || changes(self.kernel, self.tree, looped, tensor) {
             return false;
         }
         // The axes along which both have one number.
@@ -97,17 +107,9 @@ impl Look<'_> {
                     && op.results.iter().all(|part| same.contains(part))
             })
         };
-        same.contains(&index) || digits()
-    }
-
-    /// Whether a value is made inside of a loop.
-    fn changes(&self, looped: OpId, value: Value) -> bool {
-        let within = |op: OpId| self.tree.around(op).any(|o| o == looped);
-        match self.kernel.value(value).def {
-            Def::Param(_) => false,
-            Def::Result(op, _) => within(op),
-            Def::BlockArg(block, _) => self.tree.owner(block).is_some_and(|op| op == looped || within(op)),
-        }
+        // An odd multiple of the index is another number in each iteration, also modulo 2³².
+        let odd = |v: &Value| step_of(self.kernel, self.tree, looped, *v).is_some_and(|step| step % 2 != 0);
+        same.iter().any(odd) || digits()
     }
 
     /// The tensor, extents and numbers of an access to a tile; nothing is told apart of other accesses.
@@ -128,18 +130,74 @@ impl Look<'_> {
 
     fn told(&self, early: &Access, late: &Access) -> Error {
         let tensor = self.kernel.display_name(self.kernel.param(late.param));
+        let staged = is_store(self.kernel.op(late.op));
         let done = match late.kind {
             Kind::Read => "read",
+            Kind::Write if staged => "stored from a staging slot",
             Kind::Write => "stored",
             Kind::Scatter => "scattered to",
             Kind::Atomic => "updated",
         };
-        let title = format!("`{tensor}` is {done} while a store from a staging slot to it may still be in flight");
+        let title = if early.op == late.op {
+            format!("`{tensor}` is {done} while the store of another iteration to the same place may still be in flight")
+        } else {
+            format!("`{tensor}` is {done} while a store from a staging slot to it may still be in flight")
+        };
         let error = Error::new(Code::InFlight, self.kernel.op(late.op).loc, title);
+        if early.op == late.op {
+            return error.help(format!(
+                "let the tile be another one in each iteration, or `{tensor}.store_tile(..)`: what is stored from registers is in order"
+            ));
+        }
         error.related(self.kernel.op(early.op).loc, "the store").help(format!(
             "`{tensor}.store_tile(..)` in place of that store: what is stored from registers is in order with this"
         ))
     }
+}
+
+/// Whether a loop runs at most once, as it is written.
+pub(in crate::verify) fn once(kernel: &Kernel, looped: OpId) -> bool {
+    let op = kernel.op(looped);
+    let bound = |i: usize| op.args.get(i).and_then(|v| kernel.int_constant(*v));
+    match (&op.kind, bound(0), bound(1), bound(2)) {
+        (OpKind::For(_), Some(lo), Some(hi), Some(step)) => step > 0 && hi.saturating_sub(lo) <= step,
+        (_, _, _, _) => false,
+    }
+}
+
+/// Whether a value may be another one in another iteration of a loop.
+fn changes(kernel: &Kernel, tree: &Tree, looped: OpId, value: Value) -> bool {
+    let within = |op: OpId| tree.around(op).any(|o| o == looped);
+    match kernel.value(value).def {
+        Def::Param(_) => false,
+        Def::Result(op, _) => within(op),
+        Def::BlockArg(block, _) => tree.owner(block).is_some_and(|op| op == looped || within(op)),
+    }
+}
+
+/// How far a value moves when the index of a loop grows by one, modulo 2³²; nothing if it depends on anything else in the loop.
+pub(in crate::verify) fn step_of(kernel: &Kernel, tree: &Tree, looped: OpId, value: Value) -> Option<i64> {
+    let body = kernel.op(looped).regions.first().filter(|_| matches!(kernel.op(looped).kind, OpKind::For(_)));
+    if body.is_some_and(|b| kernel.block(*b).args.first() == Some(&value)) {
+        return Some(1);
+    }
+    if let Some(op) = kernel.def_op(value)
+        && let (OpKind::Const(_), _) | (OpKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul), [_, _]) =
+            (&op.kind, &op.args[..])
+    {
+        let of = |i: usize| step_of(kernel, tree, looped, op.args[i]);
+        return match op.kind {
+            OpKind::Const(_) => Some(0),
+            OpKind::Binary(BinOp::Add) => of(0)?.checked_add(of(1)?),
+            OpKind::Binary(BinOp::Sub) => of(0)?.checked_sub(of(1)?),
+            OpKind::Binary(_) | _ => match (kernel.int_constant(op.args[0]), kernel.int_constant(op.args[1])) {
+                (Some(k), _) => of(1)?.checked_mul(k),
+                (_, Some(k)) => of(0)?.checked_mul(k),
+                (None, None) => (of(0)? == 0 && of(1)? == 0).then_some(0),
+            },
+        };
+    }
+    (!changes(kernel, tree, looped, value)).then_some(0)
 }
 
 /// Whether two accesses are apart in every iteration of any loop.
