@@ -209,7 +209,7 @@ pub fn well_formed(kernel: Kernel) -> Result<WellFormed, Vec<Diagnostic<Loc>>> {
 
 /// The most shared memory that a program has on any target: 227 KiB on sm_90 (CUDA programming guide, "Technical specifications
 /// per compute capability").
-const SHARED_BYTES: u64 = 232_448;
+pub const SHARED_BYTES: u64 = 232_448;
 
 /// One error.
 type Error = Diagnostic<Loc>;

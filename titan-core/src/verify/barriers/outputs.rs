@@ -57,20 +57,20 @@ impl Look<'_> {
         let reach = self.reach(op);
         let loops = self.tree.around(id).filter(|o| self.kernel.op(*o).kind.is_loop());
         let loops: Vec<OpId> = loops.filter(|o| !once(self.kernel, *o)).collect();
-        // Each moves it along an axis along which no other one does.
-        let moves = |looped: &OpId| {
+        // The outermost loop of which two iterations differ moves it along an axis along which no loop inside of that one does.
+        let moves = |(i, looped): (usize, &OpId)| {
+            let inner = loops.get(..i).unwrap_or_default();
             let steps = |axis: &Value| {
                 let step = step_of(self.kernel, &self.tree, *looped, *axis)?;
                 let stride = self.kernel.int_constant(*self.kernel.op(*looped).args.get(2)?)?;
                 step.checked_mul(stride)?.checked_abs()
             };
             let still = |other: &OpId, axis: &Value| step_of(self.kernel, &self.tree, *other, *axis) == Some(0);
-            coordinates.iter().any(|axis| {
-                steps(axis).is_some_and(|far| far >= reach)
-                    && loops.iter().filter(|other| *other != looped).all(|other| still(other, axis))
-            })
+            coordinates
+                .iter()
+                .any(|axis| steps(axis).is_some_and(|far| far >= reach) && inner.iter().all(|other| still(other, axis)))
         };
-        op.args.first().and_then(|t| self.whole(*t)).is_some() && loops.iter().all(moves)
+        op.args.first().and_then(|t| self.whole(*t)).is_some() && loops.iter().enumerate().all(moves)
     }
 
     fn coordinates<'o>(&self, op: &'o Op) -> Option<&'o [Value]> {

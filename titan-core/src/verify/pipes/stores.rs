@@ -139,7 +139,9 @@ impl Look<'_> {
             Kind::Atomic => "updated",
         };
         let title = if early.op == late.op {
-            format!("`{tensor}` is {done} while the store of another iteration to the same place may still be in flight")
+            format!(
+                "`{tensor}` is {done} while the store of another iteration to the same place may still be in flight"
+            )
         } else {
             format!("`{tensor}` is {done} while a store from a staging slot to it may still be in flight")
         };

@@ -11,7 +11,7 @@
 
 use super::linear::{Atom, Condition, Facts, Linear};
 use super::values::{Arg, Key, Symbols};
-use crate::ir::{Def, HostExpr, HostOp, OpKind, ParamKind, Ty};
+use crate::ir::{BinOp, Def, HostExpr, HostOp, OpKind, ParamKind, Ty};
 
 const LEAST: i64 = i32::MIN as i64;
 const GREATEST: i64 = i32::MAX as i64;
@@ -102,11 +102,19 @@ impl Symbols<'_> {
     }
 
     /// The least and the greatest value of an atom, where they are known.
-    pub(super) fn range(&self, atom: Atom) -> (Option<i64>, Option<i64>) {
+    pub(in crate::verify) fn range(&self, atom: Atom) -> (Option<i64>, Option<i64>) {
         match self.key(atom) {
             Some(Key::Symbol(_) | Key::Dim(..)) => (Some(0), Some(GREATEST)),
             // The number of iterations of a loop is no `i32`.
             Some(Key::Op(OpKind::For(_), args)) if args.len() == 3 => (Some(0), None),
+            Some(Key::Op(OpKind::Binary(BinOp::And), args)) => match &args[..] {
+                // No bits but those of the mask.
+                [Arg::Int(a), Arg::Int(b)] => match b.as_constant().or(a.as_constant()).filter(|mask| *mask >= 0) {
+                    Some(mask) => (Some(0), Some(mask)),
+                    None => (Some(LEAST), Some(GREATEST)),
+                },
+                _ => (Some(LEAST), Some(GREATEST)),
+            },
             // A scalar argument of a launch may be wider.
             Some(Key::Value(value, _)) if self.kernel().ty(*value) != Ty::I32 => (None, None),
             Some(Key::Value(..) | Key::Op(..)) => (Some(LEAST), Some(GREATEST)),

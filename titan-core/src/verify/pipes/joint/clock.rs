@@ -93,8 +93,11 @@ impl Run<'_> {
         let Some(end) = ends.first() else { return Ok(Plan::default()) };
         let n = state.machine.origins.len();
         let advance: Vec<Linear> = (0..n).map(|o| end.moved(state, o)).collect();
-        // What all iterations sum up to must be a number that can be written down.
-        let mut sums = |by: &Linear| self.symbols.product(by, common, &mut state.facts.clone()).is_some();
+        // What all iterations sum up to must be a number that can be written down, of what the launch gives.
+        let mut sums = |by: &Linear| {
+            by.terms().all(|(atom, _)| self.symbols.is_of_launch(atom))
+                && self.symbols.product(by, common, &mut state.facts.clone()).is_some()
+        };
         let even = (0..n).map(|o| !deviations.uneven.contains(&o) && sums(&advance[o])).collect();
         let mut plan = Plan { advance, even, carried: Vec::new() };
         for p in partners {
@@ -302,12 +305,7 @@ impl Plan {
     }
 
     /// Whether an object got further than planned: it is noted.
-    fn uneven(
-        &self,
-        begin: &State,
-        (moved, advance): (&[Linear], &[Linear]),
-        deviations: &mut Deviations,
-    ) -> bool {
+    fn uneven(&self, begin: &State, (moved, advance): (&[Linear], &[Linear]), deviations: &mut Deviations) -> bool {
         let mut any = false;
         for o in 0..moved.len() {
             if self.even[o] {

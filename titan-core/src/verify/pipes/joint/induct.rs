@@ -111,9 +111,9 @@ impl Run<'_> {
                     .iter()
                     .find_map(|w| self.provider(state, &w.wait).filter(|r| roles.contains(r) && roles.len() > 1));
                 if let Some(ahead) = ahead.filter(|r| self.may_run_ahead(state, *r)) {
-                    return self
-                        .ahead(state.clone(), goal, &[ahead])
-                        .map_err(|stop| no(if let Stop::Open(_) = stop { stop } else { Fault::Stuck { waits, ended }.into() }));
+                    return self.ahead(state.clone(), goal, &[ahead]).map_err(|stop| {
+                        no(if let Stop::Open(_) = stop { stop } else { Fault::Stuck { waits, ended }.into() })
+                    });
                 }
                 let stuck = Fault::Stuck { waits, ended };
                 if !self.objects.is_empty() {
