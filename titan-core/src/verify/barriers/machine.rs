@@ -63,7 +63,7 @@ pub(in crate::verify) struct Record {
     pub(in crate::verify) op: OpId,
     pub(in crate::verify) known: Roles,
     /// The phases that carry it.
-    sent: BTreeSet<(usize, i64)>,
+    pub(super) sent: BTreeSet<(usize, i64)>,
 }
 
 impl Record {
@@ -86,9 +86,9 @@ pub(in crate::verify) struct Phase {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Phases {
-    done: Times,
-    open: BTreeMap<i64, Phase>,
+pub(super) struct Phases {
+    pub(super) done: Times,
+    pub(super) open: BTreeMap<i64, Phase>,
 }
 
 /// Everything that barrier-level operations change.
@@ -96,7 +96,7 @@ struct Phases {
 pub(in crate::verify) struct Machine {
     /// Where the times of each barrier, and then of each memory, count from.
     pub(in crate::verify) origins: Vec<Linear>,
-    phases: Vec<Phases>,
+    pub(super) phases: Vec<Phases>,
     /// The time after the last one at which each memory was filled.
     latest: Vec<i64>,
     pub(in crate::verify) records: Vec<Record>,
@@ -137,7 +137,7 @@ impl Machine {
     }
 
     /// The time that stands still when everything moves on: barriers first, then memories.
-    fn base(&self, object: usize) -> i64 {
+    pub(super) fn base(&self, object: usize) -> i64 {
         let barrier = self.phases.get(object).map(|p| p.done.low);
         barrier.or_else(|| self.latest.get(object - self.phases.len()).copied()).unwrap_or(0)
     }
@@ -453,55 +453,7 @@ impl Machine {
             matters || r.known & all != all
         });
     }
-
-    /// Whether both are the same but for the times that have passed.
-    pub(in crate::verify) fn same(&self, other: &Machine) -> bool {
-        let met = |m: &Machine| -> Vec<(usize, usize, i64)> {
-            m.met.iter().map(|(r, (_, b, t))| (*r, *b, t - m.base(*b))).collect()
-        };
-        self.gone == other.gone && met(self) == met(other) && self.shifted() == other.shifted()
-    }
-
-    /// Everything, counted from where each object stands.
-    fn shifted(&self) -> (Vec<SeenPhases>, Vec<Seen>) {
-        let phase = |(i, p): (usize, &Phases)| {
-            let base = self.base(i);
-            let open = p.open.iter().map(|(t, phase)| (t - base, Phase { last: None, ..phase.clone() })).collect();
-            (p.done.shifted(base), open)
-        };
-        let mut seen: Vec<Seen> = self.records.iter().map(|r| self.seen(r)).collect();
-        seen.sort();
-        (self.phases.iter().enumerate().map(phase).collect(), seen)
-    }
-
-    fn seen(&self, record: &Record) -> Seen {
-        let at = |object: usize, t: i64| t - self.base(object);
-        let what = match record.what {
-            What::Access { memory, time, bytes, write, copy, bulk, pending } => {
-                let pending = match pending {
-                    Pending::Group(class, Some(n)) => Pending::Group(class, Some(n - self.issued(record.role, class))),
-                    Pending::Phase(barrier, t) => Pending::Phase(barrier, at(barrier, t)),
-                    Pending::Group(_, None) | Pending::Done => pending,
-                };
-                What::Access { memory, time: at(self.memory_object(memory), time), bytes, write, copy, bulk, pending }
-            }
-            What::Completed { barrier, time } => What::Completed { barrier, time: at(barrier, time) },
-            What::Passed { barrier, time } => What::Passed { barrier, time: at(barrier, time) },
-            What::Announced { barrier, time } => What::Announced { barrier, time: at(barrier, time) },
-            What::Touched { .. } => record.what,
-        };
-        let sent = record.sent.iter().map(|(b, t)| (*b, at(*b, *t))).collect();
-        // Which raw bulk store it was decides what it is apart from.
-        let store = Some(record.op).filter(|_| matches!(record.what, What::Access { bulk: true, .. }));
-        (what, record.role, record.known, sent, store)
-    }
 }
-
-/// The phases of a barrier.
-type SeenPhases = (Times, Vec<(i64, Phase)>);
-
-/// A record, without its place in the text if that does not matter.
-type Seen = (What, usize, Roles, BTreeSet<(usize, i64)>, Option<OpId>);
 
 /// The local memory of a wave works in order.
 fn local(pending: Pending) -> bool {

@@ -87,7 +87,10 @@ impl Run<'_> {
             self.enter(&mut first, p.role);
         }
         let timed = std::mem::replace(&mut self.timed, false);
+        let asked = self.symbols.required.clone();
         let ends = self.run_inside(first, &goal);
+        // The arbitrary iteration asks for what it needs, and this one with it.
+        self.symbols.required = asked;
         self.timed = timed;
         let ends = ends?;
         let Some(end) = ends.first() else { return Ok(Plan::default()) };

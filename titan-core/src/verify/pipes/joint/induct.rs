@@ -296,7 +296,13 @@ impl Run<'_> {
     fn together(&mut self, state: &State, partners: &[Partner], times: &Linear) -> Result<Iteration, Stop> {
         let mut deviations = Deviations::default();
         loop {
-            if let Some(done) = self.arbitrary(state, partners, times, &mut deviations)? {
+            let asked = self.symbols.required.clone();
+            let done = self.arbitrary(state, partners, times, &mut deviations);
+            // What was asked of the launch for what is not gone on with is not needed.
+            if !matches!(done, Ok(Some(Iteration::Returns(_)))) {
+                self.symbols.required = asked;
+            }
+            if let Some(done) = done? {
                 return Ok(done);
             }
         }

@@ -225,7 +225,7 @@ impl<'k> Symbols<'k> {
     }
 
     /// An extent, which is not negative.
-    fn extent(&mut self, key: Key, facts: &mut Facts) -> Linear {
+    pub(super) fn extent(&mut self, key: Key, facts: &mut Facts) -> Linear {
         let atom = self.given(key);
         if !facts.is_not_negative(&atom) {
             facts.assume(&Condition::NotNegative(atom.clone(), true), true);
@@ -468,42 +468,5 @@ impl<'k> Symbols<'k> {
             Elem::Bool => Some(Known::Condition(Condition::Opaque(self.intern(key), true))),
             _ => None,
         }
-    }
-}
-
-impl Symbols<'_> {
-    /// How often a range of this span is stepped through.
-    pub(in crate::verify) fn trips(&mut self, span: &Linear, step: i64, facts: &mut Facts) -> Linear {
-        if step == 1 {
-            return span.clone();
-        }
-        match self.quotient(&span.plus_const(step - 1), step, facts) {
-            Some(trips) => trips,
-            None => {
-                self.dealt(crate::ir::ForKind::Sequential, [span, &Linear::default(), &Linear::constant(step)], facts)
-            }
-        }
-    }
-
-    /// The index of an iteration of such a range.
-    pub(in crate::verify) fn dealt_index(
-        &mut self,
-        kind: crate::ir::ForKind,
-        range: &[Linear; 3],
-        at: &Linear,
-    ) -> Linear {
-        let args = range.iter().chain([at]).map(|l| Arg::Int(l.clone())).collect();
-        Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)))
-    }
-
-    /// The number of iterations of a range of which nothing else is known: equal ranges are stepped through equally often.
-    pub(in crate::verify) fn dealt(
-        &mut self,
-        kind: crate::ir::ForKind,
-        range: [&Linear; 3],
-        facts: &mut Facts,
-    ) -> Linear {
-        let args = range.map(|l| Arg::Int(l.clone())).to_vec();
-        self.extent(Key::Op(OpKind::For(kind), args), facts)
     }
 }
