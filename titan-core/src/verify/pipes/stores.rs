@@ -91,12 +91,21 @@ impl Look<'_> {
         let op = self.kernel.op(looped);
         let body = op.regions.first().filter(|_| matches!(op.kind, OpKind::For(_)));
         let Some(index) = body.and_then(|b| self.kernel.block(*b).args.first().copied()) else { return false };
-        let (Some((tensor, shape, first)), Some(second)) = (self.tile(early), self.tile(late)) else { return false };
-        if (tensor, shape) != (second.0, second.1) || changes(self.kernel, self.tree, looped, tensor) {
+        let (Some(own), Some(other)) = (self.tile(early), self.tile(late)) else { return false };
+        let (unit, tensor, shape, first) = own;
+        if (unit, tensor, &shape) != (other.0, other.1, &other.2) || changes(self.kernel, self.tree, looped, tensor) {
             return false;
         }
+        let step = |v: &Value| step_of(self.kernel, self.tree, looped, *v);
+        if unit == Unit::Elem {
+            // It moves by as much as the tile has, also modulo 2³².
+            let stride = op.args.get(2).and_then(|v| self.kernel.int_constant(*v));
+            let moves = |extent: Option<i64>| stride.zip(extent).is_some_and(|(stride, extent)| stride >= extent);
+            let mut axes = first.iter().zip(other.3).zip(&shape);
+            return axes.any(|((a, b), extent)| *a == b && matches!(step(a), Some(1 | -1)) && moves(*extent));
+        }
         // The axes along which both have one number.
-        let same: Vec<Value> = first.iter().zip(second.2).filter(|(a, b)| **a == *b).map(|(a, _)| *a).collect();
+        let same: Vec<Value> = first.iter().zip(other.3).filter(|(a, b)| **a == *b).map(|(a, _)| *a).collect();
         let digits = || {
             let parts = same.iter().filter_map(|v| self.kernel.def_op(*v));
             parts.into_iter().any(|op| {
@@ -108,24 +117,23 @@ impl Look<'_> {
             })
         };
         // An odd multiple of the index is another number in each iteration, also modulo 2³².
-        let odd = |v: &Value| step_of(self.kernel, self.tree, looped, *v).is_some_and(|step| step % 2 != 0);
+        let odd = |v: &Value| step(v).is_some_and(|step| step % 2 != 0);
         same.iter().any(odd) || digits()
     }
 
-    /// The tensor, extents and numbers of an access to a tile; nothing is told apart of other accesses.
-    fn tile(&self, access: &Access) -> Option<(Value, Vec<Option<i64>>, Vec<Value>)> {
+    /// An access to a tile by its number or its first element: which of these, the tensor, the extents, and the numbers. Nothing
+    /// is told apart of other accesses.
+    fn tile(&self, access: &Access) -> Option<(Unit, Value, Vec<Option<i64>>, Vec<Value>)> {
         let op = self.kernel.op(access.op);
-        let of_tile = matches!(
-            op.kind,
-            OpKind::Load(Unit::Tile, _)
-                | OpKind::Store(Unit::Tile)
-                | OpKind::AtomicTile(_)
-                | OpKind::Ttg(TtgOp::StoreIssue(Unit::Tile))
-        );
-        let (tensor, rest) = op.args.split_first().filter(|_| of_tile)?;
+        let unit = match op.kind {
+            OpKind::Load(unit, _) | OpKind::Store(unit) | OpKind::Ttg(TtgOp::StoreIssue(unit)) => unit,
+            OpKind::AtomicTile(_) => Unit::Tile,
+            _ => return None,
+        };
+        let (tensor, rest) = op.args.split_first()?;
         let Ty::Tensor(_, rank) = self.kernel.ty(*tensor) else { return None };
         let extents = access.axes.iter().map(|axis| axis.extent).collect();
-        Some((*tensor, extents, rest.get(..usize::from(rank))?.to_vec()))
+        Some((unit, *tensor, extents, rest.get(..usize::from(rank))?.to_vec()))
     }
 
     fn told(&self, early: &Access, late: &Access) -> Error {
