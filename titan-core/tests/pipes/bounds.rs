@@ -93,7 +93,7 @@ fn a_clock_that_would_wrap_is_refused_at_the_launch() {
         (tiles("%m"), &["M * N <= 2147483647"]),
         (tiles("%one"), &[]),
         (tiles("%zero"), &[]),
-        (outer, &["M * N * N <= 2147483647"]),
+        (outer, &["N * M <= 2147483647", "N * N * M <= 2147483647"]),
     ] {
         let text = format!(
             "kernel @k(%x: in tensor<f32>[N], %y: in tensor<f32>[M], %c: mut tensor<f32>[C]) grid(1) require(C == 1) {{\n\
