@@ -45,7 +45,7 @@ impl Look<'_> {
         whole(first).is_some()
             && whole(first) == whole(second)
             && x.iter().zip(y).any(|(p, q)| {
-                let (p, q) = (self.from_base(*p), self.from_base(*q));
+                let (p, q) = (self.distance(*p), self.distance(*q));
                 p.0 == q.0 && p.1.checked_sub(q.1).and_then(i64::checked_abs).is_some_and(|far| far >= reach)
             })
     }
@@ -98,7 +98,7 @@ impl Look<'_> {
     }
 
     /// A constant distance from a value that is the same throughout the kernel, or from zero.
-    fn from_base(&self, value: Value) -> (Option<Value>, i64) {
+    fn distance(&self, value: Value) -> (Option<Value>, i64) {
         if let Some(c) = self.kernel.int_constant(value) {
             return (None, c);
         }

@@ -54,6 +54,14 @@ fn is_store(op: &Op) -> bool {
     matches!(op.kind, OpKind::Ttg(TtgOp::StoreIssue(_)))
 }
 
+/// An access to a tile by its number or its first element.
+struct Tile {
+    unit: Unit,
+    tensor: Value,
+    shape: Vec<Option<i64>>,
+    first: Vec<Value>,
+}
+
 /// A role.
 struct Look<'a> {
     kernel: &'a Kernel,
@@ -92,20 +100,20 @@ impl Look<'_> {
         let body = op.regions.first().filter(|_| matches!(op.kind, OpKind::For(_)));
         let Some(index) = body.and_then(|b| self.kernel.block(*b).args.first().copied()) else { return false };
         let (Some(own), Some(other)) = (self.tile(early), self.tile(late)) else { return false };
-        let (unit, tensor, shape, first) = own;
-        if (unit, tensor, &shape) != (other.0, other.1, &other.2) || changes(self.kernel, self.tree, looped, tensor) {
+        let alike = (own.unit, own.tensor, &own.shape) == (other.unit, other.tensor, &other.shape);
+        if !alike || changes(self.kernel, self.tree, looped, own.tensor) {
             return false;
         }
         let step = |v: &Value| step_of(self.kernel, self.tree, looped, *v);
-        if unit == Unit::Elem {
+        if own.unit == Unit::Elem {
             // It moves by as much as the tile has, also modulo 2³².
             let stride = op.args.get(2).and_then(|v| self.kernel.int_constant(*v));
             let moves = |extent: Option<i64>| stride.zip(extent).is_some_and(|(stride, extent)| stride >= extent);
-            let mut axes = first.iter().zip(other.3).zip(&shape);
+            let mut axes = own.first.iter().zip(other.first).zip(&own.shape);
             return axes.any(|((a, b), extent)| *a == b && matches!(step(a), Some(1 | -1)) && moves(*extent));
         }
         // The axes along which both have one number.
-        let same: Vec<Value> = first.iter().zip(other.3).filter(|(a, b)| **a == *b).map(|(a, _)| *a).collect();
+        let same: Vec<Value> = own.first.iter().zip(other.first).filter(|(a, b)| **a == *b).map(|(a, _)| *a).collect();
         let digits = || {
             let parts = same.iter().filter_map(|v| self.kernel.def_op(*v));
             parts.into_iter().any(|op| {
@@ -121,19 +129,18 @@ impl Look<'_> {
         same.iter().any(odd) || digits()
     }
 
-    /// An access to a tile by its number or its first element: which of these, the tensor, the extents, and the numbers. Nothing
-    /// is told apart of other accesses.
-    fn tile(&self, access: &Access) -> Option<(Unit, Value, Vec<Option<i64>>, Vec<Value>)> {
+    /// What an access names; nothing is told apart of accesses to elements and rows.
+    fn tile(&self, access: &Access) -> Option<Tile> {
         let op = self.kernel.op(access.op);
-        let unit = match op.kind {
-            OpKind::Load(unit, _) | OpKind::Store(unit) | OpKind::Ttg(TtgOp::StoreIssue(unit)) => unit,
-            OpKind::AtomicTile(_) => Unit::Tile,
-            _ => return None,
+        let unit = if let OpKind::Load(unit, _) | OpKind::Store(unit) | OpKind::Ttg(TtgOp::StoreIssue(unit)) = op.kind {
+            unit
+        } else {
+            matches!(op.kind, OpKind::AtomicTile(_)).then_some(Unit::Tile)?
         };
         let (tensor, rest) = op.args.split_first()?;
         let Ty::Tensor(_, rank) = self.kernel.ty(*tensor) else { return None };
-        let extents = access.axes.iter().map(|axis| axis.extent).collect();
-        Some((unit, *tensor, extents, rest.get(..usize::from(rank))?.to_vec()))
+        let shape = access.axes.iter().map(|axis| axis.extent).collect();
+        Some(Tile { unit, tensor: *tensor, shape, first: rest.get(..usize::from(rank))?.to_vec() })
     }
 
     fn told(&self, early: &Access, late: &Access) -> Error {
@@ -191,23 +198,18 @@ pub(in crate::verify) fn step_of(kernel: &Kernel, tree: &Tree, looped: OpId, val
     if body.is_some_and(|b| kernel.block(*b).args.first() == Some(&value)) {
         return Some(1);
     }
-    if let Some(op) = kernel.def_op(value)
-        && let (OpKind::Const(_), _) | (OpKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul), [_, _]) =
-            (&op.kind, &op.args[..])
-    {
-        let of = |i: usize| step_of(kernel, tree, looped, op.args[i]);
-        return match op.kind {
-            OpKind::Const(_) => Some(0),
-            OpKind::Binary(BinOp::Add) => of(0)?.checked_add(of(1)?),
-            OpKind::Binary(BinOp::Sub) => of(0)?.checked_sub(of(1)?),
-            OpKind::Binary(_) | _ => match (kernel.int_constant(op.args[0]), kernel.int_constant(op.args[1])) {
-                (Some(k), _) => of(1)?.checked_mul(k),
-                (_, Some(k)) => of(0)?.checked_mul(k),
-                (None, None) => (of(0)? == 0 && of(1)? == 0).then_some(0),
-            },
-        };
+    let of = |v: &Value| step_of(kernel, tree, looped, *v);
+    match kernel.def_op(value).map(|op| (&op.kind, &op.args[..])) {
+        Some((OpKind::Const(_), _)) => Some(0),
+        Some((OpKind::Binary(BinOp::Add), [a, b])) => of(a)?.checked_add(of(b)?),
+        Some((OpKind::Binary(BinOp::Sub), [a, b])) => of(a)?.checked_sub(of(b)?),
+        Some((OpKind::Binary(BinOp::Mul), [a, b])) => match (kernel.int_constant(*a), kernel.int_constant(*b)) {
+            (Some(k), _) => of(b)?.checked_mul(k),
+            (_, Some(k)) => of(a)?.checked_mul(k),
+            (None, None) => (of(a)? == 0 && of(b)? == 0).then_some(0),
+        },
+        Some(_) | None => (!changes(kernel, tree, looped, value)).then_some(0),
     }
-    (!changes(kernel, tree, looped, value)).then_some(0)
 }
 
 /// Whether two accesses are apart in every iteration of any loop.
