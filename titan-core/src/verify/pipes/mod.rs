@@ -10,7 +10,7 @@
 
 pub(super) mod joint;
 mod shape;
-mod stores;
+pub(super) mod stores;
 mod tensors;
 mod tokens;
 
