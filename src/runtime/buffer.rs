@@ -17,6 +17,7 @@ use super::footprint::Footprint;
 use super::lock;
 use super::uses::{Dependency, Uses, first_failure};
 use crate::error::{Error, Result};
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
@@ -171,8 +172,19 @@ pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> std::result::Result<R, Stri
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        // Dropping what is neither could panic again.
-        std::mem::forget(payload);
+        discard(payload);
         text.unwrap_or_else(|| "a panic".to_owned())
     })
+}
+
+/// Drops what a panic carried. Dropping it may panic again, with something that may do so in turn: what does not come to an end
+/// is leaked.
+fn discard(mut payload: Box<dyn Any + Send>) {
+    for _ in 0..4 {
+        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return,
+            Err(again) => payload = again,
+        }
+    }
+    std::mem::forget(payload);
 }

@@ -108,7 +108,7 @@ fn grid(text: &str) -> io::Result<[u32; 3]> {
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outcome> {
     let request = Request::of(matches)?;
     let text = read(request.path)?;
-    let (kernels, mut findings) = kernels(&text, &request)?;
+    let (mut kernels, mut findings) = kernels(&text, &request)?;
     if kernels.is_empty() && findings.is_empty() {
         return Err(none(request.path));
     }
@@ -119,11 +119,12 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     if request.timeline.is_some() && kernels.len() > 1 {
         return Err(io::Error::other("a picture shows one kernel: name it with `--kernel`"));
     }
+    let several = kernels.len() > 1;
     let mut more = Map::new();
     let (mut runs, mut bound, mut refusal) = (Vec::new(), false, None);
-    for found in &kernels {
-        let name = &found.kernel.sig.name;
-        let refused = refusals(&found.kernel);
+    for found in &mut kernels {
+        let refused = found.verified();
+        let (found, name) = (&*found, &found.kernel.sig.name);
         if refused > 0 && !request.json {
             let errors = if refused == 1 { "1 error".to_owned() } else { format!("{refused} errors") };
             writeln!(
@@ -138,7 +139,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         };
         let done = match done {
             // The other kernels of the file run all the same.
-            Err(error) if kernels.len() > 1 => {
+            Err(error) if several => {
                 runs.push(json!({ "kernel": name, "refused": refused, "error": error.to_string() }));
                 refusal = refusal.or(Some(error));
                 continue;
@@ -182,9 +183,18 @@ fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Fitting>, Vec<F
     }
 }
 
-/// How many errors the verifier finds.
-fn refusals(kernel: &Kernel) -> usize {
-    verify(kernel.clone()).err().map_or(0, |errors| errors.len())
+impl Fitting {
+    /// Verifies the kernel: gives how many errors there are. Of one that has none a launch checks what the verifier adds to its
+    /// `require(..)`, and so does a run here.
+    fn verified(&mut self) -> usize {
+        match verify(Kernel::clone(&self.kernel)) {
+            Ok(verified) => {
+                self.kernel = verified.into();
+                0
+            }
+            Err(errors) => errors.len(),
+        }
+    }
 }
 
 /// What came of the runs of one kernel.

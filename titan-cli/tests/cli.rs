@@ -293,7 +293,7 @@ fn opt_places_what_is_missing() {
     assert!(stdout(&["check", "unfenced.tir"], 1).contains("error[T0709]"));
     let output = titan(&["opt", "unfenced.tir", "--passes", "fence"]);
     let told = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(told.contains("fence placed before `ttg.nv.cp_async_bulk_tensor.store` at 12:9"), "{told}");
+    assert!(told.contains("fence placed before `ttg.nv.cp_async_bulk_tensor.store` at 14:9"), "{told}");
     let fenced = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(!fenced.contains(" @1"), "places of another file\n{fenced}");
     assert!(!stdout(&["opt", "ring.tir", "--passes", "canonical"], 0).contains(" @2:"), "a ring of another file");
@@ -355,6 +355,24 @@ fn a_wrong_command_line_is_a_usage_error() {
         assert!(output.stdout.is_empty(), "{args:?} leaves stdout alone");
     }
     assert!(stdout(&["--help"], 0).contains("doctor"));
+}
+
+/// What the verifier asks of a launch, a run without a device asks as well.
+#[test]
+fn sim_refuses_arguments_that_a_launch_refuses() {
+    let text = "kernel @k(%c: mut tensor<f32>[N], %n: i32) grid(N) pipe(2, \"ring\", tile<16xf32>) role(f, 1) role(r, 1) {\n\
+        %zero = const 0 : i32\n%one = const 1 : i32\n%v = const 0.0 : f32\n%p = program_id<0> : i32\n%more = add %n, %one\nttg.roles f {\n\
+        for %i = %zero to %more step %one {\n%a = ttg.stage.acquire<0>\nttg.stage.zero %a\ncontinue\n}\nttg.pipeline.finalize\nyield\n} r {\n\
+        for %j = %zero to %more step %one {\n%y = ttg.stage.ready<0>\n%w = ttg.stage.wait_ready %y\n%q = ttg.stage.read_perm %w\n\
+        %d = ttg.stage.consumed %q\nttg.stage.release %d\ncontinue\n}\nset %c[%p], %v\nttg.pipeline.finalize\nyield\n}\nreturn\n}\n";
+    for more in [&[][..], &["--explore"]] {
+        let run = |n: &str| piped(&[&["sim", "-", "--set", "N=1", "--set", n], more].concat(), text);
+        assert_eq!(run("n=3").status.code(), Some(0), "{:?}", run("n=3"));
+        let refused = run("n=2147483647");
+        assert_eq!(refused.status.code(), Some(2));
+        let told = String::from_utf8_lossy(&refused.stderr);
+        assert!(told.contains("the kernel requires `n <= 2147483646`, but n = 2147483647"), "{told}");
+    }
 }
 
 #[test]

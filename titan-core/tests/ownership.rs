@@ -188,8 +188,8 @@ fn page() -> String {
     out.push_str("\n## What no static check here sees\n\n\
         A role is one thread of control: that its own warps meet where they must is for the lowering to arrange, and for the emulator's \
         race observer to find in what is emitted. A copy by `cp.async` into a slot that nobody uses at the time is no race, and a wrong tile: \
-        rings cannot say it, and of programs with barriers only a run shows it. Descriptors and swizzles are a target's. Sums of indices \
-        are assumed not to wrap ([protocol.md](protocol.md)). Registers are summed by warps, not by warpgroups, until there is a target that \
+        rings cannot say it, and of programs with barriers only a run shows it. Descriptors and swizzles are a target's. That \
+        sums of indices do not wrap is shown, or asked of the launch ([protocol.md](protocol.md)). Registers are summed by warps, not by warpgroups, until there is a target that \
         has `setmaxnreg`.\n");
     out.push_str("\n## What must pass, and does\n\n\
         Stages given back in another order than they came; a claim made long before it is waited for; a copy ahead of a loop and the \

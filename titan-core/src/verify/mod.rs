@@ -77,7 +77,7 @@
 //! 39. The parts of a stage are joined, all of one. T0606
 //! 40. A stage that may be poison is read where it is known not to be. T0607
 //!
-//! 63. What a role stores from a staging slot it does not touch in another way afterwards. T0707
+//! 63. What a role stores from a staging slot it does not touch afterwards, with another such store neither. T0707
 //!
 //! **Pipelines: all roles together** (`pipes::joint`)
 //!
@@ -224,7 +224,7 @@ pub fn well_formed(kernel: Kernel) -> Result<WellFormed, Vec<Diagnostic<Loc>>> {
 
 /// The most shared memory that a program has on any target: 227 KiB on sm_90 (CUDA programming guide, "Technical specifications
 /// per compute capability").
-const SHARED_BYTES: u64 = 232_448;
+pub const SHARED_BYTES: u64 = 232_448;
 
 /// One error.
 type Error = Diagnostic<Loc>;

@@ -409,3 +409,68 @@ proptest! {
         }
     }
 }
+
+/// A ring of so many slots that one role fills as far ahead of its reads as there are slots.
+fn ring_of(slots: usize) -> Kernel {
+    let ahead = slots - 1;
+    let text = format!(
+        r#"kernel @k(%b: in tensor<i32>[N], %c: mut tensor<f32>[M]) grid(M) pipe({slots}, "ring", tile<16xf32>) {{
+            %zero = const 0 : i32
+            %one = const 1 : i32
+            %ahead = const {ahead} : i32
+            %p = program_id<0> : i32
+            %f = const 0.0 : f32
+            %n = dim<0> %b
+            for %i = %zero to %ahead step %one {{
+                %some = lt %i, %n
+                if %some {{
+                    %s = ttg.stage.acquire<0>
+                    ttg.stage.zero %s
+                    yield
+                }} else {{
+                    yield
+                }}
+                continue
+            }}
+            for %j = %zero to %n step %one {{
+                %t = add %j, %ahead
+                %more = lt %t, %n
+                if %more {{
+                    %u = ttg.stage.acquire<0>
+                    ttg.stage.zero %u
+                    yield
+                }} else {{
+                    yield
+                }}
+                %r = ttg.stage.ready<0>
+                %w = ttg.stage.wait_ready %r
+                %q = ttg.stage.read_perm %w
+                %d = ttg.stage.consumed %q
+                ttg.stage.release %d
+                continue
+            }}
+            set %c[%p], %f
+            ttg.pipeline.finalize
+            return
+        }}"#
+    );
+    parse_one(&text).unwrap()
+}
+
+/// `cargo check` verifies every ring each time: the macro is seldom optimized, so the cost must not explode with the slots.
+#[test]
+fn the_cost_of_a_ring_is_at_most_quadratic_in_its_slots() {
+    use super::pipes::joint::linear::SUMS;
+    let cost = |slots: usize| {
+        SUMS.set(0);
+        verify(ring_of(slots)).unwrap();
+        SUMS.get()
+    };
+    // 64 is the most that a ring may have.
+    let costs = [4, 8, 16, 32, 64].map(cost);
+    for pair in costs.windows(2) {
+        assert!(pair[1] <= 5 * pair[0], "twice the slots: {costs:?}");
+    }
+    println!("{costs:?}");
+    assert!(costs[4] > 64 && costs[4] < 400_000, "{costs:?}");
+}

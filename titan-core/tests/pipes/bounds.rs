@@ -67,6 +67,46 @@ fn a_count_that_would_wrap_is_refused_at_the_launch() {
     assert_eq!(asked(&again), asked(&kernel));
 }
 
+/// Programs of barriers are asked the same: each of these counts the phases of one barrier in `%t`.
+#[test]
+fn a_clock_that_would_wrap_is_refused_at_the_launch() {
+    let wait = |t: &str| {
+        format!(
+            "%s = ttg.nv.mbarrier.arrive %full {{arrivals = 1}}\n%p = rem %{t}, %two\nttg.nv.mbarrier.wait_parity %full, %p\n"
+        )
+    };
+    let steps = |from: &str| {
+        let body = wait("t");
+        format!(
+            "%tn = for %j = %zero to %n step %one carry(%t = {from}) {{\n{body}%u = add %t, %one\ncontinue %u\n}}\n"
+        )
+    };
+    let tiles = |to: &str| {
+        format!("%tm = for %i = %zero to {to} step %one carry(%t0 = %zero) {{\n{}continue %tn\n}}\n", steps("%t0"))
+    };
+    let outer = format!(
+        "%tk = for %k = %zero to %n step %one carry(%t00 = %zero) {{\n{}continue %tm\n}}\n",
+        tiles("%m").replace("carry(%t0 = %zero)", "carry(%t0 = %t00)")
+    );
+    for (body, wanted) in [
+        (steps("%zero"), &[][..]),
+        (tiles("%m"), &["M * N <= 2147483647"]),
+        (tiles("%one"), &[]),
+        (tiles("%zero"), &[]),
+        (outer, &["N * M <= 2147483647", "N * N * M <= 2147483647"]),
+    ] {
+        let text = format!(
+            "kernel @k(%x: in tensor<f32>[N], %y: in tensor<f32>[M], %c: mut tensor<f32>[C]) grid(1) require(C == 1) {{\n\
+             %zero = const 0 : i32\n%one = const 1 : i32\n%two = const 2 : i32\n%v = const 0.0 : f32\n%n = dim<0> %x\n%m = dim<0> %y\n\
+             %words = ttg.region {{offset = 0, bytes = 64}}\n%full = ttg.nv.mbarrier.alloc %words {{at = 0, n = 1}}\n\
+             ttg.nv.mbarrier.init %full {{count = 1}}\n{body}set %c[%zero], %v\nreturn\n}}\n"
+        );
+        let kernel = parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        let kernel = verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        assert_eq!(asked(&kernel)[1..], *wanted, "{text}");
+    }
+}
+
 #[test]
 fn a_guard_that_looks_ahead_is_a_bound_too() {
     let guarded = |index: &str, body: &str| {

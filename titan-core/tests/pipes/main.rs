@@ -7,4 +7,5 @@ mod groups;
 mod program;
 mod random;
 mod shapes;
+mod stores;
 mod times;

@@ -26,7 +26,7 @@ struct Case {
     whole: usize,
 }
 
-fn gemm([bm, bn, bk]: [u32; 3]) -> String {
+pub(super) fn gemm([bm, bn, bk]: [u32; 3]) -> String {
     [("BM", bm), ("BN", bn), ("BK", bk)]
         .iter()
         .fold(GEMM.to_owned(), |text, (name, n)| text.replace(name, &n.to_string()))

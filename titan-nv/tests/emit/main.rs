@@ -9,6 +9,7 @@ mod loops;
 mod ptxas;
 mod refusals;
 mod rings;
+mod stages;
 mod text;
 mod tiles;
 mod versions;

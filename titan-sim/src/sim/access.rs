@@ -51,15 +51,16 @@ impl Machine<'_> {
     /// What two sides that touch the same, one of them writing, are.
     pub(super) fn conflict(&self, new: &Touching, old: &Touching) -> Option<Box<Found>> {
         let (a, b) = (&new.touch, &old.touch);
-        // Raw bulk stores are not held against each other, nor atomic updates: one against the other they are.
+        // Of raw bulk stores only the elements at which they begin are held against each other; atomic updates are not. One
+        // against the other they are.
         let bulk = |t: &Touching| t.class == Some(BULK_WRITE);
-        let alike = a.strong && b.strong && bulk(new) == bulk(old);
+        let somewhere = if bulk(new) { a.strong || b.strong } else { a.strong && b.strong };
+        let alike = somewhere && bulk(new) == bulk(old);
         if !(a.write || b.write) || alike || !a.span.overlaps(&b.span) {
             return None;
         }
-        // Operations of a wave on its local memory are done in order, and so are the writes of a role's stores to a tensor.
-        let in_order = |c: Option<Class>| matches!(c, Some(LGKMCNT | BULK_WRITE));
-        if new.agent == old.agent && new.class == old.class && in_order(new.class) {
+        // Operations of a wave on its local memory are done in order; stores under way to a tensor are not.
+        if new.agent == old.agent && new.class == old.class && new.class == Some(LGKMCNT) {
             return None;
         }
         let (mut first, mut second) = (self.side_of(new), self.side_of(old));

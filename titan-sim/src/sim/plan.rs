@@ -9,8 +9,10 @@ use super::finding::{Found, Kind};
 use super::laid::Part;
 use crate::engine::Class;
 use titan_core::ir::{
-    Bit, Block, Effect, Kernel, Layout, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, Proxy, RegionOp, TtgOp, Ty, Value,
+    Bit, Block, Effect, Kernel, Layout, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, Proxy, RegionOp, TtgOp, Ty,
+    Value,
 };
+use titan_core::verify::SHARED_BYTES;
 
 /// Groups of `cp.async`.
 pub const CP_ASYNC: Class = Class(0);
@@ -118,6 +120,14 @@ impl<'k> Plan<'k> {
             plan.shared = ring.base + ring.stride * ring.slots;
             plan.rings.push(ring);
         }
+        let rings = kernel.pipes.iter().filter(|p| p.space == PipeSpace::Shared);
+        let bytes = rings.fold(0u64, |sum, p| sum.saturating_add(p.bytes().saturating_mul(p.slots.into())));
+        if bytes > SHARED_BYTES {
+            return Err(Found::new(
+                Kind::Declaration,
+                format!("the rings take {bytes} bytes of shared memory: a program has at most {SHARED_BYTES}"),
+            ));
+        }
         plan.words = plan.shared.next_multiple_of(8);
         plan.shared = plan.words + 16 * plan.rings.iter().map(|r| r.slots).sum::<u64>();
         if plan.shared > MAX_SHARED {
@@ -224,9 +234,9 @@ impl<'k> Plan<'k> {
         self.allocs = allocs;
         match bad {
             Some(bad) => Err(Found::new(Kind::Declaration, bad)),
-            None if end > MAX_SHARED => Err(Found::new(
+            None if end > SHARED_BYTES => Err(Found::new(
                 Kind::Declaration,
-                format!("a region ends at byte {end}: no target has so much shared memory"),
+                format!("a region ends at byte {end}: a program has {SHARED_BYTES} bytes of shared memory"),
             )),
             None => Ok(end.next_multiple_of(128)),
         }

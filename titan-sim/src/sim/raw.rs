@@ -338,10 +338,13 @@ impl Machine<'_> {
         };
         let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
         let view = self.view(agent, op, 0)?;
-        // How the bytes lie in the tensor is not said: two stores of one tensor are not held against each other.
-        let mut touch = tensor(&view, None, None, true, true);
-        touch.strong = true;
-        let write = Work { op: id, time: None, touches: vec![touch], effect: Effect::None };
+        // How the bytes lie in the tensor is not said: they may be anywhere in it, and the first one is where the box begins.
+        let rank = view.extents.len();
+        let mut touches = vec![tensor(&view, None, None, true, true)];
+        if let Some(first) = self.first(agent, op, (1, rank), None) {
+            touches.push(tensor(&view, Some(&first), None, true, false));
+        }
+        let write = Work { op: id, time: None, touches, effect: Effect::None };
         self.start(agent, BULK_WRITE, (vec![read], Vec::new()), write, obs)?;
         Ok(())
     }

@@ -27,7 +27,7 @@ const CLASSES: [(Class, Work); 8] = [
     (CP_ASYNC, Work::CP_ASYNC),
     (WGMMA, Work::WGMMA),
     (BULK_STORE, Work::TMA_STORE),
-    (BULK_WRITE, Work { name: "TMA store", unit: Unit::Tma, ordered: true, must_end: false }),
+    (BULK_WRITE, Work { name: "TMA store", unit: Unit::Tma, ordered: false, must_end: false }),
     (VMCNT, Work::AMD_COPY),
     (LGKMCNT, Work { name: "LDS access", unit: Unit::TensorCore, ordered: true, must_end: true }),
     (BULK_LOAD, Work::TMA_LOAD),

@@ -186,9 +186,9 @@ fn tiles(slots: usize) -> String {
 /// Results that leave through a ring.
 fn staging(slots: usize) -> String {
     let head = format!(
-        "kernel @staging(%c: mut tensor<f32>[M], %n: i32, %m: i32) grid(cdiv(M, 16)) pipe({slots}, \"out\", tile<16xf32>) {{\n{HEAD}"
+        "kernel @staging(%c: mut tensor<f32>[M, K], %n: i32, %m: i32) grid(cdiv(M, 16)) pipe({slots}, \"out\", tile<16x16xf32>) {{\n{HEAD}"
     );
-    head + "%t = splat %f : tile<16xf32>\nfor %i = %zero to %n step %one {\n%s1 = ttg.stage.acquire<0>\n%w1 = ttg.stage.write %s1, %t\n%x1 = ttg.store.issue_tile %c[%p], %w1\nttg.store.wait %x1\ncontinue\n}\nreturn\n}\n"
+    head + "%t = splat %f : tile<16x16xf32>\nfor %i = %zero to %n step %one {\n%s1 = ttg.stage.acquire<0>\n%w1 = ttg.stage.write %s1, %t\n%x1 = ttg.store.issue_tile %c[%p, %i], %w1\nttg.store.wait %x1\ncontinue\n}\nreturn\n}\n"
 }
 
 /// Two roles that feed each other.

@@ -1,5 +1,6 @@
 mod another_rank;
 mod another_shape;
+mod loaded_after_the_store;
 mod stored_and_staged;
 mod stored_twice;
 mod to_an_input;

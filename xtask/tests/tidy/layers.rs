@@ -24,7 +24,7 @@ const CRATES: &[(&str, &[&str])] = &[
 /// A module of titan-core may name only the modules on its line.
 ///
 /// `num` and `entity` know nothing; `ir` is what a kernel is; `text` and `analysis` read it; `verify` judges it by
-/// `analysis`; `artifact` and `launch` are what a program carries and fills in. `artifact` checks the bounds of host
+/// `analysis`, and barrier programs by what `synchronize` finds between their warps; `artifact` and `launch` are what a program carries and fills in. `artifact` checks the bounds of host
 /// expressions by the text form's own printer and parser.
 const MODULES: &[(&str, &[&str])] = &[
     ("entity", &[]),
@@ -34,7 +34,8 @@ const MODULES: &[(&str, &[&str])] = &[
     ("ir", &["entity", "words", "num", "diag"]),
     ("text", &["entity", "num", "diag", "ir"]),
     ("analysis", &["entity", "num", "diag", "ir"]),
-    ("verify", &["entity", "num", "diag", "ir", "analysis"]),
+    ("synchronize", &["ir", "analysis", "layout"]),
+    ("verify", &["entity", "num", "diag", "ir", "analysis", "synchronize"]),
     ("launch", &["num", "diag", "ir"]),
     ("lane", &["words", "entity", "num", "ir", "launch"]),
     ("layout", &["ir", "lane"]),
@@ -42,8 +43,8 @@ const MODULES: &[(&str, &[&str])] = &[
     ("pipeline", &["ir", "analysis", "verify"]),
     ("lay_out", &["ir", "analysis", "verify", "layout", "plan"]),
     ("expand", &["ir", "analysis", "layout", "lay_out", "pipeline", "plan"]),
+    ("order", &["ir"]),
     ("allocate", &["ir", "layout"]),
-    ("synchronize", &["ir", "analysis", "layout"]),
     (
         "lower",
         &[
@@ -58,6 +59,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "plan",
             "lay_out",
             "expand",
+            "order",
             "allocate",
             "synchronize",
         ],

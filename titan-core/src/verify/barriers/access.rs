@@ -6,7 +6,7 @@ use super::event::{At, refuse};
 use super::machine::{Pending, What};
 use super::words;
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Call, CallProxy, Class, Op, OpId, Proxy, Value};
+use crate::ir::{Call, CallProxy, Class, Op, OpId, Proxy, Ty, Value};
 
 impl<'k> Run<'k> {
     /// What an opaque call does to its regions, one after the other.
@@ -57,6 +57,9 @@ impl<'k> Run<'k> {
         };
         let bulk = own.writes && own.proxy == Proxy::Async;
         let pending = if bulk { Pending::Group(Class::BulkStore, None) } else { Pending::Done };
+        if bulk && !self.objects.apart.is_empty() && self.coordinates_may_wrap(state, role, op) {
+            self.objects.apart.retain(|(a, b)| *a != id && *b != id);
+        }
         let (time, bytes) = (0, self.objects.memories[memory].part());
         let access = |write: bool| What::Access { memory, time, bytes, write, copy: false, bulk, pending };
         for write in [own.reads.then_some(false), own.writes.then_some(true)].into_iter().flatten() {
@@ -65,8 +68,17 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
+    /// Whether a coordinate of an access to a tensor may be a sum that leaves `i32`.
+    fn coordinates_may_wrap(&mut self, state: &mut State, role: usize, op: &Op) -> bool {
+        let integers = op.args.iter().filter(|v| self.kernel.ty(**v) == Ty::I32).copied().collect::<Vec<_>>();
+        integers.into_iter().any(|v| {
+            let number = self.symbols.int(v, &state.roles[role].env, &mut state.facts);
+            self.symbols.may_wrap(&number)
+        })
+    }
+
     fn happens(&self, state: &mut State, at: At<'_>, access: What) -> Result<(), Fault> {
-        if let Some(other) = state.machine.conflict(&self.objects, at.role, &access) {
+        if let Some(other) = state.machine.conflict(&self.objects, (at.role, at.id), &access) {
             return refuse(self.in_flight(state, (at.role, at.id), &access, &other));
         }
         state.machine.access(&self.objects, at.role, at.id, access);

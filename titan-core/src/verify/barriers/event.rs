@@ -105,7 +105,8 @@ impl<'k> Run<'k> {
             NvOp::MbarrierInval => self.inval(state, at)?,
             NvOp::TryWait | NvOp::TestWait => self.poll(state, at)?,
             NvOp::SequenceStore | NvOp::SequenceWait => {
-                return refuse(self.not_shown(at, "what a counter in shared memory orders".to_owned()));
+                let title = "what a counter in shared memory orders could not be shown";
+                return refuse(Error::new(Code::NotShown, at.op.loc, title).help("wait for an mbarrier"));
             }
             NvOp::MbarrierAt => self.picked(state, at)?,
             NvOp::MbarrierAlloc { .. }
@@ -246,10 +247,14 @@ impl<'k> Run<'k> {
         let here = state.roles[at.role].env.serial;
         match mark {
             Some((Mark::Phase(barrier, time), serial)) if serial == here => self.wait(state, at, barrier, time),
-            Some(_) | None => refuse(self.not_shown(
-                at,
-                "which phase this waits for could not be shown: the arrival was in another iteration".to_owned(),
-            )),
+            Some(_) | None => refuse(
+                Error::new(
+                    Code::NotShown,
+                    at.op.loc,
+                    "which phase this waits for could not be shown: the arrival was in another iteration",
+                )
+                .help("wait in the iteration in which the role arrives, or for a parity"),
+            ),
         }
     }
 
@@ -336,7 +341,10 @@ impl<'k> Run<'k> {
         let mark = at.op.args.first().and_then(|v| state.roles[at.role].marks.get(v)).copied();
         let Some((Mark::Group(class, n), _)) = mark.filter(|(_, serial)| *serial == here) else {
             let title = "which group this waits for could not be shown: it was committed in another iteration";
-            return refuse(self.not_shown(at, title.to_owned()));
+            return refuse(
+                Error::new(Code::NotShown, at.op.loc, title)
+                    .help("wait in the iteration in which it is committed, or for all but so many groups"),
+            );
         };
         if state.machine.waited(at.role, class) > n {
             let title =

@@ -26,6 +26,7 @@ impl Run<'_> {
             return error;
         }
         let mut state = self.start();
+        self.symbols.as_written = true;
         for (role, (_, block)) in threads(self.kernel).into_iter().enumerate() {
             if let Some(wrong) = self.wrong_form(&mut state, role, block, &Env::default(), &[]) {
                 return if wrong.site == error.site { wrong } else { wrong.related(error.site, error.title) };

@@ -3,7 +3,7 @@
 //! It follows from the counter behind the index: element `t mod n` of `n` is that of time `t`. Where an element is picked, the
 //! index must be shown to be in range; where it is used, which time it is of, counted from where the array stands.
 
-use super::super::pipes::joint::linear::{Condition, Linear};
+use super::super::pipes::joint::linear::Linear;
 use super::super::pipes::joint::run::{Fault, Run};
 use super::super::pipes::joint::state::State;
 use super::event::{At, refuse};
@@ -17,32 +17,46 @@ pub(super) fn out_of_range(at: crate::ir::Loc, name: &str, index: i64, n: i64) -
     Error::new(Code::RegionMade, at, format!("index {index} is out of range: {name} has {has}"))
 }
 
+/// What helps where a number of so many is made of a sum that may leave the range of `i32`.
+fn wraps(n: impl std::fmt::Display) -> String {
+    format!(
+        "it is made of a sum that may pass 2147483647: bound that with `require(..)`, or carry the index and the parity themselves, `s + 1 == {n} ? 0 : s + 1` and `p ^ (s + 1 == {n})`"
+    )
+}
+
 impl Run<'_> {
     /// Picks an element: the index is in range.
     pub(super) fn picked(&mut self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
         let Some(result) = at.op.results.first() else { return Ok(()) };
         let barrier = self.objects.barrier(*result).map(|b| (b, &self.objects.barriers[b.object]));
         let memory = self.objects.memory(*result).map(|m| (m, &self.objects.memories[m.object]));
-        let found = barrier.map(|(b, own)| (b, own.n, &own.name)).or(memory.map(|(m, own)| (m, own.n, &own.name)));
-        let Some((named, n, name)) = found.map(|(named, n, name)| (named, n, name.clone())) else { return Ok(()) };
+        let found = barrier
+            .map(|(b, own)| (b, (own.n, own.all), &own.name))
+            .or(memory.map(|(m, own)| (m, (own.n, own.all), &own.name)));
+        let Some((named, (n, all), name)) = found.map(|(named, n, name)| (named, n, name.clone())) else {
+            return Ok(());
+        };
         let Some(index) = self.index(state, at.role, (named, n)) else { return Ok(()) };
+        let number = index.clone();
         if let Some(c) = index.as_constant() {
-            return if (0..n).contains(&c) { Ok(()) } else { refuse(out_of_range(at.op.loc, &name, c, n)) };
+            return if (0..n).contains(&c) { Ok(()) } else { refuse(out_of_range(at.op.loc, &name, c, all)) };
         }
         if self.symbols.cyclic(&index).is_some_and(|(_, by)| by <= n) {
             return Ok(());
         }
         let last = Linear::constant(n - 1).minus(&index);
-        let holds = |l: Linear| state.facts.decide(&Condition::NotNegative(l, true)) == Some(true);
+        let holds = |l: Linear| state.facts.is_not_negative_within(&l, &|atom| self.symbols.range(atom));
         if holds(index) && holds(last) {
             return Ok(());
         }
-        let range = if n == 1 { "is 0".to_owned() } else { format!("is from 0 to {}", n - 1) };
+        let range = if all == 1 { "is 0".to_owned() } else { format!("is from 0 to {}", all - 1) };
         let title = format!("that this index of {name} {range} could not be shown");
-        refuse(Error::new(Code::NotShown, at.op.loc, title).help(if n == 1 {
+        refuse(Error::new(Code::NotShown, at.op.loc, title).help(if all == 1 {
             "an array of one needs no index: name it itself".to_owned()
+        } else if self.symbols.may_wrap(&number) {
+            wraps(all)
         } else {
-            format!("`t % {n}` is in range, of a counter `t` that is shown not to be negative")
+            format!("`t % {all}` is in range, of a counter `t` that is shown not to be negative")
         }))
     }
 
@@ -65,7 +79,11 @@ impl Run<'_> {
         let Some(counter) = self.counter(state, at, (named, n), name)? else { return Ok(0) };
         match state.facts.resolved(&counter.minus(&state.machine.origins[object])).residue(n) {
             Some(slot) => Ok(slot),
-            None => refuse(self.not_shown(at, format!("this index cannot be related to earlier indices of {name}"))),
+            None => refuse(self.not_shown(
+                at,
+                format!("how this index is related to earlier indices of {name} could not be shown"),
+                &counter,
+            )),
         }
     }
 
@@ -83,20 +101,26 @@ impl Run<'_> {
             (Some((_, by)), _) => refuse(self.not_shown(
                 at,
                 format!("this index of {name} repeats every {by} steps, but {n} of its elements are used"),
+                &index,
             )),
             (None, Some(c)) if (0..n).contains(&c) => Ok(Some(index)),
             (None, Some(c)) => refuse(out_of_range(at.op.loc, name, c, n)),
             (None, None) => refuse(self.not_shown(
                 at,
                 format!(
-                    "which element of {name} this is could not be shown: the index is not `t % {n}` of a counter `t`"
+                    "which element of {name} this is could not be shown: the index is not known to be `t % {n}` of a counter `t`"
                 ),
+                &index,
             )),
         }
     }
 
-    pub(super) fn not_shown(&self, at: At<'_>, title: String) -> Error {
-        Error::new(Code::NotShown, at.op.loc, title).help(
+    pub(super) fn not_shown(&self, at: At<'_>, title: String, number: &Linear) -> Error {
+        let error = Error::new(Code::NotShown, at.op.loc, title);
+        if self.symbols.may_wrap(number) {
+            return error.help(wraps("n"));
+        }
+        error.help(
             "count the steps in one `i32`, `t`: with `n` elements, the index is `t % n` and the parity `(t / n) % 2`",
         )
     }

@@ -78,8 +78,14 @@ fn one_life(
         return;
     };
     if let Some((_, again)) = inits.get(1) {
-        let title = format!("`{name}` is initialised a second time");
-        errors.push(Error::new(Code::BarrierLife, *again, title).related(*at, "it is initialised here first"));
+        let over = kernel.ops.iter().any(|o| o.kind == OpKind::Nv(NvOp::MbarrierInval) && o.args[..] == [alloc]);
+        let title = if over {
+            format!("`{name}` is initialised again: that it is gone by then is not followed")
+        } else {
+            format!("`{name}` is initialised a second time")
+        };
+        let error = Error::new(Code::BarrierLife, *again, title).related(*at, "it is initialised here first");
+        errors.push(if over { error.help("take another barrier, in a word of its own") } else { error });
     }
     let Some(begins) = begin.iter().position(|o| o == init) else {
         let title = format!("`{name}` is initialised where roles may use it already");

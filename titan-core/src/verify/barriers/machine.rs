@@ -19,6 +19,9 @@ use super::objects::Objects;
 use crate::ir::{Class, OpId};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// So many groups of raw bulk stores are told apart.
+const OLDEST: i64 = 2;
+
 /// Roles, as bits.
 pub(in crate::verify) type Roles = u64;
 
@@ -60,7 +63,7 @@ pub(in crate::verify) struct Record {
     pub(in crate::verify) op: OpId,
     pub(in crate::verify) known: Roles,
     /// The phases that carry it.
-    sent: BTreeSet<(usize, i64)>,
+    pub(super) sent: BTreeSet<(usize, i64)>,
 }
 
 impl Record {
@@ -83,9 +86,9 @@ pub(in crate::verify) struct Phase {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Phases {
-    done: Times,
-    open: BTreeMap<i64, Phase>,
+pub(super) struct Phases {
+    pub(super) done: Times,
+    pub(super) open: BTreeMap<i64, Phase>,
 }
 
 /// Everything that barrier-level operations change.
@@ -93,7 +96,7 @@ struct Phases {
 pub(in crate::verify) struct Machine {
     /// Where the times of each barrier, and then of each memory, count from.
     pub(in crate::verify) origins: Vec<Linear>,
-    phases: Vec<Phases>,
+    pub(super) phases: Vec<Phases>,
     /// The time after the last one at which each memory was filled.
     latest: Vec<i64>,
     pub(in crate::verify) records: Vec<Record>,
@@ -134,7 +137,7 @@ impl Machine {
     }
 
     /// The time that stands still when everything moves on: barriers first, then memories.
-    fn base(&self, object: usize) -> i64 {
+    pub(super) fn base(&self, object: usize) -> i64 {
         let barrier = self.phases.get(object).map(|p| p.done.low);
         barrier.or_else(|| self.latest.get(object - self.phases.len()).copied()).unwrap_or(0)
     }
@@ -304,11 +307,17 @@ impl Machine {
         let slot = self.issued.entry((role, class)).or_insert(0);
         *slot += 1;
         let n = *slot;
+        let oldest = n.saturating_sub(OLDEST);
         for record in self.records.iter_mut().filter(|r| r.role == role) {
-            if let What::Access { pending, .. } = &mut record.what
-                && *pending == Pending::Group(class, None)
-            {
-                *pending = Pending::Group(class, Some(n));
+            let What::Access { pending, bulk, .. } = &mut record.what else { continue };
+            match *pending {
+                Pending::Group(c, None) if c == class => *pending = Pending::Group(class, Some(n)),
+                // Of what is never waited for it is forgotten how long ago it was, so that loops come back to the same state:
+                // it may as well have been later.
+                Pending::Group(c, Some(old)) if c == class && *bulk && old < oldest => {
+                    *pending = Pending::Group(class, Some(oldest));
+                }
+                Pending::Group(..) | Pending::Phase(..) | Pending::Done => {}
             }
         }
         n
@@ -361,13 +370,18 @@ impl Machine {
     }
 
     /// An access of a memory that must come after and is not known to have.
-    pub(in crate::verify) fn conflict(&self, objects: &Objects, role: usize, access: &What) -> Option<Record> {
+    pub(in crate::verify) fn conflict(
+        &self,
+        objects: &Objects,
+        (role, op): (usize, OpId),
+        access: &What,
+    ) -> Option<Record> {
         let What::Access { memory, time, write, bulk, pending, .. } = access else { return None };
         let own = objects.memories.get(*memory)?;
         let meets = |r: &&Record| {
             let What::Access { memory: m, time: t, write: w, bulk: b, pending: p, .. } = r.what else { return false };
-            // Of two raw bulk stores it is not said whether they go to the same bytes.
-            let in_order = r.role == role && local(p) && local(*pending) || b && *bulk;
+            let apart = b && *bulk && objects.apart.contains(&(r.op, op));
+            let in_order = r.role == role && local(p) && local(*pending) || apart;
             let same = m == *memory && (t - time).rem_euclid(own.n) == 0;
             let other = m != *memory && objects.memories.get(m).is_some_and(|o| o.overlaps(own));
             (w || *write) && (same || other) && r.known & bit(role) == 0 && !in_order
@@ -384,8 +398,10 @@ impl Machine {
                 return true;
             };
             let same = m == memory && (t - time).rem_euclid(n) == 0 && b <= bytes;
-            // A write comes after everything; a read after the reads of its role; a bulk store completes after those before it.
-            let after = if bulk { o && r.role == role } else { p == Pending::Done && (write || !w && r.role == role) };
+            // A write comes after everything; a read after the reads of its role; a bulk store completes after the same one of
+            // iterations before.
+            let again = o && r.role == role && r.op == op;
+            let after = if bulk { again } else { p == Pending::Done && (write || !w && r.role == role) };
             !(same && after)
         });
         let known = if pending == Pending::Done { bit(role) } else { 0 };
@@ -437,53 +453,7 @@ impl Machine {
             matters || r.known & all != all
         });
     }
-
-    /// Whether both are the same but for the times that have passed.
-    pub(in crate::verify) fn same(&self, other: &Machine) -> bool {
-        let met = |m: &Machine| -> Vec<(usize, usize, i64)> {
-            m.met.iter().map(|(r, (_, b, t))| (*r, *b, t - m.base(*b))).collect()
-        };
-        self.gone == other.gone && met(self) == met(other) && self.shifted() == other.shifted()
-    }
-
-    /// Everything, counted from where each object stands.
-    fn shifted(&self) -> (Vec<SeenPhases>, Vec<Seen>) {
-        let phase = |(i, p): (usize, &Phases)| {
-            let base = self.base(i);
-            let open = p.open.iter().map(|(t, phase)| (t - base, Phase { last: None, ..phase.clone() })).collect();
-            (p.done.shifted(base), open)
-        };
-        let mut seen: Vec<Seen> = self.records.iter().map(|r| self.seen(r)).collect();
-        seen.sort();
-        (self.phases.iter().enumerate().map(phase).collect(), seen)
-    }
-
-    fn seen(&self, record: &Record) -> Seen {
-        let at = |object: usize, t: i64| t - self.base(object);
-        let what = match record.what {
-            What::Access { memory, time, bytes, write, copy, bulk, pending } => {
-                let pending = match pending {
-                    Pending::Group(class, Some(n)) => Pending::Group(class, Some(n - self.issued(record.role, class))),
-                    Pending::Phase(barrier, t) => Pending::Phase(barrier, at(barrier, t)),
-                    Pending::Group(_, None) | Pending::Done => pending,
-                };
-                What::Access { memory, time: at(self.memory_object(memory), time), bytes, write, copy, bulk, pending }
-            }
-            What::Completed { barrier, time } => What::Completed { barrier, time: at(barrier, time) },
-            What::Passed { barrier, time } => What::Passed { barrier, time: at(barrier, time) },
-            What::Announced { barrier, time } => What::Announced { barrier, time: at(barrier, time) },
-            What::Touched { .. } => record.what,
-        };
-        let sent = record.sent.iter().map(|(b, t)| (*b, at(*b, *t))).collect();
-        (what, record.role, record.known, sent)
-    }
 }
-
-/// The phases of a barrier.
-type SeenPhases = (Times, Vec<(i64, Phase)>);
-
-/// A record without its place in the text.
-type Seen = (What, usize, Roles, BTreeSet<(usize, i64)>);
 
 /// The local memory of a wave works in order.
 fn local(pending: Pending) -> bool {

@@ -4,8 +4,10 @@
 //! * `lives`, `numbers`: how barriers begin and end (rule 48, and 58 of those that follow); threads and registers (rule 51);
 //! * `objects`: what each value names;
 //! * `machine`: barriers, groups and accesses, and who knows of what;
+//! * `seen`: whether two states of it are the same;
 //! * `event`, `access`: what one operation does to them, as the roles run together in `crate::verify::pipes::joint` (rules 54
 //!   to 60);
+//! * `outputs`: which raw bulk stores to one output go to different elements;
 //! * `index`: which element of an array an index picks; `parity`: which phase a parity means; `forms`: parities that are
 //!   wrong as they are written;
 //! * `words`: messages;
@@ -22,9 +24,11 @@ mod lives;
 pub(super) mod machine;
 mod numbers;
 pub(super) mod objects;
+mod outputs;
 mod parity;
 mod place;
 pub(super) mod proxies;
+mod seen;
 pub(super) mod words;
 
 pub(super) use place::{beginning, check, words};

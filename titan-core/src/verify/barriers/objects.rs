@@ -37,6 +37,8 @@ pub(in crate::verify) struct Barrier {
     pub(in crate::verify) op: OpId,
     /// How many turn together.
     pub(in crate::verify) n: i64,
+    /// How many there are, used or not.
+    pub(in crate::verify) all: i64,
     /// Arrivals of a phase.
     pub(in crate::verify) count: u32,
 }
@@ -46,6 +48,8 @@ pub(in crate::verify) struct Barrier {
 pub(in crate::verify) struct Memory {
     pub(in crate::verify) name: String,
     pub(in crate::verify) n: i64,
+    /// How many parts there are, used or not.
+    pub(in crate::verify) all: i64,
     /// The first byte and the one after the last; of an output, whose bytes are not numbered, none.
     span: Option<(u64, u64)>,
 }
@@ -98,11 +102,13 @@ pub(in crate::verify) struct Objects {
     outputs: BTreeMap<usize, usize>,
     /// Barriers that some operation invalidates.
     pub(in crate::verify) mortal: BTreeSet<usize>,
+    /// Raw bulk stores that go to different elements, if no coordinate of theirs leaves `i32`.
+    pub(in crate::verify) apart: BTreeSet<(OpId, OpId)>,
 }
 
 impl Objects {
     pub(in crate::verify) fn new(kernel: &Kernel) -> Objects {
-        let mut all = Objects::default();
+        let mut all = Objects { apart: super::outputs::apart(kernel), ..Objects::default() };
         let mut counts: BTreeMap<Value, u32> = BTreeMap::new();
         kernel.walk(&mut |_, op| {
             if let (OpKind::Nv(NvOp::MbarrierInit { count }), [alloc]) = (&op.kind, &op.args[..]) {
@@ -196,7 +202,7 @@ impl Objects {
         let name = format!("`{}`", kernel.display_name(kernel.param(param)));
         let memories = &mut self.memories;
         self.outputs.entry(param).or_insert_with(|| {
-            memories.push(Memory { name, n: 1, span: None });
+            memories.push(Memory { name, n: 1, all: 1, span: None });
             memories.len() - 1
         });
     }
@@ -204,8 +210,8 @@ impl Objects {
     fn barriers_of(&mut self, kernel: &Kernel, (op, alloc): (OpId, Value), n: i64, count: u32) {
         let picks = picks(kernel, alloc, |kind| *kind == OpKind::Nv(NvOp::MbarrierAt));
         let name = format!("`{}`", kernel.display_name(alloc));
-        let add = |all: &mut Objects, name: String, n: i64| {
-            all.barriers.push(Barrier { name, kind: Kind::Mbarrier, op, n, count });
+        let add = |all: &mut Objects, name: String, (used, n): (i64, i64)| {
+            all.barriers.push(Barrier { name, kind: Kind::Mbarrier, op, n: used, all: n, count });
             all.of_alloc.entry(alloc).or_default().push(all.barriers.len() - 1);
             all.barriers.len() - 1
         };
@@ -215,13 +221,13 @@ impl Objects {
                 for (picked, index) in apart {
                     let object = *own
                         .entry(index)
-                        .or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), 1));
+                        .or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), (1, 1)));
                     self.barrier_of.insert(picked, Named::only(object));
                 }
             }
             Some(_) | None => {
                 let (used, backwards) = turning(kernel, &picks, n);
-                let object = add(self, name, used);
+                let object = add(self, name, (used, n));
                 if n == 1 {
                     self.barrier_of.insert(alloc, Named::only(object));
                 }
@@ -236,28 +242,28 @@ impl Objects {
         let picks = picks(kernel, region, |kind| *kind == OpKind::Region(RegionOp::At));
         let name = format!("`{}`", kernel.display_name(region));
         let part = bytes / u64::try_from(parts).unwrap_or(1).max(1);
-        let add = |all: &mut Objects, name: String, (first, n): (u64, i64)| {
+        let add = |all: &mut Objects, name: String, (first, n): (u64, i64), parts: i64| {
             let end = first.saturating_add(part.saturating_mul(u64::try_from(n).unwrap_or(0)));
-            all.memories.push(Memory { name, n, span: Some((first, end)) });
+            all.memories.push(Memory { name, n, all: parts, span: Some((first, end)) });
             all.memories.len() - 1
         };
-        self.memories.push(Memory { name: name.clone(), n: 1, span: Some((offset, offset + bytes)) });
+        self.memories.push(Memory { name: name.clone(), n: 1, all: 1, span: Some((offset, offset + bytes)) });
         self.memory_of.insert(region, Named::only(self.memories.len() - 1));
         match by_constants(kernel, &picks) {
             Some(apart) => {
                 let mut own: BTreeMap<i64, usize> = BTreeMap::new();
                 for (picked, index) in apart {
                     let first = offset.saturating_add(part.saturating_mul(u64::try_from(index).unwrap_or(0)));
-                    let object = *own
-                        .entry(index)
-                        .or_insert_with(|| add(self, format!("{}[{index}]`", name.trim_end_matches('`')), (first, 1)));
+                    let object = *own.entry(index).or_insert_with(|| {
+                        add(self, format!("{}[{index}]`", name.trim_end_matches('`')), (first, 1), 1)
+                    });
                     self.memory_of.insert(picked, Named::only(object));
                 }
             }
             None => {
                 let (used, backwards) = turning(kernel, &picks, parts);
                 // The elements that are used are the first ones; backwards, all of them are.
-                let object = add(self, name, (offset, used));
+                let object = add(self, name, (offset, used), parts);
                 for (picked, index) in picks {
                     self.memory_of.insert(picked, Named { object, index: Some(index), backwards });
                 }
@@ -272,6 +278,7 @@ impl Objects {
                 kind: Kind::Named,
                 op,
                 n: 1,
+                all: 1,
                 count: threads,
             });
             self.named.insert(number, self.barriers.len() - 1);
@@ -282,7 +289,7 @@ impl Objects {
         if !self.everybody.contains_key(&cluster) {
             let name = if cluster { "the barrier of the cluster" } else { "the barrier of all waves" };
             let count = u32::try_from(threads(kernel).len()).unwrap_or(u32::MAX);
-            self.barriers.push(Barrier { name: name.to_owned(), kind: Kind::Everybody, op, n: 1, count });
+            self.barriers.push(Barrier { name: name.to_owned(), kind: Kind::Everybody, op, n: 1, all: 1, count });
             self.everybody.insert(cluster, self.barriers.len() - 1);
         }
     }

@@ -150,9 +150,9 @@ impl<'k> Run<'k> {
                 Some((of, 2)) => of,
                 Some(_) | None => {
                     let title = format!(
-                        "which phase of {name} this waits for could not be shown: the parity is not `(t / {n}) % 2` of a counter `t`"
+                        "which phase of {name} this waits for could not be shown: the parity is not known to be `(t / {n}) % 2` of a counter `t`"
                     );
-                    return refuse(self.not_shown(at, title));
+                    return refuse(self.not_shown(at, title, &parity));
                 }
             },
         };

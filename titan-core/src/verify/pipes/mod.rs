@@ -11,7 +11,7 @@
 mod anew;
 pub(super) mod joint;
 pub(super) mod shape;
-mod stores;
+pub(super) mod stores;
 mod tensors;
 mod tokens;
 

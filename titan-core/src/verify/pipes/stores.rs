@@ -1,4 +1,4 @@
-//! Rule 63: what a role stores from a staging slot, it does not touch in another way afterwards.
+//! Rule 63: what a role stores from a staging slot, it does not touch afterwards, another such store included.
 //!
 //! Such a store is under way until the kernel ends: that it was waited for says that its slot has been read, not that the
 //! output has been written. Two accesses are compared by where they stand: the second one may come later in the same
@@ -11,9 +11,9 @@ use crate::analysis::affine::{Affine, Term};
 use crate::analysis::forms::Forms;
 use crate::analysis::uses::Tree;
 use crate::diag::Code;
-use crate::ir::{Block, Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Unit, Value};
+use crate::ir::{BinOp, Block, Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Unit, Value};
 use crate::verify::Error;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Breaks of rule 63.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
@@ -33,16 +33,33 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
         });
         let own: Vec<&Access> = accesses.list.iter().filter(|a| order.contains_key(&a.op)).collect();
         let look = Look { kernel, tree: &tree, forms: &forms, order };
-        errors.extend(own.iter().filter(|a| !is_store(kernel.op(a.op))).filter_map(|late| {
-            let early = own.iter().filter(|a| a.param == late.param && is_store(kernel.op(a.op)));
-            early.into_iter().find(|early| look.may_meet(early, late)).map(|early| look.told(early, late))
-        }));
+        let found = |staged: bool| -> Vec<(&Access, &Access)> {
+            let late = own.iter().filter(|a| is_store(kernel.op(a.op)) == staged);
+            let met = late.filter_map(|late| {
+                let mut early = own.iter().filter(|a| a.param == late.param && is_store(kernel.op(a.op)));
+                early.find(|early| look.may_meet(early, late)).map(|early| (*early, *late))
+            });
+            met.collect()
+        };
+        // Of an output that is touched otherwise too, it is said once that its stores are under way; and once of two of them.
+        let others = found(false);
+        let mut told: BTreeSet<usize> = others.iter().map(|(_, late)| late.param).collect();
+        let again = found(true).into_iter().filter(|(_, late)| told.insert(late.param));
+        errors.extend(others.iter().copied().chain(again).map(|(early, late)| look.told(early, late)));
     }
     errors
 }
 
 fn is_store(op: &Op) -> bool {
     matches!(op.kind, OpKind::Ttg(TtgOp::StoreIssue(_)))
+}
+
+/// An access to a tile by its number or its first element.
+struct Tile {
+    unit: Unit,
+    tensor: Value,
+    shape: Vec<Option<i64>>,
+    first: Vec<Value>,
 }
 
 /// A role.
@@ -66,7 +83,8 @@ impl Look<'_> {
             self.kernel.op(*o).kind == OpKind::If && self.region(*o, early.op) != self.region(*o, late.op)
         });
         let comes_later = self.order.get(&early.op) < self.order.get(&late.op) && !arms;
-        comes_later || common.any(|o| self.kernel.op(o).kind.is_loop() && !self.names_index(o, early, late))
+        let again = |o: OpId| self.kernel.op(o).kind.is_loop() && !once(self.kernel, o);
+        comes_later || common.any(|o| again(o) && !self.names_index(o, early, late))
     }
 
     /// The region of an operation in which another one stands.
@@ -81,12 +99,21 @@ impl Look<'_> {
         let op = self.kernel.op(looped);
         let body = op.regions.first().filter(|_| matches!(op.kind, OpKind::For(_)));
         let Some(index) = body.and_then(|b| self.kernel.block(*b).args.first().copied()) else { return false };
-        let (Some((tensor, shape, first)), Some(second)) = (self.tile(early), self.tile(late)) else { return false };
-        if (tensor, shape) != (second.0, second.1) || self.changes(looped, tensor) {
+        let (Some(own), Some(other)) = (self.tile(early), self.tile(late)) else { return false };
+        let alike = (own.unit, own.tensor, &own.shape) == (other.unit, other.tensor, &other.shape);
+        if !alike || changes(self.kernel, self.tree, looped, own.tensor) {
             return false;
         }
+        let step = |v: &Value| step_of(self.kernel, self.tree, looped, *v);
+        if own.unit == Unit::Elem {
+            // It moves by as much as the tile has, also modulo 2³².
+            let stride = op.args.get(2).and_then(|v| self.kernel.int_constant(*v));
+            let moves = |extent: Option<i64>| stride.zip(extent).is_some_and(|(stride, extent)| stride >= extent);
+            let mut axes = own.first.iter().zip(other.first).zip(&own.shape);
+            return axes.any(|((a, b), extent)| *a == b && matches!(step(a), Some(1 | -1)) && moves(*extent));
+        }
         // The axes along which both have one number.
-        let same: Vec<Value> = first.iter().zip(second.2).filter(|(a, b)| **a == *b).map(|(a, _)| *a).collect();
+        let same: Vec<Value> = own.first.iter().zip(other.first).filter(|(a, b)| **a == *b).map(|(a, _)| *a).collect();
         let digits = || {
             let parts = same.iter().filter_map(|v| self.kernel.def_op(*v));
             parts.into_iter().any(|op| {
@@ -97,48 +124,91 @@ impl Look<'_> {
                     && op.results.iter().all(|part| same.contains(part))
             })
         };
-        same.contains(&index) || digits()
+        // An odd multiple of the index is another number in each iteration, also modulo 2³².
+        let odd = |v: &Value| step(v).is_some_and(|step| step % 2 != 0);
+        same.iter().any(odd) || digits()
     }
 
-    /// Whether a value is made inside of a loop.
-    fn changes(&self, looped: OpId, value: Value) -> bool {
-        let within = |op: OpId| self.tree.around(op).any(|o| o == looped);
-        match self.kernel.value(value).def {
-            Def::Param(_) => false,
-            Def::Result(op, _) => within(op),
-            Def::BlockArg(block, _) => self.tree.owner(block).is_some_and(|op| op == looped || within(op)),
-        }
-    }
-
-    /// The tensor, extents and numbers of an access to a tile; nothing is told apart of other accesses.
-    fn tile(&self, access: &Access) -> Option<(Value, Vec<Option<i64>>, Vec<Value>)> {
+    /// What an access names; nothing is told apart of accesses to elements and rows.
+    fn tile(&self, access: &Access) -> Option<Tile> {
         let op = self.kernel.op(access.op);
-        let of_tile = matches!(
-            op.kind,
-            OpKind::Load(Unit::Tile, _)
-                | OpKind::Store(Unit::Tile)
-                | OpKind::AtomicTile(_)
-                | OpKind::Ttg(TtgOp::StoreIssue(Unit::Tile))
-        );
-        let (tensor, rest) = op.args.split_first().filter(|_| of_tile)?;
+        let unit = if let OpKind::Load(unit, _) | OpKind::Store(unit) | OpKind::Ttg(TtgOp::StoreIssue(unit)) = op.kind {
+            unit
+        } else {
+            matches!(op.kind, OpKind::AtomicTile(_)).then_some(Unit::Tile)?
+        };
+        let (tensor, rest) = op.args.split_first()?;
         let Ty::Tensor(_, rank) = self.kernel.ty(*tensor) else { return None };
-        let extents = access.axes.iter().map(|axis| axis.extent).collect();
-        Some((*tensor, extents, rest.get(..usize::from(rank))?.to_vec()))
+        let shape = access.axes.iter().map(|axis| axis.extent).collect();
+        Some(Tile { unit, tensor: *tensor, shape, first: rest.get(..usize::from(rank))?.to_vec() })
     }
 
     fn told(&self, early: &Access, late: &Access) -> Error {
         let tensor = self.kernel.display_name(self.kernel.param(late.param));
+        let staged = is_store(self.kernel.op(late.op));
         let done = match late.kind {
             Kind::Read => "read",
+            Kind::Write if staged => "stored from a staging slot",
             Kind::Write => "stored",
             Kind::Scatter => "scattered to",
             Kind::Atomic => "updated",
         };
-        let title = format!("`{tensor}` is {done} while a store from a staging slot to it may still be in flight");
+        let title = if early.op == late.op {
+            format!(
+                "`{tensor}` is {done} while the store of another iteration to the same place may still be in flight"
+            )
+        } else {
+            format!("`{tensor}` is {done} while a store from a staging slot to it may still be in flight")
+        };
         let error = Error::new(Code::InFlight, self.kernel.op(late.op).loc, title);
+        if early.op == late.op {
+            return error.help(format!(
+                "let the tile be another one in each iteration, or `{tensor}.store_tile(..)`: what is stored from registers is in order"
+            ));
+        }
         error.related(self.kernel.op(early.op).loc, "the store").help(format!(
             "`{tensor}.store_tile(..)` in place of that store: what is stored from registers is in order with this"
         ))
+    }
+}
+
+/// Whether a loop runs at most once, as it is written.
+pub(in crate::verify) fn once(kernel: &Kernel, looped: OpId) -> bool {
+    let op = kernel.op(looped);
+    let bound = |i: usize| op.args.get(i).and_then(|v| kernel.int_constant(*v));
+    match (&op.kind, bound(0), bound(1), bound(2)) {
+        (OpKind::For(_), Some(lo), Some(hi), Some(step)) => step > 0 && hi.saturating_sub(lo) <= step,
+        (_, _, _, _) => false,
+    }
+}
+
+/// Whether a value may be another one in another iteration of a loop.
+fn changes(kernel: &Kernel, tree: &Tree, looped: OpId, value: Value) -> bool {
+    let within = |op: OpId| tree.around(op).any(|o| o == looped);
+    match kernel.value(value).def {
+        Def::Param(_) => false,
+        Def::Result(op, _) => within(op),
+        Def::BlockArg(block, _) => tree.owner(block).is_some_and(|op| op == looped || within(op)),
+    }
+}
+
+/// How far a value moves when the index of a loop grows by one, modulo 2³²; nothing if it depends on anything else in the loop.
+pub(in crate::verify) fn step_of(kernel: &Kernel, tree: &Tree, looped: OpId, value: Value) -> Option<i64> {
+    let body = kernel.op(looped).regions.first().filter(|_| matches!(kernel.op(looped).kind, OpKind::For(_)));
+    if body.is_some_and(|b| kernel.block(*b).args.first() == Some(&value)) {
+        return Some(1);
+    }
+    let of = |v: &Value| step_of(kernel, tree, looped, *v);
+    match kernel.def_op(value).map(|op| (&op.kind, &op.args[..])) {
+        Some((OpKind::Const(_), _)) => Some(0),
+        Some((OpKind::Binary(BinOp::Add), [a, b])) => of(a)?.checked_add(of(b)?),
+        Some((OpKind::Binary(BinOp::Sub), [a, b])) => of(a)?.checked_sub(of(b)?),
+        Some((OpKind::Binary(BinOp::Mul), [a, b])) => match (kernel.int_constant(*a), kernel.int_constant(*b)) {
+            (Some(k), _) => of(b)?.checked_mul(k),
+            (_, Some(k)) => of(a)?.checked_mul(k),
+            (None, None) => (of(a)? == 0 && of(b)? == 0).then_some(0),
+        },
+        Some(_) | None => (!changes(kernel, tree, looped, value)).then_some(0),
     }
 }
 

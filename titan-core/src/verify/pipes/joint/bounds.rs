@@ -1,18 +1,17 @@
 //! Which sums are the numbers that they look like, though kernels compute in 32 bits.
 //!
 //! A [`Linear`] is a number without bounds. When a kernel adds, subtracts or multiplies, the result becomes a `Linear` only if it
-//! cannot leave the range of `i32`. One of three things says so:
+//! cannot leave the range of `i32`. One of two things says so:
 //!
 //! * the facts and the ranges of the atoms: extents are `0 ..= 2³¹ − 1`, what is loaded is an `i32`, a quotient is smaller;
 //! * a condition on the arguments of the launch, which [`Symbols::required`] collects: the launch checks it before anything
-//!   runs. `t + 3 < n` in a loop over `0..n` needs `n + 2 <= 2147483647`;
-//! * in programs of barriers, an assumption (`docs/protocol.md`).
+//!   runs. `t + 3 < n` in a loop over `0..n` needs `n + 2 <= 2147483647`.
 //!
 //! Otherwise the result is an atom: the same wherever the same is computed, and nothing more is known of it.
 
 use super::linear::{Atom, Condition, Facts, Linear};
-use super::values::{Key, Symbols};
-use crate::ir::{Def, HostExpr, HostOp, OpKind, ParamKind, Ty};
+use super::values::{Arg, Key, Symbols};
+use crate::ir::{BinOp, Def, HostExpr, HostOp, OpKind, ParamKind, Ty};
 
 const LEAST: i64 = i32::MIN as i64;
 const GREATEST: i64 = i32::MAX as i64;
@@ -39,7 +38,7 @@ impl Symbols<'_> {
                     facts.assume(&Condition::NotNegative(needed.clone(), true), true);
                     self.require(needed);
                 }
-                None if self.no_overflow => {}
+                None if self.as_written => {}
                 None => return None,
             }
         }
@@ -54,6 +53,22 @@ impl Symbols<'_> {
             Some(_) if steps == 0 => None,
             Some(atom) => facts.without(room, atom).find_map(|rest| self.asked_of_launch(&rest, facts, steps - 1)),
         }
+    }
+
+    /// Whether there is a sum in it that may leave the range of `i32`.
+    pub(in crate::verify) fn may_wrap(&self, l: &Linear) -> bool {
+        l.terms().any(|(atom, _)| {
+            self.may_wrap.contains(&atom)
+                || match self.key(atom) {
+                    Some(Key::Quotient(of, _)) => self.may_wrap(of),
+                    Some(Key::Product(atoms)) => atoms.iter().any(|atom| self.may_wrap(&Linear::atom(*atom))),
+                    Some(Key::Op(_, args)) => args.iter().any(|arg| match arg {
+                        Arg::Int(l) => self.may_wrap(l),
+                        Arg::Condition(_) | Arg::Param(_) | Arg::Value(..) => false,
+                    }),
+                    Some(Key::Symbol(_) | Key::Dim(..) | Key::Value(..) | Key::Counter(_)) | None => false,
+                }
+        })
     }
 
     /// Collects a number that must not be negative; of two that differ in a constant the lower one is kept.
@@ -87,11 +102,19 @@ impl Symbols<'_> {
     }
 
     /// The least and the greatest value of an atom, where they are known.
-    pub(super) fn range(&self, atom: Atom) -> (Option<i64>, Option<i64>) {
+    pub(in crate::verify) fn range(&self, atom: Atom) -> (Option<i64>, Option<i64>) {
         match self.key(atom) {
             Some(Key::Symbol(_) | Key::Dim(..)) => (Some(0), Some(GREATEST)),
             // The number of iterations of a loop is no `i32`.
             Some(Key::Op(OpKind::For(_), args)) if args.len() == 3 => (Some(0), None),
+            Some(Key::Op(OpKind::Binary(BinOp::And), args)) => match &args[..] {
+                // No bits but those of the mask.
+                [Arg::Int(a), Arg::Int(b)] => match b.as_constant().or(a.as_constant()).filter(|mask| *mask >= 0) {
+                    Some(mask) => (Some(0), Some(mask)),
+                    None => (Some(LEAST), Some(GREATEST)),
+                },
+                _ => (Some(LEAST), Some(GREATEST)),
+            },
             // A scalar argument of a launch may be wider.
             Some(Key::Value(value, _)) if self.kernel().ty(*value) != Ty::I32 => (None, None),
             Some(Key::Value(..) | Key::Op(..)) => (Some(LEAST), Some(GREATEST)),
@@ -114,7 +137,7 @@ impl Symbols<'_> {
     }
 
     /// Whether the launch knows it, whatever optional arguments are given.
-    fn is_of_launch(&self, atom: Atom) -> bool {
+    pub(super) fn is_of_launch(&self, atom: Atom) -> bool {
         let given = |param: usize| match self.kernel().sig.params.get(param).map(|p| &p.kind) {
             Some(ParamKind::Tensor { optional, .. }) => !optional,
             Some(ParamKind::Scalar(_)) => true,

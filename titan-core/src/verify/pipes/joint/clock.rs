@@ -121,17 +121,21 @@ impl Run<'_> {
             self.enter(&mut first, p.role);
         }
         let timed = std::mem::replace(&mut self.timed, false);
-        let ends = self.run(first, &goal);
+        let asked = self.symbols.required.clone();
+        let ends = self.run_inside(first, &goal);
+        // The arbitrary iteration asks for what it needs, and this one with it.
+        self.symbols.required = asked;
         self.timed = timed;
         let ends = ends?;
         let Some(end) = ends.first() else { return Ok(Plan::default()) };
         let n = state.machine.origins.len();
-        let advance: Vec<Linear> = (0..n).map(|o| end.machine.clock(o).minus(&state.machine.clock(o))).collect();
-        let even = advance
-            .iter()
-            .enumerate()
-            .map(|(o, by)| by.as_constant().is_some() && !deviations.uneven.contains(&o))
-            .collect();
+        let advance: Vec<Linear> = (0..n).map(|o| end.moved(state, o)).collect();
+        // What all iterations sum up to must be a number that can be written down, of what the launch gives.
+        let mut sums = |by: &Linear| {
+            by.terms().all(|(atom, _)| self.symbols.is_of_launch(atom))
+                && self.symbols.product(by, common, &mut state.facts.clone()).is_some()
+        };
+        let even = (0..n).map(|o| !deviations.uneven.contains(&o) && sums(&advance[o])).collect();
         let mut plan = Plan { advance, even, carried: Vec::new() };
         for p in partners {
             for arg in self.integers(state, p.role) {
@@ -211,8 +215,9 @@ impl Run<'_> {
     pub(super) fn shift(&mut self, state: &mut State, plan: &Plan, deviations: &Deviations, i: &Linear) {
         let before = state.machine.origins.clone();
         for (o, advance) in plan.advance.iter().enumerate() {
-            let origin = match advance.as_constant().filter(|_| plan.even[o]) {
-                Some(k) => before[o].plus(k, i),
+            let all = self.symbols.product(advance, i, &mut state.facts).filter(|_| plan.even[o]);
+            let origin = match all {
+                Some(all) => before[o].plus(1, &all),
                 None => match (0..o).find_map(|p| Some((p, plan.together(&before, deviations, (p, o))?))) {
                     Some((p, distance)) => state.machine.origins[p].plus_const(distance),
                     None => self.somewhere(state),
@@ -267,18 +272,28 @@ impl Run<'_> {
     ) -> bool {
         let mut any = false;
         for end in ends {
-            any |= plan.uneven(begin, end, deviations);
+            let mut facts = end.facts.clone();
+            let moved: Vec<Linear> =
+                (0..plan.advance.len()).map(|o| self.symbols.settled(&end.moved(begin, o), &mut facts)).collect();
+            let advance: Vec<Linear> = plan.advance.iter().map(|by| self.symbols.settled(by, &mut facts)).collect();
+            any |= plan.uneven(begin, (&moved, &advance), deviations);
+        }
+        // What is carried was taken to go with them: it is not to blame.
+        if any {
+            return true;
+        }
+        for end in ends {
             let mut facts = end.facts.clone();
             for carried in &plan.carried {
                 let counter = match carried.follows {
                     Induction::Step(k) => carried.start.plus(k, &i.plus_const(1)),
                     Induction::Object(o, distance) => {
-                        let moved = end.machine.clock(o).minus(&begin.machine.clock(o));
-                        begin.machine.origins[o].plus_const(distance).plus(1, &moved)
+                        begin.machine.origins[o].plus_const(distance).plus(1, &end.moved(begin, o))
                     }
                 };
                 let wanted = self.shaped(carried.shape, &counter, &mut facts);
                 let found = self.symbols.known_int(carried.arg, &end.roles[carried.role].env);
+                let [wanted, found] = [wanted, found].map(|l| l.map(|l| self.symbols.settled(&l, &mut facts)));
                 if wanted.is_none() || wanted != found {
                     let steps =
                         matches!(carried.follows, Induction::Step(_)) && deviations.stepless.insert(carried.arg);
@@ -311,6 +326,13 @@ impl Run<'_> {
     }
 }
 
+impl State {
+    /// How far an object has got since then.
+    fn moved(&self, since: &State, object: usize) -> Linear {
+        self.machine.clock(object).minus(&since.machine.clock(object))
+    }
+}
+
 impl Plan {
     /// Whether two objects stand anywhere, but together: how far the second is from the first.
     fn together(&self, origins: &[Linear], deviations: &Deviations, (first, second): (usize, usize)) -> Option<i64> {
@@ -320,13 +342,11 @@ impl Plan {
     }
 
     /// Whether an object got further than planned: it is noted.
-    fn uneven(&self, begin: &State, end: &State, deviations: &mut Deviations) -> bool {
-        let moved: Vec<Linear> =
-            (0..self.advance.len()).map(|o| end.machine.clock(o).minus(&begin.machine.clock(o))).collect();
+    fn uneven(&self, begin: &State, (moved, advance): (&[Linear], &[Linear]), deviations: &mut Deviations) -> bool {
         let mut any = false;
         for o in 0..moved.len() {
             if self.even[o] {
-                any |= moved[o] != self.advance[o] && deviations.uneven.insert(o);
+                any |= moved[o] != advance[o] && deviations.uneven.insert(o);
             } else if (0..o)
                 .any(|p| moved[p] != moved[o] && self.together(&begin.machine.origins, deviations, (p, o)).is_some())
             {

@@ -7,7 +7,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what turns is named")]
 
 use super::linear::{Condition, Facts, Linear};
-use super::values::{Env, Known, Symbols};
+use super::values::{Env, Key, Known, Symbols};
 use crate::ir::{BinOp, Block, Const, Elem, Kernel, Op, OpId, OpKind, Pred, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -136,6 +136,27 @@ impl Symbols<'_> {
         }
         let (of, _) = self.cyclic(parity).filter(|(_, by)| *by == 2)?;
         self.remainder(&of.plus_const(1), 2, facts)
+    }
+
+    /// The same integer, where all that facts give one value is this value, also inside of quotients and products: two that
+    /// are equal for these facts are the same.
+    pub(super) fn settled(&mut self, l: &Linear, facts: &mut Facts) -> Linear {
+        let mut sum = Linear::constant(l.base());
+        for (atom, k) in l.terms() {
+            let one = match self.key(atom).cloned() {
+                Some(Key::Quotient(of, by)) => {
+                    let of = self.settled(&of, facts);
+                    self.quotient(&of, by, facts)
+                }
+                Some(Key::Product(atoms)) => atoms.iter().try_fold(Linear::constant(1), |all, atom| {
+                    let factor = facts.resolved(&Linear::atom(*atom));
+                    self.product(&all, &factor, facts)
+                }),
+                Some(Key::Symbol(_) | Key::Dim(..) | Key::Value(..) | Key::Counter(_) | Key::Op(..)) | None => None,
+            };
+            sum = sum.plus(k, &facts.resolved(&one.unwrap_or_else(|| Linear::atom(atom))));
+        }
+        sum
     }
 
     /// An integer that is known, if it is.

@@ -1,12 +1,12 @@
 //! Which operations matter when roles are run together: those that do something to rings, barriers, groups or memory, the
-//! loops and branches around them, and loops that something leaves early.
+//! loops and branches around them, and loops that something leaves early; and the numbers that decide what these operations do.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
 use crate::analysis::uses::Tree;
-use crate::ir::{AmdOp, Block, Kernel, NvOp, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty};
+use crate::ir::{AmdOp, Block, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use crate::verify::barriers::objects::Objects;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The operations that matter, and the staging rings.
 #[derive(Debug, Default)]
@@ -74,6 +74,59 @@ impl Events {
             op.regions.iter().for_each(|r| self.find_exits(kernel, *r, returns, around));
             around.pop();
         }
+    }
+}
+
+/// The scalars on which it depends which barriers are used, and how often: indices, parities, bounds of loops, conditions, and
+/// what these are made of.
+pub(super) fn deciding(kernel: &Kernel, events: &BTreeSet<OpId>) -> BTreeSet<Value> {
+    let scalar = |v: &Value| matches!(kernel.ty(*v), Ty::Scalar(_));
+    let sources = carried(kernel);
+    let mut open: Vec<Value> = Vec::new();
+    for op in events.iter().map(|id| kernel.op(*id)) {
+        let own = if matches!(op.kind, OpKind::For(_)) { op.args.get(..3) } else { Some(&op.args[..]) };
+        open.extend(own.unwrap_or_default().iter().copied().filter(scalar));
+    }
+    let mut found = BTreeSet::new();
+    while let Some(value) = open.pop() {
+        if found.insert(value) {
+            let made_of = kernel.def_op(value).filter(|op| op.regions.is_empty()).map_or(&[][..], |op| &op.args);
+            let handed_on = sources.get(&value).map_or(&[][..], Vec::as_slice);
+            open.extend(made_of.iter().chain(handed_on).copied().filter(scalar));
+        }
+    }
+    found
+}
+
+/// From which values loops and branches may hand on to each of theirs.
+fn carried(kernel: &Kernel) -> BTreeMap<Value, Vec<Value>> {
+    let mut sources: BTreeMap<Value, Vec<Value>> = BTreeMap::new();
+    kernel.walk(&mut |_, op| {
+        let (inits, args) = handed(kernel, op);
+        let mut hand_on = |from: &[Value]| {
+            for to in [args, &op.results[..]] {
+                to.iter().zip(from).for_each(|(to, from)| sources.entry(*to).or_default().push(*from));
+            }
+        };
+        hand_on(inits);
+        for region in &op.regions {
+            kernel.walk_block(*region, &mut |_, inner| {
+                if inner.kind.is_terminator() {
+                    hand_on(&inner.args);
+                }
+            });
+        }
+    });
+    sources
+}
+
+/// What a loop carries: its values before the loop, and in it.
+fn handed<'k>(kernel: &'k Kernel, op: &'k Op) -> (&'k [Value], &'k [Value]) {
+    let args = op.regions.first().map_or(&[][..], |b| &kernel.block(*b).args);
+    match op.kind {
+        OpKind::For(_) => (op.args.get(3..).unwrap_or_default(), args.get(1..).unwrap_or_default()),
+        OpKind::Loop => (&op.args, args),
+        _ => (&[], &[]),
     }
 }
 

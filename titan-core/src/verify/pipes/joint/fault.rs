@@ -1,6 +1,6 @@
 //! Who waits for what, and why roles do not fit together.
 
-use super::linear::{Atom, Linear};
+use super::linear::{Atom, Condition, Linear};
 use crate::ir::{OpId, Pipe};
 use crate::verify::Error;
 
@@ -72,6 +72,8 @@ pub(in crate::verify) enum Stop {
         counter: Atom,
         at: Linear,
     },
+    /// No fault either: both ways of a condition on the arguments of the launch are to be tried before any loop.
+    Open(Condition),
 }
 
 impl From<Fault> for Stop {

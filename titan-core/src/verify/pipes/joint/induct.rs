@@ -111,9 +111,9 @@ impl Run<'_> {
                     .iter()
                     .find_map(|w| self.provider(state, &w.wait).filter(|r| roles.contains(r) && roles.len() > 1));
                 if let Some(ahead) = ahead.filter(|r| self.may_run_ahead(state, *r)) {
-                    return self
-                        .ahead(state.clone(), goal, &[ahead])
-                        .map_err(|_| no(Fault::Stuck { waits, ended }.into()));
+                    return self.ahead(state.clone(), goal, &[ahead]).map_err(|stop| {
+                        no(if let Stop::Open(_) = stop { stop } else { Fault::Stuck { waits, ended }.into() })
+                    });
                 }
                 let stuck = Fault::Stuck { waits, ended };
                 if !self.objects.is_empty() {
@@ -123,6 +123,14 @@ impl Run<'_> {
             }
             Iteration::Fails(other) => Err(no(other.into())),
         }
+    }
+
+    /// Runs an iteration that stands for others.
+    pub(super) fn run_inside(&mut self, state: State, goal: &[usize]) -> Result<Vec<State>, Stop> {
+        self.inside += 1;
+        let ends = self.run(state, goal);
+        self.inside -= 1;
+        ends
     }
 
     fn go_on(&mut self, states: Vec<State>, goal: &[usize]) -> Result<Vec<State>, Stop> {
@@ -289,7 +297,13 @@ impl Run<'_> {
     fn together(&mut self, state: &State, partners: &[Partner], times: &Linear) -> Result<Iteration, Stop> {
         let mut deviations = Deviations::default();
         loop {
-            if let Some(done) = self.arbitrary(state, partners, times, &mut deviations)? {
+            let asked = self.symbols.required.clone();
+            let done = self.arbitrary(state, partners, times, &mut deviations);
+            // What was asked of the launch for what is not gone on with is not needed.
+            if !matches!(done, Ok(Some(Iteration::Returns(_)))) {
+                self.symbols.required = asked;
+            }
+            if let Some(done) = done? {
                 return Ok(done);
             }
         }
@@ -326,7 +340,7 @@ impl Run<'_> {
         }
         let timed = std::mem::replace(&mut self.timed, false);
         self.counters.push(counter);
-        let ends = self.run(once.clone(), &goal);
+        let ends = self.run_inside(once.clone(), &goal);
         self.counters.pop();
         self.timed = timed;
         let ends = match ends {
@@ -353,7 +367,7 @@ impl Run<'_> {
         if self.timed && self.writes_times() {
             self.tick(&mut once, &passed, &i);
             self.counters.push(counter);
-            let checked = self.run(once, &goal);
+            let checked = self.run_inside(once, &goal);
             self.counters.pop();
             leaves = checked?.into_iter().filter(|end| !inside(end)).collect();
         } else {

@@ -11,6 +11,12 @@
 use crate::ir::Pred;
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+thread_local! {
+    /// How many sums were made: everything that is shown about numbers adds some up, so this is what verification costs.
+    pub(in crate::verify) static SUMS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Something of which nothing is known but what the facts say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) struct Atom(pub(in crate::verify) usize);
@@ -38,6 +44,8 @@ impl Linear {
 
     /// `self + times · other`
     pub(in crate::verify) fn plus(&self, times: i64, other: &Linear) -> Linear {
+        #[cfg(test)]
+        SUMS.with(|sums| sums.set(sums.get() + 1));
         let constant = self.constant.wrapping_add(times.wrapping_mul(other.constant));
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let (mut own, mut others) = (self.terms.iter().peekable(), other.terms.iter().peekable());

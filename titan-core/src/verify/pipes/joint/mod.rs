@@ -71,6 +71,7 @@ mod example;
 mod fault;
 mod induct;
 pub(in crate::verify) mod linear;
+mod ranges;
 mod report;
 pub(in crate::verify) mod run;
 pub(in crate::verify) mod state;

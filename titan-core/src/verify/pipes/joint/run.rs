@@ -2,11 +2,11 @@
 
 use super::claims::Pairs;
 use super::cyclic::Turns;
-use super::events::Events;
+use super::events::{Events, deciding};
 use super::linear::{Atom, Condition, Facts, Linear};
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
-use crate::ir::{Claim, Kernel, OpId, OpKind, Pipe, TtgOp, Ty};
+use crate::ir::{Claim, Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 use crate::verify::barriers::machine::Machine;
 use crate::verify::barriers::objects::Objects;
 use crate::verify::pipes::threads;
@@ -39,6 +39,8 @@ pub(in crate::verify) struct Run<'k> {
     pub(in crate::verify) staging: BTreeSet<Pipe>,
     pub(in crate::verify) objects: Objects,
     pub(in crate::verify) turns: Turns,
+    /// Integers that decide which barriers are used, and how often.
+    pub(super) deciding: BTreeSet<Value>,
     /// Whether written times are checked.
     pub(in crate::verify) timed: bool,
     /// Whether the cases of minima, maxima and choices in bounds and conditions are tried, and whether there are any.
@@ -50,6 +52,8 @@ pub(in crate::verify) struct Run<'k> {
     pub(super) claims: Claims,
     /// Rings that hold something, or are being filled, where an iteration of a loop begins.
     pub(super) occupied: BTreeSet<(OpId, Pipe)>,
+    /// In so many loops an iteration is run that stands for others.
+    pub(super) inside: usize,
     /// Counters of which nothing is known, with the iteration before theirs.
     pub(super) counters: Vec<(Atom, u32)>,
 }
@@ -59,7 +63,10 @@ impl<'k> Run<'k> {
         let objects = Objects::new(kernel);
         let events = Events::of(kernel, &objects);
         let mut run = Run::without_barriers(kernel, events.ops);
-        run.symbols.no_overflow = !objects.is_empty();
+        run.symbols.by_form = !objects.is_empty();
+        if !objects.is_empty() {
+            run.deciding = deciding(kernel, &run.events);
+        }
         run.staging = events.staging;
         run.objects = objects;
         run
@@ -71,6 +78,7 @@ impl<'k> Run<'k> {
             kernel,
             symbols: Symbols::new(kernel),
             events,
+            deciding: BTreeSet::new(),
             staging: BTreeSet::new(),
             objects: Objects::default(),
             claims: Claims::default(),
@@ -81,6 +89,7 @@ impl<'k> Run<'k> {
             serial: 0,
             steps: 0,
             occupied: BTreeSet::new(),
+            inside: 0,
             counters: Vec::new(),
         }
     }
@@ -146,7 +155,7 @@ impl<'k> Run<'k> {
         let ends = self.run(start, &goal).map_err(|stop| match stop {
             Stop::Fault(fault) => fault,
             // There is no loop around everything.
-            Stop::SplitAt { .. } => Fault::Lost,
+            Stop::SplitAt { .. } | Stop::Open(_) => Fault::Lost,
         })?;
         for end in ends {
             for (i, ring) in end.rings.iter().enumerate() {
@@ -203,7 +212,13 @@ impl<'k> Run<'k> {
             if loops.is_empty() {
                 return Err(self.stuck(&state, waits).into());
             }
-            return self.loops(state, goal, &loops, &waits);
+            let before = (!self.objects.is_empty()).then(|| state.clone());
+            return match (self.loops(state, goal, &loops, &waits), before) {
+                (Err(Stop::Open(condition)), Some(before)) if self.inside == 0 => {
+                    self.try_both(&before, &condition, goal)
+                }
+                (done, _) => done,
+            };
         }
     }
 
@@ -219,6 +234,14 @@ impl<'k> Run<'k> {
         // Periodic or iteration-dependent conditions have no single switching iteration.
         if let Some((counter, at)) = turn.filter(|(c, at)| !self.symbols.depends(at, *c)) {
             return Err(Stop::SplitAt { counter: counter.0, at });
+        }
+        // How far barriers get in an iteration is the same in all of them only if each takes the same way.
+        if let Condition::NotNegative(l, _) = condition
+            && self.inside > 0
+            && !self.objects.is_empty()
+            && l.terms().all(|(atom, _)| self.symbols.is_of_launch(atom))
+        {
+            return Err(Stop::Open(condition.clone()));
         }
         // Both ways may not be possible: an example that comes here shows nothing.
         if self.symbols.example.is_some() {

@@ -183,9 +183,10 @@ impl<'k> Run<'k> {
         body.get(1..).unwrap_or_default().to_vec()
     }
 
-    /// What is known of a value that is handed on. Nobody may ever ask for it, so nothing is asked of the launch for it.
+    /// What is known of a value that is handed on. If nobody is known to ask for it, nothing is asked of the launch for it.
     fn value(&mut self, value: Value, state: &mut State, role: usize) -> Option<Known> {
-        let before = std::mem::replace(&mut self.symbols.speculative, true);
+        let speculative = !self.deciding.contains(&value);
+        let before = std::mem::replace(&mut self.symbols.speculative, speculative);
         let known = self.handed_on(value, state, role);
         self.symbols.speculative = before;
         known

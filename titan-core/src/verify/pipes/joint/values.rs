@@ -69,8 +69,12 @@ pub(in crate::verify) struct Symbols<'k> {
     once: BTreeSet<OpId>,
     /// What the launch must check, so that no sum leaves the range of `i32`.
     pub(super) required: Vec<Linear>,
-    /// Whether sums of which that is not shown are taken to stay in it.
-    pub(super) no_overflow: bool,
+    /// Sums that may leave the range of `i32`.
+    pub(super) may_wrap: BTreeSet<Atom>,
+    /// Whether integers are followed by the form in which they turn, also where their number is known.
+    pub(super) by_form: bool,
+    /// Whether sums count as the numbers that they look like: only to tell what is wrong in a kernel that is refused already.
+    pub(in crate::verify) as_written: bool,
     /// Whether nothing may be asked of the launch for the sake of a value that is only handed on.
     pub(super) speculative: bool,
     /// Numbers for what the launch gives.
@@ -90,7 +94,9 @@ impl<'k> Symbols<'k> {
             counters: 0,
             once,
             required: Vec::new(),
-            no_overflow: false,
+            may_wrap: BTreeSet::new(),
+            by_form: false,
+            as_written: false,
             speculative: false,
             example: None,
             open: None,
@@ -219,7 +225,7 @@ impl<'k> Symbols<'k> {
     }
 
     /// An extent, which is not negative.
-    fn extent(&mut self, key: Key, facts: &mut Facts) -> Linear {
+    pub(super) fn extent(&mut self, key: Key, facts: &mut Facts) -> Linear {
         let atom = self.given(key);
         if !facts.is_not_negative(&atom) {
             facts.assume(&Condition::NotNegative(atom.clone(), true), true);
@@ -302,7 +308,7 @@ impl<'k> Symbols<'k> {
             Some(Known::Condition(_)) | None => self.given(Key::Value(value, self.age(value, env))),
         };
         // In a case of which the number is known, everything is. What turns is followed by its form, also then.
-        let number = if self.no_overflow { None } else { facts.number(&l) };
+        let number = if self.by_form { None } else { facts.number(&l) };
         number.map_or(l, Linear::constant)
     }
 
@@ -381,11 +387,15 @@ impl<'k> Symbols<'k> {
             (_, _, _) => None,
         };
         let result = match bin {
-            BinOp::Add | BinOp::Sub | BinOp::Mul => result.and_then(|l| self.exact(l, facts)),
+            BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => result.and_then(|l| self.exact(l, facts)),
             // Quotients, remainders and choices are no greater than what they are made of.
-            _ => result,
+            _ => return result.or_else(|| self.opaque(bin, &a, &b)),
         };
-        result.or_else(|| self.opaque(bin, &a, &b))
+        result.or_else(|| {
+            let sum = self.opaque(bin, &a, &b)?;
+            self.may_wrap.extend(sum.terms().map(|(atom, _)| atom));
+            Some(sum)
+        })
     }
 
     fn opaque(&mut self, bin: BinOp, a: &Linear, b: &Linear) -> Option<Linear> {
@@ -458,42 +468,5 @@ impl<'k> Symbols<'k> {
             Elem::Bool => Some(Known::Condition(Condition::Opaque(self.intern(key), true))),
             _ => None,
         }
-    }
-}
-
-impl Symbols<'_> {
-    /// How often a range of this span is stepped through.
-    pub(in crate::verify) fn trips(&mut self, span: &Linear, step: i64, facts: &mut Facts) -> Linear {
-        if step == 1 {
-            return span.clone();
-        }
-        match self.quotient(&span.plus_const(step - 1), step, facts) {
-            Some(trips) => trips,
-            None => {
-                self.dealt(crate::ir::ForKind::Sequential, [span, &Linear::default(), &Linear::constant(step)], facts)
-            }
-        }
-    }
-
-    /// The index of an iteration of such a range.
-    pub(in crate::verify) fn dealt_index(
-        &mut self,
-        kind: crate::ir::ForKind,
-        range: &[Linear; 3],
-        at: &Linear,
-    ) -> Linear {
-        let args = range.iter().chain([at]).map(|l| Arg::Int(l.clone())).collect();
-        Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)))
-    }
-
-    /// The number of iterations of a range of which nothing else is known: equal ranges are stepped through equally often.
-    pub(in crate::verify) fn dealt(
-        &mut self,
-        kind: crate::ir::ForKind,
-        range: [&Linear; 3],
-        facts: &mut Facts,
-    ) -> Linear {
-        let args = range.map(|l| Arg::Int(l.clone())).to_vec();
-        self.extent(Key::Op(OpKind::For(kind), args), facts)
     }
 }

@@ -1,0 +1,56 @@
+//! Whether two states of the machine are the same but for the times that have passed.
+
+use super::super::pipes::joint::state::Times;
+use super::machine::{Machine, Pending, Phase, Phases, Record, Roles, What};
+use crate::ir::OpId;
+use std::collections::BTreeSet;
+
+impl Machine {
+    /// Whether both are the same but for the times that have passed.
+    pub(in crate::verify) fn same(&self, other: &Machine) -> bool {
+        let met = |m: &Machine| -> Vec<(usize, usize, i64)> {
+            m.met.iter().map(|(r, (_, b, t))| (*r, *b, t - m.base(*b))).collect()
+        };
+        self.gone == other.gone && met(self) == met(other) && self.shifted() == other.shifted()
+    }
+
+    /// Everything, counted from where each object stands.
+    fn shifted(&self) -> (Vec<SeenPhases>, Vec<Seen>) {
+        let phase = |(i, p): (usize, &Phases)| {
+            let base = self.base(i);
+            let open = p.open.iter().map(|(t, phase)| (t - base, Phase { last: None, ..phase.clone() })).collect();
+            (p.done.shifted(base), open)
+        };
+        let mut seen: Vec<Seen> = self.records.iter().map(|r| self.seen(r)).collect();
+        seen.sort();
+        (self.phases.iter().enumerate().map(phase).collect(), seen)
+    }
+
+    fn seen(&self, record: &Record) -> Seen {
+        let at = |object: usize, t: i64| t - self.base(object);
+        let what = match record.what {
+            What::Access { memory, time, bytes, write, copy, bulk, pending } => {
+                let pending = match pending {
+                    Pending::Group(class, Some(n)) => Pending::Group(class, Some(n - self.issued(record.role, class))),
+                    Pending::Phase(barrier, t) => Pending::Phase(barrier, at(barrier, t)),
+                    Pending::Group(_, None) | Pending::Done => pending,
+                };
+                What::Access { memory, time: at(self.memory_object(memory), time), bytes, write, copy, bulk, pending }
+            }
+            What::Completed { barrier, time } => What::Completed { barrier, time: at(barrier, time) },
+            What::Passed { barrier, time } => What::Passed { barrier, time: at(barrier, time) },
+            What::Announced { barrier, time } => What::Announced { barrier, time: at(barrier, time) },
+            What::Touched { .. } => record.what,
+        };
+        let sent = record.sent.iter().map(|(b, t)| (*b, at(*b, *t))).collect();
+        // Which raw bulk store it was decides what it is apart from.
+        let store = Some(record.op).filter(|_| matches!(record.what, What::Access { bulk: true, .. }));
+        (what, record.role, record.known, sent, store)
+    }
+}
+
+/// The phases of a barrier.
+type SeenPhases = (Times, Vec<(i64, Phase)>);
+
+/// A record, without its place in the text if that does not matter.
+type Seen = (What, usize, Roles, BTreeSet<(usize, i64)>, Option<OpId>);
