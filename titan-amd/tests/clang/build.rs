@@ -4,9 +4,12 @@ use crate::support::oracle;
 use std::path::Path;
 use std::sync::OnceLock;
 
+/// A code object, and what it is called.
+type Object = (String, Vec<u8>);
+
 /// Each file's code object by its name and how it was optimized; `None` if there is no compiler, which is said.
-pub(crate) fn objects() -> Option<&'static [(String, Vec<u8>)]> {
-    static OBJECTS: OnceLock<Option<Vec<(String, Vec<u8>)>>> = OnceLock::new();
+pub(crate) fn objects() -> Option<&'static [Object]> {
+    static OBJECTS: OnceLock<Option<Vec<Object>>> = OnceLock::new();
     let objects = OBJECTS.get_or_init(compile).as_deref();
     if objects.is_none() {
         oracle::skipped("kernels that clang compiles");
@@ -14,7 +17,7 @@ pub(crate) fn objects() -> Option<&'static [(String, Vec<u8>)]> {
     objects
 }
 
-fn compile() -> Option<Vec<(String, Vec<u8>)>> {
+fn compile() -> Option<Vec<Object>> {
     let clang = oracle::program("clang")?;
     // clang links with the lld of its version.
     oracle::program("ld.lld").or_else(|| oracle::program("lld"))?;

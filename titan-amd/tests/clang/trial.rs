@@ -113,7 +113,7 @@ impl<'a> Trial<'a> {
 
     /// A buffer holds exactly this.
     pub(crate) fn is<T: Element>(&mut self, buf: Buf, want: &[T]) {
-        self.holds(buf, want, |a, b| a.same(b));
+        self.holds(buf, want, Element::same);
     }
 
     /// A buffer holds this, by a measure.

@@ -74,9 +74,9 @@ const TWO: &[(&str, [u8; 3], Reference)] = &[
     ("s_ashr_i64", [2, 2, 1], |a, b, _| nonzero((a.cast_signed() >> (b & 63)).cast_unsigned())),
     ("s_bfm_b32", [1, 1, 1], |a, b, _| ((((1_u64 << (a & 31)) - 1) << (b & 31)) & 0xFFFF_FFFF, None)),
     ("s_mul_i32", [1, 1, 1], |a, b, _| (u(a).wrapping_mul(u(b)).into(), None)),
-    ("s_mul_hi_u32", [1, 1, 1], |a, b, _| (u64::from(u(a)) * u64::from(u(b)) >> 32, None)),
+    ("s_mul_hi_u32", [1, 1, 1], |a, b, _| ((u64::from(u(a)) * u64::from(u(b))) >> 32, None)),
     ("s_mul_hi_i32", [1, 1, 1], |a, b, _| {
-        ((i64::from(s(a)) * i64::from(s(b)) >> 32).cast_unsigned() & 0xFFFF_FFFF, None)
+        (((i64::from(s(a)) * i64::from(s(b))) >> 32).cast_unsigned() & 0xFFFF_FFFF, None)
     }),
     ("s_bfe_u32", [1, 1, 1], |a, b, _| {
         let width = (b >> 16 & 0x7F).min(32);
@@ -124,7 +124,10 @@ const ONE: &[(&str, [u8; 2], Reference)] = &[
     ("s_mov_b64", [2, 2], |a, _, _| (a, None)),
 ];
 
-const TESTS: &[(&str, u8, fn(u64, u64) -> bool)] = &[
+/// An instruction, how many registers an operand of it is, and what it says.
+type Test = (&'static str, u8, fn(u64, u64) -> bool);
+
+const TESTS: &[Test] = &[
     ("s_cmp_eq_i32", 1, |a, b| u(a) == u(b)),
     ("s_cmp_lg_u32", 1, |a, b| u(a) != u(b)),
     ("s_cmp_gt_i32", 1, |a, b| s(a) > s(b)),

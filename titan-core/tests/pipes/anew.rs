@@ -1,6 +1,6 @@
 //! Loops in which rings begin anew, against runs of their items: the ring is empty wherever an iteration begins.
 
-use super::program::Item::{Fill, Give, If, Loop, Read, Take};
+use super::program::Item::{Fill, Give, Grab, If, Loop, Put, Read, Take};
 use super::program::{Args, Count, Guard, Item, Program, value};
 use super::random::{Rng, single};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,17 +27,17 @@ impl Taken {
         for (i, item) in items.iter().enumerate() {
             let here = [&at[..], &[i]].concat();
             match item {
-                Item::Fill(ring) => self.slots[*ring] += 1,
-                Item::Read(ring) => self.slots[*ring] -= 1,
-                Item::Take(ring, var) | Item::Grab(ring, var) => drop(self.vars.insert(*var, *ring)),
-                Item::Give(var) => self.slots[self.vars[var]] -= 1,
-                Item::Put(var) => self.slots[self.vars[var]] += 1,
-                Item::If(guard, body) => {
+                Fill(ring) => self.slots[*ring] += 1,
+                Read(ring) => self.slots[*ring] -= 1,
+                Take(ring, var) | Grab(ring, var) => drop(self.vars.insert(*var, *ring)),
+                Give(var) => self.slots[self.vars[var]] -= 1,
+                Put(var) => self.slots[self.vars[var]] += 1,
+                If(guard, body) => {
                     if guard.holds(j, self.args) {
                         self.items(body, &here, j);
                     }
                 }
-                Item::Loop(count, body) => {
+                Loop(count, body) => {
                     for j in 0..value(*count, self.args.extents) {
                         let occupied = (0..self.slots.len()).filter(|ring| self.slots[*ring] != 0);
                         self.occupied.extend(occupied.map(|ring| (here.clone(), ring)));
@@ -55,18 +55,18 @@ fn around(items: &[Item], at: &Path, loops: &[Path], ring: usize, found: &mut Ve
     for (i, item) in items.iter().enumerate() {
         let here = [&at[..], &[i]].concat();
         match item {
-            Item::Fill(r) | Item::Read(r) if *r == ring => found.push(loops.to_vec()),
-            Item::Take(r, var) | Item::Grab(r, var) if *r == ring => {
+            Fill(r) | Read(r) if *r == ring => found.push(loops.to_vec()),
+            Take(r, var) | Grab(r, var) if *r == ring => {
                 vars.insert(*var);
                 found.push(loops.to_vec());
             }
-            Item::Give(var) | Item::Put(var) if vars.contains(var) => found.push(loops.to_vec()),
-            Item::If(_, body) => around(body, &here, loops, ring, found),
-            Item::Loop(_, body) => {
+            Give(var) | Put(var) if vars.contains(var) => found.push(loops.to_vec()),
+            If(_, body) => around(body, &here, loops, ring, found),
+            Loop(_, body) => {
                 let inside = [loops, std::slice::from_ref(&here)].concat();
                 around(body, &here, &inside, ring, found);
             }
-            Item::Fill(_) | Item::Read(_) | Item::Take(..) | Item::Grab(..) | Item::Give(_) | Item::Put(_) => {}
+            Fill(_) | Read(_) | Take(..) | Grab(..) | Give(_) | Put(_) => {}
         }
     }
 }

@@ -66,7 +66,7 @@ pub(crate) const CASES: &[Case] = &[
         let (x, y) = (map(&tame(128, 9), f64::from), tame(256, 10));
         let (a, b, z, w) = (t.put(&x), t.put(&y), t.out::<f64>(128), t.out::<f32>(256));
         t.run(1, 64, &[a.arg(), b.arg(), z.arg(), w.arg()]);
-        let wide = |i: usize| x[(63 - i / 2) * 2 + i % 2] + x[(i / 2 ^ 1) * 2 + i % 2];
+        let wide = |i: usize| x[(63 - i / 2) * 2 + i % 2] + x[((i / 2) ^ 1) * 2 + i % 2];
         let four = |i: usize| y[(i / 4 + 5) % 64 * 4 + i % 4] + y[(i / 4 + 37) % 64 * 4 + i % 4];
         t.is(z, &(0..128).map(wide).collect::<Vec<f64>>());
         t.is(w, &(0..256).map(four).collect::<Vec<f32>>());

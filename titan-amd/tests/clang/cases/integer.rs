@@ -52,7 +52,7 @@ pub(crate) const CASES: &[Case] = &[
     ("high_product", |t| {
         binary(t, &u32s(256, 13), &u32s(256, 14), |x: u32, y| {
             let both = i64::from(x.cast_signed()) * i64::from(y.cast_signed());
-            [(u64::from(x) * u64::from(y) >> 32) as u32, (both >> 32) as u32]
+            [((u64::from(x) * u64::from(y)) >> 32) as u32, (both >> 32) as u32]
         });
     }),
     ("shifts", |t| {
@@ -143,7 +143,7 @@ pub(crate) const CASES: &[Case] = &[
         t.run(4, 64, &[a.arg(), y.arg(), Arg::U32(60)]);
         let sum = |v: u32| {
             let mut sum = 0;
-            for i in (0..v & 15).filter(|i| (v >> i) % 3 != 0) {
+            for i in (0..v & 15).filter(|i| !(v >> i).is_multiple_of(3)) {
                 for j in i..8 {
                     sum += i * j;
                     if sum > 60 {

@@ -50,7 +50,7 @@ pub(crate) const CASES: &[Case] = &[
         t.is(y, &map(&x, f64::sqrt));
     }),
     ("double_convert", |t| {
-        let x: Vec<f64> = map(&tame(128, 6), |x| f64::from(x) * 1234.567_890_123);
+        let x: Vec<f64> = map(&tame(128, 6), |x| f64::from(x) * 1_234.567_890_123);
         let (a, f, i, l) = (t.put(&x), t.out::<f32>(128), t.out::<i32>(128), t.out::<i64>(128));
         t.run(2, 64, &[a.arg(), f.arg(), i.arg(), l.arg()]);
         t.is(f, &map(&x, |x| x as f32));
@@ -104,7 +104,7 @@ pub(crate) const CASES: &[Case] = &[
         let (a, y, z) = (t.put(&x), t.out::<f32>(256), t.out::<f16>(256));
         t.run(4, 64, &[a.arg(), y.arg(), z.arg()]);
         t.is(y, &map(&x, |x| x.to_f32() * 3.0));
-        t.is(z, &map(&x, |x| f16::from_f32(x.to_f32() * 1.003_906_25)));
+        t.is(z, &map(&x, |x| f16::from_f32(x.to_f32() * 1.003_906_3)));
     }),
     ("mixed", |t| {
         let (x, y) = (tame_halves(512, 14), tame_halves(512, 15));

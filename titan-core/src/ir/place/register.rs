@@ -63,7 +63,7 @@ pub struct Layout {
 impl Layout {
     /// The layout of a tile by an atom, repeated until the tile is covered.
     ///
-    /// The steps of an atom along each axis must be 1, 2, 4, … each once: [`super::check`] finds out.
+    /// The steps of an atom along each axis must be 1, 2, 4, … each once: [`Layout::check`] finds out.
     #[must_use]
     pub fn new(shape: &[u32], regs: Vec<Bit>, lanes: Vec<Bit>, warps: Vec<Bit>) -> Self {
         let mut layout = Layout { extents: shape.to_vec(), regs, lanes, warps, reps: [1; 4] };
