@@ -471,6 +471,5 @@ fn the_cost_of_a_ring_is_at_most_quadratic_in_its_slots() {
     for pair in costs.windows(2) {
         assert!(pair[1] <= 5 * pair[0], "twice the slots: {costs:?}");
     }
-    println!("{costs:?}");
     assert!(costs[4] > 64 && costs[4] < 400_000, "{costs:?}");
 }
