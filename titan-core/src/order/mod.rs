@@ -37,6 +37,8 @@ pub fn order(kernel: &mut Kernel) {
             block.ops = ordered;
         }
     }
+    // Values are numbered in the order of the text.
+    *kernel = kernel.canonical();
 }
 
 fn is_product(op: &Op) -> bool {

@@ -182,6 +182,10 @@ fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kernel)> {
             NvOp::BarrierSync { id: named, threads } => {
                 all.push(gone("a barrier between warps is gone"));
                 let fewer = NvOp::BarrierSync { id: named, threads: threads - 32 };
+                let other = NvOp::BarrierSync { id: if named == 2 { 1 } else { 2 }, threads };
+                if named > 0 && program.roles.len() > 1 {
+                    all.push(("a barrier of another role", with(program, id, OpKind::Nv(other))));
+                }
                 all.push(("a barrier between fewer warps", with(program, id, OpKind::Nv(fewer))));
                 all.extend(later(program, id).map(|mutant| ("a barrier between warps, one later", mutant)));
             }

@@ -32,8 +32,11 @@ fn the_page_of_stages_is_current() {
     let ptx = &all.ptx;
     // The loop ends where it branches back to its label.
     let label = ptx.lines().rev().find_map(|l| l.trim().strip_prefix("@")?.split_once("bra.uni ")).unwrap().1;
-    let code =
-        last_loop(ptx, |l| l == format!("{}:", label.trim_end_matches(';')), |l| l.ends_with(&format!("bra.uni {label}")));
+    let code = last_loop(
+        ptx,
+        |l| l == format!("{}:", label.trim_end_matches(';')),
+        |l| l.ends_with(&format!("bra.uni {label}")),
+    );
     let lanes = all.lanes.to_string();
     let lanes = last_loop(&lanes, |l| l.starts_with("  ") && l.contains(" = for "), |l| l == "  }");
     let shown = [

@@ -38,6 +38,8 @@ pub(in crate::verify) struct Claims {
     pub(in crate::verify) staging: BTreeSet<Pipe>,
     /// What operations touch of slots.
     pub(in crate::verify) accesses: BTreeMap<OpId, Vec<Access>>,
+    /// Operations that touch the memory of a ring without naming a slot.
+    pub(in crate::verify) slotless: BTreeSet<OpId>,
     /// Rings in whose memory an operation touches something else.
     pub(in crate::verify) under: BTreeMap<OpId, BTreeSet<Pipe>>,
     pub(in crate::verify) filled_by: BTreeMap<OpId, FilledBy>,
@@ -74,6 +76,9 @@ impl Claims {
             }
             let grouped = matches!(op.kind, OpKind::Nv(NvOp::Commit { .. } | NvOp::WaitGroup { .. }));
             events.extend(Some(id).filter(|_| grouped && !rings.is_empty()));
+            if all.is_slotless(kernel, op) {
+                all.slotless.insert(id);
+            }
             let accesses = accesses(kernel, op);
             if matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))) || !accesses.is_empty() {
                 events.insert(id);
@@ -97,6 +102,14 @@ impl Claims {
             }
         });
         places
+    }
+
+    /// Whether an operation touches the memory of a ring without naming a slot.
+    fn is_slotless(&self, kernel: &Kernel, op: &Op) -> bool {
+        let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..)));
+        let of_ring = |v: &Value| region_of(kernel, *v).is_some_and(|region| self.ring_of.contains_key(&region));
+        let tiles = op.results.iter().any(|v| matches!(kernel.ty(*v), Ty::Smem(..)));
+        !names && !tiles && op.args.iter().any(|v| of_ring(v) && picked(kernel, *v).is_none())
     }
 
     /// The rings in whose memory other regions lie that an operation touches.
@@ -144,7 +157,7 @@ impl Claims {
 }
 
 /// The region that a value names, or names a part of.
-fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
+pub(super) fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
     let mut at = value;
     while matches!(kernel.ty(at), Ty::Smem(..) | Ty::Raw(Raw::Region | Raw::Mbarrier)) {
         let op = kernel.def_op(at)?;

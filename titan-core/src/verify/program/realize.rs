@@ -16,7 +16,7 @@
 //! Nothing else comes to these barriers and counters. A ring that one role fills and reads has no barriers of its own: the
 //! order of the program, waits for groups and barriers between warps order its slots.
 
-use super::find::{Claims, FilledBy};
+use super::find::{Claims, FilledBy, region_of};
 use super::wrong;
 use crate::ir::{BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Value};
 use crate::verify::Error;
@@ -84,6 +84,11 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     }
     check.nothing_else();
     check.apart(&joined, claims);
+    check.between_roles(claims);
+    check.named_barriers();
+    for id in &claims.slotless {
+        check.error(*id, "this touches the memory of a ring and names no slot of it");
+    }
     claims.filled_by = check.filled_by;
     let mut errors = check.errors;
     barriers::words(kernel, &mut errors);
@@ -325,6 +330,56 @@ impl<'k> Check<'k> {
         });
         for id in stray {
             self.error(id, "no claim says what this is for");
+        }
+    }
+
+    /// What several roles touch is a ring, or what belongs to its slots.
+    fn between_roles(&mut self, claims: &Claims) {
+        let kernel = self.kernel;
+        let words: BTreeSet<Value> = self
+            .rings
+            .values()
+            .flat_map(|ring| {
+                let allocs = ring.full.iter().chain(&ring.empty).filter_map(|v| kernel.def_op(*v)?.args.first());
+                allocs.chain(ring.counters.values().flatten())
+            })
+            .copied()
+            .collect();
+        let mut first: BTreeMap<Value, usize> = BTreeMap::new();
+        let mut shared = Vec::new();
+        for (role, (_, block)) in threads(kernel).iter().enumerate() {
+            kernel.walk_block(*block, &mut |id, op| {
+                // Slots are touched by who holds them.
+                if matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(_)) || claims.accesses.contains_key(&id) {
+                    return;
+                }
+                for region in op.args.iter().filter_map(|v| region_of(kernel, *v)).filter(|r| !words.contains(r)) {
+                    if *first.entry(region).or_insert(role) != role {
+                        shared.push(id);
+                    }
+                }
+            });
+        }
+        for id in shared {
+            self.error(id, "two roles touch this memory, and no ring orders them");
+        }
+    }
+
+    /// A named barrier is of one role, and the one without a name of the whole program.
+    fn named_barriers(&mut self) {
+        let kernel = self.kernel;
+        let mut of: BTreeMap<u8, usize> = BTreeMap::new();
+        let mut wrong = Vec::new();
+        for (role, (_, block)) in threads(kernel).iter().enumerate().filter(|_| !kernel.roles.is_empty()) {
+            kernel.walk_block(*block, &mut |id, op| {
+                let OpKind::Nv(NvOp::BarrierSync { id: named, .. }) = op.kind else { return };
+                if named == 0 || *of.entry(named).or_insert(role) != role {
+                    wrong.push(id);
+                }
+            });
+        }
+        for id in wrong {
+            self.error(id, "this barrier is not of this role alone");
         }
     }
 
