@@ -74,7 +74,6 @@ const BARRIERS: &[(Code, &str)] = &[
     (Code::BarrierCount, "barrier_count_too_high"),
     (Code::TxBytes, "barrier_bytes_announced_twice"),
     (Code::WaitParity, "barrier_another_slot_is_released"),
-    (Code::InFlight, "barrier_another_slot_is_filled"),
     (Code::NeverCompletes, "barrier_never_released"),
     (Code::GroupOpen, "barrier_store_in_no_group"),
     (Code::UnderWay, "barrier_copies_under_way_at_the_end"),
