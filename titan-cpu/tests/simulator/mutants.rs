@@ -13,7 +13,7 @@ use titan_core::lower::barrier_program;
 use titan_core::plan::{Plan, plan};
 use titan_core::verify::{Verified, barrier_program as check, verify, well_formed};
 use titan_sim::engine::Completion;
-use titan_sim::sim::{self, Kind};
+use titan_sim::sim;
 
 /// The program without an operation that has no results.
 fn without(program: &Kernel, id: OpId) -> Kernel {
