@@ -133,10 +133,12 @@ impl Claims {
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
             made.extend(&op.results);
-            match op.kind {
-                OpKind::Ttg(TtgOp::Claim(Claim::Acquired, pipe)) => drop(moved.insert((pipe, true))),
-                OpKind::Ttg(TtgOp::Claim(Claim::Next, pipe)) => drop(moved.insert((pipe, false))),
-                _ => {}
+            if let OpKind::Ttg(TtgOp::Claim(claim, pipe)) = op.kind {
+                match claim {
+                    Claim::Acquired => drop(moved.insert((pipe, true))),
+                    Claim::Next => drop(moved.insert((pipe, false))),
+                    Claim::Filled | Claim::Ready | Claim::Released => {}
+                }
             }
             if op.regions.is_empty() {
                 continue;

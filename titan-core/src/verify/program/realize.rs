@@ -167,21 +167,21 @@ impl<'k> Check<'k> {
     fn filled(&mut self, at: &At<'_>) -> Option<()> {
         let first = *at.before.first()?;
         let op = self.kernel.op(first);
-        let (arrivals, by) = match op.kind {
-            OpKind::Nv(NvOp::CpAsyncArrive { noinc: true, arrivals }) => (arrivals, FilledBy::Copies),
-            OpKind::Nv(NvOp::Arrive { arrivals }) => {
-                let kinds: Vec<&OpKind> = at.before[1..].iter().map(|id| &self.kernel.op(*id).kind).collect();
-                let drained = matches!(
-                    kinds[..],
-                    [
-                        OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n: 0, .. }),
-                        OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. }),
-                        ..
-                    ]
-                );
-                (arrivals, if drained { FilledBy::All } else { FilledBy::Threads })
-            }
-            _ => return None,
+        let (arrivals, by) = if let OpKind::Nv(NvOp::CpAsyncArrive { noinc: true, arrivals }) = op.kind {
+            (arrivals, FilledBy::Copies)
+        } else if let OpKind::Nv(NvOp::Arrive { arrivals }) = op.kind {
+            let kinds: Vec<&OpKind> = at.before[1..].iter().map(|id| &self.kernel.op(*id).kind).collect();
+            let drained = matches!(
+                kinds[..],
+                [
+                    OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n: 0, .. }),
+                    OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. }),
+                    ..
+                ]
+            );
+            (arrivals, if drained { FilledBy::All } else { FilledBy::Threads })
+        } else {
+            return None;
         };
         if arrivals != self.warps(at.role)?.checked_mul(self.lanes()?)? {
             return None;
@@ -209,14 +209,13 @@ impl<'k> Check<'k> {
         let op = self.kernel.op(first);
         let met = &self.kernel.op(met).kind;
         let warps = self.warps(at.role)?;
-        let whole = match met {
-            OpKind::Nv(NvOp::WarpSync) => warps == 1,
-            OpKind::Nv(NvOp::BarrierSync { threads, .. }) => *threads == warps.checked_mul(self.lanes()?)?,
-            _ => false,
-        };
+        let of_a_warp = *met == OpKind::Nv(NvOp::WarpSync);
+        let threads = warps.checked_mul(self.lanes()?)?;
+        let whole = of_a_warp && warps == 1
+            || matches!(met, OpKind::Nv(NvOp::BarrierSync { threads: all, .. }) if *all == threads);
         match (&op.kind, &op.args[..]) {
             (OpKind::Nv(NvOp::Arrive { arrivals }), [barrier]) => {
-                if *arrivals != warps || !(whole || *met == OpKind::Nv(NvOp::WarpSync)) {
+                if *arrivals != warps || !(whole || of_a_warp) {
                     return None;
                 }
                 let empty = self.picked(*barrier, at)?;
@@ -289,8 +288,9 @@ impl<'k> Check<'k> {
         let kernel = self.kernel;
         let mut stray = Vec::new();
         kernel.walk(&mut |id, op| {
-            let comes = match op.kind {
-                OpKind::Nv(nv) => match nv {
+            // Barriers in shared memory and counters are operands of these operations alone.
+            let OpKind::Nv(nv) = op.kind else { return };
+            let comes = match nv {
                     NvOp::Arrive { .. }
                     | NvOp::ArriveExpectTx { .. }
                     | NvOp::ExpectTx { .. }
@@ -321,8 +321,6 @@ impl<'k> Check<'k> {
                     | NvOp::Commit { .. }
                     | NvOp::WaitGroup { .. }
                     | NvOp::BarrierSync { .. } => false,
-                },
-                _ => false,
             };
             if comes && !self.explained.contains(&id) {
                 stray.push(id);
@@ -491,11 +489,11 @@ fn before(kernel: &Kernel, ops: &[OpId]) -> Vec<OpId> {
         let kind = &kernel.op(*id).kind;
         let is_number = kind.effect() == Effect::Pure
             || matches!(kind, OpKind::Nv(NvOp::MbarrierAt) | OpKind::Region(RegionOp::At));
-        match kind {
-            _ if is_number => {}
-            OpKind::Nv(_) => found.push(*id),
-            _ => break,
+        if is_number {
+            continue;
         }
+        let OpKind::Nv(_) = kind else { break };
+        found.push(*id);
     }
     found
 }

@@ -366,10 +366,10 @@ impl Run<'_> {
     /// Closes a commit group, or waits for groups.
     pub(super) fn grouped(state: &mut State, role: usize, nv: NvOp) {
         let pairs = &mut state.roles[role].pairs;
-        match nv {
-            NvOp::Commit { group: NvGroup::CpAsync, .. } => pairs.commit(),
-            NvOp::WaitGroup { group: NvGroup::CpAsync, n, .. } => pairs.wait(n),
-            _ => {}
+        if let NvOp::Commit { group: NvGroup::CpAsync, .. } = nv {
+            pairs.commit();
+        } else if let NvOp::WaitGroup { group: NvGroup::CpAsync, n, .. } = nv {
+            pairs.wait(n);
         }
     }
 
