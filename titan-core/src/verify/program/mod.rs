@@ -5,7 +5,7 @@
 //! 64. what is claimed keeps the rules of rings: the roles come to their ends together, a slot is touched by who holds it, and
 //!     slots and rounds are those of the ring's clock (`crate::verify::pipes::joint::claims`);
 //! 65. the operations at each claim do what it says, with barriers, counters, counts and parities of this ring alone
-//!     (`realize`): then a wait ends exactly when what is claimed holds (`docs/protocol.md`);
+//!     (`realize`, `apart`): then a wait ends exactly when what is claimed holds (`docs/protocol.md`);
 //! 66. the threads of a role, or of a kernel without roles, are ordered by barriers between its warps, and the copies that they
 //!     touch have been waited for ([`crate::synchronize`]).
 //!
@@ -13,6 +13,7 @@
 //! Deliberately absent: layouts, which the checks of lanes look at ([`crate::lane::hazard`]); programs without claims, whose
 //! protocol is inferred (`crate::verify::barriers`).
 
+mod apart;
 mod find;
 mod realize;
 

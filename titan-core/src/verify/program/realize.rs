@@ -16,7 +16,7 @@
 //! Nothing else comes to these barriers and counters. A ring that one role fills and reads has no barriers of its own: the
 //! order of the program, waits for groups and barriers between warps order its slots.
 
-use super::find::{Claims, FilledBy, region_of};
+use super::find::{Claims, FilledBy};
 use super::wrong;
 use crate::ir::{BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Value};
 use crate::verify::Error;
@@ -26,20 +26,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What the claims of a ring use.
 #[derive(Default)]
-struct Ring {
+pub(super) struct Ring {
     /// The roles that fill it, and those that read it.
     fill: BTreeSet<usize>,
     read: BTreeSet<usize>,
-    full: BTreeSet<Value>,
-    empty: BTreeSet<Value>,
+    pub(super) full: BTreeSet<Value>,
+    pub(super) empty: BTreeSet<Value>,
     /// The counter of each reader, and those that each acquisition waits for.
-    counters: BTreeMap<usize, BTreeSet<Value>>,
+    pub(super) counters: BTreeMap<usize, BTreeSet<Value>>,
     awaited: Vec<(OpId, BTreeSet<Value>)>,
 }
 
-struct Check<'k> {
-    kernel: &'k Kernel,
-    rings: BTreeMap<Pipe, Ring>,
+pub(super) struct Check<'k> {
+    pub(super) kernel: &'k Kernel,
+    pub(super) rings: BTreeMap<Pipe, Ring>,
     /// Operations on barriers and counters that belong to a claim.
     explained: BTreeSet<OpId>,
     filled_by: BTreeMap<OpId, FilledBy>,
@@ -96,7 +96,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
 }
 
 impl<'k> Check<'k> {
-    fn error(&mut self, id: OpId, title: impl Into<String>) {
+    pub(super) fn error(&mut self, id: OpId, title: impl Into<String>) {
         self.errors.push(wrong(self.kernel.op(id).loc, title));
     }
 
@@ -328,81 +328,6 @@ impl<'k> Check<'k> {
         });
         for id in stray {
             self.error(id, "no claim says what this is for");
-        }
-    }
-
-    /// What several roles touch is a ring, or what belongs to its slots.
-    fn between_roles(&mut self, claims: &Claims) {
-        let kernel = self.kernel;
-        let words: BTreeSet<Value> = self
-            .rings
-            .values()
-            .flat_map(|ring| {
-                let allocs = ring.full.iter().chain(&ring.empty).filter_map(|v| kernel.def_op(*v)?.args.first());
-                allocs.chain(ring.counters.values().flatten())
-            })
-            .copied()
-            .collect();
-        let mut first: BTreeMap<Value, usize> = BTreeMap::new();
-        let mut shared = Vec::new();
-        for (role, (_, block)) in threads(kernel).iter().enumerate() {
-            kernel.walk_block(*block, &mut |id, op| {
-                // Slots are touched by who holds them.
-                if matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(_)) || claims.accesses.contains_key(&id) {
-                    return;
-                }
-                for region in op.args.iter().filter_map(|v| region_of(kernel, *v)).filter(|r| !words.contains(r)) {
-                    if *first.entry(region).or_insert(role) != role {
-                        shared.push(id);
-                    }
-                }
-            });
-        }
-        for id in shared {
-            self.error(id, "two roles touch this memory, and no ring orders them");
-        }
-    }
-
-    /// A named barrier is of one role, and the one without a name of the whole program.
-    fn named_barriers(&mut self) {
-        let kernel = self.kernel;
-        let mut of: BTreeMap<u8, usize> = BTreeMap::new();
-        let mut wrong = Vec::new();
-        for (role, (_, block)) in threads(kernel).iter().enumerate().filter(|_| !kernel.roles.is_empty()) {
-            kernel.walk_block(*block, &mut |id, op| {
-                let OpKind::Nv(NvOp::BarrierSync { id: named, .. }) = op.kind else { return };
-                if named == 0 || *of.entry(named).or_insert(role) != role {
-                    wrong.push(id);
-                }
-            });
-        }
-        for id in wrong {
-            self.error(id, "this barrier is not of this role alone");
-        }
-    }
-
-    /// The memory of rings between roles, and of their barriers and counters, is nobody else's.
-    fn apart(&mut self, joined: &BTreeSet<Pipe>, claims: &Claims) {
-        let kernel = self.kernel;
-        let mut places: Vec<(OpId, Value, u64, u64)> = Vec::new();
-        kernel.walk(&mut |id, op| {
-            if let (OpKind::Region(RegionOp::Place { offset, bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
-                places.push((id, *region, u64::from(*offset), u64::from(*offset) + u64::from(*bytes)));
-            }
-        });
-        let mut own: BTreeSet<Value> =
-            claims.ring_of.iter().filter(|(_, pipe)| joined.contains(pipe)).map(|(region, _)| *region).collect();
-        for pipe in joined {
-            let Some(ring) = self.rings.get(pipe) else { continue };
-            own.extend(ring.counters.values().flatten());
-            let words = ring.full.iter().chain(&ring.empty).filter_map(|alloc| kernel.def_op(*alloc)?.args.first());
-            own.extend(words);
-        }
-        for (i, (id, region, first, end)) in places.iter().enumerate() {
-            let meets = |(j, (_, _, f, e)): (usize, &(OpId, Value, u64, u64))| i != j && f < end && first < e;
-            if own.contains(region) && places.iter().enumerate().any(meets) {
-                self.error(*id, "this memory is between roles, and lies in other memory");
-            }
         }
     }
 
