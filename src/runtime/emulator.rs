@@ -101,7 +101,7 @@ impl Code {
         }
         let mut variants: Vec<Variant> = loaded.variants.iter().filter(|v| v.target == machine.name).cloned().collect();
         if variants.is_empty() {
-            variants = titan_nv::compile(&loaded.kernel, machine, Some((&loaded.kernel.sig.name, 1)))
+            variants = titan_core::driver::compile(&loaded.kernel, machine, Some((&loaded.kernel.sig.name, 1)))
                 .map_err(|e| refuse(e.to_string()))?;
         }
         let parse = |v: Variant| {

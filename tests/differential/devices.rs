@@ -84,7 +84,7 @@ pub(crate) enum Outcome {
 /// The variants of a kernel for sm_80.
 fn variants(kernel: &Verified) -> Result<Vec<Variant>, String> {
     let machine = Machine::from_name("sm_80").map_err(|e| e.to_string())?;
-    titan_nv::compile(kernel, machine, Some(("random.tir", 1))).map_err(|e| e.to_string())
+    titan_core::driver::compile(kernel, machine, Some(("random.tir", 1))).map_err(|e| e.to_string())
 }
 
 /// Runs a kernel in the emulator: the variant that a launch would choose, and whether that takes things for granted.

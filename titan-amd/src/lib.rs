@@ -3,12 +3,12 @@
 //! Here: [`Machine`], what each architecture has, one row per target, each row citing the manual it was read in; [`isa`],
 //! the tables of gfx942's instructions, from which they are encoded, decoded, printed and read; [`object`], the code objects
 //! that AMD's loaders take; `emu`, an emulator of their bytes (a feature); `runtime`, the HIP runtime, loaded when it is there
-//! (a feature); and [`compile`], the one entry through which a verified kernel becomes a [`Variant`].
+//! (a feature). [`Machine`] is a back end of [`titan_core::driver`] that has no code generator yet.
 //!
 //! To come, in this order of dependence: the plan of a kernel for a target, selection of instructions from the lane IR,
 //! their scheduling, registers, waits and hazards.
 //!
-//! Deliberately absent: code generation. [`compile`] says so in an error that names the target; nothing here pretends.
+//! Deliberately absent: code generation. The driver says so in an error that names the target; nothing here pretends.
 //! Never to come: LLVM, or code objects made from templates.
 
 #[cfg(feature = "emu")]
@@ -21,49 +21,35 @@ pub mod runtime;
 
 pub use machine::{Fp8, Machine, UnknownMachine};
 
-use titan_core::artifact::Variant;
-use titan_core::diag::Code;
-use titan_core::verify::Verified;
+use titan_core::driver::{Backend, Code};
+use titan_core::lane::Func;
+use titan_core::plan::{LowerError, Target};
 
-/// Why a kernel cannot be compiled for a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Unsupported {
-    /// The target is known, but this version has no code generator for it.
-    CodeGeneration {
-        /// The kernel, with its instance.
-        kernel: String,
-        /// The target's name.
-        target: &'static str,
-    },
-}
-
-impl Unsupported {
-    /// The code of the rule.
-    #[must_use]
-    pub const fn code(&self) -> Code {
-        Code::Backend
-    }
-}
-
-impl std::fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Unsupported::CodeGeneration { kernel, target } => write!(
-                f,
-                "kernel `{kernel}`: code generation for {target} is not part of this version\n  \
-                 help: the CPU device runs every kernel; set `TITAN_DEVICE=cpu`"
-            ),
+impl Backend for Machine {
+    fn target(&self) -> Target {
+        Target {
+            name: self.name,
+            lanes: self.wave_size,
+            max_warps: self.threads_per_group / self.wave_size,
+            registers: self.arch_vgprs,
+            shared_bytes: self.lds_bytes,
+            shared_reserved: 0,
+            registers_per_sm: self.vgprs_per_simd * self.simds_per_cu * self.wave_size,
+            warps_per_sm: self.waves_per_simd * self.simds_per_cu,
+            // Fragments of `v_mfma` come with the code generator.
+            atoms: Vec::new(),
+            copy_async: false,
+            load_matrix: false,
+            fp8_convert: true,
+            bf16_arithmetic: false,
         }
     }
-}
 
-impl std::error::Error for Unsupported {}
+    fn generates_code(&self) -> bool {
+        false
+    }
 
-/// Compiles a kernel for a machine.
-///
-/// # Errors
-/// Always, in this version: there is no code generator yet.
-pub fn compile(kernel: &Verified, machine: &Machine) -> Result<Variant, Unsupported> {
-    Err(Unsupported::CodeGeneration { kernel: kernel.sig.full_name(), target: machine.name })
+    fn emit(&self, func: &Func, _: Option<(&str, u32)>) -> Result<Code, LowerError> {
+        Err(LowerError::of_kernel(&func.name, format!("TITAN does not generate code for {} yet", self.name)))
+    }
 }

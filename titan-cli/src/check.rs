@@ -10,8 +10,9 @@ use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use titan_core::analysis::cover;
-use titan_core::diag::{Code, Diagnostic};
+use titan_core::diag::Diagnostic;
 use titan_core::ir::Loc;
+use titan_core::plan::LowerError;
 use titan_core::text::{Located, TextPos, parse_located};
 use titan_core::verify::{Verified, WellFormed, barrier_program, verify, well_formed};
 
@@ -81,15 +82,14 @@ fn findings(text: &str, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
 /// T0902, if a target cannot take a kernel.
 fn refusal(kernel: &Verified, target: &str) -> Option<Diagnostic<Loc>> {
     let machine = titan_nv::Machine::from_name(target).ok()?;
-    titan_nv::compile(kernel, machine, None).err().map(|e| unsupported(&e))
+    titan_core::driver::compile(kernel, machine, None).err().map(|e| unsupported(&e))
 }
 
 /// T0902, in the words of the target.
-pub(crate) fn unsupported(error: &titan_nv::Unsupported) -> Diagnostic<Loc> {
-    let told = error.told();
-    let error = Diagnostic::new(Code::Backend, told.loc, told.message);
-    match told.help {
-        Some(help) => error.help(help),
+pub(crate) fn unsupported(refusal: &LowerError) -> Diagnostic<Loc> {
+    let error = Diagnostic::new(refusal.code(), refusal.loc, refusal.message.clone());
+    match &refusal.help {
+        Some(help) => error.help(help.clone()),
         None => error,
     }
 }

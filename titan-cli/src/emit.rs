@@ -6,13 +6,16 @@ use crate::{Outcome, cli, none, read};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
+use titan_core::driver::stages;
+use titan_core::plan::LowerError;
 use titan_core::text::{Located, parse_located, print};
 use titan_core::verify::{Verified, verify};
-use titan_nv::{Machine, Unsupported, stages};
+use titan_nv::Machine;
 
 /// The stages, in the order of the way.
-pub(crate) const STAGES: [(&str, &str); 6] = [
+pub(crate) const STAGES: [(&str, &str); 7] = [
     ("tile", "the kernel, verified"),
+    ("schedule", "what is decided about it for the target"),
     ("rings", "with the rings, distances and roles that are chosen for the target"),
     ("laid-out", "with layouts: which thread holds which element of a tile"),
     ("barriers", "with regions, barriers, commit groups and waits for its rings"),
@@ -58,7 +61,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
 }
 
 /// A stage of a kernel as it is printed.
-fn of_stage(kernel: &Verified, machine: &Machine, stage: &str, aligned: bool) -> Result<String, Unsupported> {
+fn of_stage(kernel: &Verified, machine: &Machine, stage: &str, aligned: bool) -> Result<String, LowerError> {
     if stage == "tile" {
         return Ok(print(kernel));
     }
@@ -68,7 +71,8 @@ fn of_stage(kernel: &Verified, machine: &Machine, stage: &str, aligned: bool) ->
         "laid-out" => print(&all.laid_out),
         "barriers" => print(&all.barriers),
         "lanes" => format!("{}\n", all.lanes.to_string().trim_end()),
-        _ => all.ptx,
+        "schedule" => all.schedule.to_string(),
+        _ => String::from_utf8_lossy(&all.code.payload).into_owned(),
     })
 }
 

@@ -6,6 +6,7 @@ pub mod allocate;
 pub mod analysis;
 pub mod artifact;
 pub mod diag;
+pub mod driver;
 pub mod expand;
 #[cfg(feature = "filetest")]
 pub mod filetest;
@@ -16,7 +17,6 @@ pub mod lay_out;
 pub mod layout;
 pub mod lower;
 pub mod num;
-pub mod order;
 pub mod pipeline;
 pub mod plan;
 pub mod synchronize;

@@ -414,7 +414,7 @@ fn variants(text: &str, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
     let kernel = titan_core::verify::verify(kernel).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
     let machine = titan_nv::Machine::from_name(target).map_err(|e| broken(vec![e.to_string()]))?;
     let name = kernel.sig.name.clone();
-    titan_nv::compile(&kernel, machine, Some((&name, 1))).map_err(|e| targets::refusal(&kernel, target, &e))
+    titan_core::driver::compile(&kernel, machine, Some((&name, 1))).map_err(|e| targets::refusal(&kernel, target, &e))
 }
 
 /// The name after `kernel @`, for people.

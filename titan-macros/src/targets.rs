@@ -6,8 +6,8 @@ use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
 use quote::quote;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::Loc;
+use titan_core::plan::LowerError;
 use titan_core::verify::Verified;
-use titan_nv::Unsupported;
 
 /// The target that runs every kernel.
 pub(crate) const CPU: &str = "cpu";
@@ -58,13 +58,13 @@ pub(crate) fn request(targets: &[&str], name: &Ident, places: &[Span]) -> TokenS
 }
 
 /// T0902, without its place in the user's file.
-pub(crate) fn refusal(kernel: &Verified, target: &str, why: &Unsupported) -> Diagnostic<Loc> {
-    let told = why.told();
+pub(crate) fn refusal(kernel: &Verified, target: &str, why: &LowerError) -> Diagnostic<Loc> {
     // What several instances are told alike at one place is one error.
-    let title = if told.of_instance { format!("`{}`: {}", kernel.sig.full_name(), told.message) } else { told.message };
-    let error = Diagnostic::new(Code::Backend, told.loc, title);
-    let (error, or) = match told.help {
-        Some(help) => (error.help(help), "or "),
+    let message = &why.message;
+    let title = if why.of_instance { format!("`{}`: {message}", kernel.sig.full_name()) } else { message.clone() };
+    let error = Diagnostic::new(why.code(), why.loc, title);
+    let (error, or) = match &why.help {
+        Some(help) => (error.help(help.clone()), "or "),
         None => (error, ""),
     };
     let others: Vec<&str> = std::iter::once(CPU).chain(GPUS.iter().copied().filter(|t| *t != target)).collect();

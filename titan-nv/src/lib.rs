@@ -1,8 +1,8 @@
 //! TITAN for NVIDIA GPUs.
 //!
-//! [`compile`] is the way of a kernel: [`Machine`] says what an architecture has, one row per target, each row citing the
-//! manual it was read in; titan-core plans the kernel for it and lowers it to lanes; [`emit`] spells those as PTX, where
-//! [`lower`] chooses instructions and [`ptx`] is what they are.
+//! [`Machine`] says what an architecture has, one row per target, each row citing the manual it was read in. It is a back end of
+//! [`titan_core::driver`], which plans kernels for it and lowers them to lanes; [`emit`] spells those as PTX, where [`lower`]
+//! chooses instructions and [`ptx`] is what they are.
 //!
 //! With feature `emu`: an emulator of PTX text, for tests and tools, which shares no tables with the rest.
 //!
@@ -13,7 +13,7 @@
 //! Deliberately absent: the meaning of tile operations, which all GPUs share (titan-core). Never to come: PTX templates
 //! written by hand. What is emitted comes from the IR.
 
-mod compile;
+mod backend;
 #[cfg(feature = "emu")]
 pub mod emu;
 pub mod lower;
@@ -23,7 +23,6 @@ pub mod ptx;
 pub mod runtime;
 mod target;
 
-pub use compile::{Stages, Told, Unsupported, compile, stages};
 pub use lower::{EmitError, Ptx, emit};
 pub use machine::{Feature, Machine, UnknownMachine};
 pub use target::target;

@@ -1,8 +1,9 @@
 //! The target tables agree with themselves and with the arithmetic of the manuals.
 
+use titan_core::driver::compile;
 use titan_core::text::parse;
 use titan_core::verify::verify;
-use titan_nv::{Feature, Machine, compile};
+use titan_nv::{Feature, Machine};
 
 #[test]
 fn machines_are_found_by_their_name() {

@@ -193,7 +193,7 @@ fn variants(device: &Device, capability: u32, loaded: &Loaded) -> Result<Vec<Var
     possible.sort_by_key(|m| std::cmp::Reverse(m.capability));
     let mut outcome = Err(refuse("there is no code for it".to_owned()));
     for machine in possible {
-        let made = titan_nv::compile(&loaded.kernel, machine, Some((&loaded.kernel.sig.name, 1)));
+        let made = titan_core::driver::compile(&loaded.kernel, machine, Some((&loaded.kernel.sig.name, 1)));
         outcome = made.map_err(|e| refuse(e.to_string()));
         if outcome.is_ok() {
             break;

@@ -56,8 +56,7 @@ use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
 use crate::launch::report::Site;
 pub use crate::plan::LowerError;
-use crate::plan::{Plan, Target};
-use crate::verify::Verified;
+use crate::plan::Target;
 use std::collections::{BTreeMap, BTreeSet};
 use tile::Held;
 
@@ -77,38 +76,11 @@ pub struct Lowered {
     pub notes: Vec<String>,
 }
 
-/// Lowers a kernel by its plan.
-///
-/// # Errors
-/// If the target cannot do what the kernel asks, or has not enough shared memory.
-pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
-    lower_barriers(&barrier_program(kernel, plan)?, &plan.target)
-}
-
-/// The barrier program of a kernel: laid out, rings as barriers, regions in their places, barriers between warps. That it does
-/// what the kernel asks of its rings is verified.
-///
-/// # Errors
-/// If the target cannot do what the kernel asks, or has not enough shared memory; if the program is not shown to be right, which
-/// is a defect.
-pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
-    let laid_out = crate::lay_out::lay_out(kernel, plan)?;
-    let mut program = crate::expand::expand(&laid_out, &plan.target, kernel.rings_begin_anew())?;
-    crate::order::order(&mut program);
-    let bytes = crate::allocate::allocate(&mut program);
-    if bytes > plan.target.shared_bytes {
-        return Err(LowerError::shared_memory(&program, bytes, &plan.target));
-    }
-    crate::synchronize::synchronize(&mut program);
-    crate::verify::barrier_program(&program).map_err(|errors| LowerError::unproven(&program, &errors))?;
-    Ok(program)
-}
-
 /// Lowers a barrier program: a kernel that is laid out, and whose rings have become barriers.
 ///
 /// # Errors
 /// If the target cannot do what the kernel asks, or has not enough shared memory.
-pub fn lower_barriers(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
+pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     let Some(laid) = kernel.laid_out.as_deref() else {
         return Err(LowerError::internal(kernel, "a kernel that is not laid out".to_owned()));
     };

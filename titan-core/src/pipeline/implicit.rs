@@ -108,12 +108,16 @@ fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value:
     pure && scalar && op.args.iter().all(|v| computed_ahead(kernel, body, inside, *v, depth + 1))
 }
 
-/// Pipelines a loop with D slots, copies running D − 1 iterations ahead. The kernel is not verified again.
+/// Pipelines a loop with D slots, copies running P iterations ahead, P < D. Operations keep their numbers, those that are new
+/// come after them. The kernel is not verified again.
 ///
-/// `None` if the loop is not as [`candidates`] found it.
+/// `None` if the loop is not as [`candidates`] found it, or P is not less than D.
 #[must_use]
-pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32) -> Option<Kernel> {
-    let distance = i64::from(slots).checked_sub(1)?;
+pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u32) -> Option<Kernel> {
+    if distance >= slots {
+        return None;
+    }
+    let distance = i64::from(distance);
     let parent = parent_of(kernel, candidate.op)?;
     let decl = ring(kernel, candidate, slots, kernel.op(candidate.op).loc)?;
     let bytes = u32::try_from(decl.bytes()).ok()?;
@@ -171,7 +175,7 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32) -> Option<Ke
     if let Some(op) = edit.kernel.ops.get_mut(candidate.op.index()) {
         op.kind = OpKind::For(ForKind::Sequential);
     }
-    Some(edit.kernel.canonical())
+    Some(edit.kernel)
 }
 
 /// A loop over `lo..hi`, where `lo` is no constant, becomes one over `0..n`: near 2³¹, `lo + 1` could wrap, and no copy may begin

@@ -147,9 +147,12 @@ fn pipeline_loops(kernel: Kernel, _: &fence::Options) -> Result<Passed, String> 
             })
             .sum();
         let depths = depth::depths(bytes, SHARED, None);
-        let ringed = depths
-            .iter()
-            .find_map(|d| Some((d.slots, verify(implicit::pipeline(&all.kernel, &candidate, d.slots)?).ok()?)));
+        let ringed = depths.iter().find_map(|d| {
+            Some((
+                d.slots,
+                verify(implicit::pipeline(&all.kernel, &candidate, d.slots, d.distance())?.canonical()).ok()?,
+            ))
+        });
         match ringed {
             Some((slots, ringed)) => {
                 all.notes.push(format!("a loop has a ring of {slots} slots"));

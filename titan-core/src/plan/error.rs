@@ -26,6 +26,22 @@ impl LowerError {
         Code::Backend
     }
 
+    /// What the target has no instruction for, at a place of the kernel.
+    #[must_use]
+    pub fn no_instruction(kernel: &str, loc: Loc, target: &str, op: &str, why: &str) -> Self {
+        LowerError {
+            loc,
+            of_instance: false,
+            ..LowerError::of_kernel(kernel, format!("{target} has no `{op}`: {why}"))
+        }
+    }
+
+    /// What is wrong with a kernel as a whole.
+    #[must_use]
+    pub fn of_kernel(kernel: &str, message: String) -> Self {
+        LowerError { kernel: kernel.to_owned(), loc: Loc::default(), message, help: None, of_instance: true }
+    }
+
     pub(crate) fn internal(kernel: &Kernel, message: String) -> Self {
         LowerError {
             kernel: kernel.sig.full_name(),
@@ -34,6 +50,11 @@ impl LowerError {
             help: Some("please report it with the kernel".to_owned()),
             of_instance: true,
         }
+    }
+
+    /// The target is known, but there is no code generator for it.
+    pub(crate) fn no_code_generator(kernel: &Kernel, target: &str) -> Self {
+        LowerError::of_kernel(&kernel.sig.full_name(), format!("TITAN does not generate code for {target} yet"))
     }
 
     /// A barrier program that was made and is not shown to be right.

@@ -141,6 +141,12 @@ fn by_role(
     (kernel.roles.iter().map(|r| r.warps).sum(), products, homes)
 }
 
+/// Whether code for aligned arguments would differ from code for any: rows of tensors are accessed.
+#[must_use]
+pub fn has_wide_accesses(kernel: &Kernel) -> bool {
+    vectored(kernel).contains(&true)
+}
+
 /// The tensors whose rows are accessed.
 fn vectored(kernel: &Kernel) -> Vec<bool> {
     let mut out = vec![false; kernel.sig.params.len()];

@@ -15,6 +15,12 @@ pub struct Target {
     pub registers: u32,
     /// Shared memory of a program, in bytes.
     pub shared_bytes: u32,
+    /// Shared memory of a multiprocessor that the system keeps for each program, in bytes.
+    pub shared_reserved: u32,
+    /// Registers of 32 bits of a multiprocessor.
+    pub registers_per_sm: u32,
+    /// Warps that a multiprocessor holds.
+    pub warps_per_sm: u32,
     /// Matrix instructions of a warp, the best of each element triple first.
     pub atoms: Vec<MmaAtom>,
     /// Whether there are asynchronous copies to shared memory by threads.

@@ -2,8 +2,8 @@
 
 use crate::filetests::kernels;
 use crate::launch::target;
+use titan_core::driver::lower;
 use titan_core::lane;
-use titan_core::lower::lower;
 use titan_core::plan::plan;
 use titan_core::verify::verify;
 

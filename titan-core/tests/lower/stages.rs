@@ -4,10 +4,11 @@
 use crate::filetests::kernels;
 use crate::launch::target;
 use std::path::Path;
+use titan_core::driver::{barrier_program, lower};
 use titan_core::expand::expand;
 use titan_core::ir::{FreeBy, Kernel, OpKind};
 use titan_core::lay_out::lay_out;
-use titan_core::lower::{barrier_program, lower, lower_barriers};
+use titan_core::lower::lower as lower_barriers;
 use titan_core::plan::{Plan, plan};
 use titan_core::text::{parse, parse_one, print};
 use titan_core::verify::{Verified, verify};

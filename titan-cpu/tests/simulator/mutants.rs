@@ -6,10 +6,10 @@ use super::programs::target;
 use super::{agree, arguments, execute, grid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use titan_core::driver::barrier_program;
 use titan_core::ir::{
     BinOp, Def, Effect, FreeBy, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Value,
 };
-use titan_core::lower::barrier_program;
 use titan_core::plan::{Plan, plan};
 use titan_core::verify::{Verified, barrier_program as check, verify, well_formed};
 use titan_sim::engine::Completion;

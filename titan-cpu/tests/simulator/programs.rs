@@ -3,9 +3,9 @@
 
 use super::{agree, arguments, execute, grid};
 use std::path::Path;
+use titan_core::driver::barrier_program;
 use titan_core::ir::{Elem, FreeBy};
 use titan_core::lane::MmaAtom;
-use titan_core::lower::barrier_program;
 use titan_core::plan::{Plan, Target, plan};
 use titan_core::verify::{Verified, verify, well_formed};
 use titan_sim::engine::Completion;
@@ -20,6 +20,9 @@ pub(super) fn target() -> Target {
         max_warps: 32,
         registers: 255,
         shared_bytes: 99 * 1024,
+        shared_reserved: 1024,
+        registers_per_sm: 64 * 1024,
+        warps_per_sm: 48,
         atoms: vec![
             atom(32, Elem::I8, Elem::I32),
             atom(16, Elem::F16, Elem::F32),

@@ -6,9 +6,10 @@ use crate::ptxas;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use titan_core::driver::compile;
 use titan_core::text;
 use titan_core::verify::verify;
-use titan_nv::{Machine, compile};
+use titan_nv::Machine;
 
 const GEMM: &str = include_str!("loops/gemm.tir");
 const GEMM_WS: &str = include_str!("loops/gemm_ws.tir");

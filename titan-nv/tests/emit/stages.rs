@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use titan_core::driver::stages;
 use titan_core::text::{parse_one, print};
 use titan_core::verify::verify;
-use titan_nv::{Machine, stages};
+use titan_nv::Machine;
 
 /// The text of a kernel without the places of a file.
 fn bare(text: &str) -> String {
@@ -29,7 +30,7 @@ fn the_page_of_stages_is_current() {
     let kernel = verify(parse_one(&tile).unwrap()).unwrap();
     let machine = Machine::from_name("sm_80").unwrap();
     let all = stages(&kernel, machine, true).unwrap();
-    let ptx = &all.ptx;
+    let ptx = std::str::from_utf8(&all.code.payload).unwrap();
     // The loop ends where it branches back to its label.
     let label = ptx.lines().rev().find_map(|l| l.trim().strip_prefix("@")?.split_once("bra.uni ")).unwrap().1;
     let code = last_loop(

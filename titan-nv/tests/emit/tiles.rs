@@ -2,9 +2,10 @@
 
 use crate::ptxas;
 use std::path::{Path, PathBuf};
+use titan_core::driver::compile;
 use titan_core::text;
 use titan_core::verify::{Verified, verify};
-use titan_nv::{Machine, compile};
+use titan_nv::Machine;
 
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();

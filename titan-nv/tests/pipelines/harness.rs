@@ -1,14 +1,15 @@
 //! Kernels from text to results.
 
+use titan_core::driver::compile;
+use titan_core::driver::lower;
 use titan_core::launch::abi::{self, GpuArg};
 use titan_core::launch::report;
-use titan_core::lower::lower;
 use titan_core::num::Format;
 use titan_core::plan::{FreeBy, plan};
 use titan_core::verify::{Verified, verify};
 use titan_nv::emu::{EmuError, Launch, Memory, Module, Options, Param};
 use titan_nv::target;
-use titan_nv::{Machine, compile, emit};
+use titan_nv::{Machine, emit};
 use titan_sim::engine::{Completion, Schedule};
 
 /// A kernel ready to run: its code, and how it is launched.

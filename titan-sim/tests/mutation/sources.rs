@@ -248,7 +248,10 @@ fn implicit() -> Vec<(String, Kernel)> {
     let mut all = Vec::new();
     for slots in 2..=4 {
         for candidate in implicit::candidates(&gemm, &|_| true) {
-            all.extend(implicit::pipeline(&gemm, &candidate, slots).map(|k| (format!("pipelined D={slots}"), k)));
+            all.extend(
+                implicit::pipeline(&gemm, &candidate, slots, slots - 1)
+                    .map(|k| (format!("pipelined D={slots}"), k.canonical())),
+            );
         }
     }
     for (name, text) in

@@ -1,0 +1,95 @@
+//! What a program takes of a multiprocessor, from layouts: its shared memory, and the registers of a thread.
+//!
+//! Shared memory is exact: regions get their places here as they will later. Registers are those of tiles that are needed at the
+//! same time, and [`OTHERS`] for everything else; the assembler shares and moves values, so this is no bound.
+//!
+//! Deliberately absent: registers of addresses and of scalars, one by one.
+
+use crate::ir::{Block, Kernel, Value};
+use crate::plan::Target;
+use std::collections::BTreeSet;
+
+/// Registers of addresses, counters and predicates, which are about as many in every kernel.
+const OTHERS: u32 = 40;
+
+/// What a program takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// Registers of a thread, of 32 bits each.
+    pub registers: u32,
+    /// Warps.
+    pub warps: u32,
+}
+
+impl Estimate {
+    /// Of a barrier program whose regions have their places, which take so many bytes.
+    pub(super) fn of(program: &Kernel, shared_bytes: u32) -> Estimate {
+        let mut walk = Walk { kernel: program, most: 0 };
+        walk.block(program.body, BTreeSet::new());
+        let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
+        Estimate { shared_bytes, registers: walk.most.saturating_add(OTHERS), warps }
+    }
+
+    /// How many programs a multiprocessor runs at once, if it has no more shared memory than it grants to one.
+    #[must_use]
+    pub fn programs(&self, target: &Target) -> u32 {
+        let of = |all: u32, each: u32| all.checked_div(each).unwrap_or(u32::MAX);
+        // Each program takes what the system keeps for it besides its own.
+        let shared = of(target.shared_bytes + target.shared_reserved, self.shared_bytes + target.shared_reserved);
+        let registers = of(target.registers_per_sm, self.registers.min(target.registers) * self.warps * target.lanes);
+        shared.min(registers).min(of(target.warps_per_sm, self.warps))
+    }
+}
+
+/// The tiles that are needed, backwards through the program.
+struct Walk<'k> {
+    kernel: &'k Kernel,
+    most: u32,
+}
+
+impl Walk<'_> {
+    fn registers(&self, value: Value) -> u32 {
+        let ty = self.kernel.ty(value);
+        let layout = self.kernel.layout(value).filter(|_| ty.is_in_registers());
+        let elements = layout.map_or(0, |layout| u32::try_from(layout.registers()).unwrap_or(u32::MAX));
+        elements.saturating_mul(ty.elem().bits()).div_ceil(32)
+    }
+
+    fn keep(&mut self, needed: &BTreeSet<Value>) {
+        self.most = needed.iter().fold(0, |sum: u32, v| sum.saturating_add(self.registers(*v))).max(self.most);
+    }
+
+    /// Goes through a block behind which these tiles are needed. Gives those that are needed in front of it.
+    fn block(&mut self, block: Block, mut needed: BTreeSet<Value>) -> BTreeSet<Value> {
+        for id in self.kernel.block(block).ops.iter().rev() {
+            let op = self.kernel.op(*id);
+            needed.extend(op.results.iter().filter(|v| self.registers(**v) > 0));
+            self.keep(&needed);
+            needed.retain(|v| !op.results.contains(v));
+            let mut inside = BTreeSet::new();
+            for region in &op.regions {
+                let mut behind = needed.clone();
+                if op.kind.is_loop() {
+                    // What one iteration needs of the outside, the next one needs as well.
+                    self.kernel.walk_block(*region, &mut |_, op| {
+                        behind.extend(op.args.iter().filter(|v| self.registers(**v) > 0));
+                    });
+                    let mut made: BTreeSet<Value> = self.kernel.block(*region).args.iter().copied().collect();
+                    self.kernel.walk_block(*region, &mut |_, op| {
+                        made.extend(&op.results);
+                        made.extend(op.regions.iter().flat_map(|r| &self.kernel.block(*r).args));
+                    });
+                    behind.retain(|v| !made.contains(v));
+                }
+                inside.extend(self.block(*region, behind));
+            }
+            needed.extend(inside);
+            needed.extend(op.args.iter().filter(|v| self.registers(**v) > 0));
+            self.keep(&needed);
+        }
+        needed.retain(|v| !self.kernel.block(block).args.contains(v));
+        needed
+    }
+}

@@ -1,0 +1,143 @@
+//! The driver: the whole way of a kernel to the variants of an artifact.
+//!
+//! ```text
+//! verified kernel --[schedule: rings]--> verified kernel with rings --plan, lay out--> laid-out kernel
+//!   --[schedule: order], expand, allocate, synchronize, verify--> barrier program --lower--> lanes --back end--> code
+//! ```
+//!
+//! What is decided is a [`Schedule`]; [`rule`] fills it, this module carries it out. A [`Backend`] has the tables of a machine and
+//! spells lanes as its code; it decides nothing. The same driver serves the macro, the runtime and the command line.
+//!
+//! A barrier program that is not shown to do what its kernel asks is never made into code. The kernel then falls back to the
+//! simplest schedule, with a note; only if that is not shown either, it is refused.
+//!
+//! Deliberately absent: the search for good schedules, instructions.
+
+mod backend;
+mod estimate;
+mod order;
+mod rings;
+mod road;
+mod rule;
+mod schedule;
+mod variant;
+
+pub use backend::{Backend, Code};
+pub use estimate::Estimate;
+pub use road::barrier_program;
+pub use schedule::{Ahead, Body, Roles, Schedule};
+
+use crate::artifact::Variant;
+use crate::ir::Kernel;
+use crate::lane::Func;
+use crate::lay_out::lay_out;
+use crate::lower::{self, Lowered};
+use crate::plan::{self, LowerError, Plan, Target};
+use crate::verify::Verified;
+use road::Stop;
+use rule::Filled;
+
+/// What a kernel is on its way to the code of a machine: every stage as it is printed.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    /// What was decided.
+    pub schedule: Schedule,
+    /// The kernel with the rings, distances and roles that were chosen for the machine.
+    pub rings: Verified,
+    /// The same, its tiles laid out over threads.
+    pub laid_out: Kernel,
+    /// The barrier program that its rings have become.
+    pub barriers: Kernel,
+    /// What a thread does.
+    pub lanes: Func,
+    /// The code.
+    pub code: Code,
+}
+
+/// Compiles a kernel for a machine: the variants for aligned arguments first, then the one that assumes nothing.
+///
+/// `source` is the user's file and the line of it on which the kernel begins, for line information.
+///
+/// # Errors
+/// If the machine cannot run the kernel.
+pub fn compile(
+    kernel: &Verified,
+    backend: &dyn Backend,
+    source: Option<(&str, u32)>,
+) -> Result<Vec<Variant>, LowerError> {
+    let target = known(kernel, backend)?;
+    let mut variants = Vec::new();
+    for aligned in [true, false] {
+        if aligned && !plan::has_wide_accesses(kernel) {
+            // Both variants would be one.
+            continue;
+        }
+        let done = made(kernel, &target, aligned)?;
+        let code = backend.emit(&done.lowered.func, source)?;
+        variants.push(variant::of(kernel, done, code));
+    }
+    Ok(variants)
+}
+
+/// The stages of a kernel on the way to one variant: for aligned arguments, or for any.
+///
+/// # Errors
+/// As [`compile`].
+pub fn stages(kernel: &Verified, backend: &dyn Backend, aligned: bool) -> Result<Stages, LowerError> {
+    let target = known(kernel, backend)?;
+    let Made { schedule, rings, laid_out, barriers, lowered, .. } = made(kernel, &target, aligned)?;
+    let code = backend.emit(&lowered.func, None)?;
+    Ok(Stages { schedule, rings, laid_out, barriers, lanes: lowered.func, code })
+}
+
+/// What a thread does for a kernel and a plan, by way of its barrier program.
+///
+/// # Errors
+/// As [`barrier_program`].
+pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
+    lower::lower(&barrier_program(kernel, plan)?, &plan.target)
+}
+
+fn known(kernel: &Verified, backend: &dyn Backend) -> Result<Target, LowerError> {
+    let target = backend.target();
+    if backend.generates_code() { Ok(target) } else { Err(LowerError::no_code_generator(kernel, target.name)) }
+}
+
+/// A kernel that was compiled, up to its lanes.
+struct Made {
+    schedule: Schedule,
+    rings: Verified,
+    plan: Plan,
+    laid_out: Kernel,
+    barriers: Kernel,
+    lowered: Lowered,
+    notes: Vec<String>,
+}
+
+fn made(kernel: &Verified, target: &Target, aligned: bool) -> Result<Made, LowerError> {
+    let filled = rule::fill(kernel, target, aligned)?;
+    let simpler = rule::simpler(&filled.schedule);
+    let why = match carried_out(kernel, filled) {
+        Ok(made) => return Ok(made),
+        Err(Stop::Refused(error)) => return Err(error),
+        Err(Stop::Unproven(error)) => error,
+    };
+    let fallen = simpler.iter().find_map(|schedule| carried_out(kernel, rule::follow(kernel, target, schedule)?).ok());
+    let Some(mut made) = fallen else { return Err(why) };
+    made.notes.push(format!("{FALLBACK}: {}", why.message));
+    Ok(made)
+}
+
+/// How the note begins of a kernel whose barriers were not shown to be right under the schedule that was chosen first.
+pub const FALLBACK: &str = "a simpler schedule was taken";
+
+/// The kernel as a schedule wants it, up to its lanes.
+fn carried_out(kernel: &Verified, filled: Filled) -> Result<Made, Stop> {
+    let Filled { mut schedule, rings, plan } = filled;
+    let laid_out = lay_out(&rings, &plan)?;
+    schedule.bodies = order::choose(&laid_out);
+    let barriers = road::barriers(&rings, &plan, laid_out.clone(), &schedule.bodies)?;
+    let lowered = lower::lower(&barriers, &plan.target)?;
+    let notes = rule::notes(kernel, &schedule, plan.target.name);
+    Ok(Made { schedule, rings, plan, laid_out, barriers, lowered, notes })
+}

@@ -1,0 +1,49 @@
+//! The part of a schedule that concerns rings, carried out: slots, roles, and loops whose loads run ahead.
+
+use super::schedule::{Ahead, Roles, Schedule};
+use crate::ir::{ForKind, Kernel, OpId, OpKind};
+use crate::pipeline::fuse::fuse;
+use crate::pipeline::implicit::{Candidate, pipeline};
+use crate::verify::{Verified, verify};
+
+/// The kernel with the rings that a schedule gives it; `None` if it cannot be carried out, or does not verify.
+///
+/// What the result asks of a launch beyond what the kernel does can only be assumed, where there is a variant that assumes
+/// nothing: a schedule for arguments of any kind adds no such condition.
+pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verified> {
+    let mut made: Kernel = (**kernel).clone();
+    if made.pipes.len() != schedule.slots.len() {
+        return None;
+    }
+    let changes = schedule.roles != Roles::Kept
+        || !schedule.loops.is_empty()
+        || made.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| pipe.slots != *slots);
+    if !changes {
+        return Some(kernel.clone());
+    }
+    made.pipes.iter_mut().zip(&schedule.slots).for_each(|(pipe, slots)| pipe.slots = *slots);
+    if let Roles::Fused { distance } = schedule.roles {
+        made = fuse(&made, distance)?;
+    }
+    let loops = pipelined_loops(&made);
+    let loops: Option<Vec<(Candidate, &Ahead)>> =
+        schedule.loops.iter().map(|ahead| Some((candidate(&made, *loops.get(ahead.number)?, ahead)?, ahead))).collect();
+    for (candidate, ahead) in loops? {
+        made = pipeline(&made, &candidate, ahead.slots, ahead.distance)?;
+    }
+    let made = verify(made.canonical()).ok()?;
+    (schedule.aligned || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)
+}
+
+/// The loops over `pipelined(..)`, in the order of the text.
+pub(super) fn pipelined_loops(kernel: &Kernel) -> Vec<OpId> {
+    let mut loops = Vec::new();
+    kernel.walk(&mut |id, op| loops.extend((op.kind == OpKind::For(ForKind::Pipelined)).then_some(id)));
+    loops
+}
+
+fn candidate(kernel: &Kernel, op: OpId, ahead: &Ahead) -> Option<Candidate> {
+    let body = *kernel.op(op).regions.first()?;
+    let ops = &kernel.block(body).ops;
+    Some(Candidate { op, loads: ahead.loads.iter().map(|at| ops.get(*at).copied()).collect::<Option<_>>()? })
+}

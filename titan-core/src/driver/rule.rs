@@ -1,0 +1,201 @@
+//! The rule that fills a schedule, in place of a search.
+//!
+//! * A role that copies and one that computes are fused where copies are made by threads: the warps that copy may as well
+//!   compute. First the slots and distances with which copies run ahead, then the others; more slots before fewer.
+//! * A loop over `pipelined(..)` gets as many slots as fit, at most [`depth::MOST`], and fewer if a multiprocessor then runs two
+//!   programs instead of one: while one waits at a barrier, the other computes.
+//! * Fragments are loaded one step early, copies started behind the first product ([`super::order`]).
+//!
+//! What fits is known from layouts ([`super::estimate`]), not by making code on trial.
+//!
+//! Deliberately absent: measurements.
+
+use super::estimate::Estimate;
+use super::rings::{pipelined_loops, with_rings};
+use super::road;
+use super::schedule::{Ahead, Roles, Schedule};
+use crate::ir::{Kernel, OpId, Pipe, Value};
+use crate::pipeline::depth;
+use crate::pipeline::implicit::{self, Candidate};
+use crate::plan::{self, LowerError, Plan, Target};
+use crate::verify::Verified;
+
+/// Programs that a multiprocessor runs at once, so that one computes while the other waits.
+const TWO: u32 = 2;
+
+/// A schedule that can be carried out, and the kernel with its rings.
+#[derive(Clone, Debug)]
+pub(super) struct Filled {
+    pub(super) schedule: Schedule,
+    pub(super) rings: Verified,
+    pub(super) plan: Plan,
+}
+
+/// Fills a schedule, up to the order of operations, which needs layouts.
+///
+/// # Errors
+/// If the kernel does not fit, whatever is chosen.
+pub(super) fn fill(kernel: &Verified, target: &Target, aligned: bool) -> Result<Filled, LowerError> {
+    let written = Schedule {
+        aligned,
+        shared_bytes: target.shared_bytes,
+        slots: kernel.pipes.iter().map(|p| p.slots).collect(),
+        ..Schedule::default()
+    };
+    if kernel.roles.is_empty() { pipelined(kernel, target, written) } else { with_roles(kernel, target, written) }
+}
+
+/// The kernel under a schedule, if it can be carried out and fits.
+fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Filled, Estimate)> {
+    let rings = with_rings(kernel, schedule)?;
+    let (filled, estimate) = fitted(rings, target, schedule).ok()?;
+    Some((filled, estimate))
+}
+
+fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
+    let plan = plan::plan(&rings, target, schedule.aligned);
+    let estimate = road::estimate(&rings, &plan)?;
+    let warps = if rings.roles.is_empty() { plan.warps } else { 0 };
+    Ok((Filled { schedule: Schedule { warps, ..schedule.clone() }, rings, plan }, estimate))
+}
+
+/// A kernel without roles: its loops become rings one after the other, where that fits.
+fn pipelined(kernel: &Verified, target: &Target, written: Schedule) -> Result<Filled, LowerError> {
+    let plan = plan::plan(kernel, target, written.aligned);
+    let mut best = None;
+    if written.aligned && target.copy_async {
+        let staged = |value: Value| plan.resident.get(value.index()).is_some_and(Option::is_some);
+        let loops = pipelined_loops(kernel);
+        for candidate in implicit::candidates(kernel, &staged) {
+            let Some(number) = loops.iter().position(|op| *op == candidate.op) else { continue };
+            let so_far = best.as_ref().map_or(&written, |f: &Filled| &f.schedule);
+            best = deepest(kernel, &plan, so_far, (number, &candidate)).or(best);
+        }
+    }
+    match best {
+        Some(filled) => Ok(filled),
+        None => Ok(fitted(kernel.clone(), target, &written)?.0),
+    }
+}
+
+/// The loop with the slots of the rule, beside everything else.
+fn deepest(
+    kernel: &Verified,
+    plan: &Plan,
+    schedule: &Schedule,
+    (number, candidate): (usize, &Candidate),
+) -> Option<Filled> {
+    let looped = kernel.op(candidate.op);
+    let ops = &kernel.block(*looped.regions.first()?).ops;
+    let loads = candidate.loads.iter().map(|load| ops.iter().position(|id| id == load)).collect::<Option<Vec<_>>>()?;
+    let encoding = |load: &OpId| plan.resident.get(kernel.op(*load).results.first()?.index())?.as_ref();
+    let stage =
+        candidate.loads.iter().filter_map(encoding).map(|e| u64::from(e.bytes().next_multiple_of(e.align()))).sum();
+    let bound = |i: usize| looped.args.get(i).and_then(|v| kernel.int_constant(*v));
+    let trips = bound(0).zip(bound(1)).map(|(lo, hi)| hi.saturating_sub(lo));
+    let fits = |depth: &depth::Depth| {
+        let mut next = schedule.clone();
+        next.loops.push(Ahead { number, loads: loads.clone(), slots: depth.slots, distance: depth.distance() });
+        let (filled, estimate) = tried(kernel, &plan.target, &next)?;
+        Some((filled, estimate.programs(&plan.target)))
+    };
+    let depths = depth::depths(stage, plan.target.shared_bytes.into(), trips);
+    let mut fitting = depths.iter().filter_map(|depth| Some((depth.distance(), fits(depth)?)));
+    let (_, (most, programs)) = fitting.next()?;
+    if programs >= TWO {
+        return Some(most);
+    }
+    // Copies two iterations ahead hide most of what three do.
+    let beside = fitting.take_while(|(distance, _)| *distance >= 2).find(|(_, (_, programs))| *programs >= TWO);
+    Some(beside.map_or(most, |(_, (fewer, _))| fewer))
+}
+
+/// A kernel with roles: fused if that is possible, else each role has its warps.
+///
+/// Copies that run ahead are worth more than slots: first the slots and distances with which they do, then the others.
+fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<Filled, LowerError> {
+    let most = written.slots.iter().copied().max().unwrap_or(1);
+    let fewer = |less: u32| Schedule {
+        slots: written.slots.iter().map(|slots| slots.saturating_sub(less).max(1)).collect(),
+        ..written.clone()
+    };
+    let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
+    let fused = |schedule: &Schedule, distance: u32| {
+        let schedule = Schedule { roles: Roles::Fused { distance }, ..schedule.clone() };
+        if target.copy_async { tried(kernel, target, &schedule).map(|(filled, _)| filled) } else { None }
+    };
+    let ahead = fitting.iter().find_map(|schedule| {
+        let greatest = schedule.slots.iter().map(|slots| slots.saturating_sub(1)).min().unwrap_or(0);
+        // Whoever cannot copy one iteration ahead cannot copy more: then the other distances are not tried.
+        let possible = greatest > 0 && is_fusible(kernel, schedule);
+        (1..=greatest).rev().filter(|_| possible).find_map(|distance| fused(schedule, distance))
+    });
+    let kept = || {
+        fitting.iter().find_map(|schedule| {
+            fused(schedule, 0).or_else(|| tried(kernel, target, schedule).map(|(filled, _)| filled))
+        })
+    };
+    match ahead.or_else(kept) {
+        Some(filled) => Ok(filled),
+        None => Ok(fitted(kernel.clone(), target, &written)?.0),
+    }
+}
+
+/// Whether the roles can become one whose copies run ahead at all.
+fn is_fusible(kernel: &Verified, schedule: &Schedule) -> bool {
+    with_rings(kernel, &Schedule { roles: Roles::Fused { distance: 1 }, ..schedule.clone() }).is_some()
+}
+
+/// Whether the slots of all rings alone fit.
+fn rings_fit(kernel: &Kernel, schedule: &Schedule) -> bool {
+    let rings = kernel.pipes.iter().zip(&schedule.slots);
+    let bytes = rings.map(|(p, slots)| p.bytes().saturating_mul(u64::from(*slots))).fold(0, u64::saturating_add);
+    bytes <= schedule.shared_bytes.into()
+}
+
+/// Schedules that ask less of the proof than another, the better one first: two slots without roles, and no copies ahead.
+pub(super) fn simpler(schedule: &Schedule) -> Vec<Schedule> {
+    let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, ..ahead.clone() };
+    let roles = if schedule.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0 } };
+    let less = Schedule {
+        roles,
+        slots: schedule.slots.iter().map(|slots| (*slots).min(2)).collect(),
+        loops: schedule.loops.iter().map(two).collect(),
+        ..schedule.clone()
+    };
+    let least = Schedule { loops: Vec::new(), ..less.clone() };
+    let mut all = vec![less, least];
+    all.dedup();
+    all.retain(|simpler| simpler != schedule);
+    all
+}
+
+/// The kernel under a schedule that is given; `None` if it cannot be carried out, or does not fit.
+pub(super) fn follow(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<Filled> {
+    tried(kernel, target, schedule).map(|(filled, _)| filled)
+}
+
+/// What was chosen and why, for people.
+pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec<String> {
+    let mut notes = Vec::new();
+    let loops = pipelined_loops(kernel);
+    for Ahead { number, loads, slots, distance } in &schedule.loops {
+        let body = loops.get(*number).and_then(|op| kernel.op(*op).regions.first());
+        let ops = body.map(|body| &kernel.block(*body).ops);
+        let loaded = loads.iter().filter_map(|at| kernel.op(*ops?.get(*at)?).results.first());
+        let names: Vec<String> = loaded.map(|v| kernel.display_name(*v)).collect();
+        notes.push(format!("pipelined: {} in {slots} slots, copied {distance} iterations ahead", names.join(", ")));
+    }
+    if let Roles::Fused { distance } = schedule.roles {
+        notes.push(format!("roles fused: all warps copy {distance} iterations ahead and compute"));
+    }
+    let fewer = |(i, (pipe, slots)): (usize, (&crate::ir::PipeDecl, &u32))| {
+        (*slots < pipe.slots)
+            .then(|| format!("`{}` has {slots} slots of {}", kernel.pipe_name(Pipe::new(i)), pipe.slots))
+    };
+    let rings: Vec<String> = kernel.pipes.iter().zip(&schedule.slots).enumerate().filter_map(fewer).collect();
+    if !rings.is_empty() {
+        notes.push(format!("the shared memory of {target} is short: {}", rings.join(", ")));
+    }
+    notes
+}

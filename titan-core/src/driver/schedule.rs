@@ -1,0 +1,97 @@
+//! What is decided about a kernel on its way to the code of a machine, as plain data.
+//!
+//! A rule fills it (`super::rule`); a search may fill it as well. The driver carries it out and decides nothing itself.
+//!
+//! Worked example, a product of 128×128×64 for 99 KiB of shared memory, whose stage takes 32 KiB:
+//!
+//! ```text
+//! access aligned, 101376 bytes of shared memory, 4 warps
+//! loop 0: loads 3, 5 in 3 slots, copied 2 iterations ahead
+//! body 1: operations 0 1 2 4 5 6 3 7 ..
+//! ```
+//!
+//! Deliberately absent: layouts and matrix instructions, which follow from the kernel and the number of warps
+//! ([`crate::plan`]).
+
+use std::fmt;
+
+/// The decisions about one variant of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// Whether arguments are taken to be aligned, so that accesses are wide and copies asynchronous.
+    pub aligned: bool,
+    /// The most shared memory that a program may take, in bytes.
+    pub shared_bytes: u32,
+    /// Warps of a program without roles. With roles, each role says how many it has.
+    pub warps: u32,
+    /// What becomes of the kernel's roles.
+    pub roles: Roles,
+    /// D of each ring that the kernel declares, in the order of their declarations.
+    pub slots: Vec<u32>,
+    /// The loops over `pipelined(..)` that become rings.
+    pub loops: Vec<Ahead>,
+    /// The bodies of loops, of the kernel as it is laid out, whose operations change their order.
+    pub bodies: Vec<Body>,
+}
+
+/// What becomes of roles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Roles {
+    /// They stay as the kernel has them; so does a kernel without roles.
+    #[default]
+    Kept,
+    /// A role that copies and a role that computes become one, in which all warps do both.
+    Fused {
+        /// P: how many iterations the copies run ahead.
+        distance: u32,
+    },
+}
+
+/// A loop whose loads run ahead of the iteration that uses them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// Which loop over `pipelined(..)`, in the order of the kernel's text.
+    pub number: usize,
+    /// Its loads, as positions in the body of the loop.
+    pub loads: Vec<usize>,
+    /// D, the slots of the ring.
+    pub slots: u32,
+    /// P, how many iterations the copies run ahead; less than D.
+    pub distance: u32,
+}
+
+/// A new order of the operations of a loop's body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// Which loop, in the order of the laid-out kernel's text.
+    pub number: usize,
+    /// The positions that the operations had, in their new order.
+    pub order: Vec<usize>,
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let access = if self.aligned { "aligned" } else { "any" };
+        write!(f, "access {access}, {} bytes of shared memory", self.shared_bytes)?;
+        if self.warps > 0 {
+            write!(f, ", {} warps", self.warps)?;
+        }
+        writeln!(f)?;
+        if let Roles::Fused { distance } = self.roles {
+            writeln!(f, "roles fused, copied {distance} iterations ahead")?;
+        }
+        for (i, slots) in self.slots.iter().enumerate() {
+            writeln!(f, "ring {i}: {slots} slots")?;
+        }
+        for Ahead { number, loads, slots, distance } in &self.loops {
+            let loads: Vec<String> = loads.iter().map(ToString::to_string).collect();
+            let loads = loads.join(", ");
+            writeln!(f, "loop {number}: loads {loads} in {slots} slots, copied {distance} iterations ahead")?;
+        }
+        for Body { number, order } in &self.bodies {
+            let order: Vec<String> = order.iter().map(ToString::to_string).collect();
+            writeln!(f, "body {number}: operations {}", order.join(" "))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! A compiled kernel as a variant of an artifact: its code, and what it takes for granted.
+
+use super::Made;
+use super::backend::Code;
+use crate::artifact::{Assumption, Variant};
+use crate::ir::{HostExpr, Kernel, ParamKind};
+use crate::plan::Plan;
+
+/// The variant of a kernel that was compiled for one kind of arguments.
+pub(super) fn of(kernel: &Kernel, made: Made, code: Code) -> Variant {
+    let Made { schedule, rings, plan, lowered, notes, .. } = made;
+    let more = [
+        ("warps", plan.warps.to_string()),
+        ("barriers", lowered.barriers.to_string()),
+        ("access", if schedule.aligned { "aligned" } else { "any" }.to_owned()),
+    ];
+    let mut config = code.config;
+    config.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    let asked = kernel.sig.requires.len();
+    Variant {
+        target: plan.target.name.to_owned(),
+        config,
+        assumptions: if schedule.aligned { assumptions(&rings, &plan, asked) } else { Vec::new() },
+        shared_bytes: lowered.func.shared_bytes,
+        threads: lowered.func.threads,
+        notes: [plan.notes, notes, lowered.notes].concat(),
+        sites: lowered.sites,
+        payload: code.payload,
+    }
+}
+
+/// What wide accesses take for granted: rows of elements that begin on multiples of 16 bytes and are whole multiples long. And
+/// what copies that run ahead ask for beyond what the kernel does, of which a launch checks the first conditions.
+fn assumptions(kernel: &Kernel, plan: &Plan, checked: usize) -> Vec<Assumption> {
+    let more = kernel.sig.requires.iter().skip(checked).cloned();
+    let mut out: Vec<Assumption> = more.map(Assumption::Holds).collect();
+    for (index, param) in kernel.sig.params.iter().enumerate() {
+        let (ParamKind::Tensor { elem, shape, .. }, true) = (&param.kind, plan.vectored.get(index) == Some(&true))
+        else {
+            continue;
+        };
+        let (Ok(number), Some(last)) = (u32::try_from(index), shape.len().checked_sub(1)) else { continue };
+        out.push(Assumption::UnitStride { param: number, axis: u32::try_from(last).unwrap_or(0) });
+        out.push(Assumption::Aligned { param: number, bytes: 16 });
+        out.extend((0u32..).zip(&shape[..last]).map(|(axis, _)| Assumption::StrideMultiple {
+            param: number,
+            axis,
+            bytes: 16,
+        }));
+        out.push(Assumption::Divisible { expr: HostExpr::Dim(index, last), by: i64::from(128 / elem.bits()) });
+    }
+    out.push(Assumption::Index32);
+    out
+}
