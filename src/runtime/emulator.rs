@@ -79,6 +79,8 @@ impl std::fmt::Debug for Block {
 /// A kernel's PTX, decoded.
 pub(crate) struct Code {
     device: String,
+    /// The most shared memory that a program may have, in bytes.
+    shared_memory: u32,
     slots: Vec<Slot>,
     variants: Vec<(Variant, Module)>,
 }
@@ -110,7 +112,12 @@ impl Code {
             Ok((v, module))
         };
         let variants = variants.into_iter().map(parse).collect::<Result<Vec<_>>>()?;
-        Ok(Code { device: device.to_string(), slots: abi::slots(&loaded.kernel.sig), variants })
+        Ok(Code {
+            device: device.to_string(),
+            shared_memory: machine.shared_per_block,
+            slots: abi::slots(&loaded.kernel.sig),
+            variants,
+        })
     }
 
     pub(crate) const fn persistent_grid() -> [u32; 3] {
@@ -122,7 +129,7 @@ impl Code {
         let (kernel, loaded) = (call.kernel, call.loaded);
         gpu::check_grid(&loaded.name, &self.device, grid, GRID)?;
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
-        let facts = Facts::new(&loaded.kernel.sig, &args, call.symbols);
+        let facts = Facts::new(&loaded.kernel.sig, &args, call.symbols, self.shared_memory);
         let chosen = facts.choose(self.variants.iter().map(|(v, _)| v));
         let found = chosen.and_then(|v| self.variants.iter().find(|(other, _)| std::ptr::eq(other, v)));
         let Some((variant, module)) = found else {

@@ -20,15 +20,17 @@ pub(super) struct Facts<'a> {
     symbols: &'a [Option<i64>],
     /// Extents of each tensor.
     extents: Vec<Vec<i64>>,
+    /// The most shared memory that a program may have on the device, in bytes.
+    shared_memory: u32,
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn new(sig: &'a Signature, args: &'a [GpuArg], symbols: &'a [Option<i64>]) -> Self {
+    pub(super) fn new(sig: &'a Signature, args: &'a [GpuArg], symbols: &'a [Option<i64>], shared_memory: u32) -> Self {
         let wide = |arg: &GpuArg| match arg {
             GpuArg::Tensor { extents, .. } => extents.iter().map(|n| i64::from(*n)).collect(),
             GpuArg::Absent | GpuArg::Scalar(_) => Vec::new(),
         };
-        Facts { sig, args, symbols, extents: args.iter().map(wide).collect() }
+        Facts { sig, args, symbols, extents: args.iter().map(wide).collect(), shared_memory }
     }
 
     /// The first variant whose assumptions hold.
@@ -57,6 +59,10 @@ impl HostEnv for Facts<'_> {
 impl TensorFacts for Facts<'_> {
     fn params(&self) -> u32 {
         u32::try_from(self.args.len()).unwrap_or(0)
+    }
+
+    fn shared_memory(&self) -> u32 {
+        self.shared_memory
     }
 
     fn tensor(&self, param: u32) -> Option<TensorFact<'_>> {

@@ -71,6 +71,10 @@ impl TensorFacts for Facts {
         let (address, elem_bits, extents, strides) = self.tensors[param as usize].as_ref()?;
         Some(TensorFact { address: *address, elem_bits: *elem_bits, extents, strides })
     }
+
+    fn shared_memory(&self) -> u32 {
+        163 << 10
+    }
 }
 
 /// What a launch on a GPU came to.

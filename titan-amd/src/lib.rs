@@ -33,6 +33,7 @@ impl Backend for Machine {
             max_warps: self.threads_per_group / self.wave_size,
             registers: self.arch_vgprs,
             shared_bytes: self.lds_bytes,
+            shared_classes: vec![self.lds_bytes],
             shared_reserved: 0,
             registers_per_sm: self.vgprs_per_simd * self.simds_per_cu * self.wave_size,
             warps_per_sm: self.waves_per_simd * self.simds_per_cu,

@@ -24,6 +24,7 @@ fn sample() -> Artifact {
             Assumption::Divisible { expr: HostExpr::Scalar(3), by: 2 },
             Assumption::Holds(HostExpr::Scalar(3)),
             Assumption::Index32,
+            Assumption::SharedMemory { bytes: 163 << 10 },
         ],
         shared_bytes: 227 * 1024,
         threads: 384,
@@ -55,13 +56,13 @@ fn an_artifact_reads_back() {
     assert_eq!(artifact.encode(), bytes, "the bytes are a function of the artifact");
 }
 
-/// The bytes of version 2 stay what they are: programs embed them.
+/// The bytes of version 3 stay what they are: programs embed them.
 #[test]
 fn the_bytes_are_those_of_the_format_table() {
     let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
     let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu], refused: Vec::new() }.encode();
     let body = b"\x01\0\0\0k\x01\0\0\0\x24\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x07\0\0\0\0";
-    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x02\0\0\0");
+    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x03\0\0\0");
     assert_eq!(&bytes[24..], body);
     assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
 }
@@ -77,19 +78,19 @@ fn damage_has_a_name() {
     assert_eq!(Artifact::decode(b""), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(b"\x7fELF\x02\x01\x01\0 and more than a header"), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(&bytes[..10]), Err(ArtifactError::Length { found: 10, expected: 24 }));
-    assert_eq!(with(8, 3), Err(ArtifactError::TooNew { found: VERSION + 1 }));
+    assert_eq!(with(8, 4), Err(ArtifactError::TooNew { found: VERSION + 1 }));
     assert_eq!(with(8, 0), Err(ArtifactError::TooOld { found: 0 }));
     assert!(matches!(with(10, 1), Err(ArtifactError::Malformed { at: 10, .. })));
     assert_eq!(with(40, bytes[40] ^ 1), Err(ArtifactError::Checksum));
     let (n, cut) = (bytes.len(), bytes.len() - 1);
     assert_eq!(Artifact::decode(&bytes[..cut]), Err(ArtifactError::Length { found: cut, expected: n }));
-    let text = with(8, 3).expect_err("a newer one").to_string();
+    let text = with(8, 4).expect_err("a newer one").to_string();
     assert!(text.starts_with("made by a newer TITAN"), "{text}");
 }
 
 /// An artifact with this body and a right header.
 fn sealed(body: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x89TITAN\r\n\x02\0\0\0".to_vec();
+    let mut bytes = b"\x89TITAN\r\n\x03\0\0\0".to_vec();
     bytes.extend(u32::try_from(body.len()).expect("short").to_le_bytes());
     let fnv = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.extend(body.iter().fold(0xcbf2_9ce4_8422_2325, fnv).to_le_bytes());
@@ -141,6 +142,9 @@ impl TensorFacts for Args {
         let fact = TensorFact { address: self.address, elem_bits: 16, extents: &self.extents, strides: &self.strides };
         (param == 0).then_some(fact)
     }
+    fn shared_memory(&self) -> u32 {
+        99 << 10
+    }
 }
 
 struct Words;
@@ -174,7 +178,12 @@ fn assumptions_hold_or_do_not_and_say_what_they_are() {
     check(Assumption::Divisible { expr: k.clone(), by: 8 }, "divisible(K, 8)", "`K` is a multiple of 8");
     let few = HostExpr::binary(HostOp::Le, k.clone(), HostExpr::Const(64));
     check(Assumption::Holds(few), "holds(K <= 64)", "`K <= 64`");
+    let granted = Assumption::SharedMemory { bytes: 99 << 10 };
+    assert!(granted.holds(&good));
+    assert_eq!(granted.text(&Words), "shared_memory(101376)");
+    assert_eq!(granted.sentence(&Words), "the device grants a program 99 KiB of shared memory");
     for nonsense in [
+        Assumption::SharedMemory { bytes: 100 << 10 },
         Assumption::Divisible { expr: k, by: 0 },
         Assumption::Divisible { expr: rem(HostExpr::Const(1), 0), by: 1 },
         Assumption::UnitStride { param: 0, axis: 9 },

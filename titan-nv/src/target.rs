@@ -1,23 +1,22 @@
 //! What the middle of the compiler is told of a machine.
 
 use crate::machine::{Feature, Machine, MmaShape};
+use std::collections::BTreeSet;
 use titan_core::ir::{Elem, MMA_TRIPLES};
 use titan_core::lane::MmaAtom;
 use titan_core::plan::Target;
 
-/// The most shared memory that a program of the portable variant takes: what every architecture from sm_80 on grants
-/// (CUDA programming guide, "Technical Specifications per Compute Capability": 99 KB on 8.6 and 8.9).
-const PORTABLE_SHARED: u32 = 99 * 1024;
-
 /// The machine as plans see it.
 #[must_use]
 pub fn target(machine: &Machine) -> Target {
+    let shared_classes = shared_classes(machine);
     Target {
         name: machine.name,
         lanes: machine.warp_size,
         max_warps: machine.threads_per_block / machine.warp_size,
         registers: machine.registers_per_thread,
-        shared_bytes: if machine.capability < 90 { PORTABLE_SHARED } else { machine.shared_per_block },
+        shared_bytes: shared_classes.first().copied().unwrap_or(machine.shared_per_block),
+        shared_classes,
         shared_reserved: machine.shared_per_sm - machine.shared_per_block,
         registers_per_sm: machine.registers_per_sm,
         warps_per_sm: machine.warps_per_sm,
@@ -27,6 +26,17 @@ pub fn target(machine: &Machine) -> Target {
         fp8_convert: machine.has(Feature::Fp8Convert),
         bf16_arithmetic: machine.capability >= 90,
     }
+}
+
+/// What the machines that run code for this one grant a program: 99, 163 and 227 KiB for sm_80. Code for `sm_90a` runs there only
+/// (PTX ISA, `.target`: "architecture-specific").
+pub(crate) fn shared_classes(machine: &Machine) -> Vec<u32> {
+    let runs = |other: &&Machine| {
+        let specific = machine.name.ends_with('a');
+        other.name == machine.name || (!specific && other.capability >= machine.capability)
+    };
+    let classes: BTreeSet<u32> = Machine::all().iter().filter(runs).map(|m| m.shared_per_block).collect();
+    classes.into_iter().collect()
 }
 
 /// The instructions of a warp for each triple of elements that `mma` takes.

@@ -53,7 +53,8 @@ impl Code {
         sleeps: bool,
     ) -> Result<Given> {
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
-        let facts = Facts::new(&call.loaded.kernel.sig, &args, call.symbols);
+        let facts =
+            Facts::new(&call.loaded.kernel.sig, &args, call.symbols, self.context.device().properties.shared_per_block);
         let chosen = facts.choose(self.variants.iter().map(|r| &r.variant));
         let found = chosen.and_then(|v| self.variants.iter().find(|r| std::ptr::eq(&raw const r.variant, v)));
         let ready = found.ok_or_else(|| error::internal(&self.kernel, "no variant fits the arguments".to_owned()))?;

@@ -1,8 +1,8 @@
-//! What a variant's code takes for granted of the arguments, checked before it is launched.
+//! What a variant's code takes for granted of the arguments and of the device, checked before it is launched.
 
 use crate::ir::{HostEnv, HostExpr, HostNames};
 
-/// Something that must hold of the arguments. Of an optional tensor that is not given everything holds.
+/// Something that must hold of a launch. Of an optional tensor that is not given everything holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assumption {
     /// Tag 0, `u32` parameter, `u32` axis: elements along the axis are contiguous.
@@ -41,6 +41,11 @@ pub enum Assumption {
     Index32,
     /// Tag 5, expression, as above: it is not 0.
     Holds(HostExpr),
+    /// Tag 6, `u32` bytes: the device grants a program so much shared memory.
+    SharedMemory {
+        /// How much, at least.
+        bytes: u32,
+    },
 }
 
 /// How a tensor argument lies in memory.
@@ -77,12 +82,14 @@ impl TensorFact<'_> {
     }
 }
 
-/// The arguments of a launch.
+/// The arguments of a launch, and what its device grants.
 pub trait TensorFacts: HostEnv {
     /// How many parameters there are.
     fn params(&self) -> u32;
     /// A tensor argument; `None` for scalars and for optional tensors that are not given.
     fn tensor(&self, param: u32) -> Option<TensorFact<'_>>;
+    /// The most shared memory that a program may have on the device, in bytes.
+    fn shared_memory(&self) -> u32;
 }
 
 impl Assumption {
@@ -103,6 +110,7 @@ impl Assumption {
             Assumption::Divisible { expr, by } => expr.eval(facts).is_ok_and(|v| v.checked_rem(*by) == Some(0)),
             Assumption::Index32 => (0..facts.params()).filter_map(|p| facts.tensor(p)).all(|t| t.fits_index32()),
             Assumption::Holds(expr) => expr.eval(facts).is_ok_and(|v| v != 0),
+            Assumption::SharedMemory { bytes } => *bytes <= facts.shared_memory(),
         }
     }
 
@@ -119,6 +127,9 @@ impl Assumption {
             Assumption::Divisible { expr, by } => format!("`{}` is a multiple of {by}", expr_text(expr, names)),
             Assumption::Index32 => "every tensor has offsets of less than 2^31 elements".to_owned(),
             Assumption::Holds(expr) => format!("`{}`", expr_text(expr, names)),
+            Assumption::SharedMemory { bytes } => {
+                format!("the device grants a program {} KiB of shared memory", bytes / 1024)
+            }
         }
     }
 
@@ -135,6 +146,7 @@ impl Assumption {
             Assumption::Divisible { expr, by } => format!("divisible({}, {by})", expr_text(expr, names)),
             Assumption::Index32 => "index32".to_owned(),
             Assumption::Holds(expr) => format!("holds({})", expr_text(expr, names)),
+            Assumption::SharedMemory { bytes } => format!("shared_memory({bytes})"),
         }
     }
 }

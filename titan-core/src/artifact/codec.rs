@@ -116,6 +116,7 @@ impl Writer {
                 return;
             }
             Assumption::Index32 => (4, &[]),
+            Assumption::SharedMemory { bytes } => (6, &[*bytes]),
             Assumption::Holds(expr) => {
                 self.0.push(5);
                 self.expr(expr);
@@ -317,6 +318,7 @@ impl<'a> Reader<'a> {
             3 => Assumption::Divisible { expr: self.expr(0)?, by: i64::from_le_bytes(self.array(what)?) },
             4 => Assumption::Index32,
             5 => Assumption::Holds(self.expr(0)?),
+            6 => Assumption::SharedMemory { bytes: self.u32(what)? },
             _ => return Err(ArtifactError::Malformed { what: "an assumption of an unknown kind", at }),
         })
     }

@@ -51,7 +51,7 @@ use crate::diag::Code;
 use crate::launch::report::Site;
 
 /// The version that this crate writes, and the only one that it reads.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// What is embedded for one kernel instance.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -54,7 +54,8 @@ pub struct Stages {
     pub code: Code,
 }
 
-/// Compiles a kernel for a machine: the variants for aligned arguments first, then the one that assumes nothing.
+/// Compiles a kernel for a machine: the variants for aligned arguments first, then those for any; of each, the ones for devices
+/// that grant more shared memory first. The last one assumes nothing.
 ///
 /// `source` is the user's file and the line of it on which the kernel begins, for line information.
 ///
@@ -72,9 +73,23 @@ pub fn compile(
             // Both variants would be one.
             continue;
         }
-        let done = made(kernel, &target, aligned)?;
-        let code = backend.emit(&done.lowered.func, source)?;
-        variants.push(variant::of(kernel, done, code));
+        // Where every device grants enough, first; a variant more for each device that grants more, if it is another one.
+        let mut of_access = vec![(0, made(kernel, &target, aligned)?)];
+        for bytes in target.shared_classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
+            let (_, least) = &of_access[of_access.len() - 1];
+            let target = Target { shared_bytes: bytes, ..target.clone() };
+            if !rule::is_short_of_memory(kernel, &least.schedule) {
+                break;
+            }
+            let Ok(more) = made(kernel, &target, aligned) else { break };
+            if !more.schedule.is_but_for_memory(&least.schedule) {
+                of_access.push((bytes, more));
+            }
+        }
+        for (bytes, done) in of_access.into_iter().rev() {
+            let code = backend.emit(&done.lowered.func, source)?;
+            variants.push(variant::of(kernel, done, code, bytes));
+        }
     }
     Ok(variants)
 }
@@ -85,9 +100,16 @@ pub fn compile(
 /// As [`compile`].
 pub fn stages(kernel: &Verified, backend: &dyn Backend, aligned: bool) -> Result<Stages, LowerError> {
     let target = known(kernel, backend)?;
-    let Made { schedule, rings, laid_out, barriers, lowered, .. } = made(kernel, &target, aligned)?;
-    let code = backend.emit(&lowered.func, None)?;
-    Ok(Stages { schedule, rings, laid_out, barriers, lanes: lowered.func, code })
+    made(kernel, &target, aligned)?.stages(backend)
+}
+
+/// The stages of a kernel under a schedule that is given, whoever made it.
+///
+/// # Errors
+/// If the schedule cannot be carried out for this kernel and machine; as [`compile`].
+pub fn follow(kernel: &Verified, backend: &dyn Backend, schedule: &Schedule) -> Result<Stages, LowerError> {
+    let target = known(kernel, backend)?;
+    given(kernel, &target, schedule).map_err(Stop::error)?.stages(backend)
 }
 
 /// What a thread does for a kernel and a plan, by way of its barrier program.
@@ -114,15 +136,25 @@ struct Made {
     notes: Vec<String>,
 }
 
+impl Made {
+    fn stages(self, backend: &dyn Backend) -> Result<Stages, LowerError> {
+        let Made { schedule, rings, laid_out, barriers, lowered, .. } = self;
+        let code = backend.emit(&lowered.func, None)?;
+        Ok(Stages { schedule, rings, laid_out, barriers, lanes: lowered.func, code })
+    }
+}
+
 fn made(kernel: &Verified, target: &Target, aligned: bool) -> Result<Made, LowerError> {
-    let filled = rule::fill(kernel, target, aligned)?;
-    let simpler = rule::simpler(&filled.schedule);
-    let why = match carried_out(kernel, filled) {
+    let mut filled = rule::fill(kernel, target, aligned)?;
+    let laid_out = lay_out(&filled.rings, &filled.plan)?;
+    filled.schedule.bodies = order::choose(&laid_out);
+    let simpler = filled.schedule.simpler();
+    let why = match carried_out(kernel, filled, laid_out) {
         Ok(made) => return Ok(made),
         Err(Stop::Refused(error)) => return Err(error),
         Err(Stop::Unproven(error)) => error,
     };
-    let fallen = simpler.iter().find_map(|schedule| carried_out(kernel, rule::follow(kernel, target, schedule)?).ok());
+    let fallen = simpler.iter().find_map(|schedule| given(kernel, target, schedule).ok());
     let Some(mut made) = fallen else { return Err(why) };
     made.notes.push(format!("{FALLBACK}: {}", why.message));
     Ok(made)
@@ -131,11 +163,17 @@ fn made(kernel: &Verified, target: &Target, aligned: bool) -> Result<Made, Lower
 /// How the note begins of a kernel whose barriers were not shown to be right under the schedule that was chosen first.
 pub const FALLBACK: &str = "a simpler schedule was taken";
 
+/// The kernel under a schedule that is given.
+fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made, Stop> {
+    let target = Target { shared_bytes: schedule.shared_bytes, ..target.clone() };
+    let filled = rule::follow(kernel, &target, schedule)?;
+    let laid_out = lay_out(&filled.rings, &filled.plan)?;
+    carried_out(kernel, filled, laid_out)
+}
+
 /// The kernel as a schedule wants it, up to its lanes.
-fn carried_out(kernel: &Verified, filled: Filled) -> Result<Made, Stop> {
-    let Filled { mut schedule, rings, plan } = filled;
-    let laid_out = lay_out(&rings, &plan)?;
-    schedule.bodies = order::choose(&laid_out);
+fn carried_out(kernel: &Verified, filled: Filled, laid_out: Kernel) -> Result<Made, Stop> {
+    let Filled { schedule, rings, plan } = filled;
     let barriers = road::barriers(&rings, &plan, laid_out.clone(), &schedule.bodies)?;
     let lowered = lower::lower(&barriers, &plan.target)?;
     let notes = rule::notes(kernel, &schedule, plan.target.name);

@@ -53,9 +53,9 @@ fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Fil
 }
 
 fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
-    let plan = plan::plan(&rings, target, schedule.aligned);
+    let plan = plan::with_warps(&rings, target, schedule.aligned, schedule.warps);
     let estimate = road::estimate(&rings, &plan)?;
-    let warps = if rings.roles.is_empty() { plan.warps } else { 0 };
+    let warps = rings.roles.is_empty().then_some(plan.warps);
     Ok((Filled { schedule: Schedule { warps, ..schedule.clone() }, rings, plan }, estimate))
 }
 
@@ -121,7 +121,7 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     };
     let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     let fused = |schedule: &Schedule, distance: u32| {
-        let schedule = Schedule { roles: Roles::Fused { distance }, ..schedule.clone() };
+        let schedule = Schedule { roles: Roles::Fused { distance }, warps: None, ..schedule.clone() };
         if target.copy_async { tried(kernel, target, &schedule).map(|(filled, _)| filled) } else { None }
     };
     let ahead = fitting.iter().find_map(|schedule| {
@@ -153,26 +153,27 @@ fn rings_fit(kernel: &Kernel, schedule: &Schedule) -> bool {
     bytes <= schedule.shared_bytes.into()
 }
 
-/// Schedules that ask less of the proof than another, the better one first: two slots without roles, and no copies ahead.
-pub(super) fn simpler(schedule: &Schedule) -> Vec<Schedule> {
-    let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, ..ahead.clone() };
-    let roles = if schedule.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0 } };
-    let less = Schedule {
-        roles,
-        slots: schedule.slots.iter().map(|slots| (*slots).min(2)).collect(),
-        loops: schedule.loops.iter().map(two).collect(),
-        ..schedule.clone()
-    };
-    let least = Schedule { loops: Vec::new(), ..less.clone() };
-    let mut all = vec![less, least];
-    all.dedup();
-    all.retain(|simpler| simpler != schedule);
-    all
+/// Whether more shared memory could give another schedule: a ring has fewer slots than it should.
+pub(super) fn is_short_of_memory(kernel: &Kernel, schedule: &Schedule) -> bool {
+    let loops = pipelined_loops(kernel);
+    schedule.loops.len() < loops.len()
+        || schedule.loops.iter().any(|ahead| ahead.slots < depth::MOST)
+        || kernel.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| *slots < pipe.slots)
 }
 
-/// The kernel under a schedule that is given; `None` if it cannot be carried out, or does not fit.
-pub(super) fn follow(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<Filled> {
-    tried(kernel, target, schedule).map(|(filled, _)| filled)
+/// The kernel under a schedule that is given.
+///
+/// # Errors
+/// If it cannot be carried out, or does not fit.
+pub(super) fn follow(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Filled, LowerError> {
+    let name = kernel.sig.full_name();
+    let Some(rings) = with_rings(kernel, schedule) else {
+        return Err(LowerError::of_kernel(&name, "the schedule is not one of this kernel".to_owned()));
+    };
+    if schedule.warps.is_some_and(|warps| !warps.is_power_of_two() || warps > target.max_warps) {
+        return Err(LowerError::of_kernel(&name, format!("no program has {} warps", schedule.warps.unwrap_or(0))));
+    }
+    Ok(fitted(rings, target, schedule)?.0)
 }
 
 /// What was chosen and why, for people.

@@ -22,8 +22,8 @@ pub struct Schedule {
     pub aligned: bool,
     /// The most shared memory that a program may take, in bytes.
     pub shared_bytes: u32,
-    /// Warps of a program without roles. With roles, each role says how many it has.
-    pub warps: u32,
+    /// Warps of a program without roles, a power of two; without a number, as the plan has it. Roles say how many they have.
+    pub warps: Option<u32>,
     /// What becomes of the kernel's roles.
     pub roles: Roles,
     /// D of each ring that the kernel declares, in the order of their declarations.
@@ -69,12 +69,39 @@ pub struct Body {
     pub order: Vec<usize>,
 }
 
+impl Schedule {
+    /// Schedules that ask less of the proof than this one, the better one first: two slots without roles, and no copies ahead.
+    #[must_use]
+    pub fn simpler(&self) -> Vec<Schedule> {
+        let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, ..ahead.clone() };
+        let less = Schedule {
+            roles: if self.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0 } },
+            slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
+            loops: self.loops.iter().map(two).collect(),
+            bodies: Vec::new(),
+            warps: self.warps.filter(|_| self.slots.is_empty()),
+            ..self.clone()
+        };
+        let least = Schedule { loops: Vec::new(), ..less.clone() };
+        let mut all = vec![less, least];
+        all.dedup();
+        all.retain(|simpler| simpler != self);
+        all
+    }
+
+    /// Whether another schedule differs only in the memory that it may take.
+    #[must_use]
+    pub fn is_but_for_memory(&self, other: &Schedule) -> bool {
+        *self == Schedule { shared_bytes: self.shared_bytes, ..other.clone() }
+    }
+}
+
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let access = if self.aligned { "aligned" } else { "any" };
         write!(f, "access {access}, {} bytes of shared memory", self.shared_bytes)?;
-        if self.warps > 0 {
-            write!(f, ", {} warps", self.warps)?;
+        if let Some(warps) = self.warps {
+            write!(f, ", {warps} warps")?;
         }
         writeln!(f)?;
         if let Roles::Fused { distance } = self.roles {

@@ -6,8 +6,9 @@ use crate::artifact::{Assumption, Variant};
 use crate::ir::{HostExpr, Kernel, ParamKind};
 use crate::plan::Plan;
 
-/// The variant of a kernel that was compiled for one kind of arguments.
-pub(super) fn of(kernel: &Kernel, made: Made, code: Code) -> Variant {
+/// The variant of a kernel that was compiled for one kind of arguments, and for devices that grant at least so many bytes of shared
+/// memory to a program; 0 for all devices.
+pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Variant {
     let Made { schedule, rings, plan, lowered, notes, .. } = made;
     let more = [
         ("warps", plan.warps.to_string()),
@@ -17,10 +18,12 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code) -> Variant {
     let mut config = code.config;
     config.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
     let asked = kernel.sig.requires.len();
+    let of_arguments = if schedule.aligned { assumptions(&rings, &plan, asked) } else { Vec::new() };
+    let on_device = (granted > 0).then_some(Assumption::SharedMemory { bytes: granted });
     Variant {
         target: plan.target.name.to_owned(),
         config,
-        assumptions: if schedule.aligned { assumptions(&rings, &plan, asked) } else { Vec::new() },
+        assumptions: on_device.into_iter().chain(of_arguments).collect(),
         shared_bytes: lowered.func.shared_bytes,
         threads: lowered.func.threads,
         notes: [plan.notes, notes, lowered.notes].concat(),

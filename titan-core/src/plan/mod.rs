@@ -73,10 +73,16 @@ impl Plan {
 /// code may only be launched when they are.
 #[must_use]
 pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
+    with_warps(kernel, target, aligned, None)
+}
+
+/// The same with so many warps, a power of two; with roles, each role says how many it has.
+#[must_use]
+pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Option<u32>) -> Plan {
     let mut notes = Vec::new();
     let classes = Classes::of(kernel);
     let (warps, products, homes) = if kernel.roles.is_empty() {
-        let warps = warps::choose(kernel, target, &mut notes);
+        let warps = warps.unwrap_or_else(|| warps::choose(kernel, target, &mut notes));
         let products = products::choose(kernel, target, warps, &classes, &mut notes);
         let homes = homes::choose(kernel, target, warps, &classes, &products);
         (warps, products, homes)

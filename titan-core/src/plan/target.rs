@@ -13,8 +13,10 @@ pub struct Target {
     pub max_warps: u32,
     /// Registers of 32 bits that a thread may use.
     pub registers: u32,
-    /// Shared memory of a program, in bytes.
+    /// Shared memory that a program may take, in bytes.
     pub shared_bytes: u32,
+    /// What devices that run this target's code grant a program, in bytes, the least first: for each there may be a variant.
+    pub shared_classes: Vec<u32>,
     /// Shared memory of a multiprocessor that the system keeps for each program, in bytes.
     pub shared_reserved: u32,
     /// Registers of 32 bits of a multiprocessor.

@@ -26,6 +26,7 @@ pub(crate) fn target(lanes: u32) -> Target {
         max_warps: 1024 / lanes,
         registers: 255,
         shared_bytes: 99 * 1024,
+        shared_classes: Vec::new(),
         shared_reserved: 1024,
         registers_per_sm: 64 * 1024,
         warps_per_sm: 48,

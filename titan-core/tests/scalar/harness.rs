@@ -14,6 +14,7 @@ pub(crate) fn target(native: bool) -> Target {
         max_warps: 4,
         registers: 255,
         shared_bytes: 1 << 16,
+        shared_classes: Vec::new(),
         shared_reserved: 1024,
         registers_per_sm: 64 * 1024,
         warps_per_sm: 48,

@@ -20,6 +20,7 @@ pub(super) fn target() -> Target {
         max_warps: 32,
         registers: 255,
         shared_bytes: 99 * 1024,
+        shared_classes: Vec::new(),
         shared_reserved: 1024,
         registers_per_sm: 64 * 1024,
         warps_per_sm: 48,

@@ -2,6 +2,7 @@
 
 use crate::machine::Machine;
 use crate::ptx::Form;
+use crate::target::shared_classes;
 use titan_core::diag::Code;
 use titan_core::ir::Loc;
 use titan_core::lane::{Func, LaneError, Op, mnemonic};
@@ -118,8 +119,9 @@ pub(super) fn limits(func: &Func, machine: &Machine, file: Option<&str>) -> Resu
         let max = machine.threads_per_block;
         return limit(format!("runs programs of whole warps, at most {max} threads, not {}", func.threads));
     }
-    if func.shared_bytes > machine.shared_per_block {
-        let max = machine.shared_per_block;
+    // Code for one machine runs on later ones, which may grant more; a variant that needs it says so.
+    let max = shared_classes(machine).last().copied().unwrap_or(machine.shared_per_block);
+    if func.shared_bytes > max {
         return limit(format!("has {max} bytes of shared memory for a program, not {}", func.shared_bytes));
     }
     match file {

@@ -3,6 +3,7 @@
 mod assemble;
 mod cases;
 mod coverage;
+mod driver;
 mod execute;
 mod kernels;
 mod loops;

@@ -21,7 +21,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Every kernel that is right.
-fn kernels() -> Vec<Verified> {
+pub(crate) fn kernels() -> Vec<Verified> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../titan-core/filetests");
     let texts = files(&dir).into_iter().map(|file| std::fs::read_to_string(file).expect("filetests are text"));
     let parsed = texts.filter_map(|text| text::parse(&text).ok()).flatten();
