@@ -73,22 +73,26 @@ fn opt() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Remove fences that order nothing; they are told otherwise"),
         )
+        .arg(target())
         .after_help(crate::opt::listed())
+}
+
+/// A target for which code is generated.
+fn target() -> Arg {
+    let supported = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name);
+    Arg::new("target")
+        .long("target")
+        .value_name("NAME")
+        .default_value("sm_80")
+        .value_parser(supported.collect::<Vec<&str>>())
+        .help("For which target")
 }
 
 /// The command that shows what kernels become.
 fn emit() -> Command {
-    let supported = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name);
     Command::new("emit")
         .about("Print what kernels become for a target, at a stage of the way to its code")
-        .arg(
-            Arg::new("target")
-                .long("target")
-                .value_name("NAME")
-                .default_value("sm_80")
-                .value_parser(supported.collect::<Vec<&str>>())
-                .help("For which target"),
-        )
+        .arg(target())
         .arg(
             Arg::new("stage")
                 .long("stage")

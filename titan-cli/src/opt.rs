@@ -6,9 +6,10 @@ use crate::{Outcome, cli, none, read};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
+use titan_core::driver::Backend as _;
+use titan_core::driver::passes::{self, Options};
 use titan_core::ir::{CallProxy, Loc};
-use titan_core::pipeline::fence::Options;
-use titan_core::pipeline::passes;
+use titan_core::pipeline::fence;
 use titan_core::text::{parse_located, print};
 
 /// Runs passes and prints the kernels.
@@ -53,16 +54,19 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
 
 /// What the passes are told.
 fn options(matches: &ArgMatches) -> io::Result<Options> {
-    let mut options = Options { remove_unneeded: matches.get_flag("remove-unneeded"), ..Options::default() };
+    let mut fence =
+        fence::Options { remove_unneeded: matches.get_flag("remove-unneeded"), ..fence::Options::default() };
     for word in matches.get_many::<String>("call").into_iter().flatten() {
         let known = || CallProxy::ALL.iter().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", ");
         let wrong =
             || io::Error::other(format!("`--call {word}` is not NAME=PROXY, where PROXY is one of {}", known()));
         let (name, proxy) = word.split_once('=').ok_or_else(wrong)?;
         let proxy = *CallProxy::ALL.iter().find(|p| p.to_string() == proxy.trim()).ok_or_else(wrong)?;
-        options.calls.insert(name.trim().to_owned(), proxy);
+        fence.calls.insert(name.trim().to_owned(), proxy);
     }
-    Ok(options)
+    let target = matches.get_one::<String>("target").map_or("", String::as_str);
+    let target = titan_nv::Machine::from_name(target).map_err(io::Error::other)?.target();
+    Ok(Options { fence, target })
 }
 
 /// The passes that there are, one a line.

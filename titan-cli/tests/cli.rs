@@ -336,7 +336,7 @@ fn a_wrong_command_line_is_a_usage_error() {
         &["sim", "ring.tir", "--grid", "1,x"],
         &["opt", "unfenced.tir"],
         &["opt", "unfenced.tir", "--passes", "fense"],
-        &["opt", "unfenced.tir", "--passes", "fuse"],
+        &["opt", "unfenced.tir", "--passes", "rings"],
         &["opt", "unfenced.tir", "--passes", "fence", "--call", "f=sync"],
         &["sim", "ring.tir", "--explore", "--seed", "1"],
         &["sim", "ring.tir", "--schedule", "what"],

@@ -16,6 +16,7 @@
 mod backend;
 mod estimate;
 mod order;
+pub mod passes;
 mod rings;
 mod road;
 mod rule;

@@ -56,7 +56,7 @@ pub struct Ahead {
     pub loads: Vec<usize>,
     /// D, the slots of the ring.
     pub slots: u32,
-    /// P, how many iterations the copies run ahead; less than D.
+    /// P, how many iterations the copies run ahead; at least 1, and less than D.
     pub distance: u32,
 }
 

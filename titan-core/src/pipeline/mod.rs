@@ -4,8 +4,7 @@
 //! * [`depth`] says how far ahead;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`vtok`] counts the commit groups of copies, and says how many may be under way where a stage is waited for;
-//! * [`fence`](mod@fence) places the fences between proxies that programs of barriers lack, and the handshake of bulk stores;
-//! * [`passes`] runs transforms by name.
+//! * [`fence`](mod@fence) places the fences between proxies that programs of barriers lack, and the handshake of bulk stores.
 //!
 //! Deliberately absent: the choice of slots and distances by search, which is the scheduler's; roles, which the lowering
 //! parts.
@@ -15,5 +14,4 @@ mod edit;
 pub mod fence;
 pub mod fuse;
 pub mod implicit;
-pub mod passes;
 pub mod vtok;

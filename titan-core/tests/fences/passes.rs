@@ -1,8 +1,11 @@
 //! Passes by name.
 
 use super::read;
-use titan_core::pipeline::fence::Options;
-use titan_core::pipeline::passes::{PASSES, PassError, Passed, run};
+use titan_core::driver::passes::{Options, PASSES, PassError, Passed, run};
+use titan_core::ir::Elem;
+use titan_core::lane::MmaAtom;
+use titan_core::pipeline::fence;
+use titan_core::plan::Target;
 use titan_core::text::{parse, print};
 use titan_core::verify::verify;
 
@@ -16,8 +19,29 @@ const STORED: &str = "kernel @k() {
 }
 ";
 
+/// A machine with copies by threads.
+fn options() -> Options {
+    let target = Target {
+        name: "some",
+        lanes: 32,
+        max_warps: 32,
+        registers: 255,
+        shared_bytes: 99 << 10,
+        shared_classes: Vec::new(),
+        shared_reserved: 1024,
+        registers_per_sm: 1 << 16,
+        warps_per_sm: 48,
+        atoms: vec![MmaAtom { m: 16, n: 8, k: 16, a: Elem::F16, b: Elem::F16, acc: Elem::F32 }],
+        copy_async: true,
+        load_matrix: true,
+        fp8_convert: false,
+        bf16_arithmetic: false,
+    };
+    Options { fence: fence::Options::default(), target }
+}
+
 fn passed(text: &str, passes: &[&str]) -> Result<Passed, PassError> {
-    run(read(text), passes, &Options::default())
+    run(read(text), passes, &options())
 }
 
 #[test]
@@ -25,7 +49,7 @@ fn names_are_looked_up_before_anything_is_run() {
     let error = passed(STORED, &["fence", "fences"]).expect_err("there is no such pass");
     assert_eq!(
         error.to_string(),
-        "there is no pass `fences`: there are `canonical`, `fence`, `fence-tilelang`, `fuse`, `pipeline`",
+        "there is no pass `fences`: there are `canonical`, `fence`, `fence-tilelang`, `rings`",
     );
     assert!(PASSES.is_sorted_by_key(|p| p.name));
     assert!(PASSES.iter().all(|p| !p.about.is_empty()));
@@ -72,11 +96,11 @@ const LOOP: &str =
 
 #[test]
 fn loops_become_rings_and_stay_right() {
-    let done = passed(LOOP, &["pipeline"]).expect("it applies");
-    assert_eq!(done.notes, ["pipeline: a loop has a ring of 4 slots"]);
+    let done = passed(LOOP, &["rings"]).expect("it applies");
+    assert_eq!(done.notes, ["rings: pipelined: ta, tb in 4 slots, copied 3 iterations ahead"]);
     let text = print(&done.kernel);
     assert!(text.contains("ttg.stage.async_produce"), "{text}");
     assert_eq!(parse(&text).expect("it reads back"), [done.kernel.canonical()]);
-    let error = run(done.kernel, &["fuse"], &Options::default()).expect_err("there are no roles");
-    assert!(error.to_string().starts_with("`fuse` does not apply: "), "{error}");
+    let error = run(done.kernel, &["rings"], &options()).expect_err("there is no such loop any more");
+    assert!(error.to_string().starts_with("`rings` does not apply: "), "{error}");
 }

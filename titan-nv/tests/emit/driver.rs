@@ -79,16 +79,16 @@ fn schedules_of_other_kernels_are_refused() {
     let with = |change: &dyn Fn(&mut Schedule)| {
         let mut wrong = right.clone();
         change(&mut wrong);
-        let told = follow(&kernel, machine(), &wrong).expect_err("it is wrong");
-        told.to_string()
+        follow(&kernel, machine(), &wrong).map(|made| made.schedule).expect_err("it is wrong").to_string()
     };
     let not = "the schedule is not one of this kernel";
     assert!(with(&|s| s.loops[0].slots = 0).contains(not));
     assert!(with(&|s| s.loops[0].distance = s.loops[0].slots).contains(not));
     assert!(with(&|s| s.loops[0].number = 7).contains(not));
     assert!(with(&|s| s.loops[0].loads = vec![99]).contains(not));
-    assert!(with(&|s| s.loops[0].loads = vec![s.loops[0].loads[0] + 1]).contains(not));
+    assert!(with(&|s| s.loops[0].loads = vec![0]).contains(not));
     assert!(with(&|s| s.loops[0].loads.clear()).contains(not));
+    assert!(with(&|s| s.loops[0].distance = 0).contains(not), "the copies would come after their wait");
     assert!(with(&|s| s.loops.push(s.loops[0].clone())).contains(not));
     assert!(with(&|s| s.slots.push(2)).contains(not));
     assert!(with(&|s| s.roles = Roles::Fused { distance: 1 }).contains(not));
@@ -96,8 +96,8 @@ fn schedules_of_other_kernels_are_refused() {
     assert!(with(&|s| s.warps = Some(0)).contains("no program has 0 warps"));
     assert!(with(&|s| s.shared_bytes = 1024).contains("shared memory"));
     let order = "operations that are not there";
-    assert!(with(&|s| s.bodies[0].order.swap(0, 5)).contains(order));
-    assert!(with(&|s| drop(s.bodies[0].order.pop())).contains(order));
+    assert!(with(&|s| s.bodies[0].order[..20].reverse()).contains(order));
+    assert!(with(&|s| s.bodies[0].order.truncate(3)).contains(order));
     assert!(with(&|s| s.bodies[0].order[0] = s.bodies[0].order[1]).contains(order));
     assert!(with(&|s| s.bodies.push(Body { number: 9, order: Vec::new() })).contains(order));
 }
@@ -107,7 +107,7 @@ fn schedules_of_other_kernels_are_refused() {
 fn slots_and_distance_are_apart() {
     let kernel: Verified = gemm(64, 64, 32);
     let right = stages(&kernel, machine(), true).unwrap().schedule;
-    for (slots, distance) in [(1, 0), (2, 0), (2, 1), (3, 1), (4, 1), (4, 2), (5, 4)] {
+    for (slots, distance) in [(2, 1), (3, 1), (4, 1), (4, 2), (5, 4)] {
         let ahead = Ahead { slots, distance, ..right.loops[0].clone() };
         let schedule = Schedule { loops: vec![ahead], bodies: Vec::new(), ..right.clone() };
         let made = follow(&kernel, machine(), &schedule).unwrap_or_else(|e| panic!("{slots}, {distance}: {e}"));

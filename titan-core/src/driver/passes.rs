@@ -1,0 +1,129 @@
+//! Passes by name, for tools: what `titan opt --passes a,b` runs, one after the other.
+//!
+//! A pass takes a kernel whose structure and types are right and gives one like it, and says what it did. Nothing here claims
+//! that the result obeys the rules of barriers: who wants that verifies it.
+//!
+//! Deliberately absent: what comes after rings, which `titan emit --stage` shows.
+
+use super::rule;
+use crate::ir::Kernel;
+use crate::pipeline::fence::{self, Mode};
+use crate::plan::Target;
+use crate::verify::verify;
+
+/// What passes are told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How fences are placed.
+    pub fence: fence::Options,
+    /// The machine for which rings are chosen.
+    pub target: Target,
+}
+
+/// A pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// How tools name it.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    run: fn(Kernel, &Options) -> Result<Passed, String>,
+}
+
+/// A kernel after a pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// What was done, line by line.
+    pub notes: Vec<String>,
+}
+
+/// Why passes were not run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PassError {
+    /// There is no pass of this name.
+    #[error("there is no pass `{name}`: there are {}", names())]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The pass does not apply to the kernel.
+    #[error("`{pass}` does not apply: {why}")]
+    NotApplicable {
+        /// The pass.
+        pass: &'static str,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Every pass, in alphabetical order.
+pub const PASSES: &[Pass] = &[
+    Pass { name: "canonical", about: "numbers everything in the order of the text", run: canonical },
+    Pass { name: "fence", about: "places proxy fences and the handshake of bulk stores", run: place_fences },
+    Pass {
+        name: "fence-tilelang",
+        about: "places proxy fences where TileLang's pass would",
+        run: place_fences_tilelang,
+    },
+    Pass {
+        name: "rings",
+        about: "chooses rings, distances and roles for `--target`, as compilation for it does",
+        run: choose_rings,
+    },
+];
+
+fn names() -> String {
+    PASSES.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ")
+}
+
+/// The pass of a name.
+///
+/// # Errors
+/// There is none; the error lists those that there are.
+pub fn pass(name: &str) -> Result<&'static Pass, PassError> {
+    PASSES.iter().find(|p| p.name == name).ok_or_else(|| PassError::Unknown { name: name.to_owned() })
+}
+
+/// Runs passes in this order. Every name is looked up before anything is run.
+///
+/// # Errors
+/// A name is unknown, or a pass does not apply.
+pub fn run(kernel: Kernel, passes: &[&str], options: &Options) -> Result<Passed, PassError> {
+    let passes: Vec<&Pass> = passes.iter().map(|name| pass(name)).collect::<Result<_, _>>()?;
+    let mut all = Passed { kernel, notes: Vec::new() };
+    for pass in passes {
+        let not = |why| PassError::NotApplicable { pass: pass.name, why };
+        let Passed { kernel, notes } = (pass.run)(all.kernel, options).map_err(not)?;
+        all.kernel = kernel;
+        all.notes.extend(notes.into_iter().map(|note| format!("{}: {note}", pass.name)));
+    }
+    Ok(all)
+}
+
+fn canonical(kernel: Kernel, _: &Options) -> Result<Passed, String> {
+    Ok(Passed { kernel: kernel.canonical(), notes: Vec::new() })
+}
+
+fn place_fences(kernel: Kernel, options: &Options) -> Result<Passed, String> {
+    let fenced = fence::fence(&kernel, &options.fence);
+    Ok(Passed { kernel: fenced.kernel, notes: fenced.report.to_string().lines().map(str::to_owned).collect() })
+}
+
+fn place_fences_tilelang(kernel: Kernel, options: &Options) -> Result<Passed, String> {
+    let fence = fence::Options { mode: Mode::Tilelang, ..options.fence.clone() };
+    place_fences(kernel, &Options { fence, target: options.target.clone() })
+}
+
+fn choose_rings(kernel: Kernel, options: &Options) -> Result<Passed, String> {
+    let verified = verify(kernel).map_err(|e| e.first().map_or_else(String::new, |e| e.title.clone()))?;
+    let filled = rule::fill(&verified, &options.target, true).map_err(|e| e.message)?;
+    let notes = rule::notes(&verified, &filled.schedule, options.target.name);
+    if notes.is_empty() {
+        return Err(
+            "it has no loop over `pipelined(..)` and no roles that another schedule would serve better".to_owned()
+        );
+    }
+    Ok(Passed { kernel: filled.rings.into_kernel(), notes })
+}
