@@ -109,6 +109,11 @@ fn emit() -> Command {
                 .value_parser(["aligned", "any"])
                 .help("The variant for aligned arguments, or the one for any"),
         )
+        .arg(
+            Arg::new("shared").long("shared").value_name("KIB").value_parser(value_parser!(u32).range(1..=1024)).help(
+                "The variant for devices that grant a program so much shared memory; without it, for all devices",
+            ),
+        )
         .after_help(crate::emit::listed())
 }
 

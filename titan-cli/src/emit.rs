@@ -28,6 +28,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     let path = cli::file(matches);
     let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
     let machine = Machine::from_name(word("target")).map_err(io::Error::other)?;
+    let shared = matches.get_one::<u32>("shared").map(|kib| kib * 1024);
     let text = read(path)?;
     let (located, mut findings) = match parse_located(&text) {
         Ok(located) => (located, Vec::new()),
@@ -40,7 +41,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     for Located { kernel, at } in located {
         let name = kernel.sig.name.clone();
         let errors = match verify(kernel) {
-            Ok(kernel) => match of_stage(&kernel, machine, word("stage"), word("access") == "aligned") {
+            Ok(kernel) => match of_stage(&kernel, machine, word("stage"), (word("access") == "aligned", shared)) {
                 Ok(stage) => {
                     printed.push(stage);
                     continue;
@@ -61,11 +62,16 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
 }
 
 /// A stage of a kernel as it is printed.
-fn of_stage(kernel: &Verified, machine: &Machine, stage: &str, aligned: bool) -> Result<String, LowerError> {
+fn of_stage(
+    kernel: &Verified,
+    machine: &Machine,
+    stage: &str,
+    (aligned, shared): (bool, Option<u32>),
+) -> Result<String, LowerError> {
     if stage == "tile" {
         return Ok(print(kernel));
     }
-    let all = stages(kernel, machine, aligned)?;
+    let all = stages(kernel, machine, aligned, shared)?;
     Ok(match stage {
         "rings" => print(&all.rings),
         "laid-out" => print(&all.laid_out),

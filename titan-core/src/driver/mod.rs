@@ -19,6 +19,7 @@ mod order;
 pub mod passes;
 mod rings;
 mod road;
+mod rotate;
 mod rule;
 mod schedule;
 mod variant;
@@ -95,12 +96,19 @@ pub fn compile(
     Ok(variants)
 }
 
-/// The stages of a kernel on the way to one variant: for aligned arguments, or for any.
+/// The stages of a kernel on the way to one variant: for aligned arguments, or for any; for devices that grant a program at least so
+/// many bytes of shared memory, or for all.
 ///
 /// # Errors
 /// As [`compile`].
-pub fn stages(kernel: &Verified, backend: &dyn Backend, aligned: bool) -> Result<Stages, LowerError> {
+pub fn stages(
+    kernel: &Verified,
+    backend: &dyn Backend,
+    aligned: bool,
+    shared_bytes: Option<u32>,
+) -> Result<Stages, LowerError> {
     let target = known(kernel, backend)?;
+    let target = Target { shared_bytes: shared_bytes.unwrap_or(target.shared_bytes), ..target };
     made(kernel, &target, aligned)?.stages(backend)
 }
 

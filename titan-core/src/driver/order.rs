@@ -3,14 +3,15 @@
 //! A product by steps of `k` comes out of laying out as loads and products in turn, behind the copies of a later iteration:
 //!
 //! ```text
-//! wait; if more { copies }; L0 M0 L1 M1 L2 M2 L3 M3
+//! copies; L0 M0 L1 M1 L2 M2 L3 M3; release; wait
 //! ```
 //!
 //! Products take long and run beside other instructions. So each step's fragments are loaded before the product of the step
-//! before, and the copies are started when the first product has begun:
+//! before, the first ones (L0 of the next iteration) before the last product; and copies are started when the first product has
+//! begun:
 //!
 //! ```text
-//! wait; L0 L1 M0; if more { copies }; L2 M1 L3 M2 M3
+//! L1 M0; copies; L2 M1 L3 M2; release; wait; L0 M3
 //! ```
 //!
 //! What moves depends on nothing that it passes. That it does not pass what memory orders is left to the barriers, which are
@@ -18,8 +19,9 @@
 //!
 //! Deliberately absent: orders that depend on the machine, and the search for better ones.
 
+use super::rotate::{is_light, needed, rotate};
 use super::schedule::Body;
-use crate::ir::{Block, Effect, Kernel, LocalOp, Op, OpId, OpKind, TtgOp, Value};
+use crate::ir::{Block, Effect, Kernel, LocalOp, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
 use std::collections::BTreeSet;
 
 /// An order for the bodies of all loops that are better in another than the one they have.
@@ -27,12 +29,18 @@ use std::collections::BTreeSet;
 pub(super) fn choose(kernel: &Kernel) -> Vec<Body> {
     let mut found = Vec::new();
     for (number, body) in bodies(kernel).into_iter().enumerate() {
+        let early = first_fragments(kernel, body);
+        let rotated = if early.is_empty() { None } else { rotate(kernel, body, &early) };
         let ops = &kernel.block(body).ops;
-        let mut ordered = loads_first(kernel, ops);
-        copies_later(kernel, &mut ordered);
-        if ordered != *ops {
+        let ahead = ops.iter().enumerate().filter(|(_, id)| rotated.is_some() && early.contains(id));
+        let ahead: Vec<usize> = ahead.map(|(at, _)| at).collect();
+        let kernel = rotated.as_ref().unwrap_or(kernel);
+        let ops = &kernel.block(body).ops;
+        let mut ordered = loads_first(kernel, ops, !ahead.is_empty());
+        copies_later(kernel, &mut ordered, !ahead.is_empty());
+        if !ahead.is_empty() || ordered != *ops {
             let order = ordered.iter().filter_map(|id| ops.iter().position(|old| old == id)).collect();
-            found.push(Body { number, order });
+            found.push(Body { number, ahead, order });
         }
     }
     found
@@ -44,22 +52,40 @@ pub(super) fn choose(kernel: &Kernel) -> Vec<Body> {
 pub(super) fn apply(kernel: &Kernel, orders: &[Body]) -> Option<Kernel> {
     let mut made = kernel.clone();
     let bodies = bodies(kernel);
-    for Body { number, order } in orders {
+    for Body { number, ahead, order } in orders {
         let block = *bodies.get(*number)?;
-        let ops = &kernel.block(block).ops;
+        if !ahead.is_empty() {
+            let early = ahead.iter().map(|at| made.block(block).ops.get(*at).copied()).collect::<Option<_>>()?;
+            made = rotate(&made, block, &early)?;
+        }
+        let ops = &made.block(block).ops;
         let distinct: BTreeSet<&usize> = order.iter().collect();
         let new: Vec<OpId> = order.iter().map(|at| ops.get(*at).copied()).collect::<Option<_>>()?;
-        if distinct.len() != ops.len()
-            || new.len() != ops.len()
-            || new.last() != ops.last()
-            || !defined_first(kernel, &new)
-        {
+        let whole = distinct.len() == ops.len() && new.len() == ops.len() && new.last() == ops.last();
+        if !whole || !defined_first(&made, &new) {
             return None;
         }
         made.blocks.get_mut(block.index())?.ops = new;
     }
     // Values are numbered in the order of the text.
     Some(made.canonical())
+}
+
+/// What the first product of a body loads from a stage that the loop carries; nothing if there is no second product, behind which
+/// the next stage could be waited for.
+fn first_fragments(kernel: &Kernel, body: Block) -> BTreeSet<OpId> {
+    let ops = &kernel.block(body).ops;
+    let carried = |v: &&Value| matches!(kernel.ty(**v), Ty::Token(Token::Rperm, _));
+    let stages: BTreeSet<Value> = kernel.block(body).args.iter().filter(carried).copied().collect();
+    let mut products = ops.iter().filter(|id| is_product(kernel.op(**id)));
+    let (Some(first), Some(_)) = (products.next(), products.next()) else { return BTreeSet::new() };
+    let loads = |v: &Value| {
+        let from = ops.iter().copied().find(|id| kernel.op(*id).results.contains(v))?;
+        let all = needed(kernel, body, &BTreeSet::from([from]))?;
+        let of_stage = all.iter().any(|id| kernel.op(*id).args.iter().any(|v| stages.contains(v)));
+        (kernel.op(from).kind == OpKind::Local(LocalOp::Load) && of_stage).then_some(from)
+    };
+    kernel.op(*first).args.iter().filter_map(loads).collect()
 }
 
 /// Whether no operation uses what a later one of the same block gives.
@@ -97,14 +123,17 @@ fn is_product(op: &Op) -> bool {
     op.kind == OpKind::Local(LocalOp::Mma)
 }
 
-/// Whether an operation may pass a product: it computes numbers, or loads a tile.
-fn is_light(op: &Op) -> bool {
-    op.regions.is_empty()
-        && (op.kind.effect() == Effect::Pure && !is_product(op) || op.kind == OpKind::Local(LocalOp::Load))
+/// Whether an operation only says something of stages of a ring, or waits for one.
+const fn is_of_stages(op: &Op) -> bool {
+    matches!(
+        op.kind,
+        OpKind::Ttg(TtgOp::Consumed | TtgOp::Release | TtgOp::Ready(_) | TtgOp::WaitReady | TtgOp::ReadPerm)
+    )
 }
 
-/// Each product behind the loads of the one that follows it.
-fn loads_first(kernel: &Kernel, ops: &[OpId]) -> Vec<OpId> {
+/// Each product behind the loads of the one that follows it; the last one behind the loads of the next iteration, if these are
+/// in this one.
+fn loads_first(kernel: &Kernel, ops: &[OpId], rotated: bool) -> Vec<OpId> {
     let mut out: Vec<OpId> = Vec::with_capacity(ops.len());
     // A product that waits for its place, and what has been put before it since.
     let mut held: Option<OpId> = None;
@@ -112,7 +141,8 @@ fn loads_first(kernel: &Kernel, ops: &[OpId]) -> Vec<OpId> {
         let op = kernel.op(*id);
         if let Some(product) = held {
             let results: BTreeSet<Value> = kernel.op(product).results.iter().copied().collect();
-            if is_light(op) && !op.args.iter().any(|arg| results.contains(arg)) {
+            let passes = is_light(op) || rotated && is_of_stages(op);
+            if passes && !op.args.iter().any(|arg| results.contains(arg)) {
                 out.push(*id);
                 continue;
             }
@@ -129,19 +159,34 @@ fn loads_first(kernel: &Kernel, ops: &[OpId]) -> Vec<OpId> {
     out
 }
 
-/// Branches that copy behind the first of several products.
-fn copies_later(kernel: &Kernel, ops: &mut Vec<OpId>) {
+/// What starts copies behind the first of several products, or one in the middle: a branch that does, or a copy with its slot.
+fn copies_later(kernel: &Kernel, ops: &mut Vec<OpId>, rotated: bool) {
     let is = |id: &OpId, wanted: fn(&Op) -> bool| wanted(kernel.op(*id));
     let products = ops.iter().filter(|id| is(id, is_product)).count();
-    let (Some(first), true) = (ops.iter().position(|id| is(id, is_product)), products > 1) else { return };
-    let Some(branch) = ops[..first].iter().position(|id| copies(kernel, *id)) else { return };
-    let moved: BTreeSet<Value> = kernel.op(ops[branch]).results.iter().copied().collect();
-    let may_pass = |id: &OpId| (is(id, is_light) || is(id, is_product)) && !uses(kernel, *id, &moved);
-    if !ops[branch + 1..=first].iter().all(may_pass) {
+    // With the first loads of the next iteration at the end, the middle of the body has the fewest.
+    let nth = if rotated { products.saturating_sub(1) / 2 } else { 0 };
+    let (Some(first), true) =
+        (ops.iter().enumerate().filter(|(_, id)| is(id, is_product)).map(|(i, _)| i).nth(nth), products > 1)
+    else {
+        return;
+    };
+    let starts =
+        |id: &OpId| copies(kernel, *id) || is(id, |op| matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { .. })));
+    let Some(copy) = ops[..first].iter().position(starts) else { return };
+    let slot = kernel.op(ops[copy]).args.first().copied();
+    let acquires = |id: &OpId| matches!(kernel.op(*id).kind, OpKind::Ttg(TtgOp::Acquire(_)));
+    let of_slot = |id: &OpId| acquires(id) && kernel.op(*id).results.first().copied() == slot;
+    let begin = ops[..copy].iter().position(of_slot).unwrap_or(copy);
+    let moved: Vec<OpId> = if begin == copy { vec![ops[copy]] } else { vec![ops[begin], ops[copy]] };
+    let results: BTreeSet<Value> = moved.iter().flat_map(|id| &kernel.op(*id).results).copied().collect();
+    let may_pass =
+        |id: &OpId| moved.contains(id) || (is(id, is_light) || is(id, is_product)) && !uses(kernel, *id, &results);
+    if !ops[begin..=first].iter().all(may_pass) {
         return;
     }
-    let copies = ops.remove(branch);
-    ops.insert(first, copies);
+    ops.retain(|id| !moved.contains(id));
+    let behind = first + 1 - moved.len();
+    ops.splice(behind..behind, moved);
 }
 
 /// Whether an operation is a branch in which copies are started, and nothing is read or written otherwise.

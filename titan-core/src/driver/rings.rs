@@ -3,7 +3,7 @@
 use super::schedule::{Ahead, Roles, Schedule};
 use crate::ir::{ForKind, Kernel, OpId, OpKind};
 use crate::pipeline::fuse::fuse;
-use crate::pipeline::implicit::{Candidate, pipeline};
+use crate::pipeline::implicit::{Candidate, Depth, pipeline};
 use crate::verify::{Verified, verify};
 
 /// The kernel with the rings that a schedule gives it; `None` if it cannot be carried out, or does not verify.
@@ -29,7 +29,11 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     let loops: Option<Vec<(Candidate, &Ahead)>> =
         schedule.loops.iter().map(|ahead| Some((candidate(&made, *loops.get(ahead.number)?, ahead)?, ahead))).collect();
     for (candidate, ahead) in loops? {
-        made = pipeline(&made, &candidate, ahead.slots, ahead.distance)?;
+        made = pipeline(
+            &made,
+            &candidate,
+            Depth { slots: ahead.slots, distance: ahead.distance, carried: ahead.carried },
+        )?;
     }
     let made = verify(made.canonical()).ok()?;
     (schedule.aligned || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)

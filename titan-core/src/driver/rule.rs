@@ -95,7 +95,15 @@ fn deepest(
     let trips = bound(0).zip(bound(1)).map(|(lo, hi)| hi.saturating_sub(lo));
     let fits = |depth: &depth::Depth| {
         let mut next = schedule.clone();
-        next.loops.push(Ahead { number, loads: loads.clone(), slots: depth.slots, distance: depth.distance() });
+        // Whoever waits early waits for copies that run two iterations ahead.
+        let carried = depth.distance() >= 2 && implicit::may_carry(kernel, candidate);
+        next.loops.push(Ahead {
+            number,
+            loads: loads.clone(),
+            slots: depth.slots,
+            distance: depth.distance(),
+            carried,
+        });
         let (filled, estimate) = tried(kernel, &plan.target, &next)?;
         Some((filled, estimate.programs(&plan.target)))
     };
@@ -180,7 +188,7 @@ pub(super) fn follow(kernel: &Verified, target: &Target, schedule: &Schedule) ->
 pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec<String> {
     let mut notes = Vec::new();
     let loops = pipelined_loops(kernel);
-    for Ahead { number, loads, slots, distance } in &schedule.loops {
+    for Ahead { number, loads, slots, distance, .. } in &schedule.loops {
         let body = loops.get(*number).and_then(|op| kernel.op(*op).regions.first());
         let ops = body.map(|body| &kernel.block(*body).ops);
         let loaded = loads.iter().filter_map(|at| kernel.op(*ops?.get(*at)?).results.first());

@@ -58,6 +58,8 @@ pub struct Ahead {
     pub slots: u32,
     /// P, how many iterations the copies run ahead; at least 1, and less than D.
     pub distance: u32,
+    /// Whether the loop waits for the stage of the next iteration and carries it, so that its first loads can be early.
+    pub carried: bool,
 }
 
 /// A new order of the operations of a loop's body.
@@ -65,7 +67,10 @@ pub struct Ahead {
 pub struct Body {
     /// Which loop, in the order of the laid-out kernel's text.
     pub number: usize,
-    /// The positions that the operations had, in their new order.
+    /// Loads that are done one iteration early, by their positions. What computes their addresses is done again for them, in front
+    /// of the loop and, with the loads, at the end of the body.
+    pub ahead: Vec<usize>,
+    /// The positions that the operations have then, in their new order.
     pub order: Vec<usize>,
 }
 
@@ -73,7 +78,7 @@ impl Schedule {
     /// Schedules that ask less of the proof than this one, the better one first: two slots without roles, and no copies ahead.
     #[must_use]
     pub fn simpler(&self) -> Vec<Schedule> {
-        let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, ..ahead.clone() };
+        let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, carried: false, ..ahead.clone() };
         let less = Schedule {
             roles: if self.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0 } },
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
@@ -110,14 +115,16 @@ impl fmt::Display for Schedule {
         for (i, slots) in self.slots.iter().enumerate() {
             writeln!(f, "ring {i}: {slots} slots")?;
         }
-        for Ahead { number, loads, slots, distance } in &self.loops {
+        for Ahead { number, loads, slots, distance, carried } in &self.loops {
             let loads: Vec<String> = loads.iter().map(ToString::to_string).collect();
             let loads = loads.join(", ");
-            writeln!(f, "loop {number}: loads {loads} in {slots} slots, copied {distance} iterations ahead")?;
+            let next = if *carried { ", waited for one iteration early" } else { "" };
+            writeln!(f, "loop {number}: loads {loads} in {slots} slots, copied {distance} iterations ahead{next}")?;
         }
-        for Body { number, order } in &self.bodies {
-            let order: Vec<String> = order.iter().map(ToString::to_string).collect();
-            writeln!(f, "body {number}: operations {}", order.join(" "))?;
+        for Body { number, ahead, order } in &self.bodies {
+            let [ahead, order] = [ahead, order].map(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>());
+            let early = if ahead.is_empty() { String::new() } else { format!("loads {} early, ", ahead.join(", ")) };
+            writeln!(f, "body {number}: {early}operations {}", order.join(" "))?;
         }
         Ok(())
     }

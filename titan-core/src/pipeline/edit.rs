@@ -82,6 +82,18 @@ impl Edit {
         Some(new)
     }
 
+    /// A loop carries one more value. Gives it as its body sees it; who ends the body hands the next one on.
+    pub(super) fn carry(&mut self, looped: OpId, body: Block, initial: Value) -> Option<Value> {
+        let ty = self.kernel.ty(initial);
+        let inside = self.value(ty, Def::BlockArg(body, self.kernel.block(body).args.len()));
+        self.kernel.blocks.get_mut(body.index())?.args.push(inside);
+        let after = self.value(ty, Def::Result(looped, self.kernel.op(looped).results.len()));
+        let op = self.kernel.ops.get_mut(looped.index())?;
+        op.args.push(initial);
+        op.results.push(after);
+        Some(inside)
+    }
+
     /// Adds an operation whose result is a value that is there.
     pub(super) fn define(&mut self, kind: OpKind, args: &[Value], result: Value) {
         let id = OpId::new(self.kernel.ops.len());

@@ -256,10 +256,11 @@ impl<'k> Run<'k> {
                 let around = self.loops.len().checked_sub(1 + *n as usize)?;
                 // What loops inside of that one carry is over too.
                 for inner in self.loops[around + 1..].iter().rev() {
-                    state = state.renamed(&|slot| self.slots.along(inner.op, None, true, slot));
+                    state = state.renamed(&|slot| self.slots.along(inner.op, None, true, slot), &[]);
                 }
                 let looped = self.loops[around].op;
-                let state = state.renamed(&|slot| self.slots.along(looped, Some(id), leaves, slot));
+                let names = self.slots.handed(looped, Some(id), leaves);
+                let state = state.renamed(&|slot| self.slots.along(looped, Some(id), leaves, slot), &names);
                 let around = self.loops.get_mut(around)?;
                 join(if leaves { &mut around.exit } else { &mut around.next }, state);
                 None
@@ -376,7 +377,7 @@ impl<'k> Run<'k> {
             self.role = Some(role);
             self.of_role.clear();
             if let Some(out) = self.block(*block, state.under_way()) {
-                join(&mut after, out.renamed(&|_| None));
+                join(&mut after, out.renamed(&|_| None, &[]));
             }
             all.append(&mut self.of_role);
         }
@@ -392,7 +393,8 @@ impl<'k> Run<'k> {
 
     fn repeat(&mut self, id: OpId, op: &Op, state: &State) -> Option<State> {
         let mut entry = self.heads.remove(&id);
-        join(&mut entry, state.renamed(&|slot| self.slots.entering(id, slot)));
+        let names = self.slots.entered(id);
+        join(&mut entry, state.renamed(&|slot| self.slots.entering(id, slot), &names));
         let entry = entry.unwrap_or_default();
         self.loops.push(Around { op: id, next: None, exit: None });
         if let Some(body) = op.regions.first() {
@@ -406,7 +408,8 @@ impl<'k> Run<'k> {
         let head = head.unwrap_or_default();
         // A `for` also ends at its head.
         if matches!(op.kind, OpKind::For(_)) {
-            join(&mut exit, head.renamed(&|slot| self.slots.along(id, None, true, slot)));
+            let names = self.slots.handed(id, None, true);
+            join(&mut exit, head.renamed(&|slot| self.slots.along(id, None, true, slot), &names));
         }
         self.heads.insert(id, head);
         exit

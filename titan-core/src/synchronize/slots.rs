@@ -239,6 +239,24 @@ impl<'k> Slots<'k> {
         Some(Slot { root: same.unwrap_or(slot.root), ..slot })
     }
 
+    /// What a loop carries.
+    fn carries(&self, looped: OpId) -> &'k [Value] {
+        let body = self.kernel.op(looped).regions.first();
+        body.and_then(|b| self.kernel.block(*b).args.get(self.skipped(looped)..)).unwrap_or_default()
+    }
+
+    /// The values with which a loop begins, and what it calls them.
+    pub(super) fn entered(&self, looped: OpId) -> Vec<(Value, Value)> {
+        self.initial(looped).iter().copied().zip(self.carries(looped).iter().copied()).collect()
+    }
+
+    /// The values that are handed on at an edge of a loop, or at its end, and what they are called there.
+    pub(super) fn handed(&self, looped: OpId, edge: Option<OpId>, leaves: bool) -> Vec<(Value, Value)> {
+        let to = if leaves { &self.kernel.op(looped).results[..] } else { self.carries(looped) };
+        let from = edge.map_or(self.carries(looped), |edge| &self.kernel.op(edge).args);
+        from.iter().copied().zip(to.iter().copied()).collect()
+    }
+
     /// A slot at an edge of a loop, as it is called where the loop goes on; or after it, if the edge leaves or is none.
     pub(super) fn along(&self, looped: OpId, edge: Option<OpId>, leaves: bool, slot: Slot) -> Option<Slot> {
         let is_inside = |op: OpId| op == looped || self.tree.around(op).any(|o| o == looped);

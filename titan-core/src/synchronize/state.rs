@@ -216,16 +216,22 @@ impl State {
         }
     }
 
-    /// The same, slots called otherwise.
-    pub(super) fn renamed(&self, rename: &dyn Fn(Slot) -> Option<Slot>) -> State {
+    /// The same, slots called otherwise. Of the values that name stages, those that are handed on get their new names too; others
+    /// go on naming a stage that is waited for, which matters only where they are seen.
+    pub(super) fn renamed(&self, rename: &dyn Fn(Slot) -> Option<Slot>, names: &[(Value, Value)]) -> State {
+        let named = |value: Value| names.iter().filter(move |(old, _)| *old == value).map(|(_, new)| *new);
         let all = |set: &BTreeSet<Touch>| set.iter().map(|(b, writes)| (b.renamed(rename), *writes)).collect();
-        // In another iteration the same values name other stages.
+        // In another iteration the same values name other stages: a loop that is entered has in `ready` what is handed to it and
+        // what is known outside, and a value of its own is in there only if every way to its head has it there.
         let mark = |m: &Mark| {
             let (bytes, writes) = m.touch;
-            Mark { touch: (bytes.renamed(rename), writes), apart: BTreeSet::new(), released: m.released }
+            let apart = m.apart.iter().flat_map(|value| named(*value)).collect();
+            Mark { touch: (bytes.renamed(rename), writes), apart, released: m.released }
         };
         let touched = self.touched.iter().map(mark).collect();
-        State { touched, ready: BTreeSet::new(), open: all(&self.open), groups: self.groups.iter().map(all).collect() }
+        let mut ready = self.ready.clone();
+        ready.extend(self.ready.iter().flat_map(|(ring, value)| named(*value).map(|new| (*ring, new))));
+        State { touched, ready, open: all(&self.open), groups: self.groups.iter().map(all).collect() }
     }
 }
 

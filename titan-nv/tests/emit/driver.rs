@@ -27,7 +27,7 @@ fn no_kernel_falls_back() {
             assert_eq!(fallen, None, "{name}");
             programs += 1;
         }
-        let schedule = stages(&kernel, machine(), true).unwrap().schedule;
+        let schedule = stages(&kernel, machine(), true, None).unwrap().schedule;
         for less in schedule.simpler() {
             // What cannot be fused has no simpler schedule.
             match follow(&kernel, machine(), &less) {
@@ -45,7 +45,7 @@ fn a_schedule_says_all_that_was_decided() {
     for kernel in kernels() {
         let name = kernel.sig.full_name();
         for aligned in [true, false] {
-            let Ok(made) = stages(&kernel, machine(), aligned) else { continue };
+            let Ok(made) = stages(&kernel, machine(), aligned, None) else { continue };
             let again = follow(&kernel, machine(), &made.schedule).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(made.code, again.code, "{name}\n{}", made.schedule);
         }
@@ -75,7 +75,7 @@ fn devices_with_more_memory_get_more_slots() {
 #[test]
 fn schedules_of_other_kernels_are_refused() {
     let kernel = gemm(64, 64, 32);
-    let right = stages(&kernel, machine(), true).unwrap().schedule;
+    let right = stages(&kernel, machine(), true, None).unwrap().schedule;
     let with = |change: &dyn Fn(&mut Schedule)| {
         let mut wrong = right.clone();
         change(&mut wrong);
@@ -99,14 +99,14 @@ fn schedules_of_other_kernels_are_refused() {
     assert!(with(&|s| s.bodies[0].order[..20].reverse()).contains(order));
     assert!(with(&|s| s.bodies[0].order.truncate(3)).contains(order));
     assert!(with(&|s| s.bodies[0].order[0] = s.bodies[0].order[1]).contains(order));
-    assert!(with(&|s| s.bodies.push(Body { number: 9, order: Vec::new() })).contains(order));
+    assert!(with(&|s| s.bodies.push(Body { number: 9, ahead: Vec::new(), order: Vec::new() })).contains(order));
 }
 
 /// Copies may run fewer iterations ahead than there are slots.
 #[test]
 fn slots_and_distance_are_apart() {
     let kernel: Verified = gemm(64, 64, 32);
-    let right = stages(&kernel, machine(), true).unwrap().schedule;
+    let right = stages(&kernel, machine(), true, None).unwrap().schedule;
     for (slots, distance) in [(2, 1), (3, 1), (4, 1), (4, 2), (5, 4)] {
         let ahead = Ahead { slots, distance, ..right.loops[0].clone() };
         let schedule = Schedule { loops: vec![ahead], bodies: Vec::new(), ..right.clone() };

@@ -29,7 +29,7 @@ fn the_page_of_stages_is_current() {
     let tile = super::loops::gemm([32, 32, 32]);
     let kernel = verify(parse_one(&tile).unwrap()).unwrap();
     let machine = Machine::from_name("sm_80").unwrap();
-    let all = stages(&kernel, machine, true).unwrap();
+    let all = stages(&kernel, machine, true, None).unwrap();
     let ptx = std::str::from_utf8(&all.code.payload).unwrap();
     // The loop ends where it branches back to its label.
     let label = ptx.lines().rev().find_map(|l| l.trim().strip_prefix("@")?.split_once("bra.uni ")).unwrap().1;
