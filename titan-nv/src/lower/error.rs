@@ -122,7 +122,10 @@ pub(super) fn limits(func: &Func, machine: &Machine, file: Option<&str>) -> Resu
     // Code for one machine runs on later ones, which may grant more; a variant that needs it says so.
     let max = shared_classes(machine).last().copied().unwrap_or(machine.shared_per_block);
     if func.shared_bytes > max {
-        return limit(format!("has {max} bytes of shared memory for a program, not {}", func.shared_bytes));
+        return limit(format!(
+            "and later have at most {max} bytes of shared memory for a program, not {}",
+            func.shared_bytes
+        ));
     }
     match file {
         Some(file) if file.contains(|c: char| c.is_control() || c == '"' || c == '\\') => {

@@ -47,8 +47,8 @@ fn limits_of_the_machine_are_said_with_numbers() {
         ),
         (
             "sm_86",
-            |f| f.shared_bytes = 99 * 1024 + 1,
-            "kernel `bad::<7>`: sm_86 has 101376 bytes of shared memory for a program, not 101377",
+            |f| f.shared_bytes = 227 * 1024 + 1,
+            "kernel `bad::<7>`: sm_86 and later have at most 232448 bytes of shared memory for a program, not 232449",
         ),
     ];
     for (target, spoil, says) in cases {
