@@ -1,9 +1,10 @@
 //! The part of a schedule that concerns rings, carried out: slots, roles, and loops whose loads run ahead.
 
 use super::schedule::{Ahead, Roles, Schedule};
-use crate::ir::{ForKind, Kernel, OpId, OpKind};
+use crate::ir::{ForKind, Kernel, OpId, OpKind, Pipe};
+use crate::pipeline::carry::carry;
 use crate::pipeline::fuse::fuse;
-use crate::pipeline::implicit::{Candidate, Depth, pipeline};
+use crate::pipeline::implicit::{Candidate, pipeline};
 use crate::verify::{Verified, verify};
 
 /// The kernel with the rings that a schedule gives it; `None` if it cannot be carried out, or does not verify.
@@ -22,18 +23,20 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         return Some(kernel.clone());
     }
     made.pipes.iter_mut().zip(&schedule.slots).for_each(|(pipe, slots)| pipe.slots = *slots);
-    if let Roles::Fused { distance } = schedule.roles {
+    if let Roles::Fused { distance, carried } = schedule.roles {
         made = fuse(&made, distance)?;
+        for ring in (0..made.pipes.len()).map(Pipe::new).filter(|_| carried) {
+            made = carry(&made, ring)?;
+        }
     }
     let loops = pipelined_loops(&made);
     let loops: Option<Vec<(Candidate, &Ahead)>> =
         schedule.loops.iter().map(|ahead| Some((candidate(&made, *loops.get(ahead.number)?, ahead)?, ahead))).collect();
     for (candidate, ahead) in loops? {
-        made = pipeline(
-            &made,
-            &candidate,
-            Depth { slots: ahead.slots, distance: ahead.distance, carried: ahead.carried },
-        )?;
+        made = pipeline(&made, &candidate, ahead.slots, ahead.distance)?;
+        if ahead.carried {
+            made = carry(&made, Pipe::new(made.pipes.len() - 1))?;
+        }
     }
     let made = verify(made.canonical()).ok()?;
     (schedule.aligned || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)

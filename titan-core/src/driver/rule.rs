@@ -20,6 +20,9 @@ use crate::pipeline::implicit::{self, Candidate};
 use crate::plan::{self, LowerError, Plan, Target};
 use crate::verify::Verified;
 
+/// P from which on a stage may be waited for one iteration early: its copies have begun in an iteration before.
+const EARLY: u32 = 2;
+
 /// Programs that a multiprocessor runs at once, so that one computes while the other waits.
 const TWO: u32 = 2;
 
@@ -94,17 +97,14 @@ fn deepest(
     let bound = |i: usize| looped.args.get(i).and_then(|v| kernel.int_constant(*v));
     let trips = bound(0).zip(bound(1)).map(|(lo, hi)| hi.saturating_sub(lo));
     let fits = |depth: &depth::Depth| {
-        let mut next = schedule.clone();
-        // Whoever waits early waits for copies that run two iterations ahead.
-        let carried = depth.distance() >= 2 && implicit::may_carry(kernel, candidate);
-        next.loops.push(Ahead {
-            number,
-            loads: loads.clone(),
-            slots: depth.slots,
-            distance: depth.distance(),
-            carried,
-        });
-        let (filled, estimate) = tried(kernel, &plan.target, &next)?;
+        let (slots, distance) = (depth.slots, depth.distance());
+        let with = |carried: bool| {
+            let mut next = schedule.clone();
+            next.loops.push(Ahead { number, loads: loads.clone(), slots, distance, carried });
+            tried(kernel, &plan.target, &next)
+        };
+        let early = if distance >= EARLY { with(true) } else { None };
+        let (filled, estimate) = early.or_else(|| with(false))?;
         Some((filled, estimate.programs(&plan.target)))
     };
     let depths = depth::depths(stage, plan.target.shared_bytes.into(), trips);
@@ -129,8 +129,12 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     };
     let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     let fused = |schedule: &Schedule, distance: u32| {
-        let schedule = Schedule { roles: Roles::Fused { distance }, warps: None, ..schedule.clone() };
-        if target.copy_async { tried(kernel, target, &schedule).map(|(filled, _)| filled) } else { None }
+        let fused = |carried: bool| {
+            let roles = Roles::Fused { distance, carried };
+            tried(kernel, target, &Schedule { roles, warps: None, ..schedule.clone() }).map(|(filled, _)| filled)
+        };
+        let early = if distance >= EARLY { fused(true) } else { None };
+        if target.copy_async { early.or_else(|| fused(false)) } else { None }
     };
     let ahead = fitting.iter().find_map(|schedule| {
         let greatest = schedule.slots.iter().map(|slots| slots.saturating_sub(1)).min().unwrap_or(0);
@@ -151,7 +155,7 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
 
 /// Whether the roles can become one whose copies run ahead at all.
 fn is_fusible(kernel: &Verified, schedule: &Schedule) -> bool {
-    with_rings(kernel, &Schedule { roles: Roles::Fused { distance: 1 }, ..schedule.clone() }).is_some()
+    with_rings(kernel, &Schedule { roles: Roles::Fused { distance: 1, carried: false }, ..schedule.clone() }).is_some()
 }
 
 /// Whether the slots of all rings alone fit.
@@ -195,7 +199,7 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         let names: Vec<String> = loaded.map(|v| kernel.display_name(*v)).collect();
         notes.push(format!("pipelined: {} in {slots} slots, copied {distance} iterations ahead", names.join(", ")));
     }
-    if let Roles::Fused { distance } = schedule.roles {
+    if let Roles::Fused { distance, .. } = schedule.roles {
         notes.push(format!("roles fused: all warps copy {distance} iterations ahead and compute"));
     }
     let fewer = |(i, (pipe, slots)): (usize, (&crate::ir::PipeDecl, &u32))| {

@@ -44,6 +44,8 @@ pub enum Roles {
     Fused {
         /// P: how many iterations the copies run ahead.
         distance: u32,
+        /// As [`Ahead::carried`], of every ring.
+        carried: bool,
     },
 }
 
@@ -80,7 +82,7 @@ impl Schedule {
     pub fn simpler(&self) -> Vec<Schedule> {
         let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, carried: false, ..ahead.clone() };
         let less = Schedule {
-            roles: if self.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0 } },
+            roles: if self.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0, carried: false } },
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
             loops: self.loops.iter().map(two).collect(),
             bodies: Vec::new(),
@@ -109,8 +111,9 @@ impl fmt::Display for Schedule {
             write!(f, ", {warps} warps")?;
         }
         writeln!(f)?;
-        if let Roles::Fused { distance } = self.roles {
-            writeln!(f, "roles fused, copied {distance} iterations ahead")?;
+        let early = |carried: bool| if carried { ", waited for one iteration early" } else { "" };
+        if let Roles::Fused { distance, carried } = self.roles {
+            writeln!(f, "roles fused, copied {distance} iterations ahead{}", early(carried))?;
         }
         for (i, slots) in self.slots.iter().enumerate() {
             writeln!(f, "ring {i}: {slots} slots")?;
@@ -118,7 +121,7 @@ impl fmt::Display for Schedule {
         for Ahead { number, loads, slots, distance, carried } in &self.loops {
             let loads: Vec<String> = loads.iter().map(ToString::to_string).collect();
             let loads = loads.join(", ");
-            let next = if *carried { ", waited for one iteration early" } else { "" };
+            let next = early(*carried);
             writeln!(f, "loop {number}: loads {loads} in {slots} slots, copied {distance} iterations ahead{next}")?;
         }
         for Body { number, ahead, order } in &self.bodies {

@@ -12,26 +12,12 @@
 //! This is right for every N, 0 and fewer than P included. The wait comes before the next copy begins, so that one barrier
 //! serves both: what was copied is there for all, and what was read is free again.
 //!
-//! The second form waits for the stage of the next iteration at the end of this one and carries it, so that what the next iteration
-//! needs first can be loaded early. Its copies are started always, and write zeros after the last iteration: no branch parts the
-//! body. N + P stages are filled and read; nothing looks at the last P of them.
-//!
-//! ```text
-//! for t in 0..P                        { acquire; copy iteration t if t < N, else zeros }
-//! wait for stage 0
-//! for c in 0..N, carrying a stage      { acquire; copy iteration c + P if c + P < N, else zeros; compute; release;
-//!                                        wait for stage c + 1 }
-//! release; for t in 1..P               { wait; release }
-//! ```
-//!
-//! It is for loops whose coordinates can be computed for iterations that there are not.
-//!
 //! Deliberately absent: the choice of D and P, which the caller makes; loads that go to registers.
 
 use super::edit::Edit;
 use crate::ir::{
-    BinOp, Block, Def, Field, Fill, ForKind, Kernel, Loc, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, Pred, Proxy,
-    TtgOp, Ty, Value,
+    BinOp, Block, Def, Field, ForKind, Kernel, Loc, Op, OpId, OpKind, PipeDecl, PipeSpace, Pred, Proxy, TtgOp, Ty,
+    Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,63 +108,13 @@ fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value:
     pure && scalar && op.args.iter().all(|v| computed_ahead(kernel, body, inside, *v, depth + 1))
 }
 
-/// How a loop is pipelined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Depth {
-    /// D, the slots.
-    pub slots: u32,
-    /// P, how many iterations copies run ahead.
-    pub distance: u32,
-    /// Whether the loop carries the stage of the next iteration: the second form.
-    pub carried: bool,
-}
-
-/// Whether a loop may have the second form: nothing leaves it early, and its coordinates are sums and products.
-#[must_use]
-pub fn may_carry(kernel: &Kernel, candidate: &Candidate) -> bool {
-    let Some(body) = kernel.op(candidate.op).regions.first() else { return false };
-    let inside = inside(kernel, *body);
-    let mut leaves = 0;
-    kernel.walk_block(*body, &mut |_, op| {
-        leaves += usize::from(matches!(op.kind, OpKind::Break(_) | OpKind::Continue(_)));
-        // Loops inside end by going on.
-        leaves -= op.regions.iter().filter(|_| op.kind.is_loop()).count().min(leaves);
-    });
-    let ends = kernel.block(*body).ops.last().is_some_and(|id| kernel.op(*id).kind == OpKind::Continue(0));
-    let simple = |load: &OpId| kernel.op(*load).args.iter().all(|v| is_total(kernel, *body, &inside, *v, 0));
-    ends && leaves == 1 && candidate.loads.iter().all(simple)
-}
-
-/// Whether a value of a body can be computed in iterations that there are not: nothing that it is made of there can fail.
-fn is_total(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value: Value, depth: usize) -> bool {
-    if !inside.contains(&value) || kernel.block(body).args.first() == Some(&value) {
-        return true;
-    }
-    let Some(op) = kernel.def_op(value).filter(|_| depth < 64) else { return false };
-    let divides = matches!(op.kind, OpKind::Binary(BinOp::Div | BinOp::Rem));
-    let number = matches!(
-        op.kind,
-        OpKind::Const(_)
-            | OpKind::Binary(_)
-            | OpKind::Cmp(_)
-            | OpKind::Select
-            | OpKind::Cast(_)
-            | OpKind::Dim(_)
-            | OpKind::ProgramId(_)
-            | OpKind::NumPrograms(_)
-            | OpKind::Ttg(TtgOp::Rematerialize)
-    );
-    number && !divides && op.args.iter().all(|v| is_total(kernel, body, inside, *v, depth + 1))
-}
-
-/// Pipelines a loop with D slots, copies running P iterations ahead, 0 < P < D. Operations keep their numbers, those that are new
+/// Pipelines a loop with D slots, copies running P iterations ahead, P < D. Operations keep their numbers, those that are new
 /// come after them. The kernel is not verified again.
 ///
-/// `None` if the loop is not as [`candidates`] found it, P is not less than D, or the loop cannot have the form that is asked for.
+/// `None` if the loop is not as [`candidates`] found it, or P is not less than D.
 #[must_use]
-pub fn pipeline(kernel: &Kernel, candidate: &Candidate, depth: Depth) -> Option<Kernel> {
-    let Depth { slots, distance, carried } = depth;
-    if distance >= slots || carried && !may_carry(kernel, candidate) {
+pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u32) -> Option<Kernel> {
+    if distance >= slots {
         return None;
     }
     let distance = i64::from(distance);
@@ -187,7 +123,6 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, depth: Depth) -> Option<
     let bytes = u32::try_from(decl.bytes()).ok()?;
     let mut edit = Edit::new(kernel.clone());
     edit.kernel.pipes.push(decl);
-    let pipe = Pipe::new(edit.kernel.pipes.len() - 1);
     edit.loc = kernel.op(candidate.op).loc;
     from_zero(&mut edit, candidate.op)?;
     let looped = edit.kernel.op(candidate.op).clone();
@@ -200,45 +135,26 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, depth: Depth) -> Option<
     let ahead = edit.block(&[Ty::I32], |edit, args| {
         let at = edit.one(OpKind::Binary(BinOp::Add), &[lo, args[0]])?;
         let some = edit.one(OpKind::Cmp(Pred::Lt), &[at, hi])?;
-        made.copy_if(edit, some, at, carried)?;
+        made.copy_if(edit, some, at)?;
         edit.raw(OpKind::Continue(0), &[], &[], Vec::new());
         Some(())
     })?;
     edit.raw(OpKind::For(ForKind::Sequential), &[zero, far, one], &[], vec![ahead]);
     let last = edit.one(OpKind::Binary(BinOp::Sub), &[hi, far])?;
-    let first = *candidate.loads.first()?;
-    let (outside, at_load) = (edit.loc, kernel.op(first).loc);
-    let carries = if carried {
-        edit.loc = at_load;
-        Some(edit.wait(pipe)?)
-    } else {
-        None
-    };
-    edit.loc = outside;
     edit.put_before(parent, candidate.op);
-    // Inside: wait, begin the copies of a later iteration, read where the copies are.
-    edit.loc = at_load;
-    let perm = match carries {
-        Some(initial) => edit.carry(candidate.op, body, initial)?,
-        None => edit.wait(pipe)?,
-    };
     // Nothing is under way after the loop: its memory may serve others.
-    let inside = std::mem::take(&mut edit.pending);
-    edit.loc = outside;
-    if carried {
-        edit.let_go(*edit.kernel.op(candidate.op).results.last()?)?;
-        for _ in 1..depth.distance {
-            let rest = edit.wait(pipe)?;
-            edit.let_go(rest)?;
-        }
-    }
     edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
     edit.put_after(parent, candidate.op);
-    edit.pending = inside;
-    edit.loc = at_load;
+    // Inside: wait, begin the copies of a later iteration, read where the copies are.
+    let first = *candidate.loads.first()?;
+    edit.loc = kernel.op(first).loc;
+    let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len() - 1);
+    let ready = edit.one(OpKind::Ttg(TtgOp::Ready(pipe)), &[])?;
+    let stage = edit.one(OpKind::Ttg(TtgOp::WaitReady), &[ready])?;
+    let perm = edit.one(OpKind::Ttg(TtgOp::ReadPerm), &[stage])?;
     let some = edit.one(OpKind::Cmp(Pred::Lt), &[counter, last])?;
     let at = edit.one(OpKind::Binary(BinOp::Add), &[counter, far])?;
-    made.copy_if(&mut edit, some, at, carried)?;
+    made.copy_if(&mut edit, some, at)?;
     for (field, load) in (0u8..).zip(&candidate.loads) {
         let (elem, shape) = tile_of(kernel, *load)?;
         let view = edit.one(OpKind::Ttg(TtgOp::View { field, elem, shape }), &[perm])?;
@@ -252,33 +168,14 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, depth: Depth) -> Option<
         edit.take_out(body, *load);
     }
     // Behind the last product: the slot is free again.
+    let consumed = edit.one(OpKind::Ttg(TtgOp::Consumed), &[perm])?;
+    edit.op(OpKind::Ttg(TtgOp::Release), &[consumed])?;
     let behind = last_reader(&edit.kernel, body, perm)?;
-    edit.let_go(perm)?;
-    if carried {
-        let next = edit.wait(pipe)?;
-        let end = *edit.kernel.block(body).ops.last()?;
-        edit.kernel.ops.get_mut(end.index())?.args.push(next);
-    }
     edit.put_after(body, behind);
     if let Some(op) = edit.kernel.ops.get_mut(candidate.op.index()) {
         op.kind = OpKind::For(ForKind::Sequential);
     }
     Some(edit.kernel)
-}
-
-impl Edit {
-    /// Waits for the next stage of a ring, to read it.
-    fn wait(&mut self, pipe: Pipe) -> Option<Value> {
-        let ready = self.one(OpKind::Ttg(TtgOp::Ready(pipe)), &[])?;
-        let stage = self.one(OpKind::Ttg(TtgOp::WaitReady), &[ready])?;
-        self.one(OpKind::Ttg(TtgOp::ReadPerm), &[stage])
-    }
-
-    /// Releases a stage that was read.
-    fn let_go(&mut self, perm: Value) -> Option<()> {
-        let consumed = self.one(OpKind::Ttg(TtgOp::Consumed), &[perm])?;
-        self.op(OpKind::Ttg(TtgOp::Release), &[consumed]).map(drop)
-    }
 }
 
 /// A loop over `lo..hi`, where `lo` is no constant, becomes one over `0..n`: near 2³¹, `lo + 1` could wrap, and no copy may begin
@@ -333,29 +230,26 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    /// `if some { acquire; copy iteration at }`, or `acquire; copy iteration at if some, else zeros`.
-    fn copy_if(&self, edit: &mut Edit, some: Value, at: Value, always: bool) -> Option<()> {
-        if always { self.copy(edit, at, Some(some)) } else { edit.only_if(some, |edit| self.copy(edit, at, None)) }
-    }
-
-    fn copy(&self, edit: &mut Edit, at: Value, some: Option<Value>) -> Option<()> {
-        let pipe = Pipe::new(edit.kernel.pipes.len().checked_sub(1)?);
-        let mut known = BTreeMap::from([(self.counter, at)]);
-        let slot = edit.one(OpKind::Ttg(TtgOp::Acquire(pipe)), &[])?;
-        let mut args = vec![slot];
-        for load in &self.candidate.loads {
-            let op: Op = edit.kernel.op(*load).clone();
-            let OpKind::Load(unit, shape) = op.kind else { return None };
-            let mut of = Vec::new();
-            for arg in &op.args {
-                of.push(self.ahead(edit, *arg, &mut known)?);
+    /// `if some { acquire; copy iteration at }`
+    fn copy_if(&self, edit: &mut Edit, some: Value, at: Value) -> Option<()> {
+        let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len().checked_sub(1)?);
+        edit.only_if(some, |edit| {
+            let mut known = BTreeMap::from([(self.counter, at)]);
+            let slot = edit.one(OpKind::Ttg(TtgOp::Acquire(pipe)), &[])?;
+            let mut args = vec![slot];
+            for load in &self.candidate.loads {
+                let op: Op = edit.kernel.op(*load).clone();
+                let OpKind::Load(unit, shape) = op.kind else { return None };
+                let mut of = Vec::new();
+                for arg in &op.args {
+                    of.push(self.ahead(edit, *arg, &mut known)?);
+                }
+                args.push(edit.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &of)?);
             }
-            args.push(edit.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &of)?);
-        }
-        args.extend(some);
-        let skipped = some.map(|_| Fill::Zero);
-        edit.op(OpKind::Ttg(TtgOp::AsyncProduce { bytes: self.bytes, proxy: Proxy::Generic, skipped }), &args)?;
-        Some(())
+            let kind = TtgOp::AsyncProduce { bytes: self.bytes, proxy: Proxy::Generic, skipped: None };
+            edit.op(OpKind::Ttg(kind), &args)?;
+            Some(())
+        })
     }
 
     /// A value of the body, computed for another iteration.

@@ -2,6 +2,7 @@
 //!
 //! * [`implicit`] turns loops over `pipelined(..)` into rings whose copies run ahead;
 //! * [`depth`] says how far ahead;
+//! * [`carry`] waits for the next stage one iteration early;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`vtok`] counts the commit groups of copies, and says how many may be under way where a stage is waited for;
 //! * [`fence`](mod@fence) places the fences between proxies that programs of barriers lack, and the handshake of bulk stores.
@@ -9,6 +10,7 @@
 //! Deliberately absent: the choice of slots and distances by search, which is the scheduler's; roles, which the lowering
 //! parts.
 
+pub mod carry;
 pub mod depth;
 mod edit;
 pub mod fence;

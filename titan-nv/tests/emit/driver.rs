@@ -91,7 +91,7 @@ fn schedules_of_other_kernels_are_refused() {
     assert!(with(&|s| s.loops[0].distance = 0).contains(not), "the copies would come after their wait");
     assert!(with(&|s| s.loops.push(s.loops[0].clone())).contains(not));
     assert!(with(&|s| s.slots.push(2)).contains(not));
-    assert!(with(&|s| s.roles = Roles::Fused { distance: 1 }).contains(not));
+    assert!(with(&|s| s.roles = Roles::Fused { distance: 1, carried: false }).contains(not));
     assert!(with(&|s| s.warps = Some(3)).contains("no program has 3 warps"));
     assert!(with(&|s| s.warps = Some(0)).contains("no program has 0 warps"));
     assert!(with(&|s| s.shared_bytes = 1024).contains("shared memory"));

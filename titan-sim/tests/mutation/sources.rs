@@ -249,7 +249,7 @@ fn implicit() -> Vec<(String, Kernel)> {
     for slots in 2..=4 {
         for candidate in implicit::candidates(&gemm, &|_| true) {
             all.extend(
-                implicit::pipeline(&gemm, &candidate, implicit::Depth { slots, distance: slots - 1, carried: false })
+                implicit::pipeline(&gemm, &candidate, slots, slots - 1)
                     .map(|k| (format!("pipelined D={slots}"), k.canonical())),
             );
         }
