@@ -55,6 +55,7 @@ use crate::ir::{Kernel, LaidOut, OpId, Value};
 use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
 use crate::launch::report::Site;
+use crate::pipeline::fence::{Options, fence};
 pub use crate::plan::LowerError;
 use crate::plan::{Plan, Target};
 use crate::verify::Verified;
@@ -85,8 +86,8 @@ pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
     lower_barriers(&barrier_program(kernel, plan)?, &plan.target)
 }
 
-/// The barrier program of a kernel: laid out, rings as barriers, regions in their places, barriers between warps. That it does
-/// what the kernel asks of its rings is verified.
+/// The barrier program of a kernel: laid out, rings as barriers, regions in their places, barriers between warps, fences between
+/// proxies. That it does what the kernel asks of its rings is verified.
 ///
 /// # Errors
 /// If the target cannot do what the kernel asks, or has not enough shared memory; if the program is not shown to be right, which
@@ -100,6 +101,7 @@ pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerEr
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));
     }
     crate::synchronize::synchronize(&mut program);
+    let program = fence(&program, &Options::default()).kernel;
     crate::verify::barrier_program(&program).map_err(|errors| LowerError::unproven(&program, &errors))?;
     Ok(program)
 }
