@@ -6,8 +6,8 @@
 //! | order | the same | the same, loops in the order of the schedule |
 //! | expand | rings | barriers, counters, commit groups, waits |
 //! | allocate | regions | regions with offsets |
-//! | fence | | fences between proxies |
 //! | synchronize | | barriers between the warps of a role |
+//! | fence | | fences between proxies |
 //! | verify | | the same, shown to do what the kernel asks of its rings |
 //!
 //! Lanes are made from what comes out of the last one. Builds with debug assertions check after each pass that the parts of the
@@ -17,6 +17,7 @@ use super::estimate::Estimate;
 use super::order;
 use super::schedule::Body;
 use crate::ir::Kernel;
+use crate::pipeline::fence::{Options, fence};
 use crate::plan::{LowerError, Plan};
 use crate::verify::{self, Verified};
 use crate::{allocate, expand, lay_out, synchronize};
@@ -32,6 +33,8 @@ enum Fact {
     Placed,
     /// Its warps meet where they must.
     Synchronized,
+    /// Its fences between proxies are complete.
+    Fenced,
     /// It does what the kernel asks of its rings.
     Proven,
 }
@@ -82,21 +85,21 @@ const ROAD: &[Pass] = &[
         name: "order",
         needs: &[Fact::LaidOut],
         gives: Fact::LaidOut,
-        ends: &[Fact::Placed, Fact::Synchronized, Fact::Proven],
+        ends: &[Fact::Placed, Fact::Synchronized, Fact::Fenced, Fact::Proven],
         run: ordered,
     },
     Pass {
         name: "expand",
         needs: &[Fact::LaidOut],
         gives: Fact::Barriers,
-        ends: &[Fact::Placed, Fact::Synchronized, Fact::Proven],
+        ends: &[Fact::Placed, Fact::Synchronized, Fact::Fenced, Fact::Proven],
         run: |kernel, way| Ok(expand::expand(&kernel, &way.plan.target, way.anew)?),
     },
     Pass {
         name: "allocate",
         needs: &[Fact::Barriers],
         gives: Fact::Placed,
-        ends: &[Fact::Synchronized, Fact::Proven],
+        ends: &[Fact::Synchronized, Fact::Fenced, Fact::Proven],
         run: placed,
     },
     Pass {
@@ -110,8 +113,15 @@ const ROAD: &[Pass] = &[
         },
     },
     Pass {
-        name: "verify",
+        name: "fence",
         needs: &[Fact::Barriers, Fact::Placed, Fact::Synchronized],
+        gives: Fact::Fenced,
+        ends: &[Fact::Proven],
+        run: |kernel, _| Ok(fence(&kernel, &Options::default()).kernel),
+    },
+    Pass {
+        name: "verify",
+        needs: &[Fact::Barriers, Fact::Placed, Fact::Synchronized, Fact::Fenced],
         gives: Fact::Proven,
         ends: &[],
         run: proven,

@@ -23,11 +23,11 @@ pub enum On {
     Regions,
     /// The words of the barriers among the operands.
     Words,
-    /// The tensor that is the first operand.
+    /// The tensor that is the first operand, or of which that names a tile.
     Tensor,
     /// The stage of a ring.
     Stage,
-    /// The shared memory of a tile among the operands.
+    /// The shared memory of the tiles among the operands that lie there.
     Local,
 }
 
@@ -139,9 +139,9 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
         OpKind::Load(..) | OpKind::Get | OpKind::GatherRows { .. } | OpKind::Gather => {
             Traffic::one(reads(On::Tensor, Proxy::Generic))
         }
-        OpKind::Store(_) | OpKind::Set | OpKind::ScatterRows | OpKind::Scatter => {
-            Traffic::one(writes(On::Tensor, Proxy::Generic))
-        }
+        // A tile that lies in shared memory is stored from there.
+        OpKind::Store(_) => Traffic::two(writes(On::Tensor, Proxy::Generic), reads(On::Local, Proxy::Generic)),
+        OpKind::Set | OpKind::ScatterRows | OpKind::Scatter => Traffic::one(writes(On::Tensor, Proxy::Generic)),
         OpKind::Atomic(_) | OpKind::AtomicTile(_) => {
             Traffic::one(Access { on: On::Tensor, proxy: Proxy::Generic, reads: true, writes: true })
         }
@@ -149,7 +149,7 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
         OpKind::Local(op) => match op {
             LocalOp::Store => Traffic::one(writes(On::Local, Proxy::Generic)),
             LocalOp::Load => Traffic::one(reads(On::Local, Proxy::Generic)),
-            LocalOp::Copy { .. } => Traffic::one(writes(On::Local, Proxy::Generic)),
+            LocalOp::Copy { .. } => Traffic::two(writes(On::Local, Proxy::Generic), reads(On::Tensor, Proxy::Generic)),
             LocalOp::Alloc { .. }
             | LocalOp::Guard
             | LocalOp::Slice { .. }
@@ -162,6 +162,7 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
         OpKind::Region(op) => region(op),
         OpKind::Nv(op) => nv(op),
         OpKind::Amd(op) => amd(op),
+        OpKind::Print(_) => Traffic::one(reads(On::Local, Proxy::Generic)),
         OpKind::Return => Traffic::order(Order::Ends),
         // Offsets of segments are read from tensors that no copy of a region writes.
         OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => Traffic::NONE,
@@ -195,7 +196,6 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
         | OpKind::Shared
         | OpKind::Unflatten
         | OpKind::UnflattenGrouped(_)
-        | OpKind::Print(_)
         | OpKind::Assert(_)
         | OpKind::For(_)
         | OpKind::Loop

@@ -4,13 +4,16 @@
 //! product in flight is a tile, and an accumulator that takes a stage releases it behind its last step.
 
 use super::{Laid, LayOut};
-use crate::ir::{Encoding, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
+use crate::ir::{Def, Encoding, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
 
 impl LayOut<'_> {
     pub(super) fn ring_op(&mut self, id: OpId, op: &Op, ttg: &TtgOp) -> Laid<()> {
         match ttg {
+            TtgOp::AsyncProduce { .. } => {
+                self.name_again(op)?;
+                self.copy(op)
+            }
             TtgOp::Acquire(_)
-            | TtgOp::AsyncProduce { .. }
             | TtgOp::Fill(_)
             | TtgOp::Ready(_)
             | TtgOp::WaitReady
@@ -102,6 +105,21 @@ impl LayOut<'_> {
             let Ty::Token(Token::Slot, pipe) = self.k.ty(*op.args.first()?) else { return None };
             self.plan.stages.get(pipe.index())?.get(field)
         })
+    }
+
+    /// Tiles that were named for copies before the roles part are named again by the role that copies them: which thread copies
+    /// what follows from its warps.
+    fn name_again(&mut self, op: &Op) -> Laid<()> {
+        let before_roles = &self.k.block(self.k.body).ops;
+        for value in op.args.iter().filter(|_| !self.k.roles.is_empty()) {
+            let Def::Result(id, _) = self.k.value(*value).def else { continue };
+            let named = self.k.op(id);
+            if matches!(named.kind, OpKind::Ttg(TtgOp::Source(..))) && before_roles.contains(&id) {
+                self.copy(named)?;
+                self.copied_stage(named)?;
+            }
+        }
+        Ok(())
     }
 
     /// Which threads copy which elements of a source.

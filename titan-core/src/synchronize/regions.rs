@@ -3,7 +3,7 @@
 use super::slots::Slots;
 use super::state::{Bytes, Touch};
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Access, Kernel, LocalOp, NvOp, Op, OpKind, ParamKind, Raw, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{Access, Kernel, NvOp, Op, OpKind, ParamKind, Raw, RegionOp, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A region of shared memory.
@@ -120,12 +120,7 @@ impl Regions {
             {
                 found.extend(op.args.iter().filter_map(|v| shared(v, true)));
             }
-            OpKind::Local(LocalOp::Copy { .. }) => {
-                found.extend(op.args.first().and_then(|v| output(kernel, *v)).map(|p| (p, false)));
-            }
             OpKind::Print(_) => found.extend(op.args.iter().filter_map(|v| shared(v, true))),
-            // A tile that is stored from shared memory.
-            OpKind::Store(_) => found.extend(op.args.iter().filter_map(|v| shared(v, false))),
             OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => {
                 found.extend(op.args.iter().filter_map(|v| output(kernel, *v)).map(|p| (p, false)));
             }

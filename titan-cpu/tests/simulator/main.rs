@@ -1,8 +1,23 @@
-//! The executor against the simulator of titan-core, which share no arithmetic: every kernel of the filetests that both run.
+//! The executor against the simulator, which share no arithmetic, and against the code for a GPU in its emulator: every kernel
+//! of the filetests that they run, and random ones. Barrier programs in the model checker, and with mistakes.
 #![expect(clippy::print_stdout, reason = "how many kernels were compared")]
 
+mod explored;
+mod fences;
+mod gpu;
 mod mutants;
 mod programs;
+mod random;
+#[path = "../../../titan-core/tests/lower/random.rs"]
+mod random_tiles;
+#[path = "../../../titan-core/tests/machine/rng.rs"]
+mod rng;
+mod ways;
+
+/// What the random kernels of titan-core's tests are made with.
+mod machine {
+    pub(crate) use crate::rng::Rng;
+}
 
 use std::path::Path;
 use titan_core::ir::{Const, DimSpec, Elem, GridSpec, HostEnv, ParamKind, Signature, Symbol};
@@ -43,6 +58,35 @@ fn bytes(elem: Elem, n: usize, salt: usize) -> Vec<u8> {
     match elem.bits() {
         4 => num::pack_nibbles(&(0..n).map(|i| code(i) as u8 & 0xF).collect::<Vec<_>>()),
         bits => (0..n).flat_map(|i| code(i).to_le_bytes()[..bits as usize / 8].to_vec()).collect(),
+    }
+}
+
+/// Whole numbers of any size for the random kernels of titan-core's tests.
+fn random_tiles_arguments(rng: &mut rng::Rng, kernel: &Verified) -> Vec<sim::Arg> {
+    let mut one = |kind: &ParamKind| match kind {
+        ParamKind::Scalar(e) => sim::Arg::Scalar(Const::Int(*e, 1)),
+        ParamKind::Tensor { elem, shape, .. } => {
+            let most = if shape.len() > 2 { 20 } else { 70 };
+            let shape: Vec<i64> = shape.iter().map(|_| i64::from(1 + rng.below(most))).collect();
+            let n = shape.iter().product::<i64>() as usize * elem.bits() as usize / 8;
+            sim::Arg::dense(*elem, &shape, (0..n).map(|_| rng.word() as u8).collect())
+        }
+    };
+    kernel.sig.params.iter().map(|p| one(&p.kind)).collect()
+}
+
+/// Every kernel of these folders of the filetests that is accepted, by name.
+fn each_kernel(folders: &[&str], each: &mut dyn FnMut(&str, &Verified)) {
+    for folder in folders {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../titan-core/filetests").join(folder);
+        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        for path in paths {
+            let kernels = titan_core::text::parse_located(&std::fs::read_to_string(&path).unwrap()).unwrap_or_default();
+            for kernel in kernels.into_iter().filter_map(|k| verify(k.kernel).ok()) {
+                each(&format!("{} @{}", path.file_stem().unwrap().to_string_lossy(), kernel.sig.name), &kernel);
+            }
+        }
     }
 }
 

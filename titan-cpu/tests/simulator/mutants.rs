@@ -2,8 +2,8 @@
 //! that is gone or not the right one. What the verifier accepts of them computes what the kernel does, without a race, in every
 //! order of completion: the simulator finds nothing in it that the verifier does not.
 
-use super::programs::target;
-use super::{agree, arguments, execute, grid};
+use super::gpu::machine;
+use super::{agree, arguments, each_kernel, execute, grid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use titan_core::driver::barrier_program;
@@ -11,7 +11,7 @@ use titan_core::ir::{
     BinOp, Def, Effect, FreeBy, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Value,
 };
 use titan_core::plan::{Plan, plan};
-use titan_core::verify::{Verified, barrier_program as check, verify, well_formed};
+use titan_core::verify::{Verified, barrier_program as check, well_formed};
 use titan_sim::engine::Completion;
 use titan_sim::sim;
 
@@ -83,7 +83,7 @@ fn another(program: &Kernel, than: Value) -> Option<Value> {
 }
 
 /// The operations whose results something depends on.
-fn live(program: &Kernel) -> BTreeSet<OpId> {
+pub(super) fn live(program: &Kernel) -> BTreeSet<OpId> {
     let mut live: BTreeSet<OpId> = BTreeSet::new();
     let mut open: Vec<OpId> = Vec::new();
     program.walk(&mut |id, op| {
@@ -104,7 +104,7 @@ fn live(program: &Kernel) -> BTreeSet<OpId> {
 }
 
 /// What may be wrong at one operation.
-fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kernel)> {
+pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kernel)> {
     let op = program.op(id);
     let mut all = Vec::new();
     let gone = |name| (name, without(program, id));
@@ -246,26 +246,17 @@ struct Row {
 
 #[test]
 fn mistakes_of_the_lowering_are_refused() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../titan-core/filetests");
     let mut table: BTreeMap<&str, Row> = BTreeMap::new();
-    for sub in ["text", "verify"] {
-        let mut paths: Vec<_> = std::fs::read_dir(folder.join(sub)).unwrap().map(|e| e.unwrap().path()).collect();
-        paths.sort();
-        for path in paths {
-            let kernels = titan_core::text::parse_located(&std::fs::read_to_string(&path).unwrap()).unwrap_or_default();
-            for kernel in kernels.into_iter().filter_map(|k| verify(k.kernel).ok()).filter(|k| !k.pipes.is_empty()) {
-                for free in [FreeBy::Mbarrier, FreeBy::Sequence] {
-                    if free == FreeBy::Sequence && kernel.roles.is_empty() {
-                        continue;
-                    }
-                    let plan = Plan { free, ..plan(&kernel, &target(), true) };
-                    let Ok(program) = barrier_program(&kernel, &plan) else { continue };
-                    let name = format!("{} @{}", path.file_stem().unwrap().to_string_lossy(), kernel.sig.name);
-                    mistakes(&kernel, &program, &name, &mut table);
-                }
+    each_kernel(&["text", "verify"], &mut |name, kernel| {
+        for free in [FreeBy::Mbarrier, FreeBy::Sequence] {
+            if kernel.pipes.is_empty() || free == FreeBy::Sequence && kernel.roles.is_empty() {
+                continue;
             }
+            let plan = Plan { free, ..plan(kernel, &titan_nv::target(machine()), true) };
+            let Ok(program) = barrier_program(kernel, &plan) else { continue };
+            mistakes(kernel, &program, name, &mut table);
         }
-    }
+    });
     let missed: Vec<&String> = table.values().flat_map(|row| &row.missed).collect();
     assert!(missed.is_empty(), "accepted and wrong:\n{missed:#?}");
     assert!(table.values().map(|row| row.all).sum::<usize>() > 5000 && table.len() > 30);
@@ -277,13 +268,14 @@ fn shown(table: &BTreeMap<&str, Row>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lowering.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let head = "| mistake | programs | refused | fail when they run | harmless |\n|---|---|---|---|---|\n";
-    let (before, _) = page.split_once(head).unwrap();
+    let (before, rest) = page.split_once(head).unwrap();
+    let after = rest.split_once("\n\n").map_or(String::new(), |(_, after)| format!("\n{after}"));
     let row = |(name, row): (&&str, &Row), failed: &str| {
         format!("| {name} | {} | {} | {failed} | {} |\n", row.all, row.refused, row.harmless.len())
     };
     if std::env::var_os("TITAN_BLESS").is_some() {
         let rows: String = table.iter().map(|r| row(r, &r.1.failed.to_string())).collect();
-        std::fs::write(&path, format!("{before}{head}{rows}")).unwrap();
+        std::fs::write(&path, format!("{before}{head}{rows}{after}")).unwrap();
         return;
     }
     for one in table {

@@ -159,6 +159,13 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
+    /// Whether an agent has said that its role ends. Without roles, the rings of a program end before it does.
+    pub(super) fn has_finalized(&self, agent: usize) -> Res<bool> {
+        let thread = self.look(agent)?;
+        let in_role = thread.in_role || thread.local > 0 && self.kernel().laid_out.is_none();
+        Ok(thread.finalized && in_role)
+    }
+
     pub(super) fn end(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
         self.check_under_way(agent, None)?;
         let finalizes = self.kernel().laid_out.is_none() || self.look(agent)?.in_role;

@@ -156,7 +156,8 @@ impl Machine<'_> {
         self.touch_places(agent, id, &ranges, true, obs)?;
         let tile = self.arg(agent, op, 0);
         let Machine { engine, store, .. } = self;
-        let Val::Tile(tile) = tile else {
+        // Tiles that follow from constants are known even where tiles are not computed.
+        let (Val::Tile(tile), true) = (tile, store.data) else {
             return ranges.into_iter().try_for_each(|(lo, hi)| store.define(engine, cta, lo, hi));
         };
         for (i, at) in places {

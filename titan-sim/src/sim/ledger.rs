@@ -1,5 +1,5 @@
 //! The ledger of rings, which is kept beside their barriers: which time a slot holds, and what each reader has claimed and
-//! given back.
+//! given back. Of rings that have become barriers it is kept by what the program claims (`ttg.claim.*`), for each warp.
 
 use super::finding::{Found, Kind};
 use super::machine::Machine;
@@ -7,9 +7,50 @@ use super::plan::{BULK_LOAD, RING_COPY};
 use super::ring::Slot;
 use super::state::Holds;
 use super::work::{Res, Span};
-use titan_core::ir::Pipe;
+use titan_core::ir::{Claim, Op, Pipe};
 
 impl Machine<'_> {
+    /// The most times of a ring that were acquired.
+    pub(super) fn times(&self) -> u64 {
+        self.threads.iter().flat_map(|t| &t.fill).copied().max().unwrap_or(0)
+    }
+
+    /// What a barrier program says that a warp does to a ring: its sides go through the times in order, and no time is filled,
+    /// read or given back outside of its turn.
+    pub(super) fn claimed(&mut self, agent: usize, op: &Op, claim: Claim, pipe: Pipe) -> Res<()> {
+        let (ring, slot) = (pipe.index(), self.int(agent, op, 1)?);
+        let (slots, staging) = (self.ring(ring)?.slots.max(1), self.ring(ring)?.readers.is_empty());
+        // A ring that the same warps fill and read has no rounds: nobody waits for another.
+        let round = if op.args.len() > 2 { Some(self.int(agent, op, 2)?) } else { None };
+        let is = |time: u64| {
+            u64::try_from(slot) == Ok(time % slots) && round.is_none_or(|r| u64::try_from(r) == Ok(time / slots))
+        };
+        let thread = self.thread(agent)?;
+        let (Some(fill), Some(read)) = (thread.fill.get_mut(ring), thread.read.get_mut(ring)) else { return Ok(()) };
+        // What is staged nobody claims to read: it is given back when it has been stored.
+        let end = if staging { *fill } else { read.claimed };
+        let open = |read: &super::state::Reader| (read.below..end).find(|t| is(*t) && !read.released(*t));
+        let holds = match claim {
+            Claim::Acquired => {
+                *fill += 1;
+                is(*fill - 1)
+            }
+            Claim::Filled => (fill.saturating_sub(slots)..*fill).any(is),
+            Claim::Next => {
+                read.claimed += 1;
+                is(read.claimed - 1)
+            }
+            Claim::Ready => open(read).is_some(),
+            Claim::Released => open(read).is_some_and(|time| read.release(time)),
+        };
+        if holds {
+            return Ok(());
+        }
+        let (name, of) = (self.kernel().pipe_name(pipe), round.map_or(String::new(), |r| format!(" in round {r}")));
+        let what = claim.mnemonic();
+        Err(Found::new(Kind::Time, format!("`{what}` of slot {slot}{of} of `{name}`, whose turn it is not")))
+    }
+
     /// A stage that is used was claimed, and is not given back.
     pub(super) fn check_held(&self, agent: usize, s: Slot) -> Res<()> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));

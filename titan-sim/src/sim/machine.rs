@@ -76,7 +76,7 @@ impl<'k> Machine<'k> {
         for ring in &plan.rings {
             let mut sides = (Vec::new(), Vec::new());
             let readers = u32::try_from(ring.readers.len()).unwrap_or(1).max(1);
-            for _ in 0..if ring.staging { 0 } else { ring.slots } {
+            for _ in 0..if ring.staging || plan.kernel.laid_out.is_some() { 0 } else { ring.slots } {
                 sides.0.push(self.made(agent, 1, obs)?);
                 sides.1.push(self.made(agent, readers, obs)?);
             }
@@ -269,8 +269,7 @@ impl<'k> Machine<'k> {
 
     fn exec(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         if !matches!(op.kind.effect(), ir::Effect::Pure) {
-            let thread = self.look(agent)?;
-            if thread.finalized && thread.local > 0 {
+            if self.has_finalized(agent)? {
                 return Err(Found::new(Kind::Token, format!("{} goes on after its end", self.role(agent))));
             }
             let tag = if let Val::Token { time, .. } = self.arg(agent, op, 0) { time } else { 0 };

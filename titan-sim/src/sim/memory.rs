@@ -170,6 +170,8 @@ impl Machine<'_> {
         obs: Obs<'_, '_>,
     ) -> Res<()> {
         let (dims, tile) = (extents(shape), op.args.last().map(|v| self.val(agent, *v)));
+        // Elements that follow each other in a row are told as one access.
+        let mut run: Option<(usize, i32, Vec<i64>)> = None;
         for i in (0..own.len()).filter(|i| own[*i]) {
             let (mut rest, mut at) = (i, first.to_vec());
             for axis in (0..dims.len()).rev() {
@@ -177,15 +179,34 @@ impl Machine<'_> {
                 rest /= dims[axis];
             }
             let Some(element) = self.store.place(view, &at)? else { continue };
-            if let Some(one) = one_element(view) {
-                self.tell_tensor((agent, id), (view, &at, one), WRITE, None, &mut *obs)?;
-            }
             if let Some(Val::Tile(tile)) = &tile {
                 let Machine { engine, store, .. } = self;
                 store.set(engine, view, element, tile.cells.get(i))?;
             }
+            let begins = dims.last().is_none_or(|n| i % n == 0);
+            match &mut run {
+                Some((last, n, _)) if *last + 1 == i && !begins => (*last, *n) = (i, *n + 1),
+                _ => self.tell_run((agent, id), view, run.replace((i, 1, at)), &mut *obs)?,
+            }
         }
-        Ok(())
+        self.tell_run((agent, id), view, run, obs)
+    }
+
+    /// Elements of a row that are written: the number of the last one in its tile, how many, and where the first one is.
+    fn tell_run(
+        &self,
+        by: (usize, OpId),
+        view: &Rc<View>,
+        run: Option<(usize, i32, Vec<i64>)>,
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
+        let Some((_, n, at)) = run else { return Ok(()) };
+        let mut shape = vec![1; view.extents.len()];
+        shape.last_mut().into_iter().for_each(|last| *last = n);
+        match TileShape::new(&shape) {
+            Some(shape) => self.tell_tensor(by, (view, &at, shape), WRITE, None, obs),
+            None => Ok(()),
+        }
     }
 
     fn get(&self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Val> {

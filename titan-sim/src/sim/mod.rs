@@ -138,6 +138,8 @@ pub struct Statistics {
     pub steps: u64,
     /// Asynchronous operations that were started.
     pub issued: u64,
+    /// The most times of a ring that were acquired.
+    pub times: u64,
 }
 
 /// What came of a run.

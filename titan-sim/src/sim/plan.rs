@@ -9,8 +9,8 @@ use super::finding::{Found, Kind};
 use super::laid::Part;
 use crate::engine::Class;
 use titan_core::ir::{
-    Bit, Block, Effect, Kernel, Layout, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, Proxy, RegionOp, TtgOp, Ty,
-    Value,
+    Bit, Block, Claim, Effect, Kernel, Layout, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, Proxy, RegionOp,
+    TtgOp, Ty, Value,
 };
 use titan_core::verify::SHARED_BYTES;
 
@@ -257,6 +257,8 @@ impl<'k> Plan<'k> {
             (start, field.bytes())
         });
         let (fields, base) = (fields.collect(), self.shared.next_multiple_of(128));
+        // A ring of a barrier program is a region: its own bytes there are none.
+        let stride = if self.kernel.laid_out.is_some() { 0 } else { at.next_multiple_of(128) };
         let names = |op: &Op, wanted: fn(&TtgOp) -> Option<Pipe>| matches!(&op.kind, OpKind::Ttg(t) if wanted(t) == Some(Pipe::new(index)));
         let token = |k: &Kernel, op: &Op| {
             op.args.first().is_some_and(|a| matches!(k.ty(*a), Ty::Token(_, p) if p.index() == index))
@@ -268,12 +270,19 @@ impl<'k> Plan<'k> {
         Ok(Ring {
             slots: pipe.slots.into(),
             base,
-            stride: at.next_multiple_of(128),
+            stride,
             fields,
             staging: !writes.is_empty(),
             bulk: !bulk.is_empty(),
-            readers: self.who(|_, op| names(op, |t| if let TtgOp::Ready(p) = t { Some(*p) } else { None })),
-            fillers: self.who(|_, op| names(op, |t| if let TtgOp::Acquire(p) = t { Some(*p) } else { None })),
+            readers: self.who(|_, op| {
+                names(op, |t| if let TtgOp::Ready(p) | TtgOp::Claim(Claim::Next, p) = t { Some(*p) } else { None })
+            }),
+            fillers: self.who(|_, op| {
+                names(
+                    op,
+                    |t| if let TtgOp::Acquire(p) | TtgOp::Claim(Claim::Acquired, p) = t { Some(*p) } else { None },
+                )
+            }),
         })
     }
 
@@ -282,7 +291,7 @@ impl<'k> Plan<'k> {
         let mut bad = None;
         self.kernel.walk(&mut |_, op| {
             let named = match &op.kind {
-                OpKind::Ttg(TtgOp::Acquire(p) | TtgOp::Ready(p)) => Some(*p),
+                OpKind::Ttg(TtgOp::Acquire(p) | TtgOp::Ready(p) | TtgOp::Claim(_, p)) => Some(*p),
                 _ => None,
             };
             bad = bad.or(named.filter(|p| p.index() >= self.rings.len()));

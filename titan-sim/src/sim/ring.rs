@@ -96,8 +96,8 @@ impl Machine<'_> {
                 self.thread(agent)?.finalized = true;
             }
             TtgOp::Fence { from, to, scope, space } => self.fence(agent, id, (*from, *to, *scope, *space), obs)?,
-            // What is claimed is the verifier's to check.
-            TtgOp::Roles | TtgOp::Rematerialize | TtgOp::Claim(..) => {}
+            TtgOp::Claim(claim, pipe) => self.claimed(agent, op, *claim, *pipe)?,
+            TtgOp::Roles | TtgOp::Rematerialize => {}
         }
         Ok(Moved::On)
     }

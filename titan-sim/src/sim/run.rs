@@ -182,6 +182,7 @@ fn all(
         report.statistics.programs += programs.len() as u64;
         report.statistics.steps += one.steps;
         report.statistics.issued += one.watch.issued;
+        report.statistics.times = report.statistics.times.max(one.machine.times());
         report.printed.append(&mut one.machine.printed);
         report.trace = one.tracer.finish(one.steps);
         done.map_err(|e| e.with(one.schedule))?;

@@ -8,7 +8,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("titan-sim", &["titan-core"]),
     ("titan-nv", &["titan-core", "titan-sim"]),
     ("titan-amd", &["titan-core", "titan-sim"]),
-    ("titan-cpu", &["titan-core", "titan-sim"]),
+    ("titan-cpu", &["titan-core", "titan-sim", "titan-nv"]),
     ("titan-macros", &["titan-core", "titan-nv", "titan-amd"]),
     ("", &["titan-core", "titan-sim", "titan-macros", "titan-nv", "titan-amd", "titan-cpu"]),
     ("titan-cli", &["titan-core", "titan-sim", "titan-nv", "titan-amd", "titan-cpu"]),

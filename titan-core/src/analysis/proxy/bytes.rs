@@ -126,11 +126,15 @@ pub(super) fn touched(kernel: &Kernel, op: &Op) -> Vec<Touched> {
             }
             On::Words => found.extend(op.args.first().map(|v| one(words_of(kernel, *v), access.writes, true))),
             On::Tensor => {
-                let tensor = op.args.first().and_then(|v| root(kernel, *v));
+                let tensor = op.args.first().and_then(|v| tensor_of(kernel, *v));
                 found.push(one(Place::Tensor(tensor), access.writes, false));
             }
-            // Buffers are placed, and their fences completed, in the barrier program.
-            On::Stage | On::Local => {}
+            On::Local => {
+                let tiles = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
+                found.extend(tiles.map(|v| one(tile_of(kernel, *v), access.writes, false)));
+            }
+            // The fences of rings are those of the barrier program that they become.
+            On::Stage => {}
         }
     }
     found
@@ -144,6 +148,37 @@ fn bytes_of(kind: &OpKind) -> u64 {
         }
         _ => u64::MAX,
     }
+}
+
+/// The parameter behind a tensor, or behind a tile of one that is named for a copy.
+fn tensor_of(kernel: &Kernel, value: Value) -> Option<usize> {
+    let mut at = value;
+    while matches!(kernel.ty(at), Ty::Source(..)) {
+        at = *kernel.def_op(at)?.args.first()?;
+    }
+    root(kernel, at)
+}
+
+/// Where a tile in shared memory lies. A part of a tile counts as the tile.
+fn tile_of(kernel: &Kernel, value: Value) -> Place {
+    let mut at = value;
+    while let Some(op) = kernel.def_op(at) {
+        let Some(of) = op.args.first() else { break };
+        if let OpKind::Region(RegionOp::Tile { offset, .. }) = op.kind {
+            let size = kernel.encoding(at).map_or(u64::MAX, |e| u64::from(e.bytes()));
+            return match region_of(kernel, *of, u64::MAX) {
+                Place::Shared { first, end, pick: None } => {
+                    let first = first.saturating_add(u64::from(offset));
+                    Place::Shared { first, end: end.min(first.saturating_add(size)), pick: None }
+                }
+                // In which part it lies is not known: anywhere in the region.
+                picked @ Place::Shared { .. } => picked,
+                Place::Tensor(_) => ANYWHERE,
+            };
+        }
+        at = *of;
+    }
+    ANYWHERE
 }
 
 const ANYWHERE: Place = Place::Shared { first: 0, end: u64::MAX, pick: None };

@@ -6,7 +6,7 @@ use super::state::{Flight, State};
 use super::walk::{Walk, walk};
 use super::{Found, Hazard, Overlay, Pair, Reuse, fence_of};
 use crate::ir::traffic::{Order, Traffic, traffic};
-use crate::ir::{Class, Def, Kernel, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp};
+use crate::ir::{Class, Def, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a kernel lacks.
@@ -179,7 +179,8 @@ impl Flow<'_> {
     }
 
     fn accesses(&self, id: OpId, op: &Op, state: &mut State) {
-        let copy = matches!(op.kind, OpKind::Nv(NvOp::CpAsync { .. }));
+        let copy =
+            matches!(op.kind, OpKind::Nv(NvOp::CpAsync { .. }) | OpKind::Local(LocalOp::Copy { asynchronous: true }));
         for (n, t) in self.touches.get(&id).into_iter().flatten().enumerate() {
             match t.proxy {
                 Proxy::Generic => state.access((id, n), *t, copy && t.writes, false),

@@ -42,8 +42,16 @@
 //! The same walk knows which bulk stores may still read their regions: where bytes are written again, or the role ends,
 //! without a wait for the group of the store, there is a [`Reuse`].
 //!
+//! # Barrier programs that are laid out
+//!
+//! A role is several warps there, which run one text: what one of them did ordinarily, another one may touch asynchronously. A
+//! fence between the two in the text is one on the path of causality, on whichever side of the barrier between the warps it
+//! stands: each warp fences its own accesses before it arrives, or all of them what they have learnt. Tiles in shared memory
+//! (`ttg.local.*`) lie where their region does, a copy is one of `cp.async`, and a claim touches nothing.
+//!
 //! Deliberately absent: everything that the verifier's barrier rules show (that accesses are ordered at all); the proxy of
-//! reads of tensor maps; rings, whose fences are placed when a target lowers them; other fences than generic → async.
+//! reads of tensor maps; rings, whose fences are those of the barrier program that they become; other fences than generic →
+//! async.
 
 mod bytes;
 mod flow;
@@ -147,9 +155,18 @@ pub fn find(kernel: &Kernel, overlay: &Overlay) -> Found {
     let mut any = false;
     kernel.walk(&mut |_, op| {
         let row = traffic(&op.kind);
-        any |= row.accesses.iter().flatten().any(|a| a.proxy == Proxy::Async && matches!(a.on, On::Regions));
+        any |= row.accesses.iter().flatten().any(|a| a.proxy == Proxy::Async && is_stated(a.on));
     });
     if any { flow::run(kernel, overlay) } else { Found::default() }
+}
+
+/// Whether bytes of shared memory are touched of which this analysis knows where they lie. Those of stages are known when rings
+/// have become barriers; tensors are touched through the async proxy from stages or regions only.
+const fn is_stated(on: On) -> bool {
+    match on {
+        On::Regions | On::Words | On::Local => true,
+        On::Tensor | On::Stage => false,
+    }
 }
 
 /// For whom and for which memory a fence generic → async is.

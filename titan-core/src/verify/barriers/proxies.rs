@@ -22,8 +22,10 @@ fn name(kernel: &Kernel, id: OpId, space: FenceSpace) -> String {
         Some(_) | None => v,
     };
     let wanted = |v: &&Value| match space {
-        FenceSpace::Global => matches!(kernel.ty(**v), Ty::Tensor(..)),
-        FenceSpace::Shared | FenceSpace::All => matches!(kernel.ty(**v), Ty::Raw(Raw::Region | Raw::Mbarrier)),
+        FenceSpace::Global => matches!(kernel.ty(**v), Ty::Tensor(..) | Ty::Source(..)),
+        FenceSpace::Shared | FenceSpace::All => {
+            matches!(kernel.ty(**v), Ty::Raw(Raw::Region | Raw::Mbarrier) | Ty::Smem(..))
+        }
     };
     op.args.iter().find(wanted).map_or_else(|| "memory".to_owned(), |v| format!("`{}`", kernel.display_name(of(*v))))
 }

@@ -9,7 +9,7 @@ use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, Wrong};
 use crate::diag::Code;
 use crate::ir::traffic::{On as Touches, traffic};
-use crate::ir::{AmdOp, Class, NvOp, OpId, OpKind, RegionOp};
+use crate::ir::{AmdOp, Class, LocalOp, NvOp, OpId, OpKind, RegionOp};
 use crate::verify::Error;
 use crate::verify::pipes::threads;
 
@@ -35,15 +35,16 @@ pub(super) fn bytes_of(kind: &OpKind) -> Option<u64> {
 /// What an access does.
 pub(super) fn does(kind: &OpKind) -> &'static str {
     match kind {
-        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => {
-            "is copied to"
-        }
+        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. })
+        | OpKind::Local(LocalOp::Copy { .. })
+        | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => "is copied to",
         OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
         OpKind::Nv(NvOp::Wgmma) => "is read by an MMA",
         OpKind::Region(RegionOp::Call(_)) => "is touched by a call",
         OpKind::Region(RegionOp::Write)
+        | OpKind::Local(LocalOp::Store)
         | OpKind::Amd(AmdOp::DsWrite { .. })
-        | OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval) => "is written",
+        | OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval | NvOp::SequenceInit) => "is written",
         _ => "is read",
     }
 }
@@ -91,9 +92,12 @@ pub(super) fn does_outside(kind: &OpKind) -> &'static str {
     let own = traffic(kind).accesses.into_iter().flatten().find(|a| a.on == Touches::Tensor);
     match (kind, own.map(|a| (a.reads, a.writes))) {
         (OpKind::Nv(NvOp::BulkStore { .. }), _) => "is stored to",
-        (OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }), _) => {
-            "is copied from"
-        }
+        (
+            OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. })
+            | OpKind::Local(LocalOp::Copy { .. })
+            | OpKind::Amd(AmdOp::BufferLoadLds { .. }),
+            _,
+        ) => "is copied from",
         (_, Some((true, true))) => "is updated",
         (_, Some((_, true))) => "is written",
         (_, _) => "is read",

@@ -344,7 +344,10 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
     for id in &kernel.block(kernel.body).ops {
         let op = kernel.op(*id);
         let made_anywhere = matches!(op.kind, OpKind::Splat(_) | OpKind::Iota(_));
-        outside.extend(op.results.iter().filter(|v| !made_anywhere && matches!(kernel.ty(**v), Ty::Tile(..))));
+        // Rows are named by a tile of indices.
+        let rows = matches!(op.kind, OpKind::Ttg(TtgOp::SourceRows { .. }));
+        let of_all = |v: &&Value| rows || !made_anywhere && matches!(kernel.ty(**v), Ty::Tile(..));
+        outside.extend(op.results.iter().filter(of_all));
     }
     let mut seen = BTreeSet::new();
     for region in &kernel.op(parted).regions {
@@ -352,9 +355,10 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
             for value in op.args.iter().filter(|v| outside.contains(v)) {
                 if seen.insert(*value) {
                     let name = kernel.display_name(*value);
-                    let title = format!(
-                        "`{name}` is a tile that all warps make before the roles are split, and one role uses it"
-                    );
+                    let what =
+                        if matches!(kernel.ty(*value), Ty::Source(..)) { "names rows by a tile" } else { "is a tile" };
+                    let title =
+                        format!("`{name}` {what} that all warps make before the roles are split, and one role uses it");
                     let made = kernel.def_op(*value).map_or(Loc::default(), |o| o.loc);
                     let error = Error::new(Code::RoleValue, op.loc, title).related(made, "it is made here");
                     errors.push(error.help("make it in the role that uses it"));

@@ -184,22 +184,14 @@ fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
 }
 
 /// What an operation touches of slots: the tiles among its operands.
-#[expect(clippy::wildcard_enum_match_arm, reason = "of every other operation its row of traffic says all")]
 fn accesses(kernel: &Kernel, op: &Op) -> Vec<Access> {
-    let tiles = || op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
-    let all = |writes: bool| -> Vec<Access> {
-        let asynchronous = op.kind.completion() != Completion::Immediate;
-        tiles()
-            .filter_map(|tile| picked(kernel, *tile))
-            .map(|(region, slot)| Access { region, slot, writes, asynchronous })
-            .collect()
+    let Some(own) = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Local) else {
+        return Vec::new();
     };
-    match op.kind {
-        // A tile that is stored from shared memory.
-        OpKind::Store(_) => all(false),
-        _ => {
-            let own = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Local);
-            own.map(|own| all(own.writes)).unwrap_or_default()
-        }
-    }
+    let asynchronous = op.kind.completion() != Completion::Immediate;
+    let tiles = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
+    tiles
+        .filter_map(|tile| picked(kernel, *tile))
+        .map(|(region, slot)| Access { region, slot, writes: own.writes, asynchronous })
+        .collect()
 }

@@ -7,7 +7,9 @@
 //! 65. the operations at each claim do what it says, with barriers, counters, counts and parities of this ring alone
 //!     (`realize`, `apart`): then a wait ends exactly when what is claimed holds (`docs/protocol.md`);
 //! 66. the threads of a role, or of a kernel without roles, are ordered by barriers between its warps, and the copies that they
-//!     touch have been waited for ([`crate::synchronize`]).
+//!     touch have been waited for ([`crate::synchronize`]);
+//! 67. no tile is laid out over more warps than run the operation that takes or makes it: nobody's part is left out;
+//! 68. what the async proxy touches is fenced from what was touched ordinarily before, as rule 61 has it.
 //!
 //! An error here is a defect of the lowering, or of a program that was written by hand: the rings were verified before.
 //! Deliberately absent: layouts, which the checks of lanes look at ([`crate::lane::hazard`]); programs without claims, whose
@@ -18,14 +20,16 @@ mod find;
 mod realize;
 
 use super::Error;
+use super::barriers::proxies;
 use super::pipes::{joint, shape};
 use crate::diag::Code;
-use crate::ir::{Kernel, Loc, OpId, OpKind};
+use crate::ir::{Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::synchronize;
+use std::collections::BTreeMap;
 
 pub(in crate::verify) use find::{Access, Claims, FilledBy};
 
-/// Rules 64 to 66.
+/// Rules 64 to 68.
 ///
 /// # Errors
 /// Breaks of these rules, of the first group that has any.
@@ -43,6 +47,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     let mut claims = Claims::of(kernel);
     let mut errors = realize::check(kernel, &mut claims);
     shape::ends(kernel, &mut errors);
+    errors.extend(warps(kernel));
     super::reject_if_any(errors)?;
     joint::check_claims(kernel, claims)?;
     let error = |id: OpId, title: &str| Error::new(Code::InFlight, kernel.op(id).loc, title);
@@ -54,7 +59,34 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     errors.extend(flying.into_iter().map(|id| {
         error(id, "a copy may still be under way here that touches the same bytes, or that nobody waits for")
     }));
+    errors.extend(proxies::check(kernel));
     super::reject_if_any(errors)
+}
+
+/// Rule 67.
+fn warps(kernel: &Kernel) -> Vec<Error> {
+    let Some(laid) = kernel.laid_out.as_deref() else { return Vec::new() };
+    let mut role_of: BTreeMap<OpId, usize> = BTreeMap::new();
+    kernel.walk(&mut |_, op| {
+        if op.kind == OpKind::Ttg(TtgOp::Roles) {
+            for (role, block) in op.regions.iter().enumerate() {
+                kernel.walk_block(*block, &mut |id, _| role_of.extend([(id, role)]));
+            }
+        }
+    });
+    let mut errors = Vec::new();
+    kernel.walk(&mut |id, op| {
+        let role = role_of.get(&id).map(|role| kernel.roles.get(*role).map_or(0, |r| r.warps));
+        let (there, who) = (role.unwrap_or(laid.warps), if role.is_some() { "its role" } else { "the program" });
+        for value in op.args.iter().chain(&op.results) {
+            let over = kernel.layout(*value).map_or(1, |l| 1u32 << l.warp_bits().len().min(31));
+            if over > there {
+                let name = kernel.display_name(*value);
+                errors.push(wrong(op.loc, format!("`{name}` is laid out over {over} warps, and {who} has {there}")));
+            }
+        }
+    });
+    errors
 }
 
 /// An error of these rules.

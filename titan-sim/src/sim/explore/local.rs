@@ -6,13 +6,20 @@ use crate::sim::access::{Touching, shared, tensor};
 use crate::sim::machine::Machine;
 use crate::sim::plan::{BULK_STORE, BULK_WRITE, CP_ASYNC, Plan, WGMMA, param_of};
 use crate::sim::value::Val;
+use std::collections::{BTreeMap, BTreeSet};
 use titan_core::ir::{
-    Access, AmdOp, CallProxy, Effect, Kernel, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Unit,
+    Access, AmdOp, CallProxy, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Unit,
 };
 
 /// What is private to one agent, whatever the state.
 #[derive(Debug)]
 pub(super) struct Privacy {
+    /// The kernel is laid out: the sanitizer sees every access of its warps, so that none needs to be brought side by side.
+    watched: bool,
+    /// Named barriers to which, in every phase, the same warps come, all of them: who comes first does not matter.
+    gather: BTreeSet<u8>,
+    /// Some barrier ends its life.
+    invalidates: bool,
     /// For each parameter: it is only read, or only one agent of the cluster touches it.
     params: Vec<bool>,
     /// For each ring: it is a staging ring of one agent.
@@ -31,6 +38,9 @@ impl Privacy {
             }
         };
         Privacy {
+            watched: kernel.laid_out.is_some(),
+            gather: gatherings(plan),
+            invalidates: kernel.ops.iter().any(|op| op.kind == OpKind::Nv(NvOp::MbarrierInval)),
             params: (0..kernel.sig.params.len()).map(private).collect(),
             rings: plan.rings.iter().map(|r| r.staging && r.fillers.len() <= 1).collect(),
         }
@@ -45,6 +55,30 @@ impl Privacy {
     }
 }
 
+/// The named barriers of a kernel that is laid out that count exactly the threads whose code has them, wherever that is.
+fn gatherings(plan: &Plan<'_>) -> BTreeSet<u8> {
+    let kernel = plan.kernel;
+    let Some(laid) = kernel.laid_out.as_deref() else { return BTreeSet::new() };
+    let mut role_of: BTreeMap<OpId, usize> = BTreeMap::new();
+    for (role, block) in plan.roles_op.map_or(&[][..], |id| &kernel.op(id).regions).iter().enumerate() {
+        kernel.walk_block(*block, &mut |id, _| role_of.extend([(id, role)]));
+    }
+    // Of each number: the warps that come (those of a role, or all), and whether they are what it counts, at every place.
+    let mut whole: BTreeMap<u8, (Option<usize>, bool)> = BTreeMap::new();
+    kernel.walk(&mut |at, op| {
+        let (id, counted) = match op.kind {
+            OpKind::Nv(NvOp::BarrierSync { id, threads }) => (id, Some(threads)),
+            OpKind::Nv(NvOp::BarrierArrive { id, .. }) => (id, None),
+            _ => return,
+        };
+        let who = role_of.get(&at).copied();
+        let warps = who.map_or(laid.warps, |r| kernel.roles.get(r).map_or(0, |r| r.warps));
+        let fits = counted == warps.checked_mul(laid.lanes);
+        whole.entry(id).and_modify(|all| all.1 &= fits && all.0 == who).or_insert((who, fits));
+    });
+    whole.into_iter().filter(|(_, (_, fits))| *fits).map(|(id, _)| id).collect()
+}
+
 impl Machine<'_> {
     /// Whether an agent's next step commutes with everything that others can ever do.
     pub(super) fn is_local(&self, agent: usize, privacy: &Privacy) -> bool {
@@ -55,15 +89,30 @@ impl Machine<'_> {
         let op = self.kernel().op(id);
         match &op.kind {
             OpKind::Ttg(ttg) => self.is_local_ttg(agent, op, ttg, privacy),
-            OpKind::Region(region) => matches!(region, RegionOp::Place { .. } | RegionOp::At),
-            OpKind::Nv(nv) => self.is_local_nv(agent, *nv),
+            OpKind::Region(region) => match region {
+                RegionOp::Place { .. } | RegionOp::At | RegionOp::Tile { .. } => true,
+                RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => false,
+            },
+            OpKind::Local(local) => match local {
+                LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. } => privacy.watched,
+                LocalOp::Alloc { .. }
+                | LocalOp::Guard
+                | LocalOp::Slice { .. }
+                | LocalOp::Reshape(_)
+                | LocalOp::Stack
+                | LocalOp::Mma
+                | LocalOp::Convert
+                | LocalOp::Fold { .. } => true,
+            },
+            OpKind::Nv(nv) => self.is_local_nv(agent, *nv, privacy),
             OpKind::Mma if self.reads_stages(op) => false,
             OpKind::Amd(amd) => matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
             kind => match kind.effect() {
                 Effect::Pure | Effect::Control => true,
-                Effect::Read | Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline => {
-                    privacy.tensors(self.kernel(), op)
+                Effect::Read | Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print => {
+                    privacy.watched || privacy.tensors(self.kernel(), op)
                 }
+                Effect::Pipeline => privacy.tensors(self.kernel(), op),
             },
         }
     }
@@ -116,7 +165,7 @@ impl Machine<'_> {
         }
     }
 
-    fn is_local_nv(&self, agent: usize, nv: NvOp) -> bool {
+    fn is_local_nv(&self, agent: usize, nv: NvOp, privacy: &Privacy) -> bool {
         let passes = |class: Class, n: u32| self.engine.pending().passes(Agent::new(agent), class, n);
         match nv {
             NvOp::MbarrierAlloc { .. }
@@ -126,12 +175,16 @@ impl Machine<'_> {
             | NvOp::Commit { .. }
             | NvOp::SetMaxNReg { .. } => true,
             NvOp::WaitGroup { group, n, .. } => match group {
-                titan_core::ir::NvGroup::CpAsync => passes(CP_ASYNC, n),
+                titan_core::ir::NvGroup::CpAsync => privacy.watched || passes(CP_ASYNC, n),
                 titan_core::ir::NvGroup::Wgmma => passes(WGMMA, n),
                 titan_core::ir::NvGroup::BulkStore => passes(BULK_STORE, n) && passes(BULK_WRITE, n),
             },
-            NvOp::MbarrierInit { .. }
-            | NvOp::MbarrierInval
+            NvOp::BarrierSync { id, .. } => privacy.gather.contains(&id),
+            // Nothing happens yet but that the copies have someone to tell.
+            NvOp::CpAsyncArrive { noinc, .. } => privacy.watched && noinc && !privacy.invalidates,
+            // One thread does these for all.
+            NvOp::MbarrierInit { .. } | NvOp::SequenceInit | NvOp::SequenceStore => !self.is_first(agent),
+            NvOp::MbarrierInval
             | NvOp::Arrive { .. }
             | NvOp::ArriveExpectTx { .. }
             | NvOp::ExpectTx { .. }
@@ -143,14 +196,10 @@ impl Machine<'_> {
             | NvOp::BulkLoad { .. }
             | NvOp::BulkStore { .. }
             | NvOp::CpAsync { .. }
-            | NvOp::CpAsyncArrive { .. }
             | NvOp::Wgmma
-            | NvOp::BarrierSync { .. }
             | NvOp::BarrierArrive { .. }
             | NvOp::ClusterArrive
             | NvOp::ClusterWait
-            | NvOp::SequenceInit
-            | NvOp::SequenceStore
             | NvOp::SequenceWait => false,
         }
     }

@@ -27,6 +27,14 @@
 //!   completes them. Completing earlier only shortens the overlap and enables nothing. So they complete as late as they can.
 //! * **Waits that do not pass** change nothing and are not steps.
 //!
+//! # Kernels that are laid out
+//!
+//! Their warps are agents, and touch memory far more often than they signal each other. The sanitizer always watches them: it
+//! asks what *orders* two accesses, so a race shows in every order of the signals in which both occur, whichever access came
+//! first. Then accesses, and waits for an agent's own copies, are local steps, and what is left to interleave are mbarriers,
+//! counters and the moments at which copies tell. A named barrier that counts exactly the threads whose code has it is local
+//! too: all of them come in every phase, and nobody goes on before, so that their order is nobody's to notice.
+//!
 //! `titan-sim/tests/sim` compares verdicts with and without the first of these.
 
 mod local;
@@ -76,6 +84,8 @@ pub struct Explored {
     pub ends: u64,
     /// The most times of a ring that were acquired and not given back by the slowest reader, in any state.
     pub occupied: u64,
+    /// The most times of a ring that were acquired.
+    pub times: u64,
 }
 
 /// The answer.
@@ -113,6 +123,8 @@ impl Verdict {
 /// # Errors
 /// Arguments that do not fit the signature.
 pub fn explore(kernel: &Kernel, args: &[Arg], grid: Option<[u32; 3]>, limits: &Limits) -> Result<Verdict, BindError> {
+    // Accesses of kernels that are laid out are ordered by the sanitizer's knowledge, not by overlap.
+    let limits = &Limits { sanitize: limits.sanitize || kernel.laid_out.is_some(), ..*limits };
     let setup = Rc::new(super::run::setup(kernel, args, grid)?);
     let mut explored = Explored::default();
     let bad = |e: Box<Found>, explored| Ok(Verdict::Finding(Box::new(e.with(Schedule::default())), explored));

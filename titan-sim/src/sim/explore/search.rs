@@ -259,6 +259,7 @@ impl<'k, 'l> Search<'k, 'l> {
         self.explored.states += 1;
         self.explored.depth = self.explored.depth.max(self.stack.len());
         self.explored.occupied = self.explored.occupied.max(occupied(machine));
+        self.explored.times = self.explored.times.max(machine.times());
         if let Some((found, pair)) = meet(machine) {
             let mut wrong = self.wrong(*found, from);
             wrong.1.extend(pair.map(|agent| Choice::Run { agent: index(agent), ops: 1 }));
@@ -358,6 +359,15 @@ fn occupied(machine: &Machine<'_>) -> u64 {
     let mut most = 0;
     for main in (0..machine.threads.len()).step_by(per.max(1)) {
         for (i, ring) in machine.plan.rings.iter().enumerate() {
+            if ring.fillers == ring.readers {
+                // The same agents do both, each of them one after the other.
+                let of = |a: &usize| {
+                    let t = machine.threads.get(main + a)?;
+                    Some(t.fill.get(i)?.saturating_sub(t.read.get(i)?.below))
+                };
+                most = most.max(ring.fillers.iter().filter_map(of).max().unwrap_or(0));
+                continue;
+            }
             let filled = ring
                 .fillers
                 .iter()

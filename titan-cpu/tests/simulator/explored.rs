@@ -1,0 +1,250 @@
+//! Barrier programs in the model checker: those of every kernel of the filetests, with at most three slots a ring and D + 2 times,
+//! with data erased; and mistakes in a few of them, which it finds.
+
+use super::gpu::machine;
+use super::mutants::{live, mutants_of};
+use super::{arguments, each_kernel};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use titan_core::driver::barrier_program;
+use titan_core::ir::{FreeBy, Kernel, OpId, Pipe};
+use titan_core::pipeline::carry::carry;
+use titan_core::pipeline::{fuse, implicit};
+use titan_core::plan::{Plan, plan};
+use titan_core::text::parse;
+use titan_core::verify::{Verified, WellFormed, verify, well_formed};
+use titan_sim::sim::{self, Kind, Limits, Options, Verdict};
+
+/// States of one exploration.
+const STATES: u64 = 100_000;
+/// How many slots a ring has at most, and how many warps a role: deep rings of warps alone, and warps that share a shallow one.
+const SMALL: [(u32, u32); 2] = [(3, 1), (1, 2)];
+/// Extents and scalars that are tried for as many times of a ring as are wanted.
+const SIZES: [(i64, i64); 17] = [
+    (16, 0),
+    (16, 1),
+    (16, 2),
+    (32, 2),
+    (32, 3),
+    (48, 3),
+    (48, 4),
+    (64, 4),
+    (64, 5),
+    (80, 5),
+    // Of loops over elements.
+    (1, 0),
+    (1, 1),
+    (2, 1),
+    (2, 2),
+    (3, 2),
+    (4, 3),
+    (5, 4),
+];
+
+/// The kernel with fewer slots and warps; with one slot more each, if it needs them.
+fn small(kernel: &Verified, slots: u32, warps: u32) -> Option<Verified> {
+    let fewer = |slots: u32| {
+        let mut small: Kernel = (**kernel).clone();
+        small.pipes.iter_mut().for_each(|pipe| pipe.slots = pipe.slots.min(slots));
+        small.roles.iter_mut().for_each(|role| role.warps = role.warps.min(warps));
+        verify(small).ok()
+    };
+    (slots..=kernel.pipes.iter().map(|p| p.slots).max().unwrap_or(slots).max(slots)).find_map(fewer)
+}
+
+/// The kernel with rings for its pipelined loops, and with its roles as one.
+fn with_rings(kernel: &Verified) -> Vec<(&'static str, Verified)> {
+    let mut all = vec![("", kernel.clone())];
+    let mut ringed = kernel.clone();
+    while let Some(candidate) = implicit::candidates(&ringed, &|_| true).first() {
+        let slots = SMALL[0].0;
+        let next = implicit::pipeline(&ringed, candidate, slots, slots - 1);
+        let Some(next) = next.and_then(|k| verify(k.canonical()).ok()) else { break };
+        ringed = next;
+    }
+    if *ringed != **kernel {
+        all.extend(early(&ringed).map(|early| (", loops as rings, waited for early", early)));
+        all.push((", loops as rings", ringed));
+    }
+    let fused = (0..=fuse::greatest_distance(kernel)).rev().find_map(|d| verify(fuse::fuse(kernel, d)?).ok());
+    if let Some(fused) = fused.filter(|_| !kernel.roles.is_empty()) {
+        all.extend(early(&fused).map(|early| (", roles fused, waited for early", early)));
+        all.push((", roles fused", fused));
+    }
+    all
+}
+
+/// The kernel with the loops of its rings waiting for the next stage early, where they can.
+fn early(kernel: &Verified) -> Option<Verified> {
+    let mut made: Kernel = (**kernel).clone();
+    for ring in (0..kernel.pipes.len()).map(Pipe::new) {
+        made = carry(&made, ring).unwrap_or(made);
+    }
+    let made = verify(made.canonical()).ok()?;
+    (*made != **kernel).then_some(made)
+}
+
+/// The barrier programs of a kernel.
+fn programs(kernel: &Verified) -> Vec<(String, Verified, Kernel)> {
+    let mut all = Vec::new();
+    let two = small(kernel, SMALL[1].0, SMALL[1].1).filter(|_| !kernel.roles.is_empty());
+    let two = two.map(|k| (", warps share", k));
+    let deep = small(kernel, SMALL[0].0, SMALL[0].1);
+    for (what, kernel) in deep.iter().flat_map(with_rings).chain(two) {
+        for (name, free) in [("", FreeBy::Mbarrier), (", counters", FreeBy::Sequence)] {
+            if free == FreeBy::Sequence && kernel.roles.is_empty() {
+                continue;
+            }
+            let plan = Plan { free, ..plan(&kernel, &titan_nv::target(machine()), false) };
+            let Ok(program) = barrier_program(&kernel, &plan) else { continue };
+            all.push((format!("{what}{name}"), kernel.clone(), program));
+        }
+    }
+    all
+}
+
+/// Arguments with which a ring goes through as few times as it can, and through as many as D + 2 allows.
+fn sizes(program: &WellFormed) -> Vec<Vec<sim::Arg>> {
+    let deepest = program.pipes.iter().map(|p| p.slots).max().unwrap_or(0);
+    let mut by_times: BTreeMap<u64, Vec<sim::Arg>> = BTreeMap::new();
+    for (extent, scalar) in SIZES {
+        let mut args = arguments(&program.sig, extent, scalar);
+        let before = args.clone();
+        let options = Options { data: false, sanitize: false, max_steps: 20_000, ..Options::default() };
+        let Ok(report) = sim::run(program, &mut args, Some([1, 1, 1]), &options) else { continue };
+        if report.findings.iter().all(|f| f.kind != Kind::Steps) && report.statistics.times <= u64::from(deepest) + 2 {
+            by_times.entry(report.statistics.times).or_insert(before);
+        }
+        if program.pipes.is_empty() {
+            break;
+        }
+    }
+    let first = by_times.pop_first().map(|(_, args)| args);
+    first.into_iter().chain(by_times.pop_last().map(|(_, args)| args)).collect()
+}
+
+#[derive(Default)]
+struct Tally {
+    programs: usize,
+    with_roles: usize,
+    explorations: usize,
+    states: u64,
+    most: (u64, String),
+    cut: Vec<String>,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn explore(&mut self, name: &str, kernel: &Kernel, program: &WellFormed) {
+        self.programs += 1;
+        self.with_roles += usize::from(!kernel.roles.is_empty());
+        let sizes = sizes(program);
+        if sizes.is_empty() {
+            self.cut.push(format!("`{name}`: no arguments that it takes lead to so few times"));
+        }
+        for args in sizes {
+            self.explorations += 1;
+            let limits = Limits { max_states: STATES, ..Limits::default() };
+            let verdict = sim::explore(program, &args, Some([1, 1, 1]), &limits).unwrap();
+            let states = verdict.explored().states;
+            self.states += states;
+            self.most = self.most.clone().max((states, name.to_owned()));
+            match verdict {
+                Verdict::Safe(explored) => {
+                    let slots = program.pipes.iter().map(|p| u64::from(p.slots)).max().unwrap_or(0);
+                    if explored.occupied > slots {
+                        self.wrong.push(format!("{name}: {} times of a ring at once", explored.occupied));
+                    }
+                }
+                Verdict::Bound(bound, _) => self.cut.push(format!("`{name}`: {bound}")),
+                Verdict::Finding(found, _) if matches!(found.kind, Kind::NotModelled | Kind::Trap) => {
+                    let what = format!("`{name}`: {}", found.message);
+                    if self.cut.last() != Some(&what) {
+                        self.cut.push(what);
+                    }
+                }
+                Verdict::Finding(found, _) => self.wrong.push(format!("{name}: {found} [{}]", found.schedule)),
+            }
+        }
+    }
+}
+
+#[test]
+fn barrier_programs_are_safe_in_every_order() {
+    let mut tally = Tally::default();
+    each_kernel(&["text", "verify"], &mut |name, kernel| {
+        for (what, kernel, program) in programs(kernel) {
+            tally.explore(&format!("{name}{what}"), &kernel, &well_formed(program).expect("a barrier program"));
+        }
+    });
+    assert!(tally.wrong.is_empty(), "{} wrong\n{}", tally.wrong.len(), tally.wrong.join("\n"));
+    assert!(tally.programs > 300 && tally.with_roles > 100, "{} {}", tally.programs, tally.with_roles);
+    let (most, of) = &tally.most;
+    let mut text = format!(
+        "{} programs, {} of them with roles, in {} explorations: {} states, {most} for one at most (`{of}`).\n\nCut off: {}.\n\n",
+        tally.programs,
+        tally.with_roles,
+        tally.explorations,
+        tally.states,
+        tally.cut.len()
+    );
+    for cut in &tally.cut {
+        let _ = writeln!(text, "* {cut}");
+    }
+    told("simulator", "barrier programs are explored", &text);
+}
+
+/// What a page says between two comments; `TITAN_BLESS=1` writes it.
+fn told(page: &str, what: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/{page}.md"));
+    let old = std::fs::read_to_string(&path).unwrap();
+    let begin =
+        format!("<!-- {what}: made by `TITAN_BLESS=1 cargo test -p titan-gpu-cpu --test simulator explored`. -->\n");
+    let (before, rest) = old.split_once(&begin).expect("a place for it");
+    let (_, after) = rest.split_once("<!-- end -->").expect("its end");
+    let new = format!("{before}{begin}\n{}\n\n<!-- end -->{after}", text.trim_end());
+    if std::env::var_os("TITAN_BLESS").is_some() {
+        std::fs::write(&path, &new).unwrap();
+    }
+    assert!(
+        new == std::fs::read_to_string(&path).unwrap(),
+        "docs/{page}.md is not current, run with TITAN_BLESS=1:\n{text}"
+    );
+}
+
+/// Rings of every kind: copies and stores that fill, one reader and two, mbarriers and counters, and one set of warps.
+const SOURCES: &str = include_str!("explored.tir");
+
+/// What the model checker says of a program with these arguments; `None` if its parts do not fit together.
+fn verdict(program: Kernel, args: &[sim::Arg]) -> Option<Verdict> {
+    let limits = Limits { max_states: STATES, ..Limits::default() };
+    Some(sim::explore(&well_formed(program).ok()?, args, Some([1, 1, 1]), &limits).unwrap())
+}
+
+#[test]
+fn mistakes_are_found_by_the_model_checker() {
+    let mut table: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for kernel in parse(SOURCES).expect("kernels").into_iter().map(|k| verify(k).expect("a right kernel")) {
+        for (what, _, program) in programs(&kernel) {
+            let name = format!("{}{what}", kernel.sig.name);
+            let args = sizes(&well_formed(program.clone()).unwrap()).pop().expect("arguments");
+            let clean = verdict(program.clone(), &args);
+            assert!(matches!(clean, Some(Verdict::Safe(_))), "{name}: {clean:?}");
+            let live = live(&program);
+            for id in (0..program.ops.len()).map(OpId::new).filter(|id| live.contains(id)) {
+                for (kind, mutant) in mutants_of(&program, id) {
+                    let row = table.entry(kind).or_default();
+                    row.0 += 1;
+                    let found = verdict(mutant, &args).is_none_or(|v| v.finding().is_some());
+                    row.1 += usize::from(found);
+                }
+            }
+        }
+    }
+    let mut text = "| mistake | programs | found |\n|---|---|---|\n".to_owned();
+    for (kind, (all, found)) in &table {
+        let _ = writeln!(text, "| {kind} | {all} | {found} |");
+    }
+    told("lowering", "mistakes in the model checker", &text);
+}

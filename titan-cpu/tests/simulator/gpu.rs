@@ -1,0 +1,81 @@
+//! The code of a kernel for sm_80, in the emulator.
+
+use titan_core::lane::Func;
+use titan_core::launch::abi::{self, GpuArg};
+use titan_core::launch::report;
+use titan_core::verify::Verified;
+use titan_nv::emu::{Launch, Memory, Module, Options, Param};
+use titan_nv::{Machine, emit};
+use titan_sim::engine::{Completion, Schedule};
+use titan_sim::sim;
+
+/// The machine whose code is run.
+pub(super) fn machine() -> &'static Machine {
+    Machine::from_name("sm_80").unwrap()
+}
+
+/// What is loaded and launched.
+pub(super) struct Code {
+    module: Module,
+    entry: String,
+    threads: u32,
+    shared: u32,
+}
+
+impl Code {
+    /// The code of lanes.
+    pub(super) fn of(lanes: &Func) -> Result<Code, String> {
+        let ptx = emit(lanes, machine(), None).map_err(|e| format!("{e}\n{lanes}"))?;
+        let module = Module::parse(&ptx.text).map_err(|e| format!("{e}\n{}", ptx.text))?;
+        Ok(Code { module, entry: ptx.entry, threads: lanes.threads, shared: lanes.shared_bytes })
+    }
+
+    /// What a launch makes of its arguments.
+    pub(super) fn run(
+        &self,
+        kernel: &Verified,
+        args: &[sim::Arg],
+        grid: [u32; 3],
+        completion: Completion,
+    ) -> Result<Vec<Option<Vec<u8>>>, String> {
+        let mut memory = Memory::new();
+        let mut places = Vec::new();
+        let mut packed = Vec::new();
+        for arg in args {
+            let (place, gpu) = match arg {
+                sim::Arg::Scalar(c) => (None, GpuArg::Scalar(*c)),
+                sim::Arg::Absent => (None, GpuArg::Absent),
+                sim::Arg::Tensor { shape, strides, bytes, .. } => {
+                    let mut padded = bytes.clone();
+                    padded.resize(bytes.len().max(16), 0);
+                    let at = memory.upload("tensor", &padded);
+                    let extents = shape.iter().map(|n| i32::try_from(*n).unwrap()).collect();
+                    let gpu = GpuArg::Tensor { address: at.address(), extents, strides: strides.clone() };
+                    (Some((at, bytes.len())), gpu)
+                }
+            };
+            places.push(place);
+            packed.push(gpu);
+        }
+        let told = memory.upload("report", &vec![0; 4 * (report::RECORDS + 256)]);
+        let slots = abi::slots(&kernel.sig);
+        let block = abi::pack(&slots, &packed, told.address());
+        let (at, _) = abi::offsets(&slots);
+        let params: Vec<Param> =
+            slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec())).collect();
+        let launch = Launch { grid, block: [self.threads, 1, 1], dynamic_shared: self.shared, params: &params };
+        let schedule = if completion == Completion::Late { Schedule::InTurn } else { Schedule::Seeded(3) };
+        let options = Options {
+            completion,
+            schedule,
+            sanitize: completion == Completion::Early,
+            max_steps: 1 << 22,
+            ..Options::default()
+        };
+        let entry = self.module.entry(&self.entry).map_err(|e| e.to_string())?;
+        entry.run(&launch, &mut memory, &options).map_err(|e| e.to_string())?;
+        let read =
+            |place: Option<_>| place.map(|(at, len)| memory.read(at, len).map_err(|e| e.to_string())).transpose();
+        places.into_iter().map(read).collect()
+    }
+}
