@@ -55,13 +55,13 @@ fn an_artifact_reads_back() {
     assert_eq!(artifact.encode(), bytes, "the bytes are a function of the artifact");
 }
 
-/// The bytes of version 2 stay what they are: programs embed them.
+/// The bytes of version 3 stay what they are: programs embed them.
 #[test]
 fn the_bytes_are_those_of_the_format_table() {
     let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
     let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu], refused: Vec::new() }.encode();
-    let body = b"\x01\0\0\0k\x01\0\0\0\x24\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x07\0\0\0\0";
-    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x02\0\0\0");
+    let body = b"\x01\0\0\0k\x01\0\0\0\x2c\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\0\x04\0\0\0\0\x01\x01\x07\0\0\0\0";
+    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x03\0\0\0");
     assert_eq!(&bytes[24..], body);
     assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
 }
@@ -77,19 +77,19 @@ fn damage_has_a_name() {
     assert_eq!(Artifact::decode(b""), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(b"\x7fELF\x02\x01\x01\0 and more than a header"), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(&bytes[..10]), Err(ArtifactError::Length { found: 10, expected: 24 }));
-    assert_eq!(with(8, 3), Err(ArtifactError::TooNew { found: VERSION + 1 }));
+    assert_eq!(with(8, 4), Err(ArtifactError::TooNew { found: VERSION + 1 }));
     assert_eq!(with(8, 0), Err(ArtifactError::TooOld { found: 0 }));
     assert!(matches!(with(10, 1), Err(ArtifactError::Malformed { at: 10, .. })));
     assert_eq!(with(40, bytes[40] ^ 1), Err(ArtifactError::Checksum));
     let (n, cut) = (bytes.len(), bytes.len() - 1);
     assert_eq!(Artifact::decode(&bytes[..cut]), Err(ArtifactError::Length { found: cut, expected: n }));
-    let text = with(8, 3).expect_err("a newer one").to_string();
+    let text = with(8, 4).expect_err("a newer one").to_string();
     assert!(text.starts_with("made by a newer TITAN"), "{text}");
 }
 
 /// An artifact with this body and a right header.
 fn sealed(body: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x89TITAN\r\n\x02\0\0\0".to_vec();
+    let mut bytes = b"\x89TITAN\r\n\x03\0\0\0".to_vec();
     bytes.extend(u32::try_from(body.len()).expect("short").to_le_bytes());
     let fnv = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.extend(body.iter().fold(0xcbf2_9ce4_8422_2325, fnv).to_le_bytes());
@@ -232,6 +232,18 @@ fn expr() -> impl Strategy<Value = HostExpr> {
     })
 }
 
+/// Lines as code has them, and some that it has not.
+pub(crate) fn code() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        (0..200u32, 0..200u32).prop_map(|(a, b)| format!("  add.s32 %r{a}, %r{b}, {};", a * b)),
+        (any::<u32>(), 0..3u32).prop_map(|(a, b)| format!("$L{b}: %a{b}b_{a} 0x{a:x} {a} 00{b} b{a}f32 @{b}:{a}")),
+        "[%$ab_1-9 0]{0,12}",
+        ".{0,6}",
+    ];
+    let lines = (proptest::collection::vec(line, 0..6), 1..5usize);
+    lines.prop_map(|(lines, times)| vec![lines.join("\n"); times].join("\n"))
+}
+
 fn variant() -> impl Strategy<Value = Variant> {
     let assumption = prop_oneof![
         (any::<u32>(), any::<u32>()).prop_map(|(param, axis)| Assumption::UnitStride { param, axis }),
@@ -241,9 +253,10 @@ fn variant() -> impl Strategy<Value = Variant> {
         Just(Assumption::Index32),
     ];
     let texts = proptest::collection::vec(".{0,9}", 0..3);
+    let payload = prop_oneof![proptest::collection::vec(any::<u8>(), 0..64), code().prop_map(String::into_bytes)];
     let config = proptest::collection::vec((".{0,9}", ".{0,9}"), 0..3);
     let lists = (config, proptest::collection::vec(assumption, 0..4), texts);
-    (".{0,9}", lists, any::<[u32; 2]>(), proptest::collection::vec(any::<u8>(), 0..64)).prop_map(
+    (".{0,9}", lists, any::<[u32; 2]>(), payload).prop_map(
         |(target, (config, assumptions, notes), [shared_bytes, threads], payload)| Variant {
             target,
             config,
@@ -273,8 +286,12 @@ proptest! {
     }
 
     #[test]
-    fn damaged_bodies_never_panic(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
-        let mut body = sample().encode()[24..].to_vec();
+    fn damaged_bodies_never_panic(
+        code in code(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>(),
+    ) {
+        let mut artifact = sample();
+        artifact.variants[0].payload = code.into_bytes();
+        let mut body = artifact.encode()[24..].to_vec();
         let i = at.index(body.len());
         body[i] = byte;
         if let Ok(artifact) = Artifact::decode(&sealed(&body)) {
