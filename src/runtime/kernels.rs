@@ -23,7 +23,7 @@ pub struct KernelInfo {
     pub name: String,
     /// Where the kernel stands.
     pub location: Location,
-    /// How many bytes the program carries for it. Code is packed in them: unpacked, as it is below, it takes some ten times as many.
+    /// How many bytes the program carries for it. Code is packed in them: unpacked, as it is below, it takes several times as many.
     pub bytes: usize,
     /// What is embedded, in the order in which a launch asks for it.
     pub variants: Vec<VariantInfo>,

@@ -31,12 +31,12 @@
 //! | `u8` | 0 the code as it is: `u32` and bytes; 1 packed: `u32` its length, `u32` and packed bytes |
 //!
 //! The bytes are a function of the artifact, and every artifact has exactly one encoding. Code without a zero byte is packed, see
-//! `pack.rs`, unless an artifact has more than 64 MiB of it: ten bytes become one. There is no alignment.
+//! `pack.rs`, unless an artifact has more than 64 MiB of it. There is no alignment.
 //!
 //! # Security
 //!
-//! [`Artifact::decode`] never panics, reads nothing outside of its argument and allocates at most 128 MiB and a hundred times as
-//! much, whatever the bytes are. The checksum finds accidents, not attacks: an artifact is as trustworthy as the program that
+//! [`Artifact::decode`] never panics, reads nothing outside of its argument and allocates at most 256 MiB and two hundred times
+//! as much, whatever the bytes are. The checksum finds accidents, not attacks: an artifact is as trustworthy as the program that
 //! embeds it. A payload is code. Whoever loads artifacts from elsewhere must trust their source; what is inside is checked
 //! no further than the payload's own reader checks it (the text form is parsed and verified again).
 

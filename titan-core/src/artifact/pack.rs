@@ -6,9 +6,8 @@
 //! What is written is a bit for a line that comes as expected, and otherwise which form it has and by how much each number differs.
 //! All texts of an artifact share what is remembered: variants of a kernel are nearly the same lines.
 //!
-//! General compressors cannot do this, because a register more renumbers all that follow: of the variants of a product they leave
-//! two to three times as many bytes, and an unoptimized macro would spend as long on them as on making the code
-//! (docs/performance.md).
+//! General compressors cannot do this, because a register more renumbers all that follow. Of the variants of a product deflate leaves
+//! twice as many bytes and LZMA as many, and both take an unoptimized macro more than ten times as long (docs/performance.md).
 //!
 //! # Format
 //!
