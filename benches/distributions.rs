@@ -1,6 +1,6 @@
 //! Times of launches as distributions: criterion on the cases of `cases/`, each beside what it is compared with.
 //!
-//! `cargo bench --bench distributions`, with a filter as any criterion benchmark. Cases run one after the other here; ratios
+//! `cargo bench -p benches --bench distributions`, with a filter as any criterion benchmark. Cases run one after the other here; ratios
 //! of two of them are for `paired.rs`, where they alternate.
 
 mod cases;

@@ -4,7 +4,7 @@
 //! alternately over the same data, for a fixed number of rounds after a warm-up. Each round gives a ratio of wall-clock
 //! times, theirs by ours, so that above 1 the kernel is faster; printed are the medians of the times and of the ratios with
 //! the ratios' quartiles, and the best times. Alternation puts both under the same clock, cache and neighbours. The others
-//! use rayon's global pool, ours as many threads of its own: `taskset -c 0 cargo bench --bench paired` is one thread each.
+//! use rayon's global pool, ours as many threads of its own: `taskset -c 0 cargo bench -p benches --bench paired` is one thread each.
 //!
 //! An argument selects the cases whose names contain it.
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]

@@ -52,12 +52,12 @@ fn rate(dev: &Device, n: usize) -> titan::Result<f64> {
     Ok(2.0 * (n as f64).powi(3) / best / 1e9)
 }
 
-/// What the program carries of each instance: bytes by target, one figure for each variant.
+/// What the program carries of each instance, and what that is unpacked: bytes by target, one figure for each variant.
 fn sizes() -> titan::Result<()> {
     for kernel in titan::kernels()? {
         let size = |v: &titan::VariantInfo| format!("{} {} B", v.target, v.code.len());
-        let embedded: Vec<String> = kernel.variants.iter().map(size).collect();
-        common::say(&format!("embedded {}: {}", kernel.name, embedded.join(", ")));
+        let code: Vec<String> = kernel.variants.iter().map(size).collect();
+        common::say(&format!("embedded {}: {} B; unpacked {}", kernel.name, kernel.bytes, code.join(", ")));
     }
     Ok(())
 }

@@ -62,6 +62,11 @@ impl KernelRef {
         Location { file: self.file.to_owned(), line, column: loc.column }
     }
 
+    /// How many bytes the program carries for it.
+    pub(crate) fn bytes(&self) -> usize {
+        self.artifact.len()
+    }
+
     /// The name with the instance, where the kernel stands, and what is embedded.
     pub(crate) fn embedded(&self) -> Result<(String, Location, Artifact)> {
         let broken = |reason| Error::Artifact { kernel: self.name.to_owned(), reason };

@@ -23,6 +23,8 @@ pub struct KernelInfo {
     pub name: String,
     /// Where the kernel stands.
     pub location: Location,
+    /// How many bytes the program carries for it. Code is packed in them: unpacked, as it is below, it takes several times as many.
+    pub bytes: usize,
     /// What is embedded, in the order in which a launch asks for it.
     pub variants: Vec<VariantInfo>,
     /// Targets that the kernel leaves out, `targets(..)`, with what a launch there is told.
@@ -98,7 +100,8 @@ pub fn kernels() -> Result<Vec<KernelInfo>> {
 fn info(kernel: &KernelRef) -> Result<KernelInfo> {
     let (name, location, artifact) = kernel.embedded()?;
     let variants = artifact.variants.into_iter().map(variant).collect();
-    Ok(KernelInfo { name, location, variants, refused: artifact.refused })
+    let bytes = kernel.bytes();
+    Ok(KernelInfo { name, location, bytes, variants, refused: artifact.refused })
 }
 
 fn variant(v: Variant) -> VariantInfo {

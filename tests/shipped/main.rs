@@ -28,6 +28,8 @@ mod rms_norm;
 mod rope;
 #[path = "../../examples/router.rs"]
 mod router;
+#[cfg(feature = "cuda")]
+mod size;
 #[path = "../../examples/softmax.rs"]
 mod softmax;
 #[path = "../../examples/split_k.rs"]

@@ -61,7 +61,7 @@ fn an_artifact_reads_back() {
 fn the_bytes_are_those_of_the_format_table() {
     let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
     let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu], refused: Vec::new() }.encode();
-    let body = b"\x01\0\0\0k\x01\0\0\0\x24\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x07\0\0\0\0";
+    let body = b"\x01\0\0\0k\x01\0\0\0\x2c\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\0\x04\0\0\0\0\x01\x01\x07\0\0\0\0";
     assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x03\0\0\0");
     assert_eq!(&bytes[24..], body);
     assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
@@ -241,6 +241,18 @@ fn expr() -> impl Strategy<Value = HostExpr> {
     })
 }
 
+/// Lines as code has them, and some that it has not.
+pub(crate) fn code() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        (0..200u32, 0..200u32).prop_map(|(a, b)| format!("  add.s32 %r{a}, %r{b}, {};", a * b)),
+        (any::<u32>(), 0..3u32).prop_map(|(a, b)| format!("$L{b}: %a{b}b_{a} 0x{a:x} {a} 00{b} b{a}f32 @{b}:{a}")),
+        "[%$ab_1-9 0]{0,12}",
+        ".{0,6}",
+    ];
+    let lines = (proptest::collection::vec(line, 0..6), 1..5usize);
+    lines.prop_map(|(lines, times)| vec![lines.join("\n"); times].join("\n"))
+}
+
 fn variant() -> impl Strategy<Value = Variant> {
     let assumption = prop_oneof![
         (any::<u32>(), any::<u32>()).prop_map(|(param, axis)| Assumption::UnitStride { param, axis }),
@@ -250,9 +262,10 @@ fn variant() -> impl Strategy<Value = Variant> {
         Just(Assumption::Index32),
     ];
     let texts = proptest::collection::vec(".{0,9}", 0..3);
+    let payload = prop_oneof![proptest::collection::vec(any::<u8>(), 0..64), code().prop_map(String::into_bytes)];
     let config = proptest::collection::vec((".{0,9}", ".{0,9}"), 0..3);
     let lists = (config, proptest::collection::vec(assumption, 0..4), texts);
-    (".{0,9}", lists, any::<[u32; 2]>(), proptest::collection::vec(any::<u8>(), 0..64)).prop_map(
+    (".{0,9}", lists, any::<[u32; 2]>(), payload).prop_map(
         |(target, (config, assumptions, notes), [shared_bytes, threads], payload)| Variant {
             target,
             config,
@@ -282,8 +295,12 @@ proptest! {
     }
 
     #[test]
-    fn damaged_bodies_never_panic(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
-        let mut body = sample().encode()[24..].to_vec();
+    fn damaged_bodies_never_panic(
+        code in code(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>(),
+    ) {
+        let mut artifact = sample();
+        artifact.variants[0].payload = code.into_bytes();
+        let mut body = artifact.encode()[24..].to_vec();
         let i = at.index(body.len());
         body[i] = byte;
         if let Ok(artifact) = Artifact::decode(&sealed(&body)) {

@@ -28,20 +28,22 @@
 //! | list | notes: text |
 //! | list | sites: `u32` line, `u32` column, `u8` kind; 0 text *message*; 1 text *format*, list of types |
 //! | | a type: `u8` 0 scalar, 1 tile; `u8` index in `Elem::ALL`; of a tile, list of `u32` extents |
-//! | `u32` and bytes | payload |
+//! | `u8` | 0 the code as it is: `u32` and bytes; 1 packed: `u32` its length, `u32` and packed bytes |
 //!
-//! The bytes are a function of the artifact, and every artifact has exactly one encoding. There is no compression and no
-//! alignment: a payload is copied before it is used.
+//! The bytes are a function of the artifact, and every artifact has exactly one encoding. Code without a zero byte is packed, see
+//! `pack.rs`, unless an artifact has more than 64 MiB of it. There is no alignment.
 //!
 //! # Security
 //!
-//! [`Artifact::decode`] never panics, reads nothing outside of its argument and allocates at most a hundred times as much,
-//! whatever the bytes are. The checksum finds accidents, not attacks: an artifact is as trustworthy as the program that
+//! [`Artifact::decode`] never panics, reads nothing outside of its argument and allocates at most 256 MiB and two hundred times
+//! as much, whatever the bytes are. The checksum finds accidents, not attacks: an artifact is as trustworthy as the program that
 //! embeds it. A payload is code. Whoever loads artifacts from elsewhere must trust their source; what is inside is checked
 //! no further than the payload's own reader checks it (the text form is parsed and verified again).
 
 mod assumption;
-mod codec;
+mod decode;
+mod encode;
+mod pack;
 mod place;
 
 pub use assumption::{Assumption, TensorFact, TensorFacts};
@@ -97,7 +99,7 @@ impl Artifact {
     /// The bytes of the artifact.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        codec::encode(self)
+        encode::encode(self)
     }
 
     /// The artifact of these bytes, all of them.
@@ -105,7 +107,7 @@ impl Artifact {
     /// # Errors
     /// If they are not an artifact of this version, whole and undamaged.
     pub fn decode(bytes: &[u8]) -> Result<Artifact, ArtifactError> {
-        codec::decode(bytes)
+        decode::decode(bytes)
     }
 
     /// The first variant of a target whose assumptions hold.

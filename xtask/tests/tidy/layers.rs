@@ -15,6 +15,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ui-tests", &["titan", "titan-core"]),
     ("examples/minilm", &["titan"]),
     ("benches", &["titan"]),
+    ("library-tests", &["titan"]),
     ("cuda-emulator", &["titan", "titan-core", "titan-nv"]),
     ("hip-emulator", &["titan", "titan-amd", "titan-sim"]),
     ("wheel", &[]),

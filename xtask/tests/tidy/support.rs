@@ -20,6 +20,7 @@ pub(crate) const PACKAGES: &[&str] = &[
     "hip-emulator",
     "examples/minilm",
     "benches",
+    "library-tests",
 ];
 
 /// The root of the repository.

@@ -1,0 +1,150 @@
+//! Texts come back as they were, few bytes stand for many lines, and other bytes are refused in words.
+
+use super::*;
+use crate::artifact::{Artifact, ArtifactError};
+
+fn pack(text: &str) -> Vec<u8> {
+    Forms::new().pack(text.as_bytes())
+}
+
+fn unpack(bytes: &[u8], length: usize) -> Read<Vec<u8>> {
+    let mut reader = Reader::new(bytes);
+    let text = Forms::new().unpack(&mut reader, length)?;
+    reader.end()?;
+    Ok(text)
+}
+
+#[test]
+fn texts_come_back() {
+    let texts = [
+        "",
+        "\n",
+        "\n\n",
+        "a",
+        "a\n",
+        "a\nb",
+        "0",
+        "00",
+        "007 7",
+        "999999999 1000000000",
+        "4294967295\n4294967296",
+        "%r1, %r2\n%r2, %r4\n%r3, %r6\n%r4, %r8",
+        "%a1b2_3 x1_2 $L3 0x1f 1.5e10 b32 @7:8",
+        "1\n999999999\n1\n999999999",
+        "\u{e9} %\u{e9}1 1\u{e9}1",
+        "\r\n1\r\n2",
+    ];
+    for text in texts {
+        assert_eq!(unpack(&pack(text), text.len()).as_deref(), Ok(text.as_bytes()), "{text:?}");
+    }
+    // Later texts lean on earlier ones.
+    let (mut writer, mut reader) = (Forms::new(), Forms::new());
+    let mut sizes = Vec::new();
+    for text in ["add %r1, %r2;\nret;\n", "add %r1, %r2;\nret;\n", ""] {
+        let bytes = writer.pack(text.as_bytes());
+        assert_eq!(reader.unpack(&mut Reader::new(&bytes), text.len()).as_deref(), Ok(text.as_bytes()));
+        sizes.push(bytes.len());
+    }
+    assert!(sizes[0] > 18 && sizes[1] == 1 && sizes[2] == 2, "{sizes:?}");
+}
+
+#[test]
+fn lines_that_go_on_as_before_take_a_bit() {
+    let lines = |n: u32| (0..n).map(|i| format!("  mov.b32 %r{}, %r{};\n", 4000 - i, 2 * i)).collect::<String>();
+    let (few, many) = (pack(&lines(16)).len(), pack(&lines(1616)).len());
+    assert_eq!(many - few, 200, "{few} and {many}");
+}
+
+#[test]
+fn what_no_writer_writes_is_refused() {
+    let refused = |bytes: &[u8], length| unpack(bytes, length).expect_err("malformed").to_string();
+    for (bytes, length, says) in [
+        (&b""[..], 0, "the code reaches past the end"),
+        (b"\0\x01\x05ab", 5, "the code reaches past the end"),
+        (b"\0\x02", 1, "a line of code of an unknown form"),
+        (b"\0\0", 1, "comes as expected, and is not marked so"),
+        (b"\0\x01\0", 0, "not of a new form"),
+        (b"\0\x01\x03a\nb", 3, "not of a new form"),
+        (b"\0\x01\x03a\0b", 3, "not of a new form"),
+        (b"\0\x01\x01a\x02\x01a", 3, "not of a new form"),
+        (b"\0\x01\x011\x02\x012", 3, "not of a new form"),
+        (b"\x04\x01\x011", 1, "code of another length than is said"),
+        (b"\0\x01\x02ab", 1, "code of another length than is said"),
+        (b"\0\x81\0\x01a", 1, "a number that is not LEB128"),
+        (b"\0\xff\xff\xff\xff\x7f", 1, "a number that is not LEB128"),
+        (b"\0\xff\xff\xff\xff\xff\x01", 1, "a number that is not LEB128"),
+        (b"\0\x01\x011\x01\x03", 13, "a number in code that has too many digits"),
+        (b"\x01", MOST + 1, "more code than is ever packed"),
+        (b"\x01", usize::MAX, "more code than is ever packed"),
+        (b"\x01x", 0, "bytes after the end of a section"),
+    ] {
+        let told = refused(bytes, length);
+        assert!(told.contains(says), "{bytes:?}: {told}");
+    }
+}
+
+/// The greatest number comes back, and what would be expected behind it is refused.
+#[test]
+fn numbers_stay_below_their_limit() {
+    let text = "500000000\n999999999\n";
+    assert_eq!(unpack(&pack(text), text.len()).as_deref(), Ok(text.as_bytes()));
+    let mut bytes = pack("500000000\n999999999\n999999999\n");
+    bytes[0] = 1 << 2;
+    bytes.truncate(bytes.len() - 3);
+    let refused = unpack(&bytes, 30).expect_err("1499999998").to_string();
+    assert!(refused.contains("too many digits"), "{refused}");
+}
+
+/// Every prefix, and every byte replaced: an error or another text, and the text has no second encoding.
+#[test]
+fn no_text_has_two_encodings() {
+    let text = (0..20).map(|i| format!("  add.s32 %r{i}, %r{}, {};\n.loc 1 {i} 5\n", i * i, i / 3)).collect::<String>();
+    let bytes = pack(&text);
+    for cut in 0..bytes.len() {
+        assert!(unpack(&bytes[..cut], text.len()).is_err(), "the first {cut} bytes");
+    }
+    let mut others = 0;
+    for (i, byte) in (0..bytes.len()).flat_map(|i| (0..=255).map(move |b| (i, b))) {
+        let mut changed = bytes.clone();
+        changed[i] = byte;
+        if let Ok(other) = unpack(&changed, text.len()) {
+            assert_eq!(Forms::new().pack(&other), changed, "byte {i} is {byte}");
+            others += 1;
+        }
+    }
+    assert!(others > bytes.len(), "{others} of other texts");
+}
+
+fn artifact(payloads: &[&[u8]]) -> Artifact {
+    let variant = |p: &&[u8]| Variant { payload: p.to_vec(), ..Variant::default() };
+    Artifact { kernel: String::new(), variants: payloads.iter().map(variant).collect(), refused: Vec::new() }
+}
+
+/// Code with a zero byte stands beside texts, which are packed.
+#[test]
+fn code_that_is_no_text_is_kept() {
+    let text = "ret;\n".repeat(1000);
+    let mixed = artifact(&[b"\x7fELF\0\x01", text.as_bytes(), b"\0", text.as_bytes(), b""]);
+    let bytes = mixed.encode();
+    assert!(bytes.len() < 800 && bytes.windows(6).any(|w| w == b"\x7fELF\0\x01"), "{} bytes", bytes.len());
+    assert_eq!(Artifact::decode(&bytes), Ok(mixed));
+}
+
+/// Lengths that lie do not cost memory, whatever they say and however many there are.
+#[test]
+fn more_than_the_limit_is_not_packed() {
+    let half = format!("{:1023}\n", 'x').repeat(MOST / 2048);
+    let exactly = artifact(&[half.as_bytes(), half.as_bytes()]);
+    let bytes = exactly.encode();
+    assert!(bytes.len() < MOST / 8, "{} bytes", bytes.len());
+    assert!(Artifact::decode(&bytes).is_ok_and(|read| read == exactly));
+    let above = artifact(&[half.as_bytes(), half.as_bytes(), b"x"]);
+    let bytes = above.encode();
+    assert!(bytes.len() > MOST, "{} bytes", bytes.len());
+    assert!(Artifact::decode(&bytes).is_ok_and(|read| read == above));
+    let mut forms = Forms::new();
+    let packed = Forms::new().pack(half.as_bytes());
+    assert!(forms.unpack(&mut Reader::new(&packed), half.len()).is_ok());
+    let refused = forms.unpack(&mut Reader::new(&packed), half.len() + 1).expect_err("above the limit");
+    assert!(matches!(refused, ArtifactError::Malformed { what: "more code than is ever packed", .. }), "{refused}");
+}
