@@ -3,6 +3,7 @@
 use super::lane::{self, CompareFn, LaneFn, convert, divide};
 use super::matrix::Shape;
 use super::scalar::{self, MaskFn, ScalarFn, ScalarTest};
+use crate::isa::ty::F16;
 use crate::isa::{Access, Arg, Class, Elem, Field, Format, Inline, Inst, Operand, Special, Ty, Unit};
 
 /// An instruction at its place.
@@ -154,7 +155,15 @@ pub(crate) enum MixKind {
 pub(crate) fn resolve(inst: Inst, address: u64, size: u64) -> Result<Op, String> {
     let kind = kind(&inst)?;
     let (mut sources, mut results) = (Vec::new(), Vec::new());
-    for (arg, operand) in inst.args() {
+    // Mixed precision: a constant is of the format that its source is read in, a half in the lower bits.
+    let mut halves = if inst.row().is_mix() { inst.get(Field::OpSelHi) | inst.get(Field::OpSelHi2) << 2 } else { 0 };
+    for (mut arg, operand) in inst.args() {
+        if arg.access == Access::Read {
+            if halves & 1 == 1 {
+                arg.ty = F16;
+            }
+            halves >>= 1;
+        }
         if arg.access != Access::Read {
             results.extend(place(arg, operand));
         }
