@@ -1,5 +1,7 @@
 //! A workgroup: its waves, its local data share, what is in flight, and who runs next.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::error::ErrorCode;
 use super::exec::transfer::{Action, At, Piece, Transfer};
 use super::exec::{Run, Step, World};

@@ -63,6 +63,20 @@ pub(crate) enum File {
 }
 
 impl File {
+    /// The file, the first register and their number, if an operand is in vector registers.
+    pub(crate) const fn of(operand: Operand) -> Option<(File, u8, u8)> {
+        match operand {
+            Operand::V(first, n) => Some((File::V, first, n)),
+            Operand::A(first, n) => Some((File::A, first, n)),
+            Operand::S(..)
+            | Operand::Inline(_)
+            | Operand::Literal(_)
+            | Operand::Special(_)
+            | Operand::Imm(_)
+            | Operand::Off => None,
+        }
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             File::V => "v",
