@@ -8,10 +8,8 @@ use super::error::ObjectError;
 pub const SIZE: usize = 64;
 /// Alignment of a kernel's first instruction.
 pub const ENTRY_ALIGN: u64 = 256;
-/// Bytes of private memory of a work item, at most: a wave has up to 8191 times 1 KiB (LLVM, `COMPUTE_TMPRING_SIZE`).
+/// Bytes of private memory of a work item, at most: a wave has up to 8191 times 1 KiB, as LLVM counts.
 const MAX_PRIVATE: u32 = 8191 * 1024 / 64;
-/// User registers, at most (LLVM, "User SGPR Register Setup").
-const MAX_USER_SGPRS: u32 = 16;
 /// Scalar registers beside those that a kernel names: `vcc`, `flat_scratch`, `xnack_mask` (LLVM, granulated count).
 const EXTRA_SGPRS: u32 = 6;
 
@@ -260,9 +258,6 @@ impl Descriptor {
         if preloaded > 0 && 4 * (d.preload_offset() + preloaded) > d.kernarg_bytes {
             return refuse("it loads more arguments into registers than there are");
         }
-        if d.user_sgpr_count() > MAX_USER_SGPRS {
-            return refuse("it asks for more user registers than the 16 that there are");
-        }
         let filled: u32 = d.user_sgprs().iter().map(|u| u.registers()).sum();
         if filled > rsrc2::USER_SGPRS.get(d.rsrc2) {
             return refuse("more user registers are filled than it has");
@@ -291,8 +286,8 @@ impl Descriptor {
         8 * (rsrc1::SGPRS.get(self.rsrc1) + 1)
     }
 
-    /// Scalar registers that a kernel may use by number: `vcc` takes two of those that are allocated. Compilers make room
-    /// for more (LLVM 19 for `flat_scratch` and `xnack_mask`, later versions not), which cannot be told from here.
+    /// Scalar registers that a kernel may use by number: `vcc` takes two of those that are allocated. LLVM 19 makes room for
+    /// four more (`flat_scratch`, `xnack_mask`), the LLVM of Triton 3.9 for fewer, and the descriptor does not say which.
     #[must_use]
     pub const fn general_sgprs(&self) -> u32 {
         self.sgprs() - 2

@@ -169,7 +169,7 @@ fn map(pairs: Vec<(&str, Value)>) -> Value {
 impl Metadata {
     /// The processor that the target names, without its features; `None` if the target is of another system.
     ///
-    /// LLVM spells it `amdgcn-amd-amdhsa--gfx942:xnack-`, and from version 22 on also with the processor's version in the
+    /// LLVM 19 spells it `amdgcn-amd-amdhsa--gfx942:xnack-`; the LLVM of Triton 3.9 has the processor's version in the
     /// architecture and a word for the environment: `amdgpu9.42-amd-amdhsa-unknown-gfx942`.
     #[must_use]
     pub fn processor(&self) -> Option<&str> {
