@@ -216,8 +216,9 @@ impl World {
     pub(crate) fn launch(&mut self, stream: Id, job: Job) -> Done {
         let (module, name) = self.functions.get(&job.function).ok_or(Code::INVALID_HANDLE)?;
         let kernel = module.kernel(name).map_err(|_| Code::INVALID_HANDLE)?;
-        let items: u32 = job.block.iter().product();
-        if items == 0 || items > kernel.entry().metadata.max_workgroup_size || job.grid.contains(&0) {
+        let items = job.block.iter().try_fold(1_u32, |all, n| all.checked_mul(*n));
+        let most = kernel.entry().metadata.max_workgroup_size;
+        if items.is_none_or(|n| n == 0 || n > most) || job.grid.contains(&0) {
             return Err(Code(9));
         }
         self.enqueue(stream, Op::Launch(Box::new(job)))

@@ -1,5 +1,7 @@
 //! A workgroup: its waves, its local data share, what is in flight, and who runs next.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::error::ErrorCode;
 use super::exec::transfer::{Action, At, Piece, Transfer};
 use super::exec::{Run, Step, World};
@@ -187,7 +189,10 @@ impl<'a> Group<'a> {
         self.make_room(wave, queue, world)?;
         let after = queue.order().and_then(|i| self.waves[wave].last[i]).into_iter().collect();
         let pieces = transfer.pieces.clone();
-        let (reserved, scalar, deed) = (transfer.reserved, scalar_result(&transfer.action), deed(&transfer));
+        let (reserved, scalar, mut deed) = (transfer.reserved, scalar_result(&transfer.action), deed(&transfer));
+        if let (Action::Store { data }, false) = (&transfer.action, world.watch.is_off()) {
+            deed.same = self.repeated(&transfer.pieces, data);
+        }
         let op = Op { agent, class, after, signals: Vec::new(), payload: transfer };
         let id = self.engine.issue(op, false, self.place(wave), world.watch).map_err(Fail::from)?;
         self.reserve(wave, queue, reserved, scalar)?;
@@ -259,43 +264,54 @@ impl<'a> Group<'a> {
             return Ok(());
         }
         let Some(kind) = deed.kind else { return Ok(()) };
-        let mut ranges: Vec<(u64, u64)> = match &deed.targets {
-            Some(targets) => targets.iter().map(|t| (*t, t + 4)).collect(),
-            None => pieces
-                .iter()
-                .filter_map(|p| if let At::Lds(a) = p.at { Some((a, a + u64::from(p.bytes))) } else { None })
+        // First byte, the one behind the last, and whether equal bytes are written.
+        let mut ranges: Vec<(u64, u64, bool)> = match &deed.targets {
+            Some(targets) => targets.iter().map(|t| (*t, t + 4, false)).collect(),
+            None => (0..)
+                .zip(pieces)
+                .filter_map(|(i, p)| Some((p.at.lds()?, p.bytes, deed.same.get(i).is_some_and(|s| *s))))
+                .map(|(a, bytes, same)| (a, a + u64::from(bytes), same))
                 .collect(),
         };
         ranges.sort_unstable();
-        let mut merged: Vec<(u64, u64)> = Vec::new();
-        for (start, end) in ranges {
+        let mut merged: Vec<(u64, u64, bool)> = Vec::new();
+        for (start, end, same) in ranges {
             match merged.last_mut() {
-                Some(last) if last.1 >= start => last.1 = last.1.max(end),
-                _ => merged.push((start, end)),
+                Some(last) if last.1 >= start && last.2 == same => last.1 = last.1.max(end),
+                Some(_) | None => merged.push((start, end, same)),
             }
         }
         let (agent, place, space) = (self.agent(wave), self.place(wave), self.lds);
         let strength = if kind == AccessKind::Atomic { Strength::Strong } else { Strength::Weak };
-        for (start, end) in merged {
+        for (start, end, unchanged) in merged {
             let len = u32::try_from(end - start).unwrap_or(u32::MAX);
             let helper = Some(Helper { class, op });
             let proxy = Proxy::Generic;
-            let access = Access {
-                agent,
-                place,
-                space,
-                address: start,
-                len,
-                kind,
-                proxy,
-                strength,
-                unchanged: false,
-                helper,
-                tag: 0,
-            };
+            let access =
+                Access { agent, place, space, address: start, len, kind, proxy, strength, unchanged, helper, tag: 0 };
             world.watch.event(&Event::Access(access)).map_err(Fail::from)?;
         }
         Ok(())
+    }
+
+    /// Which pieces of a store to the local data share write the bytes that are there already, or will be once what is in
+    /// flight is complete. Waves that hold the same value store it to the same place, which is no race.
+    fn repeated(&self, pieces: &[Piece], data: &[u8]) -> Vec<bool> {
+        let mut earlier: Vec<&Transfer> = self.engine.pending().iter().map(|(_, op)| &op.payload).collect();
+        earlier.retain(|t| t.touches_lds());
+        earlier.sort_unstable_by_key(|t| t.serial);
+        let mut rest = data;
+        let same = pieces.iter().map(|piece| {
+            let (bytes, tail) = rest.split_at(piece.bytes.into());
+            rest = tail;
+            let (Some(address), Some(space)) = (piece.at.lds(), self.engine.space(self.lds)) else { return false };
+            let mut there = [0; 16];
+            let there = &mut there[..bytes.len()];
+            let mut known = [space.read_any(address, there) == Ok(true); 16];
+            earlier.iter().for_each(|t| t.foresee(address, there, &mut known));
+            known[..bytes.len()].iter().all(|k| *k) && there == bytes
+        });
+        same.collect()
     }
 
     /// Counts the accesses that wait for a bank: 32 banks of four bytes, 128 bytes at a time, lanes in order. Lanes that
@@ -323,6 +339,8 @@ impl<'a> Group<'a> {
 struct Deed {
     kind: Option<AccessKind>,
     targets: Option<Vec<u64>>,
+    /// Of stores: which pieces write equal bytes.
+    same: Vec<bool>,
 }
 
 fn deed(t: &Transfer) -> Deed {
@@ -330,10 +348,12 @@ fn deed(t: &Transfer) -> Deed {
         Action::Load { .. } => Some(AccessKind::Read),
         Action::Store { .. } => Some(AccessKind::Write),
         Action::Atomic { .. } => Some(AccessKind::Atomic),
-        Action::ToLds { targets } => return Deed { kind: Some(AccessKind::Write), targets: Some(targets.clone()) },
+        Action::ToLds { targets } => {
+            return Deed { kind: Some(AccessKind::Write), targets: Some(targets.clone()), same: Vec::new() };
+        }
         Action::Values { .. } | Action::Scalar { .. } | Action::Clock { .. } => None,
     };
-    Deed { kind, targets: None }
+    Deed { kind, targets: None, same: Vec::new() }
 }
 
 const fn scalar_result(action: &Action) -> Option<(u8, u8)> {

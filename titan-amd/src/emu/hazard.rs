@@ -6,6 +6,8 @@
 //!
 //! This table is the emulator's own; a code generator has another one.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::error::ErrorCode;
 use super::fail::Fail;
 use super::op::{File, From, Kind, Op, To};
@@ -135,11 +137,7 @@ impl Hazards {
 
     fn vector_reads(&self, op: &Op) -> Result<(), Fail> {
         for (arg, operand) in op.inst.args() {
-            let (file, first, count) = match operand {
-                Operand::V(first, n) => (File::V, first, n),
-                Operand::A(first, n) => (File::A, first, n),
-                _ => continue,
-            };
+            let Some((file, first, count)) = File::of(operand) else { continue };
             if arg.access == Access::Write {
                 continue;
             }
@@ -164,7 +162,7 @@ impl Hazards {
             Writer::Xdl | Writer::Sgemm | Writer::Dgemm => self.after_matrix(op, w, kind, read),
             Writer::Dot => match kind {
                 Use::Valu if op.inst.row().name == w.name && self.is_accumulator(op, read) => 0,
-                _ => 3,
+                Use::Valu | Use::Accumulator | Use::Factor | Use::Memory => 3,
             },
             Writer::Valu | Writer::Trans | Writer::Partial => self.after_valu(op, w, kind),
         };
@@ -197,26 +195,41 @@ impl Hazards {
     fn after_matrix(&self, op: &Op, w: &Write, kind: Use, (first, count): (u8, u8)) -> u64 {
         let p = u64::from(w.passes);
         let same = op.inst.row().name == w.name && (first, count) == (w.first, w.count);
-        match (w.writer, kind, op.unit) {
-            (Writer::Dgemm, Use::Accumulator, Unit::Dgemm) if same => 0,
-            (Writer::Dgemm, Use::Accumulator, Unit::Dgemm) if w.passes > 4 => 9,
-            (Writer::Dgemm, Use::Accumulator, Unit::Dgemm) => 4,
-            (Writer::Dgemm, Use::Memory, _) if w.passes > 4 => 18,
-            (Writer::Dgemm, Use::Memory, _) => 9,
-            (Writer::Dgemm, ..) if w.passes > 4 => 11,
-            (Writer::Dgemm, ..) => 6,
-            (Writer::Xdl, Use::Accumulator, _) if same => {
+        let long = w.passes > 4;
+        match (w.writer, kind) {
+            (Writer::Dgemm, Use::Accumulator) if op.unit == Unit::Dgemm => match (same, long) {
+                (true, _) => 0,
+                (false, true) => 9,
+                (false, false) => 4,
+            },
+            (Writer::Dgemm, Use::Memory) => {
+                if long {
+                    18
+                } else {
+                    9
+                }
+            }
+            (Writer::Dgemm, Use::Accumulator | Use::Factor | Use::Valu) => {
+                if long {
+                    11
+                } else {
+                    6
+                }
+            }
+            (Writer::Xdl, Use::Accumulator) if same => {
                 if w.passes == 2 {
                     2
                 } else {
                     0
                 }
             }
-            (Writer::Sgemm, Use::Accumulator, _) if same => 0,
-            (Writer::Xdl, Use::Accumulator, _) => p + 1,
-            (_, Use::Accumulator, _) => p,
-            (Writer::Xdl, ..) => p + 3,
-            _ => p + 2,
+            (Writer::Xdl, Use::Accumulator) => p + 1,
+            (Writer::Xdl, Use::Factor | Use::Valu | Use::Memory) => p + 3,
+            (Writer::Sgemm, Use::Accumulator) if same => 0,
+            (Writer::Sgemm, Use::Accumulator) => p,
+            (Writer::Sgemm, Use::Factor | Use::Valu | Use::Memory) => p + 2,
+            // These are no matrix products, and have rules of their own.
+            (Writer::Valu | Writer::Trans | Writer::Partial | Writer::Dot, _) => 0,
         }
     }
 
@@ -352,7 +365,16 @@ impl Hazards {
             Unit::Dot => Some(Writer::Dot),
             Unit::Valu if partial(op) => Some(Writer::Partial),
             Unit::Valu => Some(Writer::Valu),
-            _ => None,
+            Unit::Salu
+            | Unit::Smem
+            | Unit::Load
+            | Unit::Store
+            | Unit::Atomic
+            | Unit::LoadLds
+            | Unit::Cache
+            | Unit::Lds
+            | Unit::Branch
+            | Unit::Control => None,
         };
         let row = op.inst.row();
         for place in &op.results {
@@ -398,11 +420,7 @@ impl Hazards {
         let (now, address) = (self.now, op.address);
         let soffset = op.inst.args().find(|(a, _)| a.class == Class::Soffset).map(|(_, o)| o);
         for (arg, operand) in op.inst.args() {
-            let (file, first, count) = match operand {
-                Operand::V(first, n) => (File::V, first, n),
-                Operand::A(first, n) => (File::A, first, n),
-                _ => continue,
-            };
+            let Some((file, first, count)) = File::of(operand) else { continue };
             let data = matches!(arg.field, Field::Data | Field::Vdata) && arg.access == Access::Read && count > 2;
             let (states, why) = match op.unit {
                 Unit::Xdl if arg.class == Class::MatrixC => (u64::from(op.inst.row().passes) - 1, "a matrix product"),
@@ -411,7 +429,23 @@ impl Hazards {
                     Some(Operand::S(..)) => (1, "a store"),
                     _ => (2, "a store"),
                 },
-                _ => continue,
+                // Everything else has read its operands when the next instruction is issued.
+                Unit::Salu
+                | Unit::Smem
+                | Unit::Valu
+                | Unit::Trans
+                | Unit::Dot
+                | Unit::Xdl
+                | Unit::Sgemm
+                | Unit::Dgemm
+                | Unit::Load
+                | Unit::Store
+                | Unit::Atomic
+                | Unit::LoadLds
+                | Unit::Cache
+                | Unit::Lds
+                | Unit::Branch
+                | Unit::Control => continue,
             };
             for r in first..=first + (count - 1) {
                 *slot(&mut self.held[index(file)], r.into()) = Some(Held { free: now + 1 + states, address, why });
@@ -429,8 +463,6 @@ fn partial(op: &Op) -> bool {
 
 /// The number of a hardware register.
 fn hwreg(op: &Op) -> Option<u32> {
-    op.inst.operands().iter().find_map(|o| match o {
-        Operand::Imm(v) => Some(v.cast_unsigned() & 63),
-        _ => None,
-    })
+    let immediate = |o: &Operand| if let Operand::Imm(v) = o { Some(v.cast_unsigned() & 63) } else { None };
+    op.inst.operands().iter().find_map(immediate)
 }

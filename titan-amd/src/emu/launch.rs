@@ -245,7 +245,8 @@ impl Kernel<'_> {
             return wrong(format!("`{name}` requires workgroups of {a} × {b} × {c} work items, not {x} × {y} × {z}"));
         }
         let total = launch.grid.iter().zip(launch.block).map(|(g, b)| u64::from(*g) * u64::from(b));
-        if launch.grid.contains(&0) || total.max().unwrap_or(0) > u32::MAX.into() {
+        let groups = launch.grid.iter().try_fold(1_u64, |all, g| all.checked_mul(u64::from(*g)));
+        if launch.grid.contains(&0) || total.max().unwrap_or(0) > u32::MAX.into() || groups.is_none() {
             let [gx, gy, gz] = launch.grid;
             return wrong(format!("a grid of {gx} × {gy} × {gz} workgroups is not possible"));
         }
@@ -335,8 +336,30 @@ fn hidden(kind: ArgKind, launch: &Launch<'_>) -> u64 {
         ArgKind::HiddenSharedBase => SHARED_APERTURE >> 32,
         ArgKind::HiddenPrivateBase => PRIVATE_APERTURE >> 32,
         ArgKind::HiddenDynamicLdsSize => launch.dynamic_lds.into(),
-        // Workgroups are all full, begin at 0, and nothing that needs a service of the host is there.
-        _ => 0,
+        // Workgroups are all full and begin at 0.
+        ArgKind::HiddenGlobalOffsetX
+        | ArgKind::HiddenGlobalOffsetY
+        | ArgKind::HiddenGlobalOffsetZ
+        | ArgKind::HiddenRemainderX
+        | ArgKind::HiddenRemainderY
+        | ArgKind::HiddenRemainderZ => 0,
+        // Nothing that needs a service of the host is there: a kernel that uses one reads from the null pointer.
+        ArgKind::HiddenNone
+        | ArgKind::HiddenPrintfBuffer
+        | ArgKind::HiddenHostcallBuffer
+        | ArgKind::HiddenDefaultQueue
+        | ArgKind::HiddenCompletionAction
+        | ArgKind::HiddenMultigridSync
+        | ArgKind::HiddenHeap
+        | ArgKind::HiddenQueuePtr => 0,
+        // These are the caller's.
+        ArgKind::ByValue
+        | ArgKind::GlobalBuffer
+        | ArgKind::DynamicShared
+        | ArgKind::Sampler
+        | ArgKind::Image
+        | ArgKind::Pipe
+        | ArgKind::Queue => 0,
     }
 }
 
@@ -354,8 +377,7 @@ impl Env<'_> {
             Uninitialised::Random(seed) => Some(seed ^ (wave as u64) << 32 ^ u64::from(id[0]) << 8),
         };
         let arch = d.arch_vgprs().min(d.vgprs());
-        // `vcc` and the like are part of what is allocated.
-        let registers = [arch, d.vgprs() - arch, d.sgprs() - 6];
+        let registers = [arch, d.vgprs() - arch, d.general_sgprs()];
         let preloads = d.user_sgprs().iter().any(|u| matches!(u, UserSgpr::Preload(_)));
         // Before the first instruction lies code that loads the arguments where hardware does not.
         let pc = self.base + self.kernel.entry.entry + if preloads { 256 } else { 0 };

@@ -27,7 +27,8 @@
 
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "an operand or operation that a place does not name is one that cannot stand there: every such arm is an error"
+    reason = "an operand or operation that a place does not name is one that cannot stand there: every such arm is an error; \
+              `hazard` and `group`, which decide what is legal, name all"
 )]
 
 mod atomic;

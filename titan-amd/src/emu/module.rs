@@ -14,8 +14,8 @@ use titan_sim::engine::StateHasher;
 #[derive(Debug)]
 pub struct Module {
     pub(super) object: CodeObject,
-    /// By word of the image.
-    ops: Vec<OnceLock<Result<Op, String>>>,
+    /// By range of code and word of it.
+    ops: Vec<Vec<OnceLock<Result<Op, String>>>>,
     pub(super) hash: u128,
 }
 
@@ -33,8 +33,10 @@ impl Module {
     /// [`ErrorCode::Object`].
     pub fn load(bytes: &[u8]) -> Result<Module, EmuError> {
         let object = CodeObject::read(bytes).map_err(|e| EmuError::new(ErrorCode::Object, e.to_string()))?;
-        let words = object.image.len().div_ceil(4);
-        let ops = std::iter::repeat_with(OnceLock::new).take(words).collect();
+        // Code is in the file, so that there are no more places than bytes; the image may have much that is not.
+        let words = |code: &std::ops::Range<u64>| usize::try_from((code.end - code.start) / 4 + 1).unwrap_or(0);
+        let places = |code| std::iter::repeat_with(OnceLock::new).take(words(code)).collect();
+        let ops = object.code.iter().map(places).collect();
         Ok(Module { object, ops, hash: StateHasher::of(&bytes) })
     }
 
@@ -72,12 +74,12 @@ impl Module {
 
     /// The instruction at an address of the image.
     pub(super) fn fetch(&self, address: u64) -> Run<&Op> {
-        let inside = self.object.code.iter().find(|c| c.contains(&address));
-        let Some(code) = inside.filter(|_| address.is_multiple_of(4)) else {
+        let inside = self.object.code.iter().zip(&self.ops).find(|(c, _)| c.contains(&address));
+        let Some((code, ops)) = inside.filter(|_| address.is_multiple_of(4)) else {
             let message = "the wave runs outside of the code";
             return Err(Fail::new(ErrorCode::Unknown, message).help("a kernel ends by `s_endpgm`"));
         };
-        let slot = usize::try_from(address / 4).ok().and_then(|i| self.ops.get(i));
+        let slot = usize::try_from((address - code.start) / 4).ok().and_then(|i| ops.get(i));
         let Some(slot) = slot else { return Err(Fail::new(ErrorCode::Unknown, "the wave runs outside of the image")) };
         let op = slot.get_or_init(|| {
             let bytes = self.object.bytes(address, code.end - address).unwrap_or_default();

@@ -3,6 +3,7 @@
 use super::lane::{self, CompareFn, LaneFn, convert, divide};
 use super::matrix::Shape;
 use super::scalar::{self, MaskFn, ScalarFn, ScalarTest};
+use crate::isa::ty::F16;
 use crate::isa::{Access, Arg, Class, Elem, Field, Format, Inline, Inst, Operand, Special, Ty, Unit};
 
 /// An instruction at its place.
@@ -62,6 +63,20 @@ pub(crate) enum File {
 }
 
 impl File {
+    /// The file, the first register and their number, if an operand is in vector registers.
+    pub(crate) const fn of(operand: Operand) -> Option<(File, u8, u8)> {
+        match operand {
+            Operand::V(first, n) => Some((File::V, first, n)),
+            Operand::A(first, n) => Some((File::A, first, n)),
+            Operand::S(..)
+            | Operand::Inline(_)
+            | Operand::Literal(_)
+            | Operand::Special(_)
+            | Operand::Imm(_)
+            | Operand::Off => None,
+        }
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             File::V => "v",
@@ -154,7 +169,15 @@ pub(crate) enum MixKind {
 pub(crate) fn resolve(inst: Inst, address: u64, size: u64) -> Result<Op, String> {
     let kind = kind(&inst)?;
     let (mut sources, mut results) = (Vec::new(), Vec::new());
-    for (arg, operand) in inst.args() {
+    // Mixed precision: a constant is of the format that its source is read in, a half in the lower bits.
+    let mut halves = if inst.row().is_mix() { inst.get(Field::OpSelHi) | inst.get(Field::OpSelHi2) << 2 } else { 0 };
+    for (mut arg, operand) in inst.args() {
+        if arg.access == Access::Read {
+            if halves & 1 == 1 {
+                arg.ty = F16;
+            }
+            halves >>= 1;
+        }
         if arg.access != Access::Read {
             results.extend(place(arg, operand));
         }

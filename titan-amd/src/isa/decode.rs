@@ -205,7 +205,7 @@ impl Decoder {
             Class::Hex | Class::Uimm | Class::Waitcnt | Class::Hwreg | Class::Message => {
                 Operand::Imm(self.take(arg.field).cast_signed())
             }
-            Class::SmemOffset => self.smem_offset(),
+            Class::SmemOffset => self.smem_offset(i)?,
             Class::BufferAddr => {
                 let count = self.inst.get(Field::Offen) + self.inst.get(Field::Idxen);
                 let first = low(self.take(arg.field));
@@ -300,20 +300,23 @@ impl Decoder {
         Ok(Operand::Literal(value))
     }
 
-    fn smem_offset(&mut self) -> Operand {
+    /// ISA §8.2.1.1: the table of `IMM` and `SOE`.
+    fn smem_offset(&mut self, i: usize) -> Result<Operand, IsaError> {
         // The offset was taken for a modifier, which it is only beside a register.
         let offset = self.inst.get(Field::SmemOffset);
         let (imm, soe) = (self.take(Field::Imm) != 0, self.take(Field::Soe) != 0);
         match (imm, soe) {
             (true, false) => {
                 self.inst.put(Field::SmemOffset, 0);
-                Operand::Imm(sign_extend(offset, 21))
+                Ok(Operand::Imm(sign_extend(offset, 21)))
             }
-            (false, false) => {
+            (false, false) if offset < 0x80 => {
                 self.inst.put(Field::SmemOffset, 0);
-                Operand::S(low(offset & 0x7F), 1)
+                Ok(Operand::S(low(offset), 1))
             }
-            (true | false, true) => Operand::S(low(self.take(Field::SmemSoffset)), 1),
+            (true, true) if offset != 0 => Ok(Operand::S(low(self.take(Field::SmemSoffset)), 1)),
+            // Bits that are not read, or a second way to say the same.
+            (false, _) | (true, true) => Err(self.misfit(i, "an offset is an immediate, a register, or both")),
         }
     }
 }

@@ -6,8 +6,11 @@
 use super::error::IsaError;
 use super::format::{DPP, Field, Format, LITERAL, SDWA};
 use super::inst::Inst;
-use super::operand::{Inline, Operand, VCC};
+use super::operand::{Inline, M0, Operand, SGPRS, TTMP, VCC};
 use super::row::{Arg, Class, Form};
+
+/// The number behind `m0`, which the manual reserves (ISA §5.2).
+const NO_REGISTER: u8 = 125;
 
 /// The words of an instruction under construction.
 struct Words<'a> {
@@ -111,6 +114,14 @@ impl Words<'_> {
             if first % align != 0 || u32::from(first) + u32::from(n) > 128 {
                 return misfit("scalar registers in tuples begin at a multiple of two or four");
             }
+            let last = first + (n - 1);
+            if n > 2 && last >= SGPRS && !(first >= TTMP && last < M0) {
+                return misfit("scalar registers in fours and more have no names");
+            }
+            // Also `m0` as the first of a pair.
+            if (first..first + n).contains(&NO_REGISTER) {
+                return misfit("scalar register 125 does not exist");
+            }
         }
         let code = self.code(i, arg, operand)?;
         if let Some(code) = code {
@@ -143,9 +154,13 @@ impl Words<'_> {
                 self.set(Field::SdwaSd, u32::from(code != VCC))?;
                 if code == VCC { 0 } else { code.into() }
             }
+            (Class::Smem, Operand::S(code, _)) if code >= M0 => return wrong(),
             (Class::Sdst | Class::Smem, Operand::S(code, _)) => code.into(),
             (Class::Ssrc | Class::SsrcInline | Class::SrcS | Class::Soffset, Operand::S(code, _)) => code.into(),
-            (Class::Src | Class::SrcInline, Operand::S(code, _)) => {
+            (Class::Src | Class::SrcInline, Operand::S(code, n)) => {
+                if n > 2 {
+                    return Err(inst.misfit(i, "sources of more than 64 bits are vector registers"));
+                }
                 if self.inst.form() == Form::Sdwa {
                     self.set(if arg.field == Field::SdwaSrc0 { Field::S0 } else { Field::S1 }, 1)?;
                 }
@@ -160,7 +175,9 @@ impl Words<'_> {
                 Class::Ssrc | Class::SsrcInline | Class::SrcS | Class::Soffset | Class::Src | Class::SrcInline,
                 Operand::Inline(_) | Operand::Special(_) | Operand::Literal(_),
             ) => {
-                if self.inst.form() == Form::Sdwa || (is_vector(inst.format()) && arg.ty.dwords() > 2) {
+                // A mask of lanes is in registers.
+                let mask = arg.class == Class::SrcS && arg.ty.dwords() == 2;
+                if mask || self.inst.form() == Form::Sdwa || (is_vector(inst.format()) && arg.ty.dwords() > 2) {
                     return wrong();
                 }
                 match self.constant(arg, operand) {

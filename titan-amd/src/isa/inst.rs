@@ -136,7 +136,7 @@ impl Inst {
     pub fn offset(&self) -> i32 {
         let (field, signed) = match self.row.format {
             Format::Smem => (Field::SmemOffset, true),
-            Format::Flat | Format::Global | Format::Scratch => (Field::Offset, true),
+            Format::Global | Format::Scratch => (Field::Offset, true),
             _ => (Field::Offset, false),
         };
         let raw = self.get(field);
@@ -281,7 +281,7 @@ impl Inst {
         if wrong { Err(self.misfit(c, "the accumulator overlaps the result without being the same")) } else { Ok(()) }
     }
 
-    /// That the words of SDWA and DPP say something that is defined.
+    /// That modifiers say something that is defined.
     pub(crate) fn check_parts(&self) -> Result<(), IsaError> {
         let modifier = |modifier: &str| Err(IsaError::Modifier { name: self.row.name, modifier: modifier.to_owned() });
         match self.form {
@@ -301,9 +301,46 @@ impl Inst {
                     return modifier("this way across lanes");
                 }
             }
-            Form::Base | Form::E64 => {}
+            Form::Base | Form::E64 => return self.check_modifiers(),
         }
         Ok(())
+    }
+
+    /// That modifiers are of sources that there are, and in a range that the format has.
+    fn check_modifiers(&self) -> Result<(), IsaError> {
+        let sources = self.sources();
+        let of = |chosen: fn(bool) -> bool| {
+            (0..).zip(&sources).fold(0, |all, (i, (_, negatable))| all | u32::from(chosen(*negatable)) << i)
+        };
+        let (there, negatable) = (of(|_| true), of(|negatable| negatable));
+        let set = |field, allowed: u32| self.get(field) & !allowed != 0;
+        let wrong = match self.format() {
+            Format::Vop3a | Format::Vop3b => {
+                // The last bit is the destination's; conversions that round at random choose one of four parts by two.
+                let halves = if self.row.name.starts_with("v_cvt_sr") { 15 } else { there | 8 };
+                (set(Field::Neg, negatable) || set(Field::Abs, negatable) || set(Field::OpSel, halves))
+                    .then_some("a sign or half of a source that it does not have")
+            }
+            Format::Vop3p => (set(Field::Neg, there) || set(Field::NegHi, there) || set(Field::OpSel, there))
+                .then_some("a sign or half of a source that it does not have"),
+            // ISA §13.6: 12 bits without a sign, where addresses are generic.
+            Format::Flat => set(Field::Offset, 0xFFF).then_some("an offset below 0 or beyond 4095"),
+            Format::Sop1
+            | Format::Sop2
+            | Format::Sopc
+            | Format::Sopk
+            | Format::Sopp
+            | Format::Smem
+            | Format::Vop1
+            | Format::Vop2
+            | Format::Vopc
+            | Format::Mai
+            | Format::Ds
+            | Format::Global
+            | Format::Scratch
+            | Format::Mubuf => None,
+        };
+        wrong.map_or(Ok(()), |m| Err(IsaError::Modifier { name: self.row.name, modifier: m.to_owned() }))
     }
 
     /// That an operand does not fit.

@@ -394,6 +394,8 @@ fn immediate(f: &mut fmt::Formatter<'_>, class: Class, value: i32) -> fmt::Resul
         Class::Hwreg => hwreg(f, bits),
         Class::Message => message(f, bits),
         Class::Simm => write!(f, "{}", sign_extend(bits, 16)),
+        // As LLVM has it: in decimal what a constant within an instruction could be.
+        Class::Uimm if bits > 64 => write!(f, "{bits:#x}"),
         _ => write!(f, "{bits}"),
     }
 }
@@ -426,6 +428,8 @@ fn hwreg(f: &mut fmt::Formatter<'_>, imm: u32) -> fmt::Result {
 fn message(f: &mut fmt::Formatter<'_>, imm: u32) -> fmt::Result {
     match imm {
         1 => write!(f, "sendmsg(MSG_INTERRUPT)"),
+        // Bits that no part of a message has.
+        _ if imm & !0x37F != 0 => write!(f, "{imm}"),
         _ => write!(f, "sendmsg({}, {}, {})", imm & 15, imm >> 4 & 7, imm >> 8 & 3),
     }
 }

@@ -8,6 +8,8 @@ use super::error::ObjectError;
 pub const SIZE: usize = 64;
 /// Alignment of a kernel's first instruction.
 pub const ENTRY_ALIGN: u64 = 256;
+/// Bytes of private memory of a work item, at most: a wave has up to 8191 times 1 KiB, as LLVM counts.
+const MAX_PRIVATE: u32 = 8191 * 1024 / 64;
 /// Scalar registers beside those that a kernel names: `vcc`, `flat_scratch`, `xnack_mask` (LLVM, granulated count).
 const EXTRA_SGPRS: u32 = 6;
 
@@ -237,6 +239,12 @@ impl Descriptor {
         if d.group_segment_bytes > 64 * 1024 {
             return refuse("it asks for more than 65536 bytes of the local data share");
         }
+        if d.private_segment_bytes > MAX_PRIVATE {
+            return refuse("it asks for more private memory than a wave can have");
+        }
+        if d.private_segment_bytes > 0 && !d.private_segment() {
+            return refuse("it asks for private memory and does not have it set up");
+        }
         if d.properties & 1 << 10 != 0 {
             return refuse("it is for waves of 32 lanes");
         }
@@ -246,9 +254,16 @@ impl Descriptor {
         if rsrc3::TG_SPLIT.get(d.rsrc3) != 0 {
             return refuse("it asks for workgroups that are spread over compute units");
         }
+        let preloaded = u32::from(d.preload & 0x7F);
+        if preloaded > 0 && 4 * (d.preload_offset() + preloaded) > d.kernarg_bytes {
+            return refuse("it loads more arguments into registers than there are");
+        }
         let filled: u32 = d.user_sgprs().iter().map(|u| u.registers()).sum();
         if filled > rsrc2::USER_SGPRS.get(d.rsrc2) {
             return refuse("more user registers are filled than it has");
+        }
+        if d.initial_sgprs() > d.general_sgprs() {
+            return refuse("more scalar registers are filled at its start than it has");
         }
         Ok(d)
     }
@@ -269,6 +284,19 @@ impl Descriptor {
     #[must_use]
     pub const fn sgprs(&self) -> u32 {
         8 * (rsrc1::SGPRS.get(self.rsrc1) + 1)
+    }
+
+    /// Scalar registers that a kernel may use by number: `vcc` takes two of those that are allocated. LLVM 19 makes room for
+    /// four more (`flat_scratch`, `xnack_mask`), the LLVM of Triton 3.9 for fewer, and the descriptor does not say which.
+    #[must_use]
+    pub const fn general_sgprs(&self) -> u32 {
+        self.sgprs() - 2
+    }
+
+    /// Scalar registers that hardware fills before the first instruction.
+    fn initial_sgprs(&self) -> u32 {
+        let asked = self.workgroup_ids().into_iter().chain([self.workgroup_info()]);
+        self.user_sgpr_count() + asked.map(u32::from).sum::<u32>()
     }
 
     /// How floating-point instructions begin.

@@ -6,6 +6,9 @@ use super::descriptor::{Descriptor, Resources};
 use super::error::ObjectError;
 use super::msgpack::Value;
 
+/// Bytes of arguments that are believed: more could not be told from a corrupted size, and would be allocated by a launch.
+const MAX_KERNARG: u32 = 1 << 20;
+
 /// Version of the metadata in code objects of version 5.
 const VERSION: [i64; 2] = [1, 2];
 
@@ -164,6 +167,20 @@ fn map(pairs: Vec<(&str, Value)>) -> Value {
 }
 
 impl Metadata {
+    /// The processor that the target names, without its features; `None` if the target is of another system.
+    ///
+    /// LLVM 19 spells it `amdgcn-amd-amdhsa--gfx942:xnack-`; the LLVM of Triton 3.9 has the processor's version in the
+    /// architecture and a word for the environment: `amdgpu9.42-amd-amdhsa-unknown-gfx942`.
+    #[must_use]
+    pub fn processor(&self) -> Option<&str> {
+        let mut parts = self.target.splitn(5, '-');
+        let mut part = || parts.next().unwrap_or_default();
+        let [architecture, vendor, system, environment, processor] = std::array::from_fn(|_| part());
+        let named = architecture == "amdgcn" || architecture.starts_with("amdgpu");
+        let ours = named && (vendor, system) == ("amd", "amdhsa") && matches!(environment, "" | "unknown");
+        processor.split(':').next().filter(|p| ours && !p.is_empty())
+    }
+
     /// As a value, with the keys in the order in which LLVM has them.
     #[must_use]
     pub fn to_value(&self) -> Value {
@@ -267,6 +284,12 @@ impl KernelMetadata {
             if here != there {
                 return refuse(format!("its metadata say {here} {what}, its descriptor {there}"));
             }
+        }
+        if self.kernarg_bytes > MAX_KERNARG {
+            return refuse(format!(
+                "{} bytes of arguments: more than {MAX_KERNARG} are not believed",
+                self.kernarg_bytes
+            ));
         }
         if self.vgprs > d.vgprs() || self.agprs > d.vgprs().saturating_sub(d.arch_vgprs()).next_multiple_of(8) {
             return refuse(format!("its metadata say {} vector registers, its descriptor {}", self.vgprs, d.vgprs()));

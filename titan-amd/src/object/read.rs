@@ -159,8 +159,8 @@ impl CodeObject {
     }
 
     fn kernels(&mut self, symbols: &[Symbol], metadata: Metadata) -> Result<(), ObjectError> {
-        if metadata.target.split(':').next() != Some(super::write::TARGET) {
-            let found = metadata.target.rsplit("--").next().unwrap_or_default().to_owned();
+        if metadata.processor() != Some("gfx942") {
+            let found = metadata.processor().unwrap_or(&metadata.target).to_owned();
             return Err(ObjectError::Machine { found, wanted: "gfx942" });
         }
         for kernel in metadata.kernels {
@@ -316,6 +316,9 @@ fn load(file: Bytes<'_>, segments: &[Segment]) -> Result<CodeObject, ObjectError
         }
         end = segment.address.saturating_add(segment.size);
         if segment.flags & PF_X != 0 {
+            if segment.file_size != segment.size {
+                return Err(layout("a segment with code has more bytes in memory than in the file"));
+            }
             code.push(segment.address..end);
         }
         if segment.flags & PF_W != 0 {

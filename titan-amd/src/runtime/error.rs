@@ -197,6 +197,12 @@ impl DriverError {
     }
 }
 
+/// Every result by name and number.
+#[cfg(all(test, target_os = "linux"))]
+pub(super) fn names() -> impl Iterator<Item = (&'static str, u32)> {
+    ROWS.iter().map(|row| (row.name, row.code))
+}
+
 fn find(code: u32) -> Option<&'static Row> {
     ROWS.iter().find(|r| r.code == code)
 }

@@ -28,6 +28,8 @@ mod context;
 mod driver;
 mod error;
 mod event;
+#[cfg(all(test, target_os = "linux"))]
+mod header;
 mod memory;
 mod module;
 mod once;

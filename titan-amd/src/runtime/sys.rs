@@ -1,6 +1,7 @@
 //! The types and numbers of the HIP runtime API that [`super::table`] names.
 //!
-//! They belong to the binary interface of `libamdhip64.so` 6 and 7. HIP runtime API, `hip_runtime_api.h`.
+//! They belong to the binary interface of `libamdhip64.so` 6 and 7. HIP runtime API, `hip_runtime_api.h`, with which
+//! `header.rs` compares them.
 
 use std::ffi::{c_uint, c_void};
 

@@ -19,6 +19,11 @@ macro_rules! table {
         /// The names under which they are looked up.
         pub const SYMBOLS: &[&str] = &[$(stringify!($name)),*];
 
+        /// The functions with the types of their arguments and results, as they are written here.
+        #[cfg(all(test, target_os = "linux"))]
+        pub(super) const PROTOTYPES: &[(&str, &[&str], &str)] =
+            &[$((stringify!($name), &[$(stringify!($ty)),*], stringify!($result))),*];
+
         impl Table {
             /// All functions, or the names of those that the library has not.
             ///

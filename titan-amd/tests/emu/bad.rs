@@ -29,6 +29,8 @@ fn launches_that_cannot_be_are_refused_in_words() {
     assert!(told([1, 1, 1], [0, 1, 1], 0).contains("1 to 1024 are possible"));
     assert!(told([0, 1, 1], [64, 1, 1], 0).contains("a grid of 0 × 1 × 1"));
     assert!(told([u32::MAX, 1, 1], [64, 1, 1], 0).contains("is not possible"));
+    // More workgroups than 64 bits count.
+    assert!(told([1 << 25; 3], [64, 1, 1], 0).contains("is not possible"));
     let module = Bench::pointers(1).module("s_endpgm");
     let no_args = Launch { grid: [1; 3], block: [64, 1, 1], dynamic_lds: 0, args: Args::Each(&[]) };
     let kernel = module.kernel("k").unwrap();
@@ -128,4 +130,57 @@ fn random_bits_never_panic() {
         let error = run_code(code, &Options { uninitialised, max_steps: 10_000, ..Options::default() });
         error.as_ref().err().map(is_complete);
     }
+}
+
+#[test]
+fn corrupted_objects_never_panic_when_they_run() {
+    let code: Vec<u8> = titan_amd::isa::asm::assemble(&format!(
+        "{}\nglobal_load_dword v4, v[0:1], off\ns_waitcnt vmcnt(0)\nglobal_store_dword v[0:1], v4, off\ns_endpgm",
+        crate::harness::ONE_POINTER
+    ))
+    .unwrap();
+    let kernel = KernelCode {
+        name: "k".to_owned(),
+        code,
+        args: vec![titan_amd::object::KernelArg {
+            name: None,
+            offset: 0,
+            size: 8,
+            kind: titan_amd::object::ArgKind::GlobalBuffer,
+        }],
+        resources: Bench::pointers(1).resources,
+        max_workgroup_size: 1024,
+    };
+    let good = Program { kernels: vec![kernel] }.to_bytes().unwrap();
+    let mut rng = Rng::new(101);
+    let (mut ended, mut failed) = (0, 0);
+    for _ in 0..20_000 {
+        let mut bytes = good.clone();
+        for _ in 0..1 + rng.below(2) {
+            let at = rng.below(bytes.len());
+            bytes[at] = if rng.below(2) == 0 { bytes[at] ^ 1 << rng.below(8) } else { rng.next_u64() as u8 };
+        }
+        let Ok(module) = Module::load(&bytes) else { continue };
+        // Images of hundreds of megabytes are no mistake, but slow.
+        if module.object().image.len() > 1 << 20 {
+            continue;
+        }
+        for entry in &module.object().kernels {
+            let mut memory = Memory::new();
+            let x = upload(&mut memory, "x", &[0; 64]);
+            let visible = entry.metadata.args.iter().filter(|a| !a.kind.is_hidden());
+            let args: Vec<Arg> =
+                visible.map(|a| if a.size == 8 { Arg::Ptr(x) } else { Arg::Bytes(vec![0; a.size as usize]) }).collect();
+            let launch = Launch { grid: [1, 1, 1], block: [64, 1, 1], dynamic_lds: 0, args: Args::Each(&args) };
+            let options = Options { max_steps: 10_000, ..Options::default() };
+            match module.kernel(&entry.name).unwrap().run(&launch, &mut memory, &options) {
+                Ok(_) => ended += 1,
+                Err(error) => {
+                    is_complete(&error);
+                    failed += 1;
+                }
+            }
+        }
+    }
+    assert!(ended > 1000 && failed > 100, "{ended} ended, {failed} failed");
 }

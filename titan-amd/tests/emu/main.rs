@@ -10,6 +10,7 @@ mod harness;
 mod hazards;
 mod matrix;
 mod memory;
+mod mix;
 #[path = "../isa/random.rs"]
 mod random;
 mod scalar;

@@ -158,3 +158,29 @@ fn lanes_that_are_off_take_no_part() {
     );
     right(&other, |l| if l < 8 { l } else { 78 });
 }
+
+#[test]
+fn waves_may_write_equal_bytes_and_no_others() {
+    let body = |value: &str, order: &str| {
+        format!(
+            "v_mov_b32_e32 v5, 0\n{value}\nds_write_b32 v5, v6\ns_waitcnt lgkmcnt(0)\n{order}
+            ds_read_b32 v4, v5\ns_waitcnt lgkmcnt(0)"
+        )
+    };
+    let run = |text: &str, completion: Completion| {
+        let options = Options { completion, ..Options::default() };
+        over_words_with(text, &[0; 128], &options)
+    };
+    let equal = "v_mov_b32_e32 v6, 7";
+    for completion in [Completion::Late, Completion::Early, Completion::Seeded(3)] {
+        assert_eq!(run(&body(equal, "s_barrier"), completion).unwrap(), [7; 128]);
+        for (value, order) in [
+            // The number of the wave; equal bytes, read before the other wave has written them.
+            ("v_lshrrev_b32_e32 v6, 6, v2", "s_barrier"),
+            (equal, ""),
+        ] {
+            let error = run(&body(value, order), completion).map(|w| format!("{value}: {w:?}")).unwrap_err();
+            assert_eq!(error.code().name(), "race", "{value}: {error}");
+        }
+    }
+}

@@ -53,7 +53,8 @@ pub(crate) fn disassemble(objdump: &PathBuf, mc: &PathBuf, codes: &[Vec<u8>]) ->
     std::fs::remove_dir_all(&folder).expect("the folder is still there");
     let mut results = vec![String::new(); codes.len()];
     for line in out.lines() {
-        let Some((text, comment)) = line.split_once("//") else { continue };
+        // The last comment: one within the text says what LLVM takes exception to.
+        let Some((text, comment)) = line.rsplit_once("//") else { continue };
         let address = comment.trim().split(':').next().and_then(|a| usize::from_str_radix(a, 16).ok());
         let address = address.unwrap_or_else(|| panic!("no address in {line}"));
         let (_, i) = starts.range(..=address).next_back().expect("the first instruction is at 0");

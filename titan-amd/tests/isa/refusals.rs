@@ -35,6 +35,24 @@ fn bits_that_nothing_defines_are_refused() {
         (0xC002_0200 | 1 << 60, "does not define"),
         (0xBF8D_8000 | 0xFFFF_FFFF << 32, ""),
         (0xE800_0000, "begins no instruction"),
+        // v_sub_f32_e64 with the absolute value of a third source, and of an integer; v_pk_add_f16 with a third sign.
+        (0xD102_0401 | 0x0002_0702 << 32, "a sign or half of a source"),
+        (0xD134_0101 | 0x0002_0702 << 32, "does not define"),
+        (0xD38F_4001 | 0x9802_0702 << 32, "a sign or half of a source"),
+        // flat_load_dword with the sign of an offset; a descriptor in `xnack_mask`; v_sub_i16 with the half of a third source.
+        (0xDC50_1000 | 0x0100_0002 << 32, "an offset below 0"),
+        (0xE050_0000 | 0x001A_0100 << 32, "have no names"),
+        (0xD29F_2001 | 0x0002_0702 << 32, "a sign or half of a source"),
+        // s_load_dword with `soe` alone, and with a register in an offset of more bits; into `m0`.
+        (0xC000_4100 | 0x0200_0038 << 32, "an immediate, a register, or both"),
+        (0xC000_0100 | 0x0000_0102 << 32, "an immediate, a register, or both"),
+        (0xC002_1F00, "no operand of this kind"),
+        // v_mqsad_u32_u8 with a scalar source of 128 bits; v_cndmask_b32_e64 with a constant for a mask.
+        (0xD1E7_0044 | 0x0173_F6A2 << 32, "are vector registers"),
+        (0xD100_0001 | 0x0202_0702 << 32, "no operand of this kind"),
+        // s_mov_b32 s0, s125; s_mov_b64 s[0:1], m0.
+        (0xBE80_007D, "does not exist"),
+        (0xBE80_017C, "does not exist"),
     ] {
         match decode(&bits.to_le_bytes()) {
             Err(error) => assert!(error.to_string().contains(want), "{bits:#x}: {error}"),

@@ -161,6 +161,44 @@ fn metadata_that_lie() {
 }
 
 #[test]
+fn targets_name_their_processor_in_every_spelling_of_llvm() {
+    let processor = |target: &str| {
+        let metadata = Metadata { target: target.to_owned(), kernels: Vec::new() };
+        metadata.processor().map(str::to_owned)
+    };
+    for target in [
+        "amdgcn-amd-amdhsa--gfx942",
+        "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-",
+        "amdgcn-amd-amdhsa-unknown-gfx942",
+        "amdgpu9.42-amd-amdhsa-unknown-gfx942:xnack+",
+    ] {
+        assert_eq!(processor(target).as_deref(), Some("gfx942"), "{target}");
+    }
+    assert_eq!(processor("amdgcn-amd-amdhsa--gfx9-4-generic").as_deref(), Some("gfx9-4-generic"));
+    for target in [
+        "",
+        "gfx942",
+        "amdgcn-amd-amdhsa-",
+        "amdgcn-amd-amdhsa--",
+        "amdgcn-amd-amdpal--gfx942",
+        "nvptx64-nvidia-cuda--gfx942",
+    ] {
+        assert_eq!(processor(target), None, "{target}");
+    }
+}
+
+#[test]
+fn code_that_is_not_in_the_file_is_refused() {
+    // A small file could otherwise stand for a gigabyte of instructions.
+    let mut bytes = ours();
+    let header = 64 + 2 * 56;
+    let size = u64::from_le_bytes(bytes[header + 40..header + 48].try_into().unwrap());
+    bytes[header + 40..header + 48].copy_from_slice(&(size + 4).to_le_bytes());
+    let error = refused(&bytes);
+    assert!(error.contains("more bytes in memory than in the file"), "{error}");
+}
+
+#[test]
 fn descriptors_that_lie() {
     let good = Descriptor::new("k", &kernel("k").resources).unwrap();
     let read = |change: &dyn Fn(&mut [u8; 64])| {
@@ -174,6 +212,19 @@ fn descriptors_that_lie() {
     assert!(read(&|b| b[44] = 63).contains("begin beyond its registers"));
     assert!(read(&|b| b[46] = 1).contains("spread over compute units"));
     assert!(read(&|b| b[56] = 0x7F).contains("more user registers"));
+    assert!(read(&|b| b[4] = 4).contains("does not have it set up"));
+    // 512 GiB for the lanes of one wave.
+    assert!(read(&|b| b[4..8].fill(0xFF)).contains("more private memory than a wave can have"));
+    // Eight registers in all, of which two are `vcc`, and eight user registers.
+    assert!(
+        read(&|b| {
+            (b[48], b[49]) = (b[48] & 0x3F, b[49] & !3);
+            b[52] = b[52] & !0x3E | 8 << 1;
+        })
+        .contains("more scalar registers are filled")
+    );
+    // Seven words of 24 bytes of arguments.
+    assert!(read(&|b| b[58] = 7).contains("loads more arguments into registers than there are"));
 }
 
 #[test]
@@ -188,6 +239,7 @@ fn programs_that_hardware_cannot_run_are_not_written() {
     assert!(resources(&|r| r.sgprs = 103).contains("103 scalar"));
     assert!(resources(&|r| r.lds_bytes = 65_537).contains("65537 bytes"));
     assert!(resources(&|r| r.grid_axes = 4).contains("one to three axes"));
+    assert!(resources(&|r| r.kernarg_bytes = u32::MAX).contains("4294967295 bytes of arguments"));
     assert!(resources(&|r| r.kernarg_bytes = 19).contains("ends behind the 19 bytes"));
     assert!(with(&|k| k.code.truncate(6)).contains("whole number of words"));
     assert!(with(&|k| k.code.clear()).contains("whole number of words"));

@@ -20,6 +20,16 @@ pub(crate) enum At {
     Outside,
 }
 
+impl At {
+    /// The address within the local data share.
+    pub(crate) const fn lds(self) -> Option<u64> {
+        match self {
+            At::Lds(address) => Some(address),
+            At::Global(_) | At::Private(_) | At::Outside => None,
+        }
+    }
+}
+
 /// Bytes of one lane, next to each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
@@ -97,6 +107,43 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
+    /// Whether it writes to the local data share.
+    pub(crate) fn touches_lds(&self) -> bool {
+        match &self.action {
+            Action::Store { .. } | Action::Atomic { .. } => self.pieces.iter().any(|p| p.at.lds().is_some()),
+            Action::ToLds { .. } => true,
+            Action::Load { .. } | Action::Values { .. } | Action::Scalar { .. } | Action::Clock { .. } => false,
+        }
+    }
+
+    /// What bytes of the local data share from an address on hold once it is complete, and which of them are known.
+    pub(crate) fn foresee(&self, address: u64, bytes: &mut [u8], known: &mut [bool]) {
+        let mut put = |at: u64, n: u64, data: Option<&[u8]>| {
+            for (i, place) in (0..n).filter_map(|i| Some((i, (at + i).checked_sub(address)?))) {
+                let Some(byte) = usize::try_from(place).ok().and_then(|p| bytes.get_mut(p)) else { continue };
+                let value = data.and_then(|d| d.get(usize::try_from(i).ok()?));
+                *byte = value.copied().unwrap_or(0);
+                known[usize::try_from(place).unwrap_or(0)] = value.is_some();
+            }
+        };
+        match &self.action {
+            Action::Store { data } => {
+                let mut rest = &data[..];
+                for piece in &self.pieces {
+                    let (bytes, tail) = rest.split_at(piece.bytes.into());
+                    rest = tail;
+                    piece.at.lds().into_iter().for_each(|at| put(at, piece.bytes.into(), Some(bytes)));
+                }
+            }
+            Action::Atomic { .. } => {
+                let pieces = self.pieces.iter().filter_map(|p| Some((p.at.lds()?, p.bytes)));
+                pieces.for_each(|(at, n)| put(at, n.into(), None));
+            }
+            Action::ToLds { targets } => targets.iter().for_each(|at| put(*at, 4, None)),
+            Action::Load { .. } | Action::Values { .. } | Action::Scalar { .. } | Action::Clock { .. } => {}
+        }
+    }
+
     /// Has its effect.
     pub(crate) fn apply(&self, spaces: &mut [Space], waves: &mut [Wave], memory: &mut Memory) -> Result<(), Fail> {
         let id = self.serial;

@@ -148,16 +148,32 @@ impl Group<'_> {
     /// The lower and the higher half that a source gives to the lower and the higher half of the result.
     fn halves(&self, wave: usize, op: &Op, n: usize, bits: u32) -> Run<[Wide; 2]> {
         let source = *op.sources.get(n).ok_or_else(|| Fail::new(ErrorCode::Unknown, "a source is missing"))?;
-        let x = self.lanes(wave, source, self.waves[wave].exec())?;
         let inst = &op.inst;
         let explicit = inst.row().mods.has(Mods::OP_SEL_HI);
         let high = inst.get(Field::OpSelHi) | inst.get(Field::OpSelHi2) << 2;
         let (low_half, high_half) = if explicit { (inst.get(Field::OpSel) >> n & 1, high >> n & 1) } else { (0, 1) };
+        let x = self.chosen(wave, source, [low_half, high_half])?;
         let (neg_low, neg_high) = (inst.get(Field::Neg) >> n & 1 == 1, inst.get(Field::NegHi) >> n & 1 == 1);
         let float = source.ty.elem.is_float();
         let mask = (1_u64 << bits) - 1;
         let pick = |half: u32, neg: bool| x.map(|v| modify(v >> (bits * half) & mask, bits, neg && float, false));
         Ok([pick(low_half, neg_low), pick(high_half, neg_high)])
+    }
+
+    /// The words of a pair of which an instruction reads those that are chosen; the other one may be anything.
+    fn chosen(&self, wave: usize, source: Source, words: [u32; 2]) -> Run<Wide> {
+        let exec = self.waves[wave].exec();
+        let [only, other] = words;
+        let part = |first: u8| first + u8::from(only == 1);
+        let from = match source.from {
+            From::Scalar(first, 2) if only == other => From::Scalar(part(first), 1),
+            From::Vector(file, first, 2) if only == other => From::Vector(file, part(first), 1),
+            From::Scalar(..) | From::Vector(..) | From::Constant(_) | From::Special(_) | From::Nothing => {
+                return self.lanes(wave, source, exec);
+            }
+        };
+        let x = self.lanes(wave, Source { from, ..source }, exec)?;
+        Ok(x.map(|v| v << (32 * only)))
     }
 
     /// Packed integers and dot products: functions of registers whose halves are put in place before.
@@ -191,9 +207,9 @@ impl Group<'_> {
     }
 
     fn packed_move(&mut self, wave: usize, op: &Op) -> Run<()> {
-        let exec = self.waves[wave].exec();
         let select = op.inst.get(Field::OpSel);
-        let (a, b) = (self.lanes(wave, op.sources[0], exec)?, self.lanes(wave, op.sources[1], exec)?);
+        let source = |n: usize| self.chosen(wave, op.sources[n], [select >> n & 1; 2]);
+        let (a, b) = (source(0)?, source(1)?);
         let half = |x: u64, n: u32| x >> (32 * (select >> n & 1)) & 0xFFFF_FFFF;
         let values = std::array::from_fn(|l| half(a[l], 0) | half(b[l], 1) << 32);
         self.write(wave, op, &values, ALL)

@@ -108,6 +108,9 @@ fn hwreg(text: &str) -> Parsed<Operand> {
 
 fn message(text: &str) -> Parsed<Operand> {
     let wrong = || IsaError::Syntax { why: format!("`{text}` is no message") };
+    if let Some(imm) = number(text) {
+        return i32::try_from(imm).map(Operand::Imm).map_err(|_| wrong());
+    }
     let parts = arguments(text, "sendmsg").ok_or_else(wrong)?;
     let id = |t: &str| if t == "MSG_INTERRUPT" { Some(1) } else { number(t) };
     let first = parts.first().and_then(|t| id(t)).ok_or_else(wrong)?;
