@@ -33,7 +33,7 @@ fn what_is_unpacked_is_what_was_compiled() {
         let verified = titan_core::verify::verify(tile_ir).expect("it is legal");
         let machine = titan_nv::Machine::from_name("sm_80").expect("there is sm_80");
         let name = verified.sig.name.clone();
-        let made = titan_nv::compile(&verified, machine, Some((&name, 1))).expect("it compiles");
+        let made = titan_core::driver::compile(&verified, machine, Some((&name, 1))).expect("it compiles");
         assert_eq!(made.len(), gpu.len(), "{}", kernel.name);
         for (made, embedded) in made.iter().zip(gpu) {
             assert!(made.payload == embedded.code, "{}: {:?}", kernel.name, made.config);

@@ -4,7 +4,7 @@
 
 use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
 use quote::quote;
-use titan_core::diag::{Code, Diagnostic};
+use titan_core::diag::Diagnostic;
 use titan_core::ir::Loc;
 use titan_core::plan::LowerError;
 use titan_core::verify::Verified;

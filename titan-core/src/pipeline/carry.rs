@@ -145,12 +145,12 @@ fn parts(kernel: &Kernel, body: Block, ring: Pipe) -> Option<Parts> {
     let mut release = None;
     for user in users(value) {
         let OpKind::Ttg(ttg) = &kernel.op(user).kind else { return None };
-        let releases = match ttg {
-            TtgOp::Consumed => Some(only(user, &TtgOp::Release)?),
-            TtgOp::AccMma => Some(user),
-            TtgOp::View { .. } => None,
-            // Another one may keep the stage, or share it.
-            _ => return None,
+        // Another operation may keep the stage, or share it.
+        let releases = match (ttg == &TtgOp::Consumed, ttg == &TtgOp::AccMma) {
+            (true, _) => Some(only(user, &TtgOp::Release)?),
+            (_, true) => Some(user),
+            (false, false) if matches!(ttg, TtgOp::View { .. }) => None,
+            (false, false) => return None,
         };
         if let Some(op) = releases.filter(|op| ops.contains(op))
             && release.replace(op).is_some()
