@@ -23,6 +23,11 @@ use crate::verify::Verified;
 /// P from which on a stage may be waited for one iteration early: its copies have begun in an iteration before.
 const EARLY: u32 = 2;
 
+/// Whether stages are waited for early. Copies of rows that begin anywhere take too many registers beside the fragments.
+const fn early(schedule: &Schedule, distance: u32) -> bool {
+    schedule.aligned && distance >= EARLY
+}
+
 /// Programs that a multiprocessor runs at once, so that one computes while the other waits.
 const TWO: u32 = 2;
 
@@ -103,7 +108,7 @@ fn deepest(
             next.loops.push(Ahead { number, loads: loads.clone(), slots, distance, carried });
             tried(kernel, &plan.target, &next)
         };
-        let early = if distance >= EARLY { with(true) } else { None };
+        let early = if early(schedule, distance) { with(true) } else { None };
         let (filled, estimate) = early.or_else(|| with(false))?;
         Some((filled, estimate.programs(&plan.target)))
     };
@@ -133,7 +138,7 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
             let roles = Roles::Fused { distance, carried };
             tried(kernel, target, &Schedule { roles, warps: None, ..schedule.clone() }).map(|(filled, _)| filled)
         };
-        let early = if distance >= EARLY { fused(true) } else { None };
+        let early = if early(schedule, distance) { fused(true) } else { None };
         if target.copy_async { early.or_else(|| fused(false)) } else { None }
     };
     let ahead = fitting.iter().find_map(|schedule| {
