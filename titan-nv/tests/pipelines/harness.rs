@@ -1,5 +1,6 @@
 //! Kernels from text to results.
 
+use titan_core::artifact::{Assumption, Variant};
 use titan_core::driver::compile;
 use titan_core::driver::lower;
 use titan_core::launch::abi::{self, GpuArg};
@@ -32,11 +33,13 @@ pub(crate) fn verified(text: &str) -> Verified {
     verify(kernel).unwrap_or_else(|e| panic!("{e:#?}\n{text}"))
 }
 
-/// As a program embeds it: the variant for aligned arguments, or the other one.
+/// As a program embeds it for every device: the variant for aligned arguments, or the other one.
 pub(crate) fn embedded(text: &str, aligned: bool) -> Code {
     let kernel = verified(text);
     let variants = compile(&kernel, machine("sm_80"), None).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let variant = if aligned { variants.first() } else { variants.last() }.unwrap();
+    let for_all = |v: &&Variant| !v.assumptions.iter().any(|a| matches!(a, Assumption::SharedMemory { .. }));
+    let mut for_all = variants.iter().filter(for_all);
+    let variant = if aligned { for_all.next() } else { for_all.next_back() }.unwrap();
     let source = String::from_utf8(variant.payload.clone()).unwrap();
     let module = Module::parse(&source).unwrap_or_else(|e| panic!("{e}\n{source}"));
     let (threads, shared) = (variant.threads, variant.shared_bytes);
