@@ -3,9 +3,10 @@
 //! A role's other memory is its own, and its named barriers are too. Deliberately absent: who holds which slot when, which the
 //! run of the claims judges, and barriers between the warps of one role.
 
-use super::find::{Claims, region_of};
+use super::find::{Claims, is_view, places, region_of};
 use super::realize::Check;
-use crate::ir::{NvOp, OpId, OpKind, Pipe, RegionOp, Ty, Value};
+use super::wrong;
+use crate::ir::{NvOp, OpKind, Pipe, Value};
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,22 +14,14 @@ impl Check<'_> {
     /// What several roles touch is a ring, or what belongs to its slots.
     pub(super) fn between_roles(&mut self, claims: &Claims) {
         let kernel = self.kernel;
-        let words: BTreeSet<Value> = self
-            .rings
-            .values()
-            .flat_map(|ring| {
-                let allocs = ring.full.iter().chain(&ring.empty).filter_map(|v| kernel.def_op(*v)?.args.first());
-                allocs.chain(ring.counters.values().flatten())
-            })
-            .copied()
-            .collect();
+        let words: BTreeSet<Value> = self.rings.values().flat_map(|ring| ring.words(kernel)).collect();
         let mut first: BTreeMap<Value, usize> = BTreeMap::new();
         let mut shared = Vec::new();
         for (role, (_, block)) in threads(kernel).iter().enumerate() {
             kernel.walk_block(*block, &mut |id, op| {
                 // Views touch nothing, and slots are touched by who holds them.
-                let view = op.results.iter().any(|v| matches!(kernel.ty(*v), Ty::Smem(..)));
-                if view || matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(_)) || claims.accesses.contains_key(&id) {
+                let names = is_view(kernel, op) || matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(_));
+                if names || claims.accesses.contains_key(&id) {
                     return;
                 }
                 for region in op.args.iter().filter_map(|v| region_of(kernel, *v)).filter(|r| !words.contains(r)) {
@@ -64,32 +57,24 @@ impl Check<'_> {
     /// The memory of rings between roles, and of their barriers and counters, is nobody else's once the roles have parted.
     pub(super) fn apart(&mut self, joined: &BTreeSet<Pipe>, claims: &Claims) {
         let kernel = self.kernel;
-        let mut places: Vec<(OpId, Value, u64, u64)> = Vec::new();
-        kernel.walk(&mut |id, op| {
-            if let (OpKind::Region(RegionOp::Place { offset, bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
-                places.push((id, *region, u64::from(*offset), u64::from(*offset) + u64::from(*bytes)));
-            }
-        });
+        let places = places(kernel);
         let slots: BTreeSet<Value> =
             claims.ring_of.iter().filter(|(_, pipe)| joined.contains(pipe)).map(|(region, _)| *region).collect();
-        let mut words: BTreeSet<Value> = BTreeSet::new();
-        for pipe in joined {
-            let Some(ring) = self.rings.get(pipe) else { continue };
-            words.extend(ring.counters.values().flatten());
-            words.extend(ring.full.iter().chain(&ring.empty).filter_map(|v| kernel.def_op(*v)?.args.first()));
-        }
+        let words: BTreeSet<Value> =
+            joined.iter().filter_map(|pipe| self.rings.get(pipe)).flat_map(|ring| ring.words(kernel)).collect();
         // What only the operations before the roles touch is done with when they part: a barrier of the program is in front
         // of them if it meets a slot. The words are initialised there.
         let mut later: BTreeSet<Value> = BTreeSet::new();
         for (_, block) in threads(kernel) {
             kernel.walk_block(block, &mut |_, op| later.extend(op.args.iter().filter_map(|v| region_of(kernel, *v))));
         }
-        for (i, (id, region, first, end)) in places.iter().enumerate() {
-            let meets = |(j, (_, other, f, e)): (usize, &(OpId, Value, u64, u64))| {
-                i != j && f < end && first < e && (words.contains(region) || later.contains(other))
+        for (region, (first, end)) in &places {
+            let meets = |(other, (f, e)): (&Value, &(u64, u64))| {
+                other != region && f < end && first < e && (words.contains(region) || later.contains(other))
             };
-            if (slots.contains(region) || words.contains(region)) && places.iter().enumerate().any(meets) {
-                self.error(*id, "this memory is between roles, and lies in other memory");
+            if (slots.contains(region) || words.contains(region)) && places.iter().any(meets) {
+                let loc = kernel.def_op(*region).map(|op| op.loc).unwrap_or_default();
+                self.errors.push(wrong(loc, "this memory is between roles, and lies in other memory"));
             }
         }
     }

@@ -67,7 +67,7 @@ impl Claims {
         });
         all.staging = rings.difference(&next).copied().collect();
         let mut events = BTreeSet::new();
-        let places = all.places(kernel);
+        let places = places(kernel);
         kernel.walk(&mut |id, op| {
             let under = all.rings_under(kernel, op, &places);
             if !under.is_empty() {
@@ -92,24 +92,11 @@ impl Claims {
         all
     }
 
-    /// Where the regions lie.
-    fn places(&self, kernel: &Kernel) -> BTreeMap<Value, (u64, u64)> {
-        let mut places = BTreeMap::new();
-        kernel.walk(&mut |_, op| {
-            if let (OpKind::Region(RegionOp::Place { offset, bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
-                let first = u64::from(*offset);
-                places.insert(*region, (first, first + u64::from(*bytes)));
-            }
-        });
-        places
-    }
-
     /// Whether an operation touches the memory of a ring without naming a slot.
     fn is_slotless(&self, kernel: &Kernel, op: &Op) -> bool {
         let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..)));
         let of_ring = |v: &Value| region_of(kernel, *v).is_some_and(|region| self.ring_of.contains_key(&region));
-        let tiles = op.results.iter().any(|v| matches!(kernel.ty(*v), Ty::Smem(..)));
-        !names && !tiles && op.args.iter().any(|v| of_ring(v) && picked(kernel, *v).is_none())
+        !names && !is_view(kernel, op) && op.args.iter().any(|v| of_ring(v) && picked(kernel, *v).is_none())
     }
 
     /// The rings in whose memory other regions lie that an operation touches.
@@ -156,6 +143,23 @@ impl Claims {
         }
         (made, moved)
     }
+}
+
+/// Where the regions lie: the first byte, and the one behind the last.
+pub(super) fn places(kernel: &Kernel) -> BTreeMap<Value, (u64, u64)> {
+    let mut places = BTreeMap::new();
+    kernel.walk(&mut |_, op| {
+        if let (OpKind::Region(RegionOp::Place { offset, bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
+            let first = u64::from(*offset);
+            places.insert(*region, (first, first + u64::from(*bytes)));
+        }
+    });
+    places
+}
+
+/// Whether an operation only names a part of shared memory, and touches nothing.
+pub(super) fn is_view(kernel: &Kernel, op: &Op) -> bool {
+    op.results.iter().any(|v| matches!(kernel.ty(*v), Ty::Smem(..)))
 }
 
 /// The region that a value names, or names a part of.

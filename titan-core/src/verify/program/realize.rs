@@ -30,11 +30,24 @@ pub(super) struct Ring {
     /// The roles that fill it, and those that read it.
     fill: BTreeSet<usize>,
     read: BTreeSet<usize>,
-    pub(super) full: BTreeSet<Value>,
-    pub(super) empty: BTreeSet<Value>,
+    full: BTreeSet<Value>,
+    empty: BTreeSet<Value>,
     /// The counter of each reader, and those that each acquisition waits for.
-    pub(super) counters: BTreeMap<usize, BTreeSet<Value>>,
+    counters: BTreeMap<usize, BTreeSet<Value>>,
     awaited: Vec<(OpId, BTreeSet<Value>)>,
+}
+
+impl Ring {
+    /// Its barriers, by their arrays, and its counters.
+    fn objects(&self) -> impl Iterator<Item = Value> + '_ {
+        self.full.iter().chain(&self.empty).chain(self.counters.values().flatten()).copied()
+    }
+
+    /// The memory of its barriers and counters, by regions.
+    pub(super) fn words<'a>(&'a self, kernel: &'a Kernel) -> impl Iterator<Item = Value> + 'a {
+        let barriers = self.full.iter().chain(&self.empty).filter_map(|v| kernel.def_op(*v)?.args.first());
+        barriers.chain(self.counters.values().flatten()).copied()
+    }
 }
 
 pub(super) struct Check<'k> {
@@ -43,7 +56,7 @@ pub(super) struct Check<'k> {
     /// Operations on barriers and counters that belong to a claim.
     explained: BTreeSet<OpId>,
     filled_by: BTreeMap<OpId, FilledBy>,
-    errors: Vec<Error>,
+    pub(super) errors: Vec<Error>,
 }
 
 /// A claim, where it stands.
@@ -242,14 +255,8 @@ impl<'k> Check<'k> {
         let loc = kernel.pipe(pipe).map(|p| p.loc).unwrap_or_default();
         let Some(ring) = self.rings.remove(&pipe) else { return };
         let mut say = |title: String| self.errors.push(wrong(loc, title));
-        let others: BTreeSet<Value> = self
-            .rings
-            .values()
-            .flat_map(|r| r.full.iter().chain(&r.empty).chain(r.counters.values().flatten()))
-            .copied()
-            .collect();
-        let used: Vec<Value> =
-            ring.full.iter().chain(&ring.empty).chain(ring.counters.values().flatten()).copied().collect();
+        let others: BTreeSet<Value> = self.rings.values().flat_map(Ring::objects).collect();
+        let used: Vec<Value> = ring.objects().collect();
         let distinct: BTreeSet<Value> = used.iter().copied().collect();
         if distinct.len() != used.len() || used.iter().any(|v| others.contains(v)) {
             say(format!("a barrier or counter of `{name}` is used for something else too"));
@@ -291,36 +298,36 @@ impl<'k> Check<'k> {
             // Barriers in shared memory and counters are operands of these operations alone.
             let OpKind::Nv(nv) = op.kind else { return };
             let comes = match nv {
-                    NvOp::Arrive { .. }
-                    | NvOp::ArriveExpectTx { .. }
-                    | NvOp::ExpectTx { .. }
-                    | NvOp::MbarrierWait
-                    | NvOp::WaitParity
-                    | NvOp::TryWait
-                    | NvOp::TestWait
-                    | NvOp::CpAsyncArrive { .. }
-                    | NvOp::MbarrierInval
-                    | NvOp::BulkLoad { .. }
-                    | NvOp::BulkStore { .. }
-                    | NvOp::SequenceStore
-                    | NvOp::SequenceWait
-                    // What a role does by halves could not be followed.
-                    | NvOp::BarrierArrive { .. }
-                    | NvOp::CpAsync { .. }
-                    | NvOp::Wgmma
-                    | NvOp::ClusterArrive
-                    | NvOp::ClusterWait => true,
-                    NvOp::MbarrierAlloc { .. }
-                    | NvOp::MbarrierAt
-                    | NvOp::MbarrierInit { .. }
-                    | NvOp::SequenceInit
-                    | NvOp::FenceMbarrierInit
-                    | NvOp::WgmmaFence
-                    | NvOp::WarpSync
-                    | NvOp::SetMaxNReg { .. }
-                    | NvOp::Commit { .. }
-                    | NvOp::WaitGroup { .. }
-                    | NvOp::BarrierSync { .. } => false,
+                NvOp::Arrive { .. }
+                | NvOp::ArriveExpectTx { .. }
+                | NvOp::ExpectTx { .. }
+                | NvOp::MbarrierWait
+                | NvOp::WaitParity
+                | NvOp::TryWait
+                | NvOp::TestWait
+                | NvOp::CpAsyncArrive { .. }
+                | NvOp::MbarrierInval
+                | NvOp::BulkLoad { .. }
+                | NvOp::BulkStore { .. }
+                | NvOp::SequenceStore
+                | NvOp::SequenceWait
+                // What a role does by halves could not be followed.
+                | NvOp::BarrierArrive { .. }
+                | NvOp::CpAsync { .. }
+                | NvOp::Wgmma
+                | NvOp::ClusterArrive
+                | NvOp::ClusterWait => true,
+                NvOp::MbarrierAlloc { .. }
+                | NvOp::MbarrierAt
+                | NvOp::MbarrierInit { .. }
+                | NvOp::SequenceInit
+                | NvOp::FenceMbarrierInit
+                | NvOp::WgmmaFence
+                | NvOp::WarpSync
+                | NvOp::SetMaxNReg { .. }
+                | NvOp::Commit { .. }
+                | NvOp::WaitGroup { .. }
+                | NvOp::BarrierSync { .. } => false,
             };
             if comes && !self.explained.contains(&id) {
                 stray.push(id);
