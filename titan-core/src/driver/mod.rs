@@ -5,7 +5,7 @@
 //!   --[schedule: order], expand, allocate, synchronize, verify--> barrier program --lower--> lanes --back end--> code
 //! ```
 //!
-//! What is decided is a [`Schedule`]; [`rule`] fills it, this module carries it out. A [`Backend`] has the tables of a machine and
+//! What is decided is a [`Schedule`]; a simple rule fills it, this module carries it out. A [`Backend`] has the tables of a machine and
 //! spells lanes as its code; it decides nothing. The same driver serves the macro, the runtime and the command line.
 //!
 //! A barrier program that is not shown to do what its kernel asks is never made into code. The kernel then falls back to the
