@@ -52,12 +52,15 @@ pub(crate) fn run() -> io::Result<bool> {
     let args = ["-p", "titan-gpu-cpu", "--lib", "--tests", "--", "--skip", skipped, "--skip", mutants];
     let mut passed = run(&args, true)?;
     // Tests that forget what they should drop, on purpose, leak.
-    let (tidy, forgetful) = (["order", "await", "views", "tasks", "memory"], ["launch", "lifetimes", "lent"]);
+    let (tidy, forgetful) = (["order", "await", "memory"], ["launch", "lifetimes", "lent"]);
     for (tests, leaks) in [(&tidy[..], true), (&forgetful[..], false)] {
         let names: Vec<String> = tests.iter().map(|name| format!("runtime_{name}")).collect();
         let mut args = vec!["-p", "titan-gpu", "--no-default-features", "--features", "cpu,emulator"];
         args.extend(names.iter().flat_map(|name| ["--test", name]));
         passed &= run(&args, leaks)?;
     }
+    let others =
+        ["-p", "library-tests", "--features", "titan/cpu,titan/emulator", "--test", "views", "--test", "tasks"];
+    passed &= run(&others, true)?;
     Ok(passed)
 }
