@@ -22,6 +22,7 @@ pub mod ptx;
 #[cfg(feature = "runtime")]
 pub mod runtime;
 mod target;
+pub mod tma;
 
 pub use lower::{EmitError, Ptx, emit};
 pub use machine::{Feature, Machine, UnknownMachine};
