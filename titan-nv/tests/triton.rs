@@ -133,7 +133,13 @@ impl Bench {
         // Triton adds pointers to scratch memory that these kernels do not have.
         let n = kernel.param_sizes().count();
         params.resize(n, Param::Ptr(DevicePtr::NULL));
-        let launch = Launch { grid, block: [self.warps * 32, 1, 1], dynamic_shared: self.shared, params: &params };
+        let launch = Launch {
+            grid,
+            block: [self.warps * 32, 1, 1],
+            dynamic_shared: self.shared,
+            cluster: None,
+            params: &params,
+        };
         kernel.run(&launch, &mut self.memory, options)
     }
 }

@@ -134,7 +134,7 @@ impl Driver {
 fn run(launch: &Launch, device: &mut Device, options: &Options) -> Result<(), (Code, String)> {
     let params: Vec<Param> = launch.params.iter().cloned().map(Param::Bytes).collect();
     let Grid { grid, block, shared } = launch.extents;
-    let asked = titan_nv::emu::Launch { grid, block, dynamic_shared: shared, params: &params };
+    let asked = titan_nv::emu::Launch { grid, block, dynamic_shared: shared, cluster: None, params: &params };
     let kernel = launch.module.entry(&launch.entry).map_err(|e| wrong(&e))?;
     kernel.run(&asked, &mut device.memory, options).map(drop).map_err(|e| wrong(&e))
 }

@@ -42,7 +42,7 @@
 //! let module = Module::parse(text)?;
 //! let mut memory = Memory::new();
 //! let x = memory.upload("x", &1.5_f32.to_le_bytes());
-//! let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, params: &[Param::Ptr(x)] };
+//! let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cluster: None, params: &[Param::Ptr(x)] };
 //! module.entry("double")?.run(&launch, &mut memory, &Options::default())?;
 //! assert_eq!(memory.read(x, 4)?, 3.0_f32.to_le_bytes());
 //!
@@ -59,11 +59,14 @@
 )]
 
 mod ast;
-mod block;
+mod boxes;
+mod cluster;
 mod decode;
 mod error;
 mod exec;
 mod facts;
+mod group;
+mod job;
 mod lane;
 mod launch;
 mod lex;
@@ -71,6 +74,9 @@ mod memory;
 mod mma;
 mod op;
 mod parse;
+mod product;
+mod products;
+mod proxy;
 mod touched;
 mod ty;
 mod warp;

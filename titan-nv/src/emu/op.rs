@@ -23,6 +23,15 @@ pub(crate) enum Special {
     Ntid(u8),
     Ctaid(u8),
     Nctaid(u8),
+    /// The cluster's place among clusters, and how many there are.
+    ClusterId(u8),
+    NClusterId(u8),
+    /// The block's place in its cluster, and the cluster's extents.
+    ClusterCtaId(u8),
+    ClusterNCtaId(u8),
+    ClusterCtaRank,
+    ClusterNCtaRank,
+    IsExplicitCluster,
     LaneId,
     WarpId,
     NWarpId,
@@ -34,8 +43,6 @@ pub(crate) enum Special {
     Clock,
     ClockHi,
     Clock64,
-    Zero,
-    One,
     DynamicShared,
     TotalShared,
 }
@@ -251,6 +258,36 @@ pub(crate) enum Op {
         acquire: bool,
         release: bool,
     },
+    /// `fence.proxy.async`: what the threads wrote becomes visible to asynchronous operations.
+    ProxyFence {
+        to: Reach,
+    },
+    /// `fence.mbarrier_init`.
+    InitFence,
+    ClusterArrive {
+        relaxed: bool,
+        aligned: bool,
+    },
+    ClusterWait {
+        aligned: bool,
+    },
+    /// `mapa`: the address of another block's variable, given that of the own one.
+    MapAddress {
+        dst: Dst,
+        src: Src,
+        rank: Src,
+        generic: bool,
+    },
+    /// `getctarank`: whose variable an address is of.
+    RankOf {
+        dst: Dst,
+        src: Src,
+        generic: bool,
+    },
+    SetMaxRegisters {
+        count: u32,
+        increase: bool,
+    },
     Shuffle {
         mode: Shuffle,
         dst: Dst,
@@ -318,6 +355,7 @@ pub(crate) enum Op {
         bytes: Option<Src>,
         arrives: bool,
         drops: bool,
+        relaxed: bool,
     },
     BarrierTest {
         addr: Addr,
@@ -325,6 +363,7 @@ pub(crate) enum Op {
         state: Src,
         parity: bool,
         blocks: bool,
+        relaxed: bool,
     },
     /// The pending count of a state: of the emulator's own encoding.
     BarrierPending {
@@ -346,6 +385,104 @@ pub(crate) enum Op {
         src: Src,
     },
     Mma(Box<MmaOp>),
+    /// `wgmma.fence`
+    MultiplyFence,
+    Multiply(Box<GroupMma>),
+    MultiplyCommit,
+    MultiplyWait {
+        at_most: u32,
+    },
+    Bulk(Box<BulkOp>),
+    BulkCommit,
+    BulkWait {
+        at_most: u32,
+        /// Only until the sources are read.
+        reads: bool,
+    },
+    /// `st.async`: a store to a block of the cluster that takes bytes from a barrier there.
+    StoreAsync {
+        srcs: Vec<Src>,
+        addr: Addr,
+        barrier: Addr,
+        bytes: u32,
+    },
+}
+
+/// Which memory a fence between proxies is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    All,
+    Global,
+    /// Shared memory of the own block.
+    Block,
+    /// Shared memory of all blocks of the cluster.
+    Cluster,
+}
+
+/// A part of memory that a bulk copy reads or writes.
+#[derive(Clone, Debug)]
+pub(crate) enum BulkPlace {
+    /// A range of bytes.
+    Range(Addr),
+    /// A box of a tensor: the address of the tensor map, and the coordinates, innermost first.
+    Box { map: Addr, coords: Vec<Src> },
+}
+
+/// How a bulk copy is known to be complete.
+#[derive(Clone, Debug)]
+pub(crate) enum BulkEnd {
+    /// It takes its bytes from this barrier.
+    Barrier(Addr),
+    /// By bulk groups.
+    Group,
+}
+
+/// `cp.async.bulk`, `cp.reduce.async.bulk`.
+#[derive(Clone, Debug)]
+pub(crate) struct BulkOp {
+    pub(crate) to: BulkPlace,
+    pub(crate) from: BulkPlace,
+    /// The bytes of a range; boxes have their own.
+    pub(crate) bytes: Option<Src>,
+    pub(crate) end: BulkEnd,
+    /// The blocks of the cluster that get the data, a bit each.
+    pub(crate) mask: Option<Src>,
+    /// The arithmetic of a reduction, and the bytes of its elements; of boxes the tensor map's type decides.
+    pub(crate) reduce: Option<BulkReduce>,
+}
+
+/// The arithmetic of a bulk reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BulkReduce {
+    pub(crate) name: &'static str,
+    /// The type of the elements of a range.
+    pub(crate) ty: Option<Ty>,
+}
+
+/// `wgmma.mma_async`.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupMma {
+    /// M is 64.
+    pub(crate) shape: MmaShape,
+    pub(crate) a: Ty,
+    pub(crate) b: Ty,
+    pub(crate) acc: Ty,
+    pub(crate) d_regs: Vec<u32>,
+    pub(crate) a_from: GroupA,
+    pub(crate) b_from: Src,
+    /// Whether the accumulator is added to; otherwise it is only written.
+    pub(crate) adds: PredSrc,
+    pub(crate) negate: [bool; 2],
+    /// Whether M, or N, is the dimension whose elements are adjacent in shared memory.
+    pub(crate) mn_major: [bool; 2],
+    pub(crate) saturate: bool,
+}
+
+/// The A operand of `wgmma.mma_async`.
+#[derive(Clone, Debug)]
+pub(crate) enum GroupA {
+    Descriptor(Src),
+    Registers(Vec<u32>),
 }
 
 /// `mma.sync`.
@@ -389,4 +526,10 @@ pub(crate) struct Program {
     pub(crate) local: Vec<(String, u32, u32)>,
     /// Variables of the module that it addresses: indices, see `Src::Symbol`.
     pub(crate) symbols: Vec<String>,
+    /// Whether it has operations of the asynchronous proxy: only then is it kept what that one sees.
+    pub(crate) has_async_proxy: bool,
+    /// Whether it has a barrier of clusters.
+    pub(crate) has_cluster_barrier: bool,
+    /// Whether it multiplies by warpgroups.
+    pub(crate) has_wgmma: bool,
 }

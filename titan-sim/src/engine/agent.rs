@@ -7,6 +7,7 @@
 use super::pending::Class;
 use super::phase::BarrierId;
 use super::rendezvous::RendezvousId;
+use std::ops::Range;
 
 titan_core::entity! {
     /// An agent.
@@ -166,6 +167,12 @@ impl Agents {
     #[must_use]
     pub fn live(&self) -> usize {
         self.states.iter().filter(|s| **s != State::Done).count()
+    }
+
+    /// How many of these have not ended.
+    #[must_use]
+    pub fn live_among(&self, agents: Range<usize>) -> usize {
+        self.states.get(agents).map_or(0, |states| states.iter().filter(|s| **s != State::Done).count())
     }
 
     /// Whether somebody can go on.

@@ -229,6 +229,8 @@ pub enum Event<'a> {
         bytes: i64,
         /// Whether later phases expect so many arrivals less.
         drops: bool,
+        /// Whether it only counts and publishes nothing.
+        relaxed: bool,
     },
     /// A phase ends.
     Flip {

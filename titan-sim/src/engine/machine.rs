@@ -11,6 +11,7 @@ use super::phase::{BarrierFault, BarrierId, PhaseBarrier};
 use super::rendezvous::{Rendezvous, RendezvousFault, RendezvousId};
 use super::space::{Space, SpaceId};
 use std::fmt;
+use std::ops::Range;
 
 /// A machine; `X` is the payload of its asynchronous operations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +20,8 @@ pub struct Engine<X> {
     spaces: Vec<Space>,
     barriers: Vec<PhaseBarrier>,
     meetings: Vec<Rendezvous>,
+    /// The agents that each meeting without a stated number is of; `None`: all.
+    members: Vec<Option<Range<usize>>>,
     pending: Pending<X>,
 }
 
@@ -64,6 +67,7 @@ impl<X> Engine<X> {
             spaces: Vec::new(),
             barriers: Vec::new(),
             meetings: Vec::new(),
+            members: Vec::new(),
             pending: Pending::new(completion),
         }
     }
@@ -83,7 +87,23 @@ impl<X> Engine<X> {
     /// Adds a place to meet.
     pub fn add_meeting(&mut self) -> RendezvousId {
         self.meetings.push(Rendezvous::default());
+        self.members.push(None);
         RendezvousId::new(self.meetings.len() - 1)
+    }
+
+    /// Adds a place where these agents meet, unless a number of participants is stated: the agents of one block of a cluster.
+    pub fn add_meeting_of(&mut self, members: Range<usize>) -> RendezvousId {
+        let id = self.add_meeting();
+        self.members[id.index()] = Some(members);
+        id
+    }
+
+    /// How many agents a meeting without a stated number waits for.
+    fn live_at(&self, place: RendezvousId) -> usize {
+        match self.members.get(place.index()) {
+            Some(Some(members)) => self.agents.live_among(members.clone()),
+            Some(None) | None => self.agents.live(),
+        }
     }
 
     /// The agents.
@@ -174,8 +194,8 @@ impl<X> Engine<X> {
         change: impl FnOnce(&mut PhaseBarrier) -> Result<bool, BarrierFault>,
     ) -> Result<(), Halt> {
         let phase = self.at(barrier)?.phase();
-        let Arrival { agent, helper, count, bytes, drops } = told;
-        obs.event(&Event::Arrive { barrier, agent, helper, phase, count, bytes, drops })?;
+        let Arrival { agent, helper, count, bytes, drops, relaxed } = told;
+        obs.event(&Event::Arrive { barrier, agent, helper, phase, count, bytes, drops, relaxed })?;
         let ended = change(self.at(barrier)?).map_err(|e| Halt::Barrier(barrier, e))?;
         if ended {
             obs.event(&Event::Flip { barrier, phase: phase + 1 })?;
@@ -198,13 +218,28 @@ impl<X> Engine<X> {
         bytes: u32,
         obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        let told = Arrival { agent, helper: None, count, bytes: bytes.into(), drops: false };
+        let told = Arrival { agent, helper: None, count, bytes: bytes.into(), drops: false, relaxed: false };
         // The announcement comes first, so that the arrival cannot end the phase without it.
         self.touch(barrier, told, obs, |b| {
             let by_bytes = if bytes > 0 { b.expect(bytes)? } else { false };
             let by_count = if count > 0 { b.arrive(count)? } else { false };
             Ok(by_bytes || by_count)
         })
+    }
+
+    /// Arrives `count` times without publishing anything: `.relaxed`.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn arrive_relaxed(
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        count: u32,
+        obs: &mut impl Observer,
+    ) -> Result<(), Halt> {
+        let told = Arrival { agent, helper: None, count, bytes: 0, drops: false, relaxed: true };
+        self.touch(barrier, told, obs, |b| b.arrive(count))
     }
 
     /// Arrives, and lowers what later phases expect.
@@ -218,7 +253,7 @@ impl<X> Engine<X> {
         count: u32,
         obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        let told = Arrival { agent, helper: None, count, bytes: 0, drops: true };
+        let told = Arrival { agent, helper: None, count, bytes: 0, drops: true, relaxed: false };
         self.touch(barrier, told, obs, |b| b.arrive_and_drop(count))
     }
 
@@ -253,6 +288,15 @@ impl<X> Engine<X> {
             obs.event(&Event::Observe { barrier, agent, phase })?;
         }
         Ok(passed)
+    }
+
+    /// Whether the phase of this parity is complete, without learning what it published: `.relaxed`.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn peek(&self, barrier: BarrierId, parity: bool) -> Result<bool, Halt> {
+        let b = self.barriers.get(barrier.index()).ok_or(Halt::Unknown)?;
+        if b.is_live() { Ok(b.passed(parity)) } else { Err(Halt::Barrier(barrier, BarrierFault::NotLive)) }
     }
 
     /// As [`test`](Self::test), and blocks the agent if it is not.
@@ -303,7 +347,7 @@ impl<X> Engine<X> {
     }
 
     fn try_meet(&mut self, place: RendezvousId, obs: &mut impl Observer) -> Result<(), Halt> {
-        let live = self.agents.live();
+        let live = self.live_at(place);
         let Some((waited, passed)) = self.meetings.get_mut(place.index()).and_then(|m| m.meet(live)) else {
             return Ok(());
         };
@@ -386,7 +430,7 @@ impl<X> Engine<X> {
     }
 
     fn signal(&mut self, agent: Agent, helper: Helper, signal: Signal, obs: &mut impl Observer) -> Result<(), Halt> {
-        let told = |count, bytes| Arrival { agent, helper: Some(helper), count, bytes, drops: false };
+        let told = |count, bytes| Arrival { agent, helper: Some(helper), count, bytes, drops: false, relaxed: false };
         match signal {
             Signal::Bytes { barrier, bytes } => {
                 self.touch(barrier, told(0, -i64::from(bytes)), obs, |b| b.complete(bytes))
@@ -423,7 +467,7 @@ impl<X> Engine<X> {
                     .map_or_else(String::new, |b| format!("the phase of parity {parity} of {barrier}: {}", b.missing()))
             }
             Wait::Meeting { rendezvous } => self.meeting(rendezvous).map_or_else(String::new, |m| {
-                let needed = m.expected().map_or_else(|| self.agents.live().to_string(), |n| n.to_string());
+                let needed = m.expected().map_or_else(|| self.live_at(rendezvous).to_string(), |n| n.to_string());
                 format!("{rendezvous}: {} of {needed} have arrived", m.arrived())
             }),
             Wait::Groups { class, at_most } => {
@@ -441,6 +485,7 @@ struct Arrival {
     count: u32,
     bytes: i64,
     drops: bool,
+    relaxed: bool,
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ pub(super) struct Change {
     pub(super) count: u32,
     pub(super) bytes: i64,
     pub(super) drops: bool,
+    pub(super) relaxed: bool,
 }
 
 impl Life {

@@ -228,8 +228,8 @@ impl Sanitizer {
                 self.invalidate(agent, barrier)
             }
             Event::Expect { barrier, count } => self.expect(barrier, count),
-            Event::Arrive { barrier, agent, helper, count, bytes, drops, .. } => {
-                self.arrive(agent, barrier, helper, barrier::Change { count, bytes, drops })
+            Event::Arrive { barrier, agent, helper, count, bytes, drops, relaxed, .. } => {
+                self.arrive(agent, barrier, helper, barrier::Change { count, bytes, drops, relaxed })
             }
             // The counts are the sanitizer's own.
             Event::Flip { .. } => Ok(()),

@@ -125,8 +125,8 @@ impl Sanitizer {
         let slot = self.lives.get(barrier).slot(|| slots.open());
         match helper {
             Some(h) => self.publish_op(h.op, barrier, slot, change.count > 0),
-            None if change.count > 0 => self.slots.publish(p, slot, span, &mut self.memory),
-            // Announcing bytes alone publishes nothing.
+            None if change.count > 0 && !change.relaxed => self.slots.publish(p, slot, span, &mut self.memory),
+            // Announcing bytes alone publishes nothing, and neither do relaxed arrivals.
             None => {}
         }
         self.count(barrier, side, change)

@@ -3,7 +3,7 @@
 //!
 //! A row applies if the opcode is its opcode and has all of its words; of several rows the most demanding counts. Words
 //! with `#` are about operands: `#_` a result that is thrown away, `#3` their number, `#pred` a predicate in fourth place,
-//! `#cluster` a special register of clusters. Source: PTX ISA, the notes "PTX ISA Notes" and "Target ISA Notes" of each
+//! `#cluster` a special register of clusters, `#to-block` a bulk copy into `.shared::cta`. Source: PTX ISA, the notes "PTX ISA Notes" and "Target ISA Notes" of each
 //! instruction; `tests/emu/needs.rs` has an assembler check them.
 
 use super::Decoder;
@@ -74,6 +74,23 @@ const NEEDS: &[Need] = &[
     row("createpolicy", &[], (7, 4), 80),
     row("prefetch", &["L2::evict_last"], (7, 4), 80),
     row("prefetch", &["L2::evict_normal"], (7, 4), 80),
+    row("cp", &["bulk"], (8, 0), 90),
+    row("cp", &["reduce"], (8, 0), 90),
+    row("cp", &["#to-block"], (8, 6), 90),
+    row("st", &["async"], (8, 1), 90),
+    row("st", &["shared::cluster"], (7, 8), 90),
+    row("ld", &["shared::cluster"], (7, 8), 90),
+    row("atom", &["shared::cluster"], (7, 8), 90),
+    row("red", &["shared::cluster"], (7, 8), 90),
+    row("mbarrier", &["shared::cluster"], (8, 0), 90),
+    row("mapa", &[], (7, 8), 90),
+    row("getctarank", &[], (7, 8), 90),
+    row("barrier", &["cluster"], (7, 8), 90),
+    row("barrier", &["cluster", "relaxed"], (8, 0), 90),
+    row("barrier", &["cluster", "acquire"], (8, 0), 90),
+    row("barrier", &["cluster", "release"], (8, 0), 90),
+    row("prefetch", &["tensormap"], (8, 0), 90),
+    Need { opcode: "wgmma", words: &[], ptx: (8, 0), sm: 90, specific: true },
     row("griddepcontrol", &[], (7, 8), 90),
     Need { opcode: "setmaxnreg", words: &[], ptx: (8, 0), sm: 90, specific: true },
     row("add", &["bf16"], (7, 8), 90),
@@ -134,6 +151,14 @@ impl Decoder<'_> {
                 Operand::Special(name) => name.contains("cluster"),
                 _ => false,
             }),
+            // A bulk copy to the own block's shared memory.
+            "#to-block" => {
+                let bulk = part("bulk") && part("global");
+                bulk && parts
+                    .iter()
+                    .find(|p| *p == "global" || p.starts_with("shared::"))
+                    .is_some_and(|p| p == "shared::cta")
+            }
             "#from-bf16" => types.last() == Some(&Ty::Bf16),
             // To or from bf16 with anything but f32 on the other side.
             "#other-bf16" => types.contains(&Ty::Bf16) && !types.contains(&Ty::F32),

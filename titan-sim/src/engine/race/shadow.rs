@@ -91,10 +91,6 @@ impl Shadow {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
     /// Records an access; the first byte and the earlier access it races with, and whether that one wrote.
     pub(super) fn access(
         &mut self,

@@ -1,13 +1,34 @@
-//! A block: its warps, its shared memory, its barriers, and who runs next.
+//! A cluster: its blocks, their warps, shared memory and barriers, and who runs next. A launch without clusters has
+//! clusters of one block.
+//!
+//! Shared addresses inside of the emulator have the block's rank above [`CTA_BITS`]; what a thread sees has the same bits
+//! below, and above them 0 of the own block, or one more than the rank.
 
-use super::exec::{Copy, Fail, Step, World};
+use super::exec::{Fail, Step, World};
+use super::group::Group;
+use super::job::{Ground, Job};
 use super::launch::Env;
+use super::products::Products;
+use super::proxy::Unfenced;
 use super::warp::{Hold, Warp};
 use std::collections::BTreeMap;
-use titan_sim::engine::{Agent, BarrierId, Engine, OpId, RendezvousId, Scheduler, Space, SpaceId, State, Wait};
+use titan_sim::engine::{
+    Agent, BarrierId, Class, Engine, OpId, Place, RendezvousId, Scheduler, Space, SpaceId, State, Wait,
+};
 
 /// The class of `cp.async`.
-pub(crate) const COPY: titan_sim::engine::Class = titan_sim::engine::Class(0);
+pub(crate) const COPY: Class = Class(0);
+/// Bulk copies to shared memory.
+pub(crate) const LOAD: Class = Class(1);
+/// The reads of bulk copies to global memory, and their writes.
+pub(crate) const TAKE: Class = Class(2);
+pub(crate) const PUT: Class = Class(3);
+/// `wgmma`.
+pub(crate) const MULTIPLY: Class = Class(4);
+/// `st.async`.
+pub(crate) const STORE: Class = Class(5);
+/// Bits of an address in shared memory, below the block's rank.
+pub(crate) const CTA_BITS: u32 = 24;
 /// Named barriers of a block.
 const BARRIERS: u32 = 16;
 /// Instructions that a fragment runs before another is looked at.
@@ -15,11 +36,11 @@ const QUANTUM: u32 = 1 << 12;
 /// Fruitless rounds of polling after which nobody is believed to go on.
 const PATIENCE: u32 = 1 << 12;
 
-/// How a block's turn ended.
+/// How a cluster's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Done,
-    /// Everybody polls for something that another block may bring.
+    /// Everybody polls for something that another cluster may bring.
     Idle,
     /// The turn's steps are used up.
     Spent,
@@ -42,22 +63,47 @@ pub(crate) struct Fenced {
     pub(crate) releases: bool,
     /// Addresses of strong reads since the last fence.
     pub(crate) read: Vec<u64>,
+    /// It has fenced the barriers that it initialised: relaxed arrivals at the cluster's barrier then publish.
+    pub(crate) inits: bool,
+    /// It has arrived at the cluster's barrier, in this phase, and not waited.
+    pub(crate) arrived: Option<u64>,
 }
 
-pub(crate) struct Block<'a> {
-    pub(crate) env: &'a Env<'a>,
+/// A block of a cluster.
+pub(crate) struct Cta {
+    /// `%ctaid`
     pub(crate) id: [u32; 3],
-    pub(crate) warps: Vec<Warp>,
-    pub(crate) engine: Engine<Copy>,
-    pub(crate) shared: SpaceId,
-    /// Barriers in shared memory, by address.
-    pub(crate) barriers: BTreeMap<u64, BarrierId>,
     pub(crate) named: Vec<RendezvousId>,
     pub(crate) gathering: Vec<Gathered>,
     /// Results of reductions, by barrier and meeting.
     pub(crate) gathered: BTreeMap<(u32, u32), Gathered>,
-    pub(crate) local: BTreeMap<u32, Space>,
+    /// Registers that `setmaxnreg` has released.
+    pub(crate) free_registers: u32,
+    /// What its warpgroups have executed together.
+    pub(crate) groups: Vec<Group>,
+}
+
+pub(crate) struct Cluster<'a> {
+    pub(crate) env: &'a Env<'a>,
+    /// Its number among the clusters of the launch.
+    pub(crate) number: u64,
+    /// `%clusterid`
+    pub(crate) id: [u32; 3],
+    pub(crate) ctas: Vec<Cta>,
+    /// Of all blocks, in the order of their ranks.
+    pub(crate) warps: Vec<Warp>,
+    /// Its memories are the shared ones of the blocks.
+    pub(crate) engine: Engine<Job>,
+    /// Barriers in shared memory, by address with rank.
+    pub(crate) barriers: BTreeMap<u64, BarrierId>,
+    /// The barrier of the cluster, and how many threads have left that had arrived there.
+    pub(crate) barrier: BarrierId,
+    pub(crate) left: Vec<Agent>,
+    pub(crate) local: BTreeMap<usize, Space>,
     pub(crate) fenced: Vec<Fenced>,
+    pub(crate) unfenced: Unfenced,
+    pub(crate) taken: BTreeMap<u64, Vec<(Vec<u8>, Vec<bool>)>>,
+    pub(crate) tickets: u64,
     /// Grows with everything that somebody else could wait for.
     pub(crate) progress: u64,
     scheduler: Scheduler,
@@ -67,41 +113,70 @@ pub(crate) struct Block<'a> {
     pub(crate) clock: u64,
 }
 
-impl<'a> Block<'a> {
-    pub(crate) fn new(env: &'a Env<'a>, id: [u32; 3]) -> Block<'a> {
-        let threads = env.threads;
-        let program = env.program;
-        let warp = |first: u32| Warp::new(program.n_regs, program.n_preds, first, threads - first);
-        let warps = (0..threads.div_ceil(32)).map(|w| warp(w * 32)).collect();
-        let mut engine = Engine::new(threads as usize, env.options.completion);
-        let mut space = Space::new("shared");
-        for (name, at, size) in &program.shared {
-            space.allocate(name.as_str(), u64::from(*at), size.unwrap_or(env.launch.dynamic_shared) as usize);
+impl<'a> Cluster<'a> {
+    /// The cluster of a number, in the order of the grid.
+    pub(crate) fn new(env: &'a Env<'a>, number: u64, world: &mut World<'_>) -> Result<Cluster<'a>, Box<Fail>> {
+        let (threads, size) = (env.threads as usize, env.cluster_size());
+        let mut engine = Engine::new(threads * size, env.options.completion);
+        let mut ctas = Vec::new();
+        let mut warps = Vec::new();
+        for rank in 0..size {
+            let id = env.block_of(number, rank);
+            engine.add_space(shared_memory(env, rank));
+            let members = rank * threads..(rank + 1) * threads;
+            let named = (0..BARRIERS).map(|_| engine.add_meeting_of(members.clone())).collect();
+            ctas.push(Cta {
+                id,
+                named,
+                gathering: vec![NOTHING; BARRIERS as usize],
+                gathered: BTreeMap::new(),
+                free_registers: 0,
+                groups: vec![Group::default(); threads.div_ceil(128)],
+            });
+            warps.extend((0..env.threads.div_ceil(32)).map(|w| warp(env, rank, w * 32)));
         }
-        let shared = engine.add_space(space);
-        let named = (0..BARRIERS).map(|_| engine.add_meeting()).collect();
-        Block {
+        let barrier = engine.add_barrier();
+        let everybody = u32::try_from(threads * size).unwrap_or(0);
+        engine
+            .init(Agent::new(0), barrier, everybody, None, Place::new(0), world.watch)
+            .map_err(|halt| Box::new(Fail::from(halt).or_at(0, Agent::new(0))))?;
+        Ok(Cluster {
             env,
-            id,
+            number,
+            id: env.cluster_of(number),
+            ctas,
             warps,
             engine,
-            shared,
             barriers: BTreeMap::new(),
-            named,
-            gathering: vec![NOTHING; BARRIERS as usize],
-            gathered: BTreeMap::new(),
+            barrier,
+            left: Vec::new(),
             local: BTreeMap::new(),
-            fenced: vec![Fenced::default(); threads as usize],
+            fenced: vec![Fenced::default(); threads * size],
+            unfenced: Unfenced::default(),
+            taken: BTreeMap::new(),
+            tickets: 0,
             progress: 0,
             scheduler: Scheduler::new(env.options.schedule),
             idle: 0,
             clock: 0,
-        }
+        })
     }
 
     /// The agent of a lane.
     pub(crate) fn agent(&self, warp: usize, lane: usize) -> Agent {
-        Agent::new(self.warps[warp].first as usize + lane)
+        let w = &self.warps[warp];
+        Agent::new((w.rank * self.env.threads + w.first) as usize + lane)
+    }
+
+    /// The block of a warp.
+    pub(crate) fn cta(&self, warp: usize) -> &Cta {
+        &self.ctas[self.warps[warp].rank as usize]
+    }
+
+    /// The memory of an address with a rank, and the address there.
+    pub(crate) fn shared(&self, address: u64) -> Option<(&Space, u64)> {
+        let (space, at) = split(address);
+        self.engine.space(space).map(|s| (s, at))
     }
 
     fn agents_ready(&self, warp: usize, mask: u32) -> bool {
@@ -116,6 +191,7 @@ impl<'a> Block<'a> {
             Hold::None => true,
             Hold::Agents | Hold::Reduction { .. } => self.agents_ready(warp, w.fragments[*f].mask),
             Hold::Warp(_) => false,
+            Hold::Registers(wanted) => self.cta(warp).free_registers >= wanted,
         };
         (0..w.fragments.len()).rev().filter(fruitful).find(can)
     }
@@ -127,7 +203,7 @@ impl<'a> Block<'a> {
         warp.and_then(|w| Some((w, self.runnable(w, desperate)?)))
     }
 
-    /// Runs until the block ends, polls in vain, or has used up `steps` instructions.
+    /// Runs until the cluster ends, polls in vain, or has used up `steps` instructions.
     pub(crate) fn run(&mut self, world: &mut World<'_>) -> Result<Turn, Box<Fail>> {
         let mut left = 1_u64 << 20;
         loop {
@@ -166,7 +242,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// At the end of the block, what is still under way completes.
+    /// At the end of the cluster, what is still under way completes.
     fn finish(&mut self, world: &mut World<'_>) -> Result<(), Box<Fail>> {
         while let Some(op) = self.engine.pending().oldest() {
             self.complete(op, world)?;
@@ -176,11 +252,11 @@ impl<'a> Block<'a> {
 
     pub(crate) fn complete(&mut self, op: OpId, world: &mut World<'_>) -> Result<(), Box<Fail>> {
         self.progress += 1;
-        let strict = self.env.options.strict();
         let mut place = None;
-        let done = self.engine.complete(op, world.watch, |spaces, op| {
+        let (engine, mut ground) = self.ground(&mut *world.memory, &mut *world.unfenced);
+        let done = engine.complete(op, world.watch, |spaces, op| {
             place = Some((op.payload.place, op.agent));
-            op.payload.apply(spaces, world.memory, strict)
+            ground.complete(spaces, &op.payload)
         });
         done.map_err(|e: Fail| {
             let (at, agent) = place.unwrap_or((u32::MAX, Agent::new(0)));
@@ -201,10 +277,12 @@ impl<'a> Block<'a> {
             *world.steps += 1;
             let pc = self.warps[warp].fragments[f].pc;
             let mask = self.warps[warp].fragments[f].mask;
-            let step = self.step(warp, f, world).map_err(|fail| {
+            let step = self.step(warp, f, world).map_err(|fail: Fail| {
                 let lane = mask.trailing_zeros() as usize;
-                Box::new(fail.or_at(pc, self.agent(warp, lane.min(31))))
+                let blamed = fail.lane.unwrap_or(lane).min(31);
+                Box::new(fail.or_at(pc, self.agent(warp, blamed)))
             })?;
+            self.check_clobbered(warp, pc)?;
             match step {
                 Step::Next => {
                     self.warps[warp].advance(f, pc + 1);
@@ -240,10 +318,11 @@ impl<'a> Block<'a> {
         fragment.wait = Hold::None;
         fragment.polled = None;
         if let Hold::Reduction { barrier, generation, op, dst } = wait {
-            let result = self.gathered.get(&(barrier, generation)).copied().unwrap_or(NOTHING);
+            let result = self.cta(warp).gathered.get(&(barrier, generation)).copied().unwrap_or(NOTHING);
             self.deliver(warp, mask, op, dst, result);
         }
-        if wait != Hold::None {
+        // Who waits for registers tries again.
+        if !matches!(wait, Hold::None | Hold::Registers(_)) {
             self.warps[warp].advance(f, pc);
         }
         self.same(warp, f, pc, mask)
@@ -273,13 +352,20 @@ impl<'a> Block<'a> {
                         State::Ready | State::Done => None,
                     });
                 let why = match (f.wait, blocked) {
+                    (Hold::Registers(wanted), _) => {
+                        let free = self.cta(i).free_registers;
+                        format!(
+                            "{wanted} registers of the block's pool, which has {free}: `setmaxnreg.inc` goes on when other warps have released theirs"
+                        )
+                    }
                     (Hold::Warp(mask), _) => format!("threads {mask:#010x} of the warp at `bar.warp.sync`"),
                     (_, Some(wait)) => self.reason(wait),
                     (..) if f.polled.is_some() => "something that it polls for".to_owned(),
                     _ => continue,
                 };
                 // Those who wait at a barrier have passed its instruction.
-                let retries = matches!(blocked, Some(Wait::Phase { .. })) || blocked.is_none();
+                let retries = matches!(blocked, Some(Wait::Phase { barrier, .. }) if barrier != self.barrier)
+                    || blocked.is_none();
                 let pc = if retries && f.polled.is_none() { f.pc } else { f.pc.saturating_sub(1) };
                 first.get_or_insert((pc, self.agent(i, lane)));
                 let line = self.env.line(pc);
@@ -294,14 +380,83 @@ impl<'a> Block<'a> {
     fn reason(&self, wait: Wait) -> String {
         let text = self.engine.reason(wait);
         match wait {
-            Wait::Phase { barrier, .. } => {
-                let address = self.barriers.iter().find(|(_, b)| **b == barrier).map_or(0, |(a, _)| *a);
-                text.replace(&barrier.to_string(), &format!("the mbarrier at shared address {address:#x}"))
-            }
-            Wait::Meeting { rendezvous } => {
-                text.replace(&rendezvous.to_string(), &format!("barrier {}", rendezvous.index()))
-            }
+            Wait::Phase { barrier, .. } => text.replace(&barrier.to_string(), &self.barrier_name(barrier)),
+            Wait::Meeting { rendezvous } => text.replace(&rendezvous.to_string(), &self.meeting_name(rendezvous)),
             Wait::Groups { .. } | Wait::Other(_) => text,
         }
     }
+
+    /// A barrier in words.
+    pub(crate) fn barrier_name(&self, barrier: BarrierId) -> String {
+        if barrier == self.barrier {
+            return "the barrier of the cluster".to_owned();
+        }
+        let address = self.barriers.iter().find(|(_, b)| **b == barrier).map_or(0, |(a, _)| *a);
+        format!("the mbarrier at shared address {}", self.address_name(address))
+    }
+
+    /// An address in words.
+    pub(crate) fn address_name(&self, address: u64) -> String {
+        let (space, at) = split(address);
+        if self.ctas.len() == 1 { format!("{at:#x}") } else { format!("{at:#x} of block {}", space.index()) }
+    }
+
+    /// A named barrier of a block in words.
+    pub(crate) fn meeting_name(&self, place: RendezvousId) -> String {
+        let (rank, number) = (place.index() / BARRIERS as usize, place.index() % BARRIERS as usize);
+        if self.ctas.len() == 1 { format!("barrier {number}") } else { format!("barrier {number} of block {rank}") }
+    }
+
+    /// The engine, and what completing operations may change beside it.
+    pub(crate) fn ground<'b>(
+        &'b mut self,
+        memory: &'b mut super::memory::Memory,
+        unfenced_global: &'b mut Unfenced,
+    ) -> (&'b mut Engine<Job>, Ground<'b>) {
+        let ground = Ground {
+            memory,
+            unfenced: &mut self.unfenced,
+            unfenced_global,
+            taken: &mut self.taken,
+            warps: &mut self.warps,
+            program: self.env.program,
+            strict: self.env.options.strict(),
+        };
+        (&mut self.engine, ground)
+    }
+
+    /// A register of a product in flight was written.
+    fn check_clobbered(&self, warp: usize, pc: u32) -> Result<(), Box<Fail>> {
+        let clobbered = self.warps[warp].products.as_ref().and_then(|p| p.clobbered);
+        let Some(r) = clobbered else { return Ok(()) };
+        let name = self.env.program.reg_names.get(r as usize).map_or("?", String::as_str);
+        let message = format!("register `{name}` is written, and a `wgmma` in flight uses it");
+        let fail = Fail::new(super::error::ErrorCode::InFlight, message);
+        Err(Box::new(fail.help("wait by `wgmma.wait_group` before").or_at(pc, self.agent(warp, 0))))
+    }
+}
+
+/// The memory of an address with a rank, and the address there.
+pub(crate) fn split(address: u64) -> (SpaceId, u64) {
+    let rank = usize::try_from(address >> CTA_BITS).unwrap_or(usize::MAX >> 1);
+    (SpaceId::new(rank), address & ((1 << CTA_BITS) - 1))
+}
+
+/// The shared memory of a block.
+fn shared_memory(env: &Env<'_>, rank: usize) -> Space {
+    let mut space = Space::new("shared");
+    for (name, at, size) in &env.program.shared {
+        let name = if rank == 0 { name.clone() } else { format!("{name} of block {rank}") };
+        space.allocate(name, u64::from(*at), size.unwrap_or(env.launch.dynamic_shared) as usize);
+    }
+    space
+}
+
+fn warp(env: &Env<'_>, rank: usize, first: u32) -> Warp {
+    let program = env.program;
+    let mut warp = Warp::new(program.n_regs, program.n_preds, first, env.threads - first);
+    warp.rank = u32::try_from(rank).unwrap_or(0);
+    warp.budget = env.registers();
+    warp.products = program.has_wgmma.then(|| Box::new(Products::new(program.n_regs)));
+    warp
 }
