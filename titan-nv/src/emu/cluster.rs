@@ -9,7 +9,7 @@ use super::group::Group;
 use super::job::{Ground, Job};
 use super::launch::Env;
 use super::products::Products;
-use super::proxy::Unfenced;
+use super::proxy::Stores;
 use super::warp::{Hold, Warp};
 use std::collections::BTreeMap;
 use titan_sim::engine::{
@@ -101,7 +101,8 @@ pub(crate) struct Cluster<'a> {
     pub(crate) left: Vec<Agent>,
     pub(crate) local: BTreeMap<usize, Space>,
     pub(crate) fenced: Vec<Fenced>,
-    pub(crate) unfenced: Unfenced,
+    /// Stores to the shared memories, and who has fenced them.
+    pub(crate) stores: Stores,
     pub(crate) taken: BTreeMap<u64, Vec<(Vec<u8>, Vec<bool>)>>,
     pub(crate) tickets: u64,
     /// Grows with everything that somebody else could wait for.
@@ -152,7 +153,7 @@ impl<'a> Cluster<'a> {
             left: Vec::new(),
             local: BTreeMap::new(),
             fenced: vec![Fenced::default(); threads * size],
-            unfenced: Unfenced::default(),
+            stores: Stores::default(),
             taken: BTreeMap::new(),
             tickets: 0,
             progress: 0,
@@ -253,10 +254,10 @@ impl<'a> Cluster<'a> {
     pub(crate) fn complete(&mut self, op: OpId, world: &mut World<'_>) -> Result<(), Box<Fail>> {
         self.progress += 1;
         let mut place = None;
-        let (engine, mut ground) = self.ground(&mut *world.memory, &mut *world.unfenced);
+        let (engine, mut ground) = self.ground(&mut *world.memory);
         let done = engine.complete(op, world.watch, |spaces, op| {
             place = Some((op.payload.place, op.agent));
-            ground.complete(spaces, &op.payload)
+            ground.complete(spaces, op.agent, &op.payload)
         });
         done.map_err(|e: Fail| {
             let (at, agent) = place.unwrap_or((u32::MAX, Agent::new(0)));
@@ -408,15 +409,11 @@ impl<'a> Cluster<'a> {
     }
 
     /// The engine, and what completing operations may change beside it.
-    pub(crate) fn ground<'b>(
-        &'b mut self,
-        memory: &'b mut super::memory::Memory,
-        unfenced_global: &'b mut Unfenced,
-    ) -> (&'b mut Engine<Job>, Ground<'b>) {
+    pub(crate) fn ground<'b>(&'b mut self, memory: &'b mut super::memory::Memory) -> (&'b mut Engine<Job>, Ground<'b>) {
         let ground = Ground {
             memory,
-            unfenced: &mut self.unfenced,
-            unfenced_global,
+            stores: &mut self.stores,
+            cluster: self.number,
             taken: &mut self.taken,
             warps: &mut self.warps,
             program: self.env.program,

@@ -17,10 +17,10 @@ use super::exec::Fail;
 use super::memory::{Memory, code_of};
 use super::op::{AtomFn, Program};
 use super::product::Product;
-use super::proxy::{GLOBAL, Unfenced};
+use super::proxy::{GLOBAL, Stores, View};
 use super::warp::Warp;
 use std::collections::BTreeMap;
-use titan_sim::engine::{Fault, Space, SpaceId};
+use titan_sim::engine::{Agent, Fault, Space, SpaceId};
 
 /// An asynchronous operation.
 #[derive(Clone, Debug, Hash)]
@@ -28,6 +28,8 @@ pub(crate) struct Job {
     /// The instruction.
     pub(crate) place: u32,
     pub(crate) what: What,
+    /// What it sees differently than threads do.
+    pub(crate) view: View,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -86,9 +88,10 @@ pub(crate) struct Reduction {
 /// What a completing operation may change.
 pub(crate) struct Ground<'a> {
     pub(crate) memory: &'a mut Memory,
-    /// Unfenced bytes of the cluster's shared memories, and of global memory.
-    pub(crate) unfenced: &'a mut Unfenced,
-    pub(crate) unfenced_global: &'a mut Unfenced,
+    /// Stores to the cluster's shared memories.
+    pub(crate) stores: &'a mut Stores,
+    /// The number of the cluster above the bits of a thread's number.
+    pub(crate) cluster: u64,
     /// What was taken and not yet put, by ticket: bytes, and whether they were ever written.
     pub(crate) taken: &'a mut BTreeMap<u64, Vec<(Vec<u8>, Vec<bool>)>>,
     pub(crate) warps: &'a mut [Warp],
@@ -104,20 +107,20 @@ fn undefined(side: &str) -> Fail {
     Fail::new(ErrorCode::Uninitialised, format!("the copy reads bytes of {side} memory that were never written"))
 }
 
-/// The number by which unfenced bytes know a shared memory.
-fn number(space: SpaceId) -> u32 {
+/// The number by which stores know a shared memory.
+pub(crate) fn numbered(space: SpaceId) -> u32 {
     u32::try_from(space.index()).unwrap_or(GLOBAL)
 }
 
 impl Ground<'_> {
     /// Does what an operation does.
-    pub(crate) fn complete(&mut self, spaces: &mut [Space], job: &Job) -> Result<(), Fail> {
+    pub(crate) fn complete(&mut self, spaces: &mut [Space], agent: Agent, job: &Job) -> Result<(), Fail> {
         match &job.what {
             What::Arrive => Ok(()),
-            What::Copy { to, from, bytes, src_bytes } => self.copy(spaces, (*to, *from), *bytes, *src_bytes),
-            What::Load(pieces) => pieces.iter().try_for_each(|p| self.load(spaces, p)),
+            What::Copy { to, from, bytes, src_bytes } => self.copy(spaces, agent, (*to, *from), *bytes, *src_bytes),
+            What::Load(pieces) => pieces.iter().try_for_each(|p| self.load(spaces, p, &job.view)),
             What::Take { ticket, pieces } => {
-                let taken = pieces.iter().map(|p| self.take(spaces, p)).collect::<Result<_, _>>()?;
+                let taken = pieces.iter().map(|p| self.take(spaces, p, &job.view)).collect::<Result<_, _>>()?;
                 self.taken.insert(*ticket, taken);
                 Ok(())
             }
@@ -131,11 +134,18 @@ impl Ground<'_> {
                 let done = if *written { space.write(at, bytes) } else { space.poison_range(at, bytes.len()) };
                 done.map_err(|f| wrong(space, &f))
             }
-            What::Multiply(product) => product.complete(self, spaces),
+            What::Multiply(product) => product.complete(self, spaces, &job.view),
         }
     }
 
-    fn copy(&self, spaces: &mut [Space], (to, from): (u64, u64), bytes: u32, src_bytes: u32) -> Result<(), Fail> {
+    fn copy(
+        &mut self,
+        spaces: &mut [Space],
+        agent: Agent,
+        (to, from): (u64, u64),
+        bytes: u32,
+        src_bytes: u32,
+    ) -> Result<(), Fail> {
         let (n, total) = (src_bytes as usize, bytes as usize);
         let mut buffer = [0; 16];
         let mut defined = true;
@@ -145,55 +155,66 @@ impl Ground<'_> {
             let done = if self.strict { space.read(from, out).map(|()| true) } else { space.read_any(from, out) };
             defined = done.map_err(|f| wrong(space, &f))?;
         }
-        let (shared, at) = split(to);
-        let Some(shared) = spaces.get_mut(shared.index()) else { return Ok(()) };
+        let (number, at) = split(to);
+        let Some(shared) = spaces.get_mut(number.index()) else { return Ok(()) };
+        if self.program.has_async_proxy {
+            let (value, written) = shared.extract(at, total).map_err(|f| wrong(shared, &f))?;
+            let writer = self.cluster << 32 | agent.index() as u64;
+            self.stores.store(writer, numbered(number), at, (&value, &written));
+        }
         let done = if defined { shared.write(at, &buffer[..total]) } else { shared.poison_range(at, total) };
         done.map_err(|f| wrong(shared, &f))
     }
 
     /// Bytes of shared memory as the asynchronous proxy sees them.
-    pub(super) fn shared(&self, spaces: &[Space], address: u64, len: usize) -> Result<(Vec<u8>, Vec<bool>), Fail> {
-        let (space, at) = split(address);
-        let rank = number(space);
-        let Some(space) = spaces.get(space.index()) else { return Ok((vec![0; len], vec![false; len])) };
+    pub(super) fn shared(
+        spaces: &[Space],
+        address: u64,
+        len: usize,
+        view: &View,
+    ) -> Result<(Vec<u8>, Vec<bool>), Fail> {
+        let (number, at) = split(address);
+        let Some(space) = spaces.get(number.index()) else { return Ok((vec![0; len], vec![false; len])) };
         let (mut bytes, mut written) = space.extract(at, len).map_err(|f| wrong(space, &f))?;
-        if !self.unfenced.is_empty() {
-            self.unfenced.view(rank, at, &mut bytes, &mut written);
-        }
+        view.correct(numbered(number), at, &mut bytes, &mut written);
         Ok((bytes, written))
     }
 
-    fn load(&mut self, spaces: &mut [Space], piece: &Piece) -> Result<(), Fail> {
+    fn load(&mut self, spaces: &mut [Space], piece: &Piece, view: &View) -> Result<(), Fail> {
         let len = piece.bytes as usize;
         let (bytes, written) = match piece.other {
             Other::Outside(pattern) => (pattern.iter().copied().cycle().take(len).collect(), vec![true; len]),
-            Other::Shared(from) => self.shared(spaces, from, len)?,
+            Other::Shared(from) => Ground::shared(spaces, from, len, view)?,
             Other::Global(from) => {
                 let space = &self.memory.space;
                 let (mut bytes, mut written) = space.extract(from, len).map_err(|f| wrong(space, &f))?;
-                self.unfenced_global.view(GLOBAL, from, &mut bytes, &mut written);
+                view.correct(GLOBAL, from, &mut bytes, &mut written);
                 (bytes, written)
             }
         };
         if self.strict && written.contains(&false) {
             return Err(undefined(if matches!(piece.other, Other::Shared(_)) { "shared" } else { "global" }));
         }
-        let (space, at) = split(piece.shared);
-        let rank = number(space);
-        let Some(space) = spaces.get_mut(space.index()) else { return Ok(()) };
+        let (number, at) = split(piece.shared);
+        let Some(space) = spaces.get_mut(number.index()) else { return Ok(()) };
         let mut seen = bytes;
-        if !self.unfenced.is_empty() {
+        if !self.stores.is_empty() {
             let (current, _) = space.extract(at, len).map_err(|f| wrong(space, &f))?;
-            seen = self.unfenced.overwrite(rank, at, &seen, &current);
+            for (i, (byte, current)) in (0..).zip(seen.iter_mut().zip(current)) {
+                let key = (numbered(number), at + i);
+                let hidden = view.hidden.contains(&key);
+                self.stores.written(key, *byte, hidden);
+                *byte = if hidden { current } else { *byte };
+            }
         }
         space.insert(at, &seen, &written).map_err(|f| wrong(space, &f))
     }
 
-    fn take(&self, spaces: &[Space], piece: &Piece) -> Result<(Vec<u8>, Vec<bool>), Fail> {
+    fn take(&self, spaces: &[Space], piece: &Piece, view: &View) -> Result<(Vec<u8>, Vec<bool>), Fail> {
         if matches!(piece.other, Other::Outside(_)) {
             return Ok((Vec::new(), Vec::new()));
         }
-        let (bytes, written) = self.shared(spaces, piece.shared, piece.bytes as usize)?;
+        let (bytes, written) = Ground::shared(spaces, piece.shared, piece.bytes as usize, view)?;
         if self.strict && written.contains(&false) {
             return Err(undefined("shared"));
         }

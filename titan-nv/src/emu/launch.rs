@@ -11,7 +11,7 @@ use super::error::{EmuError, ErrorCode, Site, ThreadId};
 use super::exec::{Fail, World};
 use super::memory::{DevicePtr, Memory};
 use super::op::Program;
-use super::proxy::Unfenced;
+use super::proxy::Stores;
 use super::watch::Watch;
 use titan_sim::engine::{Completion, Schedule, StateHasher};
 
@@ -318,7 +318,7 @@ impl Kernel<'_> {
         let (total, room) = (blocks / size, (u64::from(options.resident) / size).max(1) as usize);
         let (mut next, mut resident): (u64, Vec<(Cluster<'_>, Watch)>) = (0, Vec::new());
         let (mut stats, mut turn, mut idle) = (Stats { instructions: 0, blocks }, 0, 0);
-        let mut unfenced = Unfenced::default();
+        let mut stores = Stores::default();
         // The detector's tables are used again by the next cluster.
         let mut spare: Vec<Watch> = Vec::new();
         while next < total || !resident.is_empty() {
@@ -326,7 +326,7 @@ impl Kernel<'_> {
                 if next < total && resident.len() < room {
                     let mut watch = spare.pop().unwrap_or_else(|| Watch::new(&env));
                     let steps = &mut stats.instructions;
-                    let mut world = World { memory, watch: &mut watch, unfenced: &mut unfenced, steps };
+                    let mut world = World { memory, watch: &mut watch, stores: &mut stores, steps };
                     let cluster = Cluster::new(&env, next, &mut world).map_err(|fail| env.error(*fail, next))?;
                     resident.push((cluster, watch));
                     next += 1;
@@ -337,7 +337,7 @@ impl Kernel<'_> {
             let Some((cluster, watch)) = resident.get_mut(turn) else { continue };
             let progress = cluster.progress;
             let steps = &mut stats.instructions;
-            let done = cluster.run(&mut World { memory, watch, unfenced: &mut unfenced, steps });
+            let done = cluster.run(&mut World { memory, watch, stores: &mut stores, steps });
             let number = cluster.number;
             let moved = cluster.progress != progress;
             if stats.instructions > options.max_steps {

@@ -22,6 +22,7 @@ use super::exec::Fail;
 use super::job::Ground;
 use super::mma::{self, Lanes};
 use super::op::{GroupA, GroupMma, Op};
+use super::proxy::View;
 use super::ty::Ty;
 use crate::tma::Swizzle;
 use titan_sim::engine::Space;
@@ -97,7 +98,7 @@ impl Descriptor {
 
 impl Product {
     /// Multiplies, and sets the accumulator's registers.
-    pub(crate) fn complete(&self, ground: &mut Ground<'_>, spaces: &[Space]) -> Result<(), Fail> {
+    pub(crate) fn complete(&self, ground: &mut Ground<'_>, spaces: &[Space], view: &View) -> Result<(), Fail> {
         let Some(Op::Multiply(op)) = ground.program.code.get(self.pc as usize).map(|i| &i.op) else {
             return Err(Fail::new(ErrorCode::Unknown, "the emulator has no rule for this instruction"));
         };
@@ -106,11 +107,11 @@ impl Product {
         let a = match (&op.a_from, self.a) {
             (GroupA::Registers(regs), _) => self.a_registers(ground, op, regs),
             (GroupA::Descriptor(_), Some(d)) => {
-                self.matrix((ground, spaces), d, op.mn_major[0], (first..first + ROWS, k), op.a)?
+                self.matrix((spaces, view), d, op.mn_major[0], (first..first + ROWS, k), op.a)?
             }
             (GroupA::Descriptor(_), None) => return Err(Fail::new(ErrorCode::Unknown, "a product without operands")),
         };
-        let b = self.matrix((ground, spaces), self.b, op.mn_major[1], (0..n, k), op.b)?;
+        let b = self.matrix((spaces, view), self.b, op.mn_major[1], (0..n, k), op.b)?;
         let (sign_a, sign_b) = (if op.negate[0] { -1.0 } else { 1.0 }, if op.negate[1] { -1.0 } else { 1.0 });
         let sign = sign_a * sign_b;
         let mut sums = self.accumulator(ground, op);
@@ -132,7 +133,7 @@ impl Product {
     /// Rows of an operand in shared memory, k by k.
     fn matrix(
         &self,
-        (ground, spaces): (&Ground<'_>, &[Space]),
+        (spaces, view): (&[Space], &View),
         d: Descriptor,
         mn_major: bool,
         (rows, k): (std::ops::Range<usize>, usize),
@@ -141,7 +142,7 @@ impl Product {
         let (size, n) = (ty.bytes() as usize, rows.len());
         let mut out = vec![0.0; n * k];
         for (i, unit) in d.units(mn_major, rows, k, ty).into_iter().enumerate() {
-            let (bytes, written) = ground.shared(spaces, self.base | unit, 16)?;
+            let (bytes, written) = Ground::shared(spaces, self.base | unit, 16, view)?;
             if written.contains(&false) {
                 let message = "a matrix operand in shared memory that was never written, or not fenced for `wgmma`";
                 return Err(Fail::new(ErrorCode::Uninitialised, message));

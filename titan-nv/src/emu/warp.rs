@@ -60,6 +60,8 @@ pub(crate) struct Warp {
     pub(crate) first: u32,
     /// The rank of its block in the cluster.
     pub(crate) rank: u32,
+    /// The `try_wait` that these threads have tried in vain.
+    pub(crate) tried: Option<(u32, u32)>,
     /// Registers that a thread may use, as `setmaxnreg` left them.
     pub(crate) budget: u32,
     /// What `wgmma` uses, if the kernel has any.
@@ -81,6 +83,7 @@ impl Warp {
             joins: Vec::new(),
             first,
             rank: 0,
+            tried: None,
             budget: 0,
             products: None,
         }

@@ -10,10 +10,11 @@ use crate::emu::boxes;
 use crate::emu::cluster::{CTA_BITS, Cluster, LOAD, PUT, STORE, TAKE, split};
 use crate::emu::decode::atom_fn;
 use crate::emu::error::ErrorCode;
-use crate::emu::job::{Job, Other, Piece, Reduction, What};
+use crate::emu::job::{Job, Other, Piece, Reduction, What, numbered};
 use crate::emu::lane::lo;
 use crate::emu::memory::code_of;
 use crate::emu::op::{Addr, BulkEnd, BulkOp, BulkPlace, BulkReduce, Op, Src};
+use crate::emu::proxy::{GLOBAL, View};
 use crate::emu::touched::Touch;
 use crate::emu::ty::{Space, Ty};
 use crate::emu::warp::lanes_of;
@@ -216,14 +217,37 @@ impl Cluster<'_> {
         }
         let word = there(barrier.address);
         let id = self.barrier_of(word)?;
-        let pieces = request.pieces.iter().map(|p| Piece { shared: there(p.shared), ..*p }).collect();
+        let pieces: Vec<Piece> = request.pieces.iter().map(|p| Piece { shared: there(p.shared), ..*p }).collect();
         let signals = vec![Signal::Bytes { barrier: id, bytes: request.bytes }];
-        let op = self.begin(who, lane, (LOAD, vec![], signals), What::Load(pieces), world)?;
+        let view = self.view_of(who, lane, &pieces, (there(request.shared), request.bytes), world);
+        let op = self.begin(who, lane, (LOAD, vec![], signals), (What::Load(pieces), view), world)?;
         if let Some(Piece { other: Other::Shared(from), .. }) = request.pieces.first() {
             self.tell_bulk(who, (lane, LOAD, op), (*from, request.bytes), AccessKind::Read, world)?;
         }
         self.tell_bulk(who, (lane, LOAD, op), (there(request.shared), request.bytes), AccessKind::Write, world)?;
         self.early(op, world)
+    }
+
+    fn writer_of(&self, who: Who, lane: usize) -> u64 {
+        self.writer(self.agent(who.warp, lane).index())
+    }
+
+    /// What a load sees differently than threads do.
+    fn view_of(&self, who: Who, lane: usize, pieces: &[Piece], (to, bytes): (u64, u32), world: &World<'_>) -> View {
+        let (me, mut view) = (self.writer_of(who, lane), View::default());
+        for piece in pieces {
+            match piece.other {
+                Other::Outside(_) => {}
+                Other::Global(from) => world.stores.read(me, GLOBAL, from, piece.bytes.into(), &mut view),
+                Other::Shared(from) => {
+                    let (space, address) = split(from);
+                    self.stores.read(me, numbered(space), address, piece.bytes.into(), &mut view);
+                }
+            }
+        }
+        let (space, address) = split(to);
+        self.stores.write(me, numbered(space), address, bytes.into(), &mut view);
+        view
     }
 
     fn store_box(
@@ -239,9 +263,13 @@ impl Cluster<'_> {
         self.tickets += 1;
         let Request { pieces, shared, bytes, .. } = request;
         let take = What::Take { ticket, pieces: pieces.clone() };
-        let take = self.begin(who, lane, (TAKE, vec![], vec![]), take, world)?;
+        let mut view = View::default();
+        let (space, address) = split(shared);
+        self.stores.read(self.writer_of(who, lane), numbered(space), address, bytes.into(), &mut view);
+        let take = self.begin(who, lane, (TAKE, vec![], vec![]), (take, view), world)?;
         self.tell_bulk(who, (lane, TAKE, take), (shared, bytes), AccessKind::Read, world)?;
-        let put = self.begin(who, lane, (PUT, vec![take], vec![]), What::Put { ticket, pieces, reduce }, world)?;
+        let put = (What::Put { ticket, pieces, reduce }, View::default());
+        let put = self.begin(who, lane, (PUT, vec![take], vec![]), put, world)?;
         self.early(take, world)?;
         self.early(put, world)
     }
@@ -252,12 +280,12 @@ impl Cluster<'_> {
         who: Who,
         lane: usize,
         (class, after, signals): (Class, Vec<OpId>, Vec<Signal>),
-        what: What,
+        (what, view): (What, View),
         world: &mut World<'_>,
     ) -> Run<OpId> {
         let agent = self.agent(who.warp, lane);
         let ungrouped = !signals.is_empty();
-        let op = AsyncOp { agent, class, after, signals, payload: Job { place: who.pc, what } };
+        let op = AsyncOp { agent, class, after, signals, payload: Job { place: who.pc, what, view } };
         Ok(self.engine.issue(op, ungrouped, Place::new(who.pc as usize), world.watch)?)
     }
 
@@ -316,7 +344,7 @@ impl Cluster<'_> {
             }
             let signals = vec![Signal::Bytes { barrier, bytes: total }];
             let what = What::Store { to: to.address, bytes, written: true };
-            let op = self.begin(who, lane, (STORE, vec![], signals), what, world)?;
+            let op = self.begin(who, lane, (STORE, vec![], signals), (what, View::default()), world)?;
             self.tell(who, to, total, super::access::How::copy(Helper { class: STORE, op }), world)?;
             self.early(op, world)?;
         }

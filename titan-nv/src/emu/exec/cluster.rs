@@ -6,6 +6,7 @@
 use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::cluster::{CTA_BITS, Cluster};
 use crate::emu::error::ErrorCode;
+use crate::emu::job::numbered;
 use crate::emu::memory::{from_generic, to_generic};
 use crate::emu::op::{Op, Reach};
 use crate::emu::proxy::GLOBAL;
@@ -177,8 +178,8 @@ impl Cluster<'_> {
         for lane in lanes_of(who.active) {
             let agent = self.agent(who.warp, lane);
             let writer = self.writer(agent.index());
-            self.unfenced.fence(writer, to, rank);
-            world.unfenced.fence(writer, to, rank);
+            self.stores.fence(writer, to, rank);
+            world.stores.fence(writer, to, rank);
             self.tell_fence(who, agent, (scope, space), world.watch)?;
         }
         Ok(Step::Next)
@@ -196,20 +197,19 @@ impl Cluster<'_> {
     }
 
     /// A thread is about to store to memory that asynchronous operations may read.
-    pub(super) fn unfence(&mut self, thread: usize, at: super::access::At, len: usize, world: &mut World<'_>) {
+    pub(super) fn note_store(&mut self, thread: usize, at: super::access::At, len: usize, world: &mut World<'_>) {
         let writer = self.writer(thread);
         match at.space {
             Space::Shared => {
                 let (space, address) = crate::emu::cluster::split(at.address);
                 let before = self.engine.space(space).and_then(|s| s.extract(address, len).ok());
                 if let Some((value, written)) = before {
-                    let number = u32::try_from(space.index()).unwrap_or(0);
-                    self.unfenced.store(writer, number, address, (&value, &written));
+                    self.stores.store(writer, numbered(space), address, (&value, &written));
                 }
             }
             Space::Global | Space::Const => {
                 if let Ok((value, written)) = world.memory.space.extract(at.address, len) {
-                    world.unfenced.store(writer, GLOBAL, at.address, (&value, &written));
+                    world.stores.store(writer, GLOBAL, at.address, (&value, &written));
                 }
             }
             Space::Generic | Space::Local | Space::Param | Space::Cluster => {}

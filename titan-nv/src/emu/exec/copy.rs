@@ -14,6 +14,7 @@ use crate::emu::job::{Job, What};
 use crate::emu::lane::lo;
 use crate::emu::memory::code_of;
 use crate::emu::op::{Addr, Op, PredSrc, Src};
+use crate::emu::proxy::View;
 use crate::emu::touched::Touch;
 use crate::emu::ty::Space as PtxSpace;
 use crate::emu::warp::{Hold, lanes_of};
@@ -79,7 +80,7 @@ impl Cluster<'_> {
             }
             world.memory.touch(Touch::Read, source.address, n);
             let what = What::Copy { to: at.address, from: source.address, bytes, src_bytes: n };
-            let payload = Job { place: who.pc, what };
+            let payload = Job { place: who.pc, what, view: View::default() };
             let agent = self.agent(who.warp, lane);
             let op = AsyncOp { agent, class: COPY, after: vec![], signals: vec![], payload };
             let id = self.engine.issue(op, false, Place::new(who.pc as usize), world.watch)?;
@@ -113,10 +114,10 @@ impl Cluster<'_> {
         world: &mut World<'_>,
     ) -> Run<()> {
         let mut place = who.pc;
-        let (engine, mut ground) = self.ground(&mut *world.memory, &mut *world.unfenced);
+        let (engine, mut ground) = self.ground(&mut *world.memory);
         let done = engine.wait_groups(agent, class, at_most, world.watch, |spaces, op| {
             place = op.payload.place;
-            ground.complete(spaces, &op.payload)
+            ground.complete(spaces, op.agent, &op.payload)
         });
         done.map_err(|f: Fail| f.or_at(place, agent))
     }
@@ -237,6 +238,10 @@ impl Cluster<'_> {
         let (is_parity, blocks) = (*parity, *blocks);
         let (addresses, states) = (self.addresses(who, addr)?, self.need(who, *state)?);
         let mut passed = 0_u32;
+        // `try_wait` may give up before the phase is complete. Here it does so the first time; tried again by the same threads,
+        // it suspends them until the phase ends.
+        let whole = self.warps[who.warp].fragments[who.fragment].mask == who.active;
+        let blocks = blocks && !relaxed && whole && self.warps[who.warp].tried == Some((who.pc, who.active));
         for lane in lanes_of(who.active) {
             let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
             self.tell_barrier(who, lane, address, false, world)?;
@@ -246,24 +251,23 @@ impl Cluster<'_> {
             }
             let agent = self.agent(who.warp, lane);
             let parity = states[lane] & 1 == 1;
-            // A suspended thread is woken by the end of the phase, and tries again.
-            let whole = self.warps[who.warp].fragments[who.fragment].mask == who.active;
             let done = if *relaxed {
                 self.engine.peek(id, parity)
-            } else if blocks && whole {
+            } else if blocks {
                 self.engine.wait_phase(agent, id, parity, world.watch)
             } else {
                 self.engine.test(agent, id, parity, world.watch)
             };
             passed |= u32::from(done.map_err(|h| Fail::from(h).lane(lane))?) << lane;
         }
-        let whole = self.warps[who.warp].fragments[who.fragment].mask == who.active;
-        if blocks && !relaxed && whole && passed != who.active {
+        let passes = passed == who.active;
+        self.warps[who.warp].tried = (!passes).then_some((who.pc, who.active));
+        if blocks && !passes {
             self.warps[who.warp].fragments[who.fragment].wait = Hold::Agents;
             return Ok(Step::Held);
         }
         self.warps[who.warp].set_pred(*dst, who.active, passed, u32::MAX);
-        Ok(if passed == who.active { Step::Next } else { Step::Poll })
+        Ok(if passes { Step::Next } else { Step::Poll })
     }
 
     fn copy_arrive(&mut self, who: Who, addr: &Addr, counted: bool, world: &mut World<'_>) -> Run<()> {
@@ -279,7 +283,7 @@ impl Cluster<'_> {
             }
             let agent = self.agent(who.warp, lane);
             let after = self.engine.pending().of(agent, COPY);
-            let payload = Job { place: who.pc, what: What::Arrive };
+            let payload = Job { place: who.pc, what: What::Arrive, view: View::default() };
             let op = AsyncOp { agent, class: COPY, after, signals: vec![Signal::Arrive { barrier }], payload };
             let id = self.engine.issue(op, true, Place::new(who.pc as usize), world.watch)?;
             if self.env.options.completion == Completion::Early {

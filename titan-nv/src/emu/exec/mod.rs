@@ -27,7 +27,7 @@ use super::error::ErrorCode;
 use super::memory::Memory;
 use super::mma::Lanes;
 use super::op::{Op, PredSrc, Special, Src};
-use super::proxy::Unfenced;
+use super::proxy::Stores;
 use super::warp::lanes_of;
 use super::watch::Watch;
 use titan_sim::engine::{Agent, Halt, Stop};
@@ -94,8 +94,8 @@ fn misplaced() -> Fail {
 pub(crate) struct World<'a> {
     pub(crate) memory: &'a mut Memory,
     pub(crate) watch: &'a mut Watch,
-    /// Bytes of global memory that threads wrote and have not fenced.
-    pub(crate) unfenced: &'a mut Unfenced,
+    /// Stores to global memory, and who has fenced them.
+    pub(crate) stores: &'a mut Stores,
     /// Instructions so far, of all blocks.
     pub(crate) steps: &'a mut u64,
 }

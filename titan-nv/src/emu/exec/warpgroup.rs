@@ -8,10 +8,11 @@ use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::cluster::{CTA_BITS, Cluster, MULTIPLY, split};
 use crate::emu::error::ErrorCode;
 use crate::emu::group;
-use crate::emu::job::{Job, What};
+use crate::emu::job::{Job, What, numbered};
 use crate::emu::op::{GroupA, GroupMma, Op};
 use crate::emu::product::{Descriptor, Product, ROWS};
 use crate::emu::products::Conflict;
+use crate::emu::proxy::View;
 use crate::emu::ty::Space;
 use crate::emu::warp::Hold;
 use std::ops::Range;
@@ -124,13 +125,22 @@ impl Cluster<'_> {
         let after = w.products.as_ref().and_then(|p| p.last).into_iter().collect();
         let what = What::Multiply(Box::new(product));
         let agent = self.agent(who.warp, 0);
-        let job = AsyncOp { agent, class: MULTIPLY, after, signals: vec![], payload: Job { place: who.pc, what } };
-        let id = self.engine.issue(job, false, Place::new(who.pc as usize), world.watch)?;
         let k = op.shape.k;
-        if let Some(a) = a {
-            self.tell_units(who, (agent, id), a.units(op.mn_major[0], first..first + ROWS, k, op.a), world)?;
+        let a_units = a.map_or_else(Vec::new, |a| a.units(op.mn_major[0], first..first + ROWS, k, op.a));
+        let b_units = b.units(op.mn_major[1], 0..op.shape.n, k, op.b);
+        let mut view = View::default();
+        if !self.stores.is_empty() {
+            let me = self.writer(agent.index());
+            for unit in a_units.iter().chain(&b_units) {
+                let (space, address) = split(base | unit);
+                self.stores.read(me, numbered(space), address, 16, &mut view);
+            }
         }
-        self.tell_units(who, (agent, id), b.units(op.mn_major[1], 0..op.shape.n, k, op.b), world)?;
+        let job =
+            AsyncOp { agent, class: MULTIPLY, after, signals: vec![], payload: Job { place: who.pc, what, view } };
+        let id = self.engine.issue(job, false, Place::new(who.pc as usize), world.watch)?;
+        self.tell_units(who, (agent, id), a_units, world)?;
+        self.tell_units(who, (agent, id), b_units, world)?;
         let w = &mut self.warps[who.warp];
         if let Some(products) = &mut w.products {
             products.issue(&op.d_regs, operand, id);

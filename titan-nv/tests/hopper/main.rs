@@ -1,0 +1,3 @@
+//! The emulator on sm_90a: clusters, bulk tensor copies, products of warpgroups, register pools, and what misuses them.
+
+mod reference;
