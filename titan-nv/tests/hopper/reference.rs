@@ -19,37 +19,60 @@ fn whole(n: usize, seed: u64) -> Vec<f32> {
     (0..n).map(|_| (rng.next_u64() >> 61) as f32 - 3.0).collect()
 }
 
-fn upload(memory: &mut Memory, name: &str, values: &[f32]) -> DevicePtr {
-    let bytes: Vec<u8> = values.iter().flat_map(|x| num::bf16_from_f32(*x).to_le_bytes()).collect();
+/// What a kernel is given: elements of A and B, and how the tensors are cut into boxes and tiles.
+#[derive(Clone, Copy)]
+struct Gemm<'a> {
+    entry: &'a str,
+    element: Element,
+    /// Along M and N in elements of a block, along K of a step.
+    tile: [u64; 3],
+    /// Rows of the boxes of A, B and D.
+    boxes: [u32; 3],
+    shared: u32,
+    /// Blocks, clusters of two; and the tiles of a cluster along M, N and K.
+    blocks: u32,
+    tiles: [u32; 3],
+}
+
+const COOPERATIVE: Gemm<'_> = Gemm {
+    entry: "gemm_bf16_sm90a",
+    element: Element::Bf16,
+    tile: [128, 256, 64],
+    boxes: [128, 128, 64],
+    shared: 229_440,
+    blocks: 2,
+    tiles: [1, 2, 6],
+};
+
+fn encode(element: Element, x: f32) -> Vec<u8> {
+    if element == Element::U8 { vec![num::e4m3_from_f32(x)] } else { num::bf16_from_f32(x).to_le_bytes().to_vec() }
+}
+
+fn upload(memory: &mut Memory, name: &str, element: Element, values: &[f32]) -> DevicePtr {
+    let bytes: Vec<u8> = values.iter().flat_map(|x| encode(element, *x)).collect();
     memory.upload(name, &bytes)
 }
 
-fn map(ptr: DevicePtr, rows: u64, cols: u64, rows_in_box: u32) -> Param {
-    let map = TensorMap::tiled(Element::Bf16, ptr.address(), &[cols, rows], &[cols * 2], &[64, rows_in_box]);
+/// Rows in boxes of 128 bytes.
+fn map(element: Element, ptr: DevicePtr, rows: u64, cols: u64, rows_in_box: u32) -> Param {
+    let size = element.bytes();
+    let strides = [cols * u64::from(size)];
+    let map = TensorMap::tiled(element, ptr.address(), &[cols, rows], &strides, &[128 / size, rows_in_box]);
     Param::Bytes(TensorMap { swizzle: Swizzle::B128, ..map }.to_bytes().to_vec())
 }
 
-struct Gemm<'a> {
-    text: &'a str,
-    entry: &'a str,
-    /// Of a cluster of two blocks.
-    tiles: [u32; 3],
-    b_box: u32,
-    shared: u32,
-    blocks: u32,
-    tile: [u64; 3],
-}
-
-fn run(gemm: &Gemm<'_>, options: &Options) -> Result<Stats, EmuError> {
+fn run(text: &str, gemm: &Gemm<'_>, options: &Options) -> Result<Stats, EmuError> {
     let [mt, nt, kt] = gemm.tiles.map(u64::from);
     let (m, n, k) = (mt * gemm.tile[0] * 2, nt * gemm.tile[1], kt * gemm.tile[2]);
     let (a, b) = (whole((m * k) as usize, 1), whole((n * k) as usize, 2));
     let mut memory = Memory::new();
-    let (pa, pb) = (upload(&mut memory, "a", &a), upload(&mut memory, "b", &b));
+    let element = gemm.element;
+    let (pa, pb) = (upload(&mut memory, "a", element, &a), upload(&mut memory, "b", element, &b));
     let pd = memory.alloc_named("d", (m * n * 2) as usize);
-    let d_box = 64;
     let [mt, nt, kt] = gemm.tiles.map(Param::U32);
-    let params = [map(pa, m, k, 128), map(pb, n, k, gemm.b_box), map(pd, m, n, d_box), mt, nt, kt];
+    let [box_a, box_b, box_d] = gemm.boxes;
+    let maps = [map(element, pa, m, k, box_a), map(element, pb, n, k, box_b), map(Element::Bf16, pd, m, n, box_d)];
+    let params = [&maps[..], &[mt, nt, kt]].concat();
     let launch = Launch {
         grid: [gemm.blocks, 1, 1],
         block: [384, 1, 1],
@@ -57,7 +80,7 @@ fn run(gemm: &Gemm<'_>, options: &Options) -> Result<Stats, EmuError> {
         cluster: None,
         params: &params,
     };
-    let module = Module::parse(gemm.text)?;
+    let module = Module::parse(text)?;
     let stats = module.entry(gemm.entry)?.run(&launch, &mut memory, options)?;
     let out = memory.read(pd, (m * n * 2) as usize)?;
     let (m, n, k) = (m as usize, n as usize, k as usize);
@@ -66,34 +89,43 @@ fn run(gemm: &Gemm<'_>, options: &Options) -> Result<Stats, EmuError> {
             let dot: f32 = (0..k).map(|i| a[row * k + i] * b[col * k + i]).sum();
             let at = (row * n + col) * 2;
             let got = u16::from_le_bytes([out[at], out[at + 1]]);
-            let want = num::bf16_from_f32(dot);
-            assert_eq!(got, want, "row {row}, column {col}");
+            assert_eq!(got, num::bf16_from_f32(dot), "row {row}, column {col}");
         }
     }
     Ok(stats)
 }
 
-#[test]
-fn a_persistent_gemm_with_clusters() {
-    let Some(text) = text("gemm_sm90a.ptx") else { return };
-    let gemm = |tiles, blocks| Gemm {
-        text: &text,
-        entry: "gemm_bf16_sm90a",
-        tiles,
-        b_box: 128,
-        shared: 229_440,
-        blocks,
-        tile: [128, 256, 64],
-    };
+fn under_all_orders(text: &str, gemm: &Gemm<'_>) {
     for (completion, schedule) in [
         (Completion::Late, Schedule::InTurn),
         (Completion::Early, Schedule::InTurn),
         (Completion::Seeded(7), Schedule::Seeded(7)),
     ] {
         let options = Options { completion, schedule, sanitize: true, ..Options::default() };
-        run(&gemm([1, 1, 6], 2), &options).unwrap_or_else(|e| panic!("{completion:?}: {e}"));
+        run(text, gemm, &options).unwrap_or_else(|e| panic!("{completion:?}: {e}"));
     }
-    run(&gemm([1, 2, 3], 2), &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn a_persistent_gemm_with_clusters() {
+    let Some(text) = text("gemm_sm90a.ptx") else { return };
+    under_all_orders(&text, &Gemm { tiles: [1, 1, 6], ..COOPERATIVE });
+    // One step, fewer than the ring has stages; more tiles than clusters.
+    run(&text, &Gemm { tiles: [1, 2, 1], ..COOPERATIVE }, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn consumers_that_take_turns() {
+    let Some(text) = text("gemm_sm90a_pingpong.ptx") else { return };
+    let gemm = Gemm { tile: [128, 192, 64], boxes: [128, 96, 128], shared: 196_672, tiles: [1, 3, 5], ..COOPERATIVE };
+    under_all_orders(&text, &gemm);
+}
+
+#[test]
+fn a_gemm_of_fp8() {
+    let Some(text) = text("gemm_sm90a_fp8.ptx") else { return };
+    let gemm = Gemm { element: Element::U8, tile: [128, 256, 128], tiles: [1, 1, 5], ..COOPERATIVE };
+    under_all_orders(&text, &gemm);
 }
 
 /// Each mutant, and whether only runs with the sanitizer find it.
@@ -175,19 +207,10 @@ fn mutants_of_it_are_found() {
     for (what, from, to) in MUTANTS {
         assert!(text.contains(from), "{what}: `{from}` is not there");
         let mutant = text.replace(from, to);
-        let gemm = Gemm {
-            text: &mutant,
-            entry: "gemm_bf16_sm90a",
-            tiles: [1, 2, 6],
-            b_box: 128,
-            shared: 229_440,
-            blocks: 2,
-            tile: [128, 256, 64],
-        };
         let tries = [(Completion::Late, true), (Completion::Early, true)];
         let found = tries.into_iter().find_map(|(completion, sanitize)| {
             let options = Options { completion, sanitize, max_steps: 1 << 24, ..Options::default() };
-            let done = std::panic::catch_unwind(|| run(&gemm, &options).map(drop));
+            let done = std::panic::catch_unwind(|| run(&mutant, &COOPERATIVE, &options).map(drop));
             match done {
                 Ok(Ok(())) => None,
                 Ok(Err(e)) => Some(e.to_string()),
