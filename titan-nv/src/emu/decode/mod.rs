@@ -41,6 +41,7 @@ pub(crate) use memory::atom_fn;
 
 /// Decodes a kernel.
 pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
+    needs::check_clusters(ast, entry)?;
     let layout = Layout::new(ast, entry)?;
     let (mut slots, mut n_regs, mut n_preds) = (Vec::new(), 0, 0);
     let (mut reg_names, mut pred_names) = (Vec::new(), Vec::new());

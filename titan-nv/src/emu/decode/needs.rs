@@ -7,7 +7,7 @@
 //! instruction; `tests/emu/needs.rs` has an assembler check them.
 
 use super::Decoder;
-use crate::emu::ast::Operand;
+use crate::emu::ast::{Ast, Entry, Operand};
 use crate::emu::error::{EmuError, ErrorCode};
 use crate::emu::ty::Ty;
 
@@ -91,6 +91,7 @@ const NEEDS: &[Need] = &[
     row("barrier", &["cluster", "release"], (8, 0), 90),
     row("prefetch", &["tensormap"], (8, 0), 90),
     Need { opcode: "wgmma", words: &[], ptx: (8, 0), sm: 90, specific: true },
+    Need { opcode: "wgmma", words: &["s8", "u8"], ptx: (8, 4), sm: 90, specific: true },
     row("griddepcontrol", &[], (7, 8), 90),
     Need { opcode: "setmaxnreg", words: &[], ptx: (8, 0), sm: 90, specific: true },
     row("add", &["bf16"], (7, 8), 90),
@@ -133,6 +134,22 @@ const NEEDS: &[Need] = &[
     row("mov", &["#cluster"], (7, 8), 90),
 ];
 
+/// Clusters need PTX 7.8 and sm_90.
+pub(super) fn check_clusters(ast: &Ast, entry: &Entry) -> Result<(), EmuError> {
+    let asks = entry.cluster.is_some() || entry.explicit_cluster;
+    if !asks || (ast.version >= (7, 8) && sm_of(ast).0 >= 90) {
+        return Ok(());
+    }
+    let message = format!("`{}` has clusters, which need PTX 7.8 and sm_90", entry.name);
+    Err(EmuError::new(ErrorCode::Target, message))
+}
+
+/// The number of a module's target, and whether it ends in `a`.
+fn sm_of(ast: &Ast) -> (u32, bool) {
+    let digits: String = ast.target.chars().filter(char::is_ascii_digit).collect();
+    (digits.parse().unwrap_or(0), ast.target.ends_with('a'))
+}
+
 impl Decoder<'_> {
     /// What the words of rows may be, beyond the opcode's own.
     fn has_word(&self, word: &str) -> bool {
@@ -169,8 +186,7 @@ impl Decoder<'_> {
     /// That the module's version and target have the instruction.
     pub(super) fn check_needs(&self) -> Result<(), EmuError> {
         let target = &self.ast.target;
-        let digits: String = target.chars().filter(char::is_ascii_digit).collect();
-        let (sm, specific) = (digits.parse().unwrap_or(0), target.ends_with('a'));
+        let (sm, specific) = sm_of(self.ast);
         let rows = NEEDS.iter().filter(|n| n.opcode == self.opcode() && n.words.iter().all(|w| self.has_word(w)));
         // A row with more words is about a narrower case: it replaces those whose words it has.
         let rows: Vec<&Need> = rows.collect();
