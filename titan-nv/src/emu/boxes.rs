@@ -27,9 +27,9 @@ pub(crate) fn pieces(map: &TensorMap, coords: &[i64], shared: u64, is_load: bool
     let mut all = Vec::new();
     for row in 0..rows {
         let (mut rest, mut start, mut is_inside) = (row, map.address.cast_signed(), true);
-        for dim in 1..dims {
+        for (dim, coord) in coords.iter().enumerate().take(dims).skip(1) {
             let n = u64::from(map.tile(dim));
-            let at = coords[dim] + (rest % n * u64::from(map.element_strides[dim])).cast_signed();
+            let at = coord + (rest % n * u64::from(map.element_strides[dim])).cast_signed();
             rest /= n;
             is_inside &= at >= 0 && at.cast_unsigned() < map.extents[dim];
             start += at * map.strides[dim - 1].cast_signed();

@@ -6,7 +6,7 @@
 
 use super::exec::{Fail, Step, World};
 use super::group::Group;
-use super::job::{Ground, Job};
+use super::job::{Ground, Job, Taken};
 use super::launch::Env;
 use super::products::Products;
 use super::proxy::Stores;
@@ -103,7 +103,7 @@ pub(crate) struct Cluster<'a> {
     pub(crate) fenced: Vec<Fenced>,
     /// Stores to the shared memories, and who has fenced them.
     pub(crate) stores: Stores,
-    pub(crate) taken: BTreeMap<u64, Vec<(Vec<u8>, Vec<bool>)>>,
+    pub(crate) taken: Taken,
     pub(crate) tickets: u64,
     /// Grows with everything that somebody else could wait for.
     pub(crate) progress: u64,

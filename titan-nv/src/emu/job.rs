@@ -85,6 +85,9 @@ pub(crate) struct Reduction {
     pub(crate) bytes: u32,
 }
 
+/// Bytes, and whether they were ever written, of each piece that was taken and not yet put, by ticket.
+pub(crate) type Taken = BTreeMap<u64, Vec<(Vec<u8>, Vec<bool>)>>;
+
 /// What a completing operation may change.
 pub(crate) struct Ground<'a> {
     pub(crate) memory: &'a mut Memory,
@@ -92,8 +95,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) stores: &'a mut Stores,
     /// The number of the cluster above the bits of a thread's number.
     pub(crate) cluster: u64,
-    /// What was taken and not yet put, by ticket: bytes, and whether they were ever written.
-    pub(crate) taken: &'a mut BTreeMap<u64, Vec<(Vec<u8>, Vec<bool>)>>,
+    pub(crate) taken: &'a mut Taken,
     pub(crate) warps: &'a mut [Warp],
     pub(crate) program: &'a Program,
     pub(crate) strict: bool,

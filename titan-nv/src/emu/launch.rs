@@ -315,7 +315,7 @@ impl Kernel<'_> {
         let env = self.env(launch, options, memory)?;
         let blocks = launch.grid.iter().map(|n| u64::from(*n)).product::<u64>();
         let size = env.cluster_size() as u64;
-        let (total, room) = (blocks / size, (u64::from(options.resident) / size).max(1) as usize);
+        let (total, room) = (blocks / size, (options.resident as usize / env.cluster_size()).max(1));
         let (mut next, mut resident): (u64, Vec<(Cluster<'_>, Watch)>) = (0, Vec::new());
         let (mut stats, mut turn, mut idle) = (Stats { instructions: 0, blocks }, 0, 0);
         let mut stores = Stores::default();

@@ -17,11 +17,12 @@
 //! Worked example: bf16, K-major, 128-byte swizzle, start 1024, SBO 1024: element (9, 8) is at
 //! 1024 + 1·1024 + 1·128 + 16 = 2192; its bits 7 to 9 are 1, so unit 1 of the row becomes unit 0, and the byte is 2176.
 
+use super::async_op::{GroupA, GroupMma};
 use super::error::ErrorCode;
 use super::exec::Fail;
 use super::job::Ground;
 use super::mma::{self, Lanes};
-use super::op::{GroupA, GroupMma, Op};
+use super::op::Op;
 use super::proxy::View;
 use super::ty::Ty;
 use crate::tma::Swizzle;

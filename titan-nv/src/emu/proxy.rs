@@ -15,7 +15,7 @@
 //! thread between the two would do as well (PTX ISA, "Causality order", third clause of proxy-preserved base causality
 //! order); here it does not.
 
-use super::op::Reach;
+use super::async_op::Reach;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A byte: the number of its memory, and its address there.

@@ -64,7 +64,7 @@ fn elements(case: &Case) -> Vec<(usize, Option<usize>)> {
             // The exclusive or with the number of the group of 128 bytes, which is 8, 4 or 2 groups long.
             let plain = i * size;
             let groups = map.swizzle.span().map_or(1, |span| span as usize / 16);
-            let shared = plain ^ (plain / 128 % groups) * 16;
+            let shared = plain ^ ((plain / 128 % groups) * 16);
             (shared, inside.then_some(global as usize))
         })
         .collect()

@@ -125,7 +125,7 @@ fn stores_to_another_block_that_signal() {
         );
         let text = text(".param .u64 out", 1024, "", &body);
         run(&text, shape(2, 32), &[Param::Ptr(out)], &mut memory, &options).unwrap_or_else(|e| panic!("{e}"));
-        let want: Vec<u32> = (0..128).map(|i| (i / 32 ^ 1) * 1000 + i % 32).collect();
+        let want: Vec<u32> = (0..128).map(|i| ((i / 32) ^ 1) * 1000 + i % 32).collect();
         assert_eq!(words(&memory, out, 128), want);
     }
 }

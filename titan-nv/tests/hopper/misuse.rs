@@ -4,6 +4,9 @@ use crate::harness::{Shape, bytes, orders, refuses, run, text, wait};
 use titan_nv::emu::{ErrorCode, Memory, Param};
 use titan_nv::tma::{Element, Swizzle, TensorMap};
 
+/// What is wrong, the changes that make it so, and what is said of it.
+type Mistake<'a> = (&'a str, &'a [(&'a str, &'a str)], ErrorCode, &'a str);
+
 /// One warpgroup multiplies 64×8 by 8×16 of bf16, whose operands it has stored itself; `{…}` are places for mistakes.
 const PRODUCT: &str = "mov.u32 %r0, smem; mov.u32 %r3, %tid.x; ld.param.u64 %rd3, [out];\n\
     mad.lo.u32 %r4, %r3, 16, %r0; mov.u32 %r5, 0x3F803F80;\n\
@@ -51,7 +54,7 @@ fn a_product_that_is_right() {
 #[test]
 fn products_that_are_wrong() {
     let race = ErrorCode::Race;
-    let cases: &[(&str, &[(&str, &str)], ErrorCode, &str)] = &[
+    let cases: &[Mistake<'_>] = &[
         ("no fence of the proxies", &[("fence.proxy.async.shared::cta; ", "")], ErrorCode::Uninitialised, "not fenced"),
         (
             "a fence before the stores",
@@ -224,7 +227,7 @@ fn a_copy_that_is_right() {
 #[test]
 fn copies_that_are_wrong() {
     let (race, operand) = (ErrorCode::Race, ErrorCode::Operand);
-    let cases: &[(&str, &[(&str, &str)], ErrorCode, &str)] = &[
+    let cases: &[Mistake<'_>] = &[
         ("no wait", &[("@!%p7 bra W;", "")], race, "not ordered after"),
         ("the wrong parity", &[("[%r1], 0;\n@!%p7", "[%r1], 1;\n@!%p7")], race, "not ordered after"),
         ("too many bytes expected", &[("[%r1], 128;", "[%r1], 144;")], ErrorCode::Deadlock, "bytes"),

@@ -128,7 +128,7 @@ fn a_gemm_of_fp8() {
     under_all_orders(&text, &gemm);
 }
 
-/// Each mutant, and whether only runs with the sanitizer find it.
+/// Each mutant: what it is, and what is replaced by what.
 const MUTANTS: &[(&str, &str, &str)] = &[
     ("no fence before the bulk store", "fence.proxy.async.shared::cta;", ""),
     (
@@ -217,9 +217,8 @@ fn mutants_of_it_are_found() {
                 Err(_) => Some("wrong results".to_owned()),
             }
         });
-        match found {
-            None => missed.push(*what),
-            Some(why) => println!("{what}: {}", why.lines().next().unwrap_or("")),
+        if found.is_none() {
+            missed.push(*what);
         }
     }
     assert!(missed.is_empty(), "{missed:?}");

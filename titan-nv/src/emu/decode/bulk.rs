@@ -2,12 +2,15 @@
 
 use super::{Decoded, Decoder};
 use crate::emu::ast::{Base, Name, Operand};
+use crate::emu::async_op::{BulkEnd, BulkOp, BulkPlace, BulkReduce};
 use crate::emu::error::EmuError;
-use crate::emu::op::{Addr, BulkEnd, BulkOp, BulkPlace, BulkReduce, Op, Src};
+use crate::emu::op::{Addr, Op, Src};
 use crate::emu::ty::{Space, Ty};
 
 /// The completion of copies to shared memory.
 const BYTES: &str = "mbarrier::complete_tx::bytes";
+/// The operations of reductions.
+const ARITHMETIC: [&str; 8] = ["add", "min", "max", "inc", "dec", "and", "or", "xor"];
 
 impl Decoder<'_> {
     /// After `cp.async.bulk`.
@@ -26,18 +29,17 @@ impl Decoder<'_> {
                 Ok(Op::BulkWait { at_most: n, reads })
             }
             Some("prefetch") => self.bulk_prefetch(),
-            Some(_) => self.bulk_box(None),
-            None => self.bulk_range(None),
+            Some(_) => self.bulk_box(false),
+            None => self.bulk_range(false),
         }
     }
 
     /// After `cp.reduce.async.bulk`.
     pub(super) fn bulk_reduction(&mut self) -> Decoded {
-        let name = |d: &mut Self| d.need(&["add", "min", "max", "inc", "dec", "and", "or", "xor"]);
         if self.accept("tensor") {
-            return self.bulk_box(Some(name));
+            return self.bulk_box(true);
         }
-        self.bulk_range(Some(name))
+        self.bulk_range(true)
     }
 
     /// A prefetch into the L2 cache has no effect; what it names must be what it needs.
@@ -96,14 +98,14 @@ impl Decoder<'_> {
         usize::from(self.accept("L2::cache_hint"))
     }
 
-    fn bulk_box(&mut self, reduction: Option<fn(&mut Self) -> Result<&'static str, EmuError>>) -> Decoded {
+    fn bulk_box(&mut self, reduction: bool) -> Decoded {
         let dims = self.dims()?;
         let to = self.need(&["shared::cluster", "shared::cta", "global"])?;
         let from = self.need(&["global", "shared::cta"])?;
         if (to == "global") == (from == "global") {
             return Err(self.misfit("a tensor is in global memory, and its box in shared memory"));
         }
-        let reduce = reduction.map(|name| Ok::<_, EmuError>(BulkReduce { name: name(self)?, ty: None })).transpose()?;
+        let reduce = if reduction { Some(BulkReduce { name: self.need(&ARITHMETIC)?, ty: None }) } else { None };
         if self.peek().is_some_and(|p| p.starts_with("im2col")) {
             return Err(self.unknown("an `im2col` copy"));
         }
@@ -131,7 +133,7 @@ impl Decoder<'_> {
         Ok(bulk(BulkOp { to, from, bytes: None, end, mask, reduce }))
     }
 
-    fn bulk_range(&mut self, reduction: Option<fn(&mut Self) -> Result<&'static str, EmuError>>) -> Decoded {
+    fn bulk_range(&mut self, reduction: bool) -> Decoded {
         let to = self.need(&["shared::cluster", "shared::cta", "global"])?;
         let from = self.need(&["global", "shared::cta"])?;
         let space = |name: &str| match name {
@@ -147,9 +149,9 @@ impl Decoder<'_> {
         let multicast = !group && from == "global" && self.accept("multicast::cluster");
         let policy = self.policy();
         let reduce = match reduction {
-            None => None,
-            Some(name) => {
-                let name = name(self)?;
+            false => None,
+            true => {
+                let name = self.need(&ARITHMETIC)?;
                 let noftz = self.accept("noftz");
                 let ty = self.ty()?;
                 if noftz != (matches!(ty, Ty::F16 | Ty::Bf16) && name == "add") {

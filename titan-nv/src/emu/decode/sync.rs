@@ -2,9 +2,10 @@
 
 use super::{Decoded, Decoder};
 use crate::emu::ast::Operand;
+use crate::emu::async_op::Reach;
 use crate::emu::error::EmuError;
 use crate::emu::lane::{LaneFn, int};
-use crate::emu::op::{Op, Reach, Reduce, Shuffle, Src, Vote};
+use crate::emu::op::{Op, Reduce, Shuffle, Src, Vote};
 use crate::emu::ty::{Space, Ty};
 
 impl Decoder<'_> {

@@ -2,9 +2,10 @@
 
 use super::{Decoded, Decoder};
 use crate::emu::ast::Operand;
+use crate::emu::async_op::{GroupA, GroupMma};
 use crate::emu::error::{EmuError, ErrorCode};
 use crate::emu::mma::MmaShape;
-use crate::emu::op::{GroupA, GroupMma, Op, PredSrc};
+use crate::emu::op::{Op, PredSrc};
 use crate::emu::ty::{Kind, Ty};
 
 impl Decoder<'_> {

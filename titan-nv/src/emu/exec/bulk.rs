@@ -6,6 +6,7 @@
 
 use super::access::At;
 use super::{Fail, Run, Step, Who, World, misplaced};
+use crate::emu::async_op::{BulkEnd, BulkOp, BulkPlace, BulkReduce};
 use crate::emu::boxes;
 use crate::emu::cluster::{CTA_BITS, Cluster, LOAD, PUT, STORE, TAKE, split};
 use crate::emu::decode::atom_fn;
@@ -13,7 +14,7 @@ use crate::emu::error::ErrorCode;
 use crate::emu::job::{Job, Other, Piece, Reduction, What, numbered};
 use crate::emu::lane::lo;
 use crate::emu::memory::code_of;
-use crate::emu::op::{Addr, BulkEnd, BulkOp, BulkPlace, BulkReduce, Op, Src};
+use crate::emu::op::{Addr, Op, Src};
 use crate::emu::proxy::{GLOBAL, View};
 use crate::emu::touched::Touch;
 use crate::emu::ty::{Space, Ty};

@@ -4,11 +4,12 @@
 //! fence of the thread came before it; a wait takes over what the phase published.
 
 use super::{Fail, Run, Step, Who, World, misplaced};
+use crate::emu::async_op::Reach;
 use crate::emu::cluster::{CTA_BITS, Cluster};
 use crate::emu::error::ErrorCode;
 use crate::emu::job::numbered;
 use crate::emu::memory::{from_generic, to_generic};
-use crate::emu::op::{Op, Reach};
+use crate::emu::op::Op;
 use crate::emu::proxy::GLOBAL;
 use crate::emu::ty::Space;
 use crate::emu::warp::{Hold, lanes_of};

@@ -5,11 +5,12 @@
 
 use super::access::At;
 use super::{Fail, Run, Step, Who, World, misplaced};
+use crate::emu::async_op::{GroupA, GroupMma};
 use crate::emu::cluster::{CTA_BITS, Cluster, MULTIPLY, split};
 use crate::emu::error::ErrorCode;
 use crate::emu::group;
 use crate::emu::job::{Job, What, numbered};
-use crate::emu::op::{GroupA, GroupMma, Op};
+use crate::emu::op::Op;
 use crate::emu::product::{Descriptor, Product, ROWS};
 use crate::emu::products::Conflict;
 use crate::emu::proxy::View;
@@ -190,7 +191,8 @@ impl Cluster<'_> {
         let base = u64::from(self.warps[who.warp].rank) << CTA_BITS;
         for range in merged(units) {
             let (space, address) = split(base | range.start);
-            let inside = self.engine.space(space).map(|s| s.check(address, (range.end - range.start) as usize));
+            let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+            let inside = self.engine.space(space).map(|s| s.check(address, len));
             if let Some(Err(fault)) = inside {
                 let text = self.engine.space(space).map_or_else(String::new, |s| s.explain(&fault));
                 return Err(Fail::new(crate::emu::memory::code_of(&fault), format!("a matrix operand: {text}")));
