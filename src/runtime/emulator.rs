@@ -140,8 +140,13 @@ impl Code {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let at = memory.upload("the report", &bytes);
         let params: Vec<Param> = gpu::words(&self.slots, &args, at.address()).into_iter().map(Param::Bytes).collect();
-        let launch =
-            Launch { grid, block: [variant.threads, 1, 1], dynamic_shared: variant.shared_bytes, cluster: None, params: &params };
+        let launch = Launch {
+            grid,
+            block: [variant.threads, 1, 1],
+            dynamic_shared: variant.shared_bytes,
+            cluster: None,
+            params: &params,
+        };
         let outcome = Self::launch(module, variant, &launch, &mut memory);
         let words = memory.read(at, bytes.len()).map_err(|e| broken("the report", &e));
         memory.free(at);

@@ -125,6 +125,7 @@ pub(crate) fn emulated(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Res
         grid: [PROGRAMS, 1, 1],
         block: [variant.threads, 1, 1],
         dynamic_shared: variant.shared_bytes,
+        cluster: None,
         params: &params,
     };
     let text = String::from_utf8_lossy(&variant.payload);
