@@ -354,9 +354,13 @@ fn stored_shape(kernel: &Kernel, value: Value) -> Option<TileShape> {
     match kernel.ty(value) {
         Ty::Tile(_, shape) => Some(shape),
         Ty::Token(_, pipe) => kernel.pipe(pipe)?.fields.first().map(|f| f.shape),
-        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Raw(_) => {
-            None
-        }
+        Ty::Scalar(_)
+        | Ty::Tensor(..)
+        | Ty::Source(..)
+        | Ty::Smem(..)
+        | Ty::Compute(..)
+        | Ty::Acc(..)
+        | Ty::Barrier(_) => None,
     }
 }
 

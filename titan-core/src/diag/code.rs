@@ -127,7 +127,7 @@ codes! {
     InFlight "T0707" Titan "memory that is touched while something in flight may touch it";
     NeverCompletes "T0708" Titan "a wait that never ends, or could not be shown to end";
     GroupOpen "T0709" Titan "asynchronous work whose group is never committed";
-    UnderWay "T0710" Titan "an end with asynchronous work in flight";
+    InFlightAtEnd "T0710" Titan "an end with asynchronous work in flight";
     PhaseMixed "T0711" Titan "an arrival or wait that may meet another phase than its own";
     NotShown "T0712" Titan "a protocol that could not be followed";
     FencePointless "T0713" Titan "a fence between a proxy and itself";

@@ -72,7 +72,7 @@ fn pipelined(kernel: &Verified, target: &Target, written: Schedule) -> Result<Fi
     let plan = plan::plan(kernel, target, written.aligned);
     let mut best = None;
     if written.aligned && target.copy_async {
-        let staged = |value: Value| plan.resident.get(value.index()).is_some_and(Option::is_some);
+        let staged = |value: Value| plan.smem_resident.get(value.index()).is_some_and(Option::is_some);
         let loops = pipelined_loops(kernel);
         for candidate in implicit::candidates(kernel, &staged) {
             let Some(number) = loops.iter().position(|op| *op == candidate.op) else { continue };
@@ -96,7 +96,7 @@ fn deepest(
     let looped = kernel.op(candidate.op);
     let ops = &kernel.block(*looped.regions.first()?).ops;
     let loads = candidate.loads.iter().map(|load| ops.iter().position(|id| id == load)).collect::<Option<Vec<_>>>()?;
-    let encoding = |load: &OpId| plan.resident.get(kernel.op(*load).results.first()?.index())?.as_ref();
+    let encoding = |load: &OpId| plan.smem_resident.get(kernel.op(*load).results.first()?.index())?.as_ref();
     let stage =
         candidate.loads.iter().filter_map(encoding).map(|e| u64::from(e.bytes().next_multiple_of(e.align()))).sum();
     let bound = |i: usize| looped.args.get(i).and_then(|v| kernel.int_constant(*v));

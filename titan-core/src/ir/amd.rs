@@ -1,6 +1,6 @@
 //! The dialect `ttg.amd`: what a wave of gfx942 starts and waits for by counters.
 //!
-//! A wave counts its vector memory operations (`vmcnt`) and those on its local memory (`lgkmcnt`) that are under way; each
+//! A wave counts its vector memory operations in flight (`vmcnt`) and those on its local memory (`lgkmcnt`); each
 //! kind returns in order (CDNA3 ISA, "Manually inserted wait states and s_waitcnt"). `s_waitcnt` waits until a counter is no
 //! higher than its immediate: there is no waiting for one operation.
 //!
@@ -14,9 +14,9 @@ use super::{Effect, Proxy};
 pub enum AmdOp {
     /// Waits until the counters are no higher; 63 and 15 are no wait.
     Waitcnt {
-        /// Vector memory operations under way.
+        /// Vector memory operations that may stay in flight.
         vmcnt: u32,
-        /// Operations on local memory under way.
+        /// Operations on local memory that may stay in flight.
         lgkmcnt: u32,
     },
     /// A copy from a tensor to a region that passes no register.

@@ -323,7 +323,7 @@ impl Builder {
         region
     }
 
-    /// Closes the region of a role: nothing of it is under way any more.
+    /// Closes the region of a role: none of its asynchronous work is in flight any more.
     pub fn end_role(&mut self) {
         if !self.is_terminated() {
             self.terminate(OpKind::Ttg(TtgOp::Finalize), &[]);

@@ -4,8 +4,8 @@
 //! result types from their regions and are checked by the verifier.
 
 use super::op::{BinOp, OpKind, UnOp};
-use super::{Elem, MMA_LEGAL, Raw, TileShape, Ty, mma_is_legal};
-use super::{infer_local, infer_memory as memory, infer_raw, infer_ttg};
+use super::{BarrierTy, Elem, MMA_LEGAL, TileShape, Ty, mma_is_legal};
+use super::{infer_barrier, infer_local, infer_memory as memory, infer_ttg};
 use crate::diag::Code;
 
 /// Why an operation cannot take its operands.
@@ -93,12 +93,12 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::UnflattenGrouped(rows) => unflatten_grouped(*rows, args),
         OpKind::Ttg(op) => infer_ttg::ttg(op, args),
         OpKind::Local(op) => infer_local::local(*op, args),
-        OpKind::Region(op) => infer_raw::region(op, args),
-        OpKind::Nv(op) => infer_raw::nv(op, args),
-        OpKind::Amd(op) => infer_raw::amd(op, args),
+        OpKind::Region(op) => infer_barrier::region(op, args),
+        OpKind::Nv(op) => infer_barrier::nv(op, args),
+        OpKind::Amd(op) => infer_barrier::amd(op, args),
         OpKind::Print(_) => {
             // What a barrier program prints has shared memory for its threads to agree in.
-            let values = if let [values @ .., Ty::Raw(Raw::Region)] = args { values } else { args };
+            let values = if let [values @ .., Ty::Barrier(BarrierTy::Region)] = args { values } else { args };
             values.iter().try_for_each(|t| one_value(&[*t]).map(drop)).map(|()| vec![])
         }
         OpKind::Assert(_) => match args {
@@ -181,13 +181,13 @@ pub fn describe(ty: Ty) -> String {
         Ty::Tensor(e, r) => format!("`Tensor<{e}, {r}>`"),
         Ty::Source(e, s) => format!("a tile of {s} `{e}` that is not loaded"),
         Ty::Smem(e, s) => format!("`Smem<{e}, {}>`", extents(s)),
-        Ty::Compute(e, s) => format!("a product of {s} `{e}` under way"),
+        Ty::Compute(e, s) => format!("an MMA in flight (result {s} `{e}`)"),
         Ty::Acc(e, s, keep) => format!("`Acc<{e}, D{}<{}>, {keep}>`", s.rank(), extents(s)),
         Ty::Token(token, pipe) => format!("the `{token}` of {pipe}"),
-        Ty::Raw(Raw::Region) => "a region".to_owned(),
-        Ty::Raw(Raw::Mbarrier) => "a barrier".to_owned(),
-        Ty::Raw(Raw::State) => "the state of a barrier".to_owned(),
-        Ty::Raw(Raw::Vtok(class, _)) => format!("the token of a group of `{class}`"),
+        Ty::Barrier(BarrierTy::Region) => "a region".to_owned(),
+        Ty::Barrier(BarrierTy::Mbarrier) => "a barrier".to_owned(),
+        Ty::Barrier(BarrierTy::State) => "the state of a barrier".to_owned(),
+        Ty::Barrier(BarrierTy::Vtok(class, _)) => format!("the token of a group of `{class}`"),
     }
 }
 

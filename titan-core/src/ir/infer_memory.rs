@@ -198,7 +198,7 @@ fn row_indices(ix: &[Ty], rank: usize, rows: i32, args: &[Ty]) -> Result<(), Typ
         | Ty::Compute(..)
         | Ty::Acc(..)
         | Ty::Token(..)
-        | Ty::Raw(_) => false,
+        | Ty::Barrier(_) => false,
     });
     if !fits {
         return Err(operands("`i32` scalars or `Tile<i32, N>` as row indices", args));

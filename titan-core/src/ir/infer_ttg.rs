@@ -3,7 +3,7 @@
 use super::infer::{TypeError, all_i32, operands, tile};
 use super::infer_memory as memory;
 use super::ttg::{Token, TtgOp};
-use super::{Elem, OpKind, Pipe, Raw, Ty, infer::infer};
+use super::{BarrierTy, Elem, OpKind, Pipe, Ty, infer::infer};
 use crate::diag::Code;
 
 type Types = Result<Vec<Ty>, TypeError>;
@@ -63,7 +63,9 @@ pub(super) fn ttg(op: &TtgOp, args: &[Ty]) -> Types {
             _ => Err(operands("nothing", args)),
         },
         TtgOp::Claim(..) => match args {
-            [Ty::Raw(Raw::Region), Ty::I32] | [Ty::Raw(Raw::Region), Ty::I32, Ty::I32] => Ok(vec![]),
+            [Ty::Barrier(BarrierTy::Region), Ty::I32] | [Ty::Barrier(BarrierTy::Region), Ty::I32, Ty::I32] => {
+                Ok(vec![])
+            }
             _ => Err(operands(
                 "the memory of a ring, a slot, and the number of rounds if several roles use the ring",
                 args,
@@ -127,7 +129,7 @@ fn compute(op: &TtgOp, args: &[Ty]) -> Types {
             Err(operands("two operands, the second in shared memory, and an accumulator", args))
         }
         (TtgOp::ComputeWait, [Ty::Compute(e, s)]) => Ok(vec![Ty::Tile(*e, *s)]),
-        (TtgOp::ComputeWait, _) => Err(operands("a product under way", args)),
+        (TtgOp::ComputeWait, _) => Err(operands("an MMA in flight", args)),
         (TtgOp::AccStart(keep), [Ty::Tile(e, s)]) => Ok(vec![Ty::Acc(*e, *s, *keep)]),
         (TtgOp::AccStart(_), _) => Err(operands("a tile to start from", args)),
         (TtgOp::AccMma, [acc @ Ty::Acc(e, s, _), Ty::Token(Token::Rperm, _), a, b @ Ty::Smem(..)]) => {
@@ -161,6 +163,6 @@ pub(super) const fn operand(ty: Ty) -> Option<(Elem, super::TileShape)> {
         | Ty::Compute(..)
         | Ty::Acc(..)
         | Ty::Token(..)
-        | Ty::Raw(_) => None,
+        | Ty::Barrier(_) => None,
     }
 }

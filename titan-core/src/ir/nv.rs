@@ -13,9 +13,9 @@
 
 use super::region::{Class, Completion};
 use super::{Effect, Proxy};
-use crate::words::words;
+use crate::named_enum::named_enum;
 
-words! {
+named_enum! {
     /// What is closed into groups that complete in order.
     NvGroup {
         /// `cp.async`.
@@ -123,7 +123,7 @@ pub enum NvOp {
         /// The number of its token.
         n: u32,
     },
-    /// Waits until at most `n` groups of a class are under way.
+    /// Waits until at most `n` groups of a class are in flight.
     WaitGroup {
         /// Which.
         group: NvGroup,

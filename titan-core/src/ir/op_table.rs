@@ -47,9 +47,9 @@ pub enum Group {
     Control,
     /// Stages of rings.
     Stages,
-    /// Products under way.
+    /// MMAs in flight.
     Compute,
-    /// Stores under way.
+    /// Stores in flight.
     Stores,
     /// Roles and fences.
     Roles,
@@ -115,8 +115,8 @@ impl Group {
             Group::Debugging => "Debugging",
             Group::Control => "Control flow",
             Group::Stages => "Stages of rings",
-            Group::Compute => "Products under way",
-            Group::Stores => "Stores under way",
+            Group::Compute => "MMAs in flight",
+            Group::Stores => "Stores in flight",
             Group::Roles => "Roles and fences",
             Group::Laid => "Tiles laid out over threads",
             Group::Regions => "Regions of shared memory",
@@ -575,7 +575,7 @@ table! {
     ComputeWait "ttg.compute.wait" Compute [OpKind::Ttg(TtgOp::ComputeWait)]
         "`product.wait()`", "compute" => "tile", ANY, "waits for the product", [];
     AccStart "ttg.acc.start" Compute [OpKind::Ttg(TtgOp::AccStart(_))]
-        "`Acc::<f32, D2<M, N>, KEEP>::zeros()`", "tile" => "acc", ANY, "an accumulator with up to KEEP products under way", [];
+        "`Acc::<f32, D2<M, N>, KEEP>::zeros()`", "tile" => "acc", ANY, "an accumulator with up to KEEP MMAs in flight", [];
     AccMma "ttg.acc.mma" Compute [OpKind::Ttg(TtgOp::AccMma)]
         "`acc.mma(stage, |s| (s.a(), s.b()))`", "acc, rperm, a, b" => "acc", "the triples of docs/semantics.md",
         "starts acc += a · b and takes the stage, which is freed when its product has read it: at most KEEP products late",
@@ -596,7 +596,7 @@ table! {
         "`match role() { Role::Producer => .., Role::Consumer => .. }`", "" => "", NONE,
         "every role runs its block with its own warps, all at once", [RolesAttr RolesDiverge RoleValue TwoWriters];
     Finalize "ttg.pipeline.finalize" Roles [OpKind::Ttg(TtgOp::Finalize)]
-        "the end of a role", "" => "", NONE, "nothing of the role is under way any more", [NotFinalized];
+        "the end of a role", "" => "", NONE, "none of the role's asynchronous work is still in flight", [NotFinalized];
     Rematerialize "ttg.hint.rematerialize" Roles [OpKind::Ttg(TtgOp::Rematerialize)]
         "", "x" => "as x", ANY, "x, which is cheaper to compute again than to keep", [];
     ClaimAcquired "ttg.claim.acquired" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Acquired, _))]
@@ -693,19 +693,19 @@ table! {
         "", "t: tensor, an i32 per axis, region, mbarrier" => "", ANY,
         "starts a copy of a box of a tensor; its bytes are taken from what the barrier expects", [TxBytes InFlight PhaseMixed NotShown];
     BulkTensorStore "ttg.nv.cp_async_bulk_tensor.store" Copies [OpKind::Nv(NvOp::BulkStore { tensor: true, .. })]
-        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts a copy to a box of a tensor, in the open group of bulk stores", [InFlight UnderWay];
+        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts a copy to a box of a tensor, in the open group of bulk stores", [InFlight InFlightAtEnd];
     BulkLoad "ttg.nv.cp_async_bulk.load" Copies [OpKind::Nv(NvOp::BulkLoad { tensor: false, .. })]
         "", "t: tensor, an i32 per axis, region, mbarrier" => "", ANY, "the same of contiguous bytes", [TxBytes InFlight PhaseMixed NotShown];
     BulkStore "ttg.nv.cp_async_bulk.store" Copies [OpKind::Nv(NvOp::BulkStore { tensor: false, .. })]
-        "", "t: tensor, an i32 per axis, region" => "", ANY, "the same to contiguous bytes", [InFlight UnderWay];
+        "", "t: tensor, an i32 per axis, region" => "", ANY, "the same to contiguous bytes", [InFlight InFlightAtEnd];
     CpAsync "ttg.nv.cp_async" Copies [OpKind::Nv(NvOp::CpAsync { .. })]
-        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts copies of the role's threads, in the open group", [InFlight GroupOpen UnderWay];
+        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts copies of the role's threads, in the open group", [InFlight GroupOpen InFlightAtEnd];
     CpAsyncArrive "ttg.nv.cp_async.mbarrier_arrive" Copies [OpKind::Nv(NvOp::CpAsyncArrive { .. })]
         "", "mbarrier" => "", NONE, "each thread of the role arrives when all its earlier `cp.async` are done; without `noinc` the count is raised first", [BarrierCount PhaseMixed Participants];
     CpAsyncCommit "ttg.nv.cp_async.commit_group" Copies [OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. })]
         "", "" => "vtok", NONE, "closes the open group", [GroupOrder];
     CpAsyncWait "ttg.nv.cp_async.wait_group" Copies [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, .. })]
-        "", "" => "", NONE, "waits until at most n groups are under way", [];
+        "", "" => "", NONE, "waits until at most n groups are in flight", [];
     BulkCommit "ttg.nv.bulk_group.commit" Copies [OpKind::Nv(NvOp::Commit { group: NvGroup::BulkStore, .. })]
         "", "" => "vtok", NONE, "closes the open group of bulk stores", [GroupOrder];
     BulkWait "ttg.nv.bulk_group.wait" Copies [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, .. })]
@@ -714,11 +714,11 @@ table! {
     WgmmaFence "ttg.nv.wgmma.fence" Warpgroups [OpKind::Nv(NvOp::WgmmaFence)]
         "", "" => "", NONE, "registers are in order before products that use them", [];
     WgmmaMma "ttg.nv.wgmma.mma_async" Warpgroups [OpKind::Nv(NvOp::Wgmma)]
-        "", "one or two regions" => "", NONE, "starts products of what is in shared memory, in the open group", [InFlight GroupOpen UnderWay];
+        "", "one or two regions" => "", NONE, "starts products of what is in shared memory, in the open group", [InFlight GroupOpen InFlightAtEnd];
     WgmmaCommit "ttg.nv.wgmma.commit_group" Warpgroups [OpKind::Nv(NvOp::Commit { group: NvGroup::Wgmma, .. })]
         "", "" => "vtok", NONE, "closes the open group", [GroupOrder];
     WgmmaWait "ttg.nv.wgmma.wait_group" Warpgroups [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, .. })]
-        "", "" => "", NONE, "waits until at most n groups are under way", [];
+        "", "" => "", NONE, "waits until at most n groups are in flight", [];
     WarpSync "ttg.nv.warp.sync" Warpgroups [OpKind::Nv(NvOp::WarpSync)]
         "", "" => "", NONE, "the lanes of each warp of the role wait for each other", [];
     SequenceInit "ttg.nv.sequence.init" Warpgroups [OpKind::Nv(NvOp::SequenceInit)]
@@ -741,7 +741,7 @@ table! {
     Waitcnt "ttg.amd.s_waitcnt" Waves [OpKind::Amd(AmdOp::Waitcnt { .. })]
         "", "" => "", NONE, "waits until the counters are no higher", [];
     BufferLoadLds "ttg.amd.buffer_load_lds" Waves [OpKind::Amd(AmdOp::BufferLoadLds { .. })]
-        "", "t: tensor, an i32 per axis, region" => "vtok", ANY, "starts a copy into local memory; counts in `vmcnt`", [InFlight UnderWay GroupOrder];
+        "", "t: tensor, an i32 per axis, region" => "vtok", ANY, "starts a copy into local memory; counts in `vmcnt`", [InFlight InFlightAtEnd GroupOrder];
     DsRead "ttg.amd.ds_read" Waves [OpKind::Amd(AmdOp::DsRead { .. })]
         "", "region" => "vtok", NONE, "starts reading local memory; counts in `lgkmcnt`", [InFlight GroupOrder];
     DsWrite "ttg.amd.ds_write" Waves [OpKind::Amd(AmdOp::DsWrite { .. })]

@@ -5,9 +5,9 @@
 //! groups ([`super::nv`], [`super::amd`]), and shown by the verifier.
 //!
 //! Asynchronous work completes in one of two ways. *By phase*: a barrier in shared memory counts arrivals and bytes, and
-//! whoever waits for its phase waits for exactly these. *By prefix*: work of one class completes in order, a wait names how
-//! many of the youngest may still be under way, and so waits for all older ones. A [`Ty::Raw`](super::Ty::Raw) of
-//! [`Raw::Vtok`] names one such group.
+//! a wait for its phase waits for exactly these. *By prefix*: work of one class completes in order; a wait states how
+//! many of the youngest groups may still be in flight, and so waits for all older ones. A [`Ty::Barrier`](super::Ty::Barrier) of
+//! [`BarrierTy::Vtok`] names one such group.
 //!
 //! *Opaque calls* stand for code that TITAN does not see. Who writes one says what it does to its regions and through which
 //! proxy; what is not said is the worst that can be.
@@ -15,10 +15,10 @@
 //! Deliberately absent: what regions hold. Elements and layouts are those of tiles.
 
 use super::{Elem, TileShape};
-use crate::words::words;
+use crate::named_enum::named_enum;
 use std::fmt;
 
-words! {
+named_enum! {
     /// Work that completes in order.
     Class {
         /// `cp.async` groups.
@@ -41,13 +41,13 @@ pub enum Completion {
     Immediate,
     /// The phase of a barrier completes.
     Phase,
-    /// A wait for this class lets no more than the younger ones be under way.
+    /// A wait for this class after which at most the younger groups are in flight.
     Prefix(Class),
 }
 
 /// What only barrier-level programs name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Raw {
+pub enum BarrierTy {
     /// Bytes of shared memory.
     Region,
     /// Barriers in shared memory, or one of them.
@@ -58,18 +58,18 @@ pub enum Raw {
     Vtok(Class, u32),
 }
 
-impl fmt::Display for Raw {
+impl fmt::Display for BarrierTy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Raw::Region => f.write_str("region"),
-            Raw::Mbarrier => f.write_str("mbarrier"),
-            Raw::State => f.write_str("mbarrier.state"),
-            Raw::Vtok(class, n) => write!(f, "vtok<{class}, {n}>"),
+            BarrierTy::Region => f.write_str("region"),
+            BarrierTy::Mbarrier => f.write_str("mbarrier"),
+            BarrierTy::State => f.write_str("mbarrier.state"),
+            BarrierTy::Vtok(class, n) => write!(f, "vtok<{class}, {n}>"),
         }
     }
 }
 
-words! {
+named_enum! {
     /// What an opaque call does to a region.
     Touch {
         /// Reads it.
@@ -95,7 +95,7 @@ impl Touch {
     }
 }
 
-words! {
+named_enum! {
     /// Through which proxy an opaque call touches its regions.
     CallProxy {
         /// Ordinary loads and stores.

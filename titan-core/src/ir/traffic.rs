@@ -61,7 +61,7 @@ pub enum Order {
     TellsCopies,
     /// Closes the open group of a class.
     Closes(Class),
-    /// Lets no more groups of a class be under way than it says.
+    /// Waits until at most a given number of groups of a class are in flight.
     Awaits(Class),
     /// Waits for the group of a token.
     AwaitsToken,

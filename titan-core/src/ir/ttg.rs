@@ -15,14 +15,14 @@
 //! Deliberately absent: mbarriers, commit groups and wait counts, which are choices of a target.
 
 use super::{Elem, Loc, TileShape, Unit};
-use crate::words::words;
+use crate::named_enum::named_enum;
 
 crate::entity!(
     /// A ring of a kernel.
     Pipe, "pipe"
 );
 
-words! {
+named_enum! {
     /// Where the stages of a ring lie.
     PipeSpace {
         /// In shared memory.
@@ -86,7 +86,7 @@ pub struct RoleDecl {
     pub warps: u32,
 }
 
-words! {
+named_enum! {
     /// What a token allows.
     Token {
         /// To fill a slot.
@@ -108,7 +108,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Through which window a memory operation looks: what another window sees of it needs a fence or a completion.
     Proxy {
         /// That of ordinary loads and stores, and of `cp.async`.
@@ -120,7 +120,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// How far a fence reaches.
     Scope {
         /// The program.
@@ -132,7 +132,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Which memory a fence orders.
     FenceSpace {
         /// Shared memory.
@@ -144,7 +144,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// What a stage holds that was not copied to.
     Fill {
         /// Zeros: the copier makes them.
@@ -210,9 +210,9 @@ pub enum TtgOp {
     ComputeIssue,
     /// Waits for it.
     ComputeWait,
-    /// An accumulator that lets so many products be under way.
+    /// Creates an accumulator with at most so many MMAs in flight.
     AccStart(u8),
-    /// Starts a product on it, and takes the stage: freed when the product has read it.
+    /// Starts an MMA that accumulates into it, and takes the stage, which is released once the MMA has read it.
     AccMma,
     /// Waits for all of them.
     AccFinish,
@@ -224,7 +224,7 @@ pub enum TtgOp {
     StoreWait,
     /// Every role runs its region, all at once.
     Roles,
-    /// The end of a role: nothing of it is under way any more.
+    /// The end of a role: none of its asynchronous work is in flight any more.
     Finalize,
     /// The same value, cheap to compute again.
     Rematerialize,

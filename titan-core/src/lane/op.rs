@@ -21,9 +21,9 @@
 //! more than one phase behind. Everything here is seen by the threads of one program.
 
 use crate::ir::Pred;
-use crate::words::words;
+use crate::named_enum::named_enum;
 
-words! {
+named_enum! {
     /// The width of a value.
     Ty {
         /// One bit: a condition.
@@ -37,7 +37,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// How arithmetic on floats reads its operands.
     FloatTy {
         /// IEEE 754 binary16, in a `b16`.
@@ -63,7 +63,7 @@ impl FloatTy {
     }
 }
 
-words! {
+named_enum! {
     /// What conversions read and write.
     Num {
         /// binary16, in a `b16`.
@@ -109,7 +109,7 @@ impl Num {
     }
 }
 
-words! {
+named_enum! {
     /// Integer operations of two operands of one width, 32 or 64 bits (`and`, `or`, `xor` also on conditions).
     IntBin {
         /// Sum, wrapping.
@@ -151,7 +151,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Float operations of two operands. Rounded once, to nearest even; subnormals are numbers.
     FloatBin {
         /// Sum.
@@ -169,7 +169,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Float operations of one operand.
     FloatUn {
         /// The sign inverted, also of NaN.
@@ -198,7 +198,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Which memory.
     Space {
         /// Device memory: 64-bit addresses.
@@ -208,7 +208,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// What an atomic update does, and how it reads the bits.
     AtomicFn {
         /// Integer sum, 4 or 8 bytes.
@@ -236,7 +236,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// What lanes agree on.
     Vote {
         /// Whether the condition holds in some lane.
@@ -474,7 +474,7 @@ pub enum OpKind {
     },
     /// Closes this thread's group of copies.
     CopyCommit,
-    /// Waits until at most `n` of this thread's latest groups are under way. Other threads see the bytes after a barrier.
+    /// Waits until at most `n` of this thread's latest groups are in flight. Other threads see the bytes after a barrier.
     CopyWait(u32),
     /// Arrives at the mbarrier at `a` once all copies that this thread has started before are complete, closed groups or not. The
     /// thread goes on. The arrival is one of those that the phase expects. If masked and `p` does not hold: nothing.

@@ -53,7 +53,7 @@ impl LayOut<'_> {
             OpKind::ReduceWith(axis) => self.reduce_with(op, *axis),
             OpKind::Scan(_, axis) | OpKind::ScanWith(axis) => self.scan(op, *axis),
             OpKind::Mma => {
-                let value = self.product(id, op)?;
+                let value = self.mma(id, op)?;
                 self.make(op.results[0], value);
                 Ok(())
             }
@@ -88,8 +88,8 @@ impl LayOut<'_> {
         let mut out = Vec::new();
         for (value, slot) in values.iter().zip(slots) {
             out.push(if self.k.ty(*value).is_in_registers() {
-                let home = self.home(*slot);
-                self.tile(*value, &home)?
+                let layout = self.layout(*slot);
+                self.tile(*value, &layout)?
             } else {
                 self.same(*value)?
             });
@@ -101,8 +101,8 @@ impl LayOut<'_> {
     fn receive(&mut self, old: &[Value], new: &[Value]) {
         for (old, new) in old.iter().zip(new) {
             if self.k.ty(*old).is_in_registers() {
-                let home = self.home(*old);
-                self.b.put(*new, &home);
+                let layout = self.layout(*old);
+                self.b.put(*new, &layout);
             }
             self.make(*old, *new);
         }

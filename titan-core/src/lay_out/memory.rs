@@ -9,7 +9,7 @@ impl LayOut<'_> {
     pub(super) fn load(&mut self, op: &Op, unit: Unit) -> Laid<()> {
         let old = op.results[0];
         let args = self.all_same(&op.args)?;
-        if let Some(encoding) = self.plan.resident[old.index()].clone() {
+        if let Some(encoding) = self.plan.smem_resident[old.index()].clone() {
             let name = self.k.display_name(old);
             let buffer = self.buffer(self.elem(old), &self.extents(old), &encoding, &name)?;
             let shape = self.shape(&self.extents(old))?;
@@ -21,8 +21,8 @@ impl LayOut<'_> {
             self.make(old, buffer);
             return Ok(());
         }
-        let home = self.home(old);
-        let value = self.tile_op(op.kind.clone(), &args, &home)?;
+        let layout = self.layout(old);
+        let value = self.tile_op(op.kind.clone(), &args, &layout)?;
         self.make(old, value);
         Ok(())
     }
@@ -43,14 +43,14 @@ impl LayOut<'_> {
     /// The layout that a tile is stored from: its own, unless that would write pieces of less than 32 bytes, or halves of
     /// bytes.
     fn store_layout(&self, old: Value, bits: u32) -> Layout {
-        let home = self.home(old);
-        let last = home.rank() - 1;
+        let layout = self.layout(old);
+        let last = layout.rank() - 1;
         let run = |layout: &Layout| layout.vector(last) << layout.lanes_along(last).len();
-        let wide = self.wide(home.extents(), bits);
-        let copied = home.lane_bits().iter().chain(home.warp_bits()).any(|b| *b == Bit::Copy);
-        let short = run(&home) * bits < 256 && run(&wide) > run(&home) && !copied;
-        let whole = bits >= 8 || home.vector(last) >= 2 || wide.vector(last) < 2;
-        if short || !whole { wide } else { home }
+        let wide = self.wide(layout.extents(), bits);
+        let copied = layout.lane_bits().iter().chain(layout.warp_bits()).any(|b| *b == Bit::Copy);
+        let short = run(&layout) * bits < 256 && run(&wide) > run(&layout) && !copied;
+        let whole = bits >= 8 || layout.vector(last) >= 2 || wide.vector(last) < 2;
+        if short || !whole { wide } else { layout }
     }
 
     /// An operation with one tile that decides the layout of its index tiles.
@@ -66,7 +66,7 @@ impl LayOut<'_> {
     pub(super) fn by_index(&mut self, op: &Op) -> Laid<()> {
         let decides = op.results.first().or(op.args.last()).copied();
         let Some(decides) = decides else { return Err(self.internal("an operation without operands")) };
-        let layout = self.home(decides);
+        let layout = self.layout(decides);
         let args = self.indexed(op, &layout)?;
         let results = self.op(op.kind.clone(), &args)?;
         for (old, new) in op.results.iter().zip(results) {
@@ -80,10 +80,10 @@ impl LayOut<'_> {
     pub(super) fn by_row(&mut self, op: &Op) -> Laid<()> {
         let gives = op.results.first().copied();
         let (layout, indices) = match (gives, op.args.split_last()) {
-            (Some(result), _) => (self.home(result), &op.args[..]),
+            (Some(result), _) => (self.layout(result), &op.args[..]),
             (None, Some((value, rest))) => {
                 let bits = self.k.ty(op.args[0]).elem().bits();
-                (if bits < 8 { self.store_layout(*value, bits) } else { self.home(*value) }, rest)
+                (if bits < 8 { self.store_layout(*value, bits) } else { self.layout(*value) }, rest)
             }
             (None, None) => return Err(self.internal("an operation without operands")),
         };

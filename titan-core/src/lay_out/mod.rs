@@ -19,7 +19,7 @@
 
 mod control;
 mod memory;
-mod product;
+mod mma;
 mod reduce;
 mod rings;
 mod shape;
@@ -181,9 +181,9 @@ impl<'a> LayOut<'a> {
     }
 
     /// The layout that an old tile has, or is made in when nobody asks for another one.
-    fn home(&self, old: Value) -> Layout {
-        match self.plan.home(old) {
-            Some(home) => home.clone(),
+    fn layout(&self, old: Value) -> Layout {
+        match self.plan.layout(old) {
+            Some(layout) => layout.clone(),
             None => self.wide(&self.extents(old), self.elem(old).bits()),
         }
     }

@@ -35,8 +35,8 @@ impl LayOut<'_> {
             TtgOp::View { field, .. } => self.view(op, usize::from(*field)),
             TtgOp::Read => {
                 let buffer = self.same(op.args[0])?;
-                let home = self.home(op.results[0]);
-                let value = self.read(buffer, &home)?;
+                let layout = self.layout(op.results[0]);
+                let value = self.read(buffer, &layout)?;
                 self.make(op.results[0], value);
                 Ok(())
             }
@@ -50,12 +50,12 @@ impl LayOut<'_> {
                 Ok(())
             }
             TtgOp::ComputeIssue => {
-                let value = self.product(id, op)?;
+                let value = self.mma(id, op)?;
                 self.make(op.results[0], value);
                 Ok(())
             }
             TtgOp::AccMma => {
-                let value = self.product(id, op)?;
+                let value = self.mma(id, op)?;
                 self.make(op.results[0], value);
                 let right = self.same(op.args[1])?;
                 let consumed = self.one(OpKind::Ttg(TtgOp::Consumed), &[right])?;
@@ -65,8 +65,8 @@ impl LayOut<'_> {
             TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccFinish | TtgOp::Rematerialize => {
                 let result = op.results[0];
                 if self.k.ty(result).is_in_registers() {
-                    let home = self.home(result);
-                    let value = self.tile(op.args[0], &home)?;
+                    let layout = self.layout(result);
+                    let value = self.tile(op.args[0], &layout)?;
                     self.made[result.index()] = Some(value);
                     return Ok(());
                 }

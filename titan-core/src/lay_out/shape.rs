@@ -9,8 +9,8 @@ impl LayOut<'_> {
     pub(super) fn reshape(&mut self, op: &Op, shape: TileShape) -> Laid<()> {
         let (old, result) = (op.args[0], op.results[0]);
         let (from, value) = self.own(old)?;
-        let home = self.home(result);
-        let reshaped = match renamed(&from, home.extents()) {
+        let layout = self.layout(result);
+        let reshaped = match renamed(&from, layout.extents()) {
             Some(same) => self.tile_op(op.kind.clone(), &[value], &same)?,
             None => {
                 // Through shared memory, where the order of elements is that of the shapes.
@@ -19,8 +19,8 @@ impl LayOut<'_> {
                 let buffer = self.buffer(elem, from.extents(), &rows(from.extents(), bits), "reshape")?;
                 self.write(value, buffer)?;
                 let view = self.one(OpKind::Local(LocalOp::Reshape(shape)), &[buffer])?;
-                self.b.put_shared(view, &rows(home.extents(), bits));
-                self.read(view, &home)?
+                self.b.put_shared(view, &rows(layout.extents(), bits));
+                self.read(view, &layout)?
             }
         };
         self.settle(result, reshaped)
@@ -46,7 +46,7 @@ impl LayOut<'_> {
 
     /// Elements of two tiles alternate along the last axis.
     pub(super) fn interleave(&mut self, op: &Op) -> Laid<()> {
-        let half = self.home(op.args[0]);
+        let half = self.layout(op.args[0]);
         let both = [self.tile(op.args[0], &half)?, self.tile(op.args[1], &half)?];
         let value = self.tile_op(OpKind::Interleave, &both, &doubled(&half))?;
         self.settle(op.results[0], value)
@@ -54,7 +54,7 @@ impl LayOut<'_> {
 
     /// The even and the odd elements along the last axis.
     pub(super) fn split(&mut self, op: &Op) -> Laid<()> {
-        let half = self.home(op.results[0]);
+        let half = self.layout(op.results[0]);
         let whole = self.tile(op.args[0], &doubled(&half))?;
         let parts = self.op(OpKind::Split, &[whole])?;
         for (old, part) in op.results.iter().zip(parts) {

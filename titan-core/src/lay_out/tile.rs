@@ -32,9 +32,9 @@ impl LayOut<'_> {
 
     /// An old tile in its own layout.
     pub(super) fn own(&mut self, old: Value) -> Laid<(Layout, Value)> {
-        let home = self.home(old);
-        let value = self.tile(old, &home)?;
-        Ok((home, value))
+        let layout = self.layout(old);
+        let value = self.tile(old, &layout)?;
+        Ok((layout, value))
     }
 
     /// A new tile in another layout.
@@ -58,8 +58,8 @@ impl LayOut<'_> {
 
     /// Puts a new tile into the layout that an old one has, which it stands for from here on.
     pub(super) fn settle(&mut self, old: Value, value: Value) -> Laid<()> {
-        let home = self.home(old);
-        let value = self.convert(value, &home)?;
+        let layout = self.layout(old);
+        let value = self.convert(value, &layout)?;
         self.make(old, value);
         Ok(())
     }
@@ -98,8 +98,8 @@ impl LayOut<'_> {
         if !self.is_tile(result) {
             return self.copy(op);
         }
-        if let Some(home) = self.plan.home(result).cloned() {
-            let value = self.elementwise(op, &home)?;
+        if let Some(layout) = self.plan.layout(result).cloned() {
+            let value = self.elementwise(op, &layout)?;
             self.make(result, value);
         }
         Ok(())

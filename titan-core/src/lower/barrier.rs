@@ -5,8 +5,8 @@
 //!
 //! Deliberately absent: whether the protocol is right, which the verifier shows.
 
-use super::tile::{Held, Origin, Staged};
-use super::{Crew, Lower, LowerError, Reg};
+use super::tile::{LoweredValue, Origin, Staged};
+use super::{Lower, LowerError, Reg, WarpSet};
 use crate::ir::{Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Value};
 use crate::lane::{self, Region, Role, Space};
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ pub(super) fn joined(kernel: &Kernel) -> BTreeSet<Value> {
             by_role.push(named);
         }
     });
-    let is_region = |v: &Value| kernel.ty(*v) == crate::ir::Ty::Raw(crate::ir::Raw::Region);
+    let is_region = |v: &Value| kernel.ty(*v) == crate::ir::Ty::Barrier(crate::ir::BarrierTy::Region);
     let twice = |v: &Value| by_role.iter().filter(|named| named.contains(v)).count() > 1;
     by_role.iter().flatten().copied().filter(|v| is_region(v) && twice(v)).collect()
 }
@@ -66,14 +66,14 @@ impl Lower<'_> {
                     self.tree.users(result).iter().any(|id| self.k.op(*id).kind == OpKind::Region(RegionOp::At));
                 let ordered = *parts > 1 || tiles > 1 || by_slots || self.joined.contains(&result);
                 let (stride, parts) = (bytes / (*parts).max(1), *parts);
-                self.hold(result, Held::Region(Bytes { buffer, offset: None, stride, parts, ordered }));
+                self.define(result, LoweredValue::Region(Bytes { buffer, offset: None, stride, parts, ordered }));
             }
             RegionOp::At => {
                 let bytes = self.bytes_of(op.args[0])?;
                 let slot = self.scalar(op.args[1]);
                 let stride = self.b.i32(bytes.stride.cast_signed());
                 let offset = self.b.mul(slot, stride);
-                self.hold(op.results[0], Held::Region(Bytes { offset: Some(offset), parts: 1, ..bytes }));
+                self.define(op.results[0], LoweredValue::Region(Bytes { offset: Some(offset), parts: 1, ..bytes }));
             }
             RegionOp::Tile { offset, .. } => {
                 let bytes = self.bytes_of(op.args[0])?;
@@ -84,7 +84,7 @@ impl Lower<'_> {
                 let base = Some((start, *offset));
                 let origin = Origin::default();
                 let staged = Staged { buffer: bytes.buffer, encoding, base, origin, ordered: bytes.ordered };
-                self.hold(op.results[0], Held::Buffer(staged));
+                self.define(op.results[0], LoweredValue::Buffer(staged));
             }
             RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => {
                 return Err(self.unsupported("an access to a region that does not say what it holds"));
@@ -94,15 +94,15 @@ impl Lower<'_> {
     }
 
     pub(super) fn bytes_of(&self, value: Value) -> Result<Bytes, LowerError> {
-        match &self.held[value.index()] {
-            Some(Held::Region(bytes)) => Ok(*bytes),
+        match &self.lowered[value.index()] {
+            Some(LoweredValue::Region(bytes)) => Ok(*bytes),
             _ => Err(self.defect("a region that is none")),
         }
     }
 
     fn barriers_of(&self, value: Value) -> Result<Barriers, LowerError> {
-        match &self.held[value.index()] {
-            Some(Held::Barriers(barriers)) => Ok(*barriers),
+        match &self.lowered[value.index()] {
+            Some(LoweredValue::Barriers(barriers)) => Ok(*barriers),
             _ => Err(self.defect("a barrier that is none")),
         }
     }
@@ -139,13 +139,13 @@ impl Lower<'_> {
         match nv {
             NvOp::MbarrierAlloc { at, n } => {
                 let bytes = self.bytes_of(op.args[0])?;
-                self.hold(op.results[0], Held::Barriers(Barriers { buffer: bytes.buffer, at, n, skip: None }));
+                self.define(op.results[0], LoweredValue::Barriers(Barriers { buffer: bytes.buffer, at, n, skip: None }));
             }
             NvOp::MbarrierAt => {
                 let barriers = self.barriers_of(op.args[0])?;
                 let (slot, eight) = (self.scalar(op.args[1]), self.b.i32(8));
                 let skip = Some(self.b.mul(slot, eight));
-                self.hold(op.results[0], Held::Barriers(Barriers { n: 1, skip, ..barriers }));
+                self.define(op.results[0], LoweredValue::Barriers(Barriers { n: 1, skip, ..barriers }));
             }
             NvOp::MbarrierInit { count } => {
                 let barriers = self.barriers_of(op.args[0])?;
@@ -225,7 +225,7 @@ impl Lower<'_> {
             NvOp::WarpSync => {
                 self.b.op(lane::OpKind::WarpBarrier, &[]);
             }
-            NvOp::BarrierSync { id: 0, .. } if self.crew.role.is_none() => {
+            NvOp::BarrierSync { id: 0, .. } if self.warp_set.role.is_none() => {
                 self.b.op(lane::OpKind::Barrier, &[]);
             }
             NvOp::BarrierSync { id, threads } => {
@@ -266,12 +266,12 @@ impl Lower<'_> {
     /// All threads arrive, or one lane of each warp.
     fn arrive(&mut self, op: &Op, arrivals: u32) -> Result<(), LowerError> {
         let at = self.barrier(op)?;
-        if arrivals == self.crew.warps * self.laid.lanes {
+        if arrivals == self.warp_set.warps * self.laid.lanes {
             self.b.op(lane::OpKind::MbarrierArrive { count: 1, masked: false }, &[at]);
             return Ok(());
         }
-        if arrivals != self.crew.warps {
-            return Err(self.unsupported(format!("{arrivals} arrivals of {} warps", self.crew.warps)));
+        if arrivals != self.warp_set.warps {
+            return Err(self.unsupported(format!("{arrivals} arrivals of {} warps", self.warp_set.warps)));
         }
         let lane = self.b.one(lane::OpKind::LaneId, &[]);
         let zero = self.b.i32(0);
@@ -281,9 +281,9 @@ impl Lower<'_> {
     }
 
     /// The warps that run this code wait for each other.
-    pub(super) fn crew_barrier(&mut self) {
-        let kind = match self.crew.role.and_then(|r| u8::try_from(r + 1).ok()) {
-            Some(id) => lane::OpKind::NamedBarrier { id, threads: self.crew.warps * self.laid.lanes, wait: true },
+    pub(super) fn warp_set_barrier(&mut self) {
+        let kind = match self.warp_set.role.and_then(|r| u8::try_from(r + 1).ok()) {
+            Some(id) => lane::OpKind::NamedBarrier { id, threads: self.warp_set.warps * self.laid.lanes, wait: true },
             None => lane::OpKind::Barrier,
         };
         self.b.op(kind, &[]);
@@ -292,10 +292,10 @@ impl Lower<'_> {
     /// Each role runs its region with its own warps.
     pub(super) fn roles(&mut self, op: &Op) -> Result<(), LowerError> {
         let mut roles = Vec::new();
-        let mut crews = Vec::new();
+        let mut warp_sets = Vec::new();
         let mut first = 0;
         for (index, role) in self.k.roles.iter().enumerate() {
-            crews.push(Crew { first, warps: role.warps, role: Some(index) });
+            warp_sets.push(WarpSet { first, warps: role.warps, role: Some(index) });
             roles.push(Role { warps: role.warps, barrier: u8::try_from(index + 1).unwrap_or(u8::MAX) });
             first += role.warps;
         }
@@ -304,16 +304,16 @@ impl Lower<'_> {
                 self.refused(format!("the kernel has {} roles; at most 15 are possible", roles.len()), "join some")
             );
         }
-        let all = self.crew;
+        let all = self.warp_set;
         let mut open = self.b.begin_roles(&roles, &[]);
-        for (i, (crew, region)) in crews.into_iter().zip(&op.regions).enumerate() {
+        for (i, (warp_set, region)) in warp_sets.into_iter().zip(&op.regions).enumerate() {
             if i > 0 {
                 self.b.begin_else(&mut open);
             }
-            self.crew = crew;
+            self.warp_set = warp_set;
             self.block(*region)?;
         }
-        self.crew = all;
+        self.warp_set = all;
         self.b.end(open);
         Ok(())
     }

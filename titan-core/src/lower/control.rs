@@ -3,7 +3,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation; the rest are its parts")]
 
 use super::reduce::Combine;
-use super::tile::Held;
+use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use crate::lane::{self, IntBin};
@@ -139,11 +139,11 @@ impl Lower<'_> {
         if let Ty::Scalar(_) = self.k.ty(result) {
             let args = self.scalars(&op.args);
             let reg = self.element(op, &args)?;
-            self.hold(result, Held::Scalar(reg));
+            self.define(result, LoweredValue::Scalar(reg));
         } else {
             let layout = self.layout(result);
             let regs = self.elementwise(op, &layout)?;
-            self.hold(result, Held::Tile(regs));
+            self.define(result, LoweredValue::Tile(regs));
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl Lower<'_> {
             OpKind::NumPrograms(axis) => self.b.one(lane::OpKind::NumPrograms(*axis), &[]),
             _ => self.missing(),
         };
-        self.hold(op.results[0], Held::Scalar(reg));
+        self.define(op.results[0], LoweredValue::Scalar(reg));
     }
 
     /// The registers of values that are carried or yielded, as `slots` hold them.
@@ -189,10 +189,10 @@ impl Lower<'_> {
             let (own, after) = rest.split_at(n.min(rest.len()));
             rest = after;
             let held = match (self.k.ty(*slot), own) {
-                (Ty::Scalar(_), [reg]) => Held::Scalar(*reg),
-                _ => Held::Tile(own.to_vec()),
+                (Ty::Scalar(_), [reg]) => LoweredValue::Scalar(*reg),
+                _ => LoweredValue::Tile(own.to_vec()),
             };
-            self.hold(*slot, held);
+            self.define(*slot, held);
         }
     }
 
@@ -240,7 +240,7 @@ impl Lower<'_> {
             let skip = self.b.mul(at, bounds[2]);
             self.b.add(bounds[0], skip)
         };
-        self.hold(index, Held::Scalar(value));
+        self.define(index, LoweredValue::Scalar(value));
         self.restore(&carried, &inside);
         self.block(body)?;
         let out = self.b.end(open);

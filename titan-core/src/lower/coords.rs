@@ -18,7 +18,7 @@ impl Lower<'_> {
     /// The number of this warp among those that run the same code.
     pub(super) fn warp_number(&mut self) -> Reg {
         let warp = self.b.one(OpKind::WarpId, &[]);
-        self.b.add_const(warp, -i64::from(self.crew.first))
+        self.b.add_const(warp, -i64::from(self.warp_set.first))
     }
 
     /// What the bits of a number add: runs of bits that step by doubling amounts are one shift and mask.
@@ -80,7 +80,7 @@ impl Lower<'_> {
     /// Whether this is the first thread of the program.
     pub(super) fn is_first_thread(&mut self) -> Reg {
         let thread = self.b.one(OpKind::ThreadId, &[]);
-        let first = self.b.i32((self.crew.first * self.target.lanes).cast_signed());
+        let first = self.b.i32((self.warp_set.first * self.target.lanes).cast_signed());
         self.b.cmp_u(Pred::Eq, thread, first)
     }
 

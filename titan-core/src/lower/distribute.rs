@@ -1,6 +1,6 @@
 //! Which tile a program works on: linear indices and ragged outputs. Every thread computes it for itself.
 
-use super::tile::Held;
+use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{BinOp, Elem, Op, Pred};
 use crate::lane::{self, IntBin, Ty};
@@ -18,10 +18,10 @@ impl Lower<'_> {
             let target = self.target;
             let remainder = scalar::binary(&mut self.b, target, BinOp::Rem, Elem::I32, rest, n);
             rest = scalar::binary(&mut self.b, target, BinOp::Div, Elem::I32, rest, n);
-            self.hold(op.results[axis], Held::Scalar(remainder));
+            self.define(op.results[axis], LoweredValue::Scalar(remainder));
         }
         if let Some(first) = op.results.first() {
-            self.hold(*first, Held::Scalar(rest));
+            self.define(*first, LoweredValue::Scalar(rest));
         }
     }
 
@@ -52,8 +52,8 @@ impl Lower<'_> {
         let down = b.add(first, down);
         let row = b.select(inside, down, row);
         let column = b.select(inside, across, column);
-        self.hold(m, Held::Scalar(row));
-        self.hold(n, Held::Scalar(column));
+        self.define(m, LoweredValue::Scalar(row));
+        self.define(n, LoweredValue::Scalar(column));
     }
 
     /// How many tiles of `rows × cols` all segments have.
@@ -62,7 +62,7 @@ impl Lower<'_> {
         let out = self.over_segments(op, [rows, cols], &[zero], &mut |lower, _, tiles, state| {
             vec![lower.saturating_add(state[0], tiles)]
         })?;
-        self.hold(op.results[0], Held::Scalar(out[0]));
+        self.define(op.results[0], LoweredValue::Scalar(out[0]));
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl Lower<'_> {
         let row = scalar::binary(&mut self.b, target, BinOp::Div, Elem::I32, out[2], across);
         let column = scalar::binary(&mut self.b, target, BinOp::Rem, Elem::I32, out[2], across);
         for (result, reg) in op.results.iter().zip([out[1], row, column]) {
-            self.hold(*result, Held::Scalar(reg));
+            self.define(*result, LoweredValue::Scalar(reg));
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Lower<'_> {
         let mut out = self.b.end(open);
         let good = out.pop().unwrap_or(zero);
         self.trap_unless(good, "the offsets of the segments are not in order or not inside of the tensor")?;
-        if self.crew.role.is_some() {
+        if self.warp_set.role.is_some() {
             // A role goes on: with no tiles.
             out = out.into_iter().map(|reg| self.b.select(good, reg, zero)).collect();
         }

@@ -1,6 +1,6 @@
 //! Fragments of matrix instructions: words of neighbours along K, from shared memory.
 
-use super::tile::{Held, Staged};
+use super::tile::{LoweredValue, Staged};
 use super::{Lower, Reg};
 use crate::ir::Elem;
 use crate::lane;
@@ -24,7 +24,7 @@ pub(super) fn canonical(layout: &Layout, elem: Elem) -> Option<(Layout, bool)> {
 
 impl Lower<'_> {
     /// A tile from shared memory: by matrix loads where the machine has them and lanes hold words as they give them.
-    pub(super) fn load_local(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> Held {
+    pub(super) fn load_local(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> LoweredValue {
         let chunks = staged.encoding.vector() * staged.encoding.bits >= 128;
         if self.target.load_matrix
             && self.target.lanes == 32
@@ -39,10 +39,10 @@ impl Lower<'_> {
                 let per_word = (32 / elem.bits()).max(1) as usize;
                 let words = words_of(&rows_first, per_word);
                 let parts: Vec<Coords> = words.iter().map(|w| rows_first.register_coords(*w)).collect();
-                return Held::Packed(self.load_matrices(&staged, &rows_first, &parts, turned));
+                return LoweredValue::Packed(self.load_matrices(&staged, &rows_first, &parts, turned));
             }
         }
-        Held::Tile(self.read_buffer(staged, layout, elem))
+        LoweredValue::Tile(self.read_buffer(staged, layout, elem))
     }
 
     pub(super) fn word_of(&mut self, regs: &[Reg], elem: Elem) -> Reg {

@@ -10,7 +10,7 @@
 //! nothing; else one by one.
 
 use super::tensor::View;
-use super::tile::Held;
+use super::tile::LoweredValue;
 use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
 use crate::analysis::vector::{self, Packing};
@@ -73,7 +73,7 @@ impl Lower<'_> {
                 regs[first + i] = reg;
             }
         }
-        self.hold(value, Held::Tile(regs));
+        self.define(value, LoweredValue::Tile(regs));
         Ok(())
     }
 

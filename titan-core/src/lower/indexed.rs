@@ -1,7 +1,7 @@
 //! Single elements, gathers and scatters.
 
 use super::tensor::View;
-use super::tile::Held;
+use super::tile::LoweredValue;
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
 use crate::analysis::vector;
@@ -17,13 +17,13 @@ impl Lower<'_> {
         let exists = self.exists(&view, &at);
         self.trap_unless(exists, "`get` outside of the tensor")?;
         self.touch_view(&view, false);
-        let reg = if self.crew.role.is_some() {
+        let reg = if self.warp_set.role.is_some() {
             let zero = self.zero(view.elem);
             self.masked_element(&view, &at, Some((exists, zero)))
         } else {
             self.get_element(&view, &at)
         };
-        self.hold(op.results[0], Held::Scalar(reg));
+        self.define(op.results[0], LoweredValue::Scalar(reg));
         Ok(())
     }
 
@@ -37,7 +37,7 @@ impl Lower<'_> {
         self.trap_unless(exists, "`set` outside of the tensor")?;
         self.touch_view(&view, true);
         let first = self.is_first_thread();
-        let mask = if self.crew.role.is_some() { self.b.and(first, exists) } else { first };
+        let mask = if self.warp_set.role.is_some() { self.b.and(first, exists) } else { first };
         self.put_element(&view, &at, value, Some(mask));
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Lower<'_> {
             let mask = self.inside_tile(&layout, layout.register_coords(i), Some(exists));
             regs.push(self.masked_element(&view, &at, mask.map(|m| (m, pad))));
         }
-        self.hold(op.results[0], Held::Tile(regs));
+        self.define(op.results[0], LoweredValue::Tile(regs));
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl Lower<'_> {
                 regs[i + k] = reg;
             }
         }
-        self.hold(op.results[0], Held::Tile(regs));
+        self.define(op.results[0], LoweredValue::Tile(regs));
         Ok(())
     }
 

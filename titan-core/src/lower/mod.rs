@@ -38,8 +38,8 @@ mod fragment;
 mod global;
 mod indexed;
 mod local;
+mod mma;
 mod packed;
-mod product;
 mod reduce;
 mod report;
 pub mod scalar;
@@ -58,7 +58,7 @@ use crate::launch::report::Site;
 pub use crate::plan::LowerError;
 use crate::plan::Target;
 use std::collections::{BTreeMap, BTreeSet};
-use tile::Held;
+use tile::LoweredValue;
 
 /// A value of the lane IR: a register of a thread.
 type Reg = lane::Value;
@@ -118,7 +118,7 @@ fn conflict_notes(kernel: &Kernel, func: &Func) -> Vec<String> {
 
 /// Warps that run code together: all of the program, or a role's.
 #[derive(Clone, Copy, Debug)]
-struct Crew {
+struct WarpSet {
     first: u32,
     warps: u32,
     role: Option<usize>,
@@ -131,7 +131,7 @@ struct Lower<'a> {
     target: &'a Target,
     b: Builder,
     /// By value of the tile IR.
-    held: Vec<Option<Held>>,
+    lowered: Vec<Option<LoweredValue>>,
     sites: Vec<Site>,
     tree: Tree,
     /// The operation that is being lowered.
@@ -139,7 +139,7 @@ struct Lower<'a> {
     /// Regions that several roles touch.
     joined: BTreeSet<Value>,
     /// The warps that run what is lowered: the number of the first one, and how many; and the role's number.
-    crew: Crew,
+    warp_set: WarpSet,
 }
 
 impl<'a> Lower<'a> {
@@ -151,12 +151,12 @@ impl<'a> Lower<'a> {
             laid,
             target,
             b,
-            held: vec![None; kernel.values.len()],
+            lowered: vec![None; kernel.values.len()],
             sites: Vec::new(),
             tree: Tree::new(kernel),
             at: None,
             joined: barrier::joined(kernel),
-            crew: Crew { first: 0, warps: laid.warps, role: None },
+            warp_set: WarpSet { first: 0, warps: laid.warps, role: None },
         }
     }
 

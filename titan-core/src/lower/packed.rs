@@ -84,7 +84,7 @@ impl Lower<'_> {
     pub(super) fn store_pairs(&mut self, view: &View, (unit, coords): (Unit, &[Value]), tile: &[u32], staged: &Staged) {
         let last = tile.len() - 1;
         let extents = &staged.encoding.extents;
-        let layout = crate::plan::wide(extents, view.elem.bits(), self.target.lanes, self.crew.warps);
+        let layout = crate::plan::wide(extents, view.elem.bits(), self.target.lanes, self.warp_set.warps);
         let starts = self.starts(unit, coords, tile);
         let exists = starts.iter().fold(view.exists, |all, start| self.both(all, start.exists));
         let mut origin: Vec<Reg> = starts.iter().map(|start| start.at).collect();

@@ -2,7 +2,7 @@
 //!
 //! Whatever is combined is a tuple of registers, so that sums, extrema with their places and functions of the user's are one
 //! algorithm. Padding takes part as the neutral element.
-use super::tile::{Held, register_index};
+use super::tile::{LoweredValue, register_index};
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{ArgOp, Const, Elem, Fold, Op, Pred, ReduceOp, UnOp};
 use crate::lane::{self, Shuffle, Ty};
@@ -59,7 +59,7 @@ impl Lower<'_> {
         for (which, result) in op.results.iter().enumerate() {
             let regs: Vec<Reg> = out.iter().map(|t| t[which]).collect();
             let scalar = matches!(self.k.ty(*result), crate::ir::Ty::Scalar(_));
-            self.hold(*result, if scalar { Held::Scalar(regs[0]) } else { Held::Tile(regs) });
+            self.define(*result, if scalar { LoweredValue::Scalar(regs[0]) } else { LoweredValue::Tile(regs) });
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Lower<'_> {
                 let Some(region) = op.regions.first().copied() else { return Ok(x.to_vec()) };
                 let args = self.k.block(region).args.clone();
                 for (arg, reg) in args.iter().zip([x[0], y[0]]) {
-                    self.hold(*arg, Held::Scalar(reg));
+                    self.define(*arg, LoweredValue::Scalar(reg));
                 }
                 self.inline(region)
             }

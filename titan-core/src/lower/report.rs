@@ -30,7 +30,7 @@ impl Lower<'_> {
         self.b.begin_else(&mut reporter);
         self.b.terminate(lane::OpKind::Yield, &[]);
         self.b.end(reporter);
-        let end = if self.crew.role.is_some() { lane::OpKind::Yield } else { lane::OpKind::Return };
+        let end = if self.warp_set.role.is_some() { lane::OpKind::Yield } else { lane::OpKind::Return };
         self.b.terminate(end, &[]);
         self.b.begin_else(&mut open);
         self.b.terminate(lane::OpKind::Yield, &[]);
@@ -61,7 +61,7 @@ impl Lower<'_> {
 
     /// Writes a record.
     pub(super) fn print(&mut self, op: &Op, format: &str) -> Result<(), LowerError> {
-        let is_scratch = |v: &&crate::ir::Value| self.k.ty(**v) == Ty::Raw(crate::ir::Raw::Region);
+        let is_scratch = |v: &&crate::ir::Value| self.k.ty(**v) == Ty::Barrier(crate::ir::BarrierTy::Region);
         let scratch = op.args.last().filter(is_scratch).copied();
         let args = &op.args[..op.args.len() - usize::from(scratch.is_some())];
         let tys: Vec<Ty> = args.iter().map(|a| self.k.ty(*a)).collect();
@@ -101,7 +101,7 @@ impl Lower<'_> {
         let first = self.is_first_thread();
         let add = lane::OpKind::Atomic { op: AtomicFn::Add, space: Space::Global, masked: true };
         let start = self.b.one(add, &[used, n, first]);
-        let start = if self.crew.warps == 1 {
+        let start = if self.warp_set.warps == 1 {
             self.b.one(lane::OpKind::Shuffle(Shuffle::Lane(0)), &[start])
         } else {
             let Some(staged) = scratch.map(|region| self.bytes_of(region)).transpose()? else {
@@ -111,7 +111,7 @@ impl Lower<'_> {
             let base = self.b.one(lane::OpKind::Buffer(staged.buffer), &[]);
             let place = Place { space: Space::Shared, address: base, offset: 0 };
             self.store_vector(place, Elem::U32, &[start], Some(first));
-            self.crew_barrier();
+            self.warp_set_barrier();
             self.touch(Region::Buffer(staged.buffer), false);
             self.load_vector(place, Elem::U32, 1, None)[0]
         };

@@ -2,7 +2,7 @@
 //! and the padding is zero, else through registers. What the buffer has beyond the tile becomes zero too.
 
 use super::tensor::View;
-use super::tile::{Held, Staged};
+use super::tile::{LoweredValue, Staged};
 use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Elem, Op, Pred, Unit, Value};
@@ -53,7 +53,7 @@ impl Lower<'_> {
         let rank = view.extents.len();
         let pad = self.scalar(op.args[rank + 1]);
         let source = Source { view, what: What::Tile(unit, op.args[1..=rank].to_vec()), pad };
-        self.hold(op.results[0], Held::Source(Box::new(source)));
+        self.define(op.results[0], LoweredValue::Source(Box::new(source)));
         Ok(())
     }
 
@@ -63,14 +63,14 @@ impl Lower<'_> {
         let rank = view.extents.len();
         let pad = self.scalar(op.args[rank + 1]);
         let source = Source { view, what: What::Rows(op.args[1..rank].to_vec(), op.args[rank]), pad };
-        self.hold(op.results[0], Held::Source(Box::new(source)));
+        self.define(op.results[0], LoweredValue::Source(Box::new(source)));
         Ok(())
     }
 
     /// Fills a buffer with zeros: what instructions read beyond a tile must not be anything.
     pub(super) fn clear(&mut self, staged: &Staged, elem: Elem) {
         let extents = &staged.encoding.extents;
-        let layout = crate::plan::wide(extents, elem.bits(), self.target.lanes, self.crew.warps);
+        let layout = crate::plan::wide(extents, elem.bits(), self.target.lanes, self.warp_set.warps);
         let zero = self.zero(elem);
         let regs = vec![zero; layout.registers()];
         self.write_buffer(staged, &regs, &layout, elem);

@@ -12,7 +12,7 @@ use crate::layout::{Coords, Encoding, Layout};
 
 /// What stands for a value of the tile IR.
 #[derive(Clone, Debug)]
-pub(super) enum Held {
+pub(super) enum LoweredValue {
     /// A scalar.
     Scalar(Reg),
     /// A tensor or view.
@@ -103,14 +103,14 @@ pub(super) const fn reg_ty(elem: Elem) -> lane::Ty {
 }
 
 impl Lower<'_> {
-    pub(super) fn hold(&mut self, value: Value, held: Held) {
-        self.held[value.index()] = Some(held);
+    pub(super) fn define(&mut self, value: Value, lowered: LoweredValue) {
+        self.lowered[value.index()] = Some(lowered);
     }
 
     /// The register of a scalar.
     pub(super) fn scalar(&mut self, value: Value) -> Reg {
-        match &self.held[value.index()] {
-            Some(Held::Scalar(reg)) => *reg,
+        match &self.lowered[value.index()] {
+            Some(LoweredValue::Scalar(reg)) => *reg,
             _ => {
                 self.b.fail(format!("{value} is no scalar"));
                 self.b.i32(0)
@@ -140,16 +140,16 @@ impl Lower<'_> {
 
     /// The registers of a tile, one per element.
     pub(super) fn regs(&mut self, value: Value) -> Vec<Reg> {
-        match self.held[value.index()].clone() {
-            Some(Held::Tile(regs)) => regs,
-            Some(Held::Packed(words)) => self.unpacked(value, &words),
+        match self.lowered[value.index()].clone() {
+            Some(LoweredValue::Tile(regs)) => regs,
+            Some(LoweredValue::Packed(words)) => self.unpacked(value, &words),
             Some(
-                Held::Scalar(_)
-                | Held::Tensor(_)
-                | Held::Buffer(_)
-                | Held::Region(_)
-                | Held::Barriers(_)
-                | Held::Source(_),
+                LoweredValue::Scalar(_)
+                | LoweredValue::Tensor(_)
+                | LoweredValue::Buffer(_)
+                | LoweredValue::Region(_)
+                | LoweredValue::Barriers(_)
+                | LoweredValue::Source(_),
             )
             | None => {
                 self.b.fail(format!("{value} is no tile in registers"));
@@ -182,7 +182,7 @@ impl Lower<'_> {
                 Vec::new()
             }
         };
-        self.hold(op.results[0], Held::Tile(regs));
+        self.define(op.results[0], LoweredValue::Tile(regs));
     }
 
     /// Registers of a tile without an axis, each wherever it belongs in the tile with it.

@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 #[must_use]
 pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
     let top = &kernel.block(kernel.body).ops;
-    let parted = *top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
-    let [a, b] = kernel.op(parted).regions[..] else { return None };
+    let specialized = *top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
+    let [a, b] = kernel.op(specialized).regions[..] else { return None };
     if leaves_a_loop(kernel, a) || leaves_a_loop(kernel, b) {
         return None;
     }
@@ -31,14 +31,14 @@ pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
         _ => return None,
     };
     let mut edit = Edit::new(kernel.clone());
-    edit.loc = kernel.op(parted).loc;
+    edit.loc = kernel.op(specialized).loc;
     let body = edit.kernel.body;
     let mut fuse = Fuse { distance: i64::from(distance), names: BTreeMap::new() };
     let (fill, read) = (kernel.block(fill).ops.clone(), kernel.block(read).ops.clone());
     fuse.sequence(&mut edit, &fill, &read)?;
     edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
-    edit.put_before(body, parted);
-    edit.take_out(body, parted);
+    edit.put_before(body, specialized);
+    edit.take_out(body, specialized);
     edit.kernel.roles.clear();
     for op in &mut edit.kernel.ops {
         if let OpKind::Ttg(TtgOp::AccStart(keep)) = &mut op.kind {

@@ -142,7 +142,7 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
     edit.raw(OpKind::For(ForKind::Sequential), &[zero, far, one], &[], vec![ahead]);
     let last = edit.one(OpKind::Binary(BinOp::Sub), &[hi, far])?;
     edit.put_before(parent, candidate.op);
-    // Nothing is under way after the loop: its memory may serve others.
+    // No copy is in flight after the loop, so its shared memory may be reused.
     edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
     edit.put_after(parent, candidate.op);
     // Inside: wait, begin the copies of a later iteration, read where the copies are.

@@ -4,7 +4,7 @@
 //! * [`depth`] says how far ahead;
 //! * [`carry`] waits for the next stage one iteration early;
 //! * [`fuse`] fuses a role that copies and a role that computes;
-//! * [`vtok`] counts the commit groups of copies, and says how many may be under way where a stage is waited for;
+//! * [`vtok`] counts the commit groups of copies, and computes how many may stay in flight at each wait for a stage;
 //! * [`fence`](mod@fence) places the fences between proxies that programs of barriers lack, and the handshake of bulk stores.
 //!
 //! Deliberately absent: the choice of slots and distances by search, which is the scheduler's; roles, which the lowering

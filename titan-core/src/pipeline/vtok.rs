@@ -1,7 +1,7 @@
 //! Virtual tokens of completion classes that only count: who waits for a group waits for all older ones.
 //!
-//! A copy that a thread starts belongs to the thread's next commit group; groups complete in order, and a wait names how many
-//! of the youngest may still be under way (`cp.async.wait_group`, `s_waitcnt`). The token of a stage is the ordinal of its
+//! A copy that a thread starts belongs to the thread's next commit group; groups complete in order, and a wait states how many
+//! of the youngest may still be in flight (`cp.async.wait_group`, `s_waitcnt`). The token of a stage is the ordinal of its
 //! group. Where it is waited for, the immediate is the number of groups that are surely younger, on every path: the minimum
 //! over the paths that lead there. What is not known to be younger is waited for too, so a wait that the order of the program
 //! asks for out of turn is correct and slow, never wrong.
@@ -30,7 +30,7 @@ const WALK: i64 = 64;
 /// Where groups are closed, and what waits allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
-    /// How many groups may be under way after a `wait_ready`.
+    /// How many groups may be in flight after a `wait_ready`.
     pub waits: BTreeMap<OpId, u32>,
     /// Branches and copies after which a group is closed.
     pub commits: BTreeSet<OpId>,

@@ -49,12 +49,12 @@ impl Classes {
     }
 
     /// Whether a value has a layout of its own.
-    pub(super) fn has_home(&self, kernel: &Kernel, value: Value) -> bool {
+    pub(super) fn has_layout(&self, kernel: &Kernel, value: Value) -> bool {
         kernel.ty(value).is_in_registers() && !self.is_flexible(value)
     }
 
     fn unite(&mut self, kernel: &Kernel, a: Value, b: Value) {
-        if self.has_home(kernel, a) && self.has_home(kernel, b) {
+        if self.has_layout(kernel, a) && self.has_layout(kernel, b) {
             let (a, b) = (self.class(a), self.class(b));
             self.parent[a.max(b)] = a.min(b);
         }
@@ -66,7 +66,7 @@ impl Classes {
                 op.results.iter().for_each(|r| self.flexible[r.index()] = true);
             }
             kind if is_elementwise(kind) => {
-                if op.args.iter().any(|a| self.has_home(kernel, *a)) {
+                if op.args.iter().any(|a| self.has_layout(kernel, *a)) {
                     for arg in &op.args {
                         self.unite(kernel, op.results[0], *arg);
                     }

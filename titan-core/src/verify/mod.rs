@@ -79,7 +79,7 @@
 //!
 //! 63. What a role stores from a staging slot it does not touch afterwards, with another such store neither. T0707
 //!
-//! **Pipelines: all roles together** (`pipes::joint`)
+//! **Pipelines: all roles together** (`pipes::coexecution`)
 //!
 //! 41. A ring is filled exactly as often as each reader reads it. T0609
 //! 42. No role waits for an event that depends on its own progress: for a stage (T0610), or for a slot that it holds (T0611).

@@ -134,7 +134,7 @@ impl Checker<'_> {
                 | Ty::Compute(..)
                 | Ty::Acc(..)
                 | Ty::Token(..)
-                | Ty::Raw(_) => {
+                | Ty::Barrier(_) => {
                     format!("`{name}` is {what}, which is neither carried nor yielded")
                 }
             };

@@ -398,7 +398,7 @@ impl<'k> Run<'k> {
             OpKind::Region(RegionOp::Wait) => {
                 let id = self.get(thread, op.args[0])?;
                 let class = match self.kernel.ty(op.args[0]) {
-                    titan_core::ir::Ty::Raw(titan_core::ir::Raw::Vtok(class, _)) => class,
+                    titan_core::ir::Ty::Barrier(titan_core::ir::BarrierTy::Vtok(class, _)) => class,
                     _ => return Err("a token".to_owned()),
                 };
                 let groups = self.threads[thread].groups.entry(class).or_default();

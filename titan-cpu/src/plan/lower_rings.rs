@@ -1,4 +1,4 @@
-//! Rings, roles, products under way and stores by way of a slot.
+//! Rings, roles, MMAs in flight and stores through a slot.
 //!
 //! Most tokens stand for the one before them: a right to read is the stage's time, and so is what `consumed` gives.
 
@@ -9,14 +9,14 @@ use titan_core::ir::{Block, Fill, Kernel, Op, OpKind, Token, TtgOp, Ty, Value};
 
 /// Which roles read each ring. A kernel without roles is one.
 pub(super) fn readers(kernel: &Kernel) -> Vec<Vec<usize>> {
-    let mut parted: Option<Vec<Block>> = None;
+    let mut specialized: Option<Vec<Block>> = None;
     kernel.walk(&mut |_, op| {
         if op.kind == OpKind::Ttg(TtgOp::Roles) {
-            parted = Some(op.regions.clone());
+            specialized = Some(op.regions.clone());
         }
     });
     let mut readers = vec![Vec::new(); kernel.pipes.len()];
-    for (role, block) in parted.unwrap_or_else(|| vec![kernel.body]).iter().enumerate() {
+    for (role, block) in specialized.unwrap_or_else(|| vec![kernel.body]).iter().enumerate() {
         kernel.walk_block(*block, &mut |_, op| {
             if let OpKind::Ttg(TtgOp::Ready(ring)) = op.kind
                 && let Some(roles) = readers.get_mut(ring.index())

@@ -1,4 +1,4 @@
-//! The engine: agents, memories, barriers, meetings and operations under way, telling an observer what happens.
+//! The engine: agents, memories, barriers, joins and operations in flight; every event is reported to an observer.
 //!
 //! Methods that wait return whether the agent may go on; if not, it is blocked and will be woken to try again. Methods
 //! that complete operations hand the payload to the customer, who applies it, and only then signal barriers, so that
@@ -120,7 +120,7 @@ impl<X> Engine<X> {
         self.meetings.get(id.index())
     }
 
-    /// The operations under way.
+    /// The operations in flight.
     #[must_use]
     pub const fn pending(&self) -> &Pending<X> {
         &self.pending
@@ -400,7 +400,7 @@ impl<X> Engine<X> {
         self.pending.happens()
     }
 
-    /// Who waits for what, if nobody is ready, somebody has not ended, and no operation is under way.
+    /// The waiting agents, if no agent is ready, some have not ended, and no operation is in flight.
     #[must_use]
     pub fn deadlock(&self) -> Option<Deadlock> {
         if self.agents.any_ready() || self.agents.live() == 0 || !self.pending.is_empty() {

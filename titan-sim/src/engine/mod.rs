@@ -9,7 +9,7 @@
 //! | [`space`] | byte-addressed memory: allocations with names and bounds, a poison bit for each byte |
 //! | [`phase`] | barriers with a phase, an arrival count and a signed count of bytes (`mbarrier`) |
 //! | [`rendezvous`] | barriers at which a number of agents meet (`bar.sync`, `s_barrier`, cluster barriers) |
-//! | [`pending`] | asynchronous operations under way, their commit groups, and when they complete |
+//! | [`pending`] | asynchronous operations in flight, their commit groups, and when they complete |
 //! | [`machine`] | [`Engine`]: all of these together, telling an observer what happens |
 //! | [`event`] | what is told: accesses, issues, completions, arrivals, waits; and the [`Observer`] |
 //! | [`race`] | an observer that finds unordered accesses, by vector clocks |

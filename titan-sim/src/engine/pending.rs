@@ -1,11 +1,11 @@
-//! Asynchronous operations under way, their commit groups, and when they complete.
+//! Asynchronous operations in flight, their commit groups, and when they complete.
 //!
-//! An operation is issued by an agent, in a [`Class`] (copies, matrix products, stores: the customer's division), with
-//! the customer's payload that says what it will do. What it does happens when it *completes*: that may be at once, at
-//! the last moment at which somebody could tell, or in between. Programs that are right are right for all of these.
+//! An operation is issued by an agent, in a [`Class`] (copies, MMAs, stores: defined by the client), with a payload of the
+//! client that describes its effect. The effect happens when the operation *completes*: at its issue, at the last moment at
+//! which a difference could be observed, or in between. A correct program is correct for all of these.
 //!
-//! Commit groups count as on all vendors' hardware: operations since the last commit form a group, and a wait for *at
-//! most n outstanding* says that all but the last n groups of that agent and class are complete. A class in which each
+//! Commit groups are counted as on hardware: operations since the last commit form a group, and after a wait for *at
+//! most n outstanding* all but the last n groups of that agent and class are complete. A class in which each
 //! operation is a group of its own (AMD's counters) commits after each issue.
 
 use super::agent::Agent;
@@ -19,7 +19,7 @@ titan_core::entity! {
     OpId, "op"
 }
 
-/// A kind of asynchronous operation that is waited for separately. The numbers are the customer's.
+/// A kind of asynchronous operation that is waited for separately. The client assigns the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(pub u8);
 
@@ -28,17 +28,17 @@ pub struct Class(pub u8);
 pub enum Completion {
     /// At their issue.
     Early,
-    /// When a wait asks for them, or when nothing else can go on.
+    /// When a wait needs them, or when no agent can make progress otherwise.
     #[default]
     Late,
-    /// At random in between, by this seed.
+    /// At random times in between, by this seed.
     Seeded(u64),
 }
 
 /// What the completion of an operation does to a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
-    /// Takes bytes from its count.
+    /// Completes bytes of its transaction count.
     Bytes {
         /// Which.
         barrier: BarrierId,
@@ -52,7 +52,7 @@ pub enum Signal {
     },
 }
 
-/// An operation under way.
+/// An operation in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Op<X> {
     /// Whose.
@@ -77,10 +77,10 @@ struct Groups {
     first: u32,
 }
 
-/// The operations under way of a machine.
+/// The operations in flight of a machine.
 ///
-/// The hash leaves out in which order agents issued, and what is over: two interleavings that lead to the same operations
-/// under way hash equally.
+/// The hash leaves out the order in which different agents issued, and completed operations: two interleavings that lead to the
+/// same operations in flight hash equally.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending<X> {
     /// From operation `first` on; `None` is complete. The first is not.
@@ -93,7 +93,7 @@ pub struct Pending<X> {
 }
 
 impl<X> Pending<X> {
-    /// None under way.
+    /// No operation in flight.
     #[must_use]
     pub fn new(policy: Completion) -> Pending<X> {
         let seed = match policy {
@@ -104,7 +104,7 @@ impl<X> Pending<X> {
         Pending { ops, first: 0, live: 0, groups, policy, rng: Rng::new(seed) }
     }
 
-    /// An operation under way.
+    /// An operation in flight.
     #[must_use]
     pub fn get(&self, op: OpId) -> Option<&Op<X>> {
         op.index().checked_sub(self.first).and_then(|i| self.ops.get(i)).and_then(Option::as_ref)
@@ -126,19 +126,19 @@ impl<X> Pending<X> {
         self.policy
     }
 
-    /// How many are under way.
+    /// The number of operations in flight.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.live
     }
 
-    /// Whether none is under way.
+    /// Whether no operation is in flight.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.live == 0
     }
 
-    /// Those under way, oldest first.
+    /// The operations in flight, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (OpId, &Op<X>)> + '_ {
         let id = |i: usize| OpId::new(self.first + i);
         self.ops.iter().enumerate().filter_map(move |(i, op)| op.as_ref().map(|op| (id(i), op)))
@@ -159,7 +159,7 @@ impl<X> Pending<X> {
         OpId::new(self.first + self.ops.len() - 1)
     }
 
-    /// The operations of an agent and class that are under way.
+    /// The operations in flight of an agent and class.
     #[must_use]
     pub fn of(&self, agent: Agent, class: Class) -> Vec<OpId> {
         self.iter().filter(|(_, op)| op.agent == agent && op.class == class).map(|(id, _)| id).collect()
@@ -193,7 +193,7 @@ impl<X> Pending<X> {
         })
     }
 
-    /// How many groups with something under way an agent has, and whether its open group has something.
+    /// The number of an agent's groups with operations in flight, and whether its open group has any.
     #[must_use]
     pub fn outstanding(&self, agent: Agent, class: Class) -> (usize, bool) {
         let live = |ops: &Vec<OpId>| ops.iter().any(|op| self.get(*op).is_some());
@@ -334,7 +334,7 @@ mod tests {
         };
         let hash = run([(a, 1), (b, 2), (a, 3)], 0);
         assert_eq!(run([(b, 2), (a, 1), (a, 3)], 1), hash);
-        assert_ne!(run([(a, 3), (b, 2), (a, 1)], 0), hash, "another copy is under way");
+        assert_ne!(run([(a, 3), (b, 2), (a, 1)], 0), hash, "another copy is in flight");
         assert_ne!(run([(a, 1), (a, 3), (b, 2)], 1), hash);
     }
 

@@ -268,7 +268,7 @@ mod tests {
         let mut b = live(1);
         b.expect(32).unwrap();
         b.arrive(1).unwrap();
-        assert_eq!(b.complete(32), Ok(true), "though more copies are under way: a race, not a hang");
+        assert_eq!(b.complete(32), Ok(true), "though more copies are in flight: a race, not a hang");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What accesses do, and operations at their issue, their waits and their end.
+//! The rules for accesses, and for asynchronous operations at their issue, their waits and their completion.
 
 use super::lanes::Span;
 use super::mask::{Mask, Unit};
@@ -8,7 +8,7 @@ use super::visible::{Deal, conflict, record, unfenced};
 use super::{Sanitizer, at_barrier, deed};
 use crate::engine::{Access, Agent, BarrierFault, BarrierId, Class, OpId, Scope, Signal, Stop, Strength};
 
-/// An operation under way.
+/// An operation in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Under {
     pub(super) agent: Agent,
@@ -18,11 +18,11 @@ pub(super) struct Under {
     pub(super) data: Vec<Span>,
     /// The barriers that it will signal, with their bytes.
     pub(super) signals: Vec<(BarrierId, Option<Span>)>,
-    /// What it publishes if it arrives: the slot, and where that is, if not everywhere.
+    /// What it publishes if it arrives: the slot, and the spans in which it does, if not all.
     pub(super) frontier: Option<(Slot, Option<Vec<Span>>)>,
 }
 
-/// A span as reports have it.
+/// A span in the form of reports.
 pub(super) const fn bytes_of((space, start, end): Span) -> Option<(crate::engine::SpaceId, u64, u64)> {
     Some((space, start, end - start))
 }

@@ -48,7 +48,7 @@ impl Life {
         self.storage.map(|s| (s.space, s.address, s.address + u64::from(s.len)))
     }
 
-    /// The slot of the phase under way, to publish in.
+    /// The slot of the current phase, to publish in.
     pub(super) fn slot(&mut self, open: impl FnOnce() -> Slot) -> Slot {
         *self.slots[(self.state.phase() & 1) as usize].get_or_insert_with(open)
     }

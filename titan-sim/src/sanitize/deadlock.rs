@@ -1,14 +1,14 @@
-//! Deadlock: all that have not ended wait, and nothing under way can change that.
+//! Deadlock: every agent that has not ended waits, and no operation in flight can release one.
 //!
 //! | event | rule |
 //! |---|---|
-//! | wait | the agent waits, if the phase that it waits for is not over already |
-//! | end of a phase, meeting, anything that the agent does | it waits no more |
-//! | exit | the agent retires: it is not waited with, nor does it count as active |
-//! | wait, exit, completed operation | if everybody else waits at barriers or meetings, and no operation is to signal: deadlock |
+//! | wait | the agent waits, unless the phase that it waits for is already complete |
+//! | end of a phase, join, any event of the agent | it no longer waits |
+//! | exit | the agent retires: it counts neither as waiting nor as active |
+//! | wait, exit, completed operation | if all other agents wait at barriers or joins, and no pending operation will signal: deadlock |
 //!
-//! A wait consumes nothing, and a count that does not match is no deadlock by itself: only that nobody can go on is one.
-//! Who waits for a reason of the customer's own can be woken by the customer, and so is not judged.
+//! A wait consumes nothing, and a mismatched count is no deadlock by itself: a deadlock is that no agent can make progress.
+//! Agents that wait for a reason of the client's own can be woken by the client, and so are left out.
 //!
 //! Source: Triton's sanitizer, waiting flags with phases, active masks and retirement (#9046).
 

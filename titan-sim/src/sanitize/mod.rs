@@ -88,7 +88,7 @@ pub struct Sanitizer {
     commits: Commits,
     lives: Lives,
     waiting: Waiting,
-    /// Operations under way.
+    /// Operations in flight.
     ops: BTreeMap<OpId, Under>,
     /// The barrier that a partition has used last.
     last: BTreeMap<Partition, Option<BarrierId>>,

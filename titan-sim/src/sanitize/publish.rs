@@ -8,9 +8,9 @@
 //! | wait that passes | the partition and its units see what the phase published |
 //! | fork, join, meeting | the agents' side sees what the others' agents' side sees; pending asynchronous effects are not in it |
 //!
-//! Each phase of a barrier has its slot. Two are kept: that of the phase under way and that of the one before, which late
-//! waiters still read. A slot holds no list; effects carry marks, and so what is overwritten or read again is published
-//! no more.
+//! Each phase of a barrier has a slot. Two are kept: that of the current phase and that of the previous one, which late
+//! waiters still read. A slot holds no list: effects carry marks, so an effect that is overwritten or read again is no longer
+//! published.
 //!
 //! Source: Triton's sanitizer: tracking by barrier and parity (#11310), publication modes, reader generations (#11216).
 

@@ -117,15 +117,17 @@ impl Rule {
             Rule::BarrierOverlap => "the barrier lies on the bytes of another that is in use",
             Rule::BarrierReinit => "the barrier is initialised again without being invalidated",
             Rule::BarrierNotLive => "the barrier is used before it is initialised or after it is invalidated",
-            Rule::BarrierCount => "a barrier cannot count so many arrivals",
+            Rule::BarrierCount => "the arrival count exceeds what a barrier can hold",
             Rule::ArriveUnderflow => "more arrive than the phase of the barrier expects",
             Rule::BytesOverflow => "the byte count of the barrier leaves its range",
-            Rule::InvalidateWaiting => "the barrier is invalidated while somebody waits at it",
+            Rule::InvalidateWaiting => "the barrier is invalidated while an agent waits at it",
             Rule::InvalidatePending => "the barrier is invalidated while an operation is still to signal it",
-            Rule::ExitInFlight => "the block ends, and nobody has waited for an operation on its memory",
+            Rule::ExitInFlight => {
+                "the block ends while an operation on its memory may be in flight: no agent has waited for it"
+            }
             Rule::ExitedMemory => "this memory belongs to a block that has ended",
-            Rule::Deadlock => "all that have not ended wait, and nothing under way can change that",
-            Rule::UnknownAgent => "the sanitizer was not told of this agent",
+            Rule::Deadlock => "every agent that has not ended waits, and no operation in flight can release one",
+            Rule::UnknownAgent => "the agent is not declared in the sanitizer's configuration",
         }
     }
 }

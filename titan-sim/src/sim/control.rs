@@ -11,7 +11,7 @@ use titan_core::ir::{ForKind, Op, OpId};
 /// A role that has not begun.
 pub(super) const ROLES_PART: u32 = 0;
 /// A program's own thread while its roles run.
-pub(super) const ROLES_MEET: u32 = 1;
+pub(super) const ROLES_JOIN: u32 = 1;
 
 impl Machine<'_> {
     pub(super) fn enter_for(&mut self, agent: usize, id: OpId, op: &Op, kind: ForKind) -> Res<()> {
@@ -114,7 +114,7 @@ impl Machine<'_> {
             self.advance(agent)?;
             return Ok(Moved::On);
         }
-        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_MEET)));
+        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_JOIN)));
         Ok(Moved::Blocked)
     }
 
@@ -144,7 +144,7 @@ impl Machine<'_> {
             let into: Vec<Agent> = warps.iter().map(|r| Agent::new(*r)).collect();
             self.tell(obs, &Event::Fork { agent: Agent::new(agent), into: &into })?;
         }
-        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_MEET)));
+        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_JOIN)));
         Ok(Moved::Blocked)
     }
 
@@ -167,18 +167,18 @@ impl Machine<'_> {
     }
 
     pub(super) fn end(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
-        self.check_under_way(agent, None)?;
+        self.check_in_flight(agent, None)?;
         let finalizes = self.kernel().laid_out.is_none() || self.look(agent)?.in_role;
         if !agent.is_multiple_of(self.plan.agents()) && finalizes && !self.look(agent)?.finalized {
             return Err(Found::new(Kind::Token, format!("{} ends without `ttg.pipeline.finalize`", self.role(agent))));
         }
-        self.leave_meetings(agent, obs)?;
+        self.leave_barriers(agent, obs)?;
         self.engine.exit(&[Agent::new(agent)], &mut &mut *obs).map_err(|h| self.fault(agent, None, h))?;
         let per = self.plan.agents();
         let main = agent / per * per;
         let done = |r: usize| self.engine.agents().state(Agent::new(r)) == State::Done;
         if agent != main && (main + 1..main + per).all(done) {
-            self.engine.agents_mut().wake(|w| w == Wait::Other(ROLES_MEET));
+            self.engine.agents_mut().wake(|w| w == Wait::Other(ROLES_JOIN));
         }
         if agent == main {
             self.check_rings(agent)?;

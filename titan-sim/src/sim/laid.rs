@@ -9,11 +9,11 @@
 
 use super::access::shared;
 use super::arith::{bytes, product, reduce};
+use super::barrier_ops::unknown;
 use super::eval::{apply, value};
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
-use super::plan::{CP_ASYNC, Crew};
-use super::raw::unknown;
+use super::plan::{CP_ASYNC, WarpSet};
 use super::value::{Cells, Local, Num, Source, Tile, Val};
 use super::work::{Effect, Res, Work};
 use std::rc::Rc;
@@ -53,20 +53,20 @@ fn ranges(places: &[(usize, u64)], size: u64) -> Vec<(u64, u64)> {
 
 impl Machine<'_> {
     /// The warps among which an agent is, if the kernel is laid out.
-    pub(super) fn crew(&self, agent: usize) -> Option<Crew> {
+    pub(super) fn warp_set(&self, agent: usize) -> Option<WarpSet> {
         let thread = self.threads.get(agent)?;
-        self.plan.crew(thread.local, thread.in_role)
+        self.plan.warp_set(thread.local, thread.in_role)
     }
 
     /// Whether an agent does what one thread does for all of its role or program.
     pub(super) fn is_first(&self, agent: usize) -> bool {
-        self.crew(agent).is_none_or(|crew| crew.index == 0)
+        self.warp_set(agent).is_none_or(|warp_set| warp_set.index == 0)
     }
 
     /// The elements of a tile that a warp holds.
     pub(super) fn held(&self, agent: usize, value: Value) -> Option<&[Part]> {
-        let crew = self.crew(agent)?;
-        self.plan.parts(self.kernel(), value, crew.index)
+        let warp_set = self.warp_set(agent)?;
+        self.plan.parts(self.kernel(), value, warp_set.index)
     }
 
     /// Which elements of a tile an agent is the first to hold; `None`: all.

@@ -234,7 +234,7 @@ impl<'k> Machine<'k> {
                 self.thread(agent)?.frames.clear();
                 Ok(Moved::On)
             }
-            OpKind::Ttg(TtgOp::Roles) if self.crew(agent).is_some() => self.enter_role(agent, id, op),
+            OpKind::Ttg(TtgOp::Roles) if self.warp_set(agent).is_some() => self.enter_role(agent, id, op),
             OpKind::Ttg(TtgOp::Roles) => self.part(agent, op, obs),
             _ => {
                 let moved = self.exec(agent, id, op, obs)?;
@@ -316,7 +316,7 @@ impl<'k> Machine<'k> {
         self.engine.agents().state(Agent::new(agent)) == State::Ready
     }
 
-    /// An operation under way completes.
+    /// An operation in flight completes.
     pub(super) fn complete(&mut self, op: engine::OpId, obs: Obs<'_, '_>) -> Res<()> {
         let Machine { engine, store, .. } = self;
         let done =
@@ -324,7 +324,7 @@ impl<'k> Machine<'k> {
         done.map_err(|e| self.failed(0, e))
     }
 
-    /// Waits until at most so many groups of a class are under way.
+    /// Waits until at most so many groups of a class are in flight.
     pub(super) fn wait_groups(
         &mut self,
         agent: usize,
@@ -403,24 +403,24 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// What an agent is called in its program.
+    /// The name of an agent in its program.
     pub(super) fn role_name(&self, agent: usize) -> String {
         let local = agent % self.plan.agents();
         let role = self.plan.role_of(local).and_then(|r| self.kernel().roles.get(r));
         let name = role.map_or_else(|| "the program".to_owned(), |r| format!("`{}`", r.name));
-        match self.plan.crew(local, role.is_some()) {
-            Some(crew) => format!("warp {} of {name}", crew.index),
+        match self.plan.warp_set(local, role.is_some()) {
+            Some(warp_set) => format!("warp {} of {name}", warp_set.index),
             None => name,
         }
     }
 
-    /// Who has the helper of an operation under way.
+    /// The helper thread of an operation in flight, as observers identify it.
     pub(super) const fn helper(class: engine::Class, op: engine::OpId) -> Option<Helper> {
         Some(Helper { class, op })
     }
 }
 
-/// What a payload or the engine refuses.
+/// A failure of a payload or of the engine.
 #[derive(Debug)]
 enum Failed {
     Found(Box<Found>),
@@ -433,7 +433,7 @@ impl From<Halt> for Failed {
     }
 }
 
-/// The observer wants the run to end, and knows why.
+/// The observer ends the run, and has recorded the reason.
 pub(super) fn stopped() -> Box<Found> {
     Found::new(Kind::Race, "")
 }
@@ -454,12 +454,12 @@ fn parameter(setup: &Setup, i: usize, kind: &ParamKind) -> Val {
     }
 }
 
-/// An index that is small.
+/// An index as `u32`.
 pub(super) fn index(i: usize) -> u32 {
     u32::try_from(i).unwrap_or(u32::MAX)
 }
 
-/// The memory of the outputs, with what the caller has there.
+/// The memory of the outputs, with the caller's initial contents.
 pub(super) fn outputs(setup: &Setup, initial: &[Option<&[u8]>]) -> Space {
     let mut global = Space::new("device");
     for (t, bytes) in setup.tensors.iter().zip(initial) {
@@ -472,7 +472,7 @@ pub(super) fn outputs(setup: &Setup, initial: &[Option<&[u8]>]) -> Space {
     global
 }
 
-/// An engine with the memories of a cluster.
+/// The engine with the memories of a cluster.
 pub(super) fn engine_of(
     plan: &Plan<'_>,
     global: Space,

@@ -1,10 +1,10 @@
 //! Mbarriers: which ones an operand names, their words and lives, arrivals and waits.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
+use super::barrier_ops::unknown;
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, index};
 use super::plan::CP_ASYNC;
-use super::raw::unknown;
 use super::state::Moved;
 use super::value::Val;
 use super::work::{Effect, Res, Work};
@@ -149,10 +149,11 @@ impl Machine<'_> {
             return Err(Found::new(Kind::Barrier, "an arrival that does not count"));
         }
         // What a role arrives with, its warps do to equal parts.
-        let count = match self.crew(agent) {
-            Some(crew) if count.is_multiple_of(crew.warps) => count / crew.warps,
-            Some(crew) => {
-                let message = format!("{count} arrivals of {} warps: each arrives as often as the others", crew.warps);
+        let count = match self.warp_set(agent) {
+            Some(warp_set) if count.is_multiple_of(warp_set.warps) => count / warp_set.warps,
+            Some(warp_set) => {
+                let message =
+                    format!("{count} arrivals of {} warps: each arrives as often as the others", warp_set.warps);
                 return Err(Found::new(Kind::Participants, message));
             }
             None => count,
@@ -187,8 +188,8 @@ impl Machine<'_> {
     ) -> Res<()> {
         let barrier = self.one_barrier(agent, op, 0)?;
         let role = self.plan.role_of(self.look(agent)?.local).and_then(|r| self.kernel().roles.get(r));
-        let crew = self.crew(agent);
-        let fits = match role.filter(|_| crew.is_none_or(|c| c.role.is_some())) {
+        let warp_set = self.warp_set(agent);
+        let fits = match role.filter(|_| warp_set.is_none_or(|c| c.role.is_some())) {
             Some(role) => arrivals == role.warps.saturating_mul(32),
             None => arrivals != 0 && arrivals.is_multiple_of(32) && arrivals <= 1024,
         };
@@ -197,7 +198,7 @@ impl Machine<'_> {
                 format!("{arrivals} arrivals for the copies of {}: each of its threads arrives once", self.role(agent));
             return Err(Found::new(Kind::Participants, message));
         }
-        let arrivals = crew.map_or(arrivals, |c| c.lanes);
+        let arrivals = warp_set.map_or(arrivals, |c| c.lanes);
         if !noinc {
             self.engine.add_pending(barrier, arrivals, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
         }

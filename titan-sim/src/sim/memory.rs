@@ -102,7 +102,7 @@ impl Machine<'_> {
         Ok(from_bytes(view.elem, shape, &raw))
     }
 
-    /// A read of an output, for what is under way and for the observer.
+    /// A read of an output: checked against operations in flight, and reported to the observer.
     pub(super) fn reads(
         &self,
         agent: usize,

@@ -15,7 +15,7 @@
 //! | `ring`, `ledger`, `stage` | operations of rings, what their slots hold, operations of stages |
 //! | `laid` | kernels that are laid out: warps as agents, and what each holds of a tile |
 //! | `raw`, `mbarrier`, `meet` | operations that state a protocol themselves |
-//! | `memory`, `indexed`, `access`, `work` | loads and stores; what conflicts with what is under way; what that does |
+//! | `memory`, `indexed`, `access`, `work` | loads and stores; conflicts with operations in flight; effects of those operations |
 //! | `tensor`, `store` | arguments, shared memory, and what they hold |
 //! | `eval`, `arith`, `value` | what operations compute |
 //! | `run`, `watch`, `grid`, `trace` | schedules and observers of one run; what programs of other clusters touch; who was busy when |
@@ -25,20 +25,20 @@
 
 mod access;
 mod arith;
+mod barrier_ops;
 mod control;
 mod eval;
 pub mod explore;
 mod finding;
 mod grid;
 mod indexed;
+mod join;
 mod laid;
 mod ledger;
 mod machine;
 mod mbarrier;
-mod meet;
 mod memory;
 mod plan;
-mod raw;
 mod ring;
 mod run;
 mod stage;

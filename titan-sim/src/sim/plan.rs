@@ -66,7 +66,7 @@ pub(super) struct Alloc {
 
 /// The warps that run code together, and which of them one is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Crew {
+pub(super) struct WarpSet {
     pub(super) index: usize,
     pub(super) warps: u32,
     pub(super) lanes: u32,
@@ -153,16 +153,16 @@ impl<'k> Plan<'k> {
     }
 
     /// The warps that run code together with an agent, and which of them it is, if the kernel is laid out.
-    pub(super) fn crew(&self, local: usize, in_role: bool) -> Option<Crew> {
+    pub(super) fn warp_set(&self, local: usize, in_role: bool) -> Option<WarpSet> {
         let laid = self.kernel.laid_out.as_deref()?;
         let warp = local.checked_sub(1)?;
         let lanes = laid.lanes;
         if !in_role {
-            return Some(Crew { index: warp, warps: laid.warps, lanes, role: None });
+            return Some(WarpSet { index: warp, warps: laid.warps, lanes, role: None });
         }
         let role = self.role_of(local)?;
         let before: usize = self.kernel.roles[..role].iter().map(|r| r.warps as usize).sum();
-        Some(Crew { index: warp - before, warps: self.kernel.roles[role].warps, lanes, role: Some(role) })
+        Some(WarpSet { index: warp - before, warps: self.kernel.roles[role].warps, lanes, role: Some(role) })
     }
 
     /// What a warp holds of a tile.

@@ -92,7 +92,7 @@ impl Machine<'_> {
                 self.wait_for(agent, class, group, obs)?;
             }
             TtgOp::Finalize => {
-                self.check_under_way(agent, Some(id))?;
+                self.check_in_flight(agent, Some(id))?;
                 self.thread(agent)?.finalized = true;
             }
             TtgOp::Fence { from, to, scope, space } => self.fence(agent, id, (*from, *to, *scope, *space), obs)?,
@@ -353,7 +353,7 @@ impl Machine<'_> {
         self.set(agent, &op.results, [token(first)])
     }
 
-    /// Gives a stage back.
+    /// Releases a stage.
     pub(super) fn release(&mut self, agent: usize, id: OpId, s: Slot, obs: Obs<'_, '_>) -> Res<()> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         let stride = self.ring(s.ring)?.stride;
@@ -366,13 +366,13 @@ impl Machine<'_> {
             side.helper = true;
             let found = Found::new(
                 Kind::Race,
-                format!("time {} of `{name}` is given back while an operation under way still reads it", s.time),
+                format!("time {} of `{name}` is released while an asynchronous operation still reads it", s.time),
             );
             return Err(found.side(self.side(agent, id, Some(&whole), Some(s.time))).side(side));
         }
         let new = self.thread(agent)?.read.get_mut(s.ring).is_some_and(|r| r.release(s.time));
         if !new {
-            return Err(Found::new(Kind::Token, format!("time {} of `{name}` is given back twice", s.time)));
+            return Err(Found::new(Kind::Token, format!("time {} of `{name}` is released twice", s.time)));
         }
         let (_, free) = self.barriers(s)?;
         self.engine.arrive(Agent::new(agent), free, 1, 0, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))

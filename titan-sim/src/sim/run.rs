@@ -284,7 +284,7 @@ impl<'k> Cluster<'k> {
         }
     }
 
-    /// Nobody is ready and nothing under way: all have ended, or they wait for each other.
+    /// No agent is ready and nothing is in flight: all agents have ended, or they wait for each other.
     fn stuck(&self) -> Res<()> {
         let Some(deadlock) = self.machine.engine.deadlock() else { return Ok(()) };
         Err(self.machine.deadlocked(&deadlock))
@@ -338,7 +338,7 @@ impl Machine<'_> {
         let mut said = Vec::new();
         let mut found = Found::new(Kind::Deadlock, "");
         for (agent, wait, _) in &deadlock.waits {
-            if *wait == crate::engine::Wait::Other(super::control::ROLES_MEET) {
+            if *wait == crate::engine::Wait::Other(super::control::ROLES_JOIN) {
                 continue;
             }
             said.push(self.waiting(agent.index()));

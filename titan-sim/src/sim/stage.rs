@@ -1,5 +1,5 @@
-//! What is done with stages: reading them, products under way, and stores of staging rings.
-#![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
+//! Operations on stages: reads, MMAs in flight, and stores of staging rings.
+#![expect(clippy::wildcard_enum_match_arm, reason = "all other operands are rejected in the same way")]
 
 use super::access::{shared, tensor};
 use super::arith::{bytes, product};
@@ -172,12 +172,12 @@ impl Machine<'_> {
         let elem = op.results.first().map_or(Elem::F32, |v| self.kernel().ty(*v).elem());
         let (Some(b), Some(a)) = (operands.pop(), operands.pop()) else { return Err(misused("operands")) };
         let before = self.engine.pending().of(Agent::new(agent), WGMMA).last().copied();
-        let work = Work { op: id, time, touches, effect: Effect::Product { id: (agent, number), a, b, elem } };
+        let work = Work { op: id, time, touches, effect: Effect::Mma { id: (agent, number), a, b, elem } };
         self.start(agent, WGMMA, (before.into_iter().collect(), Vec::new()), work, obs)?;
         self.commit(agent, WGMMA, obs)
     }
 
-    /// Waits until at most `keep` products of an accumulator are unread, and gives back what the others read.
+    /// Waits until at most `keep` MMAs of an accumulator have unread stages, and releases the stages of the others.
     fn retire(&mut self, agent: usize, id: OpId, (number, keep): (u32, usize), obs: Obs<'_, '_>) -> Res<()> {
         loop {
             let acc = self.look(agent)?.accs.get(&number);

@@ -50,7 +50,7 @@ pub(super) struct Store {
     pub(super) shared: Vec<SpaceId>,
     /// Which bytes of shared memory are written, where tiles are not computed.
     pub(super) defined: Vec<Ranges>,
-    /// Accumulators and products under way.
+    /// Accumulators and the results of MMAs in flight.
     pub(super) results: BTreeMap<(usize, u32), Rc<Tile>>,
     /// Stages that were read for a store.
     pub(super) kept: BTreeMap<(usize, u32), Rc<Vec<u8>>>,
@@ -249,7 +249,7 @@ impl Store {
                 self.write_shared(spaces, *cta, *address, &bytes)
             }
             Effect::Deal { .. } => self.deal(spaces, &work.effect),
-            Effect::Product { id, a, b, elem } => {
+            Effect::Mma { id, a, b, elem } => {
                 let (a, b) = (self.operand(&*spaces, a)?, self.operand(&*spaces, b)?);
                 let (Some(a), Some(b), Some(acc)) = (a, b, self.results.get(id)) else { return Ok(()) };
                 let sum = Tile { shape: acc.shape, cells: product::mma(&a, &b, acc, *elem) };

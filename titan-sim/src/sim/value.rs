@@ -208,7 +208,7 @@ pub(super) enum Val {
         pipe: u32,
         time: u64,
     },
-    /// A product under way: its number and its group.
+    /// An MMA in flight: its number and its group.
     Compute {
         id: u32,
         group: u32,

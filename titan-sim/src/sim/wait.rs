@@ -1,7 +1,7 @@
 //! What an agent waits for, without taking the step: for schedulers that choose, and for those who ask who waits for whom.
 #![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
-use super::control::ROLES_MEET;
+use super::control::ROLES_JOIN;
 use super::machine::Machine;
 use super::value::Val;
 use crate::engine::{Agent, BarrierId, State, Wait};
@@ -12,7 +12,7 @@ impl Machine<'_> {
     pub(super) fn awaited(&self, agent: usize) -> Option<(BarrierId, bool)> {
         let thread = self.threads.get(agent)?;
         let op = self.kernel().op(self.next_op(agent)?);
-        if let Some((barrier, parity)) = thread.met {
+        if let Some((barrier, parity)) = thread.joined {
             return Some((BarrierId::new(barrier as usize), parity));
         }
         let sides = |ring: usize| self.ctas.get(thread.cta).and_then(|c| c.rings.get(ring));
@@ -60,7 +60,7 @@ impl Machine<'_> {
 
     /// Who could end what an agent waits for, by name.
     pub(super) fn waits_for(&self, agent: usize) -> Vec<String> {
-        if self.engine.agents().state(Agent::new(agent)) == State::Blocked(Wait::Other(ROLES_MEET)) {
+        if self.engine.agents().state(Agent::new(agent)) == State::Blocked(Wait::Other(ROLES_JOIN)) {
             return (1..self.plan.agents()).map(|r| self.role(agent + r)).collect();
         }
         let Some((barrier, _)) = self.awaited(agent) else { return Vec::new() };

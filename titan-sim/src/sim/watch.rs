@@ -102,7 +102,7 @@ fn said(machine: &Machine<'_>, found: &sanitize::Finding) -> Box<Found> {
     let kind = match found.rule {
         Rule::OutstandingWrite | Rule::OutstandingRead | Rule::PendingAccess | Rule::UnorderedAsync => Kind::Race,
         Rule::MissingFence | Rule::NarrowFence => Kind::Fence,
-        Rule::ExitInFlight | Rule::ExitedMemory => Kind::UnderWay,
+        Rule::ExitInFlight | Rule::ExitedMemory => Kind::InFlight,
         Rule::Deadlock => Kind::Deadlock,
         Rule::BarrierBytes
         | Rule::BarrierOverlap

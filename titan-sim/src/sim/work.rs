@@ -1,4 +1,4 @@
-//! Asynchronous operations: what they touch while they are under way, and what they do when they complete.
+//! Asynchronous operations: their accesses while they are in flight, and their effects when they complete.
 
 use super::finding::Found;
 use super::value::{Smem, Source, Tile, View};
@@ -78,7 +78,7 @@ pub(super) enum Effect {
         ranges: Vec<(u64, u64)>,
     },
     /// A product is added to what is kept under this number.
-    Product {
+    Mma {
         id: (usize, u32),
         a: Operand,
         b: Operand,

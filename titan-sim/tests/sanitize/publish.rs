@@ -196,7 +196,7 @@ fn a_read_again_is_published_no_more() {
 }
 
 #[test]
-fn a_read_under_way_is_not_replaced_by_a_later_one() {
+fn a_read_in_flight_is_not_replaced_by_a_later_one() {
     breaks(
         Rule::OutstandingRead,
         |w, right| {

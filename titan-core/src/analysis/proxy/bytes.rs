@@ -4,7 +4,7 @@
 
 use crate::analysis::number::root;
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{BinOp, FenceSpace, Kernel, NvOp, Op, OpKind, Proxy, Raw, RegionOp, Ty, Value};
+use crate::ir::{BarrierTy, BinOp, FenceSpace, Kernel, NvOp, Op, OpKind, Proxy, RegionOp, Ty, Value};
 
 /// Bytes of an mbarrier (PTX ISA, "mbarrier").
 const WORD: u64 = 8;
@@ -113,7 +113,7 @@ pub(super) fn touched(kernel: &Kernel, op: &Op) -> Vec<Touched> {
         let one = |place: Place, writes: bool, word: bool| Touched { place, proxy: access.proxy, writes, word };
         match access.on {
             On::Regions => {
-                let regions = op.args.iter().filter(|v| kernel.ty(**v) == Ty::Raw(Raw::Region));
+                let regions = op.args.iter().filter(|v| kernel.ty(**v) == Ty::Barrier(BarrierTy::Region));
                 for (i, region) in regions.enumerate() {
                     let place = region_of(kernel, *region, bytes_of(&op.kind));
                     let writes = if let OpKind::Region(RegionOp::Call(call)) = &op.kind {

@@ -111,7 +111,7 @@ impl Flow<'_> {
                 }
             }
             Order::Parts => {
-                for (user, open) in self.reach.parted(self.role) {
+                for (user, open) in self.reach.after_specialization(self.role) {
                     self.foreign(id, (user, open), state);
                 }
             }

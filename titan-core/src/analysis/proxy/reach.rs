@@ -250,7 +250,7 @@ impl<'k> Reach<'k> {
     }
 
     /// What other roles may touch after the roles have parted, and what may be uncovered there.
-    pub(super) fn parted(&mut self, role: usize) -> Vec<(OpId, Uncovered)> {
+    pub(super) fn after_specialization(&mut self, role: usize) -> Vec<(OpId, Uncovered)> {
         let others: Vec<usize> = (0..self.threads.len()).filter(|r| *r != role).collect();
         others.into_iter().flat_map(|r| self.path(Begin::Role(r)).clone()).collect()
     }

@@ -43,7 +43,7 @@ pub(super) struct State {
     pub(super) stores: BTreeMap<(OpId, bool), Flight>,
 }
 
-/// A bulk store under way.
+/// A bulk store in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flight {
     pub(super) touched: Touched,
@@ -118,7 +118,7 @@ impl State {
         }
     }
 
-    /// At most `n` groups of a class are under way.
+    /// At most `n` groups of a class are in flight.
     pub(super) fn await_groups(&mut self, class: Class, n: u32) {
         match class {
             Class::CpAsync => self.land(|mark| mark.younger.is_some_and(|y| y >= n)),
@@ -127,14 +127,14 @@ impl State {
         }
     }
 
-    /// The group of a token is done.
+    /// The group of a token is complete.
     pub(super) fn await_token(&mut self, token: OpId) {
         if let Some((class, n)) = self.tokens.get(&token).copied().filter(|(_, n)| *n < MANY) {
             self.await_groups(class, n);
         }
     }
 
-    /// Copies that are under way will be told of at a barrier; gives which.
+    /// Copies in flight will arrive at a barrier when they complete. Returns these copies.
     pub(super) fn tell_copies(&mut self, at: Meet) -> Vec<(OpId, usize, Touched)> {
         let mut told = Vec::new();
         for (key, mark) in self.seen.iter_mut().filter(|(k, _)| k.landing) {
@@ -144,7 +144,7 @@ impl State {
         told
     }
 
-    /// A barrier was waited for that tells of copies.
+    /// A wait passed at a barrier at which copies arrive.
     pub(super) fn learn_copies(&mut self, at: Meet) {
         self.land(|mark| mark.tells.is_some_and(|t| t.is(at)));
     }
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// The next iteration of a loop: indices that are made anew in it mean other parts.
+    /// The next iteration of a loop: indices computed in it name other parts now.
     pub(super) fn next_iteration(&mut self, made: impl Fn(crate::ir::Value) -> bool) {
         let anew = |t: &Touched| t.base().is_some_and(&made);
         for (key, mark) in self.seen.clone().into_iter().filter(|(k, m)| !k.loose && anew(&m.touched)) {

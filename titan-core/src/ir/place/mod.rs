@@ -15,7 +15,7 @@ pub use register::{Bit, Coords, Layout};
 
 use super::Ty;
 use super::kernel::{Kernel, Value};
-use crate::words::words;
+use crate::named_enum::named_enum;
 use std::fmt;
 
 crate::entity!(
@@ -27,7 +27,7 @@ crate::entity!(
     EncodingId, "encoding"
 );
 
-words! {
+named_enum! {
     /// How a reader tells the writer of a ring between roles that a slot is free.
     FreeBy {
         /// Each reading warp arrives at an mbarrier of the slot.

@@ -19,7 +19,7 @@ impl Run<'_> {
         let meets = |outside: &BTreeSet<Touch>| {
             inside.iter().any(|touch| outside.iter().any(|other| conflict(func, *touch, *other)))
         };
-        if meets(&state.flying) {
+        if meets(&state.in_flight) {
             self.unordered
                 .get_or_insert((id, "a role touches what a copy from before it is still on its way to".to_owned()));
         }
@@ -36,8 +36,8 @@ impl Run<'_> {
         }
         let after = after?;
         // That a role waits for its copies from before says nothing of those of others.
-        state.touched.extend(inside.into_iter().chain(state.flying.iter().copied()));
-        state.flying.extend(after.flying);
+        state.touched.extend(inside.into_iter().chain(state.in_flight.iter().copied()));
+        state.in_flight.extend(after.in_flight);
         state.close();
         Some(state)
     }

@@ -34,15 +34,15 @@ pub(super) struct State {
     /// The latest marks in a row, which say what an access touches; and whether one has followed, so that the next mark begins
     /// another row.
     open: BTreeSet<(Touch, bool)>,
-    /// What copies under way touch: the buffers they write, the tensors they read.
-    pub(super) flying: BTreeSet<Touch>,
+    /// What copies in flight access: the buffers they write, the tensors they read.
+    pub(super) in_flight: BTreeSet<Touch>,
 }
 
 impl State {
     pub(super) fn join(&mut self, other: State) {
         self.touched.extend(other.touched);
         self.open.extend(other.open);
-        self.flying.extend(other.flying);
+        self.in_flight.extend(other.in_flight);
     }
 
     pub(super) fn mark(&mut self, touch: Touch) {
@@ -71,7 +71,7 @@ impl State {
         if ordered {
             self.touched.extend(row)
         } else {
-            self.flying.extend(row)
+            self.in_flight.extend(row)
         }
         marked
     }
@@ -85,9 +85,9 @@ impl State {
 
     /// Copies have arrived, except perhaps the latest `n` groups.
     pub(super) fn wait(&mut self, n: u32) {
-        self.touched.extend(&self.flying);
+        self.touched.extend(&self.in_flight);
         if n == 0 {
-            self.flying.clear();
+            self.in_flight.clear();
         }
     }
 }

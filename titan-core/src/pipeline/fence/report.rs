@@ -36,7 +36,7 @@ pub struct Report {
     pub fences: Vec<Placed>,
     /// Bulk stores whose group was closed.
     pub commits: Vec<Loc>,
-    /// Where bulk stores are waited for now, and how many groups may still be under way.
+    /// The inserted waits for bulk stores, and how many groups each lets stay in flight.
     pub waits: Vec<(Loc, u32)>,
     /// Fences of the kernel that order nothing.
     pub unneeded: Vec<Loc>,
@@ -69,7 +69,7 @@ impl fmt::Display for Report {
             writeln!(f, "group closed after the bulk store{}", Where(*at))?;
         }
         for (at, n) in &self.waits {
-            writeln!(f, "bulk stores waited for{}: {n} may be under way", Where(*at))?;
+            writeln!(f, "wait for bulk stores{}: at most {n} groups in flight", Where(*at))?;
         }
         for at in &self.unneeded {
             writeln!(f, "fence not needed{}", Where(*at))?;

@@ -21,7 +21,7 @@ pub struct Early {
 /// Checks what [`super::assign`] gave: with loops of every length up to `most`.
 ///
 /// # Errors
-/// The first wait after which its stage may still be under way.
+/// The first wait after which a copy of its stage may still be in flight.
 pub fn check(kernel: &Kernel, groups: &Groups, most: i64) -> Result<(), Early> {
     for trips in 0..=most {
         let mut run = Run {
@@ -53,7 +53,7 @@ struct Run<'k> {
     counters: BTreeMap<Value, i64>,
     /// Stages in the group that is not closed yet.
     open: Vec<(Pipe, i64)>,
-    /// Closed groups that may be under way, the oldest first.
+    /// Committed groups that may be in flight, oldest first.
     queue: VecDeque<Vec<(Pipe, i64)>>,
     complete: BTreeSet<(Pipe, i64)>,
     /// Of each ring, the next times of its filling and of its reading side.

@@ -1,10 +1,10 @@
 //! What operations touch of regions, and of outputs to which raw bulk stores go, as the roles run together.
 
-use super::super::pipes::joint::run::{Fault, Run};
-use super::super::pipes::joint::state::State;
+use super::super::pipes::coexecution::run::{Fault, Run};
+use super::super::pipes::coexecution::state::State;
 use super::event::{At, refuse};
 use super::machine::{Pending, What};
-use super::words;
+use super::messages;
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{Call, CallProxy, Class, Op, OpId, Proxy, Ty, Value};
 
@@ -39,8 +39,8 @@ impl<'k> Run<'k> {
         let (n, name) = (self.objects.memories[memory].n, self.objects.memories[memory].name.clone());
         let slot = self.slot(state, at, (named, n), (object, &name))?;
         let time = state.machine.time_of(memory, slot, n, write);
-        let copy = words::is_copy(&at.op.kind);
-        let bytes = words::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
+        let copy = messages::is_copy(&at.op.kind);
+        let bytes = messages::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
         self.happens(state, at, What::Access { memory, time, bytes, write, copy, bulk: false, pending })
     }
 

@@ -4,11 +4,11 @@
 //! too early, in one of the first iterations. So when a program is refused for such a reason, its waits are looked at once
 //! more, in arbitrary iterations of the loops around them, and if one of them cannot be right, that is what is said.
 
-use super::super::pipes::joint::cyclic::Turn;
-use super::super::pipes::joint::linear::Linear;
-use super::super::pipes::joint::run::{Fault, Run};
-use super::super::pipes::joint::state::State;
-use super::super::pipes::joint::values::{Env, Known};
+use super::super::pipes::coexecution::cyclic::Turn;
+use super::super::pipes::coexecution::linear::Linear;
+use super::super::pipes::coexecution::run::{Fault, Run};
+use super::super::pipes::coexecution::state::State;
+use super::super::pipes::coexecution::values::{Env, Known};
 use super::super::pipes::threads;
 use super::event::At;
 use super::parity::constant;

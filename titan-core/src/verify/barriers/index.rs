@@ -3,9 +3,9 @@
 //! It follows from the counter behind the index: element `t mod n` of `n` is that of time `t`. Where an element is picked, the
 //! index must be shown to be in range; where it is used, which time it is of, counted from where the array stands.
 
-use super::super::pipes::joint::linear::Linear;
-use super::super::pipes::joint::run::{Fault, Run};
-use super::super::pipes::joint::state::State;
+use super::super::pipes::coexecution::linear::Linear;
+use super::super::pipes::coexecution::run::{Fault, Run};
+use super::super::pipes::coexecution::state::State;
 use super::event::{At, refuse};
 use super::objects::Named;
 use crate::diag::Code;

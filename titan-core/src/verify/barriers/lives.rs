@@ -2,8 +2,8 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only operations with a count are named")]
 
-use super::super::pipes::joint::run::{Fault, Run};
-use super::super::pipes::joint::state::State;
+use super::super::pipes::coexecution::run::{Fault, Run};
+use super::super::pipes::coexecution::state::State;
 use super::event::{At, refuse};
 use super::place::{beginning, error};
 use crate::diag::Code;

@@ -10,11 +10,11 @@
 //! checked by the same knowledge: whoever arrives knows that the phase before is complete, and a phase completes only after
 //! all who waited for the one before have gone on.
 //!
-//! Times are those of `crate::verify::pipes::joint`: the `t`-th phase of `n` barriers that turn together is phase `t div n` of
+//! Times are those of `crate::verify::pipes::coexecution`: the `t`-th phase of `n` barriers that turn together is phase `t div n` of
 //! barrier `t mod n`, and counts from an *origin*, a sum of symbols.
 
-use super::super::pipes::joint::linear::Linear;
-use super::super::pipes::joint::state::Times;
+use super::super::pipes::coexecution::linear::Linear;
+use super::super::pipes::coexecution::state::Times;
 use super::objects::Objects;
 use crate::ir::{Class, OpId};
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,7 +5,7 @@
 //! * `objects`: what each value names;
 //! * `machine`: barriers, groups and accesses, and who knows of what;
 //! * `seen`: whether two states of it are the same;
-//! * `event`, `access`: what one operation does to them, as the roles run together in `crate::verify::pipes::joint` (rules 54
+//! * `event`, `access`: what one operation does to them, as the roles run together in `crate::verify::pipes::coexecution` (rules 54
 //!   to 60);
 //! * `outputs`: which raw bulk stores to one output go to different elements;
 //! * `index`: which element of an array an index picks; `parity`: which phase a parity means; `forms`: parities that are
@@ -22,6 +22,7 @@ mod forms;
 mod index;
 mod lives;
 pub(super) mod machine;
+pub(super) mod messages;
 mod numbers;
 pub(super) mod objects;
 mod outputs;
@@ -29,6 +30,5 @@ mod parity;
 mod place;
 pub(super) mod proxies;
 mod seen;
-pub(super) mod words;
 
 pub(super) use place::{beginning, check, words};

@@ -75,7 +75,7 @@ fn copiers(kernel: &Kernel, errors: &mut Vec<Error>) {
             if arrivals != wanted {
                 let title = format!(
                     "{} for the copies of {who}, but each of its {wanted} threads arrives once",
-                    super::words::arrivals(arrivals)
+                    super::messages::arrivals(arrivals)
                 );
                 let help = format!("`arrivals = {wanted}`, or as many warps as copy");
                 errors.push(Error::new(Code::Participants, op.loc, title).help(help));

@@ -12,7 +12,7 @@
 
 use crate::analysis::number::root;
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{AmdOp, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, Raw, RegionOp, Ty, Value};
+use crate::ir::{AmdOp, BarrierTy, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, RegionOp, Ty, Value};
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -354,6 +354,6 @@ fn end_of(kernel: &Kernel, index: Value) -> Option<i64> {
 
 /// Whether a kernel has anything of these dialects.
 pub(in crate::verify) fn any(kernel: &Kernel) -> bool {
-    kernel.values.iter().any(|v| matches!(v.ty, Ty::Raw(Raw::Region | Raw::Mbarrier)))
+    kernel.values.iter().any(|v| matches!(v.ty, Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier)))
         || kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(_) | OpKind::Amd(_) | OpKind::Region(_)))
 }

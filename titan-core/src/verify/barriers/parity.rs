@@ -4,9 +4,9 @@
 //! `t + n` or, what is the same parity, `t − n`. A role that knows the last complete phase waits for it or for the next one.
 //! A poll means the same phase as a wait would.
 
-use super::super::pipes::joint::linear::Linear;
-use super::super::pipes::joint::run::{Fault, On, Run, Wait};
-use super::super::pipes::joint::state::{Mark, State};
+use super::super::pipes::coexecution::linear::Linear;
+use super::super::pipes::coexecution::run::{Fault, On, Run, Wait};
+use super::super::pipes::coexecution::state::{Mark, State};
 use super::event::{At, Waits, refuse};
 use super::objects::Named;
 use crate::diag::Code;

@@ -9,7 +9,7 @@ use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{AmdOp, Block, Kernel, Loc, NvOp, Op, OpId, OpKind, Raw, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{AmdOp, BarrierTy, Block, Kernel, Loc, NvOp, Op, OpId, OpKind, RegionOp, TtgOp, Ty, Value};
 use crate::verify::{Error, SHARED_BYTES};
 use std::collections::BTreeMap;
 
@@ -155,8 +155,11 @@ pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
         if matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. }) | OpKind::Region(RegionOp::At)) {
             return;
         }
-        let regions =
-            op.args.iter().filter(|v| kernel.ty(**v) == Ty::Raw(Raw::Region)).filter_map(|v| part(kernel, *v));
+        let regions = op
+            .args
+            .iter()
+            .filter(|v| kernel.ty(**v) == Ty::Barrier(BarrierTy::Region))
+            .filter_map(|v| part(kernel, *v));
         for (_, _, region) in regions.collect::<Vec<_>>() {
             let Some((first, bytes, _)) = placed(kernel, region).filter(|_| !seen.contains(&region)) else { continue };
             if let Some(own) = all.iter().find(|w| w.region == region || w.first < first + bytes && first < w.end) {
@@ -188,7 +191,7 @@ fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
             OpKind::Nv(NvOp::CpAsync { bytes }) | OpKind::Amd(AmdOp::BufferLoadLds { bytes, .. }) => (bytes, false),
             _ => return,
         };
-        let region = op.args.iter().copied().find(|v| kernel.ty(*v) == Ty::Raw(Raw::Region));
+        let region = op.args.iter().copied().find(|v| kernel.ty(*v) == Ty::Barrier(BarrierTy::Region));
         let Some((offset, room, whole)) = region.and_then(|v| part(kernel, v)) else { return };
         let name = kernel.display_name(whole);
         if u64::from(bytes) > room {
@@ -251,7 +254,9 @@ fn tokens(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (_, block) in threads(kernel) {
         let mut next: BTreeMap<crate::ir::Class, u32> = BTreeMap::new();
         kernel.walk_block(block, &mut |_, op| {
-            let Some(Ty::Raw(Raw::Vtok(class, n))) = op.results.first().map(|v| kernel.ty(*v)) else { return };
+            let Some(Ty::Barrier(BarrierTy::Vtok(class, n))) = op.results.first().map(|v| kernel.ty(*v)) else {
+                return;
+            };
             let wanted = next.entry(class).or_insert(0);
             if n != *wanted {
                 let title = format!(

@@ -2,11 +2,11 @@
 //! [`crate::analysis::proxy`]; here they get words.
 
 use super::super::pipes::threads;
-use super::words::{access, access_outside, does, does_outside};
+use super::messages::{access, access_outside, does, does_outside};
 use crate::analysis::proxy::{Hazard, Overlay, find};
 use crate::diag::Code;
 use crate::ir::traffic::{Order, traffic};
-use crate::ir::{FenceSpace, Kernel, OpId, OpKind, Raw, RegionOp, Scope, Ty, Value};
+use crate::ir::{BarrierTy, FenceSpace, Kernel, OpId, OpKind, RegionOp, Scope, Ty, Value};
 use crate::verify::Error;
 
 /// Breaks of rule 61.
@@ -24,7 +24,7 @@ fn name(kernel: &Kernel, id: OpId, space: FenceSpace) -> String {
     let wanted = |v: &&Value| match space {
         FenceSpace::Global => matches!(kernel.ty(**v), Ty::Tensor(..) | Ty::Source(..)),
         FenceSpace::Shared | FenceSpace::All => {
-            matches!(kernel.ty(**v), Ty::Raw(Raw::Region | Raw::Mbarrier) | Ty::Smem(..))
+            matches!(kernel.ty(**v), Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier) | Ty::Smem(..))
         }
     };
     op.args.iter().find(wanted).map_or_else(|| "memory".to_owned(), |v| format!("`{}`", kernel.display_name(of(*v))))

@@ -1,6 +1,6 @@
 //! Whether two states of the machine are the same but for the times that have passed.
 
-use super::super::pipes::joint::state::Times;
+use super::super::pipes::coexecution::state::Times;
 use super::machine::{Machine, Pending, Phase, Phases, Record, Roles, What};
 use crate::ir::OpId;
 use std::collections::BTreeSet;

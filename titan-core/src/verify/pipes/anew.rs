@@ -33,7 +33,7 @@ fn surround(kernel: &Kernel, block: Block, pipe: Pipe, open: &mut Vec<OpId>, fou
         let concerns = op.args.iter().chain(&op.results).any(|v| match kernel.ty(*v) {
             Ty::Token(_, of) => of == pipe,
             Ty::Compute(..) | Ty::Acc(..) => true,
-            Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Raw(_) => false,
+            Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Barrier(_) => false,
         });
         if concerns {
             let common = found.get_or_insert_with(|| open.clone());

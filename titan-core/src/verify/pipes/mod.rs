@@ -9,7 +9,7 @@
 //! any of these operations passes at once.
 
 mod anew;
-pub(super) mod joint;
+pub(super) mod coexecution;
 pub(super) mod shape;
 pub(super) mod stores;
 mod tensors;
@@ -34,7 +34,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(Vec<HostExpr>, Vec<usize>), Vec<
     super::reject_if_any(crate::verify::barriers::check(kernel))?;
     super::reject_if_any(tokens::check(kernel))?;
     super::reject_if_any(stores::check(kernel))?;
-    let shown = joint::check(kernel)?;
+    let shown = coexecution::check(kernel)?;
     super::reject_if_any(crate::verify::barriers::proxies::check(kernel))?;
     Ok((shown.conditions, anew::loops(kernel, &shown.occupied)))
 }
@@ -78,7 +78,7 @@ fn named(kernel: &Kernel, value: Value) -> String {
         }
         Ty::Compute(..) => "a matrix product in flight".to_owned(),
         Ty::Acc(..) => "an accumulator with products in flight".to_owned(),
-        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Raw(_) => {
+        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Barrier(_) => {
             "a value".to_owned()
         }
     };

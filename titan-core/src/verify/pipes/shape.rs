@@ -191,9 +191,13 @@ fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
 const fn field(ty: Ty) -> Option<Field> {
     match ty {
         Ty::Source(elem, shape) | Ty::Tile(elem, shape) => Some(Field { elem, shape }),
-        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) | Ty::Raw(_) => {
-            None
-        }
+        Ty::Scalar(_)
+        | Ty::Tensor(..)
+        | Ty::Smem(..)
+        | Ty::Compute(..)
+        | Ty::Acc(..)
+        | Ty::Token(..)
+        | Ty::Barrier(_) => None,
     }
 }
 
@@ -283,7 +287,7 @@ fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
 /// The rings that something before the roles part fills or reads, and where first.
 fn early(kernel: &Kernel) -> BTreeMap<Pipe, (&'static str, Loc)> {
     let mut found = BTreeMap::new();
-    let Some(parted) = roles_op(kernel) else { return found };
+    let Some(specialized) = roles_op(kernel) else { return found };
     let mut see = |op: &Op| {
         if let OpKind::Ttg(TtgOp::Acquire(pipe)) = op.kind {
             found.entry(pipe).or_insert(("filled", op.loc));
@@ -291,7 +295,7 @@ fn early(kernel: &Kernel) -> BTreeMap<Pipe, (&'static str, Loc)> {
             found.entry(pipe).or_insert(("read", op.loc));
         }
     };
-    for id in kernel.block(kernel.body).ops.iter().take_while(|id| **id != parted) {
+    for id in kernel.block(kernel.body).ops.iter().take_while(|id| **id != specialized) {
         let op = kernel.op(*id);
         see(op);
         op.regions.iter().for_each(|region| kernel.walk_block(*region, &mut |_, inner| see(inner)));
@@ -339,7 +343,7 @@ fn one_ring(kernel: &Kernel, pipe: Pipe, ring: &Sides, threads: &[(String, Block
 
 /// Rule 32: a tile that all warps make is not one role's, unless it follows from scalars.
 fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
-    let Some(parted) = roles_op(kernel) else { return };
+    let Some(specialized) = roles_op(kernel) else { return };
     let mut outside: BTreeSet<Value> = BTreeSet::new();
     for id in &kernel.block(kernel.body).ops {
         let op = kernel.op(*id);
@@ -350,7 +354,7 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
         outside.extend(op.results.iter().filter(of_all));
     }
     let mut seen = BTreeSet::new();
-    for region in &kernel.op(parted).regions {
+    for region in &kernel.op(specialized).regions {
         kernel.walk_block(*region, &mut |_, op| {
             for value in op.args.iter().filter(|v| outside.contains(v)) {
                 if seen.insert(*value) {
@@ -370,8 +374,8 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
 
 /// Rule 35: roles end in `finalize`, and nothing else does.
 pub(in crate::verify) fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
-    let Some(parted) = roles_op(kernel) else { return };
-    for (role, region) in kernel.roles.iter().zip(&kernel.op(parted).regions) {
+    let Some(specialized) = roles_op(kernel) else { return };
+    for (role, region) in kernel.roles.iter().zip(&kernel.op(specialized).regions) {
         let ops = &kernel.block(*region).ops;
         let last = ops.len().checked_sub(2).map(|i| kernel.op(ops[i]));
         if last.is_none_or(|op| op.kind != OpKind::Ttg(TtgOp::Finalize)) {

@@ -1,9 +1,9 @@
-//! Rule 63: what a role stores from a staging slot, it does not touch afterwards, another such store included.
+//! Rule 63: a role does not access elements that it has stored from a staging slot, neither directly nor by another such store.
 //!
-//! Such a store is under way until the kernel ends: that it was waited for says that its slot has been read, not that the
-//! output has been written. Two accesses are compared by where they stand: the second one may come later in the same
-//! iteration of all loops around both, or in a later iteration of any of them. They are told apart by constant distances, or
-//! between the iterations of a loop by coordinates that name its index.
+//! Such a store is in flight until the kernel ends: waiting for it shows that its slot has been read, not that the
+//! output has been written. Two accesses are compared by their positions: the second one may come later in the same
+//! iteration of all loops around both, or in a later iteration of any of them. They are disjoint if their coordinates differ by
+//! a constant of at least a tile, or, between iterations of a loop, by the index of that loop.
 
 use super::threads;
 use crate::analysis::access::{Access, Accesses, Kind};
@@ -41,7 +41,7 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
             });
             met.collect()
         };
-        // Of an output that is touched otherwise too, it is said once that its stores are under way; and once of two of them.
+        // One error for an output that is also accessed directly, and one for two stores to it.
         let others = found(false);
         let mut told: BTreeSet<usize> = others.iter().map(|(_, late)| late.param).collect();
         let again = found(true).into_iter().filter(|(_, late)| told.insert(late.param));

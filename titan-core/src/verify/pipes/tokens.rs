@@ -437,7 +437,7 @@ impl Walk<'_> {
             | Ty::Tensor(..)
             | Ty::Source(..)
             | Ty::Smem(..)
-            | Ty::Raw(_) => (
+            | Ty::Barrier(_) => (
                 Code::TokenLost,
                 "is never released, so its slot is never free again",
                 "`.release()` it, or let an `Acc` take it",

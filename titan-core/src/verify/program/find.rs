@@ -1,9 +1,11 @@
 //! What a barrier program claims, and what it touches of rings.
 
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Block, Claim, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, Raw, RegionOp, TtgOp, Ty, Value};
-use crate::verify::pipes::joint::claims::Side;
-use crate::verify::pipes::joint::events::Events;
+use crate::ir::{
+    BarrierTy, Block, Claim, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,
+};
+use crate::verify::pipes::coexecution::claims::Side;
+use crate::verify::pipes::coexecution::events::Events;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a stage that is claimed to be filled waits for.
@@ -165,7 +167,7 @@ pub(super) fn is_view(kernel: &Kernel, op: &Op) -> bool {
 /// The region that a value names, or names a part of.
 pub(super) fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
     let mut at = value;
-    while matches!(kernel.ty(at), Ty::Smem(..) | Ty::Raw(Raw::Region | Raw::Mbarrier)) {
+    while matches!(kernel.ty(at), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier)) {
         let op = kernel.def_op(at)?;
         if matches!(op.kind, OpKind::Region(RegionOp::Place { .. })) {
             return Some(at);

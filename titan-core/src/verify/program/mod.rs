@@ -3,7 +3,7 @@
 //! Such a program says next to its waits and arrivals what they do to which ring (`ttg.claim.*`). It is right if
 //!
 //! 64. what is claimed keeps the rules of rings: the roles come to their ends together, a slot is touched by who holds it, and
-//!     slots and rounds are those of the ring's clock (`crate::verify::pipes::joint::claims`);
+//!     slots and rounds are those of the ring's clock (`crate::verify::pipes::coexecution::claims`);
 //! 65. the operations at each claim do what it says, with barriers, counters, counts and parities of this ring alone
 //!     (`realize`, `apart`): then a wait ends exactly when what is claimed holds (`docs/protocol.md`);
 //! 66. the threads of a role, or of a kernel without roles, are ordered by barriers between its warps, and the copies that they
@@ -21,7 +21,7 @@ mod realize;
 
 use super::Error;
 use super::barriers::proxies;
-use super::pipes::{joint, shape};
+use super::pipes::{coexecution, shape};
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::synchronize;
@@ -49,15 +49,15 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     shape::ends(kernel, &mut errors);
     errors.extend(warps(kernel));
     super::reject_if_any(errors)?;
-    joint::check_claims(kernel, claims)?;
+    coexecution::check_claims(kernel, claims)?;
     let error = |id: OpId, title: &str| Error::new(Code::InFlight, kernel.op(id).loc, title);
-    let (unordered, flying) = synchronize::unordered(kernel);
+    let (unordered, in_flight) = synchronize::unordered(kernel);
     let mut errors: Vec<Error> = unordered
         .into_iter()
-        .map(|id| error(id, "threads of one role may meet here in memory without a barrier between them"))
+        .map(|id| error(id, "threads of one role may access the same memory here without a barrier between them"))
         .collect();
-    errors.extend(flying.into_iter().map(|id| {
-        error(id, "a copy may still be under way here that touches the same bytes, or that nobody waits for")
+    errors.extend(in_flight.into_iter().map(|id| {
+        error(id, "a copy that accesses the same bytes may still be in flight here, or is never waited for")
     }));
     errors.extend(proxies::check(kernel));
     super::reject_if_any(errors)

@@ -155,7 +155,7 @@ impl Machine<'_> {
         }
     }
 
-    /// An accumulator, if it is one, has no stages to give back.
+    /// An accumulator, if it is one, has no stages to release.
     fn holds_nothing(&self, agent: usize, op: &Op) -> bool {
         match op.args.first().map(|v| self.val(agent, *v)) {
             Some(Val::Acc(id)) => {

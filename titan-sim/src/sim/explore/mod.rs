@@ -1,15 +1,15 @@
 //! The model checker: every order in which agents can run, and every moment at which asynchronous work can complete.
 //!
 //! A depth-first search over the states of the machine. From each state every agent that can run takes a step, and every
-//! operation under way that signals a barrier completes. States are recognised by a hash of 128 bits; tiles are not computed,
+//! operation in flight that signals a barrier completes. States are identified by a hash of 128 bits; tiles are not computed,
 //! and control that depends on them is a finding. The answer is never silent: safe, with the number of states; a finding, with
 //! the schedule that leads there; or the bound that was reached.
 //!
 //! # What a finding is
 //!
-//! Everything that a run finds without an observer (faults of barriers, stale and undefined stages, work under way at the end,
+//! Everything that a run finds without an observer (faults of barriers, stale and undefined stages, work in flight at the end,
 //! rings that do not end empty), deadlock, states from which no end can be reached, and races as *overlap*: two agents stand at
-//! accesses that conflict, or one makes an access that conflicts with an operation under way. No vector clocks are needed: if
+//! accesses that conflict, or one makes an access that conflicts with an operation in flight. No vector clocks are needed: if
 //! nothing orders two accesses, some order of the run brings both agents in front of them at once, and all orders are tried.
 //! What no order shows, fences between proxies that are missing, the sanitizer finds, which watches every order if
 //! [`Limits::sanitize`] says so.
@@ -82,7 +82,7 @@ pub struct Explored {
     pub depth: usize,
     /// States in which all have ended.
     pub ends: u64,
-    /// The most times of a ring that were acquired and not given back by the slowest reader, in any state.
+    /// The most times of a ring that were acquired and not released by the slowest reader, in any state.
     pub occupied: u64,
     /// The most times of a ring that were acquired.
     pub times: u64,

@@ -353,7 +353,7 @@ fn stuck(machine: &Machine<'_>) -> Option<Box<Found>> {
     (!waits.is_empty()).then(|| machine.deadlocked(&Deadlock { waits }))
 }
 
-/// The most times of a ring that are acquired and not given back.
+/// The most times of a ring that are acquired and not released.
 fn occupied(machine: &Machine<'_>) -> u64 {
     let per = machine.plan.agents();
     let mut most = 0;

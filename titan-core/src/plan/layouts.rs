@@ -3,7 +3,7 @@
 
 use super::Target;
 use super::classes::{Classes, is_elementwise};
-use super::products::Product;
+use super::mma::MmaPlan;
 use crate::analysis::uses::Tree;
 use crate::ir::{Kernel, OpId, OpKind, Value};
 use crate::layout::Layout;
@@ -14,17 +14,17 @@ pub(super) fn choose(
     target: &Target,
     warps: u32,
     classes: &Classes,
-    products: &BTreeMap<OpId, Product>,
+    mmas: &BTreeMap<OpId, MmaPlan>,
 ) -> Vec<Option<Layout>> {
     let tree = Tree::new(kernel);
     let mut run = Run { kernel, target, warps, classes, tree, by_class: BTreeMap::new() };
-    for (id, product) in products {
-        run.by_class.entry(classes.class(kernel.op(*id).results[0])).or_insert_with(|| product.acc.clone());
+    for (id, mma) in mmas {
+        run.by_class.entry(classes.class(kernel.op(*id).results[0])).or_insert_with(|| mma.acc.clone());
     }
     let mut members: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
     for i in 0..kernel.values.len() {
         let value = Value::new(i);
-        if classes.has_home(kernel, value) {
+        if classes.has_layout(kernel, value) {
             members.entry(classes.class(value)).or_default().push(value);
         }
     }
@@ -37,13 +37,13 @@ pub(super) fn choose(
             run.by_class.insert(*class, layout);
         }
     }
-    let mut homes = vec![None; kernel.values.len()];
+    let mut layouts = vec![None; kernel.values.len()];
     for (class, values) in order {
         for value in values {
-            homes[value.index()] = run.by_class.get(&class).cloned();
+            layouts[value.index()] = run.by_class.get(&class).cloned();
         }
     }
-    homes
+    layouts
 }
 
 struct Run<'a> {
@@ -58,7 +58,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// The layout of a tile, if its class has one already.
     fn known(&self, value: Value) -> Option<Layout> {
-        if !self.classes.has_home(self.kernel, value) {
+        if !self.classes.has_layout(self.kernel, value) {
             return None;
         }
         self.by_class.get(&self.classes.class(value)).cloned()

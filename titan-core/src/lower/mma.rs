@@ -1,7 +1,7 @@
 //! Matrix products of operands that threads hold as an instruction, or multiply-adds, take them.
 
 use super::fragment::{canonical, words_of};
-use super::tile::{Held, register_index};
+use super::tile::{LoweredValue, register_index};
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{BinOp, Elem, Op, Value};
 use crate::lane::{self, MmaAtom};
@@ -23,13 +23,13 @@ impl Lower<'_> {
             let b = self.fragment_words(b, &layouts.1, elems[1]);
             self.by_atom(&atom, [&a, &b], &layouts.2, &mut acc);
         }
-        self.hold(op.results[0], Held::Tile(acc));
+        self.define(op.results[0], LoweredValue::Tile(acc));
         Ok(())
     }
 
     /// The words of an operand for one step of K: all repetitions of its rows, each with the words of one instruction.
     fn fragment_words(&mut self, value: Value, layout: &Layout, elem: Elem) -> Vec<Reg> {
-        if let Some(Held::Packed(words)) = &self.held[value.index()] {
+        if let Some(LoweredValue::Packed(words)) = &self.lowered[value.index()] {
             return words.clone();
         }
         let regs = self.regs(value);

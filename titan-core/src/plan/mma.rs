@@ -1,5 +1,5 @@
 //! How matrix products are computed: by which instruction, with which split over the warps, and from where the operands come.
-#![expect(clippy::wildcard_enum_match_arm, reason = "what is no product or its operand is not named")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "what is no mma or its operand is not named")]
 
 use super::classes::Classes;
 use super::{Plan, Target};
@@ -31,7 +31,7 @@ pub enum Source {
 
 /// The plan of a product.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Product {
+pub struct MmaPlan {
     /// By what.
     pub method: Method,
     /// The elements that the operands are converted to first.
@@ -52,30 +52,30 @@ pub struct Product {
     pub b_source: Source,
 }
 
-/// Chooses methods and layouts; sources are settled when the homes of the operands are known.
+/// Chooses methods and layouts; sources are settled when the layouts of the operands are known.
 pub(super) fn choose(
     kernel: &Kernel,
     target: &Target,
     warps: u32,
     classes: &Classes,
     notes: &mut Vec<String>,
-) -> BTreeMap<OpId, Product> {
-    let mut products = BTreeMap::new();
+) -> BTreeMap<OpId, MmaPlan> {
+    let mut mmas = BTreeMap::new();
     let whole_rows = whole_rows(kernel, classes);
     kernel.walk(&mut |id, op| {
         if let Some(args) = operands(op)
-            && let Some(product) = one(kernel, target, warps, (args, whole_rows.contains(&id)))
+            && let Some(mma) = one(kernel, target, warps, (args, whole_rows.contains(&id)))
         {
-            let name = match product.method {
+            let name = match mma.method {
                 Method::Atom(a) => format!("m{}n{}k{} of {}", a.m, a.n, a.k, a.a),
                 Method::MulAdd => "multiply-adds: no matrix instruction takes these elements".to_owned(),
             };
-            let [m, n, k] = product.extents;
+            let [m, n, k] = mma.extents;
             notes.push(format!("mma {m}x{n}x{k} by {name}"));
-            products.insert(id, product);
+            mmas.insert(id, mma);
         }
     });
-    products
+    mmas
 }
 
 /// A, B and the accumulator of a matrix product; `None` for other operations.
@@ -95,7 +95,7 @@ fn whole_rows(kernel: &Kernel, classes: &Classes) -> BTreeSet<OpId> {
     kernel.walk(&mut |id, op| {
         if let Some([a, ..]) = operands(op) {
             made.insert(classes.class(op.results[0]));
-            multiplied.insert(id, classes.has_home(kernel, a).then(|| classes.class(a)));
+            multiplied.insert(id, classes.has_layout(kernel, a).then(|| classes.class(a)));
         }
         let (OpKind::Reduce(_, axis)
         | OpKind::ArgReduce(_, axis)
@@ -107,7 +107,7 @@ fn whole_rows(kernel: &Kernel, classes: &Classes) -> BTreeSet<OpId> {
         };
         let rank = kernel.ty(op.args[0]).tile_shape().map_or(0, |s| s.rank());
         if usize::from(axis) + 1 == rank {
-            reduced.extend(op.args.iter().filter(|v| classes.has_home(kernel, **v)).map(|v| classes.class(*v)));
+            reduced.extend(op.args.iter().filter(|v| classes.has_layout(kernel, **v)).map(|v| classes.class(*v)));
         }
     });
     reduced.extend(multiplied.values().flatten().copied());
@@ -118,7 +118,7 @@ fn whole_rows(kernel: &Kernel, classes: &Classes) -> BTreeSet<OpId> {
     multiplied.iter().filter(is_chained).map(|(id, _)| *id).collect()
 }
 
-fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value; 3], bool)) -> Option<Product> {
+fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value; 3], bool)) -> Option<MmaPlan> {
     let [(a, a_shape), (b, b_shape), (acc, _)] = args.map(|v| (kernel.ty(v).elem(), kernel.ty(v).tile_shape()));
     let (a_shape, b_shape) = (a_shape?, b_shape?);
     let (a_shape, b_shape): (Vec<u32>, Vec<u32>) = (a_shape.into(), b_shape.into());
@@ -139,7 +139,7 @@ fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value
     };
     let acc = if rank == 3 { acc.batched(batch) } else { acc };
     let source = Source::Registers;
-    Some(Product { method, staged, extents, batch, acc, a, b, a_source: source.clone(), b_source: source })
+    Some(MmaPlan { method, staged, extents, batch, acc, a, b, a_source: source.clone(), b_source: source })
 }
 
 fn method(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Method, (Elem, Elem)) {
@@ -194,40 +194,40 @@ fn simple(target: &Target, warps: u32, [m, n, k]: [u32; 3]) -> (Layout, Layout, 
 
 /// Decides where operands come from, and which loaded tiles never need registers.
 pub(super) fn settle(kernel: &Kernel, plan: &mut Plan) {
-    let ids: Vec<OpId> = plan.products.keys().copied().collect();
+    let ids: Vec<OpId> = plan.mmas.keys().copied().collect();
     for id in ids {
-        let (Some(args), Some(product)) = (operands(kernel.op(id)), plan.products.get(&id)) else { continue };
-        let a = source(kernel, plan, product, args[0], true);
-        let b = source(kernel, plan, product, args[1], false);
-        if let Some(product) = plan.products.get_mut(&id) {
-            (product.a_source, product.b_source) = (a, b);
+        let (Some(args), Some(mma)) = (operands(kernel.op(id)), plan.mmas.get(&id)) else { continue };
+        let a = source(kernel, plan, mma, args[0], true);
+        let b = source(kernel, plan, mma, args[1], false);
+        if let Some(mma) = plan.mmas.get_mut(&id) {
+            (mma.a_source, mma.b_source) = (a, b);
         }
     }
     let tree = Tree::new(kernel);
     plan.stages = stages(kernel, plan, &tree);
     kernel.walk(&mut |_, op| {
         if let OpKind::Load(..) = op.kind
-            && let Some(encoding) = resident(kernel, plan, &tree, op.results[0])
+            && let Some(encoding) = smem_resident(kernel, plan, &tree, op.results[0])
         {
-            plan.homes[op.results[0].index()] = None;
-            plan.resident[op.results[0].index()] = Some(encoding);
+            plan.layouts[op.results[0].index()] = None;
+            plan.smem_resident[op.results[0].index()] = Some(encoding);
         }
     });
 }
 
-fn source(kernel: &Kernel, plan: &Plan, product: &Product, arg: Value, is_a: bool) -> Source {
-    let [m, n, k] = product.extents;
-    let want = if is_a { product.a.clone() } else { product.b.permuted(&[1, 0]) };
+fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -> Source {
+    let [m, n, k] = mma.extents;
+    let want = if is_a { mma.a.clone() } else { mma.b.permuted(&[1, 0]) };
     let loaded = root(kernel, arg).is_some();
     // Beyond the tile registers hold anything, which along K must be zero.
     let padded = want.is_padded(usize::from(is_a));
-    if let (Some(home), false, 1, false) = (plan.home(arg), loaded, product.batch, padded)
-        && let Way::Registers(_) = way(home, &want, 32)
+    if let (Some(layout), false, 1, false) = (plan.layout(arg), loaded, mma.batch, padded)
+        && let Way::Registers(_) = way(layout, &want, 32)
     {
         return Source::Registers;
     }
     // As it was loaded, or as threads hold neighbours.
-    let order = match (root(kernel, arg), plan.home(arg)) {
+    let order = match (root(kernel, arg), plan.layout(arg)) {
         (Some((_, transposed)), _) => {
             if transposed {
                 [1, 0]
@@ -235,8 +235,8 @@ fn source(kernel: &Kernel, plan: &Plan, product: &Product, arg: Value, is_a: boo
                 [0, 1]
             }
         }
-        (None, Some(home)) if product.batch == 1 => {
-            if home.vector(0) > home.vector(1) {
+        (None, Some(layout)) if mma.batch == 1 => {
+            if layout.vector(0) > layout.vector(1) {
                 [1, 0]
             } else {
                 [0, 1]
@@ -250,12 +250,12 @@ fn source(kernel: &Kernel, plan: &Plan, product: &Product, arg: Value, is_a: boo
             }
         }
     };
-    let (elem, rows, columns) = if is_a { (product.staged.0, m, k) } else { (product.staged.1, k, n) };
+    let (elem, rows, columns) = if is_a { (mma.staged.0, m, k) } else { (mma.staged.1, k, n) };
     let cover = |layout: &Layout, axis: usize| layout.repetitions()[axis] * layout.atom()[axis];
     let extents = if is_a {
-        [cover(&product.a, 0).max(rows), cover(&product.a, 1).max(columns)]
+        [cover(&mma.a, 0).max(rows), cover(&mma.a, 1).max(columns)]
     } else {
-        [cover(&product.b, 1).max(rows), cover(&product.b, 0).max(columns)]
+        [cover(&mma.b, 1).max(rows), cover(&mma.b, 0).max(columns)]
     };
     Source::Shared(Encoding::swizzled(&extents, elem.bits(), &order))
 }
@@ -303,7 +303,7 @@ fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
 }
 
 /// How a loaded tile lies in shared memory, if nothing but products read it, from there, and all of them alike.
-fn resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Option<Encoding> {
+fn smem_resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Option<Encoding> {
     kernel.ty(load).tile_shape().filter(|s| s.rank() == 2)?;
     let mut found = Vec::new();
     readers(kernel, plan, tree, (load, false), &mut found)?;
@@ -321,9 +321,9 @@ fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found
             OpKind::Permute(_) => readers(kernel, plan, tree, (op.results[0], transposed), found)?,
             _ if operands(op).is_some() => {
                 let args = operands(op)?;
-                let product = plan.products.get(id).filter(|p| p.batch == 1)?;
+                let mma = plan.mmas.get(id).filter(|p| p.batch == 1)?;
                 let elem = kernel.ty(value).elem();
-                let sides = [(0, product.staged.0, &product.a_source), (1, product.staged.1, &product.b_source)];
+                let sides = [(0, mma.staged.0, &mma.a_source), (1, mma.staged.1, &mma.b_source)];
                 for (arg, staged, source) in sides {
                     if args[arg] != value {
                         continue;

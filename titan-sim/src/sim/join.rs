@@ -3,9 +3,9 @@
 //! All of them are barriers with phases: so many threads or agents arrive, and whoever waits does so for the phase in which
 //! it arrived. An agent that has ended is not waited for by its cluster or its program.
 
+use super::barrier_ops::unknown;
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, index};
-use super::raw::unknown;
 use super::state::{Moved, Named};
 use super::work::Res;
 use crate::engine::{self, Agent, BarrierId, Place};
@@ -20,7 +20,7 @@ impl Machine<'_> {
         (named, threads, waits): (u8, u32, bool),
         obs: Obs<'_, '_>,
     ) -> Res<Moved> {
-        if self.look(agent)?.met.is_some() {
+        if self.look(agent)?.joined.is_some() {
             return self.meet(agent, id, (BarrierId::new(0), 0), obs);
         }
         let own = self.threads_of(agent, threads)?;
@@ -37,8 +37,8 @@ impl Machine<'_> {
     /// How many threads an agent comes with.
     fn threads_of(&self, agent: usize, all: u32) -> Res<u32> {
         let role = self.look(agent)?.local.checked_sub(1).and_then(|r| self.kernel().roles.get(r));
-        let own = match self.crew(agent) {
-            Some(crew) => crew.lanes,
+        let own = match self.warp_set(agent) {
+            Some(warp_set) => warp_set.lanes,
             None => role.map_or(all, |r| r.warps.saturating_mul(32)),
         };
         if !all.is_multiple_of(32) || all == 0 || own > all {
@@ -115,7 +115,7 @@ impl Machine<'_> {
     }
 
     /// An agent that has ended is not waited for, by its cluster or its program.
-    pub(super) fn leave_meetings(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<()> {
+    pub(super) fn leave_barriers(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<()> {
         let thread = self.look(agent)?;
         if thread.local == 0 && self.plan.roles_op.is_some() {
             return Ok(());
@@ -165,21 +165,21 @@ impl Machine<'_> {
 
     /// Arrives at a barrier with a count, and waits there.
     fn meet(&mut self, agent: usize, id: OpId, (barrier, count): (BarrierId, u32), obs: Obs<'_, '_>) -> Res<Moved> {
-        if self.look(agent)?.met.is_none() {
+        if self.look(agent)?.joined.is_none() {
             let parity = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase) & 1 == 1;
             self.engine
                 .arrive(Agent::new(agent), barrier, count, 0, &mut &mut *obs)
                 .map_err(|h| self.fault(agent, Some(id), h))?;
-            self.thread(agent)?.met = Some((index(barrier.index()), parity));
+            self.thread(agent)?.joined = Some((index(barrier.index()), parity));
         }
-        let Some((barrier, parity)) = self.look(agent)?.met else { return Ok(Moved::On) };
+        let Some((barrier, parity)) = self.look(agent)?.joined else { return Ok(Moved::On) };
         let barrier = BarrierId::new(barrier as usize);
         let passed = self
             .engine
             .wait_phase(Agent::new(agent), barrier, parity, &mut &mut *obs)
             .map_err(|h| self.fault(agent, Some(id), h))?;
         if passed {
-            self.thread(agent)?.met = None;
+            self.thread(agent)?.joined = None;
         }
         Ok(if passed { Moved::On } else { Moved::Blocked })
     }

@@ -86,7 +86,7 @@ use self::report::Report;
 use self::run::Run;
 use crate::ir::{HostExpr, Kernel, OpId, Pipe};
 use crate::verify::Error;
-use crate::verify::barriers::words::unproven;
+use crate::verify::barriers::messages::unproven;
 use crate::verify::program::Claims;
 use std::collections::BTreeSet;
 

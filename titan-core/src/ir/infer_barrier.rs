@@ -3,14 +3,14 @@
 use super::amd::AmdOp;
 use super::infer::{TypeError, all_i32, infer, operands};
 use super::nv::NvOp;
-use super::region::{Class, Raw, RegionOp};
+use super::region::{BarrierTy, Class, RegionOp};
 use super::{OpKind, Ty};
 use crate::diag::Code;
 
 type Types = Result<Vec<Ty>, TypeError>;
 
-const REGION: Ty = Ty::Raw(Raw::Region);
-const MBARRIER: Ty = Ty::Raw(Raw::Mbarrier);
+const REGION: Ty = Ty::Barrier(BarrierTy::Region);
+const MBARRIER: Ty = Ty::Barrier(BarrierTy::Mbarrier);
 
 fn exactly(args: &[Ty], wanted: &[Ty], words: &str, results: Vec<Ty>) -> Types {
     if args == wanted { Ok(results) } else { Err(operands(words, args)) }
@@ -48,7 +48,7 @@ pub(super) fn region(op: &RegionOp, args: &[Ty]) -> Types {
             }
         }
         RegionOp::Wait => match args {
-            [Ty::Raw(Raw::Vtok(..))] => Ok(vec![]),
+            [Ty::Barrier(BarrierTy::Vtok(..))] => Ok(vec![]),
             _ => Err(operands("the token of a group", args)),
         },
     }
@@ -65,10 +65,10 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
         NvOp::MbarrierInit { .. } | NvOp::MbarrierInval => exactly(args, &[MBARRIER], "barriers", vec![]),
         NvOp::ExpectTx { .. } | NvOp::CpAsyncArrive { .. } => exactly(args, &[MBARRIER], "a barrier", vec![]),
         NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } => {
-            exactly(args, &[MBARRIER], "a barrier", vec![Ty::Raw(Raw::State)])
+            exactly(args, &[MBARRIER], "a barrier", vec![Ty::Barrier(BarrierTy::State)])
         }
         NvOp::MbarrierWait => {
-            exactly(args, &[MBARRIER, Ty::Raw(Raw::State)], "a barrier and the state of an arrival", vec![])
+            exactly(args, &[MBARRIER, Ty::Barrier(BarrierTy::State)], "a barrier and the state of an arrival", vec![])
         }
         NvOp::WaitParity => exactly(args, &[MBARRIER, Ty::I32], "a barrier and a parity", vec![]),
         NvOp::TryWait | NvOp::TestWait => exactly(args, &[MBARRIER, Ty::I32], "a barrier and a parity", vec![Ty::BOOL]),
@@ -79,7 +79,9 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
             [REGION] | [REGION, REGION] => Ok(vec![]),
             _ => Err(operands("one or two regions", args)),
         },
-        NvOp::Commit { group, n } => exactly(args, &[], "nothing", vec![Ty::Raw(Raw::Vtok(group.class(), *n))]),
+        NvOp::Commit { group, n } => {
+            exactly(args, &[], "nothing", vec![Ty::Barrier(BarrierTy::Vtok(group.class(), *n))])
+        }
         NvOp::FenceMbarrierInit
         | NvOp::WgmmaFence
         | NvOp::WaitGroup { .. }
@@ -100,9 +102,9 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
 pub(super) fn amd(op: &AmdOp, args: &[Ty]) -> Types {
     match op {
         AmdOp::BufferLoadLds { n, .. } => copy(args, &[REGION], "a tensor, its coordinates and a region")
-            .map(|_| vec![Ty::Raw(Raw::Vtok(Class::Vmcnt, *n))]),
+            .map(|_| vec![Ty::Barrier(BarrierTy::Vtok(Class::Vmcnt, *n))]),
         AmdOp::DsRead { n } | AmdOp::DsWrite { n } => {
-            exactly(args, &[REGION], "a region", vec![Ty::Raw(Raw::Vtok(Class::Lgkmcnt, *n))])
+            exactly(args, &[REGION], "a region", vec![Ty::Barrier(BarrierTy::Vtok(Class::Lgkmcnt, *n))])
         }
         AmdOp::Mfma => infer(&OpKind::Mma, args),
         AmdOp::Waitcnt { .. } | AmdOp::Barrier | AmdOp::SetPrio { .. } => exactly(args, &[], "nothing", vec![]),

@@ -3,7 +3,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
 use super::form::{Head, HeadError, Named, narrow};
-use crate::ir::{AmdOp, Call, CallProxy, NvGroup, NvOp, OpKind, Raw, RegionOp, Touch, Ty};
+use crate::ir::{AmdOp, BarrierTy, Call, CallProxy, NvGroup, NvOp, OpKind, RegionOp, Touch, Ty};
 
 type Kind = Result<OpKind, HeadError>;
 
@@ -285,7 +285,7 @@ fn waitcnt(braces: &Braces<'_>) -> Kind {
 /// The number of a token, which its type says.
 fn token(head: &Head<'_>) -> Result<u32, HeadError> {
     match head.ty {
-        Some(Ty::Raw(Raw::Vtok(_, n))) => Ok(n),
+        Some(Ty::Barrier(BarrierTy::Vtok(_, n))) => Ok(n),
         Some(_) | None => Err(HeadError::NeedsType("as in `vtok<cp_async, 0>`")),
     }
 }

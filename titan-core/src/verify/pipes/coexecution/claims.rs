@@ -270,7 +270,7 @@ impl Run<'_> {
                 if state.roles[role].pairs.copying.contains_key(&(pipe, time)) {
                     return Self::breaks(
                         id,
-                        "copies to this stage may still be under way: their group was not waited for",
+                        "copies to this stage may still be in flight: their group was not waited for",
                     );
                 }
                 state.roles[role].pairs.change(side, time, |s| s.usable = true);

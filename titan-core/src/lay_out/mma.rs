@@ -13,7 +13,7 @@
 
 use super::{Laid, LayOut};
 use crate::ir::{Elem, Encoding, ForKind, Layout, LocalOp, Op, OpId, OpKind, Ty, Value};
-use crate::plan::{Method, Product, Source};
+use crate::plan::{Method, MmaPlan, Source};
 
 /// An operand of a product, seen as it is multiplied: A as `[M, K]`, B as `[K, N]`.
 enum Operand {
@@ -25,24 +25,23 @@ enum Operand {
 
 impl LayOut<'_> {
     /// The product of an operation, in its result's layout.
-    pub(super) fn product(&mut self, id: OpId, op: &Op) -> Laid<Value> {
-        let (Some(product), Some([a, b, acc])) = (self.plan.products.get(&id).cloned(), crate::plan::operands(op))
-        else {
-            return Err(self.internal("a product without a plan"));
+    pub(super) fn mma(&mut self, id: OpId, op: &Op) -> Laid<Value> {
+        let (Some(mma), Some([a, b, acc])) = (self.plan.mmas.get(&id).cloned(), crate::plan::operands(op)) else {
+            return Err(self.internal("a mma without a plan"));
         };
-        let acc = self.tile(acc, &product.acc)?;
-        let acc = if product.acc.rank() == 3 {
-            let flat = product.acc.without(0);
+        let acc = self.tile(acc, &mma.acc)?;
+        let acc = if mma.acc.rank() == 3 {
+            let flat = mma.acc.without(0);
             let mut all = Vec::new();
-            for batch in 0..product.batch {
+            for batch in 0..mma.batch {
                 let part = self.part_of_batch(acc, batch, &flat)?;
-                all.push(self.one_product(&product, [a, b], part, batch)?);
+                all.push(self.one_mma(&mma, [a, b], part, batch)?);
             }
-            self.local(LocalOp::Stack, &all, &product.acc)?
+            self.local(LocalOp::Stack, &all, &mma.acc)?
         } else {
-            self.one_product(&product, [a, b], acc, 0)?
+            self.one_mma(&mma, [a, b], acc, 0)?
         };
-        self.convert(acc, &self.home(op.results[0]))
+        self.convert(acc, &self.layout(op.results[0]))
     }
 
     /// One tile of a batch of tiles in registers, without the axis.
@@ -57,21 +56,21 @@ impl LayOut<'_> {
         self.b.i32(i32::try_from(n).unwrap_or(i32::MAX))
     }
 
-    fn one_product(&mut self, product: &Product, [a, b]: [Value; 2], acc: Value, batch: u32) -> Laid<Value> {
-        let a = self.operand(a, product, true, batch)?;
-        let b = self.operand(b, product, false, batch)?;
-        match product.method {
-            Method::Atom(atom) => self.by_atoms(product, atom.k, [&a, &b], acc),
-            Method::MulAdd => self.by_mul_add(product, [&a, &b], acc),
+    fn one_mma(&mut self, mma: &MmaPlan, [a, b]: [Value; 2], acc: Value, batch: u32) -> Laid<Value> {
+        let a = self.operand(a, mma, true, batch)?;
+        let b = self.operand(b, mma, false, batch)?;
+        match mma.method {
+            Method::Atom(atom) => self.by_atoms(mma, atom.k, [&a, &b], acc),
+            Method::MulAdd => self.by_mul_add(mma, [&a, &b], acc),
         }
     }
 
     /// Makes an operand ready.
-    fn operand(&mut self, old: Value, product: &Product, is_a: bool, batch: u32) -> Laid<Operand> {
+    fn operand(&mut self, old: Value, mma: &MmaPlan, is_a: bool, batch: u32) -> Laid<Operand> {
         let (source, elem, fragment) = if is_a {
-            (&product.a_source, product.staged.0, product.a.clone())
+            (&mma.a_source, mma.staged.0, mma.a.clone())
         } else {
-            (&product.b_source, product.staged.1, product.b.permuted(&[1, 0]))
+            (&mma.b_source, mma.staged.1, mma.b.permuted(&[1, 0]))
         };
         match source {
             Source::Registers => {
@@ -82,7 +81,7 @@ impl LayOut<'_> {
                 let made = self.made[old.index()].filter(|made| matches!(self.b.ty(*made), Ty::Smem(..)));
                 match made {
                     Some(made) => Ok(Operand::Shared(made)),
-                    None => Ok(Operand::Shared(self.staged(old, elem, encoding, [product.batch, batch])?)),
+                    None => Ok(Operand::Shared(self.staged(old, elem, encoding, [mma.batch, batch])?)),
                 }
             }
         }
@@ -142,16 +141,16 @@ impl LayOut<'_> {
         Ok(part)
     }
 
-    fn by_atoms(&mut self, product: &Product, k: u32, [a, b]: [&Operand; 2], acc: Value) -> Laid<Value> {
-        let [m, n, _] = product.extents;
-        let steps = product.a.repetitions()[1].min(product.b.repetitions()[1]);
-        let fragments = (product.a.with_extents(&[m, k]), product.b.with_extents(&[n, k]).permuted(&[1, 0]));
+    fn by_atoms(&mut self, mma: &MmaPlan, k: u32, [a, b]: [&Operand; 2], acc: Value) -> Laid<Value> {
+        let [m, n, _] = mma.extents;
+        let steps = mma.a.repetitions()[1].min(mma.b.repetitions()[1]);
+        let fragments = (mma.a.with_extents(&[m, k]), mma.b.with_extents(&[n, k]).permuted(&[1, 0]));
         let mut acc = acc;
         for step in 0..steps {
             let at = self.index(step * k);
-            let a = self.fragment(a, 1, (k, at), (&fragments.0, product.staged.0))?;
-            let b = self.fragment(b, 0, (k, at), (&fragments.1, product.staged.1))?;
-            acc = self.local(LocalOp::Mma, &[a, b, acc], &flat(product))?;
+            let a = self.fragment(a, 1, (k, at), (&fragments.0, mma.staged.0))?;
+            let b = self.fragment(b, 0, (k, at), (&fragments.1, mma.staged.1))?;
+            acc = self.local(LocalOp::Mma, &[a, b, acc], &flat(mma))?;
         }
         Ok(acc)
     }
@@ -187,14 +186,14 @@ impl LayOut<'_> {
         Ok(part)
     }
 
-    fn by_mul_add(&mut self, product: &Product, [a, b]: [&Operand; 2], acc: Value) -> Laid<Value> {
+    fn by_mul_add(&mut self, mma: &MmaPlan, [a, b]: [&Operand; 2], acc: Value) -> Laid<Value> {
         let (Operand::Shared(a), Operand::Shared(b)) = (a, b) else {
             return Err(self.internal("operands of multiply-adds lie in shared memory"));
         };
-        let [m, n, k] = product.extents;
-        let unroll = self.unroll([*a, *b], k, product.staged.0);
-        let along = (product.a.with_extents(&[m, unroll]), product.b.with_extents(&[n, unroll]).permuted(&[1, 0]));
-        let flat = flat(product);
+        let [m, n, k] = mma.extents;
+        let unroll = self.unroll([*a, *b], k, mma.staged.0);
+        let along = (mma.a.with_extents(&[m, unroll]), mma.b.with_extents(&[n, unroll]).permuted(&[1, 0]));
+        let flat = flat(mma);
         let bounds = [self.index(0), self.index(k / unroll), self.index(1)];
         let open = self.b.begin_for(ForKind::Sequential, bounds, &[acc]).map_err(|e| self.internal(e.to_string()))?;
         let (Some(step), [carried]) = (open.index, &open.carried[..]) else {
@@ -205,8 +204,8 @@ impl LayOut<'_> {
         self.memo.push(std::collections::BTreeMap::new());
         let by = self.index(unroll);
         let at = self.one(OpKind::Binary(crate::ir::BinOp::Mul), &[step, by])?;
-        let rows = self.fragment(&Operand::Shared(*a), 1, (unroll, at), (&along.0, product.staged.0))?;
-        let columns = self.fragment(&Operand::Shared(*b), 0, (unroll, at), (&along.1, product.staged.1))?;
+        let rows = self.fragment(&Operand::Shared(*a), 1, (unroll, at), (&along.0, mma.staged.0))?;
+        let columns = self.fragment(&Operand::Shared(*b), 0, (unroll, at), (&along.1, mma.staged.1))?;
         let next = self.local(LocalOp::Mma, &[rows, columns, carried], &flat)?;
         self.memo.pop();
         self.b.terminate(OpKind::Continue(0), &[next]);
@@ -228,6 +227,6 @@ impl LayOut<'_> {
 }
 
 /// The layout of the accumulator of one product.
-fn flat(product: &Product) -> Layout {
-    if product.acc.rank() == 3 { product.acc.without(0) } else { product.acc.clone() }
+fn flat(mma: &MmaPlan) -> Layout {
+    if mma.acc.rank() == 3 { mma.acc.without(0) } else { mma.acc.clone() }
 }

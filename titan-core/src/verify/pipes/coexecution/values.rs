@@ -459,7 +459,7 @@ impl<'k> Symbols<'k> {
                 | Ty::Compute(..)
                 | Ty::Acc(..)
                 | Ty::Token(..)
-                | Ty::Raw(_) => Arg::Value(*arg, self.age(*arg, env)),
+                | Ty::Barrier(_) => Arg::Value(*arg, self.age(*arg, env)),
             });
         }
         let key = Key::Op(op.kind.clone(), args);

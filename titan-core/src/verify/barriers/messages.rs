@@ -2,8 +2,8 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
-use super::super::pipes::joint::run::{Fault, On, Run, Wait};
-use super::super::pipes::joint::state::State;
+use super::super::pipes::coexecution::run::{Fault, On, Run, Wait};
+use super::super::pipes::coexecution::state::State;
 use super::event::At;
 use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, Wrong};
@@ -346,18 +346,19 @@ impl Run<'_> {
                 }
                 Pending::Group(class, _) => {
                     let title = format!("{what} may still be in flight when {role} ends");
-                    Error::new(Code::UnderWay, op.loc, title).help(format!("`{}0}}` before the end", wait_of(class)))
+                    Error::new(Code::InFlightAtEnd, op.loc, title)
+                        .help(format!("`{}0}}` before the end", wait_of(class)))
                 }
                 Pending::Phase(barrier, _) => {
                     let barrier = &self.objects.barriers[barrier].name;
                     let title = format!(
                         "{what} may still be in flight at the end: the phase of {barrier} that it belongs to does not complete"
                     );
-                    Error::new(Code::UnderWay, op.loc, title)
+                    Error::new(Code::InFlightAtEnd, op.loc, title)
                 }
                 Pending::Done if copy && record.known == 0 => {
                     let title = format!("{what} may still be in flight at the end: no role waits for it");
-                    Error::new(Code::UnderWay, op.loc, title).help("wait for every copy that is started")
+                    Error::new(Code::InFlightAtEnd, op.loc, title).help("wait for every copy that is started")
                 }
                 Pending::Done => continue,
             };

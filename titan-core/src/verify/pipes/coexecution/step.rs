@@ -4,7 +4,7 @@
 
 use super::linear::{Condition, Linear};
 use super::run::{Fault, On, Run, Step, Wait};
-use super::state::{Frame, Held, Index, Loop, State};
+use super::state::{Frame, Index, Loop, State, TokenState};
 use super::values::Known;
 use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 
@@ -204,7 +204,7 @@ impl<'k> Run<'k> {
             | Ty::Compute(..)
             | Ty::Acc(..)
             | Ty::Token(..)
-            | Ty::Raw(_) => None,
+            | Ty::Barrier(_) => None,
         }
     }
 
@@ -297,7 +297,7 @@ impl<'k> Run<'k> {
 
     fn hand_on(&mut self, state: &mut State, role: usize, from: &[Value], to: &[Value]) {
         let known: Vec<Option<Known>> = from.iter().map(|v| self.value(*v, state, role)).collect();
-        let held: Vec<Option<Held>> = from.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
+        let held: Vec<Option<TokenState>> = from.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
         let here = &mut state.roles[role];
         for ((to, known), held) in to.iter().zip(known).zip(held) {
             match known {
@@ -328,10 +328,10 @@ impl<'k> Run<'k> {
                 let t = reader.claimed;
                 reader.claimed += 1;
                 self.check_time(state, role, (id, op), (*pipe, t, false))?;
-                give(state, role, &op.results, &Held::Time(*pipe, t));
+                give(state, role, &op.results, &TokenState::Time(*pipe, t));
             }
             TtgOp::WaitReady => {
-                let Some(Held::Time(pipe, t)) = op.args.first().and_then(|v| state.roles[role].tokens.get(v)).cloned()
+                let Some(TokenState::Time(pipe, t)) = op.args.first().and_then(|v| state.roles[role].tokens.get(v)).cloned()
                 else {
                     return Ok(None);
                 };
@@ -339,16 +339,16 @@ impl<'k> Run<'k> {
                     return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
                 }
                 drop(taken(state));
-                give(state, role, &op.results, &Held::Time(pipe, t));
+                give(state, role, &op.results, &TokenState::Time(pipe, t));
             }
             TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) | TtgOp::Write => {
-                if let Some(Held::Time(pipe, t)) = taken(state) {
+                if let Some(TokenState::Time(pipe, t)) = taken(state) {
                     state.rings[pipe.index()].filled.add(t);
-                    give(state, role, &op.results, &Held::Time(pipe, t));
+                    give(state, role, &op.results, &TokenState::Time(pipe, t));
                 }
             }
             TtgOp::Release | TtgOp::StoreWait => {
-                if let Some(Held::Time(pipe, t)) = taken(state) {
+                if let Some(TokenState::Time(pipe, t)) = taken(state) {
                     release(state, role, pipe, t);
                 }
             }
@@ -358,7 +358,7 @@ impl<'k> Run<'k> {
                 }
             }
             TtgOp::Join => {
-                let parts: Vec<Option<Held>> = op.args.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
+                let parts: Vec<Option<TokenState>> = op.args.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
                 if let Some(Some(held)) = parts.first() {
                     give(state, role, &op.results, held);
                 }
@@ -368,12 +368,12 @@ impl<'k> Run<'k> {
                     give(state, role, &op.results, &held);
                 }
             }
-            TtgOp::ComputeIssue => give(state, role, &op.results, &Held::Product),
+            TtgOp::ComputeIssue => give(state, role, &op.results, &TokenState::Mma),
             TtgOp::ComputeWait => drop(taken(state)),
-            TtgOp::AccStart(_) => give(state, role, &op.results, &Held::Acc(Vec::new())),
+            TtgOp::AccStart(_) => give(state, role, &op.results, &TokenState::Acc(Vec::new())),
             TtgOp::AccMma => self.accumulate(state, role, op),
             TtgOp::AccFinish => {
-                if let Some(Held::Acc(list)) = taken(state) {
+                if let Some(TokenState::Acc(list)) = taken(state) {
                     list.into_iter().for_each(|(pipe, t)| release(state, role, pipe, t));
                 }
             }
@@ -414,7 +414,7 @@ impl<'k> Run<'k> {
         if self.staging.contains(&pipe) {
             ring.readers.iter_mut().for_each(|r| r.claimed += 1);
         }
-        give(state, role, &op.results, &Held::Time(pipe, t));
+        give(state, role, &op.results, &TokenState::Time(pipe, t));
         Ok(None)
     }
 
@@ -435,12 +435,13 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// A product takes its stage; the oldest ones beyond those that may be under way have been read.
+    /// An MMA takes its stage; the oldest stages beyond those of MMAs that may be in flight have been read, and are released.
     fn accumulate(&mut self, state: &mut State, role: usize, op: &Op) {
         let [acc, stage, ..] = op.args[..] else { return };
         let Ty::Acc(_, _, keep) = self.kernel.ty(acc) else { return };
         let tokens = &mut state.roles[role].tokens;
-        let (Some(Held::Acc(mut list)), Some(Held::Time(pipe, t))) = (tokens.remove(&acc), tokens.remove(&stage))
+        let (Some(TokenState::Acc(mut list)), Some(TokenState::Time(pipe, t))) =
+            (tokens.remove(&acc), tokens.remove(&stage))
         else {
             return;
         };
@@ -449,7 +450,7 @@ impl<'k> Run<'k> {
             let (pipe, t) = list.remove(0);
             release(state, role, pipe, t);
         }
-        give(state, role, &op.results, &Held::Acc(list));
+        give(state, role, &op.results, &TokenState::Acc(list));
     }
 
     /// Whether an iteration of a block does anything to a ring.
@@ -475,7 +476,7 @@ fn bind(role: &mut super::state::Role, from: Value, to: Value, known: Option<Kno
     }
 }
 
-fn give(state: &mut State, role: usize, results: &[Value], held: &Held) {
+fn give(state: &mut State, role: usize, results: &[Value], held: &TokenState) {
     for result in results {
         state.roles[role].tokens.insert(*result, held.clone());
     }

@@ -303,7 +303,7 @@ impl Machine<'_> {
             let over = self.engine.agents().state(Agent::new(cta * self.plan.agents())) == engine::State::Done;
             if over {
                 return Err(Found::new(
-                    Kind::UnderWay,
+                    Kind::InFlight,
                     format!("a copy to program {cta} of the cluster, which has ended"),
                 ));
             }

@@ -85,13 +85,13 @@ impl Ring {
 
 /// What a token names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::verify) enum Held {
+pub(in crate::verify) enum TokenState {
     /// One time of a ring.
     Time(Pipe, i64),
     /// The stages that an accumulator has not given back, oldest first.
     Acc(Vec<(Pipe, i64)>),
     /// A product: no time of its own.
-    Product,
+    Mma,
 }
 
 /// A place in a role.
@@ -147,7 +147,7 @@ pub(in crate::verify) struct Role {
     /// Innermost last; none when it has ended.
     pub(in crate::verify) frames: Vec<Frame>,
     pub(in crate::verify) env: Env,
-    pub(in crate::verify) tokens: BTreeMap<Value, Held>,
+    pub(in crate::verify) tokens: BTreeMap<Value, TokenState>,
     /// States of barriers and tokens of groups, with the iteration in which they were made.
     pub(in crate::verify) marks: BTreeMap<Value, (Mark, u32)>,
     /// What slots and rounds stand for, in barrier programs.
@@ -169,15 +169,15 @@ impl State {
     /// Whether both are at the same place, but for the times that have passed.
     pub(in crate::verify) fn same(&self, other: &State, roles: &[usize]) -> bool {
         let rings = self.rings.iter().zip(&other.rings).all(|(a, b)| a.shifted() == b.shifted());
-        let held = |state: &State, held: &Held| {
+        let held = |state: &State, held: &TokenState| {
             let shift = |(p, t): &(Pipe, i64)| (*p, t - state.rings.get(p.index()).map_or(0, Ring::base));
             match held {
-                Held::Time(p, t) => Held::Time(*p, shift(&(*p, *t)).1),
-                Held::Acc(list) => Held::Acc(list.iter().map(shift).collect()),
-                Held::Product => Held::Product,
+                TokenState::Time(p, t) => TokenState::Time(*p, shift(&(*p, *t)).1),
+                TokenState::Acc(list) => TokenState::Acc(list.iter().map(shift).collect()),
+                TokenState::Mma => TokenState::Mma,
             }
         };
-        let tokens = |state: &State, role: usize| -> Vec<(Value, Held)> {
+        let tokens = |state: &State, role: usize| -> Vec<(Value, TokenState)> {
             state.roles[role].tokens.iter().map(|(v, h)| (*v, held(state, h))).collect()
         };
         let pairs = |state: &State, role: usize| {

@@ -1,7 +1,7 @@
 //! Attribute enums with a name for each variant in the text forms.
 
 /// Declares an attribute enum whose variants have a name in the text form.
-macro_rules! words {
+macro_rules! named_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,4 +32,4 @@ macro_rules! words {
     };
 }
 
-pub(crate) use words;
+pub(crate) use named_enum;

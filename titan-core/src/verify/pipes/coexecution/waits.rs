@@ -1,7 +1,7 @@
 //! Who waits for whom.
 
 use super::run::{Fault, On, Run, Stuck, Wait, loop_of};
-use super::state::{Held, State};
+use super::state::{State, TokenState};
 use crate::ir::{Block, Pipe};
 
 /// How many iterations are taken off the front of a loop, beyond the slots of all rings.
@@ -73,10 +73,10 @@ impl Run<'_> {
     /// How many times of a ring the role that waits holds itself.
     pub(super) fn holds(&self, state: &State, wait: &Wait) -> usize {
         let (On::Filled(pipe) | On::Free(pipe)) = wait.on else { return 0 };
-        let count = |held: &Held| match held {
-            Held::Time(p, _) => usize::from(*p == pipe),
-            Held::Acc(list) => list.iter().filter(|(p, _)| *p == pipe).count(),
-            Held::Product => 0,
+        let count = |held: &TokenState| match held {
+            TokenState::Time(p, _) => usize::from(*p == pipe),
+            TokenState::Acc(list) => list.iter().filter(|(p, _)| *p == pipe).count(),
+            TokenState::Mma => 0,
         };
         let all: usize = state.roles[wait.role].tokens.values().map(count).sum();
         // The claim that is waited for is none that is held.
