@@ -139,7 +139,10 @@ impl Lower<'_> {
         match nv {
             NvOp::MbarrierAlloc { at, n } => {
                 let bytes = self.bytes_of(op.args[0])?;
-                self.define(op.results[0], LoweredValue::Barriers(Barriers { buffer: bytes.buffer, at, n, skip: None }));
+                self.define(
+                    op.results[0],
+                    LoweredValue::Barriers(Barriers { buffer: bytes.buffer, at, n, skip: None }),
+                );
             }
             NvOp::MbarrierAt => {
                 let barriers = self.barriers_of(op.args[0])?;

@@ -171,7 +171,7 @@ fn structure_of_region_operations() {
     broken(
         damage(is_return, |o| o.args.push(Value::new(0))),
         Code::Structure,
-        "`return` brings one value, but its target takes no values",
+        "`return` passes one value, but its target takes no values",
     );
     broken(
         damage(is_return, |o| o.kind = OpKind::Yield),

@@ -1,4 +1,4 @@
-//! What operations touch of regions, and of outputs to which raw bulk stores go, as the roles run together.
+//! Accesses of operations to regions, and to outputs of bulk stores of the barrier dialect, in the co-execution of the roles.
 
 use super::super::pipes::coexecution::run::{Fault, Run};
 use super::super::pipes::coexecution::state::State;
@@ -9,7 +9,7 @@ use crate::ir::traffic::{On, traffic};
 use crate::ir::{Call, CallProxy, Class, Op, OpId, Proxy, Ty, Value};
 
 impl<'k> Run<'k> {
-    /// What an opaque call does to its regions, one after the other.
+    /// The accesses of an opaque call to its regions, in order.
     pub(super) fn call(&mut self, state: &mut State, at: At<'k>, call: &Call) -> Result<(), Fault> {
         if call.declared() == CallProxy::None {
             return Ok(());
@@ -25,7 +25,7 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// An access, or the beginning of one.
+    /// An access, or the issue of an asynchronous one.
     pub(super) fn access(
         &mut self,
         state: &mut State,
@@ -44,7 +44,7 @@ impl<'k> Run<'k> {
         self.happens(state, at, What::Access { memory, time, bytes, write, copy, bulk: false, pending })
     }
 
-    /// What an operation does to an output to which raw bulk stores go.
+    /// The access of an operation to an output of bulk stores.
     pub(in crate::verify) fn output_access(
         &mut self,
         state: &mut State,
@@ -68,7 +68,7 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// Whether a coordinate of an access to a tensor may be a sum that leaves `i32`.
+    /// Whether a coordinate of an access to a tensor may be a sum that overflows `i32`.
     fn coordinates_may_wrap(&mut self, state: &mut State, role: usize, op: &Op) -> bool {
         let integers = op.args.iter().filter(|v| self.kernel.ty(**v) == Ty::I32).copied().collect::<Vec<_>>();
         integers.into_iter().any(|v| {

@@ -13,17 +13,17 @@ use crate::ir::{AmdOp, Class, LocalOp, NvOp, OpId, OpKind, RegionOp};
 use crate::verify::Error;
 use crate::verify::pipes::threads;
 
-/// So many arrivals.
+/// A number of arrivals, in words.
 pub(super) fn arrivals(n: u32) -> String {
     if n == 1 { "1 arrival".to_owned() } else { format!("{n} arrivals") }
 }
 
-/// Whether an operation brings something from device memory.
+/// Whether an operation copies from device memory to shared memory.
 pub(super) fn is_copy(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }))
 }
 
-/// How many bytes an operation touches, if it says.
+/// How many bytes an operation accesses, if it states it.
 pub(super) fn bytes_of(kind: &OpKind) -> Option<u64> {
     match kind {
         OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes })
@@ -32,7 +32,7 @@ pub(super) fn bytes_of(kind: &OpKind) -> Option<u64> {
     }
 }
 
-/// What an access does.
+/// The verb of an access to shared memory.
 pub(super) fn does(kind: &OpKind) -> &'static str {
     match kind {
         OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. })
@@ -40,7 +40,7 @@ pub(super) fn does(kind: &OpKind) -> &'static str {
         | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => "is copied to",
         OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
         OpKind::Nv(NvOp::Wgmma) => "is read by an MMA",
-        OpKind::Region(RegionOp::Call(_)) => "is touched by a call",
+        OpKind::Region(RegionOp::Call(_)) => "is accessed by a call",
         OpKind::Region(RegionOp::Write)
         | OpKind::Local(LocalOp::Store)
         | OpKind::Amd(AmdOp::DsWrite { .. })
@@ -49,14 +49,14 @@ pub(super) fn does(kind: &OpKind) -> &'static str {
     }
 }
 
-/// What may still be the case; the role if it is another one.
+/// The earlier access that may not be over, in words; with its role if it is another one.
 fn may(kind: &OpKind, role: Option<&str>) -> String {
     let of = role.map_or(String::new(), |r| format!(" of {r}"));
     match (does(kind), role) {
         ("is copied to", _) => format!("a copy{of} into it may still be in flight"),
         ("is stored from", _) => format!("a store{of} may still read it"),
         ("is read by an MMA", _) => format!("an MMA{of} may still read it"),
-        ("is touched by a call", _) => format!("a call{of} may still touch it"),
+        ("is accessed by a call", _) => format!("a call{of} may still access it"),
         ("is written", Some(role)) => format!("{role} may still write it"),
         ("is written", None) => "it may still be written".to_owned(),
         (_, Some(role)) => format!("{role} may still read it"),
@@ -64,19 +64,19 @@ fn may(kind: &OpKind, role: Option<&str>) -> String {
     }
 }
 
-/// An access, named.
+/// An access to shared memory as a noun.
 pub(super) fn access(kind: &OpKind, name: &str) -> String {
     match does(kind) {
         "is copied to" => format!("a copy into {name}"),
         "is stored from" => format!("a store from {name}"),
         "is read by an MMA" => format!("an MMA that reads {name}"),
-        "is touched by a call" => format!("a call that touches {name}"),
+        "is accessed by a call" => format!("a call that accesses {name}"),
         "is written" => format!("a write to {name}"),
         _ => format!("a read of {name}"),
     }
 }
 
-/// How the mnemonics of a class begin, and what they name a count.
+/// The wait of a class, up to its count.
 const fn wait_of(class: Class) -> &'static str {
     match class {
         Class::CpAsync => "ttg.nv.cp_async.wait_group {n = ",
@@ -87,7 +87,7 @@ const fn wait_of(class: Class) -> &'static str {
     }
 }
 
-/// What an access does to a tensor.
+/// The verb of an access to a tensor.
 pub(super) fn does_outside(kind: &OpKind) -> &'static str {
     let own = traffic(kind).accesses.into_iter().flatten().find(|a| a.on == Touches::Tensor);
     match (kind, own.map(|a| (a.reads, a.writes))) {
@@ -104,7 +104,7 @@ pub(super) fn does_outside(kind: &OpKind) -> &'static str {
     }
 }
 
-/// An access to a tensor, named.
+/// An access to a tensor as a noun.
 pub(super) fn access_outside(kind: &OpKind, name: &str) -> String {
     match does_outside(kind) {
         "is stored to" => format!("a store to {name}"),
@@ -115,7 +115,7 @@ pub(super) fn access_outside(kind: &OpKind, name: &str) -> String {
     }
 }
 
-/// What may still be the case of an output; the role if it is another one.
+/// The earlier access to an output that may not be over, in words; with its role if it is another one.
 fn may_outside(kind: &OpKind, role: Option<&str>) -> String {
     let who = role.unwrap_or("the role itself");
     let of = role.map_or(String::new(), |r| format!(" of {r}"));
@@ -126,7 +126,7 @@ fn may_outside(kind: &OpKind, role: Option<&str>) -> String {
     }
 }
 
-/// An error of an arbitrary iteration, of which it was not shown that some arguments lead to it.
+/// Words an error of an arbitrary iteration as a possibility, because no arguments are known that lead to it.
 pub(in crate::verify) fn unproven(mut error: Error) -> Fault {
     const PREFIX: &str = "it could not be ruled out that ";
     let hedged = ["could not be", " may "].iter().any(|word| error.title.contains(word));
@@ -141,7 +141,7 @@ impl Run<'_> {
         threads(self.kernel).get(role).map_or_else(|| "the kernel".to_owned(), |(name, _)| name.clone())
     }
 
-    /// Memory is touched while something may still touch it.
+    /// An access that conflicts with one that may still be in flight.
     pub(super) fn in_flight(&self, state: &State, (role, id): (usize, OpId), access: &What, other: &Record) -> Error {
         let (op, before) = (self.kernel.op(id), self.kernel.op(other.op));
         let (What::Access { memory, .. }, What::Access { memory: theirs, pending, copy, bulk, .. }) =
@@ -188,7 +188,7 @@ impl Run<'_> {
         Error::new(code, op.loc, title).related(before.loc, first).help(help)
     }
 
-    /// What would order an access after another one that is over.
+    /// The help that orders an access after another one.
     fn ordered_by(&self, other: &Record, copy: bool) -> String {
         let who = self.role_name(other.role);
         match other.carriers().next().map(|barrier| &self.objects.barriers[barrier].name) {
@@ -198,22 +198,22 @@ impl Run<'_> {
         }
     }
 
-    /// An arrival, or the bytes of a copy, of which the role does not know that the phase before is complete.
+    /// An arrival, or a copy, whose role has not observed the completion of the previous phase.
     pub(super) fn unordered(&self, at: At<'_>, name: &str, copies: bool) -> Error {
         if copies {
-            let title = format!("the bytes of this copy may be counted in another phase of {name} than they belong to");
+            let title = format!("the bytes of this copy may be counted in the wrong phase of {name}");
             return Error::new(Code::TxBytes, at.op.loc, title).help(
-                "announce (`expect_tx`) the bytes of all copies of a phase, and copy when the phase before is complete",
+                "expect (`expect_tx`) the bytes of all copies of a phase, and issue the copies after the previous phase is complete",
             );
         }
         let role = self.role_name(at.role);
         let title =
             format!("{role} may arrive at {name} before its previous phase completes, and be counted in that phase");
         Error::new(Code::PhaseMixed, at.op.loc, title)
-            .help("wait for that phase first, or for something that comes after it")
+            .help("wait for that phase first, or for an event that comes after it")
     }
 
-    /// A phase that does not complete as it should.
+    /// A faulty phase.
     pub(super) fn wrong(&self, at: At<'_>, barrier: usize, wrong: &Wrong) -> Error {
         let (own, loc) = (&self.objects.barriers[barrier], at.op.loc);
         let (name, made) = (&own.name, self.kernel.op(own.op).loc);
@@ -226,14 +226,14 @@ impl Run<'_> {
                 let title = format!(
                     "{name} expects {expected} bytes (expect_tx), but its copies transfer {copied}: its phase completes before all of them have landed"
                 );
-                Error::new(Code::TxBytes, loc, title).help("announce (`expect_tx`) the bytes of all copies of a phase")
+                Error::new(Code::TxBytes, loc, title).help("expect (`expect_tx`) the bytes of all copies of a phase")
             }
             Wrong::Lapped { waiting } => {
                 let role = self.role_name(waiting.role);
                 let title = format!(
-                    "{name} may complete its next phase while {role} still waits for the one before: the wait would then last until another phase"
+                    "{name} may complete its next phase while {role} still waits for the previous one: that wait would then pass only after yet another phase"
                 );
-                Error::new(Code::PhaseMixed, loc, title).related(self.kernel.op(waiting.op).loc, "it waits here").help(
+                Error::new(Code::PhaseMixed, loc, title).related(self.kernel.op(waiting.op).loc, "the wait").help(
                     format!("let {role} arrive at a barrier after its wait, and wait for that before this arrival"),
                 )
             }
@@ -241,23 +241,27 @@ impl Run<'_> {
                 let (role, op) = (self.role_name(announced.role), self.kernel.op(announced.op));
                 let does = match op.kind {
                     OpKind::Nv(NvOp::CpAsyncArrive { .. }) => "raises the count of",
-                    _ => "announces bytes to",
+                    _ => "adds bytes (expect_tx) to",
                 };
                 let title = format!(
-                    "{role} {does} {name}, but no arrival of that phase is known to come after: the phase may complete before"
+                    "{role} {does} {name}, but no arrival of that phase is ordered after it: the phase may complete first"
                 );
                 let error = Error::new(Code::PhaseMixed, loc, title);
-                let error = if op.loc == loc { error } else { error.related(op.loc, "it is announced here") };
-                error.help("announce and arrive at once (`ttg.nv.mbarrier.arrive_expect_tx`), or arrive when the announcement is known")
+                let error = if op.loc == loc {
+                    error
+                } else {
+                    error.related(op.loc, "the `expect_tx` or the arrival of copies")
+                };
+                error.help("use `ttg.nv.mbarrier.arrive_expect_tx`, or order an arrival after this")
             }
         }
     }
 
-    /// Copies raise what a barrier counts, and may all arrive after the last of them has done so.
+    /// Copies raise the arrival count of a barrier beyond its maximum.
     pub(super) fn raised_too_far(&self, at: At<'_>, barrier: usize, counted: u32) -> Error {
         let own = &self.objects.barriers[barrier];
         let title = format!(
-            "copies raise the count of {} to as many as {counted} arrivals: an mbarrier counts up to {MAX_COUNT}",
+            "copies raise the arrival count of {} to {counted}: an mbarrier counts at most {MAX_COUNT}",
             own.name
         );
         Error::new(Code::BarrierCount, at.op.loc, title)
@@ -265,17 +269,17 @@ impl Run<'_> {
             .help("count their arrivals in `init` and write `noinc = true`, or wait for a phase in between")
     }
 
-    /// The announcements of one phase do not fit in the word.
+    /// The expected bytes of one phase exceed the transaction count.
     pub(super) fn too_many_bytes(&self, at: At<'_>, barrier: usize, expected: u64) -> Error {
         let own = &self.objects.barriers[barrier];
         let title = format!(
-            "{expected} bytes are announced to one phase of {}: its count of bytes ends at {MAX_COUNT}",
+            "one phase of {} expects {expected} bytes (expect_tx): the transaction count of an mbarrier is at most {MAX_COUNT}",
             own.name
         );
         Error::new(Code::TxBytes, at.op.loc, title).related(self.kernel.op(own.op).loc, "the barrier")
     }
 
-    /// What is to be said of a wait that does not end. `certain`: some arguments lead to it.
+    /// The error of a wait that does not terminate. `certain`: some arguments lead to it.
     pub(in crate::verify) fn incomplete(&self, state: &State, wait: &Wait, certain: bool) -> Option<Error> {
         let On::Phase(barrier, time) = wait.on else { return None };
         let (own, loc) = (&self.objects.barriers[barrier], self.kernel.op(wait.op).loc);
@@ -284,9 +288,9 @@ impl Run<'_> {
         let made = self.kernel.op(own.op).loc;
         let error = |code: Code, title: String| Error::new(code, loc, title).related(made, "the barrier");
         if !certain {
-            let title = format!("that {role} gets past this wait for a phase of {name} could not be shown");
+            let title = format!("this wait of {role} for a phase of {name} could not be shown to terminate");
             return Some(error(Code::NeverCompletes, title).help(
-                "the roles are compared loop by loop: let their loops have the same shape and the same bounds, computed in the same way",
+                "the roles are compared loop by loop: give their loops the same structure and the same bounds, computed in the same way",
             ));
         }
         if phase.arrived >= own.count && phase.expected > phase.copied {
@@ -295,7 +299,8 @@ impl Run<'_> {
                 phase.expected, phase.copied
             );
             return Some(
-                Error::new(Code::TxBytes, loc, title).help("announce the bytes of the copies of a phase, no more"),
+                Error::new(Code::TxBytes, loc, title)
+                    .help("expect exactly the bytes that the copies of a phase transfer"),
             );
         }
         if phase.arrived > 0 {
@@ -321,18 +326,18 @@ impl Run<'_> {
         }
         let first = state.machine.last(barrier, time.rem_euclid(own.n), own.n) < 0;
         let help = if first {
-            "the phase before the first counts as complete: a wait for a slot that was never used starts with parity 1"
+            "the phase before the first counts as complete: the first wait for a free slot has parity 1"
         } else {
-            "let every role wait for what the others do before, not after"
+            "order the roles so that no role waits for an arrival that comes only after its own progress"
         };
         Some(error(Code::NeverCompletes, title).help(help))
     }
 
-    /// At the end nothing is in flight.
+    /// Checks that no asynchronous operation is in flight at the end.
     pub(in crate::verify) fn ended(&self, state: &State) -> Result<(), Fault> {
         for record in &state.machine.records {
             let What::Access { memory, copy, pending, .. } = record.what else { continue };
-            // The end of a program waits until its stores have written, if their regions are there until they have read.
+            // A program ends only after its stores have written, if their regions exist until they have read.
             if self.objects.memories[memory].is_output() {
                 continue;
             }
@@ -358,7 +363,7 @@ impl Run<'_> {
                 }
                 Pending::Done if copy && record.known == 0 => {
                     let title = format!("{what} may still be in flight at the end: no role waits for it");
-                    Error::new(Code::InFlightAtEnd, op.loc, title).help("wait for every copy that is started")
+                    Error::new(Code::InFlightAtEnd, op.loc, title).help("wait for every copy")
                 }
                 Pending::Done => continue,
             };

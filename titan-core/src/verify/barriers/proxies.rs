@@ -1,5 +1,5 @@
-//! Rule 61: what the async proxy touches is fenced from what was touched ordinarily before. The hazards are those of
-//! [`crate::analysis::proxy`]; here they get words.
+//! Rule 61: accesses through the async proxy are fenced from earlier generic accesses to the same bytes. The hazards are found by
+//! [`crate::analysis::proxy`]; this module words the errors.
 
 use super::super::pipes::threads;
 use super::messages::{access, access_outside, does, does_outside};
@@ -14,7 +14,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     find(kernel, &Overlay::default()).hazards.iter().map(|h| error(kernel, h)).collect()
 }
 
-/// What an operation touches, by the user's name.
+/// The user's name of what an operation accesses.
 fn name(kernel: &Kernel, id: OpId, space: FenceSpace) -> String {
     let op = kernel.op(id);
     let of = |v: Value| match kernel.def_op(v) {
@@ -59,7 +59,7 @@ fn error(kernel: &Kernel, hazard: &Hazard) -> Error {
         Some(fence) => error
             .help(format!("{} before it", written(fence)))
             .help("`titan opt FILE.tir --passes fence` places what is missing"),
-        None => error.help("the copy may not have landed: wait for its group, and fence after that"),
+        None => error.help("the copy may not be complete: wait for its group, and fence after that"),
     }
 }
 

@@ -1,13 +1,13 @@
-//! Which sums are the numbers that they look like, though kernels compute in 32 bits.
+//! Absence of overflow: which sums of 32-bit arithmetic equal the unbounded sums.
 //!
-//! A [`Linear`] is a number without bounds. When a kernel adds, subtracts or multiplies, the result becomes a `Linear` only if it
-//! cannot leave the range of `i32`. One of two things says so:
+//! A [`Linear`] is an unbounded integer. The result of an addition, subtraction or multiplication of a kernel becomes a `Linear` only
+//! if it cannot overflow `i32`. That follows from one of:
 //!
 //! * the facts and the ranges of the atoms: extents are `0 ..= 2³¹ − 1`, what is loaded is an `i32`, a quotient is smaller;
-//! * a condition on the arguments of the launch, which [`Symbols::required`] collects: the launch checks it before anything
-//!   runs. `t + 3 < n` in a loop over `0..n` needs `n + 2 <= 2147483647`.
+//! * a condition on the arguments of the launch, which [`Symbols::required`] collects: it is checked before the launch.
+//!   `t + 3 < n` in a loop over `0..n` needs `n + 2 <= 2147483647`.
 //!
-//! Otherwise the result is an atom: the same wherever the same is computed, and nothing more is known of it.
+//! Otherwise the result is an atom: an unknown that is equal wherever the same expression is computed.
 
 use super::linear::{Atom, Condition, Facts, Linear};
 use super::values::{Arg, Key, Symbols};
@@ -16,18 +16,18 @@ use crate::ir::{BinOp, Def, HostExpr, HostOp, OpKind, ParamKind, Ty};
 const LEAST: i64 = i32::MIN as i64;
 const GREATEST: i64 = i32::MAX as i64;
 
-/// A condition is asked of a launch only if small arguments meet it, with so much to spare.
+/// A condition is imposed on launches only if small arguments satisfy it with this margin.
 const SPARE: i64 = 1 << 16;
 
-/// So many facts are used to get from what a kernel computes to what a launch knows.
+/// The maximum number of facts that are combined to derive a condition on launch arguments.
 const STEPS: usize = 4;
 
-/// So many atoms are multiplied at most, and so many products are in a sum.
+/// The maximum number of atoms in a product, and of products in a sum.
 const FACTORS: usize = 4;
 const PRODUCTS: usize = 16;
 
 impl Symbols<'_> {
-    /// The number, if what a kernel computes in 32 bits is that number.
+    /// The number, if 32-bit arithmetic computes it without overflow.
     pub(super) fn exact(&mut self, l: Linear, facts: &mut Facts) -> Option<Linear> {
         for room in [Linear::constant(GREATEST).minus(&l), l.plus_const(-LEAST)] {
             if facts.is_not_negative_within(&room, &|atom| self.range(atom)) {
@@ -45,7 +45,7 @@ impl Symbols<'_> {
         Some(l)
     }
 
-    /// A number of which the launch knows that it is not negative, and from which the same follows for `room`.
+    /// A number whose non-negativity a launch can check, and implies that of `room`.
     fn asked_of_launch(&self, room: &Linear, facts: &Facts, steps: usize) -> Option<Linear> {
         let inner = room.terms().map(|(atom, _)| atom).filter(|atom| !self.is_of_launch(*atom)).last();
         match inner {
@@ -55,7 +55,7 @@ impl Symbols<'_> {
         }
     }
 
-    /// Whether there is a sum in it that may leave the range of `i32`.
+    /// Whether it contains a sum that may overflow `i32`.
     pub(in crate::verify) fn may_wrap(&self, l: &Linear) -> bool {
         l.terms().any(|(atom, _)| {
             self.may_wrap.contains(&atom)
@@ -71,7 +71,7 @@ impl Symbols<'_> {
         })
     }
 
-    /// Collects a number that must not be negative; of two that differ in a constant the lower one is kept.
+    /// Records a number that must not be negative; of two that differ by a constant the lower one is kept.
     fn require(&mut self, needed: Linear) {
         for old in &mut self.required {
             if let Some(more) = needed.minus(old).as_constant() {
@@ -82,9 +82,9 @@ impl Symbols<'_> {
         self.required.push(needed);
     }
 
-    /// The conditions that a launch must meet, as it evaluates them.
+    /// The conditions on a launch, as host expressions.
     pub(in crate::verify) fn conditions(&self) -> Vec<HostExpr> {
-        // What is subtracted is at most what is added.
+        // The negative terms are at most the positive ones.
         let one = |needed: &Linear| {
             let (mut most, mut sum) = (Linear::constant(needed.base()), Linear::default());
             for (atom, k) in needed.terms() {
@@ -105,7 +105,7 @@ impl Symbols<'_> {
     pub(in crate::verify) fn range(&self, atom: Atom) -> (Option<i64>, Option<i64>) {
         match self.key(atom) {
             Some(Key::Symbol(_) | Key::Dim(..)) => (Some(0), Some(GREATEST)),
-            // The number of iterations of a loop is no `i32`.
+            // The number of iterations of a loop may exceed `i32`.
             Some(Key::Op(OpKind::For(_), args)) if args.len() == 3 => (Some(0), None),
             Some(Key::Op(OpKind::Binary(BinOp::And), args)) => match &args[..] {
                 // No bits but those of the mask.
@@ -136,7 +136,7 @@ impl Symbols<'_> {
         })
     }
 
-    /// Whether the launch knows it, whatever optional arguments are given.
+    /// Whether a launch can compute it, whichever optional arguments are present.
     pub(super) fn is_of_launch(&self, atom: Atom) -> bool {
         let given = |param: usize| match self.kernel().sig.params.get(param).map(|p| &p.kind) {
             Some(ParamKind::Tensor { optional, .. }) => !optional,
@@ -154,7 +154,7 @@ impl Symbols<'_> {
         }
     }
 
-    /// What the launch computes to get a number.
+    /// The host expression of a number.
     pub(super) fn expression(&self, l: &Linear) -> Option<HostExpr> {
         let mut sum: Option<HostExpr> = None;
         let mut terms: Vec<(Atom, i64)> = l.terms().collect();
@@ -238,7 +238,7 @@ impl Symbols<'_> {
         Some(sum)
     }
 
-    /// What bounds a counter bounds its product with what is not negative: `x · y ≤ u · y` if `x ≤ u`.
+    /// A bound of a counter gives a bound of its product with a non-negative number: `x · y ≤ u · y` if `x ≤ u`.
     fn bound_product(&mut self, factors: &[Atom], facts: &mut Facts) {
         for (i, counter) in factors.iter().enumerate() {
             if !matches!(self.key(*counter), Some(Key::Counter(_))) {

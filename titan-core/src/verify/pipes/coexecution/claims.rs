@@ -1,22 +1,22 @@
-//! Barrier programs that say which times of rings their operations are of.
+//! Co-execution of barrier programs by their claims about rings.
 //!
-//! A program that was made from rings states, next to the waits and arrivals that it made of them, what these do to a ring
-//! ([`Claim`]): for which slot, and after how many rounds of the ring. This module runs the roles together by these statements
-//! alone, with the rules of rings: whoever acquires waits until the readers have released the slot, and so on. That the
-//! operations do what is claimed of them is checked one by one, in [`crate::verify::program`].
+//! A program that was expanded from rings states, next to its waits and arrivals, what these do to a ring ([`Claim`]): for which
+//! slot, and after how many rounds of the ring. This module co-executes the roles by these claims alone, with the rules of rings: an
+//! acquisition waits until the readers have released the slot, and so on. That the operations implement the claims is checked one by
+//! one, in [`crate::verify::program`].
 //!
-//! A slot and a number of rounds are two values, a *pair*. What pair stands for what time is followed through loops and branches:
+//! A slot and a number of rounds are two values, a *pair*. Which pair stands for which time is tracked through loops and branches:
 //!
-//! * The *clock* of a side of a ring, the pair that it takes next, begins as zero and zero, and goes on by one slot whenever the
-//!   side takes one. What a loop carries of it is the clock inside of the loop.
-//! * A *stage* is a pair from where it is taken until it is given back. It stands for the same time wherever the values go.
+//! * The *clock* of a side of a ring, the pair that it takes next, starts at (0, 0), and advances by one slot whenever the
+//!   side takes one. The pair that a loop carries for it is the clock inside the loop.
+//! * A *stage* is a pair from its acquisition or wait until its release. It stands for the same time wherever the values are passed.
 //!
 //! ```text
 //! for .. carry(%s = 0, %r = 0)              the clock of the filling side of `ring`: (%s, %r)
-//!     ttg.claim.acquired<0> %ring, %s, %r   the stage (%s, %r) stands for the time t that the side has come to
+//!     ttg.claim.acquired<0> %ring, %s, %r   the stage (%s, %r) stands for the current time t of the side
 //!     .. copies to slot %s ..               allowed: that stage is acquired, and not filled yet
-//!     ttg.claim.filled<0> %ring, %s, %r     time t is filled, and the stage is gone
-//!     %n = add %s, 1   %w = eq %n, 3        the clock is the pair after (%s, %r): what the loop gives back is such a pair
+//!     ttg.claim.filled<0> %ring, %s, %r     time t is filled, and the stage ends
+//!     %n = add %s, 1   %w = eq %n, 3        the clock is the successor of (%s, %r): the loop must carry such a pair
 //!     continue select(%w, 0, %n), select(%w, %r + 1, %r)
 //! ```
 
@@ -27,13 +27,13 @@ use crate::ir::{BinOp, Claim, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pre
 use crate::verify::program::{Access, Claims, FilledBy};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The values that stand for a time: a slot, and the rounds before, if the ring is between roles.
+/// The values that stand for a time: a slot, and the number of earlier rounds if the ring is between roles.
 pub(super) type Pair = (Value, Option<Value>);
 
 /// A side of a ring: the one that fills, or a reader.
 pub(in crate::verify) type Side = (Pipe, bool);
 
-/// What shows a clock: a pair, or zero and zero, and how many steps the clock is further.
+/// A known relation to a clock: a pair (or (0, 0)), and by how many steps the clock is ahead of it.
 pub(super) type Shown = (Option<Pair>, u32);
 
 pub(super) type Clocks = BTreeMap<Side, BTreeSet<Shown>>;
@@ -42,27 +42,27 @@ pub(super) type Clocks = BTreeMap<Side, BTreeSet<Shown>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stage {
     time: i64,
-    /// A filling stage: it is filled. A reading stage: it was waited for.
+    /// For the filling side: it is filled. For a reader: it was waited for.
     usable: bool,
     /// Asynchronous copies were started to it; registers were stored to it.
     copied: bool,
     stored: bool,
 }
 
-/// What the values of a role stand for.
+/// The pairs of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::verify) struct Pairs {
     stages: BTreeMap<(Side, Pair), Stage>,
-    /// What shows each clock.
+    /// The known relation to each clock.
     pub(super) clocks: Clocks,
-    /// Commit groups of asynchronous copies so far, and the group of each time whose copies may be under way: none for the open
-    /// one.
+    /// The number of commit groups of asynchronous copies so far, and the group of each time whose copies may be in flight: `None` for
+    /// the open group.
     issued: i64,
     copying: BTreeMap<(Pipe, i64), Option<i64>>,
 }
 
 impl Pairs {
-    /// The same, times counted from where each ring stands.
+    /// The same, with times relative to the clock of each ring.
     pub(super) fn shifted(&self, base: impl Fn(Pipe) -> i64) -> Pairs {
         let mut all = self.clone();
         for (((pipe, _), _), stage) in &mut all.stages {
@@ -74,7 +74,7 @@ impl Pairs {
         all
     }
 
-    /// Closes the open commit group.
+    /// Commits the open group.
     fn commit(&mut self) {
         self.issued += 1;
         self.copying.values_mut().for_each(|group| *group = group.or(Some(self.issued)));
@@ -86,7 +86,7 @@ impl Pairs {
         self.copying.retain(|_, group| group.is_none_or(|group| group > done));
     }
 
-    /// How many stages of a ring are taken.
+    /// How many stages of a ring are held.
     pub(super) fn holds(&self, pipe: Pipe) -> usize {
         let times: BTreeSet<i64> =
             self.stages.iter().filter(|(((p, _), _), _)| *p == pipe).map(|(_, stage)| stage.time).collect();
@@ -102,18 +102,18 @@ impl Pairs {
         self.stages.get(&(side, pair)).copied()
     }
 
-    /// Changes a stage, under all pairs that stand for it.
+    /// Updates a stage, under all pairs that stand for it.
     fn change(&mut self, side: Side, time: i64, change: impl Fn(&mut Stage)) {
         self.stages.iter_mut().filter(|((s, _), stage)| *s == side && stage.time == time).for_each(|(_, s)| change(s));
     }
 
-    /// A stage is given back.
+    /// A stage is released.
     fn end(&mut self, side: Side, time: i64) {
         self.stages.retain(|(s, _), stage| *s != side || stage.time != time);
     }
 
-    /// Values are handed on to others. `moved`: the clocks that move in what is entered or left; `gone`: the values that are not
-    /// the same any more.
+    /// Values are passed along an edge. `moved`: the clocks that advance in the region that is entered or left; `gone`: the values
+    /// whose meaning ends there.
     fn hand_on(
         &mut self,
         kernel: &Kernel,
@@ -134,7 +134,7 @@ impl Pairs {
             }
         }
         self.stages = stages;
-        // A clock begins with the role.
+        // A clock starts with the role.
         for side in moved {
             self.clock(*side);
         }
@@ -166,7 +166,7 @@ impl Pairs {
     }
 }
 
-/// Whether a pair stands for the time that is so many steps after another one.
+/// Whether a pair is the given number of steps after another one.
 fn is_after(kernel: &Kernel, (slot, turn): Pair, base: Option<Pair>, (steps, slots): (u32, u32)) -> bool {
     if base == Some((slot, turn)) && steps == 0 {
         return true;
@@ -180,7 +180,7 @@ fn is_after(kernel: &Kernel, (slot, turn): Pair, base: Option<Pair>, (steps, slo
     is_after(kernel, before, base, (steps - 1, slots))
 }
 
-/// The pair of which this one is the next: `s + 1 == slots ? 0 : s + 1`, and one more round where it wraps.
+/// The predecessor of a pair: this one is `s + 1 == slots ? 0 : s + 1`, with one more round where it wraps.
 fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32) -> Option<Pair> {
     let choice = |value: Value| {
         let op = kernel.def_op(value).filter(|op| op.kind == OpKind::Select)?;
@@ -202,7 +202,7 @@ fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32) -> Option<Pair> {
 }
 
 impl Run<'_> {
-    /// Runs a barrier program by what it claims.
+    /// A run of a barrier program by its claims.
     pub(in crate::verify) fn of_claims<'k>(kernel: &'k Kernel, claims: Claims) -> Run<'k> {
         let mut run = Run::without_barriers(kernel, claims.events.clone());
         run.staging = claims.staging.clone();
@@ -214,7 +214,7 @@ impl Run<'_> {
         Err(Fault::Claim { op, what: what.into() })
     }
 
-    /// What an operation is claimed to do; what it waits for, if it cannot be done yet.
+    /// The effect of a claim; or the wait that blocks it.
     pub(super) fn claimed(
         &mut self,
         state: &mut State,
@@ -230,7 +230,7 @@ impl Run<'_> {
         let time = match (claim, taken) {
             (Claim::Acquired | Claim::Next, _) => return self.take(state, role, (id, claim), (side, pair)),
             (Claim::Filled | Claim::Ready | Claim::Released, None) => {
-                return Self::breaks(id, "no stage of the ring is held under this slot and round");
+                return Self::breaks(id, "the role holds no stage of the ring with this slot and round");
             }
             (Claim::Filled | Claim::Ready, Some(stage)) if stage.usable => {
                 return Self::breaks(id, "this stage has been filled or waited for before");
@@ -242,14 +242,14 @@ impl Run<'_> {
                 let covered = match self.claims.filled_by.get(&id) {
                     Some(FilledBy::Copies) => !stage.stored,
                     Some(FilledBy::Threads) => !stage.copied,
-                    // What was waited for is done; within a role waits for groups are checked elsewhere.
+                    // Copies that were waited for are complete; waits for groups within a role are checked elsewhere.
                     Some(FilledBy::All) | None => true,
                 };
                 if !covered {
-                    return Self::breaks(id, "the arrival does not wait for all that fills the stage");
+                    return Self::breaks(id, "the arrival does not cover everything that fills the stage");
                 }
                 if self.claims.filled_by.contains_key(&id) {
-                    // Whoever waits at the barrier waits for the copies.
+                    // A wait at the barrier includes the copies.
                     state.roles[role].pairs.copying.remove(&(pipe, stage.time));
                 }
                 stage.time
@@ -286,7 +286,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// A side takes the stage that its clock shows.
+    /// A side takes the stage at its clock.
     fn take(
         &mut self,
         state: &mut State,
@@ -320,21 +320,21 @@ impl Run<'_> {
         let pairs = &mut state.roles[role].pairs;
         let clock = pairs.clock(side);
         if !clock.iter().any(|(base, steps)| is_after(self.kernel, pair, *base, (*steps, slots))) {
-            return Self::breaks(id, "the slot and the round are not those that come next");
+            return Self::breaks(id, "the slot and the round are not the next ones of the ring");
         }
         *clock = clock.iter().map(|(base, steps)| (*base, steps + 1)).collect();
         pairs.stages.insert((side, pair), Stage { time, usable: false, copied: false, stored: false });
         Ok(None)
     }
 
-    /// What an operation touches of rings: it must hold the stage.
+    /// An access of an operation to rings: its role must hold the stage.
     pub(super) fn touched(&mut self, state: &mut State, role: usize, id: OpId) -> Result<(), Fault> {
         for ring in self.claims.under.get(&id).into_iter().flatten() {
             let own = &state.rings[ring.index()];
             let idle = own.filled.low == own.acquired
                 && own.readers.iter().all(|r| r.claimed == own.acquired && r.released.low == own.acquired);
             if !idle || state.roles.iter().any(|r| r.pairs.copying.keys().any(|(p, _)| p == ring)) {
-                return Self::breaks(id, "this touches the memory of a ring that is in use");
+                return Self::breaks(id, "this accesses the memory of a ring that is in use");
             }
         }
         let Some(accesses) = self.claims.accesses.get(&id).cloned() else { return Ok(()) };
@@ -347,7 +347,7 @@ impl Run<'_> {
                 pair.0 == slot && held && own.is_none_or(|own| own == *pipe)
             });
             let Some(((side, _), stage)) = found.map(|(key, stage)| (*key, *stage)) else {
-                return Self::breaks(id, "this touches a stage that its role does not hold");
+                return Self::breaks(id, "this accesses a stage that its role does not hold");
             };
             if own.is_none() && *self.claims.companions.entry(region).or_insert(side.0) != side.0 {
                 return Self::breaks(id, "this memory belongs to two rings");
@@ -363,7 +363,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Closes a commit group, or waits for groups.
+    /// Commits a group, or waits for groups.
     pub(super) fn grouped(state: &mut State, role: usize, nv: NvOp) {
         let pairs = &mut state.roles[role].pairs;
         if let NvOp::Commit { group: NvGroup::CpAsync, .. } = nv {
@@ -373,7 +373,7 @@ impl Run<'_> {
         }
     }
 
-    /// Values are handed on where something with blocks is entered, goes on or is left.
+    /// Passes pairs along where an operation with regions is entered, repeated or left.
     pub(super) fn hand_pairs_on(
         &self,
         state: &mut State,

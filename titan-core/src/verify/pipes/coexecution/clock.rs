@@ -1,11 +1,11 @@
-//! Loops before barriers: what turns in them, in any iteration.
+//! The induction over loops with barriers: the state at the start of an arbitrary iteration.
 //!
-//! One iteration is run as it comes first, to see how far every barrier and every memory gets in it, and by how much carried
-//! integers grow. Then an arbitrary iteration is run: what got `k` further the first time stands `k · i` further, what got
-//! further by something else, because an inner loop did, stands anywhere; carried integers stand where their steps put them, or
-//! at their distance from the barrier that grew as they did. That the assumption holds again at the end of that iteration,
-//! in every case, makes it hold for all. What it does not hold for is planned with less: as standing anywhere, with what gets
-//! as far as it does in every iteration, and at last by itself.
+//! The first iteration is executed to find by how much the clock of every barrier and memory advances in it, and by how much carried
+//! integers grow (the *induction hypothesis*). Then an arbitrary iteration `i` is executed: a clock that advanced by `k` is `k · i`
+//! ahead, one that advanced by an unknown amount, in an inner loop, is anywhere; carried integers (the *induction variables*) have the
+//! values of their steps, or keep their distance from the object whose clock advanced alike. If the hypothesis holds again at the end
+//! of that iteration, in every case, it holds for all. Objects and variables that deviate get a weaker hypothesis: anywhere, but
+//! together with those that advance alike; and finally each on its own.
 
 use super::claims::{Clocks, Shown, Side};
 use super::cyclic::Turn;
@@ -18,23 +18,23 @@ use super::values::Known;
 use crate::ir::{OpKind, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a counter follows.
+/// How a carried integer or its counter advances.
 #[derive(Clone, Debug)]
 enum Induction {
     /// It grows by this in each iteration.
     Step(i64),
-    /// It grows as this object does, and stands so far from its origin.
+    /// It advances with this object, at this distance from its origin.
     Object(usize, i64),
 }
 
-/// What a carried integer is, of its counter.
+/// A carried integer as a function of its counter.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     /// The counter itself.
     Plain,
-    /// Its stage of so many.
+    /// The counter modulo this.
     Stage(i64),
-    /// The parity of its turns, and what is added to them.
+    /// The parity of the counter divided by the first number, plus the second.
     Parity(i64, i64),
 }
 
@@ -47,31 +47,31 @@ struct Carried {
     shape: Shape,
 }
 
-/// How an arbitrary iteration begins.
+/// The induction hypothesis: the state at the start of an arbitrary iteration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
-    /// How far each object gets in the first iteration.
+    /// By how much the clock of each object advances in the first iteration.
     advance: Vec<Linear>,
-    /// Which of them get as far in every iteration; the rest stands anywhere.
+    /// Which of them advance equally in every iteration; the others are anywhere.
     even: Vec<bool>,
     carried: Vec<Carried>,
 }
 
-/// What did not go in some iteration as in the first.
+/// The deviations of some iteration from the hypothesis.
 #[derive(Debug, Default)]
 pub(super) struct Deviations {
-    /// Carried values that do not grow by steps, and those that follow nothing.
+    /// Carried values that do not grow by constant steps, and those that are no induction variables.
     stepless: BTreeSet<Value>,
     free: BTreeSet<Value>,
-    /// Objects that do not always get as far, and those that go with no other one.
+    /// Objects that do not always advance equally, and those that advance with no other one.
     uneven: BTreeSet<usize>,
     alone: BTreeSet<usize>,
-    /// What the clocks of rings show by the pairs of a role, of which not all keep up.
+    /// The pairs that are related to the clocks of rings, by role, where not all stay related.
     clocks: BTreeMap<usize, Clocks>,
 }
 
 impl Deviations {
-    /// The state, without the pairs that do not keep up with their clocks.
+    /// The state without the pairs that do not stay related to their clocks.
     pub(super) fn with_clocks(&self, state: &State) -> State {
         let mut state = state.clone();
         for (role, clocks) in &self.clocks {
@@ -80,7 +80,8 @@ impl Deviations {
         state
     }
 
-    /// Notes pairs that showed a clock before an iteration and do not after it; whether there are such, and others that do.
+    /// Records pairs that were related to a clock before an iteration and are not after it; returns whether there are any, while
+    /// others stay related.
     pub(super) fn fewer_clocks(&mut self, before: &State, ends: &[State], roles: &[usize]) -> bool {
         let mut any = false;
         for role in roles {
@@ -102,7 +103,7 @@ impl Deviations {
 }
 
 impl Run<'_> {
-    /// Runs the first iteration of these loops, and plans the arbitrary one.
+    /// Executes the first iteration of these loops, and forms the hypothesis for the arbitrary one.
     pub(super) fn plan(
         &mut self,
         state: &State,
@@ -123,14 +124,14 @@ impl Run<'_> {
         let timed = std::mem::replace(&mut self.timed, false);
         let asked = self.symbols.required.clone();
         let ends = self.run_inside(first, &goal);
-        // The arbitrary iteration asks for what it needs, and this one with it.
+        // The conditions on the launch come from the arbitrary iteration, which includes this one.
         self.symbols.required = asked;
         self.timed = timed;
         let ends = ends?;
         let Some(end) = ends.first() else { return Ok(Plan::default()) };
         let n = state.machine.origins.len();
         let advance: Vec<Linear> = (0..n).map(|o| end.moved(state, o)).collect();
-        // What all iterations sum up to must be a number that can be written down, of what the launch gives.
+        // The total over all iterations must be expressible by launch arguments.
         let mut sums = |by: &Linear| {
             by.terms().all(|(atom, _)| self.symbols.is_of_launch(atom))
                 && self.symbols.product(by, common, &mut state.facts.clone()).is_some()
@@ -147,7 +148,7 @@ impl Run<'_> {
         Ok(plan)
     }
 
-    /// The carried integers of the loop at which a role stands.
+    /// The carried integers of the loop at which a role is.
     fn integers(&self, state: &State, role: usize) -> Vec<Value> {
         let Some(Frame::Loop(l)) = state.roles[role].frames.last() else { return Vec::new() };
         self.carried(self.kernel.op(l.op)).into_iter().filter(|v| self.kernel.ty(*v) == Ty::I32).collect()
@@ -182,7 +183,7 @@ impl Run<'_> {
             (None, _) => {
                 let alike = |o: usize| {
                     let distance = start.minus(&state.machine.origins[o]).as_constant()?;
-                    // Of a stage only the remainder is known.
+                    // Only the remainder of a stage is known.
                     let same = plan.advance[o] == grown
                         || turn.is_some_and(|n| grown.minus(&plan.advance[o]).residue(n) == Some(0));
                     (same && !(stepless && plan.even[o])).then_some(Induction::Object(o, distance))
@@ -193,7 +194,7 @@ impl Run<'_> {
         Some(Carried { role, arg, start, follows, shape })
     }
 
-    /// The counter of which this is the stage.
+    /// The counter of a stage index.
     fn stage_of(&self, stage: &Linear, n: i64) -> Option<Linear> {
         if stage.as_constant().is_some() {
             return Some(stage.clone());
@@ -201,7 +202,7 @@ impl Run<'_> {
         self.symbols.cyclic(stage).filter(|(_, by)| *by == n).map(|(t, _)| t)
     }
 
-    /// What is added to the turns of a counter to give a parity.
+    /// The offset that makes a parity from the quotient of a counter.
     fn flip(&mut self, parity: &Linear, t: &Linear, n: i64, facts: &mut Facts) -> Option<i64> {
         let turns = self.symbols.quotient(t, n, facts)?;
         let of = match parity.as_constant() {
@@ -211,7 +212,7 @@ impl Run<'_> {
         of.minus(&turns).as_constant().map(|c| c.rem_euclid(2))
     }
 
-    /// Puts a state at the beginning of the iteration that is `i` further, or after so many.
+    /// Moves a state to the start of an iteration `i` ahead, or behind that many iterations.
     pub(super) fn shift(&mut self, state: &mut State, plan: &Plan, deviations: &Deviations, i: &Linear) {
         let before = state.machine.origins.clone();
         for (o, advance) in plan.advance.iter().enumerate() {
@@ -254,14 +255,14 @@ impl Run<'_> {
         }
     }
 
-    /// Some number that is not negative.
+    /// An unknown number that is not negative.
     pub(in crate::verify) fn somewhere(&mut self, state: &mut State) -> Linear {
         let atom = Linear::atom(self.symbols.counter());
         state.facts.assume(&Condition::NotNegative(atom.clone(), true), true);
         atom
     }
 
-    /// Whether something is not, after the arbitrary iteration, where the plan puts it: it is noted.
+    /// Checks the induction hypothesis after the arbitrary iteration; records and returns whether there are deviations.
     pub(super) fn check_induction(
         &mut self,
         plan: &Plan,
@@ -278,7 +279,7 @@ impl Run<'_> {
             let advance: Vec<Linear> = plan.advance.iter().map(|by| self.symbols.settled(by, &mut facts)).collect();
             any |= plan.uneven(begin, (&moved, &advance), deviations);
         }
-        // What is carried was taken to go with them: it is not to blame.
+        // Carried values were assumed to follow these objects: they are not the deviation.
         if any {
             return true;
         }
@@ -304,7 +305,7 @@ impl Run<'_> {
         any
     }
 
-    /// The clocks of rings go on by what passes in one round, `times` over.
+    /// Advances the clocks of rings by `times` rounds.
     pub(super) fn tick(&mut self, state: &mut State, passed: &[[Option<Linear>; 2]], times: &Linear) {
         for (ring, by) in passed.iter().enumerate() {
             for (side, by) in by.iter().enumerate() {
@@ -319,7 +320,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the kernel writes times down.
+    /// Whether the kernel states times.
     pub(super) fn writes_times(&self) -> bool {
         let clocked = |kind: &OpKind| matches!(kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_)));
         self.kernel.ops.iter().any(|op| clocked(&op.kind) && !op.args.is_empty())
@@ -327,21 +328,21 @@ impl Run<'_> {
 }
 
 impl State {
-    /// How far an object has got since then.
+    /// By how much the clock of an object advanced since an earlier state.
     fn moved(&self, since: &State, object: usize) -> Linear {
         self.machine.clock(object).minus(&since.machine.clock(object))
     }
 }
 
 impl Plan {
-    /// Whether two objects stand anywhere, but together: how far the second is from the first.
+    /// For two objects that are anywhere, but together: the distance of the second from the first.
     fn together(&self, origins: &[Linear], deviations: &Deviations, (first, second): (usize, usize)) -> Option<i64> {
         let free = |o: usize| !self.even[o] && !deviations.alone.contains(&o);
         let alike = free(first) && free(second) && self.advance[first] == self.advance[second];
         origins[second].minus(&origins[first]).as_constant().filter(|_| alike)
     }
 
-    /// Whether an object got further than planned: it is noted.
+    /// Records and returns whether an object advanced otherwise than in the hypothesis.
     fn uneven(&self, begin: &State, (moved, advance): (&[Linear], &[Linear]), deviations: &mut Deviations) -> bool {
         let mut any = false;
         for o in 0..moved.len() {
@@ -357,8 +358,8 @@ impl Plan {
     }
 }
 
-/// How far the clocks of each ring went, that of the readers and that of the filler: if as far in every case, and as far in
-/// every round. What inner loops pass is in the clocks of the state, what the round itself passes in its rings.
+/// By how much the clocks of each ring advanced, that of the readers and that of the filler, if equally in every case and in
+/// every round. The advance of inner loops is in the clocks of the state, that of the round itself in its rings.
 pub(super) fn passed(ends: &[State], before: &State, always: impl Fn(&Linear) -> bool) -> Vec<[Option<Linear>; 2]> {
     let read = |r: &Ring| r.readers.first().map_or(0, |r| r.claimed);
     let of = |end: &State, ring: usize, side: usize| {

@@ -1,10 +1,10 @@
-//! Indices and parities of what turns: `t mod n` and `(t div n) mod 2`, however a kernel computes them.
+//! Cyclic indices and parities: `t mod n` and `(t div n) mod 2`, however a kernel computes them.
 //!
-//! Kernels divide a counter, or they carry a stage and a parity and turn them over by hand: `s = s + 1 == n ? 0 : s + 1`,
-//! `p = p ^ (s + 1 == n)`. Both become the same [`Linear`]: `t − n·q` with `q` the atom of the quotient. What is recognised
-//! of the second kind is what [`Turns`] finds in the body of a loop.
+//! Kernels divide a counter, or they carry a slot index and a parity and wrap them by hand: `s = s + 1 == n ? 0 : s + 1`,
+//! `p = p ^ (s + 1 == n)`. Both become the same [`Linear`]: `t − n·q` with `q` the atom of the quotient. [`Turns`] recognises the
+//! second kind in the body of a loop.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what turns is named")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "only cyclic updates are named")]
 
 use super::linear::{Condition, Facts, Linear};
 use super::values::{Env, Key, Known, Symbols};
@@ -12,7 +12,7 @@ use crate::ir::{BinOp, Block, Const, Elem, Kernel, Op, OpId, OpKind, Pred, Ty, V
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Symbols<'_> {
-    /// What this is the remainder of, and by what.
+    /// The dividend and the divisor of which this is the remainder.
     pub(in crate::verify) fn cyclic(&self, l: &Linear) -> Option<(Linear, i64)> {
         l.terms().find_map(|(atom, k)| {
             let (of, by) = self.quotient_of(atom)?;
@@ -25,7 +25,7 @@ impl Symbols<'_> {
         self.quotient(of, by, facts).map(|q| of.plus(-by, &q))
     }
 
-    /// Whether a condition says that a counter begins a new turn: the counter, how long a turn is, and which truth says so.
+    /// Whether a condition tests that a counter wraps: the counter, its period, and the truth value that means so.
     fn begins(&self, condition: &Condition) -> Option<(Linear, i64, bool)> {
         let (l, truth, equal) = match condition {
             Condition::Zero(l, v) => (l, *v, true),
@@ -48,7 +48,7 @@ impl Symbols<'_> {
         None
     }
 
-    /// The parity that follows a parity when a condition holds: it turns if the counter of the condition begins a turn.
+    /// The parity after an update under a condition: it flips if the counter of the condition wraps.
     fn turned(&mut self, parity: &Linear, condition: &Condition, facts: &mut Facts) -> Option<Linear> {
         let (t, n, truth) = self.begins(condition)?;
         let (of, _) = self.cyclic(parity).filter(|(_, by)| *by == 2)?;
@@ -58,7 +58,7 @@ impl Symbols<'_> {
         truth.then(|| self.remainder(&after, 2, facts)).flatten()
     }
 
-    /// Choices and exclusive ors of stages and parities.
+    /// Selects and exclusive ors of stages and parities.
     pub(in crate::verify) fn turning(&mut self, op: &Op, env: &Env, facts: &mut Facts) -> Option<Linear> {
         match (&op.kind, &op.args[..]) {
             (OpKind::Select, [condition, a, b]) => {
@@ -96,7 +96,7 @@ impl Symbols<'_> {
             return None;
         };
         let (new, same) = if truth { (a, b) } else { (b, a) };
-        // 0 at the beginning of a turn, s + 1 elsewhere.
+        // 0 where it wraps, s + 1 otherwise.
         let next = self.remainder(&t, n, facts)?;
         if new.as_constant() == Some(0) && self.cyclic(&same.plus_const(-1)) == Some((t.plus_const(-1), n)) {
             return Some(next);
@@ -138,8 +138,8 @@ impl Symbols<'_> {
         self.remainder(&of.plus_const(1), 2, facts)
     }
 
-    /// The same integer, where all that facts give one value is this value, also inside of quotients and products: two that
-    /// are equal for these facts are the same.
+    /// The same integer with every atom that the facts determine replaced by its value, also inside quotients and products: integers
+    /// that are equal under these facts become identical.
     pub(super) fn settled(&mut self, l: &Linear, facts: &mut Facts) -> Linear {
         let mut sum = Linear::constant(l.base());
         for (atom, k) in l.terms() {
@@ -159,7 +159,7 @@ impl Symbols<'_> {
         sum
     }
 
-    /// An integer that is known, if it is.
+    /// The known value of an integer, if there is one.
     pub(in crate::verify) fn known_int(&self, value: Value, env: &Env) -> Option<Linear> {
         match env.known.get(&value)? {
             Known::Int(l) => Some(l.clone()),
@@ -168,16 +168,16 @@ impl Symbols<'_> {
     }
 }
 
-/// How a carried value turns.
+/// The cycle of a carried value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum Turn {
     /// `0, 1, …, n − 1, 0, …`
     Stage(i64),
-    /// 0 or 1, the other one whenever a stage of `n` begins again.
+    /// 0 or 1, flipped whenever a stage of period `n` wraps.
     Parity(i64, Value),
 }
 
-/// How the carried values of loops turn, as their updates are written.
+/// The cycles of the carried values of loops, from their updates as written.
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Turns(BTreeMap<Value, Turn>);
 
@@ -220,10 +220,10 @@ impl Turns {
     }
 }
 
-/// The values that a carried value becomes in a body: carried on by inner loops, or changed in the ways of stages and parities.
+/// The values that a carried value becomes in a body: carried by inner loops, or updated as stages and parities are.
 fn versions(kernel: &Kernel, body: Block, arg: Value) -> BTreeSet<Value> {
     let mut all = BTreeSet::from([arg]);
-    // What is changed after an inner loop follows it in the text, so two walks see everything.
+    // Updates after an inner loop follow it in the text, so two walks find everything.
     for _ in 0..2 {
         kernel.walk_block(body, &mut |_, op| {
             let from = |v: &Value| all.contains(v) || stepped(kernel, *v, &all).is_some();
@@ -250,7 +250,7 @@ fn versions(kernel: &Kernel, body: Block, arg: Value) -> BTreeSet<Value> {
     all
 }
 
-/// `v + 1`, of one of these.
+/// `v + 1` of one of these values.
 fn stepped(kernel: &Kernel, value: Value, all: &BTreeSet<Value>) -> Option<Value> {
     let op = kernel.def_op(value).filter(|o| o.kind == OpKind::Binary(BinOp::Add))?;
     let [a, b] = op.args[..] else { return None };
@@ -258,7 +258,7 @@ fn stepped(kernel: &Kernel, value: Value, all: &BTreeSet<Value>) -> Option<Value
     if all.contains(&a) && step(b) { Some(a) } else { Some(b).filter(|b| all.contains(b) && step(a)) }
 }
 
-/// How long a turn is, and the comparisons that see its end.
+/// The period of a stage, and the comparisons that test for the wrap.
 fn stage(kernel: &Kernel, body: Block, all: &BTreeSet<Value>) -> Option<(i64, Vec<Value>)> {
     let (mut turn, mut compared) = (None, Vec::new());
     kernel.walk_block(body, &mut |_, op| {
@@ -274,7 +274,7 @@ fn stage(kernel: &Kernel, body: Block, all: &BTreeSet<Value>) -> Option<(i64, Ve
             compared.extend(op.results.first().filter(|_| ends));
         }
     });
-    // Comparisons of the next stage with 0 see the end too.
+    // Comparisons of the next stage with 0 test for the wrap too.
     kernel.walk_block(body, &mut |_, op| {
         if let (OpKind::Cmp(Pred::Eq | Pred::Ne), [a, b]) = (&op.kind, &op.args[..])
             && all.contains(a)

@@ -1,5 +1,5 @@
-//! Which operations matter when roles are run together: those that do something to rings, barriers, groups or memory, the
-//! loops and branches around them, and loops that something leaves early; and the numbers that decide what these operations do.
+//! The relevant operations for co-execution: those on rings, barriers, groups or memory, the loops and branches around them, and
+//! early exits from such loops; and the scalars that control these operations.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
@@ -8,7 +8,7 @@ use crate::ir::{AmdOp, Block, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, Tt
 use crate::verify::barriers::objects::Objects;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The operations that matter, and the staging rings.
+/// The relevant operations, and the staging rings.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct Events {
     pub(super) ops: BTreeSet<OpId>,
@@ -24,7 +24,7 @@ impl Events {
         events
     }
 
-    /// These operations, the loops and branches around them, and what leaves such loops early.
+    /// These operations, the loops and branches around them, and early exits from such loops.
     pub(in crate::verify) fn around(kernel: &Kernel, ops: BTreeSet<OpId>) -> BTreeSet<OpId> {
         let mut events = Events { ops, staging: BTreeSet::new() };
         let tree = Tree::new(kernel);
@@ -35,7 +35,7 @@ impl Events {
         events.ops
     }
 
-    /// Marks what matters in a block; gives whether anything does.
+    /// Marks the relevant operations of a block; returns whether there are any.
     fn find(&mut self, kernel: &Kernel, objects: &Objects, block: Block) -> bool {
         let mut any = false;
         for id in &kernel.block(block).ops {
@@ -55,7 +55,7 @@ impl Events {
         any
     }
 
-    /// Marks what leads out of a loop that matters.
+    /// Marks the exits from relevant loops.
     fn find_exits(&mut self, kernel: &Kernel, block: Block, returns: bool, around: &mut Vec<OpId>) {
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
@@ -77,8 +77,8 @@ impl Events {
     }
 }
 
-/// The scalars on which it depends which barriers are used, and how often: indices, parities, bounds of loops, conditions, and
-/// what these are made of.
+/// The scalars that control which barriers are used, and how often: indices, parities, loop bounds, conditions, and
+/// their operands.
 pub(super) fn deciding(kernel: &Kernel, events: &BTreeSet<OpId>) -> BTreeSet<Value> {
     let scalar = |v: &Value| matches!(kernel.ty(*v), Ty::Scalar(_));
     let sources = carried(kernel);
@@ -98,7 +98,7 @@ pub(super) fn deciding(kernel: &Kernel, events: &BTreeSet<OpId>) -> BTreeSet<Val
     found
 }
 
-/// From which values loops and branches may hand on to each of theirs.
+/// For each carried value and result of loops and branches, the values that may be passed to it.
 fn carried(kernel: &Kernel) -> BTreeMap<Value, Vec<Value>> {
     let mut sources: BTreeMap<Value, Vec<Value>> = BTreeMap::new();
     kernel.walk(&mut |_, op| {
@@ -120,7 +120,7 @@ fn carried(kernel: &Kernel) -> BTreeMap<Value, Vec<Value>> {
     sources
 }
 
-/// What a loop carries: its values before the loop, and in it.
+/// The carried values of a loop: the initial ones, and the arguments of its body.
 fn handed<'k>(kernel: &'k Kernel, op: &'k Op) -> (&'k [Value], &'k [Value]) {
     let args = op.regions.first().map_or(&[][..], |b| &kernel.block(*b).args);
     match op.kind {
@@ -130,7 +130,7 @@ fn handed<'k>(kernel: &'k Kernel, op: &'k Op) -> (&'k [Value], &'k [Value]) {
     }
 }
 
-/// Whether an operation does anything to rings, barriers, groups or memory: loops and branches without one are passed over.
+/// Whether an operation affects rings, barriers, groups or memory: loops and branches without one are skipped.
 const fn does_something(kind: &OpKind) -> bool {
     match kind {
         OpKind::Ttg(ttg) => !matches!(

@@ -1,24 +1,24 @@
-//! Numbers for what a launch gives: with them a fault that could not be ruled out is shown to happen, or not.
+//! Concrete launch arguments, with which a fault that could not be ruled out is confirmed or not.
 //!
-//! A proof that fails says nothing about the kernel: a loop may run as often as another without that being shown. So roles that do
-//! not fit together for unknown arguments are run once more for a few small ones. If they do not fit there either, and nothing
-//! but these numbers decided that, the fault is told as one, with the numbers. Otherwise it is told as what could not be shown.
+//! A failed proof does not show that the kernel is wrong: two loops may have equal iteration counts that could not be proved equal. So
+//! after a fault for unknown arguments, the roles are executed once more for a few small ones. If there is a fault again, and only
+//! these numbers led to it, it is reported as certain, with the numbers. Otherwise it is reported as something that could not be shown.
 
 use super::values::Key;
 use crate::ir::{HostNames, Kernel, OpKind};
 
-/// What is tried for each argument. Extents that are counted in tiles need some that are large.
+/// The values that are tried for each argument. Extents that are divided by tile sizes need large ones.
 const NUMBERS: [i64; 7] = [1, 0, 2, 3, 5, 200, 1000];
 
-/// So many arguments are varied independently of each other.
+/// The number of arguments that are varied independently.
 const VARIED: u32 = 3;
 
-/// Numbers for arguments, given out in the order in which these are asked for.
+/// Numbers for arguments, assigned in the order in which arguments are requested.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Example {
     numbers: Vec<i64>,
     asked: Vec<Key>,
-    /// Whether no more arguments get numbers.
+    /// Whether no further arguments get numbers.
     whole: bool,
 }
 
@@ -28,7 +28,7 @@ impl Example {
         NUMBERS.iter().map(|n| Example { numbers: vec![*n], asked: Vec::new(), whole: false })
     }
 
-    /// Examples in which so many arguments are not.
+    /// Examples in which this many arguments differ.
     pub(super) fn mixed(arguments: usize) -> impl Iterator<Item = Example> {
         let (n, places) = (NUMBERS.len(), u32::try_from(arguments).unwrap_or(VARIED).min(VARIED));
         let all = (0..n.pow(places)).map(move |i| (0..places).map(|at| NUMBERS[i / n.pow(at) % n]).collect());
@@ -39,17 +39,17 @@ impl Example {
         })
     }
 
-    /// Arguments that were not asked for get no numbers from here on.
+    /// Arguments that were not requested so far get no numbers.
     pub(super) fn complete(&mut self) {
         self.whole = true;
     }
 
-    /// How many arguments were asked for.
+    /// The number of requested arguments.
     pub(super) fn arguments(&self) -> usize {
         self.asked.len()
     }
 
-    /// The number of an argument; the first program is looked at.
+    /// The number of an argument; program ids are those of the first program.
     pub(super) fn number(&mut self, key: &Key) -> Option<i64> {
         match key {
             Key::Symbol(_) | Key::Dim(..) | Key::Value(_, 0) => {

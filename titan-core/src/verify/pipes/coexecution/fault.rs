@@ -1,10 +1,10 @@
-//! Who waits for what, and why roles do not fit together.
+//! Waits and faults of co-execution.
 
 use super::linear::{Atom, Condition, Linear};
 use crate::ir::{OpId, Pipe};
 use crate::verify::Error;
 
-/// What a role waits for.
+/// A wait of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verify) struct Wait {
     pub(in crate::verify) role: usize,
@@ -12,7 +12,7 @@ pub(in crate::verify) struct Wait {
     pub(in crate::verify) on: On,
 }
 
-/// What ends a wait.
+/// The condition of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum On {
     /// A stage that is filled.
@@ -23,56 +23,56 @@ pub(in crate::verify) enum On {
     Phase(usize, i64),
 }
 
-/// A wait that does not end.
+/// A wait that does not terminate.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Stuck {
     pub(in crate::verify) wait: Wait,
-    /// The role that could end it.
+    /// The role that could complete it.
     pub(in crate::verify) provider: Option<usize>,
-    /// The loop at whose head that role stands, and whether the loop does anything to the ring.
+    /// The loop at whose head that role is, and whether the loop uses the ring.
     pub(in crate::verify) behind: Option<(OpId, bool)>,
-    /// How many stages of the ring the role that waits holds itself.
+    /// How many stages of the ring the waiting role holds itself.
     pub(in crate::verify) holds: usize,
-    /// What there is to say of a phase that does not complete.
+    /// The error of a phase that does not complete.
     pub(in crate::verify) told: Option<Error>,
 }
 
-/// Why the roles do not fit together.
+/// A fault of co-execution.
 #[derive(Clone, Debug)]
 pub(in crate::verify) enum Fault {
-    /// Every role waits or has ended; which have ended.
+    /// A deadlock: every role waits or has ended.
     Stuck { waits: Vec<Stuck>, ended: Vec<bool> },
     /// Every role has ended, but a ring is not empty.
     Left { pipe: Pipe, filled: i64, read: i64 },
-    /// Loops of which no iteration stands for all, and how often each runs from here on.
+    /// Loops for which the induction failed, and their remaining iteration counts.
     Apart { loops: Vec<(usize, OpId, Linear)> },
-    /// A loop without a count has pipeline operations in it.
+    /// A loop without an iteration count contains pipeline operations.
     Endless { role: usize, op: OpId },
     /// A loop with barriers, groups or regions in it is left early.
     Early { role: usize, op: OpId },
-    /// A staging slot is taken again before its store was waited for.
+    /// A staging slot is acquired again before its store was waited for.
     Staging { op: OpId, pipe: Pipe },
-    /// A written time that is not the clock's, or is not known to be.
+    /// A stated time that differs from the ring's clock, or is not known to be equal.
     Time { op: OpId, pipe: Pipe, wrong: bool },
-    /// A barrier program claims of a ring what does not hold.
+    /// A claim of a barrier program that does not hold.
     Claim { op: OpId, what: String },
-    /// Something that barriers, groups and memory do not allow.
+    /// A break of the rules of barriers, groups and memory.
     Barrier(Box<Error>),
     /// Too many cases.
     Lost,
 }
 
-/// Why a run does not go on.
+/// Why a run stops.
 #[derive(Clone, Debug)]
 pub(in crate::verify) enum Stop {
     Fault(Fault),
-    /// No fault, but a request to the loops whose counter this is: a branch in them changes sides at this iteration, so they
-    /// are to be taken in two parts.
+    /// No fault, but a request to the loops with this counter: a branch in them switches at this iteration, so they
+    /// must be split there.
     SplitAt {
         counter: Atom,
         at: Linear,
     },
-    /// No fault either: both ways of a condition on the arguments of the launch are to be tried before any loop.
+    /// No fault either: both outcomes of a condition on launch arguments must be tried before any loop.
     Open(Condition),
 }
 

@@ -1,5 +1,5 @@
-//! Loops that run an unknown number of times: one iteration that stands for all, iterations taken off the front, or the loops
-//! taken in parts. Which one is tried when is said in [`super`].
+//! Loops with an unknown iteration count: induction over an arbitrary iteration, peeling, and splitting. [`super`] says which is tried
+//! when.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only loops and what uses a ring are named")]
 
@@ -10,33 +10,33 @@ use super::run::{Run, loop_of};
 use super::state::{Frame, Loop, State};
 use crate::ir::{Block, Claim, OpId, OpKind, Pipe, TtgOp, Value};
 
-/// A role at a loop that goes together with others.
+/// A role at a loop that is executed together with others.
 #[derive(Clone, Debug)]
 pub(super) struct Partner {
     pub(super) role: usize,
-    /// How many of its iterations go with one of the others'.
+    /// The number of its iterations per round.
     pub(super) each: i64,
-    /// Iterations that it has left.
+    /// Its remaining iterations.
     left: Linear,
 }
 
-/// What comes of an arbitrary iteration.
+/// The outcome of an arbitrary iteration.
 enum Iteration {
-    /// It leads back to the same state. The states after all iterations, and after each way out of the loops.
+    /// It returns to the same state. The states after all iterations, and after each exit from the loops.
     Returns(Vec<State>),
     /// It leads to another state.
     Changes,
-    /// A branch changes sides here.
+    /// A branch switches at this iteration.
     SplitAt(Linear),
-    /// It goes wrong: perhaps only because the first iterations are unlike the rest.
+    /// It has a fault, perhaps only because the first iterations differ from the rest.
     Fails(Fault),
 }
 
-/// As many iterations of one role go with one of another at most.
+/// The maximum number of iterations of one role per round.
 const EACH: i64 = 64;
 
 impl Run<'_> {
-    /// Some roles stand at loops, and no role can go on otherwise.
+    /// Handles roles at loops when no role can step otherwise.
     pub(super) fn loops(
         &mut self,
         state: State,
@@ -44,23 +44,23 @@ impl Run<'_> {
         at: &[usize],
         waits: &[Wait],
     ) -> Result<Vec<State>, Stop> {
-        // In an example every loop has a number: this one depends on data.
+        // In an example every loop has a known count: this one depends on data.
         if self.symbols.example.is_some() {
             return Err(Fault::Lost.into());
         }
-        // A role that is waited for runs ahead.
+        // A role that another one waits for runs ahead.
         if let Some(ahead) = waits.iter().find_map(|w| self.provider(&state, w).filter(|r| at.contains(r))) {
             return self.ahead(state, goal, &[ahead]);
         }
-        // A loop in which nothing waits and for which nothing waits runs by itself: until then the others stand where they do.
+        // A loop that neither waits nor is waited for is treated alone; the other roles stay where they are.
         let alone = at.iter().position(|r| self.is_independent(&state, *r));
         let at = alone.map_or(at, |i| &at[i..=i]);
         let mut fault = None;
         for partners in self.partners(&state, at) {
-            // The one that is done first bounds how often they go together.
+            // The partner with the fewest rounds bounds the number of common rounds.
             let first = match self.shortest(&state, &partners) {
                 Ok(first) => first,
-                // Barriers are not counted as rings are: loops of different lengths are not taken apart for them.
+                // Barriers are not counted like rings: loops of different lengths are not split for them.
                 Err(_) if !self.objects.is_empty() => continue,
                 Err(open) => return self.try_both(&state, &open, goal),
             };
@@ -70,7 +70,7 @@ impl Run<'_> {
                 (1, Some(true), _) => first.left.clone(),
                 (1, _, _) => return self.try_both(&state, &some, goal),
                 (_, _, None) => return self.try_both(&state, &whole, goal),
-                // Less than a round is left.
+                // Less than a round remains.
                 (_, _, Some(false)) => return self.ahead(state, goal, &[first.role]),
                 (each, _, Some(true)) => {
                     let mut facts = state.facts.clone();
@@ -91,7 +91,7 @@ impl Run<'_> {
         Err(fault.unwrap_or(Fault::Apart { loops: apart }).into())
     }
 
-    /// So many rounds of these loops. If that fails, whether something else may be tried.
+    /// Executes this many rounds of these loops. If that fails, the result says whether something else may be tried.
     fn rounds(
         &mut self,
         state: &State,
@@ -125,7 +125,7 @@ impl Run<'_> {
         }
     }
 
-    /// Runs an iteration that stands for others.
+    /// Executes an iteration that represents others.
     pub(super) fn run_inside(&mut self, state: State, goal: &[usize]) -> Result<Vec<State>, Stop> {
         self.inside += 1;
         let ends = self.run(state, goal);
@@ -141,7 +141,7 @@ impl Run<'_> {
         Ok(ends)
     }
 
-    /// The roles at loops, those together that use a ring or barrier together.
+    /// The roles at loops, grouped by common rings or barriers.
     fn partners(&self, state: &State, at: &[usize]) -> Vec<Vec<Partner>> {
         let left = |r: usize| loop_of(state, r).map_or_else(Linear::default, Loop::left);
         let alike = |a: usize, b: usize| left(a).minus(&left(b)).as_constant().is_some();
@@ -166,8 +166,7 @@ impl Run<'_> {
             .collect()
     }
 
-    /// How many iterations of each role go together, so that rings are filled as often as they are read: one of each if nothing
-    /// better is known.
+    /// The number of iterations of each role per round, so that rings are filled as often as they are read: one each if unknown.
     fn rates(&self, state: &State, roles: &[usize]) -> Vec<i64> {
         let ones = vec![1; roles.len()];
         if !self.objects.is_empty() {
@@ -204,7 +203,7 @@ impl Run<'_> {
         if each.iter().all(|n| *n <= EACH) { each } else { ones }
     }
 
-    /// How often a block fills or reads a ring, if that is a positive constant as far as its loops go; branches count as taken.
+    /// How often a block fills or reads a ring, if that is a positive constant; branches count as taken.
     fn uses(&self, block: Block, pipe: Pipe, fills: bool) -> Option<i64> {
         let mut sum = 0i64;
         for id in &self.kernel.block(block).ops {
@@ -230,7 +229,7 @@ impl Run<'_> {
         Some(sum).filter(|n| *n > 0)
     }
 
-    /// The one that has the fewest rounds left; a condition that decides it, if it is open.
+    /// The partner with the fewest remaining rounds; or an undecided condition that determines it.
     fn shortest<'p>(&self, state: &State, partners: &'p [Partner]) -> Result<&'p Partner, Condition> {
         let (first, others) = partners.split_first().ok_or(Condition::Known(true))?;
         others.iter().try_fold(first, |least, other| {
@@ -244,7 +243,7 @@ impl Run<'_> {
         })
     }
 
-    /// Whether the loop at which a role stands leaves rings and barriers alone.
+    /// Whether the loop at which a role is uses no rings and barriers.
     fn is_independent(&self, state: &State, role: usize) -> bool {
         let body = loop_of(state, role).and_then(|l| self.kernel.op(l.op).regions.first().copied());
         body.is_some_and(|body| {
@@ -258,7 +257,7 @@ impl Run<'_> {
         })
     }
 
-    /// An arbitrary iteration has a fault: perhaps because the first ones are unlike the rest, and then it is gone later.
+    /// After a fault in an arbitrary iteration, tries again after peeling one: the first iterations may differ from the rest.
     fn later(&mut self, state: &State, goal: &[usize], roles: &[usize], fault: Fault) -> Result<Vec<State>, Stop> {
         if !roles.iter().all(|r| self.may_run_ahead(state, *r)) {
             return Err(fault.into());
@@ -267,7 +266,7 @@ impl Run<'_> {
             .map_err(|other| if let Stop::Fault(Fault::Apart { .. }) = other { fault.into() } else { other })
     }
 
-    /// The loops of these roles run one iteration, if they run at all.
+    /// Executes one iteration of the loops of these roles, if there is one.
     fn ahead(&mut self, state: State, goal: &[usize], roles: &[usize]) -> Result<Vec<State>, Stop> {
         for role in roles {
             if !self.may_run_ahead(&state, *role) {
@@ -293,13 +292,13 @@ impl Run<'_> {
         self.run(state, goal)
     }
 
-    /// One iteration of all these loops stands for so many rounds.
+    /// Executes one arbitrary iteration of all these loops for `times` rounds.
     fn together(&mut self, state: &State, partners: &[Partner], times: &Linear) -> Result<Iteration, Stop> {
         let mut deviations = Deviations::default();
         loop {
             let asked = self.symbols.required.clone();
             let done = self.arbitrary(state, partners, times, &mut deviations);
-            // What was asked of the launch for what is not gone on with is not needed.
+            // Conditions on the launch from an abandoned attempt are not needed.
             if !matches!(done, Ok(Some(Iteration::Returns(_)))) {
                 self.symbols.required = asked;
             }
@@ -309,7 +308,7 @@ impl Run<'_> {
         }
     }
 
-    /// As [`Run::together`]; nothing if something did not go as the first iteration said, which is noted.
+    /// As [`Run::together`]; `None` if an iteration deviated from the hypothesis, which is recorded.
     fn arbitrary(
         &mut self,
         state: &State,
@@ -381,7 +380,7 @@ impl Run<'_> {
         Ok(Some(Iteration::Returns(leaves)))
     }
 
-    /// So many rounds of a loop are over. What loops carry besides tokens is anything, after some iterations.
+    /// Moves behind this many rounds of a loop. Carried values other than tokens are unknown afterwards.
     fn skip(&self, state: &mut State, partner: &Partner, rounds: &Linear) {
         let Some(l) = loop_of(state, partner.role) else { return };
         let args: Vec<Value> = self.carried(self.kernel.op(l.op));
@@ -394,7 +393,7 @@ impl Run<'_> {
         }
     }
 
-    /// The loops go together up to the iteration at which a branch in them changes sides.
+    /// Splits the loops at the iteration at which a branch in them switches.
     fn split(
         &mut self,
         state: &State,
@@ -402,7 +401,7 @@ impl Run<'_> {
         partners: &[Partner],
         (at, times): (&Linear, &Linear),
     ) -> Result<Vec<State>, Stop> {
-        // Not before the first iteration, not after the last one, or in between.
+        // Cases: before the first iteration, after the last one, in between.
         let before = Condition::NotNegative(at.times(-1), true);
         let after = Condition::NotNegative(at.minus(times), true);
         for open in [&before, &after] {

@@ -1,23 +1,23 @@
-//! Integers that are known up to symbols, and what follows from what is assumed of them.
+//! Symbolic integers, and inequalities between them.
 //!
 //! A [`Linear`] is `c + Σ kᵢ·aᵢ` over *atoms*: extents, loop counters, quotients, anything else. Equal expressions are equal
-//! atoms, whoever computes them, so two roles that count the same way are seen to do so. [`Facts`] are inequalities; whether
-//! another one follows is decided by adding up a few of them, which is all that loop bounds and guards ask for. What is not
-//! decided is tried both ways.
+//! atoms in all roles, so two roles that count the same way have equal counts. [`Facts`] are inequalities; whether
+//! another one follows is decided by adding up a few of them, which suffices for loop bounds and guards. Both outcomes of an
+//! undecided condition are tried.
 //!
-//! A [`Linear`] is a number, not a number modulo 2³². That a sum which a kernel computes in 32 bits is the number that it looks
-//! like is shown where the sum is made (`values`, `bounds`).
+//! A [`Linear`] is an integer, not an integer modulo 2³². That a sum of 32-bit arithmetic does not overflow is proved where the sum
+//! is created (`values`, `bounds`).
 
 use crate::ir::Pred;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
 thread_local! {
-    /// How many sums were made: everything that is shown about numbers adds some up, so this is what verification costs.
+    /// The number of sums computed: a measure of the cost of verification.
     pub(in crate::verify) static SUMS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Something of which nothing is known but what the facts say.
+/// An unknown, constrained by the facts only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) struct Atom(pub(in crate::verify) usize);
 
@@ -25,7 +25,7 @@ pub(in crate::verify) struct Atom(pub(in crate::verify) usize);
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) struct Linear {
     constant: i64,
-    /// By atom, and none of them zero.
+    /// Sorted by atom; no coefficient is zero.
     terms: Vec<(Atom, i64)>,
 }
 
@@ -87,12 +87,12 @@ impl Linear {
         self.constant
     }
 
-    /// Whether both are the same but for their constants.
+    /// Whether both are equal up to their constants.
     fn same_terms(&self, other: &Linear) -> bool {
         self.terms == other.terms
     }
 
-    /// The strongest `l ≥ 0` that says the same of integers: divided by what divides all coefficients, and rounded down.
+    /// The strongest equivalent `l ≥ 0` over the integers: divided by the common divisor of all coefficients, and rounded down.
     fn tight(&self) -> Linear {
         let by =
             self.terms.iter().fold(0, |g, (_, k)| if g == 0 { k.saturating_abs() } else { greatest_divisor(g, *k) });
@@ -103,22 +103,22 @@ impl Linear {
         Linear { constant: self.constant.div_euclid(by), terms }
     }
 
-    /// How often an atom is in it.
+    /// The coefficient of an atom.
     pub(in crate::verify) fn coefficient(&self, atom: Atom) -> i64 {
         self.terms.iter().find(|(a, _)| *a == atom).map_or(0, |(_, k)| *k)
     }
 
-    /// Its atoms, and how often each is in it.
+    /// Its atoms, with their coefficients.
     pub(in crate::verify) fn terms(&self) -> impl Iterator<Item = (Atom, i64)> + '_ {
         self.terms.iter().copied()
     }
 
-    /// What is left when it is divided by a constant, if everything that it is a sum of divides.
+    /// The remainder of a division by a constant, if all other terms are divisible.
     pub(in crate::verify) fn residue(&self, by: i64) -> Option<i64> {
         self.terms.iter().all(|(_, k)| k % by == 0).then(|| self.constant.rem_euclid(by))
     }
 
-    /// It is `by · whole + rest`, with the least constant in `rest`.
+    /// `(whole, rest)` with `self = by · whole + rest` and the least constant in `rest`.
     pub(in crate::verify) fn divided(&self, by: i64) -> (Linear, Linear) {
         let terms = self.terms.iter().filter(|(_, k)| k % by == 0).map(|(atom, k)| (*atom, k / by)).collect();
         let whole = Linear { constant: self.constant.div_euclid(by), terms };
@@ -136,11 +136,11 @@ impl Linear {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum Condition {
     Known(bool),
-    /// The integer is not negative, or that inverted.
+    /// The integer is not negative, or the negation.
     NotNegative(Linear, bool),
-    /// The integer is zero, or that inverted.
+    /// The integer is zero, or the negation.
     Zero(Linear, bool),
-    /// Something else that holds or not.
+    /// An unknown condition, or its negation.
     Opaque(Atom, bool),
 }
 
@@ -165,7 +165,7 @@ impl Condition {
         }
     }
 
-    /// Where a counter crosses from one truth to the other: the first count of the second truth.
+    /// The count of a counter from which the condition has its other truth value.
     pub(in crate::verify) fn turning_point(&self, counter: Atom) -> Option<Linear> {
         let Condition::NotNegative(l, _) = self else { return None };
         let rest = |k: i64| l.plus(-k, &Linear::atom(counter));
@@ -179,13 +179,13 @@ impl Condition {
     }
 }
 
-/// What is assumed.
+/// The assumptions.
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Facts {
     /// Integers that are not negative.
     not_negative: Vec<Linear>,
     opaque: Vec<(Condition, bool)>,
-    /// Quotients: the atom, what is divided, by what. Neither is negative.
+    /// Quotients: the atom, the dividend, the divisor. Neither is negative.
     quotients: BTreeMap<Atom, (Linear, i64)>,
 }
 
@@ -209,8 +209,8 @@ impl Facts {
         }
     }
 
-    /// Adds `l ≥ 0`. Of facts that differ only in their constants the strongest one is kept: a loop whose iterations are taken
-    /// off one by one leaves one fact behind, and not one for each iteration.
+    /// Adds `l ≥ 0`. Of facts that differ only in their constants the strongest one is kept: a loop whose iterations are peeled
+    /// one by one leaves one fact, not one for each iteration.
     fn add(&mut self, l: Linear) {
         let l = l.tight();
         match self.not_negative.iter_mut().find(|fact| fact.same_terms(&l)) {
@@ -219,7 +219,7 @@ impl Facts {
         }
     }
 
-    /// Whether the facts contradict each other, as far as one of them alone shows it.
+    /// Whether one of the facts alone is a contradiction.
     pub(in crate::verify) fn impossible(&self) -> bool {
         self.not_negative.iter().any(|fact| {
             fact.as_constant().is_some_and(|c| c < 0)
@@ -231,7 +231,7 @@ impl Facts {
         })
     }
 
-    /// The same integer, without the atoms that facts give one value.
+    /// The same integer, with the atoms that the facts determine replaced by their values.
     pub(in crate::verify) fn resolved(&self, l: &Linear) -> Linear {
         let value = |atom: Atom| {
             let bound = |k: i64| {
@@ -280,7 +280,7 @@ impl Facts {
         }
     }
 
-    /// The number that this is, if two facts say so.
+    /// The value of this, if two facts determine it.
     pub(in crate::verify) fn number(&self, l: &Linear) -> Option<i64> {
         if let Some(c) = l.as_constant() {
             return Some(c);
@@ -324,7 +324,7 @@ impl Facts {
         self.follows(l, DEPTH, bounds)
     }
 
-    /// Whether `l ≥ 0`: the bounds of its atoms say so, or a fact bounds one of its atoms and what is left follows.
+    /// Whether `l ≥ 0`: by the bounds of its atoms, or by a fact that bounds one of its atoms and recursion on the remainder.
     fn follows(&self, l: &Linear, depth: usize, bounds: Bounds<'_>) -> bool {
         if l.least(bounds).is_some_and(|least| least >= 0) {
             return true;
@@ -340,8 +340,8 @@ impl Facts {
             // q + c ≥ 0 if of ≥ −c · by.
             return true;
         }
-        // What came last (quotients, counters) is bounded by what was there before. The other way round seldom helps, and is
-        // tried for what is asked, not for what is left of it.
+        // Later atoms (quotients, counters) are bounded by earlier ones. The reverse seldom helps, and is tried for the original
+        // question only, not for the remainders.
         let (Some((first, _)), Some((last, _))) = (l.terms.first(), l.terms.last()) else { return false };
         let other = Some(*first).filter(|f| f != last && depth == DEPTH);
         std::iter::once(*last)
@@ -349,10 +349,10 @@ impl Facts {
             .any(|atom| self.without(l, atom).any(|rest| self.follows(&rest, depth - 1, bounds)))
     }
 
-    /// What is left to be shown of `l ≥ 0` when a fact that bounds an atom is used up: for each fact that does.
+    /// The remaining goals of `l ≥ 0` after eliminating an atom with a fact that bounds it, for each such fact.
     ///
-    /// With `k` the coefficient of the atom in `l`, `m` that in the fact and `g` their greatest common divisor, what is left
-    /// is `|m|/g · l + |m|/g − 1 − |k|/g · fact`. For integers `s · l + s − 1 ≥ 0` says `l ≥ 0`.
+    /// With `k` the coefficient of the atom in `l`, `m` that in the fact and `g` their greatest common divisor, the remaining goal
+    /// is `|m|/g · l + |m|/g − 1 − |k|/g · fact`. For integers `s · l + s − 1 ≥ 0` implies `l ≥ 0`.
     pub(in crate::verify) fn without<'a>(&'a self, l: &'a Linear, atom: Atom) -> impl Iterator<Item = Linear> + 'a {
         let k = l.coefficient(atom);
         self.not_negative.iter().filter_map(move |fact| {
@@ -378,7 +378,7 @@ impl Linear {
     }
 }
 
-/// Of two numbers that are not zero: a positive one.
+/// The (positive) greatest common divisor of two numbers that are not zero.
 fn greatest_divisor(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {

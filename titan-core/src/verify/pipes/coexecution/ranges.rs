@@ -1,11 +1,11 @@
-//! Ranges that loops step through: how often, and with which indices.
+//! The ranges of loops: iteration counts and indices.
 
 use super::linear::{Facts, Linear};
 use super::values::{Arg, Key, Symbols};
 use crate::ir::{ForKind, OpKind};
 
 impl Symbols<'_> {
-    /// How often a range of this span is stepped through.
+    /// The number of iterations of a range of this span.
     pub(in crate::verify) fn trips(&mut self, span: &Linear, step: i64, facts: &mut Facts) -> Linear {
         if step == 1 {
             return span.clone();
@@ -22,7 +22,7 @@ impl Symbols<'_> {
         Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)))
     }
 
-    /// The number of iterations of a range of which nothing else is known: equal ranges are stepped through equally often.
+    /// The number of iterations of a range as an unknown: equal ranges have equal numbers of iterations.
     pub(in crate::verify) fn dealt(&mut self, kind: ForKind, range: [&Linear; 3], facts: &mut Facts) -> Linear {
         let args = range.map(|l| Arg::Int(l.clone())).to_vec();
         self.extent(Key::Op(OpKind::For(kind), args), facts)

@@ -1,5 +1,5 @@
-//! What the joint run says of roles that do not fit together. A fault that was shown to happen, for some arguments, is told as
-//! one, with these; anything else is told as what could not be shown.
+//! The errors of co-execution. A fault that was shown to occur for concrete arguments is reported as such, with these; anything else
+//! is reported as something that could not be shown.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what fills and reads is named")]
 
@@ -16,12 +16,12 @@ pub(super) struct Report<'r, 'k> {
     run: &'r Run<'k>,
     kernel: &'k Kernel,
     roles: Vec<String>,
-    /// Arguments for which the fault happens.
+    /// Arguments for which the fault occurs.
     example: Option<Example>,
 }
 
 /// Help for loops that differ.
-const SAME_COUNT: &str = "let both roles count to the same end, also if that is zero";
+const SAME_COUNT: &str = "let both loops execute the same number of iterations, also if that is zero";
 
 impl<'r, 'k> Report<'r, 'k> {
     pub(super) fn new(run: &'r Run<'k>, example: Option<Example>) -> Self {
@@ -37,7 +37,7 @@ impl<'r, 'k> Report<'r, 'k> {
         format!("`{}`", self.kernel.pipe_name(pipe))
     }
 
-    /// A title, with the arguments for which it is true.
+    /// A title, with the arguments for which the fault occurs.
     fn when(&self, title: &str) -> String {
         match self.example.as_ref().map(|e| e.words(self.kernel)).filter(|words| !words.is_empty()) {
             Some(words) => format!("{title}, for example when {words}"),
@@ -53,21 +53,22 @@ impl<'r, 'k> Report<'r, 'k> {
             Fault::Apart { loops } => self.apart(&loops),
             Fault::Endless { role, op } if barriers => {
                 let title = format!(
-                    "how often {} runs this loop, in which barriers, groups or regions are used, could not be shown",
+                    "it could not be shown how many iterations {} executes of this loop, which uses barriers, groups or regions",
                     self.roles[role]
                 );
-                Error::new(Code::NotShown, self.loc(op), title).help("count with `for`; a loop that polls one barrier until it says so, and does nothing else, is a wait")
+                Error::new(Code::NotShown, self.loc(op), title)
+                    .help("use a counted `for`; a loop that only polls one barrier until its phase completes is a wait")
             }
             Fault::Early { role, op } => {
                 let title = format!(
-                    "it could not be shown when {} leaves this loop early, in which barriers, groups or regions are used",
+                    "it could not be shown when {} leaves this loop early, which uses barriers, groups or regions",
                     self.roles[role]
                 );
                 Error::new(Code::NotShown, self.loc(op), title).help("compute the end before the loop")
             }
             Fault::Endless { role, op } => {
                 let title = format!(
-                    "{} uses a ring in a loop without a count, so it could not be shown how often",
+                    "{} uses a ring in a loop without an iteration count, so it could not be shown how often",
                     self.roles[role]
                 );
                 Error::new(Code::RolesDiverge, self.loc(op), title)
@@ -89,12 +90,12 @@ impl<'r, 'k> Report<'r, 'k> {
             Fault::Time { op, pipe, wrong } => {
                 let ring = self.ring(pipe);
                 let title = if wrong {
-                    self.when(&format!("the time that is written is not the time of {ring} at this point"))
+                    self.when(&format!("the stated time is not the time of {ring} at this point"))
                 } else {
-                    format!("it could not be shown that the time that is written is the time of {ring} at this point")
+                    format!("it could not be shown that the stated time is the time of {ring} at this point")
                 };
                 Error::new(Code::WrongTime, self.loc(op), title).help(
-                    "leave the time out, or count every `acquire` or `ready` of the ring from the start of the kernel: the time of a ring never starts again",
+                    "leave the time out, or count every `acquire` or `ready` of the ring from the start of the kernel: the time of a ring never restarts",
                 )
             }
             Fault::Barrier(error) => *error,
@@ -105,12 +106,12 @@ impl<'r, 'k> Report<'r, 'k> {
                     loc,
                     "it could not be shown that the roles fill and read the rings equally often: there are too many cases",
                 )
-                .help("let the roles have the same loops and branches, on the same conditions")
+                .help("give the roles the same loops and branches, on the same conditions")
             }
         }
     }
 
-    /// Who waits for what, in words.
+    /// What a role waits for, in words.
     fn waits(&self, wait: &Wait) -> String {
         let what = match wait.on {
             On::Filled(pipe) => format!("a stage of {}", self.ring(pipe)),
@@ -122,7 +123,7 @@ impl<'r, 'k> Report<'r, 'k> {
 
     fn stuck(&self, waits: &[Stuck], ended: &[bool]) -> Error {
         let Some(first) = waits.first() else { return self.apart(&[]) };
-        // What is certainly wrong is said before who waits for whom.
+        // A certain error takes precedence over the description of a deadlock.
         if let Some(told) = waits.iter().filter_map(|stuck| stuck.told.clone()).min_by_key(|e| e.code) {
             let others = waits.iter().filter(|s| told.code == Code::NeverCompletes && self.loc(s.wait.op) != told.site);
             let first = if self.example.is_some() {
@@ -142,11 +143,11 @@ impl<'r, 'k> Report<'r, 'k> {
         waits.iter().find_map(|stuck| self.alone(stuck, ended)).unwrap_or_else(|| {
             let title = self.when(&format!("deadlock: {}", self.waits(&first.wait)));
             self.behind(self.error(Code::WaitCycle, &first.wait, title), waits)
-                .help("fill and read rings in one order in all roles, or give them more slots")
+                .help("fill and read rings in the same order in all roles, or give them more slots")
         })
     }
 
-    /// Who else waits, and behind which loops those stand who could end the waits.
+    /// Adds the other waiting roles, and the loops behind which the awaited operations are.
     fn behind(&self, error: Error, waits: &[Stuck]) -> Error {
         let Some((first, others)) = waits.split_first() else { return error };
         let error = others.iter().fold(error, |e, other| e.related(self.loc(other.wait.op), self.waits(&other.wait)));
@@ -155,12 +156,12 @@ impl<'r, 'k> Report<'r, 'k> {
         error.related(self.loc(op), format!("{} {verb} it only after this loop", self.roles[role]))
     }
 
-    /// A wait of which it is open whether it ends.
+    /// A wait that could not be shown to terminate.
     fn open(&self, waits: &[Stuck], ended: &[bool]) -> Error {
         let Some(stuck) = waits.first() else { return self.apart(&[]) };
         let wait = &stuck.wait;
         let (Some(provider), On::Filled(pipe) | On::Free(pipe)) = (stuck.provider, wait.on) else {
-            let title = format!("it could not be shown that this wait of {} ends", self.roles[wait.role]);
+            let title = format!("this wait of {} could not be shown to terminate", self.roles[wait.role]);
             return self.behind(Error::new(Code::NotShown, self.loc(wait.op), title), waits);
         };
         let (filled, ring) = (matches!(wait.on, On::Filled(_)), self.ring(pipe));
@@ -172,16 +173,16 @@ impl<'r, 'k> Report<'r, 'k> {
             )
         } else {
             format!(
-                "it could not be shown that the wait of {} for {} ends",
+                "the wait of {} for {} could not be shown to terminate",
                 self.roles[wait.role],
                 if filled { format!("a stage of {ring}") } else { format!("a free slot of {ring}") }
             )
         };
         self.behind(self.error(Code::RolesDiverge, wait, title), waits)
-            .help("let both roles have the same loops and branches, with the same bounds and conditions, computed before the roles part")
+            .help("give both roles the same loops and branches, with the same bounds and conditions, computed before the roles are split")
     }
 
-    /// A wait that is wrong by itself, whatever the others do.
+    /// A wait that can never terminate, whatever the other roles do.
     fn alone(&self, stuck: &Stuck, ended: &[bool]) -> Option<Error> {
         let wait = &stuck.wait;
         let (filled, pipe) = match wait.on {
@@ -256,7 +257,7 @@ impl<'r, 'k> Report<'r, 'k> {
         error.help(SAME_COUNT)
     }
 
-    /// The last place at which a ring is filled or read.
+    /// The last operation that fills or reads a ring.
     fn last(&self, pipe: Pipe, fills: bool) -> Loc {
         let mut loc = Loc::default();
         self.kernel.walk(&mut |_, op| {
@@ -273,7 +274,7 @@ impl<'r, 'k> Report<'r, 'k> {
         loc
     }
 
-    /// Loops of which no iteration stands for all.
+    /// Loops for which the induction failed.
     fn apart(&self, loops: &[(usize, OpId, Linear)]) -> Error {
         let Some(((role, op, left), rest)) = loops.split_first() else {
             let title = "it could not be shown that the roles fill and read the rings equally often";
@@ -285,14 +286,14 @@ impl<'r, 'k> Report<'r, 'k> {
                 let counts = self.number(left).zip(self.number(times));
                 let counts = counts.map(|(a, b)| format!(": `{a}` and `{b}` times")).unwrap_or_default();
                 format!(
-                    "it could not be shown that this loop of {} runs as often as that of {}{counts}",
+                    "it could not be shown that this loop of {} executes as many iterations as that of {}{counts}",
                     self.roles[*role], self.roles[*other]
                 )
             }
             None => {
                 let what = if self.kernel.pipes.is_empty() { "a barrier or its memory" } else { "the rings" };
                 format!(
-                    "it could not be shown that each iteration of this loop of {} leaves {what} as it found {}",
+                    "it could not be shown that each iteration of this loop of {} leaves {what} in the state in which it found {}",
                     self.roles[*role],
                     if self.kernel.pipes.is_empty() { "it" } else { "them" }
                 )
@@ -302,10 +303,10 @@ impl<'r, 'k> Report<'r, 'k> {
         for (other, op, _) in rest {
             error = error.related(self.loc(*op), format!("the loop of {}", self.roles[*other]));
         }
-        error.help("let the roles loop over the same ranges, computed before they part")
+        error.help("let the roles loop over the same ranges, computed before the roles are split")
     }
 
-    /// A number in the user's names, if it is made of arguments.
+    /// A number in the user's names, if it is a function of arguments.
     fn number(&self, l: &Linear) -> Option<String> {
         let mut text = String::new();
         self.run.symbols.expression(l)?.write(&mut text, &self.kernel.sig).ok()?;

@@ -1,4 +1,4 @@
-//! The driver: steps all roles, and says what to do where they cannot simply go on. [`super`] has the idea and an example.
+//! The driver: steps all roles, and decides how to proceed at branches and loops. [`super`] has the idea and an example.
 
 use super::claims::Pairs;
 use super::cyclic::Turns;
@@ -15,46 +15,45 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::verify) use super::fault::{Fault, On, Stop, Stuck, Wait};
 
-/// How a step went.
+/// The outcome of a step.
 pub(in crate::verify) enum Step {
     Moved,
     Blocked(Wait),
-    /// At the head of a loop that runs an unknown number of times, or so often that it is not run iteration by iteration.
+    /// At the head of a loop with an unknown iteration count, or one too large to execute iteration by iteration.
     AtLoop,
-    /// At a branch or loop for which it is not known whether this holds.
+    /// At a branch or loop whose condition is undecided on this path.
     AtBranch(Condition),
     Ended,
 }
 
-/// How many steps are taken before giving up: no kernel that people write comes near. An example is small, or is not run to its
-/// end.
+/// The number of steps before giving up: no realistic kernel comes near. An example is small, or is not run to its end.
 const STEPS: usize = 200_000;
 const STEPS_OF_AN_EXAMPLE: usize = 10_000;
 
 pub(in crate::verify) struct Run<'k> {
     pub(in crate::verify) kernel: &'k Kernel,
     pub(in crate::verify) symbols: Symbols<'k>,
-    /// Operations that matter here.
+    /// The relevant operations.
     pub(in crate::verify) events: BTreeSet<OpId>,
     pub(in crate::verify) staging: BTreeSet<Pipe>,
     pub(in crate::verify) objects: Objects,
     pub(in crate::verify) turns: Turns,
-    /// Integers that decide which barriers are used, and how often.
+    /// Integers that control which barriers are used, and how often.
     pub(super) deciding: BTreeSet<Value>,
-    /// Whether written times are checked.
+    /// Whether stated times are checked.
     pub(in crate::verify) timed: bool,
-    /// Whether the cases of minima, maxima and choices in bounds and conditions are tried, and whether there are any.
+    /// Whether the cases of minima, maxima and selects in bounds and conditions are tried, and whether there are any.
     pub(super) choices: bool,
     pub(super) undecided: bool,
     pub(super) serial: u32,
     steps: usize,
-    /// What a barrier program claims of rings.
+    /// The claims of a barrier program about rings.
     pub(super) claims: Claims,
-    /// Rings that hold something, or are being filled, where an iteration of a loop begins.
+    /// Rings that are not empty at the start of an iteration of a loop.
     pub(super) occupied: BTreeSet<(OpId, Pipe)>,
-    /// In so many loops an iteration is run that stands for others.
+    /// The number of enclosing loops of which a representative iteration is executed.
     pub(super) inside: usize,
-    /// Counters of which nothing is known, with the iteration before theirs.
+    /// Counters of arbitrary iterations, with the serial number of the iteration before.
     pub(super) counters: Vec<(Atom, u32)>,
 }
 
@@ -72,7 +71,7 @@ impl<'k> Run<'k> {
         run
     }
 
-    /// A run in which barriers, groups and memory do not count.
+    /// A run that ignores barriers, groups and memory.
     pub(super) fn without_barriers(kernel: &'k Kernel, events: BTreeSet<OpId>) -> Self {
         Run {
             kernel,
@@ -99,7 +98,7 @@ impl<'k> Run<'k> {
         self.serial
     }
 
-    /// The state before anything has happened.
+    /// The initial state.
     pub(in crate::verify) fn start(&mut self) -> State {
         let kernel = self.kernel;
         let threads = threads(kernel);
@@ -145,7 +144,7 @@ impl<'k> Run<'k> {
         State { rings, clocks, roles: threads.iter().map(|(_, block)| role(*block)).collect(), facts, machine }
     }
 
-    /// Runs everything.
+    /// Runs all roles to their ends.
     pub(in crate::verify) fn all(&mut self) -> Result<(), Fault> {
         let start = self.start();
         if start.facts.impossible() {
@@ -154,7 +153,7 @@ impl<'k> Run<'k> {
         let goal = vec![0; start.roles.len()];
         let ends = self.run(start, &goal).map_err(|stop| match stop {
             Stop::Fault(fault) => fault,
-            // There is no loop around everything.
+            // There is no loop around the whole kernel.
             Stop::SplitAt { .. } | Stop::Open(_) => Fault::Lost,
         })?;
         for end in ends {
@@ -169,8 +168,8 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// Runs until every role has at most as many open frames as its goal says; a role whose goal is `usize::MAX` does not run.
-    /// Gives a state for each case.
+    /// Runs until every role has at most as many open frames as its goal; a role whose goal is `usize::MAX` does not run.
+    /// Returns a state for each case.
     pub(in crate::verify) fn run(&mut self, mut state: State, goal: &[usize]) -> Result<Vec<State>, Stop> {
         let limit = if self.symbols.example.is_some() { STEPS_OF_AN_EXAMPLE } else { STEPS };
         loop {
@@ -222,8 +221,8 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// A branch of which the direction is open: if a counter decides it, the loops are taken in two parts; else both ways are
-    /// tried.
+    /// Handles a branch whose condition is undecided: if a counter determines it, the loops are split; otherwise both outcomes
+    /// are tried.
     pub(super) fn try_both(
         &mut self,
         state: &State,
@@ -235,7 +234,7 @@ impl<'k> Run<'k> {
         if let Some((counter, at)) = turn.filter(|(c, at)| !self.symbols.depends(at, *c)) {
             return Err(Stop::SplitAt { counter: counter.0, at });
         }
-        // How far barriers get in an iteration is the same in all of them only if each takes the same way.
+        // Barriers advance equally in all iterations only if all of them take the same path.
         if let Condition::NotNegative(l, _) = condition
             && self.inside > 0
             && !self.objects.is_empty()
@@ -243,7 +242,7 @@ impl<'k> Run<'k> {
         {
             return Err(Stop::Open(condition.clone()));
         }
-        // Both ways may not be possible: an example that comes here shows nothing.
+        // Not both outcomes may be possible: an example that gets here proves nothing.
         if self.symbols.example.is_some() {
             return Err(Fault::Lost.into());
         }
@@ -259,14 +258,14 @@ impl<'k> Run<'k> {
     }
 }
 
-/// Whether a role is where it shall get: at or above a frame, with no more iterations to do there.
+/// Whether a role has reached its goal: at or above a frame, with no remaining iterations there.
 fn reached(state: &State, role: usize, goal: usize) -> bool {
     let frames = &state.roles[role].frames;
     let busy = matches!(frames.last(), Some(Frame::Loop(l)) if l.quota > 0);
     frames.len() < goal || frames.len() == goal && !busy
 }
 
-/// The loop at whose head a role stands.
+/// The loop at whose head a role is.
 pub(super) fn loop_of(state: &State, role: usize) -> Option<&Loop> {
     match state.roles[role].frames.last() {
         Some(Frame::Loop(l)) => Some(l),

@@ -1,7 +1,7 @@
-//! Where everybody is: rings, roles and what they hold.
+//! The state of co-execution: rings, roles and their tokens.
 //!
-//! Times are counted from the start of what is looked at. Two states are the same if they differ only by a shift of the times
-//! of each ring: that is how one iteration of a loop stands for all.
+//! Times are relative to the start of the current analysis. Two states are equal if they differ only by a shift of the times
+//! of each ring: this is what makes one iteration of a loop representative for all.
 
 use super::claims::Pairs;
 use super::linear::{Facts, Linear};
@@ -10,7 +10,7 @@ use crate::ir::{Block, Class, ForKind, OpId, Pipe, Value};
 use crate::verify::barriers::machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times at which something has happened: all below `low`, and some above.
+/// A set of times: all below `low`, and some above.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::verify) struct Times {
     pub(in crate::verify) low: i64,
@@ -37,9 +37,9 @@ impl Times {
 /// One reader of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) struct Reader {
-    /// Which role.
+    /// Its role.
     pub(in crate::verify) role: usize,
-    /// Its clock.
+    /// Its clock: the next time that it begins to wait for.
     pub(in crate::verify) claimed: i64,
     pub(in crate::verify) released: Times,
 }
@@ -47,9 +47,9 @@ pub(in crate::verify) struct Reader {
 /// A ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) struct Ring {
-    /// Its role that fills.
+    /// The role that fills it.
     pub(in crate::verify) filler: Option<usize>,
-    /// The filling side's clock.
+    /// The clock of the filling side.
     pub(in crate::verify) acquired: i64,
     pub(in crate::verify) filled: Times,
     /// Several readers, or the stores of a staging ring.
@@ -57,7 +57,7 @@ pub(in crate::verify) struct Ring {
 }
 
 impl Ring {
-    /// Whether all slots are free: what was acquired was filled, and every reader has read and released it.
+    /// Whether all slots are free: every acquired slot was filled, and every reader has released it.
     pub(in crate::verify) fn is_empty(&self) -> bool {
         let all = self.acquired;
         self.filled.low == all && self.readers.iter().all(|r| r.claimed == all && r.released.low == all)
@@ -83,18 +83,18 @@ impl Ring {
     }
 }
 
-/// What a token names.
+/// The state of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum TokenState {
     /// One time of a ring.
     Time(Pipe, i64),
-    /// The stages that an accumulator has not given back, oldest first.
+    /// The stages that an accumulator has not released, oldest first.
     Acc(Vec<(Pipe, i64)>),
-    /// A product: no time of its own.
+    /// An MMA, which has no time of its own.
     Mma,
 }
 
-/// A place in a role.
+/// A position in a role.
 #[derive(Clone, Debug)]
 pub(in crate::verify) enum Frame {
     /// The next operation of a block.
@@ -103,26 +103,26 @@ pub(in crate::verify) enum Frame {
     Loop(Loop),
 }
 
-/// What the index of a loop is.
+/// The index of a loop.
 #[derive(Clone, Debug)]
 pub(in crate::verify) enum Index {
-    /// So much from so much on.
+    /// `lo`, `lo + step`, ….
     Steps { lo: Linear, step: i64 },
-    /// Iterations that are dealt to programs, or a step that is not known: equal ranges have equal indices.
+    /// Iterations that are distributed over programs, or an unknown step: equal ranges have equal indices.
     Dealt(ForKind, [Linear; 3]),
 }
 
-/// A loop that is being run.
+/// A loop that is being executed.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Loop {
     pub(in crate::verify) op: OpId,
     pub(in crate::verify) index: Index,
-    /// Iterations so far, and in all.
+    /// Iterations so far, and in total.
     pub(in crate::verify) done: Linear,
     pub(in crate::verify) total: Linear,
-    /// Iterations that are run before its role is looked at again.
+    /// Iterations to execute before the role stops.
     pub(in crate::verify) quota: i64,
-    /// Iterations that were taken off the front, one by one, since others were taken together.
+    /// Iterations that were peeled one by one since the last induction.
     pub(in crate::verify) peeled: usize,
 }
 
@@ -132,7 +132,7 @@ impl Loop {
     }
 }
 
-/// What a value names that is good for one iteration.
+/// A state or token of barriers and groups, valid for one iteration.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::verify) enum Mark {
     /// A phase of a barrier.
@@ -141,24 +141,24 @@ pub(in crate::verify) enum Mark {
     Group(Class, i64),
 }
 
-/// A role on its way.
+/// The execution state of a role.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Role {
-    /// Innermost last; none when it has ended.
+    /// The open frames, innermost last; empty when it has ended.
     pub(in crate::verify) frames: Vec<Frame>,
     pub(in crate::verify) env: Env,
     pub(in crate::verify) tokens: BTreeMap<Value, TokenState>,
-    /// States of barriers and tokens of groups, with the iteration in which they were made.
+    /// States of barriers and tokens of groups, with the iteration in which they were created.
     pub(in crate::verify) marks: BTreeMap<Value, (Mark, u32)>,
-    /// What slots and rounds stand for, in barrier programs.
+    /// The meaning of slots and rounds, in barrier programs.
     pub(super) pairs: Pairs,
 }
 
-/// Everything.
+/// The state of all roles.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct State {
     pub(in crate::verify) rings: Vec<Ring>,
-    /// What is added to the times of readers and of the filler, by ring, to get those of the whole kernel.
+    /// The offsets of the times of readers and of the filler, by ring, from the start of the kernel.
     pub(in crate::verify) clocks: Vec<[Linear; 2]>,
     pub(in crate::verify) roles: Vec<Role>,
     pub(in crate::verify) facts: Facts,
@@ -166,7 +166,7 @@ pub(in crate::verify) struct State {
 }
 
 impl State {
-    /// Whether both are at the same place, but for the times that have passed.
+    /// Whether both are equal up to a shift of times.
     pub(in crate::verify) fn same(&self, other: &State, roles: &[usize]) -> bool {
         let rings = self.rings.iter().zip(&other.rings).all(|(a, b)| a.shifted() == b.shifted());
         let held = |state: &State, held: &TokenState| {

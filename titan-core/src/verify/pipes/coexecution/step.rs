@@ -1,4 +1,4 @@
-//! What one operation does, for one role.
+//! The effect of one operation, executed by one role.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
@@ -11,11 +11,11 @@ use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, T
 /// An operation and its number.
 type Named<'k> = (OpId, &'k Op);
 
-/// Loops of so few iterations are run one by one.
+/// Loops of at most so many iterations are executed iteration by iteration.
 const UNROLL: i64 = 64;
 
 impl<'k> Run<'k> {
-    /// Takes the next step of a role, if it can be taken.
+    /// Executes the next step of a role, if possible.
     pub(in crate::verify) fn step(&mut self, state: &mut State, role: usize) -> Result<Step, Fault> {
         match state.roles[role].frames.last() {
             None => Ok(Step::Ended),
@@ -30,7 +30,7 @@ impl<'k> Run<'k> {
                     self.exit(state, role);
                     return Ok(Step::Moved);
                 }
-                // An example shows a fault only if everything is run.
+                // An example proves a fault only if everything is executed.
                 if number.is_some_and(|n| n <= UNROLL || self.symbols.example.is_some()) {
                     self.enter(state, role);
                     return Ok(Step::Moved);
@@ -44,7 +44,7 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// The next operation is done.
+    /// Moves past the next operation.
     fn advance(state: &mut State, role: usize) -> Step {
         if let Some(Frame::Block(_, at)) = state.roles[role].frames.last_mut() {
             *at += 1;
@@ -64,7 +64,7 @@ impl<'k> Run<'k> {
         match &op.kind {
             OpKind::For(kind) => self.begin(state, role, (id, op), *kind),
             OpKind::Loop => match self.polled(op) {
-                // Whoever polls one barrier until its phase is complete waits for it.
+                // A loop that polls one barrier until its phase is complete is a wait.
                 Some((picks, poll)) => {
                     for pick in picks {
                         self.barrier_event(state, role, pick)?;
@@ -110,19 +110,19 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// A choice on which a bound or condition depends, if such choices are told apart.
+    /// The undecided condition of a select, minimum or maximum in a bound or condition, if such cases are distinguished.
     fn choice(&mut self) -> Option<Condition> {
         let open = self.symbols.open.take()?;
         self.undecided = true;
         Some(open).filter(|_| self.choices)
     }
 
-    /// The next operation is done, unless it waits for something.
+    /// Moves past the next operation, unless it waits.
     fn waits(wait: Option<Wait>, state: &mut State, role: usize) -> Step {
         wait.map_or_else(|| Self::advance(state, role), Step::Blocked)
     }
 
-    /// The poll of a loop that ends as soon as that says so, and does nothing else but pick what it polls.
+    /// The poll of a loop that does nothing else and exits when the phase is complete.
     fn polled(&self, op: &Op) -> Option<(Vec<Named<'k>>, Named<'k>)> {
         let kernel = self.kernel;
         let [body] = op.regions[..] else { return None };
@@ -144,7 +144,7 @@ impl<'k> Run<'k> {
         (ends && asks && told && leaves).then_some((picks, (id, poll)))
     }
 
-    /// Opens a loop: how often it runs must be known to be a number.
+    /// Enters a loop with an iteration count.
     fn begin(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), kind: ForKind) -> Result<Step, Fault> {
         self.symbols.open = None;
         let [lo, hi, step] = [0, 1, 2].map(|i| self.symbols.int(op.args[i], &state.roles[role].env, &mut state.facts));
@@ -183,7 +183,7 @@ impl<'k> Run<'k> {
         body.get(1..).unwrap_or_default().to_vec()
     }
 
-    /// What is known of a value that is handed on. If nobody is known to ask for it, nothing is asked of the launch for it.
+    /// The symbolic value of an operand that is passed on. Unless it is relevant, no conditions are imposed on the launch for it.
     fn value(&mut self, value: Value, state: &mut State, role: usize) -> Option<Known> {
         let speculative = !self.deciding.contains(&value);
         let before = std::mem::replace(&mut self.symbols.speculative, speculative);
@@ -229,7 +229,7 @@ impl<'k> Run<'k> {
         here.frames.push(Frame::Block(body, 0));
     }
 
-    /// A loop has run: its results are what it carries.
+    /// Leaves a loop at its end: its results are the carried values.
     fn exit(&mut self, state: &mut State, role: usize) {
         let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return };
         let op = self.kernel.op(l.op);
@@ -242,7 +242,7 @@ impl<'k> Run<'k> {
         Self::advance(state, role);
     }
 
-    /// Leaves everything inside of a loop: the innermost one, or one with so many loops of its own inside.
+    /// Leaves all frames nested in a loop: the innermost one, or one that contains `inner` open loops.
     fn to_loop(state: &mut State, role: usize, inner: u32) {
         let frames = &mut state.roles[role].frames;
         let mut more = inner;
@@ -269,7 +269,7 @@ impl<'k> Run<'k> {
                 self.hand_on(state, role, &op.args, &results);
                 Ok(Self::advance(state, role))
             }
-            // The rules of barriers say where each phase begins in a loop that runs to its end.
+            // The rules of barriers relate phases to iterations only in loops that run to their end.
             OpKind::Break(_) | OpKind::Continue(1..) if !self.objects.is_empty() => Err(Fault::Early { role, op: id }),
             OpKind::Continue(n) => {
                 Self::to_loop(state, role, n);
@@ -310,7 +310,7 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// What an operation does to rings; what it waits for, if it cannot be done yet.
+    /// The effect of an operation on rings; or the wait that blocks it.
     fn event(
         &mut self,
         state: &mut State,
@@ -385,7 +385,7 @@ impl<'k> Run<'k> {
             | TtgOp::Roles
             | TtgOp::Finalize
             | TtgOp::Rematerialize
-            // Barrier programs are run by their claims alone.
+            // Barrier programs are executed by their claims alone.
             | TtgOp::Claim(..)
             | TtgOp::Fence { .. } => {}
         }
@@ -418,7 +418,7 @@ impl<'k> Run<'k> {
         Ok(None)
     }
 
-    /// A written time must be the clock's.
+    /// A stated time must equal the clock.
     fn check_time(
         &mut self,
         state: &mut State,
@@ -453,7 +453,7 @@ impl<'k> Run<'k> {
         give(state, role, &op.results, &TokenState::Acc(list));
     }
 
-    /// Whether an iteration of a block does anything to a ring.
+    /// Whether a block uses a ring.
     pub(in crate::verify) fn touches(&self, block: Block, pipe: Pipe) -> bool {
         let mut found = false;
         self.kernel.walk_block(block, &mut |_, op| {
@@ -465,7 +465,7 @@ impl<'k> Run<'k> {
     }
 }
 
-/// Hands a value and what it holds to another.
+/// Passes a value, with its token state, to another.
 fn bind(role: &mut super::state::Role, from: Value, to: Value, known: Option<Known>) {
     match known {
         Some(known) => drop(role.env.known.insert(to, known)),

@@ -1,6 +1,6 @@
-//! What scalars are, symbolically: computed from their definitions when somebody asks.
+//! The symbolic values of scalars, computed on demand from their definitions.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "what is not named is not known")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "all other operations give unknowns")]
 
 use super::example::Example;
 use super::linear::{Atom, Condition, Facts, Linear};
@@ -13,22 +13,22 @@ use crate::ir::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an atom stands for; equal keys are one atom.
+/// The meaning of an atom; equal keys are one atom.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Key {
     /// A shape name.
     Symbol(Symbol),
     /// The extent of a parameter's axis.
     Dim(usize, usize),
-    /// A value of which nothing is known, in one iteration of what is around it.
+    /// An unknown value, in one iteration of the loops around it.
     Value(Value, u32),
     /// The counter of a loop.
     Counter(u32),
     /// A quotient of two integers.
     Quotient(Linear, i64),
-    /// A product of atoms that are none themselves, in order.
+    /// A product of atoms that are not products themselves, sorted.
     Product(Vec<Atom>),
-    /// An operation on scalars, and their values.
+    /// An operation on scalars, with its operands.
     Op(OpKind, Vec<Arg>),
 }
 
@@ -42,18 +42,18 @@ pub(super) enum Arg {
     Value(Value, u32),
 }
 
-/// What a value is.
+/// A symbolic value.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::verify) enum Known {
     Int(Linear),
     Condition(Condition),
 }
 
-/// What loops and branches give to values, in one role.
+/// The symbolic values of loop arguments and results, in one role.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::verify) struct Env {
     pub(in crate::verify) known: BTreeMap<Value, Known>,
-    /// Which iteration this is, of everything: what is loaded in two iterations differs.
+    /// The serial number of the iteration, over all loops: values that are loaded in two iterations differ.
     pub(in crate::verify) serial: u32,
 }
 
@@ -61,25 +61,25 @@ pub(in crate::verify) struct Env {
 pub(in crate::verify) struct Symbols<'k> {
     kernel: &'k Kernel,
     keys: Vec<Key>,
-    /// The atoms of quotients and of values, of which there are many.
+    /// Index of the atoms of quotients and of values, of which there are many.
     quotients: BTreeMap<(Linear, i64), Atom>,
     values: BTreeMap<(Value, u32), Atom>,
     counters: u32,
     /// Operations of the kernel's own block.
     once: BTreeSet<OpId>,
-    /// What the launch must check, so that no sum leaves the range of `i32`.
+    /// Numbers that a launch must check to be non-negative, so that no sum overflows `i32`.
     pub(super) required: Vec<Linear>,
-    /// Sums that may leave the range of `i32`.
+    /// Sums that may overflow `i32`.
     pub(super) may_wrap: BTreeSet<Atom>,
-    /// Whether integers are followed by the form in which they turn, also where their number is known.
+    /// Whether integers keep their cyclic form even where their value is known.
     pub(super) by_form: bool,
-    /// Whether sums count as the numbers that they look like: only to tell what is wrong in a kernel that is refused already.
+    /// Whether sums are assumed not to overflow: only used to explain errors of a kernel that is rejected already.
     pub(in crate::verify) as_written: bool,
-    /// Whether nothing may be asked of the launch for the sake of a value that is only handed on.
+    /// Whether no conditions on the launch may be imposed, because the value is only passed on.
     pub(super) speculative: bool,
-    /// Numbers for what the launch gives.
+    /// Concrete launch arguments.
     pub(super) example: Option<Example>,
-    /// A condition on which a minimum, maximum or choice depends that somebody asked for, and that nothing decides.
+    /// The undecided condition of a minimum, maximum or select that was needed.
     pub(super) open: Option<Condition>,
 }
 
@@ -103,7 +103,7 @@ impl<'k> Symbols<'k> {
         }
     }
 
-    /// Decides a condition on which a value depends, or notes that it is open.
+    /// Decides a condition on which a value depends, or records it as undecided.
     pub(super) fn open_choice(&mut self, condition: &Condition, facts: &Facts) -> Option<bool> {
         let decided = facts.decide(condition);
         if decided.is_none() && !self.speculative {
@@ -140,13 +140,13 @@ impl<'k> Symbols<'k> {
         atom
     }
 
-    /// The counter of a loop that begins.
+    /// A new counter, for a loop that is entered.
     pub(in crate::verify) fn counter(&mut self) -> Atom {
         self.counters += 1;
         self.intern(Key::Counter(self.counters))
     }
 
-    /// What the launch has checked.
+    /// Adds the requirements that a launch has checked.
     pub(in crate::verify) fn requirements(&mut self, facts: &mut Facts) {
         for require in &self.kernel.sig.requires {
             if let Some(condition) = self.host_condition(require, facts) {
@@ -155,7 +155,7 @@ impl<'k> Symbols<'k> {
         }
     }
 
-    /// Whether no program runs at all with the numbers of an example.
+    /// Whether the grid is empty for the numbers of an example.
     pub(super) fn is_idle(&mut self, facts: &mut Facts) -> bool {
         if let Some(example) = &mut self.example {
             example.complete();
@@ -215,7 +215,7 @@ impl<'k> Symbols<'k> {
         }
     }
 
-    /// What the launch gives: a number, if an example is run.
+    /// A launch argument: an atom, or its number in an example.
     fn given(&mut self, key: Key) -> Linear {
         let data = matches!(key, Key::Value(value, _) if !matches!(self.kernel.value(value).def, Def::Param(_)));
         match self.example.as_mut().filter(|_| !data).and_then(|e| e.number(&key)) {
@@ -253,7 +253,7 @@ impl<'k> Symbols<'k> {
         if by <= 0 || !facts.is_not_negative(of) {
             return None;
         }
-        // What divides is taken out, so that equal quotients have equal atoms.
+        // Divisible terms are taken out, so that equal quotients have equal atoms.
         let (mut whole, mut rest) = of.divided(by);
         if whole != Linear::default() && !facts.is_not_negative(&rest) {
             (whole, rest) = (Linear::default(), of.clone());
@@ -266,8 +266,8 @@ impl<'k> Symbols<'k> {
         Some(whole.plus(1, &Linear::atom(atom)))
     }
 
-    /// Whether it is another number in each iteration of a loop: its counter is in it, or something that came after, also as a
-    /// part of what its atoms stand for.
+    /// Whether it may differ between iterations of a loop: it contains the loop's counter or a later unknown, also within the
+    /// meaning of its atoms.
     pub(in crate::verify) fn depends(&self, l: &Linear, counter: (Atom, u32)) -> bool {
         l.terms().any(|(atom, _)| self.varies(atom, counter))
     }
@@ -289,7 +289,7 @@ impl<'k> Symbols<'k> {
         }
     }
 
-    /// What an atom is the quotient of, and by what.
+    /// The dividend and divisor of the quotient that an atom is.
     pub(in crate::verify) fn quotient_of(&self, atom: Atom) -> Option<(&Linear, i64)> {
         match self.keys.get(atom.0) {
             Some(Key::Quotient(of, by)) => Some((of, *by)),
@@ -301,13 +301,13 @@ impl<'k> Symbols<'k> {
         self.kernel
     }
 
-    /// An integer; whatever it is, it is one.
+    /// The symbolic integer of a value; an atom if nothing is known.
     pub(in crate::verify) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
         let l = match self.known(value, env, facts) {
             Some(Known::Int(l)) => l,
             Some(Known::Condition(_)) | None => self.given(Key::Value(value, self.age(value, env))),
         };
-        // In a case of which the number is known, everything is. What turns is followed by its form, also then.
+        // Use the known number, unless the cyclic form is wanted.
         let number = if self.by_form { None } else { facts.number(&l) };
         number.map_or(l, Linear::constant)
     }
@@ -320,7 +320,7 @@ impl<'k> Symbols<'k> {
         }
     }
 
-    /// Parameters, and what is computed once for the kernel, are older than every iteration.
+    /// The serial number of the iteration of a value: 0 for parameters and values computed once in the kernel.
     fn age(&self, value: Value, env: &Env) -> u32 {
         let once = match self.kernel.value(value).def {
             Def::Param(_) => true,
@@ -388,7 +388,7 @@ impl<'k> Symbols<'k> {
         };
         let result = match bin {
             BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => result.and_then(|l| self.exact(l, facts)),
-            // Quotients, remainders and choices are no greater than what they are made of.
+            // Quotients, remainders and selects are no greater than their operands.
             _ => return result.or_else(|| self.opaque(bin, &a, &b)),
         };
         result.or_else(|| {
@@ -403,7 +403,7 @@ impl<'k> Symbols<'k> {
         Some(Linear::atom(self.intern(Key::Op(OpKind::Binary(bin), args))))
     }
 
-    /// `a / b + (a % b > 0)`: how `cdiv` is written out.
+    /// `a / b + (a % b > 0)`: the expansion of `cdiv`.
     fn rounded_up(&mut self, op: &Op, env: &Env, facts: &mut Facts) -> Option<Linear> {
         let kernel = self.kernel;
         let def = |v: Value, kind: OpKind| kernel.def_op(v).filter(|o| o.kind == kind);
@@ -422,7 +422,7 @@ impl<'k> Symbols<'k> {
         self.quotient(&of.plus_const(by - 1), by, facts)
     }
 
-    /// The same operation on the same scalars gives the same, in every role. Inputs do not change.
+    /// An operation as an atom: the same operation on the same scalars gives the same value, in every role. Inputs do not change.
     fn structural(&mut self, op: &Op, elem: Elem, env: &Env, facts: &mut Facts) -> Option<Known> {
         let kernel = self.kernel;
         let stable = match &op.kind {

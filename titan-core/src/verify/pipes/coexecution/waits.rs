@@ -1,14 +1,14 @@
-//! Who waits for whom.
+//! Which role a wait depends on.
 
 use super::run::{Fault, On, Run, Stuck, Wait, loop_of};
 use super::state::{State, TokenState};
 use crate::ir::{Block, Pipe};
 
-/// How many iterations are taken off the front of a loop, beyond the slots of all rings.
+/// How many iterations of a loop are peeled, in addition to the slots of all rings.
 const AHEAD: usize = 4;
 
 impl Run<'_> {
-    /// Whether the loops at which two roles stand use a ring together.
+    /// Whether the loops at which two roles are use a common ring.
     pub(super) fn share_a_ring(&self, state: &State, a: usize, b: usize) -> bool {
         let body = |r: usize| loop_of(state, r).and_then(|l| self.kernel.op(l.op).regions.first().copied());
         let (Some(a), Some(b)) = (body(a), body(b)) else { return false };
@@ -17,7 +17,7 @@ impl Run<'_> {
             || (0..self.objects.barriers.len()).any(|o| barriers(&o))
     }
 
-    /// Whom a wait waits for.
+    /// The role that a wait depends on.
     pub(super) fn provider(&self, state: &State, wait: &Wait) -> Option<usize> {
         if let On::Phase(barrier, _) = wait.on {
             let serves = |r: &usize| {
@@ -31,7 +31,7 @@ impl Run<'_> {
         inside.iter().any(|b| self.waited_in(*b, wait.on)).then_some(standing)
     }
 
-    /// The role that fills what is waited for, or one that has not given it back.
+    /// The role that fills the awaited stage, or one that has not released the awaited slot.
     pub(super) fn one_who_could(&self, state: &State, wait: &Wait) -> Option<usize> {
         match wait.on {
             On::Filled(pipe) => state.rings[pipe.index()].filler,
@@ -70,7 +70,7 @@ impl Run<'_> {
         Fault::Stuck { waits: waits.into_iter().map(stuck).collect(), ended }
     }
 
-    /// How many times of a ring the role that waits holds itself.
+    /// How many times of a ring the waiting role holds itself.
     pub(super) fn holds(&self, state: &State, wait: &Wait) -> usize {
         let (On::Filled(pipe) | On::Free(pipe)) = wait.on else { return 0 };
         let count = |held: &TokenState| match held {
@@ -79,12 +79,12 @@ impl Run<'_> {
             TokenState::Mma => 0,
         };
         let all: usize = state.roles[wait.role].tokens.values().map(count).sum();
-        // The claim that is waited for is none that is held.
+        // The pending wait itself is not held.
         let all = all + state.roles[wait.role].pairs.holds(pipe);
         all.saturating_sub(usize::from(wait.on == On::Filled(pipe)))
     }
 
-    /// Whether a role may go ahead of the others: not further than all slots reach.
+    /// Whether a role may run ahead of the others: at most by the slots of all rings.
     pub(super) fn may_run_ahead(&self, state: &State, role: usize) -> bool {
         let slots: usize = self.kernel.pipes.iter().map(|p| p.slots as usize).sum();
         let turning = self.objects.barriers.iter().map(|b| b.n).chain(self.objects.memories.iter().map(|m| m.n)).max();
