@@ -293,7 +293,7 @@ fn opt_places_what_is_missing() {
     assert!(stdout(&["check", "unfenced.tir"], 1).contains("error[T0709]"));
     let output = titan(&["opt", "unfenced.tir", "--passes", "fence"]);
     let told = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(told.contains("fence placed before `ttg.nv.cp_async_bulk_tensor.store` at 14:9"), "{told}");
+    assert!(told.contains("fence inserted before `ttg.nv.cp_async_bulk_tensor.store` at 14:9"), "{told}");
     let fenced = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(!fenced.contains(" @1"), "places of another file\n{fenced}");
     assert!(!stdout(&["opt", "ring.tir", "--passes", "canonical"], 0).contains(" @2:"), "a ring of another file");

@@ -26,7 +26,7 @@ impl TileShape {
         Some(TileShape { rank, dims: padded })
     }
 
-    /// What is wrong with the extents, in words; `None` if nothing is.
+    /// A description of what is wrong with the extents; `None` if they are valid.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         if let Some(d) = self.iter().find(|d| **d < 1) {
@@ -105,7 +105,7 @@ pub enum Ty {
     Tile(Elem, TileShape),
     /// A tensor in device memory, or a view of one: run-time extents and strides.
     Tensor(Elem, u8),
-    /// A tile of a tensor that is named, not loaded.
+    /// A tile of a tensor as the source of a copy.
     Source(Elem, TileShape),
     /// A tile of a stage, in shared memory.
     Smem(Elem, TileShape),
@@ -113,9 +113,9 @@ pub enum Ty {
     Compute(Elem, TileShape),
     /// An accumulator, and how many of its MMAs may be in flight. Linear.
     Acc(Elem, TileShape, u8),
-    /// A right at one time of a ring. Linear.
+    /// A token: a permission at one time of a ring. Linear.
     Token(Token, Pipe),
-    /// What only barrier-level programs name.
+    /// A type of the barrier dialects.
     Barrier(BarrierTy),
 }
 
@@ -125,7 +125,7 @@ impl Ty {
     /// The type of conditions.
     pub const BOOL: Ty = Ty::Scalar(Elem::Bool);
 
-    /// The element type. Tokens and barriers, which have none, say `bool`.
+    /// The element type; `bool` for tokens and barriers, which have none.
     #[must_use]
     pub const fn elem(self) -> Elem {
         match self {
@@ -140,13 +140,13 @@ impl Ty {
         }
     }
 
-    /// Whether a value of the type is used up exactly once on every path.
+    /// Whether the type is linear: consumed exactly once on every path.
     #[must_use]
     pub const fn is_linear(self) -> bool {
         matches!(self, Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..))
     }
 
-    /// Whether loops may carry a value of the type, and branches give it.
+    /// Whether loops may carry a value of the type, and branches yield it.
     #[must_use]
     pub const fn is_carried(self) -> bool {
         matches!(self, Ty::Scalar(_) | Ty::Tile(..)) || self.is_linear()

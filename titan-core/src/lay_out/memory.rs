@@ -1,4 +1,4 @@
-//! Loads, stores, gathers, scatters and atomics: which layout they take and give.
+//! Loads, stores, gathers, scatters and atomics: the layouts of their operands and results.
 
 use super::{Laid, LayOut};
 use crate::analysis::vector::{self, Packing};
@@ -27,7 +27,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// Which thread copies which elements to a buffer: those of the encoding, beyond the tile too.
+    /// The layout by which threads copy to a buffer: it covers the whole encoding, which may be larger than the tile.
     pub(super) fn copied_by(&self, encoding: &Encoding) -> Layout {
         self.wide(&encoding.extents, encoding.bits)
     }
@@ -40,8 +40,7 @@ impl LayOut<'_> {
         self.op(op.kind.clone(), &args).map(drop)
     }
 
-    /// The layout that a tile is stored from: its own, unless that would write pieces of less than 32 bytes, or halves of
-    /// bytes.
+    /// The layout that a tile is stored from: its own, unless that would write pieces of less than 32 bytes, or 4-bit halves.
     fn store_layout(&self, old: Value, bits: u32) -> Layout {
         let layout = self.layout(old);
         let last = layout.rank() - 1;
@@ -62,7 +61,7 @@ impl LayOut<'_> {
         Ok(args)
     }
 
-    /// Gathers give, and scatters and atomics take, tiles in their own layout; index tiles follow.
+    /// Gathers produce, and scatters and atomics take, tiles in their own layout; index tiles follow.
     pub(super) fn by_index(&mut self, op: &Op) -> Laid<()> {
         let decides = op.results.first().or(op.args.last()).copied();
         let Some(decides) = decides else { return Err(self.internal("an operation without operands")) };
@@ -76,7 +75,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// Rows by index: the indices lie as the rows do.
+    /// Rows by index: the indices have the layout of the rows.
     pub(super) fn by_row(&mut self, op: &Op) -> Laid<()> {
         let gives = op.results.first().copied();
         let (layout, indices) = match (gives, op.args.split_last()) {
@@ -112,8 +111,8 @@ impl LayOut<'_> {
     }
 }
 
-/// Whether the machine copies a named tile to shared memory by itself: in pieces of 4, 8 or 16 bytes, and only if what lies
-/// outside of the tensor is to be zero.
+/// Whether a tile can be copied to shared memory asynchronously (`cp.async`): in pieces of 4, 8 or 16 bytes, and only if elements
+/// outside the tensor are to be zero.
 pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async: bool) -> bool {
     let (Some(op), Some(by), Some(encoding)) = (named(k, source), k.layout(source), k.encoding(buffer)) else {
         return false;
@@ -128,7 +127,7 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
         Const::Float(_, v) => v.to_bits() == 0,
     });
     let column = op.args[usize::from(rank)];
-    // Only whole bytes are copied so.
+    // Only whole bytes can be copied this way.
     let kind = (elem.bits(), aligned, Packing::Pairs);
     let together = by.vector(by.rank() - 1).min(encoding.vector()).max(1);
     let (width, wanted, whole) = if let OpKind::Ttg(TtgOp::Source(unit, _)) = op.kind {
@@ -143,7 +142,7 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
     copy_async && zero && whole && fits && elem.bits() >= 8
 }
 
-/// The operation that names a tile of a tensor.
+/// The operation that defines the source of a copy.
 fn named(k: &Kernel, source: Value) -> Option<&Op> {
     let op = k.def_op(source)?;
     if op.kind == OpKind::Local(LocalOp::Guard) { named(k, *op.args.first()?) } else { Some(op) }

@@ -1,6 +1,6 @@
-//! Matrix products: operands where instructions take them from, and a step of K at a time.
+//! MMAs: operands in fragments or shared memory, one step of K at a time.
 //!
-//! By matrix instructions, each step loads the fragments of A and B and multiplies them:
+//! With matrix instructions, each step loads the fragments of A and B and multiplies them:
 //!
 //! ```text
 //! %a0 = ttg.local.slice<1, 16> %a, %zero : smem<128x16xf16, 0>
@@ -9,13 +9,13 @@
 //! %acc1 = ttg.local.mma %f0, %g0, %acc : tile<128x64xf32, 2>
 //! ```
 //!
-//! By multiply-adds, a loop over K does the same with the rows and columns that each thread needs.
+//! With multiply-adds, a loop over K does the same with the rows and columns that each thread needs.
 
 use super::{Laid, LayOut};
 use crate::ir::{Elem, Encoding, ForKind, Layout, LocalOp, Op, OpId, OpKind, Ty, Value};
 use crate::plan::{Method, MmaPlan, Source};
 
-/// An operand of a product, seen as it is multiplied: A as `[M, K]`, B as `[K, N]`.
+/// An operand of an MMA: A as `[M, K]`, B as `[K, N]`.
 enum Operand {
     /// Elements in registers, in the layout of fragments.
     Fragments(Value),
@@ -24,10 +24,10 @@ enum Operand {
 }
 
 impl LayOut<'_> {
-    /// The product of an operation, in its result's layout.
+    /// Lays out an MMA; returns its result, in its layout.
     pub(super) fn mma(&mut self, id: OpId, op: &Op) -> Laid<Value> {
         let (Some(mma), Some([a, b, acc])) = (self.plan.mmas.get(&id).cloned(), crate::plan::operands(op)) else {
-            return Err(self.internal("a mma without a plan"));
+            return Err(self.internal("an MMA without a plan"));
         };
         let acc = self.tile(acc, &mma.acc)?;
         let acc = if mma.acc.rank() == 3 {
@@ -44,7 +44,7 @@ impl LayOut<'_> {
         self.convert(acc, &self.layout(op.results[0]))
     }
 
-    /// One tile of a batch of tiles in registers, without the axis.
+    /// One tile of a batch of tiles in registers, without the batch axis.
     fn part_of_batch(&mut self, tile: Value, batch: u32, flat: &Layout) -> Laid<Value> {
         let at = self.index(batch);
         let part = self.local(LocalOp::Slice { axis: 0, n: 1 }, &[tile, at], &flat.batched(1))?;
@@ -65,7 +65,7 @@ impl LayOut<'_> {
         }
     }
 
-    /// Makes an operand ready.
+    /// Prepares an operand.
     fn operand(&mut self, old: Value, mma: &MmaPlan, is_a: bool, batch: u32) -> Laid<Operand> {
         let (source, elem, fragment) = if is_a {
             (&mma.a_source, mma.staged.0, mma.a.clone())
@@ -87,7 +87,7 @@ impl LayOut<'_> {
         }
     }
 
-    /// Writes an operand, or one of its batch, from registers to shared memory.
+    /// Writes an operand, or one matrix of its batch, from registers to shared memory.
     fn staged(&mut self, old: Value, to: Elem, encoding: &Encoding, [batches, batch]: [u32; 2]) -> Laid<Value> {
         let name = self.k.display_name(old);
         let buffer = self.buffer(to, &encoding.extents, encoding, &name)?;
@@ -112,7 +112,7 @@ impl LayOut<'_> {
         Ok(buffer)
     }
 
-    /// Fills a buffer with zeros: what instructions read beyond a tile must not be anything.
+    /// Fills a buffer with zeros, because instructions may read beyond the tile.
     pub(super) fn clear(&mut self, buffer: Value, elem: Elem, encoding: &Encoding) -> Laid<()> {
         let zero = self.zero(elem);
         let shape = self.shape(&encoding.extents)?;
@@ -121,7 +121,7 @@ impl LayOut<'_> {
         self.write(zeros, buffer)
     }
 
-    /// A part of a tile, from a constant place on.
+    /// A part of a tile at a constant offset.
     fn part(&mut self, of: Value, axis: u8, n: u32, at: u32) -> Laid<Value> {
         let at = self.index(at);
         self.part_at(of, axis, n, at)
@@ -174,7 +174,7 @@ impl LayOut<'_> {
         }
     }
 
-    /// The part of a buffer that a layout is of: encodings may have more than the tile.
+    /// The part of a buffer that a layout covers: encodings may be larger than the tile.
     fn as_layout(&mut self, buffer: Value, layout: &Layout) -> Laid<Value> {
         let extents: Vec<u32> = self.b.ty(buffer).tile_shape().map(Into::into).unwrap_or_default();
         let mut part = buffer;
@@ -188,7 +188,7 @@ impl LayOut<'_> {
 
     fn by_mul_add(&mut self, mma: &MmaPlan, [a, b]: [&Operand; 2], acc: Value) -> Laid<Value> {
         let (Operand::Shared(a), Operand::Shared(b)) = (a, b) else {
-            return Err(self.internal("operands of multiply-adds lie in shared memory"));
+            return Err(self.internal("an operand of multiply-adds outside shared memory"));
         };
         let [m, n, k] = mma.extents;
         let unroll = self.unroll([*a, *b], k, mma.staged.0);
@@ -210,12 +210,12 @@ impl LayOut<'_> {
         self.memo.pop();
         self.b.terminate(OpKind::Continue(0), &[next]);
         let out = self.b.end_loop(open, &[]);
-        let [out] = out[..] else { return Err(self.internal("a loop that gives nothing")) };
+        let [out] = out[..] else { return Err(self.internal("a loop without a result")) };
         self.b.put(out, &flat);
         Ok(out)
     }
 
-    /// How many neighbours along K are read at once: as many as both operands have side by side.
+    /// How many neighbours along K are read at once: as many as are contiguous in both operands.
     fn unroll(&self, [a, b]: [Value; 2], k: u32, elem: Elem) -> u32 {
         let side_by_side = |value: Value, axis: usize| {
             let encoding = self.b.kernel().encoding(value);
@@ -226,7 +226,7 @@ impl LayOut<'_> {
     }
 }
 
-/// The layout of the accumulator of one product.
+/// The layout of the accumulator of one matrix of a batch.
 fn flat(mma: &MmaPlan) -> Layout {
     if mma.acc.rank() == 3 { mma.acc.without(0) } else { mma.acc.clone() }
 }

@@ -26,7 +26,7 @@ impl LayOut<'_> {
         self.settle(result, reshaped)
     }
 
-    /// Axes in another order: other names for the same registers, or for the same buffer.
+    /// A permutation of axes: relabels the same registers, or the same buffer.
     pub(super) fn permute(&mut self, op: &Op, perm: [u8; 4]) -> Laid<()> {
         let (old, result) = (op.args[0], op.results[0]);
         let perm = &perm[..self.extents(old).len()];
@@ -65,7 +65,7 @@ impl LayOut<'_> {
     }
 }
 
-/// Row after row without gaps.
+/// Row-major, without padding.
 fn rows(extents: &[u32], bits: u32) -> Encoding {
     let fast = extents.last().copied().unwrap_or(1);
     Encoding {
@@ -78,8 +78,8 @@ fn rows(extents: &[u32], bits: u32) -> Encoding {
     }
 }
 
-/// The layout by the same threads of a tile that differs in axes of extent 1 only. None if the layout goes beyond such an axis:
-/// what lies there is padding, and would be called a copy.
+/// The same distribution over threads for a tile that differs in axes of extent 1 only. `None` if the layout extends beyond such an
+/// axis: that is padding, which would become a copy.
 pub(crate) fn renamed(from: &Layout, extents: &[u32]) -> Option<Layout> {
     if from.extents().iter().enumerate().any(|(axis, n)| *n == 1 && from.is_padded(axis)) {
         return None;

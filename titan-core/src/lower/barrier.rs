@@ -1,9 +1,9 @@
-//! Regions of shared memory, mbarriers, commit groups and counters: what barrier programs are made of.
+//! Regions of shared memory, mbarriers, commit groups and counters: the operations of the barrier dialect.
 //!
-//! An arrival says how many threads arrive: all threads of the role, or one lane of each of its warps. Whatever one thread does
-//! for all, the first thread of the role or of the program does.
+//! An arrival states how many threads arrive: all threads of the role, or one lane of each of its warps. Operations of a single
+//! thread are executed by the first thread of the role or of the program.
 //!
-//! Deliberately absent: whether the protocol is right, which the verifier shows.
+//! Deliberately absent: the correctness of the protocol, which the verifier checks.
 
 use super::tile::{LoweredValue, Origin, Staged};
 use super::{Lower, LowerError, Reg, WarpSet};
@@ -15,12 +15,12 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes {
     pub(super) buffer: u32,
-    /// Where the part begins.
+    /// The offset of the part.
     offset: Option<Reg>,
     /// Bytes of a part.
     stride: u32,
     parts: u32,
-    /// Whether barriers between roles order who touches it when.
+    /// Whether barriers between roles order the accesses to it.
     ordered: bool,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct Barriers {
     buffer: u32,
     at: u32,
     n: u32,
-    /// Which, in bytes from the first.
+    /// The offset of the element, in bytes.
     skip: Option<Reg>,
 }
 
-/// The regions that several roles touch: those that are made before the roles and named in two of them.
+/// The regions that several roles access: those that are created before the roles and named in two of them.
 pub(super) fn joined(kernel: &Kernel) -> BTreeSet<Value> {
     let mut by_role: Vec<BTreeSet<Value>> = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -59,7 +59,7 @@ impl Lower<'_> {
                 let result = op.results[0];
                 let name = self.k.display_name(result);
                 let buffer = self.b.buffer(&name, *bytes, *offset);
-                // Slots of a ring and tiles side by side are told apart where barriers were placed, and roles have a protocol.
+                // Slots of a ring and adjacent tiles were distinguished when barriers were placed, and roles have a protocol.
                 let is_tile = |id: &&OpId| matches!(self.k.op(**id).kind, OpKind::Region(RegionOp::Tile { .. }));
                 let tiles = self.tree.users(result).iter().filter(is_tile).count();
                 let by_slots =
@@ -87,7 +87,7 @@ impl Lower<'_> {
                 self.define(op.results[0], LoweredValue::Buffer(staged));
             }
             RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => {
-                return Err(self.unsupported("an access to a region that does not say what it holds"));
+                return Err(self.unsupported("an access to a region without a tile type"));
             }
         }
         Ok(())
@@ -96,14 +96,14 @@ impl Lower<'_> {
     pub(super) fn bytes_of(&self, value: Value) -> Result<Bytes, LowerError> {
         match &self.lowered[value.index()] {
             Some(LoweredValue::Region(bytes)) => Ok(*bytes),
-            _ => Err(self.defect("a region that is none")),
+            _ => Err(self.defect("an operand that is not a region")),
         }
     }
 
     fn barriers_of(&self, value: Value) -> Result<Barriers, LowerError> {
         match &self.lowered[value.index()] {
             Some(LoweredValue::Barriers(barriers)) => Ok(*barriers),
-            _ => Err(self.defect("a barrier that is none")),
+            _ => Err(self.defect("an operand that is not a barrier")),
         }
     }
 
@@ -117,7 +117,7 @@ impl Lower<'_> {
         self.b.add_const(at, i64::from(barriers.at + 8 * i))
     }
 
-    /// The address of the barrier of an operation, which the protocol of the roles orders.
+    /// The address of the barrier of an operation.
     fn barrier(&mut self, op: &Op) -> Result<Reg, LowerError> {
         let barriers = self.barriers_of(op.args[0])?;
         self.touch(Region::Ring(barriers.buffer), true);
@@ -199,7 +199,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// What waits, arrives and synchronises.
+    /// Lowers waits, arrivals and barriers.
     fn order(&mut self, op: &Op, nv: NvOp) -> Result<(), LowerError> {
         match nv {
             NvOp::WaitParity => {
@@ -283,7 +283,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The warps that run this code wait for each other.
+    /// A barrier of the warp set that runs this code.
     pub(super) fn warp_set_barrier(&mut self) {
         let kind = match self.warp_set.role.and_then(|r| u8::try_from(r + 1).ok()) {
             Some(id) => lane::OpKind::NamedBarrier { id, threads: self.warp_set.warps * self.laid.lanes, wait: true },
@@ -303,9 +303,10 @@ impl Lower<'_> {
             first += role.warps;
         }
         if roles.len() > 15 {
-            return Err(
-                self.refused(format!("the kernel has {} roles; at most 15 are possible", roles.len()), "join some")
-            );
+            return Err(self.refused(
+                format!("the kernel has {} roles; at most 15 are supported", roles.len()),
+                "merge some of them",
+            ));
         }
         let all = self.warp_set;
         let mut open = self.b.begin_roles(&roles, &[]);

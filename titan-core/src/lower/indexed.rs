@@ -27,7 +27,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Stores one element, which must exist: the first thread does.
+    /// Stores one element, which must exist, by the first thread.
     pub(super) fn set(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -57,7 +57,7 @@ impl Lower<'_> {
         self.masked_element(view, at, None)
     }
 
-    /// Loads an element, or gives the padding where the mask does not hold.
+    /// Loads an element, or returns the padding where the mask does not hold.
     pub(super) fn masked_element(&mut self, view: &View, at: &[Reg], mask: Option<(Reg, Reg)>) -> Reg {
         if view.elem.bits() < 8 {
             let position = self.position(view, at);
@@ -126,7 +126,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Rows named by indices.
+    /// Loads rows selected by indices.
     pub(super) fn gather_rows(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -155,7 +155,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Stores rows named by indices.
+    /// Stores rows selected by indices.
     pub(super) fn scatter_rows(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -168,7 +168,7 @@ impl Lower<'_> {
         let first = self.is_first_copy(&layout);
         let mut n = self.row_vector(&view, op.args[rank], &layout);
         if view.elem.bits() < 8 {
-            // Rows of several threads may be one: halves of bytes would race. The output rule asks for whole ones.
+            // Rows of several threads may be equal, and stores of 4-bit halves would race. The output rule requires whole bytes.
             n = n.max(2);
             if layout.vector(1) < n {
                 return Err(LowerError::internal(self.k, "a scatter of halves of bytes".to_owned()));

@@ -1,4 +1,4 @@
-//! What laying out made explicit: shared memory of a tile, tiles between registers and shared memory, parts of tiles.
+//! The operations that laying out inserts: buffers for tiles, copies between registers and shared memory, parts of tiles.
 
 use super::staging::{Rows, Tile, What};
 use super::tile::{LoweredValue, Staged, register_index};
@@ -46,7 +46,7 @@ impl Lower<'_> {
                 let (from, to) = (self.layout(op.args[0]), self.layout(op.results[0]));
                 let regs = self.regs(op.args[0]);
                 let Way::Registers(map) = way(&from, &to, self.k.ty(op.args[0]).elem().bits().max(8)) else {
-                    return Err(self.defect("a conversion that registers do not make"));
+                    return Err(self.defect("a conversion that needs shared memory"));
                 };
                 let regs = map.into_iter().map(|i| regs.get(i).copied()).map(|r| r.unwrap_or_else(|| self.missing()));
                 let regs = regs.collect();
@@ -61,7 +61,7 @@ impl Lower<'_> {
         LowerError::internal(self.k, message.to_owned())
     }
 
-    /// The shared memory that a value is.
+    /// The shared memory of a value.
     pub(super) fn staged(&self, value: Value) -> Result<Staged, LowerError> {
         match &self.lowered[value.index()] {
             Some(LoweredValue::Buffer(staged)) => Ok(staged.clone()),
@@ -89,10 +89,10 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A tile of a tensor of which nothing exists unless a condition holds.
+    /// A source whose elements exist only if a condition holds.
     fn guard_local(&mut self, op: &Op) -> Result<(), LowerError> {
         let Some(LoweredValue::Source(mut source)) = self.lowered[op.args[0].index()].clone() else {
-            return Err(self.defect("a condition on no tile"));
+            return Err(self.defect("a guard of a value that is not a source"));
         };
         let condition = self.scalar(op.args[1]);
         source.view.exists = self.both(source.view.exists, Some(condition));
@@ -111,12 +111,12 @@ impl Lower<'_> {
                     let multiple = crate::analysis::vector::divisor(self.k, at);
                     staged.origin.moved = Some((axis, self.scalar(at), multiple));
                 }
-                None => return Err(self.defect("a part of a part, both from a computed place on")),
+                None => return Err(self.defect("a part of a part, both at computed offsets")),
             }
             self.define(op.results[0], LoweredValue::Buffer(staged));
             return Ok(());
         }
-        let Some(at) = constant else { return Err(self.defect("a part of registers from a computed place on")) };
+        let Some(at) = constant else { return Err(self.defect("a part of a tile in registers at a computed offset")) };
         let _ = n;
         let (from, to) = (self.layout(of), self.layout(op.results[0]));
         let regs = self.regs(of);
@@ -129,7 +129,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Registers in the order of another layout; `back` gives the old coordinates of new ones.
+    /// Registers in the order of another layout; `back` maps new coordinates to old ones.
     pub(super) fn reorder(
         &mut self,
         regs: &[Reg],

@@ -1,4 +1,4 @@
-//! Matrix products of operands that threads hold as an instruction, or multiply-adds, take them.
+//! MMAs on fragments, by matrix instructions or multiply-adds.
 
 use super::fragment::{canonical, words_of};
 use super::tile::{LoweredValue, register_index};
@@ -10,7 +10,7 @@ use crate::layout::Layout;
 impl Lower<'_> {
     /// `a · b + acc`: A as `[M, K]`, B as `[K, N]`.
     pub(super) fn mma(&mut self, op: &Op) -> Result<(), LowerError> {
-        let [a, b, acc] = op.args[..] else { return Err(self.defect("a product without operands")) };
+        let [a, b, acc] = op.args[..] else { return Err(self.defect("an MMA without operands")) };
         let layouts = (self.layout(a), self.layout(b).permuted(&[1, 0]), self.layout(acc));
         let elems = [a, b, acc].map(|v| self.k.ty(v).elem());
         let mut acc = self.regs(acc);

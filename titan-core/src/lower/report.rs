@@ -1,4 +1,4 @@
-//! Traps and prints: what a kernel tells its launcher, through the buffer of [`crate::launch::report`].
+//! Traps and prints, written to the report buffer ([`crate::launch::report`]).
 
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
@@ -14,8 +14,8 @@ impl Lower<'_> {
         i32::try_from(self.sites.len()).unwrap_or(i32::MAX)
     }
 
-    /// Ends the program with a message unless a condition, the same in all threads, holds. A role, which others wait for, goes on:
-    /// the launch fails when it is over, and until then what the condition was about must be left alone.
+    /// Ends the program with a message unless a condition, uniform over all threads, holds. A role continues, because other roles
+    /// wait for it: the launch fails at its end, and until then the guarded operation must be skipped.
     pub(super) fn trap_unless(&mut self, cond: Reg, message: &str) -> Result<(), LowerError> {
         if self.b.func().constant(cond) == Some(1) {
             return Ok(());
@@ -38,7 +38,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The first trap of a launch writes who it was.
+    /// The first trap of a launch writes its site.
     fn report_trap(&mut self, site: i32) {
         let report = self.slot(Slot::Report);
         let zero = self.b.i32(0);
@@ -92,8 +92,8 @@ impl Lower<'_> {
         self.b.one(lane::OpKind::ProgramId(axis), &[])
     }
 
-    /// Takes words of the report for a record: the first of them, counted from the report's start, and whether they fit. The
-    /// first thread asks; the others learn it through shared memory.
+    /// Reserves words of the report for a record: the index of the first one, and whether they fit. The first thread reserves, and
+    /// shares the result through shared memory.
     fn reserve(&mut self, words: u32, scratch: Option<crate::ir::Value>) -> Result<(Reg, Reg), LowerError> {
         let address = self.slot(Slot::Report);
         let used = self.b.add_const(address, 4 * words_at(report::USED));
@@ -172,7 +172,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// An element as words: 64-bit ones as two, since records are on multiples of 4 bytes only.
+    /// An element as words: 64-bit ones as two, since records are aligned to 4 bytes only.
     fn print_element(&mut self, place: Place, reg: Reg, mask: Reg) {
         let words = match self.b.ty(reg) {
             lane::Ty::Pred => vec![self.b.one(lane::OpKind::FromPred, &[reg])],

@@ -1,4 +1,4 @@
-//! Tensors and views: an address, extents and strides in registers, and what is known of them.
+//! Tensors and views: an address, extents and strides in registers, with the assumptions about them.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation")]
 

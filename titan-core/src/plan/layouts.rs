@@ -1,5 +1,5 @@
 //! The layouts of classes.
-#![expect(clippy::wildcard_enum_match_arm, reason = "what fixes no layout is not named")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "all other operations do not determine a layout")]
 
 use super::Target;
 use super::classes::{Classes, is_elementwise};
@@ -64,12 +64,12 @@ impl Run<'_> {
         self.by_class.get(&self.classes.class(value)).cloned()
     }
 
-    /// The layout in which a tile will be asked for, or is made, across an operation that changes shapes.
+    /// The layout that an adjacent shape-changing operation suggests.
     fn beside(&self, value: Value) -> Option<Layout> {
         self.made(value).or_else(|| self.asked(value))
     }
 
-    /// What the operation that makes the tile gives without moving anything.
+    /// The layout that the defining operation produces without data movement.
     fn made(&self, value: Value) -> Option<Layout> {
         let op = self.kernel.def_op(value)?;
         match &op.kind {
@@ -84,7 +84,7 @@ impl Run<'_> {
         }
     }
 
-    /// What the users of the tile ask for.
+    /// The layout that a user of the tile requests.
     fn asked(&self, value: Value) -> Option<Layout> {
         self.tree.users(value).iter().find_map(|id| {
             let op = self.kernel.op(*id);
@@ -107,7 +107,7 @@ impl Run<'_> {
         })
     }
 
-    /// The layout in which a flexible tile is asked for first.
+    /// The first requested layout of a flexible tile.
     fn wanted(&self, value: Value) -> Option<Layout> {
         if !self.classes.is_flexible(value) {
             return self.known(value);
@@ -133,8 +133,8 @@ impl Run<'_> {
     }
 }
 
-/// The layout of a tile that is read and written in whole lines: neighbours along the last axis, then lanes along it, then
-/// lanes and warps along the axes before.
+/// The layout for reads and writes of whole lines: neighbours along the last axis in a thread, then lanes along it, then
+/// lanes and warps along the other axes.
 #[must_use]
 pub fn wide(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
     let rank = extents.len();
@@ -142,7 +142,7 @@ pub fn wide(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
     let total: u32 = extents.iter().product();
     let pow2 = |x: u32| 1u32 << x.trailing_zeros();
     let fair = (total / (lanes * warps)).max(1);
-    // The elements of a byte stay together.
+    // Elements that share a byte stay in one thread.
     let whole = if bits < 8 { 8 / bits } else { 1 };
     let vector = pow2(extents[last]).min(128 / bits.clamp(8, 128)).min(whole.max(1 << fair.ilog2()));
     let mut per_thread = vec![1; rank];
@@ -157,7 +157,7 @@ pub fn wide(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
     for axis in (0..rank).rev() {
         lane[axis] = deal(axis, per_thread[axis], &mut left);
     }
-    // Lanes that are left over lie beyond the tile: they become copies.
+    // Remaining lanes are beyond the tile: they hold copies.
     lane[last] *= left;
     let mut warp = vec![1; rank];
     let mut left = warps;

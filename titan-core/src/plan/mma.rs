@@ -1,5 +1,5 @@
-//! How matrix products are computed: by which instruction, with which split over the warps, and from where the operands come.
-#![expect(clippy::wildcard_enum_match_arm, reason = "what is no mma or its operand is not named")]
+//! The plan of MMAs: the instruction, the split over the warps, and the source of the operands.
+#![expect(clippy::wildcard_enum_match_arm, reason = "only MMAs and their operands are named")]
 
 use super::classes::Classes;
 use super::{Plan, Target};
@@ -11,34 +11,34 @@ use crate::layout::convert::{Way, way};
 use crate::layout::{Encoding, Layout};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a product is computed.
+/// The method of an MMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// By matrix instructions.
+    /// Matrix instructions.
     Atom(MmaAtom),
-    /// By multiply-adds of each thread: no matrix instruction takes these elements.
+    /// Multiply-adds of each thread: no matrix instruction takes these elements.
     MulAdd,
 }
 
-/// From where an operand comes.
+/// The source of an operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Through shared memory, lying like this.
+    /// Shared memory, with this encoding.
     Shared(Encoding),
-    /// Each thread has its fragments already, but for an exchange of registers.
+    /// Registers: each thread already holds its fragments, up to a permutation of registers.
     Registers,
 }
 
-/// The plan of a product.
+/// The plan of an MMA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MmaPlan {
-    /// By what.
+    /// The method.
     pub method: Method,
     /// The elements that the operands are converted to first.
     pub staged: (Elem, Elem),
     /// M, N and K.
     pub extents: [u32; 3],
-    /// Products side by side: 1 without a batch axis.
+    /// The batch size: 1 without a batch axis.
     pub batch: u32,
     /// Layout of the accumulator: `[M, N]`, or `[batch, M, N]`.
     pub acc: Layout,
@@ -46,9 +46,9 @@ pub struct MmaPlan {
     pub a: Layout,
     /// Layout of B's fragments, `[N, K]`.
     pub b: Layout,
-    /// From where A comes, with the extents `[M, K]` in its encoding.
+    /// The source of A, with the extents `[M, K]` in its encoding.
     pub a_source: Source,
-    /// From where B comes, with the extents `[K, N]` in its encoding.
+    /// The source of B, with the extents `[K, N]` in its encoding.
     pub b_source: Source,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn choose(
     mmas
 }
 
-/// A, B and the accumulator of a matrix product; `None` for other operations.
+/// A, B and the accumulator of an MMA; `None` for other operations.
 #[must_use]
 pub fn operands(op: &Op) -> Option<[Value; 3]> {
     match (&op.kind, &op.args[..]) {
@@ -88,8 +88,8 @@ pub fn operands(op: &Op) -> Option<[Value; 3]> {
     }
 }
 
-/// The products of which each warp should hold whole rows: those whose rows are reduced, or are operand A of another product,
-/// and these. Then reductions stay within a warp, and accumulators become operands in registers.
+/// The MMAs of which each warp should hold whole rows: those whose rows are reduced, or are operand A of another MMA, and the
+/// latter. Then reductions stay within a warp, and accumulators become operands in registers.
 fn whole_rows(kernel: &Kernel, classes: &Classes) -> BTreeSet<OpId> {
     let (mut made, mut reduced, mut multiplied) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
     kernel.walk(&mut |id, op| {
@@ -175,8 +175,7 @@ fn split(m: u32, n: u32, atom: &MmaAtom, warps: u32) -> WarpGrid {
     grids.min_by_key(cost).unwrap_or(WarpGrid { m: 1, n: 1, all: warps })
 }
 
-/// Layouts of a product by multiply-adds: up to 4×4 neighbours a thread, and operands along with them, whole rows of K in
-/// registers of the copy that needs them.
+/// Layouts of an MMA by multiply-adds: up to 4×4 neighbours per thread, with operands to match, whole rows of K in registers.
 fn simple(target: &Target, warps: u32, [m, n, k]: [u32; 3]) -> (Layout, Layout, Layout) {
     let pow2 = |x: u32, most: u32| x.next_power_of_two().min(most);
     let (tm, tn) = (pow2(m / 4, 4).max(1), pow2(n / 4, 4).max(1));
@@ -192,7 +191,7 @@ fn simple(target: &Target, warps: u32, [m, n, k]: [u32; 3]) -> (Layout, Layout, 
     (acc, a, b)
 }
 
-/// Decides where operands come from, and which loaded tiles never need registers.
+/// Chooses the sources of operands, and the loaded tiles that never need registers.
 pub(super) fn settle(kernel: &Kernel, plan: &mut Plan) {
     let ids: Vec<OpId> = plan.mmas.keys().copied().collect();
     for id in ids {
@@ -219,14 +218,14 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
     let [m, n, k] = mma.extents;
     let want = if is_a { mma.a.clone() } else { mma.b.permuted(&[1, 0]) };
     let loaded = root(kernel, arg).is_some();
-    // Beyond the tile registers hold anything, which along K must be zero.
+    // Registers hold unspecified values beyond the tile, which must be zero along K.
     let padded = want.is_padded(usize::from(is_a));
     if let (Some(layout), false, 1, false) = (plan.layout(arg), loaded, mma.batch, padded)
         && let Way::Registers(_) = way(layout, &want, 32)
     {
         return Source::Registers;
     }
-    // As it was loaded, or as threads hold neighbours.
+    // In the order of the load, or of the neighbours in a thread.
     let order = match (root(kernel, arg), plan.layout(arg)) {
         (Some((_, transposed)), _) => {
             if transposed {
@@ -260,7 +259,7 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
     Source::Shared(Encoding::swizzled(&extents, elem.bits(), &order))
 }
 
-/// The load that an operand is, through transposes, and whether it is transposed an odd number of times.
+/// The load behind an operand, through transposes, and whether it is transposed an odd number of times.
 fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
     let op = kernel.def_op(value)?;
     match op.kind {
@@ -274,7 +273,7 @@ fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
     }
 }
 
-/// How the tiles of stages lie in shared memory, by ring and field: as their sources do, with room for what instructions read.
+/// The encodings of the tiles of stages, by ring and field: in the order of their sources, large enough for what instructions read.
 fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
     let mut extents: Vec<Vec<Vec<u32>>> =
         kernel.pipes.iter().map(|p| p.fields.iter().map(|f| Vec::from(f.shape)).collect()).collect();
@@ -302,7 +301,7 @@ fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
     extents.into_iter().enumerate().map(pipe).collect()
 }
 
-/// How a loaded tile lies in shared memory, if nothing but products read it, from there, and all of them alike.
+/// The encoding of a loaded tile that is read by MMAs only, from shared memory, with one common encoding.
 fn smem_resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Option<Encoding> {
     kernel.ty(load).tile_shape().filter(|s| s.rank() == 2)?;
     let mut found = Vec::new();
@@ -311,7 +310,7 @@ fn smem_resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Opti
     found.iter().all(|e| *e == first).then_some(first)
 }
 
-/// Collects the encodings that the readers of a tile ask for, as seen from the load; `None` if one of them is no product.
+/// Collects the encodings that the readers of a tile request, in terms of the load; `None` if one of them is not an MMA.
 fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found: &mut Vec<Encoding>) -> Option<()> {
     let (value, transposed) = tile;
     for id in tree.users(value) {

@@ -1,10 +1,10 @@
-//! The plan of a kernel for a target: how many warps, which layout each tile has, how each product is computed.
+//! The plan of a kernel for a target: the number of warps, the layout of each tile, the method of each MMA.
 //!
 //! Tiles that are connected by elementwise operations or carried by loops share one layout: they are a *class*
-//! (`classes`). Matrix products fix the layouts of their accumulators; then, from the largest tiles to the smallest, a class
-//! takes what fits its neighbours across reductions, broadcasts and transposes, and else what makes its memory accesses wide
-//! (`layouts`). Tiles that are computed from nothing but scalars and coordinates are *flexible*: they have no layout, and are
-//! made in whichever one is asked for. Where an operation needs another layout than its operand has, the lowering converts.
+//! (`classes`). MMAs fix the layouts of their accumulators; then, from the largest tiles to the smallest, a class takes the layout
+//! that fits its neighbours across reductions, broadcasts and transposes, or otherwise one with wide memory accesses
+//! (`layouts`). Tiles that are functions of scalars and coordinates only are *flexible*: they have no layout, and are
+//! materialized in any requested one. Where an operation needs another layout than its operand has, the lowering converts.
 //!
 //! Deliberately absent: stages and roles, which are the schedule's; instructions.
 
@@ -28,35 +28,35 @@ use crate::verify::Verified;
 use classes::Classes;
 use std::collections::BTreeMap;
 
-/// How a kernel is laid out on a target.
+/// The plan of a kernel for a target.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The machine.
     pub target: Target,
-    /// Warps of a program; where roles part, of all of them together.
+    /// The number of warps of a program; with roles, of all of them together.
     pub warps: u32,
-    /// How many warps each role has.
+    /// The number of warps of each role.
     pub roles: Vec<u32>,
-    /// How the slots of rings between roles are given back.
+    /// How the slots of rings between roles are released.
     pub free: FreeBy,
     /// The layout of each tile that has one, by value.
     pub layouts: Vec<Option<Layout>>,
-    /// How each `mma` is computed.
+    /// The method of each `mma`.
     pub mmas: BTreeMap<OpId, MmaPlan>,
-    /// Loaded tiles that only matrix products read go to shared memory at once, and lie there like this. By value.
+    /// Loaded tiles that are read by MMAs only go directly to shared memory: their encodings, by value.
     pub smem_resident: Vec<Option<Encoding>>,
-    /// How the tiles of stages lie in shared memory, by ring and field.
+    /// The encodings of the tiles of stages, by ring and field.
     pub stages: Vec<Vec<Encoding>>,
-    /// Whether the arguments are taken to be aligned, so that accesses are wide.
+    /// Whether arguments are assumed to be aligned, so that accesses are wide.
     pub aligned: bool,
-    /// Tensor parameters, by index, of which tiles are loaded or stored: the assumptions are about them.
+    /// By index, the tensor parameters of which tiles are loaded or stored: the assumptions concern them.
     pub vectored: Vec<bool>,
-    /// What was chosen and why, for people.
+    /// The choices and their reasons, for the user.
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// The layout of a tile; `None` for flexible and resident tiles and for what is no tile.
+    /// The layout of a tile; `None` for flexible tiles, tiles in shared memory, and other values.
     #[must_use]
     pub fn layout(&self, value: Value) -> Option<&Layout> {
         self.layouts.get(value.index()).and_then(Option::as_ref)
@@ -69,14 +69,14 @@ impl Plan {
     }
 }
 
-/// Plans a kernel. With `aligned`, accesses are as wide as addresses, strides and extents on multiples of 16 bytes allow; such
-/// code may only be launched when they are.
+/// Plans a kernel. With `aligned`, addresses, strides and extents are assumed to be multiples of 16 bytes; such code may only be
+/// launched when they are.
 #[must_use]
 pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
     with_warps(kernel, target, aligned, None)
 }
 
-/// The same with so many warps, a power of two; with roles, each role says how many it has.
+/// The same with a given number of warps, a power of two; roles state their numbers themselves.
 #[must_use]
 pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Option<u32>) -> Plan {
     let mut notes = Vec::new();
@@ -107,7 +107,7 @@ pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Opti
     plan
 }
 
-/// Products and layouts where each role has its own warps: what a role computes is laid out over them.
+/// MMAs and layouts of a kernel with roles: the tiles of a role are laid out over its warps.
 fn by_role(
     kernel: &Kernel,
     target: &Target,
@@ -124,7 +124,7 @@ fn by_role(
     });
     let regions = specialized.map(|id| kernel.op(id).regions.clone()).unwrap_or_default();
     for (role, region) in kernel.roles.iter().zip(regions) {
-        // The lowering refuses other numbers.
+        // The lowering rejects other numbers.
         let warps = 1 << role.warps.max(1).ilog2();
         let mut own = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
         kernel.walk_block(region, &mut |id, op| {
@@ -147,7 +147,7 @@ fn by_role(
     (kernel.roles.iter().map(|r| r.warps).sum(), mmas, layouts)
 }
 
-/// Whether code for aligned arguments would differ from code for any: rows of tensors are accessed.
+/// Whether code for aligned arguments would differ from code for arbitrary ones: whether rows of tensors are accessed.
 #[must_use]
 pub fn has_wide_accesses(kernel: &Kernel) -> bool {
     vectored(kernel).contains(&true)
@@ -182,7 +182,7 @@ fn parameter(kernel: &Kernel, tensor: Value) -> Option<usize> {
     }
 }
 
-/// Padding costs time: whoever reads the plan should know.
+/// Adds notes about padded tiles, which cost time.
 fn note_waste(kernel: &Kernel, plan: &mut Plan) {
     for (i, layout) in plan.layouts.iter().enumerate() {
         let value = Value::new(i);

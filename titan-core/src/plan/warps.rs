@@ -1,15 +1,15 @@
-//! How many warps a program has.
+//! The number of warps of a program.
 //!
-//! A product needs enough warps for its accumulator to leave registers for everything else: at most 128 accumulators a
-//! thread, and 160 of two products, one of which may live while the other is computed. Other tiles are dealt out so that a thread holds about 16 elements. Four warps keep an SM's four schedulers busy, so
-//! smaller programs get fewer only if their tiles have not enough elements for them.
+//! An MMA needs enough warps for its accumulator to leave registers for everything else: at most 128 accumulators per thread, and
+//! 160 for two MMAs, one of which may be live while the other is computed. Other tiles are distributed so that a thread holds about
+//! 16 elements. Four warps keep an SM's four schedulers busy, so a program gets fewer only if its tiles are too small for them.
 
 use super::Target;
 use crate::ir::Kernel;
 
 /// Accumulators that a thread may hold.
 const ACCUMULATORS: u64 = 128;
-/// Accumulators of two products that a thread may hold.
+/// Accumulators of two MMAs that a thread may hold.
 const OF_TWO: u64 = 160;
 /// Elements of other tiles that a thread should hold.
 const ELEMENTS: u64 = 16;
@@ -33,7 +33,7 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, notes: &mut Vec<String>) 
     mmas.sort_unstable_by(|a, b| b.cmp(a));
     let (n, per_thread, why) = match mmas[..] {
         [first, second, ..] if (first + second) * ACCUMULATORS > first * OF_TWO => {
-            (first + second, OF_TWO, "accumulators of two mmas")
+            (first + second, OF_TWO, "accumulators of two MMAs")
         }
         [first, ..] => (first, ACCUMULATORS, "accumulators"),
         [] => (largest, ELEMENTS, "elements"),

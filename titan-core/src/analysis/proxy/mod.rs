@@ -83,27 +83,27 @@ pub struct Pair {
     pub generic: OpId,
     /// The async access.
     pub user: OpId,
-    /// For whom a fence must be.
+    /// The required scope of the fence.
     pub scope: Scope,
-    /// Which memory it must order.
+    /// The memory that it must order.
     pub space: FenceSpace,
 }
 
 /// Accesses that need a fence in front of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hazard {
-    /// Where the fence is missing: the async access, or an arrival that tells another role of the generic one.
+    /// Where the fence is missing: the async access, or an arrival that publishes the generic access to another role.
     pub at: OpId,
-    /// The role, in the order of the kernel; of kernels without roles 0.
+    /// The role, in the order of the kernel; 0 for kernels without roles.
     pub role: usize,
-    /// What must be fenced from what.
+    /// The accesses that must be fenced from each other.
     pub pairs: BTreeSet<Pair>,
-    /// What no fence here can cover: copies that may not have landed.
+    /// The pairs that no fence here can cover: copies that may be incomplete.
     pub landing: BTreeSet<Pair>,
 }
 
 impl Hazard {
-    /// The least fence that covers all of it; `None` if no fence does.
+    /// The smallest fence that covers all of them; `None` if no fence does.
     #[must_use]
     pub fn fence(&self) -> Option<(Scope, FenceSpace)> {
         let fences = self.pairs.iter().map(|p| (p.scope, p.space));
@@ -111,7 +111,7 @@ impl Hazard {
     }
 }
 
-/// The least memory that has both.
+/// The smallest space that includes both.
 #[must_use]
 pub fn join(a: FenceSpace, b: FenceSpace) -> FenceSpace {
     if a == b { a } else { FenceSpace::All }
@@ -122,16 +122,16 @@ pub fn join(a: FenceSpace, b: FenceSpace) -> FenceSpace {
 pub struct Reuse {
     /// The store.
     pub store: OpId,
-    /// How many groups are closed after that of the store at least; `None` if its own may be open.
+    /// The minimum number of groups that are committed after that of the store; `None` if its own may be open.
     pub younger: Option<u32>,
 }
 
-/// What the analysis finds, in the order of the text.
+/// The result of the analysis, in program order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Missing fences.
     pub hazards: Vec<Hazard>,
-    /// Missing waits for bulk stores: where they are needed, and for which.
+    /// Missing waits for bulk stores: the operations that need one, and the stores.
     pub reuses: Vec<(OpId, BTreeSet<Reuse>)>,
 }
 
@@ -149,7 +149,7 @@ impl Found {
     }
 }
 
-/// What a kernel lacks, as it would be with these changes. Its structure and types must be right.
+/// Analyses a kernel with tentative changes. The kernel must be well-formed.
 #[must_use]
 pub fn find(kernel: &Kernel, overlay: &Overlay) -> Found {
     let mut any = false;
@@ -160,8 +160,8 @@ pub fn find(kernel: &Kernel, overlay: &Overlay) -> Found {
     if any { flow::run(kernel, overlay) } else { Found::default() }
 }
 
-/// Whether bytes of shared memory are touched of which this analysis knows where they lie. Those of stages are known when rings
-/// have become barriers; tensors are touched through the async proxy from stages or regions only.
+/// Whether an access is to memory with known addresses. Those of stages are known after rings were expanded to barriers; tensors
+/// are accessed through the async proxy from stages or regions only.
 const fn is_stated(on: On) -> bool {
     match on {
         On::Regions | On::Words | On::Local => true,
@@ -169,7 +169,7 @@ const fn is_stated(on: On) -> bool {
     }
 }
 
-/// For whom and for which memory a fence generic → async is.
+/// The scope and space of a fence generic → async.
 pub(crate) fn fence_of(kind: &OpKind) -> Option<(Scope, FenceSpace)> {
     if let OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope, space }) = kind {
         return Some((*scope, *space));
@@ -177,7 +177,7 @@ pub(crate) fn fence_of(kind: &OpKind) -> Option<(Scope, FenceSpace)> {
     None
 }
 
-/// What runs at once: the part before the roles, and each role; or the whole kernel.
+/// The concurrent parts: the code before the roles, and each role; or the whole kernel.
 #[must_use]
 pub fn threads(kernel: &Kernel) -> Vec<crate::ir::Block> {
     reach::threads(kernel)

@@ -1,4 +1,4 @@
-//! Changes that were tried are made.
+//! Applies an overlay of tentative changes to a kernel.
 
 use super::super::edit::Edit;
 use super::place::Around;
@@ -8,7 +8,7 @@ use crate::ir::{
 };
 use std::collections::BTreeMap;
 
-/// Numbers of tokens that no text has: those of new groups, until all are numbered again.
+/// Temporary token numbers of new groups, beyond any in a text, until all are renumbered.
 const NEW: u32 = u32::MAX / 2;
 
 pub(super) fn fence_op((scope, space): (Scope, FenceSpace)) -> OpKind {

@@ -455,7 +455,7 @@ impl Machine {
     }
 }
 
-/// The local memory of a wave works in order.
+/// Whether it is an operation of a wave on its local memory: these complete in order.
 fn local(pending: Pending) -> bool {
     matches!(pending, Pending::Group(Class::Lgkmcnt, _))
 }

@@ -46,7 +46,7 @@ fn error(kernel: &Kernel, hazard: &Hazard) -> Error {
     let (first, second) = (of(&generic.kind, &before), of(&user.kind, &after));
     let title = if hazard.at == pair.user {
         format!("{after} {verb} through the async proxy, which may not see {first}: no fence comes between")
-    } else if traffic(&kernel.op(hazard.at).kind).order == Order::Parts {
+    } else if traffic(&kernel.op(hazard.at).kind).order == Order::Specializes {
         format!("the roles start after {first}, from which {second} is not fenced")
     } else {
         format!("{role} arrives after {first}, from which {second} through the async proxy is not fenced")
