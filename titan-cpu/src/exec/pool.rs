@@ -93,7 +93,7 @@ impl Pool {
         std::mem::take(&mut self.buffers[id as usize])
     }
 
-    /// Gives back what [`Pool::lend`] gave.
+    /// Returns what [`Pool::lend`] lent.
     pub(crate) fn give_back(&mut self, id: BufferId, buffer: Buffer) {
         self.buffers[id as usize] = buffer;
     }

@@ -40,7 +40,7 @@ struct Stage<'m> {
 #[derive(Clone, Debug)]
 pub(super) struct Ring<'m> {
     plan: RingPlan,
-    /// Those that some reader has not given back, and the time of the first.
+    /// Those that some reader has not released, and the time of the first.
     stages: VecDeque<Stage<'m>>,
     first: u64,
     /// The next time of each reader.

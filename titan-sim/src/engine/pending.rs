@@ -23,7 +23,7 @@ titan_core::entity! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(pub u8);
 
-/// When asynchronous operations have their effect.
+/// When asynchronous operations complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Completion {
     /// At their issue.
@@ -35,7 +35,7 @@ pub enum Completion {
     Seeded(u64),
 }
 
-/// What the completion of an operation does to a barrier.
+/// A signal of the completion of an operation to a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// Completes bytes of its transaction count.
@@ -55,24 +55,24 @@ pub enum Signal {
 /// An operation in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Op<X> {
-    /// Whose.
+    /// Its agent.
     pub agent: Agent,
-    /// Of what kind.
+    /// Its class.
     pub class: Class,
     /// Operations of the same agent that must complete before.
     pub after: Vec<OpId>,
-    /// What its completion signals.
+    /// The signals of its completion.
     pub signals: Vec<Signal>,
-    /// What it does.
+    /// Its effect.
     pub payload: X,
 }
 
 /// The groups of one agent and class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Groups {
-    /// Since the last commit.
+    /// The operations since the last commit.
     open: Vec<OpId>,
-    /// Committed groups that were not waited for: before them came `first`.
+    /// Committed groups that were not waited for; `first` groups came before them.
     committed: VecDeque<Vec<OpId>>,
     first: u32,
 }
@@ -83,7 +83,7 @@ struct Groups {
 /// same operations in flight hash equally.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending<X> {
-    /// From operation `first` on; `None` is complete. The first is not.
+    /// The operations from number `first` on; `None`: complete. The first one is not.
     ops: VecDeque<Option<Op<X>>>,
     first: usize,
     live: usize,
@@ -144,7 +144,7 @@ impl<X> Pending<X> {
         self.ops.iter().enumerate().filter_map(move |(i, op)| op.as_ref().map(|op| (id(i), op)))
     }
 
-    /// Begins an operation, in the open group of its agent and class.
+    /// Issues an operation, in the open group of its agent and class.
     pub fn issue(&mut self, op: Op<X>) -> OpId {
         let key = (key(op.agent), op.class);
         let id = self.issue_ungrouped(op);
@@ -152,7 +152,7 @@ impl<X> Pending<X> {
         id
     }
 
-    /// Begins an operation outside of all groups: only its signals tell of it.
+    /// Issues an operation outside of all groups: only its signals report its completion.
     pub fn issue_ungrouped(&mut self, op: Op<X>) -> OpId {
         self.ops.push_back(Some(op));
         self.live += 1;
@@ -165,7 +165,7 @@ impl<X> Pending<X> {
         self.iter().filter(|(_, op)| op.agent == agent && op.class == class).map(|(id, _)| id).collect()
     }
 
-    /// Closes the open group, empty or not; how many the agent has committed.
+    /// Commits the open group, empty or not; returns how many the agent has committed.
     pub fn commit(&mut self, agent: Agent, class: Class) -> u32 {
         let groups = self.groups.entry((key(agent), class)).or_default();
         let group = std::mem::take(&mut groups.open);
@@ -173,7 +173,7 @@ impl<X> Pending<X> {
         groups.first + u32::try_from(groups.committed.len()).unwrap_or(u32::MAX)
     }
 
-    /// What a wait for at most `at_most` outstanding groups asks for: the operations that must complete, oldest first,
+    /// The requirement of a wait for at most `at_most` outstanding groups: the operations that must complete, oldest first,
     /// and how many of the agent's groups are then complete.
     pub fn wait(&mut self, agent: Agent, class: Class, at_most: u32) -> (Vec<OpId>, u32) {
         let Some(groups) = self.groups.get_mut(&(key(agent), class)) else { return (Vec::new(), 0) };
@@ -208,7 +208,7 @@ impl<X> Pending<X> {
         self.get(op).is_some_and(|o| !o.after.iter().any(|a| self.get(*a).is_some()))
     }
 
-    /// Takes an operation out, with those that must complete before it: in the order in which to apply them.
+    /// Removes an operation, with those that must complete before it, in the order in which to apply them.
     pub fn take(&mut self, op: OpId) -> Vec<(OpId, Op<X>)> {
         let mut taken = Vec::new();
         let mut stack = vec![op];
@@ -225,7 +225,7 @@ impl<X> Pending<X> {
         taken
     }
 
-    /// An operation that happens to complete now though nobody asked: only with a seed, and only sometimes.
+    /// An operation that completes now without a wait: only with a seed, and only sometimes.
     pub fn happens(&mut self) -> Option<OpId> {
         match self.policy {
             Completion::Early | Completion::Late => None,
@@ -237,7 +237,7 @@ impl<X> Pending<X> {
         }
     }
 
-    /// What completes when nothing else can go on: the oldest.
+    /// The operation to complete when no agent can make progress: the oldest.
     #[must_use]
     pub fn oldest(&self) -> Option<OpId> {
         self.iter().next().map(|(id, _)| id)

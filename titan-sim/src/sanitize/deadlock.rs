@@ -15,7 +15,7 @@
 use super::config::Config;
 use crate::engine::{Agent, BarrierId, Wait};
 
-/// Who waits, and who has ended.
+/// The agents that wait, and those that have ended.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Waiting {
     waits: Vec<Option<Wait>>,
@@ -37,7 +37,7 @@ impl Waiting {
         }
     }
 
-    /// A phase has ended: who waited for it waits no more.
+    /// A phase has ended: the agents that waited for it no longer wait.
     pub(super) fn phase_ended(&mut self, barrier: BarrierId, passed: impl Fn(bool) -> bool) {
         if self.blocked == 0 {
             return;
@@ -53,7 +53,7 @@ impl Waiting {
         }
     }
 
-    /// Somebody who waits at a barrier.
+    /// An agent that waits at a barrier.
     pub(super) fn at(&self, barrier: BarrierId) -> Option<Agent> {
         let at = |w: &Option<Wait>| matches!(w, Some(Wait::Phase { barrier: b, .. }) if *b == barrier);
         self.waits.iter().position(at).map(Agent::new)
@@ -68,7 +68,7 @@ impl Waiting {
         true
     }
 
-    /// All that wait, if nobody else is left.
+    /// All waiting agents, if no other is left.
     pub(super) fn stuck(&self) -> Option<Vec<(Agent, Wait)>> {
         if self.left == 0 || self.blocked < self.left {
             return None;

@@ -98,7 +98,7 @@ impl Machine<'_> {
         self.check_words(new)
     }
 
-    /// Words of live barriers are no payload.
+    /// Words of live barriers must not be accessed as data.
     fn check_words(&self, new: &Touching) -> Res<()> {
         let Span::Shared { cta, lo, hi } = new.touch.span else { return Ok(()) };
         let words = self.ctas.get(cta).map(|c| &c.words);
@@ -130,13 +130,13 @@ impl Machine<'_> {
         {
             let name = self.kernel().display_name(self.kernel().param(param));
             return Err(Found::not_modelled(format_args!(
-                "an access to `{name}` beside raw stores to it: which bytes they write is not said"
+                "an access to `{name}` beside raw stores to it: which bytes they write is unspecified"
             )));
         }
         self.tell_shared(&new, proxy, None, obs)
     }
 
-    /// Tells of an access to shared memory.
+    /// Reports an access to shared memory.
     fn tell_shared(&self, t: &Touching, proxy: Proxy, helper: Option<Helper>, obs: Obs<'_, '_>) -> Res<()> {
         let Span::Shared { cta, lo, hi } = t.touch.span else { return Ok(()) };
         let Some(space) = self.store.shared.get(cta).copied() else { return Ok(()) };
@@ -157,13 +157,13 @@ impl Machine<'_> {
         self.tell(obs, &Event::Access(access))
     }
 
-    /// Whether a tensor is an input: nobody writes it.
+    /// Whether a tensor is an input, which is never written.
     pub(super) fn is_input(&self, param: usize) -> bool {
         self.store.setup.tensors.get(param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some())
     }
 
-    /// Tells of an access to an output. Elements that indices pick are written in any order, and updated as one: those are
-    /// strong.
+    /// Reports an access to an output. Elements that are selected by indices are written in any order, and updated atomically: those
+    /// accesses are strong.
     pub(super) fn tell_tensor(
         &self,
         (agent, op): (usize, OpId),
@@ -176,7 +176,7 @@ impl Machine<'_> {
         else {
             return Ok(());
         };
-        // Of a byte with two elements it is not known which one is meant.
+        // For a byte with two elements, the accessed one is unknown.
         if strength == Strength::Strong && t.elem.bits() < 8 {
             return Ok(());
         }

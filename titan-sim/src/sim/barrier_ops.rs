@@ -1,7 +1,7 @@
-//! Operations that state a protocol themselves: regions, mbarriers, copies and groups, named and cluster barriers.
+//! Operations of the barrier dialect: regions, mbarriers, copies and groups, named and cluster barriers.
 //!
-//! Regions have no elements in the IR, so what is copied to them is not kept: only that somebody wrote there. A role acts as
-//! one thread of control, and says how many of its threads arrive.
+//! Regions have no elements in the IR, so the contents of copies to them are not kept, only that the bytes were written. A role acts
+//! as one thread of control, and its operations state how many of its threads arrive.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::access::{shared, tensor};
@@ -14,10 +14,10 @@ use super::work::{Effect, Res, Work};
 use crate::engine::{self, Agent, Class, Place, Proxy, Scope, Signal};
 use titan_core::ir::{AmdOp, Call, CallProxy, NvGroup, NvOp, Op, OpId, RegionOp};
 
-/// What an agent waits for that compares a counter.
+/// The reason for which an agent waits on a counter.
 const COUNTER: u32 = 2;
 
-/// A region: the first byte and the end.
+/// A region: its first byte and its end.
 pub(super) type Bytes = (u64, u64);
 
 impl Machine<'_> {
@@ -61,7 +61,7 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// What an opaque call says that it does; what it computes is not known.
+    /// The declared effects of an opaque call; its results are unknown.
     fn call(&mut self, agent: usize, id: OpId, op: &Op, call: &Call, obs: Obs<'_, '_>) -> Res<()> {
         let proxy = match call.declared() {
             CallProxy::Generic => Proxy::Generic,
@@ -69,7 +69,7 @@ impl Machine<'_> {
             CallProxy::None => return Ok(()),
         };
         if call.access.is_none() {
-            return Err(Found::not_modelled(format_args!("`{}` does not say what it does to its regions", call.name)));
+            return Err(Found::not_modelled(format_args!("`{}` does not declare its effects on its regions", call.name)));
         }
         for i in 0..op.args.len() {
             let ((lo, hi), cta) = (self.bytes(agent, op, i)?, self.cta(agent));
@@ -77,7 +77,7 @@ impl Machine<'_> {
             for write in [touch.reads().then_some(false), touch.writes().then_some(true)].into_iter().flatten() {
                 self.touch_through(proxy, (agent, id, None), shared(cta, lo, hi, write), obs)?;
                 let Machine { engine, store, .. } = self;
-                // It may read and need not: whether somebody wrote there is its own business.
+                // The call may read or not: that the bytes are defined is not required.
                 if write {
                     store.define(engine, cta, lo, hi)?;
                 }
@@ -171,13 +171,13 @@ impl Machine<'_> {
                     self.wait_groups(agent, BULK_WRITE, n, obs)?;
                 }
             }
-            NvOp::BarrierSync { id: named, threads } => return self.come(agent, id, (named, threads, true), obs),
-            NvOp::BarrierArrive { id: named, threads } => return self.come(agent, id, (named, threads, false), obs),
+            NvOp::BarrierSync { id: named, threads } => return self.named_barrier(agent, id, (named, threads, true), obs),
+            NvOp::BarrierArrive { id: named, threads } => return self.named_barrier(agent, id, (named, threads, false), obs),
             NvOp::ClusterArrive | NvOp::ClusterWait => {
                 return self.cluster(agent, id, what == NvOp::ClusterArrive, obs);
             }
             NvOp::SetMaxNReg { registers } => self.registers(agent, registers)?,
-            // The lanes of a warp are one thread of control here.
+            // The lanes of a warp are modelled as one thread of control.
             NvOp::WgmmaFence | NvOp::WarpSync => {}
             NvOp::SequenceInit => self.init_counters(agent, id, op, obs)?,
             NvOp::SequenceStore => self.store_counter(agent, op, obs)?,
@@ -208,7 +208,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// One thread publishes what it did and knows, through a number that those who wait compare.
+    /// One thread publishes its effects, and those that it has observed, through a counter that waiting threads compare.
     fn store_counter(&mut self, agent: usize, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
         if !self.is_first(agent) {
             return Ok(());
@@ -258,7 +258,7 @@ impl Machine<'_> {
         Ok((lo, lo + u64::from(bytes)))
     }
 
-    /// How the bytes of a raw copy lie in its tensor is not said: what depends on that is not modelled.
+    /// The layout of the bytes of a raw copy in its tensor is unspecified: what depends on it is not modelled.
     fn tensor_is_said(&self, agent: usize, op: &Op, stores: bool) -> Res<()> {
         let param = self.view(agent, op, 0)?.param;
         let Some(t) = self.store.setup.tensors.get(param).and_then(Option::as_ref).filter(|t| t.bytes.is_none()) else {
@@ -266,13 +266,13 @@ impl Machine<'_> {
         };
         if !stores {
             return Err(Found::not_modelled(format_args!(
-                "a raw copy from `{}`, which the kernel may write: which bytes it reads is not said",
+                "a raw copy from `{}`, which the kernel may write: which bytes it reads is unspecified",
                 t.name
             )));
         }
         if self.plan.stored_by_several.get(param) == Some(&true) {
             return Err(Found::not_modelled(format_args!(
-                "raw stores of several roles to `{}`: which bytes they write is not said",
+                "raw stores of several roles to `{}`: which bytes they write is unspecified",
                 t.name
             )));
         }
@@ -338,7 +338,7 @@ impl Machine<'_> {
         };
         let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
         let view = self.view(agent, op, 0)?;
-        // How the bytes lie in the tensor is not said: they may be anywhere in it, and the first one is where the box begins.
+        // The layout of the bytes in the tensor is unspecified: they may be anywhere in it, and the box begins at the first one.
         let rank = view.extents.len();
         let mut touches = vec![tensor(&view, None, None, true, true)];
         if let Some(first) = self.first(agent, op, (1, rank), None) {
@@ -417,5 +417,5 @@ const fn class_of(group: NvGroup) -> Class {
 }
 
 pub(super) fn unknown(what: &str) -> Box<Found> {
-    Found::not_modelled(format!("{what} that is not made here"))
+    Found::not_modelled(format!("{what} that is not modelled"))
 }

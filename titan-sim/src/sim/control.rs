@@ -1,4 +1,4 @@
-//! Control flow: loops, branches, roles that part and come together, and the end of an agent.
+//! Control flow: loops, branches, the specialization and join of roles, and the end of an agent.
 
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
@@ -8,9 +8,9 @@ use super::work::Res;
 use crate::engine::{Agent, Event, State, Wait};
 use titan_core::ir::{ForKind, Op, OpId};
 
-/// A role that has not begun.
+/// The wait of a role that has not begun.
 pub(super) const ROLES_PART: u32 = 0;
-/// A program's own thread while its roles run.
+/// The wait of a program's own thread while its roles run.
 pub(super) const ROLES_JOIN: u32 = 1;
 
 impl Machine<'_> {
@@ -54,7 +54,7 @@ impl Machine<'_> {
         self.advance(agent)
     }
 
-    /// The frame of the loop number `n` around, with everything inside it gone.
+    /// The frame of the `n`-th enclosing loop; frames inside it are discarded.
     pub(super) fn unwind(&mut self, agent: usize, n: u32) -> Res<Frame> {
         let (kernel, mut left) = (self.kernel(), n);
         let thread = self.thread(agent)?;
@@ -66,7 +66,7 @@ impl Machine<'_> {
             left -= u32::from(is_loop);
             thread.frames.pop();
         }
-        Err(Found::not_modelled("a way out of more loops than there are"))
+        Err(Found::not_modelled("a break out of more loops than exist"))
     }
 
     pub(super) fn again(&mut self, agent: usize, op: &Op, n: u32) -> Res<()> {
@@ -92,7 +92,7 @@ impl Machine<'_> {
         self.advance(agent)
     }
 
-    /// Roles part; the program's own thread waits for them.
+    /// Roles begin; the program's own thread waits for them.
     pub(super) fn part(&mut self, agent: usize, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         let per = self.plan.agents();
         let roles: Vec<usize> = (agent + 1..agent + per).collect();
@@ -148,7 +148,7 @@ impl Machine<'_> {
         Ok(Moved::Blocked)
     }
 
-    /// A warp goes on with the code of its role.
+    /// A warp continues with the code of its role.
     pub(super) fn enter_role(&mut self, agent: usize, id: OpId, op: &Op) -> Res<Moved> {
         let role = self.plan.role_of(self.look(agent)?.local);
         let block = role.and_then(|r| op.regions.get(r)).copied();
@@ -159,7 +159,7 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// Whether an agent has said that its role ends. Without roles, the rings of a program end before it does.
+    /// Whether an agent has executed the end of its role. Without roles, the rings of a program end before the program does.
     pub(super) fn has_finalized(&self, agent: usize) -> Res<bool> {
         let thread = self.look(agent)?;
         let in_role = thread.in_role || thread.local > 0 && self.kernel().laid_out.is_none();

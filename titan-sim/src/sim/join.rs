@@ -1,7 +1,7 @@
-//! Where agents meet without a word in shared memory: named barriers, the cluster's, `s_barrier`; and what registers there are.
+//! Barriers without a word in shared memory: named barriers, the cluster barrier, `s_barrier`; and the register budget.
 //!
-//! All of them are barriers with phases: so many threads or agents arrive, and whoever waits does so for the phase in which
-//! it arrived. An agent that has ended is not waited for by its cluster or its program.
+//! All of them are barriers with phases: a phase counts arrivals of threads or agents, and an agent waits for the phase in which
+//! it arrived. Cluster and program barriers do not wait for an agent that has ended.
 
 use super::barrier_ops::unknown;
 use super::finding::{Found, Kind};
@@ -12,8 +12,8 @@ use crate::engine::{self, Agent, BarrierId, Place};
 use titan_core::ir::OpId;
 
 impl Machine<'_> {
-    /// Comes to a named barrier, and waits there or goes on.
-    pub(super) fn come(
+    /// Arrives at a named barrier, and waits there or not.
+    pub(super) fn named_barrier(
         &mut self,
         agent: usize,
         id: OpId,
@@ -21,12 +21,12 @@ impl Machine<'_> {
         obs: Obs<'_, '_>,
     ) -> Res<Moved> {
         if self.look(agent)?.joined.is_some() {
-            return self.meet(agent, id, (BarrierId::new(0), 0), obs);
+            return self.arrive_and_wait(agent, id, (BarrierId::new(0), 0), obs);
         }
         let own = self.threads_of(agent, threads)?;
         let barrier = self.named(agent, id, (named, threads), obs)?;
         if waits {
-            return self.meet(agent, id, (barrier, own), obs);
+            return self.arrive_and_wait(agent, id, (barrier, own), obs);
         }
         self.engine
             .arrive(Agent::new(agent), barrier, own, 0, &mut &mut *obs)
@@ -34,7 +34,7 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// How many threads an agent comes with.
+    /// The number of threads that an agent arrives with.
     fn threads_of(&self, agent: usize, all: u32) -> Res<u32> {
         let role = self.look(agent)?.local.checked_sub(1).and_then(|r| self.kernel().roles.get(r));
         let own = match self.warp_set(agent) {
@@ -44,18 +44,18 @@ impl Machine<'_> {
         if !all.is_multiple_of(32) || all == 0 || own > all {
             return Err(Found::new(
                 Kind::Participants,
-                format!("a barrier of {all} threads, to which {own} come at once"),
+                format!("a barrier of {all} threads, at which {own} arrive at once"),
             ));
         }
         Ok(own)
     }
 
-    /// The named barrier of a number, which all that come count with the same number of threads.
+    /// The named barrier of a number; all arrivals must expect the same number of threads.
     fn named(&mut self, agent: usize, id: OpId, (named, threads): (u8, u32), obs: Obs<'_, '_>) -> Res<BarrierId> {
         if named >= 16 {
             return Err(Found::new(
                 Kind::Participants,
-                format!("there is no barrier {named}: they have numbers below 16"),
+                format!("there is no named barrier {named}: their numbers are below 16"),
             ));
         }
         let known = self.ctas.get(self.cta(agent)).and_then(|c| c.named.get(&named)).cloned();
@@ -67,7 +67,7 @@ impl Machine<'_> {
             if !idle {
                 return Err(Found::new(
                     Kind::Participants,
-                    format!("barrier {named} gathers {} threads, and one comes who counts {threads}", known.threads),
+                    format!("barrier {named} counts {} threads, but an arrival expects {threads}", known.threads),
                 ));
             }
         }
@@ -95,11 +95,11 @@ impl Machine<'_> {
             }
             (true, Some(_)) => Err(Found::new(
                 Kind::Participants,
-                format!("{} comes to the cluster again without having waited", self.role(agent)),
+                format!("{} arrives at the cluster barrier again without having waited", self.role(agent)),
             )),
             (false, None) => Err(Found::new(
                 Kind::Participants,
-                format!("{} waits for a cluster to which it has not come", self.role(agent)),
+                format!("{} waits at the cluster barrier without having arrived", self.role(agent)),
             )),
             (false, Some(parity)) => {
                 let passed = self
@@ -114,7 +114,7 @@ impl Machine<'_> {
         }
     }
 
-    /// An agent that has ended is not waited for, by its cluster or its program.
+    /// The cluster and the program no longer wait for an agent that has ended.
     pub(super) fn leave_barriers(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<()> {
         let thread = self.look(agent)?;
         if thread.local == 0 && self.plan.roles_op.is_some() {
@@ -130,12 +130,12 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// `setmaxnreg` changes nothing here, but what there is of registers is checked.
+    /// `setmaxnreg` has no effect on the simulation, but the register budget is checked.
     pub(super) fn registers(&mut self, agent: usize, registers: u32) -> Res<()> {
         if !(24..=256).contains(&registers) || !registers.is_multiple_of(8) {
             return Err(Found::new(
                 Kind::Participants,
-                format!("{registers} registers: a multiple of 8 from 24 to 256 can be set"),
+                format!("{registers} registers requested; the count must be a multiple of 8 from 24 to 256"),
             ));
         }
         self.thread(agent)?.registers = Some(registers);
@@ -149,22 +149,22 @@ impl Machine<'_> {
         if all > 65536 {
             return Err(Found::new(
                 Kind::Participants,
-                format!("the roles ask for {all} registers, and a program has 65536"),
+                format!("the roles request {all} registers, but a program has 65536"),
             ));
         }
         Ok(())
     }
 
-    /// All agents of a program meet; those that have ended are not waited for.
+    /// The barrier of all agents of a program; it does not wait for those that have ended.
     pub(super) fn s_barrier(&mut self, agent: usize, id: OpId, obs: Obs<'_, '_>) -> Res<Moved> {
         match self.ctas.get(self.cta(agent)).and_then(|c| c.block) {
-            Some(barrier) => self.meet(agent, id, (barrier, 1), obs),
+            Some(barrier) => self.arrive_and_wait(agent, id, (barrier, 1), obs),
             None => Err(unknown("a barrier of the program")),
         }
     }
 
     /// Arrives at a barrier with a count, and waits there.
-    fn meet(&mut self, agent: usize, id: OpId, (barrier, count): (BarrierId, u32), obs: Obs<'_, '_>) -> Res<Moved> {
+    fn arrive_and_wait(&mut self, agent: usize, id: OpId, (barrier, count): (BarrierId, u32), obs: Obs<'_, '_>) -> Res<Moved> {
         if self.look(agent)?.joined.is_none() {
             let parity = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase) & 1 == 1;
             self.engine

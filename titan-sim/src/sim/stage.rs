@@ -25,7 +25,7 @@ impl Machine<'_> {
             return Err(Found::new(
                 Kind::Bounds,
                 format!(
-                    "tile {field} of `{name}` has {len} bytes, and is seen as one of {}",
+                    "tile {field} of `{name}` has {len} bytes, but is viewed as one of {}",
                     elem.bytes_for(lies.len())
                 ),
             ));
@@ -56,12 +56,12 @@ impl Machine<'_> {
         Ok(tile.map_or(Val::Unknown, |t| Val::Tile(Rc::new(t))))
     }
 
-    /// Whether a product reads stages where they lie.
+    /// Whether an MMA reads stages in place.
     pub(super) fn reads_stages(&self, op: &Op) -> bool {
         op.args.iter().any(|v| matches!(self.kernel().ty(*v), Ty::Smem(..)))
     }
 
-    /// A product that reads stages and is done at once.
+    /// An MMA that reads stages and completes at once.
     pub(super) fn mma_of_stages(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
         let mut tiles = Vec::new();
         for i in 0..op.args.len() {
@@ -95,7 +95,7 @@ impl Machine<'_> {
                 };
                 self.wait_for(agent, WGMMA, group, obs)?;
                 if !self.thread(agent)?.products.remove(&number) {
-                    return Err(Found::new(Kind::Token, "a product is waited for twice"));
+                    return Err(Found::new(Kind::Token, "an MMA is waited for twice"));
                 }
                 self.take_tile(agent, number, op)
             }
@@ -145,7 +145,7 @@ impl Machine<'_> {
         self.set(agent, &op.results, [tile.map_or(Val::Unknown, Val::Tile)])
     }
 
-    /// Starts a product whose operands stand from `at` on; its group.
+    /// Starts an MMA whose operands begin at `at`; its group.
     fn issue_product(
         &mut self,
         agent: usize,
@@ -244,7 +244,7 @@ impl Machine<'_> {
             ));
         }
         let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
-        // What the role did before comes before the store: to the slot, and to the output as well.
+        // Earlier accesses of the role are ordered before the store: those to the slot, and those to the output.
         self.fence(agent, id, TO_ASYNC, obs)?;
         let output = (Proxy::Generic, Proxy::Async, Scope::Gpu, FenceSpace::Global);
         self.fence(agent, id, output, obs)?;

@@ -153,7 +153,7 @@ fn late_waiters_still_read_the_phase_before() {
             w.write(0, 0);
             w.arrive(0, b);
             w.arrive(1, b);
-            // The next phase is under way; what arrives there is not the last one's.
+            // The next phase has begun; what arrives there is not the last one's.
             w.write(0, 64);
             w.arrive(0, b);
             w.wait(2, b, false);
