@@ -213,5 +213,5 @@ fn what_no_barrier_orders_is_refused() {
     let mut func = done(b);
     assert_eq!(verify(&func), Ok(()), "they have no places yet");
     func.shared_bytes = 64;
-    assert!(says(&func).contains("roles 0 and 1 touch `b`"));
+    assert!(says(&func).contains("roles 0 and 1 access `b`"));
 }
