@@ -125,7 +125,7 @@ impl Lower<'_> {
 
     fn acquire(&mut self, frame: &mut Frame, ring: usize, result: Value) -> Result<()> {
         match self.plan.rings.get(ring).map(|ring| ring.readers) {
-            // What is written is stored from where it is.
+            // A written stage is stored directly from its buffer.
             Some(0) => self.define(result).map(drop),
             Some(_) => {
                 let to = self.new_scalar(result)?;
@@ -167,7 +167,7 @@ impl Lower<'_> {
         let kernel = self.kernel;
         let Some((OpKind::Ttg(ttg), [tensor, at @ .., pad])) = kernel.def_op(value).map(|op| (&op.kind, &op.args[..]))
         else {
-            return self.wrong("a copy of what is not named");
+            return self.wrong("a copy without a named source");
         };
         let pad = self.scalar(*pad)?;
         match (ttg, at) {
@@ -179,7 +179,7 @@ impl Lower<'_> {
                 uses.extend(&rows);
                 Ok(Source::Rows { view, rows, count: usize::try_from(*count).unwrap_or(0), col, pad })
             }
-            _ => self.wrong("a copy of what is not named"),
+            _ => self.wrong("a copy without a named source"),
         }
     }
 

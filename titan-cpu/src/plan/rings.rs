@@ -60,7 +60,7 @@ pub(crate) enum RingStep {
         reader: usize,
         to: ScalarSlot,
     },
-    /// Goes on when the stage is filled.
+    /// Continues when the stage is filled.
     Wait {
         ring: RingId,
         time: ScalarSlot,
@@ -82,7 +82,7 @@ pub(crate) enum RingStep {
     },
 }
 
-/// What is to be copied.
+/// The source of a copy.
 #[derive(Debug)]
 pub(crate) enum Source {
     Tile { from: Place, shape: [i32; 4], pad: ScalarSlot },
