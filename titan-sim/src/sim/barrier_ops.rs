@@ -69,7 +69,10 @@ impl Machine<'_> {
             CallProxy::None => return Ok(()),
         };
         if call.access.is_none() {
-            return Err(Found::not_modelled(format_args!("`{}` does not declare its effects on its regions", call.name)));
+            return Err(Found::not_modelled(format_args!(
+                "`{}` does not declare its effects on its regions",
+                call.name
+            )));
         }
         for i in 0..op.args.len() {
             let ((lo, hi), cta) = (self.bytes(agent, op, i)?, self.cta(agent));
@@ -171,8 +174,12 @@ impl Machine<'_> {
                     self.wait_groups(agent, BULK_WRITE, n, obs)?;
                 }
             }
-            NvOp::BarrierSync { id: named, threads } => return self.named_barrier(agent, id, (named, threads, true), obs),
-            NvOp::BarrierArrive { id: named, threads } => return self.named_barrier(agent, id, (named, threads, false), obs),
+            NvOp::BarrierSync { id: named, threads } => {
+                return self.named_barrier(agent, id, (named, threads, true), obs);
+            }
+            NvOp::BarrierArrive { id: named, threads } => {
+                return self.named_barrier(agent, id, (named, threads, false), obs);
+            }
             NvOp::ClusterArrive | NvOp::ClusterWait => {
                 return self.cluster(agent, id, what == NvOp::ClusterArrive, obs);
             }

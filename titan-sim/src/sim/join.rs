@@ -164,7 +164,13 @@ impl Machine<'_> {
     }
 
     /// Arrives at a barrier with a count, and waits there.
-    fn arrive_and_wait(&mut self, agent: usize, id: OpId, (barrier, count): (BarrierId, u32), obs: Obs<'_, '_>) -> Res<Moved> {
+    fn arrive_and_wait(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        (barrier, count): (BarrierId, u32),
+        obs: Obs<'_, '_>,
+    ) -> Res<Moved> {
         if self.look(agent)?.joined.is_none() {
             let parity = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase) & 1 == 1;
             self.engine

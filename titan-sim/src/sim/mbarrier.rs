@@ -152,8 +152,7 @@ impl Machine<'_> {
         let count = match self.warp_set(agent) {
             Some(warp_set) if count.is_multiple_of(warp_set.warps) => count / warp_set.warps,
             Some(warp_set) => {
-                let message =
-                    format!("{count} arrivals cannot be divided equally among {} warps", warp_set.warps);
+                let message = format!("{count} arrivals cannot be divided equally among {} warps", warp_set.warps);
                 return Err(Found::new(Kind::Participants, message));
             }
             None => count,

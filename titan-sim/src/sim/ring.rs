@@ -314,7 +314,10 @@ impl Machine<'_> {
         if all == bytes {
             Ok(())
         } else {
-            Err(Found::new(Kind::Bytes, format!("{bytes} bytes are expected for a stage of `{name}`, but {all} are copied")))
+            Err(Found::new(
+                Kind::Bytes,
+                format!("{bytes} bytes are expected for a stage of `{name}`, but {all} are copied"),
+            ))
         }
     }
 

@@ -16,9 +16,7 @@ pub(crate) const KINDS: &[Kind] = &[
     idle("a stage is consumed twice", |t| each(t, &["ttg.stage.consumed"], Text::doubled)),
     surface("a stage is released before it is read", early_release),
     surface("a stage is accessed after its release", late_view),
-    surface("a stage is released while an MMA reads it", |t| {
-        swapped_over(t, "ttg.compute.wait", "ttg.stage.release")
-    }),
+    surface("a stage is released while an MMA reads it", |t| swapped_over(t, "ttg.compute.wait", "ttg.stage.release")),
     surface("an MMA is never waited for", |t| forgotten(t, "ttg.compute.wait", "ttg.compute.issue", 2)),
     idle("an MMA is waited for twice", |t| each(t, &["ttg.compute.wait"], Text::doubled)),
     surface("an accumulator is never finished", forgotten_finish),

@@ -167,10 +167,8 @@ impl<'k, 'l> Search<'k, 'l> {
         };
         let ready: Vec<usize> = ready(&machine).collect();
         let who: Vec<String> = ready.iter().map(|a| machine.role(*a)).collect();
-        let mut found = Found::new(
-            Kind::Deadlock,
-            format!("{} can no longer terminate in any continuation", who.join(" and ")),
-        );
+        let mut found =
+            Found::new(Kind::Deadlock, format!("{} can no longer terminate in any continuation", who.join(" and ")));
         for (agent, op) in ready.into_iter().filter_map(|a| Some((a, machine.next_op(a)?))) {
             found = found.side(machine.side(agent, op, None, None));
         }
