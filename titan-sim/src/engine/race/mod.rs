@@ -1,12 +1,12 @@
-//! An observer that finds races: conflicting accesses that nothing orders.
+//! An observer that finds races: unordered conflicting accesses.
 //!
 //! The algorithm is FastTrack's (Flanagan, Freund, PLDI 2009): a vector clock for each agent, the last write and the
-//! last reads of each byte as epochs, so that an ordered access costs a comparison. Beside each agent stands a *helper*
-//! for each class of its asynchronous operations: what a copy reads and writes is ordered after what its agent did
-//! before the issue, and before what anybody does after having waited for it, but not otherwise, not even for the agent
-//! itself. A race is therefore found in every run in which the two accesses occur, whatever the order that happened.
+//! last reads of each byte as epochs, so that an ordered access costs a comparison. Each agent has a *helper* thread
+//! for each class of its asynchronous operations: the accesses of a copy are ordered after its agent's events before
+//! the issue, and before events after a wait for it, but not otherwise, not even for the agent
+//! itself. A race is therefore found in every run in which the two accesses occur, in whichever order.
 //!
-//! Two accesses conflict if they touch a common byte, one of them writes, and they are not both [`Strength::Strong`]. Two
+//! Two accesses conflict if they have a common byte, one of them writes, and they are not both [`Strength::Strong`]. Two
 //! writes of equal bytes do not: compilers store replicated results from every thread that has them. A read conflicts
 //! with the last of such writes.
 //!
@@ -26,26 +26,26 @@ use shadow::{Epoch, Shadow, Touch};
 /// One side of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// Who, or whose operation.
+    /// The agent, or the agent of the operation.
     pub agent: Agent,
     /// The class of the asynchronous operation whose access it is.
     pub helper: Option<Class>,
-    /// In which instruction.
+    /// The instruction.
     pub place: Place,
-    /// What it did.
+    /// The kind of access.
     pub kind: AccessKind,
 }
 
-/// Two accesses that nothing orders.
+/// Two unordered accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
     /// The memory.
     pub space: SpaceId,
     /// The byte.
     pub address: u64,
-    /// The access that was seen first.
+    /// The access that occurred first in the run.
     pub first: Side,
-    /// The one that was seen second.
+    /// The one that occurred second.
     pub second: Side,
 }
 
@@ -80,7 +80,7 @@ impl Races {
         self.found.as_ref()
     }
 
-    /// Everything that was done is ordered before everything to come: another block begins on the same memory.
+    /// Orders all earlier events before all later ones: another block starts on the same memory.
     pub fn restart(&mut self) {
         self.clocks.join_all();
     }
@@ -148,7 +148,7 @@ impl Observer for Races {
             Event::Release { agent, address, .. } => clocks.release(agent, address),
             Event::Acquire { agent, address, .. } => clocks.acquire(agent, address),
             Event::Complete { op, .. } => clocks.forget(op),
-            // A new life of a barrier publishes nothing yet.
+            // A reinitialised barrier has released nothing yet.
             Event::Init { barrier, .. } | Event::Invalidate { barrier, .. } => clocks.reset(barrier),
             Event::Fork { agent, into } => clocks.fork(agent, into),
             Event::Join { agents, into } => clocks.join_into(agents, into),
