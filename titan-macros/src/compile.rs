@@ -233,7 +233,7 @@ fn report(cx: &Ctxt, item: &KernelItem, places: &Places, diag: Diagnostic<Loc>) 
         mapped.site = fallback;
     }
     if mapped.code == Code::Structure && mapped.title.starts_with("blocks nest") {
-        let help = "every `else if` is a level of its own: compute what it chooses, or read it from a tensor";
+        let help = "every `else if` adds a level: compute the choice arithmetically, or read it from a tensor";
         mapped = Diagnostic::new(Code::Syntax, mapped.site, mapped.title).help(help);
     }
     if matches!(mapped.code, Code::Structure | Code::Visibility | Code::TypeAnnotation) {

@@ -19,7 +19,7 @@ pub(crate) fn builtin(path: &Path) -> Option<Const> {
 }
 
 /// The nearest `f32`.
-#[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
+#[expect(clippy::cast_possible_truncation, reason = "the conversion is meant to round")]
 pub(crate) fn round_to_f32(v: f64) -> f64 {
     f64::from(v as f32)
 }

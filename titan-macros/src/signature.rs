@@ -49,7 +49,7 @@ pub(crate) fn mentioned(item: &KernelItem, key: &str) -> Option<Span> {
     found
 }
 
-/// Adds the parameters and their shapes; gives the types for inference.
+/// Adds the parameters and their shapes; returns whether there was no error.
 pub(crate) fn declare(
     cx: &Ctxt,
     item: &KernelItem,
@@ -72,7 +72,7 @@ pub(crate) fn declare(
         if dims.len() != usize::from(t.rank) {
             let plural = if dims.len() == 1 { "" } else { "s" };
             let title = format!("{} extent{plural} for a tensor of rank {}", dims.len(), t.rank);
-            cx.error_help(Code::ShapeRank, *span, title, "`_` stands for an extent without a name");
+            cx.error_help(Code::ShapeRank, *span, title, "write `_` for an extent without a name");
             ok = false;
             continue;
         }
@@ -92,16 +92,19 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
         ITy::Scalar(_) => {
             if let Some((span, _)) = &p.shape {
                 let help =
-                    "tensors have shapes; a scalar is a value of the launch, and may stand in `grid` and `require`";
-                cx.error_help(Code::ShapeTarget, *span, format!("`{}` is a scalar: it has no shape", p.name), help);
+                    "only tensors have shapes; a scalar argument may be used in `grid` and `require` by its name";
+                cx.error_help(Code::ShapeTarget, *span, format!("`{}` is a scalar and has no shape", p.name), help);
                 return false;
             }
             let Some(elem) = elem else { return false };
             if let TypeKind::Elem(name, _) = &p.ty.kind
                 && Elem::from_name(&name.to_string()).is_none()
             {
-                let title = format!("the scalar `{}` is of a generic type", p.name);
-                let help = format!("name a type, as in `{}: f32`, and convert it inside: `.cast::<{name}>()`", p.name);
+                let title = format!("the scalar `{}` has a generic type", p.name);
+                let help = format!(
+                    "give it a fixed type, as in `{}: f32`, and convert it in the kernel: `.cast::<{name}>()`",
+                    p.name
+                );
                 cx.error_help(Code::Parameter, p.ty.span, title, help);
                 return false;
             }
@@ -109,7 +112,7 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
                 cx.error(
                     Code::Parameter,
                     p.ty.span,
-                    format!("an argument of type `{elem}`: it is for tensors and tiles"),
+                    format!("an argument cannot have the type `{elem}`: only elements of tensors and tiles can"),
                 );
                 return false;
             }
@@ -130,18 +133,17 @@ pub(crate) fn refuse(cx: &Ctxt, p: &Param) {
 }
 
 fn refused(p: &Param) -> (Span, String, String) {
-    let help =
-        "kernels take scalars by value, `&Tensor<T, R>`, `&mut Tensor<T, R>` and `Option<&Tensor<T, R>>`".to_owned();
+    let help = "a parameter is a scalar, `&Tensor<T, R>`, `&mut Tensor<T, R>` or `Option<&Tensor<T, R>>`".to_owned();
     match &p.ty.kind {
         TypeKind::Tensor { elem, .. } => {
             let name = if let TypeKind::Elem(name, _) = &elem.kind { name.to_string() } else { "this".to_owned() };
             let list: Vec<&str> = Elem::ALL.iter().map(|e| e.name()).collect();
             (elem.span, format!("`{name}` is not an element type"), format!("element types: {}", list.join(", ")))
         }
-        TypeKind::Tile(..) => (p.ty.span, format!("`{}` is a tile: tiles live inside kernels", p.name), help),
+        TypeKind::Tile(..) => (p.ty.span, format!("`{}` is a tile, but tiles exist only inside kernels", p.name), help),
         TypeKind::Elem(name, _) if name == "usize" || name == "isize" => {
             let help = "extents and indices are `i32`".to_owned();
-            (p.ty.span, format!("`{}` is a `{name}`, which kernels do not take", p.name), help)
+            (p.ty.span, format!("`{}` has the type `{name}`, which kernels do not take", p.name), help)
         }
         _ => (p.ty.span, format!("`{}` has a type that kernels do not take", p.name), help),
     }
@@ -186,8 +188,8 @@ fn all_bound(cx: &Ctxt, item: &KernelItem, bound: &[String]) -> bool {
             if let ExprKind::Path(_, Res::Symbol(name)) = &dim.kind
                 && !bound.contains(name)
             {
-                let title = format!("`{name}` is declared by an optional tensor only");
-                cx.error_help(Code::ShapeName, dim.span, title, "a tensor that is always there must mention it");
+                let title = format!("`{name}` is declared only by a tensor that may be absent");
+                cx.error_help(Code::ShapeName, dim.span, title, "declare it by a tensor that is not optional");
                 ok = false;
             }
         }
@@ -199,7 +201,7 @@ fn all_bound(cx: &Ctxt, item: &KernelItem, bound: &[String]) -> bool {
 pub(crate) fn grid(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Builder) -> Option<GridSpec> {
     let (span, exprs) = item.config.grid.as_ref()?;
     if !(1..=3).contains(&exprs.len()) {
-        cx.error(Code::Grid, *span, format!("a grid has one to three extents, not {}", exprs.len()));
+        cx.error(Code::Grid, *span, format!("a grid must have one to three extents, not {}", exprs.len()));
     }
     let host = Host { cx, env };
     let extents: Vec<HostExpr> = exprs.iter().filter_map(|e| host.expr(b, e)).collect();
@@ -212,13 +214,13 @@ pub(crate) fn requires(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Bui
     for e in &item.config.requires {
         if !is_condition(e, item, env) {
             let help = "compare it: `require(N % 64 == 0)`";
-            cx.error_help(Code::Attribute, e.span, "a requirement is a condition, not a number", help);
+            cx.error_help(Code::Attribute, e.span, "a requirement must be a condition, not a number", help);
             continue;
         }
         match host.expr(b, e) {
             Some(HostExpr::Const(0)) => {
                 let name = b.kernel().sig.full_name();
-                cx.error(Code::Requirement, e.span, format!("the requirement never holds in `{name}`"));
+                cx.error(Code::Requirement, e.span, format!("no launch of `{name}` can meet this requirement"));
             }
             Some(HostExpr::Const(_)) | None => {}
             Some(expr) => b.require(expr),
@@ -226,7 +228,7 @@ pub(crate) fn requires(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Bui
     }
 }
 
-/// Whether a requirement is a condition. What does not stand there at all is reported elsewhere.
+/// Whether a requirement is a condition. Expressions that are not allowed here at all are reported elsewhere.
 fn is_condition(e: &Expr, item: &KernelItem, env: FnEnv<'_>) -> bool {
     match &e.kind {
         ExprKind::Paren(inner, _) => is_condition(inner, item, env),

@@ -78,7 +78,7 @@ pub(crate) fn unparsed(krate: &TokenStream, item: &TokenStream) -> TokenStream {
         }
     }
     let name = sig.ident.clone();
-    let message = format!("[{}] `{name}` has syntax that kernels do not have", Code::Syntax);
+    let message = format!("[{}] `{name}` uses syntax that kernels do not support", Code::Syntax);
     sig.output = syn::ReturnType::Default;
     quote! {
         #used

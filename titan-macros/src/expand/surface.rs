@@ -107,7 +107,7 @@ impl Expansion<'_> {
     fn missing(&self) -> (String, &'static str, String) {
         let name = &self.item.func.name;
         if self.item.func.generics.is_empty() {
-            let note = "an error in a device function that it calls comes first".to_owned();
+            let note = "a device function that it calls has an error".to_owned();
             return (format!("kernel `{name}` was not compiled"), "not compiled", note);
         }
         (format!("kernel `{name}` has no such instance"), "no such instance", note(self.item))

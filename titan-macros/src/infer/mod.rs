@@ -144,8 +144,9 @@ impl<'a> Infer<'a> {
         };
         let want = self.ret.clone();
         if want == ITy::Unit && !matches!(got, ITy::Unit | ITy::Never | ITy::Unknown) {
-            let title = format!("`{}` returns nothing, and ends with {}", self.env.func.name, self.describe(&got));
-            let help = "store it to a `&mut Tensor` parameter, or end the statement with `;`";
+            let title =
+                format!("`{}` returns nothing, but ends with a value: {}", self.env.func.name, self.describe(&got));
+            let help = "store it to a `&mut Tensor` parameter, or add a `;`";
             self.cx.error_help(Code::Arguments, last, title, help);
         } else {
             self.unify(&want, &got, last);
@@ -241,7 +242,9 @@ impl<'a> Infer<'a> {
     }
 
     fn cannot_infer(&mut self, span: Span, what: &str, help: &str) -> ITy {
-        self.cx.unless_broken(Diagnostic::new(Code::CannotInfer, span, format!("{what} is not known here")).help(help));
+        self.cx.unless_broken(
+            Diagnostic::new(Code::CannotInfer, span, format!("{what} cannot be inferred here")).help(help),
+        );
         ITy::Unknown
     }
 
@@ -266,9 +269,9 @@ impl<'a> Infer<'a> {
             ITy::Tensor(t) if t.optional => format!("`Option<&Tensor<{}, {}>>`", t.elem, t.rank),
             ITy::Tensor(t) => format!("`Tensor<{}, {}>`", t.elem, t.rank),
             ITy::Own(_) => "an output tile".to_owned(),
-            ITy::OwnIter(_) => "the tiles of an output".to_owned(),
+            ITy::OwnIter(_) => "an iterator over output tiles".to_owned(),
             ITy::Range => "a range".to_owned(),
-            ITy::Array(t, n) => format!("an array of {n} times {}", self.describe(t)),
+            ITy::Array(t, n) => format!("an array of {n} {}", self.describe(t)),
             ITy::Tuple(list) => {
                 let list: Vec<String> = list.iter().map(|t| self.describe(t)).collect();
                 format!("({})", list.join(", "))

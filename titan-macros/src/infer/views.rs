@@ -60,8 +60,8 @@ impl Infer<'_> {
         match (t.reads, t.access) {
             (Some(made_by), _) => self.read_only(made_by, call),
             (None, Access::In) => {
-                let title = format!("`{writes}` of an input");
-                let help = format!("`{reads}` to read it; an output is a parameter `&mut Tensor<..>`");
+                let title = format!("`{writes}` needs an output, but this tensor is an input");
+                let help = format!("use `{reads}` to read it, or make the parameter an output: `&mut Tensor<..>`");
                 self.cx.error_help(Code::ReadView, call.span(), title, help);
             }
             (None, Access::Mut) => {}

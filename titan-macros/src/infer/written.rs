@@ -47,8 +47,8 @@ impl Infer<'_> {
                 }
             }
             TypeKind::Smem(..) => {
-                let help = "it stands in the type of a ring: `Ring::<Smem<f16, 128, 64>, 4>::new()`";
-                self.cx.error_help(Code::RingMade, t.span, "`Smem` is not the type of a value", help);
+                let help = "it is only used in the type of a ring: `Ring::<Smem<f16, 128, 64>, 4>::new()`";
+                self.cx.error_help(Code::RingMade, t.span, "no value has the type `Smem`", help);
                 ITy::Unknown
             }
             TypeKind::Dims(_) => ITy::Unknown,
@@ -62,12 +62,15 @@ impl Infer<'_> {
             match (text.as_str(), titan_core::text::closest(&text, titan_core::ir::Elem::ALL.iter().map(|e| e.name())))
             {
                 ("usize" | "isize" | "u128" | "i128" | "char" | "str" | "String", _) => {
-                    "devices have no such type: indices and extents are `i32`".to_owned()
+                    "indices and extents are `i32`".to_owned()
                 }
-                (_, Some(near)) => format!("there is `{near}`"),
-                (_, None) => "scalars, `Tile<T, A, B>`, tuples and arrays; kernels do not see type aliases".to_owned(),
+                (_, Some(near)) => format!("did you mean `{near}`?"),
+                (_, None) => {
+                    "the types are scalars, `Tile<T, A, B>`, tuples and arrays; type aliases cannot be used in kernels"
+                        .to_owned()
+                }
             };
-        self.cx.error_help(Code::Syntax, span, format!("`{text}` is not a type of kernels"), help);
+        self.cx.error_help(Code::Syntax, span, format!("`{text}` is not a type of the kernel language"), help);
     }
 
     /// The element type of a turbofish or tile type; `_` is open.
@@ -94,7 +97,7 @@ impl Infer<'_> {
             (PatKind::Array(pats), ITy::Array(t, n)) if pats.len() == *n => pats.iter().for_each(|p| self.bind(p, t)),
             (PatKind::Wild | PatKind::Bad, _) | (PatKind::Tuple(_) | PatKind::Array(_), ITy::Unknown | ITy::Never) => {}
             (PatKind::Tuple(_) | PatKind::Array(_), t) => {
-                let title = format!("a pattern for {}", self.describe(t));
+                let title = format!("this pattern does not match {}", self.describe(t));
                 self.cx.error(Code::Arguments, pat.span, title);
             }
         }

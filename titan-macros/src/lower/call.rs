@@ -174,7 +174,7 @@ impl FnLower<'_, '_, '_> {
             return self.block(body);
         }
         if self.closure != super::Closure::None {
-            let title = format!("`{}` returns early, which functions that a closure calls cannot", self.env.func.name);
+            let title = format!("`{}` returns early, but a closure calls it", self.env.func.name);
             self.sh.cx.error_help(
                 Code::Syntax,
                 span,

@@ -95,7 +95,7 @@ impl FnLower<'_, '_, '_> {
     /// `if` inside a closure: both arms are computed, and chosen from per element. So are the variables that they assign.
     fn choose(&mut self, mask: Value, then: &Block, other: Option<&Expr>, span: Span) -> Lowered<Val> {
         if self.closure == Closure::None {
-            return Err(self.error(Code::Condition, span, "a condition is one `bool`, not a mask"));
+            return Err(self.error(Code::Condition, span, "a condition must be one `bool`, not a mask"));
         }
         let merged = self.merged_vars(&Arm::Block(then), &Arm::Else(other));
         let before = self.vars.clone();
@@ -136,7 +136,7 @@ impl FnLower<'_, '_, '_> {
             }
             (Val::Tuple(a), Val::Tuple(b)) => self.pick_each(mask, a, b, span).map(Val::Tuple),
             (Val::Array(a), Val::Array(b)) => self.pick_each(mask, a, b, span).map(Val::Array),
-            _ => Err(self.error(Code::Syntax, span, "an `if` in a closure gives scalars")),
+            _ => Err(self.error(Code::Syntax, span, "the value of an `if` in a closure must be a scalar")),
         }
     }
 
@@ -221,7 +221,11 @@ impl FnLower<'_, '_, '_> {
         }
         let mut values = self.flat_vars(merged, span)?;
         if !val.flatten(&mut values) {
-            return Err(self.error(Code::Syntax, span, "an `if` gives scalars and tiles, not tensors or output tiles"));
+            return Err(self.error(
+                Code::Syntax,
+                span,
+                "the value of an `if` can be a scalar or tile, but not a tensor or output tile",
+            ));
         }
         self.carriable(&values, span)?;
         let tys = values.iter().map(|v| self.ty(*v)).collect();
@@ -236,7 +240,7 @@ impl FnLower<'_, '_, '_> {
             let val = self.var(*var, span)?;
             if !val.flatten(&mut values) {
                 let title = format!(
-                    "`{}` is assigned in a branch or loop, but it is not a scalar or tile",
+                    "`{}` cannot be assigned in a branch or loop, because it is not a scalar or tile",
                     self.func().vars[*var].name
                 );
                 return Err(self.error(Code::Syntax, span, title));
@@ -251,12 +255,12 @@ impl FnLower<'_, '_, '_> {
         if values.iter().all(|v| self.ty(*v).is_carried()) {
             return Ok(());
         }
-        let title = "a tile of a stage or a source is the value of a branch or loop";
+        let title = "a tile of a stage or a copy source cannot be the value of a branch or loop";
         self.sh.cx.error_help(
             Code::Syntax,
             span,
             title,
-            "name it where it is used; `.load()` brings a tile of a stage to registers",
+            "write the expression where it is used; `.load()` reads a tile of a stage into registers",
         );
         Err(Stop)
     }

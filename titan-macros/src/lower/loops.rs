@@ -254,7 +254,11 @@ impl FnLower<'_, '_, '_> {
         if let Some(v) = &value
             && !v.flatten(&mut values)
         {
-            return Err(self.error(Code::Syntax, span, "a loop gives scalars and tiles, not tensors or output tiles"));
+            return Err(self.error(
+                Code::Syntax,
+                span,
+                "the value of a loop can be a scalar or tile, but not a tensor or output tile",
+            ));
         }
         self.carriable(&values, span)?;
         let tys = values.iter().map(|v| self.ty(*v)).collect();

@@ -211,7 +211,7 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
         if !self.chosen {
             return Ok(());
         }
-        let title = format!("{what} under a condition in a closure, where both sides are computed");
+        let title = format!("{what} under a condition in a closure, where both branches are executed");
         let help = "move it out of the closure, or out of the `if`, `&&` or `||`";
         self.sh.cx.error_help(Code::Syntax, span, title, help);
         Err(Stop)
@@ -240,16 +240,16 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
 
     fn elem(&self, e: E, span: Span) -> Lowered<Elem> {
         self.infer.elem_of(e).ok_or_else(|| {
-            let diag = Diagnostic::new(Code::CannotInfer, span, "the element type is not known here");
-            self.sh.cx.unless_broken(diag.help("name it, as in `.cast::<f32>()`"));
+            let diag = Diagnostic::new(Code::CannotInfer, span, "the element type cannot be inferred here");
+            self.sh.cx.unless_broken(diag.help("write it, as in `.cast::<f32>()`"));
             Stop
         })
     }
 
     fn shape(&self, s: crate::infer::S, span: Span) -> Lowered<TileShape> {
         self.infer.shape_of(s).ok_or_else(|| {
-            let diag = Diagnostic::new(Code::CannotInfer, span, "the shape of the tile is not known here");
-            self.sh.cx.unless_broken(diag.help("name it, as in `Tile::<f32, 16, 16>::zeros()`"));
+            let diag = Diagnostic::new(Code::CannotInfer, span, "the shape of the tile cannot be inferred here");
+            self.sh.cx.unless_broken(diag.help("write it, as in `Tile::<f32, 16, 16>::zeros()`"));
             Stop
         })
     }

@@ -80,8 +80,8 @@ impl FnLower<'_, '_, '_> {
                 state.reported = true;
                 let title = format!("the output tile `{}` is neither stored nor skipped", state.name);
                 let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
-                    .related(exit, "control leaves here")
-                    .help(format!("store it, or give it up with `{}.skip()`", state.name));
+                    .related(exit, "this is where it is dropped")
+                    .help(format!("store it, or skip it by `{}.skip()`", state.name));
                 self.sh.cx.push(diag);
             }
         }
@@ -115,8 +115,8 @@ impl FnLower<'_, '_, '_> {
             state.reported = true;
             let title = format!("the output tile `{}` is stored or skipped in one arm only", state.name);
             let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
-                .related(span, "of this `if`")
-                .help(format!("store it in the other arm too, or give it up there with `{}.skip()`", state.name));
+                .related(span, "this `if`")
+                .help(format!("store it in the other arm too, or skip it there by `{}.skip()`", state.name));
             self.sh.cx.push(diag);
         }
     }

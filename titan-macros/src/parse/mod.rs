@@ -105,7 +105,7 @@ impl Parser<'_> {
             // What is no item at all rustc has refused before.
             Err(e) => {
                 if syn::parse2::<syn::Item>(item).is_ok() {
-                    let help = "kernels and device functions are functions with a body";
+                    let help = "this attribute goes on a function with a body";
                     self.cx.error_help(Code::Syntax, e.span(), e.to_string(), help);
                 }
                 None

@@ -76,9 +76,12 @@ impl FnLower<'_, '_, '_> {
     pub(super) fn stays_in_sides(&self, first: usize, what: &str, span: Span) -> Lowered<()> {
         let side = |l: &LoopCtx| l.side;
         let Some((at, name)) = self.loops.get(first..).unwrap_or_default().iter().find_map(side) else { return Ok(()) };
-        let title = format!("`{what}` leaves the loop over `{name}(..)` early, while other roles count on all of it");
+        let title = format!(
+            "`{what}` leaves the loop over `{name}(..)` early, but the other roles rely on all of its iterations"
+        );
         let diag = Diagnostic::new(Code::EarlyExit, span, title).related(at, "the loop");
-        Err(self.push_diag(diag.help("compute the end before the loop, so that all roles see it")))
+        Err(self
+            .push_diag(diag.help("compute the number of iterations before `match role()`, so that all roles use it")))
     }
 
     /// An operand of a product in registers: a tile of a stage is read.

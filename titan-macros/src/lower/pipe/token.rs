@@ -16,8 +16,9 @@ impl FnLower<'_, '_, '_> {
     pub(in crate::lower) fn source(&mut self, e: &Expr, method: Method, t: Value, args: &[Expr]) -> Lowered<Val> {
         let ITy::Pipe(PipeTy::Source(source)) = *self.infer.ty(e.id) else { return Err(Stop) };
         let Some(shape) = self.infer.shape_of(source.shape) else {
-            let diag = Diagnostic::new(Code::CannotInfer, e.span, "the extents of a source are not known here");
-            self.sh.cx.unless_broken(diag.help("copy it to a slot, or name them: `x.tile::<8, 8>(..)`"));
+            let diag =
+                Diagnostic::new(Code::CannotInfer, e.span, "the extents of a copy source cannot be inferred here");
+            self.sh.cx.unless_broken(diag.help("copy it to a slot, or write them: `x.tile::<8, 8>(..)`"));
             return Err(Stop);
         };
         let mut operands = vec![t];
