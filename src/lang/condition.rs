@@ -6,7 +6,7 @@
 #[diagnostic::on_unimplemented(
     message = "a condition is one `bool`, not `{Self}`",
     label = "not one `bool`",
-    note = "of a mask: `select(mask, a, b)` chooses element by element, `mask.any::<0>()` and `mask.all::<0>()` make one `bool`; of a number: compare it, as in `n != 0`"
+    note = "a mask: `select(mask, a, b)` chooses element by element, `mask.any::<0>()` and `mask.all::<0>()` reduce it to one `bool`; a number: compare it, as in `n != 0`"
 )]
 pub trait Condition {
     #[doc(hidden)]

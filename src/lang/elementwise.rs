@@ -144,7 +144,7 @@ where
 #[diagnostic::on_unimplemented(
     message = "`select` by a mask of shape `{S}` cannot choose between `{Self}` and `{B}`",
     label = "element types or shapes differ",
-    note = "use `.cast::<..>()` for one element type; `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape"
+    note = "use `.cast::<..>()` to make the element types equal, and `.row()`, `.col()` or `.broadcast::<AXIS, N>()` to make the shapes equal"
 )]
 pub trait Beside<B, S: Shape>: Copy {
     /// The common element type.

@@ -9,9 +9,9 @@ use super::tile::Tile;
 
 /// What names one leading axis of N rows: an `i32` for all of them, or a `Tile<i32, N>`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not name {N} rows",
+    message = "`{Self}` cannot index {N} rows",
     label = "not an index",
-    note = "an `i32` names one place for all rows, a `Tile<i32, N>` one for each of N rows"
+    note = "use an `i32`, one index for all rows, or a `Tile<i32, N>`, one for each of N rows"
 )]
 pub trait RowIndex<const N: i32> {
     #[doc(hidden)]
@@ -32,9 +32,9 @@ impl<const N: i32> RowIndex<N> for i32 {
 
 /// What names N rows of a tensor of rank `R`: an index for each axis but the last.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not name {N} rows of a tensor of rank {R}",
+    message = "`{Self}` cannot index {N} rows of a tensor of rank {R}",
     label = "needs one index for every axis but the last",
-    note = "of rank 2: `ix`; of rank 3: `(i, j)`; of rank 4: `(i, j, k)`; of rank 5: `(i, j, k, l)`; each an `i32` or a `Tile<i32, N>`"
+    note = "write `ix` for rank 2, `(i, j)` for rank 3, `(i, j, k)` for rank 4, `(i, j, k, l)` for rank 5, each an `i32` or a `Tile<i32, N>`"
 )]
 pub trait RowIndices<const N: i32, const R: usize> {
     /// For every leading axis, the indices of all rows.

@@ -25,7 +25,7 @@ where
 
 /// What `mma` multiplies: a tile, wherever it lies.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no operand of `mma`",
+    message = "`{Self}` cannot be an operand of `mma`",
     label = "not a tile",
     note = "operands are tiles in registers, `Tile`, or in a stage, as `stage.a()`"
 )]
@@ -149,7 +149,7 @@ nothing! { f16 bf16 tf32 f32 e4m3 e5m2 i8 f64 }
 #[diagnostic::on_unimplemented(
     message = "`mma` does not take the element types `({Self}, {B}, {C})`",
     label = "not a legal (a, b, accumulator) triple",
-    note = "legal: (f16, f16, f32), (bf16, bf16, f32), (tf32, tf32, f32), (f32, f32, f32), \
+    note = "the legal triples are (f16, f16, f32), (bf16, bf16, f32), (tf32, tf32, f32), (f32, f32, f32), \
             (e4m3|e5m2, e4m3|e5m2, f32), (i8, i8, i32), (f64, f64, f64)"
 )]
 pub trait MmaTypes<B, C>: Elem {

@@ -12,7 +12,7 @@ use super::tile::Tile;
 
 /// One output tile that only this program may touch.
 #[derive(Debug)]
-#[must_use = "an output tile must be stored with `.store(v)` or given up with `.skip()`"]
+#[must_use = "an output tile must be stored with `.store(v)` or skipped with `.skip()`"]
 pub struct Own<'a, T, const R: usize, S> {
     /// The segment that the tile belongs to, or the whole output.
     within: Tensor<T, R>,
@@ -51,7 +51,7 @@ impl<T: Elem, const R: usize, S: Shape> Own<'_, T, R, S> {
 
 /// The schedule of an output's tiles, the same for every role of a pipeline.
 #[derive(Debug)]
-#[must_use = "a schedule is walked with `.indices()` or `.tiles()`"]
+#[must_use = "loop over `.indices()` or `.tiles()` of it"]
 pub struct Work<'a, T, const R: usize, S> {
     output: Tensor<T, R>,
     /// Rows of tiles that are taken together.

@@ -14,7 +14,7 @@ use super::tile::Tile;
 /// The shape of a tile: one to four extents, each at least 1.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the shape of a tile",
-    note = "shapes: D1<A> to D4<A, B, C, D>"
+    note = "shapes are D1<A> to D4<A, B, C, D>"
 )]
 pub trait Shape: Copy + Debug + 'static {
     /// The extents, outermost first; the last axis is contiguous.
@@ -40,9 +40,9 @@ pub trait Axis<const AX: usize>: Shape {
 
 /// A shape that can take one more axis of extent `N` at position `AX`.
 #[diagnostic::on_unimplemented(
-    message = "a tile of shape `{Self}` takes no new axis {AX}",
+    message = "a new axis {AX} cannot be inserted into a tile of shape `{Self}`",
     label = "axis out of range",
-    note = "tiles have at most four axes; a new axis stands at 0 to the rank"
+    note = "tiles have at most four axes; a new axis has an index from 0 to the rank"
 )]
 pub trait Insert<const AX: usize, const N: i32>: Shape {
     /// The shape with the new axis.

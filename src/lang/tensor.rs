@@ -132,7 +132,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     ///
     /// # Safety
     /// No two programs of the launch access one element through such views unless both only read it.
-    #[expect(unsafe_code, reason = "on devices, racing stores are undefined behaviour; the caller rules them out")]
+    #[expect(unsafe_code, reason = "on devices, racing stores are undefined behaviour, which the caller must rule out")]
     pub unsafe fn shared(&mut self) -> ViewMut<'_, T, R> {
         ViewMut::of(self.alias())
     }

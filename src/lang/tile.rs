@@ -121,9 +121,9 @@ pub fn iota<const N: i32>() -> Tile<i32, D1<N>> {
 
 /// A tile that is a row or a column of something of two axes: of rank 1.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no row or column: only tiles of rank 1 are",
+    message = "`{Self}` cannot become a row or column: only tiles of rank 1 can",
     label = "not of rank 1",
-    note = "of rank 2, `.t()` exchanges rows and columns, and a reduction such as `.reduce_max::<1>()` leaves rank 1"
+    note = "`.t()` exchanges rows and columns of a tile of rank 2; a reduction such as `.reduce_max::<1>()` makes a vector of it"
 )]
 pub trait Line {
     #[doc(hidden)]
@@ -172,9 +172,9 @@ impl<T: Elem, S: Shape> Tile<T, S> {
 
 /// What can stand beside a tile of shape `S` and element `T`: such a tile, a row or a column, a scalar.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not fit beside a tile of shape `{S}` and element `{T}`",
+    message = "`{Self}` cannot be combined with a tile of shape `{S}` and element type `{T}`",
     label = "element types or shapes differ",
-    note = "use `.cast::<..>()` for one element type; `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape"
+    note = "use `.cast::<..>()` to make the element types equal, and `.row()`, `.col()` or `.broadcast::<AXIS, N>()` to make the shapes equal"
 )]
 pub trait Operand<T, S>: Copy {
     #[doc(hidden)]

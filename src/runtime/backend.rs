@@ -446,7 +446,8 @@ fn internal(doing: &str, error: &dyn std::error::Error) -> Error {
 
 /// What is said of every kernel of TITAN's.
 fn no_compiler(device: &Device, loaded: &Loaded) -> Error {
-    let reason = "TITAN has no compiler for AMD GPUs yet; code objects that others made can be launched (`titan::hip`)";
+    let reason =
+        "TITAN cannot compile for AMD GPUs yet; `titan::hip` launches code objects that were compiled elsewhere";
     Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason: reason.to_owned() }
 }
 

@@ -121,7 +121,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 }
 
 fn otherwise<T: Elem>(operation: &'static str) -> Error {
-    let problem = format!("elements of type `{}` lie otherwise on the device than in a slice", T::ELEM);
+    let problem = format!("elements of type `{}` have another layout on the device than in a slice", T::ELEM);
     Error::Layout { operation, problem, help: "copy them with `Device::tensor`" }
 }
 

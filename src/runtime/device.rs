@@ -118,7 +118,7 @@ impl Device {
                     all.iter().filter(|m| m.supported).map(|m| m.name).collect::<Vec<_>>().join(", ")
                 ),
                 reason: None,
-                help: Some("write one of these targets, `emulator:sm_80` for example"),
+                help: Some("use one of these targets, such as `emulator:sm_80`"),
             });
         };
         let mut device = Device::new(DeviceKind::Emulator, u32::try_from(index).unwrap_or(0), target.to_owned());
@@ -259,7 +259,7 @@ impl Device {
         #[cfg(not(feature = "cuda"))]
         let (mut found, old, why) = {
             let help = "build with feature `cuda` of `titan-gpu`";
-            (Vec::new(), Vec::new(), Some(("this program has no code for NVIDIA GPUs".to_owned(), help)))
+            (Vec::new(), Vec::new(), Some(("this program was built without support for NVIDIA GPUs".to_owned(), help)))
         };
         #[cfg(feature = "cpu")]
         found.push(Device::cpu());
@@ -478,7 +478,7 @@ mod tests {
     fn other_settings_say_what_was_asked_and_what_is_there() {
         for name in ["gpu", "cuda:9999", "hip:x", "cpu:0", "cuda:", ":0", "emulator"] {
             let text = Device::by_setting(Some(name)).unwrap_err().to_string();
-            assert!(text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the devices here are: ")), "{text}");
+            assert!(text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the available devices are: ")), "{text}");
             assert!(text.contains("cpu ("), "{text}");
         }
     }
@@ -487,7 +487,10 @@ mod tests {
     #[cfg(not(feature = "emulator"))]
     fn an_emulator_that_is_not_built_in_names_its_feature() {
         let text = Device::named("emulator:sm_80").unwrap_err().to_string();
-        assert!(text.contains("; this program has no emulator\n  help: build with feature `emulator`"), "{text}");
+        assert!(
+            text.contains("; this program was built without the emulator\n  help: build with feature `emulator`"),
+            "{text}"
+        );
     }
 
     #[test]

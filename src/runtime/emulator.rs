@@ -256,9 +256,9 @@ mod tests {
     fn targets_that_no_emulator_has_are_told() {
         let text = |name: &str| Device::named(name).unwrap_err().to_string();
         let turing = text("emulator:sm_75");
-        assert!(turing.contains("is `sm_75`, but the devices here are: emulators of sm_80, "), "{turing}");
-        assert!(turing.ends_with("\n  help: write one of these targets, `emulator:sm_80` for example"), "{turing}");
-        assert!(text("emulator").ends_with("help: write it behind a colon, as in `emulator:sm_80`"));
+        assert!(turing.contains("is `sm_75`, but the available devices are: emulators of sm_80, "), "{turing}");
+        assert!(turing.ends_with("\n  help: use one of these targets, such as `emulator:sm_80`"), "{turing}");
+        assert!(text("emulator").ends_with("help: write it after a colon, as in `emulator:sm_80`"));
     }
 
     #[test]
@@ -267,7 +267,9 @@ mod tests {
         let error = dev.zeros::<f32, 1>([1 << 60]).unwrap_err();
         assert!(matches!(error, Error::OutOfMemory { bytes, .. } if bytes == 1 << 62), "{error}");
         assert!(
-            error.to_string().starts_with("emulator:sm_80 has no 4611686018427387904 bytes of memory left\n"),
+            error
+                .to_string()
+                .starts_with("emulator:sm_80 is out of memory: it could not allocate 4611686018427387904 bytes\n"),
             "{error}"
         );
         // It is none the worse for it, and zeros longer than a piece are all zero.

@@ -78,8 +78,8 @@ pub(super) fn check_grid(kernel: &str, device: &str, grid: [u32; 3], limits: [u3
     let beyond = grid.into_iter().zip(limits).enumerate().find(|(_, (found, most))| found > most);
     let Some((axis, (found, most))) = beyond else { return Ok(()) };
     let reason = format!(
-        "its grid has {found} programs along axis {axis}, and the device allows {most}\n  \
-         help: make the longest axis of the grid the first, or fold axes into it and take them apart with `unflatten`"
+        "its grid has {found} programs along axis {axis}, but the device allows {most}\n  \
+         help: make the longest axis of the grid axis 0, or fold several axes into it and separate them with `unflatten`"
     );
     Err(Error::Unsupported { kernel: kernel.to_owned(), device: device.to_owned(), reason })
 }
@@ -128,7 +128,7 @@ pub(super) fn read_report(kernel: &KernelRef, name: &str, sites: &[Site], words:
         print_line(&line);
     }
     if told.lost > 0 {
-        print_line(&format!("(kernel `{name}` printed more than fits: {} words are lost)", told.lost));
+        print_line(&format!("(kernel `{name}` printed more than the buffer holds: {} words are lost)", told.lost));
     }
     match told.trap {
         None => Ok(()),

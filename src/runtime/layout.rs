@@ -69,12 +69,12 @@ impl<const R: usize> Layout<R> {
         for (stride, extent) in axes {
             if stride < reach {
                 let problem = format!("with strides {strides:?}, elements of shape {shape:?} share memory");
-                return refuse(OPERATION, problem, "give each axis a stride beyond what the inner ones cover");
+                return refuse(OPERATION, problem, "give each axis a stride larger than the range of the inner axes");
             }
             let next = (extent - 1).checked_mul(stride).and_then(|far| reach.checked_add(far));
             let Some(next) = next.filter(|n| fits_memory(elem, *n)) else {
                 let problem = format!("with strides {strides:?}, shape {shape:?} reaches beyond 2^63 - 1 bytes");
-                return refuse(OPERATION, problem, "strides are in elements, not bytes; check them");
+                return refuse(OPERATION, problem, "check the strides: they count elements, not bytes");
             };
             reach = next;
         }
@@ -141,8 +141,8 @@ impl<const R: usize> Layout<R> {
     /// Elements `lo..hi` of an axis.
     pub(crate) fn slice(&self, axis: usize, lo: usize, hi: usize) -> Result<Self> {
         if lo > hi || hi > self.shape[axis] {
-            let problem = format!("{lo}..{hi} is not a part of axis {axis}, whose extent is {}", self.shape[axis]);
-            return refuse("slice", problem, "give a range inside of the axis");
+            let problem = format!("{lo}..{hi} is out of bounds for axis {axis}, whose extent is {}", self.shape[axis]);
+            return refuse("slice", problem, "pass a range within the extent");
         }
         let mut out = *self;
         out.shape[axis] = hi - lo;
@@ -154,8 +154,8 @@ impl<const R: usize> Layout<R> {
     pub(crate) fn index<const Q: usize>(&self, axis: usize, i: usize) -> Result<Layout<Q>> {
         const { assert!(Q + 1 == R, "an index removes one axis") };
         if i >= self.shape[axis] {
-            let problem = format!("{i} is outside of axis {axis}, whose extent is {}", self.shape[axis]);
-            return refuse("index", problem, "give an index below the extent");
+            let problem = format!("{i} is out of bounds for axis {axis}, whose extent is {}", self.shape[axis]);
+            return refuse("index", problem, "pass an index below the extent");
         }
         if self.elem.bits() == 4 && axis + 1 == R {
             let problem = format!("axis {axis} is the packed one: two elements of type `{}` share a byte", self.elem);
@@ -197,10 +197,8 @@ impl<const R: usize> Layout<R> {
             return refuse("reshape", problem, "choose extents whose product is the number of elements");
         }
         if !self.is_contiguous() {
-            let problem = format!(
-                "the elements do not lie one after the other (extents {:?}, strides {:?})",
-                self.shape, self.strides
-            );
+            let problem =
+                format!("the elements are not contiguous (extents {:?}, strides {:?})", self.shape, self.strides);
             return refuse("reshape", problem, "reshape a `.copy()`, or reshape before the other view is made");
         }
         Layout { offset: self.offset, ..Layout::unpacked_row_major(self.elem, shape)? }.packed("reshape")
@@ -228,8 +226,8 @@ impl<const R: usize> Layout<R> {
     /// The two parts of an axis before and from `at`.
     pub(crate) fn split(&self, axis: usize, at: usize) -> Result<(Self, Self)> {
         if at > self.shape[axis] {
-            let problem = format!("{at} is outside of axis {axis}, whose extent is {}", self.shape[axis]);
-            return refuse("split", problem, "split at an index up to the extent");
+            let problem = format!("{at} is out of bounds for axis {axis}, whose extent is {}", self.shape[axis]);
+            return refuse("split", problem, "split at an index from 0 to the extent");
         }
         Ok((self.slice(axis, 0, at)?, self.slice(axis, at, self.shape[axis])?))
     }

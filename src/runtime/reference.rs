@@ -32,7 +32,7 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
         for (axis, given) in tensor.shape().into_iter().enumerate() {
             extents[axis] = i32::try_from(given).map_err(|_| Error::Layout {
                 operation: "the reference",
-                problem: format!("axis {axis} has extent {given}, and indices of kernels are `i32`"),
+                problem: format!("axis {axis} has extent {given}, but indices in kernels are `i32`"),
                 help: "slice the tensor: kernels take at most 2147483647 elements along an axis",
             })?;
         }

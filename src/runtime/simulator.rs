@@ -112,7 +112,7 @@ fn told(kernel: &KernelRef, found: &Finding, options: &Options) -> String {
     // A device of these options does the same at its first launch.
     let Options { seed, completion, .. } = options;
     format!(
-        "{text}\n  to see it again: seed: {seed:?}, completion: Completion::{completion:?}; the schedule: {}",
+        "{text}\n  to reproduce: seed: {seed:?}, completion: Completion::{completion:?}; the schedule: {}",
         found.schedule
     )
 }

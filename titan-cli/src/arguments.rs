@@ -38,9 +38,7 @@ impl Settings {
     fn number(&self, name: &str, default: i64) -> io::Result<i64> {
         match self.0.get(name) {
             None => Ok(default),
-            Some(text) => {
-                text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: not a whole number")))
-            }
+            Some(text) => text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: not an integer"))),
         }
     }
 }
@@ -114,7 +112,7 @@ pub(crate) fn named<'k>(settings: &Settings, kernels: impl Iterator<Item = &'k K
         said.push(format!(
             "kernel `{}` has {}",
             kernel.sig.name,
-            if names.is_empty() { "nothing to set" } else { &listed }
+            if names.is_empty() { "no extents or scalar arguments" } else { &listed }
         ));
         all.extend(names);
     }
@@ -149,7 +147,7 @@ fn scalar(settings: &Settings, name: &str, elem: Elem) -> io::Result<(Const, Str
     if elem == Elem::Bool {
         let text = settings.0.get(name).map_or("true", String::as_str);
         let value: bool =
-            text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: `true` or `false`")))?;
+            text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: expected `true` or `false`")))?;
         return Ok((Const::Int(elem, value.into()), text.to_owned()));
     }
     let value = settings.number(name, 4)?;
@@ -171,7 +169,7 @@ impl Values<'_> {
                 Some("absent") | None => false,
                 Some(text) => {
                     let name = &param.name;
-                    return Err(io::Error::other(format!("`--set {name}={text}`: `present` or `absent`")));
+                    return Err(io::Error::other(format!("`--set {name}={text}`: expected `present` or `absent`")));
                 }
             };
             told.push((param.name.clone(), if present { "present" } else { "absent" }.to_owned()));
@@ -197,7 +195,7 @@ impl Values<'_> {
         let n = extents.iter().try_fold(1usize, |n, e| n.checked_mul(usize::try_from(*e).ok()?));
         let n = n.filter(|n| elem.bytes_for(*n) <= MOST).ok_or_else(|| {
             io::Error::other(format!(
-                "`{}` of extents {extents:?} has no size, or more than {} MiB",
+                "`{}` with extents {extents:?} has no valid size, or needs more than {} MiB",
                 param.name,
                 MOST >> 20
             ))
@@ -281,9 +279,9 @@ mod tests {
         };
         assert_eq!(error(&["Q=3"]), "`--set Q`: kernel `k` has `M`, `N`, `x`, `n`");
         assert_eq!(error(&["M"]), "`--set M` is not NAME=VALUE");
-        assert_eq!(error(&["n=x"]), "`--set n=x`: not a whole number");
+        assert_eq!(error(&["n=x"]), "`--set n=x`: not an integer");
         assert_eq!(error(&["n=2147483648"]), "`--set n=2147483648`: not a value of i32");
         assert_eq!(error(&["n=-2147483648"]), "");
-        assert!(error(&["M=-1"]).contains("has no size"), "{}", error(&["M=-1"]));
+        assert!(error(&["M=-1"]).contains("has no valid size"), "{}", error(&["M=-1"]));
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn say(
     let (path, kernels, n) = (path.display(), report.kernels.len(), report.findings.len());
     match outcome {
         Outcome::Clean => {
-            writeln!(out, "{path}: {kernels} {}, nothing wrong", if kernels == 1 { "kernel" } else { "kernels" })?;
+            writeln!(out, "{path}: {kernels} {}, no errors", if kernels == 1 { "kernel" } else { "kernels" })?;
         }
         Outcome::Findings => writeln!(out, "{path}: {n} {}", if n == 1 { "error" } else { "errors" })?,
     }

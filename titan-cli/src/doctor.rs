@@ -19,15 +19,15 @@ pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
         (path, slow_profiles(&text))
     });
     match &profiles {
-        None => writeln!(out, "profiles     no Cargo.toml here or above: nothing to look at")?,
+        None => writeln!(out, "profiles     not checked: there is no Cargo.toml in this folder or above")?,
         Some((path, slow)) if slow.is_empty() => {
-            writeln!(out, "profiles     {}: macros are optimized", path.display())?
+            writeln!(out, "profiles     {}: procedural macros are optimized", path.display())?
         }
         Some((path, slow)) => {
             let name = path.display();
             writeln!(
                 out,
-                "profiles     {name}: macros, which compile kernels, are not optimized; with many kernels add"
+                "profiles     {name}: procedural macros, which compile the kernels, are not optimized; with many kernels, add"
             )?;
             for profile in slow {
                 writeln!(out, "             [profile.{profile}.package]")?;
@@ -109,17 +109,17 @@ fn size(dir: &Path) -> String {
 
 fn devices() -> Vec<(&'static str, String)> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let driver = |path: &str| if Path::new(path).exists() { "a driver is here" } else { "no driver was found" };
+    let driver = |path: &str| if Path::new(path).exists() { "a driver is installed" } else { "no driver was found" };
     let nv: Vec<_> = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name).collect();
     let amd: Vec<_> = titan_amd::Machine::all().iter().map(|m| m.name).collect();
-    let none = |targets: &[&str]| format!("this version generates no code for {}", targets.join(", "));
+    let none = |targets: &[&str]| format!("this version cannot compile for {}", targets.join(", "));
     let later: Vec<&str> = nv.iter().copied().filter(|name| *name != PORTABLE).collect();
     vec![
         ("cpu", format!("{threads} threads; runs every kernel")),
         (
             "nvidia",
             format!(
-                "{}; kernels carry code for {PORTABLE} and up; {}",
+                "{}; kernels contain code for {PORTABLE} and later; {}",
                 driver("/proc/driver/nvidia/version"),
                 none(&later)
             ),

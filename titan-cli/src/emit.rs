@@ -14,13 +14,13 @@ use titan_nv::Machine;
 
 /// The stages, in the order of the way.
 pub(crate) const STAGES: [(&str, &str); 7] = [
-    ("tile", "the kernel, verified"),
-    ("schedule", "what is decided about it for the target"),
-    ("rings", "with the rings, distances and roles that are chosen for the target"),
-    ("laid-out", "with layouts: which thread holds which element of a tile"),
-    ("barriers", "with regions, barriers, commit groups and waits for its rings"),
-    ("lanes", "what a thread does"),
-    ("ptx", "the code"),
+    ("tile", "the verified kernel"),
+    ("schedule", "the schedule chosen for the target"),
+    ("rings", "tile IR with the rings, prefetch distances and roles of the schedule"),
+    ("laid-out", "tile IR with layouts: which thread holds which element of a tile"),
+    ("barriers", "the barrier program: rings as regions of shared memory, barriers, commit groups and waits"),
+    ("lanes", "the lane IR: the program of one thread"),
+    ("ptx", "the target's code"),
 ];
 
 /// Prints a stage of every kernel; what a kernel breaks goes to stderr.

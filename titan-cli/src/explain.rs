@@ -30,7 +30,7 @@ pub(crate) fn run(asked: Option<&str>, out: &mut dyn Write) -> io::Result<Outcom
 fn summary(code: Code) -> String {
     let reporter = match code.reporter() {
         Reporter::Rustc => {
-            "Reported by rustc, which checks the kernel's body as ordinary Rust over the types of `titan::lang`."
+            "Reported by rustc, which checks the kernel's body as ordinary Rust with the types of `titan::lang`."
         }
         Reporter::TitanInKernels => {
             "Reported by `#[titan::kernel]` in the body of a kernel, and by rustc in the body of a device function."

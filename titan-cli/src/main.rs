@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),
         Some(("explain", m)) => explain::run(cli::code(m), &mut out),
         Some(("doctor", _)) => doctor::run(&mut out),
-        _ => Err(io::Error::other("there is no such command")),
+        _ => Err(io::Error::other("unknown command")),
     };
     match done.and_then(|outcome| out.flush().map(|()| outcome)) {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
@@ -99,5 +99,5 @@ pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
 
 /// A file without a kernel is most likely not the one that was meant.
 pub(crate) fn none(path: &Path) -> io::Error {
-    io::Error::other(format!("{}: there is no kernel in it", path.display()))
+    io::Error::other(format!("{}: the file contains no kernel", path.display()))
 }

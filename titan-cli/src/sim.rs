@@ -48,7 +48,8 @@ impl<'a> Request<'a> {
         // More runs than one differ by their seeds.
         let seed = seed.or_else(|| runs.map(|_| 0));
         let schedule = text("schedule").map(|s| {
-            Schedule::parse(s).ok_or_else(|| io::Error::other(format!("`--schedule {s}` is not what a finding says")))
+            Schedule::parse(s)
+                .ok_or_else(|| io::Error::other(format!("`--schedule {s}` is not a schedule that a finding prints")))
         });
         let options = Options {
             completion: completion(complete, seed.unwrap_or(0)),
@@ -94,7 +95,7 @@ fn completion(word: &str, seed: u64) -> Completion {
 
 /// `X`, `X,Y` or `X,Y,Z`.
 fn grid(text: &str) -> io::Result<[u32; 3]> {
-    let wrong = || io::Error::other(format!("`--grid {text}` is not one to three whole numbers with commas"));
+    let wrong = || io::Error::other(format!("`--grid {text}` is not one to three integers, separated by commas"));
     let parts: Vec<u32> = text.split(',').map(|p| p.trim().parse().map_err(|_| wrong())).collect::<io::Result<_>>()?;
     match parts[..] {
         [x] => Ok([x, 1, 1]),
@@ -114,10 +115,10 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     }
     named(&request.settings, kernels.iter().map(|k| &*k.kernel))?;
     if request.schedule.is_some() && kernels.len() > 1 {
-        return Err(io::Error::other("a schedule is that of one kernel: name it with `--kernel`"));
+        return Err(io::Error::other("a schedule is for one kernel: name it with `--kernel`"));
     }
     if request.timeline.is_some() && kernels.len() > 1 {
-        return Err(io::Error::other("a picture shows one kernel: name it with `--kernel`"));
+        return Err(io::Error::other("a timeline shows one kernel: name it with `--kernel`"));
     }
     let several = kernels.len() > 1;
     let mut more = Map::new();
@@ -129,7 +130,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
             let errors = if refused == 1 { "1 error".to_owned() } else { format!("{refused} errors") };
             writeln!(
                 out,
-                "{}: the verifier refuses `{name}` with {errors} (`titan check`); it runs as it is",
+                "{}: the verifier rejects `{name}` with {errors} (`titan check`); it is run nevertheless",
                 request.path.display()
             )?;
         }
@@ -175,7 +176,7 @@ fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Fitting>, Vec<F
     located.retain(|l| request.kernel.is_none_or(|k| k == l.kernel.sig.name));
     match request.kernel {
         Some(name) if located.is_empty() => Err(io::Error::other(format!(
-            "{}: no kernel `{name}`; there is {}",
+            "{}: no kernel `{name}`; the kernels are {}",
             request.path.display(),
             names.join(", ")
         ))),
@@ -242,7 +243,7 @@ fn simulate(found: &Fitting, request: &Request<'_>) -> io::Result<Done> {
         };
         if report.strayed && report.findings.is_empty() {
             return Err(io::Error::other(format!(
-                "`{}`: the schedule is not one of this run: it is that of another kernel, other arguments, or another file",
+                "`{}`: the schedule does not fit this run: it is from another kernel, other arguments, or another file",
                 kernel.sig.name
             )));
         }
@@ -272,9 +273,9 @@ impl Done {
         }
         if let Some(explored) = &self.explored {
             let said = match (&self.bound, self.findings.is_empty()) {
-                (_, false) => "something found".to_owned(),
-                (Some(bound), true) => format!("nothing found, but not all was looked at: {bound}"),
-                (None, true) => "nothing is wrong in any order".to_owned(),
+                (_, false) => "errors found".to_owned(),
+                (Some(bound), true) => format!("no errors found, but not all orders were explored: {bound}"),
+                (None, true) => "no errors in any order".to_owned(),
             };
             let Explored { states, transitions, depth, .. } = explored;
             let path = request.path.display();
@@ -286,14 +287,14 @@ impl Done {
         let Statistics { programs, steps, issued, .. } = self.statistics;
         let counted = |n: u64, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
         let (runs, programs) = (counted(self.runs, "run"), counted(programs, "program"));
-        let verdict = if self.findings.is_empty() { "nothing found" } else { "something found" };
+        let verdict = if self.findings.is_empty() { "no errors found" } else { "errors found" };
         writeln!(
             out,
             "{}: `{name}`{with}: {verdict} in {runs} ({programs}, {steps} operations, {issued} asynchronous)",
             request.path.display()
         )?;
         match request.timeline {
-            Some(picture) => writeln!(out, "{}: the picture is in {}", request.path.display(), picture.display()),
+            Some(picture) => writeln!(out, "{}: the timeline is in {}", request.path.display(), picture.display()),
             None => Ok(()),
         }
     }
@@ -333,7 +334,7 @@ fn finding(found: &sim::Finding, kernel: &Fitting, request: &Request<'_>, seed: 
         at: Some(first.map_or(kernel.at, |s| place(s.loc, kernel.at))),
         related: sides.map(|s| (place(s.loc, kernel.at), s.to_string())).collect(),
         help: Vec::new(),
-        notes: first.map(ToString::to_string).into_iter().chain([format!("to see it again: {again}")]).collect(),
+        notes: first.map(ToString::to_string).into_iter().chain([format!("to reproduce: {again}")]).collect(),
         more,
     }
 }

@@ -221,9 +221,9 @@ const fn paint(tone: Tone, colour: &str) -> (&str, f64) {
 /// What the tones mean.
 fn legend(out: &mut String, y: f64) {
     let tones = [
-        (Tone::Busy, "at work"),
+        (Tone::Busy, "running"),
         (Tone::Waiting, "waits"),
-        (Tone::Under, "under way"),
+        (Tone::Under, "in flight"),
         (Tone::Filling, "slot being filled"),
         (Tone::Ready, "ready"),
         (Tone::Read, "being read"),
@@ -242,7 +242,7 @@ fn legend(out: &mut String, y: f64) {
     }
     let _ = writeln!(
         out,
-        "<text class=\"s\" x=\"{:.0}\" y=\"{y:.0}\">colour: the time of the ring · a line: what ended a wait</text>",
+        "<text class=\"s\" x=\"{:.0}\" y=\"{y:.0}\">colour: ring time · line: the event that ended a wait</text>",
         x + 6.0
     );
 }

@@ -13,7 +13,7 @@ pub struct Smem<T, S>(PhantomData<(T, S)>);
 
 /// What a stage holds.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not what a stage holds",
+    message = "`{Self}` cannot be the contents of a stage",
     label = "not tiles in shared memory",
     note = "a stage holds one `Smem<T, A, B>`, or a tuple of two to four of them"
 )]

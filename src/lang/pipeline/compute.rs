@@ -12,7 +12,7 @@ use crate::lang::shape::Shape;
 use crate::lang::tile::Tile;
 
 /// A product under way. Until it is waited for, the stages that it reads are borrowed.
-#[must_use = "a product under way must be waited for: `product.wait()`"]
+#[must_use = "an MMA in flight must be waited for: `product.wait()`"]
 pub struct Compute<'s, C, S> {
     result: Tile<C, S>,
     stages: PhantomData<&'s ()>,
@@ -75,7 +75,7 @@ where
 /// product has read it.
 ///
 /// In kernels: `Acc::<f32, D2<128, 256>, 1>::zeros()`.
-#[must_use = "products under way must be waited for: `acc.finish()`"]
+#[must_use = "MMAs in flight must be waited for: `acc.finish()`"]
 pub struct Acc<'r, C, S, const KEEP: i32> {
     sum: Tile<C, S>,
     stages: PhantomData<&'r ()>,

@@ -40,7 +40,7 @@ pub(super) enum Contents<B: Bundle> {
 
 impl<B: Bundle, const D: i32> Ring<B, D> {
     /// A ring of free slots.
-    #[expect(clippy::new_without_default, reason = "rings are made in one place of a kernel, by this name")]
+    #[expect(clippy::new_without_default, reason = "kernels create rings by this name, in one place")]
     #[must_use]
     pub fn new() -> Self {
         let empty = || RefCell::new(Clocks { acquired: 0, claimed: BTreeMap::new(), stages: BTreeMap::new() });

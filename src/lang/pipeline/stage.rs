@@ -10,7 +10,7 @@ use crate::lang::program::trap;
 use crate::lang::shape::D1;
 
 /// The right to wait for one stage, once.
-#[must_use = "a claimed stage must be waited for: `ready.wait()`"]
+#[must_use = "a pending wait for a stage must be completed: `ready.wait()`"]
 pub struct Ready<'r, B: Bundle> {
     pub(super) times: &'r Times<B>,
     pub(super) time: u64,
@@ -22,7 +22,7 @@ impl<'r, B: Bundle> Ready<'r, B> {
     pub fn wait(self) -> Stage<'r, B> {
         match self.wait_filled() {
             Some(stage) => stage,
-            None => trap("a stage is read that holds nothing: `wait_filled` asks"),
+            None => trap("a poisoned stage is read: wait for it by `wait_filled`"),
         }
     }
 
@@ -33,7 +33,7 @@ impl<'r, B: Bundle> Ready<'r, B> {
             Some(Contents::Poison) => None,
             Some(Contents::Copy(source)) => Some(Stage::of(B::load(source))),
             Some(Contents::Zeros) => Some(Stage::of(B::zeros())),
-            None => trap(format!("stage {} of a ring is waited for, which no role fills", self.time)),
+            None => trap(format!("a role waits for stage {} of a ring, which no role fills", self.time)),
         }
     }
 }
@@ -68,7 +68,7 @@ impl<'r, B: Bundle> Stage<'r, B> {
     /// The whole right to read again, of all its parts.
     #[track_caller]
     pub fn join<const N: usize>(parts: [Part<'r, B>; N]) -> Self {
-        let [first, ..] = &parts[..] else { trap("a stage is joined of its parts, not of none") };
+        let [first, ..] = &parts[..] else { trap("a stage is joined from its parts, but none were given") };
         if parts.iter().any(|p| !Rc::ptr_eq(&p.whole, &first.whole)) {
             trap("parts of different stages are joined");
         }
@@ -90,9 +90,9 @@ pub struct Part<'r, B: Bundle> {
 
 /// How many readers a stage is split for.
 #[diagnostic::on_unimplemented(
-    message = "a stage is not split for `{Self}`",
+    message = "a stage cannot be split for `{Self}`",
     label = "not a number of readers",
-    note = "a stage is split for 2 to 16 readers: `stage.split::<2>()`"
+    note = "a stage can be split for 2 to 16 readers: `stage.split::<2>()`"
 )]
 pub trait Readers {
     /// An array of as many.

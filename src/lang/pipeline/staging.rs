@@ -18,7 +18,7 @@ pub struct Staging<B: Bundle, const D: i32>(PhantomData<B>);
 
 impl<T: Elem, S: Shape, const D: i32> Staging<Smem<T, S>, D> {
     /// Free slots.
-    #[expect(clippy::new_without_default, reason = "they are made in one place of a kernel, by this name")]
+    #[expect(clippy::new_without_default, reason = "kernels create them by this name, in one place")]
     #[must_use]
     pub fn new() -> Self {
         Staging(PhantomData)
@@ -49,7 +49,7 @@ impl<'r, T: Elem, S: Shape> StagingSlot<'r, T, S> {
 }
 
 /// A slot that has been written and not yet stored.
-#[must_use = "what was written must be stored: `written.store(c, [m, n])`"]
+#[must_use = "a written slot must be stored: `written.store(c, [m, n])`"]
 pub struct Written<'r, T, S> {
     tile: Tile<T, S>,
     ring: PhantomData<&'r ()>,
@@ -77,9 +77,9 @@ impl<'r, T: Elem, S: Shape> Written<'r, T, S> {
 
 /// A shape of so many axes.
 #[diagnostic::on_unimplemented(
-    message = "a slot of `{Self}` is stored to a tensor of rank {R}",
+    message = "a slot of `{Self}` cannot be stored to a tensor of rank {R}",
     label = "ranks differ",
-    note = "`D1<A>` to `D4<A, B, C, D>` are stored to tensors of rank 1 to 4"
+    note = "a slot of shape `D1<A>` to `D4<A, B, C, D>` is stored to a tensor of rank 1 to 4"
 )]
 pub trait OfRank<const R: usize> {}
 
@@ -106,7 +106,7 @@ impl<T: Elem, const R: usize, S: Shape> Own<'_, T, R, S> {
 }
 
 /// A store under way.
-#[must_use = "a store under way must be waited for: `store.wait()`"]
+#[must_use = "a store in flight must be waited for: `store.wait()`"]
 #[derive(Debug)]
 pub struct Store<'r>(PhantomData<&'r ()>);
 

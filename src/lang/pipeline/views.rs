@@ -11,7 +11,7 @@ use crate::lang::shape::{D2, D3, Shape};
 use crate::lang::tile::Tile;
 
 /// The names of a stage's tiles, as types.
-#[expect(non_camel_case_types, reason = "they are named like the methods that rustc speaks of")]
+#[expect(non_camel_case_types, reason = "rustc names them in its messages, so they are spelled like the methods")]
 pub mod field {
     /// The first tile of several.
     #[derive(Debug)]
@@ -34,7 +34,7 @@ pub mod field {
 #[diagnostic::on_unimplemented(
     message = "a stage of `{Self}` has no tile `{F}`",
     label = "no such tile in the stage",
-    note = "the one tile of a stage is `.get()`; several are `.a()`, `.b()`, `.c()`, `.d()`, in the order of the ring's type"
+    note = "a stage of one tile has `.get()`; a stage of several has `.a()`, `.b()`, `.c()`, `.d()`, in the order of the ring's type"
 )]
 pub trait Has<F, T, S>: Bundle {
     #[doc(hidden)]

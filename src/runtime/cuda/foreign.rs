@@ -179,21 +179,26 @@ fn check_pointer<T: Elem>(
     let unit = T::ELEM.bytes_for(1) as u64;
     if !address.is_multiple_of(unit) {
         let problem =
-            format!("the pointer {address:#x} is not a multiple of {unit}, the bytes of an element `{}`", T::ELEM);
-        return refuse(problem, "begin at an element of this type");
+            format!("the pointer {address:#x} is not aligned to {unit} bytes, the size of an element `{}`", T::ELEM);
+        return refuse(problem, "pass a pointer to an element of this type");
     }
     let owner = context.owner(address).map_err(|e| error::driver(&device.to_string(), &e, operation))?;
     match owner {
-        None => refuse(format!("the pointer {address:#x} is no memory of a CUDA device"), "pass memory of the device"),
+        None => refuse(
+            format!("the pointer {address:#x} is not memory of a CUDA device"),
+            "pass a pointer to memory of the device",
+        ),
         Some(owner) if owner.ordinal != device.ordinal() => {
             let problem = format!("the pointer {address:#x} belongs to CUDA device {}, not to {device}", owner.ordinal);
-            refuse(problem, "use the device of the memory, or copy it there")
+            refuse(problem, "use the device of the memory, or copy the memory to the other device")
         }
         Some(nv::Owner { range: Some((start, size)), .. })
             if (u128::from(address) + bytes as u128) > u128::from(start) + size as u128 =>
         {
             let room = u128::from(start) + size as u128 - u128::from(address);
-            let problem = format!("the tensor takes {bytes} bytes, and behind the pointer {address:#x} are {room}");
+            let problem = format!(
+                "the tensor needs {bytes} bytes, but the allocation at {address:#x} has only {room} from there"
+            );
             refuse(problem, "check the extents and strides")
         }
         Some(_) => Ok(()),

@@ -20,17 +20,17 @@ use titan_nv::runtime::{self as nv, Context, Follower};
 
 /// Memory of cudarc's that can be read as a tensor: `CudaSlice`, `CudaView` and `CudaViewMut`. No other type implements it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no memory of cudarc's",
+    message = "`{Self}` is not device memory of cudarc",
     label = "neither a `CudaSlice` nor a view of one",
-    note = "pointers of others are tensors by `titan::cuda::tensor_from_raw`, which is `unsafe`"
+    note = "a tensor over another device pointer is made by `titan::cuda::tensor_from_raw`, which is `unsafe`"
 )]
 pub trait CudaMemory<T>: DevicePtr<T> + sealed::Sealed {}
 
 /// Memory of cudarc's that can be written as a tensor: `CudaSlice` and `CudaViewMut`. No other type implements it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no memory of cudarc's that can be written",
+    message = "`{Self}` is not writable device memory of cudarc",
     label = "neither a `CudaSlice` nor a `CudaViewMut`",
-    note = "pointers of others are tensors by `titan::cuda::tensor_from_raw`, which is `unsafe`"
+    note = "a tensor over another device pointer is made by `titan::cuda::tensor_from_raw`, which is `unsafe`"
 )]
 pub trait CudaMemoryMut<T>: DevicePtrMut<T> + sealed::Sealed {}
 
@@ -129,7 +129,7 @@ fn tensor<T: Elem, const R: usize>(
     let context = cuda_context(doing, device)?;
     let layout = Layout::row_major(T::ELEM, shape)?;
     if size_of::<T>() != T::ELEM.bytes_for(1) || T::ELEM.bits() < 8 {
-        let problem = format!("elements of type `{}` lie otherwise on the device than in a slice", T::ELEM);
+        let problem = format!("elements of type `{}` have another layout on the device than in a slice", T::ELEM);
         return Err(Error::Layout { operation: doing, problem, help: "borrow a slice of bytes for a raw pointer" });
     }
     if layout.len() != len {
@@ -157,11 +157,11 @@ fn own_stream(
     if stream.context().cu_ctx().cast() != context.raw() {
         let ordinal = stream.context().ordinal();
         let whose =
-            if u32::try_from(ordinal) == Ok(device.ordinal()) { "another context of it" } else { "another device" };
+            if u32::try_from(ordinal) == Ok(device.ordinal()) { "uses another context" } else { "is another device" };
         return Err(Error::Layout {
             operation,
-            problem: format!("the stream belongs to CUDA device {ordinal}, and {device} is {whose}"),
-            help: "use the device of the stream, with the context that `CudaContext::new` gives",
+            problem: format!("the stream belongs to CUDA device {ordinal}, but {device} {whose}"),
+            help: "use the device of the stream, with the context that `CudaContext::new` returns",
         });
     }
     // SAFETY: a stream of this context, which lives as long as the handle that is kept.

@@ -91,7 +91,7 @@ impl fmt::Display for LoadError {
         match self {
             LoadError::Object(why) => f.write_str(why),
             LoadError::Target { code, device } => {
-                write!(f, "the code object is for {code}, and the device is {device}")
+                write!(f, "the code object is for {code}, but the device is {device}")
             }
             LoadError::NoKernel { name, names } if names.is_empty() => {
                 write!(f, "there is no kernel `{name}`: the code object has none")
@@ -240,7 +240,7 @@ impl Function {
         let lds = u64::from(kernel.descriptor.group_segment_bytes) + u64::from(geometry.dynamic_lds);
         if lds > properties.lds_bytes.into() {
             let most = properties.lds_bytes;
-            return refuse(format!("{lds} bytes of the local data share: the device grants a workgroup {most}"));
+            return refuse(format!("{lds} bytes of LDS: the device allows {most} per workgroup"));
         }
         Ok(())
     }

@@ -42,9 +42,9 @@ impl Absence {
     pub fn help(&self) -> &'static str {
         match self {
             Absence::NoLibrary { .. } => {
-                "install NVIDIA's driver; in containers, pass the GPU through (`--gpus all`); nothing else of CUDA is needed"
+                "install NVIDIA's driver; in containers, pass the GPU through (`--gpus all`); the CUDA toolkit is not needed"
             }
-            Absence::MissingSymbols { .. } => "update NVIDIA's driver: TITAN needs one of CUDA 12.0 or later",
+            Absence::MissingSymbols { .. } => "update NVIDIA's driver: TITAN needs one for CUDA 12.0 or later",
             Absence::Start(error) => error.help(),
             Absence::NoDevice => "check `nvidia-smi`, and `CUDA_VISIBLE_DEVICES` if it is set",
         }

@@ -36,11 +36,11 @@ pub enum LoadError {
         /// What its compiler says.
         log: String,
     },
-    /// A program needs more shared memory than the device grants.
+    /// A program needs more shared memory than the device has for it.
     Shared {
         /// Bytes that it needs.
         needs: u32,
-        /// Bytes that the device grants.
+        /// Bytes that the device has for each program.
         limit: u32,
     },
     /// A program needs more threads than fit, with the registers of each.
@@ -68,10 +68,13 @@ impl fmt::Display for LoadError {
             LoadError::Refused { error, log } if log.is_empty() => error.fmt(f),
             LoadError::Refused { error, log } => write!(f, "{error}: {log}"),
             LoadError::Shared { needs, limit } => {
-                write!(f, "a program needs {needs} bytes of shared memory, and the device grants {limit}")
+                write!(f, "a program needs {needs} bytes of shared memory, but the device has {limit}")
             }
             LoadError::Threads { needs, limit, registers } => {
-                write!(f, "a program has {needs} threads of {registers} registers, and the device fits {limit} of them")
+                write!(
+                    f,
+                    "a program has {needs} threads of {registers} registers, but the device can run only {limit} of them"
+                )
             }
             LoadError::Driver(error) => error.fmt(f),
         }
