@@ -32,7 +32,9 @@ const CLASSES: &[(&str, Layer)] = &[
     ),
     (
         "a wrong or stale parity, a wrong first phase, a phase that never toggles",
-        Construction("parities are computed from the ring time when a ring is lowered; a ring time that is written is checked"),
+        Construction(
+            "parities are computed from the ring time when a ring is lowered; a ring time that is written is checked",
+        ),
     ),
     ("a written ring time that is wrong", Verifier("time_that_stands_still", "")),
     ("a missing wait for a free slot", Construction("only `acquire` returns a slot, and it waits")),
@@ -76,10 +78,15 @@ const CLASSES: &[(&str, Layer)] = &[
     ("a ring that is never read", Verifier("nobody_reads", "")),
     (
         "a token that another role uses",
-        Construction("the tokens of a role are visible in the role only; no role may use one that was made before `match role()`"),
+        Construction(
+            "the tokens of a role are visible in the role only; no role may use one that was made before `match role()`",
+        ),
     ),
     ("a poisoned stage that is read", Verifier("poison_not_asked", "")),
-    ("a stage that is read before it was ever written", Construction("the wait that returns a stage waits for its copies")),
+    (
+        "a stage that is read before it was ever written",
+        Construction("the wait that returns a stage waits for its copies"),
+    ),
     (
         "an accumulator that is read before its MMA is complete",
         Construction("an MMA in flight is not a tile; `.wait()` or `.finish()` returns the tile"),
@@ -89,7 +96,10 @@ const CLASSES: &[(&str, Layer)] = &[
         "slots, or a ring and a barrier word, that overlap in shared memory",
         Construction("the compiler allocates shared memory, and its liveness analysis treats roles as concurrent"),
     ),
-    ("divergent barriers", Construction("a condition is one `bool` for the whole role; a mask is not a condition (E0308)")),
+    (
+        "divergent barriers",
+        Construction("a condition is one `bool` for the whole role; a mask is not a condition (E0308)"),
+    ),
     ("a copy from an output", Verifier("copied_from_an_output", "")),
     ("two roles that store one output", Verifier("stored_by_two_roles", "")),
     ("a tile of all warps in one role", Verifier("tile_of_all_warps", "")),

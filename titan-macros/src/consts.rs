@@ -1,7 +1,7 @@
 //! The constants of the standard library that kernels may name, and evaluation of constant expressions.
 //!
-//! Constant expressions stand in shape positions, in conditions that remove an arm, in `#[titan::constant]` items.
-//! Integers are evaluated in `i64`; what does not fit the type is an error, never a wrap.
+//! Constant expressions are used as extents, in conditions that remove an arm, and in `#[titan::constant]` items.
+//! Integers are evaluated in `i64`; a value that does not fit the type is an error and never wraps.
 
 use crate::ast::{BinaryOp, Builtin, Callee, Expr, ExprKind, LazyOp, Path, Res, UnaryOp};
 use titan_core::ir::{Const, Elem};

@@ -146,7 +146,7 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
     quote!(#function #imports #publish)
 }
 
-/// The semicolon behind what looks like the result of a function.
+/// The semicolon after an expression that looks like the result of a function.
 fn dropped_result(func: &Function) -> Option<Span> {
     let Some(Stmt::Expr { expr, semi: Some(semicolon) }) = func.body.stmts.last() else { return None };
     let is_unit = |t: &TypeRef| matches!(&t.kind, TypeKind::Tuple(list) if list.is_empty());
@@ -296,7 +296,7 @@ fn resume(mut state: State) -> TokenStream {
     }
 }
 
-/// A function or constant that has no companion, or that does not exist at all: we cannot know which.
+/// The error of a function or constant that has no companion, or that does not exist; the macro cannot distinguish the two.
 fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     let name = path.rsplit("::").next().unwrap_or(path);
     if names::is_constant_name(name) {
@@ -331,8 +331,8 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     ))
 }
 
-/// The artifact of a kernel in text form, as a byte string; an error where a target cannot take the kernel. What is given is
-/// that of [`targets::request`] behind the text.
+/// The artifact of a kernel in text form, as a byte string, or an error if it cannot be compiled for a target. The input is
+/// the text, followed by [`targets::request`].
 pub(crate) fn compile(input: TokenStream) -> TokenStream {
     let mut tokens = input.into_iter();
     let Some(TokenTree::Literal(lit)) = tokens.next().map(ungroup) else { return quote!(&[]) };
@@ -353,7 +353,7 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
         let bytes = Literal::byte_string(bytes.get(1..).unwrap_or_default());
         return quote!(#bytes);
     };
-    // Errors are rare, and what is cached does not say where they are.
+    // Errors are rare, and the cache does not store their places.
     let name = tokens.next().map_or_else(Span::call_site, |t| t.span());
     let places = Places::of(name, tokens.map(|t| t.span()));
     let refused = chosen.iter().filter_map(|target| variants(&text, target).err());
@@ -361,7 +361,7 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
     quote!({ #errors &[] })
 }
 
-/// The value of a string literal. The escapes that texts of IR have are looked for, not every character looked at.
+/// The value of a string literal. Searches for the escapes of IR text instead of examining every character.
 fn literal_text(literal: &str) -> Option<String> {
     let mut rest = literal.strip_prefix('"')?.strip_suffix('"')?;
     let mut text = String::with_capacity(rest.len());
@@ -386,9 +386,9 @@ fn ungroup(t: TokenTree) -> TokenTree {
     }
 }
 
-/// The first byte of what is cached: the artifact follows.
+/// The first byte of a cache entry: the artifact follows.
 const COMPILED: u8 = 0;
-/// The first byte of what is cached, if a target cannot take the kernel.
+/// The first byte of a cache entry of a kernel that cannot be compiled for a target.
 const REFUSED: &u8 = &1;
 
 fn artifact(text: &str, chosen: &[&str]) -> Vec<u8> {
@@ -403,8 +403,8 @@ fn artifact(text: &str, chosen: &[&str]) -> Vec<u8> {
     [vec![COMPILED], artifact.encode()].concat()
 }
 
-/// The variants of a kernel for a GPU, or why there are none. Lines count from the kernel's first one, so that the bytes do not
-/// depend on where in its file it stands.
+/// The variants of a kernel for a GPU, or why there are none. Line numbers are relative to the kernel's first line, so that the
+/// bytes do not depend on its place in the file.
 fn variants(text: &str, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
     let broken = |errors: Vec<String>| {
         let title =
@@ -418,7 +418,7 @@ fn variants(text: &str, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
     titan_core::driver::compile(&kernel, machine, Some((&name, 1))).map_err(|e| targets::refusal(&kernel, target, &e))
 }
 
-/// The name after `kernel @`, for people.
+/// The name after `kernel @`, for messages.
 fn kernel_name(text: &str) -> String {
     let rest = text.split_once('@').map_or("", |(_, r)| r);
     rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
@@ -447,7 +447,7 @@ fn crate_of(cx: &Ctxt, attr: &TokenStream) -> TokenStream {
     }
 }
 
-/// Doc comments are of no use to a companion.
+/// Removes doc comments, which a companion does not need.
 fn strip_docs(item: TokenStream) -> TokenStream {
     let mut out = TokenStream::new();
     let mut it = item.into_iter().peekable();

@@ -1,4 +1,4 @@
-//! What a kernel may use besides its own tokens: device functions and constants, and the generic arguments of an instance.
+//! Device functions, constants and generic arguments that a kernel can use.
 
 use crate::ast::{Expr, Function, GenericArg, GenericArgValue, Path, Res, TypeKind, TypeRef};
 use crate::consts::{self, ConstEnv, ConstValue, NotConst};
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Elem, TileShape};
 
-/// Items by the text of the path with which a function names them.
+/// Items by the text of the path by which a function refers to them.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
     pub(crate) devices: BTreeMap<String, DeviceFn>,
     pub(crate) constants: BTreeMap<String, Constant>,
 }
 
-/// A device function with the items that its own body names.
+/// A device function with the items that its body uses.
 #[derive(Debug)]
 pub(crate) struct DeviceFn {
     pub(crate) func: Function,
@@ -62,7 +62,7 @@ pub(crate) struct Generics {
     pub(crate) consts: BTreeMap<String, ConstValue>,
 }
 
-/// A function with its generic arguments: what types and constants of its body mean.
+/// A function with its generic arguments, in which the types and constants of its body are evaluated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FnEnv<'a> {
     pub(crate) func: &'a Function,
@@ -91,7 +91,7 @@ impl ConstEnv for FnEnv<'_> {
 pub(crate) type Fault = Diag;
 
 impl FnEnv<'_> {
-    /// The element type that a name means here.
+    /// The element type that a name refers to.
     pub(crate) fn elem(&self, name: &str) -> Option<Elem> {
         self.generics.elems.get(name).copied().or_else(|| Elem::from_name(name))
     }

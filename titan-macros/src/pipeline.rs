@@ -35,7 +35,7 @@ pub(crate) fn check_device(cx: &Ctxt, func: &Function) {
 
 struct Checker<'a> {
     cx: &'a Ctxt,
-    /// Where rings and roles cannot be.
+    /// The place in which rings and roles are not allowed, for messages.
     place: &'static str,
 }
 

@@ -1,7 +1,7 @@
-//! Names: every path of an expression gets its meaning, every binding its variable.
+//! Name resolution: determines what every path of an expression refers to, and the variable of every binding.
 //!
-//! Names that are neither local nor the language's belong to other items: functions and constants that reach us through
-//! their companion macros (see [`crate::chain`]). They are collected here.
+//! Names that are neither local nor of the language refer to other items: functions and constants that are obtained through their
+//! companion macros (see [`crate::chain`]). They are collected here.
 
 use crate::ast::{
     Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Pat, PatKind, Path, Res, Stmt, Var, VarId,
@@ -105,10 +105,10 @@ struct Resolver<'a> {
     symbols: &'a [String],
     scopes: Vec<Vec<(String, VarId)>>,
     companions: Vec<Companion>,
-    /// In a grid, shape or requirement: there are no functions but the language's own, and an unknown name that is not
-    /// written like a constant is a shape name that nobody declared.
+    /// In a grid, shape or requirement: only functions of the language are allowed, and an unknown name that is not written like a
+    /// constant is an undeclared shape name.
     host: bool,
-    /// In a closure: the first of its own variables.
+    /// In a closure: the first of the closure's variables.
     closure: Option<VarId>,
 }
 
@@ -292,7 +292,7 @@ impl Resolver<'_> {
     fn ty(&mut self, ty: &mut TypeRef) {
         match &mut ty.kind {
             TypeKind::Infer => {}
-            // A lone name in a type position may be a constant: `Tile<f32, HEAD_DIM>`.
+            // A single name in a type position may be a constant: `Tile<f32, HEAD_DIM>`.
             TypeKind::Elem(name, path) => {
                 if is_constant_of_others(self.func, &name.to_string()) {
                     let key = path.to_string().replace(' ', "");

@@ -10,7 +10,7 @@ use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::{Builder, DimSpec, Elem, GridSpec, HostExpr};
 
-/// The shape names of a kernel: lone names in `#[shape(..)]` that are neither generics nor parameters.
+/// The shape names of a kernel: single names in `#[shape(..)]` that are neither generics nor parameters.
 pub(crate) fn symbols(item: &KernelItem) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for p in &item.func.params {
@@ -34,7 +34,7 @@ fn lone_name(e: &Expr) -> Option<String> {
     }
 }
 
-/// Where a grid, shape or requirement mentions a constant by this name.
+/// The place where a grid, shape or requirement uses a constant of this name.
 pub(crate) fn mentioned(item: &KernelItem, key: &str) -> Option<Span> {
     fn find(e: &Expr, key: &str, found: &mut Option<Span>) {
         if matches!(&e.kind, ExprKind::Path(_, Res::Constant(name)) if name == key) {
@@ -79,7 +79,7 @@ pub(crate) fn declare(
         let specs = dims.iter().map(|d| dim_spec(cx, env, b, d.as_ref(), t.optional, &mut bound)).collect();
         b.set_shape(i, specs);
     }
-    // What a broken declaration would have bound is not missing.
+    // After a broken declaration, a name that it would have bound is not reported as missing.
     ok && all_bound(cx, item, &bound)
 }
 
@@ -149,7 +149,7 @@ fn refused(p: &Param) -> (Span, String, String) {
     }
 }
 
-/// Whether the element of a tensor, or the type of a scalar, is none that the kernel knows.
+/// Whether the element type of a tensor, or the type of a scalar, is unknown.
 pub(crate) fn is_unknown(ty: &TypeRef, env: FnEnv<'_>) -> bool {
     match &ty.kind {
         TypeKind::Tensor { elem, .. } => is_unknown(elem, env),
@@ -180,7 +180,7 @@ fn dim_spec(
     }
 }
 
-/// Every shape name is bound by a tensor that is always there.
+/// Checks that every shape name is bound by a tensor that is not optional.
 fn all_bound(cx: &Ctxt, item: &KernelItem, bound: &[String]) -> bool {
     let mut ok = true;
     for p in &item.func.params {

@@ -1,6 +1,5 @@
-//! For which targets kernels are compiled: for the CPU always, for the GPUs of [`GPUS`] unless `targets(..)` leaves them out. A
-//! target that cannot take a kernel that is compiled for it is an error of the build, at the user's token: see
-//! [`crate::entry::compile`].
+//! The targets of kernels: always the CPU, and the GPUs of [`GPUS`] unless `targets(..)` excludes them. A kernel that cannot be compiled for
+//! one of its targets is an error of the build, at the user's token: see [`crate::entry::compile`].
 
 use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
 use quote::quote;
@@ -12,7 +11,7 @@ use titan_core::verify::Verified;
 /// The target that runs every kernel.
 pub(crate) const CPU: &str = "cpu";
 
-/// The GPU targets that there are.
+/// All GPU targets.
 const GPUS: &[&str] = &["sm_80"];
 
 /// A GPU target by its name.

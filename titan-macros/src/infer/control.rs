@@ -63,7 +63,7 @@ impl Infer<'_> {
         match cond {
             Cond::Expr(c) => {
                 sound = self.condition(c);
-                // A constant condition removes an arm, which may not even type-check for this instance.
+                // A constant condition removes an arm, which need not type-check for this instance.
                 match consts::eval(c, &self.env) {
                     Ok(ConstValue::Bool(true)) => return self.block(then),
                     Ok(ConstValue::Bool(false)) => return other.map_or(ITy::Unit, |e| self.expr(e)),
@@ -89,7 +89,7 @@ impl Infer<'_> {
         match other {
             Some(e) => {
                 let b = self.expr(e);
-                // Arms of a choice between tiles are the mistake that has been reported.
+                // A mask as the condition has been reported already.
                 if sound { self.unify(&a, &b, span) } else { ITy::Unknown }
             }
             None if matches!(a, ITy::Unit | ITy::Never | ITy::Unknown) => ITy::Unit,

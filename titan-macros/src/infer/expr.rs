@@ -59,7 +59,7 @@ impl Infer<'_> {
                 for side in [a, b] {
                     let ty = self.expr(side);
                     if !self.is_bool(&ty) {
-                        // Both sides are the same mistake.
+                        // The same error on both sides is reported once.
                         self.not_a_condition(&ty, Some(op.symbol()), e.span);
                         return ITy::Unknown;
                     }
@@ -288,7 +288,7 @@ impl Infer<'_> {
         }
     }
 
-    /// `x[i]` of something that is not an array.
+    /// Reports `x[i]` of a value that is not an array.
     fn not_indexed(&mut self, base: &Expr, ty: &ITy, span: Span) -> ITy {
         let name = if let ExprKind::Path(path, _) = &base.kind { path.text() } else { "x".to_owned() };
         let help = match ty {
@@ -346,7 +346,7 @@ impl Infer<'_> {
         self.cx.error_help(Code::AsCast, span, title, format!("write `.cast::<{name}>()`"));
     }
 
-    /// An assignment gives a variable without initial value its type.
+    /// The first assignment to a variable without initial value determines its type.
     fn initialise(&mut self, place: &Expr, ty: ITy) {
         match &place.kind {
             ExprKind::Path(_, Res::Local(var)) => {

@@ -214,7 +214,7 @@ impl Infer<'_> {
         self.unify(&want, &got, arg.span);
     }
 
-    /// The tile that a load's turbofish names.
+    /// The tile type in a load's turbofish.
     fn tile_of(&mut self, t: TensorTy, call: &Call<'_>) -> ITy {
         match self.generic_shape(call) {
             Some(shape) => {

@@ -7,7 +7,7 @@ use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
 use titan_core::ir::{Elem, TileShape, UnOp};
 
-/// A method call on the way through inference.
+/// A method call.
 pub(super) struct Call<'a> {
     pub(super) name: &'a Ident,
     pub(super) generics: &'a [GenericArg],
@@ -186,7 +186,7 @@ impl Infer<'_> {
         }
     }
 
-    /// An operand beside a scalar or tile receiver.
+    /// The operand of a method with a scalar or tile receiver.
     fn operand(&mut self, recv: &ITy, arg: &Expr) {
         let ty = self.expr(arg);
         match recv {

@@ -1,4 +1,4 @@
-//! Views of tensors: of which axis, and whether they may be stored through.
+//! Views of tensors: their axes, and whether they can be stored to.
 
 use super::method::Call;
 use super::{ITy, Infer, TensorTy};
@@ -46,7 +46,7 @@ impl Infer<'_> {
         ITy::Tensor(TensorTy { reads, ..t })
     }
 
-    /// The method that made a view only to read, if this is one of what may be written.
+    /// The method that made a read-only view of an output.
     fn made_by(&mut self, t: TensorTy, call: &Call<'_>) -> Option<&'static str> {
         let name = call.name.to_string();
         let (reads, writes) = match name.trim_end_matches("_mut") {

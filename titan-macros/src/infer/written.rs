@@ -1,4 +1,4 @@
-//! What written types and patterns mean.
+//! The meaning of types and patterns in the source.
 
 use super::{E, ElemSlot, ITy, Infer, TensorTy};
 use crate::ast::{Pat, PatKind, TypeKind, TypeRef};
@@ -6,7 +6,7 @@ use titan_core::diag::Code;
 use titan_core::ir::Access;
 
 impl Infer<'_> {
-    /// The type that a written type means.
+    /// The type that a type in the source denotes.
     pub(crate) fn ty_ref(&mut self, t: &TypeRef) -> ITy {
         match &t.kind {
             TypeKind::Infer => ITy::Unknown,
@@ -55,7 +55,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A name in the place of a type that is no element type. rustc may know it, but it does not stand in kernels.
+    /// Reports a name that is not an element type. It may be a Rust type, but not one that kernels support.
     fn not_a_type(&self, name: &proc_macro2::Ident, span: proc_macro2::Span) {
         let text = name.to_string();
         let help =
@@ -87,7 +87,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Gives the names of a pattern their types.
+    /// Assigns types to the names of a pattern.
     pub(super) fn bind(&mut self, pat: &Pat, ty: &ITy) {
         match (&pat.kind, ty) {
             (PatKind::Bind { var, .. }, t) => self.vars[*var] = t.clone(),

@@ -9,7 +9,7 @@ use proc_macro2::Span;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Builder, HostExpr, HostOp, ParamKind};
 
-/// What is said of a name in a grid, shape or requirement that nothing gives a value.
+/// The error of an undeclared name in a grid, shape or requirement.
 pub(crate) fn undeclared(name: &str, span: Span) -> Diag {
     let title = format!("`{name}` is not a shape name, an integer argument or a constant");
     let help = "shape names are declared on tensors: `#[shape(M, K)] a: &Tensor<f32, 2>`";
@@ -21,7 +21,7 @@ pub(crate) fn undeclared(name: &str, span: Span) -> Diag {
     }
 }
 
-/// Lowers host expressions against the parameters that the builder has.
+/// Lowers host expressions, with the parameters of the builder.
 pub(crate) struct Host<'a> {
     pub(crate) cx: &'a Ctxt,
     pub(crate) env: FnEnv<'a>,

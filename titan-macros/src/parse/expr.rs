@@ -233,7 +233,7 @@ impl Parser<'_> {
                 if !std::mem::replace(&mut self.has_struct, true) {
                     let help = "group values in tuples; the index of the program is `program_id(axis)`, an extent is `x.dim(axis)`";
                     let title = "structs and their fields are not supported in kernels";
-                    // What has the fields may have been refused as a parameter.
+                    // The struct may have been reported as the type of a parameter.
                     self.cx.unless_broken(Diagnostic::new(Code::Syntax, n.span(), title).help(help));
                 }
                 self.bad(n.span())
@@ -266,7 +266,7 @@ impl Parser<'_> {
     }
 }
 
-/// The attributes of an expression that kernels have.
+/// The attributes of an expression of a kind that kernels support.
 fn attributes(e: &syn::Expr) -> &[syn::Attribute] {
     macro_rules! of {
         ($($variant:ident)*) => {

@@ -76,12 +76,12 @@ impl Parser<'_> {
         }
     }
 
-    /// What is wrong with the text between the parentheses of `roles(..)`.
+    /// Reports a syntax error in `roles(..)`.
     pub(super) fn roles_syntax(&self, error: &syn::Error) {
         self.cx.error_help(Code::RolesAttr, error.span(), format!("this is not a list of roles: {error}"), EXAMPLE);
     }
 
-    /// `match role() { .. }`; every other `match` is not part of kernels.
+    /// Parses `match role() { .. }`; any other `match` is not supported in kernels.
     pub(super) fn roles(&mut self, m: &syn::ExprMatch) -> Expr {
         let syn::Expr::Call(call) = &*m.expr else { return self.unsupported(&syn::Expr::Match(m.clone())) };
         let syn::Expr::Path(function) = &*call.func else { return self.unsupported(&syn::Expr::Match(m.clone())) };

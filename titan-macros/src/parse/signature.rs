@@ -12,7 +12,7 @@ use titan_core::diag::Code;
 use titan_core::ir::Elem;
 
 impl Parser<'_> {
-    /// Refuses `async`, `unsafe`, `const`, `extern`, `where` and variadics.
+    /// Rejects `async`, `unsafe`, `const`, `extern`, `where` and variadics.
     pub(super) fn modifiers(&self, sig: &syn::Signature, what: &str) {
         let refuse = |span: Option<Span>, word: &str| {
             if let Some(span) = span {
@@ -42,7 +42,7 @@ impl Parser<'_> {
         generics.params.iter().filter_map(|g| self.generic(g)).collect()
     }
 
-    /// Every type parameter says what it is.
+    /// Checks that every type parameter has a bound that determines its kind.
     fn bounds(&self, generics: &syn::Generics) {
         for t in generics.type_params().filter(|t| bounds(t).iter().all(|b| OF_EVERYTHING.contains(&b.as_str()))) {
             let help = format!(
@@ -170,7 +170,7 @@ impl Parser<'_> {
     }
 }
 
-/// Traits that element types have, and much else.
+/// Traits that element types implement, but many other types do too.
 const OF_EVERYTHING: &[&str] = &[
     "Copy",
     "Clone",

@@ -147,7 +147,7 @@ impl Parser<'_> {
             let (at, named) = rank.map_or((span, false), |(s, v)| (s, matches!(v, GenericArgValue::Type(_))));
             let (title, help) = ("the rank of a tensor must be a number from 1 to 5", "as in `&Tensor<f32, 2>`");
             let diag = Diagnostic::new(Code::Parameter, at, title).help(help);
-            // A name that stands for the ranks of several tensors is one mistake.
+            // A name that is used as the rank of several tensors is one mistake.
             if named {
                 self.cx.unless_broken(diag)
             } else {

@@ -1,4 +1,4 @@
-//! Functions of pipelines: what makes rings and accumulators, and products that run by themselves.
+//! Functions of pipelines: the constructors of rings and accumulators, and asynchronous MMAs.
 
 use super::super::{ElemSlot, ITy, Infer};
 use super::{Fields, PipeTy};

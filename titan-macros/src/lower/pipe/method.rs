@@ -1,4 +1,4 @@
-//! Methods of rings, of stages and of products under way; those of the side that fills are in [`super::token`].
+//! Methods of rings, of stages and of MMAs in flight; those of the role that fills a ring are in [`super::token`].
 
 use super::super::val::{PipeVal, RangeVal};
 use super::super::{FnLower, Lowered, Stop, Val};
