@@ -212,7 +212,7 @@ pub enum Error {
         /// What it lacks.
         reason: String,
     },
-    /// The device is older than all code that the program has for the kernel.
+    /// The device is older than all targets for which the kernel is compiled.
     #[error(
         "kernel `{kernel}` cannot run on {device}: its compute capability is {capability}, but the kernel is compiled for {targets}\n  \
          help: choose another device with `TITAN_DEVICE`, such as `cpu`"
@@ -224,10 +224,10 @@ pub enum Error {
         device: String,
         /// Its compute capability.
         capability: String,
-        /// The targets of the code that there is.
+        /// The targets for which the kernel is compiled.
         targets: String,
     },
-    /// A program of the kernel needs more shared memory than the device grants.
+    /// A program of the kernel needs more shared memory than the device has.
     #[error(
         "kernel `{kernel}` needs {needs} bytes of shared memory per program, but {device} has {limit}\n  \
          help: use smaller tiles or fewer stages, or another device"

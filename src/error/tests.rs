@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The text of an error, which must fit its variant; the way out comes on a line of its own.
+/// Checks the text of an error: one sentence, and the help on a separate line.
 fn check(error: &Error, sentence: &str, help: &str) {
     assert_eq!(error.to_string(), format!("{sentence}\n  help: {help}"));
     assert_eq!(format!("{error:?}"), error.to_string());

@@ -1,8 +1,8 @@
-//! Conditions of `if`, `while`, `&&` and `||`: one `bool` for all of a program.
+//! Conditions of `if`, `while`, `&&` and `||`: one `bool` for the whole program.
 //!
-//! A kernel's `if c` is `if condition(c)` here, so that a mask is refused in words.
+//! A kernel's `if c` is `if condition(c)` in the shadow, so that the error for a mask has TITAN's message.
 
-/// What a condition is.
+/// A type that can be a condition.
 #[diagnostic::on_unimplemented(
     message = "a condition is one `bool`, not `{Self}`",
     label = "not one `bool`",

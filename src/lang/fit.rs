@@ -1,4 +1,4 @@
-//! Which operands fit together, and the shape of the result.
+//! The operands that can be combined, and the shape of the result.
 //!
 //! | left | right | result |
 //! |---|---|---|
@@ -41,7 +41,7 @@ impl<T: Elem> Fit<T> for T {
     }
 }
 
-/// Operands that both spread to a tile of one shape.
+/// Operands that are broadcast to a tile of one shape.
 macro_rules! fit {
     ($([$($g:tt)*] $l:ty, $r:ty => $t:ty, $s:ty;)*) => {$(
         #[diagnostic::do_not_recommend]

@@ -1,4 +1,4 @@
-//! Devices that are not there: what is there instead, why, and what to do about it.
+//! Errors about devices that do not exist: the available devices, the reason, and the help.
 
 use super::device::{Device, DeviceKind};
 use crate::error::Error;
@@ -11,7 +11,7 @@ pub(super) fn list(devices: &[Device]) -> String {
     devices.iter().map(Device::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A program without the CPU as a device, on a machine without others.
+/// The error of a program that is built without the CPU device, on a machine without other devices.
 pub(super) fn none_at_all(no_cuda: Option<(String, &'static str)>) -> Error {
     let (reason, help) = absence(DeviceKind::Cuda.name(), no_cuda).unzip();
     let (asked_by, asked) = ("the best device", "any".to_owned());

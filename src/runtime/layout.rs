@@ -1,15 +1,15 @@
-//! Where the elements of a tensor lie: offset, extents and strides, all in elements, and the views that can be made.
+//! Layouts of tensors: offset, extents and strides, all in elements, and the views that can be made.
 //!
-//! A layout never reaches outside of the memory it was made for: every view shows a part of what its origin showed. One
-//! without elements shows nothing, begins at 0, and may have any extents beside the one that is 0: whatever reckons with
-//! extents, strides and offsets either checks for overflow or is for layouts with elements.
+//! A layout never reaches outside of the memory it was made for: every view is a part of its origin. A layout without elements has
+//! the offset 0, and any extents besides the one that is 0: computations with extents, strides and offsets either check for overflow
+//! or are for layouts with elements only.
 //! The 4-bit types are packed along the last axis, so there the last axis keeps stride 1, and its extent and everything
 //! else that counts elements stays even; views that would break this are refused.
 
 use crate::error::{Error, Result};
 use titan_core::ir::Elem;
 
-/// The greatest rank of a tensor.
+/// The largest rank of a tensor.
 pub const MAX_RANK: usize = 8;
 
 /// An element type, an offset, extents and strides.
@@ -55,7 +55,7 @@ impl<const R: usize> Layout<R> {
         Ok(Layout { elem, offset: 0, shape, strides })
     }
 
-    /// Any strides, in memory that begins with the first element. No two elements share a place.
+    /// Any strides, in memory that begins with the first element. No two elements overlap.
     #[cfg(feature = "cuda")]
     pub(crate) fn strided(elem: Elem, shape: [usize; R], strides: [usize; R]) -> Result<Self> {
         const OPERATION: &str = "strides";
@@ -81,7 +81,7 @@ impl<const R: usize> Layout<R> {
         Layout { elem, offset: 0, shape, strides }.packed(OPERATION)
     }
 
-    /// How many elements its memory has room for, from the first element to the last.
+    /// The number of elements that its memory must hold, from the first element to the last.
     pub(crate) fn reach(&self) -> usize {
         if self.len() == 0 {
             return 0;
@@ -232,7 +232,7 @@ impl<const R: usize> Layout<R> {
         Ok((self.slice(axis, 0, at)?, self.slice(axis, at, self.shape[axis])?))
     }
 
-    /// Refuses what the packing of the 4-bit types does not allow. Whatever makes a layout ends here.
+    /// Rejects layouts that the packing of the 4-bit types does not allow. Every construction of a layout ends here.
     fn packed(self, operation: &'static str) -> Result<Self> {
         if self.len() == 0 {
             return Ok(Layout { offset: 0, ..self });

@@ -1,4 +1,4 @@
-//! What the runtime's failures mean to who launched a kernel.
+//! Translates failures of the HIP runtime to errors.
 
 use super::super::device::Device;
 use crate::error::Error;
